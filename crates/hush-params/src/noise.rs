@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Noise bounds, one formula per operation, all as log2 of a bound on a phase coefficient.
+//!
+//! The error is a centred binomial of parameter 21: variance 10.5, and sub-Gaussian with the same variance
+//! proxy, because it is a sum of 42 independent fair bits, each with proxy 1/4. A weighted sum `Σ w_i e_i` is
+//! then sub-Gaussian with proxy `10.5·Σ w_i²`, whatever the weights are, so that
+//! `P(|Σ w_i e_i| > k·√(10.5·Σ w_i²)) ≤ 2·exp(−k²/2)`. The model is exact: no heuristic on independence of
+//! products enters the sums; products of two ciphertexts use the worst case `N·‖x‖·‖y‖`.
+
+/// Variance of one error coefficient: centred binomial with 21 + 21 bits.
+pub const ERROR_VARIANCE: f64 = 10.5;
+
+/// log2 of the largest error coefficient, 21.
+pub const ERROR_MAX: f64 = 21.0;
+
+/// Failure probability that every plan is built for, as a power of two.
+pub const FAILURE_LOG2: f64 = -128.0;
+
+/// `k` with `2·count·exp(−k²/2) = 2^-128`: standard deviations that `count` coefficients stay within.
+pub fn tail(count: f64) -> f64 {
+    (2.0 * std::f64::consts::LN_2 * (1.0 - FAILURE_LOG2 + count.max(1.0).log2())).sqrt()
+}
+
+/// Standard deviation of the error part of a masked sum over `rows` rows whose weights are at most
+/// `weight_max` in absolute value.
+pub fn sum_deviation(rows: f64, weight_max: f64) -> f64 {
+    (ERROR_VARIANCE * rows.max(1.0)).sqrt() * weight_max.max(1.0)
+}
+
+/// log2 bound on the phase of a BGV masked sum: message below `2^(t_log2 − 1)`, error `t·Σ w_i e_i`.
+///
+/// The phase decrypts correctly where this is at most `log2 Q − 1`.
+pub fn bgv_sum_phase_log2(t_log2: f64, rows: f64, weight_max: f64) -> f64 {
+    t_log2 + (0.5 + tail(1.0) * sum_deviation(rows, weight_max)).log2()
+}
+
+/// log2 bound on the ∞-norm of a fresh BGV ciphertext's phase, plaintext modulus `2^t_log2`.
+///
+/// Uses the hard bound on the centred binomial, so that it never fails.
+pub fn bgv_fresh_phase_log2(t_log2: f64) -> f64 {
+    t_log2 + (0.5 + ERROR_MAX).log2()
+}
+
+/// log2 bound on the phase of a product: worst case over a negacyclic convolution of degree `degree`.
+pub fn product_phase_log2(degree: usize, left_log2: f64, right_log2: f64) -> f64 {
+    (degree as f64).log2() + left_log2 + right_log2
+}
+
+/// log2 of `2^a + 2^b`: the bound on the phase of a sum.
+pub fn add_phase_log2(a: f64, b: f64) -> f64 {
+    let (high, low) = if a >= b { (a, b) } else { (b, a) };
+    high + (1.0 + (low - high).exp2()).log2()
+}
+
+/// Absolute error (log2, in units of the value) of a CKKS masked sum by coefficient packing: error tail plus
+/// the rounding of each encoded value, divided by the scale.
+pub fn ckks_sum_error_log2(scale_log2: f64, rows: f64, weight_max: f64) -> f64 {
+    let rounding = 0.5 * rows.max(1.0) * weight_max.max(1.0);
+    (tail(1.0) * sum_deviation(rows, weight_max) + rounding).log2() - scale_log2
+}
+
+/// log2 bound on the error of one slot of a fresh CKKS ciphertext, in units of the value: coefficients'
+/// error and rounding seen through the canonical embedding.
+pub fn ckks_slot_error_log2(scale_log2: f64, degree: usize) -> f64 {
+    let deviation = ((ERROR_VARIANCE + 0.25) * degree as f64).sqrt();
+    (tail(degree as f64) * deviation).log2() - scale_log2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_is_what_the_design_says() {
+        assert!((tail(1.0) - 13.37).abs() < 0.01);
+    }
+
+    #[test]
+    fn sixty_four_bit_sums_fit_two_limbs_and_one_limb_holds_27_bits() {
+        assert!(bgv_sum_phase_log2(64.0, 1e9, 1.0) <= 92.0 - 1.0);
+        assert!(bgv_sum_phase_log2(27.0, 1e7, 1.0) <= 46.0 - 1.0);
+        assert!(bgv_sum_phase_log2(40.0, 1e7, 1.0) > 46.0 - 1.0);
+    }
+
+    #[test]
+    fn adding_bounds_is_symmetric_and_doubles_equals() {
+        assert!((add_phase_log2(10.0, 10.0) - 11.0).abs() < 1e-12);
+        assert_eq!(add_phase_log2(3.0, 40.0), add_phase_log2(40.0, 3.0));
+    }
+}

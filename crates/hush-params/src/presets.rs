@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Named, versioned parameter sets. A name never changes its meaning; a new choice gets a new suffix.
+
+use crate::security::{SecurityLevel, max_log_q};
+
+/// A validated ring: degree and ciphertext primes. Obtained from [`preset`], never assembled by hand.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ParamSet {
+    name: &'static str,
+    code: u16,
+    degree: u32,
+    moduli: &'static [u64],
+}
+
+/// Why a parameter set cannot be used.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ParamsError {
+    /// No preset has this name.
+    #[error("unknown parameter set {found:?}; this version knows {}", known_names())]
+    UnknownName {
+        /// The name as found.
+        found: String,
+    },
+    /// No preset has this code.
+    #[error("unknown parameter code {found}; this file may come from a newer version")]
+    UnknownCode {
+        /// The code as found.
+        found: u16,
+    },
+}
+
+impl ParamSet {
+    /// The stable name, for manifests and messages.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+    /// The stable number that binary headers carry.
+    pub fn code(&self) -> u16 {
+        self.code
+    }
+    /// Ring degree N.
+    pub fn degree(&self) -> usize {
+        self.degree as usize
+    }
+    /// The ciphertext primes q_0 … q_ℓ.
+    pub fn moduli(&self) -> &'static [u64] {
+        self.moduli
+    }
+    /// Number of limbs, ℓ + 1.
+    pub fn limb_count(&self) -> usize {
+        self.moduli.len()
+    }
+    /// log2 Q, real-valued.
+    pub fn log_q(&self) -> f64 {
+        self.moduli.iter().map(|q| (*q as f64).log2()).sum()
+    }
+    /// ⌈log2 Q⌉, the figure that the security table is asked with.
+    pub fn log_q_ceil(&self) -> u32 {
+        self.log_q().ceil() as u32
+    }
+    /// Labelled security in bits (at least 128 for every preset).
+    pub fn security_bits(&self) -> u32 {
+        crate::security::security_bits(self.degree, self.log_q_ceil()).unwrap_or(0)
+    }
+    /// Bits that one packed residue takes: the width of the widest prime.
+    pub fn residue_bits(&self) -> u32 {
+        self.moduli.iter().map(|q| 64 - q.leading_zeros()).max().unwrap_or(0)
+    }
+    /// Whether the set is within the table at 128 bits.
+    pub fn is_secure(&self) -> bool {
+        max_log_q(self.degree, SecurityLevel::Bits128).is_some_and(|max| self.log_q_ceil() <= max)
+    }
+}
+
+/// All presets, smallest ring first.
+pub fn presets() -> &'static [ParamSet] {
+    PRESETS
+}
+
+/// Finds a preset by its name.
+///
+/// # Errors
+/// [`ParamsError::UnknownName`] if this version has no such set.
+pub fn preset(name: &str) -> Result<&'static ParamSet, ParamsError> {
+    PRESETS
+        .iter()
+        .find(|set| set.name == name)
+        .ok_or_else(|| ParamsError::UnknownName { found: name.chars().take(64).collect() })
+}
+
+/// Finds a preset by the code of a binary header.
+///
+/// # Errors
+/// [`ParamsError::UnknownCode`] if this version has no such set.
+pub fn preset_by_code(code: u16) -> Result<&'static ParamSet, ParamsError> {
+    PRESETS.iter().find(|set| set.code == code).ok_or(ParamsError::UnknownCode { found: code })
+}
+
+fn known_names() -> String {
+    PRESETS.iter().map(|set| set.name).collect::<Vec<_>>().join(", ")
+}
+
+/// Primes below 2^46, congruent to 1 mod 2^17: one chain serves every ring up to N = 65536, and a uniform
+/// residue is 46 random bits that are almost never rejected.
+const Q46: [u64; 10] = [
+    0x3fff_ffcc_0001,
+    0x3fff_ffb2_0001,
+    0x3fff_ffa8_0001,
+    0x3fff_ff96_0001,
+    0x3fff_ff8e_0001,
+    0x3fff_ff52_0001,
+    0x3fff_fec2_0001,
+    0x3fff_feaa_0001,
+    0x3fff_fe94_0001,
+    0x3fff_fe74_0001,
+];
+
+/// Primes below 2^35, congruent to 1 mod 2^13: three limbs at N = 4096 (105 of 106 bits).
+const Q35: [u64; 3] = [0x7_ffff_6001, 0x7_fffb_a001, 0x7_fffb_0001];
+
+/// Plaintext primes below 2^32, congruent to 1 mod 2^17, for slots with two limbs at N = 4096.
+pub const PLAINTEXT_PRIMES_32: [u64; 12] = [
+    0xfff0_0001, 0xffd2_0001, 0xffac_0001, 0xffa2_0001, 0xff82_0001, 0xff78_0001, 0xff66_0001, 0xff5a_0001,
+    0xff4e_0001, 0xff2e_0001, 0xff1e_0001, 0xff1c_0001,
+];
+
+/// Plaintext primes below 2^45, congruent to 1 mod 2^17, for slots at N = 8192.
+pub const PLAINTEXT_PRIMES_45: [u64; 12] = [
+    0x1fff_ffc2_0001,
+    0x1fff_ff98_0001,
+    0x1fff_ff7e_0001,
+    0x1fff_ff36_0001,
+    0x1fff_ff06_0001,
+    0x1fff_fede_0001,
+    0x1fff_feca_0001,
+    0x1fff_feb4_0001,
+    0x1fff_fe76_0001,
+    0x1fff_fe64_0001,
+    0x1fff_fe52_0001,
+    0x1fff_fe0c_0001,
+];
+
+const fn set(name: &'static str, code: u16, degree: u32, moduli: &'static [u64]) -> ParamSet {
+    ParamSet { name, code, degree, moduli }
+}
+
+static PRESETS: &[ParamSet] = &[
+    set("n11_q1x46_sec128_v1", 1, 2048, Q46.split_at(1).0),
+    set("n12_q2x46_sec128_v1", 2, 4096, Q46.split_at(2).0),
+    set("n12_q3x35_sec128_v1", 3, 4096, &Q35),
+    set("n13_q3x46_sec128_v1", 4, 8192, Q46.split_at(3).0),
+    set("n13_q4x46_sec128_v1", 5, 8192, Q46.split_at(4).0),
+    set("n14_q5x46_sec128_v1", 6, 16384, Q46.split_at(5).0),
+    set("n14_q6x46_sec128_v1", 7, 16384, Q46.split_at(6).0),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_preset_is_within_the_table_and_found_again() {
+        for set in presets() {
+            assert!(set.is_secure(), "{}", set.name());
+            assert_eq!(preset(set.name()).unwrap(), set);
+            assert_eq!(preset_by_code(set.code()).unwrap(), set);
+            for q in set.moduli() {
+                assert_eq!(q % (2 * set.degree() as u64), 1);
+                let bits = (*q as f64).log2();
+                assert!((30.0..46.95).contains(&bits));
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_names_and_codes_are_refused() {
+        assert!(matches!(preset("n10_q1x60"), Err(ParamsError::UnknownName { .. })));
+        assert_eq!(preset_by_code(999), Err(ParamsError::UnknownCode { found: 999 }));
+    }
+
+    #[test]
+    fn plaintext_primes_suit_every_ring_and_divide_no_modulus() {
+        for t in PLAINTEXT_PRIMES_32.iter().chain(&PLAINTEXT_PRIMES_45) {
+            assert_eq!(t % (1 << 17), 1);
+            assert!(!Q46.contains(t) && !Q35.contains(t));
+        }
+    }
+}

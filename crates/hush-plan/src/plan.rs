@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The physical plan. [`ServerPlan`] is serialised (JSON, small, no values of protected columns) and sent;
+//! [`OwnerPlan`] stays with the owner and says how answers become a result.
+
+use serde::{Deserialize, Serialize};
+
+use crate::encoding::EncodingId;
+
+/// Version of the plan's format.
+pub const PLAN_FORMAT: u16 = 1;
+
+/// What the server is asked to do on one version of one table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerPlan {
+    /// [`PLAN_FORMAT`].
+    pub format: u16,
+    /// Table name on the server.
+    pub table: String,
+    /// BLAKE3 digest (hex) of the manifest that the owner planned against; the server refuses another.
+    pub manifest: String,
+    /// `WHERE` over clear columns: a scalar SQL expression, quoted and normalised by the planner.
+    pub predicate: Option<String>,
+    /// The task.
+    pub task: Task,
+    /// Largest answer that the owner will take; the server refuses above it.
+    pub max_answer_bytes: u64,
+}
+
+/// The two kinds of task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Task {
+    /// Grouped sums.
+    Aggregate(AggregateTask),
+    /// Element-wise results, row by row.
+    Rows(RowsTask),
+}
+
+/// `GROUP BY` over clear keys (none: one group, also where no row matches).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AggregateTask {
+    /// Scalar SQL expressions over clear columns, one per key; answered as columns `k0`, `k1`, ….
+    pub keys: Vec<String>,
+    /// Aggregate SQL expressions over clear columns (already cast to exact wide types by the planner);
+    /// answered as columns `c0`, `c1`, …. `c0` is always `COUNT(*)`.
+    pub clear: Vec<String>,
+    /// Row masks that the encrypted sums use.
+    pub masks: Vec<Mask>,
+    /// Encrypted sums, answered in this order per group.
+    pub sums: Vec<EncryptedSum>,
+    /// Refuse above this many groups.
+    pub max_groups: u64,
+}
+
+/// Which rows count, and how much each: `weight · [condition]`, 0 where either is NULL.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mask {
+    /// Further condition beside the plan's predicate (for instance `"w" IS NOT NULL`).
+    pub condition: Option<String>,
+    /// Integer weight: a scalar SQL expression of type `DECIMAL(38,0)`; `None` means 1.
+    pub weight: Option<String>,
+}
+
+/// `Σ mask(row) · column(row)` per group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EncryptedSum {
+    /// Index into [`AggregateTask::masks`].
+    pub mask: usize,
+    /// The encoded column (layout `sum` or `approx_sum`).
+    pub column: EncodingId,
+}
+
+/// Element-wise results for the rows that match.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RowsTask {
+    /// Scalar SQL expressions over clear columns; answered as columns `c0`, `c1`, … beside `row` (the row's
+    /// number in the table).
+    pub clear: Vec<String>,
+    /// Clear integer operands of the programs: scalar SQL expressions of type `DECIMAL(38,0)` (exact
+    /// programs) or `DOUBLE` (approximate ones), 0 where NULL.
+    pub operands: Vec<String>,
+    /// Encrypted expressions, evaluated slot by slot.
+    pub programs: Vec<SlotExpr>,
+    /// Encoded columns that go back as they are (validity, or columns selected alone).
+    pub fetch: Vec<EncodingId>,
+    /// Stop after this many matching rows (set only where no ORDER BY needs the others).
+    pub limit: Option<u64>,
+}
+
+/// An element-wise expression over encrypted slots.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum SlotExpr {
+    /// Sum of two.
+    Add(Box<SlotExpr>, Box<SlotExpr>),
+    /// A clear operand, by index into [`RowsTask::operands`].
+    Clear(usize),
+    /// An encoded column in layout `slots` or `approx_slots`.
+    Column(EncodingId),
+    /// An integer constant in decimal digits (exact programs) or a decimal number (approximate ones).
+    Constant(String),
+    /// Product; at most one factor-pair of ciphertexts on any path.
+    Mul(Box<SlotExpr>, Box<SlotExpr>),
+    /// Negation.
+    Neg(Box<SlotExpr>),
+    /// Difference.
+    Sub(Box<SlotExpr>, Box<SlotExpr>),
+}
+
+/// A whole plan: what is sent, what is kept, what it costs and what it tells.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueryPlan {
+    /// Sent to the server.
+    pub server: ServerPlan,
+    /// Kept by the owner.
+    pub owner: OwnerPlan,
+    /// Sizes and bounds, for `explain` and for limits.
+    pub cost: Cost,
+    /// What the server learns, in plain sentences.
+    pub leakage: Leakage,
+}
+
+/// How the owner turns answers into the result table.
+///
+/// The owner first builds a table `merged`: keys `k0…`, aggregates `a0…` (aggregate task) or clear columns
+/// `c0…` and decrypted programs `p0…` (rows task). `final_sql` then projects, filters (HAVING), orders and
+/// limits it with an ordinary query engine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnerPlan {
+    /// Output of each aggregate, `a0…`.
+    pub aggregates: Vec<OwnerAggregate>,
+    /// Output of each slot program, `p0…`.
+    pub programs: Vec<OwnerProgram>,
+    /// SQL over `merged`.
+    pub final_sql: String,
+}
+
+/// One aggregate, from exact sums.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnerAggregate {
+    /// Which function.
+    pub function: AggregateFunction,
+    /// Number of contributing rows.
+    pub count: LinearForm,
+    /// Sum of the argument, in units of `10^-scale`.
+    pub sum: LinearForm,
+    /// Sum of squares of the argument, in units of `10^-2·scale`; for variance and standard deviation.
+    pub squares: Option<LinearForm>,
+    /// Decimal scale of `sum`.
+    pub scale: u8,
+    /// Type of the output column.
+    pub output: OutputType,
+}
+
+/// The aggregate functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AggregateFunction {
+    /// AVG
+    Avg,
+    /// COUNT
+    Count,
+    /// STDDEV_POP
+    StddevPop,
+    /// STDDEV, STDDEV_SAMP
+    StddevSamp,
+    /// SUM
+    Sum,
+    /// VAR_POP
+    VarPop,
+    /// VARIANCE, VAR_SAMP
+    VarSamp,
+}
+
+/// Type of a merged column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputType {
+    /// Exact decimal: `Decimal128(38, scale)` where the range allows, else `Decimal256(76, scale)`.
+    Decimal {
+        /// Digits after the point.
+        scale: u8,
+        /// Whether 38 digits do not suffice.
+        wide: bool,
+    },
+    /// `Float64`, correctly rounded from the exact rational.
+    Float,
+    /// `Int64`; the planner has shown that the value fits.
+    Int,
+}
+
+/// `Σ coefficient · moment`, exact.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinearForm {
+    /// The terms; coefficients as signed decimal digits.
+    pub terms: Vec<(String, Moment)>,
+}
+
+/// A number per group that the server's answer yields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Moment {
+    /// Clear aggregate `c{index}` (an integer).
+    Clear(usize),
+    /// Encrypted sum `index`, exact after decryption; in units.
+    Encrypted(usize),
+}
+
+/// How one slot program's output is read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnerProgram {
+    /// Where the values come from.
+    pub source: ProgramSource,
+    /// Encoded validity columns (positions in `fetch`) that must all be 1, else NULL.
+    pub valid_if: Vec<usize>,
+    /// Clear columns (positions in `clear`) that must not be NULL, else NULL.
+    pub not_null: Vec<usize>,
+    /// Decimal scale of the integer units.
+    pub scale: u8,
+    /// Type of the output column.
+    pub output: ProgramOutput,
+}
+
+/// Source of a program's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramSource {
+    /// Position in [`RowsTask::fetch`].
+    Fetched(usize),
+    /// Position in [`RowsTask::programs`].
+    Program(usize),
+}
+
+/// Type of an element-wise output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramOutput {
+    /// Boolean from 0 and 1.
+    Bool,
+    /// Days since 1970.
+    Date,
+    /// As for aggregates.
+    Number(OutputType),
+    /// Microseconds since 1970.
+    Timestamp,
+}
+
+/// Predicted sizes and bounds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// Encrypted answer bytes per group (aggregate task) or per chunk (rows task).
+    pub answer_bytes_each: u64,
+    /// Upper bound on groups that the limit allows.
+    pub max_groups: u64,
+    /// Parameter sets in use, by name.
+    pub params: Vec<String>,
+    /// Smallest labelled security in bits.
+    pub security_bits: u32,
+    /// Smallest distance in bits between a noise bound and its limit.
+    pub margin_bits: f64,
+    /// Multiplicative depth.
+    pub depth: u32,
+    /// Absolute error bound of approximate results, where there are any.
+    pub precision: Option<f64>,
+}
+
+/// What the server learns.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Leakage {
+    /// From the table.
+    pub table: Vec<String>,
+    /// From this query.
+    pub query: Vec<String>,
+    /// What it does not learn.
+    pub hidden: Vec<String>,
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The schema: per column a type, a range, a protection and a purpose. Owner's side only; never sent in clear.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A column's logical type. Every encrypted value is an integer number of *units*:
+/// an integer itself, a decimal times `10^scale`, a date in days or a timestamp in microseconds since 1970,
+/// a boolean as 0 or 1, a ranged float times `10^digits` (rounded half away from zero).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ColumnType {
+    /// `bool`
+    Bool,
+    /// `category`: text with few distinct values.
+    Category,
+    /// `date`
+    Date,
+    /// `decimal(precision,scale)`, precision at most 38.
+    Decimal {
+        /// Total decimal digits.
+        precision: u8,
+        /// Digits after the point.
+        scale: u8,
+    },
+    /// `float(digits)`: with a range fixed point of `digits` decimals, without one CKKS of that absolute precision.
+    Float {
+        /// Decimal digits after the point that are kept.
+        digits: u8,
+    },
+    /// `int(bits)`, signed two's complement of 8, 16, 32 or 64 bits.
+    Int {
+        /// Width in bits.
+        bits: u8,
+    },
+    /// `text`
+    Text,
+    /// `timestamp`
+    Timestamp,
+}
+
+/// What happens to a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Protection {
+    /// Plaintext; the server reads it.
+    #[serde(rename = "clear")]
+    Clear,
+    /// Not decided; `encrypt` refuses the schema.
+    #[serde(rename = "DECIDE")]
+    Decide,
+    /// Not uploaded at all.
+    #[serde(rename = "drop")]
+    Drop,
+    /// Homomorphically encrypted.
+    #[serde(rename = "encrypt")]
+    Encrypt,
+    /// AEAD: stored and returned, never computed on.
+    #[serde(rename = "seal")]
+    Seal,
+}
+
+/// What a column is for; decides its layouts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Purpose {
+    /// AVG: the `sum` layout.
+    Avg,
+    /// COUNT(x): the validity column alone.
+    Count,
+    /// Element-wise products: the `slots` layout.
+    Product,
+    /// STDDEV: `sum` and the square as a further column.
+    Stddev,
+    /// SUM: the `sum` layout.
+    Sum,
+    /// VARIANCE: `sum` and the square as a further column.
+    Variance,
+}
+
+/// Inclusive bounds of a column in units (see [`ColumnType`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnitRange {
+    /// Smallest allowed value.
+    pub low: i128,
+    /// Largest allowed value.
+    pub high: i128,
+}
+
+impl UnitRange {
+    /// Largest absolute value in the range.
+    pub fn max_abs(&self) -> u128 {
+        self.low.unsigned_abs().max(self.high.unsigned_abs())
+    }
+}
+
+/// One column of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Name as in the data.
+    pub name: String,
+    /// Logical type.
+    pub kind: ColumnType,
+    /// Whether missing values are allowed (an encrypted nullable column gets an encrypted validity column).
+    pub nullable: bool,
+    /// Declared bounds; `None` for text and for floats that go to CKKS.
+    pub range: Option<UnitRange>,
+    /// What happens to it.
+    pub protect: Protection,
+    /// What it is for (encrypted columns; empty means sum, avg and count).
+    pub purposes: Vec<Purpose>,
+    /// Why it is protected so, for people.
+    pub reason: String,
+}
+
+/// A table's schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schema {
+    /// Table name, as SQL names it.
+    pub table: String,
+    /// Columns in file order.
+    pub columns: Vec<Column>,
+    /// Texts that mean a missing value.
+    pub null_tokens: Vec<String>,
+    /// Rows that the table may grow to; sums are sized for this many.
+    pub max_rows: u64,
+    /// Whether a person has approved it.
+    pub approved: bool,
+    /// Who approved it.
+    pub approved_by: String,
+    /// Comment lines at the top of the file (for instance what clear columns single out together).
+    pub notes: Vec<String>,
+    /// Pairs of encrypted columns whose product is encrypted too, so that SUM(x*y) works.
+    pub products: Vec<(String, String)>,
+}
+
+impl Schema {
+    /// Finds a column by name: exactly, else ignoring ASCII case where that is unambiguous.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name == name).or_else(|| {
+            let mut same = self.columns.iter().filter(|column| column.name.eq_ignore_ascii_case(name));
+            match (same.next(), same.next()) {
+                (Some(column), None) => Some(column),
+                _ => None,
+            }
+        })
+    }
+
+    /// Columns by protection, in file order.
+    pub fn protected(&self, protect: Protection) -> impl Iterator<Item = &Column> {
+        self.columns.iter().filter(move |column| column.protect == protect)
+    }
+
+    /// Position of every column by exact name.
+    pub fn positions(&self) -> BTreeMap<&str, usize> {
+        self.columns.iter().enumerate().map(|(i, column)| (column.name.as_str(), i)).collect()
+    }
+}

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the architecture against `cargo metadata`.
+
+Three rules: an edge between our crates must be listed below; `hush-server` and `hush-exec` never reach
+`hush-keys`, even indirectly, and `hush-plan` reaches no crate that computes; `unsafe` code is possible in
+`hush-kernels` alone. Only normal and build dependencies count: tests may use anything.
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+GROUND = {"hush-arith", "hush-params"}
+RING = GROUND | {"hush-ring"}
+SCHEMES = RING | {"hush-rlwe", "hush-schemes"}
+TABLES = {"hush-params", "hush-plan", "hush-table"}
+
+ALLOWED = {
+    "hush-arith": set(),
+    "hush-params": set(),
+    "hush-kernels": {"hush-arith"},
+    "hush-ring": GROUND | {"hush-kernels"},
+    "hush-rlwe": RING,
+    "hush-schemes": RING | {"hush-rlwe"},
+    "hush-keys": SCHEMES,
+    "hush-plan": {"hush-params"},
+    "hush-table": {"hush-params", "hush-plan"},
+    "hush-exec": SCHEMES | TABLES,
+    "hush-server": {"hush-exec", "hush-plan", "hush-table"},
+    "hush-client": SCHEMES | TABLES | {"hush-exec", "hush-keys"},
+    "hush": {"hush-client", "hush-plan", "hush-table"},
+    "hush-bench": {"hush", "hush-kernels"} | SCHEMES | {"hush-keys"},
+    "hush-cli": {"hush", "hush-bench"},
+}
+
+NEVER = [
+    ("hush-server", "hush-keys"),
+    ("hush-exec", "hush-keys"),
+    *(("hush-plan", crate) for crate in ("hush-arith", "hush-kernels", "hush-ring", "hush-rlwe", "hush-schemes")),
+]
+
+MAY_USE_UNSAFE = {"hush-kernels"}
+
+
+def main() -> int:
+    """Prints every breach and returns 1 if there is one."""
+    root = pathlib.Path(__file__).resolve().parent.parent
+    command = ["cargo", "metadata", "--locked", "--format-version", "1", "--no-deps"]
+    metadata = json.loads(subprocess.run(command, cwd=root, check=True, capture_output=True).stdout)
+    edges = {
+        package["name"]: {
+            dependency["name"]
+            for dependency in package["dependencies"]
+            if dependency.get("path") and dependency["kind"] != "dev"
+        }
+        for package in metadata["packages"]
+    }
+    breaches = []
+    for crate, targets in sorted(edges.items()):
+        if crate not in ALLOWED:
+            breaches.append(f"{crate}: not in the layer table of tools/check_layers.py")
+            continue
+        for target in sorted(targets - ALLOWED[crate]):
+            breaches.append(f"{crate} -> {target}: this edge is not allowed")
+    for source, target in NEVER:
+        if target in reachable(edges, source):
+            breaches.append(f"{source} reaches {target}")
+    breaches += lint_fence(metadata["packages"])
+    for breach in breaches:
+        print(f"layers: {breach}", file=sys.stderr)
+    if not breaches:
+        print(f"layers: {len(edges)} crates, {sum(map(len, edges.values()))} edges, as designed")
+    return 1 if breaches else 0
+
+
+def reachable(edges: dict[str, set[str]], source: str) -> set[str]:
+    """All crates of ours that `source` reaches."""
+    seen, stack = set(), [source]
+    while stack:
+        for target in edges.get(stack.pop(), ()):
+            if target not in seen:
+                seen.add(target)
+                stack.append(target)
+    return seen
+
+
+def lint_fence(packages: list[dict]) -> list[str]:
+    """Crates that do not inherit the workspace lints, where `unsafe_code` is forbidden."""
+    breaches = []
+    for package in packages:
+        text = pathlib.Path(package["manifest_path"]).read_text(encoding="utf-8")
+        inherits = re.search(r"^\[lints\]\s*\nworkspace = true", text, re.MULTILINE)
+        if not inherits and package["name"] not in MAY_USE_UNSAFE:
+            breaches.append(f"{package['name']}: must inherit the workspace lints (unsafe is forbidden)")
+    return breaches
+
+
+if __name__ == "__main__":
+    sys.exit(main())
