@@ -1,1 +1,39 @@
-//! (skeleton)
+// SPDX-License-Identifier: Apache-2.0
+//! The loops: NTT, point-wise arithmetic mod `q`, lazy sums, bit packing, AES-CTR expansion, noise sampling.
+//!
+//! *Words used.* A **path** is an instruction set that a loop is written for; [`Cpu`] names one and proves that the
+//! machine has it. A residue is **canonical** when it lies in `[0, q)`.
+//!
+//! ```text
+//!   ntt  pointwise  lazy  bits  uniform  sample  lift      safe API: checks lengths, picks the path
+//!   ───────┬──────────────────┬──────────────────┬───
+//!        scalar             avx2              avx512       one file per API module, same names
+//!   the specification    FP64 FMA, AES-NI   IFMA, VBMI, VAES
+//! ```
+//!
+//! *Invariants.* All paths give the same bits for the same input; the scalar path is the specification. Residues go in
+//! and come out canonical unless a function says otherwise. Loops on possibly secret data ([`ntt`], [`pointwise`],
+//! [`lazy`], [`sample`], [`lift`], [`bits`]) have no branch, index or division that depends on it; [`uniform`] is for
+//! public data and says so. Slices need no alignment; operands are distinct borrows, so they never overlap.
+//!
+//! *Shape contracts.* Lengths are fixed by the caller's layout, never by input data, so a mismatch is a programming
+//! error: functions state it under *Panics* and check it before the first load.
+//!
+//! *Non-goals.* No allocation in loops, no threads, no notion of polynomial, basis or key (`hush-ring` and above).
+
+pub mod bits;
+mod cpu;
+mod error;
+pub mod lazy;
+pub mod lift;
+pub mod ntt;
+pub mod pointwise;
+pub mod sample;
+mod scalar;
+pub mod uniform;
+
+pub use bits::BitWidth;
+pub use cpu::{CPU_ENV, Cpu, Path};
+pub use error::KernelError;
+pub use ntt::NttPlan;
+pub use uniform::AesCtr128;

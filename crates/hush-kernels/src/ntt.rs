@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The negacyclic number-theoretic transform: polynomials mod `X^N + 1` over `Z_q` to their values and back.
+//!
+//! # Math
+//! With `ψ` the primitive `2N`-th root that [`Modulus::psi`] fixes, the forward transform of `A(X) = Σ a_j·X^j` is
+//! `out[k] = A(ψ^e(k))` with `e(k) = 2·brv(τ(k)) + 1`. Here `brv` reverses the `log2 N` bits of an index and `τ` swaps the
+//! two lowest octal digits (`k = 64·b + 8·c + r` becomes `64·b + 8·r + c`) if `N ≥ 64`, and nothing otherwise.
+//! [`NttPlan::root_exponent`] computes `e`. The swap lets the widest path end each 64-point block after one transposition in
+//! registers. The order is part of the stored formats: it never changes.
+//!
+//! Products of values are values of products mod `X^N + 1`; that, not the order, is what most callers use.
+//!
+//! # References
+//! \[Har14\] lazy butterflies; Longa and Naehrig (2016) for powers of `ψ` merged in the twiddle factors.
+
+use hush_arith::Modulus;
+
+use crate::{Cpu, KernelError, scalar};
+
+/// The smallest transform.
+pub const MIN_DEGREE: usize = 16;
+/// The largest transform: one more layer would pass the 33·q bound of the lazy ranges.
+pub const MAX_DEGREE: usize = 1 << 16;
+
+/// Tables for the transform of one length modulo one prime, on one path.
+///
+/// *Invariants* (checked by [`NttPlan::new`]): the degree is a power of two in [`MIN_DEGREE`]`..=`[`MAX_DEGREE`]; the
+/// prime has a primitive `2N`-th root; the path can run here. Plans are immutable: share them between threads.
+#[derive(Debug, Clone)]
+pub struct NttPlan {
+    modulus: Modulus,
+    degree: usize,
+    cpu: Cpu,
+    tables: Tables,
+}
+
+#[derive(Debug, Clone)]
+enum Tables {
+    Scalar(scalar::ntt::Tables),
+}
+
+impl NttPlan {
+    /// Computes the tables.
+    ///
+    /// # Cost
+    /// About `2N` modular products; `O(N)` words are kept.
+    ///
+    /// # Errors
+    /// [`KernelError::DegreeUnsupported`], or [`KernelError::Arith`] if the prime has no root of order `2·degree`.
+    pub fn new(modulus: Modulus, degree: usize, cpu: Cpu) -> Result<Self, KernelError> {
+        if !degree.is_power_of_two() || !(MIN_DEGREE..=MAX_DEGREE).contains(&degree) {
+            return Err(KernelError::DegreeUnsupported { found: degree, min: MIN_DEGREE, max: MAX_DEGREE });
+        }
+        let psi = modulus.psi(degree)?;
+        let tables = Tables::Scalar(scalar::ntt::Tables::new(modulus, degree, psi));
+        Ok(Self { modulus, degree, cpu, tables })
+    }
+
+    /// Coefficients to values, in place.
+    ///
+    /// # Ranges
+    /// In and out: canonical, `N` words.
+    ///
+    /// # Cost
+    /// `N/2·log2 N` butterflies.
+    ///
+    /// # Timing
+    /// Constant-time in the data.
+    ///
+    /// # Panics
+    /// If the length is not the degree.
+    pub fn forward(&self, data: &mut [u64]) {
+        self.check(data);
+        match &self.tables {
+            Tables::Scalar(tables) => tables.forward(data),
+        }
+        debug_assert!(data.iter().all(|&x| x < self.modulus.value()));
+    }
+
+    /// Values to coefficients, in place: the exact inverse of [`NttPlan::forward`], the factor `1/N` included.
+    ///
+    /// # Ranges
+    /// In and out: canonical, `N` words.
+    ///
+    /// # Cost
+    /// `N/2·log2 N` butterflies.
+    ///
+    /// # Timing
+    /// Constant-time in the data.
+    ///
+    /// # Panics
+    /// If the length is not the degree.
+    pub fn inverse(&self, data: &mut [u64]) {
+        self.check(data);
+        match &self.tables {
+            Tables::Scalar(tables) => tables.inverse(data),
+        }
+        debug_assert!(data.iter().all(|&x| x < self.modulus.value()));
+    }
+
+    /// The odd exponent `e < 2N` with `out[index] = A(ψ^e)`; the index is taken mod `N`.
+    pub fn root_exponent(&self, index: usize) -> usize {
+        2 * reverse_bits(transpose_index(index & (self.degree - 1), self.degree), self.degree) + 1
+    }
+
+    /// The prime.
+    pub fn modulus(&self) -> Modulus {
+        self.modulus
+    }
+
+    /// The length `N`.
+    pub fn degree(&self) -> usize {
+        self.degree
+    }
+
+    /// The path that runs.
+    pub fn cpu(&self) -> Cpu {
+        self.cpu
+    }
+
+    fn check(&self, data: &[u64]) {
+        assert_eq!(data.len(), self.degree, "the data must have the length of the plan");
+        debug_assert!(data.iter().all(|&x| x < self.modulus.value()), "the data must be canonical");
+    }
+}
+
+/// `τ`: swaps the two lowest octal digits of an index if the transform has at least 64 points. Its own inverse.
+pub(crate) fn transpose_index(index: usize, degree: usize) -> usize {
+    if degree < 64 { index } else { index & !63 | (index & 7) << 3 | (index >> 3 & 7) }
+}
+
+/// `brv`: reverses the `log2 degree` low bits of an index. Its own inverse.
+pub(crate) fn reverse_bits(index: usize, degree: usize) -> usize {
+    // degree ≥ 16, so the shift is below the word size.
+    index.reverse_bits() >> (usize::BITS - degree.trailing_zeros())
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Plain loops: the specification that the other paths must equal bit for bit.
+
+pub(crate) mod bits;
+pub(crate) mod lazy;
+pub(crate) mod lift;
+pub(crate) mod ntt;
+pub(crate) mod pointwise;
+pub(crate) mod sample;
+pub(crate) mod uniform;

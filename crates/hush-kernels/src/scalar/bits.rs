@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Bit streams by one 64-bit window per value.
+
+use crate::BitWidth;
+
+pub(crate) fn pack(width: BitWidth, values: &[u64], packed: &mut [u8]) {
+    // `pending` holds the bits not yet written, fewer than 8 of them before each value.
+    let (mut pending, mut pending_bits) = (0u64, 0);
+    let mut bytes = packed.iter_mut();
+    for &value in values {
+        pending |= (value & width.mask()) << pending_bits;
+        pending_bits += width.bits();
+        while pending_bits >= 8 {
+            if let Some(byte) = bytes.next() {
+                *byte = pending as u8;
+            }
+            pending >>= 8;
+            pending_bits -= 8;
+        }
+    }
+    if let Some(byte) = bytes.next() {
+        *byte = pending as u8;
+    }
+}
+
+#[inline]
+pub(crate) fn unpack(width: BitWidth, packed: &[u8], values: &mut [u64]) {
+    for (index, value) in values.iter_mut().enumerate() {
+        *value = read(width, packed, index);
+    }
+}
+
+#[inline]
+pub(crate) fn unpack_accumulate(width: BitWidth, packed: &[u8], acc: &mut [u64]) {
+    for (index, acc) in acc.iter_mut().enumerate() {
+        *acc = acc.wrapping_add(read(width, packed, index));
+    }
+}
+
+#[inline]
+pub(crate) fn all_below(values: &[u64], bound: u64) -> bool {
+    values.iter().fold(true, |all, &value| all & (value < bound))
+}
+
+/// Value `index` of the stream: at most 56 + 7 bits, so eight bytes from the first one hold it.
+#[inline]
+fn read(width: BitWidth, packed: &[u8], index: usize) -> u64 {
+    let first_bit = index * width.bits() as usize;
+    let rest = &packed[first_bit / 8..];
+    let window = match rest.first_chunk::<8>() {
+        Some(bytes) => u64::from_le_bytes(*bytes),
+        None => {
+            let mut bytes = [0; 8];
+            bytes[..rest.len()].copy_from_slice(rest);
+            u64::from_le_bytes(bytes)
+        }
+    };
+    window >> (first_bit % 8) & width.mask()
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Population counts and a high product.
+
+use crate::sample::{CBD21_BYTES, TERNARY_BYTES};
+
+const LOW_21: u64 = (1 << 21) - 1;
+
+#[inline]
+pub(crate) fn cbd21_into(random: &[u8], out: &mut [i32]) {
+    for (bytes, out) in random.as_chunks::<CBD21_BYTES>().0.iter().zip(out) {
+        let [b0, b1, b2, b3, b4, b5] = *bytes;
+        let bits = u64::from_le_bytes([b0, b1, b2, b3, b4, b5, 0, 0]);
+        *out = (bits & LOW_21).count_ones() as i32 - (bits >> 21 & LOW_21).count_ones() as i32;
+    }
+}
+
+#[inline]
+pub(crate) fn ternary_into(random: &[u8], out: &mut [i8]) {
+    for (bytes, out) in random.as_chunks::<TERNARY_BYTES>().0.iter().zip(out) {
+        let third = (u128::from(u64::from_le_bytes(*bytes)) * 3) >> 64;
+        *out = third as i8 - 1;
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Uniform residues from AES-128 in counter mode: **public data only**.
+//!
+//! # Definition
+//! With `E` the AES-128 encryption under the key, the block `B(c) = E(nonce ‖ c)` where the nonce and the 64-bit
+//! counter `c` are written little-endian. `B(c)` gives two little-endian 64-bit words, `W(2c)` and `W(2c + 1)`.
+//! With `w = bits(q)`, coefficient `i` is the first candidate below `q` in the list
+//!
+//! - attempt 0: `W(i) mod 2^w`;
+//! - attempt `a`, `1 ≤ a ≤ 255`: the first word of `B(a·2^56 + i)`, mod `2^w`;
+//! - at last: the candidate of attempt 255 minus `q`, which is below `q` too (reached with probability below `2^−255`).
+//!
+//! So coefficient `i` depends on the key, the nonce, `q` and `i` alone, whatever the length asked for and whatever the path.
+//! The counters of attempt 0 stay below `2^56` because a slice has fewer than `2^57` words.
+//!
+//! # Timing
+//! Depends on the data (rejections) and is not meant for secrets: expand public seeds only.
+
+use std::fmt;
+
+use hush_arith::Modulus;
+
+use crate::{Cpu, scalar};
+
+/// An AES-128 key schedule for [`AesCtr128::fill_uniform`]. The key is a public seed.
+#[derive(Clone)]
+pub struct AesCtr128 {
+    cpu: Cpu,
+    schedule: Schedule,
+}
+
+#[derive(Clone)]
+enum Schedule {
+    Scalar(scalar::uniform::Schedule),
+}
+
+impl AesCtr128 {
+    /// Expands the key.
+    pub fn new(cpu: Cpu, key: &[u8; 16]) -> Self {
+        Self { cpu, schedule: Schedule::Scalar(scalar::uniform::Schedule::new(key)) }
+    }
+
+    /// Fills `out` with the uniform residues mod `q` that the key and the nonce determine.
+    ///
+    /// # Ranges
+    /// Out: canonical.
+    ///
+    /// # Cost
+    /// Half an AES block per word, plus one block per rejected word: next to none for `q` just below a power of two.
+    pub fn fill_uniform(&self, nonce: u64, modulus: Modulus, out: &mut [u64]) {
+        match &self.schedule {
+            Schedule::Scalar(schedule) => schedule.fill_uniform(nonce, modulus, out),
+        }
+    }
+
+    /// The path that runs.
+    pub fn cpu(&self) -> Cpu {
+        self.cpu
+    }
+}
+
+impl fmt::Debug for AesCtr128 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AesCtr128").field("cpu", &self.cpu).finish_non_exhaustive()
+    }
+}
+
+/// The number of attempts after the first.
+pub(crate) const MAX_ATTEMPT: u64 = 255;
+
+/// The counter of a retry.
+#[inline]
+pub(crate) fn retry_counter(attempt: u64, index: usize) -> u64 {
+    attempt << 56 | index as u64
+}
+
+/// The first candidate of the retries of coefficient `index` that is below `q`; `first_word(c)` gives the first word of `B(c)`.
+pub(crate) fn retry(modulus: Modulus, index: usize, first_word: impl Fn(u64) -> u64) -> u64 {
+    let mask = (1 << modulus.bits()) - 1;
+    let mut candidate = modulus.value();
+    for attempt in 1..=MAX_ATTEMPT {
+        candidate = first_word(retry_counter(attempt, index)) & mask;
+        if candidate < modulus.value() {
+            return candidate;
+        }
+    }
+    candidate - modulus.value()
+}
