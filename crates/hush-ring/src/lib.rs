@@ -1,4 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-//! RNS rings.
+//! RNS rings: polynomials by domain, sums that reduce once, and the two doors for randomness.
+//!
+//! *Words used.* A [`Ring`] is `Z_Q[X]/(X^N + 1)` with `Q = q_0·…·q_ℓ`; the residues of a polynomial modulo one
+//! prime are a **limb**. A [`Poly`] holds all limbs, as coefficients ([`Coeff`]) or as values at the roots of
+//! `X^N + 1` ([`Eval`]).
+//!
+//! ```text
+//!   Poly<Coeff> ⇄ Poly<Eval>      LazySum, LazyMac       UniformSeed → Poly<Eval>     SecretRng → errors, secrets
+//!              RingLimb: loops on slices of one prime        public randomness          secret randomness
+//!                         hush-kernels
+//! ```
+//!
+//! *Invariants.* Polynomials hold canonical residues. The domain is a type, so that a product of coefficients
+//! does not compile. Public and secret randomness come from different generators, and neither seeds the other.
+//! Functions on secret data ([`SecretRng`], [`sample_errors`], [`sample_ternary`], the arithmetic) do not branch
+//! or index on it.
+//!
+//! *Non-goals.* No encryption, no encodings, no formats: those are the crates above.
+
+mod error;
+mod lazy;
+mod limb;
+mod poly;
 mod random;
-pub use random::*;
+mod ring;
+mod uniform;
+
+pub use error::RingError;
+pub use hush_kernels::Cpu;
+pub use lazy::{LazyMac, LazySum};
+pub use limb::{ERROR_BYTES, RingLimb, TERNARY_BYTES, sample_errors, sample_ternary};
+pub use poly::{Coeff, Domain, Eval, Poly};
+pub use random::{RandomnessError, SecretRng, os_random};
+pub use ring::Ring;
+pub use uniform::{ExpandLabel, MaskPurpose, UniformSeed};
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,58 @@
-//! (skeleton)
+// SPDX-License-Identifier: Apache-2.0
+//! Ring-LWE containers: stored bodies, ciphertexts, answers, and their binary forms.
+//!
+//! *Words used.* A ciphertext `(b, a)` has the **phase** `b + a·s`. A **body** is `b` alone: the mask `a` of a
+//! stored ciphertext is expanded from its chunk's seed. A **lane** is one of several plaintext moduli.
+//!
+//! ```text
+//!   bytes ─ decode ─▶ Unchecked… ─ conform(what the manifest says) ─▶ Body | SumAnswer | CiphertextSet
+//!                     lengths, header,                                 every residue below its prime
+//!                     checksum
+//! ```
+//!
+//! *Invariants.* Sizes are computed from the parameter set, compared with the stored and the actual length, and
+//! only then is anything allocated. Every residue of a conforming object is canonical, so evaluation cannot
+//! fail or overflow on it. No object here is secret.
+//!
+//! *Non-goals.* No meaning of phases (`hush-schemes`), no keys (`hush-keys`), no authentication: the checksum
+//! finds damage, the signed manifest finds forgery.
+
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod answer;
+mod body;
+mod ciphertext;
+mod error;
+mod header;
+
+pub use answer::{
+    CiphertextSet, CiphertextSetId, SumAnswer, UncheckedCiphertextSet, UncheckedSumAnswer, sum_answer_bytes,
+};
+pub use body::{Body, BodyId, BodyKind, BodyWriter, UncheckedBody, body_bytes};
+pub use ciphertext::RlweCiphertext;
+pub use error::{CodecError, RlweError};
+pub use header::{CHECKSUM_BYTES, HEADER_BYTES, ObjectKind, OVERHEAD_BYTES};
+
+use hush_params::ParamSet;
+use hush_ring::{Ring, RingLimb};
+
+/// The parameter set of a ring that may be written down; toy rings may not.
+fn set_of(ring: &Ring) -> Result<&'static ParamSet, CodecError> {
+    ring.set().ok_or(CodecError::UnknownParams { found: 0 })
+}
+
+fn check_residues(limb: &RingLimb, words: &[u64], element: u32, index: usize) -> Result<(), CodecError> {
+    if limb.all_below(words) {
+        return Ok(());
+    }
+    Err(CodecError::Residue { element, limb: index as u32 })
+}
+
+fn append_packed(bytes: &mut Vec<u8>, limb: &RingLimb, words: &[u64]) {
+    let start = bytes.len();
+    bytes.resize(start + limb.packed_bytes(words.len()), 0);
+    limb.pack(words, &mut bytes[start..]);
+}
+
+#[cfg(test)]
+mod tests;

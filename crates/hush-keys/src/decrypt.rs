@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Decryption of answers and of stored columns. For the owner's eyes: results that go to anyone else need the
+//! flooding of a release step, which is not part of this crate.
+//!
+//! # Timing
+//! Independent of secrets, phases and messages, except the conversion to floats in the approximate layouts.
+
+use ethnum::I256;
+use hush_ring::{ExpandLabel, Ring, UniformSeed};
+use hush_rlwe::{Body, RlweCiphertext, SumAnswer};
+use hush_schemes::bgv::decode_power_of_two;
+use hush_schemes::bgv::slots::SlotEncoder;
+use hush_schemes::ckks::{ApproxEncoder, Scale, decode_coefficient};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::{DecryptError, SecretKey};
+
+/// The masked sum of column `body` of an answer, exact if it lies in `[−t/2, t/2)`.
+///
+/// # Math
+/// `phase = b_0 + (a·s)_0 mod Q`, lifted to `(−Q/2, Q/2)`, then the residue modulo `t = 2^t_log2` nearest to zero.
+///
+/// # Cost
+/// `limbs·N` additions: no transform.
+///
+/// # Errors
+/// [`DecryptError::Ring`] for a secret of another ring, [`DecryptError::Body`] if there is no such column.
+pub fn decrypt_sum(
+    secret: &SecretKey,
+    answer: &SumAnswer,
+    body: usize,
+    t_log2: u32,
+) -> Result<I256, DecryptError> {
+    Ok(decode_power_of_two(sum_phase(secret, answer, body)?, t_log2))
+}
+
+/// The masked sum of an `approx_sum` column.
+///
+/// # Errors
+/// As [`decrypt_sum`].
+pub fn decrypt_approx_sum(
+    secret: &SecretKey,
+    answer: &SumAnswer,
+    body: usize,
+    scale: Scale,
+) -> Result<f64, DecryptError> {
+    Ok(decode_coefficient(sum_phase(secret, answer, body)?, scale))
+}
+
+/// The first `row_count` values of a stored `sum` column in one chunk.
+///
+/// # Errors
+/// [`DecryptError::Ring`] for a secret or body of another ring, [`DecryptError::ElementCount`] if the body does not
+/// hold exactly the ring elements of `row_count` rows.
+pub fn decrypt_sum_chunk(
+    secret: &SecretKey,
+    seed: UniformSeed,
+    body: &Body<'_>,
+    row_count: usize,
+    t_log2: u32,
+) -> Result<Vec<I256>, DecryptError> {
+    let mut values = chunk_phases(secret, seed, body, row_count)?;
+    for value in &mut values {
+        *value = decode_power_of_two(*value, t_log2);
+    }
+    Ok(values)
+}
+
+/// The first `row_count` values of a stored `approx_sum` column in one chunk.
+///
+/// # Errors
+/// As [`decrypt_sum_chunk`].
+pub fn decrypt_approx_sum_chunk(
+    secret: &SecretKey,
+    seed: UniformSeed,
+    body: &Body<'_>,
+    row_count: usize,
+    scale: Scale,
+) -> Result<Vec<f64>, DecryptError> {
+    let phases = chunk_phases(secret, seed, body, row_count)?;
+    Ok(phases.into_iter().map(|phase| decode_coefficient(phase, scale)).collect())
+}
+
+/// The `N` slots of one ring element: one ciphertext per plaintext prime, of one to three components.
+///
+/// # Errors
+/// [`DecryptError`] if the secret, the ciphertexts and the encoder do not belong together.
+pub fn decrypt_slots(
+    secret: &SecretKey,
+    encoder: &SlotEncoder,
+    lanes: &[RlweCiphertext],
+) -> Result<Vec<I256>, DecryptError> {
+    let slots = |(lane, ciphertext)| Ok(encoder.slots(lane, &phase(secret, ciphertext)?)?);
+    let residues = lanes.iter().enumerate().map(slots).collect::<Result<Vec<_>, DecryptError>>()?;
+    Ok(encoder.combine(&residues)?)
+}
+
+/// The `N/2` real slots of one ring element.
+///
+/// # Errors
+/// [`DecryptError`] if the secret, the ciphertext and the encoder do not belong together.
+pub fn decrypt_approx_slots(
+    secret: &SecretKey,
+    encoder: &ApproxEncoder,
+    ciphertext: &RlweCiphertext,
+    scale: Scale,
+) -> Result<Vec<f64>, DecryptError> {
+    Ok(encoder.decode(&phase(secret, ciphertext)?, scale)?)
+}
+
+/// The phase of a ciphertext, all coefficients, lifted to `(−Q/2, Q/2)`.
+///
+/// # Math
+/// Horner: `c_0 + s·(c_1 + s·c_2)`.
+pub(crate) fn phase(secret: &SecretKey, ciphertext: &RlweCiphertext) -> Result<Vec<I256>, DecryptError> {
+    let words = phase_words(secret, ciphertext)?;
+    Ok(lift(secret.ring(), &words))
+}
+
+/// The residues of the phase in coefficients, limb after limb.
+pub(crate) fn phase_words(
+    secret: &SecretKey,
+    ciphertext: &RlweCiphertext,
+) -> Result<Zeroizing<Vec<u64>>, DecryptError> {
+    let ring = secret.ring();
+    ring.check_same(ciphertext.ring())?;
+    let mut words = Zeroizing::new(vec![0; ring.poly_words()]);
+    for component in ciphertext.components().iter().rev() {
+        let limbs = words.chunks_exact_mut(ring.degree()).zip(component.limbs());
+        for (index, (words, (limb, component))) in limbs.enumerate() {
+            limb.mul_assign(words, secret.eval_limb(index));
+            limb.add_assign(words, component);
+        }
+    }
+    for (limb, words) in ring.limbs().iter().zip(words.chunks_exact_mut(ring.degree())) {
+        limb.inverse(words);
+    }
+    Ok(words)
+}
+
+fn sum_phase(secret: &SecretKey, answer: &SumAnswer, body: usize) -> Result<I256, DecryptError> {
+    let ring = secret.ring();
+    ring.check_same(answer.ring())?;
+    let missing = DecryptError::Body { found: body, body_count: answer.body_count() };
+    let mut residues = Zeroizing::new(answer.body(body).ok_or(missing)?.to_vec());
+    for (residue, (limb, a)) in residues.iter_mut().zip(answer.a.limbs()) {
+        let q = limb.modulus();
+        *residue = q.add(*residue, q.reduce_i64(constant_of_product(a, secret.small())));
+    }
+    Ok(ring.crt().lift_centered(&residues))
+}
+
+/// Coefficient 0 of `a·s` before reduction: `a_0·s_0 − Σ_{i>0} a_i·s_{N−i}`.
+///
+/// # Ranges
+/// `a` canonical, below `2^47`, at most `2^14` of them: the sum stays below `2^61`.
+fn constant_of_product(a: &[u64], s: &[i8]) -> i64 {
+    let term = |(&a, &s): (&u64, &i8)| a as i64 * i64::from(s);
+    match (a.split_first(), s.split_first()) {
+        (Some((a_0, a)), Some((s_0, s))) => term((a_0, s_0)) - a.iter().zip(s.iter().rev()).map(term).sum::<i64>(),
+        _ => 0,
+    }
+}
+
+fn chunk_phases(
+    secret: &SecretKey,
+    seed: UniformSeed,
+    body: &Body<'_>,
+    row_count: usize,
+) -> Result<Vec<I256>, DecryptError> {
+    let ring = secret.ring();
+    let (left, right) = (body.param_code(), ring.param_code());
+    if left != right {
+        return Err(hush_ring::RingError::RingMismatch { left, right }.into());
+    }
+    let (found, expected) = (body.id().element_count, row_count.div_ceil(ring.degree()) as u32);
+    if found != expected {
+        return Err(DecryptError::ElementCount { found, expected });
+    }
+    let mut phases = Vec::with_capacity(expected as usize * ring.degree());
+    for element in 0..expected {
+        let mut words: Vec<u64> = seed.expand(ring, ExpandLabel::sum(element)).words().to_vec();
+        let mut stored = vec![0; ring.degree()];
+        let limbs = ring.limbs().iter().zip(words.chunks_exact_mut(ring.degree()));
+        for (index, (limb, words)) in limbs.enumerate() {
+            limb.mul_assign(words, secret.eval_limb(index));
+            limb.inverse(words);
+            limb.unpack(body.packed(element, 0, index), &mut stored);
+            limb.add_assign(words, &stored);
+        }
+        phases.extend(lift(ring, &words));
+        words.zeroize();
+    }
+    phases.truncate(row_count);
+    Ok(phases)
+}
+
+/// Lifts every coefficient; `words` are limb after limb.
+fn lift(ring: &Ring, words: &[u64]) -> Vec<I256> {
+    let degree = ring.degree();
+    let mut residues = Zeroizing::new(vec![0; ring.limb_count()]);
+    let coefficient = |index: usize| {
+        for (residue, limb) in residues.iter_mut().zip(words.chunks_exact(degree)) {
+            *residue = limb[index];
+        }
+        ring.crt().lift_centered(&residues)
+    };
+    (0..degree).map(coefficient).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One prime of a ring, with its loops on slices of `N` words.
+//!
+//! The hot paths of the layers above work limb by limb on borrowed slices, so that nothing is allocated and a
+//! chunk stays in cache. Residues go in and come out canonical unless a method says otherwise.
+//!
+//! # Panics
+//! Methods that take several slices panic if the lengths differ, transforms if a slice has not `N` words: both
+//! are fixed by the layout, never by data.
+
+use hush_arith::Modulus;
+use hush_kernels::{AesCtr128, BitWidth, Cpu, NttPlan, bits, lazy, lift, pointwise, sample};
+
+use crate::RingError;
+
+/// A prime and what is precomputed for it.
+#[derive(Clone, Debug)]
+pub struct RingLimb {
+    plan: NttPlan,
+    width: BitWidth,
+}
+
+impl RingLimb {
+    pub(crate) fn new(plan: NttPlan, width: BitWidth) -> Self {
+        Self { plan, width }
+    }
+
+    /// The loops for slots modulo a plaintext prime, `N` of them.
+    ///
+    /// # Errors
+    /// A [`RingError`] unless `modulus` is a prime in range with `modulus ≡ 1 mod 2·degree`.
+    pub fn plaintext(degree: usize, modulus: u64, cpu: Cpu) -> Result<Self, RingError> {
+        let modulus = Modulus::new(modulus)?;
+        Ok(Self::new(NttPlan::new(modulus, degree, cpu)?, BitWidth::of_modulus(modulus)))
+    }
+
+    /// The prime.
+    pub fn modulus(&self) -> Modulus {
+        self.plan.modulus()
+    }
+
+    fn cpu(&self) -> Cpu {
+        self.plan.cpu()
+    }
+
+    /// Coefficients to values, in place.
+    pub fn forward(&self, words: &mut [u64]) {
+        self.plan.forward(words);
+    }
+    /// Values to coefficients, in place.
+    pub fn inverse(&self, words: &mut [u64]) {
+        self.plan.inverse(words);
+    }
+
+    /// `out += x`.
+    pub fn add_assign(&self, out: &mut [u64], x: &[u64]) {
+        pointwise::add_assign(self.cpu(), self.modulus(), out, x);
+    }
+    /// `out −= x`.
+    pub fn sub_assign(&self, out: &mut [u64], x: &[u64]) {
+        pointwise::sub_assign(self.cpu(), self.modulus(), out, x);
+    }
+    /// `words = −words`.
+    pub fn neg_assign(&self, words: &mut [u64]) {
+        pointwise::neg_assign(self.cpu(), self.modulus(), words);
+    }
+    /// `out *= x`, entry by entry.
+    pub fn mul_assign(&self, out: &mut [u64], x: &[u64]) {
+        pointwise::mul_assign(self.cpu(), self.modulus(), out, x);
+    }
+    /// `out = a·b`, entry by entry.
+    pub fn mul_into(&self, out: &mut [u64], a: &[u64], b: &[u64]) {
+        pointwise::mul_into(self.cpu(), self.modulus(), out, a, b);
+    }
+    /// `out += a·b`, entry by entry.
+    pub fn mul_add_assign(&self, out: &mut [u64], a: &[u64], b: &[u64]) {
+        pointwise::mul_add_assign(self.cpu(), self.modulus(), out, a, b);
+    }
+    /// `words *= scalar`, for a canonical scalar.
+    pub fn mul_scalar_assign(&self, words: &mut [u64], scalar: u64) {
+        pointwise::mul_scalar_assign(self.cpu(), self.modulus(), words, scalar);
+    }
+
+    /// Residues of signed words.
+    pub fn lift_signed(&self, source: &[i64], out: &mut [u64]) {
+        lift::lift_signed(self.cpu(), self.modulus(), source, out);
+    }
+    /// `out += scale·error`, for a canonical scale: the noise `t·e` of a BGV encoding.
+    pub fn add_scaled_error(&self, out: &mut [u64], error: &[i32], scale: u64) {
+        lift::add_scaled_error(self.cpu(), self.modulus(), out, error, scale);
+    }
+
+    /// The uniform residues that belong to a stream key. Public data only.
+    pub(crate) fn fill_uniform(&self, key: [u8; 16], out: &mut [u64]) {
+        AesCtr128::new(self.cpu(), &key).fill_uniform(0, self.modulus(), out);
+    }
+
+    /// Bytes that `count` packed residues take.
+    pub fn packed_bytes(&self, count: usize) -> usize {
+        self.width.packed_bytes(count)
+    }
+    /// Packs residues, [`RingLimb::packed_bytes`] of them.
+    pub fn pack(&self, words: &[u64], packed: &mut [u8]) {
+        bits::pack_bits(self.cpu(), self.width, words, packed);
+    }
+    /// Unpacks residues. They are below `2^width`; whether they are below the prime, [`RingLimb::all_below`] says.
+    pub fn unpack(&self, packed: &[u8], words: &mut [u64]) {
+        bits::unpack_bits(self.cpu(), self.width, packed, words);
+    }
+    /// Adds packed residues to accumulators without reduction; see [`lazy::MAX_SUM_TERMS`].
+    pub fn unpack_accumulate(&self, packed: &[u8], sums: &mut [u64]) {
+        bits::unpack_accumulate(self.cpu(), self.width, packed, sums);
+    }
+    /// Whether all words are canonical.
+    pub fn all_below(&self, words: &[u64]) -> bool {
+        bits::all_below(self.cpu(), words, self.modulus().value())
+    }
+
+    /// Adds residues to accumulators without reduction; see [`lazy::MAX_SUM_TERMS`].
+    pub fn accumulate(&self, sums: &mut [u64], x: &[u64]) {
+        lazy::accumulate(self.cpu(), sums, x);
+    }
+    /// Reduces any words.
+    pub fn reduce_assign(&self, words: &mut [u64]) {
+        lazy::reduce_assign(self.cpu(), self.modulus(), words);
+    }
+    /// Adds products to two-word accumulators without reduction; see [`lazy::MAX_PRODUCT_TERMS`].
+    pub fn mul_accumulate(&self, low: &mut [u64], high: &mut [u64], a: &[u64], b: &[u64]) {
+        lazy::mul_accumulate(self.cpu(), low, high, a, b);
+    }
+    /// Reduces two-word accumulators.
+    pub fn reduce_wide(&self, out: &mut [u64], low: &[u64], high: &[u64]) {
+        lazy::reduce_wide(self.cpu(), self.modulus(), out, low, high);
+    }
+}
+
+/// Centred binomial errors of parameter 21 from `6` random bytes each. Constant-time.
+///
+/// # Panics
+/// If `random` is not [`ERROR_BYTES`] times as long as `out`.
+pub fn sample_errors(cpu: Cpu, random: &[u8], out: &mut [i32]) {
+    sample::cbd21_into(cpu, random, out);
+}
+
+/// Uniform ternary values from `8` random bytes each. Constant-time.
+///
+/// # Panics
+/// If `random` is not [`TERNARY_BYTES`] times as long as `out`.
+pub fn sample_ternary(cpu: Cpu, random: &[u8], out: &mut [i8]) {
+    sample::ternary_into(cpu, random, out);
+}
+
+/// Random bytes per error.
+pub const ERROR_BYTES: usize = sample::CBD21_BYTES;
+/// Random bytes per ternary value.
+pub const TERNARY_BYTES: usize = sample::TERNARY_BYTES;

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Polynomials whose domain is part of their type.
+
+use std::marker::PhantomData;
+
+use zeroize::Zeroize;
+
+use crate::{Ring, RingError, RingLimb};
+
+/// Coefficients: entry `i` of a limb is the coefficient of `X^i`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coeff {}
+
+/// Values at the roots of `X^N + 1`, in the order of the NTT; products are entry by entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Eval {}
+
+/// [`Coeff`] or [`Eval`].
+pub trait Domain: sealed::Sealed + Copy + std::fmt::Debug + Send + Sync + 'static {}
+impl Domain for Coeff {}
+impl Domain for Eval {}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Coeff {}
+    impl Sealed for super::Eval {}
+}
+
+/// An element of a ring, in one of two domains.
+///
+/// *Invariants.* `limbs·N` canonical residues. *Layout.* Limb after limb: residue `i` of limb `l` is word
+/// `l·N + i`. *Secrecy.* As secret as what was put in; `Debug` prints no residue. Owners of secret polynomials
+/// call [`Zeroize::zeroize`].
+#[derive(Clone, PartialEq, Eq)]
+pub struct Poly<D: Domain> {
+    ring: Ring,
+    words: Vec<u64>,
+    domain: PhantomData<D>,
+}
+
+impl<D: Domain> Poly<D> {
+    /// Zero.
+    pub fn zero(ring: &Ring) -> Self {
+        Self { ring: ring.clone(), words: vec![0; ring.poly_words()], domain: PhantomData }
+    }
+
+    /// Takes over residues, limb after limb, after checking them.
+    ///
+    /// # Errors
+    /// [`RingError::Length`] or [`RingError::Residue`].
+    pub fn from_words(ring: &Ring, words: Vec<u64>) -> Result<Self, RingError> {
+        if words.len() != ring.poly_words() {
+            return Err(RingError::Length { found: words.len(), expected: ring.poly_words() });
+        }
+        let poly = Self { ring: ring.clone(), words, domain: PhantomData };
+        let wrong = poly.limbs().position(|(limb, words)| !limb.all_below(words));
+        match wrong {
+            Some(limb) => Err(RingError::Residue { limb }),
+            None => Ok(poly),
+        }
+    }
+
+    /// Takes over residues that are known to be canonical.
+    pub(crate) fn from_canonical(ring: &Ring, words: Vec<u64>) -> Self {
+        let poly = Self { ring: ring.clone(), words, domain: PhantomData };
+        debug_assert!(poly.words.len() == ring.poly_words());
+        debug_assert!(poly.limbs().all(|(limb, words)| limb.all_below(words)));
+        poly
+    }
+
+    /// The ring.
+    pub fn ring(&self) -> &Ring {
+        &self.ring
+    }
+    /// All residues, limb after limb.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+    /// The residues of one limb; empty for a limb that the ring does not have.
+    pub fn limb(&self, limb: usize) -> &[u64] {
+        self.words.chunks_exact(self.ring.degree()).nth(limb).unwrap_or(&[])
+    }
+    /// The residues of one limb, to be overwritten with canonical ones.
+    pub fn limb_mut(&mut self, limb: usize) -> &mut [u64] {
+        let degree = self.ring.degree();
+        self.words.chunks_exact_mut(degree).nth(limb).unwrap_or_default()
+    }
+    /// Each limb with its residues.
+    pub fn limbs(&self) -> impl Iterator<Item = (&RingLimb, &[u64])> {
+        self.ring.limbs().iter().zip(self.words.chunks_exact(self.ring.degree()))
+    }
+    /// Whether every residue is zero. Takes time that depends on the residues: for public values.
+    pub fn is_zero_vartime(&self) -> bool {
+        self.words.iter().all(|&word| word == 0)
+    }
+
+    /// `self += other`.
+    ///
+    /// # Errors
+    /// [`RingError::RingMismatch`].
+    pub fn add_assign(&mut self, other: &Self) -> Result<(), RingError> {
+        self.combine(other, RingLimb::add_assign)
+    }
+
+    /// `self −= other`.
+    ///
+    /// # Errors
+    /// [`RingError::RingMismatch`].
+    pub fn sub_assign(&mut self, other: &Self) -> Result<(), RingError> {
+        self.combine(other, RingLimb::sub_assign)
+    }
+
+    /// `self = −self`.
+    pub fn neg_assign(&mut self) {
+        self.each_limb(RingLimb::neg_assign);
+    }
+
+    /// `self *= scalar`, for any signed integer.
+    pub fn mul_scalar_assign(&mut self, scalar: i128) {
+        self.each_limb(|limb, words| limb.mul_scalar_assign(words, limb.modulus().reduce_i128(scalar)));
+    }
+
+    fn combine(&mut self, other: &Self, op: impl Fn(&RingLimb, &mut [u64], &[u64])) -> Result<(), RingError> {
+        self.ring.check_same(&other.ring)?;
+        let degree = self.ring.degree();
+        let pairs = self.words.chunks_exact_mut(degree).zip(other.words.chunks_exact(degree));
+        for (limb, (left, right)) in self.ring.limbs().iter().zip(pairs) {
+            op(limb, left, right);
+        }
+        Ok(())
+    }
+
+    fn each_limb(&mut self, op: impl Fn(&RingLimb, &mut [u64])) {
+        let degree = self.ring.degree();
+        for (limb, words) in self.ring.limbs().iter().zip(self.words.chunks_exact_mut(degree)) {
+            op(limb, words);
+        }
+    }
+
+    fn with_domain<E: Domain>(self) -> Poly<E> {
+        Poly { ring: self.ring, words: self.words, domain: PhantomData }
+    }
+}
+
+impl Poly<Coeff> {
+    /// The polynomial with these signed coefficients; missing ones are zero.
+    ///
+    /// # Timing
+    /// Independent of the coefficients.
+    ///
+    /// # Errors
+    /// [`RingError::Length`] if there are more than `N`.
+    pub fn from_signed(ring: &Ring, coefficients: &[i128]) -> Result<Self, RingError> {
+        if coefficients.len() > ring.degree() {
+            return Err(RingError::Length { found: coefficients.len(), expected: ring.degree() });
+        }
+        let mut poly = Self::zero(ring);
+        poly.each_limb(|limb, words| {
+            for (word, &coefficient) in words.iter_mut().zip(coefficients) {
+                *word = limb.modulus().reduce_i128(coefficient);
+            }
+        });
+        Ok(poly)
+    }
+
+    /// To the evaluation domain, in place.
+    pub fn into_eval(mut self) -> Poly<Eval> {
+        self.each_limb(RingLimb::forward);
+        self.with_domain()
+    }
+}
+
+impl Poly<Eval> {
+    /// To coefficients, in place.
+    pub fn into_coeff(mut self) -> Poly<Coeff> {
+        self.each_limb(RingLimb::inverse);
+        self.with_domain()
+    }
+
+    /// `self *= other`: the product in the ring.
+    ///
+    /// # Errors
+    /// [`RingError::RingMismatch`].
+    pub fn mul_assign(&mut self, other: &Self) -> Result<(), RingError> {
+        self.combine(other, RingLimb::mul_assign)
+    }
+
+    /// `self += a·b`.
+    ///
+    /// # Errors
+    /// [`RingError::RingMismatch`].
+    pub fn mul_add_assign(&mut self, a: &Self, b: &Self) -> Result<(), RingError> {
+        self.ring.check_same(&a.ring)?;
+        self.ring.check_same(&b.ring)?;
+        let degree = self.ring.degree();
+        let factors = a.words.chunks_exact(degree).zip(b.words.chunks_exact(degree));
+        let limbs = self.ring.limbs().iter().zip(self.words.chunks_exact_mut(degree));
+        for ((limb, out), (a, b)) in limbs.zip(factors) {
+            limb.mul_add_assign(out, a, b);
+        }
+        Ok(())
+    }
+}
+
+impl<D: Domain> Zeroize for Poly<D> {
+    /// Wipes all residues; the polynomial becomes empty and is good for nothing but dropping.
+    fn zeroize(&mut self) {
+        self.words.zeroize();
+    }
+}
+
+impl<D: Domain> std::fmt::Debug for Poly<D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Poly<{}>({:?})", std::any::type_name::<D>().rsplit(':').next().unwrap_or(""), self.ring)
+    }
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a server sends back: answers to masked sums, and ciphertexts of slot expressions.
+
+use hush_ring::{Coeff, Eval, Poly, Ring};
+
+use crate::header::{self, CHECKSUM_BYTES, Header, ObjectKind};
+use crate::{CodecError, RlweCiphertext, append_packed, check_residues, set_of};
+
+/// The answer to a masked sum over any number of columns of one parameter set, for one group.
+///
+/// Column `c` has the phase `bodies[c] + (a·s_c)_0`, a single integer modulo `Q`; the other coefficients, which
+/// would be cross terms, are never computed. If every weight was zero, `a` and the bodies are zero and so is
+/// the sum: the server knows that anyway, since weights are clear.
+///
+/// # Payload
+/// `a` packed as in a body; then for each column its residue modulo each prime, 8 bytes each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SumAnswer {
+    /// The mask part, all coefficients.
+    pub a: Poly<Coeff>,
+    /// Coefficient 0 of the body part: `columns × limbs` canonical residues, column after column.
+    bodies: Vec<u64>,
+}
+
+impl SumAnswer {
+    /// Puts an answer together.
+    ///
+    /// # Errors
+    /// [`CodecError::Length`] or [`CodecError::Residue`] if `bodies` is not a whole number of columns of
+    /// canonical residues.
+    pub fn new(a: Poly<Coeff>, bodies: Vec<u64>) -> Result<Self, CodecError> {
+        let limbs = a.ring().limb_count();
+        if bodies.len() % limbs != 0 {
+            let expected = bodies.len().next_multiple_of(limbs) as u64;
+            return Err(CodecError::Length { found: bodies.len() as u64, expected });
+        }
+        for (column, residues) in bodies.chunks_exact(limbs).enumerate() {
+            for (index, (limb, &residue)) in a.ring().limbs().iter().zip(residues).enumerate() {
+                check_residues(limb, &[residue], column as u32, index)?;
+            }
+        }
+        Ok(Self { a, bodies })
+    }
+
+    /// The ring.
+    pub fn ring(&self) -> &Ring {
+        self.a.ring()
+    }
+
+    /// Number of columns.
+    pub fn body_count(&self) -> usize {
+        self.bodies.len() / self.ring().limb_count()
+    }
+
+    /// The residues of one column, one for each prime; `None` if there is no such column.
+    pub fn body(&self, column: usize) -> Option<&[u64]> {
+        self.bodies.chunks_exact(self.ring().limb_count()).nth(column)
+    }
+
+    /// The binary object. `group` numbers the answer within the result.
+    ///
+    /// # Errors
+    /// [`CodecError::UnknownParams`] for a toy ring.
+    pub fn encode(&self, group: u32) -> Result<Vec<u8>, CodecError> {
+        let header = sum_header(self.ring(), group, self.body_count() as u32)?;
+        let mut bytes = Vec::new();
+        header.begin(&mut bytes)?;
+        for (limb, words) in self.a.limbs() {
+            append_packed(&mut bytes, limb, words);
+        }
+        for residue in &self.bodies {
+            bytes.extend_from_slice(&residue.to_le_bytes());
+        }
+        header::seal(&mut bytes);
+        Ok(bytes)
+    }
+}
+
+/// Bytes of an encoded answer for this many columns.
+pub fn sum_answer_bytes(ring: &Ring, body_count: usize) -> usize {
+    let payload = ring.limb_count() * (ring.limb_bytes() + 8 * body_count);
+    header::HEADER_BYTES + payload + CHECKSUM_BYTES
+}
+
+/// Bytes that decoded as a sum answer; not yet compared with what was asked.
+#[derive(Clone, Copy, Debug)]
+pub struct UncheckedSumAnswer<'a> {
+    header: Header,
+    payload: &'a [u8],
+}
+
+impl<'a> UncheckedSumAnswer<'a> {
+    /// Checks lengths, header and checksum; allocates nothing.
+    ///
+    /// # Errors
+    /// A [`CodecError`] that names the first thing wrong.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, CodecError> {
+        let (header, payload, _) = Header::parse(bytes)?;
+        header::verify(bytes)?;
+        Ok(Self { header, payload })
+    }
+
+    /// Checks that this answers group `group` of a query over `body_count` columns, and every residue.
+    ///
+    /// # Errors
+    /// A [`CodecError`] that names what differs.
+    pub fn conform(self, ring: &Ring, group: u32, body_count: u32) -> Result<SumAnswer, CodecError> {
+        self.header.expect(&sum_header(ring, group, body_count)?)?;
+        let (packed, rest) = self.payload.split_at(ring.limb_count() * ring.limb_bytes());
+        let a = unpack_poly(ring, packed, 0)?;
+        let bodies = rest.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+        SumAnswer::new(Poly::from_words(ring, a).map_err(|_| CodecError::Checksum)?, bodies)
+    }
+}
+
+/// Ciphertexts that answer a slot expression: for each ring element, one per plaintext modulus.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CiphertextSet {
+    /// Ring element after ring element, lane after lane.
+    pub ciphertexts: Vec<RlweCiphertext>,
+    /// Plaintext moduli per ring element.
+    pub lanes: u8,
+}
+
+/// Which ciphertexts were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CiphertextSetId {
+    /// Chunk that they cover, or a number that the request gives.
+    pub chunk: u32,
+    /// Ring elements.
+    pub element_count: u32,
+    /// Plaintext moduli.
+    pub lanes: u8,
+    /// Components of each ciphertext, 1 to 3.
+    pub components: u8,
+}
+
+impl CiphertextSet {
+    /// The binary object. Shorter ciphertexts are extended by zero components to the longest.
+    ///
+    /// # Payload
+    /// Ring element, lane, component, limb, from the outside in; limbs packed as in a body.
+    ///
+    /// # Errors
+    /// [`CodecError::ElementCount`] if the set is not a whole number of ring elements,
+    /// [`CodecError::Params`] if a ciphertext belongs to another ring, [`CodecError::UnknownParams`] for toys.
+    pub fn encode(&self, ring: &Ring, chunk: u32) -> Result<Vec<u8>, CodecError> {
+        let lanes = usize::from(self.lanes.max(1));
+        let (found, element_count) = (self.ciphertexts.len(), self.ciphertexts.len() / lanes);
+        if element_count * lanes != found {
+            let expected = ((element_count + 1) * lanes) as u32;
+            return Err(CodecError::ElementCount { found: found as u32, expected });
+        }
+        let components = self.ciphertexts.iter().map(|ct| ct.components().len()).max().unwrap_or(1);
+        let id = CiphertextSetId {
+            chunk,
+            element_count: element_count as u32,
+            lanes: self.lanes.max(1),
+            components: components as u8,
+        };
+        let mut bytes = Vec::new();
+        set_header(ring, id)?.begin(&mut bytes)?;
+        let zero = Poly::zero(ring);
+        for ciphertext in &self.ciphertexts {
+            ring.check_same(ciphertext.ring()).map_err(|_| CodecError::Params {
+                found: ciphertext.ring().param_code(),
+                expected: ring.param_code(),
+            })?;
+            let padding = std::iter::repeat_n(&zero, components - ciphertext.components().len());
+            for (limb, words) in ciphertext.components().iter().chain(padding).flat_map(Poly::limbs) {
+                append_packed(&mut bytes, limb, words);
+            }
+        }
+        header::seal(&mut bytes);
+        Ok(bytes)
+    }
+}
+
+/// Bytes that decoded as ciphertexts; not yet compared with what was asked.
+#[derive(Clone, Copy, Debug)]
+pub struct UncheckedCiphertextSet<'a> {
+    header: Header,
+    payload: &'a [u8],
+}
+
+impl<'a> UncheckedCiphertextSet<'a> {
+    /// Checks lengths, header and checksum; allocates nothing.
+    ///
+    /// # Errors
+    /// A [`CodecError`] that names the first thing wrong.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, CodecError> {
+        let (header, payload, _) = Header::parse(bytes)?;
+        header::verify(bytes)?;
+        Ok(Self { header, payload })
+    }
+
+    /// Checks that these are the ciphertexts asked for, and every residue.
+    ///
+    /// # Errors
+    /// A [`CodecError`] that names what differs.
+    pub fn conform(self, ring: &Ring, id: CiphertextSetId) -> Result<CiphertextSet, CodecError> {
+        if !(1..=3).contains(&id.components) {
+            return Err(CodecError::Components { found: self.header.components, expected: id.components });
+        }
+        self.header.expect(&set_header(ring, id)?)?;
+        let poly_bytes = ring.limb_count() * ring.limb_bytes();
+        let mut ciphertexts = Vec::new();
+        let per_element = usize::from(id.lanes.max(1)) * usize::from(id.components) * poly_bytes;
+        for (index, bytes) in self.payload.chunks_exact(poly_bytes * usize::from(id.components)).enumerate() {
+            let element = (index * bytes.len() / per_element) as u32;
+            let components = bytes
+                .chunks_exact(poly_bytes)
+                .map(|packed| {
+                    let words = unpack_poly(ring, packed, element)?;
+                    Poly::<Eval>::from_words(ring, words).map_err(|_| CodecError::Checksum)
+                })
+                .collect::<Result<Vec<_>, _>>()?;
+            let found = components.len() as u8;
+            let wrong = CodecError::Components { found, expected: id.components };
+            ciphertexts.push(RlweCiphertext::new(components).map_err(|_| wrong)?);
+        }
+        Ok(CiphertextSet { ciphertexts, lanes: id.lanes })
+    }
+}
+
+/// Unpacks all limbs of one polynomial and checks the residues.
+fn unpack_poly(ring: &Ring, packed: &[u8], element: u32) -> Result<Vec<u64>, CodecError> {
+    let mut words = vec![0; ring.poly_words()];
+    let limbs = words.chunks_exact_mut(ring.degree()).zip(packed.chunks_exact(ring.limb_bytes()));
+    for (index, (limb, (words, packed))) in ring.limbs().iter().zip(limbs).enumerate() {
+        limb.unpack(packed, words);
+        check_residues(limb, words, element, index)?;
+    }
+    Ok(words)
+}
+
+fn sum_header(ring: &Ring, group: u32, body_count: u32) -> Result<Header, CodecError> {
+    let set = set_of(ring)?;
+    let kind = ObjectKind::SumAnswer;
+    Ok(Header { kind, set, column: 0, chunk: group, element_count: body_count, lanes: 1, components: 1 })
+}
+
+fn set_header(ring: &Ring, id: CiphertextSetId) -> Result<Header, CodecError> {
+    let CiphertextSetId { chunk, element_count, lanes, components } = id;
+    let (kind, set) = (ObjectKind::Ciphertexts, set_of(ring)?);
+    Ok(Header { kind, set, column: 0, chunk, element_count, lanes, components })
+}

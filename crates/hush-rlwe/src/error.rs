@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Errors of the lattice containers. None of them carries a residue.
+
+use crate::header::ObjectKind;
+
+/// Why bytes are not the object that they should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CodecError {
+    /// The checksum at the end does not match: the bytes were damaged.
+    #[error("checksum mismatch: the object is damaged")]
+    Checksum,
+    /// Chunk index (or group index, in an answer) other than expected.
+    #[error("object of chunk {found}, expected chunk {expected}")]
+    Chunk {
+        /// Index found.
+        found: u32,
+        /// Index expected.
+        expected: u32,
+    },
+    /// Column id other than expected.
+    #[error("object of encoded column {found}, expected {expected}")]
+    Column {
+        /// Id found.
+        found: u32,
+        /// Id expected.
+        expected: u32,
+    },
+    /// Number of polynomials of a ciphertext.
+    #[error("{found} ciphertext components, expected {expected}")]
+    Components {
+        /// Components found.
+        found: u8,
+        /// Components expected.
+        expected: u8,
+    },
+    /// Number of ring elements (or bodies, in an answer).
+    #[error("{found} ring elements, expected {expected}")]
+    ElementCount {
+        /// Count found.
+        found: u32,
+        /// Count expected.
+        expected: u32,
+    },
+    /// Another kind of object.
+    #[error("object of kind {found:?}, expected {expected:?}")]
+    Kind {
+        /// Kind found.
+        found: ObjectKind,
+        /// Kind expected.
+        expected: ObjectKind,
+    },
+    /// Number of plaintext moduli.
+    #[error("{found} lanes, expected {expected}")]
+    Lanes {
+        /// Lanes found.
+        found: u8,
+        /// Lanes expected.
+        expected: u8,
+    },
+    /// The byte length is not the one that the header and the parameter set imply.
+    #[error("{found} bytes, expected {expected}")]
+    Length {
+        /// Bytes found.
+        found: u64,
+        /// Bytes expected.
+        expected: u64,
+    },
+    /// Does not begin like one of our objects.
+    #[error("not a Hushtable ciphertext: wrong magic bytes")]
+    Magic,
+    /// A parameter set other than expected.
+    #[error("parameter set {found}, expected {expected}")]
+    Params {
+        /// Code found.
+        found: u16,
+        /// Code expected.
+        expected: u16,
+    },
+    /// A reserved byte or flag is set.
+    #[error("reserved bits are set; this object may come from a newer version")]
+    Reserved,
+    /// A residue is not below its prime.
+    #[error("a residue of ring element {element}, limb {limb} is not below its prime")]
+    Residue {
+        /// Ring element, from 0.
+        element: u32,
+        /// Limb, from 0.
+        limb: u32,
+    },
+    /// No such kind of object.
+    #[error("unknown object kind {found}")]
+    UnknownKind {
+        /// Tag found.
+        found: u8,
+    },
+    /// No such parameter set in this version.
+    #[error("unknown parameter set {found}; this object may come from a newer version")]
+    UnknownParams {
+        /// Code found; 0 is a toy ring, which has no binary form.
+        found: u16,
+    },
+    /// A format version that this program does not read.
+    #[error("format version {found}, expected {expected}")]
+    Version {
+        /// Version found.
+        found: u16,
+        /// Version understood.
+        expected: u16,
+    },
+}
+
+/// Why an operation on ciphertexts was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RlweError {
+    /// A product would have more than three components.
+    #[error("a product of ciphertexts with {left} and {right} components is not supported: only 2 times 2")]
+    Degree {
+        /// Components on the left.
+        left: usize,
+        /// Components on the right.
+        right: usize,
+    },
+    /// A ciphertext has 1 to 3 components.
+    #[error("{found} ciphertext components, expected 1 to 3")]
+    ComponentCount {
+        /// Components found.
+        found: usize,
+    },
+    /// The operands belong to different rings.
+    #[error(transparent)]
+    Ring(#[from] hush_ring::RingError),
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The header and the checksum that every binary object has.
+//!
+//! # Layout
+//! Little-endian, fixed width, 32 bytes; then the payload; then 16 bytes of checksum.
+//!
+//! | offset | bytes | field |
+//! |---|---|---|
+//! | 0 | 6 | magic `HUSHCT` |
+//! | 6 | 2 | format version, 1 |
+//! | 8 | 1 | kind, [`ObjectKind`] |
+//! | 9 | 1 | flags, 0 |
+//! | 10 | 2 | parameter code |
+//! | 12 | 4 | encoded column id (answers: 0) |
+//! | 16 | 4 | chunk index (sum answers: group index) |
+//! | 20 | 4 | ring elements (sum answers: bodies) |
+//! | 24 | 1 | lanes |
+//! | 25 | 1 | components stored per ring element |
+//! | 26 | 2 | reserved, 0 |
+//! | 28 | 4 | payload bytes |
+//! | 32 | … | payload |
+//! | end − 16 | 16 | first half of BLAKE3 of all bytes before |
+//!
+//! *Invariants.* The payload length is computed from the other fields and the parameter set and must equal
+//! the stored one and the bytes present, before anything is allocated. The checksum finds damage; it does not
+//! authenticate (the signed manifest does).
+
+use hush_params::{ParamSet, presets::preset_by_code};
+
+use crate::CodecError;
+
+/// What an object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ObjectKind {
+    /// Full ciphertexts of 1 to 3 components, `Eval`: a server's answer to a slot expression.
+    Ciphertexts,
+    /// Bodies of seeded ciphertexts, `Eval`: a chunk of a slot column.
+    SlotBody,
+    /// One `a` and one constant coefficient per body: a server's answer to a masked sum.
+    SumAnswer,
+    /// Bodies in the coefficient domain: a chunk of a sum column.
+    SumBody,
+}
+
+impl ObjectKind {
+    fn tag(self) -> u8 {
+        match self {
+            Self::SumBody => 1,
+            Self::SlotBody => 2,
+            Self::SumAnswer => 3,
+            Self::Ciphertexts => 4,
+        }
+    }
+
+    fn from_tag(tag: u8) -> Result<Self, CodecError> {
+        match tag {
+            1 => Ok(Self::SumBody),
+            2 => Ok(Self::SlotBody),
+            3 => Ok(Self::SumAnswer),
+            4 => Ok(Self::Ciphertexts),
+            found => Err(CodecError::UnknownKind { found }),
+        }
+    }
+}
+
+/// The fields of a header that say which object this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    /// What it is.
+    pub kind: ObjectKind,
+    /// Over which ring.
+    pub set: &'static ParamSet,
+    /// Encoded column, numbered by the manifest; 0 in answers.
+    pub column: u32,
+    /// Chunk index; group index in sum answers.
+    pub chunk: u32,
+    /// Ring elements; bodies in sum answers.
+    pub element_count: u32,
+    /// Plaintext moduli; 1 outside the slots layout.
+    pub lanes: u8,
+    /// Polynomials stored per ring element and lane.
+    pub components: u8,
+}
+
+/// Bytes of a header.
+pub const HEADER_BYTES: usize = 32;
+/// Bytes of a checksum.
+pub const CHECKSUM_BYTES: usize = 16;
+/// Bytes that an object takes beyond its payload.
+pub const OVERHEAD_BYTES: usize = HEADER_BYTES + CHECKSUM_BYTES;
+
+impl Header {
+    /// Payload bytes that these fields imply; saturates on absurd fields, which no real length then equals.
+    pub(crate) fn payload_bytes(&self) -> u64 {
+        let poly = hush_params::size::poly_bytes(self.set) as u64;
+        let elements = u64::from(self.element_count);
+        match self.kind {
+            ObjectKind::SumAnswer => poly + elements * 8 * self.set.limb_count() as u64,
+            _ => {
+                let polys = elements * u64::from(self.lanes) * u64::from(self.components);
+                poly.saturating_mul(polys)
+            }
+        }
+    }
+
+    /// Bytes of the whole object.
+    pub(crate) fn object_bytes(&self) -> u64 {
+        self.payload_bytes().saturating_add(OVERHEAD_BYTES as u64)
+    }
+
+    /// Writes the header to the empty buffer `out`, with room reserved for payload and checksum.
+    ///
+    /// # Errors
+    /// [`CodecError::Length`] if the payload would exceed `u32::MAX` bytes.
+    pub(crate) fn begin(&self, out: &mut Vec<u8>) -> Result<(), CodecError> {
+        let payload = self.payload_bytes();
+        let length = u32::try_from(payload)
+            .map_err(|_| CodecError::Length { found: payload, expected: u64::from(u32::MAX) })?;
+        out.clear();
+        out.reserve_exact(payload as usize + OVERHEAD_BYTES);
+        out.extend_from_slice(MAGIC);
+        out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        out.extend_from_slice(&[self.kind.tag(), 0]);
+        out.extend_from_slice(&self.set.code().to_le_bytes());
+        for field in [self.column, self.chunk, self.element_count] {
+            out.extend_from_slice(&field.to_le_bytes());
+        }
+        out.extend_from_slice(&[self.lanes, self.components, 0, 0]);
+        out.extend_from_slice(&length.to_le_bytes());
+        Ok(())
+    }
+
+    /// Parses the header and compares all lengths; does not look at the payload or the checksum.
+    ///
+    /// # Errors
+    /// The first [`CodecError`] met, in the order of the fields.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<(Self, &[u8], &[u8; CHECKSUM_BYTES]), CodecError> {
+        let short = CodecError::Length { found: bytes.len() as u64, expected: OVERHEAD_BYTES as u64 };
+        let (head, rest) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or_else(|| short.clone())?;
+        let (payload, checksum) = rest.split_last_chunk::<CHECKSUM_BYTES>().ok_or(short)?;
+        let mut fields = Fields(head);
+        if fields.take::<6>() != *MAGIC {
+            return Err(CodecError::Magic);
+        }
+        let found = u16::from_le_bytes(fields.take());
+        if found != FORMAT_VERSION {
+            return Err(CodecError::Version { found, expected: FORMAT_VERSION });
+        }
+        let [tag, flags] = fields.take();
+        let kind = ObjectKind::from_tag(tag)?;
+        let found = u16::from_le_bytes(fields.take());
+        let set = preset_by_code(found).map_err(|_| CodecError::UnknownParams { found })?;
+        let [column, chunk, element_count] = [(); 3].map(|()| u32::from_le_bytes(fields.take()));
+        let [lanes, components] = fields.take();
+        let reserved: [u8; 2] = fields.take();
+        if flags != 0 || reserved != [0; 2] {
+            return Err(CodecError::Reserved);
+        }
+        let stored = u64::from(u32::from_le_bytes(fields.take()));
+        let header = Self { kind, set, column, chunk, element_count, lanes, components };
+        let expected = header.payload_bytes();
+        for found in [stored, payload.len() as u64] {
+            if found != expected {
+                return Err(CodecError::Length { found, expected });
+            }
+        }
+        Ok((header, payload, checksum))
+    }
+
+    /// Compares with what the manifest or the request says that it should be.
+    ///
+    /// # Errors
+    /// The [`CodecError`] that names the first field that differs.
+    pub(crate) fn expect(&self, expected: &Self) -> Result<(), CodecError> {
+        let check = |same: bool, error: CodecError| if same { Ok(()) } else { Err(error) };
+        let (f, e) = (self, expected);
+        check(f.kind == e.kind, CodecError::Kind { found: f.kind, expected: e.kind })?;
+        let (found, wanted) = (f.set.code(), e.set.code());
+        check(found == wanted, CodecError::Params { found, expected: wanted })?;
+        check(f.column == e.column, CodecError::Column { found: f.column, expected: e.column })?;
+        check(f.chunk == e.chunk, CodecError::Chunk { found: f.chunk, expected: e.chunk })?;
+        let (found, wanted) = (f.element_count, e.element_count);
+        check(found == wanted, CodecError::ElementCount { found, expected: wanted })?;
+        check(f.lanes == e.lanes, CodecError::Lanes { found: f.lanes, expected: e.lanes })?;
+        let (found, wanted) = (f.components, e.components);
+        check(found == wanted, CodecError::Components { found, expected: wanted })
+    }
+}
+
+/// Appends the checksum of everything in `out`.
+pub(crate) fn seal(out: &mut Vec<u8>) {
+    let digest = checksum_of(out);
+    out.extend_from_slice(&digest);
+}
+
+/// Checks the checksum at the end of `bytes`.
+///
+/// # Errors
+/// [`CodecError::Checksum`].
+pub(crate) fn verify(bytes: &[u8]) -> Result<(), CodecError> {
+    match bytes.split_last_chunk::<CHECKSUM_BYTES>() {
+        Some((body, checksum)) if checksum_of(body) == *checksum => Ok(()),
+        _ => Err(CodecError::Checksum),
+    }
+}
+
+fn checksum_of(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
+    let mut short = [0; CHECKSUM_BYTES];
+    short.copy_from_slice(&blake3::hash(bytes).as_bytes()[..CHECKSUM_BYTES]);
+    short
+}
+
+/// Cuts a header into fields; a header has the right length by its type.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn take<const BYTES: usize>(&mut self) -> [u8; BYTES] {
+        match self.0.split_first_chunk::<BYTES>() {
+            Some((field, rest)) => {
+                self.0 = rest;
+                *field
+            }
+            None => [0; BYTES],
+        }
+    }
+}
+
+const MAGIC: &[u8; 6] = b"HUSHCT";
+const FORMAT_VERSION: u16 = 1;

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Binary forms: golden bytes, damage of every kind, hostile fields; and ciphertext algebra.
+
+use hush_params::preset;
+use hush_ring::{Cpu, Domain, Poly, Ring, UniformSeed, os_random};
+
+use crate::header::seal;
+use crate::*;
+
+fn ring(name: &str) -> Ring {
+    Ring::new(preset(name).unwrap(), Cpu::detect().unwrap()).unwrap()
+}
+
+fn small() -> Ring {
+    ring("n11_q1x46_sec128_v1")
+}
+
+const ID: BodyId = BodyId { column: 7, chunk: 5, element_count: 2, lanes: 1 };
+
+/// Residue `i` is `i·3^20 mod q`.
+fn pattern(ring: &Ring) -> Vec<u64> {
+    let limbs = ring.limbs().iter().map(|limb| limb.modulus());
+    limbs.flat_map(|q| (0..ring.degree() as u64).map(move |i| q.mul(i, 3_486_784_401))).collect()
+}
+
+fn body(ring: &Ring, kind: BodyKind, id: BodyId) -> Vec<u8> {
+    let mut writer = BodyWriter::new(ring, kind, id).unwrap();
+    for _ in 0..id.element_count * u32::from(id.lanes) {
+        for (limb, words) in ring.limbs().iter().zip(pattern(ring).chunks(ring.degree())) {
+            writer.push_limb(limb, words);
+        }
+    }
+    writer.finish().unwrap()
+}
+
+fn conform<'a>(bytes: &'a [u8], ring: &Ring) -> Result<Body<'a>, CodecError> {
+    UncheckedBody::decode(bytes)?.conform(ring, BodyKind::Sum, ID)
+}
+
+/// Replaces the checksum by the right one: what a forger does.
+fn reseal(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.truncate(bytes.len() - CHECKSUM_BYTES);
+    seal(&mut bytes);
+    bytes
+}
+
+fn words<D: Domain>(ring: &Ring) -> Poly<D> {
+    Poly::from_words(ring, pattern(ring)).unwrap()
+}
+
+#[test]
+fn bodies_keep_their_bytes() {
+    let bytes = body(&small(), BodyKind::Sum, ID);
+    #[rustfmt::skip]
+    let head: [u8; 44] = [
+        b'H', b'U', b'S', b'H', b'C', b'T', 1, 0, 1, 0, 1, 0,
+        7, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, 1, 1, 0, 0,
+        // 2 · 2048 · 46/8 = 23552 bytes.
+        0x00, 0x5c, 0, 0,
+        // 0, then 3486784401 = 0xcfd41b91 from bit 46 on, then twice that from bit 92 on.
+        0, 0, 0, 0, 0, 0x40, 0xe4, 0x06, 0xf5, 0x33, 0x00, 0x20,
+    ];
+    assert_eq!(bytes[..44], head);
+    assert_eq!(bytes.len(), body_bytes(&small(), 2, 1));
+    let digest = blake3::hash(&bytes[..bytes.len() - 16]);
+    assert_eq!(bytes[bytes.len() - 16..], digest.as_bytes()[..16]);
+}
+
+#[test]
+fn full_chunks_stay_below_the_promised_size() {
+    let per_value = |name: &str| {
+        let ring = ring(name);
+        body_bytes(&ring, (8192 / ring.degree()) as u32, 1) as f64 / 8192.0
+    };
+    assert!(per_value("n11_q1x46_sec128_v1") <= 5.76);
+    assert!(per_value("n12_q2x46_sec128_v1") <= 11.51);
+}
+
+#[test]
+fn bodies_round_trip_in_every_ring() {
+    for set in hush_params::presets() {
+        let ring = ring(set.name());
+        let id = BodyId { lanes: 3, ..ID };
+        let bytes = body(&ring, BodyKind::Slot, id);
+        let body = UncheckedBody::decode(&bytes).unwrap().conform(&ring, BodyKind::Slot, id).unwrap();
+        let again = Body::from_verified(&bytes, &ring, BodyKind::Slot, id).unwrap();
+        let mut out = vec![0; ring.degree()];
+        for (index, (limb, expected)) in ring.limbs().iter().zip(pattern(&ring).chunks(ring.degree())).enumerate() {
+            limb.unpack(body.packed(1, 2, index), &mut out);
+            assert_eq!(out, expected);
+            assert_eq!(again.packed(1, 2, index), body.packed(1, 2, index));
+        }
+        for (element, lane, limb) in [(2, 0, 0), (0, 3, 0), (0, 0, ring.limb_count())] {
+            assert!(body.packed(element, lane, limb).is_empty());
+        }
+    }
+}
+
+#[test]
+fn truncated_and_extended_bytes_are_refused() {
+    let (ring, bytes) = (small(), body(&small(), BodyKind::Sum, ID));
+    let near_ends = (0..=OVERHEAD_BYTES + 1).chain(bytes.len() - OVERHEAD_BYTES..bytes.len());
+    for length in near_ends {
+        let error = conform(&bytes[..length], &ring).unwrap_err();
+        assert!(matches!(error, CodecError::Length { .. }), "length {length}: {error}");
+        assert!(Body::from_verified(&bytes[..length], &ring, BodyKind::Sum, ID).is_err());
+    }
+    let longer = [bytes.as_slice(), &[0]].concat();
+    assert!(matches!(conform(&longer, &ring), Err(CodecError::Length { .. })));
+}
+
+#[test]
+fn every_flipped_bit_is_found() {
+    let (ring, bytes) = (small(), body(&small(), BodyKind::Sum, ID));
+    let header_bits = 0..HEADER_BYTES * 8;
+    let payload_bits = (0..200).map(|step| (HEADER_BYTES * 8 + step * 941) % (bytes.len() * 8));
+    let checksum_bits = (bytes.len() - CHECKSUM_BYTES) * 8..bytes.len() * 8;
+    for bit in header_bits.clone().chain(payload_bits).chain(checksum_bits) {
+        let mut spoiled = bytes.clone();
+        spoiled[bit / 8] ^= 1 << (bit % 8);
+        assert!(conform(&spoiled, &ring).is_err(), "bit {bit}");
+    }
+    // A forger who recomputes the checksum is caught by the comparison of fields.
+    for bit in header_bits {
+        let mut spoiled = bytes.clone();
+        spoiled[bit / 8] ^= 1 << (bit % 8);
+        let error = conform(&reseal(spoiled), &ring).unwrap_err();
+        assert_ne!(error, CodecError::Checksum, "bit {bit}");
+    }
+}
+
+#[test]
+fn errors_name_what_differs() {
+    let (ring, bytes) = (small(), body(&small(), BodyKind::Sum, ID));
+    let decode = || UncheckedBody::decode(&bytes).unwrap();
+    let with = |id| decode().conform(&ring, BodyKind::Sum, id).unwrap_err();
+    assert_eq!(with(BodyId { column: 8, ..ID }), CodecError::Column { found: 7, expected: 8 });
+    assert_eq!(with(BodyId { chunk: 4, ..ID }), CodecError::Chunk { found: 5, expected: 4 });
+    let error = CodecError::ElementCount { found: 2, expected: 3 };
+    assert_eq!(with(BodyId { element_count: 3, ..ID }), error);
+    assert_eq!(with(BodyId { lanes: 2, ..ID }), CodecError::Lanes { found: 1, expected: 2 });
+    let error = decode().conform(&ring, BodyKind::Slot, ID).unwrap_err();
+    assert_eq!(error, CodecError::Kind { found: ObjectKind::SumBody, expected: ObjectKind::SlotBody });
+    let other = self::ring("n12_q2x46_sec128_v1");
+    let error = decode().conform(&other, BodyKind::Sum, ID).unwrap_err();
+    assert_eq!(error, CodecError::Params { found: 1, expected: 2 });
+}
+
+#[test]
+fn hostile_fields_are_refused_before_anything_is_allocated() {
+    let (ring, bytes) = (small(), body(&small(), BodyKind::Sum, ID));
+    let with = |at: usize, field: &[u8]| {
+        let mut spoiled = bytes.clone();
+        spoiled[at..at + field.len()].copy_from_slice(field);
+        conform(&reseal(spoiled), &ring).unwrap_err()
+    };
+    assert_eq!(with(0, b"X"), CodecError::Magic);
+    assert_eq!(with(6, &[2]), CodecError::Version { found: 2, expected: 1 });
+    assert_eq!(with(8, &[99]), CodecError::UnknownKind { found: 99 });
+    assert_eq!(with(9, &[1]), CodecError::Reserved);
+    assert_eq!(with(26, &[1]), CodecError::Reserved);
+    assert_eq!(with(10, &[0xff, 0xff]), CodecError::UnknownParams { found: 0xffff });
+    for field in [[0; 4], [0xff; 4], [0, 0, 0, 0x80]] {
+        assert!(matches!(with(20, &field), CodecError::Length { .. }));
+        assert!(matches!(with(28, &field), CodecError::Length { .. }));
+    }
+    assert!(matches!(with(20, &[0xff; 6]), CodecError::Length { .. }));
+}
+
+#[test]
+fn residues_at_and_above_the_prime_are_refused() {
+    let ring = ring("n12_q3x35_sec128_v1");
+    for (limb, ring_limb) in ring.limbs().iter().enumerate() {
+        let q = ring_limb.modulus().value();
+        for residue in [q, (1 << 35) - 1] {
+            let mut words = pattern(&ring);
+            words[(limb + 1) * ring.degree() - 1] = residue;
+            let mut writer = BodyWriter::new(&ring, BodyKind::Sum, BodyId { element_count: 1, ..ID }).unwrap();
+            for (limb, words) in ring.limbs().iter().zip(words.chunks(ring.degree())) {
+                writer.push_limb(limb, words);
+            }
+            let bytes = writer.finish().unwrap();
+            let id = BodyId { element_count: 1, ..ID };
+            let error = UncheckedBody::decode(&bytes).unwrap().conform(&ring, BodyKind::Sum, id).unwrap_err();
+            assert_eq!(error, CodecError::Residue { element: 0, limb: limb as u32 });
+        }
+    }
+}
+
+#[test]
+fn a_writer_gives_no_incomplete_object() {
+    let ring = small();
+    let writer = BodyWriter::new(&ring, BodyKind::Sum, ID).unwrap();
+    assert!(matches!(writer.finish(), Err(CodecError::Length { .. })));
+    let toy = Ring::insecure_toy(16, &[97]).unwrap();
+    let error = BodyWriter::new(&toy, BodyKind::Sum, ID).unwrap_err();
+    assert_eq!(error, CodecError::UnknownParams { found: 0 });
+}
+
+#[test]
+fn sum_answers_round_trip_and_are_checked() {
+    let ring = ring("n12_q2x46_sec128_v1");
+    let q: Vec<u64> = ring.limbs().iter().map(|limb| limb.modulus().value()).collect();
+    let answer = SumAnswer::new(words(&ring), vec![1, 2, q[0] - 1, q[1] - 1, 5, 6]).unwrap();
+    assert_eq!((answer.body_count(), answer.body(2), answer.body(3)), (3, Some(&[5, 6][..]), None));
+    let bytes = answer.encode(9).unwrap();
+    assert_eq!(bytes.len(), sum_answer_bytes(&ring, 3));
+    let decode = |bytes: &[u8], group, bodies| UncheckedSumAnswer::decode(bytes)?.conform(&ring, group, bodies);
+    assert_eq!(decode(&bytes, 9, 3).unwrap(), answer);
+    assert_eq!(decode(&bytes, 8, 3).unwrap_err(), CodecError::Chunk { found: 9, expected: 8 });
+    assert_eq!(decode(&bytes, 9, 2).unwrap_err(), CodecError::ElementCount { found: 3, expected: 2 });
+    for length in (0..64).chain(bytes.len() - 64..bytes.len()) {
+        assert!(decode(&bytes[..length], 9, 3).is_err(), "length {length}");
+    }
+    let last = bytes.len() - CHECKSUM_BYTES - 8;
+    let mut spoiled = bytes.clone();
+    spoiled[last..last + 8].copy_from_slice(&q[1].to_le_bytes());
+    let error = CodecError::Residue { element: 2, limb: 1 };
+    assert_eq!(decode(&reseal(spoiled), 9, 3).unwrap_err(), error);
+    let mut spoiled = bytes;
+    spoiled[HEADER_BYTES..HEADER_BYTES + 6].fill(0xff);
+    let error = CodecError::Residue { element: 0, limb: 0 };
+    assert_eq!(decode(&reseal(spoiled), 9, 3).unwrap_err(), error);
+    assert!(SumAnswer::new(words(&ring), vec![1]).is_err());
+    assert!(SumAnswer::new(words(&ring), vec![q[0], 0]).is_err());
+}
+
+#[test]
+fn ciphertext_sets_round_trip_and_are_checked() {
+    let ring = small();
+    let ciphertext = |count: usize| RlweCiphertext::new(vec![words(&ring); count]).unwrap();
+    let set = CiphertextSet { ciphertexts: vec![ciphertext(2), ciphertext(3)], lanes: 2 };
+    let bytes = set.encode(&ring, 4).unwrap();
+    let id = CiphertextSetId { chunk: 4, element_count: 1, lanes: 2, components: 3 };
+    let decoded = UncheckedCiphertextSet::decode(&bytes).unwrap().conform(&ring, id).unwrap();
+    let mut extended = ciphertext(2);
+    extended.add_assign(&RlweCiphertext::zero(&ring, 3)).unwrap();
+    assert_eq!(decoded.ciphertexts, [extended, ciphertext(3)]);
+    for wrong in [
+        CiphertextSetId { chunk: 5, ..id },
+        CiphertextSetId { element_count: 2, ..id },
+        CiphertextSetId { lanes: 1, ..id },
+        CiphertextSetId { components: 2, ..id },
+        CiphertextSetId { components: 0, ..id },
+        CiphertextSetId { components: 4, ..id },
+    ] {
+        assert!(UncheckedCiphertextSet::decode(&bytes).unwrap().conform(&ring, wrong).is_err());
+    }
+    assert!(UncheckedSumAnswer::decode(&bytes).unwrap().conform(&ring, 4, 1).is_err());
+    let odd = CiphertextSet { ciphertexts: vec![ciphertext(2)], lanes: 2 };
+    assert!(matches!(odd.encode(&ring, 0), Err(CodecError::ElementCount { .. })));
+}
+
+/// Random bytes never panic, and never conform.
+#[test]
+fn noise_is_refused() {
+    let ring = small();
+    let mut bytes = vec![0; 4096];
+    for round in 0..500 {
+        os_random(&mut bytes).unwrap();
+        let good = body(&ring, BodyKind::Sum, BodyId { element_count: 0, ..ID });
+        let keep = round % HEADER_BYTES;
+        bytes[..keep].copy_from_slice(&good[..keep]);
+        let length = 48 + round * 8;
+        assert!(conform(&reseal(bytes[..length].to_vec()), &ring).is_err());
+    }
+}
+
+#[test]
+fn products_beyond_three_components_are_refused() {
+    let ring = Ring::insecure_toy(16, &[97]).unwrap();
+    let fresh = RlweCiphertext::zero(&ring, 2);
+    let product = fresh.mul(&fresh).unwrap();
+    assert_eq!(product.components().len(), 3);
+    assert_eq!(product.mul(&fresh).unwrap_err(), RlweError::Degree { left: 3, right: 2 });
+    assert_eq!(RlweCiphertext::new(vec![]).unwrap_err(), RlweError::ComponentCount { found: 0 });
+    let four = vec![Poly::zero(&ring); 4];
+    assert_eq!(RlweCiphertext::new(four).unwrap_err(), RlweError::ComponentCount { found: 4 });
+    let other = Ring::insecure_toy(32, &[193]).unwrap();
+    assert!(RlweCiphertext::new(vec![Poly::zero(&ring), Poly::zero(&other)]).is_err());
+}
+
+/// The phase of each operation, with a known "secret", is the operation on phases.
+#[test]
+fn operations_act_on_phases() {
+    let ring = Ring::insecure_toy(16, &[0x3fff_ffcc_0001]).unwrap();
+    let random = |index| UniformSeed::generate().unwrap().expand(&ring, hush_ring::ExpandLabel::sum(index));
+    let secret = random(0);
+    let phase = |ciphertext: &RlweCiphertext| {
+        let mut sum = Poly::zero(&ring);
+        for component in ciphertext.components().iter().rev() {
+            sum.mul_assign(&secret).unwrap();
+            sum.add_assign(component).unwrap();
+        }
+        sum
+    };
+    let (a, b) = ([random(1), random(2)], [random(3), random(4)]);
+    let (a, b) = (RlweCiphertext::new(a.into()).unwrap(), RlweCiphertext::new(b.into()).unwrap());
+    let clear = random(5);
+    let mut product = phase(&a);
+    product.mul_assign(&phase(&b)).unwrap();
+    let tensor = a.mul(&b).unwrap();
+    assert_eq!(phase(&tensor), product);
+    let mut mixed = a.clone();
+    mixed.sub_assign(&tensor).unwrap();
+    mixed.mul_integer_assign(-3);
+    mixed.mul_clear_assign(&clear).unwrap();
+    mixed.add_clear_assign(&clear).unwrap();
+    mixed.neg_assign();
+    let mut expected = phase(&a);
+    expected.sub_assign(&product).unwrap();
+    expected.mul_scalar_assign(-3);
+    expected.mul_assign(&clear).unwrap();
+    expected.add_assign(&clear).unwrap();
+    expected.neg_assign();
+    assert_eq!(phase(&mixed), expected);
+}

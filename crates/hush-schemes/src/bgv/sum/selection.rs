@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The rows of one ring element that count, sorted by group once and used for every column and limb.
+
+use std::ops::Range;
+
+use hush_arith::Modulus;
+use hush_ring::Ring;
+
+use super::NOT_SELECTED;
+
+/// Selected rows by group.
+///
+/// *Invariants.* `rows` are below `N`, each once, and ascend within a part; the parts' ranges cover `rows`
+/// without overlap. Weights, if
+/// any, stand beside the rows, canonical modulo each prime.
+pub(super) struct Selection {
+    rows: Vec<u32>,
+    parts: Vec<Part>,
+    /// Limb after limb, one residue per entry of `rows`; empty if all weights are 1.
+    weights: Vec<u64>,
+}
+
+/// The rows of one group.
+pub(super) struct Part {
+    pub(super) group: u32,
+    range: Range<usize>,
+}
+
+impl Selection {
+    /// # Shapes
+    /// `groups`: up to `N` rows of one ring element. `weights`: as many. `counts`: a zero for every group; zeros
+    /// again afterwards.
+    ///
+    /// # Cost
+    /// Linear: a counting sort over the groups that occur.
+    pub(super) fn new(groups: &[u32], weights: Option<&[i128]>, ring: &Ring, counts: &mut [u32]) -> Self {
+        let selected = || (0_u32..).zip(groups).filter(|(_, group)| **group != NOT_SELECTED);
+        let mut parts: Vec<Part> = Vec::new();
+        for (_, &group) in selected() {
+            if counts[group as usize] == 0 {
+                parts.push(Part { group, range: 0..0 });
+            }
+            counts[group as usize] += 1;
+        }
+        let mut end = 0;
+        for part in &mut parts {
+            let start = end;
+            end += counts[part.group as usize] as usize;
+            part.range = start..end;
+            counts[part.group as usize] = start as u32;
+        }
+        let mut rows = vec![0; end];
+        for (row, &group) in selected() {
+            let place = &mut counts[group as usize];
+            rows[*place as usize] = row;
+            *place += 1;
+        }
+        parts.iter().for_each(|part| counts[part.group as usize] = 0);
+        let moduli = ring.limbs().iter().map(|limb| limb.modulus());
+        let weights = weights.map_or_else(Vec::new, |weights| {
+            let residues = |q: Modulus| rows.iter().map(move |&row| q.reduce_i128(weights[row as usize]));
+            moduli.flat_map(residues).collect()
+        });
+        Self { rows, parts, weights }
+    }
+
+    /// Whether every row of a full ring element counts once, in one group.
+    pub(super) fn is_whole(&self, degree: usize) -> bool {
+        self.rows.len() == degree && self.parts.len() == 1 && self.weights.is_empty()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    pub(super) fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// Writes `M` of one group, transformed: `M_0 = w_0`, `M_{N−i} = −w_i`.
+    pub(super) fn selector_into(&self, ring: &Ring, part: &Part, out: &mut [u64]) {
+        let degree = ring.degree();
+        let rows = &self.rows[part.range.clone()];
+        out.fill(0);
+        for (index, (limb, words)) in ring.limbs().iter().zip(out.chunks_exact_mut(degree)).enumerate() {
+            let q = limb.modulus();
+            match self.weights_of(index, part) {
+                None => {
+                    let minus_one = q.value() - 1;
+                    for &row in rows.iter().filter(|&&row| row != 0) {
+                        words[degree - row as usize] = minus_one;
+                    }
+                    words[0] = u64::from(rows.first() == Some(&0));
+                }
+                Some(weights) => {
+                    for (&row, &weight) in rows.iter().zip(weights) {
+                        match row as usize {
+                            0 => words[0] = weight,
+                            row => words[degree - row] = q.neg(weight),
+                        }
+                    }
+                }
+            }
+            limb.forward(words);
+        }
+    }
+
+    /// `Σ w_i·b_i mod q` over the rows of one group; `words` are the residues of one limb of a body.
+    pub(super) fn weigh(&self, q: Modulus, index: usize, part: &Part, words: &[u64]) -> u64 {
+        let rows = self.rows[part.range.clone()].iter().map(|&row| words[row as usize]);
+        match self.weights_of(index, part) {
+            // At most 2^14 residues below 2^47.
+            None => q.reduce_u64(rows.sum()),
+            // At most 2^14 products below 2^94.
+            Some(weights) => {
+                let products = rows.zip(weights).map(|(b, &w)| u128::from(b) * u128::from(w));
+                q.reduce_u128(products.sum())
+            }
+        }
+    }
+
+    fn weights_of(&self, limb: usize, part: &Part) -> Option<&[u64]> {
+        self.weights.chunks_exact(self.rows.len().max(1)).nth(limb).map(|weights| &weights[part.range.clone()])
+    }
+}

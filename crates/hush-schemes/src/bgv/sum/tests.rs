@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Masked sums against the definition: multiply both halves by `M` by schoolbook.
+
+use hush_params::preset;
+use hush_ring::{Cpu, Poly, os_random};
+use hush_rlwe::{BodyId, BodyKind, BodyWriter, UncheckedBody};
+
+use super::*;
+
+const ELEMENTS: u32 = 2;
+
+/// Test inputs from splitmix64; assertions print the seed.
+struct Draw {
+    seed: u64,
+    state: u64,
+}
+
+impl Draw {
+    fn new() -> Self {
+        let mut bytes = [0; 8];
+        os_random(&mut bytes).unwrap();
+        let seed = u64::from_le_bytes(bytes);
+        Self { seed, state: seed }
+    }
+    fn word(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.state ^ self.state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+}
+
+/// A chunk with its bodies in the clear: `[column][element]` → polynomial.
+struct Chunk {
+    seed: UniformSeed,
+    polys: Vec<Vec<Poly<Coeff>>>,
+    bytes: Vec<Vec<u8>>,
+}
+
+fn ring() -> Ring {
+    Ring::new(preset("n11_q1x46_sec128_v1").unwrap(), Cpu::detect().unwrap()).unwrap()
+}
+
+fn id(column: u32) -> BodyId {
+    BodyId { column, chunk: 0, element_count: ELEMENTS, lanes: 1 }
+}
+
+fn chunk(ring: &Ring, columns: u32, draw: &mut Draw) -> Chunk {
+    let mut poly = || {
+        let limbs = ring.limbs().iter().map(|limb| limb.modulus().value());
+        let words = limbs.flat_map(|q| vec![q; ring.degree()]).map(|q| draw.word() % q).collect();
+        Poly::<Coeff>::from_words(ring, words).unwrap()
+    };
+    let polys: Vec<Vec<_>> = (0..columns).map(|_| (0..ELEMENTS).map(|_| poly()).collect()).collect();
+    let encode = |(column, polys): (u32, &Vec<Poly<Coeff>>)| {
+        let mut writer = BodyWriter::new(ring, BodyKind::Sum, id(column)).unwrap();
+        polys.iter().flat_map(Poly::limbs).for_each(|(limb, words)| writer.push_limb(limb, words));
+        writer.finish().unwrap()
+    };
+    let bytes = (0..columns).zip(&polys).map(encode).collect();
+    Chunk { seed: UniformSeed::generate().unwrap(), polys, bytes }
+}
+
+impl Chunk {
+    fn bodies(&self, ring: &Ring) -> Vec<Body<'_>> {
+        let mut bodies = Vec::new();
+        for (column, bytes) in (0..).zip(&self.bytes) {
+            let body = UncheckedBody::decode(bytes).unwrap();
+            bodies.push(body.conform(ring, BodyKind::Sum, id(column)).unwrap());
+        }
+        bodies
+    }
+}
+
+/// `p·M` by schoolbook for one limb, where `weights[i]` is the weight of row `i`.
+fn times_selector(p: &[u64], weights: &[i128], q: u64) -> Vec<u64> {
+    let (n, q) = (p.len(), i128::from(q));
+    let mut selector = vec![0_i128; n];
+    for (row, weight) in weights.iter().enumerate() {
+        let weight = weight.rem_euclid(q);
+        if row == 0 {
+            selector[0] = weight;
+        } else {
+            selector[n - row] = q - weight;
+        }
+    }
+    let mut out = vec![0_i128; n];
+    for (j, &y) in selector.iter().enumerate().filter(|(_, y)| **y != 0) {
+        for (i, &x) in p.iter().enumerate() {
+            let term = i128::from(x) * y % q;
+            out[(i + j) % n] += if i + j < n { term } else { -term };
+        }
+    }
+    out.into_iter().map(|word| word.rem_euclid(q) as u64).collect()
+}
+
+/// The answer of one group by the definition.
+fn reference(ring: &Ring, chunks: &[&Chunk], weights: &[Vec<i128>]) -> (Vec<u64>, Vec<u64>) {
+    let columns = chunks[0].polys.len();
+    let (mut mask, mut bodies) = (vec![0; ring.poly_words()], vec![0; columns * ring.limb_count()]);
+    for (chunk, weights) in chunks.iter().zip(weights) {
+        for (element, weights) in (0..ELEMENTS).zip(weights.chunks(ring.degree())) {
+            let a = chunk.seed.expand(ring, ExpandLabel::sum(element)).into_coeff();
+            for (index, limb) in ring.limbs().iter().enumerate() {
+                let q = limb.modulus();
+                let product = times_selector(a.limb(index), weights, q.value());
+                let part = &mut mask[index * ring.degree()..(index + 1) * ring.degree()];
+                part.iter_mut().zip(product).for_each(|(sum, word)| *sum = q.add(*sum, word));
+                for (column, polys) in chunk.polys.iter().enumerate() {
+                    let product = times_selector(polys[element as usize].limb(index), weights, q.value());
+                    let sum = &mut bodies[column * ring.limb_count() + index];
+                    *sum = q.add(*sum, product[0]);
+                }
+            }
+        }
+    }
+    (mask, bodies)
+}
+
+fn assert_answer(ring: &Ring, answer: &SumAnswer, expected: &(Vec<u64>, Vec<u64>), seed: u64) {
+    assert_eq!(answer.a.words(), expected.0, "seed {seed}");
+    let bodies: Vec<u64> =
+        (0..answer.body_count()).flat_map(|column| answer.body(column).unwrap().to_vec()).collect();
+    assert_eq!(bodies, expected.1, "seed {seed}");
+    assert_eq!(answer.ring(), ring);
+}
+
+/// Few rows per group, so that the schoolbook stays affordable; row 0 and the last row included.
+fn sparse_groups(ring: &Ring, group_count: u32, draw: &mut Draw) -> Vec<u32> {
+    let mut groups = vec![NOT_SELECTED; ELEMENTS as usize * ring.degree()];
+    let last = groups.len() - 1;
+    for row in [0, 1, ring.degree() - 1, ring.degree(), last] {
+        groups[row] = draw.word() as u32 % group_count;
+    }
+    for _ in 0..60 {
+        let row = draw.word() as usize % groups.len();
+        groups[row] = draw.word() as u32 % group_count;
+    }
+    groups
+}
+
+#[test]
+fn grouped_and_weighted_sums_follow_the_definition() {
+    let (ring, mut draw) = (ring(), Draw::new());
+    let chunks = [chunk(&ring, 2, &mut draw), chunk(&ring, 2, &mut draw)];
+    let groups = [sparse_groups(&ring, 3, &mut draw), sparse_groups(&ring, 3, &mut draw)];
+    let weight = |draw: &mut Draw| (i128::from(draw.word()) << 60) * if draw.word() & 1 == 0 { -1 } else { 1 };
+    let weights: Vec<Vec<i128>> = groups.iter().map(|g| g.iter().map(|_| weight(&mut draw)).collect()).collect();
+    for weighted in [false, true] {
+        let mut sums = [SumAccumulator::new(&ring, 3, 2), SumAccumulator::new(&ring, 3, 2)];
+        for ((sum, chunk), (groups, weights)) in sums.iter_mut().zip(&chunks).zip(groups.iter().zip(&weights)) {
+            let weights = weighted.then_some(weights.as_slice());
+            sum.absorb_masked(chunk.seed, groups, weights, &chunk.bodies(&ring)).unwrap();
+        }
+        let [mut sum, other] = sums;
+        sum.merge(other).unwrap();
+        let answers = sum.finish().unwrap();
+        assert_eq!(answers.len(), 3);
+        for (group, answer) in (0..).zip(&answers) {
+            let of_group = |(groups, weights): (&Vec<u32>, &Vec<i128>)| {
+                let rows = groups.iter().zip(weights);
+                rows.map(|(&g, &w)| if g != group { 0 } else if weighted { w } else { 1 }).collect()
+            };
+            let by_row: Vec<Vec<i128>> = groups.iter().zip(&weights).map(of_group).collect();
+            let expected = reference(&ring, &[&chunks[0], &chunks[1]], &by_row);
+            assert_answer(&ring, answer, &expected, draw.seed);
+        }
+    }
+}
+
+#[test]
+fn unfiltered_sums_follow_the_definition_however_they_are_asked_for() {
+    let (ring, mut draw) = (ring(), Draw::new());
+    let chunk = chunk(&ring, 2, &mut draw);
+    let rows = ELEMENTS as usize * ring.degree();
+    let expected = reference(&ring, &[&chunk], &[vec![1; rows]]);
+    let bodies = chunk.bodies(&ring);
+    let answer = |absorb: &dyn Fn(&mut SumAccumulator), groups| {
+        let mut sum = SumAccumulator::new(&ring, groups, 2);
+        absorb(&mut sum);
+        sum.finish().unwrap().swap_remove(0)
+    };
+    let zeros = vec![0; rows];
+    let ones = vec![1; rows];
+    let unfiltered = answer(&|sum| sum.absorb_unfiltered(chunk.seed, &bodies).unwrap(), 1);
+    let several = answer(&|sum| sum.absorb_unfiltered(chunk.seed, &bodies).unwrap(), 2);
+    let masked = answer(&|sum| sum.absorb_masked(chunk.seed, &zeros, None, &bodies).unwrap(), 1);
+    let weighted = answer(&|sum| sum.absorb_masked(chunk.seed, &zeros, Some(&ones), &bodies).unwrap(), 1);
+    let merged = answer(
+        &|sum| {
+            let mut other = SumAccumulator::new(&ring, 1, 2);
+            other.absorb_unfiltered(chunk.seed, &bodies).unwrap();
+            sum.merge(other).unwrap();
+        },
+        1,
+    );
+    for answer in [unfiltered, several, masked, weighted, merged] {
+        assert_answer(&ring, &answer, &expected, draw.seed);
+    }
+}
+
+#[test]
+fn short_chunks_and_empty_groups_work() {
+    let (ring, mut draw) = (ring(), Draw::new());
+    let chunk = chunk(&ring, 1, &mut draw);
+    let rows = ring.degree() + 3;
+    let mut weights = vec![0; ELEMENTS as usize * ring.degree()];
+    weights[ring.degree()..rows].fill(1);
+    let expected = reference(&ring, &[&chunk], &[weights]);
+    let mut groups = vec![NOT_SELECTED; rows];
+    groups[ring.degree()..].fill(1);
+    let mut sum = SumAccumulator::new(&ring, 2, 1);
+    sum.absorb_masked(chunk.seed, &groups, None, &chunk.bodies(&ring)).unwrap();
+    let answers = sum.finish().unwrap();
+    assert!(answers[0].a.is_zero_vartime() && answers[0].body(0) == Some(&[0][..]));
+    assert_answer(&ring, &answers[1], &expected, draw.seed);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_changes_nothing() {
+    let (ring, mut draw) = (ring(), Draw::new());
+    let chunk = chunk(&ring, 2, &mut draw);
+    let bodies = chunk.bodies(&ring);
+    let rows = ELEMENTS as usize * ring.degree();
+    let mut sum = SumAccumulator::new(&ring, 2, 2);
+    let mut absorb = |groups: &[u32], weights: Option<&[i128]>, bodies: &[Body<'_>]| {
+        sum.absorb_masked(chunk.seed, groups, weights, bodies)
+    };
+    let error = absorb(&[0], None, &bodies[..1]).unwrap_err();
+    assert_eq!(error, SumError::BodyCount { found: 1, expected: 2 });
+    let error = absorb(&vec![0; rows + 1], None, &bodies).unwrap_err();
+    assert_eq!(error, SumError::RowCount { found: rows + 1, expected: rows });
+    let error = absorb(&[0, 1], Some(&[1]), &bodies).unwrap_err();
+    assert_eq!(error, SumError::RowCount { found: 1, expected: 2 });
+    let error = absorb(&[0, 2], None, &bodies).unwrap_err();
+    assert_eq!(error, SumError::Group { found: 2, group_count: 2 });
+    let other = Ring::new(preset("n12_q2x46_sec128_v1").unwrap(), ring.cpu()).unwrap();
+    let mut elsewhere = SumAccumulator::new(&other, 2, 2);
+    let error = elsewhere.absorb_masked(chunk.seed, &[0], None, &bodies).unwrap_err();
+    assert_eq!(error, SumError::Params { found: 1, expected: 2 });
+    assert_eq!(elsewhere.merge(SumAccumulator::new(&other, 3, 2)), Err(SumError::Shape));
+    assert!(sum.finish().unwrap().iter().all(|answer| answer.a.is_zero_vartime()));
+}
