@@ -1,1 +1,47 @@
-//! (skeleton)
+// SPDX-License-Identifier: Apache-2.0
+//! Tables: typed rows in, encrypted parts and a signed manifest on disk, and back.
+//!
+//! ```text
+//!                 SignedManifest  (manifest.hush: what the table is, signed by its owner, written last)
+//!                       │ names by BLAKE3 digest
+//!        ┌──────────────┴───────────────┐
+//!   part 0, part 1, …  each ≤ 64 chunks of ≤ 8192 rows
+//!        ├─ <digest>.clear.parquet   ordinary Parquet, one row per table row
+//!        └─ <digest>.enc.parquet     Parquet, one row per chunk: index, rows, seed, one blob per encoding
+//!
+//!   TableWriter ─▶ TableStore ─▶ any object store (a directory, memory, …)  ─▶ EncryptedPart / ClearPart
+//! ```
+//!
+//! *Words.* A **chunk** is a run of consecutive rows whose encrypted columns share one public seed; a **part**
+//! is a run of chunks, the unit of files; an **encoding** is one encrypted quantity (`hush_plan::Encoding`); a
+//! **blob** is one encoding of one chunk, opaque here.
+//!
+//! *Invariants.*
+//! - A prefix without a valid `manifest.hush` is not a table. The manifest is written after all that it names
+//!   is durable, and replaced only by a higher version of the same table.
+//! - Nothing read from a store is used before its digest agrees with a manifest whose signature has been
+//!   checked, and no length read from a file is believed before it is checked against a limit.
+//! - Parts are immutable and named by their content: swapped, dropped, repeated or altered parts cannot be
+//!   presented under the name that the manifest holds.
+//! - This crate never holds a key that decrypts or signs: signatures are made by a closure that the caller
+//!   gives. Nothing here is secret except clear columns, which are clear by their owner's decision.
+//!
+//! *Non-goals.* Encryption (`hush-client`), evaluation (`hush-exec`), the inside of a blob (`hush-rlwe`), locks
+//! across machines, and hiding access patterns from the store.
+//!
+//! The bytes are specified in `docs/formats/table.md`.
+
+pub mod classify;
+pub mod digest;
+pub mod error;
+pub mod manifest;
+pub mod part;
+pub mod profile;
+pub mod source;
+pub mod store;
+
+pub use digest::{Digest, TableId};
+pub use error::{ManifestFault, PartFault, TableError};
+pub use manifest::{ClearColumn, Manifest, PartEntry, PartFile, Pin, SignedManifest};
+pub use part::{CHUNK_ROWS, ChunkRow, ClearPart, EncodedChunk, EncryptedPart, PartKind, Projection};
+pub use store::{Catalog, TableIdentity, TableLayout, TableStore, TableWriter};

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What can be wrong with a schema file. Names and keys are shown, never values of the data (a schema has none).
+
+use thiserror::Error;
+
+/// Why a range is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RangeProblem {
+    /// Low end above the high end.
+    #[error("its low end is above its high end")]
+    Empty,
+    /// An end is not a value of the type.
+    #[error("an end is not a value of the column's type")]
+    NotOfType,
+    /// Not two values.
+    #[error("a range is two values, [low, high]")]
+    NotTwo,
+    /// A type that has no range.
+    #[error("this type has no range")]
+    Untyped,
+}
+
+/// What is wrong with a schema, with a stable [`code`](SchemaError::code) and a [way out](SchemaError::hint).
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SchemaError {
+    /// A version that this program does not know.
+    #[error("line {line}: format {found}, this program reads format {expected}")]
+    Format {
+        /// Line in the file.
+        line: usize,
+        /// What the file says.
+        found: String,
+        /// What is read.
+        expected: i64,
+    },
+    /// A key that must be there is not.
+    #[error("line {line}: {place} has no {key}")]
+    MissingKey {
+        /// Line of the table that lacks it.
+        line: usize,
+        /// "the schema" or the column.
+        place: String,
+        /// The key.
+        key: &'static str,
+    },
+    /// No columns at all.
+    #[error("the schema lists no columns")]
+    NoColumns,
+    /// Nobody has approved it.
+    #[error("not approved")]
+    NotApproved,
+    /// A product of columns that are not both encrypted numbers.
+    #[error("line {line}: product of {first} and {second}: both must be encrypted columns of the schema")]
+    Product {
+        /// Line in the file.
+        line: usize,
+        /// First factor.
+        first: String,
+        /// Second factor.
+        second: String,
+    },
+    /// A bad range.
+    #[error("line {line}, column {column}: {problem}")]
+    Range {
+        /// Line in the file.
+        line: usize,
+        /// The column.
+        column: String,
+        /// What is wrong with it.
+        problem: RangeProblem,
+    },
+    /// Not TOML.
+    #[error("line {line}: {message}")]
+    Syntax {
+        /// Line in the file.
+        line: usize,
+        /// The TOML reader's words.
+        message: String,
+    },
+    /// Text cannot be encrypted homomorphically.
+    #[error("line {line}, column {column}: {kind} cannot be encrypted to compute on")]
+    TextEncrypted {
+        /// Line in the file.
+        line: usize,
+        /// The column.
+        column: String,
+        /// Its type.
+        kind: String,
+    },
+    /// Columns that wait for a decision.
+    #[error("{} column{} undecided ({})", columns.len(), if columns.len() == 1 { "" } else { "s" }, columns.join(", "))]
+    Undecided {
+        /// Their names.
+        columns: Vec<String>,
+    },
+    /// A key that no schema has.
+    #[error("line {line}: unknown key {key} in {place}")]
+    UnknownKey {
+        /// Line in the file.
+        line: usize,
+        /// The key.
+        key: String,
+        /// "the schema" or the column.
+        place: String,
+    },
+    /// A type that does not exist.
+    #[error("line {line}, column {column}: unknown type {found:?}")]
+    UnknownType {
+        /// Line in the file.
+        line: usize,
+        /// The column.
+        column: String,
+        /// What the file says.
+        found: String,
+    },
+    /// A key with a value of the wrong kind.
+    #[error("line {line}, {place}: {key} must be {expected}")]
+    WrongValue {
+        /// Line in the file.
+        line: usize,
+        /// "the schema" or the column.
+        place: String,
+        /// The key.
+        key: &'static str,
+        /// What it may be.
+        expected: &'static str,
+    },
+}
+
+impl SchemaError {
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Syntax { .. } => "HUSH-S001",
+            Self::NotApproved => "HUSH-S002",
+            Self::Undecided { .. } => "HUSH-S003",
+            Self::UnknownType { .. } => "HUSH-S004",
+            Self::Range { .. } => "HUSH-S005",
+            Self::UnknownKey { .. } => "HUSH-S006",
+            Self::MissingKey { .. } => "HUSH-S007",
+            Self::WrongValue { .. } => "HUSH-S008",
+            Self::TextEncrypted { .. } => "HUSH-S009",
+            Self::Product { .. } => "HUSH-S010",
+            Self::NoColumns => "HUSH-S011",
+            Self::Format { .. } => "HUSH-S012",
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Format { .. } => "Use a newer hush, or run hush init again.",
+            Self::MissingKey { .. } | Self::WrongValue { .. } => "Correct the line; hush init shows an example.",
+            Self::NoColumns => "Run hush init on the data.",
+            Self::NotApproved => "Read it, set status = \"approved\" and approved_by, rerun.",
+            Self::Product { .. } => "Set protect = \"encrypt\" for both, or remove the pair from products.",
+            Self::Range { .. } => "Write range = [low, high] in values of the column; quote more than 15 digits.",
+            Self::Syntax { .. } => "Correct the line and rerun.",
+            Self::TextEncrypted { .. } => {
+                "Use protect = \"seal\" (stored, never computed on), \"clear\" or \"drop\"."
+            }
+            Self::Undecided { .. } => "Decide, set status = \"approved\", rerun.",
+            Self::UnknownKey { .. } => "Check the spelling, or remove it.",
+            Self::UnknownType { .. } => {
+                "Types: int(8|16|32|64), decimal(p,s), float(digits), bool, date, timestamp, category, text."
+            }
+        }
+    }
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Reading a schema file strictly, with the line of whatever is wrong.
+
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
+
+use super::super::units::{DecimalPoint, parse_units, type_bounds};
+use super::super::{Column, ColumnType, Protection, Purpose, Schema, UnitRange};
+use super::write::{PROPOSAL_LINE, protection_name, purpose_name, type_name};
+use super::{DEFAULT_MAX_ROWS, FORMAT, RangeProblem, SchemaError, UNLISTED};
+
+/// Reads a schema file.
+///
+/// # Errors
+/// [`SchemaError`] with the line. An unapproved schema or one with undecided columns is read: whether that is
+/// enough is for [`require_approved`](super::require_approved) to say.
+pub fn from_toml(text: &str) -> Result<Schema, SchemaError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let document = DeTable::parse(text).map_err(|error| SchemaError::Syntax {
+        line: line_at(text, error.span().map_or(text.len(), |span| span.start)),
+        message: first_line(error.message()),
+    })?;
+    Reader { text }.schema(document.get_ref())
+}
+
+type Value<'i> = Spanned<DeValue<'i>>;
+
+/// The schema itself or one of its columns, for messages.
+const SCHEMA: &str = "the schema";
+
+struct Reader<'i> {
+    text: &'i str,
+}
+
+impl Reader<'_> {
+    fn schema(&self, top: &DeTable<'_>) -> Result<Schema, SchemaError> {
+        const KEYS: [&str; 9] = [
+            "approved_by", "columns", "format", "max_rows", "null_tokens", "products", "status", "table", "unlisted",
+        ];
+        self.known_keys(top, &KEYS, SCHEMA)?;
+        self.format(require(top, "format", SCHEMA, 1)?)?;
+        if let Some(value) = top.get("unlisted")
+            && value.get_ref().as_str() != Some(UNLISTED)
+        {
+            return Err(self.wrong(value, SCHEMA, "unlisted", "\"refuse\""));
+        }
+        let approved = match top.get("status").map(|value| (value, value.get_ref().as_str())) {
+            Some((_, Some("approved"))) => true,
+            None | Some((_, Some("proposed"))) => false,
+            Some((value, _)) => return Err(self.wrong(value, SCHEMA, "status", "\"proposed\" or \"approved\"")),
+        };
+        let mut schema = Schema {
+            table: self.text_of(require(top, "table", SCHEMA, 1)?, SCHEMA, "table")?,
+            columns: self.columns(top)?,
+            null_tokens: self.null_tokens(top)?,
+            max_rows: self.max_rows(top)?,
+            approved,
+            approved_by: self.optional_text(top, "approved_by", SCHEMA)?,
+            notes: self.notes(),
+            products: Vec::new(),
+        };
+        if let Some(value) = top.get("products") {
+            schema.products = self.products(value, &schema)?;
+        }
+        Ok(schema)
+    }
+
+    fn format(&self, value: &Value<'_>) -> Result<(), SchemaError> {
+        let found = value.get_ref().as_integer().map(ToString::to_string);
+        if found.as_deref() == Some(FORMAT.to_string().as_str()) {
+            return Ok(());
+        }
+        let found = found.unwrap_or_else(|| value.get_ref().type_str().to_owned());
+        Err(SchemaError::Format { line: self.line(value), found, expected: FORMAT })
+    }
+
+    fn null_tokens(&self, top: &DeTable<'_>) -> Result<Vec<String>, SchemaError> {
+        match top.get("null_tokens") {
+            None => Ok(vec![String::new()]),
+            Some(value) => self.texts(value, SCHEMA, "null_tokens"),
+        }
+    }
+
+    fn max_rows(&self, top: &DeTable<'_>) -> Result<u64, SchemaError> {
+        let Some(value) = top.get("max_rows") else { return Ok(DEFAULT_MAX_ROWS) };
+        let integer = value.get_ref().as_integer();
+        integer
+            .and_then(|integer| u64::from_str_radix(integer.as_str(), integer.radix()).ok())
+            .filter(|rows| (1..=1 << 40).contains(rows))
+            .ok_or_else(|| self.wrong(value, SCHEMA, "max_rows", "a whole number from 1 to 2^40"))
+    }
+
+    /// Comment lines before the first table, the fixed first line left out.
+    fn notes(&self) -> Vec<String> {
+        let head = self.text.lines().take_while(|line| !line.trim_start().starts_with('['));
+        head.filter(|line| line.starts_with('#') && *line != PROPOSAL_LINE)
+            .map(|line| line.trim_start_matches('#').trim().to_owned())
+            .collect()
+    }
+
+    fn columns(&self, top: &DeTable<'_>) -> Result<Vec<Column>, SchemaError> {
+        let value = top.get("columns").ok_or(SchemaError::NoColumns)?;
+        let tables = value.get_ref().as_table().ok_or_else(|| {
+            self.wrong(value, SCHEMA, "columns", "tables such as [columns.age]")
+        })?;
+        // The map is sorted by name; the position of the key gives the order of the file.
+        let mut entries: Vec<_> = tables.iter().collect();
+        entries.sort_by_key(|(key, _)| key.span().start);
+        let columns: Vec<Column> = entries
+            .into_iter()
+            .map(|(key, value)| self.column(key.get_ref(), self.line_of(key.span().start), value))
+            .collect::<Result<_, _>>()?;
+        if columns.is_empty() { Err(SchemaError::NoColumns) } else { Ok(columns) }
+    }
+
+    fn column(&self, name: &str, line: usize, value: &Value<'_>) -> Result<Column, SchemaError> {
+        const KEYS: [&str; 6] = ["for", "nullable", "protect", "range", "reason", "type"];
+        let place = format!("column {name}");
+        let table = value
+            .get_ref()
+            .as_table()
+            .ok_or_else(|| self.wrong(value, &place, "columns", "tables such as [columns.age]"))?;
+        self.known_keys(table, &KEYS, &place)?;
+        let type_value = require(table, "type", &place, line)?;
+        let type_text = self.text_of(type_value, &place, "type")?;
+        let kind = parse_type(&type_text).ok_or_else(|| SchemaError::UnknownType {
+            line: self.line(type_value),
+            column: name.to_owned(),
+            found: type_text,
+        })?;
+        let protect_value = require(table, "protect", &place, line)?;
+        let protect = self.protection(protect_value, &place)?;
+        if protect == Protection::Encrypt && type_bounds(kind).is_none() {
+            return Err(SchemaError::TextEncrypted {
+                line: self.line(protect_value),
+                column: name.to_owned(),
+                kind: type_name(kind),
+            });
+        }
+        let nullable = match table.get("nullable") {
+            None => false,
+            Some(value) => value
+                .get_ref()
+                .as_bool()
+                .ok_or_else(|| self.wrong(value, &place, "nullable", "true or false"))?,
+        };
+        Ok(Column {
+            name: name.to_owned(),
+            kind,
+            nullable,
+            range: table.get("range").map(|value| self.range(value, name, kind)).transpose()?,
+            protect,
+            purposes: self.purposes(table, &place)?,
+            reason: self.optional_text(table, "reason", &place)?,
+        })
+    }
+
+    fn protection(&self, value: &Value<'_>, place: &str) -> Result<Protection, SchemaError> {
+        const ALL: [Protection; 5] =
+            [Protection::Clear, Protection::Decide, Protection::Drop, Protection::Encrypt, Protection::Seal];
+        let text = value.get_ref().as_str();
+        ALL.into_iter().find(|protect| text == Some(protection_name(*protect))).ok_or_else(|| {
+            self.wrong(value, place, "protect", "\"clear\", \"encrypt\", \"seal\", \"drop\" or \"DECIDE\"")
+        })
+    }
+
+    fn purposes(&self, table: &DeTable<'_>, place: &str) -> Result<Vec<Purpose>, SchemaError> {
+        const ALL: [Purpose; 6] =
+            [Purpose::Avg, Purpose::Count, Purpose::Product, Purpose::Stddev, Purpose::Sum, Purpose::Variance];
+        let Some(value) = table.get("for") else { return Ok(Vec::new()) };
+        let purpose = |name: String| {
+            ALL.into_iter().find(|purpose| purpose_name(*purpose) == name).ok_or_else(|| {
+                self.wrong(value, place, "for", "a list of sum, avg, count, variance, stddev, product")
+            })
+        };
+        self.texts(value, place, "for")?.into_iter().map(purpose).collect()
+    }
+
+    fn range(&self, value: &Value<'_>, column: &str, kind: ColumnType) -> Result<UnitRange, SchemaError> {
+        let fail = |problem| SchemaError::Range { line: self.line(value), column: column.to_owned(), problem };
+        if type_bounds(kind).is_none() || kind == ColumnType::Bool {
+            return Err(fail(RangeProblem::Untyped));
+        }
+        let Some([low, high]) = value.get_ref().as_array().and_then(two) else {
+            return Err(fail(RangeProblem::NotTwo));
+        };
+        let bound = |value: &Value<'_>| bound_units(value.get_ref(), kind).ok_or(fail(RangeProblem::NotOfType));
+        let range = UnitRange { low: bound(low)?, high: bound(high)? };
+        if range.low > range.high { Err(fail(RangeProblem::Empty)) } else { Ok(range) }
+    }
+
+    fn products(&self, value: &Value<'_>, schema: &Schema) -> Result<Vec<(String, String)>, SchemaError> {
+        let wrong = || self.wrong(value, SCHEMA, "products", "pairs of column names, [[\"a\", \"b\"]]");
+        let usable = |name: &str| {
+            schema.columns.iter().any(|column| {
+                column.name == name
+                    && type_bounds(column.kind).is_some()
+                    && matches!(column.protect, Protection::Encrypt | Protection::Decide)
+            })
+        };
+        let pair = |item: &Value<'_>| {
+            let [first, second] = item.get_ref().as_array().and_then(two).ok_or_else(wrong)?;
+            let (Some(first), Some(second)) = (first.get_ref().as_str(), second.get_ref().as_str()) else {
+                return Err(wrong());
+            };
+            if usable(first) && usable(second) {
+                return Ok((first.to_owned(), second.to_owned()));
+            }
+            Err(SchemaError::Product {
+                line: self.line(item),
+                first: first.to_owned(),
+                second: second.to_owned(),
+            })
+        };
+        value.get_ref().as_array().ok_or_else(wrong)?.iter().map(pair).collect()
+    }
+
+    fn known_keys(&self, table: &DeTable<'_>, known: &[&str], place: &str) -> Result<(), SchemaError> {
+        let unknown = table.keys().filter(|key| !known.contains(&key.get_ref().as_ref()));
+        match unknown.min_by_key(|key| key.span().start) {
+            None => Ok(()),
+            Some(key) => Err(SchemaError::UnknownKey {
+                line: self.line_of(key.span().start),
+                key: key.get_ref().to_string(),
+                place: place.to_owned(),
+            }),
+        }
+    }
+
+    fn texts(&self, value: &Value<'_>, place: &str, key: &'static str) -> Result<Vec<String>, SchemaError> {
+        let wrong = || self.wrong(value, place, key, "a list of texts");
+        let items = value.get_ref().as_array().ok_or_else(wrong)?;
+        items.iter().map(|item| item.get_ref().as_str().map(str::to_owned).ok_or_else(wrong)).collect()
+    }
+
+    fn text_of(&self, value: &Value<'_>, place: &str, key: &'static str) -> Result<String, SchemaError> {
+        value.get_ref().as_str().map(str::to_owned).ok_or_else(|| self.wrong(value, place, key, "a text"))
+    }
+
+    fn optional_text(&self, table: &DeTable<'_>, key: &'static str, place: &str) -> Result<String, SchemaError> {
+        table.get(key).map_or(Ok(String::new()), |value| self.text_of(value, place, key))
+    }
+
+    fn wrong(&self, value: &Value<'_>, place: &str, key: &'static str, expected: &'static str) -> SchemaError {
+        SchemaError::WrongValue { line: self.line(value), place: place.to_owned(), key, expected }
+    }
+
+    fn line(&self, value: &Value<'_>) -> usize {
+        self.line_of(value.span().start)
+    }
+
+    fn line_of(&self, offset: usize) -> usize {
+        line_at(self.text, offset)
+    }
+}
+
+fn require<'a, 'i>(
+    table: &'a DeTable<'i>,
+    key: &'static str,
+    place: &str,
+    line: usize,
+) -> Result<&'a Value<'i>, SchemaError> {
+    table.get(key).ok_or_else(|| SchemaError::MissingKey { line, place: place.to_owned(), key })
+}
+
+fn two<'a, 'i>(array: &'a DeArray<'i>) -> Option<[&'a Value<'i>; 2]> {
+    let mut items = array.iter();
+    let pair = [items.next()?, items.next()?];
+    items.next().is_none().then_some(pair)
+}
+
+/// Units of a bound, from its digits as they stand in the file.
+fn bound_units(value: &DeValue<'_>, kind: ColumnType) -> Option<i128> {
+    let read = |text: &str| {
+        // A float's bounds must be exact as well: a range is declared, not measured.
+        let exact = match kind {
+            ColumnType::Float { digits } => ColumnType::Decimal { precision: 38, scale: digits },
+            other => other,
+        };
+        parse_units(exact, text.as_bytes(), DecimalPoint::Dot)
+    };
+    match value {
+        DeValue::Datetime(datetime) => read(&datetime.to_string()),
+        DeValue::Float(float) => read(float.as_str()),
+        DeValue::Integer(integer) if integer.radix() == 10 => read(integer.as_str()),
+        DeValue::String(text) => read(text),
+        _ => None,
+    }
+}
+
+/// Reads a type's name, for instance `decimal(12,2)`. Blanks around numbers are allowed.
+pub(super) fn parse_type(text: &str) -> Option<ColumnType> {
+    let (name, arguments) = match text.split_once('(') {
+        None => (text.trim(), Vec::new()),
+        Some((name, rest)) => {
+            let numbers = rest.strip_suffix(')')?.split(',').map(|number| number.trim().parse::<u8>());
+            (name.trim(), numbers.collect::<Result<_, _>>().ok()?)
+        }
+    };
+    match (name, arguments.as_slice()) {
+        ("bool", []) => Some(ColumnType::Bool),
+        ("category", []) => Some(ColumnType::Category),
+        ("date", []) => Some(ColumnType::Date),
+        ("decimal", &[precision, scale]) if (1..=38).contains(&precision) && scale <= precision => {
+            Some(ColumnType::Decimal { precision, scale })
+        }
+        ("float", &[digits]) if digits <= 15 => Some(ColumnType::Float { digits }),
+        ("int", &[bits @ (8 | 16 | 32 | 64)]) => Some(ColumnType::Int { bits }),
+        ("text", []) => Some(ColumnType::Text),
+        ("timestamp", []) => Some(ColumnType::Timestamp),
+        _ => None,
+    }
+}
+
+fn line_at(text: &str, offset: usize) -> usize {
+    text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count() + 1
+}
+
+fn first_line(message: &str) -> String {
+    message.lines().next().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Files as people write them, every refusal, and the round trip of random schemas.
+
+use super::super::units::type_bounds;
+use super::super::{Column, ColumnType, Purpose, UnitRange};
+use super::*;
+
+const EXAMPLE: &str = r#"# Proposal. Contains no values from your data.
+format = 1
+table = "patients"
+status = "proposed"      # encrypt refuses until "approved"
+approved_by = ""
+unlisted = "refuse"      # a new column stops the job
+null_tokens = ["", "NA"]
+max_rows = 100000      # sums are sized for this many
+# clear together: ward + year single out 41 of 6000 rows
+
+[columns.patient_id]
+type = "text"
+protect = "drop"         # or "seal"
+reason = "unique in every row"
+
+[columns.charges]
+type = "decimal(12,2)"
+range = [0, 9999999.99]  # headroom, not the observed extremes
+nullable = true
+protect = "encrypt"
+for = ["sum", "avg", "stddev"]
+reason = "money (name, two decimals)"
+
+[columns.bp]
+type = "int(16)"
+protect = "DECIDE"       # encrypt: no WHERE yet; clear: the server reads it
+reason = "clinical measurement (name)"
+"#;
+
+#[test]
+fn the_example_reads_and_writes_itself() {
+    let schema = from_toml(EXAMPLE).unwrap();
+    assert_eq!(schema.columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["patient_id", "charges", "bp"]);
+    assert_eq!(schema.columns[1].range, Some(UnitRange { low: 0, high: 999_999_999 }));
+    assert_eq!(schema.columns[1].purposes, [Purpose::Sum, Purpose::Avg, Purpose::Stddev]);
+    assert!(schema.columns[1].nullable && !schema.columns[0].nullable);
+    assert_eq!(schema.notes, ["clear together: ward + year single out 41 of 6000 rows"]);
+    assert_eq!(to_toml(&schema), EXAMPLE);
+}
+
+#[test]
+fn approval_needs_decisions_first() {
+    let mut schema = from_toml(EXAMPLE).unwrap();
+    let error = require_approved(&schema).unwrap_err();
+    assert_eq!((error.code(), error.to_string().as_str()), ("HUSH-S003", "1 column undecided (bp)"));
+    schema.columns[2].protect = Protection::Encrypt;
+    assert_eq!(require_approved(&schema).unwrap_err().code(), "HUSH-S002");
+    schema.approved = true;
+    assert_eq!(require_approved(&schema), Ok(()));
+}
+
+/// Replaces one piece of the example and expects a code and a line.
+#[track_caller]
+fn refused(from: &str, to: &str, code: &str, line: &str) {
+    assert!(EXAMPLE.contains(from), "{from}");
+    let error = from_toml(&EXAMPLE.replacen(from, to, 1)).unwrap_err();
+    assert_eq!(error.code(), code, "{error}");
+    assert!(error.to_string().starts_with(line), "{error}");
+    assert!(!error.hint().is_empty());
+}
+
+#[test]
+fn refusals_name_code_and_line() {
+    refused("format = 1", "format = 2", "HUSH-S012", "line 2");
+    refused("format = 1\n", "", "HUSH-S007", "line 1");
+    refused("table = \"patients\"", "table = 3", "HUSH-S008", "line 3");
+    refused("\"proposed\"", "\"maybe\"", "HUSH-S008", "line 4");
+    refused("\"refuse\"", "\"encrypt\"", "HUSH-S008", "line 6");
+    refused("null_tokens = [\"\", \"NA\"]", "null_tokens = \"NA\"", "HUSH-S008", "line 7");
+    refused("100000 ", "0 ", "HUSH-S008", "line 8");
+    refused("max_rows", "max_row", "HUSH-S006", "line 8");
+    refused("protect = \"drop\"", "protct = \"drop\"", "HUSH-S006", "line 13");
+    refused("protect = \"drop\"", "protect = \"hide\"", "HUSH-S008", "line 13");
+    refused("protect = \"drop\"", "protect = \"encrypt\"", "HUSH-S009", "line 13");
+    refused("protect = \"drop\"         # or \"seal\"\n", "", "HUSH-S007", "line 11");
+    refused("type = \"text\"", "type = \"varchar\"", "HUSH-S004", "line 12");
+    refused("decimal(12,2)", "decimal(12,13)", "HUSH-S004", "line 17");
+    refused("int(16)", "int(12)", "HUSH-S004", "line 25");
+    refused("[0, 9999999.99]", "[0, 9999999.999]", "HUSH-S005", "line 18");
+    refused("[0, 9999999.99]", "[2, 1]", "HUSH-S005", "line 18");
+    refused("[0, 9999999.99]", "[1]", "HUSH-S005", "line 18");
+    refused("[0, 9999999.99]", "[0, inf]", "HUSH-S005", "line 18");
+    refused("type = \"text\"", "type = \"text\"\nrange = [0, 1]", "HUSH-S005", "line 13");
+    refused("\"stddev\"", "\"median\"", "HUSH-S008", "line 21");
+    refused("[columns.bp]", "[columns.charges]", "HUSH-S001", "line 24");
+    refused("[columns.bp]", "[columns.bp", "HUSH-S001", "line 24");
+    refused("unlisted", "products = [[\"charges\", \"patient_id\"]]\nunlisted", "HUSH-S010", "line 6");
+    refused("nullable = true", "nullable = 1", "HUSH-S008", "line 19");
+    assert_eq!(from_toml("format = 1\ntable = \"t\"\n").unwrap_err().code(), "HUSH-S011");
+    assert_eq!(from_toml("format = 1\ntable = \"t\"\n[columns]\n").unwrap_err().code(), "HUSH-S011");
+}
+
+/// A TOML reader that went through binary floats would change these bounds.
+#[test]
+fn bounds_keep_every_digit() {
+    let text = EXAMPLE.replace("decimal(12,2)", "decimal(38,9)");
+    let nines = "99999999999999999999999999999.999999999";
+    for written in [format!("[-{nines}, {nines}]"), format!("[\"-{nines}\", \"{nines}\"]")] {
+        let schema = from_toml(&text.replace("[0, 9999999.99]", &written)).unwrap();
+        let high = 10i128.pow(38) - 1;
+        assert_eq!(schema.columns[1].range, Some(UnitRange { low: -high, high }));
+        assert_eq!(from_toml(&to_toml(&schema)).unwrap(), schema);
+    }
+}
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    fn text(&mut self) -> String {
+        const CHARACTERS: [char; 16] =
+            ['a', 'Z', '0', '_', '-', ' ', '.', '"', '\\', '\n', '#', '[', '=', 'é', '\u{7f}', '日'];
+        (0..self.below(9)).map(|_| CHARACTERS[self.below(16) as usize]).collect()
+    }
+
+    fn kind(&mut self) -> ColumnType {
+        let precision = 1 + self.below(38) as u8;
+        [
+            ColumnType::Bool,
+            ColumnType::Category,
+            ColumnType::Date,
+            ColumnType::Decimal { precision, scale: self.below(u64::from(precision) + 1) as u8 },
+            ColumnType::Float { digits: self.below(16) as u8 },
+            ColumnType::Int { bits: 8 << self.below(4) },
+            ColumnType::Text,
+            ColumnType::Timestamp,
+        ][self.below(8) as usize]
+    }
+
+    fn column(&mut self, number: usize) -> Column {
+        let kind = self.kind();
+        let bounds = type_bounds(kind);
+        let range = bounds.filter(|_| kind != ColumnType::Bool && self.below(2) == 0).map(|bounds| {
+            let wide = (u128::from(self.next()) << 64 | u128::from(self.next())) as i128 >> self.below(120);
+            let (a, b) = (wide.clamp(bounds.low, bounds.high), (wide / 3).clamp(bounds.low, bounds.high));
+            UnitRange { low: a.min(b), high: a.max(b) }
+        });
+        let protect = match self.below(5) {
+            0 => Protection::Clear,
+            1 => Protection::Decide,
+            2 => Protection::Drop,
+            3 if bounds.is_some() => Protection::Encrypt,
+            _ => Protection::Seal,
+        };
+        let all = [Purpose::Product, Purpose::Sum, Purpose::Avg, Purpose::Stddev];
+        let purposes = all[..self.below(5) as usize].to_vec();
+        let name = format!("{}{number}", self.text());
+        Column { name, kind, nullable: self.below(2) == 0, range, protect, purposes, reason: self.text() }
+    }
+}
+
+#[test]
+fn random_schemas_survive_the_round_trip() {
+    for seed in 1..400u64 {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let columns: Vec<Column> = (0..1 + random.below(6) as usize).map(|i| random.column(i)).collect();
+        let numbers: Vec<String> = columns
+            .iter()
+            .filter(|c| type_bounds(c.kind).is_some() && c.protect == Protection::Encrypt)
+            .map(|c| c.name.clone())
+            .collect();
+        let schema = Schema {
+            table: random.text(),
+            columns,
+            null_tokens: (0..random.below(4)).map(|_| random.text()).collect(),
+            max_rows: 1 + random.below(1 << 40),
+            approved: random.below(2) == 0,
+            approved_by: random.text(),
+            notes: vec!["clear together: a + b single out 3 of 9 rows".to_owned()],
+            products: numbers.windows(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect(),
+        };
+        let text = to_toml(&schema);
+        assert_eq!(from_toml(&text).as_ref(), Ok(&schema), "seed {seed}\n{text}");
+    }
+}
+
+/// Broken files are refused with a line, never with a panic.
+#[test]
+fn damaged_files_never_panic() {
+    let mut random = Random(77);
+    for _ in 0..4000 {
+        let mut bytes = EXAMPLE.as_bytes().to_vec();
+        for _ in 0..1 + random.below(4) {
+            if bytes.is_empty() {
+                break;
+            }
+            let at = random.below(bytes.len() as u64) as usize;
+            match random.below(3) {
+                0 => bytes[at] = random.below(128) as u8,
+                1 => bytes.truncate(at.max(1)),
+                _ => drop(bytes.remove(at)),
+            }
+        }
+        if let Ok(text) = String::from_utf8(bytes)
+            && let Err(error) = from_toml(&text)
+        {
+            assert!(error.code().starts_with("HUSH-S0"));
+        }
+    }
+}

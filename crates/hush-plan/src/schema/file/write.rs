@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Writing a schema file, with the comments that a person needs to decide.
+
+use std::fmt::Write as _;
+
+use super::super::units::format_units;
+use super::super::{Column, ColumnType, Protection, Purpose, Schema, UnitRange};
+use super::{FORMAT, UNLISTED};
+
+/// First line of a file that nobody has approved yet.
+pub(super) const PROPOSAL_LINE: &str = "# Proposal. Contains no values from your data.";
+
+/// Digits up to which a decimal is written as a bare TOML number: every reader keeps them.
+const BARE_DIGITS: usize = 15;
+
+/// Writes the schema file of `schema`. Holds names, types, declared ranges and reasons: nothing of the data.
+pub fn to_toml(schema: &Schema) -> String {
+    let mut out = String::new();
+    head(&mut out, schema);
+    for column in &schema.columns {
+        out.push('\n');
+        column_table(&mut out, column);
+    }
+    out
+}
+
+/// A type as the file names it, for instance `decimal(12,2)`.
+pub fn type_name(kind: ColumnType) -> String {
+    match kind {
+        ColumnType::Bool => "bool".to_owned(),
+        ColumnType::Category => "category".to_owned(),
+        ColumnType::Date => "date".to_owned(),
+        ColumnType::Decimal { precision, scale } => format!("decimal({precision},{scale})"),
+        ColumnType::Float { digits } => format!("float({digits})"),
+        ColumnType::Int { bits } => format!("int({bits})"),
+        ColumnType::Text => "text".to_owned(),
+        ColumnType::Timestamp => "timestamp".to_owned(),
+    }
+}
+
+/// A name as a TOML key: bare where TOML allows it, else quoted.
+pub fn table_key(name: &str) -> String {
+    let bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    if !name.is_empty() && name.bytes().all(bare) { name.to_owned() } else { quoted(name) }
+}
+
+pub(super) fn purpose_name(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Avg => "avg",
+        Purpose::Count => "count",
+        Purpose::Product => "product",
+        Purpose::Stddev => "stddev",
+        Purpose::Sum => "sum",
+        Purpose::Variance => "variance",
+    }
+}
+
+pub(super) fn protection_name(protect: Protection) -> &'static str {
+    match protect {
+        Protection::Clear => "clear",
+        Protection::Decide => "DECIDE",
+        Protection::Drop => "drop",
+        Protection::Encrypt => "encrypt",
+        Protection::Seal => "seal",
+    }
+}
+
+fn head(out: &mut String, schema: &Schema) {
+    if !schema.approved {
+        line(out, PROPOSAL_LINE);
+    }
+    line(out, &format!("format = {FORMAT}"));
+    line(out, &format!("table = {}", quoted(&schema.table)));
+    if schema.approved {
+        line(out, "status = \"approved\"");
+    } else {
+        line(out, "status = \"proposed\"      # encrypt refuses until \"approved\"");
+    }
+    line(out, &format!("approved_by = {}", quoted(&schema.approved_by)));
+    line(out, &format!("unlisted = {}      # a new column stops the job", quoted(UNLISTED)));
+    line(out, &format!("null_tokens = {}", quoted_list(schema.null_tokens.iter().map(String::as_str))));
+    line(out, &format!("max_rows = {}      # sums are sized for this many", schema.max_rows));
+    if !schema.products.is_empty() {
+        let pairs: Vec<String> =
+            schema.products.iter().map(|(a, b)| format!("[{}, {}]", quoted(a), quoted(b))).collect();
+        line(out, &format!("products = [{}]", pairs.join(", ")));
+    }
+    for note in &schema.notes {
+        let single: String = note.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        line(out, &format!("# {}", single.trim()));
+    }
+}
+
+fn column_table(out: &mut String, column: &Column) {
+    line(out, &format!("[columns.{}]", table_key(&column.name)));
+    line(out, &format!("type = {}", quoted(&type_name(column.kind))));
+    if let Some(range) = column.range {
+        line(out, &format!("range = {}  # headroom, not the observed extremes", range_text(column.kind, range)));
+    }
+    if column.nullable {
+        line(out, "nullable = true");
+    }
+    let choices = match column.protect {
+        Protection::Decide if is_text(column.kind) => "       # seal: no WHERE, no GROUP BY; clear: the server reads it",
+        Protection::Decide => "       # encrypt: no WHERE yet; clear: the server reads it",
+        Protection::Drop => "         # or \"seal\"",
+        Protection::Clear | Protection::Encrypt | Protection::Seal => "",
+    };
+    line(out, &format!("protect = {}{choices}", quoted(protection_name(column.protect))));
+    if !column.purposes.is_empty() {
+        line(out, &format!("for = {}", quoted_list(column.purposes.iter().map(|purpose| purpose_name(*purpose)))));
+    }
+    if !column.reason.is_empty() {
+        line(out, &format!("reason = {}", quoted(&column.reason)));
+    }
+}
+
+fn is_text(kind: ColumnType) -> bool {
+    matches!(kind, ColumnType::Category | ColumnType::Text)
+}
+
+fn range_text(kind: ColumnType, range: UnitRange) -> String {
+    format!("[{}, {}]", bound_text(kind, range.low), bound_text(kind, range.high))
+}
+
+/// A bound in natural values: bare where a TOML number holds it exactly, else quoted.
+fn bound_text(kind: ColumnType, units: i128) -> String {
+    let text = format_units(kind, units);
+    match kind {
+        ColumnType::Int { .. } => text,
+        ColumnType::Decimal { .. } | ColumnType::Float { .. } => {
+            let text = match text.split_once('.') {
+                Some((whole, fraction)) if fraction.bytes().all(|byte| byte == b'0') => whole.to_owned(),
+                _ => text,
+            };
+            let digits = text.bytes().filter(u8::is_ascii_digit).count();
+            if digits <= BARE_DIGITS { text } else { quoted(&text) }
+        }
+        _ => quoted(&text),
+    }
+}
+
+fn quoted_list<'a>(items: impl Iterator<Item = &'a str>) -> String {
+    format!("[{}]", items.map(quoted).collect::<Vec<_>>().join(", "))
+}
+
+/// A TOML basic string.
+fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            c if c.is_control() => {
+                // Control characters lie below U+00A0, so four digits do. Writing to a string cannot fail.
+                let _ = write!(out, "\\u{:04X}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn line(out: &mut String, text: &str) {
+    out.push_str(text);
+    out.push('\n');
+}

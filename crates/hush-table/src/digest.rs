@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Fixed-size identifiers that are text in manifests: BLAKE3 digests and table numbers, in lowercase hex.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A BLAKE3 digest; names part files and manifests. Public.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Digest([u8; 32]);
+
+/// 16 random bytes that a table keeps over all its versions. Public.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TableId([u8; 16]);
+
+/// The text is not exactly the expected number of lowercase hexadecimal digits.
+#[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
+#[error("expected {expected} lowercase hexadecimal digits, found {found} bytes of text")]
+pub struct HexError {
+    /// Length of the text found.
+    pub found: usize,
+    /// Digits expected.
+    pub expected: usize,
+}
+
+impl Digest {
+    /// The digest of some bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(*blake3::hash(bytes).as_bytes())
+    }
+
+    /// Wraps the 32 bytes of a digest computed elsewhere.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 32 bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl TableId {
+    /// Wraps 16 random bytes.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 16 bytes.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+/// Gives a byte-array newtype its text form: lowercase hex in `Display`, `FromStr` and serde.
+macro_rules! hex_text {
+    ($name:ident, $bytes:literal) => {
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&to_hex(&self.0))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}({self})", stringify!($name))
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = HexError;
+
+            fn from_str(text: &str) -> Result<Self, HexError> {
+                let wrong = HexError { found: text.len(), expected: 2 * $bytes };
+                if text.len() != 2 * $bytes {
+                    return Err(wrong);
+                }
+                let bytes = from_hex(text).ok_or(wrong)?;
+                Ok(Self(bytes.try_into().map_err(|_| wrong)?))
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&to_hex(&self.0))
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+hex_text!(Digest, 32);
+hex_text!(TableId, 16);
+
+/// Lowercase hex of some bytes.
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
+    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+/// Bytes of a text of lowercase hex digits; `None` for any other text (uppercase included: one value, one text).
+pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let nibble = |digit: u8| match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    };
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if !rest.is_empty() {
+        return None;
+    }
+    pairs.iter().map(|[high, low]| Some((nibble(*high)? << 4) | nibble(*low)?)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_digest_and_text() {
+        // BLAKE3 of the empty input, from the specification's test vectors.
+        let text = "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262";
+        assert_eq!(Digest::of(b"").to_string(), text);
+        assert_eq!(text.parse::<Digest>().unwrap(), Digest::of(b""));
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        let good = Digest::of(b"x").to_string();
+        for bad in [good.to_uppercase(), good[1..].to_owned(), format!("{good}00"), good.replace(&good[..1], "g")] {
+            assert!(bad.parse::<Digest>().is_err(), "{bad}");
+        }
+        assert!("éé".repeat(16).parse::<Digest>().is_err());
+        assert!("0123456789abcdef0123456789abcdef".parse::<TableId>().is_ok());
+        assert!("".parse::<TableId>().is_err());
+    }
+}

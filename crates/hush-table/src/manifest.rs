@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The manifest: what a table is, which files it consists of, and its owner's signature over all of it.
+//!
+//! Decoding goes in steps that cannot be skipped: [`UncheckedManifest::decode`] checks sizes and the signature
+//! and reads nothing else; [`UncheckedManifest::conform`] parses the body and checks its rules; only then is
+//! there a [`SignedManifest`]. [`Pin::check`] refuses what an earlier look at the table has excluded.
+
+mod conform;
+mod container;
+#[cfg(test)]
+mod tests;
+
+use arrow::datatypes::DataType;
+use hush_plan::{Encoding, EncodingId};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+pub(crate) use container::MAX_CONTAINER_BYTES;
+pub use container::{SignedManifest, UncheckedManifest};
+
+use crate::digest::{Digest, TableId, from_hex, to_hex};
+use crate::error::{ManifestFault, TableError};
+
+/// First bytes of every manifest; also the domain of its signature.
+pub const MAGIC: [u8; 8] = *b"HUSHTBL1";
+/// Version of the container.
+pub const CONTAINER_VERSION: u32 = 1;
+/// Version of the JSON body.
+pub const BODY_FORMAT: u16 = 1;
+/// Largest body in bytes.
+pub const MAX_BODY_BYTES: u64 = 64 << 20;
+/// Most parts of a table: as many as fit the largest body with about 250 bytes each; 1.3·10^11 rows.
+pub const MAX_PARTS: usize = 1 << 18;
+/// Most encodings of a table.
+pub const MAX_ENCODINGS: usize = 4096;
+/// Most clear columns, and most sealed ones.
+pub const MAX_COLUMNS: usize = 4096;
+/// Largest sealed schema in bytes.
+pub const MAX_SCHEMA_BYTES: usize = 8 << 20;
+/// Largest part file in bytes. Writers stay near 32 MiB; one chunk of a very wide table may take more.
+pub const MAX_PART_BYTES: u64 = 1 << 30;
+
+/// The body of a manifest.
+///
+/// *Invariants*, checked by [`Manifest::check`]: see `docs/formats/table.md`. *Serialised as* canonical JSON:
+/// members in this order, no blanks. *Secrecy*: public, but for the clear columns' names being the owner's
+/// decision; what protected columns are called and hold is in `sealed_schema`, which only the owner can open.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// [`BODY_FORMAT`].
+    pub format: u16,
+    /// Table name, as SQL names it.
+    pub table: String,
+    /// Stays the same over all versions of the table.
+    pub table_id: TableId,
+    /// 1 for the first version; each later one is higher.
+    pub version: u64,
+    /// Which owner's key made this table; 16 to 64 lowercase hex digits.
+    pub key_id: String,
+    /// Rows of the table.
+    pub rows: u64,
+    /// Rows of a full chunk, [`crate::CHUNK_ROWS`].
+    pub chunk_rows: u32,
+    /// Clear columns in table order.
+    pub clear_columns: Vec<ClearColumn>,
+    /// Public halves of the encodings, ids rising.
+    pub encodings: Vec<Encoding>,
+    /// Number of sealed columns.
+    pub sealed_columns: u32,
+    /// Files, in row order.
+    pub parts: Vec<PartEntry>,
+    /// The owner's private half (schema and private encodings), encrypted by the owner; opaque here.
+    #[serde(serialize_with = "hex_out", deserialize_with = "hex_in")]
+    pub sealed_schema: Vec<u8>,
+}
+
+/// A clear column as the manifest names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClearColumn {
+    /// Its name.
+    pub name: String,
+    /// Arrow's text of its type, such as `Int64` or `Decimal128(12, 2)`.
+    pub arrow_type: String,
+}
+
+/// One part: a run of chunks. All its chunks are full but perhaps the last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartEntry {
+    /// Rows of the part.
+    pub rows: u64,
+    /// Chunks of the part, 1 to 64.
+    pub chunks: u32,
+    /// File of the clear columns; absent exactly if there are none.
+    pub clear: Option<PartFile>,
+    /// File of the encodings and sealed columns; absent exactly if there are none.
+    pub encrypted: Option<PartFile>,
+}
+
+/// A file of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartFile {
+    /// BLAKE3 of the file; names it.
+    pub digest: Digest,
+    /// Its length.
+    pub bytes: u64,
+}
+
+/// Where a part stands in its table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartPlace {
+    /// Global index of its first chunk.
+    pub first_chunk: u32,
+    /// Number of its first row in the table.
+    pub first_row: u64,
+}
+
+/// What a reader remembers of a table: it accepts this very version or a later one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pin {
+    /// The table.
+    pub table_id: TableId,
+    /// Version last seen.
+    pub version: u64,
+    /// Digest of the manifest last seen.
+    pub digest: Digest,
+}
+
+impl Manifest {
+    /// Checks every rule of the format that one manifest can show.
+    ///
+    /// # Errors
+    /// [`TableError::BadManifest`] with the first rule broken.
+    ///
+    /// # Cost
+    /// O(parts + encodings); about 50 bytes per part for the check on repeated files.
+    pub fn check(&self) -> Result<(), TableError> {
+        conform::check(self).map_err(TableError::from)
+    }
+
+    /// The canonical body.
+    ///
+    /// # Errors
+    /// [`TableError::BadBody`] never occurs for a manifest built of this crate's types; kept typed, not asserted.
+    pub fn to_json(&self) -> Result<Vec<u8>, TableError> {
+        serde_json::to_vec(self).map_err(|source| TableError::BadBody { source })
+    }
+
+    /// Parts with their places in the table, in row order. Sums saturate; a checked manifest does not reach that.
+    pub fn placed_parts(&self) -> impl Iterator<Item = (PartPlace, &PartEntry)> {
+        self.parts.iter().scan(PartPlace { first_chunk: 0, first_row: 0 }, |next, entry| {
+            let here = *next;
+            next.first_chunk = here.first_chunk.saturating_add(entry.chunks);
+            next.first_row = here.first_row.saturating_add(entry.rows);
+            Some((here, entry))
+        })
+    }
+
+    /// Chunks of the table (saturating).
+    pub fn chunk_count(&self) -> u32 {
+        self.parts.iter().fold(0, |sum, part| sum.saturating_add(part.chunks))
+    }
+
+    /// Ids of the encodings, in the order of blobs in a chunk.
+    pub fn encoding_ids(&self) -> Vec<EncodingId> {
+        self.encodings.iter().map(|encoding| encoding.id).collect()
+    }
+
+    /// Whether the table has encodings or sealed columns, and so encrypted part files.
+    pub fn has_encrypted_files(&self) -> bool {
+        !self.encodings.is_empty() || self.sealed_columns > 0
+    }
+
+    /// Arrow schema of the clear columns, all nullable.
+    ///
+    /// # Errors
+    /// [`ManifestFault::ClearType`] for a type that clear columns cannot have.
+    pub fn clear_schema(&self) -> Result<arrow::datatypes::SchemaRef, TableError> {
+        let field = |(index, column): (usize, &ClearColumn)| {
+            let kind = column.data_type().ok_or(ManifestFault::ClearType { index })?;
+            Ok(arrow::datatypes::Field::new(&column.name, kind, true))
+        };
+        let fields: Result<Vec<_>, ManifestFault> = self.clear_columns.iter().enumerate().map(field).collect();
+        Ok(std::sync::Arc::new(arrow::datatypes::Schema::new(fields?)))
+    }
+}
+
+impl ClearColumn {
+    /// Describes a clear column.
+    ///
+    /// # Errors
+    /// [`TableError::ClearType`] for nested, interval and other types that clear columns cannot have.
+    pub fn new(name: &str, kind: &DataType) -> Result<Self, TableError> {
+        if !conform::is_clear_type(kind) {
+            return Err(TableError::ClearType { column: name.to_owned(), found: kind.to_string() });
+        }
+        Ok(Self { name: name.to_owned(), arrow_type: kind.to_string() })
+    }
+
+    /// The Arrow type; `None` if the text is not the canonical one of a type that clear columns can have.
+    pub fn data_type(&self) -> Option<DataType> {
+        conform::parse_clear_type(&self.arrow_type)
+    }
+}
+
+impl Pin {
+    /// Remembers a manifest.
+    pub fn of(manifest: &SignedManifest) -> Self {
+        let body = manifest.manifest();
+        Self { table_id: body.table_id, version: body.version, digest: manifest.digest() }
+    }
+
+    /// Accepts the pinned manifest or a later version of the same table.
+    ///
+    /// # Errors
+    /// [`TableError::OtherTable`], [`TableError::RolledBack`] for an earlier version, [`TableError::Forked`] for
+    /// the pinned version with another content.
+    pub fn check(&self, manifest: &SignedManifest) -> Result<(), TableError> {
+        let now = Self::of(manifest);
+        if now.table_id != self.table_id {
+            return Err(TableError::OtherTable {
+                place: manifest.manifest().table.clone(),
+                found: now.table_id,
+                expected: self.table_id,
+            });
+        }
+        if now.version < self.version {
+            return Err(TableError::RolledBack { found: now.version, expected: self.version });
+        }
+        if now.version == self.version && now.digest != self.digest {
+            return Err(TableError::Forked { version: now.version, found: now.digest, expected: self.digest });
+        }
+        Ok(())
+    }
+}
+
+/// Whether a text can name a table: 1 to 128 bytes, no control characters, slashes or double quotes, no dot in
+/// front. Such a name is one path segment in any store.
+pub fn is_table_name(name: &str) -> bool {
+    (1..=128).contains(&name.len())
+        && !name.starts_with('.')
+        && !name.chars().any(|c| c.is_control() || matches!(c, '/' | '\\' | '"'))
+}
+
+fn hex_out<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&to_hex(bytes))
+}
+
+fn hex_in<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+    from_hex(&text).ok_or_else(|| serde::de::Error::custom("expected lowercase hexadecimal digits"))
+}

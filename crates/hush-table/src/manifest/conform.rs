@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The rules of a manifest's body, in the order of its members. All sums are checked.
+
+use std::collections::HashSet;
+
+use arrow::datatypes::{DataType, TimeUnit};
+use hush_params::{PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45, ParamSet, preset};
+use hush_plan::{Encoding, Layout, Plaintext};
+
+use super::{
+    BODY_FORMAT, MAX_COLUMNS, MAX_ENCODINGS, MAX_PART_BYTES, MAX_PARTS, MAX_SCHEMA_BYTES, Manifest, PartEntry,
+    is_table_name,
+};
+use crate::error::{Counted, ManifestFault};
+use crate::part::{CHUNK_ROWS, MAX_PART_CHUNKS};
+
+/// Checks every rule; the first one broken is the answer.
+pub(super) fn check(manifest: &Manifest) -> Result<(), ManifestFault> {
+    head(manifest)?;
+    columns(manifest)?;
+    manifest.encodings.iter().try_for_each(encoding)?;
+    parts(manifest)
+}
+
+fn head(manifest: &Manifest) -> Result<(), ManifestFault> {
+    if manifest.format != BODY_FORMAT {
+        return Err(ManifestFault::Format { found: manifest.format, expected: BODY_FORMAT });
+    }
+    if !is_table_name(&manifest.table) {
+        return Err(ManifestFault::TableName);
+    }
+    if manifest.version == 0 {
+        return Err(ManifestFault::Version);
+    }
+    let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    if !(16..=64).contains(&manifest.key_id.len()) || !manifest.key_id.bytes().all(digit) {
+        return Err(ManifestFault::KeyId);
+    }
+    if manifest.chunk_rows != CHUNK_ROWS {
+        return Err(ManifestFault::ChunkRows { found: manifest.chunk_rows, expected: CHUNK_ROWS });
+    }
+    at_most(Counted::ClearColumns, manifest.clear_columns.len(), MAX_COLUMNS)?;
+    at_most(Counted::Encodings, manifest.encodings.len(), MAX_ENCODINGS)?;
+    at_most(Counted::SealedColumns, manifest.sealed_columns as usize, MAX_COLUMNS)?;
+    at_most(Counted::Parts, manifest.parts.len(), MAX_PARTS)?;
+    at_most(Counted::SchemaBytes, manifest.sealed_schema.len(), MAX_SCHEMA_BYTES)
+}
+
+fn at_most(what: Counted, found: usize, limit: usize) -> Result<(), ManifestFault> {
+    if found <= limit {
+        return Ok(());
+    }
+    Err(ManifestFault::TooMany { what, found: found as u64, limit: limit as u64 })
+}
+
+fn columns(manifest: &Manifest) -> Result<(), ManifestFault> {
+    let mut names = HashSet::new();
+    for (index, column) in manifest.clear_columns.iter().enumerate() {
+        if column.name.is_empty() || !names.insert(column.name.as_str()) {
+            return Err(ManifestFault::ClearName { index });
+        }
+        column.data_type().ok_or(ManifestFault::ClearType { index })?;
+    }
+    for (before, after) in manifest.encodings.iter().zip(manifest.encodings.iter().skip(1)) {
+        if before.id >= after.id {
+            return Err(ManifestFault::EncodingOrder { id: after.id });
+        }
+    }
+    if manifest.clear_columns.is_empty() && !manifest.has_encrypted_files() {
+        return Err(ManifestFault::NoColumns);
+    }
+    Ok(())
+}
+
+/// An encoding must name a secure preset of this version and a plaintext space that its layout can have there.
+fn encoding(encoding: &Encoding) -> Result<(), ManifestFault> {
+    let id = encoding.id;
+    let set = preset(&encoding.params).map_err(|_| ManifestFault::Params { id })?;
+    if !set.is_secure() {
+        return Err(ManifestFault::Params { id });
+    }
+    let possible = match (encoding.layout, &encoding.plaintext) {
+        (Layout::Sum, Plaintext::PowerOfTwo { log2 }) => (2..=250).contains(log2) && f64::from(*log2) < set.log_q(),
+        (Layout::Slots, Plaintext::Primes { primes }) => plaintext_primes(primes, set),
+        (Layout::ApproxSum | Layout::ApproxSlots, Plaintext::Scale { log2 }) => {
+            (1..=250).contains(log2) && f64::from(*log2) < set.log_q()
+        }
+        _ => false,
+    };
+    if possible { Ok(()) } else { Err(ManifestFault::Plaintext { id }) }
+}
+
+/// At least one prime, all from one of the published lists, none twice.
+fn plaintext_primes(primes: &[u64], set: &ParamSet) -> bool {
+    let listed = |list: &[u64]| primes.iter().all(|prime| list.contains(prime));
+    let distinct: HashSet<_> = primes.iter().collect();
+    let fits = primes.iter().all(|prime| (*prime as f64).log2() < set.log_q());
+    !primes.is_empty()
+        && distinct.len() == primes.len()
+        && fits
+        && (listed(&PLAINTEXT_PRIMES_32) || listed(&PLAINTEXT_PRIMES_45))
+}
+
+fn parts(manifest: &Manifest) -> Result<(), ManifestFault> {
+    let mut files = HashSet::with_capacity(manifest.parts.len());
+    let mut rows = 0_u64;
+    let mut chunks = 0_u32;
+    for (index, part) in manifest.parts.iter().enumerate() {
+        part_rows(index, part)?;
+        if part.clear.is_some() == manifest.clear_columns.is_empty()
+            || part.encrypted.is_some() != manifest.has_encrypted_files()
+        {
+            return Err(ManifestFault::PartFiles { index });
+        }
+        for file in [part.clear, part.encrypted].into_iter().flatten() {
+            if !(1..=MAX_PART_BYTES).contains(&file.bytes) {
+                return Err(ManifestFault::PartBytes { index, bytes: file.bytes });
+            }
+        }
+        // Two parts may hold the same clear rows; encrypted ones differ at least in their chunk indices.
+        if part.encrypted.is_some_and(|file| !files.insert(file.digest)) {
+            return Err(ManifestFault::PartRepeated { index });
+        }
+        rows = rows.saturating_add(part.rows);
+        chunks = chunks.saturating_add(part.chunks);
+    }
+    if rows != manifest.rows {
+        return Err(ManifestFault::Rows { found: rows, expected: manifest.rows });
+    }
+    // MAX_PARTS parts of MAX_PART_CHUNKS chunks stay below 2^24: chunk indices cannot wrap.
+    debug_assert!(chunks as usize <= MAX_PARTS * MAX_PART_CHUNKS as usize);
+    Ok(())
+}
+
+/// `(chunks − 1) · CHUNK_ROWS < rows ≤ chunks · CHUNK_ROWS`: only the last chunk of a part may be short.
+fn part_rows(index: usize, part: &PartEntry) -> Result<(), ManifestFault> {
+    let full = u64::from(CHUNK_ROWS);
+    let fits = (1..=MAX_PART_CHUNKS).contains(&part.chunks)
+        && part.rows <= u64::from(part.chunks) * full
+        && part.rows > u64::from(part.chunks - 1) * full;
+    if fits { Ok(()) } else { Err(ManifestFault::PartRows { index, rows: part.rows, chunks: part.chunks }) }
+}
+
+/// The flat types whose values an ordinary query engine can filter and group by.
+pub(super) fn is_clear_type(kind: &DataType) -> bool {
+    use DataType as T;
+    match kind {
+        T::Boolean | T::Int8 | T::Int16 | T::Int32 | T::Int64 => true,
+        T::UInt8 | T::UInt16 | T::UInt32 | T::UInt64 => true,
+        T::Float32 | T::Float64 | T::Date32 | T::Date64 => true,
+        T::Utf8 | T::LargeUtf8 | T::Utf8View => true,
+        T::Time32(TimeUnit::Second | TimeUnit::Millisecond) => true,
+        T::Time64(TimeUnit::Microsecond | TimeUnit::Nanosecond) | T::Timestamp(_, None) => true,
+        T::Decimal128(precision, scale) => is_decimal(*precision, *scale, 38),
+        T::Decimal256(precision, scale) => is_decimal(*precision, *scale, 76),
+        _ => false,
+    }
+}
+
+fn is_decimal(precision: u8, scale: i8, digits: u8) -> bool {
+    (1..=digits).contains(&precision) && u8::try_from(scale).is_ok_and(|scale| scale <= precision)
+}
+
+/// Reads Arrow's text of a type. Types have one text each; nested ones, whose texts could be arbitrarily deep,
+/// are refused by length before parsing.
+pub(super) fn parse_clear_type(text: &str) -> Option<DataType> {
+    const LONGEST: usize = 32;
+    let kind: DataType = (text.len() <= LONGEST).then(|| text.parse().ok()).flatten()?;
+    (is_clear_type(&kind) && kind.to_string() == text).then_some(kind)
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Part files: a run of chunks, its clear columns as ordinary Parquet and its encrypted ones as Parquet with one
+//! row per chunk.
+//!
+//! Encrypted parts are read page by page, without an Arrow decoder between: a blob is a slice of the page that
+//! was read, and a page is a slice of the file where the file is in memory. Nothing is copied that is not read
+//! from a disk.
+
+mod clear;
+mod encrypted;
+mod source;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use bytes::Bytes;
+use hush_plan::EncodingId;
+
+pub use clear::{ClearPart, ClearPartWriter};
+pub use encrypted::EncryptedPart;
+pub use source::PartSource;
+pub use write::EncryptedPartWriter;
+
+use crate::digest::Digest;
+use crate::manifest::PartFile;
+
+/// Rows of a full chunk.
+pub const CHUNK_ROWS: u32 = 8192;
+/// Most chunks of a part.
+pub const MAX_PART_CHUNKS: u32 = 64;
+/// A part is cut at the first chunk that reaches this size.
+pub const PART_TARGET_BYTES: u64 = 32 << 20;
+/// Largest size of a part's columns once decompressed: far above what a writer makes, far below what hurts.
+pub const MAX_UNCOMPRESSED_BYTES: u64 = 1 << 31;
+
+/// Version of both kinds of part file, under [`FORMAT_KEY`] in the Parquet footer of encrypted ones.
+pub const PART_FORMAT: &str = "1";
+/// Footer key of the version.
+pub const FORMAT_KEY: &str = "hushtable.part";
+
+/// The two kinds of part file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PartKind {
+    /// Clear columns.
+    Clear,
+    /// Encodings and sealed columns.
+    Encrypted,
+}
+
+impl PartKind {
+    /// File name of a part of this kind, below `parts/`.
+    pub fn file_name(self, digest: &Digest) -> String {
+        match self {
+            Self::Clear => format!("{digest}.clear.parquet"),
+            Self::Encrypted => format!("{digest}.enc.parquet"),
+        }
+    }
+}
+
+/// One chunk as encryption hands it over.
+#[derive(Clone, Debug)]
+pub struct EncodedChunk {
+    /// Global index of the chunk in its table.
+    pub index: u32,
+    /// Rows, 1 to [`CHUNK_ROWS`].
+    pub rows: u32,
+    /// Public seed that all its encodings share.
+    pub seed: [u8; 32],
+    /// One blob per encoding, in the order of the manifest.
+    pub encoded: Vec<Bytes>,
+    /// One blob per sealed column.
+    pub sealed: Vec<Bytes>,
+}
+
+/// One chunk as it is read back: what the [`Projection`] asked for, in its order.
+#[derive(Clone, Debug)]
+pub struct ChunkRow {
+    /// Global index of the chunk in its table.
+    pub index: u32,
+    /// Rows, 1 to [`CHUNK_ROWS`].
+    pub rows: u32,
+    /// The seed, if asked for.
+    pub seed: Option<[u8; 32]>,
+    /// One blob per encoding asked for.
+    pub encoded: Vec<Bytes>,
+    /// One blob per sealed column asked for.
+    pub sealed: Vec<Bytes>,
+}
+
+/// What to read of an encrypted part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Projection {
+    /// Whether to read seeds.
+    pub seed: bool,
+    /// Encodings to read.
+    pub encodings: Vec<EncodingId>,
+    /// Sealed columns to read, by number.
+    pub sealed: Vec<u32>,
+    /// Global indices of the chunks to read, in any order; `None` reads all.
+    pub chunks: Option<Vec<u32>>,
+}
+
+impl Projection {
+    /// Some encodings of every chunk, with seeds.
+    pub fn encodings(encodings: impl IntoIterator<Item = EncodingId>) -> Self {
+        Self { seed: true, encodings: encodings.into_iter().collect(), ..Self::default() }
+    }
+}
+
+/// A part file that has been written but not yet stored.
+#[derive(Clone, Debug)]
+pub struct WrittenPart {
+    /// Which kind.
+    pub kind: PartKind,
+    /// The file's content.
+    pub bytes: Bytes,
+    /// Digest and length, for the manifest.
+    pub file: PartFile,
+    /// Table rows that it covers.
+    pub rows: u64,
+    /// Chunks that it covers.
+    pub chunks: u32,
+}
+
+impl WrittenPart {
+    fn new(kind: PartKind, bytes: Vec<u8>, rows: u64, chunks: u32) -> Self {
+        let file = PartFile { digest: Digest::of(&bytes), bytes: bytes.len() as u64 };
+        Self { kind, bytes: bytes.into(), file, rows, chunks }
+    }
+}
+
+/// Name of an encoding's column in an encrypted part.
+fn encoding_column(id: EncodingId) -> String {
+    format!("e{}", id.0)
+}
+
+/// Name of a sealed column in an encrypted part.
+fn sealed_column(number: u32) -> String {
+    format!("s{number}")
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Clear parts: ordinary Parquet, one row per table row.
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::{ArrowWriter, ProjectionMask};
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::properties::WriterProperties;
+
+use super::{CHUNK_ROWS, MAX_UNCOMPRESSED_BYTES, PartKind, PartSource, WrittenPart};
+use crate::digest::Digest;
+use crate::error::{Measured, PartFault, TableError};
+use crate::manifest::{Manifest, PartEntry};
+
+/// Writes the clear columns of one part: Zstandard level 1, statistics on (they prune chunks), one row group.
+#[derive(Debug)]
+pub struct ClearPartWriter {
+    writer: ArrowWriter<Vec<u8>>,
+    rows: u64,
+    bytes: u64,
+}
+
+impl ClearPartWriter {
+    /// Begins a part with these columns.
+    ///
+    /// # Errors
+    /// [`TableError::Parquet`] for types that Parquet does not have.
+    pub fn new(schema: &SchemaRef) -> Result<Self, TableError> {
+        let properties = WriterProperties::builder()
+            .set_created_by("hushtable".to_owned())
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .build();
+        let writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties)).map_err(unwritten)?;
+        Ok(Self { writer, rows: 0, bytes: 0 })
+    }
+
+    /// Takes the rows of the next chunk.
+    ///
+    /// # Errors
+    /// [`TableError::Parquet`] if the columns are not those announced.
+    pub fn push(&mut self, batch: &RecordBatch) -> Result<(), TableError> {
+        self.writer.write(batch).map_err(unwritten)?;
+        self.rows += batch.num_rows() as u64;
+        self.bytes += batch.columns().iter().map(|column| sliced_bytes(column.as_ref())).sum::<u64>();
+        Ok(())
+    }
+
+    /// Bytes of the rows taken so far, before compression.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Writes the part.
+    ///
+    /// # Errors
+    /// [`TableError::Parquet`] from the Parquet writer.
+    pub fn finish(self) -> Result<WrittenPart, TableError> {
+        let bytes = self.writer.into_inner().map_err(unwritten)?;
+        let chunks = self.rows.div_ceil(u64::from(CHUNK_ROWS)) as u32;
+        Ok(WrittenPart::new(PartKind::Clear, bytes, self.rows, chunks))
+    }
+}
+
+/// Memory that a slice's own values take; arrays that cannot tell count as nothing.
+fn sliced_bytes(array: &dyn arrow::array::Array) -> u64 {
+    array.to_data().get_slice_memory_size().unwrap_or(0) as u64
+}
+
+fn unwritten(source: ParquetError) -> TableError {
+    TableError::Parquet { part: Digest::from_bytes([0; 32]), source }
+}
+
+/// A clear part whose footer agrees with its manifest.
+#[derive(Debug)]
+pub struct ClearPart {
+    source: PartSource,
+    digest: Digest,
+    schema: SchemaRef,
+}
+
+impl ClearPart {
+    /// Opens a part as entry `entry` of a manifest. The caller has checked the part's digest.
+    ///
+    /// # Errors
+    /// [`TableError::Parquet`] if it is not Parquet; [`TableError::BadPart`] for other columns or rows than the
+    /// manifest says; [`TableError::TooLarge`] if it would decompress to more than [`MAX_UNCOMPRESSED_BYTES`].
+    pub fn open(source: PartSource, manifest: &Manifest, entry: &PartEntry) -> Result<Self, TableError> {
+        let digest = entry.clear.map_or(Digest::from_bytes([0; 32]), |file| file.digest);
+        let schema = manifest.clear_schema()?;
+        let part = Self { source, digest, schema };
+        let builder = part.builder()?;
+        part.check_size(builder.metadata())?;
+        let bad = |fault| TableError::BadPart { part: digest, fault };
+        let found = u64::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
+        if found != entry.rows {
+            return Err(bad(PartFault::Rows { found, expected: entry.rows }));
+        }
+        for (index, expected) in part.schema.fields().iter().enumerate() {
+            let found = builder.schema().fields().get(index);
+            if found.is_none_or(|found| found.name() != expected.name()) {
+                return Err(bad(PartFault::NoColumn { column: expected.name().clone() }));
+            }
+            if found.is_none_or(|found| found.data_type() != expected.data_type()) {
+                return Err(bad(PartFault::ColumnForm { column: expected.name().clone() }));
+            }
+        }
+        match builder.schema().fields().get(part.schema.fields().len()) {
+            Some(extra) => Err(bad(PartFault::ColumnForm { column: extra.name().clone() })),
+            None => Ok(part),
+        }
+    }
+
+    /// Schema of the clear columns, as in the manifest.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The file, for engines that read Parquet themselves. Its digest has been checked.
+    pub fn source(&self) -> &PartSource {
+        &self.source
+    }
+
+    /// Reads some columns (positions in the schema, in its order) in batches of one chunk each.
+    ///
+    /// # Errors
+    /// [`TableError::BadPart`] for a position that does not exist; [`TableError::Parquet`] from the reader.
+    pub fn read(&self, columns: &[usize]) -> Result<Vec<RecordBatch>, TableError> {
+        if let Some(outside) = columns.iter().find(|column| **column >= self.schema.fields().len()) {
+            let fault = PartFault::NoColumn { column: outside.to_string() };
+            return Err(TableError::BadPart { part: self.digest, fault });
+        }
+        let builder = self.builder()?;
+        let mask = ProjectionMask::roots(builder.parquet_schema(), columns.iter().copied());
+        let reader = builder.with_projection(mask).with_batch_size(CHUNK_ROWS as usize).build();
+        let batches: Result<Vec<_>, ArrowError> = reader.map_err(|cause| self.parquet(cause))?.collect();
+        batches.map_err(|cause| self.parquet(cause.into()))
+    }
+
+    fn builder(&self) -> Result<ParquetRecordBatchReaderBuilder<PartSource>, TableError> {
+        ParquetRecordBatchReaderBuilder::try_new(self.source.clone()).map_err(|cause| self.parquet(cause))
+    }
+
+    /// Refuses what would decompress to far more than it is, or claims to lie outside the file.
+    fn check_size(&self, metadata: &ParquetMetaData) -> Result<(), TableError> {
+        let mut total = 0_u64;
+        for column in metadata.row_groups().iter().flat_map(|group| group.columns()) {
+            let place = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+            let numbers = [place, column.data_page_offset(), column.compressed_size(), column.num_values()];
+            if numbers.iter().any(|number| *number < 0) {
+                let fault = PartFault::ColumnForm { column: column.column_path().string() };
+                return Err(TableError::BadPart { part: self.digest, fault });
+            }
+            total = total.saturating_add(u64::try_from(column.uncompressed_size()).unwrap_or(u64::MAX));
+        }
+        if total > MAX_UNCOMPRESSED_BYTES {
+            let what = Measured::PartUncompressed;
+            return Err(TableError::TooLarge { what, found: total, limit: MAX_UNCOMPRESSED_BYTES });
+        }
+        Ok(())
+    }
+
+    fn parquet(&self, source: ParquetError) -> TableError {
+        TableError::Parquet { part: self.digest, source }
+    }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Where a part's bytes are: in memory or in a file. Reads outside the part are errors, never panics.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::{Buf, Bytes};
+use parquet::errors::ParquetError;
+use parquet::file::reader::{ChunkReader, Length};
+
+use crate::digest::Digest;
+
+/// Bytes of a part file. Cheap to clone; clones may be read at the same time.
+#[derive(Clone, Debug)]
+pub enum PartSource {
+    /// A file, read where asked.
+    File(FileSource),
+    /// Bytes in memory: reading is slicing.
+    Memory(Bytes),
+}
+
+/// A file of known length. The mutex keeps position and read together; it is held for one read each.
+#[derive(Clone, Debug)]
+pub struct FileSource {
+    file: Arc<Mutex<File>>,
+    length: u64,
+}
+
+impl PartSource {
+    /// Reads from an open file, whose length is taken now.
+    ///
+    /// # Errors
+    /// The file's metadata cannot be read.
+    pub fn from_file(file: File) -> io::Result<Self> {
+        let length = file.metadata()?.len();
+        Ok(Self::File(FileSource { file: Arc::new(Mutex::new(file)), length }))
+    }
+
+    /// Length in bytes.
+    pub fn length(&self) -> u64 {
+        match self {
+            Self::File(file) => file.length,
+            Self::Memory(bytes) => bytes.len() as u64,
+        }
+    }
+
+    /// BLAKE3 of the whole.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    ///
+    /// # Cost
+    /// One pass over the bytes; 64 KiB of memory for a file.
+    pub fn digest(&self) -> io::Result<Digest> {
+        match self {
+            Self::Memory(bytes) => Ok(Digest::of(bytes)),
+            Self::File(source) => {
+                let mut hasher = blake3::Hasher::new();
+                let mut file = source.file.lock().unwrap_or_else(PoisonError::into_inner);
+                file.seek(SeekFrom::Start(0))?;
+                hasher.update_reader(&mut *file)?;
+                Ok(Digest::from_bytes(*hasher.finalize().as_bytes()))
+            }
+        }
+    }
+
+    /// Everything, in memory.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn read_all(&self) -> io::Result<Bytes> {
+        match self {
+            Self::Memory(bytes) => Ok(bytes.clone()),
+            Self::File(file) => file.read(0, file.length),
+        }
+    }
+}
+
+impl FileSource {
+    fn read(&self, start: u64, length: u64) -> io::Result<Bytes> {
+        let mut bytes = vec![0; usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?];
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.seek(SeekFrom::Start(start))?;
+        file.read_exact(&mut bytes)?;
+        Ok(bytes.into())
+    }
+}
+
+/// Sequential reader for page headers. Headers take some 30 bytes, so it buffers little.
+#[derive(Debug)]
+pub struct HeaderReader(Inner);
+
+#[derive(Debug)]
+enum Inner {
+    File(BufReader<Cursor>),
+    Memory(bytes::buf::Reader<Bytes>),
+}
+
+#[derive(Debug)]
+struct Cursor {
+    source: FileSource,
+    position: u64,
+}
+
+impl Read for Cursor {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut file = self.source.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.seek(SeekFrom::Start(self.position))?;
+        let read = file.read(buffer)?;
+        self.position = self.position.saturating_add(read as u64);
+        Ok(read)
+    }
+}
+
+impl Read for HeaderReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            Inner::File(file) => file.read(buffer),
+            Inner::Memory(bytes) => bytes.read(buffer),
+        }
+    }
+}
+
+impl Length for PartSource {
+    fn len(&self) -> u64 {
+        self.length()
+    }
+}
+
+impl ChunkReader for PartSource {
+    type T = HeaderReader;
+
+    fn get_read(&self, start: u64) -> Result<HeaderReader, ParquetError> {
+        let inner = match self {
+            Self::File(source) => {
+                Inner::File(BufReader::with_capacity(512, Cursor { source: source.clone(), position: start }))
+            }
+            Self::Memory(bytes) => Inner::Memory(slice(bytes, start, None)?.reader()),
+        };
+        Ok(HeaderReader(inner))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        match self {
+            Self::Memory(bytes) => slice(bytes, start, Some(length)),
+            Self::File(file) => {
+                let length = length as u64;
+                // Checked before anything is allocated for it.
+                if start.checked_add(length).is_none_or(|end| end > file.length) {
+                    return Err(outside());
+                }
+                file.read(start, length).map_err(|cause| ParquetError::External(Box::new(cause)))
+            }
+        }
+    }
+}
+
+/// `length` bytes (or all that follow) from `start` on, as a view.
+fn slice(bytes: &Bytes, start: u64, length: Option<usize>) -> Result<Bytes, ParquetError> {
+    let start = usize::try_from(start).map_err(|_| outside())?;
+    let end = length.map_or(Some(bytes.len()), |length| start.checked_add(length)).ok_or_else(outside)?;
+    if start > end || end > bytes.len() {
+        return Err(outside());
+    }
+    Ok(bytes.slice(start..end))
+}
+
+fn outside() -> ParquetError {
+    ParquetError::EOF("a read goes past the end of the part".to_owned())
+}

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What one column is like: the types that all its values fit, how large they are, how often they repeat.
+
+use hush_plan::schema::units::{DecimalPoint, POWERS_OF_TEN, parse_date, parse_timestamp, scan_number};
+
+use super::counts::TupleCounts;
+use crate::classify::{PatternCounts, SHARED_BY};
+use crate::source::SourceColumn;
+
+/// Distinct values that are counted exactly.
+const DISTINCT_EXACT: usize = 8192;
+
+/// Texts that often mean a missing value. They are set aside while a column may still be a number, date or truth
+/// value, and count as missing if it is one.
+const MARKERS: [&str; 14] =
+    ["#N/A", "-", "--", ".", "<NA>", "?", "N/A", "NULL", "NaN", "None", "missing", "n/a", "nan", "null"];
+
+/// The narrowest kind of value that a column's values all are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `true` and `false`, `yes` and `no`.
+    Bool,
+    /// Few texts, often repeated.
+    Category,
+    /// Days.
+    Date,
+    /// Numbers with a fixed number of digits after the point.
+    Decimal,
+    /// No value at all.
+    Empty,
+    /// Numbers with exponents or more digits than a decimal should have.
+    Float,
+    /// Whole numbers of at most 64 bits.
+    Int,
+    /// Anything else.
+    Text,
+    /// Instants.
+    Timestamp,
+    /// A nested or binary type.
+    Unsupported,
+}
+
+/// What a pass found of one column. Holds no values.
+#[derive(Clone, Debug)]
+pub struct ColumnProfile {
+    name: String,
+    kind: Kind,
+    values: u64,
+    missing: u64,
+    distinct: u64,
+    rare_rows: u64,
+    estimated: bool,
+    unique: bool,
+    prose: bool,
+    magnitude: Magnitude,
+    patterns: PatternCounts,
+    markers: Vec<&'static str>,
+}
+
+/// How large the numbers of a column are. Stays inside the crate: a schema shows only the next power of ten.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Magnitude {
+    /// Smallest and largest whole part, rounded away from zero; days or microseconds for dates and timestamps.
+    pub(super) low: i128,
+    pub(super) high: i128,
+    /// Digits after the point, at most.
+    pub(super) fraction_digits: u32,
+}
+
+impl ColumnProfile {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What its values all are.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Present values.
+    pub fn values(&self) -> u64 {
+        self.values
+    }
+
+    /// Missing values.
+    pub fn missing(&self) -> u64 {
+        self.missing
+    }
+
+    /// Distinct present values; an estimate beyond some thousands.
+    pub fn distinct(&self) -> u64 {
+        self.distinct
+    }
+
+    /// Whether [`distinct`](Self::distinct) is an estimate.
+    pub fn distinct_is_estimate(&self) -> bool {
+        self.estimated
+    }
+
+    /// Whether no value occurs twice (judged on some thousands of values where there are more).
+    pub fn unique(&self) -> bool {
+        self.unique
+    }
+
+    /// Whether all present values are the same.
+    pub fn constant(&self) -> bool {
+        self.distinct == 1
+    }
+
+    /// Rows whose value fewer than five rows have, the missing ones counted as a value.
+    pub fn rare_rows(&self) -> u64 {
+        self.rare_rows
+    }
+
+    /// Most digits after the point.
+    pub fn fraction_digits(&self) -> u32 {
+        self.magnitude.fraction_digits
+    }
+
+    /// How many values look like what.
+    pub fn patterns(&self) -> &PatternCounts {
+        &self.patterns
+    }
+
+    /// Texts found that stand for a missing value in this column of numbers, dates or truth values.
+    pub fn missing_markers(&self) -> &[&'static str] {
+        &self.markers
+    }
+
+    /// Whether most values are sentences.
+    pub fn prose(&self) -> bool {
+        self.prose
+    }
+
+    /// Whether its values are whole numbers without gaps or repetition.
+    pub fn consecutive(&self) -> bool {
+        let span = self.magnitude.high.checked_sub(self.magnitude.low).and_then(|span| span.checked_add(1));
+        self.kind == Kind::Int && self.unique && self.values > 1 && span == Some(i128::from(self.values))
+    }
+
+    pub(super) fn magnitude(&self) -> Magnitude {
+        self.magnitude
+    }
+}
+
+/// Which kinds all values so far have been.
+#[derive(Clone, Copy)]
+struct Possible {
+    truth: bool,
+    number: bool,
+    date: bool,
+    timestamp: bool,
+}
+
+impl Possible {
+    fn any(self) -> bool {
+        self.truth || self.number || self.date || self.timestamp
+    }
+}
+
+/// Collects a [`ColumnProfile`].
+pub(super) struct ColumnProfiler {
+    name: String,
+    unsupported: bool,
+    point: DecimalPoint,
+    possible: Possible,
+    values: u64,
+    missing: u64,
+    numbers: Numbers,
+    counts: TupleCounts,
+    patterns: PatternCounts,
+    markers: [u64; MARKERS.len()],
+    sentences: u64,
+    longest: usize,
+}
+
+#[derive(Default)]
+struct Numbers {
+    magnitude: Magnitude,
+    seen: bool,
+    integer_digits: u32,
+    scientific: bool,
+    leading_zeros: bool,
+    /// A fraction other than zeros.
+    fraction: bool,
+}
+
+impl Numbers {
+    fn widen(&mut self, low: i128, high: i128) {
+        if self.seen {
+            self.magnitude.low = self.magnitude.low.min(low);
+            self.magnitude.high = self.magnitude.high.max(high);
+        } else {
+            (self.magnitude.low, self.magnitude.high, self.seen) = (low, high, true);
+        }
+    }
+}
+
+impl ColumnProfiler {
+    pub(super) fn new(column: &SourceColumn, point: DecimalPoint) -> Self {
+        Self {
+            name: column.name.clone(),
+            unsupported: column.unsupported.is_some(),
+            point,
+            possible: Possible { truth: true, number: true, date: true, timestamp: true },
+            values: 0,
+            missing: 0,
+            numbers: Numbers::default(),
+            counts: TupleCounts::new(DISTINCT_EXACT),
+            patterns: PatternCounts::default(),
+            markers: [0; MARKERS.len()],
+            sentences: 0,
+            longest: 0,
+        }
+    }
+
+    /// Adds a cell, whose hash the caller has.
+    #[inline]
+    pub(super) fn add(&mut self, cell: Option<&[u8]>, hash: u64) {
+        let Some(text) = cell else {
+            self.missing += 1;
+            return;
+        };
+        let text = text.trim_ascii();
+        if self.possible.number && self.add_number(text) {
+            self.possible = Possible { truth: false, number: true, date: false, timestamp: false };
+        } else if self.possible.any() && !self.add_other(text) {
+            return;
+        } else if !self.possible.any() {
+            self.add_text(text);
+        }
+        self.values += 1;
+        self.counts.add(hash);
+    }
+
+    /// Takes a number's measures. `false` if it is none.
+    #[inline]
+    fn add_number(&mut self, text: &[u8]) -> bool {
+        if let Some((value, fraction_digits, leading_zeros)) = short_number(text) {
+            // At most 18 digits: a power of ten below 10^19.
+            let power = POWERS_OF_TEN.get(fraction_digits).copied().unwrap_or(1) as u64;
+            let (whole, rest) = (value.unsigned_abs() / power, value.unsigned_abs() % power);
+            let away = i128::from(whole) + i128::from(rest != 0);
+            let away = if value < 0 { -away } else { away };
+            self.numbers.widen(away, away);
+            self.numbers.magnitude.fraction_digits = self.numbers.magnitude.fraction_digits.max(fraction_digits as u32);
+            self.numbers.fraction |= rest != 0;
+            self.numbers.leading_zeros |= leading_zeros;
+            self.numbers.integer_digits = self.numbers.integer_digits.max(whole.checked_ilog10().map_or(0, |log| log + 1));
+            if (10..=18).contains(&text.len()) && fraction_digits == 0 && value >= 0 {
+                self.patterns.add_digits(text);
+            }
+            return true;
+        }
+        self.add_long_number(text)
+    }
+
+    #[cold]
+    fn add_long_number(&mut self, text: &[u8]) -> bool {
+        let Some(number) = scan_number(text, self.point) else { return false };
+        let above = number.units_rounded(0).and_then(|units| units.checked_add(units.signum()));
+        // Beyond 127 bits no decimal holds it: a float.
+        let numbers = &mut self.numbers;
+        match above {
+            Some(units) => numbers.widen(units, units),
+            None => numbers.scientific = true,
+        }
+        numbers.scientific |= number.scientific || number.cut;
+        numbers.fraction |= number.units_exact(0).is_none();
+        numbers.leading_zeros |= number.leading_zeros;
+        numbers.integer_digits = numbers.integer_digits.max(number.integer_digits);
+        numbers.magnitude.fraction_digits = numbers.magnitude.fraction_digits.max(number.fraction_digits);
+        if (13..=19).contains(&text.len()) && text.iter().all(u8::is_ascii_digit) {
+            self.patterns.add_digits(text);
+        }
+        true
+    }
+
+    /// A value that is no number, in a column that may be something else than text. `false` if it only marks a
+    /// missing value.
+    fn add_other(&mut self, text: &[u8]) -> bool {
+        let was = self.possible;
+        let truth = was.truth && is_truth(text);
+        let day = if was.timestamp && !truth { parse_date(text) } else { None };
+        let instant = if was.timestamp && !truth && day.is_none() { parse_timestamp(text) } else { None };
+        if !truth && day.is_none() && instant.is_none() {
+            if let Some(marker) = MARKERS.iter().position(|marker| marker.as_bytes() == text)
+                && let Some(count) = self.markers.get_mut(marker)
+            {
+                *count += 1;
+                return false;
+            }
+            self.add_text(text);
+        }
+        self.possible = Possible {
+            truth,
+            number: false,
+            date: was.date && day.is_some(),
+            timestamp: day.is_some() || instant.is_some(),
+        };
+        if let Some(micros) = instant.or(day.map(|day| day.saturating_mul(86_400_000_000))) {
+            self.numbers.widen(i128::from(micros), i128::from(micros));
+        }
+        true
+    }
+
+    fn add_text(&mut self, text: &[u8]) {
+        self.patterns.add_text(text);
+        self.longest = self.longest.max(text.len());
+        let blanks = text.iter().filter(|byte| **byte == b' ').count();
+        self.sentences += u64::from(blanks >= 4 || text.len() > 80);
+    }
+
+    /// What was found.
+    pub(super) fn finish(self) -> ColumnProfile {
+        let kind = self.kind();
+        let is_text = matches!(kind, Kind::Category | Kind::Text);
+        let marked: u64 = self.markers.iter().sum();
+        let found = MARKERS.iter().zip(self.markers).filter(|(_, count)| *count > 0 && !is_text);
+        let markers: Vec<&'static str> = found.map(|(marker, _)| *marker).collect();
+        // In a text column a marker is a value like any other.
+        let (values, missing) =
+            if is_text { (self.values + marked, self.missing) } else { (self.values, self.missing + marked) };
+        let rare_missing = if (1..SHARED_BY).contains(&missing) { missing } else { 0 };
+        ColumnProfile {
+            kind,
+            values,
+            missing,
+            distinct: self.counts.distinct().min(values),
+            rare_rows: self.counts.rows_below(SHARED_BY).min(values) + rare_missing,
+            estimated: self.counts.is_estimate(),
+            unique: values > 0 && self.counts.all_once() && (!is_text || marked == 0),
+            prose: self.sentences * 2 > values,
+            magnitude: self.numbers.magnitude,
+            patterns: self.patterns,
+            markers,
+            name: self.name,
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        /// Digits of a decimal that someone may have meant; binary floats in full show more.
+        const DECIMAL_FRACTION: u32 = 9;
+        const DECIMAL_DIGITS: u32 = 18;
+        let numbers = &self.numbers;
+        let fraction_digits = numbers.magnitude.fraction_digits;
+        let fits_64_bits =
+            i64::try_from(numbers.magnitude.low).is_ok() && i64::try_from(numbers.magnitude.high).is_ok();
+        match self.possible {
+            _ if self.unsupported => Kind::Unsupported,
+            _ if self.values == 0 => Kind::Empty,
+            Possible { number: true, .. } if numbers.leading_zeros => self.text_kind(),
+            Possible { number: true, .. } if numbers.scientific => Kind::Float,
+            // `5.0`, as whole numbers are written that have passed through floats.
+            Possible { number: true, .. } if fraction_digits <= 1 && !numbers.fraction => {
+                if fits_64_bits { Kind::Int } else { Kind::Text }
+            }
+            Possible { number: true, .. }
+                if fraction_digits <= DECIMAL_FRACTION
+                    && numbers.integer_digits + fraction_digits <= DECIMAL_DIGITS =>
+            {
+                Kind::Decimal
+            }
+            Possible { number: true, .. } => Kind::Float,
+            Possible { truth: true, .. } => Kind::Bool,
+            Possible { date: true, .. } => Kind::Date,
+            Possible { timestamp: true, .. } => Kind::Timestamp,
+            _ => self.text_kind(),
+        }
+    }
+
+    /// A category if its values are short, few, and repeat.
+    fn text_kind(&self) -> Kind {
+        let distinct = self.counts.distinct();
+        let repeats = distinct <= 256 && distinct.saturating_mul(4) <= self.values;
+        if repeats && self.longest <= 64 { Kind::Category } else { Kind::Text }
+    }
+}
+
+/// Words for true and false that mean nothing else (a column of `F` may hold a sex).
+fn is_truth(text: &[u8]) -> bool {
+    ["true", "false", "yes", "no"].iter().any(|word| word.as_bytes().eq_ignore_ascii_case(text))
+}
+
+/// A plain number of at most 18 digits: digits without the point, how many stand after it, and whether it has
+/// zeros in front that carry no value.
+#[inline]
+fn short_number(text: &[u8]) -> Option<(i64, usize, bool)> {
+    let (negative, digits) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        _ => (false, text),
+    };
+    if digits.is_empty() || digits.len() > 18 {
+        return None;
+    }
+    let mut value = 0i64;
+    let mut fraction = None;
+    for (i, &byte) in digits.iter().enumerate() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit < 10 {
+            value = value.wrapping_mul(10).wrapping_add(i64::from(digit)); // below 10^18
+        } else if byte == b'.' && fraction.is_none() && digits.len() > 1 {
+            fraction = Some(digits.len() - i - 1);
+        } else {
+            return None;
+        }
+    }
+    let leading_zeros = matches!(digits, [b'0', b'0'..=b'9', ..]);
+    Some((if negative { -value } else { value }, fraction.unwrap_or(0), leading_zeros))
+}

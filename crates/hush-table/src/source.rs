@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Reading an owner's CSV or Parquet file as typed chunks, in one pass and bounded memory.
+//!
+//! ```text
+//!  CSV bytes ── records ──▶ fields ─┐                        ┌─▶ TypedColumn (units, to be encrypted)
+//!                                   ├─▶ ColumnBuilder ───────┤
+//!  Parquet ── row groups ─▶ cells ──┘   parse, check range   └─▶ Arrow array (clear or sealed)
+//! ```
+//!
+//! *Words.* A **cell** is one value as the file holds it; its **units** are the integer that stands for it
+//! (`hush_plan::schema::ColumnType`). A **form** is what a column is wanted as.
+//!
+//! *Invariants.* Every batch has [`CHUNK_ROWS`](crate::part::CHUNK_ROWS) rows but the last. Values are exact (no binary float between
+//! the digits of a decimal and its units), inside the declared range, and missing only where the schema
+//! allows it: anything else is a [`SourceError`] that names the line and the column and never the value.
+//! No field, record or column count is believed before it is checked against a limit.
+//!
+//! *CSV dialect.* RFC 4180 with a header line, UTF-8 with or without a byte-order mark; the delimiter is found
+//! among `,` `;` tab `|`; lines end in LF, CRLF or CR; blank lines are skipped; blanks around numbers, dates
+//! and truth values are ignored and those of text kept. In files with semicolons a decimal comma is understood.
+//! A column without a name is called `column_<position>`.
+//!
+//! *Non-goals.* Guessing types (`profile`), writing, compressed CSV.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use bytes::Bytes;
+use hush_plan::schema::{Column, Protection, Schema, units::DecimalPoint};
+
+
+pub(crate) mod cells;
+mod column;
+mod error;
+mod parquet_rows;
+mod raw;
+mod records;
+mod typed;
+
+pub use error::{NotATable, Place, SourceError};
+pub(crate) use raw::RawRows;
+pub use typed::{Prefetched, TypedReader};
+
+/// Rows of a batch.
+const CHUNK_ROWS: usize = crate::part::CHUNK_ROWS as usize;
+
+/// How to open a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// The CSV delimiter; found by looking at the first lines if `None`.
+    pub delimiter: Option<u8>,
+    /// Texts that mean a missing value while profiling (a typed pass takes those of the schema).
+    pub null_tokens: Vec<String>,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self { delimiter: None, null_tokens: vec![String::new(), "NA".to_owned()] }
+    }
+}
+
+/// What kind of file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Delimited text.
+    Csv {
+        /// The byte between fields.
+        delimiter: u8,
+    },
+    /// Apache Parquet.
+    Parquet,
+}
+
+impl Format {
+    /// How numbers are written: with semicolons between fields, a comma may be the decimal point.
+    pub fn decimal_point(self) -> DecimalPoint {
+        match self {
+            Self::Csv { delimiter: b';' } => DecimalPoint::DotOrComma,
+            Self::Csv { .. } | Self::Parquet => DecimalPoint::Dot,
+        }
+    }
+}
+
+/// What a typed pass makes of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// An Arrow array of the column's type.
+    Array,
+    /// Nothing: the column is not even parsed.
+    Skip,
+    /// Integers (or, for floats without a range, floats) to be encrypted.
+    Units,
+}
+
+impl Form {
+    /// The form that a column's protection asks for. An undecided number is treated as encrypted, undecided
+    /// text as sealed.
+    pub fn of(column: &Column) -> Self {
+        let is_text = hush_plan::schema::units::type_bounds(column.kind).is_none();
+        match column.protect {
+            Protection::Clear | Protection::Seal => Self::Array,
+            Protection::Decide if is_text => Self::Array,
+            Protection::Decide | Protection::Encrypt => Self::Units,
+            Protection::Drop => Self::Skip,
+        }
+    }
+}
+
+/// A file that can be read as a table, as often as needed.
+///
+/// Cheap to clone. Holds the names of the columns, no values.
+#[derive(Clone, Debug)]
+pub struct Source {
+    origin: Origin,
+    format: Format,
+    columns: Arc<[SourceColumn]>,
+    null_tokens: Vec<String>,
+    rows: Option<u64>,
+}
+
+/// A column as the file declares it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceColumn {
+    /// Its name.
+    pub name: String,
+    /// The name of its type, if it is one that tables cannot hold (nested or binary Parquet types).
+    pub unsupported: Option<String>,
+}
+
+#[derive(Clone)]
+enum Origin {
+    File(PathBuf),
+    Memory(Bytes),
+}
+
+impl std::fmt::Debug for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(path) => f.debug_tuple("File").field(path).finish(),
+            Self::Memory(bytes) => write!(f, "Memory({} bytes)", bytes.len()),
+        }
+    }
+}
+
+impl Source {
+    /// Opens a file: tells Parquet from CSV by its first bytes, finds the delimiter, reads the names.
+    ///
+    /// # Errors
+    /// [`SourceError`] if it cannot be opened, is neither format, is empty or has a bad header.
+    pub fn open(path: &Path, options: &OpenOptions) -> Result<Self, SourceError> {
+        Self::with_origin(Origin::File(path.to_owned()), options)
+    }
+
+    /// A file's content in memory, as [`Source::open`].
+    ///
+    /// # Errors
+    /// As [`Source::open`].
+    pub fn from_bytes(bytes: Bytes, options: &OpenOptions) -> Result<Self, SourceError> {
+        Self::with_origin(Origin::Memory(bytes), options)
+    }
+
+    fn with_origin(origin: Origin, options: &OpenOptions) -> Result<Self, SourceError> {
+        let mut start = Vec::with_capacity(records::SNIFF_BYTES);
+        origin
+            .reader()?
+            .take(records::SNIFF_BYTES as u64)
+            .read_to_end(&mut start)
+            .map_err(|source| SourceError::Read { source })?;
+        let mut source = Self {
+            origin,
+            format: Format::Parquet,
+            columns: Arc::new([]),
+            null_tokens: options.null_tokens.clone(),
+            rows: None,
+        };
+        if start.starts_with(b"PAR1") {
+            let (columns, rows) = parquet_rows::describe(&source)?;
+            source.columns = columns.into();
+            source.rows = Some(rows);
+        } else {
+            records::check_text(&start)?;
+            let delimiter = options.delimiter.unwrap_or_else(|| records::sniff_delimiter(&start));
+            source.format = Format::Csv { delimiter };
+            source.columns = records::header(&mut source.records()?)?.into();
+        }
+        check_names(&source.columns)?;
+        Ok(source)
+    }
+
+    /// The columns in file order.
+    pub fn columns(&self) -> &[SourceColumn] {
+        &self.columns
+    }
+
+    /// What kind of file it is.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Rows, where the file says so without being read (Parquet).
+    pub fn rows(&self) -> Option<u64> {
+        self.rows
+    }
+
+    /// The name that SQL gives the table: the file's name without its extensions, with `_` for whatever is
+    /// not a letter, digit or `_`.
+    pub fn table_name(&self) -> String {
+        let stem = match &self.origin {
+            Origin::File(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
+            Origin::Memory(_) => None,
+        };
+        let stem = stem.unwrap_or_else(|| "table".to_owned());
+        let stem = stem.split('.').find(|part| !part.is_empty()).unwrap_or("table");
+        stem.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect()
+    }
+
+    /// Starts a typed pass: chunks of the columns of `schema` in the forms that their protections ask for.
+    ///
+    /// # Errors
+    /// As [`Source::typed_with`].
+    pub fn typed(&self, schema: &Schema) -> Result<TypedReader, SourceError> {
+        self.typed_with(schema, Form::of)
+    }
+
+    /// Starts a typed pass with a form for each column of `schema`. Memory: one chunk and a read buffer (CSV),
+    /// or one chunk and a decoded row-group window (Parquet).
+    ///
+    /// # Errors
+    /// Columns of the file that the schema does not list, columns of the schema that the file lacks, a form
+    /// that the type cannot have, or the file cannot be read.
+    pub fn typed_with(&self, schema: &Schema, form: impl Fn(&Column) -> Form) -> Result<TypedReader, SourceError> {
+        TypedReader::new(self, schema, &form)
+    }
+
+    /// Starts a pass over the cells as text.
+    pub(crate) fn raw(&self) -> Result<RawRows, SourceError> {
+        RawRows::new(self)
+    }
+
+    pub(crate) fn null_tokens(&self) -> &[String] {
+        &self.null_tokens
+    }
+
+    /// A record reader at the start of the file (the header is its first record).
+    fn records(&self) -> Result<records::Records, SourceError> {
+        let delimiter = match self.format {
+            Format::Csv { delimiter } => delimiter,
+            Format::Parquet => b',',
+        };
+        Ok(records::Records::new(self.origin.reader()?, delimiter))
+    }
+}
+
+impl Origin {
+    fn reader(&self) -> Result<Box<dyn Read + Send>, SourceError> {
+        Ok(match self {
+            Self::File(path) => {
+                let failed = |source| SourceError::Open { path: path.clone(), source };
+                let file = File::open(path).map_err(failed)?;
+                if file.metadata().map_err(failed)?.is_dir() {
+                    return Err(SourceError::NotATable { found: NotATable::Directory });
+                }
+                Box::new(file)
+            }
+            Self::Memory(bytes) => Box::new(std::io::Cursor::new(bytes.clone())),
+        })
+    }
+}
+
+/// Consecutive rows of a typed pass. `Debug` shows sizes, never values.
+pub struct RowBatch {
+    /// Number of its first row, from 0.
+    pub first_row: u64,
+    /// Rows: [`CHUNK_ROWS`](crate::part::CHUNK_ROWS), fewer in the last batch, never 0.
+    pub rows: usize,
+    /// One entry per column of the schema, `None` where the form was [`Form::Skip`].
+    pub columns: Vec<Option<ColumnData>>,
+}
+
+/// A column of a batch.
+pub enum ColumnData {
+    /// Arrow's Boolean, Date32, Decimal128, Float64, Int64, Timestamp(µs) or Utf8, by the column's type.
+    Array(ArrayRef),
+    /// To be encrypted.
+    Units(TypedColumn),
+}
+
+/// Values to be encrypted: 0 where missing.
+pub struct TypedColumn {
+    /// One value per row.
+    pub values: Values,
+    /// Which rows have a value; `None` if all do.
+    pub valid: Option<Vec<bool>>,
+}
+
+/// The values of a column in units.
+pub enum Values {
+    /// Floats without a range.
+    F64(Vec<f64>),
+    /// Units of columns whose bounds exceed 64 bits.
+    I128(Vec<i128>),
+    /// Units.
+    I64(Vec<i64>),
+}
+
+impl std::fmt::Debug for RowBatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RowBatch {{ first_row: {}, rows: {}, columns: {} }}", self.first_row, self.rows, self.columns.len())
+    }
+}
+
+impl Values {
+    /// Rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::F64(values) => values.len(),
+            Self::I128(values) => values.len(),
+            Self::I64(values) => values.len(),
+        }
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl std::fmt::Debug for Values {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kind = match self {
+            Self::F64(_) => "F64",
+            Self::I128(_) => "I128",
+            Self::I64(_) => "I64",
+        };
+        write!(f, "{kind}({} values)", self.len())
+    }
+}
+
+impl std::fmt::Debug for TypedColumn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "TypedColumn {{ {:?}, nullable: {} }}", self.values, self.valid.is_some())
+    }
+}
+
+impl std::fmt::Debug for ColumnData {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Array(array) => write!(f, "Array({}, {} values)", array.data_type(), array.len()),
+            Self::Units(column) => column.fmt(f),
+        }
+    }
+}
+
+fn check_names(columns: &[SourceColumn]) -> Result<(), SourceError> {
+    let mut seen = std::collections::HashSet::with_capacity(columns.len());
+    match columns.iter().find(|column| !seen.insert(column.name.as_str())) {
+        Some(column) => Err(SourceError::DuplicateColumn { column: column.name.clone() }),
+        None if columns.is_empty() => Err(SourceError::Empty),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Rows of a Parquet file in slices of any length.
+
+use std::fs::File;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::file::reader::ChunkReader;
+
+use super::records::COLUMN_LIMIT;
+use super::{CHUNK_ROWS, Origin, Source, SourceColumn, SourceError, cells};
+
+/// Columns and number of rows of a Parquet file.
+pub(super) fn describe(source: &Source) -> Result<(Vec<SourceColumn>, u64), SourceError> {
+    match &source.origin {
+        Origin::File(path) => {
+            let file = File::open(path).map_err(|source| SourceError::Open { path: path.clone(), source })?;
+            describe_input(file)
+        }
+        Origin::Memory(bytes) => describe_input(bytes.clone()),
+    }
+}
+
+fn describe_input<T: ChunkReader + 'static>(input: T) -> Result<(Vec<SourceColumn>, u64), SourceError> {
+    let builder = builder(input)?;
+    let rows = u64::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
+    let fields = builder.schema().fields();
+    if fields.len() > COLUMN_LIMIT {
+        return Err(SourceError::TooManyColumns { limit: COLUMN_LIMIT });
+    }
+    if rows == 0 {
+        return Err(SourceError::NoRows);
+    }
+    let column = |(i, field): (usize, &arrow::datatypes::FieldRef)| SourceColumn {
+        name: if field.name().trim().is_empty() { format!("column_{}", i + 1) } else { field.name().clone() },
+        unsupported: cells::unsupported(field.data_type()),
+    };
+    Ok((fields.iter().enumerate().map(column).collect(), rows))
+}
+
+/// The rows of some columns.
+pub(crate) struct ParquetRows {
+    reader: ParquetRecordBatchReader,
+    batch: Option<RecordBatch>,
+    used: usize,
+    /// Positions in the file of the columns read.
+    columns: Vec<usize>,
+    /// Rows left in a file of which no column is wanted.
+    bare_rows: Option<usize>,
+}
+
+/// Rows `from..to` of a record batch.
+pub(crate) struct Slice {
+    batch: RecordBatch,
+    columns: Vec<usize>,
+    /// First row.
+    pub(crate) from: usize,
+    /// Row after the last.
+    pub(crate) to: usize,
+}
+
+impl Slice {
+    /// Positions in the file and arrays of the columns read.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = (usize, &ArrayRef)> {
+        self.columns.iter().copied().zip(self.batch.columns())
+    }
+}
+
+impl ParquetRows {
+    /// Starts reading the columns at positions `columns`, ascending.
+    pub(super) fn open(source: &Source, columns: &[usize]) -> Result<Self, SourceError> {
+        let reader = match &source.origin {
+            Origin::File(path) => {
+                let file = File::open(path).map_err(|source| SourceError::Open { path: path.clone(), source })?;
+                reader(file, columns)?
+            }
+            Origin::Memory(bytes) => reader(bytes.clone(), columns)?,
+        };
+        let rows = source.rows().and_then(|rows| usize::try_from(rows).ok());
+        let bare_rows = rows.filter(|_| columns.is_empty());
+        Ok(Self { reader, batch: None, used: 0, columns: columns.to_vec(), bare_rows })
+    }
+
+    /// The next rows, at least 1 and at most `most`; `None` at the end.
+    pub(crate) fn next_slice(&mut self, most: usize) -> Result<Option<Slice>, SourceError> {
+        if let Some(left) = &mut self.bare_rows {
+            let to = most.min(*left);
+            *left -= to;
+            let batch = RecordBatch::new_empty(arrow::datatypes::Schema::empty().into());
+            return Ok((to > 0).then(|| Slice { batch, columns: Vec::new(), from: 0, to }));
+        }
+        loop {
+            if let Some(batch) = &self.batch
+                && self.used < batch.num_rows()
+            {
+                let (from, to) = (self.used, batch.num_rows().min(self.used + most));
+                self.used = to;
+                return Ok(Some(Slice { batch: batch.clone(), columns: self.columns.clone(), from, to }));
+            }
+            match self.reader.next() {
+                None => return Ok(None),
+                Some(Ok(batch)) => {
+                    self.batch = Some(batch);
+                    self.used = 0;
+                }
+                Some(Err(error)) => return Err(SourceError::Parquet { source: error.into() }),
+            }
+        }
+    }
+}
+
+fn reader<T: ChunkReader + 'static>(input: T, columns: &[usize]) -> Result<ParquetRecordBatchReader, SourceError> {
+    let builder = builder(input)?;
+    let mask = ProjectionMask::roots(builder.parquet_schema(), columns.iter().copied());
+    let reader = builder.with_projection(mask).with_batch_size(CHUNK_ROWS).build();
+    reader.map_err(|source| SourceError::Parquet { source })
+}
+
+fn builder<T: ChunkReader + 'static>(input: T) -> Result<ParquetRecordBatchReaderBuilder<T>, SourceError> {
+    ParquetRecordBatchReaderBuilder::try_new(input).map_err(|source| SourceError::Parquet { source })
+}

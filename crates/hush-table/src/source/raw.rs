@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The profiling pass: rows of text cells, whatever the file's format.
+
+use super::column::NullTokens;
+use super::parquet_rows::ParquetRows;
+use super::records::Records;
+use super::{CHUNK_ROWS, Format, Source, SourceError, cells};
+
+/// Rows of a file as text, one after the other, with the missing cells marked.
+pub(crate) struct RawRows {
+    nulls: NullTokens,
+    columns: usize,
+    kind: Kind,
+}
+
+enum Kind {
+    Csv(Records),
+    Parquet { rows: ParquetRows, block: Vec<TextColumn>, next: usize, rows_in_block: usize },
+}
+
+/// A column of a block, rendered.
+#[derive(Clone, Default)]
+struct TextColumn {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    missing: Vec<bool>,
+}
+
+impl TextColumn {
+    fn field(&self, row: usize) -> Option<&[u8]> {
+        if self.missing.get(row).copied().unwrap_or(true) {
+            return None;
+        }
+        let start = row.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
+        self.bytes.get(start..*self.ends.get(row)?)
+    }
+}
+
+impl RawRows {
+    pub(super) fn new(source: &Source) -> Result<Self, SourceError> {
+        let columns = source.columns().len();
+        let kind = match source.format() {
+            Format::Csv { .. } => {
+                let mut records = source.records()?;
+                records.next()?;
+                Kind::Csv(records)
+            }
+            Format::Parquet => {
+                let readable = source.columns().iter().enumerate().filter(|(_, column)| column.unsupported.is_none());
+                let kept: Vec<usize> = readable.map(|(i, _)| i).collect();
+                let rows = ParquetRows::open(source, &kept)?;
+                Kind::Parquet { rows, block: vec![TextColumn::default(); columns], next: 0, rows_in_block: 0 }
+            }
+        };
+        Ok(Self { nulls: NullTokens::new(source.null_tokens()), columns, kind })
+    }
+
+    /// Calls `sink` for every cell of the next row, with the column's position and `None` for a missing one.
+    /// Returns `false`, and calls nothing, at the end.
+    ///
+    /// # Errors
+    /// A ragged record, or reading fails.
+    #[inline]
+    pub(crate) fn next_row(&mut self, mut sink: impl FnMut(usize, Option<&[u8]>)) -> Result<bool, SourceError> {
+        match &mut self.kind {
+            Kind::Csv(records) => {
+                let Some(record) = records.next()? else { return Ok(false) };
+                if record.len() != self.columns {
+                    let (line, found) = (record.line(), record.len());
+                    return Err(SourceError::Ragged { line, found, expected: self.columns });
+                }
+                for i in 0..self.columns {
+                    let field = record.field(i);
+                    let missing = self.nulls.contains(field) || self.nulls.contains(field.trim_ascii());
+                    sink(i, (!missing).then_some(field));
+                }
+                Ok(true)
+            }
+            Kind::Parquet { rows, block, next, rows_in_block } => {
+                if next == rows_in_block {
+                    *rows_in_block = read_block(rows, block)?;
+                    *next = 0;
+                }
+                if *rows_in_block == 0 {
+                    return Ok(false);
+                }
+                for (i, column) in block.iter().enumerate() {
+                    let field = column.field(*next).filter(|field| !self.nulls.contains(field));
+                    sink(i, field);
+                }
+                *next += 1;
+                Ok(true)
+            }
+        }
+    }
+}
+
+fn read_block(rows: &mut ParquetRows, block: &mut [TextColumn]) -> Result<usize, SourceError> {
+    for column in block.iter_mut() {
+        column.bytes.clear();
+        column.ends.clear();
+        column.missing.clear();
+    }
+    let Some(slice) = rows.next_slice(CHUNK_ROWS)? else { return Ok(0) };
+    for (position, array) in slice.columns() {
+        let Some(column) = block.get_mut(position) else { continue };
+        cells::visit(array, slice.from, slice.to, &mut |cell| {
+            if let Some(cell) = cell {
+                cell.render(&mut column.bytes);
+            }
+            column.missing.push(cell.is_none());
+            column.ends.push(column.bytes.len());
+        });
+    }
+    Ok(slice.to - slice.from)
+}

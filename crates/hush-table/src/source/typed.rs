@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The typed pass: an iterator of chunks.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use hush_plan::schema::{Column, Schema};
+
+use super::column::{ColumnBuilder, NullTokens};
+use super::parquet_rows::ParquetRows;
+use super::records::Records;
+use super::{CHUNK_ROWS, Form, Format, Place, RowBatch, Source, SourceError};
+
+/// Reads a file chunk by chunk. Ends after the first error.
+pub struct TypedReader {
+    rows: Rows,
+    /// One per column of the schema, `None` where it is skipped.
+    builders: Vec<Option<ColumnBuilder>>,
+    /// For each column of the file, its position in the schema if it is wanted.
+    targets: Vec<Option<usize>>,
+    nulls: NullTokens,
+    max_rows: u64,
+    next_row: u64,
+    ended: bool,
+}
+
+enum Rows {
+    Csv(Records),
+    Parquet(ParquetRows),
+}
+
+impl TypedReader {
+    pub(super) fn new(
+        source: &Source,
+        schema: &Schema,
+        form: &dyn Fn(&Column) -> Form,
+    ) -> Result<Self, SourceError> {
+        let positions = match_columns(source, schema)?;
+        let point = source.format().decimal_point();
+        let builder = |column: &Column| match form(column) {
+            Form::Skip => Ok(None),
+            wanted => ColumnBuilder::new(column, wanted, point).map(Some),
+        };
+        let builders: Vec<_> = schema.columns.iter().map(builder).collect::<Result<_, _>>()?;
+        let wanted = |position: usize| builders.get(position).is_some_and(Option::is_some).then_some(position);
+        let targets: Vec<Option<usize>> = positions.into_iter().map(wanted).collect();
+        for (column, target) in source.columns().iter().zip(&targets) {
+            if let (Some(found), Some(_)) = (&column.unsupported, target) {
+                return Err(SourceError::UnsupportedType { column: column.name.clone(), found: found.clone() });
+            }
+        }
+        let rows = match source.format() {
+            Format::Csv { .. } => {
+                let mut records = source.records()?;
+                records.next()?;
+                Rows::Csv(records)
+            }
+            Format::Parquet => {
+                let kept: Vec<usize> = (0..targets.len()).filter(|i| targets.get(*i).is_some_and(Option::is_some)).collect();
+                Rows::Parquet(ParquetRows::open(source, &kept)?)
+            }
+        };
+        let nulls = NullTokens::new(&schema.null_tokens);
+        Ok(Self { rows, builders, targets, nulls, max_rows: schema.max_rows, next_row: 0, ended: false })
+    }
+
+    /// Runs this pass on a thread of its own, at most `depth` chunks ahead of its consumer.
+    ///
+    /// # Errors
+    /// [`SourceError::Read`] if the thread cannot be started.
+    pub fn prefetch(self, depth: usize) -> Result<Prefetched, SourceError> {
+        let (sender, receiver) = sync_channel(depth);
+        // The thread ends when the reader does or when the consumer goes away: it needs no join.
+        std::thread::Builder::new()
+            .name("hush-read".to_owned())
+            .spawn(move || {
+                for batch in self {
+                    if sender.send(batch).is_err() {
+                        return;
+                    }
+                }
+            })
+            .map_err(|source| SourceError::Read { source })?;
+        Ok(Prefetched { receiver })
+    }
+
+    /// Reads up to a chunk of rows into the builders.
+    fn fill(&mut self) -> Result<usize, SourceError> {
+        let first_row = self.next_row;
+        match &mut self.rows {
+            Rows::Csv(records) => {
+                let mut rows = 0;
+                while rows < CHUNK_ROWS {
+                    let Some(record) = records.next()? else { break };
+                    if record.len() != self.targets.len() {
+                        let (line, found) = (record.line(), record.len());
+                        return Err(SourceError::Ragged { line, found, expected: self.targets.len() });
+                    }
+                    for (i, target) in self.targets.iter().enumerate() {
+                        if let Some(builder) = target.and_then(|at| self.builders.get_mut(at)).and_then(Option::as_mut) {
+                            builder.push_field(record.field(i), &self.nulls, || Place::Line(record.line()));
+                        }
+                    }
+                    rows += 1;
+                }
+                Ok(rows)
+            }
+            Rows::Parquet(batches) => {
+                let mut rows = 0;
+                while rows < CHUNK_ROWS {
+                    let Some(slice) = batches.next_slice(CHUNK_ROWS - rows)? else { break };
+                    for (file_column, array) in slice.columns() {
+                        let target = self.targets.get(file_column).copied().flatten();
+                        let Some(builder) = target.and_then(|at| self.builders.get_mut(at)).and_then(Option::as_mut) else {
+                            continue;
+                        };
+                        let start = builder.rows();
+                        let mut row = first_row + start as u64;
+                        super::cells::visit(array, slice.from, slice.to, &mut |cell| {
+                            row += 1;
+                            builder.push_cell(cell, &self.nulls, || Place::Row(row));
+                        });
+                    }
+                    rows += slice.to - slice.from;
+                }
+                Ok(rows)
+            }
+        }
+    }
+
+    fn advance(&mut self) -> Result<Option<RowBatch>, SourceError> {
+        let filled = self.fill();
+        // A bad value stands before a bad record that ended the chunk.
+        let faults = self.builders.iter().flatten().filter_map(ColumnBuilder::fault);
+        if let Some((_, error)) = faults.min_by_key(|(place, _)| *place) {
+            return Err(error);
+        }
+        let rows = filled?;
+        if rows == 0 {
+            return if self.next_row == 0 { Err(SourceError::NoRows) } else { Ok(None) };
+        }
+        let first_row = self.next_row;
+        self.next_row += rows as u64;
+        if self.next_row > self.max_rows {
+            return Err(SourceError::TooManyRows { limit: self.max_rows });
+        }
+        let columns = self.builders.iter_mut().map(|builder| builder.as_mut().map(ColumnBuilder::take)).collect();
+        Ok(Some(RowBatch { first_row, rows, columns }))
+    }
+}
+
+impl Iterator for TypedReader {
+    type Item = Result<RowBatch, SourceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let batch = self.advance().transpose();
+        self.ended = !matches!(batch, Some(Ok(_)));
+        batch
+    }
+}
+
+/// A typed pass that runs ahead on its own thread.
+pub struct Prefetched {
+    receiver: Receiver<Result<RowBatch, SourceError>>,
+}
+
+impl Iterator for Prefetched {
+    type Item = Result<RowBatch, SourceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.receiver.recv().ok()
+    }
+}
+
+/// For each column of the file its position in the schema.
+fn match_columns(source: &Source, schema: &Schema) -> Result<Vec<usize>, SourceError> {
+    let mut positions: HashMap<&str, usize> = HashMap::with_capacity(schema.columns.len());
+    positions.extend(schema.columns.iter().enumerate().map(|(i, column)| (column.name.as_str(), i)));
+    let found: Vec<Option<usize>> =
+        source.columns().iter().map(|column| positions.remove(column.name.as_str())).collect();
+    let unlisted: Vec<String> = source
+        .columns()
+        .iter()
+        .zip(&found)
+        .filter(|(_, position)| position.is_none())
+        .map(|(column, _)| column.name.clone())
+        .collect();
+    if !unlisted.is_empty() {
+        return Err(SourceError::Unlisted { columns: unlisted });
+    }
+    // Dropped columns may be absent: the owner's other copies may already lack them.
+    let is_needed = |position: &usize| {
+        schema.columns.get(*position).is_some_and(|column| column.protect != hush_plan::Protection::Drop)
+    };
+    let mut absent: Vec<usize> = positions.into_values().filter(is_needed).collect();
+    if absent.is_empty() {
+        return Ok(found.into_iter().flatten().collect());
+    }
+    absent.sort_unstable();
+    let name = |position: usize| schema.columns.get(position).map(|column| column.name.clone());
+    Err(SourceError::Absent { columns: absent.into_iter().filter_map(name).collect() })
+}

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Where tables live: a directory, memory, or a prefix of any object store.
+//!
+//! ```text
+//! <prefix>/manifest.hush                     written last, replaced atomically
+//! <prefix>/parts/<digest>.clear.parquet
+//! <prefix>/parts/<digest>.enc.parquet
+//! <directory>/.lock, *.partial               directories only: the writer's lock, files not yet in place
+//! ```
+//!
+//! All functions block; an asynchronous caller runs them on a thread made for blocking. Stores that are
+//! asynchronous themselves are driven by one background runtime (see [`objects`]).
+
+mod catalog;
+mod local;
+mod objects;
+#[cfg(test)]
+mod tests;
+mod verify;
+mod writer;
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use object_store::ObjectStore;
+use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+
+pub use catalog::{Catalog, CatalogEntry};
+pub use writer::{TableIdentity, TableLayout, TableWriter};
+
+use self::objects::{Found, Replace, Stamp};
+use crate::digest::Digest;
+use crate::error::{Measured, Operation, TableError};
+use crate::manifest::{Manifest, PartEntry, PartFile, PartPlace, SignedManifest};
+use crate::part::{ClearPart, EncryptedPart, PartKind, PartSource, WrittenPart};
+
+/// Name of the manifest below a table's prefix.
+pub const MANIFEST_NAME: &str = "manifest.hush";
+/// Name of the folder of parts below a table's prefix.
+pub const PARTS_NAME: &str = "parts";
+
+/// One table's place in a store. Cheap to clone; clones share the memory of verified parts.
+#[derive(Clone, Debug)]
+pub struct TableStore {
+    objects: Arc<dyn ObjectStore>,
+    prefix: Path,
+    /// The prefix as a directory, where this store writes durably by itself.
+    directory: Option<PathBuf>,
+    /// Parts whose digest has been checked, with what they looked like then.
+    verified: Arc<Mutex<HashMap<String, Stamp>>>,
+}
+
+impl TableStore {
+    /// A prefix in any object store. Replacing a manifest needs conditional writes, which directories opened this
+    /// way lack: use [`TableStore::local`] to write to one. Reading works with every store.
+    pub fn new(objects: Arc<dyn ObjectStore>, prefix: Path) -> Self {
+        Self { objects, prefix, directory: None, verified: Arc::default() }
+    }
+
+    /// A table in memory, for one process.
+    pub fn memory() -> Self {
+        Self::new(Arc::new(InMemory::new()), Path::default())
+    }
+
+    /// A directory, made if it does not exist. Writes are durable: a file is synchronised before it gets its
+    /// name, and its directory after.
+    ///
+    /// # Errors
+    /// [`TableError::Io`] if the directory cannot be made or opened.
+    pub fn local(directory: impl Into<PathBuf>) -> Result<Self, TableError> {
+        let directory = directory.into();
+        local::make_directory(&directory)?;
+        let files = LocalFileSystem::new_with_prefix(&directory)
+            .map_err(|cause| objects::io(Operation::Read, &directory.display().to_string(), cause))?;
+        Ok(Self { directory: Some(directory), ..Self::new(Arc::new(files), Path::default()) })
+    }
+
+    /// A directory that must already hold a table.
+    ///
+    /// # Errors
+    /// [`TableError::NoTable`] if there is no manifest; [`TableError::Io`].
+    pub fn local_existing(directory: impl Into<PathBuf>) -> Result<Self, TableError> {
+        let directory = directory.into();
+        if !directory.join(MANIFEST_NAME).is_file() {
+            return Err(TableError::NoTable { place: directory.display().to_string() });
+        }
+        Self::local(directory)
+    }
+
+    /// The object store, for engines that read Parquet themselves.
+    pub fn objects(&self) -> &Arc<dyn ObjectStore> {
+        &self.objects
+    }
+
+    /// The table's prefix in [`TableStore::objects`].
+    pub fn prefix(&self) -> &Path {
+        &self.prefix
+    }
+
+    /// Path of a part file in [`TableStore::objects`].
+    pub fn part_path(&self, kind: PartKind, digest: &Digest) -> Path {
+        self.prefix.clone().join(PARTS_NAME).join(kind.file_name(digest))
+    }
+
+    /// Reads the manifest and checks its signature and rules. Whose signature it is, and whether the version is
+    /// acceptable, the caller asks with [`SignedManifest::require_key`] and [`crate::Pin::check`].
+    ///
+    /// # Errors
+    /// [`TableError::NoTable`], [`TableError::Io`], and those of [`SignedManifest::decode`].
+    pub fn load(&self) -> Result<SignedManifest, TableError> {
+        self.load_present()?.map(|(manifest, _)| manifest).ok_or_else(|| TableError::NoTable { place: self.place() })
+    }
+
+    /// Opens the encrypted file of a part, its digest checked.
+    ///
+    /// # Errors
+    /// [`TableError::PartMissing`], [`TableError::PartSize`], [`TableError::PartAltered`], [`TableError::Io`], and
+    /// those of [`EncryptedPart::open`]. A part without encrypted file is missing.
+    ///
+    /// # Cost
+    /// The first time one pass over the file for its digest, later only the footer.
+    pub fn open_encrypted(
+        &self,
+        manifest: &Manifest,
+        place: PartPlace,
+        entry: &PartEntry,
+    ) -> Result<EncryptedPart, TableError> {
+        EncryptedPart::open(self.open_file(PartKind::Encrypted, entry.encrypted)?, manifest, place, entry)
+    }
+
+    /// Opens the clear file of a part, its digest checked.
+    ///
+    /// # Errors
+    /// As [`TableStore::open_encrypted`].
+    pub fn open_clear(&self, manifest: &Manifest, entry: &PartEntry) -> Result<ClearPart, TableError> {
+        ClearPart::open(self.open_file(PartKind::Clear, entry.clear)?, manifest, entry)
+    }
+
+    /// Opens any part file, its digest checked, without looking inside; what a server sends and receives.
+    ///
+    /// # Errors
+    /// As [`TableStore::open_encrypted`], but for the inside.
+    pub fn open_part(&self, kind: PartKind, file: &PartFile) -> Result<PartSource, TableError> {
+        let name = kind.file_name(&file.digest);
+        let path = self.part_path(kind, &file.digest);
+        let size = |found| TableError::PartSize { name: name.clone(), found, expected: file.bytes };
+        let (source, stamp) = match objects::fetch(&self.objects, &path, file.bytes)? {
+            Found::Nothing => return Err(TableError::PartMissing { name }),
+            Found::TooLarge(found) => return Err(size(found)),
+            Found::Object(source, _) if source.length() != file.bytes => return Err(size(source.length())),
+            Found::Object(source, stamp) => (source, stamp),
+        };
+        let known = self.verified().get(path.as_ref()) == Some(&stamp);
+        if !known {
+            let cause = |source| TableError::Io { operation: Operation::Read, place: name.clone(), source };
+            let found = source.digest().map_err(cause)?;
+            if found != file.digest {
+                return Err(TableError::PartAltered { name, found });
+            }
+            self.verified().insert(path.to_string(), stamp);
+        }
+        Ok(source)
+    }
+
+    fn open_file(&self, kind: PartKind, file: Option<PartFile>) -> Result<PartSource, TableError> {
+        let file = file.ok_or_else(|| TableError::PartMissing { name: format!("{kind:?}") })?;
+        self.open_part(kind, &file)
+    }
+
+    /// Stores a part under its digest. Storing it again changes nothing.
+    ///
+    /// # Errors
+    /// [`TableError::Io`]; then nothing is visible under the part's name that was not there before.
+    pub fn put_part(&self, part: &WrittenPart) -> Result<(), TableError> {
+        let path = self.part_path(part.kind, &part.file.digest);
+        match &self.directory {
+            Some(directory) => {
+                let folder = directory.join(PARTS_NAME);
+                local::write(&folder, &part.kind.file_name(&part.file.digest), &part.bytes)
+            }
+            None => {
+                let stamp = objects::put(&self.objects, &path, part.bytes.clone())?;
+                // The digest was computed from these very bytes, and the store gave them an identity.
+                if let Some(stamp) = stamp {
+                    self.verified().insert(path.to_string(), stamp);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Stores a part that somebody else sent, after checking that it is the one announced.
+    ///
+    /// # Errors
+    /// [`TableError::PartSize`], [`TableError::PartAltered`] and those of [`TableStore::put_part`].
+    pub fn put_received(&self, kind: PartKind, file: PartFile, bytes: Bytes) -> Result<(), TableError> {
+        let name = kind.file_name(&file.digest);
+        let length = bytes.len() as u64;
+        if length != file.bytes {
+            return Err(TableError::PartSize { name, found: length, expected: file.bytes });
+        }
+        let found = Digest::of(&bytes);
+        if found != file.digest {
+            return Err(TableError::PartAltered { name, found });
+        }
+        self.put_part(&WrittenPart { kind, bytes, file, rows: 0, chunks: 0 })
+    }
+
+    /// Part files that a manifest names and this store does not have in full; what is left to upload.
+    ///
+    /// # Errors
+    /// [`TableError::Io`].
+    pub fn missing_parts(&self, manifest: &Manifest) -> Result<Vec<(PartKind, PartFile)>, TableError> {
+        let present: HashMap<String, u64> =
+            objects::list(&self.objects, &self.prefix.clone().join(PARTS_NAME))?.into_iter().collect();
+        let mut missing: Vec<_> = part_files(manifest)
+            .filter(|(kind, file)| present.get(&kind.file_name(&file.digest)) != Some(&file.bytes))
+            .collect();
+        let mut seen = HashSet::new();
+        missing.retain(|(kind, file)| seen.insert(kind.file_name(&file.digest)));
+        Ok(missing)
+    }
+
+    /// Makes a manifest the table's present version, once all its parts are there. A higher version than the
+    /// present one replaces it; the very same manifest again is accepted and changes nothing.
+    ///
+    /// # Errors
+    /// [`TableError::PartMissing`], [`TableError::OtherTable`], [`TableError::StaleVersion`],
+    /// [`TableError::Busy`] if another writer is at work, [`TableError::Io`]. The present version stays.
+    pub fn commit(&self, manifest: &SignedManifest) -> Result<(), TableError> {
+        let _lock = self.lock()?;
+        self.commit_locked(manifest)
+    }
+
+    fn commit_locked(&self, manifest: &SignedManifest) -> Result<(), TableError> {
+        let present = self.load_present()?;
+        if let Some((present, _)) = &present {
+            if present.digest() == manifest.digest() {
+                return Ok(());
+            }
+            let next = manifest.manifest();
+            self.require_successor(present, next.table_id, next.version)?;
+        }
+        if let Some((kind, file)) = self.missing_parts(manifest.manifest())?.first() {
+            return Err(TableError::PartMissing { name: kind.file_name(&file.digest) });
+        }
+        let Some(directory) = &self.directory else {
+            let replace = present.map_or(Replace::Nothing, |(_, stamp)| Replace::This(stamp));
+            let path = self.prefix.clone().join(MANIFEST_NAME);
+            let bytes = Bytes::copy_from_slice(manifest.as_bytes());
+            return objects::replace(&self.objects, &path, bytes, replace);
+        };
+        // Names before the manifest, the manifest's name after; the directory's own name was made by us, perhaps.
+        local::sync_directory(&directory.join(PARTS_NAME))?;
+        local::sync_directory(directory)?;
+        local::write(directory, MANIFEST_NAME, manifest.as_bytes())?;
+        local::sync_directory(directory)?;
+        directory.parent().map_or(Ok(()), local::sync_directory)
+    }
+
+    /// Refuses a version that does not follow the present one of the same table.
+    fn require_successor(
+        &self,
+        present: &SignedManifest,
+        table_id: crate::TableId,
+        version: u64,
+    ) -> Result<(), TableError> {
+        let present = present.manifest();
+        if present.table_id != table_id {
+            return Err(TableError::OtherTable { place: self.place(), found: present.table_id, expected: table_id });
+        }
+        if version <= present.version {
+            return Err(TableError::StaleVersion { found: version, present: present.version });
+        }
+        Ok(())
+    }
+
+    /// Removes part files that no present manifest names, and unfinished files: what interrupted runs left. Not
+    /// to be called while somebody uploads parts of a version to come.
+    ///
+    /// # Errors
+    /// [`TableError::Busy`] while a writer is at work; [`TableError::Io`].
+    pub fn sweep(&self) -> Result<usize, TableError> {
+        let _lock = self.lock()?;
+        self.sweep_locked()
+    }
+
+    fn sweep_locked(&self) -> Result<usize, TableError> {
+        let present = self.load_present()?;
+        let named: HashSet<String> = present
+            .iter()
+            .flat_map(|(manifest, _)| part_files(manifest.manifest()))
+            .map(|(kind, file)| kind.file_name(&file.digest))
+            .collect();
+        self.remove_parts(|name| !named.contains(name))
+    }
+
+    /// Deletes the table: first the manifest, so that no half of a table is ever visible, then its parts. Files
+    /// that are not a table's are left alone. Deleting what is not there succeeds.
+    ///
+    /// # Errors
+    /// [`TableError::Busy`] while a writer is at work; [`TableError::Io`]; repeat to finish.
+    pub fn delete(&self) -> Result<(), TableError> {
+        let lock = self.lock()?;
+        objects::delete(&self.objects, &self.prefix.clone().join(MANIFEST_NAME))?;
+        self.remove_parts(|_| true)?;
+        drop(lock);
+        self.directory.as_deref().map_or(Ok(()), local::remove_empty)
+    }
+
+    /// Removes the parts of a version that was given up, but for those that the present manifest names too.
+    fn forget_parts(&self, given_up: &Manifest) -> Result<(), TableError> {
+        let present = self.load_present()?;
+        let keep: HashSet<PartFile> =
+            present.iter().flat_map(|(present, _)| part_files(present.manifest())).map(|(_, file)| file).collect();
+        for (kind, file) in part_files(given_up).filter(|(_, file)| !keep.contains(file)) {
+            objects::delete(&self.objects, &self.part_path(kind, &file.digest))?;
+        }
+        Ok(())
+    }
+
+    /// Removes those files of parts, finished or not, whose name `doomed` takes.
+    fn remove_parts(&self, doomed: impl Fn(&str) -> bool) -> Result<usize, TableError> {
+        let mut removed = 0;
+        let parts = self.prefix.clone().join(PARTS_NAME);
+        for (name, _) in objects::list(&self.objects, &parts)? {
+            if is_part_name(&name) && doomed(&name) || local::is_partial(&name) {
+                let path = parts.clone().join(name.as_str());
+                objects::delete(&self.objects, &path)?;
+                self.verified().remove(path.as_ref());
+                removed += 1;
+            }
+        }
+        if let Some(directory) = &self.directory {
+            removed += local::remove_partial(directory)?;
+        }
+        Ok(removed)
+    }
+
+    /// The present manifest and the identity under which it can be replaced.
+    fn load_present(&self) -> Result<Option<(SignedManifest, Stamp)>, TableError> {
+        let path = self.prefix.clone().join(MANIFEST_NAME);
+        let limit = crate::manifest::MAX_CONTAINER_BYTES;
+        let (source, stamp) = match objects::fetch(&self.objects, &path, limit)? {
+            Found::Nothing => return Ok(None),
+            Found::TooLarge(found) => return Err(TableError::TooLarge { what: Measured::ManifestBody, found, limit }),
+            Found::Object(source, stamp) => (source, stamp),
+        };
+        let cause = |source| TableError::Io { operation: Operation::Read, place: path.to_string(), source };
+        let bytes = source.read_all().map_err(cause)?;
+        Ok(Some((SignedManifest::decode(&bytes)?, stamp)))
+    }
+
+    /// The writer's lock; stores other than directories have none and rely on conditional writes.
+    fn lock(&self) -> Result<Option<local::Lock>, TableError> {
+        self.directory.as_deref().map(local::Lock::take).transpose()
+    }
+
+    fn verified(&self) -> std::sync::MutexGuard<'_, HashMap<String, Stamp>> {
+        // A panic elsewhere cannot leave the map half-changed.
+        self.verified.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// The table's place in words.
+    fn place(&self) -> String {
+        self.directory.as_ref().map_or_else(|| self.prefix.to_string(), |directory| directory.display().to_string())
+    }
+}
+
+/// All files that a manifest names.
+fn part_files(manifest: &Manifest) -> impl Iterator<Item = (PartKind, PartFile)> + '_ {
+    manifest.parts.iter().flat_map(|part| {
+        let clear = part.clear.map(|file| (PartKind::Clear, file));
+        let encrypted = part.encrypted.map(|file| (PartKind::Encrypted, file));
+        clear.into_iter().chain(encrypted)
+    })
+}
+
+/// Whether a name in the parts folder is one that this crate gives.
+fn is_part_name(name: &str) -> bool {
+    let stem = name.strip_suffix(".clear.parquet").or_else(|| name.strip_suffix(".enc.parquet"));
+    stem.is_some_and(|stem| stem.parse::<Digest>().is_ok())
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Durable writes to a directory: a file is written under another name, synchronised, then renamed into place;
+//! its directory is synchronised before anything relies on the name.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::{Operation, TableError};
+
+/// Ending of files that are not yet in place.
+const PARTIAL: &str = ".partial";
+/// Name of the lock file; its content means nothing.
+const LOCK_NAME: &str = ".lock";
+
+/// The right to write to a table's directory; given back when dropped, and by the system when a process ends.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock, or says at once that another writer has it.
+    pub(super) fn take(directory: &Path) -> Result<Self, TableError> {
+        make_directory(directory)?;
+        let path = directory.join(LOCK_NAME);
+        let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let file = opened.map_err(at(Operation::Lock, &path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self { _file: file }),
+            Err(TryLockError::WouldBlock) => Err(TableError::Busy { place: directory.display().to_string() }),
+            Err(TryLockError::Error(cause)) => Err(at(Operation::Lock, &path)(cause)),
+        }
+    }
+}
+
+/// Makes a directory and those above it.
+pub(super) fn make_directory(directory: &Path) -> Result<(), TableError> {
+    fs::create_dir_all(directory).map_err(at(Operation::CreateDirectory, directory))
+}
+
+/// Writes a file so that its name either holds all bytes or what it held before. The caller synchronises the
+/// directory.
+pub(super) fn write(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), TableError> {
+    // Two threads or processes may write the same content-addressed part at once: names must not meet.
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let unique = NEXT.fetch_add(1, Ordering::Relaxed);
+    make_directory(directory)?;
+    let partial = directory.join(format!("{name}.{}-{unique}{PARTIAL}", std::process::id()));
+    let written = write_new(&partial, bytes).and_then(|()| {
+        let target = directory.join(name);
+        fs::rename(&partial, &target).map_err(at(Operation::Rename, &target))
+    });
+    if written.is_err() {
+        // Gives the space back at once; if even this fails, the next run's sweep does it.
+        let _ = fs::remove_file(&partial);
+    }
+    written
+}
+
+fn write_new(path: &Path, bytes: &[u8]) -> Result<(), TableError> {
+    // A file of this name can only be left over from a dead process that had our number.
+    let _ = fs::remove_file(path);
+    let mut file = File::create_new(path).map_err(at(Operation::Write, path))?;
+    file.write_all(bytes).map_err(at(Operation::Write, path))?;
+    file.sync_all().map_err(at(Operation::Sync, path))
+}
+
+/// Makes the names in a directory durable. A directory that does not exist has none.
+pub(super) fn sync_directory(directory: &Path) -> Result<(), TableError> {
+    // Only Unix opens directories as files; elsewhere the file system orders renames itself.
+    if !cfg!(unix) {
+        return Ok(());
+    }
+    // The parent of a relative path of one segment is the empty path.
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    match File::open(directory) {
+        Ok(file) => file.sync_all().map_err(at(Operation::Sync, directory)),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(cause) => Err(at(Operation::Sync, directory)(cause)),
+    }
+}
+
+/// Whether a file was not yet in place.
+pub(super) fn is_partial(name: &str) -> bool {
+    name.ends_with(PARTIAL)
+}
+
+/// Removes unfinished manifests.
+pub(super) fn remove_partial(directory: &Path) -> Result<usize, TableError> {
+    let mut removed = 0;
+    let entries = fs::read_dir(directory).map_err(at(Operation::List, directory))?;
+    for entry in entries {
+        let path = entry.map_err(at(Operation::List, directory))?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if name.starts_with(super::MANIFEST_NAME) && is_partial(name) {
+            fs::remove_file(&path).map_err(at(Operation::Delete, &path))?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+/// Removes what is left of a deleted table's directory, unless it holds files of somebody else.
+pub(super) fn remove_empty(directory: &Path) -> Result<(), TableError> {
+    let parts = directory.join(super::PARTS_NAME);
+    let lock = directory.join(LOCK_NAME);
+    let steps = [fs::remove_dir(&parts), fs::remove_file(&lock), fs::remove_dir(directory)];
+    for (step, place) in steps.into_iter().zip([parts.as_path(), &lock, directory]) {
+        match step {
+            Err(cause) if !matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty) => {
+                return Err(at(Operation::Delete, place)(cause));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn at(operation: Operation, place: &Path) -> impl FnOnce(io::Error) -> TableError {
+    let place = place.display().to_string();
+    move |source| TableError::Io { operation, place, source }
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Writing a whole table from a stream of chunks in bounded memory.
+
+use std::thread::JoinHandle;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use hush_plan::Encoding;
+
+use super::{TableStore, local::Lock};
+use crate::digest::TableId;
+use crate::error::{Operation, PartFault, TableError};
+use crate::manifest::{BODY_FORMAT, ClearColumn, Manifest, PartEntry, SignedManifest};
+use crate::part::{
+    CHUNK_ROWS, ClearPartWriter, EncodedChunk, EncryptedPartWriter, MAX_PART_CHUNKS, PART_TARGET_BYTES, WrittenPart,
+};
+
+/// Which table is written.
+#[derive(Clone, Debug)]
+pub struct TableIdentity {
+    /// Its name, as SQL names it.
+    pub table: String,
+    /// Its number: random for a new table, kept for a new version.
+    pub table_id: TableId,
+    /// 1 for a new table, above the present one for a new version.
+    pub version: u64,
+    /// The owner's key id.
+    pub key_id: String,
+}
+
+/// What columns the table has.
+#[derive(Clone, Debug)]
+pub struct TableLayout {
+    /// Clear columns.
+    pub clear: SchemaRef,
+    /// Public halves of the encodings, ids rising.
+    pub encodings: Vec<Encoding>,
+    /// Number of sealed columns.
+    pub sealed_columns: u32,
+}
+
+/// Takes the chunks of a table in order, cuts parts and stores them, and commits the manifest at the end.
+///
+/// While it exists it holds the directory's lock. A part is written by a thread of its own while the next one
+/// is collected: at most two parts, some 130 MB, are in memory. Dropped without [`TableWriter::finish`] it leaves
+/// no new manifest and removes the parts that it has stored; killed, it leaves files that the next writer removes.
+#[derive(Debug)]
+pub struct TableWriter {
+    store: TableStore,
+    head: Manifest,
+    clear: SchemaRef,
+    next_chunk: u32,
+    /// A short chunk has come: it must have been the last.
+    ended: bool,
+    open: Option<OpenPart>,
+    writing: Option<JoinHandle<Result<PartEntry, TableError>>>,
+    finished: bool,
+    _lock: Option<Lock>,
+}
+
+/// The part being collected.
+#[derive(Debug)]
+struct OpenPart {
+    clear: Option<ClearPartWriter>,
+    encrypted: Option<EncryptedPartWriter>,
+    rows: u64,
+    chunks: u32,
+}
+
+impl TableWriter {
+    /// Begins a table or a new version of one, after removing what interrupted writers left in the directory.
+    ///
+    /// # Errors
+    /// [`TableError::OtherTable`] or [`TableError::StaleVersion`] if the place holds another table or this version
+    /// already; [`TableError::Busy`]; [`TableError::ClearType`]; [`TableError::BadManifest`] for an identity or
+    /// layout that no manifest can have; [`TableError::Io`]. The place is left as it was.
+    pub fn begin(store: &TableStore, identity: TableIdentity, layout: TableLayout) -> Result<Self, TableError> {
+        let head = head(identity, &layout)?;
+        head.check()?;
+        let lock = store.lock()?;
+        if let Some((present, _)) = store.load_present()? {
+            store.require_successor(&present, head.table_id, head.version)?;
+        }
+        if lock.is_some() {
+            store.sweep_locked()?;
+        }
+        Ok(Self {
+            store: store.clone(),
+            head,
+            clear: layout.clear,
+            next_chunk: 0,
+            ended: false,
+            open: None,
+            writing: None,
+            finished: false,
+            _lock: lock,
+        })
+    }
+
+    /// Takes the next chunk: its clear rows (ignored if the table has no clear columns) and its blobs (none if it
+    /// has nothing encrypted).
+    ///
+    /// # Errors
+    /// [`TableError::BadChunk`] if the chunk is not the next one or does not fit the layout (it may be corrected
+    /// and pushed again unless the clear rows were at fault); otherwise what went wrong with storing an earlier
+    /// part. After such an error drop the writer.
+    pub fn push(&mut self, clear: &RecordBatch, chunk: EncodedChunk) -> Result<(), TableError> {
+        self.check(clear, &chunk).map_err(|fault| TableError::BadChunk { chunk: chunk.index, fault })?;
+        let mut part = match self.open.take() {
+            Some(part) => part,
+            None => self.new_part()?,
+        };
+        let rows = chunk.rows;
+        let pushed = part.push(clear, chunk);
+        if pushed.is_ok() {
+            self.next_chunk = self.next_chunk.saturating_add(1);
+            self.head.rows = self.head.rows.saturating_add(u64::from(rows));
+            self.ended = rows < CHUNK_ROWS;
+        }
+        let full = part.is_full();
+        if part.chunks > 0 {
+            self.open = Some(part);
+        }
+        pushed?;
+        if full || self.ended { self.cut() } else { Ok(()) }
+    }
+
+    /// Rows taken so far.
+    pub fn rows(&self) -> u64 {
+        self.head.rows
+    }
+
+    /// Stores the last part, has the manifest signed, and commits it: from then on the table exists.
+    ///
+    /// `sign` gets the bytes to sign and returns the Ed25519 signature that belongs to the verifying key `key`.
+    ///
+    /// # Errors
+    /// Those of storing parts, [`SignedManifest::sign`] and [`TableStore::commit`]; the place then holds what it
+    /// held before.
+    pub fn finish(
+        mut self,
+        sealed_schema: Vec<u8>,
+        key: &[u8; 32],
+        sign: impl FnOnce(&[u8]) -> [u8; 64],
+    ) -> Result<SignedManifest, TableError> {
+        self.cut()?;
+        self.join()?;
+        let mut manifest = self.head.clone();
+        manifest.sealed_schema = sealed_schema;
+        let signed = SignedManifest::sign(manifest, key, sign)?;
+        self.store.commit_locked(&signed)?;
+        self.finished = true;
+        Ok(signed)
+    }
+
+    fn check(&self, clear: &RecordBatch, chunk: &EncodedChunk) -> Result<(), PartFault> {
+        if chunk.index != self.next_chunk {
+            return Err(PartFault::ChunkIndex { found: chunk.index, expected: self.next_chunk });
+        }
+        if self.ended {
+            return Err(PartFault::ShortChunk { index: chunk.index.saturating_sub(1) });
+        }
+        if !(1..=CHUNK_ROWS).contains(&chunk.rows) {
+            return Err(PartFault::Rows { found: chunk.rows.into(), expected: CHUNK_ROWS.into() });
+        }
+        if self.clear.fields().is_empty() {
+            return Ok(());
+        }
+        if clear.num_rows() as u64 != u64::from(chunk.rows) {
+            return Err(PartFault::Rows { found: clear.num_rows() as u64, expected: chunk.rows.into() });
+        }
+        let same = |found: &arrow::datatypes::FieldRef, expected: &arrow::datatypes::FieldRef| {
+            found.name() == expected.name() && found.data_type() == expected.data_type()
+        };
+        let (found, expected) = (clear.schema_ref().fields(), self.clear.fields());
+        let other = expected.iter().enumerate().find(|(i, column)| !found.get(*i).is_some_and(|f| same(f, column)));
+        match other {
+            Some((_, column)) => Err(PartFault::ColumnForm { column: column.name().clone() }),
+            None => Ok(()),
+        }
+    }
+
+    fn new_part(&self) -> Result<OpenPart, TableError> {
+        let clear = (!self.clear.fields().is_empty()).then(|| ClearPartWriter::new(&self.clear)).transpose()?;
+        let encrypted = self.head.has_encrypted_files().then(|| {
+            EncryptedPartWriter::new(&self.head.encoding_ids(), self.head.sealed_columns, self.next_chunk)
+        });
+        Ok(OpenPart { clear, encrypted, rows: 0, chunks: 0 })
+    }
+
+    /// Hands the open part to a thread, once the thread before has finished.
+    fn cut(&mut self) -> Result<(), TableError> {
+        let Some(part) = self.open.take() else { return Ok(()) };
+        self.join()?;
+        let store = self.store.clone();
+        let thread = std::thread::Builder::new().name("hush-part".to_owned()).spawn(move || part.store(&store));
+        self.writing = Some(thread.map_err(|cause| self.failed(cause))?);
+        Ok(())
+    }
+
+    fn join(&mut self) -> Result<(), TableError> {
+        let Some(thread) = self.writing.take() else { return Ok(()) };
+        // The panic's own message is on standard error already.
+        let panicked = |_| self.failed(std::io::Error::other("the thread that writes parts panicked"));
+        let entry = thread.join().unwrap_or_else(|panic| Err(panicked(panic)))?;
+        self.head.parts.push(entry);
+        Ok(())
+    }
+
+    fn failed(&self, source: std::io::Error) -> TableError {
+        TableError::Io { operation: Operation::Write, place: self.store.place(), source }
+    }
+}
+
+impl Drop for TableWriter {
+    fn drop(&mut self) {
+        if self.finished {
+            return;
+        }
+        // What cannot be removed now, the next writer's sweep removes.
+        if let Some(Ok(Ok(entry))) = self.writing.take().map(JoinHandle::join) {
+            self.head.parts.push(entry);
+        }
+        let _ = self.store.forget_parts(&self.head);
+    }
+}
+
+impl OpenPart {
+    fn push(&mut self, clear: &RecordBatch, chunk: EncodedChunk) -> Result<(), TableError> {
+        let rows = chunk.rows;
+        // Encrypted first: it checks the chunk and takes all or nothing.
+        if let Some(encrypted) = &mut self.encrypted {
+            encrypted.push(chunk)?;
+        }
+        if let Some(writer) = &mut self.clear {
+            writer.push(clear)?;
+        }
+        self.rows += u64::from(rows);
+        self.chunks += 1;
+        Ok(())
+    }
+
+    fn is_full(&self) -> bool {
+        let clear = self.clear.as_ref().map_or(0, ClearPartWriter::bytes);
+        let encrypted = self.encrypted.as_ref().map_or(0, EncryptedPartWriter::bytes);
+        self.chunks >= MAX_PART_CHUNKS || clear.max(encrypted) >= PART_TARGET_BYTES
+    }
+
+    /// Writes both files and stores them.
+    fn store(self, store: &TableStore) -> Result<PartEntry, TableError> {
+        let keep = |part: WrittenPart| store.put_part(&part).map(|()| part.file);
+        let clear = self.clear.map(|writer| writer.finish().and_then(keep)).transpose()?;
+        let encrypted = self.encrypted.map(|writer| writer.finish().and_then(keep)).transpose()?;
+        Ok(PartEntry { rows: self.rows, chunks: self.chunks, clear, encrypted })
+    }
+}
+
+/// The manifest of a table without rows yet.
+fn head(identity: TableIdentity, layout: &TableLayout) -> Result<Manifest, TableError> {
+    let column = |field: &arrow::datatypes::FieldRef| ClearColumn::new(field.name(), field.data_type());
+    Ok(Manifest {
+        format: BODY_FORMAT,
+        table: identity.table,
+        table_id: identity.table_id,
+        version: identity.version,
+        key_id: identity.key_id,
+        rows: 0,
+        chunk_rows: CHUNK_ROWS,
+        clear_columns: layout.clear.fields().iter().map(column).collect::<Result<_, _>>()?,
+        encodings: layout.encodings.clone(),
+        sealed_columns: layout.sealed_columns,
+        parts: Vec::new(),
+        sealed_schema: Vec::new(),
+    })
+}
