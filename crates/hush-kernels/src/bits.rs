@@ -88,3 +88,6 @@ pub fn unpack_accumulate(cpu: Cpu, width: BitWidth, packed: &[u8], acc: &mut [u6
 pub fn all_below(cpu: Cpu, values: &[u64], bound: u64) -> bool {
     dispatch!(cpu, bits::all_below(values, bound))
 }
+
+#[cfg(test)]
+mod tests;

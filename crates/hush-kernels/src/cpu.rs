@@ -37,9 +37,9 @@ impl Path {
         match self {
             Path::Scalar => true,
             #[cfg(target_arch = "x86_64")]
-            Path::Avx2 => false,
+            Path::Avx2 => crate::avx2::is_supported(),
             #[cfg(target_arch = "x86_64")]
-            Path::Avx512 => false,
+            Path::Avx512 => crate::avx512::is_supported(),
             #[cfg(not(target_arch = "x86_64"))]
             Path::Avx2 | Path::Avx512 => false,
         }
@@ -113,6 +113,14 @@ impl fmt::Display for Cpu {
 macro_rules! dispatch {
     ($cpu:expr, $module:ident :: $function:ident ( $($argument:expr),* $(,)? )) => {
         match $cpu.path() {
+            #[cfg(target_arch = "x86_64")]
+            #[allow(unused_unsafe, reason = "a kernel without a version of its own is the safe scalar one")]
+            // SAFETY: the `Cpu` proves that the machine has the features that the kernel is compiled with.
+            $crate::Path::Avx2 => unsafe { $crate::avx2::$module::$function($($argument),*) },
+            #[cfg(target_arch = "x86_64")]
+            #[allow(unused_unsafe, reason = "a kernel without a version of its own is the safe scalar one")]
+            // SAFETY: as above.
+            $crate::Path::Avx512 => unsafe { $crate::avx512::$module::$function($($argument),*) },
             _ => $crate::scalar::$module::$function($($argument),*),
         }
     };
@@ -121,7 +129,7 @@ pub(crate) use dispatch;
 
 #[cfg(test)]
 mod tests {
-    use super::{Cpu, Path};
+    use super::{CPU_ENV, Cpu, Path};
     use crate::KernelError;
 
     #[test]
@@ -134,6 +142,15 @@ mod tests {
                 Err(error) => assert_eq!(error, KernelError::CpuFeatureMissing { path }),
             }
         }
+    }
+
+    #[test]
+    fn detection_takes_the_named_path_or_the_widest() {
+        let expected = match std::env::var(CPU_ENV) {
+            Ok(name) => Cpu::named(&name),
+            Err(_) => Ok(*Cpu::available().last().unwrap()),
+        };
+        assert_eq!(Cpu::detect(), expected);
     }
 
     #[test]

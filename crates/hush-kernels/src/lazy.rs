@@ -58,3 +58,6 @@ pub fn reduce_wide(cpu: Cpu, modulus: Modulus, out: &mut [u64], lo: &[u64], hi: 
     assert_eq!(out.len(), lo.len(), "output and accumulators must have one length");
     dispatch!(cpu, lazy::reduce_wide(modulus, out, lo, hi));
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,6 +21,10 @@
 //!
 //! *Non-goals.* No allocation in loops, no threads, no notion of polynomial, basis or key (`hush-ring` and above).
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 pub mod bits;
 mod cpu;
 mod error;
@@ -30,6 +34,8 @@ pub mod ntt;
 pub mod pointwise;
 pub mod sample;
 mod scalar;
+#[cfg(test)]
+mod testing;
 pub mod uniform;
 
 pub use bits::BitWidth;

@@ -29,3 +29,6 @@ pub fn add_scaled_error(cpu: Cpu, modulus: Modulus, out: &mut [u64], error: &[i3
     debug_assert!(scale < modulus.value(), "the scale must be canonical");
     dispatch!(cpu, lift::add_scaled_error(modulus, out, error, scale));
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,9 +13,16 @@
 //! # References
 //! \[Har14\] lazy butterflies; Longa and Naehrig (2016) for powers of `ψ` merged in the twiddle factors.
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod schedule;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod tables;
+
 use hush_arith::Modulus;
 
 use crate::{Cpu, KernelError, scalar};
+#[cfg(target_arch = "x86_64")]
+use crate::{Path, avx2, avx512};
 
 /// The smallest transform.
 pub const MIN_DEGREE: usize = 16;
@@ -36,6 +43,10 @@ pub struct NttPlan {
 
 #[derive(Debug, Clone)]
 enum Tables {
+    #[cfg(target_arch = "x86_64")]
+    Avx2(avx2::ntt::Tables),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(avx512::ntt::Tables),
     Scalar(scalar::ntt::Tables),
 }
 
@@ -52,7 +63,17 @@ impl NttPlan {
             return Err(KernelError::DegreeUnsupported { found: degree, min: MIN_DEGREE, max: MAX_DEGREE });
         }
         let psi = modulus.psi(degree)?;
-        let tables = Tables::Scalar(scalar::ntt::Tables::new(modulus, degree, psi));
+        let tables = match cpu.path() {
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2 if degree >= avx2::ntt::MIN_DEGREE => {
+                Tables::Avx2(avx2::ntt::new_tables(modulus, degree, psi))
+            }
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx512 if degree >= avx512::ntt::MIN_DEGREE => {
+                Tables::Avx512(avx512::ntt::new_tables(modulus, degree, psi))
+            }
+            _ => Tables::Scalar(scalar::ntt::Tables::new(modulus, degree, psi)),
+        };
         Ok(Self { modulus, degree, cpu, tables })
     }
 
@@ -73,6 +94,14 @@ impl NttPlan {
         self.check(data);
         match &self.tables {
             Tables::Scalar(tables) => tables.forward(data),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `new` builds these tables only with a `Cpu` that proves AVX2 and FMA.
+            Tables::Avx2(tables) => unsafe { avx2::ntt::forward::forward(tables, data.as_chunks_mut().0) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `new` builds these tables only with a `Cpu` that proves AVX-512.
+            Tables::Avx512(tables) => unsafe {
+                avx512::ntt::forward::forward(tables, data.as_chunks_mut().0)
+            },
         }
         debug_assert!(data.iter().all(|&x| x < self.modulus.value()));
     }
@@ -94,6 +123,14 @@ impl NttPlan {
         self.check(data);
         match &self.tables {
             Tables::Scalar(tables) => tables.inverse(data),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `new` builds these tables only with a `Cpu` that proves AVX2 and FMA.
+            Tables::Avx2(tables) => unsafe { avx2::ntt::inverse::inverse(tables, data.as_chunks_mut().0) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `new` builds these tables only with a `Cpu` that proves AVX-512.
+            Tables::Avx512(tables) => unsafe {
+                avx512::ntt::inverse::inverse(tables, data.as_chunks_mut().0)
+            },
         }
         debug_assert!(data.iter().all(|&x| x < self.modulus.value()));
     }
@@ -134,3 +171,6 @@ pub(crate) fn reverse_bits(index: usize, degree: usize) -> usize {
     // degree ≥ 16, so the shift is below the word size.
     index.reverse_bits() >> (usize::BITS - degree.trailing_zeros())
 }
+
+#[cfg(test)]
+mod tests;

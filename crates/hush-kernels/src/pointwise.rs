@@ -63,3 +63,6 @@ fn check(modulus: Modulus, a: &[u64], b: &[u64]) {
     assert_eq!(a.len(), b.len(), "operands must have one length");
     debug_assert!(a.iter().chain(b).all(|&x| x < modulus.value()), "operands must be canonical");
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,3 +34,6 @@ pub fn ternary_into(cpu: Cpu, random: &[u8], out: &mut [i8]) {
     assert_eq!(random.len(), TERNARY_BYTES * out.len(), "eight random bytes per sample");
     dispatch!(cpu, sample::ternary_into(random, out));
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,7 +20,12 @@ use std::fmt;
 
 use hush_arith::Modulus;
 
-use crate::{Cpu, scalar};
+use crate::{
+    Cpu, Path,
+    scalar::{self, uniform::accept},
+};
+#[cfg(target_arch = "x86_64")]
+use crate::{avx2, avx512};
 
 /// An AES-128 key schedule for [`AesCtr128::fill_uniform`]. The key is a public seed.
 #[derive(Clone)]
@@ -31,13 +36,28 @@ pub struct AesCtr128 {
 
 #[derive(Clone)]
 enum Schedule {
+    #[cfg(target_arch = "x86_64")]
+    Avx2(avx2::uniform::Schedule),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(avx2::uniform::Schedule),
     Scalar(scalar::uniform::Schedule),
 }
 
 impl AesCtr128 {
     /// Expands the key.
     pub fn new(cpu: Cpu, key: &[u8; 16]) -> Self {
-        Self { cpu, schedule: Schedule::Scalar(scalar::uniform::Schedule::new(key)) }
+        let schedule = match cpu.path() {
+            Path::Scalar => Schedule::Scalar(scalar::uniform::Schedule::new(key)),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: this `Cpu` proves AVX2 and the AES instructions.
+            Path::Avx2 => Schedule::Avx2(unsafe { avx2::uniform::Schedule::new(key) }),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: this `Cpu` proves AVX-512, which here includes AVX2 and the AES instructions.
+            Path::Avx512 => Schedule::Avx512(unsafe { avx2::uniform::Schedule::new(key) }),
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => Schedule::Scalar(scalar::uniform::Schedule::new(key)),
+        };
+        Self { cpu, schedule }
     }
 
     /// Fills `out` with the uniform residues mod `q` that the key and the nonce determine.
@@ -49,6 +69,14 @@ impl AesCtr128 {
     /// Half an AES block per word, plus one block per rejected word: next to none for `q` just below a power of two.
     pub fn fill_uniform(&self, nonce: u64, modulus: Modulus, out: &mut [u64]) {
         match &self.schedule {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `new` builds this variant only with a `Cpu` that proves AVX2 and the AES instructions.
+            Schedule::Avx2(schedule) => unsafe { schedule.fill_uniform(nonce, modulus, out) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `new` builds this variant only with a `Cpu` that proves AVX-512 and the vector AES instructions.
+            Schedule::Avx512(schedule) => unsafe {
+                avx512::uniform::fill_uniform(schedule, nonce, modulus, out)
+            },
             Schedule::Scalar(schedule) => schedule.fill_uniform(nonce, modulus, out),
         }
     }
@@ -76,13 +104,11 @@ pub(crate) fn retry_counter(attempt: u64, index: usize) -> u64 {
 
 /// The first candidate of the retries of coefficient `index` that is below `q`; `first_word(c)` gives the first word of `B(c)`.
 pub(crate) fn retry(modulus: Modulus, index: usize, first_word: impl Fn(u64) -> u64) -> u64 {
-    let mask = (1 << modulus.bits()) - 1;
-    let mut candidate = modulus.value();
-    for attempt in 1..=MAX_ATTEMPT {
-        candidate = first_word(retry_counter(attempt, index)) & mask;
-        if candidate < modulus.value() {
-            return candidate;
-        }
-    }
-    candidate - modulus.value()
+    let word = |attempt| first_word(retry_counter(attempt, index));
+    (1..=MAX_ATTEMPT)
+        .find_map(|attempt| accept(modulus, word(attempt)))
+        .unwrap_or_else(|| (word(MAX_ATTEMPT) & ((1 << modulus.bits()) - 1)) - modulus.value())
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,22 +4,20 @@
 use crate::BitWidth;
 
 pub(crate) fn pack(width: BitWidth, values: &[u64], packed: &mut [u8]) {
-    // `pending` holds the bits not yet written, fewer than 8 of them before each value.
+    // `pending` holds the bits that are not final yet, fewer than 8 of them before each value: at most 63 after.
     let (mut pending, mut pending_bits) = (0u64, 0);
-    let mut bytes = packed.iter_mut();
+    let mut rest = packed;
     for &value in values {
         pending |= (value & width.mask()) << pending_bits;
         pending_bits += width.bits();
-        while pending_bits >= 8 {
-            if let Some(byte) = bytes.next() {
-                *byte = pending as u8;
-            }
-            pending >>= 8;
-            pending_bits -= 8;
-        }
-    }
-    if let Some(byte) = bytes.next() {
-        *byte = pending as u8;
+        // Writes all pending bits, the incomplete last byte included; it is written again with the next value.
+        let bytes = pending.to_le_bytes();
+        let count = bytes.len().min(rest.len());
+        rest[..count].copy_from_slice(&bytes[..count]);
+        let done = pending_bits / 8;
+        rest = &mut rest[done as usize..];
+        pending >>= 8 * done;
+        pending_bits %= 8;
     }
 }
 

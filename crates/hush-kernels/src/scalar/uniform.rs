@@ -12,21 +12,24 @@ use crate::uniform::retry;
 #[derive(Clone)]
 pub(crate) struct Schedule(Aes128);
 
+/// The candidate in a word, if it is below `q`.
+#[inline]
+pub(crate) fn accept(modulus: Modulus, word: u64) -> Option<u64> {
+    let candidate = word & ((1 << modulus.bits()) - 1);
+    (candidate < modulus.value()).then_some(candidate)
+}
+
 impl Schedule {
     pub(crate) fn new(key: &[u8; 16]) -> Self {
         Self(Aes128::new(key.into()))
     }
 
     pub(crate) fn fill_uniform(&self, nonce: u64, modulus: Modulus, out: &mut [u64]) {
-        let mask = (1 << modulus.bits()) - 1;
         for (counter, pair) in out.chunks_mut(2).enumerate() {
             for (lane, (out, word)) in pair.iter_mut().zip(self.block(nonce, counter as u64)).enumerate() {
-                let candidate = word & mask;
-                *out = if candidate < modulus.value() {
-                    candidate
-                } else {
-                    retry(modulus, 2 * counter + lane, |retry_counter| self.block(nonce, retry_counter)[0])
-                };
+                let first_word = |retry_counter| self.block(nonce, retry_counter)[0];
+                *out =
+                    accept(modulus, word).unwrap_or_else(|| retry(modulus, 2 * counter + lane, first_word));
             }
         }
     }

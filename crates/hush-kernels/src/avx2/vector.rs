@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Vectors of four words or doubles, and the proof that the machine has them.
+//!
+//! As in the AVX-512 folder, operations are inlined methods of a token that only a function compiled with the features
+//! can create, so that the small loops of the kernels unroll into straight code.
+
+use std::{arch::x86_64::*, marker::PhantomData};
+
+/// Four words of memory: integers, or the bits of doubles between the passes of a transform.
+pub(super) type Words = [u64; 4];
+
+/// Four doubles in a register.
+pub(super) type V = __m256d;
+
+/// Proof that the code runs on a machine with AVX2 and FMA.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Avx2(());
+
+/// `2^52`: the bits of `2^52 + x` as a double are those of `2^52` plus the integer `x`, for `0 ≤ x < 2^52`.
+const TWO_TO_52: f64 = (1u64 << 52) as f64;
+
+/// Defines operations on registers alone.
+macro_rules! operations {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident),*) = $intrinsic:expr;)*) => {
+        $($(#[$doc])*
+        #[inline(always)]
+        pub(super) fn $name(self, $($argument: V),*) -> V {
+            // SAFETY: the token proves that the machine has the instruction, which reads and writes registers only.
+            unsafe { $intrinsic($($argument),*) }
+        })*
+    };
+}
+
+impl Avx2 {
+    /// Safe to call only where the compiler knows the features, which is what makes the token a proof.
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) fn new() -> Self {
+        Self(())
+    }
+
+    operations! {
+        /// `a + b`, rounded to nearest.
+        add(a, b) = _mm256_add_pd;
+        /// `a − b`, rounded to nearest.
+        sub(a, b) = _mm256_sub_pd;
+        /// `a·b`, rounded to nearest.
+        mul(a, b) = _mm256_mul_pd;
+        /// `a·b − c`, rounded once.
+        mul_sub(a, b, c) = _mm256_fmsub_pd;
+        /// `c − a·b`, rounded once.
+        negative_mul_add(a, b, c) = _mm256_fnmadd_pd;
+        /// The nearest integer.
+        round(a) = _mm256_round_pd::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>;
+        /// Bitwise and.
+        and(a, b) = _mm256_and_pd;
+        /// All ones where `a < b`, else zero.
+        less(a, b) = _mm256_cmp_pd::<_CMP_LT_OQ>;
+    }
+
+    #[inline(always)]
+    pub(super) fn zero(self) -> V {
+        self.splat(0.0)
+    }
+
+    /// The number in every lane.
+    #[inline(always)]
+    pub(super) fn splat(self, number: f64) -> V {
+        // SAFETY: the token proves that the machine has the instruction, which writes a register only.
+        unsafe { _mm256_set1_pd(number) }
+    }
+
+    /// Loads doubles stored by [`Avx2::store`].
+    #[inline(always)]
+    pub(super) fn load(self, words: &Words) -> V {
+        // SAFETY: the token proves the instruction; the reference covers the 32 bytes read; no alignment is needed.
+        unsafe { _mm256_loadu_pd(words.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    pub(super) fn load_doubles(self, doubles: &[f64; 4]) -> V {
+        // SAFETY: the token proves the instruction; the reference covers the 32 bytes read; no alignment is needed.
+        unsafe { _mm256_loadu_pd(doubles.as_ptr()) }
+    }
+
+    /// Stores doubles as their bits.
+    #[inline(always)]
+    pub(super) fn store(self, words: &mut Words, vector: V) {
+        // SAFETY: the token proves the instruction; the reference covers the 32 bytes written; no alignment is needed.
+        unsafe { _mm256_storeu_pd(words.as_mut_ptr().cast(), vector) }
+    }
+
+    /// Loads integers below `2^52` as doubles.
+    #[inline(always)]
+    pub(super) fn load_integers(self, words: &Words) -> V {
+        let magic = self.splat(TWO_TO_52);
+        // SAFETY: the token proves the instructions, which read and write registers only.
+        self.sub(unsafe { _mm256_or_pd(self.load(words), magic) }, magic)
+    }
+
+    /// Loads signed 32-bit integers as doubles.
+    #[inline(always)]
+    pub(super) fn load_signed_32(self, integers: &[i32; 4]) -> V {
+        // SAFETY: the token proves the instructions; the reference covers the 16 bytes read; no alignment is needed.
+        unsafe { _mm256_cvtepi32_pd(_mm_loadu_si128(integers.as_ptr().cast())) }
+    }
+
+    /// Stores doubles that are integers in `0..2^52` as integers.
+    #[inline(always)]
+    pub(super) fn store_integers(self, words: &mut Words, vector: V) {
+        let magic = self.splat(TWO_TO_52);
+        // SAFETY: the token proves the instruction, which reads and writes registers only.
+        self.store(words, unsafe { _mm256_xor_pd(self.add(vector, magic), magic) });
+    }
+
+    /// Transposes four vectors as a 4 × 4 matrix.
+    #[inline(always)]
+    pub(super) fn transpose(self, rows: [V; 4]) -> [V; 4] {
+        let [r0, r1, r2, r3] = rows;
+        // SAFETY: the token proves that the machine has the instructions, which read and write registers only.
+        let even = |a, b| unsafe { _mm256_unpacklo_pd(a, b) };
+        // SAFETY: as above.
+        let odd = |a, b| unsafe { _mm256_unpackhi_pd(a, b) };
+        // SAFETY: as above. 0x20 takes the low half of each operand.
+        let low = |a, b| unsafe { _mm256_permute2f128_pd::<0x20>(a, b) };
+        // SAFETY: as above. 0x31 takes the high half of each operand.
+        let high = |a, b| unsafe { _mm256_permute2f128_pd::<0x31>(a, b) };
+        let (e01, o01, e23, o23) = (even(r0, r1), odd(r0, r1), even(r2, r3), odd(r2, r3));
+        [low(e01, e23), low(o01, o23), high(e01, e23), high(o01, o23)]
+    }
+}
+
+/// A block of vectors seen as a matrix of `R` rows; a column is one vector of each row.
+///
+/// *Invariant*: `first` points to `R·width` vectors that are borrowed exclusively for `'a`.
+pub(super) struct Columns<'a, const R: usize> {
+    first: *mut Words,
+    width: usize,
+    borrow: PhantomData<&'a mut [Words]>,
+}
+
+impl<'a, const R: usize> Columns<'a, R> {
+    /// # Panics
+    /// If the block does not have whole rows.
+    #[inline(always)]
+    pub(super) fn new(block: &'a mut [Words]) -> Self {
+        assert!(block.len().is_multiple_of(R), "the block must split in {R} rows");
+        Self { first: block.as_mut_ptr(), width: block.len() / R, borrow: PhantomData }
+    }
+
+    #[inline(always)]
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The vectors of one column.
+    ///
+    /// # Panics
+    /// If the column is outside the block.
+    #[inline(always)]
+    pub(super) fn rows(&mut self, column: usize) -> [&mut Words; R] {
+        assert!(column < self.width);
+        // SAFETY: row < R and column < width, so by the invariant each pointer is inside the block, which `self` borrows
+        // exclusively, and the rows are distinct vectors.
+        std::array::from_fn(|row| unsafe { &mut *self.first.add(row * self.width + column) })
+    }
+}
