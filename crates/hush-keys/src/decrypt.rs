@@ -157,7 +157,9 @@ fn sum_phase(secret: &SecretKey, answer: &SumAnswer, body: usize) -> Result<I256
 fn constant_of_product(a: &[u64], s: &[i8]) -> i64 {
     let term = |(&a, &s): (&u64, &i8)| a as i64 * i64::from(s);
     match (a.split_first(), s.split_first()) {
-        (Some((a_0, a)), Some((s_0, s))) => term((a_0, s_0)) - a.iter().zip(s.iter().rev()).map(term).sum::<i64>(),
+        (Some((a_0, a)), Some((s_0, s))) => {
+            term((a_0, s_0)) - a.iter().zip(s.iter().rev()).map(term).sum::<i64>()
+        }
         _ => 0,
     }
 }

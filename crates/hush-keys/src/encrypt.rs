@@ -56,13 +56,14 @@ impl Drop for Scratch {
 }
 
 impl Scratch {
+    /// Makes every buffer as long as the ring needs.
     fn fit(&mut self, ring: &Ring) {
         let degree = ring.degree();
-        self.mask.resize(ring.poly_words(), 0);
-        self.product.resize(degree, 0);
-        self.body.resize(degree, 0);
-        self.random.resize(ERROR_BYTES * degree, 0);
-        self.errors.resize(degree, 0);
+        fit(&mut self.mask, ring.poly_words());
+        fit(&mut self.product, degree);
+        fit(&mut self.body, degree);
+        fit(&mut self.random, ERROR_BYTES * degree);
+        fit(&mut self.errors, degree);
     }
 
     /// Fresh errors for one ciphertext.
@@ -136,11 +137,7 @@ impl Encryptor {
     ///
     /// # Errors
     /// [`EncryptError::Randomness`]; [`EncryptError::ChunkRows`] for no rows or over [`MAX_CHUNK_ROWS`].
-    pub fn begin_chunk(
-        &mut self,
-        chunk: u32,
-        row_count: usize,
-    ) -> Result<ChunkEncryption<'_>, EncryptError> {
+    pub fn begin_chunk(&mut self, chunk: u32, row_count: usize) -> Result<ChunkEncryption<'_>, EncryptError> {
         if !(1..=MAX_CHUNK_ROWS).contains(&row_count) {
             return Err(EncryptError::ChunkRows { found: row_count, max: MAX_CHUNK_ROWS });
         }
@@ -196,7 +193,11 @@ impl ChunkEncryption<'_> {
     ///
     /// # Errors
     /// An [`EncryptError`]; nothing is returned then, and no column of the call may be retried in this chunk.
-    pub fn encrypt_sum(&mut self, ring: &Ring, columns: &[SumColumn<'_>]) -> Result<Vec<Vec<u8>>, EncryptError> {
+    pub fn encrypt_sum(
+        &mut self,
+        ring: &Ring,
+        columns: &[SumColumn<'_>],
+    ) -> Result<Vec<Vec<u8>>, EncryptError> {
         let mut scales = Vec::new();
         for column in columns {
             self.admit_sum(ring, column.column, column.secret, column.values.len())?;
@@ -284,7 +285,7 @@ impl ChunkEncryption<'_> {
         for (element, values) in (0..element_count).zip(column.values.chunks(encoder.slot_count())) {
             let coefficients = encoder.coefficients(values, column.scale).map(Zeroizing::new);
             let coefficients = coefficients.map_err(|source| EncryptError::Scheme { column: id, source })?;
-            let message = Message { values: Values::I64(&coefficients), error_scale: &one };
+            let message = Message { values: Values::I128(&coefficients), error_scale: &one };
             self.encrypt_eval(ring, column.secret, ExpandLabel::slot(id, element, 0), message, &mut writer);
         }
         Ok(writer.finish()?)
@@ -401,6 +402,14 @@ impl Scratch {
 impl std::fmt::Debug for ChunkEncryption<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "ChunkEncryption(chunk {}, {} rows)", self.chunk, self.row_count)
+    }
+}
+
+/// A buffer of another length is wiped and replaced: growing it in place could leave a copy behind.
+fn fit<T: Copy + Default + Zeroize>(buffer: &mut Vec<T>, length: usize) {
+    if buffer.len() != length {
+        buffer.zeroize();
+        *buffer = vec![T::default(); length];
     }
 }
 

@@ -124,6 +124,24 @@ pub enum KeyFileError {
     },
 }
 
+impl KeyFileError {
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Exists { .. } => "HUSH-K001",
+            Self::WrongPassphrase { .. } => "HUSH-K002",
+            Self::Damaged { .. } => "HUSH-K003",
+            Self::Permissions { .. } => "HUSH-K004",
+            Self::ForeignOwner { .. } => "HUSH-K005",
+            Self::NotAFile { .. } => "HUSH-K010",
+            Self::Version { .. } => "HUSH-K011",
+            Self::ExcessiveWork { .. } => "HUSH-K012",
+            Self::Io { .. } => "HUSH-K013",
+            Self::Randomness(_) => "HUSH-K014",
+        }
+    }
+}
+
 /// What was tried when the operating system refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -320,7 +338,7 @@ fn decrypt_error(path: &Path, error: DecryptError) -> KeyFileError {
 
 const MAGIC: &[u8; 6] = b"HUSHSK";
 const FORMAT_VERSION: u16 = 1;
-/// BLAKE3 key derivation, then ChaCha20, then the ternary sampler of [`crate::secret`].
+/// BLAKE3 key derivation, then AES-256 in counter mode, then the ternary sampler of [`crate::secret`].
 const SAMPLER_VERSION: u16 = 1;
 const PLAIN_BYTES: usize = 60;
 /// A key file takes under 300 bytes; more is not a key file.

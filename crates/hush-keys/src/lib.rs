@@ -12,6 +12,36 @@
 //! have no `Debug`, `Clone` or serialised form, and appear in no error. No `(mask, secret)` pair ever carries two
 //! messages. Code on secrets has no branch, index or division that depends on them.
 //!
+//! # Example
+//! The owner encrypts a column; a server, without this crate, adds up some rows; the owner decrypts.
+//! ```
+//! use hush_keys::{Encryptor, OwnerSeed, SumColumn, decrypt_sum};
+//! use hush_ring::{Cpu, Ring};
+//! use hush_rlwe::{BodyId, BodyKind, UncheckedBody};
+//! use hush_schemes::{Values, bgv::sum::{NOT_SELECTED, SumAccumulator}};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let ring = Ring::new(hush_params::preset("n11_q1x46_sec128_v1")?, Cpu::detect()?)?;
+//! let owner = OwnerSeed::generate()?;
+//! let secret = owner.column_secret(&ring, [1; 16]);
+//! let mut encryptor = Encryptor::new();
+//! let mut chunk = encryptor.begin_chunk(0, 4)?;
+//! let values = Values::I64(&[10, -20, 30, 40]);
+//! let column = SumColumn { column: 0, secret: &secret, t_log2: 30, values };
+//! let stored = chunk.encrypt_sum(&ring, &[column])?.remove(0);
+//! let seed = chunk.seed();
+//!
+//! let id = BodyId { column: 0, chunk: 0, element_count: 1, lanes: 1 };
+//! let body = UncheckedBody::decode(&stored)?.conform(&ring, BodyKind::Sum, id)?;
+//! let mut sum = SumAccumulator::new(&ring, 1, 1);
+//! sum.absorb_masked(seed, &[0, NOT_SELECTED, 0, 0], None, &[body])?;
+//! let answer = sum.finish()?.remove(0);
+//!
+//! assert_eq!(decrypt_sum(&secret, &answer, 0, 30)?, 80);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! *Non-goals.* No release of results to third parties (flooding), no threshold keys, no protection against
 //! whoever controls the owner's machine.
 

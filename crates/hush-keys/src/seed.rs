@@ -189,8 +189,7 @@ impl SealKey {
         let mut nonce = [0_u8; NONCE_BYTES];
         os_random(&mut nonce)?;
         let payload = Payload { msg: plaintext, aad: place };
-        let sealed =
-            self.cipher().encrypt(&XNonce::from(nonce), payload).map_err(|_| SealError::Refused)?;
+        let sealed = self.cipher().encrypt(&XNonce::from(nonce), payload).map_err(|_| SealError::Refused)?;
         let mut out = Vec::with_capacity(NONCE_BYTES + sealed.len());
         out.extend_from_slice(&nonce);
         out.extend_from_slice(&sealed);

@@ -16,6 +16,13 @@
 //! Functions on secret data ([`SecretRng`], [`sample_errors`], [`sample_ternary`], the arithmetic) do not branch
 //! or index on it.
 //!
+//! ```compile_fail,E0599
+//! # use hush_ring::{Coeff, Poly};
+//! fn product(a: &mut Poly<Coeff>, b: &Poly<Coeff>) {
+//!     a.mul_assign(b); // only Poly<Eval> has products
+//! }
+//! ```
+//!
 //! *Non-goals.* No encryption, no encodings, no formats: those are the crates above.
 
 mod error;
@@ -27,7 +34,7 @@ mod ring;
 mod uniform;
 
 pub use error::RingError;
-pub use hush_kernels::Cpu;
+pub use hush_kernels::{Cpu, KernelError};
 pub use lazy::{LazyMac, LazySum};
 pub use limb::{ERROR_BYTES, RingLimb, TERNARY_BYTES, sample_errors, sample_ternary};
 pub use poly::{Coeff, Domain, Eval, Poly};

@@ -4,9 +4,13 @@
 //! A [`SecretRng`] feeds errors and nothing public. It takes 256 bits from the operating system when it is
 //! made and is meant to live for one batch (one chunk of a table): no process-wide generator exists, so that
 //! neither `fork` nor a restored virtual machine can make two batches share a stream.
+//!
+//! The generator is AES-256 in counter mode: with the instructions that processors have for it, drawing errors
+//! costs a small part of encryption, and it is constant-time with them or without (the portable code is
+//! bit-sliced). A key serves one batch, far below the 2^48 blocks that standards allow.
 
-use chacha20::ChaCha20Rng;
-use chacha20::rand_core::{Rng, SeedableRng};
+use aes::cipher::{BlockCipherEncrypt, KeyInit};
+use aes::{Aes256Enc, Block};
 use zeroize::Zeroizing;
 
 /// The operating system gave no entropy. Nothing was encrypted.
@@ -26,12 +30,16 @@ pub fn os_random(out: &mut [u8]) -> Result<(), RandomnessError> {
     Ok(())
 }
 
-/// A ChaCha20 generator for secret values: errors and secret keys.
+/// A generator for secret values: errors and secret keys.
 ///
-/// *Secrecy.* The state is wiped on drop; `Debug` prints no state; not `Clone`, so that a stream cannot be
-/// replayed by accident.
+/// *Definition.* Block `i` of the stream is the AES-256 encryption of `i` as a 128-bit big-endian integer; each
+/// call of [`SecretRng::fill`] starts with the next whole block. Secret keys are part of what tables depend on,
+/// so this never changes.
+/// *Secrecy.* The key schedule is wiped on drop; `Debug` prints no state; not `Clone`, so that a stream cannot
+/// be replayed by accident.
 pub struct SecretRng {
-    inner: ChaCha20Rng,
+    cipher: Aes256Enc,
+    next_block: u128,
 }
 
 impl SecretRng {
@@ -42,7 +50,7 @@ impl SecretRng {
     pub fn from_os() -> Result<Self, RandomnessError> {
         let mut seed = Zeroizing::new([0_u8; 32]);
         os_random(seed.as_mut())?;
-        Ok(Self { inner: ChaCha20Rng::from_seed(*seed) })
+        Ok(Self::from_seed(&seed))
     }
 
     /// The generator that belongs to `key_material` under the label `context`, the same every time.
@@ -52,12 +60,32 @@ impl SecretRng {
     /// uses (BLAKE3's key derivation separates contexts).
     pub fn derive(context: &'static str, key_material: &[u8]) -> Self {
         let seed = Zeroizing::new(blake3::derive_key(context, key_material));
-        Self { inner: ChaCha20Rng::from_seed(*seed) }
+        Self::from_seed(&seed)
     }
 
-    /// The next `out.len()` bytes of the stream.
+    fn from_seed(seed: &[u8; 32]) -> Self {
+        Self { cipher: Aes256Enc::new(seed.into()), next_block: 0 }
+    }
+
+    /// The next `out.len()` bytes of the stream, from a block boundary on.
     pub fn fill(&mut self, out: &mut [u8]) {
-        self.inner.fill_bytes(out);
+        let (blocks, tail) = Block::slice_as_chunks_mut(out);
+        for block in &mut *blocks {
+            *block = self.counter();
+        }
+        self.cipher.encrypt_blocks(blocks);
+        if !tail.is_empty() {
+            let mut last = self.counter();
+            self.cipher.encrypt_block(&mut last);
+            let last = Zeroizing::new(last.0);
+            tail.copy_from_slice(&last[..tail.len()]);
+        }
+    }
+
+    fn counter(&mut self) -> Block {
+        let block = Block::from(self.next_block.to_be_bytes());
+        self.next_block += 1;
+        block
     }
 }
 
@@ -84,6 +112,22 @@ mod tests {
         assert_ne!(draw(SecretRng::derive(context, b"k")), draw(SecretRng::derive(context, b"l")));
         let other = "hushtable test 2026 b";
         assert_ne!(draw(SecretRng::derive(context, b"k")), draw(SecretRng::derive(other, b"k")));
+    }
+
+    #[test]
+    fn streams_continue_at_block_boundaries() {
+        let context = "hushtable test 2026 a";
+        let mut whole = [0_u8; 64];
+        SecretRng::derive(context, b"k").fill(&mut whole);
+        let mut rng = SecretRng::derive(context, b"k");
+        let mut parts = [0_u8; 64];
+        rng.fill(&mut parts[..16]);
+        rng.fill(&mut parts[16..48]);
+        rng.fill(&mut parts[48..53]);
+        assert_eq!(parts[..53], whole[..53]);
+        let mut after = [0_u8; 16];
+        rng.fill(&mut after);
+        assert!(!whole.windows(16).any(|window| window == after), "a cut block is not used again");
     }
 
     #[test]

@@ -30,7 +30,7 @@ impl SumAnswer {
     /// canonical residues.
     pub fn new(a: Poly<Coeff>, bodies: Vec<u64>) -> Result<Self, CodecError> {
         let limbs = a.ring().limb_count();
-        if bodies.len() % limbs != 0 {
+        if !bodies.len().is_multiple_of(limbs) {
             let expected = bodies.len().next_multiple_of(limbs) as u64;
             return Err(CodecError::Length { found: bodies.len() as u64, expected });
         }

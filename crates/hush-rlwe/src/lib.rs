@@ -31,7 +31,7 @@ pub use answer::{
 pub use body::{Body, BodyId, BodyKind, BodyWriter, UncheckedBody, body_bytes};
 pub use ciphertext::RlweCiphertext;
 pub use error::{CodecError, RlweError};
-pub use header::{CHECKSUM_BYTES, HEADER_BYTES, ObjectKind, OVERHEAD_BYTES};
+pub use header::{CHECKSUM_BYTES, HEADER_BYTES, OVERHEAD_BYTES, ObjectKind};
 
 use hush_params::ParamSet;
 use hush_ring::{Ring, RingLimb};

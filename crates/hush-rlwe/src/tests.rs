@@ -85,7 +85,9 @@ fn bodies_round_trip_in_every_ring() {
         let body = UncheckedBody::decode(&bytes).unwrap().conform(&ring, BodyKind::Slot, id).unwrap();
         let again = Body::from_verified(&bytes, &ring, BodyKind::Slot, id).unwrap();
         let mut out = vec![0; ring.degree()];
-        for (index, (limb, expected)) in ring.limbs().iter().zip(pattern(&ring).chunks(ring.degree())).enumerate() {
+        for (index, (limb, expected)) in
+            ring.limbs().iter().zip(pattern(&ring).chunks(ring.degree())).enumerate()
+        {
             limb.unpack(body.packed(1, 2, index), &mut out);
             assert_eq!(out, expected);
             assert_eq!(again.packed(1, 2, index), body.packed(1, 2, index));
@@ -175,7 +177,8 @@ fn residues_at_and_above_the_prime_are_refused() {
         for residue in [q, (1 << 35) - 1] {
             let mut words = pattern(&ring);
             words[(limb + 1) * ring.degree() - 1] = residue;
-            let mut writer = BodyWriter::new(&ring, BodyKind::Sum, BodyId { element_count: 1, ..ID }).unwrap();
+            let mut writer =
+                BodyWriter::new(&ring, BodyKind::Sum, BodyId { element_count: 1, ..ID }).unwrap();
             for (limb, words) in ring.limbs().iter().zip(words.chunks(ring.degree())) {
                 writer.push_limb(limb, words);
             }
@@ -205,7 +208,8 @@ fn sum_answers_round_trip_and_are_checked() {
     assert_eq!((answer.body_count(), answer.body(2), answer.body(3)), (3, Some(&[5, 6][..]), None));
     let bytes = answer.encode(9).unwrap();
     assert_eq!(bytes.len(), sum_answer_bytes(&ring, 3));
-    let decode = |bytes: &[u8], group, bodies| UncheckedSumAnswer::decode(bytes)?.conform(&ring, group, bodies);
+    let decode =
+        |bytes: &[u8], group, bodies| UncheckedSumAnswer::decode(bytes)?.conform(&ring, group, bodies);
     assert_eq!(decode(&bytes, 9, 3).unwrap(), answer);
     assert_eq!(decode(&bytes, 8, 3).unwrap_err(), CodecError::Chunk { found: 9, expected: 8 });
     assert_eq!(decode(&bytes, 9, 2).unwrap_err(), CodecError::ElementCount { found: 3, expected: 2 });

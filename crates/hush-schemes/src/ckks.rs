@@ -59,12 +59,8 @@ impl Scale {
 /// # Errors
 /// [`SchemeError::NotFinite`] or [`SchemeError::ValueRange`] with the position, never the value, if a value is not
 /// finite or its encoding reaches `2^limit_log2` in size (limits above 2^126 are taken as 2^126).
-pub fn encode_coefficients(
-    values: &[f64],
-    scale: Scale,
-    limit_log2: u32,
-) -> Result<Vec<i128>, SchemeError> {
-    let encode = |(index, &value)| Ok(rounded(index, value * scale.factor(), scale, limit_log2.min(126))? as i128);
+pub fn encode_coefficients(values: &[f64], scale: Scale, limit_log2: u32) -> Result<Vec<i128>, SchemeError> {
+    let encode = |(index, &value)| Ok(rounded(index, value, scale, limit_log2.min(126))? as i128);
     values.iter().enumerate().map(encode).collect()
 }
 
@@ -73,12 +69,13 @@ pub fn decode_coefficient(phase: I256, scale: Scale) -> f64 {
     phase.as_f64() / scale.factor()
 }
 
-/// Rounds an encoded value after checking it; `limit_log2` bounds the encoding, the error speaks of the value.
-fn rounded(index: usize, encoded: f64, scale: Scale, limit_log2: u32) -> Result<f64, SchemeError> {
-    if encoded.is_nan() || encoded.is_infinite() {
+/// `round(2^k·value)` after checking that it is below `2^limit_log2`; the error speaks of the value's own bound.
+fn rounded(index: usize, value: f64, scale: Scale, limit_log2: u32) -> Result<f64, SchemeError> {
+    if !value.is_finite() {
         return Err(SchemeError::NotFinite { index });
     }
-    let rounded = encoded.round();
+    // May overflow to infinity, which is beyond every limit.
+    let rounded = (value * scale.factor()).round();
     if rounded.abs() >= f64::from(limit_log2).exp2() {
         return Err(SchemeError::ValueRange { index, limit_log2: limit_log2.saturating_sub(scale.0) });
     }

@@ -53,9 +53,11 @@ impl<'a> Values<'a> {
     pub fn check_bits(&self, bits: u32) -> Result<(), SchemeError> {
         let bits = bits.clamp(1, 256);
         let outside = match self {
-            Self::I64(values) if bits < 64 => first_outside(values, |v| v >> (bits - 1), |v| v >> 63),
-            Self::I128(values) if bits < 128 => first_outside(values, |v| v >> (bits - 1), |v| v >> 127),
-            Self::I256(values) if bits < 256 => first_outside(values, |v| v >> (bits - 1), |v| v >> 255),
+            Self::I64(values) if bits < 64 => first_outside(values, |v| (v ^ (v >> 63)) >> (bits - 1), 0),
+            Self::I128(values) if bits < 128 => first_outside(values, |v| (v ^ (v >> 127)) >> (bits - 1), 0),
+            Self::I256(values) if bits < 256 => {
+                first_outside(values, |v| (v ^ (v >> 255)) >> (bits - 1), I256::ZERO)
+            }
             _ => None,
         };
         match outside {
@@ -99,14 +101,13 @@ fn fill<T: Copy>(out: &mut [u64], values: &[T], reduce: impl Fn(T) -> u64) {
     }
 }
 
-/// The first value whose bits above the range differ from its sign.
-fn first_outside<T: Copy + PartialEq>(
-    values: &[T],
-    above: impl Fn(T) -> T,
-    sign: impl Fn(T) -> T,
-) -> Option<usize> {
-    let wrong = values.iter().fold(false, |wrong, &value| wrong | (above(value) != sign(value)));
-    if wrong { values.iter().position(|&value| above(value) != sign(value)) } else { None }
+/// The first value of which `excess`, the bits beyond the range in its magnitude, is not `zero`.
+fn first_outside<T>(values: &[T], excess: impl Fn(T) -> T, zero: T) -> Option<usize>
+where
+    T: Copy + PartialEq + std::ops::BitOr<Output = T>,
+{
+    let all = values.iter().fold(zero, |all, &value| all | excess(value));
+    if all == zero { None } else { values.iter().position(|&value| excess(value) != zero) }
 }
 
 #[cfg(test)]

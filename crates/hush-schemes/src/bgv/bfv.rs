@@ -43,7 +43,8 @@ impl BfvEncoding {
         let one = t.reduce_u64(1);
         let minus_q = t.neg(moduli().fold(one, |product, q| t.mul(product, t.reduce_u64(q.value()))));
         let minus_q_inverse = t.inv(minus_q).map_err(bad)?;
-        let pair = |q: Modulus| q.inv(q.reduce_u64(t.value())).map(|inverse| (q.reduce_u64(t.value()), inverse));
+        let pair =
+            |q: Modulus| q.inv(q.reduce_u64(t.value())).map(|inverse| (q.reduce_u64(t.value()), inverse));
         let limbs = moduli().map(pair).collect::<Result<_, _>>().map_err(bad)?;
         Ok(Self { ring: ring.clone(), t, minus_q, minus_q_inverse, limbs })
     }

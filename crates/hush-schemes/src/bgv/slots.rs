@@ -242,13 +242,17 @@ impl SlotCiphertext {
         Ok(())
     }
 
-    /// Adds the same clear integer to every slot.
+    /// Adds the same clear integer to every slot: the constant polynomial, whose values all are the integer.
     ///
     /// # Errors
     /// [`SchemeError`] if lanes or rings differ.
     pub fn add_integer_assign(&mut self, encoder: &SlotEncoder, integer: I256) -> Result<(), SchemeError> {
-        let vector = vec![integer; encoder.ring().degree()];
-        self.add_clear_assign(encoder, Values::I256(&vector))
+        self.check_lanes(encoder.lane_count())?;
+        for (ciphertext, t) in self.lanes.iter_mut().zip(encoder.primes()) {
+            let constant = Poly::from_signed(encoder.ring(), &[nearest_residue(integer, t)])?;
+            ciphertext.add_clear_assign(&constant.into_eval())?;
+        }
+        Ok(())
     }
 
     /// Multiplies every slot by a clear integer. Its residue nearest to zero modulo each prime is what the
@@ -259,10 +263,7 @@ impl SlotCiphertext {
     pub fn mul_integer_assign(&mut self, encoder: &SlotEncoder, integer: I256) -> Result<(), SchemeError> {
         self.check_lanes(encoder.lane_count())?;
         for (ciphertext, t) in self.lanes.iter_mut().zip(encoder.primes()) {
-            let t = I256::from(t);
-            let residue = integer.rem_euclid(t);
-            let centered = if residue > t / 2 { residue - t } else { residue };
-            ciphertext.mul_integer_assign(centered.as_i128());
+            ciphertext.mul_integer_assign(nearest_residue(integer, t));
         }
         Ok(())
     }
@@ -271,6 +272,13 @@ impl SlotCiphertext {
         let max = self.lanes.len();
         if found == max { Ok(()) } else { Err(SchemeError::TooManyValues { found, max }) }
     }
+}
+
+/// The residue of a clear integer modulo `t` that is nearest to zero.
+fn nearest_residue(integer: I256, t: u64) -> i128 {
+    let t = I256::from(t);
+    let residue = integer.rem_euclid(t);
+    if residue > t / 2 { (residue - t).as_i128() } else { residue.as_i128() }
 }
 
 #[cfg(test)]

@@ -18,11 +18,13 @@
 //!
 //! The same code serves `approx_sum` columns, whose phases are scaled reals.
 
+mod filter;
 mod selection;
 
 use hush_ring::{Coeff, Eval, ExpandLabel, LazyMac, LazySum, Poly, Ring, UniformSeed};
 use hush_rlwe::{Body, SumAnswer};
 
+use self::filter::Filter;
 use self::selection::Selection;
 use crate::SumError;
 
@@ -101,7 +103,7 @@ impl SumAccumulator {
     /// A [`SumError`] if the bodies are not `body_count` of equal length.
     pub fn absorb_unfiltered(&mut self, seed: UniformSeed, bodies: &[Body<'_>]) -> Result<(), SumError> {
         let element_count = self.check_bodies(bodies)?;
-        self.check_group(0)?;
+        self.check_groups(&[0])?;
         if self.groups.len() > 1 {
             let ones = vec![0; element_count as usize * self.ring.degree()];
             return self.absorb_masked(seed, &ones, None, bodies);
@@ -138,16 +140,16 @@ impl SumAccumulator {
                 return Err(SumError::RowCount { found, expected: expected.min(groups.len()) });
             }
         }
-        if let Some(&group) = groups.iter().find(|&&group| group != NOT_SELECTED && !self.has_group(group)) {
-            return Err(SumError::Group { found: group, group_count: self.groups.len() });
-        }
+        self.check_groups(groups)?;
         let degree = self.ring.degree();
         for (element, groups) in (0..element_count).zip(groups.chunks(degree)) {
             let weights = weights.and_then(|weights| weights.chunks(degree).nth(element as usize));
+            if self.groups.len() == 1 {
+                self.absorb_filtered(seed, element, &Filter::new(groups, weights, &self.ring), bodies);
+                continue;
+            }
             let selection = Selection::new(groups, weights, &self.ring, &mut self.scratch.counts);
-            if self.groups.len() == 1 && selection.is_whole(degree) {
-                self.absorb_whole(seed, element, bodies);
-            } else if !selection.is_empty() {
+            if !selection.is_empty() {
                 self.absorb_selection(seed, element, &selection, bodies);
             }
         }
@@ -206,6 +208,29 @@ impl SumAccumulator {
         }
     }
 
+    fn absorb_filtered(&mut self, seed: UniformSeed, element: u32, filter: &Filter, bodies: &[Body<'_>]) {
+        if filter.is_empty() {
+            return;
+        }
+        if filter.is_whole(self.ring.degree()) {
+            return self.absorb_whole(seed, element, bodies);
+        }
+        let Self { ring, scratch, groups, .. } = self;
+        let Some(group) = groups.first_mut() else {
+            return;
+        };
+        seed.expand_into(ring, ExpandLabel::sum(element), &mut scratch.mask);
+        filter.selector_into(ring, &mut scratch.selector);
+        let masks = group.masks.get_or_insert_with(|| LazyMac::new(ring));
+        masks.mul_add(&scratch.mask, &scratch.selector);
+        for (totals, body) in group.bodies.chunks_exact_mut(ring.limb_count()).zip(bodies) {
+            for (index, (limb, total)) in ring.limbs().iter().zip(totals).enumerate() {
+                limb.unpack(body.packed(element, 0, index), &mut scratch.body);
+                *total = limb.modulus().add(*total, filter.weigh(limb, index, &mut scratch.body));
+            }
+        }
+    }
+
     fn absorb_selection(
         &mut self,
         seed: UniformSeed,
@@ -249,23 +274,21 @@ impl SumAccumulator {
         for (totals, body) in group.bodies.chunks_exact_mut(limbs).zip(whole.bodies) {
             let coefficients: Poly<Coeff> = body.finish();
             for (total, (limb, words)) in totals.iter_mut().zip(coefficients.limbs()) {
-                // N canonical residues: below 2^14 · 2^47.
-                let sum = limb.modulus().reduce_u64(words.iter().sum());
-                *total = limb.modulus().add(*total, sum);
+                *total = limb.modulus().add(*total, limb.modulus().reduce_u64(filter::sum(words)));
             }
         }
         Ok(())
     }
 
-    fn has_group(&self, group: u32) -> bool {
-        (group as usize) < self.groups.len()
-    }
-
-    fn check_group(&self, group: u32) -> Result<(), SumError> {
-        if self.has_group(group) {
+    /// Looks at all rows before it looks for the wrong one: the usual case is a vector loop.
+    fn check_groups(&self, groups: &[u32]) -> Result<(), SumError> {
+        let group_count = self.groups.len();
+        let wrong = |group: u32| group != NOT_SELECTED && group as usize >= group_count;
+        if !groups.iter().fold(false, |any, &group| any | wrong(group)) {
             return Ok(());
         }
-        Err(SumError::Group { found: group, group_count: self.groups.len() })
+        let found = groups.iter().copied().find(|&group| wrong(group)).unwrap_or(NOT_SELECTED);
+        Err(SumError::Group { found, group_count })
     }
 
     fn check_bodies(&self, bodies: &[Body<'_>]) -> Result<u32, SumError> {

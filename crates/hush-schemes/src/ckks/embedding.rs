@@ -50,10 +50,7 @@ impl std::ops::Sub for Complex {
 impl std::ops::Mul for Complex {
     type Output = Self;
     fn mul(self, other: Self) -> Self {
-        Self {
-            re: self.re * other.re - self.im * other.im,
-            im: self.re * other.im + self.im * other.re,
-        }
+        Self { re: self.re * other.re - self.im * other.im, im: self.re * other.im + self.im * other.re }
     }
 }
 

@@ -9,7 +9,7 @@ use hush_rlwe::{Body, RlweCiphertext};
 
 use super::embedding::{Complex, Embedding};
 use super::{Scale, rounded};
-use crate::SchemeError;
+use crate::{SchemeError, Values};
 
 /// Encodes and decodes `N/2` real slots over one ring. Public tables, cheap to clone.
 #[derive(Clone, Debug)]
@@ -37,21 +37,21 @@ impl ApproxEncoder {
     /// The rounded coefficients of the polynomial with these slots at `scale`; missing slots are zero.
     ///
     /// # Errors
-    /// [`SchemeError::TooManyValues`], [`SchemeError::NotFinite`], or [`SchemeError::ValueRange`] if a coefficient
-    /// reaches `2^62`; the position is that of the value, or of the coefficient if only their sum is too large.
-    pub fn coefficients(&self, values: &[f64], scale: Scale) -> Result<Vec<i64>, SchemeError> {
+    /// [`SchemeError::TooManyValues`], [`SchemeError::NotFinite`], or [`SchemeError::ValueRange`] if a value or a
+    /// coefficient reaches `Q/4`; the position is that of the value, or of the coefficient if only their sum is too large.
+    pub fn coefficients(&self, values: &[f64], scale: Scale) -> Result<Vec<i128>, SchemeError> {
         let (found, max) = (values.len(), self.slot_count());
         if found > max {
             return Err(SchemeError::TooManyValues { found, max });
         }
+        let limit_log2 = (self.ring.crt().log2_product() as u32).saturating_sub(2).min(126);
         let mut slots = vec![Complex::default(); max];
         for (index, (slot, &value)) in slots.iter_mut().zip(values).enumerate() {
-            rounded(index, value * scale.factor(), scale, COEFFICIENT_LIMIT_LOG2)?;
+            rounded(index, value, scale, limit_log2)?;
             slot.re = value;
         }
         let coefficients = self.embedding.interpolate(slots).into_iter().enumerate();
-        let encode =
-            |(index, c)| Ok(rounded(index, c * scale.factor(), scale, COEFFICIENT_LIMIT_LOG2)? as i64);
+        let encode = |(index, c)| Ok(rounded(index, c, scale, limit_log2)? as i128);
         coefficients.map(encode).collect()
     }
 
@@ -64,7 +64,7 @@ impl ApproxEncoder {
         let degree = self.ring.degree();
         let mut words = vec![0; self.ring.poly_words()];
         for (limb, out) in self.ring.limbs().iter().zip(words.chunks_exact_mut(degree)) {
-            limb.lift_signed(&coefficients, out);
+            Values::I128(&coefficients).residues_into(limb, out);
             limb.forward(out);
         }
         Ok(Poly::from_words(&self.ring, words)?)
@@ -212,5 +212,3 @@ impl ApproxCiphertext {
         Err(SchemeError::ScaleMismatch { left: self.scale.log2(), right: other.log2() })
     }
 }
-
-const COEFFICIENT_LIMIT_LOG2: u32 = 62;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The rows of one ring element that count, sorted by group once and used for every column and limb.
+//! The rows of one ring element that count in a sum with groups: sorted by group once, and used for every column
+//! and limb.
 
 use std::ops::Range;
 
@@ -64,11 +65,6 @@ impl Selection {
         Self { rows, parts, weights }
     }
 
-    /// Whether every row of a full ring element counts once, in one group.
-    pub(super) fn is_whole(&self, degree: usize) -> bool {
-        self.rows.len() == degree && self.parts.len() == 1 && self.weights.is_empty()
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -120,6 +116,9 @@ impl Selection {
     }
 
     fn weights_of(&self, limb: usize, part: &Part) -> Option<&[u64]> {
-        self.weights.chunks_exact(self.rows.len().max(1)).nth(limb).map(|weights| &weights[part.range.clone()])
+        self.weights
+            .chunks_exact(self.rows.len().max(1))
+            .nth(limb)
+            .map(|weights| &weights[part.range.clone()])
     }
 }

@@ -144,11 +144,14 @@ fn grouped_and_weighted_sums_follow_the_definition() {
     let (ring, mut draw) = (ring(), Draw::new());
     let chunks = [chunk(&ring, 2, &mut draw), chunk(&ring, 2, &mut draw)];
     let groups = [sparse_groups(&ring, 3, &mut draw), sparse_groups(&ring, 3, &mut draw)];
-    let weight = |draw: &mut Draw| (i128::from(draw.word()) << 60) * if draw.word() & 1 == 0 { -1 } else { 1 };
-    let weights: Vec<Vec<i128>> = groups.iter().map(|g| g.iter().map(|_| weight(&mut draw)).collect()).collect();
+    let weight =
+        |draw: &mut Draw| (i128::from(draw.word()) << 60) * if draw.word() & 1 == 0 { -1 } else { 1 };
+    let weights: Vec<Vec<i128>> =
+        groups.iter().map(|g| g.iter().map(|_| weight(&mut draw)).collect()).collect();
     for weighted in [false, true] {
         let mut sums = [SumAccumulator::new(&ring, 3, 2), SumAccumulator::new(&ring, 3, 2)];
-        for ((sum, chunk), (groups, weights)) in sums.iter_mut().zip(&chunks).zip(groups.iter().zip(&weights)) {
+        for ((sum, chunk), (groups, weights)) in sums.iter_mut().zip(&chunks).zip(groups.iter().zip(&weights))
+        {
             let weights = weighted.then_some(weights.as_slice());
             sum.absorb_masked(chunk.seed, groups, weights, &chunk.bodies(&ring)).unwrap();
         }
@@ -159,7 +162,16 @@ fn grouped_and_weighted_sums_follow_the_definition() {
         for (group, answer) in (0..).zip(&answers) {
             let of_group = |(groups, weights): (&Vec<u32>, &Vec<i128>)| {
                 let rows = groups.iter().zip(weights);
-                rows.map(|(&g, &w)| if g != group { 0 } else if weighted { w } else { 1 }).collect()
+                rows.map(|(&g, &w)| {
+                    if g != group {
+                        0
+                    } else if weighted {
+                        w
+                    } else {
+                        1
+                    }
+                })
+                .collect()
             };
             let by_row: Vec<Vec<i128>> = groups.iter().zip(&weights).map(of_group).collect();
             let expected = reference(&ring, &[&chunks[0], &chunks[1]], &by_row);
