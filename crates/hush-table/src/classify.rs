@@ -165,7 +165,9 @@ fn by_class(facts: &Facts<'_>, class: Class) -> Verdict {
         Class::BirthDate => (number, "birth date (name)"),
         Class::Postcode => (Protection::Seal, "quasi-identifier (postcode)"),
         Class::Coordinates => (number, "position (name)"),
-        Class::Age if matches!(facts.kind, ColumnType::Int { .. }) => (number, "quasi-identifier (whole years)"),
+        Class::Age if matches!(facts.kind, ColumnType::Int { .. }) => {
+            (number, "quasi-identifier (whole years)")
+        }
         Class::Age => (number, "quasi-identifier (age)"),
         Class::Trait => (number, "quasi-identifier (personal trait)"),
         Class::Clinical if number == Protection::Encrypt && facts.kind != ColumnType::Bool => {
@@ -190,7 +192,10 @@ fn public(facts: &Facts<'_>) -> Verdict {
     }
     let (protect, reason) = match facts.rare_rows {
         0 => (Protection::Clear, "few values; nobody singled out".to_owned()),
-        rows => (Protection::Decide, format!("few values, but {rows} rows share theirs with fewer than {SHARED_BY}")),
+        rows => (
+            Protection::Decide,
+            format!("few values, but {rows} rows share theirs with fewer than {SHARED_BY}"),
+        ),
     };
     Verdict::new(Some(Class::Public), protect, reason)
 }

@@ -101,7 +101,8 @@ hex_text!(TableId, 16);
 
 /// Lowercase hex of some bytes.
 pub(crate) fn to_hex(bytes: &[u8]) -> String {
-    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    const DIGITS: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
     let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or('0');
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
@@ -135,7 +136,9 @@ mod tests {
     #[test]
     fn other_texts_are_refused() {
         let good = Digest::of(b"x").to_string();
-        for bad in [good.to_uppercase(), good[1..].to_owned(), format!("{good}00"), good.replace(&good[..1], "g")] {
+        for bad in
+            [good.to_uppercase(), good[1..].to_owned(), format!("{good}00"), good.replace(&good[..1], "g")]
+        {
             assert!(bad.parse::<Digest>().is_err(), "{bad}");
         }
         assert!("éé".repeat(16).parse::<Digest>().is_err());

@@ -34,6 +34,8 @@
 pub mod classify;
 pub mod digest;
 pub mod error;
+#[cfg(test)]
+mod fixture;
 pub mod manifest;
 pub mod part;
 pub mod profile;

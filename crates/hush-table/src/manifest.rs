@@ -183,7 +183,8 @@ impl Manifest {
             let kind = column.data_type().ok_or(ManifestFault::ClearType { index })?;
             Ok(arrow::datatypes::Field::new(&column.name, kind, true))
         };
-        let fields: Result<Vec<_>, ManifestFault> = self.clear_columns.iter().enumerate().map(field).collect();
+        let fields: Result<Vec<_>, ManifestFault> =
+            self.clear_columns.iter().enumerate().map(field).collect();
         Ok(std::sync::Arc::new(arrow::datatypes::Schema::new(fields?)))
     }
 }
@@ -231,7 +232,11 @@ impl Pin {
             return Err(TableError::RolledBack { found: now.version, expected: self.version });
         }
         if now.version == self.version && now.digest != self.digest {
-            return Err(TableError::Forked { version: now.version, found: now.digest, expected: self.digest });
+            return Err(TableError::Forked {
+                version: now.version,
+                found: now.digest,
+                expected: self.digest,
+            });
         }
         Ok(())
     }

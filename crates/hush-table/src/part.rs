@@ -7,6 +7,7 @@
 //! from a disk.
 
 mod clear;
+mod contain;
 mod encrypted;
 mod source;
 #[cfg(test)]

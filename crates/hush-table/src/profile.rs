@@ -100,7 +100,8 @@ pub fn profile(source: &Source, options: &ProfileOptions) -> Result<TableProfile
 /// # Errors
 /// As [`profile`].
 pub fn singled_out(source: &Source, names: &[&str]) -> Result<SingledOut, SourceError> {
-    let wanted: Vec<bool> = source.columns().iter().map(|column| names.contains(&column.name.as_str())).collect();
+    let wanted: Vec<bool> =
+        source.columns().iter().map(|column| names.contains(&column.name.as_str())).collect();
     let mut counts = TupleCounts::new(1 << 18);
     let mut raw = source.raw()?;
     let (mut rows, mut tuple) = (0, 0);
@@ -142,7 +143,12 @@ impl TableProfile {
         let positions: Vec<usize> = names.iter().map(position).collect::<Option<_>>()?;
         let counts = self.joint.project(&positions)?;
         let below = |limit: u64| counts.values().filter(|count| **count < limit).sum();
-        Some(SingledOut { rows: self.rows, alone: below(2), few: below(crate::classify::SHARED_BY), estimated: false })
+        Some(SingledOut {
+            rows: self.rows,
+            alone: below(2),
+            few: below(crate::classify::SHARED_BY),
+            estimated: false,
+        })
     }
 
     fn null_tokens(&self) -> &[String] {

@@ -31,7 +31,6 @@ use arrow::array::ArrayRef;
 use bytes::Bytes;
 use hush_plan::schema::{Column, Protection, Schema, units::DecimalPoint};
 
-
 pub(crate) mod cells;
 mod column;
 mod error;
@@ -231,7 +230,11 @@ impl Source {
     /// # Errors
     /// Columns of the file that the schema does not list, columns of the schema that the file lacks, a form
     /// that the type cannot have, or the file cannot be read.
-    pub fn typed_with(&self, schema: &Schema, form: impl Fn(&Column) -> Form) -> Result<TypedReader, SourceError> {
+    pub fn typed_with(
+        &self,
+        schema: &Schema,
+        form: impl Fn(&Column) -> Form,
+    ) -> Result<TypedReader, SourceError> {
         TypedReader::new(self, schema, &form)
     }
 
@@ -308,7 +311,13 @@ pub enum Values {
 
 impl std::fmt::Debug for RowBatch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "RowBatch {{ first_row: {}, rows: {}, columns: {} }}", self.first_row, self.rows, self.columns.len())
+        write!(
+            f,
+            "RowBatch {{ first_row: {}, rows: {}, columns: {} }}",
+            self.first_row,
+            self.rows,
+            self.columns.len()
+        )
     }
 }
 

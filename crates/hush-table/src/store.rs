@@ -9,7 +9,7 @@
 //! ```
 //!
 //! All functions block; an asynchronous caller runs them on a thread made for blocking. Stores that are
-//! asynchronous themselves are driven by one background runtime (see [`objects`]).
+//! asynchronous themselves are driven by one background runtime of the process.
 
 mod catalog;
 mod local;
@@ -112,7 +112,9 @@ impl TableStore {
     /// # Errors
     /// [`TableError::NoTable`], [`TableError::Io`], and those of [`SignedManifest::decode`].
     pub fn load(&self) -> Result<SignedManifest, TableError> {
-        self.load_present()?.map(|(manifest, _)| manifest).ok_or_else(|| TableError::NoTable { place: self.place() })
+        self.load_present()?
+            .map(|(manifest, _)| manifest)
+            .ok_or_else(|| TableError::NoTable { place: self.place() })
     }
 
     /// Opens the encrypted file of a part, its digest checked.
@@ -271,7 +273,11 @@ impl TableStore {
     ) -> Result<(), TableError> {
         let present = present.manifest();
         if present.table_id != table_id {
-            return Err(TableError::OtherTable { place: self.place(), found: present.table_id, expected: table_id });
+            return Err(TableError::OtherTable {
+                place: self.place(),
+                found: present.table_id,
+                expected: table_id,
+            });
         }
         if version <= present.version {
             return Err(TableError::StaleVersion { found: version, present: present.version });
@@ -315,8 +321,11 @@ impl TableStore {
     /// Removes the parts of a version that was given up, but for those that the present manifest names too.
     fn forget_parts(&self, given_up: &Manifest) -> Result<(), TableError> {
         let present = self.load_present()?;
-        let keep: HashSet<PartFile> =
-            present.iter().flat_map(|(present, _)| part_files(present.manifest())).map(|(_, file)| file).collect();
+        let keep: HashSet<PartFile> = present
+            .iter()
+            .flat_map(|(present, _)| part_files(present.manifest()))
+            .map(|(_, file)| file)
+            .collect();
         for (kind, file) in part_files(given_up).filter(|(_, file)| !keep.contains(file)) {
             objects::delete(&self.objects, &self.part_path(kind, &file.digest))?;
         }
@@ -347,7 +356,9 @@ impl TableStore {
         let limit = crate::manifest::MAX_CONTAINER_BYTES;
         let (source, stamp) = match objects::fetch(&self.objects, &path, limit)? {
             Found::Nothing => return Ok(None),
-            Found::TooLarge(found) => return Err(TableError::TooLarge { what: Measured::ManifestBody, found, limit }),
+            Found::TooLarge(found) => {
+                return Err(TableError::TooLarge { what: Measured::ManifestBody, found, limit });
+            }
             Found::Object(source, stamp) => (source, stamp),
         };
         let cause = |source| TableError::Io { operation: Operation::Read, place: path.to_string(), source };
@@ -367,7 +378,9 @@ impl TableStore {
 
     /// The table's place in words.
     fn place(&self) -> String {
-        self.directory.as_ref().map_or_else(|| self.prefix.to_string(), |directory| directory.display().to_string())
+        self.directory
+            .as_ref()
+            .map_or_else(|| self.prefix.to_string(), |directory| directory.display().to_string())
     }
 }
 

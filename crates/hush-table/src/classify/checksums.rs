@@ -58,14 +58,17 @@ pub(super) fn iban(text: &[u8]) -> bool {
 /// A number of England's health service: weights 10 to 2, check digit 11 minus the rest modulo 11.
 pub(super) fn nhs(digits: &[u8]) -> bool {
     let (Some(first), Some(check)) = (digits.get(..9), digits.get(9)) else { return false };
-    let sum: u32 = first.iter().zip((2..=10).rev()).map(|(digit, weight)| u32::from(digit - b'0') * weight).sum();
+    let sum: u32 =
+        first.iter().zip((2..=10).rev()).map(|(digit, weight)| u32::from(digit - b'0') * weight).sum();
     digits.len() == 10 && (11 - sum % 11) % 11 == u32::from(check - b'0')
 }
 
 /// Spain's DNI (8 digits) and NIE (X, Y or Z and 7 digits) with their letter: the number modulo 23.
 pub(super) fn dni(text: &[u8]) -> bool {
     const LETTERS: &[u8; 23] = b"TRWAGMYFPDXBNJZSQVHLCKE";
-    let (Some(first), Some(body), Some(letter)) = (text.first(), text.get(1..8), text.get(8)) else { return false };
+    let (Some(first), Some(body), Some(letter)) = (text.first(), text.get(1..8), text.get(8)) else {
+        return false;
+    };
     let lead = match first.to_ascii_uppercase() {
         digit @ b'0'..=b'9' => u64::from(digit - b'0'),
         letter @ b'X'..=b'Z' => u64::from(letter - b'X'),
@@ -73,7 +76,8 @@ pub(super) fn dni(text: &[u8]) -> bool {
     };
     let digits_ok = text.len() == 9 && body.iter().all(u8::is_ascii_digit);
     digits_ok
-        && LETTERS.get(((lead * 10_000_000 + number(body)) % 23) as usize) == Some(&letter.to_ascii_uppercase())
+        && LETTERS.get(((lead * 10_000_000 + number(body)) % 23) as usize)
+            == Some(&letter.to_ascii_uppercase())
 }
 
 /// France's number of registration: 13 characters (Corsica's departments 2A and 2B count as 19 and 18) and the
@@ -101,10 +105,13 @@ pub(super) fn nir(text: &[u8]) -> bool {
 pub(super) fn personnummer(digits: &[u8]) -> bool {
     let last = match digits.len() {
         10 => digits,
-        12 if matches!(number(digits.get(..2).unwrap_or_default()), 18..=20) => digits.get(2..).unwrap_or_default(),
+        12 if matches!(number(digits.get(..2).unwrap_or_default()), 18..=20) => {
+            digits.get(2..).unwrap_or_default()
+        }
         _ => return false,
     };
-    let (month, day) = (number(last.get(2..4).unwrap_or_default()), number(last.get(4..6).unwrap_or_default()));
+    let (month, day) =
+        (number(last.get(2..4).unwrap_or_default()), number(last.get(4..6).unwrap_or_default()));
     (1..=12).contains(&month) && ((1..=31).contains(&day) || (61..=91).contains(&day)) && luhn(last)
 }
 
@@ -123,7 +130,8 @@ pub(super) fn steuer_id(digits: &[u8]) -> bool {
         let sum = (u32::from(digit) + product) % 10;
         product = (if sum == 0 { 10 } else { sum }) * 2 % 11;
     }
-    let repeated = counts.iter().filter(|count| **count > 1).count() == 1 && counts.iter().all(|count| *count <= 3);
+    let repeated =
+        counts.iter().filter(|count| **count > 1).count() == 1 && counts.iter().all(|count| *count <= 3);
     let check = (11 - product) % 10;
     repeated && digits.last().is_some_and(|last| u32::from(last - b'0') == check)
 }
@@ -158,11 +166,16 @@ pub(super) fn codice_fiscale(text: &[u8]) -> bool {
 /// An American social security number in its dashed form.
 pub(super) fn ssn(text: &[u8]) -> bool {
     let shaped = text.len() == 11
-        && text.iter().enumerate().all(|(i, byte)| if i == 3 || i == 6 { *byte == b'-' } else { byte.is_ascii_digit() });
+        && text
+            .iter()
+            .enumerate()
+            .all(|(i, byte)| if i == 3 || i == 6 { *byte == b'-' } else { byte.is_ascii_digit() });
     let part = |from: usize, to: usize| number(text.get(from..to).unwrap_or_default());
     shaped && !matches!(part(0, 3), 0 | 666 | 900..) && part(4, 6) != 0 && part(7, 11) != 0
 }
 
 fn number(digits: &[u8]) -> u64 {
-    digits.iter().fold(0u64, |value, digit| value.wrapping_mul(10).wrapping_add(u64::from(digit.wrapping_sub(b'0'))))
+    digits
+        .iter()
+        .fold(0u64, |value, digit| value.wrapping_mul(10).wrapping_add(u64::from(digit.wrapping_sub(b'0'))))
 }

@@ -115,7 +115,13 @@ impl Pattern {
     /// not arise by chance, high for check digits that one number in ten passes.
     fn threshold(self) -> u64 {
         match self {
-            Self::CodiceFiscale | Self::Dni | Self::Email | Self::Iban | Self::Ip | Self::Mac | Self::Uuid => 20,
+            Self::CodiceFiscale
+            | Self::Dni
+            | Self::Email
+            | Self::Iban
+            | Self::Ip
+            | Self::Mac
+            | Self::Uuid => 20,
             Self::Coordinates | Self::Phone | Self::Postcode | Self::Url => 60,
             Self::Card | Self::Nhs | Self::Nir | Self::Personnummer | Self::Ssn | Self::SteuerId => 80,
         }
@@ -135,10 +141,13 @@ impl PatternCounts {
     }
 
     /// The pattern that most of `values` values match, with its share in percent, if it passes its threshold.
+    /// Telephone numbers come last: nearly all grouped digits look like one.
     pub fn strongest(&self, values: u64) -> Option<(Pattern, u64)> {
         let percent = |pattern: Pattern| u128::from(self.hits(pattern)) * 100 / u128::from(values.max(1));
         let passing = ALL.into_iter().filter(|pattern| percent(*pattern) >= u128::from(pattern.threshold()));
-        passing.max_by_key(|pattern| percent(*pattern)).map(|pattern| (pattern, percent(pattern) as u64))
+        passing
+            .max_by_key(|pattern| (*pattern != Pattern::Phone, percent(*pattern)))
+            .map(|pattern| (pattern, percent(pattern) as u64))
     }
 
     /// Looks at a value that is a whole number without sign or point.
@@ -180,13 +189,12 @@ impl PatternCounts {
             self.note(Pattern::Phone, shape.others == 0 && phone(text, &shape));
             self.note(Pattern::Ssn, checksums::ssn(text));
             self.note(Pattern::Coordinates, coordinates(text));
-            if shape.digits < text.len() && text.len() <= 32 {
+            if shape.digits + shape.spaces + shape.dashes == text.len() && text.len() <= 32 {
                 let digits: Vec<u8> = text.iter().copied().filter(u8::is_ascii_digit).collect();
                 self.add_digits(&digits);
-            } else {
-                self.add_digits(text);
             }
-        } else if text.len() <= 42 && shape.digits + shape.letters + shape.spaces + shape.dashes == text.len() {
+        } else if text.len() <= 42 && shape.digits + shape.letters + shape.spaces + shape.dashes == text.len()
+        {
             self.add_codes(text, &shape);
         }
     }
@@ -249,21 +257,30 @@ fn email(text: &[u8]) -> bool {
     let Some(at) = text.iter().position(|byte| *byte == b'@') else { return false };
     let (local, domain) = (text.get(..at).unwrap_or_default(), text.get(at + 1..).unwrap_or_default());
     let word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.') || *byte >= 0x80;
-    let local_ok = !local.is_empty() && local.iter().all(|byte| word(byte) || b"!#$%&'*+/=?^_`{|}~".contains(byte));
+    let local_ok =
+        !local.is_empty() && local.iter().all(|byte| word(byte) || b"!#$%&'*+/=?^_`{|}~".contains(byte));
     let mut labels = domain.split(|byte| *byte == b'.');
     let top = labels.next_back().unwrap_or_default();
     let top_ok = top.len() >= 2 && top.iter().all(|byte| byte.is_ascii_alphabetic() || *byte >= 0x80);
-    local_ok && top_ok && domain.iter().all(word) && domain.len() > top.len() + 1 && labels.all(|label| !label.is_empty())
+    local_ok
+        && top_ok
+        && domain.iter().all(word)
+        && domain.len() > top.len() + 1
+        && labels.all(|label| !label.is_empty())
 }
 
 fn url(text: &[u8]) -> bool {
-    let starts = |prefix: &[u8]| text.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix));
+    let starts =
+        |prefix: &[u8]| text.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix));
     !text.contains(&b' ') && (starts(b"http://") || starts(b"https://") || starts(b"ftp://"))
 }
 
 fn mac(text: &[u8]) -> bool {
     text.len() == 17
-        && text.iter().enumerate().all(|(i, byte)| if i % 3 == 2 { *byte == b':' } else { byte.is_ascii_hexdigit() })
+        && text
+            .iter()
+            .enumerate()
+            .all(|(i, byte)| if i % 3 == 2 { *byte == b':' } else { byte.is_ascii_hexdigit() })
 }
 
 fn ip(text: &[u8]) -> bool {
@@ -303,8 +320,11 @@ fn coordinates(text: &[u8]) -> bool {
 fn postcode(code: &[u8]) -> bool {
     let letter = |i: usize| code.get(i).is_some_and(u8::is_ascii_alphabetic);
     let digit = |i: usize| code.get(i).is_some_and(u8::is_ascii_digit);
-    let Some(inward) = code.len().checked_sub(3).filter(|outward| (2..=4).contains(outward)) else { return false };
-    let british = letter(0) && digit(inward) && letter(inward + 1) && letter(inward + 2) && (digit(1) || digit(2));
+    let Some(inward) = code.len().checked_sub(3).filter(|outward| (2..=4).contains(outward)) else {
+        return false;
+    };
+    let british =
+        letter(0) && digit(inward) && letter(inward + 1) && letter(inward + 2) && (digit(1) || digit(2));
     let canadian = code.len() == 6 && (0..6).all(|i| if i % 2 == 0 { letter(i) } else { digit(i) });
     british || canadian
 }

@@ -58,7 +58,9 @@ pub(super) const DICTIONARY: &[(Class, &[&str])] = &[
     ),
     (
         Class::Email,
-        &["email,e mail,mail address,email address,=mail,mailadresse,emailadresse,courriel,adresse mail,adresse electronique,correo,correo electronico,posta elettronica,indirizzo email,telecom email"],
+        &[
+            "email,e mail,mail address,email address,=mail,mailadresse,emailadresse,courriel,adresse mail,adresse electronique,correo,correo electronico,posta elettronica,indirizzo email,telecom email",
+        ],
     ),
     (
         Class::Phone,
@@ -91,15 +93,21 @@ pub(super) const DICTIONARY: &[(Class, &[&str])] = &[
     ),
     (
         Class::Postcode,
-        &["postcode,post code,postal code,zip,zip code,zipcode,plz,postleitzahl,code postal,cp,codigo postal,cap,codice postale,census tract,block group,lsoa,msoa,output area,geohash"],
+        &[
+            "postcode,post code,postal code,zip,zip code,zipcode,plz,postleitzahl,code postal,cp,codigo postal,cap,codice postale,census tract,block group,lsoa,msoa,output area,geohash",
+        ],
     ),
     (
         Class::Coordinates,
-        &["latitude,longitude,=lat,=lon,=lng,=long,gps,gps lat,gps lon,geo lat,geo lon,coordinate,coordinates,geolocation,geo point,breitengrad,laengengrad,breite laenge,latitud,longitud,latitudine,longitudine,easting,northing"],
+        &[
+            "latitude,longitude,=lat,=lon,=lng,=long,gps,gps lat,gps lon,geo lat,geo lon,coordinate,coordinates,geolocation,geo point,breitengrad,laengengrad,breite laenge,latitud,longitud,latitudine,longitudine,easting,northing",
+        ],
     ),
     (
         Class::Age,
-        &["age,age years,age at admission,age at diagnosis,age group,alter,lebensalter,=age ans,edad,eta,=eta,age patient"],
+        &[
+            "age,age years,age at admission,age at diagnosis,age group,alter,lebensalter,=age ans,edad,eta,=eta,age patient",
+        ],
     ),
     (
         Class::Trait,

@@ -8,8 +8,8 @@ use hush_params::{PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45, ParamSet, preset};
 use hush_plan::{Encoding, Layout, Plaintext};
 
 use super::{
-    BODY_FORMAT, MAX_COLUMNS, MAX_ENCODINGS, MAX_PART_BYTES, MAX_PARTS, MAX_SCHEMA_BYTES, Manifest, PartEntry,
-    is_table_name,
+    BODY_FORMAT, MAX_COLUMNS, MAX_ENCODINGS, MAX_PART_BYTES, MAX_PARTS, MAX_SCHEMA_BYTES, Manifest,
+    PartEntry, is_table_name,
 };
 use crate::error::{Counted, ManifestFault};
 use crate::part::{CHUNK_ROWS, MAX_PART_CHUNKS};
@@ -80,7 +80,9 @@ fn encoding(encoding: &Encoding) -> Result<(), ManifestFault> {
         return Err(ManifestFault::Params { id });
     }
     let possible = match (encoding.layout, &encoding.plaintext) {
-        (Layout::Sum, Plaintext::PowerOfTwo { log2 }) => (2..=250).contains(log2) && f64::from(*log2) < set.log_q(),
+        (Layout::Sum, Plaintext::PowerOfTwo { log2 }) => {
+            (2..=250).contains(log2) && f64::from(*log2) < set.log_q()
+        }
         (Layout::Slots, Plaintext::Primes { primes }) => plaintext_primes(primes, set),
         (Layout::ApproxSum | Layout::ApproxSlots, Plaintext::Scale { log2 }) => {
             (1..=250).contains(log2) && f64::from(*log2) < set.log_q()

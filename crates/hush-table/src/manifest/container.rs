@@ -46,7 +46,8 @@ impl<'a> UncheckedManifest<'a> {
     /// [`TableError::NotAManifest`], [`TableError::UnknownFormat`], [`TableError::TooLarge`],
     /// [`TableError::WrongLength`], [`TableError::BadSignature`] (also for weak keys).
     pub fn decode(container: &'a [u8]) -> Result<Self, TableError> {
-        let wrong_length = |expected: u64| TableError::WrongLength { found: container.len() as u64, expected };
+        let wrong_length =
+            |expected: u64| TableError::WrongLength { found: container.len() as u64, expected };
         let smallest = wrong_length(HEADER_BYTES + KEY_BYTES + SIGNATURE_BYTES);
         let (magic, rest) = container.split_first_chunk::<8>().ok_or(TableError::NotAManifest)?;
         if *magic != MAGIC {
@@ -60,7 +61,11 @@ impl<'a> UncheckedManifest<'a> {
         let Some((length, rest)) = rest.split_first_chunk::<8>() else { return Err(smallest) };
         let length = u64::from_le_bytes(*length);
         if length > MAX_BODY_BYTES {
-            return Err(TableError::TooLarge { what: Measured::ManifestBody, found: length, limit: MAX_BODY_BYTES });
+            return Err(TableError::TooLarge {
+                what: Measured::ManifestBody,
+                found: length,
+                limit: MAX_BODY_BYTES,
+            });
         }
         if rest.len() as u64 != length + KEY_BYTES + SIGNATURE_BYTES {
             return Err(wrong_length(HEADER_BYTES + length + KEY_BYTES + SIGNATURE_BYTES));
@@ -129,7 +134,11 @@ impl SignedManifest {
         let body = manifest.to_json()?;
         let length = body.len() as u64;
         if length > MAX_BODY_BYTES {
-            return Err(TableError::TooLarge { what: Measured::ManifestBody, found: length, limit: MAX_BODY_BYTES });
+            return Err(TableError::TooLarge {
+                what: Measured::ManifestBody,
+                found: length,
+                limit: MAX_BODY_BYTES,
+            });
         }
         let mut bytes = Vec::with_capacity(body.len() + 128);
         bytes.extend_from_slice(&MAGIC);

@@ -11,6 +11,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::properties::WriterProperties;
 
+use super::contain::contain;
 use super::{CHUNK_ROWS, MAX_UNCOMPRESSED_BYTES, PartKind, PartSource, WrittenPart};
 use crate::digest::Digest;
 use crate::error::{Measured, PartFault, TableError};
@@ -90,6 +91,15 @@ impl ClearPart {
     /// manifest says; [`TableError::TooLarge`] if it would decompress to more than [`MAX_UNCOMPRESSED_BYTES`].
     pub fn open(source: PartSource, manifest: &Manifest, entry: &PartEntry) -> Result<Self, TableError> {
         let digest = entry.clear.map_or(Digest::from_bytes([0; 32]), |file| file.digest);
+        contain(digest, || Self::open_contained(source, manifest, entry, digest))
+    }
+
+    fn open_contained(
+        source: PartSource,
+        manifest: &Manifest,
+        entry: &PartEntry,
+        digest: Digest,
+    ) -> Result<Self, TableError> {
         let schema = manifest.clear_schema()?;
         let part = Self { source, digest, schema };
         let builder = part.builder()?;
@@ -133,6 +143,10 @@ impl ClearPart {
             let fault = PartFault::NoColumn { column: outside.to_string() };
             return Err(TableError::BadPart { part: self.digest, fault });
         }
+        contain(self.digest, || self.read_contained(columns))
+    }
+
+    fn read_contained(&self, columns: &[usize]) -> Result<Vec<RecordBatch>, TableError> {
         let builder = self.builder()?;
         let mask = ProjectionMask::roots(builder.parquet_schema(), columns.iter().copied());
         let reader = builder.with_projection(mask).with_batch_size(CHUNK_ROWS as usize).build();

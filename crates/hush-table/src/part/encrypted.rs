@@ -7,6 +7,7 @@ use parquet::column::page::{Page, PageReader};
 use parquet::file::metadata::{ColumnChunkMetaData, FileMetaData};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
+use super::contain::contain;
 use super::{
     CHUNK_ROWS, ChunkRow, FORMAT_KEY, PART_FORMAT, PartSource, Projection, encoding_column, sealed_column,
 };
@@ -57,9 +58,19 @@ impl EncryptedPart {
         entry: &PartEntry,
     ) -> Result<Self, TableError> {
         let digest = entry.encrypted.map_or(Digest::from_bytes([0; 32]), |file| file.digest);
+        contain(digest, || Self::open_contained(source, manifest, place, entry, digest))
+    }
+
+    fn open_contained(
+        source: PartSource,
+        manifest: &Manifest,
+        place: PartPlace,
+        entry: &PartEntry,
+        digest: Digest,
+    ) -> Result<Self, TableError> {
         let length = source.length();
-        let reader =
-            SerializedFileReader::new(source).map_err(|cause| TableError::Parquet { part: digest, source: cause })?;
+        let reader = SerializedFileReader::new(source)
+            .map_err(|cause| TableError::Parquet { part: digest, source: cause })?;
         let bad = |fault| TableError::BadPart { part: digest, fault };
         let columns = expected_columns(manifest);
         check_footer(&reader, &columns, entry.chunks, length).map_err(bad)?;
@@ -84,6 +95,10 @@ impl EncryptedPart {
     /// Reads the pages of these columns and chunks alone. Blobs are views: of the part where it is in memory, else
     /// of the page just read.
     pub fn read(&self, projection: &Projection) -> Result<Vec<ChunkRow>, TableError> {
+        contain(self.digest, || self.read_contained(projection))
+    }
+
+    fn read_contained(&self, projection: &Projection) -> Result<Vec<ChunkRow>, TableError> {
         let wanted = self.wanted(projection)?;
         let mut rows: Vec<ChunkRow> = self
             .heads
@@ -280,7 +295,8 @@ fn column_form_is_right(column: &ColumnChunkMetaData, position: usize, chunks: u
     };
     let start = u64::try_from(column.data_page_offset()).ok();
     let size = u64::try_from(column.compressed_size()).ok();
-    let inside = start.zip(size).and_then(|(start, size)| start.checked_add(size)).is_some_and(|end| end <= length);
+    let inside =
+        start.zip(size).and_then(|(start, size)| start.checked_add(size)).is_some_and(|end| end <= length);
     column.column_type() == kind
         && (position != 2 || described.type_length() == 32)
         && described.max_def_level() == 0

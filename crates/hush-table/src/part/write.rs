@@ -15,8 +15,8 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{PrimitiveTypeBuilder, Type, TypePtr};
 
 use super::{
-    CHUNK_ROWS, EncodedChunk, FORMAT_KEY, MAX_PART_CHUNKS, PART_FORMAT, PartKind, WrittenPart, encoding_column,
-    sealed_column,
+    CHUNK_ROWS, EncodedChunk, FORMAT_KEY, MAX_PART_CHUNKS, PART_FORMAT, PartKind, WrittenPart,
+    encoding_column, sealed_column,
 };
 use crate::digest::Digest;
 use crate::error::{PartFault, TableError};
@@ -141,16 +141,22 @@ impl EncryptedPartWriter {
 }
 
 /// Columns `chunk`, `rows` and `seed`.
-fn write_heads(group: &mut SerializedRowGroupWriter<'_, Vec<u8>>, chunks: &[EncodedChunk]) -> Result<(), ParquetError> {
+fn write_heads(
+    group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
+    chunks: &[EncodedChunk],
+) -> Result<(), ParquetError> {
     // Unsigned 32-bit numbers are stored as the 32-bit pattern of Parquet's INT32.
-    let numbers = |of: fn(&EncodedChunk) -> u32| chunks.iter().map(|chunk| of(chunk) as i32).collect::<Vec<_>>();
+    let numbers =
+        |of: fn(&EncodedChunk) -> u32| chunks.iter().map(|chunk| of(chunk) as i32).collect::<Vec<_>>();
     for values in [numbers(|chunk| chunk.index), numbers(|chunk| chunk.rows)] {
         let mut column = next(group)?;
         column.typed::<Int32Type>().write_batch(&values, None, None)?;
         column.close()?;
     }
-    let seeds: Vec<_> =
-        chunks.iter().map(|chunk| FixedLenByteArray::from(ByteArray::from(Bytes::copy_from_slice(&chunk.seed)))).collect();
+    let seeds: Vec<_> = chunks
+        .iter()
+        .map(|chunk| FixedLenByteArray::from(ByteArray::from(Bytes::copy_from_slice(&chunk.seed))))
+        .collect();
     let mut column = next(group)?;
     column.typed::<FixedLenByteArrayType>().write_batch(&seeds, None, None)?;
     column.close()

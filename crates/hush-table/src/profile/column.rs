@@ -123,9 +123,14 @@ impl ColumnProfile {
         &self.patterns
     }
 
-    /// Texts found that stand for a missing value in this column of numbers, dates or truth values.
+    /// Texts found that often stand for a missing value, and do in a column of numbers, dates or truth values.
     pub fn missing_markers(&self) -> &[&'static str] {
         &self.markers
+    }
+
+    /// Whether it holds texts, of which a marker is one.
+    pub fn is_text(&self) -> bool {
+        matches!(self.kind, Kind::Category | Kind::Text)
     }
 
     /// Whether most values are sentences.
@@ -170,7 +175,10 @@ pub(super) struct ColumnProfiler {
     numbers: Numbers,
     counts: TupleCounts,
     patterns: PatternCounts,
+    /// Markers set aside.
     markers: [u64; MARKERS.len()],
+    /// Markers met after the column was known to be text, one bit each.
+    markers_in_text: u32,
     sentences: u64,
     longest: usize,
 }
@@ -210,6 +218,7 @@ impl ColumnProfiler {
             counts: TupleCounts::new(DISTINCT_EXACT),
             patterns: PatternCounts::default(),
             markers: [0; MARKERS.len()],
+            markers_in_text: 0,
             sentences: 0,
             longest: 0,
         }
@@ -229,6 +238,7 @@ impl ColumnProfiler {
             return;
         } else if !self.possible.any() {
             self.add_text(text);
+            self.markers_in_text |= marker(text).map_or(0, |marker| 1 << marker);
         }
         self.values += 1;
         self.counts.add(hash);
@@ -244,10 +254,12 @@ impl ColumnProfiler {
             let away = i128::from(whole) + i128::from(rest != 0);
             let away = if value < 0 { -away } else { away };
             self.numbers.widen(away, away);
-            self.numbers.magnitude.fraction_digits = self.numbers.magnitude.fraction_digits.max(fraction_digits as u32);
+            self.numbers.magnitude.fraction_digits =
+                self.numbers.magnitude.fraction_digits.max(fraction_digits as u32);
             self.numbers.fraction |= rest != 0;
             self.numbers.leading_zeros |= leading_zeros;
-            self.numbers.integer_digits = self.numbers.integer_digits.max(whole.checked_ilog10().map_or(0, |log| log + 1));
+            self.numbers.integer_digits =
+                self.numbers.integer_digits.max(whole.checked_ilog10().map_or(0, |log| log + 1));
             if (10..=18).contains(&text.len()) && fraction_digits == 0 && value >= 0 {
                 self.patterns.add_digits(text);
             }
@@ -259,7 +271,8 @@ impl ColumnProfiler {
     #[cold]
     fn add_long_number(&mut self, text: &[u8]) -> bool {
         let Some(number) = scan_number(text, self.point) else { return false };
-        let above = number.units_rounded(0).and_then(|units| units.checked_add(units.signum()));
+        let rounded = || number.units_rounded(0).and_then(|units| units.checked_add(units.signum()));
+        let above = number.units_exact(0).or_else(rounded);
         // Beyond 127 bits no decimal holds it: a float.
         let numbers = &mut self.numbers;
         match above {
@@ -285,9 +298,7 @@ impl ColumnProfiler {
         let day = if was.timestamp && !truth { parse_date(text) } else { None };
         let instant = if was.timestamp && !truth && day.is_none() { parse_timestamp(text) } else { None };
         if !truth && day.is_none() && instant.is_none() {
-            if let Some(marker) = MARKERS.iter().position(|marker| marker.as_bytes() == text)
-                && let Some(count) = self.markers.get_mut(marker)
-            {
+            if let Some(count) = marker(text).and_then(|marker| self.markers.get_mut(marker)) {
                 *count += 1;
                 return false;
             }
@@ -317,8 +328,11 @@ impl ColumnProfiler {
         let kind = self.kind();
         let is_text = matches!(kind, Kind::Category | Kind::Text);
         let marked: u64 = self.markers.iter().sum();
-        let found = MARKERS.iter().zip(self.markers).filter(|(_, count)| *count > 0 && !is_text);
-        let markers: Vec<&'static str> = found.map(|(marker, _)| *marker).collect();
+        let found = |(i, _): &(usize, &&str)| {
+            self.markers.get(*i).is_some_and(|count| *count > 0) || self.markers_in_text >> i & 1 == 1
+        };
+        let markers: Vec<&'static str> =
+            MARKERS.iter().enumerate().filter(found).map(|(_, text)| *text).collect();
         // In a text column a marker is a value like any other.
         let (values, missing) =
             if is_text { (self.values + marked, self.missing) } else { (self.values, self.missing + marked) };
@@ -354,7 +368,11 @@ impl ColumnProfiler {
             Possible { number: true, .. } if numbers.scientific => Kind::Float,
             // `5.0`, as whole numbers are written that have passed through floats.
             Possible { number: true, .. } if fraction_digits <= 1 && !numbers.fraction => {
-                if fits_64_bits { Kind::Int } else { Kind::Text }
+                if fits_64_bits {
+                    Kind::Int
+                } else {
+                    Kind::Text
+                }
             }
             Possible { number: true, .. }
                 if fraction_digits <= DECIMAL_FRACTION
@@ -374,8 +392,20 @@ impl ColumnProfiler {
     fn text_kind(&self) -> Kind {
         let distinct = self.counts.distinct();
         let repeats = distinct <= 256 && distinct.saturating_mul(4) <= self.values;
-        if repeats && self.longest <= 64 { Kind::Category } else { Kind::Text }
+        if repeats && self.longest <= 64 && self.sentences * 2 <= self.values {
+            Kind::Category
+        } else {
+            Kind::Text
+        }
     }
+}
+
+/// The position in [`MARKERS`] of a text, if it is one.
+#[inline]
+fn marker(text: &[u8]) -> Option<usize> {
+    let may_be = text.len() <= 7
+        && matches!(text.first(), Some(b'#' | b'-' | b'.' | b'<' | b'?' | b'N' | b'm' | b'n'));
+    if may_be { MARKERS.iter().position(|marker| marker.as_bytes() == text) } else { None }
 }
 
 /// Words for true and false that mean nothing else (a column of `F` may hold a sex).

@@ -146,7 +146,8 @@ mod tests {
     /// Short similar keys must not collide or cluster: 2^20 of them all differ, and each leading bit is fair.
     #[test]
     fn hashes_of_small_numbers_differ() {
-        let mut hashes: Vec<u64> = (0..1u32 << 20).map(|i| hash_value(Some(i.to_string().as_bytes()))).collect();
+        let mut hashes: Vec<u64> =
+            (0..1u32 << 20).map(|i| hash_value(Some(i.to_string().as_bytes()))).collect();
         let leading = hashes.iter().filter(|hash| hash.leading_zeros() >= 4).count();
         assert!((60_000..71_000).contains(&leading), "{leading} of 65536");
         hashes.sort_unstable();

@@ -130,7 +130,9 @@ mod tests {
         }
         assert!(joint.project(&[2]).is_none(), "5000 values are too many");
         assert!(joint.project(&[3]).is_none(), "never watched");
-        for (positions, chosen) in [(vec![0, 1], vec![0, 1]), (vec![0, 1, 4], vec![0, 1, 3]), (vec![4], vec![3])] {
+        for (positions, chosen) in
+            [(vec![0, 1], vec![0, 1]), (vec![0, 1, 4], vec![0, 1, 3]), (vec![4], vec![3])]
+        {
             let mut direct: BTreeMap<Vec<u64>, u64> = BTreeMap::new();
             for i in 0..5000 {
                 *direct.entry(chosen.iter().map(|c| row(i)[*c]).collect()).or_insert(0) += 1;

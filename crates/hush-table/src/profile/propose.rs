@@ -24,12 +24,14 @@ const DAY_MICROS: i128 = 86_400_000_000;
 /// else all); a column is nullable if a value is missing. Each column has a protection and its reason; clear ones
 /// only as long as all of them together single nobody out, the rest of them is left to a person.
 pub fn propose(profile: &TableProfile, table: &str) -> Schema {
-    let mut columns: Vec<Column> = profile.columns().iter().map(column).collect();
+    let null_tokens = null_tokens(profile);
+    let mut columns: Vec<Column> =
+        profile.columns().iter().map(|found| column(found, &null_tokens)).collect();
     let notes = settle_clear(profile, &mut columns);
     Schema {
         table: table.to_owned(),
         columns,
-        null_tokens: null_tokens(profile),
+        null_tokens,
         max_rows: max_rows(profile.rows()),
         approved: false,
         approved_by: String::new(),
@@ -46,7 +48,7 @@ pub fn single_out_note(names: &[&str], found: SingledOut) -> String {
     format!("clear together: {} {verb} out {about}{} of {} rows", names.join(" + "), found.alone, found.rows)
 }
 
-fn column(found: &ColumnProfile) -> Column {
+fn column(found: &ColumnProfile, null_tokens: &[String]) -> Column {
     let (kind, mut reason_suffix) = (column_type(found), "");
     let facts = Facts {
         name: found.name(),
@@ -73,7 +75,9 @@ fn column(found: &ColumnProfile) -> Column {
     Column {
         name: found.name().to_owned(),
         kind,
-        nullable: found.missing() > 0,
+        // A marker that another column turned into a missing-value token is one in texts too.
+        nullable: found.missing() > 0
+            || found.missing_markers().iter().any(|marker| null_tokens.iter().any(|token| token == marker)),
         range: range(found, kind),
         protect,
         purposes: if sums { purposes(kind, verdict.class) } else { Vec::new() },
@@ -98,7 +102,8 @@ fn column_type(found: &ColumnProfile) -> ColumnType {
         Kind::Empty | Kind::Text | Kind::Unsupported => ColumnType::Text,
         Kind::Float => ColumnType::Float { digits: 6 },
         Kind::Int => {
-            let most = POWERS_OF_TEN.get(usize::from(digits_with_headroom(found))).copied().unwrap_or(u128::MAX);
+            let most =
+                POWERS_OF_TEN.get(usize::from(digits_with_headroom(found))).copied().unwrap_or(u128::MAX);
             let bits = [8u8, 16, 32].into_iter().find(|bits| most <= 1 << (bits - 1)).unwrap_or(64);
             ColumnType::Int { bits }
         }
@@ -161,14 +166,17 @@ fn purposes(kind: ColumnType, class: Option<Class>) -> Vec<Purpose> {
         ColumnType::Bool | ColumnType::Float { .. } => vec![Purpose::Sum, Purpose::Avg],
         // Sums of such numbers mean nothing; counting their presence does.
         ColumnType::Int { .. } if class == Some(Class::RecordId) => vec![Purpose::Count],
-        ColumnType::Decimal { .. } | ColumnType::Int { .. } => vec![Purpose::Sum, Purpose::Avg, Purpose::Stddev],
+        ColumnType::Decimal { .. } | ColumnType::Int { .. } => {
+            vec![Purpose::Sum, Purpose::Avg, Purpose::Stddev]
+        }
     }
 }
 
 /// Tokens that were given, and markers found in columns of numbers, dates and truth values.
 fn null_tokens(profile: &TableProfile) -> Vec<String> {
     let mut tokens = profile.null_tokens().to_vec();
-    for marker in profile.columns().iter().flat_map(ColumnProfile::missing_markers) {
+    let typed = profile.columns().iter().filter(|column| !column.is_text());
+    for marker in typed.flat_map(ColumnProfile::missing_markers) {
         if !tokens.iter().any(|token| token == marker) {
             tokens.push((*marker).to_owned());
         }
@@ -188,8 +196,9 @@ fn max_rows(rows: u64) -> u64 {
 /// Keeps clear, in file order, what singles nobody out together with those before it; leaves the others to a person.
 /// Returns the notes for the top of the file.
 fn settle_clear(profile: &TableProfile, columns: &mut [Column]) -> Vec<String> {
-    let candidates: Vec<usize> =
-        (0..columns.len()).filter(|i| columns.get(*i).is_some_and(|c| c.protect == Protection::Clear)).collect();
+    let candidates: Vec<usize> = (0..columns.len())
+        .filter(|i| columns.get(*i).is_some_and(|c| c.protect == Protection::Clear))
+        .collect();
     let (mut kept, mut notes): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for position in candidates {
         let Some(column) = columns.get_mut(position) else { continue };

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Profiles of tables made here, against what was put into them; proposals as a person would see them.
+
+use bytes::Bytes;
+use hush_plan::schema::file::{from_toml, require_approved, to_toml};
+use hush_plan::schema::{Column, ColumnType, Protection, Schema, UnitRange};
+
+use super::*;
+use crate::source::OpenOptions;
+
+fn source(text: String) -> Source {
+    Source::from_bytes(Bytes::from(text), &OpenOptions::default()).unwrap()
+}
+
+fn proposal(text: String) -> (TableProfile, Schema) {
+    let found = profile(&source(text), &ProfileOptions::default()).unwrap();
+    let schema = propose(&found, "t");
+    (found, schema)
+}
+
+fn one_column(name: &str, values: impl Iterator<Item = String>) -> (ColumnProfile, Column) {
+    let text = format!("{name},other\n{}", values.map(|value| format!("{value},x\n")).collect::<String>());
+    let (found, schema) = proposal(text);
+    (found.columns()[0].clone(), schema.columns[0].clone())
+}
+
+/// The hospital table of the documentation.
+fn patients(rows: u64) -> String {
+    let mut text = "patient_id,name,email,ward,year,age,charges,bp,dob,notes\n".to_owned();
+    for i in 0..rows {
+        let mix = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+        let ward = ["cardiology", "oncology", "surgery"][(mix % 3) as usize];
+        text += &format!(
+            "P{i:06},Person {},p{i}@example.org,{ward},{},{},{}.{:02},{},{}-0{}-1{},seen and sent home in good shape {}\n",
+            mix % 977,
+            2019 + mix % 5,
+            18 + mix % 80,
+            mix % 40_000,
+            mix % 100,
+            90 + mix % 90,
+            1930 + mix % 70,
+            1 + mix % 9,
+            mix % 10,
+            i,
+        );
+    }
+    text
+}
+
+#[test]
+fn the_hospital_table() {
+    let (found, schema) = proposal(patients(6000));
+    assert_eq!(found.rows(), 6000);
+    let row = |name: &str| schema.columns.iter().find(|column| column.name == name).unwrap();
+    let shown = |name: &str| (row(name).kind, row(name).protect, row(name).reason.as_str());
+    let money = ColumnType::Decimal { precision: 12, scale: 2 };
+    assert_eq!(shown("patient_id"), (ColumnType::Text, Protection::Drop, "unique in every row"));
+    assert_eq!(shown("name"), (ColumnType::Text, Protection::Seal, "name of a person (name)"));
+    assert_eq!(shown("email"), (ColumnType::Text, Protection::Seal, "e-mail (name, 100 % of values)"));
+    assert_eq!(shown("ward"), (ColumnType::Category, Protection::Clear, "few values; nobody singled out"));
+    assert_eq!(
+        shown("year"),
+        (ColumnType::Int { bits: 16 }, Protection::Clear, "few values; nobody singled out")
+    );
+    assert_eq!(
+        shown("age"),
+        (ColumnType::Int { bits: 16 }, Protection::Encrypt, "quasi-identifier (whole years)")
+    );
+    assert_eq!(shown("charges"), (money, Protection::Encrypt, "money (name, two decimals)"));
+    assert_eq!(
+        shown("bp"),
+        (ColumnType::Int { bits: 16 }, Protection::Decide, "clinical measurement (name)")
+    );
+    assert_eq!(shown("dob"), (ColumnType::Date, Protection::Encrypt, "birth date (name)"));
+    assert_eq!(shown("notes"), (ColumnType::Text, Protection::Seal, "free text (name)"));
+    assert_eq!(row("age").range, Some(UnitRange { low: 0, high: 999 }));
+    assert_eq!(row("charges").range, Some(UnitRange { low: 0, high: 9_999_999 }));
+    assert_eq!(schema.notes, ["clear together: ward + year single out 0 of 6000 rows"]);
+    assert!(schema.columns.iter().all(|column| !column.nullable));
+    // It reads back, and nobody has approved it.
+    assert_eq!(from_toml(&to_toml(&schema)).as_ref(), Ok(&schema));
+    assert_eq!(require_approved(&schema).unwrap_err().code(), "HUSH-S003");
+    // What is proposed accepts the data.
+    let read = source(patients(6000)).typed(&schema).unwrap().map(|batch| batch.unwrap().rows).sum::<usize>();
+    assert_eq!(read, 6000);
+}
+
+#[test]
+fn kinds_of_columns() {
+    let numbers = |f: &'static str| (0..100).map(move |i| f.replace("{}", &i.to_string()));
+    for (values, kind) in [
+        (numbers("{}"), Kind::Int),
+        (numbers("-{}"), Kind::Int),
+        (numbers("{}.0"), Kind::Int),
+        (numbers("{}.00"), Kind::Decimal),
+        (numbers("{}.5"), Kind::Decimal),
+        (numbers("{}e-3"), Kind::Float),
+        (numbers("0.1234567890{}"), Kind::Float),
+        (numbers("0{}"), Kind::Text),
+        (numbers("9{}99999999999999999999"), Kind::Text),
+        (numbers("v{}"), Kind::Text),
+        (numbers("{}:00"), Kind::Text),
+        (numbers("20{}-01-01"), Kind::Text),
+    ] {
+        let values: Vec<String> = values.collect();
+        assert_eq!(one_column("x", values.iter().cloned()).0.kind(), kind, "{}", values[11]);
+    }
+    let repeat = |words: &'static [&'static str]| (0..90).map(move |i| words[i % words.len()].to_owned());
+    for (words, kind) in [
+        (&["true", "False", ""][..], Kind::Bool),
+        (&["yes", "NO"], Kind::Bool),
+        (&["t", "f"], Kind::Category),
+        (&["F"], Kind::Category),
+        (&["1", "0"], Kind::Int),
+        (&["2024-01-01", "2023/12/31", "1.2.2020"], Kind::Date),
+        (&["2024-01-01", "2024-01-01T10:00"], Kind::Timestamp),
+        (&["2024-01-01 10:00:00+02:00"], Kind::Timestamp),
+        (&["01/02/2024"], Kind::Category),
+        (&["", "NA"], Kind::Empty),
+        (&["1", "x"], Kind::Category),
+        (&["true", "1"], Kind::Category),
+        (&["2024-01-01", "5"], Kind::Category),
+    ] {
+        assert_eq!(one_column("x", repeat(words)).0.kind(), kind, "{words:?}");
+    }
+}
+
+/// Ranges show a power of ten, leave a factor of two, hold the data, and never end at an extreme.
+#[test]
+fn ranges_have_headroom_and_hide_extremes() {
+    for (low, high) in [
+        (0i64, 7),
+        (0, 49),
+        (0, 50),
+        (3, 97),
+        (-5, 4),
+        (0, 499),
+        (0, 12_345),
+        (-2_000_000_000, 0),
+        (0, i64::MAX),
+        (i64::MIN, 5),
+    ] {
+        let (_, column) = one_column("x", [low, high].iter().cycle().take(20).map(i64::to_string));
+        let range = column.range.unwrap();
+        let (low, high) = (i128::from(low), i128::from(high));
+        assert!(range.low <= low && high <= range.high, "{low}..{high}: {range:?}");
+        if high < i128::from(i64::MAX) && low > i128::from(i64::MIN) {
+            assert!(range.max_abs() >= RANGE_FACTOR * low.unsigned_abs().max(high.unsigned_abs()));
+            assert!((range.max_abs() + 1).to_string().trim_end_matches('0') == "1", "{range:?}");
+            assert_ne!(range.high, high);
+        }
+        let ColumnType::Int { bits } = column.kind else { panic!() };
+        assert!(range.high < 1 << (bits - 1) && range.low >= -(1 << (bits - 1)));
+    }
+    let (_, column) = one_column("x", ["-0.004", "123456.789"].iter().map(|text| (*text).to_owned()));
+    assert_eq!(column.kind, ColumnType::Decimal { precision: 12, scale: 3 });
+    assert_eq!(column.range, Some(UnitRange { low: -999_999_999, high: 999_999_999 }));
+    let (_, column) = one_column("x", ["1850-01-01", "2024-01-01"].iter().map(|text| (*text).to_owned()));
+    assert_eq!(column.range.unwrap().low, -719_162);
+}
+
+#[test]
+fn missing_values_and_their_markers() {
+    let (found, column) =
+        one_column("x", ["1", "", "NA", "?", "2", "N/A"].iter().map(|text| (*text).to_owned()));
+    assert_eq!((found.kind(), found.values(), found.missing()), (Kind::Int, 2, 4));
+    assert!(column.nullable);
+    assert_eq!(found.missing_markers(), ["?", "N/A"]);
+    let (_, schema) = proposal("x,y\n1,a\n?,?\n3,N/A\n".to_owned());
+    assert_eq!(schema.null_tokens, ["", "NA", "?"], "markers in text are text");
+    let (found, column) = one_column("x", ["a", "?", "b", "None"].iter().map(|text| (*text).to_owned()));
+    assert_eq!((found.values(), found.missing(), column.nullable), (4, 0, false));
+    let (_, schema) = proposal("x,y,z\n1,a,?\n?,b,c\n3,c,d\n".to_owned());
+    let nullable: Vec<bool> = schema.columns.iter().map(|column| column.nullable).collect();
+    assert_eq!(nullable, [true, false, true], "the marker of x is a missing text in z");
+}
+
+#[test]
+fn distinct_values_and_uniqueness() {
+    let (found, _) = one_column("x", (0..5000).map(|i| (i % 1234).to_string()));
+    assert_eq!((found.distinct(), found.unique(), found.distinct_is_estimate()), (1234, false, false));
+    let (found, column) = one_column("x", (0..50_000).map(|i| format!("k{}", i * 7919 % 1_000_003)));
+    assert!(found.unique() && found.distinct_is_estimate());
+    assert!((45_000..=50_000).contains(&found.distinct()), "{}", found.distinct());
+    assert_eq!(column.protect, Protection::Drop);
+    let (found, column) = one_column("x", (0..300).map(|i| (1000 + (i * 7) % 300).to_string()));
+    assert!(found.consecutive());
+    assert_eq!(column.reason, "row number (unique in every row)");
+    let (found, _) = one_column("x", (0..30).map(|_| "5".to_owned()));
+    assert!(found.constant() && !found.unique());
+}
+
+/// Columns that are harmless alone but not together are left to a person, with the count.
+#[test]
+fn clear_columns_are_judged_together() {
+    // ward and shift have 5 or more rows per value; one combination occurs once.
+    let mut text = "ward,shift,v\n".to_owned();
+    for i in 0..60 {
+        text += &format!("w{},s{},{i}\n", i % 2, i % 2);
+    }
+    text += "w0,s1,99\n";
+    let (found, schema) = proposal(text.clone());
+    assert_eq!(schema.columns[0].protect, Protection::Clear);
+    assert_eq!(schema.columns[1].protect, Protection::Decide);
+    assert_eq!(schema.columns[1].reason, "few values, but ward + shift single out 1 rows together");
+    assert_eq!(schema.notes, ["clear together: ward + shift single out 1 of 61 rows"]);
+    let both = SingledOut { rows: 61, alone: 1, few: 1, estimated: false };
+    assert_eq!(found.singled_out(&["ward", "shift"]), Some(both));
+    assert_eq!(found.singled_out(&["ward", "v"]), None, "v was not watched");
+    assert_eq!(singled_out(&source(text.clone()), &["ward", "shift"]).unwrap(), both);
+    let all = singled_out(&source(text.clone()), &["ward", "v", "no such column"]).unwrap();
+    assert_eq!((all.alone, all.few), (61, 61));
+    let options = ProfileOptions { clear: vec!["v".to_owned()] };
+    let watched = profile(&source(text), &options).unwrap();
+    assert_eq!(watched.singled_out(&["v", "ward"]).unwrap().alone, 61);
+}
+
+#[test]
+fn a_proposal_shows_no_value_of_the_data() {
+    let text = format!(
+        "name,amount,code,day\n{}",
+        (0..500)
+            .map(|i| {
+                format!(
+                    "Zanzibar{},7{:03}.{:02},QX{:04},2011-1{}-2{}\n",
+                    i % 50,
+                    531 + i % 400,
+                    i % 89,
+                    i,
+                    i % 3,
+                    i % 9
+                )
+            })
+            .collect::<String>()
+    );
+    let (_, schema) = proposal(text);
+    let file = to_toml(&schema);
+    for secret in ["Zanzibar", "7531", "7930", "QX", "2011"] {
+        assert!(!file.contains(secret), "{secret} in\n{file}");
+    }
+}
+
+#[test]
+fn tables_without_rows_and_ragged_ones_are_refused() {
+    let refuse = |text: &str| profile(&source(text.to_owned()), &ProfileOptions::default()).unwrap_err();
+    assert_eq!(refuse("a,b\n").code(), "HUSH-D011");
+    assert_eq!(refuse("a,b\n1,2\n3\n").to_string(), "line 3: 1 fields, the header has 2");
+}
+
+/// Whatever the cells are, the proposal accepts the very data that it was made from.
+#[test]
+fn proposals_accept_their_own_data() {
+    const POOL: [&str; 26] = [
+        "",
+        "NA",
+        "?",
+        "-",
+        "0",
+        "7",
+        "-3",
+        "1.5",
+        "2.50",
+        "007",
+        "1e3",
+        "1e-30",
+        "99999999999999999999",
+        "true",
+        "no",
+        "2024-02-29",
+        "2024-02-29T01:02:03.4Z",
+        "1.2.2003",
+        "x",
+        " y ",
+        "12345678901234567",
+        "0.1234567891",
+        "-9223372036854775808",
+        "NaN",
+        "+4",
+        "1e40",
+    ];
+    for seed in 1..=600u64 {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut below = |bound: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) % bound
+        };
+        let columns = 1 + below(4);
+        let choices: Vec<Vec<&str>> = (0..columns)
+            .map(|_| (0..1 + below(3)).map(|_| POOL[below(POOL.len() as u64) as usize]).collect())
+            .collect();
+        let mut text = (0..columns).map(|i| format!("c{i}")).collect::<Vec<_>>().join(",") + "\n";
+        for _ in 0..1 + below(40) {
+            let row: Vec<String> =
+                choices.iter().map(|c| format!("\"{}\"", c[below(c.len() as u64) as usize])).collect();
+            text += &(row.join(",") + "\n");
+        }
+        let (_, schema) = proposal(text.clone());
+        for batch in source(text.clone()).typed(&schema).unwrap() {
+            if let Err(error) = batch {
+                panic!("seed {seed}: {error}\n{}\n{text}", to_toml(&schema));
+            }
+        }
+        assert_eq!(from_toml(&to_toml(&schema)).as_ref(), Ok(&schema), "seed {seed}");
+    }
+}

@@ -76,9 +76,10 @@ pub(crate) fn unsupported(kind: &DataType) -> Option<String> {
             DataType::Struct(_) => "struct".to_owned(),
             DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => "list".to_owned(),
             DataType::Map(..) => "map".to_owned(),
-            DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
-                "binary".to_owned()
-            }
+            DataType::Binary
+            | DataType::LargeBinary
+            | DataType::BinaryView
+            | DataType::FixedSizeBinary(_) => "binary".to_owned(),
             other => other.to_string(),
         }),
     }
@@ -89,7 +90,9 @@ fn plain(kind: &DataType) -> Option<DataType> {
     use DataType as T;
     Some(match kind {
         T::Boolean | T::Date32 | T::Date64 | T::Float32 | T::Float64 | T::Null | T::Utf8 => kind.clone(),
-        T::Int8 | T::Int16 | T::Int32 | T::Int64 | T::UInt8 | T::UInt16 | T::UInt32 | T::UInt64 => kind.clone(),
+        T::Int8 | T::Int16 | T::Int32 | T::Int64 | T::UInt8 | T::UInt16 | T::UInt32 | T::UInt64 => {
+            kind.clone()
+        }
         T::Float16 => T::Float32,
         T::LargeUtf8 | T::Utf8View => T::Utf8,
         T::Timestamp(..) => kind.clone(),
@@ -104,12 +107,18 @@ fn plain(kind: &DataType) -> Option<DataType> {
 
 /// Calls `sink` with every cell of rows `from..to`, `None` for missing ones, in order. Returns `false`, and calls
 /// nothing, if the type is unsupported.
-pub(crate) fn visit(array: &ArrayRef, from: usize, to: usize, sink: &mut dyn FnMut(Option<Cell<'_>>)) -> bool {
+pub(crate) fn visit(
+    array: &ArrayRef,
+    from: usize,
+    to: usize,
+    sink: &mut dyn FnMut(Option<Cell<'_>>),
+) -> bool {
     use DataType as T;
     let Some(kind) = plain(array.data_type()) else { return false };
     if kind != *array.data_type() {
         // Unpacking changes no value; Arrow's only error here is an unsupported pair of types.
-        return cast(&array.slice(from, to - from), &kind).is_ok_and(|plain| visit(&plain, 0, to - from, sink));
+        return cast(&array.slice(from, to - from), &kind)
+            .is_ok_and(|plain| visit(&plain, 0, to - from, sink));
     }
     match &kind {
         T::Boolean => {
@@ -117,13 +126,19 @@ pub(crate) fn visit(array: &ArrayRef, from: usize, to: usize, sink: &mut dyn FnM
             (from..to).for_each(|i| sink(values.is_valid(i).then(|| Cell::Bool(values.value(i)))));
         }
         T::Date32 => primitive::<Date32Type>(array, from, to, sink, |v| Some(Cell::Date(i64::from(v)))),
-        T::Date64 => primitive::<Date64Type>(array, from, to, sink, |v| Some(Cell::Date(v.div_euclid(86_400_000)))),
+        T::Date64 => {
+            primitive::<Date64Type>(array, from, to, sink, |v| Some(Cell::Date(v.div_euclid(86_400_000))))
+        }
         T::Decimal128(_, scale) => {
             let scale = scale.unsigned_abs();
             primitive::<Decimal128Type>(array, from, to, sink, |value| Some(Cell::Decimal { value, scale }));
         }
-        T::Float32 => primitive::<Float32Type>(array, from, to, sink, |v| (!v.is_nan()).then_some(Cell::Single(v))),
-        T::Float64 => primitive::<Float64Type>(array, from, to, sink, |v| (!v.is_nan()).then_some(Cell::Double(v))),
+        T::Float32 => {
+            primitive::<Float32Type>(array, from, to, sink, |v| (!v.is_nan()).then_some(Cell::Single(v)))
+        }
+        T::Float64 => {
+            primitive::<Float64Type>(array, from, to, sink, |v| (!v.is_nan()).then_some(Cell::Double(v)))
+        }
         T::Int8 => integers::<Int8Type>(array, from, to, sink),
         T::Int16 => integers::<Int16Type>(array, from, to, sink),
         T::Int32 => integers::<Int32Type>(array, from, to, sink),
@@ -153,14 +168,28 @@ where
 
 /// Instants in microseconds; finer ones are cut towards the past, ones out of reach become infinite floats,
 /// which no timestamp column accepts.
-fn timestamps(array: &ArrayRef, unit: TimeUnit, from: usize, to: usize, sink: &mut dyn FnMut(Option<Cell<'_>>)) {
-    let scaled = |value: i64, factor| Some(value.checked_mul(factor).map_or(Cell::Double(f64::INFINITY), Cell::Timestamp));
+fn timestamps(
+    array: &ArrayRef,
+    unit: TimeUnit,
+    from: usize,
+    to: usize,
+    sink: &mut dyn FnMut(Option<Cell<'_>>),
+) {
+    let scaled = |value: i64, factor| {
+        Some(value.checked_mul(factor).map_or(Cell::Double(f64::INFINITY), Cell::Timestamp))
+    };
     match unit {
         TimeUnit::Second => primitive::<TimestampSecondType>(array, from, to, sink, |v| scaled(v, 1_000_000)),
-        TimeUnit::Millisecond => primitive::<TimestampMillisecondType>(array, from, to, sink, |v| scaled(v, 1000)),
-        TimeUnit::Microsecond => primitive::<TimestampMicrosecondType>(array, from, to, sink, |v| scaled(v, 1)),
+        TimeUnit::Millisecond => {
+            primitive::<TimestampMillisecondType>(array, from, to, sink, |v| scaled(v, 1000))
+        }
+        TimeUnit::Microsecond => {
+            primitive::<TimestampMicrosecondType>(array, from, to, sink, |v| scaled(v, 1))
+        }
         TimeUnit::Nanosecond => {
-            primitive::<TimestampNanosecondType>(array, from, to, sink, |v| Some(Cell::Timestamp(v.div_euclid(1000))));
+            primitive::<TimestampNanosecondType>(array, from, to, sink, |v| {
+                Some(Cell::Timestamp(v.div_euclid(1000)))
+            });
         }
     }
 }

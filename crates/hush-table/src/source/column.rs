@@ -9,7 +9,8 @@ use arrow::array::{
 };
 use arrow::buffer::NullBuffer;
 use hush_plan::schema::units::{
-    DecimalPoint, Number, POWERS_OF_TEN, column_bounds, parse_bool, parse_date, parse_timestamp, parse_units, scan_number, type_bounds,
+    DecimalPoint, Number, POWERS_OF_TEN, column_bounds, parse_bool, parse_date, parse_timestamp, parse_units,
+    scan_number, type_bounds,
 };
 use hush_plan::schema::{Column, ColumnType, UnitRange, file::type_name};
 
@@ -138,17 +139,30 @@ impl ColumnBuilder {
     }
 
     /// Adds a cell of a typed file.
-    pub(super) fn push_cell(&mut self, cell: Option<Cell<'_>>, nulls: &NullTokens, place: impl Fn() -> Place) {
+    pub(super) fn push_cell(
+        &mut self,
+        cell: Option<Cell<'_>>,
+        nulls: &NullTokens,
+        place: impl Fn() -> Place,
+    ) {
         let Some(cell) = cell else { return self.push_missing(place) };
         let plain = |units: i128| Number::from_integer(units, 0);
         let number = match (cell, self.column.kind) {
             (Cell::Text(text), _) => return self.push_field(text.as_bytes(), nulls, place),
             (Cell::Bool(value), ColumnType::Bool) => return self.push_units(i128::from(value), place),
             (Cell::Date(days), ColumnType::Date) => return self.push_units(i128::from(days), place),
-            (Cell::Timestamp(micros), ColumnType::Timestamp) => return self.push_units(i128::from(micros), place),
-            (Cell::Double(value), _) if matches!(self.store, Store::F64(_)) => return self.push_float(value, place),
+            (Cell::Timestamp(micros), ColumnType::Timestamp) => {
+                return self.push_units(i128::from(micros), place);
+            }
+            (Cell::Double(value), _) if matches!(self.store, Store::F64(_)) => {
+                return self.push_float(value, place);
+            }
             (Cell::Integer(value), ColumnType::Int { .. }) => {
-                return if self.in_type(value) { self.push_units(value, place) } else { self.push_fault(WRONG_TYPE, place) };
+                return if self.in_type(value) {
+                    self.push_units(value, place)
+                } else {
+                    self.push_fault(WRONG_TYPE, place)
+                };
             }
             (Cell::Integer(value), ColumnType::Decimal { .. }) => plain(value),
             (Cell::Decimal { value, scale }, ColumnType::Decimal { .. } | ColumnType::Int { .. }) => {
@@ -187,7 +201,9 @@ impl ColumnBuilder {
         match self.column.kind {
             ColumnType::Bool => parse_bool(field).map(i64::from),
             ColumnType::Date => parse_date(field),
-            ColumnType::Decimal { scale, .. } => quick_units(field, scale).filter(|units| self.in_type((*units).into())),
+            ColumnType::Decimal { scale, .. } => {
+                quick_units(field, scale).filter(|units| self.in_type((*units).into()))
+            }
             ColumnType::Int { .. } => quick_units(field, 0).filter(|units| self.in_type((*units).into())),
             ColumnType::Timestamp => parse_timestamp(field),
             ColumnType::Category | ColumnType::Float { .. } | ColumnType::Text => None,
@@ -343,7 +359,9 @@ fn array(values: Values, valid: Option<Vec<bool>>, kind: ColumnType) -> ArrayRef
             let kind = arrow::datatypes::DataType::Decimal128(precision, scale.cast_signed());
             Arc::new(Decimal128Array::new(wide(values).into(), nulls).with_data_type(kind))
         }
-        (ColumnType::Timestamp, values) => Arc::new(TimestampMicrosecondArray::new(narrow(values).into(), nulls)),
+        (ColumnType::Timestamp, values) => {
+            Arc::new(TimestampMicrosecondArray::new(narrow(values).into(), nulls))
+        }
         (_, values) => Arc::new(Int64Array::new(narrow(values).into(), nulls)),
     }
 }
@@ -407,7 +425,6 @@ mod tests {
     #[test]
     fn quick_units_agree_with_the_exact_parser() {
         let mut state = 0x1234_5678_9abc_def1u64;
-        println!("seed {state:#x}");
         let mut next = |bound: u64| {
             state ^= state << 13;
             state ^= state >> 7;
@@ -424,7 +441,12 @@ mod tests {
             let scale = next(8) as u8;
             if let Some(units) = quick_units(&text, scale) {
                 let expected = scan_number(&text, DecimalPoint::Dot).and_then(|n| n.units_exact(scale));
-                assert_eq!(expected, Some(i128::from(units)), "{:?} at {scale}", String::from_utf8_lossy(&text));
+                assert_eq!(
+                    expected,
+                    Some(i128::from(units)),
+                    "{:?} at {scale}",
+                    String::from_utf8_lossy(&text)
+                );
                 taken += 1;
             }
         }

@@ -243,14 +243,22 @@ impl SourceError {
             Self::NotATable { .. } => "Save it as UTF-8 CSV or as Parquet, uncompressed on the outside.",
             Self::NotUnits { .. } => "Use protect = \"seal\", \"clear\" or \"drop\" for it.",
             Self::Open { .. } => "Check the path and its permissions.",
-            Self::OutOfRange { .. } => "Widen range in the schema if the value is right. Nothing was written.",
+            Self::OutOfRange { .. } => {
+                "Widen range in the schema if the value is right. Nothing was written."
+            }
             Self::Parquet { .. } => "Write the file again with snappy, zstd or no compression.",
-            Self::Ragged { .. } => "Quote fields that hold the delimiter or a line break. Nothing was written.",
+            Self::Ragged { .. } => {
+                "Quote fields that hold the delimiter or a line break. Nothing was written."
+            }
             Self::Read { .. } => "Check the disk and run the command again.",
-            Self::RecordTooLong { .. } | Self::UnclosedQuote { .. } => "Close the quote (\"\" inside one). Nothing was written.",
+            Self::RecordTooLong { .. } | Self::UnclosedQuote { .. } => {
+                "Close the quote (\"\" inside one). Nothing was written."
+            }
             Self::TooManyColumns { .. } => "Split the table, or check the delimiter.",
             Self::TooManyRows { .. } => "Raise max_rows in the schema. Nothing was written.",
-            Self::Unlisted { .. } => "Add them to the schema (protect = \"drop\" leaves them out), then approve it again.",
+            Self::Unlisted { .. } => {
+                "Add them to the schema (protect = \"drop\" leaves them out), then approve it again."
+            }
             Self::UnsupportedType { .. } => "Set protect = \"drop\", or convert the column to a plain type.",
             Self::WrongType { .. } => "A missing-value marker? Add it to null_tokens. Nothing was written.",
         }

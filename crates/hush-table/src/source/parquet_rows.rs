@@ -2,10 +2,12 @@
 //! Rows of a Parquet file in slices of any length.
 
 use std::fs::File;
+use std::panic::AssertUnwindSafe;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::errors::ParquetError;
 use parquet::file::reader::ChunkReader;
 
 use super::records::COLUMN_LIMIT;
@@ -72,7 +74,8 @@ impl ParquetRows {
     pub(super) fn open(source: &Source, columns: &[usize]) -> Result<Self, SourceError> {
         let reader = match &source.origin {
             Origin::File(path) => {
-                let file = File::open(path).map_err(|source| SourceError::Open { path: path.clone(), source })?;
+                let file =
+                    File::open(path).map_err(|source| SourceError::Open { path: path.clone(), source })?;
                 reader(file, columns)?
             }
             Origin::Memory(bytes) => reader(bytes.clone(), columns)?,
@@ -98,25 +101,32 @@ impl ParquetRows {
                 self.used = to;
                 return Ok(Some(Slice { batch: batch.clone(), columns: self.columns.clone(), from, to }));
             }
-            match self.reader.next() {
-                None => return Ok(None),
-                Some(Ok(batch)) => {
-                    self.batch = Some(batch);
-                    self.used = 0;
-                }
-                Some(Err(error)) => return Err(SourceError::Parquet { source: error.into() }),
-            }
+            let Some(batch) = guarded(|| self.reader.next().transpose().map_err(Into::into))? else {
+                return Ok(None);
+            };
+            self.batch = Some(batch);
+            self.used = 0;
         }
     }
 }
 
-fn reader<T: ChunkReader + 'static>(input: T, columns: &[usize]) -> Result<ParquetRecordBatchReader, SourceError> {
+fn reader<T: ChunkReader + 'static>(
+    input: T,
+    columns: &[usize],
+) -> Result<ParquetRecordBatchReader, SourceError> {
     let builder = builder(input)?;
     let mask = ProjectionMask::roots(builder.parquet_schema(), columns.iter().copied());
-    let reader = builder.with_projection(mask).with_batch_size(CHUNK_ROWS).build();
-    reader.map_err(|source| SourceError::Parquet { source })
+    guarded(|| builder.with_projection(mask).with_batch_size(CHUNK_ROWS).build())
 }
 
 fn builder<T: ChunkReader + 'static>(input: T) -> Result<ParquetRecordBatchReaderBuilder<T>, SourceError> {
-    ParquetRecordBatchReaderBuilder::try_new(input).map_err(|source| SourceError::Parquet { source })
+    guarded(|| ParquetRecordBatchReaderBuilder::try_new(input))
+}
+
+/// Runs a step of the Parquet reader. That reader panics on some damaged files (an index beyond a page), and the
+/// owner's file is not trusted to be sound: such a panic is an error like any other. Nothing is used after it.
+fn guarded<T>(step: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, SourceError> {
+    let damaged = |_| Err(ParquetError::General("a damaged page".to_owned()));
+    let result = std::panic::catch_unwind(AssertUnwindSafe(step)).unwrap_or_else(damaged);
+    result.map_err(|source| SourceError::Parquet { source })
 }

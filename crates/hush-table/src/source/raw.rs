@@ -14,8 +14,16 @@ pub(crate) struct RawRows {
 }
 
 enum Kind {
-    Csv(Records),
-    Parquet { rows: ParquetRows, block: Vec<TextColumn>, next: usize, rows_in_block: usize },
+    Csv(Box<Records>),
+    Parquet(Box<Blocks>),
+}
+
+/// A Parquet file, rendered block by block.
+struct Blocks {
+    rows: ParquetRows,
+    columns: Vec<TextColumn>,
+    next_row: usize,
+    row_count: usize,
 }
 
 /// A column of a block, rendered.
@@ -43,13 +51,15 @@ impl RawRows {
             Format::Csv { .. } => {
                 let mut records = source.records()?;
                 records.next()?;
-                Kind::Csv(records)
+                Kind::Csv(Box::new(records))
             }
             Format::Parquet => {
-                let readable = source.columns().iter().enumerate().filter(|(_, column)| column.unsupported.is_none());
+                let readable =
+                    source.columns().iter().enumerate().filter(|(_, column)| column.unsupported.is_none());
                 let kept: Vec<usize> = readable.map(|(i, _)| i).collect();
                 let rows = ParquetRows::open(source, &kept)?;
-                Kind::Parquet { rows, block: vec![TextColumn::default(); columns], next: 0, rows_in_block: 0 }
+                let columns = vec![TextColumn::default(); columns];
+                Kind::Parquet(Box::new(Blocks { rows, columns, next_row: 0, row_count: 0 }))
             }
         };
         Ok(Self { nulls: NullTokens::new(source.null_tokens()), columns, kind })
@@ -61,7 +71,10 @@ impl RawRows {
     /// # Errors
     /// A ragged record, or reading fails.
     #[inline]
-    pub(crate) fn next_row(&mut self, mut sink: impl FnMut(usize, Option<&[u8]>)) -> Result<bool, SourceError> {
+    pub(crate) fn next_row(
+        &mut self,
+        mut sink: impl FnMut(usize, Option<&[u8]>),
+    ) -> Result<bool, SourceError> {
         match &mut self.kind {
             Kind::Csv(records) => {
                 let Some(record) = records.next()? else { return Ok(false) };
@@ -76,41 +89,42 @@ impl RawRows {
                 }
                 Ok(true)
             }
-            Kind::Parquet { rows, block, next, rows_in_block } => {
-                if next == rows_in_block {
-                    *rows_in_block = read_block(rows, block)?;
-                    *next = 0;
-                }
-                if *rows_in_block == 0 {
+            Kind::Parquet(blocks) => {
+                if blocks.next_row == blocks.row_count && !blocks.refill()? {
                     return Ok(false);
                 }
-                for (i, column) in block.iter().enumerate() {
-                    let field = column.field(*next).filter(|field| !self.nulls.contains(field));
+                for (i, column) in blocks.columns.iter().enumerate() {
+                    let field = column.field(blocks.next_row).filter(|field| !self.nulls.contains(field));
                     sink(i, field);
                 }
-                *next += 1;
+                blocks.next_row += 1;
                 Ok(true)
             }
         }
     }
 }
 
-fn read_block(rows: &mut ParquetRows, block: &mut [TextColumn]) -> Result<usize, SourceError> {
-    for column in block.iter_mut() {
-        column.bytes.clear();
-        column.ends.clear();
-        column.missing.clear();
+impl Blocks {
+    /// Renders the next block; `false` at the end.
+    fn refill(&mut self) -> Result<bool, SourceError> {
+        (self.next_row, self.row_count) = (0, 0);
+        for column in &mut self.columns {
+            column.bytes.clear();
+            column.ends.clear();
+            column.missing.clear();
+        }
+        let Some(slice) = self.rows.next_slice(CHUNK_ROWS)? else { return Ok(false) };
+        for (position, array) in slice.columns() {
+            let Some(column) = self.columns.get_mut(position) else { continue };
+            cells::visit(array, slice.from, slice.to, &mut |cell| {
+                if let Some(cell) = cell {
+                    cell.render(&mut column.bytes);
+                }
+                column.missing.push(cell.is_none());
+                column.ends.push(column.bytes.len());
+            });
+        }
+        self.row_count = slice.to - slice.from;
+        Ok(self.row_count > 0)
     }
-    let Some(slice) = rows.next_slice(CHUNK_ROWS)? else { return Ok(0) };
-    for (position, array) in slice.columns() {
-        let Some(column) = block.get_mut(position) else { continue };
-        cells::visit(array, slice.from, slice.to, &mut |cell| {
-            if let Some(cell) = cell {
-                cell.render(&mut column.bytes);
-            }
-            column.missing.push(cell.is_none());
-            column.ends.push(column.bytes.len());
-        });
-    }
-    Ok(slice.to - slice.from)
 }

@@ -109,7 +109,8 @@ impl Records {
                 ReadRecordResult::OutputEndsFull => self.grow_ends()?,
                 ReadRecordResult::OutputFull => self.grow_fields()?,
                 ReadRecordResult::Record if self.stage == Stage::Ended => {
-                    let line = self.record(written, ended, 1).line();
+                    // The line end that was added stands inside the quotes.
+                    let line = self.record(written, ended, 0).line();
                     return Err(SourceError::UnclosedQuote { line });
                 }
                 ReadRecordResult::Record => {
@@ -221,7 +222,9 @@ pub(super) fn header(records: &mut Records) -> Result<Vec<SourceColumn>, SourceE
     let record = records.next()?.ok_or(SourceError::Empty)?;
     let fields: Vec<&[u8]> = (0..record.len()).map(|i| record.field(i).trim_ascii()).collect();
     let is_value = |field: &&[u8]| {
-        field.is_empty() || scan_number(field, DecimalPoint::DotOrComma).is_some() || parse_timestamp(field).is_some()
+        field.is_empty()
+            || scan_number(field, DecimalPoint::DotOrComma).is_some()
+            || parse_timestamp(field).is_some()
     };
     if fields.iter().all(is_value) {
         return Err(SourceError::NoHeader);

@@ -25,7 +25,7 @@ pub struct TypedReader {
 }
 
 enum Rows {
-    Csv(Records),
+    Csv(Box<Records>),
     Parquet(ParquetRows),
 }
 
@@ -42,21 +42,26 @@ impl TypedReader {
             wanted => ColumnBuilder::new(column, wanted, point).map(Some),
         };
         let builders: Vec<_> = schema.columns.iter().map(builder).collect::<Result<_, _>>()?;
-        let wanted = |position: usize| builders.get(position).is_some_and(Option::is_some).then_some(position);
+        let wanted =
+            |position: usize| builders.get(position).is_some_and(Option::is_some).then_some(position);
         let targets: Vec<Option<usize>> = positions.into_iter().map(wanted).collect();
         for (column, target) in source.columns().iter().zip(&targets) {
             if let (Some(found), Some(_)) = (&column.unsupported, target) {
-                return Err(SourceError::UnsupportedType { column: column.name.clone(), found: found.clone() });
+                return Err(SourceError::UnsupportedType {
+                    column: column.name.clone(),
+                    found: found.clone(),
+                });
             }
         }
         let rows = match source.format() {
             Format::Csv { .. } => {
                 let mut records = source.records()?;
                 records.next()?;
-                Rows::Csv(records)
+                Rows::Csv(Box::new(records))
             }
             Format::Parquet => {
-                let kept: Vec<usize> = (0..targets.len()).filter(|i| targets.get(*i).is_some_and(Option::is_some)).collect();
+                let kept: Vec<usize> =
+                    (0..targets.len()).filter(|i| targets.get(*i).is_some_and(Option::is_some)).collect();
                 Rows::Parquet(ParquetRows::open(source, &kept)?)
             }
         };
@@ -97,7 +102,9 @@ impl TypedReader {
                         return Err(SourceError::Ragged { line, found, expected: self.targets.len() });
                     }
                     for (i, target) in self.targets.iter().enumerate() {
-                        if let Some(builder) = target.and_then(|at| self.builders.get_mut(at)).and_then(Option::as_mut) {
+                        if let Some(builder) =
+                            target.and_then(|at| self.builders.get_mut(at)).and_then(Option::as_mut)
+                        {
                             builder.push_field(record.field(i), &self.nulls, || Place::Line(record.line()));
                         }
                     }
@@ -111,7 +118,9 @@ impl TypedReader {
                     let Some(slice) = batches.next_slice(CHUNK_ROWS - rows)? else { break };
                     for (file_column, array) in slice.columns() {
                         let target = self.targets.get(file_column).copied().flatten();
-                        let Some(builder) = target.and_then(|at| self.builders.get_mut(at)).and_then(Option::as_mut) else {
+                        let Some(builder) =
+                            target.and_then(|at| self.builders.get_mut(at)).and_then(Option::as_mut)
+                        else {
                             continue;
                         };
                         let start = builder.rows();
@@ -144,7 +153,8 @@ impl TypedReader {
         if self.next_row > self.max_rows {
             return Err(SourceError::TooManyRows { limit: self.max_rows });
         }
-        let columns = self.builders.iter_mut().map(|builder| builder.as_mut().map(ColumnBuilder::take)).collect();
+        let columns =
+            self.builders.iter_mut().map(|builder| builder.as_mut().map(ColumnBuilder::take)).collect();
         Ok(Some(RowBatch { first_row, rows, columns }))
     }
 }

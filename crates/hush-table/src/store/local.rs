@@ -109,7 +109,9 @@ pub(super) fn remove_empty(directory: &Path) -> Result<(), TableError> {
     let steps = [fs::remove_dir(&parts), fs::remove_file(&lock), fs::remove_dir(directory)];
     for (step, place) in steps.into_iter().zip([parts.as_path(), &lock, directory]) {
         match step {
-            Err(cause) if !matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty) => {
+            Err(cause)
+                if !matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty) =>
+            {
                 return Err(at(Operation::Delete, place)(cause));
             }
             _ => {}

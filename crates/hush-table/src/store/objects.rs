@@ -10,7 +10,8 @@ use std::sync::{Arc, OnceLock, mpsc};
 use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{
-    Error as StoreError, GetResultPayload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion,
+    Error as StoreError, GetResultPayload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
+    UpdateVersion,
 };
 use tokio::runtime::Runtime;
 
@@ -74,7 +75,8 @@ pub(super) fn fetch(store: &Arc<dyn ObjectStore>, path: &Path, limit: u64) -> Re
         Some((Body::TooLarge, stamp)) => return Ok(Found::TooLarge(stamp.bytes)),
         Some((Body::Memory(bytes), stamp)) => (PartSource::Memory(bytes), stamp),
         Some((Body::File(file), stamp)) => {
-            let cause = |source| TableError::Io { operation: Operation::Read, place: path.to_string(), source };
+            let cause =
+                |source| TableError::Io { operation: Operation::Read, place: path.to_string(), source };
             (PartSource::from_file(file).map_err(cause)?, stamp)
         }
     };
@@ -88,7 +90,11 @@ enum Body {
 }
 
 /// Writes an object, replacing any. The stamp is `None` where the store gives writes no identity.
-pub(super) fn put(store: &Arc<dyn ObjectStore>, path: &Path, bytes: Bytes) -> Result<Option<Stamp>, TableError> {
+pub(super) fn put(
+    store: &Arc<dyn ObjectStore>,
+    path: &Path,
+    bytes: Bytes,
+) -> Result<Option<Stamp>, TableError> {
     let (store, place, length) = (store.clone(), path.clone(), bytes.len() as u64);
     let done = block(async move { store.put(&place, bytes.into()).await });
     let done = done.map_err(|cause| io(Operation::Write, path.as_ref(), cause))?;
@@ -132,7 +138,10 @@ pub(super) fn list(store: &Arc<dyn ObjectStore>, prefix: &Path) -> Result<Vec<(S
     let (store, below) = (store.clone(), prefix.clone());
     let found = block(async move { store.list_with_delimiter(Some(&below)).await });
     let objects = found.map_err(|cause| io(Operation::List, prefix.as_ref(), cause))?.objects;
-    Ok(objects.into_iter().filter_map(|meta| Some((meta.location.filename()?.to_owned(), meta.size))).collect())
+    Ok(objects
+        .into_iter()
+        .filter_map(|meta| Some((meta.location.filename()?.to_owned(), meta.size)))
+        .collect())
 }
 
 /// The prefixes one level below a prefix.
@@ -153,7 +162,9 @@ fn as_io(cause: StoreError) -> std::io::Error {
         StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => {
             std::io::ErrorKind::PermissionDenied
         }
-        StoreError::NotImplemented { .. } | StoreError::NotSupported { .. } => std::io::ErrorKind::Unsupported,
+        StoreError::NotImplemented { .. } | StoreError::NotSupported { .. } => {
+            std::io::ErrorKind::Unsupported
+        }
         _ => std::io::ErrorKind::Other,
     };
     let mut below = std::error::Error::source(&cause);

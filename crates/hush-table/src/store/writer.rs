@@ -12,7 +12,8 @@ use crate::digest::TableId;
 use crate::error::{Operation, PartFault, TableError};
 use crate::manifest::{BODY_FORMAT, ClearColumn, Manifest, PartEntry, SignedManifest};
 use crate::part::{
-    CHUNK_ROWS, ClearPartWriter, EncodedChunk, EncryptedPartWriter, MAX_PART_CHUNKS, PART_TARGET_BYTES, WrittenPart,
+    CHUNK_ROWS, ClearPartWriter, EncodedChunk, EncryptedPartWriter, MAX_PART_CHUNKS, PART_TARGET_BYTES,
+    WrittenPart,
 };
 
 /// Which table is written.
@@ -74,7 +75,11 @@ impl TableWriter {
     /// [`TableError::OtherTable`] or [`TableError::StaleVersion`] if the place holds another table or this version
     /// already; [`TableError::Busy`]; [`TableError::ClearType`]; [`TableError::BadManifest`] for an identity or
     /// layout that no manifest can have; [`TableError::Io`]. The place is left as it was.
-    pub fn begin(store: &TableStore, identity: TableIdentity, layout: TableLayout) -> Result<Self, TableError> {
+    pub fn begin(
+        store: &TableStore,
+        identity: TableIdentity,
+        layout: TableLayout,
+    ) -> Result<Self, TableError> {
         let head = head(identity, &layout)?;
         head.check()?;
         let lock = store.lock()?;
@@ -173,7 +178,8 @@ impl TableWriter {
             found.name() == expected.name() && found.data_type() == expected.data_type()
         };
         let (found, expected) = (clear.schema_ref().fields(), self.clear.fields());
-        let other = expected.iter().enumerate().find(|(i, column)| !found.get(*i).is_some_and(|f| same(f, column)));
+        let other =
+            expected.iter().enumerate().find(|(i, column)| !found.get(*i).is_some_and(|f| same(f, column)));
         match other {
             Some((_, column)) => Err(PartFault::ColumnForm { column: column.name().clone() }),
             None => Ok(()),
@@ -181,7 +187,8 @@ impl TableWriter {
     }
 
     fn new_part(&self) -> Result<OpenPart, TableError> {
-        let clear = (!self.clear.fields().is_empty()).then(|| ClearPartWriter::new(&self.clear)).transpose()?;
+        let clear =
+            (!self.clear.fields().is_empty()).then(|| ClearPartWriter::new(&self.clear)).transpose()?;
         let encrypted = self.head.has_encrypted_files().then(|| {
             EncryptedPartWriter::new(&self.head.encoding_ids(), self.head.sealed_columns, self.next_chunk)
         });
@@ -193,7 +200,8 @@ impl TableWriter {
         let Some(part) = self.open.take() else { return Ok(()) };
         self.join()?;
         let store = self.store.clone();
-        let thread = std::thread::Builder::new().name("hush-part".to_owned()).spawn(move || part.store(&store));
+        let thread =
+            std::thread::Builder::new().name("hush-part".to_owned()).spawn(move || part.store(&store));
         self.writing = Some(thread.map_err(|cause| self.failed(cause))?);
         Ok(())
     }

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The details of errors: which rule a manifest breaks, what is wrong with a part, which size or operation is meant.
+
+use hush_plan::EncodingId;
+
+/// Sizes that have limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Measured {
+    /// Bytes of the manifest's body.
+    ManifestBody,
+    /// Bytes of one part file.
+    PartFile,
+    /// Bytes that a part's columns take once decompressed.
+    PartUncompressed,
+    /// Chunks of a table.
+    TableChunks,
+}
+
+/// Operations on files and objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Operation {
+    /// Create a directory.
+    CreateDirectory,
+    /// Delete.
+    Delete,
+    /// List.
+    List,
+    /// Lock.
+    Lock,
+    /// Read.
+    Read,
+    /// Rename into place.
+    Rename,
+    /// Make durable.
+    Sync,
+    /// Write.
+    Write,
+}
+
+/// Rules that a manifest's body can break.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ManifestFault {
+    /// Not the canonical text.
+    #[error("its body is not in canonical form")]
+    NotCanonical,
+    /// Unknown body format.
+    #[error("body format {found}, this version reads {expected}")]
+    Format {
+        /// Found.
+        found: u16,
+        /// Expected.
+        expected: u16,
+    },
+    /// Not a table name.
+    #[error("its table name is empty, too long or holds characters that names cannot have")]
+    TableName,
+    /// Versions begin at 1.
+    #[error("its version is 0")]
+    Version,
+    /// Key ids are 16 to 64 lowercase hex digits.
+    #[error("its key id is not 16 to 64 lowercase hexadecimal digits")]
+    KeyId,
+    /// Chunks of another size.
+    #[error("it cuts chunks of {found} rows, this version of {expected}")]
+    ChunkRows {
+        /// Found.
+        found: u32,
+        /// Expected.
+        expected: u32,
+    },
+    /// Too many of something.
+    #[error("it has {found} {what}, more than {limit}")]
+    TooMany {
+        /// Of what.
+        what: Counted,
+        /// Found.
+        found: u64,
+        /// Limit.
+        limit: u64,
+    },
+    /// Two clear columns of one name, or a name without characters.
+    #[error("clear column {index} has an empty or repeated name")]
+    ClearName {
+        /// Position of the column.
+        index: usize,
+    },
+    /// A clear column of a type that clear columns cannot have.
+    #[error("clear column {index} has a type that clear columns cannot have")]
+    ClearType {
+        /// Position of the column.
+        index: usize,
+    },
+    /// Encoding ids must rise.
+    #[error("encoding {} repeats an id or is out of order", id.0)]
+    EncodingOrder {
+        /// The encoding.
+        id: EncodingId,
+    },
+    /// An encoding names parameters that do not exist here.
+    #[error("encoding {} names an unknown parameter set", id.0)]
+    Params {
+        /// The encoding.
+        id: EncodingId,
+    },
+    /// An encoding's plaintext space does not belong to its layout and parameters.
+    #[error("encoding {} has a plaintext space that its layout or parameters cannot have", id.0)]
+    Plaintext {
+        /// The encoding.
+        id: EncodingId,
+    },
+    /// A table without columns.
+    #[error("it has no columns")]
+    NoColumns,
+    /// A part whose rows do not fill its chunks.
+    #[error("part {index} has {rows} rows in {chunks} chunks")]
+    PartRows {
+        /// Position of the part.
+        index: usize,
+        /// Rows.
+        rows: u64,
+        /// Chunks.
+        chunks: u32,
+    },
+    /// A part that lacks a file which the columns ask for, or has one too many.
+    #[error("part {index} does not have exactly the files that the table's columns need")]
+    PartFiles {
+        /// Position of the part.
+        index: usize,
+    },
+    /// A part file of no bytes or too many.
+    #[error("part {index} names a file of {bytes} bytes")]
+    PartBytes {
+        /// Position of the part.
+        index: usize,
+        /// Bytes.
+        bytes: u64,
+    },
+    /// The same file twice.
+    #[error("part {index} repeats the file of another part")]
+    PartRepeated {
+        /// Position of the part.
+        index: usize,
+    },
+    /// The rows of the parts do not add up.
+    #[error("its parts have {found} rows, its head says {expected}")]
+    Rows {
+        /// Sum over the parts (saturating).
+        found: u64,
+        /// In the head.
+        expected: u64,
+    },
+}
+
+/// Things that a manifest may have only so many of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Counted {
+    /// Clear columns.
+    ClearColumns,
+    /// Encodings.
+    Encodings,
+    /// Parts.
+    Parts,
+    /// Bytes of the sealed schema.
+    SchemaBytes,
+    /// Sealed columns.
+    SealedColumns,
+}
+
+/// What can be wrong inside a part, or with a chunk offered to a writer.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PartFault {
+    /// Another number of rows.
+    #[error("{found} rows where {expected} are expected")]
+    Rows {
+        /// Found.
+        found: u64,
+        /// Expected.
+        expected: u64,
+    },
+    /// Another number of chunks.
+    #[error("{found} chunks where {expected} are expected")]
+    Chunks {
+        /// Found.
+        found: u64,
+        /// Expected.
+        expected: u64,
+    },
+    /// Chunk indices are not consecutive, or begin elsewhere.
+    #[error("chunk index {found} where {expected} is expected")]
+    ChunkIndex {
+        /// Found.
+        found: u32,
+        /// Expected.
+        expected: u32,
+    },
+    /// The number of encoded blobs is not the number of encodings.
+    #[error("{found} encoded blobs where the table has {expected} encodings")]
+    EncodedBlobs {
+        /// Found.
+        found: usize,
+        /// Expected.
+        expected: usize,
+    },
+    /// The number of sealed blobs is not the number of sealed columns.
+    #[error("{found} sealed blobs where the table has {expected} sealed columns")]
+    SealedBlobs {
+        /// Found.
+        found: usize,
+        /// Expected.
+        expected: usize,
+    },
+    /// A column is absent.
+    #[error("it has no column {column:?}")]
+    NoColumn {
+        /// Name of the column.
+        column: String,
+    },
+    /// The Parquet reader broke down on it.
+    #[error("it is not readable as Parquet")]
+    Unreadable,
+    /// A chunk is not in this part.
+    #[error("chunk {index} is not in it")]
+    NoChunk {
+        /// Its index.
+        index: u32,
+    },
+    /// The footer names no version, or another one.
+    #[error("it has another part format, or none")]
+    Version,
+    /// A column has another type, or is stored in a way that the format does not have.
+    #[error("column {column:?} is not stored as the format says")]
+    ColumnForm {
+        /// Name of the column.
+        column: String,
+    },
+    /// A page ends inside a value or goes on after the last.
+    #[error("column {column:?} holds a damaged page")]
+    Page {
+        /// Name of the column.
+        column: String,
+    },
+    /// The same chunk seed twice.
+    #[error("chunks {first} and {second} have the same seed")]
+    RepeatedSeed {
+        /// Index of one.
+        first: u32,
+        /// Index of the other.
+        second: u32,
+    },
+    /// A short chunk that is not the last of its part.
+    #[error("chunk {index} is short but not the last of its part")]
+    ShortChunk {
+        /// Its index.
+        index: u32,
+    },
+}
+
+impl std::fmt::Display for Measured {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::ManifestBody => "the manifest's length in bytes",
+            Self::PartFile => "the part's length in bytes",
+            Self::PartUncompressed => "the part's decompressed length in bytes",
+            Self::TableChunks => "the table's number of chunks",
+        })
+    }
+}
+
+impl std::fmt::Display for Operation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::CreateDirectory => "create the directory",
+            Self::Delete => "delete",
+            Self::List => "list",
+            Self::Lock => "lock",
+            Self::Read => "read",
+            Self::Rename => "move into place",
+            Self::Sync => "make durable",
+            Self::Write => "write",
+        })
+    }
+}
+
+impl std::fmt::Display for Counted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::ClearColumns => "clear columns",
+            Self::Encodings => "encodings",
+            Self::Parts => "parts",
+            Self::SchemaBytes => "bytes of sealed schema",
+            Self::SealedColumns => "sealed columns",
+        })
+    }
+}

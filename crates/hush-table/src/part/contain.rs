@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A wall around the Parquet reader.
+//!
+//! A part is read only after its digest agreed with a signed manifest, so its bytes are its owner's. An owner may be
+//! hostile to a server all the same, and Parquet and Arrow readers still panic on some impossible headers and schemas.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::digest::Digest;
+use crate::error::{PartFault, TableError};
+
+/// Runs a reader of somebody else's bytes; a panic inside becomes the error of a damaged part.
+///
+/// What `read` borrows must not be changed by it (a lock it may poison is read on regardless, see
+/// [`super::source`]): then nothing half-changed can be seen afterwards.
+pub(super) fn contain<T>(
+    part: Digest,
+    read: impl FnOnce() -> Result<T, TableError>,
+) -> Result<T, TableError> {
+    catch_unwind(AssertUnwindSafe(read))
+        .unwrap_or(Err(TableError::BadPart { part, fault: PartFault::Unreadable }))
+}
