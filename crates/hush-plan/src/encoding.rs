@@ -58,9 +58,11 @@ pub struct Encoding {
 }
 
 /// What an encoded column holds. Private: the server never learns it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
+    /// 1 where both columns have a value, 0 elsewhere; goes with a product of two columns that may be missing.
+    BothValid(String, String),
     /// Product of two columns, 0 where either is missing.
     Product(String, String),
     /// Square of a column, 0 where missing.

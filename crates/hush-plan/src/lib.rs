@@ -2,10 +2,15 @@
 //! Symbolic plans: what a table is, what a query means, what the server is asked and what the owner does.
 //!
 //! ```text
-//! SQL text ─ sql ─▶ Query ─ physical ─▶ ServerPlan (serialised, sent)  + OwnerPlan (kept)
-//!                     ▲                      ▲
-//!                  Schema                 Encodings ◀─ layout ─ Schema + purposes
+//! SQL text ─ sql ─▶ Query ─┬─ grouped (expr) ──▶ masked sums of quantities ─┐
+//!                     ▲    └─ by_row (program) ▶ programs and fetches ──────┤
+//!                  Schema                            │                      ├ physical ─▶ ServerPlan, sent
+//!                     │                            Needs                    │             OwnerPlan, kept
+//!                     └───────── purposes ────────▶ layout ─▶ encodings ────┘             Cost, Leakage
 //! ```
+//!
+//! A **quantity** ([`Content`]) is what one encoded column holds: values, their validity, squares, products. The same
+//! reduction of a query says at encryption what is needed and at query time what is used.
 //!
 //! *Invariants.* Imports no cryptography. Whatever cannot be done, would overflow or could fail to decrypt is
 //! refused here, before anything is encrypted or sent ([`PlanError`], with a stable code and a way out).
@@ -13,10 +18,29 @@
 //!
 //! *Non-goals.* Running plans (`hush-exec`), reading data (`hush-table`), keys (`hush-keys`).
 
+mod by_row;
 pub mod encoding;
+pub mod error;
+#[cfg(test)]
+mod eval;
+mod expr;
+mod final_sql;
+mod grouped;
+pub mod layout;
+pub mod leakage;
+pub mod physical;
 pub mod plan;
+mod program;
+pub mod range;
 pub mod schema;
+pub mod sql;
+#[cfg(test)]
+mod tables;
 
 pub use encoding::{Content, Encoding, EncodingId, Layout, Plaintext, PrivateEncoding};
+pub use error::PlanError;
+pub use layout::{Needs, needs_of, plan_encodings};
+pub use physical::{Limits, plan_query};
 pub use plan::{OwnerPlan, QueryPlan, ServerPlan};
 pub use schema::{ColumnType, Protection, Schema};
+pub use sql::Query;

@@ -127,9 +127,9 @@ pub struct QueryPlan {
 
 /// How the owner turns answers into the result table.
 ///
-/// The owner first builds a table `merged`: keys `k0…`, aggregates `a0…` (aggregate task) or clear columns
-/// `c0…` and decrypted programs `p0…` (rows task). `final_sql` then projects, filters (HAVING), orders and
-/// limits it with an ordinary query engine.
+/// The owner first builds a table `merged`: keys `k0…` and aggregates `a0…` (aggregate task), or `row` (the
+/// row's number in the table, as an integer), clear columns `c0…` and decrypted programs `p0…` (rows task).
+/// `final_sql` then projects, filters (HAVING), orders and limits it with an ordinary query engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnerPlan {
     /// Output of each aggregate, `a0…`.
@@ -162,6 +162,9 @@ pub struct OwnerAggregate {
 pub enum AggregateFunction {
     /// AVG
     Avg,
+    /// Clear aggregate `c{index}` as the server's query engine answered it, type included; every other field
+    /// of its [`OwnerAggregate`] is then without meaning.
+    ClearOutput(usize),
     /// COUNT
     Count,
     /// STDDEV_POP
@@ -202,7 +205,7 @@ pub struct LinearForm {
 /// A number per group that the server's answer yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Moment {
-    /// Clear aggregate `c{index}` (an integer).
+    /// Clear aggregate `c{index}` (an integer); NULL there counts as 0.
     Clear(usize),
     /// Encrypted sum `index`, exact after decryption; in units.
     Encrypted(usize),
@@ -226,6 +229,8 @@ pub struct OwnerProgram {
 /// Source of a program's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramSource {
+    /// Position in [`RowsTask::clear`]: integer units, `DECIMAL(38,0)` or `DECIMAL(76,0)`, NULL where NULL.
+    Clear(usize),
     /// Position in [`RowsTask::fetch`].
     Fetched(usize),
     /// Position in [`RowsTask::programs`].

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The schema: per column a type, a range, a protection and a purpose. Owner's side only; never sent in clear.
 
+pub mod file;
+pub mod units;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -153,5 +156,20 @@ impl Schema {
     /// Position of every column by exact name.
     pub fn positions(&self) -> BTreeMap<&str, usize> {
         self.columns.iter().enumerate().map(|(i, column)| (column.name.as_str(), i)).collect()
+    }
+
+    /// The schema of the same data with nothing encrypted, for checking results in the clear.
+    ///
+    /// Encrypted columns become clear. A ranged float becomes the decimal that its fixed point is
+    /// (`decimal(38, digits)`), so that both halves compute with the same rounded values.
+    pub fn all_clear(&self) -> Self {
+        let mut schema = self.clone();
+        for column in schema.columns.iter_mut().filter(|column| column.protect == Protection::Encrypt) {
+            column.protect = Protection::Clear;
+            if let (ColumnType::Float { digits }, Some(_)) = (column.kind, column.range) {
+                column.kind = ColumnType::Decimal { precision: 38, scale: digits };
+            }
+        }
+        schema
     }
 }

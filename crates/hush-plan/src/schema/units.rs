@@ -136,7 +136,9 @@ pub fn scan_number(text: &[u8], point: DecimalPoint) -> Option<Number> {
         exponent: exponent.checked_add(digits.exponent)?,
         integer_digits: digits.integer,
         fraction_digits: digits.fraction,
-        leading_zeros: body.len() > 1 && body.first() == Some(&b'0') && body.get(1).is_some_and(u8::is_ascii_digit),
+        leading_zeros: body.len() > 1
+            && body.first() == Some(&b'0')
+            && body.get(1).is_some_and(u8::is_ascii_digit),
         scientific,
         cut: digits.cut,
     })
@@ -182,9 +184,9 @@ fn scan_exponent(text: &[u8]) -> Option<i32> {
     if digits.is_empty() || digits.len() > 5 {
         return None;
     }
-    let value = digits.iter().try_fold(0i32, |value, byte| {
-        byte.is_ascii_digit().then(|| value * 10 + i32::from(byte - b'0'))
-    })?;
+    let value = digits
+        .iter()
+        .try_fold(0i32, |value, byte| byte.is_ascii_digit().then(|| value * 10 + i32::from(byte - b'0')))?;
     Some(sign * value)
 }
 

@@ -152,11 +152,15 @@ impl SchemaError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Format { .. } => "Use a newer hush, or run hush init again.",
-            Self::MissingKey { .. } | Self::WrongValue { .. } => "Correct the line; hush init shows an example.",
+            Self::MissingKey { .. } | Self::WrongValue { .. } => {
+                "Correct the line; hush init shows an example."
+            }
             Self::NoColumns => "Run hush init on the data.",
             Self::NotApproved => "Read it, set status = \"approved\" and approved_by, rerun.",
             Self::Product { .. } => "Set protect = \"encrypt\" for both, or remove the pair from products.",
-            Self::Range { .. } => "Write range = [low, high] in values of the column; quote more than 15 digits.",
+            Self::Range { .. } => {
+                "Write range = [low, high] in values of the column; quote more than 15 digits."
+            }
             Self::Syntax { .. } => "Correct the line and rerun.",
             Self::TextEncrypted { .. } => {
                 "Use protect = \"seal\" (stored, never computed on), \"clear\" or \"drop\"."

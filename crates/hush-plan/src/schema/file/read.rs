@@ -35,7 +35,15 @@ struct Reader<'i> {
 impl Reader<'_> {
     fn schema(&self, top: &DeTable<'_>) -> Result<Schema, SchemaError> {
         const KEYS: [&str; 9] = [
-            "approved_by", "columns", "format", "max_rows", "null_tokens", "products", "status", "table", "unlisted",
+            "approved_by",
+            "columns",
+            "format",
+            "max_rows",
+            "null_tokens",
+            "products",
+            "status",
+            "table",
+            "unlisted",
         ];
         self.known_keys(top, &KEYS, SCHEMA)?;
         self.format(require(top, "format", SCHEMA, 1)?)?;
@@ -47,7 +55,9 @@ impl Reader<'_> {
         let approved = match top.get("status").map(|value| (value, value.get_ref().as_str())) {
             Some((_, Some("approved"))) => true,
             None | Some((_, Some("proposed"))) => false,
-            Some((value, _)) => return Err(self.wrong(value, SCHEMA, "status", "\"proposed\" or \"approved\"")),
+            Some((value, _)) => {
+                return Err(self.wrong(value, SCHEMA, "status", "\"proposed\" or \"approved\""));
+            }
         };
         let mut schema = Schema {
             table: self.text_of(require(top, "table", SCHEMA, 1)?, SCHEMA, "table")?,
@@ -100,9 +110,10 @@ impl Reader<'_> {
 
     fn columns(&self, top: &DeTable<'_>) -> Result<Vec<Column>, SchemaError> {
         let value = top.get("columns").ok_or(SchemaError::NoColumns)?;
-        let tables = value.get_ref().as_table().ok_or_else(|| {
-            self.wrong(value, SCHEMA, "columns", "tables such as [columns.age]")
-        })?;
+        let tables = value
+            .get_ref()
+            .as_table()
+            .ok_or_else(|| self.wrong(value, SCHEMA, "columns", "tables such as [columns.age]"))?;
         // The map is sorted by name; the position of the key gives the order of the file.
         let mut entries: Vec<_> = tables.iter().collect();
         entries.sort_by_key(|(key, _)| key.span().start);
@@ -165,8 +176,14 @@ impl Reader<'_> {
     }
 
     fn purposes(&self, table: &DeTable<'_>, place: &str) -> Result<Vec<Purpose>, SchemaError> {
-        const ALL: [Purpose; 6] =
-            [Purpose::Avg, Purpose::Count, Purpose::Product, Purpose::Stddev, Purpose::Sum, Purpose::Variance];
+        const ALL: [Purpose; 6] = [
+            Purpose::Avg,
+            Purpose::Count,
+            Purpose::Product,
+            Purpose::Stddev,
+            Purpose::Sum,
+            Purpose::Variance,
+        ];
         let Some(value) = table.get("for") else { return Ok(Vec::new()) };
         let purpose = |name: String| {
             ALL.into_iter().find(|purpose| purpose_name(*purpose) == name).ok_or_else(|| {
@@ -177,14 +194,16 @@ impl Reader<'_> {
     }
 
     fn range(&self, value: &Value<'_>, column: &str, kind: ColumnType) -> Result<UnitRange, SchemaError> {
-        let fail = |problem| SchemaError::Range { line: self.line(value), column: column.to_owned(), problem };
+        let fail =
+            |problem| SchemaError::Range { line: self.line(value), column: column.to_owned(), problem };
         if type_bounds(kind).is_none() || kind == ColumnType::Bool {
             return Err(fail(RangeProblem::Untyped));
         }
         let Some([low, high]) = value.get_ref().as_array().and_then(two) else {
             return Err(fail(RangeProblem::NotTwo));
         };
-        let bound = |value: &Value<'_>| bound_units(value.get_ref(), kind).ok_or(fail(RangeProblem::NotOfType));
+        let bound =
+            |value: &Value<'_>| bound_units(value.get_ref(), kind).ok_or(fail(RangeProblem::NotOfType));
         let range = UnitRange { low: bound(low)?, high: bound(high)? };
         if range.low > range.high { Err(fail(RangeProblem::Empty)) } else { Ok(range) }
     }
@@ -237,11 +256,22 @@ impl Reader<'_> {
         value.get_ref().as_str().map(str::to_owned).ok_or_else(|| self.wrong(value, place, key, "a text"))
     }
 
-    fn optional_text(&self, table: &DeTable<'_>, key: &'static str, place: &str) -> Result<String, SchemaError> {
+    fn optional_text(
+        &self,
+        table: &DeTable<'_>,
+        key: &'static str,
+        place: &str,
+    ) -> Result<String, SchemaError> {
         table.get(key).map_or(Ok(String::new()), |value| self.text_of(value, place, key))
     }
 
-    fn wrong(&self, value: &Value<'_>, place: &str, key: &'static str, expected: &'static str) -> SchemaError {
+    fn wrong(
+        &self,
+        value: &Value<'_>,
+        place: &str,
+        key: &'static str,
+        expected: &'static str,
+    ) -> SchemaError {
         SchemaError::WrongValue { line: self.line(value), place: place.to_owned(), key, expected }
     }
 

@@ -37,7 +37,10 @@ reason = "clinical measurement (name)"
 #[test]
 fn the_example_reads_and_writes_itself() {
     let schema = from_toml(EXAMPLE).unwrap();
-    assert_eq!(schema.columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["patient_id", "charges", "bp"]);
+    assert_eq!(
+        schema.columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(),
+        ["patient_id", "charges", "bp"]
+    );
     assert_eq!(schema.columns[1].range, Some(UnitRange { low: 0, high: 999_999_999 }));
     assert_eq!(schema.columns[1].purposes, [Purpose::Sum, Purpose::Avg, Purpose::Stddev]);
     assert!(schema.columns[1].nullable && !schema.columns[0].nullable);

@@ -95,20 +95,28 @@ fn column_table(out: &mut String, column: &Column) {
     line(out, &format!("[columns.{}]", table_key(&column.name)));
     line(out, &format!("type = {}", quoted(&type_name(column.kind))));
     if let Some(range) = column.range {
-        line(out, &format!("range = {}  # headroom, not the observed extremes", range_text(column.kind, range)));
+        line(
+            out,
+            &format!("range = {}  # headroom, not the observed extremes", range_text(column.kind, range)),
+        );
     }
     if column.nullable {
         line(out, "nullable = true");
     }
     let choices = match column.protect {
-        Protection::Decide if is_text(column.kind) => "       # seal: no WHERE, no GROUP BY; clear: the server reads it",
+        Protection::Decide if is_text(column.kind) => {
+            "       # seal: no WHERE, no GROUP BY; clear: the server reads it"
+        }
         Protection::Decide => "       # encrypt: no WHERE yet; clear: the server reads it",
         Protection::Drop => "         # or \"seal\"",
         Protection::Clear | Protection::Encrypt | Protection::Seal => "",
     };
     line(out, &format!("protect = {}{choices}", quoted(protection_name(column.protect))));
     if !column.purposes.is_empty() {
-        line(out, &format!("for = {}", quoted_list(column.purposes.iter().map(|purpose| purpose_name(*purpose)))));
+        line(
+            out,
+            &format!("for = {}", quoted_list(column.purposes.iter().map(|purpose| purpose_name(*purpose)))),
+        );
     }
     if !column.reason.is_empty() {
         line(out, &format!("reason = {}", quoted(&column.reason)));

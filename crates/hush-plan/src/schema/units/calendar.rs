@@ -8,7 +8,8 @@ const DAY_MICROS: i64 = 86_400_000_000;
 /// Reads a date whose order cannot be mistaken: `2024-03-31`, `2024/03/31`, `2024.03.31` or `31.3.2024`.
 /// Dates such as `03/04/2024` are refused, because they mean two things.
 pub fn parse_date(text: &[u8]) -> Option<i64> {
-    let year_first = text.len() == 10 && matches!(text.get(4)?, b'-' | b'/' | b'.') && text.get(4) == text.get(7);
+    let year_first =
+        text.len() == 10 && matches!(text.get(4)?, b'-' | b'/' | b'.') && text.get(4) == text.get(7);
     if year_first {
         return days_from_civil(number(text, 0, 4)?, number(text, 5, 7)?, number(text, 8, 10)?);
     }
@@ -105,9 +106,9 @@ fn fraction_micros(text: &[u8]) -> Option<i64> {
 }
 
 fn number(text: &[u8], from: usize, to: usize) -> Option<i64> {
-    text.get(from..to)?.iter().try_fold(0i64, |value, byte| {
-        byte.is_ascii_digit().then(|| value * 10 + i64::from(byte - b'0'))
-    })
+    text.get(from..to)?
+        .iter()
+        .try_fold(0i64, |value, byte| byte.is_ascii_digit().then(|| value * 10 + i64::from(byte - b'0')))
 }
 
 /// Days since 1970-01-01 of a civil date, `None` if there is no such day. Years 1 to 9999.

@@ -84,7 +84,6 @@ fn ranged_floats_round_half_away_from_zero() {
 #[test]
 fn numbers_agree_with_big_integers() {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    println!("seed {state:#x}");
     let mut next = move || {
         state ^= state << 13;
         state ^= state >> 7;
@@ -100,7 +99,8 @@ fn numbers_agree_with_big_integers() {
         let numerator: BigInt = format!("{sign}{whole}{fraction}").parse().unwrap();
         let scaled = numerator * BigInt::from(10).pow(u32::from(scale));
         let divisor = BigInt::from(10).pow(fraction.len() as u32);
-        let expected = (&scaled % &divisor == BigInt::ZERO).then(|| i128::try_from(&scaled / &divisor).unwrap());
+        let expected =
+            (&scaled % &divisor == BigInt::ZERO).then(|| i128::try_from(&scaled / &divisor).unwrap());
         let number = scan_number(text.as_bytes(), DecimalPoint::Dot).unwrap();
         assert_eq!(number.units_exact(scale), expected, "{text} at {scale}");
     }
@@ -133,7 +133,9 @@ fn date_variants() {
     for same in ["2024/03/04", "2024.03.04", "4.3.2024", "04.03.2024"] {
         assert_eq!(parse_date(same.as_bytes()), expected, "{same}");
     }
-    for wrong in ["03/04/2024", "04-03-2024", "2024-3-4", "2024-03/04", "4.3.24", "0000-01-01", "32.1.2024", "..2024"] {
+    for wrong in
+        ["03/04/2024", "04-03-2024", "2024-3-4", "2024-03/04", "4.3.24", "0000-01-01", "32.1.2024", "..2024"]
+    {
         assert_eq!(parse_date(wrong.as_bytes()), None, "{wrong}");
     }
 }

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+use super::*;
+use crate::sql::parse;
+use crate::tables::patients;
+
+fn plan_in(schema: &Schema, text: &str) -> Result<ByRow, PlanError> {
+    compile(schema, &parse(schema, text)?)
+}
+
+fn plan(text: &str) -> ByRow {
+    plan_in(&patients(), text).unwrap()
+}
+
+#[test]
+fn columns_are_fetched_with_their_validity_and_clear_ones_widened() {
+    let plan = plan("SELECT ward, year, age, charges, score, smoker, born, disc FROM patients");
+    assert_eq!(plan.clear, ["\"ward\"", "CAST(\"year\" AS BIGINT)", "CAST(\"disc\" AS DECIMAL(38,2))"]);
+    let names: Vec<_> = plan.fetch.iter().map(crate::layout::content_words).collect();
+    assert_eq!(names[..2], ["the values of age", "the validity of age"]);
+    let outputs: Vec<_> = plan.outputs.iter().map(|output| output.output).collect();
+    let number = ProgramOutput::Number;
+    let expected = [
+        number(OutputType::Int),
+        number(OutputType::Decimal { scale: 2, wide: false }),
+        number(OutputType::Float),
+        ProgramOutput::Bool,
+        ProgramOutput::Date,
+    ];
+    assert_eq!(outputs, expected);
+    assert_eq!(plan.outputs[0].valid_if, [1]);
+    assert!(plan.outputs[1].valid_if.is_empty());
+}
+
+#[test]
+fn the_owner_computes_what_surrounds_the_polynomials() {
+    let plan = plan(
+        "SELECT ROUND((charges - 1) / 3, 2), CASE WHEN bp > 120 THEN 'high' END FROM patients ORDER BY bp, 1",
+    );
+    assert_eq!(plan.programs.len(), 1);
+    let expected = "SELECT ROUND((CAST(p0 AS DOUBLE) / NULLIF(CAST(3 AS DOUBLE), CAST(0 AS DOUBLE))), 2) AS \
+        \"ROUND((charges - 1) / 3, 2)\", CASE WHEN p1 > 120 THEN 'high' END AS \
+        \"CASE WHEN bp > 120 THEN 'high' END\" FROM merged ORDER BY p1, \
+        ROUND((CAST(p0 AS DOUBLE) / NULLIF(CAST(3 AS DOUBLE), CAST(0 AS DOUBLE))), 2), \"row\"";
+    assert_eq!(plan.final_sql, expected);
+    assert_eq!(plan.limit, None);
+}
+
+#[test]
+fn the_server_stops_early_only_where_the_order_is_the_tables() {
+    assert_eq!(plan("SELECT age FROM patients LIMIT 5 OFFSET 2").limit, Some(7));
+    assert_eq!(plan("SELECT age FROM patients ORDER BY ward LIMIT 5").limit, None);
+}
+
+#[test]
+fn equal_parts_are_computed_once() {
+    let plan = plan("SELECT age * 2, (age * 2), age, age FROM patients ORDER BY age * 2");
+    assert_eq!((plan.programs.len(), plan.outputs.len(), plan.fetch.len()), (1, 2, 2));
+}
+
+#[test]
+fn clear_operands_and_missing_values_are_listed() {
+    let plan = plan("SELECT age * weight FROM patients");
+    assert_eq!(plan.operands, ["CAST(\"weight\" AS DECIMAL(38,0))"]);
+    assert_eq!(plan.clear, ["\"weight\""]);
+    let output = &plan.outputs[0];
+    assert_eq!((output.source, output.not_null.as_slice()), (Source::Program(0), &[0][..]));
+    assert_eq!(plan.fetch, [Content::Valid("age".into())]);
+}
+
+#[test]
+fn types_do_not_depend_on_what_is_encrypted() {
+    let schema = patients();
+    let clear = schema.all_clear();
+    for item in [
+        "age + 1",
+        "charges * 3",
+        "charges * disc",
+        "-bp",
+        "age * bp - visits",
+        "born - admitted",
+        "charges * charges",
+    ] {
+        let text = format!("SELECT {item} FROM patients");
+        let (encrypted, clear) = (plan_in(&schema, &text).unwrap(), plan_in(&clear, &text).unwrap());
+        assert_eq!(encrypted.final_sql, clear.final_sql, "{item}");
+        let types = |plan: &ByRow| {
+            plan.outputs.iter().map(|output| (output.output, output.scale)).collect::<Vec<_>>()
+        };
+        assert_eq!(types(&encrypted), types(&clear), "{item}");
+        assert!(clear.programs.is_empty() && clear.fetch.is_empty());
+    }
+}
+
+#[test]
+fn floats_in_the_clear_are_left_to_the_owner() {
+    let plan = plan("SELECT age * rate FROM patients");
+    assert!(plan.programs.is_empty());
+    assert!(plan.final_sql.contains("CAST(p0 AS DECIMAL(38,0)) * c0"), "{}", plan.final_sql);
+}
+
+#[test]
+fn filters_on_encrypted_columns_are_refused() {
+    let code = |text: &str| plan_in(&patients(), text).unwrap_err().code();
+    assert_eq!(code("SELECT ward FROM patients WHERE age = 1"), "HUSH-P014");
+    assert_eq!(code("SELECT note FROM patients"), "HUSH-P010");
+    assert_eq!(code("SELECT age * bp * visits FROM patients"), "HUSH-P017");
+    assert_eq!(code("SELECT age + score FROM patients"), "HUSH-P024");
+}

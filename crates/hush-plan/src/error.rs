@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Why a query or a table cannot be planned: a stable code, the place, the reason, and ways out to copy.
+//!
+//! The text shown for a place is the clause that the user typed; no error carries a value of the table.
+
+mod place;
+
+pub use place::{Clause, Feature, Unfit};
+
+use crate::schema::Protection;
+
+/// A refusal by the planner. Nothing was encrypted, sent or computed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// The answer would be larger than the limit, even for one group or one chunk.
+    #[error("the answer takes at least {needed} bytes; the limit is {limit}")]
+    AnswerTooLarge {
+        /// Bytes of the smallest answer.
+        needed: u64,
+        /// The limit asked for.
+        limit: u64,
+    },
+    /// An encoding of the table contradicts itself or this version.
+    #[error("encoding {id} of the table cannot be used: {fault}")]
+    BadEncoding {
+        /// Number of the encoding.
+        id: u32,
+        /// What is wrong with it.
+        fault: EncodingFault,
+    },
+    /// A comparison on an encrypted column.
+    #[error("{clause} {text}: {column} is encrypted; comparisons on it are not supported")]
+    EncryptedComparison {
+        /// Where.
+        clause: Clause,
+        /// The comparison as typed.
+        text: String,
+        /// The column.
+        column: String,
+    },
+    /// An encrypted column where only clear columns can stand.
+    #[error("{clause} {text}: {column} is encrypted; {clause} can only use clear columns")]
+    EncryptedOperand {
+        /// Where.
+        clause: Clause,
+        /// The expression as typed.
+        text: String,
+        /// The column.
+        column: String,
+    },
+    /// `a + b` of two columns that may both be missing, in one aggregate.
+    #[error(
+        "{text}: {left} and {right} may both be missing, so that rows of {left} would have to be dropped \
+             where {right} is missing; both are encrypted"
+    )]
+    IndependentNulls {
+        /// The argument as typed.
+        text: String,
+        /// The column that is added.
+        left: String,
+        /// The column whose missingness it would need.
+        right: String,
+    },
+    /// An aggregate where none can stand.
+    #[error("{clause} {text}: an aggregate cannot stand here")]
+    MisplacedAggregate {
+        /// Where.
+        clause: Clause,
+        /// The aggregate as typed.
+        text: String,
+    },
+    /// The query uses a layout that the table does not have.
+    #[error("{text} needs {layout} of {columns}, which this table does not have")]
+    MissingLayout {
+        /// The expression as typed.
+        text: String,
+        /// The missing layout, in words.
+        layout: String,
+        /// The columns.
+        columns: String,
+    },
+    /// Exact and approximate encrypted columns in one expression.
+    #[error(
+        "{text}: {exact} is exact and {approximate} approximate; one expression cannot mix them encrypted"
+    )]
+    MixedArithmetic {
+        /// The expression as typed.
+        text: String,
+        /// An exact column.
+        exact: String,
+        /// An approximate column.
+        approximate: String,
+    },
+    /// No bound on a clear factor of an encrypted column.
+    #[error("{text}: no bound is known for this clear factor, so overflow cannot be excluded ({reason})")]
+    NoBound {
+        /// The factor as typed.
+        text: String,
+        /// Why there is none.
+        reason: Unfit,
+    },
+    /// A column's declared type or range suits no parameter set.
+    #[error("{content} over {rows} rows needs sums of {bits} bits; the largest parameter set holds fewer")]
+    NoParameters {
+        /// The encoded quantity, in words.
+        content: String,
+        /// Rows to be summed.
+        rows: u64,
+        /// Bits of the largest sum.
+        bits: u64,
+    },
+    /// Too much noise for the parameters that the column was encrypted with.
+    #[error(
+        "{text}: the clear factors of {columns} leave too little room for noise ({missing_bits} bits missing)"
+    )]
+    Noise {
+        /// The expression as typed.
+        text: String,
+        /// The encrypted columns.
+        columns: String,
+        /// Bits by which the bound exceeds its limit, rounded up.
+        missing_bits: u32,
+    },
+    /// A column outside an aggregate that is no group key.
+    #[error("{clause}: {column} is neither in GROUP BY nor inside an aggregate")]
+    NotGrouped {
+        /// Where.
+        clause: Clause,
+        /// The column.
+        column: String,
+    },
+    /// More than one statement, or one that is no SELECT.
+    #[error("{found} statements; exactly one SELECT is supported")]
+    NotOneSelect {
+        /// Number of statements, or 1 where it is no SELECT.
+        found: usize,
+    },
+    /// An aggregate's argument that is no polynomial of its encrypted columns.
+    #[error("{text}: {column} is encrypted, and {reason}")]
+    NotPolynomial {
+        /// The expression as typed.
+        text: String,
+        /// An encrypted column in it.
+        column: String,
+        /// The reason.
+        reason: Unfit,
+    },
+    /// A column that queries cannot use.
+    #[error("{clause}: {column} is {}", protection_words(*protect))]
+    NotQueryable {
+        /// Where.
+        clause: Clause,
+        /// The column.
+        column: String,
+        /// Its protection.
+        protect: Protection,
+    },
+    /// The sum could exceed what the encoded column holds.
+    #[error("{text}: sums of {columns} could reach {needed_bits} bits; they were encrypted for {held_bits}")]
+    Overflow {
+        /// The expression as typed.
+        text: String,
+        /// The encrypted columns.
+        columns: String,
+        /// Bits of the largest possible sum, with sign.
+        needed_bits: u64,
+        /// Bits that the encoding holds.
+        held_bits: u64,
+    },
+    /// An ordinal, LIMIT or OFFSET that is no usable number.
+    #[error("{clause}: expected a number from {low} to {high}")]
+    Position {
+        /// Where.
+        clause: Clause,
+        /// Smallest valid number.
+        low: u64,
+        /// Largest valid number.
+        high: u64,
+    },
+    /// Not SQL.
+    #[error("not valid SQL: {message}")]
+    Syntax {
+        /// What was expected, and where.
+        message: String,
+    },
+    /// The parser's nesting or our limits on size are exceeded.
+    #[error("the query is too complex: {what} above {limit}")]
+    TooComplex {
+        /// What is counted.
+        what: Measure,
+        /// The limit.
+        limit: u64,
+    },
+    /// More than two encrypted factors.
+    #[error("{text}: a product of more than two encrypted columns is not supported")]
+    TooManyFactors {
+        /// The expression as typed.
+        text: String,
+    },
+    /// No such column.
+    #[error("{clause}: no column {found:?} in table {table:?}")]
+    UnknownColumn {
+        /// Where.
+        clause: Clause,
+        /// As typed.
+        found: String,
+        /// The table.
+        table: String,
+    },
+    /// No such function, or one whose result is not determined by its arguments.
+    #[error("{clause}: function {name} is not supported")]
+    UnknownFunction {
+        /// Where.
+        clause: Clause,
+        /// As typed.
+        name: String,
+    },
+    /// No such table.
+    #[error("no table {found:?}; this file's table is {expected:?}")]
+    UnknownTable {
+        /// As typed.
+        found: String,
+        /// The one there is.
+        expected: String,
+    },
+    /// A part of SQL that is not supported.
+    #[error("{clause}: {feature} is not supported")]
+    Unsupported {
+        /// Where.
+        clause: Clause,
+        /// Which part.
+        feature: Feature,
+    },
+    /// A type that the function or operator does not take.
+    #[error("{text}: {reason}")]
+    WrongType {
+        /// The expression as typed.
+        text: String,
+        /// The reason.
+        reason: Unfit,
+    },
+}
+
+/// What is wrong with an encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EncodingFault {
+    /// The bound on one row is not a number.
+    #[error("its row bound is not a decimal number")]
+    Bound,
+    /// The plaintext space does not belong to the layout.
+    #[error("its plaintext space does not suit its layout")]
+    Plaintext,
+    /// The parameter set is unknown.
+    #[error("its parameter set is unknown to this version")]
+    UnknownParams,
+}
+
+/// What [`PlanError::TooComplex`] counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Measure {
+    /// Bytes of SQL text.
+    #[error("bytes of text")]
+    Bytes,
+    /// Digits after the decimal point.
+    #[error("digits after the decimal point")]
+    Digits,
+    /// Nesting of parentheses, CASE and functions.
+    #[error("levels of nesting")]
+    Nesting,
+    /// Operators.
+    #[error("operators")]
+    Operators,
+    /// Branches after expansion.
+    #[error("combinations of CASE branches")]
+    Pieces,
+}
+
+impl PlanError {
+    /// The stable code, for documents, logs and tests.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Syntax { .. } => "HUSH-P001",
+            Self::UnknownTable { .. } => "HUSH-P002",
+            Self::UnknownColumn { .. } => "HUSH-P003",
+            Self::NotOneSelect { .. } => "HUSH-P004",
+            Self::Unsupported { .. } => "HUSH-P005",
+            Self::UnknownFunction { .. } => "HUSH-P006",
+            Self::NotGrouped { .. } => "HUSH-P007",
+            Self::MisplacedAggregate { .. } => "HUSH-P008",
+            Self::Position { .. } => "HUSH-P009",
+            Self::NotQueryable { .. } => "HUSH-P010",
+            Self::WrongType { .. } => "HUSH-P011",
+            Self::TooComplex { .. } => "HUSH-P012",
+            Self::EncryptedComparison { .. } => "HUSH-P014",
+            Self::EncryptedOperand { .. } => "HUSH-P015",
+            Self::NotPolynomial { .. } => "HUSH-P016",
+            Self::TooManyFactors { .. } => "HUSH-P017",
+            Self::IndependentNulls { .. } => "HUSH-P018",
+            Self::NoBound { .. } => "HUSH-P019",
+            Self::MissingLayout { .. } => "HUSH-P020",
+            Self::Overflow { .. } => "HUSH-P021",
+            Self::Noise { .. } => "HUSH-P022",
+            Self::NoParameters { .. } => "HUSH-P023",
+            Self::MixedArithmetic { .. } => "HUSH-P024",
+            Self::AnswerTooLarge { .. } => "HUSH-P025",
+            Self::BadEncoding { .. } => "HUSH-P026",
+        }
+    }
+
+    /// What the user can do instead, most useful first; each stands alone.
+    pub fn ways_out(&self) -> Vec<String> {
+        let fixed = |ways: &[&str]| ways.iter().map(|way| (*way).to_owned()).collect();
+        match self {
+            Self::EncryptedComparison { column, .. } => vec![
+                format!("--clear {column} (the server reads {column})"),
+                "filter before encrypting".to_owned(),
+            ],
+            Self::EncryptedOperand { clause: Clause::OrderBy, column, .. } => vec![
+                format!("order by an aggregate of {column}"),
+                format!("--clear {column} (the server reads {column})"),
+            ],
+            Self::EncryptedOperand { column, .. } => {
+                vec![format!("--clear {column} (the server reads {column})")]
+            }
+            Self::IndependentNulls { left, right, .. } => vec![
+                format!("SUM({left}) + SUM({right}), which keeps every value"),
+                format!("declare {left} or {right} as never missing, if it is"),
+            ],
+            Self::MissingLayout { .. } => vec![
+                "hush encrypt FILE -o TABLE --for queries.sql, with this query in queries.sql".to_owned(),
+                "the column's `for` in the schema, then encrypt again".to_owned(),
+            ],
+            Self::MixedArithmetic { approximate, .. } => {
+                vec![format!("a range for {approximate} in the schema makes it exact fixed point")]
+            }
+            Self::NoBound { .. } => fixed(&[
+                "a range for the clear column in the schema",
+                "CAST it to DECIMAL(p,s), which bounds it by p digits",
+            ]),
+            Self::NoParameters { .. } => fixed(&[
+                "a narrower range for the column in the schema",
+                "smaller constants or clear factors",
+                "fewer rows per table",
+            ]),
+            Self::Noise { .. } | Self::Overflow { .. } => fixed(&[
+                "hush encrypt FILE -o TABLE --for queries.sql sizes the columns for this query",
+                "a narrower range for the clear factor in the schema",
+                "split the query by a clear condition",
+            ]),
+            Self::NotGrouped { column, .. } => vec![format!("add {column} to GROUP BY")],
+            Self::NotPolynomial { .. } => fixed(&[
+                "divide or round the aggregate: SUM(x)/100, ROUND(AVG(x), 2)",
+                "compute it before encrypting",
+            ]),
+            Self::NotQueryable { protect: Protection::Seal, .. } => fixed(&[
+                "hush decrypt returns sealed columns",
+                "protect = \"clear\" or \"encrypt\" in the schema",
+            ]),
+            Self::NotQueryable { .. } => fixed(&["protect = \"clear\" or \"encrypt\" in the schema"]),
+            Self::TooManyFactors { .. } => fixed(&["multiply two of them before encrypting"]),
+            Self::Unsupported { feature, .. } => feature.way_out().map(str::to_owned).into_iter().collect(),
+            Self::AnswerTooLarge { .. } => fixed(&["a higher limit", "fewer columns in one query"]),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Code, sentence and ways out, as a terminal shows them.
+    pub fn report(&self) -> String {
+        let ways = self.ways_out();
+        let end = if ways.is_empty() { String::new() } else { format!("\n  Ways out: {}.", ways.join("; ")) };
+        format!("{} {self}.{end}", self.code())
+    }
+}
+
+fn protection_words(protect: Protection) -> &'static str {
+    match protect {
+        Protection::Clear => "clear",
+        Protection::Decide => "undecided; decide on its protection first",
+        Protection::Drop => "dropped; it is not in the encrypted table",
+        Protection::Encrypt => "encrypted",
+        Protection::Seal => "sealed; it is stored but never computed on",
+    }
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The words of a refusal: clauses, parts of SQL, reasons.
+
+/// A clause of the query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Clause {
+    /// `CASE WHEN` inside an aggregate's argument.
+    #[error("CASE WHEN")]
+    Case,
+    /// `FILTER (WHERE …)` of an aggregate.
+    #[error("FILTER")]
+    Filter,
+    /// `FROM`
+    #[error("FROM")]
+    From,
+    /// `GROUP BY`
+    #[error("GROUP BY")]
+    GroupBy,
+    /// `HAVING`
+    #[error("HAVING")]
+    Having,
+    /// `LIMIT`
+    #[error("LIMIT")]
+    Limit,
+    /// `OFFSET`
+    #[error("OFFSET")]
+    Offset,
+    /// `ORDER BY`
+    #[error("ORDER BY")]
+    OrderBy,
+    /// The list of outputs.
+    #[error("SELECT")]
+    Select,
+    /// `WHERE`
+    #[error("WHERE")]
+    Where,
+}
+
+/// A part of SQL that the planner refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Feature {
+    /// `WITH`
+    #[error("a common table expression (WITH)")]
+    CommonTable,
+    /// A clause or expression of some dialect.
+    #[error("this dialect's extension")]
+    Dialect,
+    /// `SELECT DISTINCT` beyond clear expressions.
+    #[error("SELECT DISTINCT with encrypted columns or aggregates")]
+    Distinct,
+    /// `COUNT(DISTINCT x)` and the like on an encrypted column.
+    #[error("this aggregate of an encrypted column")]
+    EncryptedAggregate,
+    /// `ROLLUP`, `CUBE`, `GROUPING SETS`, `GROUP BY ALL`
+    #[error("ROLLUP, CUBE, GROUPING SETS or ALL")]
+    GroupingSets,
+    /// `SELECT … INTO`
+    #[error("SELECT INTO")]
+    Into,
+    /// More than one table.
+    #[error("a join or a second table")]
+    Join,
+    /// `f(name => x)`
+    #[error("a named function argument")]
+    NamedArgument,
+    /// `?`, `$1`
+    #[error("a placeholder")]
+    Placeholder,
+    /// `UNION`, `EXCEPT`, `INTERSECT`, `VALUES`
+    #[error("a set operation")]
+    SetOperation,
+    /// A query inside the query.
+    #[error("a subquery")]
+    Subquery,
+    /// `OVER`
+    #[error("a window function")]
+    Window,
+}
+
+impl Feature {
+    /// What to do instead, where there is something.
+    pub(crate) fn way_out(self) -> Option<&'static str> {
+        match self {
+            Self::CommonTable | Self::Subquery => Some("write it as one SELECT over the table"),
+            Self::Distinct => Some("GROUP BY the clear columns"),
+            Self::EncryptedAggregate => {
+                Some("COUNT, SUM, AVG, VARIANCE and STDDEV work on encrypted columns")
+            }
+            Self::GroupingSets => Some("one query for each set of keys"),
+            Self::Join => Some("join before encrypting"),
+            Self::SetOperation => Some("one query for each part"),
+            Self::Window => Some("GROUP BY, or a window function on the result"),
+            Self::Dialect | Self::Into | Self::NamedArgument | Self::Placeholder => None,
+        }
+    }
+}
+
+/// Why an expression does not suit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// `CASE` in a slot program.
+    #[error("CASE conditions on it cannot be evaluated")]
+    Case,
+    /// A cast that changes the value.
+    #[error("only casts that keep the value are possible")]
+    Cast,
+    /// A date or time in arithmetic other than a difference.
+    #[error("dates and times can be counted and subtracted from one another, nothing else")]
+    DateArithmetic,
+    /// `/` or `%`.
+    #[error("a division inside an aggregate cannot be evaluated on it")]
+    Division,
+    /// A clear float next to an exact encrypted column.
+    #[error("a floating-point factor is not exact; CAST it to DECIMAL(p,s)")]
+    Float,
+    /// A function.
+    #[error("functions of it cannot be evaluated before decryption; + - * can")]
+    Function,
+    /// Not a literal number.
+    #[error("only numbers can be used in arithmetic")]
+    NotANumber,
+    /// An expression whose range does not follow from its parts.
+    #[error("only + - *, CASE and casts of columns and numbers are bounded")]
+    NotBounded,
+    /// Too wide for exact decimals.
+    #[error("its values can exceed 76 decimal digits")]
+    TooWide,
+    /// Text.
+    #[error("text and categories cannot be computed on")]
+    Text,
+}

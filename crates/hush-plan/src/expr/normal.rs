@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+//! SQL expressions to polynomials.
+
+use std::collections::BTreeSet;
+
+use num_bigint::BigInt;
+use num_traits::One;
+use sqlparser::ast::{BinaryOperator, CaseWhen, DataType, ExactNumberInfo, Expr, UnaryOperator, Value};
+
+use super::units::Leaf;
+use super::{Kind, Monomial, Piece, Units, Weight, Width, combine, number, within_limits};
+use crate::error::{Clause, PlanError, Unfit};
+use crate::range::{Interval, power_of_ten};
+use crate::schema::units::{DecimalPoint, column_bounds, parse_units, type_bounds};
+use crate::schema::{Column, ColumnType, Protection, Schema};
+use crate::sql::clear::{check_clear, encrypted_in, usable};
+use crate::sql::{bare, column_name, quoted, shown};
+
+/// Rewrites a resolved expression as pieces.
+///
+/// # Errors
+/// [`PlanError::NotPolynomial`] where an encrypted column stands under anything but `+ - *`, CASE branches and
+/// casts that keep the value; [`PlanError::TooManyFactors`]; [`PlanError::NoBound`] and [`PlanError::WrongType`]
+/// for clear parts that are not exact and bounded.
+pub(crate) fn normalise(schema: &Schema, expr: &Expr) -> Result<Vec<Piece>, PlanError> {
+    match expr {
+        Expr::Nested(inner) => normalise(schema, inner),
+        Expr::Identifier(_) => column(schema, expr),
+        Expr::Value(value) => literal(schema, expr, &value.value),
+        Expr::TypedString(typed) => {
+            let text = match &typed.value.value {
+                Value::SingleQuotedString(text) => text.as_bytes(),
+                _ => &[],
+            };
+            let days = match typed.data_type {
+                DataType::Date => parse_units(ColumnType::Date, text, DecimalPoint::Dot),
+                _ => None,
+            };
+            let days = days.ok_or_else(|| unfit(schema, expr, Unfit::NotANumber))?;
+            Ok(vec![Piece::of(Monomial::One, Weight::constant(days.into(), 0), Kind::Date)])
+        }
+        Expr::UnaryOp { op: UnaryOperator::Plus, expr: inner } => normalise(schema, inner),
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => {
+            let pieces = normalise(schema, inner)?;
+            if pieces.iter().any(|piece| piece.kind != Kind::Number) {
+                return Err(unfit(schema, expr, Unfit::DateArithmetic));
+            }
+            Ok(pieces.into_iter().map(Piece::negated).collect())
+        }
+        Expr::BinaryOp { left, op, right } => binary(schema, expr, left, op, right),
+        Expr::Case { operand, conditions, else_result, .. } => {
+            case(schema, expr, operand.as_deref(), conditions, else_result.as_deref())
+        }
+        Expr::Cast { expr: inner, data_type, .. } => cast(schema, expr, inner, data_type),
+        _ => Err(unfit(schema, expr, Unfit::Function)),
+    }
+}
+
+/// The refusal of `expr`: of the encrypted column in it, if there is one.
+fn unfit(schema: &Schema, expr: &Expr, reason: Unfit) -> PlanError {
+    let text = shown(expr);
+    match encrypted_in(schema, expr, Clause::Select) {
+        Err(error) => error,
+        Ok(Some(_)) if matches!(reason, Unfit::DateArithmetic | Unfit::Text) => {
+            PlanError::WrongType { text, reason }
+        }
+        Ok(Some(column)) => PlanError::NotPolynomial { text, column: column.name.clone(), reason },
+        Ok(None) if matches!(reason, Unfit::Function | Unfit::Division | Unfit::Cast) => {
+            PlanError::NoBound { text, reason: Unfit::NotBounded }
+        }
+        Ok(None) => PlanError::WrongType { text, reason },
+    }
+}
+
+/// Whether encrypted values of this column are approximate: a float without a range.
+pub(crate) fn is_approximate(column: &Column) -> bool {
+    matches!(column.kind, ColumnType::Float { .. }) && column.range.is_none()
+}
+
+/// Digits after the point of a column's units.
+pub(crate) fn scale_of(column: &Column) -> u32 {
+    match column.kind {
+        ColumnType::Decimal { scale, .. } => u32::from(scale),
+        ColumnType::Float { digits } if column.range.is_some() => u32::from(digits),
+        _ => 0,
+    }
+}
+
+fn column(schema: &Schema, expr: &Expr) -> Result<Vec<Piece>, PlanError> {
+    let name = column_name(expr).unwrap_or_default();
+    let column = usable(schema, name, Clause::Select)?;
+    let kind = match column.kind {
+        ColumnType::Category | ColumnType::Text => return Err(unfit(schema, expr, Unfit::Text)),
+        ColumnType::Date => Kind::Date,
+        ColumnType::Timestamp => Kind::Timestamp,
+        _ => Kind::Number,
+    };
+    if column.protect == Protection::Encrypt {
+        let weight = Weight::constant(BigInt::one(), scale_of(column));
+        let mut piece = Piece::of(Monomial::Value(column.name.clone()), weight, kind);
+        if column.nullable {
+            piece.may_miss.insert(column.name.clone());
+        }
+        return Ok(vec![piece]);
+    }
+    let leaf = leaf_of(column.kind).ok_or_else(|| unfit(schema, expr, Unfit::Float))?;
+    let range = column_bounds(column).ok_or_else(|| unfit(schema, expr, Unfit::NotBounded))?;
+    let sql = quoted(&column.name);
+    let units = Units::Leaf { sql: sql.clone(), leaf, range: range.into() };
+    let mut piece = Piece::of(Monomial::One, Weight::of_units(units, scale_of(column)), kind);
+    if column.nullable {
+        piece.not_null.insert(sql);
+    }
+    Ok(vec![piece])
+}
+
+/// How a clear column of this type is read as an integer; `None` for floats and text.
+fn leaf_of(kind: ColumnType) -> Option<Leaf> {
+    match kind {
+        ColumnType::Bool | ColumnType::Date => Some(Leaf::Int32),
+        ColumnType::Decimal { precision, scale } => {
+            Some(Leaf::Decimal { precision: u32::from(precision), scale: u32::from(scale) })
+        }
+        ColumnType::Int { .. } => Some(Leaf::Integer),
+        ColumnType::Timestamp => Some(Leaf::Timestamp),
+        ColumnType::Category | ColumnType::Float { .. } | ColumnType::Text => None,
+    }
+}
+
+/// A numeric literal, with its sign, as `value · 10^-scale`.
+pub(crate) fn numeric_literal(expr: &Expr) -> Option<(BigInt, u32)> {
+    match bare(expr) {
+        Expr::Value(value) => match &value.value {
+            Value::Number(text, _) => number::parse(text)?.ok(),
+            _ => None,
+        },
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => {
+            numeric_literal(expr).map(|(value, scale)| (-value, scale))
+        }
+        Expr::UnaryOp { op: UnaryOperator::Plus, expr } => numeric_literal(expr),
+        _ => None,
+    }
+}
+
+fn literal(schema: &Schema, expr: &Expr, value: &Value) -> Result<Vec<Piece>, PlanError> {
+    let constant =
+        |value, scale| Ok(vec![Piece::of(Monomial::One, Weight::constant(value, scale), Kind::Number)]);
+    match value {
+        Value::Null => Ok(Vec::new()),
+        Value::Boolean(value) => constant(BigInt::from(u8::from(*value)), 0),
+        Value::Number(text, _) => {
+            let (value, scale) =
+                number::parse(text).ok_or_else(|| unfit(schema, expr, Unfit::NotANumber))??;
+            constant(value, scale)
+        }
+        _ => Err(unfit(schema, expr, Unfit::NotANumber)),
+    }
+}
+
+fn binary(
+    schema: &Schema,
+    expr: &Expr,
+    left: &Expr,
+    op: &BinaryOperator,
+    right: &Expr,
+) -> Result<Vec<Piece>, PlanError> {
+    let dates = || unfit(schema, expr, Unfit::DateArithmetic);
+    let sides = || Ok::<_, PlanError>((normalise(schema, left)?, normalise(schema, right)?));
+    match op {
+        BinaryOperator::Plus => {
+            let (a, b) = sides()?;
+            combine(&a, &b, |x, y| match (x.kind, y.kind) {
+                (Kind::Number, Kind::Number) => Ok(x.plus(y, Kind::Number)),
+                (Kind::Date, Kind::Number) | (Kind::Number, Kind::Date) => Ok(x.plus(y, Kind::Date)),
+                _ => Err(dates()),
+            })
+        }
+        BinaryOperator::Minus => {
+            let (a, b) = sides()?;
+            combine(&a, &b, |x, y| {
+                let kind = match (x.kind, y.kind) {
+                    (same, other) if same == other => Kind::Number,
+                    (Kind::Date, Kind::Number) => Kind::Date,
+                    _ => return Err(dates()),
+                };
+                Ok(x.plus(&y.clone().negated(), kind))
+            })
+        }
+        BinaryOperator::Multiply => {
+            let (a, b) = sides()?;
+            combine(&a, &b, |x, y| {
+                if x.kind != Kind::Number || y.kind != Kind::Number {
+                    return Err(dates());
+                }
+                x.times(y).ok_or_else(|| PlanError::TooManyFactors { text: shown(expr) })
+            })
+        }
+        BinaryOperator::Divide | BinaryOperator::Modulo => Err(unfit(schema, expr, Unfit::Division)),
+        _ => Err(unfit(schema, expr, Unfit::Function)),
+    }
+}
+
+fn case(
+    schema: &Schema,
+    expr: &Expr,
+    operand: Option<&Expr>,
+    conditions: &[CaseWhen],
+    otherwise: Option<&Expr>,
+) -> Result<Vec<Piece>, PlanError> {
+    let mut tests = Vec::new();
+    for when in conditions {
+        let test = match operand {
+            None => Expr::Nested(Box::new(when.condition.clone())),
+            Some(operand) => Expr::Nested(Box::new(Expr::BinaryOp {
+                left: Box::new(Expr::Nested(Box::new(operand.clone()))),
+                op: BinaryOperator::Eq,
+                right: Box::new(Expr::Nested(Box::new(when.condition.clone()))),
+            })),
+        };
+        check_clear(schema, &test, Clause::Case)?;
+        tests.push(test.to_string());
+    }
+    let mut branches = Vec::new();
+    for when in conditions {
+        branches.push(normalise(schema, &when.result)?);
+    }
+    let otherwise = otherwise.map(|expr| normalise(schema, expr)).transpose()?.unwrap_or_default();
+    let kinds = branches.iter().flatten().chain(&otherwise).map(|piece| piece.kind);
+    if kinds.clone().any(|kind| Some(kind) != kinds.clone().next()) {
+        return Err(unfit(schema, expr, Unfit::DateArithmetic));
+    }
+    if let Some(piece) = clear_case(&tests, &branches, &otherwise) {
+        return Ok(vec![piece]);
+    }
+    // One piece per branch, guarded by its condition and by the failure of those before it.
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut failed: Vec<String> = Vec::new();
+    for (index, branch) in branches.into_iter().chain([otherwise]).enumerate() {
+        let mut guard = failed.clone();
+        if let Some(test) = tests.get(index) {
+            guard.push(test.clone());
+            failed.push(format!("{test} IS NOT TRUE"));
+        }
+        pieces.extend(branch.into_iter().map(|mut piece| {
+            guard.iter().for_each(|condition| piece.guard.push(condition.clone()));
+            piece
+        }));
+    }
+    within_limits(pieces)
+}
+
+/// A CASE whose branches are all clear numbers stays one weight.
+fn clear_case(tests: &[String], branches: &[Vec<Piece>], otherwise: &[Piece]) -> Option<Piece> {
+    let weight_of = |pieces: &[Piece]| match pieces {
+        [] => Some(None),
+        [piece] => piece.clear_weight().map(Some),
+        _ => None,
+    };
+    let weights: Vec<Option<Weight>> =
+        branches.iter().map(|branch| weight_of(branch)).collect::<Option<_>>()?;
+    let last = weight_of(otherwise)?;
+    let scale = weights.iter().chain([&last]).flatten().map(|weight| weight.scale).max()?;
+    let kind = branches.iter().flatten().chain(otherwise).next()?.kind;
+    let units = |weight: Option<Weight>| weight.map(|weight| weight.at_scale(scale).into_units());
+    let case = Units::Case {
+        branches: tests.iter().cloned().zip(weights.into_iter().map(units)).collect(),
+        otherwise: units(last).map(Box::new),
+    };
+    let always = otherwise.len() == 1 && branches.iter().all(|branch| branch.len() == 1);
+    let sources = branches.iter().flatten().chain(otherwise).any(|piece| !piece.not_null.is_empty());
+    let mut not_null = BTreeSet::new();
+    if !always || sources {
+        not_null.insert(case.render(case.width().unwrap_or(Width::Wide)));
+    }
+    let mut piece = Piece::of(Monomial::One, Weight::of_units(case, scale), kind);
+    piece.not_null = not_null;
+    Some(piece)
+}
+
+/// A cast keeps the value of whatever is encrypted; of a clear expression it may round, and then bounds it.
+fn cast(schema: &Schema, expr: &Expr, inner: &Expr, to: &DataType) -> Result<Vec<Piece>, PlanError> {
+    let target = cast_target(to);
+    let pieces = normalise(schema, inner);
+    if let (Ok(pieces), Some(target)) = (&pieces, target)
+        && let Some(kept) = pieces.iter().map(|piece| keep(piece, target)).collect::<Option<Vec<_>>>()
+    {
+        return Ok(kept);
+    }
+    if encrypted_in(schema, inner, Clause::Select)?.is_some() {
+        return Err(pieces.err().unwrap_or_else(|| unfit(schema, expr, Unfit::Cast)));
+    }
+    let Some(Target::Exact(kind)) = target else { return Err(unfit(schema, expr, Unfit::Cast)) };
+    let leaf = leaf_of(kind).ok_or_else(|| unfit(schema, expr, Unfit::Cast))?;
+    let range = type_bounds(kind).ok_or_else(|| unfit(schema, expr, Unfit::NotBounded))?;
+    let scale = match kind {
+        ColumnType::Decimal { scale, .. } => u32::from(scale),
+        _ => 0,
+    };
+    let sql = expr.to_string();
+    let units = Units::Leaf { sql: sql.clone(), leaf, range: range.into() };
+    let mut piece = Piece::of(Monomial::One, Weight::of_units(units, scale), Kind::Number);
+    piece.not_null.insert(sql);
+    Ok(vec![piece])
+}
+
+/// What a cast asks for.
+#[derive(Clone, Copy)]
+enum Target {
+    Double,
+    Exact(ColumnType),
+}
+
+fn cast_target(to: &DataType) -> Option<Target> {
+    let int = |bits| Some(Target::Exact(ColumnType::Int { bits }));
+    match to {
+        DataType::TinyInt(_) => int(8),
+        DataType::SmallInt(_) => int(16),
+        DataType::Int(_) | DataType::Integer(_) => int(32),
+        DataType::BigInt(_) => int(64),
+        DataType::Double(_) | DataType::DoublePrecision | DataType::Float64 => Some(Target::Double),
+        DataType::Decimal(info) | DataType::Numeric(info) => {
+            let (precision, scale) = match info {
+                ExactNumberInfo::None => return None,
+                ExactNumberInfo::Precision(precision) => (*precision, 0),
+                ExactNumberInfo::PrecisionAndScale(precision, scale) => (*precision, *scale),
+            };
+            let precision = u8::try_from(precision).ok().filter(|p| (1..=38).contains(p))?;
+            let scale = u8::try_from(scale).ok().filter(|s| *s <= precision)?;
+            Some(Target::Exact(ColumnType::Decimal { precision, scale }))
+        }
+        _ => None,
+    }
+}
+
+/// The piece after a cast that changes no value; `None` if it could change or fail.
+fn keep(piece: &Piece, target: Target) -> Option<Piece> {
+    let Target::Exact(kind) = target else {
+        return (piece.kind == Kind::Number).then(|| piece.clone());
+    };
+    let scale = match kind {
+        ColumnType::Decimal { scale, .. } => u32::from(scale),
+        _ => 0,
+    };
+    if piece.kind != Kind::Number || piece.scale() > scale {
+        return None;
+    }
+    // Only what is clear has bounds here; an encrypted column is taken at its word, because its sum is computed
+    // in wide integers whatever the type, and the cast of a value within its type cannot fail.
+    let clear = piece.clear_weight();
+    if let Some(weight) = &clear {
+        let bounds = Interval::from(type_bounds(kind)?);
+        let range = weight.range().mul(&Interval::point(power_of_ten(scale - weight.scale)));
+        if !bounds.contains(&range) {
+            return None;
+        }
+    }
+    let mut kept = piece.clone();
+    kept.terms =
+        kept.terms.into_iter().map(|(monomial, weight)| (monomial, weight.at_scale(scale))).collect();
+    Some(kept)
+}

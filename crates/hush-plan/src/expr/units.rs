@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Clear integers: SQL over clear columns whose value is an exact number of units, with a bound.
+
+use num_bigint::BigInt;
+use num_traits::{One, Zero};
+
+use crate::range::{Interval, fits_digits, power_of_ten};
+
+/// How wide the decimals of rendered SQL are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Width {
+    /// `DECIMAL(38,0)`
+    Narrow,
+    /// `DECIMAL(76,0)`
+    Wide,
+}
+
+impl Width {
+    /// The narrowest that holds `±max_abs`.
+    pub(crate) fn holding(max_abs: &BigInt) -> Option<Self> {
+        [Self::Narrow, Self::Wide].into_iter().find(|width| fits_digits(max_abs, width.digits()))
+    }
+
+    /// Decimal digits.
+    pub(crate) fn digits(self) -> u32 {
+        match self {
+            Self::Narrow => 38,
+            Self::Wide => 76,
+        }
+    }
+
+    /// `CAST(sql AS DECIMAL(digits, scale))`.
+    fn cast(self, sql: &str, scale: u32) -> String {
+        format!("CAST({sql} AS DECIMAL({},{scale}))", self.digits())
+    }
+}
+
+/// How a clear column's value becomes an integer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Leaf {
+    /// Boolean, or date: by way of a 32-bit integer.
+    Int32,
+    /// Integer.
+    Integer,
+    /// Decimal: times `10^scale`.
+    Decimal {
+        /// Total digits.
+        precision: u32,
+        /// Digits after the point.
+        scale: u32,
+    },
+    /// Timestamp in microseconds.
+    Timestamp,
+}
+
+/// A clear, exact, bounded integer expression.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Units {
+    /// Sum.
+    Add(Box<Units>, Box<Units>),
+    /// CASE: conditions in SQL and their values, NULL where `None`.
+    Case { branches: Vec<(String, Option<Units>)>, otherwise: Option<Box<Units>> },
+    /// A number.
+    Constant(BigInt),
+    /// A column or a cast.
+    Leaf { sql: String, leaf: Leaf, range: Interval },
+    /// Product.
+    Mul(Box<Units>, Box<Units>),
+}
+
+impl Units {
+    /// Times a constant.
+    pub(super) fn scaled(self, factor: BigInt) -> Self {
+        if factor.is_one() { self } else { Self::Constant(factor).times(self) }
+    }
+
+    pub(super) fn times(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Constant(a), Self::Constant(b)) => Self::Constant(a * b),
+            // One order for both spellings, so that equal products share a mask.
+            (a, b) if a <= b => Self::Mul(Box::new(a), Box::new(b)),
+            (a, b) => Self::Mul(Box::new(b), Box::new(a)),
+        }
+    }
+
+    pub(super) fn plus(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Constant(a), Self::Constant(b)) => Self::Constant(a + b),
+            (a, b) if a <= b => Self::Add(Box::new(a), Box::new(b)),
+            (a, b) => Self::Add(Box::new(b), Box::new(a)),
+        }
+    }
+
+    /// Bounds of the value.
+    pub(crate) fn range(&self) -> Interval {
+        match self {
+            Self::Add(a, b) => a.range().add(&b.range()),
+            Self::Mul(a, b) if a == b => {
+                let side = a.range();
+                let square = side.mul(&side);
+                let crosses_zero = side.low() <= &BigInt::zero() && side.high() >= &BigInt::zero();
+                let ends = Interval::point(side.low() * side.low())
+                    .hull(&Interval::point(side.high() * side.high()));
+                if crosses_zero {
+                    Interval::point(BigInt::zero()).hull(&Interval::point(square.max_abs()))
+                } else {
+                    ends
+                }
+            }
+            Self::Mul(a, b) => a.range().mul(&b.range()),
+            Self::Constant(value) => Interval::point(value.clone()),
+            Self::Leaf { range, .. } => range.clone(),
+            Self::Case { branches, otherwise } => {
+                let values =
+                    branches.iter().filter_map(|(_, units)| units.as_ref()).chain(otherwise.as_deref());
+                let hull = values.map(Self::range).reduce(|a, b| a.hull(&b));
+                hull.unwrap_or_else(|| Interval::point(BigInt::zero()))
+            }
+        }
+    }
+
+    /// Whether it is NULL wherever the leaf `sql` is.
+    pub(crate) fn is_null_with(&self, sql: &str) -> bool {
+        match self {
+            Self::Add(a, b) | Self::Mul(a, b) => a.is_null_with(sql) || b.is_null_with(sql),
+            Self::Case { .. } | Self::Constant(_) => false,
+            Self::Leaf { sql: own, .. } => own == sql,
+        }
+    }
+
+    /// Largest absolute value of any node: what the decimals must hold while computing.
+    fn widest(&self) -> BigInt {
+        let own = self.range().max_abs();
+        match self {
+            Self::Add(a, b) | Self::Mul(a, b) => own.max(a.widest()).max(b.widest()),
+            Self::Case { branches, otherwise } => {
+                let values =
+                    branches.iter().filter_map(|(_, units)| units.as_ref()).chain(otherwise.as_deref());
+                values.map(Self::widest).fold(own, BigInt::max)
+            }
+            Self::Constant(_) | Self::Leaf { .. } => own,
+        }
+    }
+
+    /// The narrowest decimals in which it can be computed; `None` above 76 digits.
+    pub(crate) fn width(&self) -> Option<Width> {
+        Width::holding(&self.widest())
+    }
+
+    /// SQL of type `DECIMAL(38,0)` or `DECIMAL(76,0)`.
+    pub(crate) fn render(&self, width: Width) -> String {
+        match self {
+            Self::Add(a, b) => width.cast(&format!("{} + {}", a.render(width), b.render(width)), 0),
+            Self::Mul(a, b) => width.cast(&format!("{} * {}", a.render(width), b.render(width)), 0),
+            // From text, because an engine may read a long numeric literal as a double.
+            Self::Constant(value) => width.cast(&format!("'{value}'"), 0),
+            Self::Leaf { sql, leaf, .. } => render_leaf(sql, *leaf, width),
+            Self::Case { branches, otherwise } => {
+                let mut text = "CASE".to_owned();
+                for (condition, value) in branches {
+                    let value = value.as_ref().map_or_else(|| "NULL".to_owned(), |units| units.render(width));
+                    text.push_str(&format!(" WHEN {condition} THEN {value}"));
+                }
+                if let Some(value) = otherwise {
+                    text.push_str(&format!(" ELSE {}", value.render(width)));
+                }
+                text + " END"
+            }
+        }
+    }
+}
+
+fn render_leaf(sql: &str, leaf: Leaf, width: Width) -> String {
+    match leaf {
+        Leaf::Int32 => width.cast(&format!("CAST({sql} AS INT)"), 0),
+        Leaf::Integer => width.cast(sql, 0),
+        Leaf::Timestamp => width.cast(&format!("CAST(CAST({sql} AS TIMESTAMP(6)) AS BIGINT)"), 0),
+        Leaf::Decimal { scale: 0, .. } => width.cast(sql, 0),
+        Leaf::Decimal { precision, scale } => {
+            // The product keeps the operand's scale, so it needs `precision + scale` digits.
+            let inner = if precision + scale <= Width::Narrow.digits() { Width::Narrow } else { Width::Wide };
+            let shift = inner.cast(&format!("'{}'", power_of_ten(scale)), 0);
+            width.cast(&format!("{} * {shift}", inner.cast(sql, scale)), 0)
+        }
+    }
+}

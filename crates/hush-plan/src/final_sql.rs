@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The owner's last step as SQL over `merged`: expressions on decrypted results, HAVING, ORDER BY, LIMIT.
+//!
+//! *Arithmetic.* The engine's 64-bit integers wrap around and its integer division truncates; neither is wanted on
+//! results. Integers under `+ - *` therefore become decimals (which report an overflow), and `/` is a division
+//! of doubles, NULL where the divisor is zero.
+//!
+//! *Order.* Rows come in the order of the query's sort keys, then of the group keys or of the table, so that the
+//! same query gives the same result each time.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{BinaryOperator, Expr, Ident, OrderByOptions, VisitMut, VisitorMut};
+
+use crate::error::PlanError;
+use crate::sql::{Query, quoted};
+
+/// What a subexpression becomes: a column of `merged`.
+pub(crate) struct Replacement {
+    pub(crate) column: String,
+    /// Its type is `Int64`.
+    pub(crate) is_int: bool,
+}
+
+/// Renders `expr` with its leaves replaced; `leaf` says of each subexpression, outermost first, what it becomes.
+///
+/// # Errors
+/// Whatever `leaf` refuses.
+pub(crate) fn rewrite(
+    expr: &Expr,
+    leaf: &mut dyn FnMut(&Expr) -> Result<Option<Replacement>, PlanError>,
+) -> Result<String, PlanError> {
+    let mut copy = expr.clone();
+    let mut rewriter = Rewriter { leaf, arithmetic: 0 };
+    match VisitMut::visit(&mut copy, &mut rewriter) {
+        ControlFlow::Continue(()) => Ok(copy.to_string()),
+        ControlFlow::Break(error) => Err(*error),
+    }
+}
+
+struct Rewriter<'a> {
+    leaf: &'a mut dyn FnMut(&Expr) -> Result<Option<Replacement>, PlanError>,
+    /// Open `+ - *` around the current node.
+    arithmetic: u32,
+}
+
+impl VisitorMut for Rewriter<'_> {
+    type Break = Box<PlanError>;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        match (self.leaf)(expr) {
+            Err(error) => return ControlFlow::Break(Box::new(error)),
+            Ok(Some(Replacement { column, is_int: true })) if self.arithmetic > 0 => {
+                *expr = verbatim(format!("CAST({column} AS DECIMAL(38,0))"));
+            }
+            Ok(Some(Replacement { column, .. })) => *expr = verbatim(column),
+            Ok(None) => self.arithmetic += u32::from(is_wrapping(expr)),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        if is_wrapping(expr) {
+            self.arithmetic = self.arithmetic.saturating_sub(1);
+        }
+        if let Expr::BinaryOp { left, op: BinaryOperator::Divide, right } = expr {
+            let quotient =
+                format!("(CAST({left} AS DOUBLE) / NULLIF(CAST({right} AS DOUBLE), CAST(0 AS DOUBLE)))");
+            *expr = verbatim(quotient);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Text that is already SQL: an unquoted identifier is printed as it is.
+fn verbatim(sql: String) -> Expr {
+    Expr::Identifier(Ident::new(sql))
+}
+
+fn is_wrapping(expr: &Expr) -> bool {
+    use BinaryOperator::{Minus, Multiply, Plus};
+    matches!(expr, Expr::BinaryOp { op: Plus | Minus | Multiply, .. })
+}
+
+/// The parts of the final query, already rendered.
+pub(crate) struct Parts {
+    /// One per output, in order.
+    pub(crate) items: Vec<String>,
+    pub(crate) having: Option<String>,
+    /// One per sort key of the query, in order.
+    pub(crate) order: Vec<String>,
+    /// Columns of `merged` that settle ties.
+    pub(crate) ties: Vec<String>,
+}
+
+/// Puts the final query together.
+pub(crate) fn assemble(query: &Query, parts: &Parts) -> String {
+    let named =
+        parts.items.iter().zip(query.outputs()).map(|(item, name)| format!("{item} AS {}", quoted(name)));
+    let mut sql = format!("SELECT {} FROM merged", named.collect::<Vec<_>>().join(", "));
+    if let Some(having) = &parts.having {
+        sql.push_str(&format!(" WHERE {having}"));
+    }
+    let keys =
+        parts.order.iter().zip(&query.order).map(|(key, order)| format!("{key}{}", direction(order.options)));
+    let keys: Vec<String> = keys.chain(parts.ties.iter().cloned()).collect();
+    if !keys.is_empty() {
+        sql.push_str(&format!(" ORDER BY {}", keys.join(", ")));
+    }
+    if let Some(limit) = query.limit {
+        sql.push_str(&format!(" LIMIT {limit}"));
+    }
+    if query.offset > 0 {
+        sql.push_str(&format!(" OFFSET {}", query.offset));
+    }
+    sql
+}
+
+fn direction(options: OrderByOptions) -> String {
+    let direction = match options.asc {
+        Some(false) => " DESC",
+        Some(true) => " ASC",
+        None => "",
+    };
+    let nulls = match options.nulls_first {
+        Some(true) => " NULLS FIRST",
+        Some(false) => " NULLS LAST",
+        None => "",
+    };
+    format!("{direction}{nulls}")
+}

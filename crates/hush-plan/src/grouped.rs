@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Grouped queries, protection known, layouts not yet: which sums are needed and how they become the result.
+//!
+//! Every aggregate reduces to linear forms in *moments*: clear aggregates, and masked sums of encoded columns.
+//! `SUM` is the first moment of its argument, `COUNT` the zeroth, `VARIANCE` needs the second as well, which is the
+//! first moment of the squared polynomial. A term without encrypted column still depends on the missingness of
+//! those beside it: it becomes a sum over their validity.
+
+mod call;
+mod moments;
+
+use num_bigint::BigInt;
+
+use crate::encoding::Content;
+use crate::error::{Clause, Feature, PlanError};
+use crate::final_sql::{self, Parts, Replacement};
+use crate::plan::{Mask, OutputType, OwnerAggregate};
+use crate::schema::Schema;
+use crate::sql::clear::{check_clear, encrypted_in};
+use crate::sql::{Query, bare, column_name, functions};
+
+/// A grouped query without its encodings.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Grouped {
+    pub(crate) keys: Vec<String>,
+    /// Clear aggregates; the first is `COUNT(*)`.
+    pub(crate) clear: Vec<String>,
+    pub(crate) masks: Vec<BoundedMask>,
+    pub(crate) sums: Vec<ContentSum>,
+    pub(crate) outputs: Vec<OwnerAggregate>,
+    pub(crate) final_sql: String,
+}
+
+/// A mask and the largest absolute value of its weight.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct BoundedMask {
+    pub(crate) mask: Mask,
+    pub(crate) weight_max: BigInt,
+}
+
+/// A masked sum of something that some encoding may hold.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ContentSum {
+    pub(crate) mask: usize,
+    pub(crate) content: Content,
+    /// The aggregate that asked first, as typed.
+    pub(crate) text: String,
+}
+
+/// Reduces a grouped query to sums over at most `rows` rows.
+///
+/// # Errors
+/// Whatever no encoding could make possible: codes P007, P010, P011 and P014 to P019, and P005 for aggregates that
+/// encrypted columns do not have.
+pub(crate) fn compile(schema: &Schema, query: &Query, rows: u64) -> Result<Grouped, PlanError> {
+    if let Some(filter) = &query.filter {
+        check_clear(schema, filter, Clause::Where)?;
+    }
+    check_keys(schema, query)?;
+    let mut grouped = Grouped {
+        keys: query.keys.iter().map(ToString::to_string).collect(),
+        clear: vec!["COUNT(*)".to_owned()],
+        masks: Vec::new(),
+        sums: Vec::new(),
+        outputs: Vec::new(),
+        final_sql: String::new(),
+    };
+    let mut builder = Builder { schema, query, rows, grouped: &mut grouped, seen: Vec::new() };
+    let items = query.items.iter().map(|item| builder.finish(&item.expr, Clause::Select));
+    let items = items.collect::<Result<_, _>>()?;
+    let having = query.having.as_ref().map(|expr| builder.finish(expr, Clause::Having)).transpose()?;
+    let order = query.order.iter().map(|key| builder.finish(&key.expr, Clause::OrderBy));
+    let order = order.collect::<Result<_, _>>()?;
+    let ties = (0..query.keys.len()).map(|index| format!("k{index}")).collect();
+    grouped.final_sql = final_sql::assemble(query, &Parts { items, having, order, ties });
+    Ok(grouped)
+}
+
+fn check_keys(schema: &Schema, query: &Query) -> Result<(), PlanError> {
+    for key in &query.keys {
+        if query.distinct && encrypted_in(schema, key, Clause::Select)?.is_some() {
+            return Err(PlanError::Unsupported { clause: Clause::Select, feature: Feature::Distinct });
+        }
+        check_clear(schema, key, Clause::GroupBy)?;
+    }
+    Ok(())
+}
+
+struct Builder<'a> {
+    schema: &'a Schema,
+    query: &'a Query,
+    rows: u64,
+    grouped: &'a mut Grouped,
+    /// Calls that already have an output.
+    seen: Vec<functions::Call>,
+}
+
+impl Builder<'_> {
+    /// Rewrites an expression over keys and aggregates as SQL over `merged`.
+    fn finish(&mut self, expr: &sqlparser::ast::Expr, clause: Clause) -> Result<String, PlanError> {
+        let whole = expr;
+        final_sql::rewrite(expr, &mut |expr| {
+            if let Some(index) = self.query.keys.iter().position(|key| bare(key) == bare(expr)) {
+                return Ok(Some(Replacement { column: format!("k{index}"), is_int: false }));
+            }
+            if let Some(call) = functions::aggregate(expr) {
+                let index = self.output(call?, expr)?;
+                let is_int = self.grouped.outputs[index].output == OutputType::Int;
+                return Ok(Some(Replacement { column: format!("a{index}"), is_int }));
+            }
+            match column_name(expr) {
+                None => Ok(None),
+                Some(name) => Err(self.stray_column(whole, name, clause)),
+            }
+        })
+    }
+
+    /// A column that is neither a key nor inside an aggregate: say first if it could not be a key.
+    fn stray_column(&self, whole: &sqlparser::ast::Expr, name: &str, clause: Clause) -> PlanError {
+        let not_grouped = PlanError::NotGrouped { clause, column: name.to_owned() };
+        match check_clear(self.schema, whole, clause) {
+            Ok(()) => not_grouped,
+            Err(PlanError::EncryptedOperand { .. }) if clause == Clause::Select => not_grouped,
+            Err(error) => error,
+        }
+    }
+
+    /// The index of the output for `call`, which is added if it is new.
+    fn output(&mut self, call: functions::Call, expr: &sqlparser::ast::Expr) -> Result<usize, PlanError> {
+        let same = |seen: &functions::Call| {
+            seen.aggregate == call.aggregate
+                && seen.distinct == call.distinct
+                && seen.filter == call.filter
+                && seen.argument.as_ref().map(bare) == call.argument.as_ref().map(bare)
+        };
+        if let Some(index) = self.seen.iter().position(same) {
+            return Ok(index);
+        }
+        let output = call::aggregate(self, &call, &crate::sql::shown(expr))?;
+        self.seen.push(call);
+        self.grouped.outputs.push(output);
+        Ok(self.grouped.outputs.len() - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests;

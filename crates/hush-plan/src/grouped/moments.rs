@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Linear forms in moments: each term of a polynomial becomes a clear aggregate or a masked sum.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use num_bigint::BigInt;
+use num_traits::{One, Signed, Zero};
+
+use super::{BoundedMask, Builder, ContentSum};
+use crate::encoding::Content;
+use crate::error::{PlanError, Unfit};
+use crate::expr::{Monomial, Piece, Weight, Width};
+use crate::layout;
+use crate::plan::{LinearForm, Mask, Moment};
+use crate::range::{largest_sum, power_of_ten};
+
+/// A linear form and a bound on its absolute value.
+pub(super) struct Form {
+    pub(super) linear: LinearForm,
+    pub(super) bound: BigInt,
+}
+
+impl Builder<'_> {
+    /// `Σ piece` over the rows, in units of `10^-scale`.
+    pub(super) fn form(&mut self, pieces: &[Piece], scale: u32, text: &str) -> Result<Form, PlanError> {
+        let mut coefficients: BTreeMap<(u8, usize), BigInt> = BTreeMap::new();
+        let mut bound = BigInt::zero();
+        for piece in pieces {
+            for (monomial, weight) in &piece.terms {
+                let content = content_of(monomial, &piece.may_miss, text)?;
+                let (moment, row_max) = self.moment(piece, content, weight, text)?;
+                let coefficient = &weight.factor * power_of_ten(scale.saturating_sub(weight.scale));
+                bound += largest_sum(self.rows, &row_max, &coefficient.abs());
+                let key = match moment {
+                    Moment::Clear(index) => (0, index),
+                    Moment::Encrypted(index) => (1, index),
+                };
+                *coefficients.entry(key).or_default() += coefficient;
+            }
+        }
+        let terms = coefficients.into_iter().filter(|(_, coefficient)| !coefficient.is_zero());
+        let terms = terms.map(|((kind, index), coefficient)| {
+            let moment = if kind == 0 { Moment::Clear(index) } else { Moment::Encrypted(index) };
+            (coefficient.to_string(), moment)
+        });
+        Ok(Form { linear: LinearForm { terms: terms.collect() }, bound })
+    }
+
+    /// The number of rows on which some piece is defined.
+    pub(super) fn count(&mut self, pieces: &[Piece], text: &str) -> Result<Form, PlanError> {
+        let ones: Vec<Piece> = pieces
+            .iter()
+            .map(|piece| {
+                let one = Weight::constant(BigInt::one(), 0);
+                Piece { terms: BTreeMap::from([(Monomial::One, one)]), ..piece.clone() }
+            })
+            .collect();
+        self.form(&ones, 0, text)
+    }
+
+    /// The moment of one term without its constant factor, and a bound on one row's contribution to it.
+    fn moment(
+        &mut self,
+        piece: &Piece,
+        content: Option<Content>,
+        weight: &Weight,
+        text: &str,
+    ) -> Result<(Moment, BigInt), PlanError> {
+        let conditions = piece.guard.iter().cloned();
+        // A NULL weight already counts as 0; only what the weight does not show needs a condition.
+        let shown_by_weight =
+            |sql: &String| weight.units.as_ref().is_some_and(|units| units.is_null_with(sql));
+        let others = piece.not_null.iter().filter(|sql| !shown_by_weight(sql));
+        let conditions = conditions.chain(others.map(|sql| format!("{sql} IS NOT NULL")));
+        let conditions: Vec<String> = conditions.collect();
+        let condition = (!conditions.is_empty()).then(|| conditions.join(" AND "));
+        let weight_max = weight.units_range().max_abs();
+        match content {
+            None => Ok((self.clear(self.clear_sum(condition, weight, &weight_max, text)?), weight_max)),
+            Some(content) => {
+                let row_max = layout::content_bound(self.schema, &content) * &weight_max;
+                let mask = self.mask(condition, weight, weight_max, text)?;
+                Ok((self.sum(ContentSum { mask, content, text: text.to_owned() }), row_max))
+            }
+        }
+    }
+
+    /// SQL that sums the clear units over the rows that satisfy `condition`.
+    fn clear_sum(
+        &self,
+        condition: Option<String>,
+        weight: &Weight,
+        weight_max: &BigInt,
+        text: &str,
+    ) -> Result<String, PlanError> {
+        let Some(units) = &weight.units else {
+            return Ok(match condition {
+                None => "COUNT(*)".to_owned(),
+                Some(condition) => format!("COUNT(CASE WHEN {condition} THEN 1 END)"),
+            });
+        };
+        let total = Width::holding(&largest_sum(self.rows, weight_max, &BigInt::one()));
+        let (Some(total), Some(inner)) = (total, units.width()) else {
+            return Err(PlanError::WrongType { text: text.to_owned(), reason: Unfit::TooWide });
+        };
+        let value = units.render(total.max(inner));
+        Ok(match condition {
+            None => format!("SUM({value})"),
+            Some(condition) => format!("SUM(CASE WHEN {condition} THEN {value} END)"),
+        })
+    }
+
+    fn mask(
+        &mut self,
+        condition: Option<String>,
+        weight: &Weight,
+        weight_max: BigInt,
+        text: &str,
+    ) -> Result<usize, PlanError> {
+        let weight = match &weight.units {
+            None => None,
+            Some(units) => match units.width() {
+                Some(Width::Narrow) => Some(units.render(Width::Narrow)),
+                // Far beyond what any parameter set could take.
+                _ => return Err(PlanError::WrongType { text: text.to_owned(), reason: Unfit::TooWide }),
+            },
+        };
+        let mask = Mask { condition, weight };
+        let masks = &mut self.grouped.masks;
+        if let Some(index) = masks.iter().position(|present| present.mask == mask) {
+            return Ok(index);
+        }
+        masks.push(BoundedMask { mask, weight_max });
+        Ok(masks.len() - 1)
+    }
+
+    fn sum(&mut self, sum: ContentSum) -> Moment {
+        let sums = &mut self.grouped.sums;
+        let same = |present: &ContentSum| present.mask == sum.mask && present.content == sum.content;
+        let index = sums.iter().position(same).unwrap_or_else(|| {
+            sums.push(sum);
+            sums.len() - 1
+        });
+        Moment::Encrypted(index)
+    }
+
+    /// The clear aggregate `sql`, added if it is new.
+    pub(super) fn clear(&mut self, sql: String) -> Moment {
+        let clear = &mut self.grouped.clear;
+        let index = clear.iter().position(|present| *present == sql).unwrap_or_else(|| {
+            clear.push(sql);
+            clear.len() - 1
+        });
+        Moment::Clear(index)
+    }
+}
+
+/// What must be summed for a monomial on rows where none of `may_miss` is missing; `None` for a clear one.
+///
+/// An encoded value is 0 where its column is missing, so a monomial takes care of its own columns only.
+fn content_of(
+    monomial: &Monomial,
+    may_miss: &BTreeSet<String>,
+    text: &str,
+) -> Result<Option<Content>, PlanError> {
+    let own = monomial.columns();
+    let foreign = may_miss.iter().find(|name| !own.contains(&name.as_str()));
+    let mut missing = may_miss.iter();
+    let independent = |left: &str, right: &str| PlanError::IndependentNulls {
+        text: text.to_owned(),
+        left: left.to_owned(),
+        right: right.to_owned(),
+    };
+    match (monomial, foreign) {
+        (Monomial::One, _) => match (missing.next(), missing.next(), missing.next()) {
+            (None, ..) => Ok(None),
+            (Some(only), None, _) => Ok(Some(Content::Valid(only.clone()))),
+            (Some(a), Some(b), None) => Ok(Some(Content::BothValid(a.clone(), b.clone()))),
+            (Some(a), Some(b), Some(_)) => Err(independent(a, b)),
+        },
+        (_, Some(foreign)) => Err(independent(own.first().copied().unwrap_or_default(), foreign)),
+        (Monomial::Value(name), None) => Ok(Some(Content::Value(name.clone()))),
+        (Monomial::Square(name), None) => Ok(Some(Content::Square(name.clone()))),
+        (Monomial::Product(a, b), None) => Ok(Some(Content::Product(a.clone(), b.clone()))),
+    }
+}

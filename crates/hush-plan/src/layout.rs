@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Encryption-time planning: which encoded columns a table gets, with which parameters.
+//!
+//! What a table must be able to do ([`Needs`]) comes from the columns' purposes or from queries. Each needed quantity
+//! then gets the parameter set that takes the fewest stored bytes per value among those that hold it:
+//! - `sum`: see the module `sum`; one body per quantity, `limbs · residue_bits / 8` bytes per value.
+//! - `slots`: see the module `slots`; one ciphertext per plaintext prime, shared choice for columns that meet in a product.
+//! - `approx_sum`, `approx_slots`: see the module `approx`; scale from the column's digits, magnitude from what is left.
+
+mod approx;
+pub(crate) mod slots;
+mod sum;
+
+use std::collections::BTreeMap;
+
+use num_bigint::BigInt;
+use num_traits::One;
+
+use crate::by_row;
+use crate::encoding::{Content, Encoding, EncodingId, Layout, Plaintext, PrivateEncoding};
+use crate::error::{Clause, PlanError, Unfit};
+use crate::expr::is_approximate;
+use crate::grouped;
+use crate::program::Program;
+use crate::range::at_least_one;
+use crate::schema::units::column_bounds;
+use crate::schema::{Column, ColumnType, Protection, Purpose, Schema};
+use crate::sql::Query;
+
+/// What the encoded columns of a table must be able to do.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Needs {
+    /// Quantities to be summed, with the largest clear weight (absolute value) of any sum.
+    sums: BTreeMap<Content, BigInt>,
+    /// Element-wise expressions.
+    programs: Vec<Program>,
+}
+
+impl Needs {
+    /// Needs of the purposes that the schema declares; an encrypted column without any is there to be summed.
+    ///
+    /// # Errors
+    /// [`PlanError::WrongType`] for an encrypted text or category, and for purposes that dates do not have;
+    /// [`PlanError::UnknownColumn`] and [`PlanError::MixedArithmetic`] for declared products. A declared product with
+    /// a clear column is ignored, because it needs no layout.
+    pub fn of_purposes(schema: &Schema) -> Result<Self, PlanError> {
+        let mut needs = Self::default();
+        let mut factors: Vec<&Column> = Vec::new();
+        for column in schema.protected(Protection::Encrypt) {
+            needs.add_purposes(column)?;
+            if column.purposes.contains(&Purpose::Product) {
+                factors.push(column);
+            }
+        }
+        for (index, left) in factors.iter().enumerate() {
+            for right in &factors[index..] {
+                if is_approximate(left) == is_approximate(right) {
+                    needs.programs.push(Program::product(left, right));
+                }
+            }
+        }
+        for (left, right) in &schema.products {
+            let find = |name: &String| {
+                let unknown = || PlanError::UnknownColumn {
+                    clause: Clause::Select,
+                    found: name.clone(),
+                    table: schema.table.clone(),
+                };
+                schema.column(name).ok_or_else(unknown)
+            };
+            let (left, right) = (find(left)?, find(right)?);
+            if left.protect == Protection::Encrypt && right.protect == Protection::Encrypt {
+                needs.add_product(left, right)?;
+            }
+        }
+        Ok(needs)
+    }
+
+    /// Adds what `other` needs.
+    pub fn merge(&mut self, other: Self) {
+        for (content, weight) in other.sums {
+            self.add_sum(content, weight);
+        }
+        self.programs.extend(other.programs);
+    }
+
+    fn add_sum(&mut self, content: Content, weight: BigInt) {
+        let largest = self.sums.entry(content).or_default();
+        *largest = at_least_one(largest.clone().max(weight));
+    }
+
+    fn add_purposes(&mut self, column: &Column) -> Result<(), PlanError> {
+        let name = || column.name.clone();
+        if column_bounds(column).is_none() && !is_approximate(column) {
+            return Err(PlanError::WrongType { text: name(), reason: Unfit::Text });
+        }
+        let purposes = &column.purposes;
+        let squares = purposes.iter().any(|p| matches!(p, Purpose::Stddev | Purpose::Variance));
+        let is_time = matches!(column.kind, ColumnType::Date | ColumnType::Timestamp);
+        if is_time && (squares || purposes.contains(&Purpose::Product)) {
+            return Err(PlanError::WrongType { text: name(), reason: Unfit::DateArithmetic });
+        }
+        let sums = purposes.iter().any(|p| !matches!(p, Purpose::Count | Purpose::Product));
+        if sums || purposes.is_empty() {
+            self.add_sum(Content::Value(name()), BigInt::one());
+        }
+        if squares {
+            self.add_sum(Content::Square(name()), BigInt::one());
+        }
+        if column.nullable {
+            self.add_sum(Content::Valid(name()), BigInt::one());
+        }
+        Ok(())
+    }
+
+    fn add_product(&mut self, left: &Column, right: &Column) -> Result<(), PlanError> {
+        if is_approximate(left) != is_approximate(right) {
+            let (exact, approximate) = if is_approximate(right) { (left, right) } else { (right, left) };
+            return Err(PlanError::MixedArithmetic {
+                text: format!("{} * {}", left.name, right.name),
+                exact: exact.name.clone(),
+                approximate: approximate.name.clone(),
+            });
+        }
+        let (a, b) = (left.name.clone(), right.name.clone());
+        let (a, b) = if a <= b { (a, b) } else { (b, a) };
+        match (left.nullable, right.nullable) {
+            (true, true) => self.add_sum(Content::BothValid(a.clone(), b.clone()), BigInt::one()),
+            (true, false) => self.add_sum(Content::Valid(left.name.clone()), BigInt::one()),
+            (false, true) => self.add_sum(Content::Valid(right.name.clone()), BigInt::one()),
+            (false, false) => {}
+        }
+        self.add_sum(Content::Product(a, b), BigInt::one());
+        Ok(())
+    }
+}
+
+/// Needs of a set of queries; columns that no query uses get no encoding.
+///
+/// # Errors
+/// Whatever makes a query impossible whatever the layouts are.
+pub fn needs_of(schema: &Schema, queries: &[Query]) -> Result<Needs, PlanError> {
+    let mut needs = Needs::default();
+    for query in queries {
+        if query.is_grouped() {
+            let plan = grouped::compile(schema, query, schema.max_rows.max(1))?;
+            for sum in plan.sums {
+                let weight =
+                    plan.masks.get(sum.mask).map_or_else(BigInt::one, |mask| mask.weight_max.clone());
+                needs.add_sum(sum.content, weight);
+            }
+        } else {
+            let plan = by_row::compile(schema, query)?;
+            plan.fetch.into_iter().for_each(|content| needs.add_sum(content, BigInt::one()));
+            needs.programs.extend(plan.programs);
+        }
+    }
+    Ok(needs)
+}
+
+/// Chooses the encoded columns that serve `needs` on a table of up to `rows` rows. `new_id` gives each its random
+/// identity (32 hexadecimal digits).
+///
+/// # Errors
+/// [`PlanError::NoParameters`] where no parameter set is large enough.
+pub fn plan_encodings(
+    schema: &Schema,
+    needs: &Needs,
+    rows: u64,
+    new_id: &mut dyn FnMut() -> String,
+) -> Result<Vec<PrivateEncoding>, PlanError> {
+    let mut chosen: Vec<(Content, Choice)> = Vec::new();
+    for (content, weight) in &needs.sums {
+        let choice = match approximate_digits(schema, content) {
+            Some(digits) => approx::sum(content, digits, rows, weight)?,
+            None => sum::choose(content, &content_bound(schema, content), rows, weight)?,
+        };
+        chosen.push((content.clone(), choice));
+    }
+    chosen.extend(slots::choose(schema, &needs.programs)?);
+    chosen.extend(approx::slots(schema, &needs.programs)?);
+
+    let numbered = chosen.into_iter().zip(0u32..);
+    Ok(numbered
+        .map(|((content, choice), id)| PrivateEncoding {
+            public: Encoding {
+                id: EncodingId(id),
+                layout: choice.layout,
+                params: choice.params.to_owned(),
+                plaintext: choice.plaintext,
+            },
+            content,
+            max_abs: choice.max_abs.to_string(),
+            secret_id: new_id(),
+        })
+        .collect())
+}
+
+/// A layout with its parameters, for one quantity.
+#[derive(Clone, Debug, PartialEq)]
+struct Choice {
+    layout: Layout,
+    params: &'static str,
+    plaintext: Plaintext,
+    max_abs: BigInt,
+}
+
+/// Largest absolute value of one row, in units, by the declared ranges; 1 for approximate quantities, whose bound
+/// their encoding sets.
+pub(crate) fn content_bound(schema: &Schema, content: &Content) -> BigInt {
+    let bound = |name: &String| {
+        let column = schema.columns.iter().find(|column| column.name == *name);
+        column.map_or_else(BigInt::one, value_bound)
+    };
+    match content {
+        Content::BothValid(..) | Content::Valid(_) => BigInt::one(),
+        Content::Product(a, b) => bound(a) * bound(b),
+        Content::Square(name) => bound(name).pow(2),
+        Content::Value(name) => bound(name),
+    }
+}
+
+/// Largest absolute value of a column in units, by its declared range; 1 for an approximate column.
+pub(crate) fn value_bound(column: &Column) -> BigInt {
+    let range = if is_approximate(column) { None } else { column_bounds(column) };
+    range.map_or_else(BigInt::one, |range| at_least_one(range.max_abs().into()))
+}
+
+/// Digits after the point that an approximate quantity keeps; `None` for exact ones.
+pub(crate) fn approximate_digits(schema: &Schema, content: &Content) -> Option<u8> {
+    let digits = |name: &String| {
+        let column = schema.columns.iter().find(|column| column.name == *name)?;
+        match column.kind {
+            ColumnType::Float { digits } if is_approximate(column) => Some(digits),
+            _ => None,
+        }
+    };
+    match content {
+        Content::BothValid(..) | Content::Valid(_) => None,
+        Content::Product(a, b) => digits(a).max(digits(b)),
+        Content::Square(name) | Content::Value(name) => digits(name),
+    }
+}
+
+/// A quantity in words, for errors and for `explain`.
+pub fn content_words(content: &Content) -> String {
+    match content {
+        Content::BothValid(a, b) => format!("the joint validity of {a} and {b}"),
+        Content::Product(a, b) => format!("the product of {a} and {b}"),
+        Content::Square(name) => format!("the square of {name}"),
+        Content::Valid(name) => format!("the validity of {name}"),
+        Content::Value(name) => format!("the values of {name}"),
+    }
+}
+
+/// Columns that a quantity is made of.
+pub(crate) fn content_columns(content: &Content) -> Vec<&str> {
+    match content {
+        Content::BothValid(a, b) | Content::Product(a, b) => vec![a, b],
+        Content::Square(name) | Content::Valid(name) | Content::Value(name) => vec![name],
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Parameters of the approximate layouts (floats without a range).
+//!
+//! *Sums.* The scale `2^s` is the smallest for which the error of a sum over all rows
+//! ([`noise::ckks_sum_error_log2`]) stays below `0.5·10^-digits`. What is left of the modulus bounds the magnitude:
+//! `max_abs = ⌊2^(log2 Q − 2 − s) / (rows·W)⌋`; encryption refuses larger values. A larger ring is taken where that
+//! would be below a million.
+//!
+//! *Slots.* One product of two values up to `2^m` must fit, `2(m + s) ≤ log2 Q − 2`, and its error
+//! `2·2^m·err(s)` must stay below `0.5·10^-digits`, where `err` is [`noise::ckks_slot_error_log2`].
+
+use std::collections::BTreeMap;
+
+use hush_params::{ParamSet, noise, presets};
+use num_bigint::BigInt;
+use num_traits::{One, ToPrimitive};
+
+use super::slots::components;
+use super::{Choice, approximate_digits, content_words};
+use crate::encoding::{Content, Layout, Plaintext};
+use crate::error::PlanError;
+use crate::program::Program;
+use crate::range::log2;
+use crate::schema::Schema;
+
+/// Magnitude that a column should have room for before a larger ring is taken.
+const COMFORTABLE_LOG2: f64 = 20.0;
+/// Largest scale of a slot: the scale of a product must stay within 120 bits.
+const MAX_SLOT_SCALE_LOG2: f64 = 60.0;
+/// Largest scale of a sum: two limbs.
+const MAX_SCALE_LOG2: f64 = 90.0;
+
+/// log2 of `0.5·10^-digits`.
+fn target_log2(digits: u8) -> f64 {
+    -1.0 - f64::from(digits) * 10f64.log2()
+}
+
+/// Chooses for one quantity to be summed.
+pub(super) fn sum(
+    content: &Content,
+    digits: u8,
+    rows: u64,
+    weight_max: &BigInt,
+) -> Result<Choice, PlanError> {
+    let refusal = |bits| PlanError::NoParameters { content: content_words(content), rows, bits };
+    let weight = weight_max.to_f64().filter(|weight| weight.is_finite()).ok_or_else(|| refusal(u64::MAX))?;
+    let scale = (noise::ckks_sum_error_log2(0.0, rows as f64, weight) - target_log2(digits)).ceil().max(1.0);
+    if scale > MAX_SCALE_LOG2 {
+        return Err(refusal(scale as u64));
+    }
+    let share = log2(&(BigInt::from(rows.max(1)) * weight_max)).ceil();
+    let sets = presets().iter().filter(|set| set.limb_count() >= 2 && set.residue_bits() == 46);
+    let rooms: Vec<(&ParamSet, f64)> = sets.map(|set| (set, set.log_q() - 2.0 - scale - share)).collect();
+    let (set, room) = comfortable(&rooms).ok_or_else(|| refusal((scale + share) as u64))?;
+    Ok(Choice {
+        layout: Layout::ApproxSum,
+        params: set.name(),
+        plaintext: Plaintext::Scale { log2: scale as u32 },
+        max_abs: BigInt::one() << room.floor() as u64,
+    })
+}
+
+/// Chooses for every column of the approximate programs.
+pub(super) fn slots(schema: &Schema, programs: &[Program]) -> Result<Vec<(Content, Choice)>, PlanError> {
+    let approximate: Vec<&Program> = programs.iter().filter(|program| program.approximate).collect();
+    let mut chosen = BTreeMap::new();
+    for (columns, _) in components(&approximate) {
+        let contents: Vec<Content> = columns.into_iter().map(Content::Value).collect();
+        let digits =
+            contents.iter().filter_map(|content| approximate_digits(schema, content)).max().unwrap_or(0);
+        let sets = presets().iter().filter(|set| set.degree() == 8192);
+        let options: Vec<(&ParamSet, f64)> = sets.map(|set| (set, slot_magnitude(set, digits))).collect();
+        let refusal = || PlanError::NoParameters {
+            content: contents.iter().map(content_words).collect::<Vec<_>>().join(", "),
+            rows: 1,
+            bits: u64::from(digits) * 4,
+        };
+        let (set, room) = comfortable(&options).ok_or_else(refusal)?;
+        let magnitude = room.floor();
+        let scale = (half_room(set) - magnitude).floor().min(MAX_SLOT_SCALE_LOG2);
+        for content in contents {
+            let choice = Choice {
+                layout: Layout::ApproxSlots,
+                params: set.name(),
+                plaintext: Plaintext::Scale { log2: scale as u32 },
+                max_abs: BigInt::one() << magnitude as u64,
+            };
+            chosen.insert(content, choice);
+        }
+    }
+    Ok(chosen.into_iter().collect())
+}
+
+/// Bits for the magnitude and scale of each factor of a product.
+fn half_room(set: &ParamSet) -> f64 {
+    (set.log_q() - 2.0) / 2.0
+}
+
+/// The largest `m` with `m + s ≤ half` and `1 + m + err − s ≤ target`, one bit of the latter kept for sums of products.
+fn slot_magnitude(set: &ParamSet, digits: u8) -> f64 {
+    let slack = target_log2(digits) - noise::ckks_slot_error_log2(0.0, set.degree()) - 2.0;
+    ((half_room(set) + slack) / 2.0).min(MAX_SLOT_SCALE_LOG2 + slack)
+}
+
+/// The first set with comfortable room, else the one with most, if any value fits at all.
+fn comfortable<'a>(rooms: &[(&'a ParamSet, f64)]) -> Option<(&'a ParamSet, f64)> {
+    let first = rooms.iter().find(|(_, room)| *room >= COMFORTABLE_LOG2);
+    let best = first.or_else(|| rooms.iter().max_by(|a, b| a.1.total_cmp(&b.1)))?;
+    (best.1 >= 0.0).then_some(*best)
+}

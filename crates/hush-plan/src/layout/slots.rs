@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Parameters of the `slots` layout.
+//!
+//! A program is evaluated modulo several plaintext primes, one ciphertext each (a *lane*); the owner joins the lanes,
+//! so their product must exceed twice the largest absolute value of any result. Columns that meet in a program share
+//! ring and primes. Noise is a worst case over the program ([`Program::phase_log2`]) with the largest prime, and must
+//! stay within `log2 Q − 1`.
+
+use std::collections::BTreeSet;
+
+use hush_params::{PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45, ParamSet, presets};
+use num_bigint::BigInt;
+use num_traits::One;
+
+use super::sum::stored_bits;
+use super::{Choice, content_bound};
+use crate::encoding::{Content, Layout, Plaintext};
+use crate::error::PlanError;
+use crate::program::Program;
+use crate::range::MAX_MESSAGE_LOG2;
+use crate::schema::Schema;
+
+/// The plaintext primes that suit a ring.
+fn primes_for(set: &ParamSet) -> Option<&'static [u64]> {
+    match (set.degree(), set.limb_count()) {
+        (4096, 2) => Some(&PLAINTEXT_PRIMES_32),
+        (8192, _) => Some(&PLAINTEXT_PRIMES_45),
+        _ => None,
+    }
+}
+
+/// Chooses for every column of the exact programs.
+pub(super) fn choose(schema: &Schema, programs: &[Program]) -> Result<Vec<(Content, Choice)>, PlanError> {
+    let exact: Vec<&Program> = programs.iter().filter(|program| !program.approximate).collect();
+    let mut chosen = Vec::new();
+    for (columns, members) in components(&exact) {
+        let (set, primes) = parameters(&members)?;
+        for name in columns {
+            let content = Content::Value(name);
+            let max_abs = content_bound(schema, &content);
+            let plaintext = Plaintext::Primes { primes: primes.clone() };
+            chosen.push((content, Choice { layout: Layout::Slots, params: set.name(), plaintext, max_abs }));
+        }
+    }
+    Ok(chosen)
+}
+
+/// Groups programs that share columns, directly or by way of others.
+pub(super) fn components<'a>(programs: &[&'a Program]) -> Vec<(BTreeSet<String>, Vec<&'a Program>)> {
+    let mut groups: Vec<(BTreeSet<String>, Vec<&Program>)> = Vec::new();
+    for program in programs {
+        let (touching, mut others): (Vec<_>, Vec<_>) =
+            groups.into_iter().partition(|(columns, _)| !columns.is_disjoint(&program.columns));
+        let mut joined = (program.columns.clone(), vec![*program]);
+        for (columns, members) in touching {
+            joined.0.extend(columns);
+            joined.1.extend(members);
+        }
+        others.push(joined);
+        groups = others;
+    }
+    groups
+}
+
+/// The ring and primes with the fewest stored bits for these programs.
+fn parameters(programs: &[&Program]) -> Result<(&'static ParamSet, Vec<u64>), PlanError> {
+    let largest = programs.iter().map(|program| &program.bound).max().cloned().unwrap_or_default();
+    let fitting = presets().iter().filter_map(|set| {
+        let primes = lanes(primes_for(set)?, &largest)?;
+        let fits = programs.iter().all(|program| fits(program, set, &primes));
+        fits.then_some((set, primes))
+    });
+    fitting.min_by_key(|(set, primes)| stored_bits(set) * primes.len()).ok_or_else(|| {
+        PlanError::NoParameters {
+            content: programs.iter().map(|program| program.text.clone()).next().unwrap_or_default(),
+            rows: 1,
+            bits: largest.bits() + 1,
+        }
+    })
+}
+
+/// The first primes whose product exceeds `2·bound`.
+fn lanes(primes: &[u64], bound: &BigInt) -> Option<Vec<u64>> {
+    if bound.bits() >= u64::from(MAX_MESSAGE_LOG2) {
+        return None;
+    }
+    let mut product = BigInt::one();
+    let mut taken = Vec::new();
+    for prime in primes {
+        if holds(&product, bound) && !taken.is_empty() {
+            break;
+        }
+        product *= *prime;
+        taken.push(*prime);
+    }
+    holds(&product, bound).then_some(taken)
+}
+
+fn holds(product: &BigInt, bound: &BigInt) -> bool {
+    *product > (bound << 1u32)
+}
+
+/// Whether `program` decrypts, and its results fit, with this ring and these primes.
+pub(crate) fn fits(program: &Program, set: &ParamSet, primes: &[u64]) -> bool {
+    let product: BigInt = primes.iter().product();
+    holds(&product, &program.bound) && margin(program, set, primes) >= 0.0
+}
+
+/// Distance in bits between the program's noise bound and its limit.
+pub(crate) fn margin(program: &Program, set: &ParamSet, primes: &[u64]) -> f64 {
+    let t_log2 = primes.iter().map(|prime| (*prime as f64).log2()).fold(0.0, f64::max);
+    set.log_q() - 1.0 - program.phase_log2(set.degree(), t_log2)
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+use hush_params::{PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45, preset};
+use num_traits::ToPrimitive;
+
+use super::*;
+use crate::range::{largest_sum, message_log2, noise_margin};
+use crate::schema::UnitRange;
+use crate::sql;
+use crate::tables::{column, encodings, nullable, patients, ranged, schema, with_purposes};
+
+fn int(bits: u8) -> Column {
+    column("x", ColumnType::Int { bits }, Protection::Encrypt)
+}
+
+/// Parameter set and plaintext of the encoding of `content` by purposes.
+fn chosen(columns: Vec<Column>, rows: u64, content: &Content) -> (String, Plaintext) {
+    let schema = schema("t", columns);
+    let found = encodings(&schema, &Needs::of_purposes(&schema).unwrap(), rows);
+    let found = found.iter().find(|encoding| encoding.content == *content).unwrap();
+    (found.public.params.clone(), found.public.plaintext.clone())
+}
+
+fn value() -> Content {
+    Content::Value("x".into())
+}
+
+#[test]
+fn the_smallest_ring_that_holds_the_sum_is_chosen() {
+    let cases = [
+        ("n11_q1x46_sec128_v1", ranged(int(8), 0, 150), 6000),
+        ("n12_q2x46_sec128_v1", ranged(int(64), -(1 << 43), 1 << 43), 1_000_000),
+        ("n12_q3x35_sec128_v1", int(64), 1_000_000),
+        ("n12_q2x46_sec128_v1", int(32), 1_000_000_000),
+        (
+            "n12_q3x35_sec128_v1",
+            column("x", ColumnType::Decimal { precision: 18, scale: 2 }, Protection::Encrypt),
+            1 << 20,
+        ),
+        (
+            "n13_q4x46_sec128_v1",
+            column("x", ColumnType::Decimal { precision: 38, scale: 9 }, Protection::Encrypt),
+            6000,
+        ),
+    ];
+    for (expected, column, rows) in cases {
+        assert_eq!(chosen(vec![column.clone()], rows, &value()).0, expected, "{column:?} x {rows}");
+    }
+}
+
+#[test]
+fn squares_of_64_bit_values_over_a_million_rows_take_four_limbs() {
+    let column = with_purposes(int(64), &[Purpose::Variance]);
+    let (params, _) = chosen(vec![column], 1_000_000, &Content::Square("x".into()));
+    assert_eq!(params, "n13_q4x46_sec128_v1");
+}
+
+#[test]
+fn spare_room_is_split_between_message_and_noise() {
+    let (params, plaintext) = chosen(vec![ranged(int(8), 0, 150)], 6000, &value());
+    let Plaintext::PowerOfTwo { log2 } = plaintext else { panic!("{plaintext:?}") };
+    let one = BigInt::one();
+    let least = message_log2(&largest_sum(6000, &one, &150.into()));
+    let set = preset(&params).unwrap();
+    let noise_spare = noise_margin(set, log2, 6000, &one);
+    let message_spare = f64::from(log2) - least.to_f64().unwrap();
+    assert_eq!(least, 21);
+    assert!(
+        message_spare >= 0.0 && (noise_spare - message_spare).abs() < 2.0,
+        "{message_spare} {noise_spare}"
+    );
+}
+
+#[test]
+fn every_choice_keeps_both_bounds_from_one_row_to_a_thousand_million() {
+    for bits in [8u32, 16, 32, 64] {
+        for rows in [1, 2, 8191, 1_000_000, 1_000_000_000] {
+            for weight in [1i64, 7, 1 << 16] {
+                let bound = BigInt::one() << (bits - 1);
+                let weight = BigInt::from(weight);
+                let choice = sum::choose(&value(), &bound, rows, &weight).unwrap();
+                let Plaintext::PowerOfTwo { log2 } = choice.plaintext else { panic!("{choice:?}") };
+                let largest = largest_sum(rows, &weight, &bound);
+                assert!(largest < BigInt::one() << (log2 - 1));
+                assert!(noise_margin(preset(choice.params).unwrap(), log2, rows, &weight) >= 0.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_no_ring_holds_is_refused() {
+    let bound = BigInt::one() << 230;
+    let error = sum::choose(&Content::Square("x".into()), &bound, 1 << 40, &BigInt::one()).unwrap_err();
+    assert_eq!(error.code(), "HUSH-P023");
+    assert!(error.to_string().contains("the square of x"), "{error}");
+}
+
+#[test]
+fn purposes_decide_the_quantities() {
+    let purposes = |purposes: &[Purpose]| -> Vec<Content> {
+        let schema = schema("t", vec![with_purposes(nullable(int(8)), purposes)]);
+        let found = encodings(&schema, &Needs::of_purposes(&schema).unwrap(), 100);
+        found.into_iter().map(|encoding| encoding.content).collect()
+    };
+    let (valid, square) = (Content::Valid("x".into()), Content::Square("x".into()));
+    assert_eq!(purposes(&[]), [valid.clone(), value()]);
+    assert_eq!(purposes(&[Purpose::Count]), std::slice::from_ref(&valid));
+    assert_eq!(purposes(&[Purpose::Stddev]), [square, valid.clone(), value()]);
+    assert_eq!(purposes(&[Purpose::Product]), [valid, value()]);
+}
+
+#[test]
+fn declared_products_get_their_product_and_joint_validity() {
+    let mut schema = schema("t", vec![nullable(int(8)), nullable(Column { name: "a".into(), ..int(8) })]);
+    schema.products.push(("x".into(), "a".into()));
+    let found = encodings(&schema, &Needs::of_purposes(&schema).unwrap(), 100);
+    let contents: Vec<_> = found.iter().map(|encoding| encoding.content.clone()).collect();
+    assert!(contents.contains(&Content::Product("a".into(), "x".into())));
+    assert!(contents.contains(&Content::BothValid("a".into(), "x".into())));
+    schema.products.push(("x".into(), "missing".into()));
+    assert_eq!(Needs::of_purposes(&schema).unwrap_err().code(), "HUSH-P003");
+}
+
+#[test]
+fn text_cannot_be_encrypted_for_computing() {
+    let schema = schema("t", vec![column("x", ColumnType::Text, Protection::Encrypt)]);
+    assert_eq!(Needs::of_purposes(&schema).unwrap_err().code(), "HUSH-P011");
+    let dates = with_purposes(column("x", ColumnType::Date, Protection::Encrypt), &[Purpose::Variance]);
+    let schema = crate::tables::schema("t", vec![dates]);
+    assert_eq!(Needs::of_purposes(&schema).unwrap_err().code(), "HUSH-P011");
+}
+
+#[test]
+fn queries_decide_weights_and_leave_out_what_they_do_not_use() {
+    let schema = patients();
+    let needs = |text: &str| needs_of(&schema, &[sql::parse(&schema, text).unwrap()]).unwrap();
+    let sums = needs("SELECT SUM(age * weight), SUM(3 * age) FROM patients").sums;
+    assert_eq!(sums[&Content::Value("age".into())], BigInt::from(10));
+    assert_eq!(sums[&Content::Valid("age".into())], BigInt::one());
+    assert_eq!(sums.len(), 2);
+    assert!(needs("SELECT ward, COUNT(*) FROM patients GROUP BY ward").sums.is_empty());
+    let mut both = needs("SELECT SUM(age) FROM patients");
+    both.merge(needs("SELECT age * visits FROM patients"));
+    assert_eq!(both.programs.len(), 1);
+}
+
+fn slots(columns: Vec<Column>, text: &str) -> Vec<PrivateEncoding> {
+    let schema = schema("t", columns);
+    let needs = needs_of(&schema, &[sql::parse(&schema, text).unwrap()]).unwrap();
+    let all = encodings(&schema, &needs, 100);
+    all.into_iter().filter(|encoding| encoding.public.layout == Layout::Slots).collect()
+}
+
+#[test]
+fn small_products_take_one_32_bit_prime_and_64_bit_ones_several_wide_primes() {
+    let small = slots(vec![ranged(int(16), -1000, 1000)], "SELECT x * x FROM t");
+    assert_eq!(small[0].public.params, "n12_q2x46_sec128_v1");
+    assert_eq!(small[0].public.plaintext, Plaintext::Primes { primes: PLAINTEXT_PRIMES_32[..1].to_vec() });
+    let four = slots(vec![int(64)], "SELECT x * x FROM t");
+    assert_eq!(four[0].public.plaintext, Plaintext::Primes { primes: PLAINTEXT_PRIMES_32[..4].to_vec() });
+    // Five lanes of 11.5 bytes would be more than three of 17.25.
+    let wide = slots(vec![int(64)], "SELECT 8 * x * x FROM t");
+    assert_eq!(wide[0].public.params, "n13_q3x46_sec128_v1");
+    assert_eq!(wide[0].public.plaintext, Plaintext::Primes { primes: PLAINTEXT_PRIMES_45[..3].to_vec() });
+}
+
+#[test]
+fn a_product_times_a_clear_column_needs_the_larger_ring() {
+    let clear = ranged(Column { name: "w".into(), protect: Protection::Clear, ..int(8) }, 0, 5);
+    let found = slots(vec![ranged(int(8), 0, 10), clear], "SELECT x * x * w FROM t");
+    assert_eq!(found[0].public.params, "n13_q4x46_sec128_v1");
+}
+
+#[test]
+fn columns_that_meet_share_primes_and_others_do_not() {
+    let named = |name: &str, bits| Column { name: name.into(), ..int(bits) };
+    let columns = vec![named("a", 8), named("b", 64), named("c", 8), named("d", 8)];
+    let found = slots(columns, "SELECT a * b, c + d, d * 2 FROM t");
+    let primes = |name: &str| {
+        let content = Content::Value(name.into());
+        found.iter().find(|encoding| encoding.content == content).unwrap().public.plaintext.clone()
+    };
+    assert_eq!(primes("a"), primes("b"));
+    assert_eq!(primes("c"), primes("d"));
+    assert_ne!(primes("a"), primes("c"));
+}
+
+#[test]
+fn floats_without_a_range_keep_their_digits_and_get_a_magnitude() {
+    let float = |digits| column("x", ColumnType::Float { digits }, Protection::Encrypt);
+    for (digits, rows) in [(3u8, 6_000u64), (6, 1_000_000), (9, 1_000)] {
+        let schema = schema("t", vec![float(digits)]);
+        let found = encodings(&schema, &Needs::of_purposes(&schema).unwrap(), rows);
+        let Plaintext::Scale { log2 } = found[0].public.plaintext else { panic!() };
+        let error = hush_params::noise::ckks_sum_error_log2(f64::from(log2), rows as f64, 1.0).exp2();
+        assert!(error <= 0.5 * 10f64.powi(-i32::from(digits)), "{digits} {rows} {error}");
+        let largest: BigInt = found[0].max_abs.parse().unwrap();
+        assert!(largest >= BigInt::one() << 20, "{largest}");
+        let set = preset(&found[0].public.params).unwrap();
+        let phase = crate::range::log2(&(largest * rows)) + f64::from(log2);
+        assert!(phase <= set.log_q() - 1.5);
+    }
+    let schema = schema("t", vec![float(12)]);
+    let needs = Needs::of_purposes(&schema).unwrap();
+    let refused = plan_encodings(&schema, &needs, u64::MAX, &mut String::new);
+    assert_eq!(refused.unwrap_err().code(), "HUSH-P023");
+}
+
+#[test]
+fn a_zero_range_and_an_empty_table_still_have_parameters() {
+    let column = Column { range: Some(UnitRange { low: 0, high: 0 }), ..int(8) };
+    assert_eq!(chosen(vec![column], 0, &value()).0, "n11_q1x46_sec128_v1");
+}

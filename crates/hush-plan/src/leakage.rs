@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the server learns, in sentences for people.
+//!
+//! Names of encrypted columns never reach the server; a sentence that names them says what stays hidden. Whatever
+//! stands in a plan is listed: the plan is all that is sent.
+
+use crate::encoding::{Layout, Plaintext, PrivateEncoding};
+use crate::plan::{AggregateTask, Leakage, RowsTask, Task};
+use crate::schema::{Protection, Schema};
+use crate::sql::{Query, shown};
+
+/// What the server learns from holding the table.
+pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Leakage {
+    let mut table = Vec::new();
+    let clear: Vec<&str> = schema.protected(Protection::Clear).map(|column| column.name.as_str()).collect();
+    if !clear.is_empty() {
+        table.push(format!("{} of every row", list(&clear)));
+    }
+    table.push(format!("the number of rows ({rows})"));
+    if !encodings.is_empty() {
+        table.push(format!(
+            "that there are {} encrypted quantities, and the width that each was made for ({})",
+            encodings.len(),
+            list(&encodings.iter().map(width).collect::<Vec<_>>())
+        ));
+    }
+    if encodings.iter().any(|encoding| matches!(encoding.content, crate::Content::Valid(_))) {
+        table.push("by their width, that some quantities may mark missing values".to_owned());
+    }
+    let sealed = schema.protected(Protection::Seal).count();
+    if sealed > 0 {
+        table.push(format!("that there are {sealed} sealed columns, and their sizes"));
+    }
+    let mut hidden = Vec::new();
+    let encrypted: Vec<&str> =
+        schema.protected(Protection::Encrypt).map(|column| column.name.as_str()).collect();
+    if !encrypted.is_empty() {
+        hidden.push(format!("the names or any value of {}", list(&encrypted)));
+        hidden.push("which of their values are missing".to_owned());
+    }
+    Leakage { table, query: Vec::new(), hidden }
+}
+
+/// What the server learns from the table and from one query.
+pub(crate) fn of_query(
+    schema: &Schema,
+    encodings: &[PrivateEncoding],
+    rows: u64,
+    query: &Query,
+    task: &Task,
+) -> Leakage {
+    let mut leakage = of_table(schema, encodings, rows);
+    let says = &mut leakage.query;
+    match query.filter_text() {
+        Some(filter) => {
+            says.push(format!("the filter \"{filter}\""));
+            says.push("which rows match".to_owned());
+        }
+        None => says.push("that every row is used".to_owned()),
+    }
+    match task {
+        Task::Aggregate(task) => aggregate(query, task, says),
+        Task::Rows(task) => by_row(task, says),
+    }
+    leakage.hidden.push(match task {
+        Task::Aggregate(_) if query.keys.is_empty() => "any encrypted result".to_owned(),
+        Task::Aggregate(_) => "any encrypted result, in any group".to_owned(),
+        Task::Rows(_) => "any encrypted result, in any row".to_owned(),
+    });
+    leakage
+}
+
+fn aggregate(query: &Query, task: &AggregateTask, says: &mut Vec<String>) {
+    if !query.keys.is_empty() {
+        let keys: Vec<String> = query.keys.iter().map(shown).collect();
+        says.push(format!("that rows are grouped by {}, and the size of each group", list(&keys)));
+    }
+    if task.clear.len() > 1 {
+        says.push(format!("the clear aggregates {}", list(task.clear.get(1..).unwrap_or_default())));
+    }
+    if task.sums.is_empty() {
+        return;
+    }
+    let mut ids: Vec<u32> = task.sums.iter().map(|sum| sum.column.0).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    says.push(format!("that encrypted quantities {} are added up in each group", numbered(&ids)));
+    for mask in &task.masks {
+        if let Some(weight) = &mask.weight {
+            says.push(format!("that some are weighted by {weight}"));
+        }
+        if let Some(condition) = &mask.condition {
+            says.push(format!("that some count only where {condition}"));
+        }
+    }
+}
+
+fn by_row(task: &RowsTask, says: &mut Vec<String>) {
+    if !task.fetch.is_empty() {
+        let mut ids: Vec<u32> = task.fetch.iter().map(|id| id.0).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        says.push(format!("that encrypted quantities {} go back", numbered(&ids)));
+    }
+    if !task.programs.is_empty() {
+        let count = task.programs.len();
+        says.push(format!(
+            "{count} arithmetic expression{} over numbered encrypted quantities, with {} constants",
+            if count == 1 { "" } else { "s" },
+            if count == 1 { "its" } else { "their" },
+        ));
+    }
+    if !task.operands.is_empty() {
+        says.push(format!("that they use {}", list(&task.operands)));
+    }
+    if let Some(limit) = task.limit {
+        says.push(format!("that only {limit} rows are wanted"));
+    }
+}
+
+fn width(encoding: &PrivateEncoding) -> String {
+    let layout = match encoding.public.layout {
+        Layout::ApproxSlots | Layout::ApproxSum => "approximate",
+        Layout::Slots => "slots",
+        Layout::Sum => "sums",
+    };
+    match &encoding.public.plaintext {
+        Plaintext::PowerOfTwo { log2 } => format!("{layout} of {log2} bits"),
+        Plaintext::Primes { primes } => format!("{layout} of {} primes", primes.len()),
+        Plaintext::Scale { log2 } => format!("{layout} at scale 2^{log2}"),
+    }
+}
+
+fn numbered(ids: &[u32]) -> String {
+    list(&ids.iter().map(|id| format!("#{id}")).collect::<Vec<_>>())
+}
+
+fn list<T: AsRef<str>>(words: &[T]) -> String {
+    words.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Plans of one query over one version of a table: logical sums and programs bound to the encodings there are.
+//!
+//! Every bound is checked here against the encodings that will be used: message and noise for sums (over all rows of
+//! the table, whatever the filter), value and noise for programs. What passes decrypts with failure probability below
+//! `2^-128` and cannot overflow. The same function plans a query whose columns are all clear; it then asks the server
+//! for clear aggregates only, and the owner's half is the same.
+
+mod bind;
+mod cost;
+
+use crate::by_row::{self, Source};
+use crate::encoding::PrivateEncoding;
+use crate::error::PlanError;
+use crate::grouped;
+use crate::leakage;
+use crate::plan::{
+    AggregateTask, EncryptedSum, OwnerPlan, OwnerProgram, PLAN_FORMAT, ProgramSource, QueryPlan, RowsTask,
+    ServerPlan, Task,
+};
+use crate::schema::Schema;
+use crate::sql::Query;
+use bind::Catalog;
+
+/// Groups above which a front should warn: an answer has tens of kilobytes per group and column.
+pub const MANY_GROUPS: u64 = 100;
+
+/// Limits that the owner sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most groups of an answer.
+    pub max_groups: u64,
+    /// Most bytes of an answer.
+    pub max_answer_bytes: u64,
+}
+
+impl Default for Limits {
+    /// 10,000 groups and 1 GiB.
+    fn default() -> Self {
+        Self { max_groups: 10_000, max_answer_bytes: 1 << 30 }
+    }
+}
+
+/// Plans `query` over a table of `rows` rows whose manifest has the digest `manifest` (hexadecimal).
+///
+/// `encodings` may hold several of one quantity; the smallest that suffices is used.
+///
+/// # Errors
+/// [`PlanError`]: what no encoding could do (see the codes of `grouped` and `by_row` queries), a missing layout, a
+/// bound that an encoding does not keep, or an answer above the limit.
+pub fn plan_query(
+    schema: &Schema,
+    encodings: &[PrivateEncoding],
+    rows: u64,
+    manifest: &str,
+    query: &Query,
+    limits: &Limits,
+) -> Result<QueryPlan, PlanError> {
+    let catalog = Catalog::new(encodings, rows)?;
+    let (task, owner, cost) = if query.is_grouped() {
+        plan_grouped(schema, &catalog, query, limits)?
+    } else {
+        plan_by_row(schema, &catalog, query)?
+    };
+    if cost.answer_bytes_each > limits.max_answer_bytes {
+        return Err(PlanError::AnswerTooLarge {
+            needed: cost.answer_bytes_each,
+            limit: limits.max_answer_bytes,
+        });
+    }
+    let leakage = leakage::of_query(schema, encodings, rows, query, &task);
+    let server = ServerPlan {
+        format: PLAN_FORMAT,
+        table: schema.table.clone(),
+        manifest: manifest.to_owned(),
+        predicate: query.filter.as_ref().map(ToString::to_string),
+        task,
+        max_answer_bytes: limits.max_answer_bytes,
+    };
+    Ok(QueryPlan { server, owner, cost, leakage })
+}
+
+type Planned = (Task, OwnerPlan, crate::plan::Cost);
+
+fn plan_grouped(
+    schema: &Schema,
+    catalog: &Catalog<'_>,
+    query: &Query,
+    limits: &Limits,
+) -> Result<Planned, PlanError> {
+    let plan = grouped::compile(schema, query, catalog.rows())?;
+    let mut bound = Vec::with_capacity(plan.sums.len());
+    for sum in &plan.sums {
+        let mask = plan.masks.get(sum.mask).map(|mask| mask.weight_max.clone()).unwrap_or_default();
+        bound.push(catalog.sum(&sum.content, &mask, &sum.text)?);
+    }
+    let sums: Vec<EncryptedSum> = plan
+        .sums
+        .iter()
+        .zip(&bound)
+        .map(|(sum, found)| EncryptedSum { mask: sum.mask, column: found.encoding.public.id })
+        .collect();
+    let mut cost = cost::of_sums(&sums, &bound);
+    cost.max_groups = match limits.max_answer_bytes.checked_div(cost.answer_bytes_each) {
+        _ if plan.keys.is_empty() => 1,
+        Some(affordable) => limits.max_groups.min(affordable.max(1)),
+        None => limits.max_groups,
+    };
+    let task = Task::Aggregate(AggregateTask {
+        keys: plan.keys,
+        clear: plan.clear,
+        masks: plan.masks.into_iter().map(|bounded| bounded.mask).collect(),
+        sums,
+        max_groups: cost.max_groups,
+    });
+    let owner = OwnerPlan { aggregates: plan.outputs, programs: Vec::new(), final_sql: plan.final_sql };
+    Ok((task, owner, cost))
+}
+
+fn plan_by_row(schema: &Schema, catalog: &Catalog<'_>, query: &Query) -> Result<Planned, PlanError> {
+    let plan = by_row::compile(schema, query)?;
+    let fetched = plan.fetch.iter().map(|content| catalog.fetched(content)).collect::<Result<Vec<_>, _>>()?;
+    let programs =
+        plan.programs.iter().map(|program| catalog.program(program)).collect::<Result<Vec<_>, _>>()?;
+    let cost = cost::of_rows(&fetched, &programs, &plan.programs);
+    let outputs = plan.outputs.into_iter().map(|output| OwnerProgram {
+        source: match output.source {
+            Source::Clear(index) => ProgramSource::Clear(index),
+            Source::Fetched(index) => ProgramSource::Fetched(index),
+            Source::Program(index) => ProgramSource::Program(index),
+        },
+        valid_if: output.valid_if,
+        not_null: output.not_null,
+        scale: output.scale,
+        output: output.output,
+    });
+    let owner = OwnerPlan { aggregates: Vec::new(), programs: outputs.collect(), final_sql: plan.final_sql };
+    let task = Task::Rows(RowsTask {
+        clear: plan.clear,
+        operands: plan.operands,
+        programs: programs.into_iter().map(|bound| bound.expression).collect(),
+        fetch: fetched.iter().map(|found| found.encoding.public.id).collect(),
+        limit: plan.limit,
+    });
+    Ok((task, owner, cost))
+}
+
+#[cfg(test)]
+mod tests;

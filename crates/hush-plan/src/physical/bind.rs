@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Quantities to encodings: the smallest one that keeps the bounds.
+
+use std::collections::BTreeMap;
+
+use hush_params::{ParamSet, noise, preset};
+use num_bigint::BigInt;
+use num_traits::{Signed, ToPrimitive};
+
+use crate::encoding::{Content, EncodingId, Layout, Plaintext, PrivateEncoding};
+use crate::error::{EncodingFault, PlanError};
+use crate::layout::{content_columns, content_words, slots};
+use crate::plan::SlotExpr;
+use crate::program::Program;
+use crate::range::{largest_sum, log2, message_log2, noise_margin};
+
+/// Largest log2 of the scale of an approximate result that decrypts.
+const MAX_RESULT_SCALE_LOG2: f64 = 120.0;
+
+/// The encodings of a table, read once.
+pub(super) struct Catalog<'a> {
+    rows: u64,
+    entries: Vec<Entry<'a>>,
+}
+
+/// One encoding with its parameters.
+#[derive(Clone, Copy)]
+struct Facts<'a> {
+    encoding: &'a PrivateEncoding,
+    set: &'static ParamSet,
+}
+
+struct Entry<'a> {
+    facts: Facts<'a>,
+    max_abs: BigInt,
+}
+
+/// An encoding that suffices for a sum or for fetching.
+pub(super) struct Found<'a> {
+    pub(super) encoding: &'a PrivateEncoding,
+    pub(super) set: &'static ParamSet,
+    /// Distance in bits of the noise bound from its limit.
+    pub(super) margin: f64,
+    /// Absolute error bound, for approximate ones.
+    pub(super) error: Option<f64>,
+}
+
+/// A program over encodings that suffice.
+pub(super) struct BoundProgram {
+    pub(super) expression: SlotExpr,
+    pub(super) set: &'static ParamSet,
+    pub(super) lanes: usize,
+    pub(super) margin: f64,
+    pub(super) error: Option<f64>,
+}
+
+impl<'a> Catalog<'a> {
+    /// Reads the encodings of a table of `rows` rows.
+    ///
+    /// # Errors
+    /// [`PlanError::BadEncoding`].
+    pub(super) fn new(encodings: &'a [PrivateEncoding], rows: u64) -> Result<Self, PlanError> {
+        let mut entries = encodings.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        entries.sort_by_key(|entry| entry.facts.set.limb_count() * entry.facts.set.residue_bits() as usize);
+        Ok(Self { rows, entries })
+    }
+
+    /// Rows of the table.
+    pub(super) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// An encoding that holds sums of `content` with weights up to `weight_max`.
+    ///
+    /// # Errors
+    /// [`PlanError::MissingLayout`], else [`PlanError::Overflow`] or [`PlanError::Noise`] of the roomiest candidate.
+    pub(super) fn sum(
+        &self,
+        content: &Content,
+        weight_max: &BigInt,
+        text: &str,
+    ) -> Result<Found<'a>, PlanError> {
+        let mut refusal = None;
+        for entry in self.holding(content) {
+            match self.check_sum(entry, weight_max, text) {
+                Some(Ok(found)) => return Ok(found),
+                Some(Err(error)) => refusal = Some(error),
+                None => {}
+            }
+        }
+        Err(refusal.unwrap_or_else(|| missing(text, sum_words(content), &content_columns(content))))
+    }
+
+    /// `None` where the layout cannot sum.
+    fn check_sum(
+        &self,
+        entry: &Entry<'a>,
+        weight_max: &BigInt,
+        text: &str,
+    ) -> Option<Result<Found<'a>, PlanError>> {
+        let Facts { encoding, set } = entry.facts;
+        let sum = largest_sum(self.rows, weight_max, &entry.max_abs);
+        let (needed, held, margin, error) = match (encoding.public.layout, &encoding.public.plaintext) {
+            (Layout::Sum, Plaintext::PowerOfTwo { log2 }) => {
+                let margin = noise_margin(set, *log2, self.rows, weight_max);
+                (message_log2(&sum), u64::from(*log2), margin, None)
+            }
+            (Layout::ApproxSum, Plaintext::Scale { log2: scale }) => {
+                let weight = weight_max.to_f64().unwrap_or(f64::INFINITY);
+                let error = noise::ckks_sum_error_log2(f64::from(*scale), self.rows as f64, weight);
+                let phase = noise::add_phase_log2(log2(&sum), error) + f64::from(*scale);
+                let held = (set.log_q() - 1.0).floor() as u64;
+                (phase.ceil() as u64, held, set.log_q() - 1.0 - phase, Some(error.exp2()))
+            }
+            _ => return None,
+        };
+        let (text, columns) = (text.to_owned(), content_words(&encoding.content));
+        Some(if needed > held {
+            Err(PlanError::Overflow { text, columns, needed_bits: needed, held_bits: held })
+        } else if margin.is_nan() || margin < 0.0 {
+            let missing_bits = (-margin).ceil().clamp(1.0, 1e6) as u32;
+            Err(PlanError::Noise { text, columns, missing_bits })
+        } else {
+            Ok(Found { encoding, set, margin, error })
+        })
+    }
+
+    /// Any encoding of `content` that can go back as it is.
+    ///
+    /// # Errors
+    /// [`PlanError::MissingLayout`].
+    pub(super) fn fetched(&self, content: &Content) -> Result<Found<'a>, PlanError> {
+        let entry = self.holding(content).next();
+        let text = content_columns(content).join(", ");
+        let entry = entry.ok_or_else(|| missing(&text, sum_words(content), &content_columns(content)))?;
+        let Facts { encoding, set } = entry.facts;
+        let (margin, error) = match &encoding.public.plaintext {
+            Plaintext::PowerOfTwo { log2 } => (noise_margin(set, *log2, 1, &1.into()), None),
+            Plaintext::Primes { .. } => (set.log_q() - 1.0 - noise::bgv_fresh_phase_log2(45.0), None),
+            Plaintext::Scale { log2 } if encoding.public.layout == Layout::ApproxSum => {
+                (f64::INFINITY, Some(noise::ckks_sum_error_log2(f64::from(*log2), 1.0, 1.0).exp2()))
+            }
+            Plaintext::Scale { log2 } => {
+                (f64::INFINITY, Some(noise::ckks_slot_error_log2(f64::from(*log2), set.degree()).exp2()))
+            }
+        };
+        Ok(Found { encoding, set, margin, error })
+    }
+
+    fn holding(&self, content: &Content) -> impl Iterator<Item = &Entry<'a>> {
+        self.entries.iter().filter(move |entry| same_content(&entry.facts.encoding.content, content))
+    }
+
+    /// Encodings of the program's columns that share ring and plaintext space and hold its result.
+    ///
+    /// # Errors
+    /// [`PlanError::MissingLayout`] where no such encodings exist, [`PlanError::Overflow`] where they are too narrow.
+    pub(super) fn program(&self, program: &Program) -> Result<BoundProgram, PlanError> {
+        let layout = if program.approximate { Layout::ApproxSlots } else { Layout::Slots };
+        let mut common = false;
+        for (set, plaintext, columns) in self.slot_classes(layout) {
+            let Some(expression) =
+                program.node.bind(&|name| columns.get(name).map(|entry| entry.facts.encoding.public.id))
+            else {
+                continue;
+            };
+            common = true;
+            if let Some((lanes, margin, error)) = self.check_program(program, set, plaintext, &columns) {
+                return Ok(BoundProgram { expression, set, lanes, margin, error });
+            }
+        }
+        let columns: Vec<&str> = program.columns.iter().map(String::as_str).collect();
+        if common {
+            return Err(PlanError::Overflow {
+                text: program.text.clone(),
+                columns: columns.join(", "),
+                needed_bits: program.bound.bits() + 1,
+                held_bits: self.widest(layout),
+            });
+        }
+        let words =
+            if program.approximate { "an `approx_slots` layout" } else { "a `product` layout (slots)" };
+        Err(missing(&program.text, words, &columns))
+    }
+
+    fn slot_classes(&self, layout: Layout) -> Vec<SlotClass<'_, 'a>> {
+        let mut classes: Vec<SlotClass<'_, 'a>> = Vec::new();
+        for entry in self.entries.iter().filter(|entry| entry.facts.encoding.public.layout == layout) {
+            let Content::Value(name) = &entry.facts.encoding.content else { continue };
+            let plaintext = &entry.facts.encoding.public.plaintext;
+            let same =
+                classes.iter_mut().find(|(set, other, _)| *set == entry.facts.set && *other == plaintext);
+            match same {
+                Some((_, _, columns)) => {
+                    columns.insert(name, entry);
+                }
+                None => classes.push((entry.facts.set, plaintext, BTreeMap::from([(name.as_str(), entry)]))),
+            }
+        }
+        classes
+    }
+
+    /// Lanes, margin and error bound; `None` where the class is too narrow for the program.
+    fn check_program(
+        &self,
+        program: &Program,
+        set: &'static ParamSet,
+        plaintext: &Plaintext,
+        columns: &BTreeMap<&str, &Entry<'a>>,
+    ) -> Option<(usize, f64, Option<f64>)> {
+        match plaintext {
+            Plaintext::Primes { primes } => slots::fits(program, set, primes)
+                .then(|| (primes.len(), slots::margin(program, set, primes), None)),
+            Plaintext::Scale { log2: scale } => {
+                let used = program.columns.iter().filter_map(|name| columns.get(name.as_str()));
+                let magnitude = used.filter_map(|entry| entry.max_abs.to_f64()).fold(1.0, f64::max);
+                let fresh = noise::ckks_slot_error_log2(f64::from(*scale), set.degree()).exp2();
+                let (value, error) = program.node.approximate_error(magnitude, fresh);
+                let scale = f64::from(*scale) * f64::from(program.node.scale_power().max(1));
+                let margin = set.log_q() - 1.0 - (value + error).log2() - scale;
+                (margin >= 0.0 && scale <= MAX_RESULT_SCALE_LOG2).then_some((1, margin, Some(error)))
+            }
+            Plaintext::PowerOfTwo { .. } => None,
+        }
+    }
+
+    fn widest(&self, layout: Layout) -> u64 {
+        let of_layout = self.entries.iter().filter(|entry| entry.facts.encoding.public.layout == layout);
+        let bits = of_layout.map(|entry| match &entry.facts.encoding.public.plaintext {
+            Plaintext::Primes { primes } => primes.iter().product::<BigInt>().bits().saturating_sub(1),
+            Plaintext::PowerOfTwo { log2 } | Plaintext::Scale { log2 } => u64::from(*log2),
+        });
+        bits.max().unwrap_or(0)
+    }
+}
+
+type SlotClass<'c, 'a> = (&'static ParamSet, &'c Plaintext, BTreeMap<&'c str, &'c Entry<'a>>);
+
+fn read(encoding: &PrivateEncoding) -> Result<Entry<'_>, PlanError> {
+    let bad = |fault| PlanError::BadEncoding { id: id_of(encoding.public.id), fault };
+    let set = preset(&encoding.public.params).map_err(|_| bad(EncodingFault::UnknownParams))?;
+    let max_abs: BigInt = encoding.max_abs.parse().map_err(|_| bad(EncodingFault::Bound))?;
+    if max_abs.is_negative() {
+        return Err(bad(EncodingFault::Bound));
+    }
+    match (encoding.public.layout, &encoding.public.plaintext) {
+        (Layout::Sum, Plaintext::PowerOfTwo { log2: 2..=250 })
+        | (Layout::ApproxSum | Layout::ApproxSlots, Plaintext::Scale { log2: 0..=255 }) => {}
+        (Layout::Slots, Plaintext::Primes { primes }) if !primes.is_empty() => {}
+        _ => return Err(bad(EncodingFault::Plaintext)),
+    }
+    Ok(Entry { facts: Facts { encoding, set }, max_abs })
+}
+
+fn id_of(id: EncodingId) -> u32 {
+    id.0
+}
+
+/// Equal, or equal with the two columns exchanged.
+fn same_content(a: &Content, b: &Content) -> bool {
+    match (a, b) {
+        (Content::Product(a1, a2), Content::Product(b1, b2))
+        | (Content::BothValid(a1, a2), Content::BothValid(b1, b2)) => {
+            (a1, a2) == (b1, b2) || (a1, a2) == (b2, b1)
+        }
+        _ => a == b,
+    }
+}
+
+fn missing(text: &str, layout: &str, columns: &[&str]) -> PlanError {
+    PlanError::MissingLayout { text: text.to_owned(), layout: layout.to_owned(), columns: columns.join(", ") }
+}
+
+fn sum_words(content: &Content) -> &'static str {
+    match content {
+        Content::BothValid(..) => "the joint validity (`products` in the schema)",
+        Content::Product(..) => "the product as a further `sum` column (`products` in the schema)",
+        Content::Square(_) => "the square as a further `sum` column (purpose `variance`)",
+        Content::Valid(_) => "the encrypted validity",
+        Content::Value(_) => "a `sum` layout",
+    }
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+
+use super::*;
+use crate::encoding::{Content, Layout, Plaintext};
+use crate::plan::{AggregateFunction, LinearForm, Mask, Moment, OutputType, OwnerAggregate};
+use crate::schema::ColumnType;
+use crate::sql::parse;
+use crate::tables::{column, encodings_for, patients, ranged, schema};
+
+const MAIN: &str =
+    "SELECT ward, COUNT(*), AVG(age), STDDEV(charges) FROM patients WHERE year = 2023 GROUP BY ward";
+
+fn plan_with(
+    schema: &Schema,
+    encodings: &[PrivateEncoding],
+    rows: u64,
+    text: &str,
+) -> Result<QueryPlan, PlanError> {
+    plan_query(schema, encodings, rows, "00ff", &parse(schema, text)?, &Limits::default())
+}
+
+fn plan(text: &str) -> QueryPlan {
+    let schema = patients();
+    plan_with(&schema, &encodings_for(&schema, &[text]), 6000, text).unwrap()
+}
+
+fn form(terms: &[(&str, Moment)]) -> LinearForm {
+    LinearForm { terms: terms.iter().map(|(factor, moment)| ((*factor).to_owned(), *moment)).collect() }
+}
+
+#[test]
+fn the_plan_of_the_main_job() {
+    let schema = patients();
+    let encodings = encodings_for(&schema, &[MAIN]);
+    let id = |content: Content| encodings.iter().find(|e| e.content == content).unwrap().public.id;
+    let plan = plan_with(&schema, &encodings, 6000, MAIN).unwrap();
+    assert_eq!(plan.server.predicate.as_deref(), Some("\"year\" = 2023"));
+    let Task::Aggregate(task) = &plan.server.task else { panic!("{:?}", plan.server.task) };
+    assert_eq!(
+        (task.keys.as_slice(), task.clear.as_slice()),
+        (&["\"ward\"".to_owned()][..], &["COUNT(*)".to_owned()][..])
+    );
+    assert_eq!(task.masks, [Mask { condition: None, weight: None }]);
+    let columns: Vec<_> = task.sums.iter().map(|sum| sum.column).collect();
+    let expected = [
+        id(Content::Valid("age".into())),
+        id(Content::Value("age".into())),
+        id(Content::Value("charges".into())),
+        id(Content::Square("charges".into())),
+    ];
+    assert_eq!(columns, expected);
+    assert_eq!(
+        plan.owner.aggregates[1],
+        OwnerAggregate {
+            function: AggregateFunction::Avg,
+            count: form(&[("1", Moment::Encrypted(0))]),
+            sum: form(&[("1", Moment::Encrypted(1))]),
+            squares: None,
+            scale: 0,
+            output: OutputType::Float,
+        }
+    );
+    assert_eq!(
+        plan.owner.aggregates[2],
+        OwnerAggregate {
+            function: AggregateFunction::StddevSamp,
+            count: form(&[("1", Moment::Clear(0))]),
+            sum: form(&[("1", Moment::Encrypted(2))]),
+            squares: Some(form(&[("1", Moment::Encrypted(3))])),
+            scale: 2,
+            output: OutputType::Float,
+        }
+    );
+    let sql = "SELECT k0 AS \"ward\", a0 AS \"count\", a1 AS \"avg_age\", a2 AS \"stddev_charges\" FROM merged ORDER BY k0";
+    assert_eq!(plan.owner.final_sql, sql);
+    assert_eq!(plan.cost.security_bits, 128);
+    assert!(plan.cost.margin_bits >= 0.0 && plan.cost.depth == 0 && plan.cost.precision.is_none());
+}
+
+#[test]
+fn the_main_job_in_the_clear_is_the_same_query() {
+    let schema = patients().all_clear();
+    let clear = plan_with(&schema, &[], 6000, MAIN).unwrap();
+    let Task::Aggregate(task) = &clear.server.task else { panic!() };
+    assert!(task.sums.is_empty() && task.masks.is_empty());
+    assert_eq!(clear.owner.final_sql, plan(MAIN).owner.final_sql);
+    assert_eq!(clear.cost.answer_bytes_each, 0);
+    let outputs = |plan: &QueryPlan| {
+        plan.owner.aggregates.iter().map(|a| (a.function, a.scale, a.output)).collect::<Vec<_>>()
+    };
+    assert_eq!(outputs(&clear), outputs(&plan(MAIN)));
+}
+
+#[test]
+fn what_is_sent_names_no_encrypted_column() {
+    for text in [
+        MAIN,
+        "SELECT ward, age * visits, charges FROM patients WHERE year = 2023",
+        "SELECT AVG(age * weight) FROM patients",
+    ] {
+        let sent = serde_json::to_string(&plan(text).server).unwrap();
+        for name in ["age", "charges", "visits"] {
+            assert!(!sent.contains(name), "{name} in {sent}");
+        }
+        let back: ServerPlan = serde_json::from_str(&sent).unwrap();
+        assert_eq!(back, plan(text).server);
+    }
+}
+
+#[test]
+fn the_answer_has_one_mask_polynomial_per_mask_and_parameter_set() {
+    let schema = patients();
+    let text = "SELECT SUM(age), SUM(visits), SUM(bp) FROM patients WHERE ward = 'a'";
+    let encodings = encodings_for(&schema, &[text]);
+    let sets: std::collections::BTreeSet<_> = encodings.iter().map(|e| e.public.params.clone()).collect();
+    assert_eq!(sets.len(), 1, "all of them are small");
+    let set = hush_params::preset(sets.first().unwrap()).unwrap();
+    let plan = plan_with(&schema, &encodings, 6000, text).unwrap();
+    // Three values and two validities share one mask.
+    assert_eq!(plan.cost.answer_bytes_each, hush_params::size::sum_answer_bytes(set, 5) as u64);
+    assert_eq!(plan.cost.max_groups, 1);
+}
+
+#[test]
+fn the_bytes_of_the_answer_limit_the_groups() {
+    let schema = patients();
+    let encodings = encodings_for(&schema, &[MAIN]);
+    let query = parse(&schema, MAIN).unwrap();
+    let limited = |max_answer_bytes| {
+        let limits = Limits { max_answer_bytes, ..Limits::default() };
+        plan_query(&schema, &encodings, 6000, "00", &query, &limits)
+    };
+    let each = limited(1 << 30).unwrap().cost.answer_bytes_each;
+    assert_eq!(limited(each * 7 + 1).unwrap().cost.max_groups, 7);
+    let error = limited(each - 1).unwrap_err();
+    assert_eq!(error, PlanError::AnswerTooLarge { needed: each, limit: each - 1 });
+}
+
+#[test]
+fn missing_layouts_name_the_command_that_adds_them() {
+    let schema = patients();
+    let sums = encodings_for(&schema, &["SELECT SUM(age), SUM(bp), SUM(visits) FROM patients"]);
+    let error = |text: &str| plan_with(&schema, &sums, 6000, text).unwrap_err();
+    for text in [
+        "SELECT VARIANCE(age) FROM patients",
+        "SELECT SUM(age * visits) FROM patients",
+        "SELECT AVG(age * bp) FROM patients",
+        "SELECT age + 1 FROM patients",
+        "SELECT charges FROM patients",
+        "SELECT SUM(score) FROM patients",
+        "SELECT score * 2 FROM patients",
+    ] {
+        let error = error(text);
+        assert_eq!(error.code(), "HUSH-P020", "{text}");
+        assert!(error.report().contains("hush encrypt"), "{}", error.report());
+    }
+    let product = error("SELECT SUM(age * visits) FROM patients").to_string();
+    assert!(product.starts_with("SUM(age * visits) needs the product"), "{product}");
+}
+
+#[test]
+fn a_table_that_outgrows_its_encodings_is_refused_not_wrapped() {
+    let schema = patients();
+    let text = "SELECT SUM(age) FROM patients";
+    let encodings = encodings_for(&schema, &[text]);
+    let fits = |rows| plan_with(&schema, &encodings, rows, text).map(drop);
+    let encoding = encodings.iter().find(|e| e.content == Content::Value("age".into())).unwrap();
+    let Plaintext::PowerOfTwo { log2 } = encoding.public.plaintext else { panic!() };
+    // The largest number of rows whose sum stays below t/2, if noise allows it.
+    let most = ((1u64 << (log2 - 1)) - 1) / 120;
+    assert!(fits(most).is_ok());
+    assert_eq!(fits(most + 1).unwrap_err().code(), "HUSH-P021");
+}
+
+#[test]
+fn weights_that_the_noise_does_not_allow_are_refused() {
+    let mut schema = patients();
+    let encodings = encodings_for(&schema, &["SELECT SUM(age) FROM patients"]);
+    let wide = ranged(column("factor", ColumnType::Int { bits: 64 }, crate::Protection::Clear), 0, 1 << 40);
+    schema.columns.push(wide);
+    let error = plan_with(&schema, &encodings, 1, "SELECT SUM(age * factor) FROM patients").unwrap_err();
+    assert!(["HUSH-P021", "HUSH-P022"].contains(&error.code()), "{}", error.report());
+    assert!(plan_with(&schema, &encodings, 1, "SELECT SUM(age * weight) FROM patients").is_ok());
+}
+
+#[test]
+fn the_smallest_sufficient_encoding_is_used() {
+    let schema = patients();
+    let small = encodings_for(&schema, &["SELECT SUM(age) FROM patients"]);
+    let mut large = crate::tables::encodings(
+        &schema,
+        &crate::layout::needs_of(&schema, &[parse(&schema, "SELECT SUM(age) FROM patients").unwrap()])
+            .unwrap(),
+        1 << 40,
+    );
+    large.iter_mut().for_each(|encoding| encoding.public.id.0 += 100);
+    let both: Vec<_> = large.iter().chain(&small).cloned().collect();
+    let column = |rows| {
+        let plan = plan_with(&schema, &both, rows, "SELECT SUM(age) FROM patients").unwrap();
+        let Task::Aggregate(task) = plan.server.task else { panic!() };
+        task.sums.last().unwrap().column.0
+    };
+    assert!(column(100) < 100);
+    assert!(column(1 << 39) >= 100);
+}
+
+#[test]
+fn damaged_encodings_are_refused() {
+    let schema = patients();
+    let text = "SELECT SUM(age) FROM patients";
+    let good = encodings_for(&schema, &[text]);
+    let refused = |change: fn(&mut PrivateEncoding)| {
+        let mut encodings = good.clone();
+        change(&mut encodings[0]);
+        plan_with(&schema, &encodings, 10, text).unwrap_err().code()
+    };
+    assert_eq!(refused(|e| e.public.params = "n10_q1".into()), "HUSH-P026");
+    assert_eq!(refused(|e| e.max_abs = "-1".into()), "HUSH-P026");
+    assert_eq!(refused(|e| e.max_abs = "many".into()), "HUSH-P026");
+    assert_eq!(refused(|e| e.public.layout = Layout::Slots), "HUSH-P026");
+    assert_eq!(refused(|e| e.public.plaintext = Plaintext::PowerOfTwo { log2: 251 }), "HUSH-P026");
+}
+
+#[test]
+fn row_plans_bind_programs_and_fetches() {
+    let plan = plan("SELECT ward, visits * age + 1 AS v, charges FROM patients WHERE year > 2000 LIMIT 3");
+    let Task::Rows(task) = &plan.server.task else { panic!() };
+    assert_eq!((task.programs.len(), task.fetch.len(), task.limit), (1, 2, Some(3)));
+    assert_eq!(plan.cost.depth, 1);
+    assert!(plan.cost.margin_bits >= 0.0);
+    assert_eq!(plan.owner.programs[0].source, ProgramSource::Program(0));
+    assert_eq!(
+        plan.owner.final_sql,
+        "SELECT c0 AS \"ward\", p0 AS \"v\", p1 AS \"charges\" FROM merged ORDER BY \"row\" LIMIT 3"
+    );
+}
+
+#[test]
+fn approximate_results_state_their_precision() {
+    let sum = plan("SELECT SUM(score) FROM patients");
+    assert!(sum.cost.precision.unwrap() <= 0.5e-3);
+    let product = plan("SELECT score * score FROM patients");
+    assert!(product.cost.precision.unwrap() <= 0.5e-3, "{:?}", product.cost.precision);
+    let refused = patients();
+    let encodings = encodings_for(&refused, &["SELECT score * score FROM patients"]);
+    let error = plan_with(&refused, &encodings, 10, "SELECT score * score * 1.5 FROM patients").unwrap_err();
+    assert_eq!(error.code(), "HUSH-P021");
+}
+
+#[test]
+fn leakage_names_what_is_sent_and_what_is_not() {
+    let leakage = plan(MAIN).leakage;
+    let has = |list: &[String], text: &str| list.iter().any(|line| line.contains(text));
+    assert!(
+        has(&leakage.table, "ward, year, disc, weight, rate, admitted, Odd Name of every row"),
+        "{:?}",
+        leakage.table
+    );
+    assert!(has(&leakage.table, "(6000)"));
+    assert!(has(&leakage.query, "the filter \"year = 2023\""));
+    assert!(has(&leakage.query, "which rows match"));
+    assert!(has(&leakage.query, "grouped by ward, and the size of each group"));
+    assert!(has(&leakage.query, "encrypted quantities #"));
+    assert!(has(&leakage.hidden, "age, charges") && has(&leakage.hidden, "missing"));
+    let shown = [leakage.table.join(" "), leakage.query.join(" ")].concat();
+    assert!(!shown.contains("charges") && !shown.contains(" age"));
+    let weighted = plan("SELECT SUM(age * weight) FROM patients").leakage;
+    assert!(has(&weighted.query, "weighted by") && has(&weighted.query, "every row is used"));
+}
+
+#[test]
+fn extremes_of_64_bits_are_planned_exactly() {
+    for rows in [1u64, 1_000_000_000] {
+        let table = schema("t", vec![column("x", ColumnType::Int { bits: 64 }, crate::Protection::Encrypt)]);
+        let text = "SELECT SUM(x), VARIANCE(x) FROM t";
+        let query = parse(&table, text).unwrap();
+        let needs = crate::layout::needs_of(&table, std::slice::from_ref(&query)).unwrap();
+        let encodings = crate::tables::encodings(&table, &needs, rows);
+        let plan = plan_with(&table, &encodings, rows, text).unwrap();
+        assert!(plan.cost.margin_bits >= 0.0);
+        assert!(matches!(plan.owner.aggregates[0].output, OutputType::Decimal { scale: 0, .. }));
+        assert_eq!(
+            encodings.iter().find(|e| e.content == Content::Value("x".into())).unwrap().max_abs,
+            (1u64 << 63).to_string()
+        );
+    }
+}

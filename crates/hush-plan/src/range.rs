@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Ranges in integers of any width, and whether an encoded column can hold a sum.
+//!
+//! Two bounds must hold for a masked sum `Σ w_i x_i` over `rows` rows with `|w_i| ≤ W` and `|x_i| ≤ m`:
+//! *message* `rows·W·m < t/2`, so that the sum is its own centred residue mod `t = 2^k`, and *noise*
+//! [`noise::bgv_sum_phase_log2`]`(k, rows, W) ≤ log2 Q − 1`, so that the phase is its own centred residue mod `Q`.
+//! Both are worst cases over the rows that a query may select.
+
+use hush_params::{ParamSet, noise};
+use num_bigint::BigInt;
+use num_traits::{One, Signed, ToPrimitive, Zero};
+
+use crate::schema::UnitRange;
+
+/// log2 of the smallest power of two that the owner's 256-bit arithmetic cannot hold.
+pub const MAX_MESSAGE_LOG2: u32 = 255;
+
+/// A closed interval of integers.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Interval {
+    low: BigInt,
+    high: BigInt,
+}
+
+impl Interval {
+    /// The interval of one number.
+    pub fn point(value: BigInt) -> Self {
+        Self { low: value.clone(), high: value }
+    }
+
+    /// `[-max_abs, max_abs]`.
+    pub fn symmetric(max_abs: BigInt) -> Self {
+        Self { low: -max_abs.clone(), high: max_abs }
+    }
+
+    /// The smallest number.
+    pub fn low(&self) -> &BigInt {
+        &self.low
+    }
+
+    /// The largest number.
+    pub fn high(&self) -> &BigInt {
+        &self.high
+    }
+
+    /// Sums of one number of each.
+    pub fn add(&self, other: &Self) -> Self {
+        Self { low: &self.low + &other.low, high: &self.high + &other.high }
+    }
+
+    /// Products of one number of each.
+    pub fn mul(&self, other: &Self) -> Self {
+        let corners = [
+            &self.low * &other.low,
+            &self.low * &other.high,
+            &self.high * &other.low,
+            &self.high * &other.high,
+        ];
+        let (mut low, mut high) = (corners[0].clone(), corners[0].clone());
+        for corner in corners {
+            low = low.min(corner.clone());
+            high = high.max(corner);
+        }
+        Self { low, high }
+    }
+
+    /// The smallest interval that holds both.
+    pub fn hull(&self, other: &Self) -> Self {
+        Self { low: self.low.clone().min(other.low.clone()), high: self.high.clone().max(other.high.clone()) }
+    }
+
+    /// Whether every number of `other` is in `self`.
+    pub fn contains(&self, other: &Self) -> bool {
+        self.low <= other.low && other.high <= self.high
+    }
+
+    /// Largest absolute value.
+    pub fn max_abs(&self) -> BigInt {
+        self.low.abs().max(self.high.abs())
+    }
+}
+
+impl From<UnitRange> for Interval {
+    fn from(range: UnitRange) -> Self {
+        Self { low: range.low.into(), high: range.high.into() }
+    }
+}
+
+/// `10^exponent`.
+pub fn power_of_ten(exponent: u32) -> BigInt {
+    BigInt::from(10u8).pow(exponent)
+}
+
+/// log2 of a positive number, `0` for zero; exact to a double's precision.
+pub fn log2(value: &BigInt) -> f64 {
+    let bits = value.bits();
+    if bits <= 1 {
+        return 0.0;
+    }
+    let shift = bits.saturating_sub(60);
+    let top = (value.abs() >> shift).to_f64().unwrap_or(1.0);
+    top.log2() + shift as f64
+}
+
+/// `rows · weight_max · max_abs`, the largest sum in absolute value.
+pub fn largest_sum(rows: u64, weight_max: &BigInt, max_abs: &BigInt) -> BigInt {
+    BigInt::from(rows.max(1)) * weight_max * max_abs
+}
+
+/// The smallest `k` with `|sum| < 2^(k−1)`, and at least 2.
+pub fn message_log2(sum: &BigInt) -> u64 {
+    (sum.abs().bits() + 1).max(2)
+}
+
+/// The largest `k` for which a masked sum still decrypts, or `None` where not even `k = 2` does.
+pub fn noise_room_log2(set: &ParamSet, rows: u64, weight_max: &BigInt) -> Option<u32> {
+    // A double cannot hold weights above 2^1023; nothing near that fits any set.
+    let weight = weight_max.to_f64().filter(|weight| weight.is_finite())?;
+    let room = set.log_q() - 1.0 - noise::bgv_sum_phase_log2(0.0, rows as f64, weight);
+    (room >= 2.0).then_some(room.floor() as u32)
+}
+
+/// Distance in bits between the noise of a masked sum and its limit; negative where it does not fit.
+pub fn noise_margin(set: &ParamSet, t_log2: u32, rows: u64, weight_max: &BigInt) -> f64 {
+    let weight = weight_max.to_f64().unwrap_or(f64::INFINITY);
+    set.log_q() - 1.0 - noise::bgv_sum_phase_log2(f64::from(t_log2), rows as f64, weight)
+}
+
+/// Whether `|value| ≤ i64::MAX`.
+pub(crate) fn fits_int64(value: &BigInt) -> bool {
+    value.bits() < 64
+}
+
+/// Whether `|value| < 10^digits`.
+pub(crate) fn fits_digits(value: &BigInt, digits: u32) -> bool {
+    value.abs() < power_of_ten(digits)
+}
+
+/// At least one, so that products with an all-zero column keep their width.
+pub(crate) fn at_least_one(value: BigInt) -> BigInt {
+    if value.is_zero() { BigInt::one() } else { value }
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_params::preset;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn interval(a: i64, b: i64) -> Interval {
+        Interval { low: a.min(b).into(), high: a.max(b).into() }
+    }
+
+    proptest! {
+        #[test]
+        fn intervals_hold_what_their_parts_give(
+            a in any::<(i64, i64)>(), b in any::<(i64, i64)>(), s in 0u8..=8, r in 0u8..=8,
+        ) {
+            let pick = |range: &Interval, at: u8| -> BigInt { range.low() + (range.high() - range.low()) * at / 8 };
+            let (left, right) = (interval(a.0, a.1), interval(b.0, b.1));
+            let (x, y) = (pick(&left, s), pick(&right, r));
+            prop_assert!(left.add(&right).contains(&Interval::point(&x + &y)));
+            prop_assert!(left.mul(&right).contains(&Interval::point(&x * &y)));
+            prop_assert!(left.hull(&right).contains(&left) && left.hull(&right).contains(&right));
+            prop_assert!(left.max_abs() >= x.abs());
+        }
+
+        #[test]
+        fn the_message_width_is_the_smallest(sum in any::<i128>()) {
+            let sum = BigInt::from(sum);
+            let k = message_log2(&sum);
+            prop_assert!(sum.abs() < BigInt::one() << (k - 1));
+            prop_assert!(k == 2 || sum.abs() >= BigInt::one() << (k - 2));
+        }
+    }
+
+    #[test]
+    fn sixty_four_bit_extremes() {
+        let lowest = BigInt::from(i64::MIN).abs();
+        assert_eq!(message_log2(&largest_sum(1, &BigInt::one(), &lowest)), 65);
+        assert_eq!(message_log2(&largest_sum(1, &BigInt::one(), &BigInt::from(i64::MAX))), 64);
+        assert_eq!(message_log2(&largest_sum(1 << 20, &BigInt::one(), &lowest)), 85);
+        assert!(!fits_int64(&lowest) && fits_int64(&BigInt::from(i64::MAX)));
+    }
+
+    #[test]
+    fn noise_room_and_margin_agree() {
+        let set = preset("n12_q2x46_sec128_v1").unwrap();
+        for rows in [1, 6_000, 1_000_000_000] {
+            for weight in [1i64, 1000, 1 << 20] {
+                let weight = BigInt::from(weight);
+                let room = noise_room_log2(set, rows, &weight).unwrap();
+                assert!(noise_margin(set, room, rows, &weight) >= 0.0);
+                assert!(noise_margin(set, room + 1, rows, &weight) < 0.0);
+            }
+        }
+        assert_eq!(noise_room_log2(set, 1, &(BigInt::one() << 100)), None);
+        assert_eq!(noise_room_log2(set, 1, &(BigInt::one() << 5000)), None);
+    }
+
+    #[test]
+    fn logarithms_of_wide_numbers() {
+        assert_eq!(log2(&(BigInt::one() << 300)), 300.0);
+        assert!((log2(&BigInt::from(10)) - 10f64.log2()).abs() < 1e-12);
+        assert_eq!(log2(&BigInt::zero()), 0.0);
+    }
+}

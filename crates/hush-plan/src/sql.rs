@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+//! SQL text to a [`Query`]: one SELECT over one table, names resolved, structure checked.
+//!
+//! *Words.* An expression is **resolved** when each of its columns is a double-quoted identifier that equals a
+//! column of the schema; unquoted identifiers then never mean a column, which leaves them free for the planner's
+//! own names (`k0`, `a0`, …). An expression is **shown** as the user typed it, but for spacing and case.
+//!
+//! *Invariants.* A `Query` names only columns that exist and uses only expressions and functions on the lists of
+//! `scalar` and `functions`. Whether a column is encrypted is asked later (`grouped`, `by_row`), so that one
+//! `Query` can be planned against a schema and against [`Schema::all_clear`].
+
+pub(crate) mod clear;
+pub(crate) mod functions;
+mod names;
+mod output;
+mod scalar;
+mod statement;
+mod workload;
+
+pub use statement::table_of;
+pub use workload::parse_workload;
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{Expr, OrderByOptions, Visit, VisitMut, Visitor, VisitorMut};
+
+use crate::error::{Clause, Feature, PlanError};
+use crate::schema::Schema;
+
+/// A query whose names and structure are known to be good.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    pub(crate) items: Vec<Item>,
+    pub(crate) filter: Option<Expr>,
+    pub(crate) keys: Vec<Expr>,
+    pub(crate) having: Option<Expr>,
+    pub(crate) order: Vec<Order>,
+    pub(crate) limit: Option<u64>,
+    pub(crate) offset: u64,
+    /// Grouped sums, as against row by row.
+    pub(crate) grouped: bool,
+    /// The keys come from SELECT DISTINCT.
+    pub(crate) distinct: bool,
+}
+
+/// One output column.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Item {
+    /// Resolved expression.
+    pub(crate) expr: Expr,
+    /// Name of the output, unique in the query.
+    pub(crate) name: String,
+    /// Whether the user chose the name.
+    pub(crate) named: bool,
+}
+
+/// One sort key.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Order {
+    pub(crate) expr: Expr,
+    pub(crate) options: OrderByOptions,
+}
+
+impl Query {
+    /// Names of all columns that the query reads, sorted.
+    pub fn columns(&self) -> BTreeSet<String> {
+        self.expressions().flat_map(columns_of).collect()
+    }
+
+    /// Names of the output columns, in order.
+    pub fn outputs(&self) -> impl Iterator<Item = &str> {
+        self.items.iter().map(|item| item.name.as_str())
+    }
+
+    /// The WHERE clause as the user typed it, but for spacing.
+    pub fn filter_text(&self) -> Option<String> {
+        self.filter.as_ref().map(shown)
+    }
+
+    /// Whether the result has one row per group (else one per matching row).
+    pub fn is_grouped(&self) -> bool {
+        self.grouped
+    }
+
+    fn expressions(&self) -> impl Iterator<Item = &Expr> {
+        let items = self.items.iter().map(|item| &item.expr);
+        items
+            .chain(&self.filter)
+            .chain(&self.keys)
+            .chain(&self.having)
+            .chain(self.order.iter().map(|key| &key.expr))
+    }
+}
+
+/// Parses and resolves `text` against the columns of `schema`.
+///
+/// # Errors
+/// Codes P001 to P006, P008, P009 and P012: whatever is wrong with a query whatever is encrypted.
+pub fn parse(schema: &Schema, text: &str) -> Result<Query, PlanError> {
+    let raw = statement::single_select(schema, text)?;
+    let names = names::Names { schema, alias: raw.alias.clone() };
+    let items = output::items(&names, raw.projection)?;
+    let filter = raw.filter.map(|expr| names.resolve(expr, Clause::Where, &[])).transpose()?;
+    let mut keys = Vec::new();
+    for expr in raw.keys {
+        let key = names.item_or_expr(expr, Clause::GroupBy, &items)?;
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    let having = raw.having.map(|expr| names.resolve(expr, Clause::Having, &items)).transpose()?;
+    let mut order = Vec::new();
+    for (expr, options) in raw.order {
+        order.push(Order { expr: names.item_or_expr(expr, Clause::OrderBy, &items)?, options });
+    }
+
+    let mut query = Query {
+        items,
+        filter,
+        keys,
+        having,
+        order,
+        limit: raw.limit,
+        offset: raw.offset,
+        grouped: false,
+        distinct: false,
+    };
+    scalar::check_structure(&query)?;
+    query.grouped =
+        !query.keys.is_empty() || query.having.is_some() || query.expressions().any(functions::has_aggregate);
+    if raw.distinct {
+        make_distinct(&mut query)?;
+    }
+    Ok(query)
+}
+
+/// `SELECT DISTINCT a, b` means `SELECT a, b … GROUP BY a, b`.
+fn make_distinct(query: &mut Query) -> Result<(), PlanError> {
+    if query.grouped {
+        return Err(PlanError::Unsupported { clause: Clause::Select, feature: Feature::Distinct });
+    }
+    for item in &query.items {
+        if !query.keys.contains(&item.expr) {
+            query.keys.push(item.expr.clone());
+        }
+    }
+    query.grouped = true;
+    query.distinct = true;
+    Ok(())
+}
+
+/// The name of a resolved column, if `expr` is one.
+pub(crate) fn column_name(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Identifier(ident) if ident.quote_style.is_some() => Some(&ident.value),
+        _ => None,
+    }
+}
+
+/// Without outer parentheses.
+pub(crate) fn bare(mut expr: &Expr) -> &Expr {
+    while let Expr::Nested(inner) = expr {
+        expr = inner;
+    }
+    expr
+}
+
+/// Columns in a resolved expression, in order of appearance.
+pub(crate) fn columns_of(expr: &Expr) -> Vec<String> {
+    struct Columns(Vec<String>);
+    impl Visitor for Columns {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            self.0.extend(column_name(expr).map(str::to_owned));
+            ControlFlow::Continue(())
+        }
+    }
+    let mut columns = Columns(Vec::new());
+    let _ = expr.visit(&mut columns);
+    columns.0
+}
+
+/// A resolved expression as a user would type it: quotes only where a name needs them.
+pub(crate) fn shown(expr: &Expr) -> String {
+    struct Unquote;
+    impl VisitorMut for Unquote {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+            if let Expr::Identifier(ident) = expr
+                && is_plain(&ident.value)
+            {
+                ident.quote_style = None;
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let mut copy = expr.clone();
+    let _ = VisitMut::visit(&mut copy, &mut Unquote);
+    copy.to_string()
+}
+
+/// A name in double quotes, for SQL that a query engine reads.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn is_plain(name: &str) -> bool {
+    let mut chars = name.chars();
+    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests;

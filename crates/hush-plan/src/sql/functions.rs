@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The functions: which are aggregates, and which scalar ones an expression may use.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart,
+    Visit, Visitor,
+};
+
+use crate::error::{Clause, Feature, PlanError};
+use crate::plan::AggregateFunction;
+
+/// What an aggregate computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aggregate {
+    /// By the server's query engine only, under this name.
+    Engine(&'static str),
+    /// From exact sums; works on encrypted columns.
+    FromSums(AggregateFunction),
+}
+
+/// One call of an aggregate.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Call {
+    /// Lower-case name as typed.
+    pub(crate) name: String,
+    pub(crate) aggregate: Aggregate,
+    /// `None` is `*`.
+    pub(crate) argument: Option<Expr>,
+    pub(crate) distinct: bool,
+    pub(crate) filter: Option<Expr>,
+}
+
+/// The aggregate function that `name` means.
+fn aggregate_named(name: &str) -> Option<Aggregate> {
+    use AggregateFunction::{Avg, Count, StddevPop, StddevSamp, Sum, VarPop, VarSamp};
+    Some(match name {
+        "avg" | "mean" => Aggregate::FromSums(Avg),
+        "bool_and" => Aggregate::Engine("bool_and"),
+        "bool_or" => Aggregate::Engine("bool_or"),
+        "count" => Aggregate::FromSums(Count),
+        "max" => Aggregate::Engine("max"),
+        "min" => Aggregate::Engine("min"),
+        "stddev" | "stddev_samp" => Aggregate::FromSums(StddevSamp),
+        "stddev_pop" => Aggregate::FromSums(StddevPop),
+        "sum" => Aggregate::FromSums(Sum),
+        "var_pop" | "variance_pop" => Aggregate::FromSums(VarPop),
+        "var" | "var_samp" | "variance" => Aggregate::FromSums(VarSamp),
+        _ => return None,
+    })
+}
+
+/// Reads `expr` as a call of an aggregate; `None` if it is something else.
+pub(crate) fn aggregate(expr: &Expr) -> Option<Result<Call, PlanError>> {
+    let Expr::Function(function) = expr else { return None };
+    let name = plain_name(function)?;
+    let aggregate = aggregate_named(&name)?;
+    Some(read_call(function, name, aggregate))
+}
+
+fn read_call(function: &Function, name: String, aggregate: Aggregate) -> Result<Call, PlanError> {
+    let refuse = |feature| PlanError::Unsupported { clause: Clause::Select, feature };
+    if function.over.is_some() {
+        return Err(refuse(Feature::Window));
+    }
+    let FunctionArguments::List(list) = &function.args else { return Err(refuse(Feature::Subquery)) };
+    let plain = matches!(function.parameters, FunctionArguments::None)
+        && function.null_treatment.is_none()
+        && function.within_group.is_empty()
+        && !function.uses_odbc_syntax
+        && list.clauses.is_empty();
+    if !plain {
+        return Err(refuse(Feature::Dialect));
+    }
+    let distinct = matches!(list.duplicate_treatment, Some(DuplicateTreatment::Distinct));
+    let is_count = aggregate == Aggregate::FromSums(AggregateFunction::Count);
+    let argument = match list.args.as_slice() {
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] => Some(argument.clone()),
+        [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if is_count && !distinct => None,
+        [] if is_count && !distinct => None,
+        _ => return Err(refuse(Feature::Dialect)),
+    };
+    Ok(Call { name, aggregate, argument, distinct, filter: function.filter.as_deref().cloned() })
+}
+
+/// Whether an aggregate stands anywhere in `expr`.
+pub(crate) fn has_aggregate(expr: &Expr) -> bool {
+    struct Search;
+    impl Visitor for Search {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            if aggregate(expr).is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+    }
+    expr.visit(&mut Search).is_break()
+}
+
+/// Lower-case name of a function without qualifier.
+fn plain_name(function: &Function) -> Option<String> {
+    match function.name.0.as_slice() {
+        [ObjectNamePart::Identifier(ident)] => Some(ident.value.to_ascii_lowercase()),
+        _ => None,
+    }
+}
+
+/// Checks that `function` is a deterministic scalar function on the list, plainly called.
+pub(super) fn check_scalar(function: &Function, clause: Clause) -> Result<(), PlanError> {
+    let refuse = |feature| PlanError::Unsupported { clause, feature };
+    if function.over.is_some() {
+        return Err(refuse(Feature::Window));
+    }
+    if !plain_name(function).is_some_and(|name| SCALAR.contains(&name.as_str())) {
+        return Err(PlanError::UnknownFunction { clause, name: function.name.to_string() });
+    }
+    let FunctionArguments::List(list) = &function.args else { return Err(refuse(Feature::Subquery)) };
+    if list.args.iter().any(|arg| !matches!(arg, FunctionArg::Unnamed(FunctionArgExpr::Expr(_)))) {
+        return Err(refuse(Feature::NamedArgument));
+    }
+    let plain = matches!(function.parameters, FunctionArguments::None)
+        && function.filter.is_none()
+        && function.null_treatment.is_none()
+        && function.within_group.is_empty()
+        && !function.uses_odbc_syntax
+        && list.duplicate_treatment.is_none()
+        && list.clauses.is_empty();
+    if plain { Ok(()) } else { Err(refuse(Feature::Dialect)) }
+}
+
+/// Scalar functions of the query engine that depend on their arguments alone.
+const SCALAR: &[&str] = &[
+    "abs",
+    "ascii",
+    "bit_length",
+    "btrim",
+    "cbrt",
+    "ceil",
+    "char_length",
+    "character_length",
+    "chr",
+    "coalesce",
+    "concat",
+    "concat_ws",
+    "contains",
+    "date_bin",
+    "date_part",
+    "date_trunc",
+    "datepart",
+    "datetrunc",
+    "ends_with",
+    "exp",
+    "floor",
+    "greatest",
+    "ifnull",
+    "initcap",
+    "isnan",
+    "least",
+    "left",
+    "length",
+    "levenshtein",
+    "ln",
+    "log",
+    "log10",
+    "log2",
+    "lower",
+    "ltrim",
+    "make_date",
+    "nullif",
+    "nvl",
+    "nvl2",
+    "octet_length",
+    "pow",
+    "power",
+    "regexp_count",
+    "regexp_like",
+    "regexp_replace",
+    "replace",
+    "reverse",
+    "right",
+    "round",
+    "rtrim",
+    "signum",
+    "split_part",
+    "sqrt",
+    "starts_with",
+    "strpos",
+    "substr",
+    "to_char",
+    "to_date",
+    "to_timestamp",
+    "translate",
+    "trunc",
+    "upper",
+];

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From text to the parts of one plain SELECT over this table; every other clause is refused by name.
+
+use sqlparser::ast::{
+    Distinct, Expr, GroupByExpr, Ident, LimitClause, ObjectNamePart, OrderBy, OrderByKind, OrderByOptions,
+    Query, Select, SelectFlavor, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Value,
+};
+use sqlparser::dialect::GenericDialect;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Token, Tokenizer};
+
+use crate::error::{Clause, Feature, Measure, PlanError};
+use crate::schema::Schema;
+
+/// Bytes of SQL text that are read.
+const MAX_BYTES: usize = 64 * 1024;
+/// Operators in a query: bounds the depth of `a + b + c + …`, which nests to the left.
+const MAX_OPERATORS: usize = 400;
+/// Rows that LIMIT and OFFSET may name: what a signed 64-bit engine takes, with room for their sum.
+const MAX_LIMIT: u64 = 1 << 62;
+
+/// The clauses of a SELECT, unresolved.
+pub(super) struct RawSelect {
+    /// Name by which columns may be qualified.
+    pub(super) alias: Ident,
+    pub(super) projection: Vec<SelectItem>,
+    pub(super) filter: Option<Expr>,
+    pub(super) keys: Vec<Expr>,
+    pub(super) having: Option<Expr>,
+    pub(super) order: Vec<(Expr, OrderByOptions)>,
+    pub(super) limit: Option<u64>,
+    pub(super) offset: u64,
+    pub(super) distinct: bool,
+}
+
+/// Parses `text` as exactly one SELECT over the table of `schema`.
+pub(super) fn single_select(schema: &Schema, text: &str) -> Result<RawSelect, PlanError> {
+    let query = parse_query(text)?;
+    refuse_query_extras(&query)?;
+    let (limit, offset) = limits(query.limit_clause)?;
+    let order = order_keys(query.order_by)?;
+    let select = match *query.body {
+        SetExpr::Select(select) => *select,
+        SetExpr::Query(_) => return Err(unsupported(Clause::Select, Feature::Subquery)),
+        _ => return Err(unsupported(Clause::Select, Feature::SetOperation)),
+    };
+    refuse_select_extras(&select)?;
+    let alias = the_table(schema, select.from)?;
+    let keys = match select.group_by {
+        GroupByExpr::Expressions(keys, modifiers) if modifiers.is_empty() => keys,
+        _ => return Err(unsupported(Clause::GroupBy, Feature::GroupingSets)),
+    };
+    Ok(RawSelect {
+        alias,
+        projection: select.projection,
+        filter: select.selection,
+        keys,
+        having: select.having,
+        order,
+        limit,
+        offset,
+        distinct: matches!(select.distinct, Some(Distinct::Distinct)),
+    })
+}
+
+fn parse_query(text: &str) -> Result<Query, PlanError> {
+    if text.len() > MAX_BYTES {
+        return Err(PlanError::TooComplex { what: Measure::Bytes, limit: MAX_BYTES as u64 });
+    }
+    let dialect = GenericDialect {};
+    let tokens = Tokenizer::new(&dialect, text)
+        .tokenize_with_location()
+        .map_err(|error| syntax(&format!("{}{}", error.message, error.location)))?;
+    if tokens.iter().filter(|token| is_operator(&token.token)).count() > MAX_OPERATORS {
+        return Err(PlanError::TooComplex { what: Measure::Operators, limit: MAX_OPERATORS as u64 });
+    }
+    let statements = Parser::new(&dialect).with_tokens_with_locations(tokens).parse_statements();
+    let mut statements = statements.map_err(|error| match error {
+        ParserError::RecursionLimitExceeded => PlanError::TooComplex { what: Measure::Nesting, limit: 50 },
+        ParserError::TokenizerError(message) | ParserError::ParserError(message) => syntax(&message),
+    })?;
+    match (statements.pop(), statements.len()) {
+        (Some(Statement::Query(query)), 0) => Ok(*query),
+        (None, _) => Err(PlanError::NotOneSelect { found: 0 }),
+        (Some(_), others) => Err(PlanError::NotOneSelect { found: others + 1 }),
+    }
+}
+
+/// The parser's message without the token that it found, which may be a value.
+fn syntax(message: &str) -> PlanError {
+    let place = message.rfind(" at Line:").map_or("", |at| &message[at..]);
+    let reason = message.split(", found").next().unwrap_or_default();
+    let reason = reason.split(" at Line:").next().unwrap_or_default();
+    let known = reason.starts_with("Expected") || reason.starts_with("Unterminated");
+    PlanError::Syntax { message: format!("{}{place}", if known { reason } else { "unexpected text" }) }
+}
+
+fn is_operator(token: &Token) -> bool {
+    const WORDS: [&str; 7] = ["and", "or", "not", "is", "like", "between", "xor"];
+    match token {
+        Token::Word(word) => {
+            word.quote_style.is_none() && WORDS.iter().any(|keyword| word.value.eq_ignore_ascii_case(keyword))
+        }
+        Token::Whitespace(_)
+        | Token::Comma
+        | Token::LParen
+        | Token::RParen
+        | Token::Number(..)
+        | Token::SingleQuotedString(_)
+        | Token::Period
+        | Token::SemiColon
+        | Token::EOF => false,
+        _ => true,
+    }
+}
+
+fn unsupported(clause: Clause, feature: Feature) -> PlanError {
+    PlanError::Unsupported { clause, feature }
+}
+
+fn refuse(present: bool, clause: Clause, feature: Feature) -> Result<(), PlanError> {
+    if present { Err(unsupported(clause, feature)) } else { Ok(()) }
+}
+
+fn refuse_query_extras(query: &Query) -> Result<(), PlanError> {
+    refuse(query.with.is_some(), Clause::Select, Feature::CommonTable)?;
+    refuse(query.fetch.is_some(), Clause::Limit, Feature::Dialect)?;
+    let extras = !query.locks.is_empty()
+        || query.for_clause.is_some()
+        || query.settings.is_some()
+        || query.format_clause.is_some()
+        || !query.pipe_operators.is_empty();
+    refuse(extras, Clause::Select, Feature::Dialect)
+}
+
+fn refuse_select_extras(select: &Select) -> Result<(), PlanError> {
+    refuse(select.into.is_some(), Clause::Select, Feature::Into)?;
+    refuse(!select.named_window.is_empty() || select.qualify.is_some(), Clause::Select, Feature::Window)?;
+    refuse(matches!(select.distinct, Some(Distinct::On(_))), Clause::Select, Feature::Distinct)?;
+    let extras = select.top.is_some()
+        || select.exclude.is_some()
+        || !select.optimizer_hints.is_empty()
+        || select.select_modifiers.is_some()
+        || !select.lateral_views.is_empty()
+        || select.prewhere.is_some()
+        || !select.connect_by.is_empty()
+        || !select.cluster_by.is_empty()
+        || !select.distribute_by.is_empty()
+        || !select.sort_by.is_empty()
+        || select.value_table_mode.is_some()
+        || select.flavor != SelectFlavor::Standard;
+    refuse(extras, Clause::Select, Feature::Dialect)
+}
+
+/// The table that a query names, before anything else about it is known.
+///
+/// # Errors
+/// Not one SELECT, or no plain table in its FROM.
+pub fn table_of(text: &str) -> Result<String, PlanError> {
+    let query = parse_query(text)?;
+    let SetExpr::Select(select) = *query.body else {
+        return Err(unsupported(Clause::Select, Feature::SetOperation));
+    };
+    match select.from.first().map(|from| &from.relation) {
+        Some(TableFactor::Table { name, .. }) => match name.0.last() {
+            Some(ObjectNamePart::Identifier(ident)) => Ok(ident.value.clone()),
+            _ => Err(unsupported(Clause::From, Feature::Dialect)),
+        },
+        _ => Err(unsupported(Clause::From, Feature::Subquery)),
+    }
+}
+
+/// The name under which the one table is known to the query.
+fn the_table(schema: &Schema, mut from: Vec<TableWithJoins>) -> Result<Ident, PlanError> {
+    let unknown = |found: String| PlanError::UnknownTable { found, expected: schema.table.clone() };
+    let Some(table) = from.pop() else { return Err(unknown(String::new())) };
+    refuse(!from.is_empty() || !table.joins.is_empty(), Clause::From, Feature::Join)?;
+    let (name, alias) = match table.relation {
+        TableFactor::Table {
+            name,
+            alias,
+            args: None,
+            with_hints,
+            version: None,
+            with_ordinality: false,
+            partitions,
+            json_path: None,
+            sample: None,
+            index_hints,
+        } if with_hints.is_empty() && partitions.is_empty() && index_hints.is_empty() => (name, alias),
+        TableFactor::Derived { .. } => return Err(unsupported(Clause::From, Feature::Subquery)),
+        TableFactor::NestedJoin { .. } => return Err(unsupported(Clause::From, Feature::Join)),
+        _ => return Err(unsupported(Clause::From, Feature::Dialect)),
+    };
+    let ident = match name.0.as_slice() {
+        [ObjectNamePart::Identifier(ident)] => ident.clone(),
+        _ => return Err(unknown(name.to_string())),
+    };
+    let unquoted = ident.quote_style.is_none();
+    if ident.value != schema.table && !(unquoted && ident.value.eq_ignore_ascii_case(&schema.table)) {
+        return Err(unknown(ident.value));
+    }
+    match alias {
+        None => Ok(ident),
+        Some(alias) if alias.columns.is_empty() && alias.at.is_none() => Ok(alias.name),
+        Some(_) => Err(unsupported(Clause::From, Feature::Dialect)),
+    }
+}
+
+fn order_keys(order_by: Option<OrderBy>) -> Result<Vec<(Expr, OrderByOptions)>, PlanError> {
+    let Some(order_by) = order_by else { return Ok(Vec::new()) };
+    refuse(order_by.interpolate.is_some(), Clause::OrderBy, Feature::Dialect)?;
+    let OrderByKind::Expressions(keys) = order_by.kind else {
+        return Err(unsupported(Clause::OrderBy, Feature::Dialect));
+    };
+    refuse(keys.iter().any(|key| key.with_fill.is_some()), Clause::OrderBy, Feature::Dialect)?;
+    Ok(keys.into_iter().map(|key| (key.expr, key.options)).collect())
+}
+
+fn limits(clause: Option<LimitClause>) -> Result<(Option<u64>, u64), PlanError> {
+    let (limit, offset) = match clause {
+        None => (None, None),
+        Some(LimitClause::LimitOffset { limit, offset, limit_by }) => {
+            refuse(!limit_by.is_empty(), Clause::Limit, Feature::Dialect)?;
+            (limit, offset.map(|offset| offset.value))
+        }
+        Some(LimitClause::OffsetCommaLimit { offset, limit }) => (Some(limit), Some(offset)),
+    };
+    let limit = limit.map(|expr| row_count(&expr, Clause::Limit)).transpose()?;
+    let offset = offset.map(|expr| row_count(&expr, Clause::Offset)).transpose()?;
+    Ok((limit, offset.unwrap_or(0)))
+}
+
+fn row_count(expr: &Expr, clause: Clause) -> Result<u64, PlanError> {
+    let number = match expr {
+        Expr::Value(value) => match &value.value {
+            Value::Number(digits, _) => digits.parse().ok(),
+            _ => None,
+        },
+        _ => None,
+    };
+    number.filter(|rows| *rows <= MAX_LIMIT).ok_or(PlanError::Position { clause, low: 0, high: MAX_LIMIT })
+}
