@@ -1,1 +1,41 @@
-//! (skeleton)
+// SPDX-License-Identifier: Apache-2.0
+//! Runs a server plan on a stored table, without any secret key.
+//!
+//! ```text
+//!   plan bytes ─ conform ─▶ CheckedPlan ─┬─ clear ──────▶ groups or row numbers, clear columns   (DataFusion)
+//!                                        │    │ masks: per chunk a group and a weight for each row
+//!   store ─ table::Snapshot ─────────────┤    ▼
+//!                                        ├─ aggregate ──▶ masked sums per group                  (hush-schemes)
+//!                                        └─ rows ───────▶ element-wise ciphertexts per chunk     (hush-schemes)
+//!                                                 └─ answer ─▶ answer bytes
+//! ```
+//!
+//! *Words.* The **clear half** of a query is what clear columns alone decide: which rows match, which group each
+//! belongs to, and the aggregates of clear columns. A **mask** gives each row a weight; a **block** is one mask
+//! and one parameter set, the unit in which the `a` half of a sum is shared by columns.
+//!
+//! *Invariants.*
+//! - This crate cannot reach `hush-keys`. Nothing it does depends on decrypted data, and nobody tells it.
+//! - A plan is checked against the manifest and the limits before any of the table is read. SQL in a plan is
+//!   scalar, over clear columns and built-in functions only; everything else is refused by name.
+//! - Bytes are used only after their digest has been compared with the signed manifest.
+//! - Answers are deterministic: the same plan on the same table gives the same bytes, whatever the threads.
+//! - Errors carry a stable code and a fixed sentence; no value of the table, no text of the plan.
+//!
+//! *Non-goals.* Planning (`hush-plan`), the network (`hush-server`), decrypting and merging (`hush-client`).
+//!
+//! Tests: `tests/` encrypts small tables with `hush-keys`, runs plans and compares with 128-bit arithmetic.
+
+pub mod answer;
+mod aggregate;
+mod clear;
+mod conform;
+mod engine;
+mod error;
+pub mod program;
+mod rows;
+mod table;
+mod workers;
+
+pub use engine::{Engine, Limits};
+pub use error::{ErrorKind, ExecError, ExpressionFault, ExpressionRole, PlanFault};

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Aggregate tasks: groups from the clear half, masked sums of encoded columns, one pass over the chunks.
+//!
+//! Parts are read a few at a time; their chunks are spread over the threads. Each thread adds to accumulators of
+//! its own, which are put together at the end: sums modulo `Q` do not depend on the order. If the accumulators of
+//! all groups do not fit the memory limit, groups are worked off in batches with one pass over the table each.
+
+mod sums;
+
+use hush_plan::plan::AggregateTask;
+use hush_ring::Ring;
+use hush_schemes::bgv::sum::SumAccumulator;
+use rayon::prelude::*;
+
+use self::sums::GroupSums;
+use crate::answer::{self, SumBlock};
+use crate::clear::groups::{GroupQuery, Groups};
+use crate::clear::masks::MaskSet;
+use crate::clear::scalar::Scope;
+use crate::conform;
+use crate::engine::Job;
+use crate::error::{ExecError, ExpressionRole};
+use crate::table::{self, PartRef};
+
+/// A block of the answer with its ring.
+pub(crate) struct Block {
+    pub(crate) block: SumBlock,
+    pub(crate) ring: Ring,
+}
+
+/// Runs an aggregate task.
+///
+/// # Errors
+/// Any [`ExecError`].
+pub(crate) fn run(job: &Job<'_>, task: &AggregateTask) -> Result<Vec<u8>, ExecError> {
+    let manifest = job.snapshot.manifest();
+    let shape = conform::aggregate(task, &manifest.encodings)?;
+    let blocks: Vec<Block> = shape
+        .blocks
+        .into_iter()
+        .map(|block| Ok(Block { ring: table::ring(block.set)?, block }))
+        .collect::<Result<_, ExecError>>()?;
+    let scope = Scope { state: job.session, schema: job.snapshot.clear().df_schema() };
+    let predicate =
+        job.predicate.map(|text| scope.condition(ExpressionRole::Predicate, text)).transpose()?;
+    let query = GroupQuery::parse(&scope, predicate.as_ref(), task, job.workers.threads())?;
+    let masks = MaskSet::parse(&scope, predicate.as_ref(), task)?;
+    let groups = group(job, task, query)?;
+    let clear = answer::write_clear(&groups.batch)?;
+    check_answer_size(job, &blocks, &groups, clear.len())?;
+    let answers = job.workers.install(|| sum(job, &masks, &groups, &blocks))?;
+    let answered: Vec<_> = blocks.into_iter().map(|block| block.block).zip(answers).collect();
+    answer::encode_aggregate(&job.head, &clear, groups.count(), &answered)
+}
+
+fn group(job: &Job<'_>, task: &AggregateTask, query: GroupQuery) -> Result<Groups, ExecError> {
+    // Counting all rows needs no file: the manifest knows how many there are.
+    let count_alone = query.counts_alone();
+    if !count_alone {
+        job.workers.install(|| job.snapshot.verify_clear())?;
+    }
+    let max_groups = task.max_groups.min(job.limits.max_groups);
+    let (session, snapshot) = (job.session.clone(), job.snapshot.clone());
+    job.workers.wait(async move {
+        let rows = if count_alone { Some(snapshot.manifest().rows) } else { None };
+        query.run(&session, snapshot.clear(), rows, max_groups).await
+    })
+}
+
+/// Refuses before the encrypted work what would not be sent after it.
+fn check_answer_size(
+    job: &Job<'_>,
+    blocks: &[Block],
+    groups: &Groups,
+    clear_bytes: usize,
+) -> Result<(), ExecError> {
+    let object = |block: &Block| hush_rlwe::sum_answer_bytes(&block.ring, block.block.columns.len()) as u64;
+    let each: u64 = blocks.iter().map(object).sum();
+    let encrypted = each.saturating_mul(groups.count() as u64);
+    let found =
+        encrypted.saturating_add(answer::aggregate_overhead(blocks.len())).saturating_add(clear_bytes as u64);
+    if found > job.head.max_bytes {
+        return Err(ExecError::AnswerLimit { found, limit: job.head.max_bytes });
+    }
+    Ok(())
+}
+
+/// For each block the encoded answers of all groups.
+fn sum(
+    job: &Job<'_>,
+    masks: &MaskSet,
+    groups: &Groups,
+    blocks: &[Block],
+) -> Result<Vec<Vec<Vec<u8>>>, ExecError> {
+    let mut answers: Vec<Vec<Vec<u8>>> = vec![Vec::with_capacity(groups.count()); blocks.len()];
+    if blocks.is_empty() {
+        return Ok(answers);
+    }
+    let parts = job.snapshot.parts();
+    let batch = groups_per_pass(job, blocks)?;
+    for first in (0..groups.count()).step_by(batch) {
+        let range = first..groups.count().min(first + batch);
+        let sums = GroupSums::new(job, blocks, range);
+        for window in parts.chunks(job.workers.threads()) {
+            pass(&sums, masks, groups, window)?;
+        }
+        for (all, some) in answers.iter_mut().zip(sums.finish()?) {
+            all.extend(some);
+        }
+    }
+    Ok(answers)
+}
+
+/// Reads a few parts and adds all their chunks.
+fn pass(
+    sums: &GroupSums<'_>,
+    masks: &MaskSet,
+    groups: &Groups,
+    window: &[PartRef<'_>],
+) -> Result<(), ExecError> {
+    let chunks: Vec<Vec<_>> =
+        window.par_iter().map(|part| sums.load(*part, masks, groups)).collect::<Result<_, _>>()?;
+    chunks.par_iter().flatten().try_for_each(|chunk| sums.absorb(chunk))
+}
+
+/// Groups whose accumulators fit half of the memory limit, for every thread at once.
+fn groups_per_pass(job: &Job<'_>, blocks: &[Block]) -> Result<usize, ExecError> {
+    let bytes = |groups: usize| {
+        let each = blocks
+            .iter()
+            .map(|block| SumAccumulator::memory_bytes(&block.ring, groups, block.block.columns.len()) as u64);
+        each.sum::<u64>().saturating_mul(job.workers.threads() as u64)
+    };
+    let limit = job.limits.memory_bytes / 2;
+    let fixed = bytes(1);
+    if fixed > limit {
+        return Err(ExecError::MemoryLimit);
+    }
+    // Linear but for the buffers of a single group, which `fixed` contains: the step is an upper bound.
+    let step = (bytes(3) - bytes(2)).max(1);
+    Ok(1 + usize::try_from((limit - fixed) / step).unwrap_or(usize::MAX / 2))
+}

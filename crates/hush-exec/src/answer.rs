@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Answers: what a server sends back for a plan, in one binary container for the embedded and the network mode.
+//!
+//! The bytes are specified in `docs/formats/answer.md`. Everything inside is either clear by the owner's decision
+//! or ciphertext. The reader trusts nobody: lengths are compared with each other and with the bytes present
+//! before anything is looked at or allocated, then the checksum, then the parts. What the encrypted objects must
+//! look like, the owner's plan says, not the answer: see [`hush_rlwe::UncheckedSumAnswer::conform`] and
+//! [`hush_rlwe::UncheckedCiphertextSet::conform`].
+
+mod clear;
+mod read;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use hush_table::Digest;
+
+pub use crate::conform::{SumBlock, SumPlace, sum_blocks};
+pub(crate) use clear::write_clear;
+pub(crate) use write::{AnswerHead, RowsChunkParts, encode_aggregate, encode_rows};
+
+/// First bytes of every answer.
+pub const MAGIC: [u8; 8] = *b"HUSHANS1";
+/// Version of the container.
+pub const VERSION: u16 = 1;
+/// Bytes of the fixed head.
+pub const HEAD_BYTES: usize = 128;
+/// Bytes of the checksum at the end.
+pub const CHECKSUM_BYTES: usize = 32;
+/// Bytes of a block's entry in an aggregate answer.
+pub const BLOCK_ENTRY_BYTES: usize = 16;
+/// Bytes of a chunk's entry in a rows answer, before its objects' lengths.
+pub const CHUNK_ENTRY_BYTES: usize = 40;
+
+/// A decoded answer: views into the bytes received.
+///
+/// *Secrecy.* Clear columns are clear; everything else is ciphertext.
+#[derive(Clone, Debug)]
+pub struct Answer<'a> {
+    /// Digest of the manifest that the server worked on.
+    pub manifest: Digest,
+    /// BLAKE3 of the plan's bytes.
+    pub plan: Digest,
+    /// The encrypted half.
+    pub content: Content<'a>,
+    clear: &'a [u8],
+}
+
+/// The encrypted half of an answer.
+#[derive(Clone, Debug)]
+pub enum Content<'a> {
+    /// Of an aggregate task.
+    Aggregate(AggregateAnswer<'a>),
+    /// Of a rows task: the chunks with matching rows, ascending.
+    Rows(Vec<RowsChunk<'a>>),
+}
+
+/// Encrypted sums, one answer per block and group.
+#[derive(Clone, Debug)]
+pub struct AggregateAnswer<'a> {
+    /// Number of groups; the clear half has as many rows.
+    pub group_count: u32,
+    /// In the order of [`sum_blocks`].
+    pub blocks: Vec<BlockAnswers<'a>>,
+}
+
+/// The answers of one block: [`hush_rlwe::SumAnswer`] objects of equal length.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockAnswers<'a> {
+    /// Index of the mask in the plan.
+    pub mask: u32,
+    /// Code of the parameter set.
+    pub param_code: u16,
+    /// Bodies of each object.
+    pub body_count: u32,
+    object_bytes: usize,
+    objects: &'a [u8],
+}
+
+impl<'a> BlockAnswers<'a> {
+    /// The object of a group.
+    pub fn object(&self, group: u32) -> Option<&'a [u8]> {
+        self.objects.chunks_exact(self.object_bytes.max(1)).nth(group as usize)
+    }
+}
+
+/// One chunk of a rows answer.
+#[derive(Clone, Debug)]
+pub struct RowsChunk<'a> {
+    /// Global index of the chunk.
+    pub chunk: u32,
+    /// Rows of the chunk.
+    pub rows: u32,
+    /// The chunk's public seed, from which the masks of fetched columns are expanded.
+    pub seed: [u8; 32],
+    /// One [`hush_rlwe::CiphertextSet`] object per program of the plan.
+    pub programs: Vec<&'a [u8]>,
+    /// One body object per fetched column of the plan, as stored.
+    pub fetched: Vec<&'a [u8]>,
+}
+
+/// Why bytes are not an answer, or not the one asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnswerError {
+    /// Does not begin like an answer.
+    #[error("this is not an answer of a Hushtable server")]
+    Magic,
+    /// Another version of the format.
+    #[error("the answer has format {found}, this program reads {expected}")]
+    Version {
+        /// Version found.
+        found: u16,
+        /// Version read.
+        expected: u16,
+    },
+    /// More bytes than the plan allowed.
+    #[error("the answer has {found} bytes, the plan allowed {limit}")]
+    TooLarge {
+        /// Bytes found.
+        found: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
+    /// Lengths that contradict each other or the bytes present.
+    #[error("the answer's lengths do not fit together: {found} bytes where {expected} are due")]
+    Length {
+        /// Bytes found.
+        found: u64,
+        /// Bytes expected.
+        expected: u64,
+    },
+    /// Damaged in transit.
+    #[error("the answer was damaged in transit: its checksum does not match")]
+    Checksum,
+    /// A field with a value that this version does not have.
+    #[error("the answer has a field that this version does not know")]
+    Field,
+    /// The clear half is not an Arrow stream of one batch that fits the rest.
+    #[error("the clear half of the answer is malformed")]
+    Clear,
+    /// Computed on another version of the table.
+    #[error("the answer was computed on another version of the table ({found})")]
+    OtherManifest {
+        /// Digest of the manifest that the server used.
+        found: Digest,
+    },
+    /// Answers another plan.
+    #[error("the answer belongs to another plan")]
+    OtherPlan,
+}
+
+impl AnswerError {
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Magic => "HUSH-E080",
+            Self::Version { .. } => "HUSH-E081",
+            Self::TooLarge { .. } => "HUSH-E082",
+            Self::Length { .. } => "HUSH-E083",
+            Self::Checksum => "HUSH-E084",
+            Self::Field => "HUSH-E085",
+            Self::Clear => "HUSH-E086",
+            Self::OtherManifest { .. } => "HUSH-E087",
+            Self::OtherPlan => "HUSH-E088",
+        }
+    }
+}
+
+/// Bytes that an aggregate answer takes beside its clear half and its objects.
+pub(crate) fn aggregate_overhead(blocks: usize) -> u64 {
+    (HEAD_BYTES + blocks * BLOCK_ENTRY_BYTES + CHECKSUM_BYTES) as u64
+}
+
+/// Bytes that a chunk of a rows answer takes beside its objects.
+pub(crate) fn chunk_overhead(objects: usize) -> u64 {
+    (CHUNK_ENTRY_BYTES + 4 * objects) as u64
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Reading answers from a server that nobody vouches for.
+
+use arrow::array::RecordBatch;
+use hush_table::Digest;
+
+use super::clear::read_clear;
+use super::{
+    AggregateAnswer, Answer, AnswerError, BLOCK_ENTRY_BYTES, BlockAnswers, CHECKSUM_BYTES, CHUNK_ENTRY_BYTES, Content,
+    HEAD_BYTES, MAGIC, RowsChunk, VERSION,
+};
+
+impl<'a> Answer<'a> {
+    /// Checks lengths, version and checksum, and cuts the answer into its parts.
+    ///
+    /// # Errors
+    /// An [`AnswerError`] that names the first thing wrong.
+    ///
+    /// # Cost
+    /// One pass over the bytes for the checksum; allocates for the directory alone.
+    pub fn decode(bytes: &'a [u8], max_bytes: u64) -> Result<Self, AnswerError> {
+        let found = bytes.len() as u64;
+        if found > max_bytes {
+            return Err(AnswerError::TooLarge { found, limit: max_bytes });
+        }
+        let head = Head::parse(bytes)?;
+        let mut rest = Slices(head.rest);
+        let directory = rest.take(head.directory_bytes)?;
+        let clear = rest.take(head.clear_bytes)?;
+        let (content, checksum) = rest.0.split_last_chunk::<CHECKSUM_BYTES>().ok_or(short(rest.0.len()))?;
+        let signed = bytes.get(..bytes.len() - CHECKSUM_BYTES).unwrap_or_default();
+        if Digest::of(signed).as_bytes() != checksum {
+            return Err(AnswerError::Checksum);
+        }
+        let content = match head.kind {
+            1 if head.second == 0 => Content::Aggregate(aggregate(&head, directory, content)?),
+            2 => Content::Rows(rows(&head, directory, content)?),
+            _ => return Err(AnswerError::Field),
+        };
+        Ok(Self { manifest: head.manifest, plan: head.plan, content, clear })
+    }
+
+    /// Refuses an answer to another plan, or computed on another version of the table.
+    ///
+    /// # Errors
+    /// [`AnswerError::OtherManifest`], [`AnswerError::OtherPlan`].
+    pub fn expect(&self, manifest: Digest, plan: Digest) -> Result<(), AnswerError> {
+        if self.manifest != manifest {
+            return Err(AnswerError::OtherManifest { found: self.manifest });
+        }
+        if self.plan != plan { Err(AnswerError::OtherPlan) } else { Ok(()) }
+    }
+
+    /// The clear half: columns `k0…`, `c0…` with one row per group, or `row`, `c0…` with one row per matching
+    /// row. Names, types and the number of columns are the server's statement; compare them with the plan.
+    ///
+    /// # Errors
+    /// [`AnswerError::Clear`], also if an aggregate answer has not one row per group.
+    pub fn clear(&self) -> Result<RecordBatch, AnswerError> {
+        let batch = read_clear(self.clear)?;
+        match &self.content {
+            Content::Aggregate(answer) if batch.num_rows() != answer.group_count as usize => {
+                Err(AnswerError::Clear)
+            }
+            _ => Ok(batch),
+        }
+    }
+}
+
+struct Head<'a> {
+    kind: u8,
+    items: u32,
+    first: u32,
+    second: u32,
+    clear_bytes: u64,
+    directory_bytes: u64,
+    manifest: Digest,
+    plan: Digest,
+    rest: &'a [u8],
+}
+
+impl<'a> Head<'a> {
+    fn parse(bytes: &'a [u8]) -> Result<Self, AnswerError> {
+        if !bytes.starts_with(&MAGIC) {
+            return Err(AnswerError::Magic);
+        }
+        let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or(short(bytes.len()))?;
+        let mut fields = Slices(head.get(MAGIC.len()..).unwrap_or_default());
+        let found = u16::from_le_bytes(fields.array()?);
+        if found != VERSION {
+            return Err(AnswerError::Version { found, expected: VERSION });
+        }
+        let [kind, flags] = fields.array()?;
+        let [items, first, second] = [fields.u32()?, fields.u32()?, fields.u32()?];
+        let [total, clear_bytes, directory_bytes] = [fields.u64()?, fields.u64()?, fields.u64()?];
+        let (manifest, plan) = (Digest::from_bytes(fields.array()?), Digest::from_bytes(fields.array()?));
+        if flags != 0 || fields.array::<16>()? != [0; 16] {
+            return Err(AnswerError::Field);
+        }
+        if total != bytes.len() as u64 {
+            return Err(AnswerError::Length { found: bytes.len() as u64, expected: total });
+        }
+        Ok(Self { kind, items, first, second, clear_bytes, directory_bytes, manifest, plan, rest })
+    }
+}
+
+fn aggregate<'a>(
+    head: &Head<'_>,
+    directory: &'a [u8],
+    content: &'a [u8],
+) -> Result<AggregateAnswer<'a>, AnswerError> {
+    let expected = u64::from(head.first) * BLOCK_ENTRY_BYTES as u64;
+    same_length(directory.len(), expected)?;
+    let mut content = Slices(content);
+    let mut blocks = Vec::with_capacity(head.first as usize);
+    for entry in directory.chunks_exact(BLOCK_ENTRY_BYTES) {
+        let mut entry = Slices(entry);
+        let mask = entry.u32()?;
+        let param_code = u16::from_le_bytes(entry.array()?);
+        if entry.array::<2>()? != [0; 2] {
+            return Err(AnswerError::Field);
+        }
+        let (body_count, object_bytes) = (entry.u32()?, entry.u32()?);
+        let objects = content.take(u64::from(object_bytes) * u64::from(head.items))?;
+        blocks.push(BlockAnswers {
+            mask,
+            param_code,
+            body_count,
+            object_bytes: object_bytes as usize,
+            objects,
+        });
+    }
+    same_length(content.0.len(), 0)?;
+    Ok(AggregateAnswer { group_count: head.items, blocks })
+}
+
+fn rows<'a>(
+    head: &Head<'_>,
+    directory: &'a [u8],
+    content: &'a [u8],
+) -> Result<Vec<RowsChunk<'a>>, AnswerError> {
+    let objects = u64::from(head.first) + u64::from(head.second);
+    let entry_bytes = CHUNK_ENTRY_BYTES as u64 + 4 * objects;
+    let expected = u64::from(head.items).checked_mul(entry_bytes).ok_or(AnswerError::Field)?;
+    same_length(directory.len(), expected)?;
+    let mut content = Slices(content);
+    let mut chunks = Vec::with_capacity(head.items as usize);
+    let mut last: Option<u32> = None;
+    for entry in directory.chunks_exact(entry_bytes as usize) {
+        let mut entry = Slices(entry);
+        let (chunk, rows, seed) = (entry.u32()?, entry.u32()?, entry.array()?);
+        if last.replace(chunk).is_some_and(|last| last >= chunk) {
+            return Err(AnswerError::Field);
+        }
+        let mut next = |_| content.take(u64::from(entry.u32()?));
+        let programs = (0..head.first).map(&mut next).collect::<Result<_, _>>()?;
+        let fetched = (0..head.second).map(&mut next).collect::<Result<_, _>>()?;
+        chunks.push(RowsChunk { chunk, rows, seed, programs, fetched });
+    }
+    same_length(content.0.len(), 0)?;
+    Ok(chunks)
+}
+
+/// Bytes not yet read.
+struct Slices<'a>(&'a [u8]);
+
+impl<'a> Slices<'a> {
+    fn take(&mut self, length: u64) -> Result<&'a [u8], AnswerError> {
+        let wrong = AnswerError::Length { found: self.0.len() as u64, expected: length };
+        let length = usize::try_from(length).map_err(|_| wrong)?;
+        let (taken, rest) = self.0.split_at_checked(length).ok_or(wrong)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], AnswerError> {
+        let (taken, rest) = self.0.split_first_chunk::<N>().ok_or(short(self.0.len()))?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+
+    fn u32(&mut self) -> Result<u32, AnswerError> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    fn u64(&mut self) -> Result<u64, AnswerError> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+}
+
+fn same_length(found: usize, expected: u64) -> Result<(), AnswerError> {
+    let found = found as u64;
+    if found == expected { Ok(()) } else { Err(AnswerError::Length { found, expected }) }
+}
+
+fn short(found: usize) -> AnswerError {
+    AnswerError::Length { found: found as u64, expected: (HEAD_BYTES + CHECKSUM_BYTES) as u64 }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use hush_params::preset;
+use hush_plan::EncodingId;
+
+use super::*;
+
+fn head() -> AnswerHead {
+    AnswerHead { manifest: Digest::of(b"manifest"), plan: Digest::of(b"plan"), max_bytes: 1 << 20 }
+}
+
+fn batch(rows: usize) -> RecordBatch {
+    let numbers = Int64Array::from_iter_values(0..rows as i64);
+    RecordBatch::try_from_iter([("c0", Arc::new(numbers) as ArrayRef)]).unwrap()
+}
+
+fn aggregate_answer() -> Vec<u8> {
+    let block = |mask, columns: &[u32]| SumBlock {
+        mask,
+        set: preset("n11_q1x46_sec128_v1").unwrap(),
+        columns: columns.iter().copied().map(EncodingId).collect(),
+    };
+    let objects = |byte: u8, length: usize| (0..3).map(|group| vec![byte + group; length]).collect();
+    let blocks = [(block(0, &[1, 2]), objects(10, 20)), (block(1, &[5]), objects(40, 7))];
+    encode_aggregate(&head(), &write_clear(&batch(3)).unwrap(), 3, &blocks).unwrap()
+}
+
+fn rows_answer() -> Vec<u8> {
+    let chunk = |chunk: u32| RowsChunkParts {
+        chunk,
+        rows: 100 + chunk,
+        seed: [chunk as u8; 32],
+        objects: vec![vec![1; 5], vec![2; 6], vec![3; 7]],
+    };
+    encode_rows(&head(), &write_clear(&batch(4)).unwrap(), 2, 1, &[chunk(2), chunk(9)]).unwrap()
+}
+
+/// Repairs the checksum, so that what is behind it is reached.
+fn resealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let end = bytes.len() - CHECKSUM_BYTES;
+    let checksum = Digest::of(&bytes[..end]);
+    bytes[end..].copy_from_slice(checksum.as_bytes());
+    bytes
+}
+
+#[test]
+fn aggregate_answers_round_trip() {
+    let bytes = aggregate_answer();
+    let answer = Answer::decode(&bytes, 1 << 20).unwrap();
+    answer.expect(Digest::of(b"manifest"), Digest::of(b"plan")).unwrap();
+    assert_eq!(answer.clear().unwrap(), batch(3));
+    let Content::Aggregate(content) = &answer.content else { panic!() };
+    assert_eq!((content.group_count, content.blocks.len()), (3, 2));
+    let [first, second] = content.blocks[..] else { panic!() };
+    assert_eq!((first.mask, first.param_code, first.body_count), (0, 1, 2));
+    assert_eq!((first.object(1), second.object(2)), (Some([11; 20].as_slice()), Some([42; 7].as_slice())));
+    assert_eq!(second.object(3), None);
+}
+
+#[test]
+fn rows_answers_round_trip() {
+    let bytes = rows_answer();
+    let answer = Answer::decode(&bytes, 1 << 20).unwrap();
+    let Content::Rows(chunks) = &answer.content else { panic!() };
+    assert_eq!(chunks.iter().map(|chunk| (chunk.chunk, chunk.rows)).collect::<Vec<_>>(), [(2, 102), (9, 109)]);
+    assert_eq!(chunks[1].seed, [9; 32]);
+    assert_eq!(chunks[1].programs, [[1; 5].as_slice(), &[2; 6]]);
+    assert_eq!(chunks[1].fetched, [[3; 7].as_slice()]);
+    assert_eq!(answer.clear().unwrap(), batch(4));
+}
+
+#[test]
+fn other_digests_are_noticed() {
+    let bytes = rows_answer();
+    let answer = Answer::decode(&bytes, 1 << 20).unwrap();
+    let (manifest, plan) = (Digest::of(b"manifest"), Digest::of(b"plan"));
+    assert_eq!(answer.expect(plan, plan), Err(AnswerError::OtherManifest { found: manifest }));
+    assert_eq!(answer.expect(manifest, manifest), Err(AnswerError::OtherPlan));
+}
+
+#[test]
+fn the_limit_holds_for_writing_and_reading() {
+    let clear = write_clear(&batch(1)).unwrap();
+    let tight = AnswerHead { max_bytes: 200, ..head() };
+    let error = encode_aggregate(&tight, &clear, 1, &[]).unwrap_err();
+    assert_eq!(error.code(), "HUSH-E041");
+    let bytes = aggregate_answer();
+    let limit = bytes.len() as u64 - 1;
+    assert_eq!(
+        Answer::decode(&bytes, limit).unwrap_err(),
+        AnswerError::TooLarge { found: limit + 1, limit }
+    );
+}
+
+#[test]
+fn every_truncation_and_every_flipped_byte_is_refused() {
+    for bytes in [aggregate_answer(), rows_answer()] {
+        for length in 0..bytes.len() {
+            assert!(Answer::decode(&bytes[..length], 1 << 20).is_err(), "{length} bytes");
+        }
+        for at in 0..bytes.len() {
+            let mut bad = bytes.clone();
+            bad[at] ^= 0x40;
+            assert!(Answer::decode(&bad, 1 << 20).is_err(), "byte {at}");
+        }
+    }
+}
+
+#[test]
+fn lying_heads_and_directories_neither_panic_nor_pass() {
+    for bytes in [aggregate_answer(), rows_answer()] {
+        let directory = 128..128 + u64::from_le_bytes(bytes[40..48].try_into().unwrap()) as usize;
+        for at in (8..48).chain(112..128).chain(directory) {
+            for flip in [1, 0x80, 0xff] {
+                let mut bad = bytes.clone();
+                bad[at] ^= flip;
+                let bad = resealed(bad);
+                // Counts, lengths and reserved fields are caught here; masks, codes, rows and seeds are compared
+                // with the plan and the manifest by the owner.
+                if let Ok(answer) = Answer::decode(&bad, 1 << 20) {
+                    assert!(at >= 128, "head byte {at}");
+                    let _ = answer.clear();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn damaged_clear_halves_are_errors() {
+    let bytes = aggregate_answer();
+    let start = 128 + u64::from_le_bytes(bytes[40..48].try_into().unwrap()) as usize;
+    let length = u64::from_le_bytes(bytes[32..40].try_into().unwrap()) as usize;
+    let mut refused = 0;
+    for at in start..start + length {
+        for flip in [1, 0x80, 0xff] {
+            let mut bad = bytes.clone();
+            bad[at] ^= flip;
+            let bad = resealed(bad);
+            match Answer::decode(&bad, 1 << 20).unwrap().clear() {
+                Ok(batch) => assert_eq!(batch.num_rows(), 3),
+                Err(error) => {
+                    assert_eq!(error, AnswerError::Clear);
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(refused > length / 2, "{refused} of {length}");
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Writing answers.
+
+use hush_table::Digest;
+
+use super::{CHECKSUM_BYTES, HEAD_BYTES, MAGIC, SumBlock, VERSION};
+use crate::ExecError;
+
+/// What every answer says about itself.
+pub(crate) struct AnswerHead {
+    pub(crate) manifest: Digest,
+    pub(crate) plan: Digest,
+    pub(crate) max_bytes: u64,
+}
+
+/// One chunk of a rows answer, owned.
+pub(crate) struct RowsChunkParts {
+    pub(crate) chunk: u32,
+    pub(crate) rows: u32,
+    pub(crate) seed: [u8; 32],
+    /// Programs' objects, then fetched ones.
+    pub(crate) objects: Vec<Vec<u8>>,
+}
+
+/// The counts of the head.
+struct Counts {
+    kind: u8,
+    items: u32,
+    first: u32,
+    second: u32,
+}
+
+/// Puts an aggregate answer together: for each block the objects of all groups.
+///
+/// # Errors
+/// [`ExecError::AnswerLimit`]; [`ExecError::Internal`] if objects of a block differ in length.
+pub(crate) fn encode_aggregate(
+    head: &AnswerHead,
+    clear: &[u8],
+    group_count: usize,
+    blocks: &[(SumBlock, Vec<Vec<u8>>)],
+) -> Result<Vec<u8>, ExecError> {
+    let mut directory = Vec::new();
+    let mut objects: Vec<&[u8]> = Vec::new();
+    for (block, answers) in blocks {
+        let length = answers.first().map_or(0, Vec::len);
+        if answers.len() != group_count || answers.iter().any(|answer| answer.len() != length) {
+            return Err(ExecError::Internal { place: "answers of a block" });
+        }
+        directory.extend_from_slice(&(block.mask as u32).to_le_bytes());
+        directory.extend_from_slice(&block.set.code().to_le_bytes());
+        directory.extend_from_slice(&[0; 2]);
+        directory.extend_from_slice(&(block.columns.len() as u32).to_le_bytes());
+        directory.extend_from_slice(&length_field(length)?);
+        objects.extend(answers.iter().map(Vec::as_slice));
+    }
+    let counts = Counts { kind: 1, items: group_count as u32, first: blocks.len() as u32, second: 0 };
+    assemble(head, &counts, &directory, clear, &objects)
+}
+
+/// Puts a rows answer together.
+///
+/// # Errors
+/// [`ExecError::AnswerLimit`].
+pub(crate) fn encode_rows(
+    head: &AnswerHead,
+    clear: &[u8],
+    program_count: usize,
+    fetch_count: usize,
+    chunks: &[RowsChunkParts],
+) -> Result<Vec<u8>, ExecError> {
+    let mut directory = Vec::new();
+    let mut objects: Vec<&[u8]> = Vec::new();
+    for chunk in chunks {
+        if chunk.objects.len() != program_count + fetch_count {
+            return Err(ExecError::Internal { place: "objects of a chunk" });
+        }
+        directory.extend_from_slice(&chunk.chunk.to_le_bytes());
+        directory.extend_from_slice(&chunk.rows.to_le_bytes());
+        directory.extend_from_slice(&chunk.seed);
+        for object in &chunk.objects {
+            directory.extend_from_slice(&length_field(object.len())?);
+            objects.push(object);
+        }
+    }
+    let counts = Counts {
+        kind: 2,
+        items: chunks.len() as u32,
+        first: program_count as u32,
+        second: fetch_count as u32,
+    };
+    assemble(head, &counts, &directory, clear, &objects)
+}
+
+fn assemble(
+    head: &AnswerHead,
+    counts: &Counts,
+    directory: &[u8],
+    clear: &[u8],
+    objects: &[&[u8]],
+) -> Result<Vec<u8>, ExecError> {
+    let body: usize = objects.iter().map(|object| object.len()).sum();
+    let total = HEAD_BYTES + directory.len() + clear.len() + body + CHECKSUM_BYTES;
+    if total as u64 > head.max_bytes {
+        return Err(ExecError::AnswerLimit { found: total as u64, limit: head.max_bytes });
+    }
+    let mut bytes = Vec::with_capacity(total);
+    bytes.extend_from_slice(&MAGIC);
+    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    bytes.extend_from_slice(&[counts.kind, 0]);
+    for count in [counts.items, counts.first, counts.second] {
+        bytes.extend_from_slice(&count.to_le_bytes());
+    }
+    for length in [total, clear.len(), directory.len()] {
+        bytes.extend_from_slice(&(length as u64).to_le_bytes());
+    }
+    bytes.extend_from_slice(head.manifest.as_bytes());
+    bytes.extend_from_slice(head.plan.as_bytes());
+    bytes.extend_from_slice(&[0; 16]);
+    bytes.extend_from_slice(directory);
+    bytes.extend_from_slice(clear);
+    objects.iter().for_each(|object| bytes.extend_from_slice(object));
+    let checksum = Digest::of(&bytes);
+    bytes.extend_from_slice(checksum.as_bytes());
+    Ok(bytes)
+}
+
+fn length_field(length: usize) -> Result<[u8; 4], ExecError> {
+    let length = u32::try_from(length).map_err(|_| ExecError::Internal { place: "object length" })?;
+    Ok(length.to_le_bytes())
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The clear half of a query: everything that clear columns alone decide, computed by the embedded query engine.
+//!
+//! [`groups`] runs the grouped query over all parts; [`masks`] evaluates the same predicate and keys on one part in
+//! row order, so that each row's group and weights can be applied to its ciphertext. Both use the same parsed
+//! expressions, and so agree.
+
+pub(crate) mod compiled;
+pub(crate) mod groups;
+pub(crate) mod masks;
+pub(crate) mod scalar;
+pub(crate) mod select;
+pub(crate) mod session;
+
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{Schema, SchemaRef};
+use datafusion::common::DFSchema;
+use datafusion::datasource::file_format::parquet::ParquetFormat;
+use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
+use datafusion::datasource::{MemTable, TableProvider, provider_as_source};
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::TableSource;
+use hush_table::Manifest;
+
+use crate::error::{ExecError, ExpressionRole};
+
+/// The clear columns of one table version as the query engine sees them.
+pub(crate) struct ClearTable {
+    df_schema: DFSchema,
+    source: Arc<dyn TableSource>,
+}
+
+impl ClearTable {
+    /// Registers exactly the manifest's files. `paths` are their places in the store, in row order.
+    ///
+    /// A table without clear columns still has rows to count: it becomes a table of rows without columns.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] if the query engine refuses the table.
+    pub(crate) fn new(manifest: &Manifest, paths: &[String]) -> Result<Self, ExecError> {
+        let schema = manifest.clear_schema()?;
+        let internal = |_| ExecError::Internal { place: "clear table" };
+        let df_schema = DFSchema::try_from(schema.as_ref().clone()).map_err(internal)?;
+        let provider: Arc<dyn TableProvider> = if schema.fields().is_empty() {
+            Arc::new(rows_alone(manifest.rows).map_err(internal)?)
+        } else {
+            Arc::new(listing(&schema, paths).map_err(internal)?)
+        };
+        Ok(Self { df_schema, source: provider_as_source(provider) })
+    }
+
+    /// The schema that expressions are parsed against.
+    pub(crate) fn df_schema(&self) -> &DFSchema {
+        &self.df_schema
+    }
+
+    /// The table, or so many rows without columns.
+    fn source(&self, rows: Option<u64>) -> datafusion::error::Result<Arc<dyn TableSource>> {
+        match rows {
+            None => Ok(self.source.clone()),
+            Some(rows) => Ok(provider_as_source(Arc::new(rows_alone(rows)?))),
+        }
+    }
+}
+
+fn listing(schema: &SchemaRef, paths: &[String]) -> datafusion::error::Result<ListingTable> {
+    let url = |path: &String| ListingTableUrl::parse(format!("{}{path}", session::STORE_URL));
+    let urls = paths.iter().map(url).collect::<Result<Vec<_>, _>>()?;
+    let options = ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension(".parquet");
+    let config = ListingTableConfig::new_with_multi_paths(urls)
+        .with_listing_options(options)
+        .with_schema(schema.clone());
+    ListingTable::try_new(config)
+}
+
+fn rows_alone(rows: u64) -> datafusion::error::Result<MemTable> {
+    let schema = Arc::new(Schema::empty());
+    let count = usize::try_from(rows).unwrap_or(usize::MAX);
+    let options = RecordBatchOptions::new().with_row_count(Some(count));
+    let batch = RecordBatch::try_new_with_options(schema.clone(), Vec::new(), &options)?;
+    MemTable::try_new(schema, vec![vec![batch]])
+}
+
+/// What a failure of the query engine means to whoever sent the plan. Its text is dropped: it may quote values.
+fn evaluation_error(error: &DataFusionError) -> ExecError {
+    match error.find_root() {
+        DataFusionError::ResourcesExhausted(_) => ExecError::MemoryLimit,
+        DataFusionError::ObjectStore(_) | DataFusionError::IoError(_) => ExecError::Io,
+        DataFusionError::ParquetError(_) => ExecError::Corrupt { code: "HUSH-T034" },
+        DataFusionError::Plan(_) | DataFusionError::SchemaError(..) | DataFusionError::NotImplemented(_) => {
+            let fault = crate::ExpressionFault::Malformed;
+            ExecError::Expression { role: ExpressionRole::ClearHalf, fault }
+        }
+        DataFusionError::Internal(_) => ExecError::Internal { place: "query engine" },
+        _ => ExecError::Evaluation { role: ExpressionRole::ClearHalf },
+    }
+}

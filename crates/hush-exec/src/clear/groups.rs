@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The grouped query over clear columns, and the groups that it finds.
+//!
+//! This is one ordinary query of the embedded engine: `SELECT keys, aggregates … WHERE … GROUP BY keys`. Its rows,
+//! sorted by key (ascending, NULLs first), are the groups of the answer.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
+use arrow::compute::{concat_batches, take_record_batch};
+use arrow::datatypes::{Field, Schema};
+use arrow::row::{RowConverter, SortField};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::hash_utils::RandomState;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::dataframe::DataFrame;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{Expr, LogicalPlanBuilder, TableSource, cast, col};
+use hush_plan::plan::AggregateTask;
+
+use super::scalar::{Scope, plain_type};
+use super::session::{self, Partitions};
+use super::{ClearTable, evaluation_error};
+use crate::error::{ExecError, ExpressionRole};
+
+/// The parsed clear half of an aggregate task.
+pub(crate) struct GroupQuery {
+    predicate: Option<Expr>,
+    keys: Vec<Expr>,
+    aggregates: Vec<Expr>,
+    partitions: Partitions,
+}
+
+impl GroupQuery {
+    /// Parses and checks all SQL of the query.
+    ///
+    /// # Errors
+    /// [`ExecError::Expression`].
+    pub(crate) fn parse(
+        scope: &Scope<'_>,
+        predicate: Option<&Expr>,
+        task: &AggregateTask,
+        threads: usize,
+    ) -> Result<Self, ExecError> {
+        let keys = (task.keys.iter().enumerate())
+            .map(|(index, text)| scope.output(ExpressionRole::Key(index), text))
+            .collect::<Result<_, _>>()?;
+        let aggregates: Vec<Expr> = (task.clear.iter().enumerate())
+            .map(|(index, text)| scope.aggregate(ExpressionRole::Clear(index), text))
+            .collect::<Result<_, _>>()?;
+        let inexact = aggregates.iter().any(|expr| depends_on_order(scope, expr));
+        let partitions = if inexact { Partitions::One } else { Partitions::Many(threads) };
+        Ok(Self { predicate: predicate.cloned(), keys, aggregates, partitions })
+    }
+
+    /// Whether all that is asked is how many rows there are.
+    pub(crate) fn counts_alone(&self) -> bool {
+        self.predicate.is_none() && self.keys.is_empty() && self.aggregates.len() == 1
+    }
+
+    /// Runs the query and sorts the groups. With `rows` it runs on so many rows without columns instead of the
+    /// table.
+    ///
+    /// # Errors
+    /// [`ExecError::GroupLimit`] above `max_groups` groups; [`ExecError::MemoryLimit`], [`ExecError::Evaluation`],
+    /// [`ExecError::Io`] from the query engine.
+    pub(crate) async fn run(
+        &self,
+        state: &SessionState,
+        table: &ClearTable,
+        rows: Option<u64>,
+        max_groups: u64,
+    ) -> Result<Groups, ExecError> {
+        let state = session::for_query(state, self.partitions);
+        let limit = usize::try_from(max_groups).unwrap_or(usize::MAX).min(u32::MAX as usize - 1);
+        let frame = table.source(rows).and_then(|source| self.frame(state, source, limit));
+        let frame = frame.map_err(|error| evaluation_error(&error))?;
+        let schema = Arc::new(frame.schema().as_arrow().clone());
+        let batches = frame.collect().await.map_err(|error| evaluation_error(&error))?;
+        let rows = batches.iter().map(RecordBatch::num_rows).sum::<usize>();
+        if rows > limit {
+            return Err(ExecError::GroupLimit { limit: max_groups });
+        }
+        let schema = batches.first().map_or(schema, RecordBatch::schema);
+        let internal = |_| ExecError::Internal { place: "group batches" };
+        let batch = concat_batches(&schema, &batches).map_err(internal)?;
+        Groups::new(batch, self.keys.len())
+    }
+
+    fn frame(
+        &self,
+        state: SessionState,
+        source: Arc<dyn TableSource>,
+        limit: usize,
+    ) -> datafusion::error::Result<DataFrame> {
+        let mut plan = LogicalPlanBuilder::scan("t", source, None)?;
+        if let Some(predicate) = &self.predicate {
+            plan = plan.filter(predicate.clone())?;
+        }
+        let (inner, outer) = split_aggregates(&self.aggregates)?;
+        let key_name = |index: usize| format!("k{index}");
+        let keys = self.keys.iter().enumerate().map(|(index, key)| key.clone().alias(key_name(index)));
+        let plan = plan.aggregate(keys, inner)?;
+        let plan = if self.keys.is_empty() { plan } else { plan.limit(0, Some(limit.saturating_add(1)))? };
+        let keys = (0..self.keys.len()).map(|index| col(key_name(index)));
+        let outer = outer.into_iter().enumerate().map(|(index, expr)| expr.alias(format!("c{index}")));
+        let frame = DataFrame::new(state, plan.project(keys.chain(outer))?.build()?);
+        plain_columns(frame)
+    }
+}
+
+/// The groups of an answer, and how to find the group of a row.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    /// Columns `k0…`, `c0…`; one row per group.
+    pub(crate) batch: RecordBatch,
+    converter: Option<RowConverter>,
+    index: HashMap<Box<[u8]>, u32, RandomState>,
+}
+
+impl Groups {
+    fn new(batch: RecordBatch, key_count: usize) -> Result<Self, ExecError> {
+        let internal = |_| ExecError::Internal { place: "group keys" };
+        let mut index = HashMap::with_hasher(RandomState::default());
+        if key_count == 0 {
+            return Ok(Self { batch, converter: None, index });
+        }
+        let keys: Vec<ArrayRef> = batch.columns().iter().take(key_count).cloned().collect();
+        let fields = keys.iter().map(|key| SortField::new(key.data_type().clone())).collect();
+        let converter = RowConverter::new(fields).map_err(internal)?;
+        let rows = converter.convert_columns(&keys).map_err(internal)?;
+        let mut order: Vec<u32> = (0..batch.num_rows() as u32).collect();
+        order.sort_unstable_by(|left, right| rows.row(*left as usize).cmp(&rows.row(*right as usize)));
+        for (group, row) in (0_u32..).zip(&order) {
+            index.insert(rows.row(*row as usize).data().into(), group);
+        }
+        let batch = take_record_batch(&batch, &UInt32Array::from(order)).map_err(internal)?;
+        Ok(Self { batch, converter: Some(converter), index })
+    }
+
+    /// Number of groups.
+    pub(crate) fn count(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    /// Whether there are keys; without, all rows belong to group 0.
+    pub(crate) fn has_keys(&self) -> bool {
+        self.converter.is_some()
+    }
+
+    /// Overwrites `groups` (one entry per row) with the row's group where `selected` says so.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] if a key is not among the groups, which would mean that the two halves of the work
+    /// evaluated it differently.
+    pub(crate) fn assign(
+        &self,
+        keys: &[ArrayRef],
+        selected: impl Fn(usize) -> bool,
+        groups: &mut [u32],
+    ) -> Result<(), ExecError> {
+        let Some(converter) = &self.converter else {
+            (0..groups.len()).filter(|row| selected(*row)).for_each(|row| groups[row] = 0);
+            return Ok(());
+        };
+        let internal = ExecError::Internal { place: "group of a row" };
+        let Ok(rows) = converter.convert_columns(keys) else { return Err(internal) };
+        if rows.num_rows() != groups.len() {
+            return Err(internal);
+        }
+        // Tables are often sorted or clustered by their keys: look up only where the key changes.
+        let mut last: Option<(usize, u32)> = None;
+        for (row, group) in groups.iter_mut().enumerate().filter(|(row, _)| selected(*row)) {
+            let key = rows.row(row);
+            let known = last.filter(|(row, _)| rows.row(*row) == key).map(|(_, group)| group);
+            let found = known.or_else(|| self.index.get(key.data()).copied());
+            let Some(found) = found else { return Err(internal) };
+            (*group, last) = (found, Some((row, found)));
+        }
+        Ok(())
+    }
+}
+
+/// Cuts expressions around aggregates into the aggregates, named `a0…`, and what is done with them.
+fn split_aggregates(exprs: &[Expr]) -> datafusion::error::Result<(Vec<Expr>, Vec<Expr>)> {
+    let mut inner: Vec<Expr> = Vec::new();
+    let mut outer = Vec::with_capacity(exprs.len());
+    for expr in exprs {
+        let rewritten = expr.clone().transform_down(|node| {
+            if !matches!(node, Expr::AggregateFunction(_)) {
+                return Ok(Transformed::no(node));
+            }
+            let place = inner.iter().position(|known| *known == node).unwrap_or_else(|| {
+                inner.push(node);
+                inner.len() - 1
+            });
+            Ok(Transformed::new(col(format!("a{place}")), true, TreeNodeRecursion::Jump))
+        })?;
+        outer.push(rewritten.data);
+    }
+    let inner = inner.into_iter().enumerate().map(|(place, expr)| expr.alias(format!("a{place}")));
+    Ok((inner.collect(), outer))
+}
+
+/// Whether an aggregate adds floating-point numbers, so that its last bits depend on the order.
+fn depends_on_order(scope: &Scope<'_>, expr: &Expr) -> bool {
+    let mut floats = false;
+    let visited = expr.apply(|node| {
+        if let Expr::AggregateFunction(call) = node {
+            let arguments = call.params.args.iter();
+            floats |= matches!(call.func.name(), "var" | "var_pop" | "stddev" | "stddev_pop" | "avg");
+            floats |= arguments
+                .map(|argument| scope.data_type(ExpressionRole::ClearHalf, argument))
+                .any(|kind| kind.map_or(true, |kind| kind.is_floating()));
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    floats || visited.is_err()
+}
+
+/// Casts dictionary and view columns of the result to plain ones.
+fn plain_columns(frame: DataFrame) -> datafusion::error::Result<DataFrame> {
+    let schema: Schema = frame.schema().as_arrow().clone();
+    let is_plain = |field: &Field| plain_type(field.data_type()) == *field.data_type();
+    if schema.fields().iter().all(|field| is_plain(field)) {
+        return Ok(frame);
+    }
+    let columns = schema.fields().iter().map(|field| {
+        let kind: DataType = plain_type(field.data_type());
+        cast(col(field.name()), kind).alias(field.name())
+    });
+    frame.select(columns.collect::<Vec<_>>())
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Row masks of an aggregate task: for each chunk, the group of every row and its weight under every mask.
+
+use arrow::array::{Array, ArrayRef, RecordBatch};
+use arrow::buffer::BooleanBuffer;
+use datafusion::logical_expr::Expr;
+use hush_plan::plan::AggregateTask;
+use hush_schemes::bgv::sum::NOT_SELECTED;
+use hush_table::ClearPart;
+
+use super::compiled::{Columns, Compiled, integer};
+use super::groups::Groups;
+use super::scalar::Scope;
+use crate::error::{ExecError, ExpressionRole};
+
+/// All masks of a task, compiled.
+#[derive(Debug)]
+pub(crate) struct MaskSet {
+    columns: Columns,
+    predicate: Option<Compiled>,
+    keys: Vec<Compiled>,
+    masks: Vec<CompiledMask>,
+}
+
+#[derive(Debug)]
+struct CompiledMask {
+    condition: Option<Compiled>,
+    weight: Option<Compiled>,
+}
+
+/// One mask on the rows of one chunk.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum RowMask {
+    /// Every row counts once, in group 0.
+    All,
+    /// No row counts.
+    Nothing,
+    /// A group per row ([`NOT_SELECTED`] for none), and a weight per row unless all are 1.
+    Rows {
+        /// Groups by row.
+        groups: Vec<u32>,
+        /// Weights by row.
+        weights: Option<Vec<i128>>,
+    },
+}
+
+impl MaskSet {
+    /// Parses and compiles predicate, keys, conditions and weights.
+    ///
+    /// # Errors
+    /// [`ExecError::Expression`].
+    pub(crate) fn parse(
+        scope: &Scope<'_>,
+        predicate: Option<&Expr>,
+        task: &AggregateTask,
+    ) -> Result<Self, ExecError> {
+        let mut parsed = Vec::new();
+        for (index, text) in task.keys.iter().enumerate() {
+            let role = ExpressionRole::Key(index);
+            parsed.push((role, scope.output(role, text)?));
+        }
+        for (index, mask) in task.masks.iter().enumerate() {
+            if let Some(text) = &mask.condition {
+                let role = ExpressionRole::MaskCondition(index);
+                parsed.push((role, scope.condition(role, text)?));
+            }
+            if let Some(text) = &mask.weight {
+                let role = ExpressionRole::MaskWeight(index);
+                parsed.push((role, integer(scope, role, text)?));
+            }
+        }
+        let columns = Columns::of(scope, predicate.into_iter().chain(parsed.iter().map(|(_, expr)| expr)))?;
+        let compile = |role, expr: &Expr| columns.compile(scope.state, role, expr);
+        let predicate = predicate.map(|expr| compile(ExpressionRole::Predicate, expr)).transpose()?;
+        let mut set = Self { predicate, keys: Vec::new(), masks: Vec::new(), columns };
+        set.masks.extend(task.masks.iter().map(|_| CompiledMask { condition: None, weight: None }));
+        for (role, expr) in &parsed {
+            let compiled = set.columns.compile(scope.state, *role, expr)?;
+            match *role {
+                ExpressionRole::MaskCondition(index) => set.masks[index].condition = Some(compiled),
+                ExpressionRole::MaskWeight(index) => set.masks[index].weight = Some(compiled),
+                _ => set.keys.push(compiled),
+            }
+        }
+        Ok(set)
+    }
+
+    /// The batches to evaluate on, one per chunk of a part.
+    ///
+    /// # Errors
+    /// [`ExecError::Corrupt`].
+    pub(crate) fn read(&self, part: Option<&ClearPart>, rows: u64) -> Result<Vec<RecordBatch>, ExecError> {
+        self.columns.read(part, rows)
+    }
+
+    /// Whether every mask takes every row, so that no clear data need be read.
+    pub(crate) fn takes_all(&self) -> bool {
+        let free = |mask: &CompiledMask| mask.condition.is_none() && mask.weight.is_none();
+        self.predicate.is_none() && self.keys.is_empty() && self.masks.iter().all(free)
+    }
+
+    /// Number of masks.
+    pub(crate) fn len(&self) -> usize {
+        self.masks.len()
+    }
+
+    /// Evaluates all masks on one chunk.
+    ///
+    /// # Errors
+    /// [`ExecError::Evaluation`]; [`ExecError::Internal`] if a row's key is not among the groups.
+    pub(crate) fn evaluate(&self, batch: &RecordBatch, groups: &Groups) -> Result<Vec<RowMask>, ExecError> {
+        let rows = batch.num_rows();
+        let selected = self.predicate.as_ref().map(|predicate| predicate.condition(batch)).transpose()?;
+        if selected.as_ref().is_some_and(|selected| selected.count_set_bits() == 0) {
+            return Ok(vec![RowMask::Nothing; self.masks.len()]);
+        }
+        let keys: Vec<ArrayRef> = self.keys.iter().map(|key| key.array(batch)).collect::<Result<_, _>>()?;
+        let mut base = vec![NOT_SELECTED; rows];
+        let is_selected = |row: usize| selected.as_ref().is_none_or(|selected| selected.value(row));
+        groups.assign(&keys, is_selected, &mut base)?;
+        let whole = !groups.has_keys()
+            && selected.as_ref().is_none_or(|selected| selected.count_set_bits() == rows);
+        self.masks.iter().map(|mask| mask.evaluate(batch, &base, whole)).collect()
+    }
+}
+
+impl CompiledMask {
+    fn evaluate(&self, batch: &RecordBatch, base: &[u32], whole: bool) -> Result<RowMask, ExecError> {
+        if whole && self.condition.is_none() && self.weight.is_none() {
+            return Ok(RowMask::All);
+        }
+        let mut groups = base.to_vec();
+        if let Some(condition) = &self.condition {
+            deselect(&mut groups, &condition.condition(batch)?);
+        }
+        let weights = match &self.weight {
+            None => None,
+            Some(weight) => {
+                let array = weight.integers(batch)?;
+                if let Some(nulls) = array.nulls() {
+                    deselect(&mut groups, nulls.inner());
+                }
+                Some(array.values().to_vec())
+            }
+        };
+        if groups.iter().all(|group| *group == NOT_SELECTED) {
+            return Ok(RowMask::Nothing);
+        }
+        Ok(RowMask::Rows { groups, weights })
+    }
+}
+
+fn deselect(groups: &mut [u32], keep: &BooleanBuffer) {
+    for (group, keep) in groups.iter_mut().zip(keep.iter()) {
+        if !keep {
+            *group = NOT_SELECTED;
+        }
+    }
+}

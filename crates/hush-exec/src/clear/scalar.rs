@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//! SQL in plans: scalar expressions, and aggregates of scalars, over clear columns alone.
+//!
+//! A plan comes from the network. Its SQL is parsed as an *expression*, never as a statement, against a schema
+//! that holds the clear columns and nothing else; then every node of the tree must be on the list below. No
+//! statement, subquery, window, table function, variable or user-defined function can get through.
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::DFSchema;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{Expr, ExprSchemable, Volatility, cast};
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+
+use crate::error::{ExecError, ExpressionFault, ExpressionRole};
+
+/// Longest SQL text of one expression in bytes; long lists for `IN` fit.
+pub(crate) const MAX_SQL_BYTES: usize = 64 << 10;
+/// Most tokens that can deepen the tree (operators, keywords, names, parentheses).
+const MAX_OPERATORS: usize = 2000;
+
+/// The clear columns as expressions see them, and the session that knows the functions.
+pub(crate) struct Scope<'a> {
+    pub(crate) state: &'a SessionState,
+    pub(crate) schema: &'a DFSchema,
+}
+
+/// What may stand in an expression.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Allowed {
+    Scalars,
+    ScalarsAndAggregates,
+}
+
+impl Scope<'_> {
+    /// Parses a scalar expression.
+    ///
+    /// # Errors
+    /// [`ExecError::Expression`].
+    pub(crate) fn scalar(&self, role: ExpressionRole, text: &str) -> Result<Expr, ExecError> {
+        let expr = self.parse(text).map_err(|fault| ExecError::Expression { role, fault })?;
+        check(&expr, Allowed::Scalars).map_err(|fault| ExecError::Expression { role, fault })?;
+        Ok(expr)
+    }
+
+    /// Parses an expression of aggregates: no column stands outside one.
+    ///
+    /// # Errors
+    /// [`ExecError::Expression`].
+    pub(crate) fn aggregate(&self, role: ExpressionRole, text: &str) -> Result<Expr, ExecError> {
+        let expr = self.parse(text).map_err(|fault| ExecError::Expression { role, fault })?;
+        check(&expr, Allowed::ScalarsAndAggregates).map_err(|fault| ExecError::Expression { role, fault })?;
+        Ok(expr)
+    }
+
+    /// Parses a condition.
+    ///
+    /// # Errors
+    /// [`ExecError::Expression`], also if it is not of type boolean.
+    pub(crate) fn condition(&self, role: ExpressionRole, text: &str) -> Result<Expr, ExecError> {
+        let expr = self.scalar(role, text)?;
+        match self.data_type(role, &expr)? {
+            DataType::Boolean => Ok(expr),
+            _ => Err(ExecError::Expression { role, fault: ExpressionFault::Type }),
+        }
+    }
+
+    /// Parses a group key or an output column and gives it a type that both halves of the work agree on: no
+    /// dictionaries, no views, and no negative zeros beside positive ones.
+    ///
+    /// # Errors
+    /// [`ExecError::Expression`].
+    pub(crate) fn output(&self, role: ExpressionRole, text: &str) -> Result<Expr, ExecError> {
+        let expr = self.scalar(role, text)?;
+        let kind = self.data_type(role, &expr)?;
+        let plain = plain_type(&kind);
+        let expr = if plain == kind { expr } else { cast(expr, plain) };
+        match (role, kind) {
+            (ExpressionRole::Key(_), DataType::Float32) => Ok(expr + datafusion::prelude::lit(0.0_f32)),
+            (ExpressionRole::Key(_), DataType::Float64) => Ok(expr + datafusion::prelude::lit(0.0_f64)),
+            _ => Ok(expr),
+        }
+    }
+
+    /// The type of an expression.
+    ///
+    /// # Errors
+    /// [`ExecError::Expression`] if its parts do not go together.
+    pub(crate) fn data_type(&self, role: ExpressionRole, expr: &Expr) -> Result<DataType, ExecError> {
+        let malformed = |_| ExecError::Expression { role, fault: ExpressionFault::Malformed };
+        // Types of functions show only after coercion, which building the physical expression does.
+        let physical = self.state.create_physical_expr(expr.clone(), self.schema).map_err(malformed)?;
+        physical.data_type(self.schema.as_arrow()).or_else(|_| expr.get_type(self.schema)).map_err(malformed)
+    }
+
+    fn parse(&self, text: &str) -> Result<Expr, ExpressionFault> {
+        if text.len() > MAX_SQL_BYTES || deepening_tokens(text)? > MAX_OPERATORS {
+            return Err(ExpressionFault::TooLarge);
+        }
+        let expr = self.state.create_logical_expr(text, self.schema);
+        // Names that the parser gave to parts of the tree mean nothing here.
+        expr.map(|expr| expr.unalias_nested().data).map_err(|_| ExpressionFault::Malformed)
+    }
+}
+
+/// A type without dictionary or view encoding.
+pub(crate) fn plain_type(kind: &DataType) -> DataType {
+    match kind {
+        DataType::Dictionary(_, value) => plain_type(value),
+        DataType::Utf8View => DataType::Utf8,
+        DataType::BinaryView => DataType::Binary,
+        other => other.clone(),
+    }
+}
+
+/// An upper bound on the depth of the tree that a text parses to. Left-associative chains of operators deepen
+/// the tree without deepening the parser's recursion, so the parser's own limit does not cover them.
+fn deepening_tokens(text: &str) -> Result<usize, ExpressionFault> {
+    let tokens = Tokenizer::new(&GenericDialect {}, text).tokenize().map_err(|_| ExpressionFault::Malformed)?;
+    let flat = |token: &&Token| {
+        !matches!(
+            token,
+            Token::Whitespace(_) | Token::Comma | Token::Number(..) | Token::SingleQuotedString(_)
+        )
+    };
+    Ok(tokens.iter().filter(flat).count())
+}
+
+fn check(expr: &Expr, allowed: Allowed) -> Result<(), ExpressionFault> {
+    let mut fault = None;
+    let visited = expr.apply(|node| {
+        let (verdict, next) = judge(node, allowed);
+        fault = verdict;
+        Ok(if fault.is_some() { TreeNodeRecursion::Stop } else { next })
+    });
+    match (visited, fault) {
+        (_, Some(fault)) => Err(fault),
+        (Err(_), None) => Err(ExpressionFault::NotScalar),
+        (Ok(_), None) => Ok(()),
+    }
+}
+
+/// What is wrong with a node, and whether to look below it.
+fn judge(node: &Expr, allowed: Allowed) -> (Option<ExpressionFault>, TreeNodeRecursion) {
+    let below = TreeNodeRecursion::Continue;
+    let verdict = match node {
+        Expr::Column(_) if allowed == Allowed::ScalarsAndAggregates => Some(ExpressionFault::NotScalar),
+        Expr::Column(_)
+        | Expr::Literal(..)
+        | Expr::BinaryExpr(_)
+        | Expr::Like(_)
+        | Expr::SimilarTo(_)
+        | Expr::Not(_)
+        | Expr::IsNotNull(_)
+        | Expr::IsNull(_)
+        | Expr::IsTrue(_)
+        | Expr::IsFalse(_)
+        | Expr::IsUnknown(_)
+        | Expr::IsNotTrue(_)
+        | Expr::IsNotFalse(_)
+        | Expr::IsNotUnknown(_)
+        | Expr::Negative(_)
+        | Expr::Between(_)
+        | Expr::Case(_)
+        | Expr::Cast(_)
+        | Expr::TryCast(_)
+        | Expr::InList(_) => None,
+        Expr::ScalarFunction(call) => {
+            // A function of the time would differ between the two halves of the work, and between two runs.
+            let varies = call.func.signature().volatility != Volatility::Immutable;
+            let refused = varies || REFUSED_FUNCTIONS.contains(&call.func.name());
+            refused.then_some(ExpressionFault::Function)
+        }
+        Expr::AggregateFunction(call) if allowed == Allowed::ScalarsAndAggregates => {
+            let inside = call.params.args.iter().chain(call.params.filter.as_deref());
+            let verdict = if !AGGREGATES.contains(&call.func.name()) {
+                Some(ExpressionFault::Function)
+            } else if !call.params.order_by.is_empty() || call.params.null_treatment.is_some() {
+                Some(ExpressionFault::NotScalar)
+            } else {
+                inside.map(|arg| check(arg, Allowed::Scalars)).find_map(Result::err)
+            };
+            return (verdict, TreeNodeRecursion::Jump);
+        }
+        _ => Some(ExpressionFault::NotScalar),
+    };
+    (verdict, below)
+}
+
+/// Functions whose output size is set by an argument, or that tell about the server instead of the table.
+const REFUSED_FUNCTIONS: &[&str] = &["repeat", "lpad", "rpad", "version", "input_file_name", "file_row_index"];
+
+/// Aggregates of bounded state, by the query engine's names, whose result does not depend on the rows' order
+/// (for sums of floats, [`super::groups`] fixes the order).
+const AGGREGATES: &[&str] = &[
+    "avg", "bit_and", "bit_or", "bit_xor", "bool_and", "bool_or", "count", "max", "min", "stddev", "stddev_pop", "sum",
+    "var", "var_pop",
+];

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The clear half of a rows task: which rows match, their clear columns, and the programs' clear operands.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt64Array};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::{concat_batches, filter_record_batch};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::logical_expr::Expr;
+use hush_plan::plan::RowsTask;
+use hush_table::ClearPart;
+
+use super::compiled::{Columns, Compiled, double, integer};
+use super::scalar::Scope;
+use crate::error::{ExecError, ExpressionRole};
+
+/// Predicate, output columns and operands of a rows task, compiled.
+#[derive(Debug)]
+pub(crate) struct RowSelector {
+    columns: Columns,
+    schema: SchemaRef,
+    predicate: Option<Compiled>,
+    outputs: Vec<Compiled>,
+    operands: Vec<(Compiled, OperandKind)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OperandKind {
+    Double,
+    Integer,
+}
+
+/// A clear operand on the rows of one chunk, 0 where NULL.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Operand {
+    /// For approximate programs.
+    Doubles(Vec<f64>),
+    /// For exact programs.
+    Integers(Vec<i128>),
+}
+
+impl RowSelector {
+    /// Parses and compiles all SQL of the task. `approximate` says for each operand which kind it is.
+    ///
+    /// # Errors
+    /// [`ExecError::Expression`].
+    pub(crate) fn parse(
+        scope: &Scope<'_>,
+        predicate: Option<&Expr>,
+        task: &RowsTask,
+        approximate: &[bool],
+    ) -> Result<Self, ExecError> {
+        let mut parsed = Vec::new();
+        let mut fields = vec![Field::new("row", DataType::UInt64, false)];
+        for (index, text) in task.clear.iter().enumerate() {
+            let role = ExpressionRole::Clear(index);
+            let expr = scope.output(role, text)?;
+            fields.push(Field::new(format!("c{index}"), scope.data_type(role, &expr)?, true));
+            parsed.push((role, expr));
+        }
+        for (index, (text, approximate)) in task.operands.iter().zip(approximate).enumerate() {
+            let role = ExpressionRole::Operand(index);
+            let expr = if *approximate { double(scope, role, text)? } else { integer(scope, role, text)? };
+            parsed.push((role, expr));
+        }
+        let columns = Columns::of(scope, predicate.into_iter().chain(parsed.iter().map(|(_, expr)| expr)))?;
+        let predicate = predicate
+            .map(|expr| columns.compile(scope.state, ExpressionRole::Predicate, expr))
+            .transpose()?;
+        let (mut outputs, mut operands) = (Vec::new(), Vec::new());
+        for (role, expr) in &parsed {
+            let compiled = columns.compile(scope.state, *role, expr)?;
+            match *role {
+                ExpressionRole::Operand(index) => {
+                    let approximate = approximate.get(index).copied().unwrap_or(false);
+                    let kind = if approximate { OperandKind::Double } else { OperandKind::Integer };
+                    operands.push((compiled, kind));
+                }
+                _ => outputs.push(compiled),
+            }
+        }
+        Ok(Self { columns, schema: Arc::new(Schema::new(fields)), predicate, outputs, operands })
+    }
+
+    /// The batches to evaluate on, one per chunk of a part.
+    ///
+    /// # Errors
+    /// [`ExecError::Corrupt`].
+    pub(crate) fn read(&self, part: Option<&ClearPart>, rows: u64) -> Result<Vec<RecordBatch>, ExecError> {
+        self.columns.read(part, rows)
+    }
+
+    /// The rows of a chunk that match, as a batch of `row` and `c0…`.
+    ///
+    /// # Errors
+    /// [`ExecError::Evaluation`].
+    pub(crate) fn matching(&self, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch, ExecError> {
+        let internal = |_| ExecError::Internal { place: "matching rows" };
+        let rows = batch.num_rows();
+        let keep = match &self.predicate {
+            Some(predicate) => predicate.condition(batch)?,
+            None => BooleanBuffer::new_set(rows),
+        };
+        if keep.count_set_bits() == 0 {
+            return Ok(self.empty());
+        }
+        // Expressions see the matching rows alone: what fails on other rows is nobody's business.
+        let keep = BooleanArray::new(keep, None);
+        let numbers = UInt64Array::from_iter_values((0..rows as u64).map(|row| first_row + row));
+        let numbers = arrow::compute::filter(&numbers, &keep).map_err(internal)?;
+        let batch = filter_record_batch(batch, &keep).map_err(internal)?;
+        let mut columns: Vec<ArrayRef> = vec![numbers];
+        for output in &self.outputs {
+            columns.push(output.array(&batch)?);
+        }
+        RecordBatch::try_new(self.schema.clone(), columns).map_err(internal)
+    }
+
+    /// The operands on all rows of a chunk.
+    ///
+    /// # Errors
+    /// [`ExecError::Evaluation`]; [`ExecError::Weight`] for a double that is not finite.
+    pub(crate) fn operands(&self, batch: &RecordBatch) -> Result<Vec<Operand>, ExecError> {
+        let evaluate = |(index, (operand, kind)): (usize, &(Compiled, OperandKind))| match kind {
+            OperandKind::Integer => {
+                let array = operand.integers(batch)?;
+                let value = |row| if array.is_null(row) { 0 } else { array.value(row) };
+                Ok(Operand::Integers((0..array.len()).map(value).collect()))
+            }
+            OperandKind::Double => {
+                let array = operand.doubles(batch)?;
+                let value = |row| if array.is_null(row) { 0.0 } else { array.value(row) };
+                let values: Vec<f64> = (0..array.len()).map(value).collect();
+                if values.iter().all(|value| value.is_finite()) {
+                    return Ok(Operand::Doubles(values));
+                }
+                Err(ExecError::Weight { role: ExpressionRole::Operand(index) })
+            }
+        };
+        self.operands.iter().enumerate().map(evaluate).collect()
+    }
+
+    /// Puts the matching rows of several chunks together.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] if they have different columns.
+    pub(crate) fn concat(&self, batches: &[RecordBatch]) -> Result<RecordBatch, ExecError> {
+        concat_batches(&self.schema, batches).map_err(|_| ExecError::Internal { place: "row batches" })
+    }
+
+    fn empty(&self) -> RecordBatch {
+        RecordBatch::new_empty(self.schema.clone())
+    }
+}

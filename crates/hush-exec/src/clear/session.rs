@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The query engine's session: no catalogue, no files but those that a query names, bounded memory.
+
+use std::sync::Arc;
+
+use datafusion::config::{ConfigNonZeroUsize, Dialect};
+use datafusion::execution::SessionState;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::prelude::SessionConfig;
+use object_store::ObjectStore;
+
+use crate::ExecError;
+
+/// Scheme and host under which the engine's store is known to the query engine.
+pub(crate) const STORE_URL: &str = "hush://store/";
+
+/// How a query spreads over threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Partitions {
+    /// As many as there are threads.
+    Many(usize),
+    /// One: for aggregates whose result depends on the order of additions.
+    One,
+}
+
+/// Builds the session that all queries of an engine share.
+///
+/// # Errors
+/// [`ExecError::Internal`] if the query engine refuses its configuration.
+pub(crate) fn build(store: Arc<dyn ObjectStore>, memory_bytes: usize) -> Result<SessionState, ExecError> {
+    let failed = |_| ExecError::Internal { place: "query engine session" };
+    let runtime = RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(FairSpillPool::new(memory_bytes)))
+        // Clear columns are clear, but a server that only reads should not write them elsewhere.
+        .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled))
+        .build_arc()
+        .map_err(failed)?;
+    let url = ObjectStoreUrl::parse(STORE_URL).map_err(|_| ExecError::Internal { place: "store address" })?;
+    runtime.register_object_store(url.as_ref(), store);
+    let mut config = SessionConfig::new().with_information_schema(false).with_create_default_catalog_and_schema(false);
+    let options = config.options_mut();
+    options.sql_parser.dialect = Dialect::Generic;
+    options.sql_parser.recursion_limit = ConfigNonZeroUsize::try_new(PARSER_DEPTH).map_err(failed)?;
+    // Money must not pass through a double on its way from the text to the column.
+    options.sql_parser.parse_float_as_decimal = true;
+    options.sql_parser.map_string_types_to_utf8view = false;
+    options.execution.parquet.schema_force_view_types = false;
+    options.execution.parquet.pushdown_filters = false;
+    options.execution.time_zone = Some("+00:00".to_owned());
+    Ok(SessionStateBuilder::new_with_default_features().with_config(config).with_runtime_env(runtime).build())
+}
+
+/// The session for one query.
+pub(crate) fn for_query(state: &SessionState, partitions: Partitions) -> SessionState {
+    let mut state = state.clone();
+    state.config_mut().options_mut().execution.target_partitions = match partitions {
+        Partitions::Many(threads) => threads.max(1),
+        Partitions::One => 1,
+    };
+    state
+}
+
+const PARSER_DEPTH: usize = 200;

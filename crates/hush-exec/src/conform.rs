@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Plans, from untrusted bytes to something that cannot fail for its form.
+//!
+//! [`parse`] needs the bytes alone; [`conform`] compares with the manifest. SQL is checked later, against the
+//! clear schema, but still before any row is read ([`crate::clear::scalar`]).
+
+use hush_params::{ParamSet, preset};
+use hush_plan::plan::{AggregateTask, EncryptedSum, PLAN_FORMAT, RowsTask, Task};
+use hush_plan::{Encoding, EncodingId, Layout, Plaintext, ServerPlan};
+use hush_table::Digest;
+
+use crate::PlanFault;
+use crate::program::{self, ProgramShape};
+
+/// Largest plan in bytes.
+pub(crate) const MAX_PLAN_BYTES: usize = 1 << 20;
+
+/// A plan whose form has been checked, with the digest of its bytes.
+#[derive(Debug)]
+pub(crate) struct ParsedPlan {
+    pub(crate) plan: ServerPlan,
+    pub(crate) digest: Digest,
+    pub(crate) manifest: Digest,
+}
+
+/// One mask and one parameter set: the sums that share the `a` half of their answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SumBlock {
+    /// Index into the plan's masks.
+    pub mask: usize,
+    /// The parameter set.
+    pub set: &'static ParamSet,
+    /// The columns summed, in the order of the answer's bodies; each once.
+    pub columns: Vec<EncodingId>,
+}
+
+/// Where the answer to one of the plan's sums is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SumPlace {
+    /// Index of the block.
+    pub block: usize,
+    /// Index of the body in the block's answers.
+    pub body: usize,
+}
+
+/// Groups the sums of a plan by mask and parameter set, in order of first appearance.
+///
+/// Server and owner both call this: an answer does not repeat what its plan says.
+///
+/// # Errors
+/// [`PlanFault::UnknownEncoding`], [`PlanFault::WrongLayout`].
+pub fn sum_blocks(
+    sums: &[EncryptedSum],
+    encodings: &[Encoding],
+) -> Result<(Vec<SumBlock>, Vec<SumPlace>), PlanFault> {
+    let mut blocks: Vec<SumBlock> = Vec::new();
+    let mut places = Vec::with_capacity(sums.len());
+    for sum in sums {
+        let set = sum_encoding(sum.column, encodings)?;
+        let found = blocks.iter().position(|block| block.mask == sum.mask && block.set == set);
+        let block = found.unwrap_or_else(|| {
+            blocks.push(SumBlock { mask: sum.mask, set, columns: Vec::new() });
+            blocks.len() - 1
+        });
+        let columns = &mut blocks[block].columns;
+        let found = columns.iter().position(|column| *column == sum.column);
+        let body = found.unwrap_or_else(|| {
+            columns.push(sum.column);
+            columns.len() - 1
+        });
+        places.push(SumPlace { block, body });
+    }
+    Ok((blocks, places))
+}
+
+/// Reads a plan.
+///
+/// # Errors
+/// A [`PlanFault`] about its size, JSON, version, digest or the lengths of its lists.
+pub(crate) fn parse(bytes: &[u8]) -> Result<ParsedPlan, PlanFault> {
+    if bytes.len() > MAX_PLAN_BYTES {
+        return Err(PlanFault::Size { found: bytes.len(), limit: MAX_PLAN_BYTES });
+    }
+    let plan: ServerPlan = serde_json::from_slice(bytes).map_err(|_| PlanFault::Json)?;
+    if plan.format != PLAN_FORMAT {
+        return Err(PlanFault::Format { found: plan.format, expected: PLAN_FORMAT });
+    }
+    let manifest = plan.manifest.parse().map_err(|_| PlanFault::Digest)?;
+    match &plan.task {
+        Task::Aggregate(task) => check_aggregate_lengths(task)?,
+        Task::Rows(task) => check_rows_lengths(task)?,
+    }
+    Ok(ParsedPlan { plan, digest: Digest::of(bytes), manifest })
+}
+
+/// An aggregate task that fits its table.
+#[derive(Debug)]
+pub(crate) struct AggregateShape {
+    pub(crate) blocks: Vec<SumBlock>,
+}
+
+/// A rows task that fits its table.
+#[derive(Debug)]
+pub(crate) struct RowsShape {
+    pub(crate) programs: Vec<ProgramShape>,
+    /// Layouts and parameter sets of the fetched columns.
+    pub(crate) fetch: Vec<FetchShape>,
+    /// Whether each operand belongs to exact (`false`) or approximate (`true`) programs.
+    pub(crate) approximate_operands: Vec<bool>,
+}
+
+/// What is known of a fetched column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FetchShape {
+    pub(crate) id: EncodingId,
+    pub(crate) layout: Layout,
+    pub(crate) set: &'static ParamSet,
+    pub(crate) lanes: u8,
+}
+
+/// Compares an aggregate task with the table's encodings.
+pub(crate) fn aggregate(task: &AggregateTask, encodings: &[Encoding]) -> Result<AggregateShape, PlanFault> {
+    let count = task.masks.len();
+    if let Some(sum) = task.sums.iter().find(|sum| sum.mask >= count) {
+        return Err(PlanFault::Index { what: "mask", found: sum.mask, count });
+    }
+    let (blocks, _) = sum_blocks(&task.sums, encodings)?;
+    Ok(AggregateShape { blocks })
+}
+
+/// Compares a rows task with the table's encodings.
+pub(crate) fn rows(task: &RowsTask, encodings: &[Encoding]) -> Result<RowsShape, PlanFault> {
+    let operand_count = task.operands.len();
+    let programs: Vec<ProgramShape> = (task.programs.iter().enumerate())
+        .map(|(index, expr)| program::shape(index, expr, operand_count, encodings))
+        .collect::<Result<_, _>>()?;
+    let fetch = task.fetch.iter().map(|id| fetch_shape(*id, encodings)).collect::<Result<_, _>>()?;
+    let mut approximate_operands = vec![None; operand_count];
+    for (index, (expr, shape)) in task.programs.iter().zip(&programs).enumerate() {
+        let approximate = shape.layout == Layout::ApproxSlots;
+        for operand in program::operands(expr) {
+            if let Some(kind) = approximate_operands.get_mut(operand)
+                && *kind.get_or_insert(approximate) != approximate
+            {
+                return Err(PlanFault::MixedProgram { program: index });
+            }
+        }
+    }
+    let approximate_operands = approximate_operands.into_iter().map(|kind| kind.unwrap_or(false)).collect();
+    Ok(RowsShape { programs, fetch, approximate_operands })
+}
+
+fn sum_encoding(id: EncodingId, encodings: &[Encoding]) -> Result<&'static ParamSet, PlanFault> {
+    let encoding = find(id, encodings)?;
+    if !matches!(encoding.layout, Layout::Sum | Layout::ApproxSum) {
+        return Err(PlanFault::WrongLayout { id });
+    }
+    preset(&encoding.params).map_err(|_| PlanFault::UnknownEncoding { id })
+}
+
+fn fetch_shape(id: EncodingId, encodings: &[Encoding]) -> Result<FetchShape, PlanFault> {
+    let encoding = find(id, encodings)?;
+    let set = preset(&encoding.params).map_err(|_| PlanFault::UnknownEncoding { id })?;
+    let fits = match encoding.layout {
+        Layout::Slots => matches!(encoding.plaintext, Plaintext::Primes { .. }),
+        Layout::Sum => matches!(encoding.plaintext, Plaintext::PowerOfTwo { .. }),
+        Layout::ApproxSlots | Layout::ApproxSum => matches!(encoding.plaintext, Plaintext::Scale { .. }),
+    };
+    if !fits {
+        return Err(PlanFault::WrongLayout { id });
+    }
+    Ok(FetchShape { id, layout: encoding.layout, set, lanes: program::lanes(&encoding.plaintext) })
+}
+
+fn find(id: EncodingId, encodings: &[Encoding]) -> Result<&Encoding, PlanFault> {
+    encodings.iter().find(|encoding| encoding.id == id).ok_or(PlanFault::UnknownEncoding { id })
+}
+
+fn check_aggregate_lengths(task: &AggregateTask) -> Result<(), PlanFault> {
+    at_most("group keys", task.keys.len(), MAX_KEYS)?;
+    at_most("clear columns", task.clear.len(), MAX_CLEAR)?;
+    at_most("masks", task.masks.len(), MAX_MASKS)?;
+    at_most("encrypted sums", task.sums.len(), MAX_SUMS)?;
+    let counts = |text: &String| text.split_whitespace().collect::<String>().eq_ignore_ascii_case("count(*)");
+    if task.clear.first().is_some_and(counts) { Ok(()) } else { Err(PlanFault::NoCount) }
+}
+
+fn check_rows_lengths(task: &RowsTask) -> Result<(), PlanFault> {
+    at_most("clear columns", task.clear.len(), MAX_CLEAR)?;
+    at_most("operands", task.operands.len(), MAX_CLEAR)?;
+    at_most("programs", task.programs.len(), MAX_PROGRAMS)?;
+    at_most("fetched columns", task.fetch.len(), MAX_SUMS)
+}
+
+fn at_most(what: &'static str, found: usize, limit: usize) -> Result<(), PlanFault> {
+    if found <= limit { Ok(()) } else { Err(PlanFault::TooMany { what, found, limit }) }
+}
+
+const MAX_KEYS: usize = 64;
+const MAX_CLEAR: usize = 1024;
+const MAX_MASKS: usize = 256;
+const MAX_SUMS: usize = 4096;
+const MAX_PROGRAMS: usize = 256;

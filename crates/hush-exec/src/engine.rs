@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The engine: one table's place, a thread budget, limits; plans in, answers out.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use datafusion::execution::SessionState;
+use hush_plan::plan::Task;
+use hush_table::TableStore;
+use object_store::ObjectStore;
+use object_store::path::Path;
+use object_store::prefix::PrefixStore;
+
+use crate::answer::AnswerHead;
+use crate::clear::session;
+use crate::error::ExecError;
+use crate::table::Snapshot;
+use crate::workers::Workers;
+use crate::{aggregate, conform, rows};
+
+/// What one plan may cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Largest number of groups; the smaller of this and the plan's own limit holds.
+    pub max_groups: u64,
+    /// Largest answer in bytes; the smaller of this and the plan's own limit holds.
+    pub max_answer_bytes: u64,
+    /// Memory for running sums and for the query engine's hash tables, half each. Parts being read (some 32 MiB
+    /// for each thread) come on top.
+    pub memory_bytes: u64,
+}
+
+impl Default for Limits {
+    /// 100 000 groups, 256 MiB of answer, 1 GiB of memory.
+    fn default() -> Self {
+        Self { max_groups: 100_000, max_answer_bytes: 256 << 20, memory_bytes: 1 << 30 }
+    }
+}
+
+/// Runs plans on one table.
+///
+/// Cheap to clone; clones and engines with the same number of threads share their threads, and clones share the
+/// memory of which files have been verified. Any number of plans may run at the same time.
+#[derive(Clone)]
+pub struct Engine {
+    table: TableStore,
+    limits: Limits,
+    workers: Arc<Workers>,
+    session: Arc<SessionState>,
+    snapshot: Arc<Mutex<Option<Arc<Snapshot>>>>,
+}
+
+impl Engine {
+    /// An engine for the table at `prefix` of a store.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] if no threads can be started.
+    pub fn new(
+        store: Arc<dyn ObjectStore>,
+        prefix: impl Into<Path>,
+        threads: usize,
+        limits: Limits,
+    ) -> Result<Self, ExecError> {
+        Self::for_table(TableStore::new(store, prefix.into()), threads, limits)
+    }
+
+    /// An engine for a table whose place is known already. It shares the memory of verified parts with `table`.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] if no threads can be started.
+    pub fn for_table(table: TableStore, threads: usize, limits: Limits) -> Result<Self, ExecError> {
+        let workers = Workers::shared(threads)?;
+        let store = Arc::new(PrefixStore::new(table.objects().clone(), table.prefix().clone()));
+        let memory = usize::try_from(limits.memory_bytes / 2).unwrap_or(usize::MAX);
+        let session = Arc::new(session::build(store, memory)?);
+        Ok(Self { table, limits, workers, session, snapshot: Arc::default() })
+    }
+
+    /// Runs a plan: the bytes of an answer ([`crate::answer::Answer`]).
+    ///
+    /// Blocks the calling thread; use [`Engine::run_async`] inside a runtime. The answer is a pure function of the
+    /// plan and the table's version.
+    ///
+    /// # Errors
+    /// An [`ExecError`]; nothing of the table has been changed, nothing is left behind.
+    pub fn run(&self, plan: &[u8]) -> Result<Vec<u8>, ExecError> {
+        let parsed = conform::parse(plan)?;
+        let snapshot = self.snapshot()?;
+        if snapshot.digest() != parsed.manifest || snapshot.manifest().table != parsed.plan.table {
+            return Err(ExecError::StaleManifest);
+        }
+        let head = AnswerHead {
+            manifest: parsed.manifest,
+            plan: parsed.digest,
+            max_bytes: parsed.plan.max_answer_bytes.min(self.limits.max_answer_bytes),
+        };
+        let job = Job {
+            snapshot: &snapshot,
+            session: &self.session,
+            workers: &self.workers,
+            limits: &self.limits,
+            predicate: parsed.plan.predicate.as_deref(),
+            head,
+        };
+        match &parsed.plan.task {
+            Task::Aggregate(task) => aggregate::run(&job, task),
+            Task::Rows(task) => rows::run(&job, task),
+        }
+    }
+
+    /// [`Engine::run`] on a thread made for blocking.
+    ///
+    /// # Errors
+    /// As [`Engine::run`].
+    ///
+    /// # Panics
+    /// Outside a Tokio runtime.
+    pub async fn run_async(&self, plan: Vec<u8>) -> Result<Vec<u8>, ExecError> {
+        let engine = self.clone();
+        let done = tokio::task::spawn_blocking(move || engine.run(&plan)).await;
+        done.unwrap_or(Err(ExecError::Internal { place: "job" }))
+    }
+
+    /// The present version of the table. The manifest is read each time; what belongs to it is kept.
+    fn snapshot(&self) -> Result<Arc<Snapshot>, ExecError> {
+        let signed = self.table.load()?;
+        let mut kept = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(snapshot) = kept.as_ref().filter(|snapshot| snapshot.digest() == signed.digest()) {
+            return Ok(snapshot.clone());
+        }
+        let snapshot = Arc::new(Snapshot::new(self.table.clone(), signed)?);
+        *kept = Some(snapshot.clone());
+        Ok(snapshot)
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Engine({}, {} threads)", self.table.prefix(), self.workers.threads())
+    }
+}
+
+/// One plan on one table version: what all steps need.
+pub(crate) struct Job<'a> {
+    pub(crate) snapshot: &'a Arc<Snapshot>,
+    pub(crate) session: &'a Arc<SessionState>,
+    pub(crate) workers: &'a Arc<Workers>,
+    pub(crate) limits: &'a Limits,
+    pub(crate) predicate: Option<&'a str>,
+    pub(crate) head: AnswerHead,
+}

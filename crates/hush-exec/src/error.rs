@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Why a plan was not run. Stable codes and fixed sentences: safe to show to whoever sent the plan.
+//!
+//! Causes below this crate are dropped on purpose where their text may quote a value of the table (a failed
+//! cast, a division by zero) or the inside of the service.
+
+use hush_plan::EncodingId;
+use hush_table::TableError;
+
+/// What an error is about, for exit codes and HTTP statuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The plan is malformed, or does not fit the table.
+    BadPlan,
+    /// The table on the server is damaged.
+    Corrupt,
+    /// A fault of this program.
+    Internal,
+    /// The storage failed.
+    Io,
+    /// A limit of the server or of the plan.
+    Limit,
+    /// No such table, or another version of it.
+    NotFound,
+}
+
+/// Why [`crate::Engine::run`] refused or failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExecError {
+    /// The plan does not hold together.
+    #[error("the plan is not valid: {0}")]
+    Plan(#[from] PlanFault),
+    /// An SQL expression of the plan.
+    #[error("{role} of the plan {fault}")]
+    Expression {
+        /// Which expression.
+        role: ExpressionRole,
+        /// What is wrong with it.
+        fault: ExpressionFault,
+    },
+    /// Nothing is stored under the prefix.
+    #[error("there is no such table")]
+    NoTable,
+    /// The plan was made for another version.
+    #[error("the table has another version than the one that the query was planned for; plan it again")]
+    StaleManifest,
+    /// More groups than somebody allows.
+    #[error("the query has more than {limit} groups; group by fewer or coarser columns, or raise the limit")]
+    GroupLimit {
+        /// Largest number allowed.
+        limit: u64,
+    },
+    /// A larger answer than somebody allows.
+    #[error("the answer would take {found} bytes, the limit is {limit}; ask for fewer groups, rows or columns")]
+    AnswerLimit {
+        /// Bytes predicted (a lower bound).
+        found: u64,
+        /// Largest number allowed.
+        limit: u64,
+    },
+    /// Too little memory for even a single group or chunk, or for the clear half.
+    #[error("the query needs more memory than this server allows; ask for fewer groups or columns")]
+    MemoryLimit,
+    /// The clear half could not be computed on this table.
+    #[error("{role} failed on a row of the table (overflow, division by zero or a failed conversion)")]
+    Evaluation {
+        /// Which expression, as far as that is known.
+        role: ExpressionRole,
+    },
+    /// A weight or operand outside 128 bits, or not an integer.
+    #[error("{role} has a value that does not fit")]
+    Weight {
+        /// Which expression.
+        role: ExpressionRole,
+    },
+    /// The stored table is damaged.
+    #[error("the stored table is damaged or was altered ({code}); push it again")]
+    Corrupt {
+        /// Code of the lower layer.
+        code: &'static str,
+    },
+    /// Reading failed.
+    #[error("the table cannot be read from the storage")]
+    Io,
+    /// Should not happen.
+    #[error("internal error: {place}")]
+    Internal {
+        /// Where, for a bug report.
+        place: &'static str,
+    },
+}
+
+/// What is wrong with a plan as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanFault {
+    /// Too many bytes.
+    #[error("{found} bytes, at most {limit} are read")]
+    Size {
+        /// Bytes found.
+        found: usize,
+        /// Bytes allowed.
+        limit: usize,
+    },
+    /// Not the JSON of a plan.
+    #[error("not the JSON of a plan of this version")]
+    Json,
+    /// Another version of the format.
+    #[error("format {found}, this server reads {expected}")]
+    Format {
+        /// Version found.
+        found: u16,
+        /// Version read.
+        expected: u16,
+    },
+    /// Digest that is not 64 hexadecimal digits.
+    #[error("its manifest digest is malformed")]
+    Digest,
+    /// A list is too long.
+    #[error("{found} {what}, at most {limit}")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// Found.
+        found: usize,
+        /// Allowed.
+        limit: usize,
+    },
+    /// `c0` must be the row count.
+    #[error("an aggregate task must begin its clear columns with COUNT(*)")]
+    NoCount,
+    /// An index beyond its list.
+    #[error("{what} {found} of {count}")]
+    Index {
+        /// Index of what.
+        what: &'static str,
+        /// Index found.
+        found: usize,
+        /// Length of the list.
+        count: usize,
+    },
+    /// The table has no such encoding.
+    #[error("the table has no encoded column {}", id.0)]
+    UnknownEncoding {
+        /// Its number.
+        id: EncodingId,
+    },
+    /// The encoding's layout does not allow the operation.
+    #[error("encoded column {} has a layout that cannot be used so", id.0)]
+    WrongLayout {
+        /// Its number.
+        id: EncodingId,
+    },
+    /// Columns of one program differ in layout, parameters or plaintext space.
+    #[error("program {program} mixes encoded columns that do not fit together")]
+    MixedProgram {
+        /// Position in the plan.
+        program: usize,
+    },
+    /// A program without an encoded column.
+    #[error("program {program} uses no encoded column")]
+    ClearProgram {
+        /// Position in the plan.
+        program: usize,
+    },
+    /// More products than the layout allows.
+    #[error("program {program} multiplies more than two encoded factors")]
+    Degree {
+        /// Position in the plan.
+        program: usize,
+    },
+    /// A constant that is no number, or too long.
+    #[error("program {program} holds a constant that is not a number of its kind")]
+    Constant {
+        /// Position in the plan.
+        program: usize,
+    },
+    /// An approximate program whose scale grows too far.
+    #[error("program {program} multiplies more approximate factors than its scale allows")]
+    Scale {
+        /// Position in the plan.
+        program: usize,
+    },
+}
+
+/// Which SQL expression of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExpressionRole {
+    /// A clear output column.
+    Clear(usize),
+    /// The clear half as a whole.
+    ClearHalf,
+    /// A group key.
+    Key(usize),
+    /// A mask's condition.
+    MaskCondition(usize),
+    /// A mask's weight.
+    MaskWeight(usize),
+    /// A program's clear operand.
+    Operand(usize),
+    /// The plan's predicate.
+    Predicate,
+}
+
+/// What is wrong with an SQL expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExpressionFault {
+    /// A function that the server does not run.
+    Function,
+    /// Does not parse, or names a column that is not clear.
+    Malformed,
+    /// Subqueries, windows, variables, nested aggregates and the like.
+    NotScalar,
+    /// Too long or too deeply nested.
+    TooLarge,
+    /// Another type than its role asks for.
+    Type,
+}
+
+impl ExecError {
+    /// The stable code, for documentation, logs, the wire and tests.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Plan(fault) => fault.code(),
+            Self::Expression { fault, .. } => fault.code(),
+            Self::NoTable => "HUSH-E030",
+            Self::StaleManifest => "HUSH-E031",
+            Self::GroupLimit { .. } => "HUSH-E040",
+            Self::AnswerLimit { .. } => "HUSH-E041",
+            Self::MemoryLimit => "HUSH-E042",
+            Self::Evaluation { .. } => "HUSH-E050",
+            Self::Weight { .. } => "HUSH-E051",
+            Self::Corrupt { .. } => "HUSH-E060",
+            Self::Io => "HUSH-E061",
+            Self::Internal { .. } => "HUSH-E099",
+        }
+    }
+
+    /// What it is about.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Plan(_) | Self::Expression { .. } | Self::Evaluation { .. } | Self::Weight { .. } => {
+                ErrorKind::BadPlan
+            }
+            Self::NoTable | Self::StaleManifest => ErrorKind::NotFound,
+            Self::GroupLimit { .. } | Self::AnswerLimit { .. } | Self::MemoryLimit => ErrorKind::Limit,
+            Self::Corrupt { .. } => ErrorKind::Corrupt,
+            Self::Io => ErrorKind::Io,
+            Self::Internal { .. } => ErrorKind::Internal,
+        }
+    }
+}
+
+impl PlanFault {
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Size { .. } => "HUSH-E001",
+            Self::Json => "HUSH-E002",
+            Self::Format { .. } => "HUSH-E003",
+            Self::Digest => "HUSH-E004",
+            Self::TooMany { .. } => "HUSH-E005",
+            Self::NoCount => "HUSH-E006",
+            Self::Index { .. } => "HUSH-E007",
+            Self::UnknownEncoding { .. } => "HUSH-E010",
+            Self::WrongLayout { .. } => "HUSH-E011",
+            Self::MixedProgram { .. } => "HUSH-E012",
+            Self::ClearProgram { .. } => "HUSH-E013",
+            Self::Degree { .. } => "HUSH-E014",
+            Self::Constant { .. } => "HUSH-E015",
+            Self::Scale { .. } => "HUSH-E016",
+        }
+    }
+}
+
+impl ExpressionFault {
+    /// The stable code.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Malformed => "HUSH-E020",
+            Self::NotScalar => "HUSH-E021",
+            Self::Function => "HUSH-E022",
+            Self::TooLarge => "HUSH-E023",
+            Self::Type => "HUSH-E024",
+        }
+    }
+}
+
+impl std::fmt::Display for ExpressionRole {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Clear(index) => write!(f, "clear column c{index}"),
+            Self::ClearHalf => f.write_str("the clear half"),
+            Self::Key(index) => write!(f, "group key k{index}"),
+            Self::MaskCondition(index) => write!(f, "the condition of mask {index}"),
+            Self::MaskWeight(index) => write!(f, "the weight of mask {index}"),
+            Self::Operand(index) => write!(f, "operand {index}"),
+            Self::Predicate => f.write_str("the predicate"),
+        }
+    }
+}
+
+impl std::fmt::Display for ExpressionFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Function => "calls a function that this server does not run",
+            Self::Malformed => "is not SQL over the table's clear columns",
+            Self::NotScalar => "is not a scalar expression (or not an aggregate of scalars, where one is due)",
+            Self::TooLarge => "is too long or too deeply nested",
+            Self::Type => "has another type than its place asks for",
+        })
+    }
+}
+
+impl From<TableError> for ExecError {
+    fn from(error: TableError) -> Self {
+        match error {
+            TableError::NoTable { .. } => Self::NoTable,
+            TableError::Io { .. } => Self::Io,
+            other => Self::Corrupt { code: other.code() },
+        }
+    }
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Rows tasks: the matching rows' clear columns, and for every chunk that has some, the programs' ciphertexts and
+//! the fetched columns.
+//!
+//! A ciphertext covers a whole ring element, so the answer holds the slots of rows that do not match as well; the
+//! owner reads those of the matching rows. Parts are read a few at a time, in order, until the limit is reached.
+
+mod approx;
+mod exact;
+mod program;
+
+use arrow::array::RecordBatch;
+use hush_plan::EncodingId;
+use hush_plan::plan::RowsTask;
+use rayon::prelude::*;
+
+use self::program::{ChunkInput, Evaluator};
+use crate::answer::{self, RowsChunkParts};
+use crate::clear::scalar::Scope;
+use crate::clear::select::{Operand, RowSelector};
+use crate::conform::{self, FetchShape, RowsShape};
+use crate::engine::Job;
+use crate::error::{ExecError, ExpressionRole};
+use crate::program::{element_count, rows_per_element};
+use crate::table::PartRef;
+
+/// Runs a rows task.
+///
+/// # Errors
+/// Any [`ExecError`].
+pub(crate) fn run(job: &Job<'_>, task: &RowsTask) -> Result<Vec<u8>, ExecError> {
+    let shape = conform::rows(task, &job.snapshot.manifest().encodings)?;
+    let scope = Scope { state: job.session, schema: job.snapshot.clear().df_schema() };
+    let predicate =
+        job.predicate.map(|text| scope.condition(ExpressionRole::Predicate, text)).transpose()?;
+    let selector = RowSelector::parse(&scope, predicate.as_ref(), task, &shape.approximate_operands)?;
+    let evaluators = (task.programs.iter().zip(&shape.programs))
+        .map(|(expr, shape)| Evaluator::new(expr, shape))
+        .collect::<Result<Vec<_>, _>>()?;
+    let plan = RowsPlan { job, shape: &shape, selector: &selector, evaluators: &evaluators };
+    let (batches, chunks) = job.workers.install(|| plan.run(task.limit.unwrap_or(u64::MAX)))?;
+    let clear = answer::write_clear(&selector.concat(&batches)?)?;
+    answer::encode_rows(&job.head, &clear, shape.programs.len(), shape.fetch.len(), &chunks)
+}
+
+/// A checked task, ready to run.
+struct RowsPlan<'a> {
+    job: &'a Job<'a>,
+    shape: &'a RowsShape,
+    selector: &'a RowSelector,
+    evaluators: &'a [Evaluator<'a>],
+}
+
+/// A chunk with matching rows.
+struct Match {
+    chunk: u32,
+    matching: RecordBatch,
+    operands: Vec<Operand>,
+}
+
+impl RowsPlan<'_> {
+    /// The clear halves of the chunks with matches, in order, and their encrypted halves.
+    fn run(&self, limit: u64) -> Result<(Vec<RecordBatch>, Vec<RowsChunkParts>), ExecError> {
+        let (mut batches, mut chunks) = (Vec::new(), Vec::new());
+        let (mut left, mut bytes) = (limit, 0_u64);
+        let parts = self.job.snapshot.parts();
+        for window in parts.chunks(self.job.workers.threads()) {
+            if left == 0 {
+                break;
+            }
+            let mut found: Vec<Vec<Match>> =
+                window.par_iter().map(|part| self.find(*part)).collect::<Result<_, _>>()?;
+            for (part, matches) in window.iter().zip(&mut found) {
+                cut(matches, &mut left);
+                bytes = bytes.saturating_add(self.predict(*part, matches));
+                let limit = self.job.head.max_bytes;
+                if bytes > limit {
+                    return Err(ExecError::AnswerLimit { found: bytes, limit });
+                }
+            }
+            for (part, matches) in window.iter().zip(found) {
+                chunks.extend(self.answer(*part, &matches)?);
+                batches.extend(matches.into_iter().map(|found| found.matching));
+            }
+        }
+        Ok((batches, chunks))
+    }
+
+    /// The chunks of a part in which rows match.
+    fn find(&self, part: PartRef<'_>) -> Result<Vec<Match>, ExecError> {
+        let clear = self.job.snapshot.clear_part(part)?;
+        let chunks = self.selector.read(clear.as_ref(), part.entry.rows)?;
+        let chunks: Vec<_> = (part.place.first_chunk..).zip(chunks).collect();
+        let find = |(chunk, batch): (u32, RecordBatch)| {
+            let matching = self.selector.matching(&batch, part.first_row_of(chunk))?;
+            if matching.num_rows() == 0 {
+                return Ok(None);
+            }
+            Ok(Some(Match { chunk, matching, operands: self.selector.operands(&batch)? }))
+        };
+        chunks.into_par_iter().filter_map(|chunk| find(chunk).transpose()).collect()
+    }
+
+    /// Bytes that some chunks will take in the answer.
+    fn predict(&self, part: PartRef<'_>, matches: &[Match]) -> u64 {
+        let objects = self.shape.programs.len() + self.shape.fetch.len();
+        let each = |found: &Match| {
+            let clear = found.matching.get_array_memory_size() as u64;
+            if objects == 0 {
+                return clear;
+            }
+            let rows = part.rows_of(found.chunk);
+            let programs = self.evaluators.iter().map(|evaluator| evaluator.object_bytes(rows));
+            let fetched = self.shape.fetch.iter().map(|fetch| fetched_bytes(fetch, rows));
+            clear + answer::chunk_overhead(objects) + programs.chain(fetched).sum::<u64>()
+        };
+        matches.iter().map(each).sum()
+    }
+
+    /// The encrypted halves of some chunks of a part.
+    fn answer(&self, part: PartRef<'_>, matches: &[Match]) -> Result<Vec<RowsChunkParts>, ExecError> {
+        if self.evaluators.is_empty() && self.shape.fetch.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut columns: Vec<EncodingId> = self.shape.fetch.iter().map(|fetch| fetch.id).collect();
+        columns.extend(self.shape.programs.iter().flat_map(|program| &program.columns));
+        columns.sort_unstable();
+        columns.dedup();
+        let chunks = matches.iter().map(|found| found.chunk).collect();
+        let rows = self.job.snapshot.read_chunks(part, &columns, chunks)?;
+        let answer = |(row, found): (hush_table::ChunkRow, &Match)| {
+            let seed = row.seed.ok_or(ExecError::Corrupt { code: "HUSH-T033" })?;
+            let input = ChunkInput {
+                snapshot: self.job.snapshot,
+                part,
+                columns: &columns,
+                row: &row,
+                operands: &found.operands,
+            };
+            let mut objects = Vec::with_capacity(self.evaluators.len() + self.shape.fetch.len());
+            for evaluator in self.evaluators {
+                objects.push(evaluator.evaluate(&input)?);
+            }
+            for fetch in &self.shape.fetch {
+                objects.push(input.blob(fetch.id)?.to_vec());
+            }
+            Ok(RowsChunkParts { chunk: row.index, rows: row.rows, seed, objects })
+        };
+        rows.into_par_iter().zip(matches).map(answer).collect()
+    }
+}
+
+/// Keeps the first `left` matching rows.
+fn cut(matches: &mut Vec<Match>, left: &mut u64) {
+    matches.retain_mut(|found| {
+        let take = (found.matching.num_rows() as u64).min(*left);
+        *left -= take;
+        found.matching = found.matching.slice(0, take as usize);
+        take > 0
+    });
+}
+
+fn fetched_bytes(fetch: &FetchShape, rows: u32) -> u64 {
+    let elements = u64::from(element_count(fetch.layout, fetch.set, rows));
+    debug_assert!(rows_per_element(fetch.layout, fetch.set) > 0);
+    let poly = hush_params::size::poly_bytes(fetch.set) as u64;
+    elements * u64::from(fetch.lanes) * poly + hush_rlwe::OVERHEAD_BYTES as u64
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Approximate programs: reals in slots, with scales that multiply.
+
+use hush_plan::plan::SlotExpr;
+use hush_schemes::ckks::{ApproxCiphertext, ApproxEncoder, Scale};
+
+use super::program::{ElementInput, scheme_error};
+use crate::clear::select::Operand;
+use crate::error::ExecError;
+use crate::program::is_integer;
+
+/// A value on the way. Clear parts stay clear for as long as possible, in double precision.
+enum Value {
+    /// The same integer in every slot: multiplies without a scale.
+    Integer(f64),
+    /// One number per row; a constant that is no integer is repeated.
+    Vector(Vec<f64>),
+    /// An encrypted vector.
+    Encrypted(ApproxCiphertext),
+}
+
+/// Evaluates a program of checked shape on one ring element.
+///
+/// # Errors
+/// [`ExecError::Weight`] if a clear value is not finite or too large for the scale; [`ExecError::Internal`].
+pub(super) fn evaluate(
+    expr: &SlotExpr,
+    encoder: &ApproxEncoder,
+    scale: Scale,
+    input: &ElementInput<'_>,
+) -> Result<ApproxCiphertext, ExecError> {
+    match (Walk { encoder, scale, input }).value(expr)? {
+        Value::Encrypted(result) => Ok(result),
+        Value::Integer(_) | Value::Vector(_) => Err(ExecError::Internal { place: "clear program" }),
+    }
+}
+
+struct Walk<'a> {
+    encoder: &'a ApproxEncoder,
+    scale: Scale,
+    input: &'a ElementInput<'a>,
+}
+
+impl Walk<'_> {
+    fn value(&self, expr: &SlotExpr) -> Result<Value, ExecError> {
+        match expr {
+            SlotExpr::Column(id) => {
+                let ElementInput { ring, seed, element, .. } = *self.input;
+                let loaded =
+                    ApproxCiphertext::load(ring, seed, self.input.body(*id)?, element, self.scale);
+                Ok(Value::Encrypted(loaded.map_err(scheme_error)?))
+            }
+            SlotExpr::Clear(index) => match self.input.operands.get(*index) {
+                Some(Operand::Doubles(values)) => Ok(Value::Vector(self.input.rows(values).to_vec())),
+                _ => Err(ExecError::Internal { place: "operand of a program" }),
+            },
+            SlotExpr::Constant(text) => {
+                let number: f64 = text.parse().map_err(|_| ExecError::Internal { place: "constant" })?;
+                Ok(if is_integer(text) { Value::Integer(number) } else { self.repeat(number) })
+            }
+            SlotExpr::Neg(inner) => Ok(negate(self.value(inner)?)),
+            SlotExpr::Add(left, right) => self.add(self.value(left)?, self.value(right)?),
+            SlotExpr::Sub(left, right) => self.add(self.value(left)?, negate(self.value(right)?)),
+            SlotExpr::Mul(left, right) => self.multiply(self.value(left)?, self.value(right)?),
+        }
+    }
+
+    fn repeat(&self, number: f64) -> Value {
+        Value::Vector(vec![number; self.input.row_count])
+    }
+
+    fn add(&self, left: Value, right: Value) -> Result<Value, ExecError> {
+        match (left, right) {
+            (Value::Encrypted(mut left), Value::Encrypted(mut right)) => {
+                let scale = left.scale().max(right.scale());
+                left.raise_to(scale).map_err(scheme_error)?;
+                right.raise_to(scale).map_err(scheme_error)?;
+                left.add_assign(&right).map_err(scheme_error)?;
+                Ok(Value::Encrypted(left))
+            }
+            (Value::Encrypted(value), Value::Integer(clear)) | (Value::Integer(clear), Value::Encrypted(value)) => {
+                self.add_clear(value, &vec![clear; self.input.row_count])
+            }
+            (Value::Encrypted(value), Value::Vector(clear)) | (Value::Vector(clear), Value::Encrypted(value)) => {
+                self.add_clear(value, &clear)
+            }
+            (left, right) => Ok(clear_op(left, right, |left, right| left + right)),
+        }
+    }
+
+    /// Encodes at the columns' scale, which a word holds, and raises the encoding exactly to the value's scale.
+    fn add_clear(&self, value: ApproxCiphertext, clear: &[f64]) -> Result<Value, ExecError> {
+        let scale = value.scale();
+        let shift = scale.log2().saturating_sub(self.scale.log2());
+        let mut encoded = self.encoder.encode_clear(clear, self.scale).map_err(scheme_error)?;
+        encoded.mul_scalar_assign(1_i128.checked_shl(shift).unwrap_or(0));
+        let mut ciphertext = value.into_ciphertext();
+        let added = ciphertext.add_clear_assign(&encoded);
+        added.map_err(|_| ExecError::Internal { place: "slot arithmetic" })?;
+        Ok(Value::Encrypted(ApproxCiphertext::new(ciphertext, scale)))
+    }
+
+    fn multiply(&self, left: Value, right: Value) -> Result<Value, ExecError> {
+        match (left, right) {
+            (Value::Encrypted(left), Value::Encrypted(right)) => {
+                Ok(Value::Encrypted(left.mul(&right).map_err(scheme_error)?))
+            }
+            (Value::Encrypted(mut value), Value::Integer(clear))
+            | (Value::Integer(clear), Value::Encrypted(mut value)) => {
+                value.mul_integer_assign(clear as i128);
+                Ok(Value::Encrypted(value))
+            }
+            (Value::Encrypted(mut value), Value::Vector(clear))
+            | (Value::Vector(clear), Value::Encrypted(mut value)) => {
+                value.mul_clear_assign(self.encoder, &clear, self.scale).map_err(scheme_error)?;
+                Ok(Value::Encrypted(value))
+            }
+            (left, right) => Ok(clear_op(left, right, |left, right| left * right)),
+        }
+    }
+}
+
+fn negate(value: Value) -> Value {
+    match value {
+        Value::Integer(number) => Value::Integer(-number),
+        Value::Vector(values) => Value::Vector(values.into_iter().map(|number| -number).collect()),
+        Value::Encrypted(mut value) => {
+            value.neg_assign();
+            Value::Encrypted(value)
+        }
+    }
+}
+
+/// An operation on two clear values; encrypted ones have been dealt with.
+fn clear_op(left: Value, right: Value, op: impl Fn(f64, f64) -> f64) -> Value {
+    match (left, right) {
+        (Value::Integer(left), Value::Integer(right)) => Value::Integer(op(left, right)),
+        (Value::Vector(left), Value::Integer(right)) => {
+            Value::Vector(left.into_iter().map(|left| op(left, right)).collect())
+        }
+        (Value::Integer(left), Value::Vector(right)) => {
+            Value::Vector(right.into_iter().map(|right| op(left, right)).collect())
+        }
+        (Value::Vector(left), Value::Vector(right)) => {
+            Value::Vector(left.into_iter().zip(right).map(|(left, right)| op(left, right)).collect())
+        }
+        (encrypted @ Value::Encrypted(_), _) | (_, encrypted) => encrypted,
+    }
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One version of a table: its manifest, its clear columns for the query engine, its parts, and what has been
+//! verified of them.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use hush_params::ParamSet;
+use hush_plan::EncodingId;
+use hush_ring::{Cpu, Ring};
+use hush_rlwe::{Body, BodyId, BodyKind, UncheckedBody};
+use hush_table::manifest::PartPlace;
+use hush_table::part::PartKind;
+use hush_table::store::PARTS_NAME;
+use hush_table::{CHUNK_ROWS, ChunkRow, ClearPart, Digest, Manifest, PartEntry, Projection, SignedManifest, TableStore};
+use rayon::prelude::*;
+
+use crate::clear::ClearTable;
+use crate::error::ExecError;
+
+/// A table version. Lives as long as the table's manifest stays the same.
+pub(crate) struct Snapshot {
+    store: TableStore,
+    signed: SignedManifest,
+    clear: ClearTable,
+    /// Bodies whose residues have been checked: for each part and encoding a bit per chunk of the part.
+    conformed: Mutex<HashMap<(Digest, EncodingId), u64>>,
+}
+
+/// A part with its place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PartRef<'a> {
+    pub(crate) place: PartPlace,
+    pub(crate) entry: &'a PartEntry,
+}
+
+/// One encoded column in one chunk: the bytes, and which body they must be.
+#[derive(Clone, Copy)]
+pub(crate) struct StoredBody<'a> {
+    pub(crate) blob: &'a [u8],
+    pub(crate) kind: BodyKind,
+    pub(crate) id: BodyId,
+}
+
+impl Snapshot {
+    pub(crate) fn new(store: TableStore, signed: SignedManifest) -> Result<Self, ExecError> {
+        let manifest = signed.manifest();
+        let name = |entry: &PartEntry| {
+            let file = entry.clear.map(|file| PartKind::Clear.file_name(&file.digest));
+            file.map(|file| format!("{PARTS_NAME}/{file}"))
+        };
+        let paths: Vec<String> = manifest.parts.iter().filter_map(name).collect();
+        let clear = ClearTable::new(manifest, &paths)?;
+        Ok(Self { store, clear, signed, conformed: Mutex::default() })
+    }
+
+    /// Digest of the manifest.
+    pub(crate) fn digest(&self) -> Digest {
+        self.signed.digest()
+    }
+
+    /// The manifest.
+    pub(crate) fn manifest(&self) -> &Manifest {
+        self.signed.manifest()
+    }
+
+    /// The clear columns.
+    pub(crate) fn clear(&self) -> &ClearTable {
+        &self.clear
+    }
+
+    /// The parts in row order.
+    pub(crate) fn parts(&self) -> Vec<PartRef<'_>> {
+        self.manifest().placed_parts().map(|(place, entry)| PartRef { place, entry }).collect()
+    }
+
+    /// Checks the digests of all clear files, so that the query engine may read them by itself. Files that were
+    /// checked before and have not changed since cost one look at their metadata.
+    ///
+    /// # Errors
+    /// [`ExecError::Corrupt`], [`ExecError::Io`].
+    pub(crate) fn verify_clear(&self) -> Result<(), ExecError> {
+        let files: Vec<_> = self.manifest().parts.iter().filter_map(|entry| entry.clear).collect();
+        files.par_iter().try_for_each(|file| Ok(self.store.open_part(PartKind::Clear, file).map(|_| ())?))
+    }
+
+    /// Opens the clear file of a part; `None` if the table has no clear columns.
+    ///
+    /// # Errors
+    /// [`ExecError::Corrupt`], [`ExecError::Io`].
+    pub(crate) fn clear_part(&self, part: PartRef<'_>) -> Result<Option<ClearPart>, ExecError> {
+        match part.entry.clear {
+            Some(_) => Ok(Some(self.store.open_clear(self.manifest(), part.entry)?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads encoded columns of some chunks of a part, in chunk order.
+    ///
+    /// # Errors
+    /// [`ExecError::Corrupt`], [`ExecError::Io`].
+    pub(crate) fn read_chunks(
+        &self,
+        part: PartRef<'_>,
+        columns: &[EncodingId],
+        chunks: Vec<u32>,
+    ) -> Result<Vec<ChunkRow>, ExecError> {
+        if chunks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let all = chunks.len() == part.entry.chunks as usize;
+        let chunks = if all { None } else { Some(chunks) };
+        let projection = Projection { chunks, ..Projection::encodings(columns.iter().copied()) };
+        Ok(self.store.open_encrypted(self.manifest(), part.place, part.entry)?.read(&projection)?)
+    }
+
+    /// The body that some bytes hold. The first time that a snapshot sees them every residue is checked, later only
+    /// the header: the digest of the file is compared each time anyway.
+    ///
+    /// # Errors
+    /// [`ExecError::Corrupt`] if it is not that body.
+    pub(crate) fn body<'b>(
+        &self,
+        part: PartRef<'_>,
+        ring: &Ring,
+        stored: StoredBody<'b>,
+    ) -> Result<Body<'b>, ExecError> {
+        let StoredBody { blob, kind, id } = stored;
+        let damaged = |_| ExecError::Corrupt { code: "HUSH-T033" };
+        let file = part.entry.encrypted.map_or(Digest::from_bytes([0; 32]), |file| file.digest);
+        let key = (file, EncodingId(id.column));
+        let bit = 1_u64 << (id.chunk.saturating_sub(part.place.first_chunk) % u64::BITS);
+        let known = |map: &HashMap<_, u64>| map.get(&key).is_some_and(|bits| bits & bit != 0);
+        if known(&self.conformed.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Body::from_verified(blob, ring, kind, id).map_err(damaged);
+        }
+        let body = UncheckedBody::decode(blob).and_then(|body| body.conform(ring, kind, id)).map_err(damaged)?;
+        *self.conformed.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default() |= bit;
+        Ok(body)
+    }
+}
+
+impl PartRef<'_> {
+    /// Rows of a chunk of the part.
+    pub(crate) fn rows_of(&self, chunk: u32) -> u32 {
+        let offset = u64::from(chunk.saturating_sub(self.place.first_chunk));
+        let before = offset * u64::from(CHUNK_ROWS);
+        self.entry.rows.saturating_sub(before).min(u64::from(CHUNK_ROWS)) as u32
+    }
+
+    /// Number in the table of the first row of a chunk.
+    pub(crate) fn first_row_of(&self, chunk: u32) -> u64 {
+        let offset = u64::from(chunk.saturating_sub(self.place.first_chunk));
+        self.place.first_row + offset * u64::from(CHUNK_ROWS)
+    }
+}
+
+/// The ring of a parameter set, with this machine's kernels.
+///
+/// # Errors
+/// [`ExecError::Internal`] if the processor's kernels cannot be chosen.
+pub(crate) fn ring(set: &'static ParamSet) -> Result<Ring, ExecError> {
+    let internal = ExecError::Internal { place: "ring" };
+    let Ok(cpu) = Cpu::detect() else { return Err(internal) };
+    Ring::new(set, cpu).map_err(|_| internal)
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Threads: one pool for encrypted work and one runtime for the query engine, shared by all engines of a process
+//! that have the same budget.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError, Weak, mpsc};
+
+use tokio::runtime::Runtime;
+
+use crate::ExecError;
+
+/// A thread budget.
+#[derive(Debug)]
+pub(crate) struct Workers {
+    threads: usize,
+    pool: rayon::ThreadPool,
+    runtime: Option<Runtime>,
+}
+
+impl Workers {
+    /// The workers for this many threads (at least one), started if no engine has them yet.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] if the operating system starts no threads.
+    pub(crate) fn shared(threads: usize) -> Result<Arc<Self>, ExecError> {
+        let threads = threads.clamp(1, MAX_THREADS);
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|workers| workers.strong_count() > 0);
+        if let Some(workers) =
+            known.iter().filter_map(Weak::upgrade).find(|workers| workers.threads == threads)
+        {
+            return Ok(workers);
+        }
+        let workers = Arc::new(Self::start(threads)?);
+        known.push(Arc::downgrade(&workers));
+        Ok(workers)
+    }
+
+    fn start(threads: usize) -> Result<Self, ExecError> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|index| format!("hush-exec-{index}"))
+            .stack_size(STACK_BYTES)
+            .build()
+            .map_err(|_| ExecError::Internal { place: "thread pool" })?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(threads)
+            .thread_name("hush-query")
+            .thread_stack_size(STACK_BYTES)
+            .enable_all()
+            .build()
+            .map_err(|_| ExecError::Internal { place: "query runtime" })?;
+        Ok(Self { threads, pool, runtime: Some(runtime) })
+    }
+
+    /// The thread budget.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Runs `work` with all parallel iterators inside on this pool.
+    pub(crate) fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        self.pool.install(work)
+    }
+
+    /// The calling thread's number within the pool; 0 for any other thread.
+    pub(crate) fn thread_index(&self) -> usize {
+        self.pool.current_thread_index().unwrap_or(0)
+    }
+
+    /// Runs a future on the query runtime and waits for it. The caller may be inside another runtime, whose
+    /// thread then blocks.
+    ///
+    /// # Errors
+    /// Those of the future; [`ExecError::Internal`] if it panicked.
+    pub(crate) fn wait<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = Result<T, ExecError>> + Send + 'static,
+    ) -> Result<T, ExecError> {
+        let gone = ExecError::Internal { place: "query task" };
+        let Some(runtime) = &self.runtime else { return Err(gone) };
+        let (done, wait) = mpsc::sync_channel(1);
+        runtime.spawn(async move {
+            // The receiver waits below.
+            let _ = done.send(future.await);
+        });
+        wait.recv().unwrap_or(Err(gone))
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        // The last engine may go inside an asynchronous context, where waiting for the threads is not allowed.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// The workers of all engines alive.
+static KNOWN: Mutex<Vec<Weak<Workers>>> = Mutex::new(Vec::new());
+
+const MAX_THREADS: usize = 1024;
+/// Expressions in plans may be some thousand levels deep, and the query engine walks them recursively.
+const STACK_BYTES: usize = 16 << 20;

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Grouped sums against 256-bit arithmetic on the plaintext.
+
+use ethnum::I256;
+use hush_exec::answer::Answer;
+use hush_exec::{Engine, ExecError, Limits};
+use hush_plan::plan::{Mask, Task};
+
+use crate::fixture::{Fixture, REAL_SUM, Random, Row, SQUARE, VALID, VALUE};
+use crate::reference::{Decrypted, ask, counts, decrypt_real, everything, grouped, task, texts};
+
+fn value(row: &Row) -> I256 {
+    I256::from(row.value.unwrap_or(0))
+}
+
+/// Two parts, the first of which ends in a short chunk.
+fn two_parts(random: &mut Random) -> Fixture {
+    Fixture::random(random, &[8192 + 700, 5000])
+}
+
+#[test]
+fn unfiltered_sums_of_three_parameter_sets() {
+    let mut random = Random::announced("unfiltered");
+    let fixture = two_parts(&mut random);
+    let task = task(&[], vec![everything()], &[(0, VALUE), (0, VALID), (0, SQUARE), (0, VALUE)]);
+    let Decrypted { clear, sums } = ask(&fixture, 2, None, &task);
+    let expected: I256 = fixture.rows.iter().map(value).sum();
+    let valid = I256::from(fixture.rows.iter().filter(|row| row.value.is_some()).count() as u64);
+    let squares: I256 = fixture.rows.iter().map(|row| value(row) * value(row)).sum();
+    assert_eq!(counts(&clear), [fixture.rows.len() as u64]);
+    assert_eq!(sums, [vec![expected, valid, squares, expected]]);
+}
+
+#[test]
+fn groups_with_null_keys_filters_and_conditions() {
+    let mut random = Random::announced("groups");
+    let fixture = two_parts(&mut random);
+    let condition = Mask { condition: Some("\"weight\" IS NOT NULL AND \"ratio\" > 0".to_owned()), weight: None };
+    let task = task(
+        &["\"ward\"", "\"year\" % 2"],
+        vec![everything(), condition],
+        &[(0, VALUE), (1, VALUE), (1, VALID), (0, SQUARE)],
+    );
+    let Decrypted { clear, sums } = ask(&fixture, 2, Some("\"year\" >= 2021 AND \"year\" < 2024"), &task);
+    let key = |row: &Row| (2021..2024).contains(&row.year).then(|| (row.ward.clone(), row.year % 2));
+    let conditioned =
+        |row: &Row| row.weight.is_some() && row.ratio.is_some_and(|ratio| ratio > 0.0);
+    let only = |row: &Row, term: I256| if conditioned(row) { term } else { I256::ZERO };
+    let plain = grouped(&fixture.rows, key, value);
+    let filtered = grouped(&fixture.rows, key, |row| only(row, value(row)));
+    let valid = grouped(&fixture.rows, key, |row| only(row, I256::from(u8::from(row.value.is_some()))));
+    let squares = grouped(&fixture.rows, key, |row| value(row) * value(row));
+    // BTreeMap orders by (None first, then text), as the answer must.
+    assert_eq!(texts(&clear, "k0"), plain.keys().map(|key| key.0.clone()).collect::<Vec<_>>());
+    assert_eq!(counts(&clear), plain.values().map(|group| group.0).collect::<Vec<_>>());
+    for (group, found) in sums.iter().enumerate() {
+        let expected =
+            [&plain, &filtered, &valid, &squares].map(|groups| groups.values().nth(group).unwrap().1);
+        assert_eq!(*found, expected, "group {group}");
+    }
+}
+
+#[test]
+fn signed_weights_with_nulls() {
+    let mut random = Random::announced("weights");
+    let fixture = two_parts(&mut random);
+    let weighted = Mask { condition: None, weight: Some("CAST(\"weight\" AS DECIMAL(38,0))".to_owned()) };
+    let integer = Mask { condition: Some("\"year\" <> 2022".to_owned()), weight: Some("-3 * \"weight\"".to_owned()) };
+    let task = task(&["\"ward\""], vec![weighted, integer], &[(0, VALUE), (1, VALUE), (0, SQUARE)]);
+    let Decrypted { sums, .. } = ask(&fixture, 2, None, &task);
+    let key = |row: &Row| Some(row.ward.clone());
+    let weight = |row: &Row| I256::from(row.weight.unwrap_or(0));
+    let first = grouped(&fixture.rows, key, |row| weight(row) * value(row));
+    let second = grouped(&fixture.rows, key, |row| {
+        if row.year == 2022 { I256::ZERO } else { I256::from(-3) * weight(row) * value(row) }
+    });
+    let third = grouped(&fixture.rows, key, |row| weight(row) * value(row) * value(row));
+    for (group, found) in sums.iter().enumerate() {
+        let expected = [&first, &second, &third].map(|groups| groups.values().nth(group).unwrap().1);
+        assert_eq!(*found, expected, "group {group}");
+    }
+}
+
+#[test]
+fn no_matching_row_gives_one_zero_group_without_keys_and_none_with() {
+    let mut random = Random::announced("nothing");
+    let fixture = Fixture::random(&mut random, &[3000]);
+    let sums = [(0, VALUE), (0, VALID)];
+    let found = ask(&fixture, 2, Some("\"year\" > 3000"), &task(&[], vec![everything()], &sums));
+    assert_eq!(counts(&found.clear), [0]);
+    assert_eq!(found.sums, [vec![I256::ZERO, I256::ZERO]]);
+    let found = ask(&fixture, 2, Some("\"year\" > 3000"), &task(&["\"ward\""], vec![everything()], &sums));
+    assert_eq!(found.clear.num_rows(), 0);
+}
+
+#[test]
+fn one_row_and_exact_chunks() {
+    let mut random = Random::announced("one row");
+    for parts in [&[1_usize][..], &[8192], &[8192, 1]] {
+        let fixture = Fixture::random(&mut random, parts);
+        let task = task(&[], vec![everything()], &[(0, VALUE), (0, SQUARE)]);
+        let expected: I256 = fixture.rows.iter().map(value).sum();
+        let squares: I256 = fixture.rows.iter().map(|row| value(row) * value(row)).sum();
+        assert_eq!(ask(&fixture, 1, None, &task).sums, [vec![expected, squares]]);
+        let all = ask(&fixture, 2, Some("\"year\" >= 2020"), &task);
+        assert_eq!(all.sums, [vec![expected, squares]]);
+    }
+}
+
+#[test]
+fn a_table_without_clear_columns() {
+    let mut random = Random::announced("no clear columns");
+    let fixture = Fixture::without_clear(&mut random, &[8192 + 5, 77]);
+    let task = task(&[], vec![everything()], &[(0, VALUE)]);
+    let found = ask(&fixture, 2, None, &task);
+    assert_eq!(counts(&found.clear), [fixture.rows.len() as u64]);
+    assert_eq!(found.sums, [vec![fixture.rows.iter().map(value).sum::<I256>()]]);
+    let nothing = ask(&fixture, 2, Some("1 = 0"), &task);
+    assert_eq!((counts(&nothing.clear), nothing.sums), (vec![0], vec![vec![I256::ZERO]]));
+}
+
+#[test]
+fn approximate_sums() {
+    let mut random = Random::announced("approximate");
+    let fixture = Fixture::random(&mut random, &[9000]);
+    let task = task(&["\"year\""], vec![everything()], &[(0, REAL_SUM)]);
+    let plan = fixture.plan(None, Task::Aggregate(task.clone()));
+    let bytes = fixture.engine(2).run(&plan).unwrap();
+    let answer = Answer::decode(&bytes, u64::MAX).unwrap();
+    for (group, year) in (2020..2025).enumerate() {
+        let rows = fixture.rows.iter().filter(|row| row.year == year);
+        let expected: f64 = rows.clone().map(|row| row.real).sum();
+        let found = decrypt_real(&fixture, &answer, &task, group as u32, 0);
+        let bound = hush_params::noise::ckks_sum_error_log2(36.0, rows.count() as f64, 1.0).exp2();
+        assert!((found - expected).abs() <= bound + 1e-7, "year {year}: off by {}", found - expected);
+    }
+}
+
+#[test]
+fn answers_are_the_same_bytes_whatever_the_threads_the_passes_and_the_caches() {
+    let mut random = Random::announced("determinism");
+    let fixture = two_parts(&mut random);
+    let mut task = task(
+        &["\"ward\"", "\"year\""],
+        vec![everything(), Mask { condition: None, weight: Some("\"weight\"".to_owned()) }],
+        &[(0, VALUE), (1, VALUE), (0, VALID)],
+    );
+    task.clear.extend(["SUM(\"ratio\")".to_owned(), "MIN(\"day\")".to_owned(), "STDDEV(\"ratio\")".to_owned()]);
+    let plan = fixture.plan(Some("\"ratio\" < 500"), Task::Aggregate(task));
+    let one = fixture.engine(1);
+    let first = one.run(&plan).unwrap();
+    assert_eq!(one.run(&plan).unwrap(), first);
+    assert_eq!(fixture.engine(2).run(&plan).unwrap(), first);
+    // So little memory that groups are worked off a few at a time.
+    let tight = Limits { memory_bytes: 8 << 20, ..Limits::default() };
+    let tight = Engine::for_table(fixture.store.clone(), 2, tight).unwrap();
+    assert_eq!(tight.run(&plan).unwrap(), first);
+}
+
+#[test]
+fn clear_aggregates_of_every_kind() {
+    let mut random = Random::announced("clear aggregates");
+    let fixture = Fixture::random(&mut random, &[2500]);
+    let mut task = task(&["\"ward\""], vec![], &[]);
+    task.clear.extend(
+        [
+            "SUM(CAST(\"weight\" AS DECIMAL(38,0)))",
+            "COUNT(\"weight\")",
+            "CAST(MAX(\"day\") AS VARCHAR)",
+            "SUM(\"weight\") FILTER (WHERE \"year\" = 2021) + 1",
+            "COUNT(DISTINCT \"year\")",
+        ]
+        .map(str::to_owned),
+    );
+    let found = ask(&fixture, 2, None, &task);
+    let names: Vec<_> = found.clear.schema().fields().iter().map(|field| field.name().clone()).collect();
+    assert_eq!(names, ["k0", "c0", "c1", "c2", "c3", "c4", "c5"]);
+    let weights = grouped(&fixture.rows, |row| Some(row.ward.clone()), |row| I256::from(row.weight.unwrap_or(0)));
+    let sums = arrow::compute::cast(
+        found.clear.column_by_name("c1").unwrap(),
+        &arrow::datatypes::DataType::Int64,
+    )
+    .unwrap();
+    let sums = arrow::array::AsArray::as_primitive::<arrow::datatypes::Int64Type>(&sums);
+    let expected: Vec<i64> = weights.values().map(|group| group.1.as_i64()).collect();
+    assert_eq!(sums.values().as_ref(), expected.as_slice());
+}
+
+#[test]
+fn too_many_groups_and_too_large_answers_are_refused_before_the_work() {
+    let mut random = Random::announced("limits");
+    let fixture = Fixture::random(&mut random, &[600]);
+    let mut by_weight = task(&["\"weight\""], vec![everything()], &[(0, VALUE)]);
+    by_weight.max_groups = 10;
+    let plan = fixture.plan(None, Task::Aggregate(by_weight.clone()));
+    let error = fixture.engine(2).run(&plan).unwrap_err();
+    assert!(matches!(error, ExecError::GroupLimit { limit: 10 }), "{error}");
+    by_weight.max_groups = 10_000;
+    let mut plan = fixture.server_plan(None, Task::Aggregate(by_weight));
+    plan.max_answer_bytes = 100_000;
+    let error = fixture.engine(2).run(&serde_json::to_vec(&plan).unwrap()).unwrap_err();
+    assert_eq!(error.code(), "HUSH-E041");
+    let tiny = Limits { memory_bytes: 1 << 17, ..Limits::default() };
+    let plan = fixture.plan(None, Task::Aggregate(task(&[], vec![everything()], &[(0, SQUARE)])));
+    let error = Engine::for_table(fixture.store.clone(), 1, tiny).unwrap().run(&plan).unwrap_err();
+    assert_eq!(error.code(), "HUSH-E042");
+}

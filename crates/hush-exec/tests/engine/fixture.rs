@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A table with every layout, its plaintext, and its owner.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Date32Array, Float64Array, Int64Array, RecordBatch, StringArray};
+use bytes::Bytes;
+use ethnum::I256;
+use hush_exec::{Engine, Limits};
+use hush_keys::{ApproxSlotColumn, ApproxSumColumn, Encryptor, OwnerSeed, SlotColumn, SumColumn};
+use hush_params::{PLAINTEXT_PRIMES_45, preset};
+use hush_plan::plan::{PLAN_FORMAT, ServerPlan, Task};
+use hush_plan::{Encoding, EncodingId, Layout, Plaintext};
+use hush_ring::{Cpu, Ring};
+use hush_schemes::Values;
+use hush_schemes::bgv::slots::SlotEncoder;
+use hush_schemes::ckks::{ApproxEncoder, Scale};
+use hush_table::part::{ClearPartWriter, EncryptedPartWriter};
+use hush_table::{
+    CHUNK_ROWS, ClearColumn, EncodedChunk, Manifest, PartEntry, SignedManifest, TableId, TableStore,
+};
+
+/// SplitMix64: small, seeded, good enough to draw test data.
+pub struct Random(u64);
+
+impl Random {
+    /// A generator whose seed is printed, so that a failure can be repeated with `HUSH_TEST_SEED`.
+    pub fn announced(test: &str) -> Self {
+        let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
+        let seed = std::env::var("HUSH_TEST_SEED").map_or(clock, |text| text.parse().unwrap());
+        eprintln!("{test}: HUSH_TEST_SEED={seed}");
+        Self(seed)
+    }
+
+    pub fn word(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.word() % bound
+    }
+
+    pub fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+}
+
+/// One row in plaintext.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Clear: NULL or one of a few names.
+    pub ward: Option<String>,
+    /// Clear: 2020 to 2024, ascending over the table.
+    pub year: i64,
+    /// Clear: NULL or a small signed weight.
+    pub weight: Option<i64>,
+    /// Clear: NULL or a float.
+    pub ratio: Option<f64>,
+    /// Encrypted: NULL or a 47-bit value.
+    pub value: Option<i64>,
+    /// Encrypted slots.
+    pub x: i64,
+    /// Encrypted slots.
+    pub y: i64,
+    /// Encrypted approximately.
+    pub real: f64,
+}
+
+pub const VALUE: EncodingId = EncodingId(0);
+pub const VALID: EncodingId = EncodingId(1);
+pub const SQUARE: EncodingId = EncodingId(2);
+pub const X: EncodingId = EncodingId(3);
+pub const Y: EncodingId = EncodingId(4);
+pub const REAL: EncodingId = EncodingId(5);
+pub const REAL_SUM: EncodingId = EncodingId(6);
+
+pub const VALUE_T: u32 = 71;
+pub const VALID_T: u32 = 27;
+pub const SQUARE_T: u32 = 140;
+pub const SCALE: u32 = 36;
+const SUM64: &str = "n12_q2x46_sec128_v1";
+const SUM27: &str = "n11_q1x46_sec128_v1";
+const WIDE: &str = "n13_q4x46_sec128_v1";
+const SLOTS: &str = "n13_q3x46_sec128_v1";
+
+pub struct Fixture {
+    pub rows: Vec<Row>,
+    pub seed: OwnerSeed,
+    pub table_id: [u8; 16],
+    pub store: TableStore,
+    pub signed: SignedManifest,
+}
+
+impl Fixture {
+    /// Encrypts a random table with parts of these sizes; a part's last chunk may be short.
+    pub fn random(random: &mut Random, part_rows: &[usize]) -> Self {
+        let count = part_rows.iter().sum();
+        let rows: Vec<Row> = (0..count).map(|index| random_row(random, index, count)).collect();
+        Self::encrypt(rows, part_rows, Clear::Columns)
+    }
+
+    /// The same with nothing clear.
+    pub fn without_clear(random: &mut Random, part_rows: &[usize]) -> Self {
+        let count = part_rows.iter().sum();
+        let rows: Vec<Row> = (0..count).map(|index| random_row(random, index, count)).collect();
+        Self::encrypt(rows, part_rows, Clear::Nothing)
+    }
+
+    pub fn engine(&self, threads: usize) -> Engine {
+        Engine::for_table(self.store.clone(), threads, Limits::default()).unwrap()
+    }
+
+    pub fn plan(&self, predicate: Option<&str>, task: Task) -> Vec<u8> {
+        serde_json::to_vec(&self.server_plan(predicate, task)).unwrap()
+    }
+
+    pub fn server_plan(&self, predicate: Option<&str>, task: Task) -> ServerPlan {
+        ServerPlan {
+            format: PLAN_FORMAT,
+            table: "t".to_owned(),
+            manifest: self.signed.digest().to_string(),
+            predicate: predicate.map(str::to_owned),
+            task,
+            max_answer_bytes: 1 << 30,
+        }
+    }
+
+    pub fn encodings(&self) -> &[Encoding] {
+        &self.signed.manifest().encodings
+    }
+
+    fn encrypt(rows: Vec<Row>, part_rows: &[usize], clear: Clear) -> Self {
+        let seed = OwnerSeed::generate().unwrap();
+        let table_id = [7; 16];
+        let store = TableStore::memory();
+        let schema = clear_batch(&[]).schema();
+        let mut parts = Vec::new();
+        let (mut chunk, mut rest) = (0, rows.as_slice());
+        for count in part_rows {
+            let (part, after) = rest.split_at(*count);
+            rest = after;
+            let ids: Vec<EncodingId> = encodings().iter().map(|encoding| encoding.id).collect();
+            let mut encrypted = EncryptedPartWriter::new(&ids, 0, chunk);
+            let mut plain = ClearPartWriter::new(&schema).unwrap();
+            for rows in part.chunks(CHUNK_ROWS as usize) {
+                encrypted.push(encrypt_chunk(&seed, table_id, chunk, rows)).unwrap();
+                plain.push(&clear_batch(rows)).unwrap();
+                chunk += 1;
+            }
+            let encrypted = encrypted.finish().unwrap();
+            store.put_part(&encrypted).unwrap();
+            let mut entry = PartEntry {
+                rows: *count as u64,
+                chunks: count.div_ceil(CHUNK_ROWS as usize) as u32,
+                clear: None,
+                encrypted: Some(encrypted.file),
+            };
+            if clear == Clear::Columns {
+                let plain = plain.finish().unwrap();
+                store.put_part(&plain).unwrap();
+                entry.clear = Some(plain.file);
+            }
+            parts.push(entry);
+        }
+        let columns = schema.fields().iter().map(|field| ClearColumn::new(field.name(), field.data_type()).unwrap());
+        let manifest = Manifest {
+            format: 1,
+            table: "t".to_owned(),
+            table_id: TableId::from_bytes(table_id),
+            version: 1,
+            key_id: "00112233445566778899aabbccddeeff".to_owned(),
+            rows: rows.len() as u64,
+            chunk_rows: CHUNK_ROWS,
+            clear_columns: if clear == Clear::Columns { columns.collect() } else { Vec::new() },
+            encodings: encodings(),
+            sealed_columns: 0,
+            parts,
+            sealed_schema: Vec::new(),
+        };
+        let key = seed.verifying_key().to_bytes();
+        let signed = SignedManifest::sign(manifest, &key, |message| seed.sign(message)).unwrap();
+        store.commit(&signed).unwrap();
+        Self { rows, seed, table_id, store, signed }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Clear {
+    Columns,
+    Nothing,
+}
+
+pub fn ring(name: &str) -> Ring {
+    Ring::new(preset(name).unwrap(), Cpu::detect().unwrap()).unwrap()
+}
+
+pub fn set_name(id: EncodingId) -> &'static str {
+    match id {
+        VALID => SUM27,
+        SQUARE | REAL => WIDE,
+        X | Y => SLOTS,
+        _ => SUM64,
+    }
+}
+
+/// The id under which the owner derives a sum column's secret.
+pub fn secret_id(id: EncodingId) -> [u8; 16] {
+    [id.0 as u8 + 1; 16]
+}
+
+pub fn primes() -> &'static [u64] {
+    &PLAINTEXT_PRIMES_45[..2]
+}
+
+fn encodings() -> Vec<Encoding> {
+    let encoding = |id: EncodingId, layout, plaintext| Encoding {
+        id,
+        layout,
+        params: set_name(id).to_owned(),
+        plaintext,
+    };
+    let slots = Plaintext::Primes { primes: primes().to_vec() };
+    vec![
+        encoding(VALUE, Layout::Sum, Plaintext::PowerOfTwo { log2: VALUE_T }),
+        encoding(VALID, Layout::Sum, Plaintext::PowerOfTwo { log2: VALID_T }),
+        encoding(SQUARE, Layout::Sum, Plaintext::PowerOfTwo { log2: SQUARE_T }),
+        encoding(X, Layout::Slots, slots.clone()),
+        encoding(Y, Layout::Slots, slots),
+        encoding(REAL, Layout::ApproxSlots, Plaintext::Scale { log2: SCALE }),
+        encoding(REAL_SUM, Layout::ApproxSum, Plaintext::Scale { log2: SCALE }),
+    ]
+}
+
+fn random_row(random: &mut Random, index: usize, count: usize) -> Row {
+    let wards = ["east", "north", "süd", "west"];
+    Row {
+        ward: (!random.chance(10)).then(|| wards[random.below(4) as usize].to_owned()),
+        year: 2020 + (5 * index / count) as i64,
+        weight: (!random.chance(10)).then(|| random.below(2001) as i64 - 1000),
+        ratio: (!random.chance(10)).then(|| random.below(1 << 20) as f64 / 1024.0 - 300.0),
+        value: (!random.chance(15)).then(|| random.word() as i64 >> 17),
+        x: random.word() as i64 >> 26,
+        y: random.word() as i64 >> 26,
+        real: random.below(1 << 30) as f64 / f64::from(1 << 22) - 100.0,
+    }
+}
+
+fn clear_batch(rows: &[Row]) -> RecordBatch {
+    let column = |values: Vec<Option<i64>>| Arc::new(Int64Array::from(values)) as ArrayRef;
+    let day = |row: &Row| Some((row.year - 1970) as i32 * 365);
+    RecordBatch::try_from_iter_with_nullable([
+        (
+            "ward",
+            Arc::new(StringArray::from_iter(rows.iter().map(|row| row.ward.as_deref()))) as ArrayRef,
+            true,
+        ),
+        ("year", column(rows.iter().map(|row| Some(row.year)).collect()), true),
+        ("weight", column(rows.iter().map(|row| row.weight).collect()), true),
+        ("ratio", Arc::new(Float64Array::from_iter(rows.iter().map(|row| row.ratio))) as ArrayRef, true),
+        ("day", Arc::new(Date32Array::from_iter(rows.iter().map(day))) as ArrayRef, true),
+    ])
+    .unwrap()
+}
+
+fn encrypt_chunk(seed: &OwnerSeed, table_id: [u8; 16], index: u32, rows: &[Row]) -> EncodedChunk {
+    let mut encryptor = Encryptor::new();
+    let mut chunk = encryptor.begin_chunk(index, rows.len()).unwrap();
+    let sum = |id: EncodingId| (ring(set_name(id)), seed.column_secret(&ring(set_name(id)), secret_id(id)));
+    let values: Vec<i64> = rows.iter().map(|row| row.value.unwrap_or(0)).collect();
+    let valid: Vec<i64> = rows.iter().map(|row| i64::from(row.value.is_some())).collect();
+    let squares: Vec<I256> = values.iter().map(|value| I256::from(*value) * I256::from(*value)).collect();
+    let mut encoded = Vec::new();
+    let columns =
+        [(VALUE, VALUE_T, Values::I64(&values)), (VALID, VALID_T, Values::I64(&valid)), (SQUARE, SQUARE_T, Values::I256(&squares))];
+    for (id, t_log2, values) in columns {
+        let (ring, secret) = sum(id);
+        let column = SumColumn { column: id.0, secret: &secret, t_log2, values };
+        encoded.extend(chunk.encrypt_sum(&ring, &[column]).unwrap());
+    }
+    let slots = ring(SLOTS);
+    let secret = seed.slots_secret(&slots, table_id);
+    let encoder = SlotEncoder::new(&slots, primes()).unwrap();
+    for (id, field) in [(X, (|row| row.x) as fn(&Row) -> i64), (Y, |row| row.y)] {
+        let values: Vec<i64> = rows.iter().map(field).collect();
+        let column = SlotColumn {
+            column: id.0,
+            secret: &secret,
+            encoder: &encoder,
+            value_bits: 40,
+            values: Values::I64(&values),
+        };
+        encoded.push(chunk.encrypt_slots(&column).unwrap());
+    }
+    let reals: Vec<f64> = rows.iter().map(|row| row.real).collect();
+    let scale = Scale::from_log2(SCALE).unwrap();
+    let wide = ring(WIDE);
+    let secret = seed.slots_secret(&wide, table_id);
+    let encoder = ApproxEncoder::new(&wide);
+    let column =
+        ApproxSlotColumn { column: REAL.0, secret: &secret, encoder: &encoder, scale, values: &reals };
+    encoded.push(chunk.encrypt_approx_slots(&column).unwrap());
+    let (ring, secret) = sum(REAL_SUM);
+    let column =
+        ApproxSumColumn { column: REAL_SUM.0, secret: &secret, scale, limit_log2: 60, values: &reals };
+    encoded.extend(chunk.encrypt_approx_sum(&ring, &[column]).unwrap());
+    EncodedChunk {
+        index,
+        rows: rows.len() as u32,
+        seed: chunk.seed().to_bytes(),
+        encoded: encoded.into_iter().map(Bytes::from).collect(),
+        sealed: Vec::new(),
+    }
+}
