@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Configuration: command-line arguments, limits and their defaults.
+
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// The service: stores encrypted tables and answers plans. It holds no secret key.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "hush-server", version, about)]
+pub struct Config {
+    /// Directory of tables, uploads, jobs and the token; made with mode 0700 if absent.
+    #[arg(long, value_name = "DIR")]
+    pub data: PathBuf,
+    /// Address and port to listen on; port 0 takes a free one.
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7373")]
+    pub listen: SocketAddr,
+    /// Threads for running plans, over all jobs together [default: all cores].
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+    /// File with the API token, mode 0600; made if absent [default: DIR/token].
+    #[arg(long, value_name = "PATH", conflicts_with = "no_auth_insecure")]
+    pub token_file: Option<PathBuf>,
+    /// Serve without a token. Only on a loopback address.
+    #[arg(long)]
+    pub no_auth_insecure: bool,
+    /// The limits.
+    #[command(flatten)]
+    pub limits: Limits,
+}
+
+impl Config {
+    /// The token file's path.
+    pub fn token_path(&self) -> PathBuf {
+        self.token_file.clone().unwrap_or_else(|| self.data.join("token"))
+    }
+
+    /// Threads that one job may use.
+    pub fn threads_per_job(&self) -> usize {
+        let all = self.threads.or_else(|| std::thread::available_parallelism().ok());
+        (all.map_or(1, NonZeroUsize::get) / self.limits.parallel_jobs.get()).max(1)
+    }
+}
+
+/// What the server refuses to exceed. Sizes are in bytes.
+#[derive(Clone, Debug, Parser)]
+pub struct Limits {
+    /// Bytes that one table's parts may take.
+    #[arg(long, value_name = "BYTES", default_value_t = 256 * GIB)]
+    pub max_table_bytes: u64,
+    /// Bytes of one part.
+    #[arg(long, value_name = "BYTES", default_value_t = GIB)]
+    pub max_part_bytes: u64,
+    /// Bytes of one manifest.
+    #[arg(long, value_name = "BYTES", default_value_t = 64 * MIB)]
+    pub max_manifest_bytes: u64,
+    /// Bytes of one plan.
+    #[arg(long, value_name = "BYTES", default_value_t = MIB)]
+    pub max_plan_bytes: u64,
+    /// Bytes of one answer; a plan may ask for less.
+    #[arg(long, value_name = "BYTES", default_value_t = GIB)]
+    pub max_answer_bytes: u64,
+    /// Bytes of request bodies held in memory at once, over all requests.
+    #[arg(long, value_name = "BYTES", default_value_t = 256 * MIB)]
+    pub max_buffered_bytes: u64,
+    /// Requests served at once; more are answered 503.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub max_requests: usize,
+    /// Connections held at once; more wait in the listener's queue.
+    #[arg(long, value_name = "N", default_value_t = 256)]
+    pub max_connections: usize,
+    /// Jobs waiting; more are answered 503.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub max_queued_jobs: usize,
+    /// Jobs remembered, finished ones included; more are answered 503 until results expire.
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    pub max_jobs: usize,
+    /// Jobs running at once; they share the threads.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub parallel_jobs: NonZeroUsize,
+    /// Seconds that a finished job and its result are kept.
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
+    pub result_ttl_s: u64,
+    /// Seconds that a part of no manifest, or a part of an upload, is kept.
+    #[arg(long, value_name = "SECONDS", default_value_t = 86_400)]
+    pub orphan_ttl_s: u64,
+    /// Seconds without a byte from or to a client before its connection is closed.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub idle_s: u64,
+}
+
+impl Limits {
+    /// Longest silence of a client.
+    pub fn idle(&self) -> Duration {
+        Duration::from_secs(self.idle_s.max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_loopback_and_threads_are_shared() {
+        let config = Config::parse_from(["hush-server", "--data", "d"]);
+        assert!(config.listen.ip().is_loopback());
+        assert_eq!(config.token_path(), PathBuf::from("d/token"));
+        assert!(config.threads_per_job() >= 1);
+        let args = ["hush-server", "--data", "d", "--threads", "7", "--parallel-jobs", "2"];
+        assert_eq!(Config::parse_from(args).threads_per_job(), 3);
+    }
+
+    #[test]
+    fn a_token_file_and_no_token_contradict() {
+        let args = ["hush-server", "--data", "d", "--token-file", "t", "--no-auth-insecure"];
+        assert!(Config::try_parse_from(args).is_err());
+    }
+}

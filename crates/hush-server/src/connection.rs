@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Accepting connections: HTTP/1.1 with limits on headers and silence, a cap on connections, and a shutdown that
+//! lets requests finish.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{sleep, timeout};
+
+use crate::config::Limits;
+use crate::stall::StallGuard;
+
+/// Time for a request's head, from the connection's start or from the end of the request before.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_HEADER_BYTES: usize = 16 << 10;
+const MAX_HEADERS: usize = 64;
+const READ_BUFFER_BYTES: usize = 128 << 10;
+/// After a failed accept (no file descriptors left, mostly).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How long open requests may take after the signal to stop.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// Serves until `stop` turns true, then lets open requests finish for a while.
+pub async fn serve(listener: TcpListener, router: Router, limits: &Limits, mut stop: watch::Receiver<bool>) {
+    let places = Arc::new(Semaphore::new(limits.max_connections));
+    let idle = limits.idle();
+    let (open, mut all_closed) = watch::channel(());
+    let open = Arc::new(open);
+    loop {
+        let place = tokio::select! {
+            place = Arc::clone(&places).acquire_owned() => place,
+            () = stopped(&mut stop) => break,
+        };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = stopped(&mut stop) => break,
+        };
+        let Ok((stream, _)) = accepted else {
+            tracing::warn!("a connection could not be accepted");
+            sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        let (router, stop, open) = (router.clone(), stop.clone(), Arc::clone(&open));
+        tokio::spawn(async move {
+            connection(stream, router, idle, stop).await;
+            drop((place, open));
+        });
+    }
+    drop((listener, open));
+    // Fails once the last connection has dropped its sender, which is what is waited for.
+    let drained = timeout(DRAIN, async { while all_closed.changed().await.is_ok() {} }).await;
+    if drained.is_err() {
+        tracing::warn!("requests were still open at the end of the grace period");
+    }
+}
+
+async fn connection(stream: TcpStream, router: Router, idle: Duration, mut stop: watch::Receiver<bool>) {
+    // Latency of small answers; failure only costs that.
+    let _ = stream.set_nodelay(true);
+    let io = TokioIo::new(StallGuard::new(stream, idle));
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .max_headers(MAX_HEADERS)
+        .max_header_size(MAX_HEADER_BYTES)
+        .max_buf_size(READ_BUFFER_BYTES)
+        .serve_connection(io, TowerToHyperService::new(router));
+    let mut serving = std::pin::pin!(serving);
+    let ended = tokio::select! {
+        ended = serving.as_mut() => ended,
+        () = stopped(&mut stop) => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(timeout = error.is_timeout(), "a connection ended early");
+    }
+}
+
+/// Until the signal to stop, or until nobody can give it any more.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    let _ = stop.wait_for(|stopped| *stopped).await;
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Refusals: one table of stable codes, each with its HTTP status and a fixed sentence.
+//!
+//! A sentence tells the way out and nothing of the inside: no paths, no parser messages, no values.
+
+use axum::http::{HeaderName, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+macro_rules! codes {
+    ($($(#[$meta:meta])* $name:ident = $code:literal, $status:ident, $sentence:literal;)+) => {
+        /// Why a request was refused or a job failed. The text form never changes its meaning.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Code { $($(#[$meta])* $name,)+ }
+
+        impl Code {
+            /// All codes, in the order of their numbers.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// The stable text form.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $code),+ }
+            }
+
+            /// The HTTP status that carries it.
+            pub fn status(self) -> StatusCode {
+                match self { $(Self::$name => StatusCode::$status),+ }
+            }
+
+            /// The fixed sentence.
+            pub fn sentence(self) -> &'static str {
+                match self { $(Self::$name => $sentence),+ }
+            }
+        }
+    };
+}
+
+codes! {
+    /// No token, or another one.
+    Unauthorised = "HUSH-V001", UNAUTHORIZED,
+        "the API token is missing or not this server's; send Authorization: Bearer with the content of its token file";
+    /// Unknown path.
+    NoRoute = "HUSH-V002", NOT_FOUND, "no such path; /v1/openapi.json lists them";
+    /// Known path, other method.
+    NoMethod = "HUSH-V003", METHOD_NOT_ALLOWED, "this path does not take this method; /v1/openapi.json lists them";
+    /// Admission refused.
+    Busy = "HUSH-V004", SERVICE_UNAVAILABLE, "the server is at its limit; try again later";
+    /// A name that is not one.
+    BadName = "HUSH-V005", BAD_REQUEST, "malformed table name, part name or job id";
+    /// A header that does not parse.
+    BadHeader = "HUSH-V006", BAD_REQUEST, "a request header is malformed";
+    /// Chunked body.
+    LengthRequired = "HUSH-V007", LENGTH_REQUIRED, "send Content-Length; a body of unknown size is not read";
+    /// Above a limit.
+    TooLarge = "HUSH-V008", PAYLOAD_TOO_LARGE, "larger than this server's limit; /v1/version states the limits";
+    /// Too slow.
+    TooSlow = "HUSH-V009", REQUEST_TIMEOUT, "the body came too slowly; resume the upload";
+    /// The connection broke off.
+    BodyBroken = "HUSH-V010", BAD_REQUEST, "the body ended early; resume the upload";
+    /// Wrong offset.
+    WrongOffset = "HUSH-V011", CONFLICT, "the upload stands at another offset; see Upload-Offset and continue there";
+    /// Second writer.
+    UploadActive = "HUSH-V012", CONFLICT, "another connection is uploading this part; try again later";
+    /// Digest does not match.
+    WrongDigest = "HUSH-V013", UNPROCESSABLE_ENTITY,
+        "the bytes do not have the digest of their name; what was received is discarded, upload the part again";
+    /// Unknown table.
+    NoTable = "HUSH-V014", NOT_FOUND, "no such table";
+    /// Unknown part.
+    NoPart = "HUSH-V015", NOT_FOUND, "no such part";
+    /// Not a sound manifest.
+    BadManifest = "HUSH-V016", UNPROCESSABLE_ENTITY, "the manifest is malformed, wrongly signed or names another table";
+    /// Another signer.
+    OtherOwner = "HUSH-V017", CONFLICT,
+        "the table belongs to another signing key; use that key, another table name, or delete the table first";
+    /// Not newer.
+    OldVersion = "HUSH-V018", CONFLICT, "the table already has this version or a newer one; a manifest must be newer";
+    /// Parts absent.
+    PartsMissing = "HUSH-V019", CONFLICT, "parts of the manifest are missing or of another size; upload them first";
+    /// A chunk seed occurs twice.
+    SeedReused = "HUSH-V020", UNPROCESSABLE_ENTITY,
+        "a chunk seed of this key occurs twice; encrypt the data again, a seed must never be used twice";
+    /// Stored parts do not parse.
+    BadPart = "HUSH-V021", UNPROCESSABLE_ENTITY, "a part does not have the form that the manifest states";
+    /// Not a plan.
+    BadPlan = "HUSH-V022", BAD_REQUEST, "the plan is malformed or of an unknown format";
+    /// Idempotency key reused.
+    KeyReused = "HUSH-V023", UNPROCESSABLE_ENTITY, "this Idempotency-Key was used with another body";
+    /// Unknown job.
+    NoJob = "HUSH-V024", NOT_FOUND, "no such job, or its result has expired";
+    /// Not finished.
+    NotDone = "HUSH-V025", CONFLICT, "the job has no result; see its state";
+    /// Range outside the file.
+    BadRange = "HUSH-V026", RANGE_NOT_SATISFIABLE, "the range lies outside the file";
+    /// Disk or quota full.
+    StorageFull = "HUSH-V027", INSUFFICIENT_STORAGE, "no space is left on this server, or the table reaches its limit";
+    /// Crashed three times.
+    Quarantined = "HUSH-V028", INTERNAL_SERVER_ERROR, "the job stopped the server three times and is not tried again";
+    /// The plan is for another version.
+    OtherVersion = "HUSH-V029", CONFLICT, "the plan was made for another version of the table; plan again";
+    /// Query string.
+    BadQuery = "HUSH-V030", BAD_REQUEST, "the query string is malformed; /v1/openapi.json describes it";
+    /// Ours.
+    Internal = "HUSH-V099", INTERNAL_SERVER_ERROR, "internal error; the server's log has the request id";
+}
+
+/// A refusal on its way out. [`crate::admission`] writes its body, with the request's id.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{}: {}", code.as_str(), code.sentence())]
+pub struct ApiError {
+    /// The code.
+    pub code: Code,
+    /// Headers beside the body, for instance where an upload stands.
+    pub headers: Vec<(HeaderName, String)>,
+}
+
+impl ApiError {
+    /// Adds a header.
+    #[must_use]
+    pub fn with_header(mut self, name: HeaderName, value: impl ToString) -> Self {
+        self.headers.push((name, value.to_string()));
+        self
+    }
+
+    /// The refusal for a failed file operation: storage full, or internal (logged by kind only).
+    pub fn from_io(error: &std::io::Error) -> Self {
+        use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        if matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge) {
+            tracing::warn!("storage is full");
+            return Code::StorageFull.into();
+        }
+        tracing::error!(kind = ?error.kind(), "a file operation failed");
+        Code::Internal.into()
+    }
+}
+
+impl From<Code> for ApiError {
+    fn from(code: Code) -> Self {
+        Self { code, headers: Vec::new() }
+    }
+}
+
+impl From<std::io::Error> for ApiError {
+    fn from(error: std::io::Error) -> Self {
+        Self::from_io(&error)
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = self.code.status().into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// The body of every refusal.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ErrorBody {
+    /// Stable code, `HUSH-V…` from the service or `HUSH-E…` from the engine.
+    #[schema(example = "HUSH-V014")]
+    pub code: String,
+    /// Fixed sentence with the way out.
+    pub message: String,
+    /// Identifies the request in the server's log.
+    pub request_id: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_distinct_and_statuses_are_errors() {
+        let mut seen = std::collections::BTreeSet::new();
+        for code in Code::ALL {
+            assert!(seen.insert(code.as_str()), "{} twice", code.as_str());
+            assert!(code.as_str().starts_with("HUSH-V"));
+            assert!(code.status().is_client_error() || code.status().is_server_error());
+            assert!(!code.sentence().is_empty());
+        }
+    }
+}

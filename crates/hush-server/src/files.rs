@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sending a file, whole or one range of it, in constant memory.
+
+use std::io::SeekFrom;
+use std::path::Path;
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RANGE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+use futures_util::stream;
+use tokio::fs::File;
+use tokio::io::{AsyncReadExt, AsyncSeekExt};
+
+use crate::admission::Place;
+use crate::error::{ApiError, Code};
+
+const PIECE_BYTES: u64 = 256 << 10;
+
+/// Answers with the file at `path`, or `absent` if there is none.
+///
+/// One range `bytes=a-b`, `bytes=a-` or `bytes=-n` is honoured; a header with several ranges or another unit is
+/// ignored, as RFC 9110 allows. `place` stays taken until the last byte is handed over.
+///
+/// # Errors
+/// `absent`, [`Code::BadRange`], [`Code::Internal`].
+pub async fn send(path: &Path, headers: &HeaderMap, place: Place, absent: Code) -> Result<Response, ApiError> {
+    let mut file = match File::open(path).await {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(absent.into()),
+        Err(error) => return Err(error.into()),
+    };
+    let total = file.metadata().await?.len();
+    let range = match headers.get(RANGE).and_then(|value| value.to_str().ok()) {
+        Some(text) => parse_range(text, total),
+        None => Requested::Whole,
+    };
+    let (status, start, length) = match range {
+        Requested::Whole => (StatusCode::OK, 0, total),
+        Requested::Slice { start, length } => (StatusCode::PARTIAL_CONTENT, start, length),
+        Requested::Outside => {
+            return Err(ApiError::from(Code::BadRange).with_header(CONTENT_RANGE, format!("bytes */{total}")));
+        }
+    };
+    file.seek(SeekFrom::Start(start)).await?;
+    let mut response = Response::new(stream_of(file, length, place));
+    *response.status_mut() = status;
+    let answer = response.headers_mut();
+    answer.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    answer.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+    answer.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    if status == StatusCode::PARTIAL_CONTENT {
+        let last = start + length - 1;
+        if let Ok(value) = HeaderValue::from_str(&format!("bytes {start}-{last}/{total}")) {
+            answer.insert(CONTENT_RANGE, value);
+        }
+    }
+    Ok(response)
+}
+
+fn stream_of(file: File, length: u64, place: Place) -> Body {
+    let pieces = stream::try_unfold((file, length, place), async |(mut file, left, place)| {
+        if left == 0 {
+            return Ok::<_, std::io::Error>(None);
+        }
+        let mut piece = Vec::with_capacity(usize::try_from(left.min(PIECE_BYTES)).unwrap_or(0));
+        let read = (&mut file).take(left.min(PIECE_BYTES)).read_to_end(&mut piece).await? as u64;
+        if read == 0 {
+            // The file was shortened under us: break off, so that the client sees a short body.
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(Some((Bytes::from(piece), (file, left - read, place))))
+    });
+    Body::from_stream(pieces)
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Requested {
+    Whole,
+    Slice { start: u64, length: u64 },
+    Outside,
+}
+
+fn parse_range(text: &str, total: u64) -> Requested {
+    let Some((first, last)) = text.strip_prefix("bytes=").and_then(|spec| spec.split_once('-')) else {
+        return Requested::Whole;
+    };
+    let number = |digits: &str| digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse::<u64>().ok());
+    let (start, end) = match (first, last) {
+        ("", digits) => match number(digits).flatten() {
+            Some(0) => return Requested::Outside,
+            Some(suffix) => (total.saturating_sub(suffix), total),
+            None => return Requested::Whole,
+        },
+        (first, "") => match number(first).flatten() {
+            Some(start) => (start, total),
+            None => return Requested::Whole,
+        },
+        (first, last) => match (number(first).flatten(), number(last).flatten()) {
+            (Some(start), Some(last)) if start <= last => (start, last.saturating_add(1).min(total)),
+            _ => return Requested::Whole,
+        },
+    };
+    if start < end { Requested::Slice { start, length: end - start } } else { Requested::Outside }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_follow_rfc_9110() {
+        let slice = |start, length| Requested::Slice { start, length };
+        for (text, expected) in [
+            ("bytes=0-0", slice(0, 1)),
+            ("bytes=2-5", slice(2, 4)),
+            ("bytes=2-", slice(2, 8)),
+            ("bytes=2-99", slice(2, 8)),
+            ("bytes=-3", slice(7, 3)),
+            ("bytes=-30", slice(0, 10)),
+            ("bytes=10-", Requested::Outside),
+            ("bytes=-0", Requested::Outside),
+            ("bytes=18446744073709551615-18446744073709551615", Requested::Outside),
+            ("bytes=5-2", Requested::Whole),
+            ("bytes=1-2,4-5", Requested::Whole),
+            ("rows=1-2", Requested::Whole),
+            ("bytes=", Requested::Whole),
+            ("bytes=-", Requested::Whole),
+            ("bytes=+1-2", Requested::Whole),
+            ("bytes=99999999999999999999-", Requested::Whole),
+        ] {
+            assert_eq!(parse_range(text, 10), expected, "{text}");
+        }
+        assert_eq!(parse_range("bytes=0-", 0), Requested::Outside);
+    }
+}

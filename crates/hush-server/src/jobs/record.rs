@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is remembered of a job, in memory and in `jobs/{id}/record.json`.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::clock::unix_seconds;
+use crate::durable;
+use crate::names::{JobId, TableName};
+use crate::runner::Failure;
+
+const RECORD_FILE: &str = "record.json";
+const PLAN_FILE: &str = "plan.json";
+const RESULT_FILE: &str = "result.bin";
+/// Largest record that is read back.
+const RECORD_MAX_BYTES: u64 = 16 << 10;
+
+/// State of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JobState {
+    /// Has a result.
+    Done,
+    /// Will have none; see its code.
+    Failed,
+    /// Waits.
+    Queued,
+    /// Is being run.
+    Running,
+}
+
+impl JobState {
+    /// Whether nothing will change any more.
+    pub fn is_final(self) -> bool {
+        matches!(self, Self::Done | Self::Failed)
+    }
+}
+
+/// Size and digest of a result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ResultFacts {
+    /// Length in bytes.
+    pub bytes: u64,
+    /// BLAKE3, 64 hex digits.
+    pub blake3: String,
+}
+
+/// Why a job failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct JobFailure {
+    /// Stable code.
+    #[schema(example = "HUSH-E031")]
+    pub code: String,
+    /// Fixed sentence.
+    pub message: String,
+}
+
+impl From<Failure> for JobFailure {
+    fn from(failure: Failure) -> Self {
+        Self { code: failure.code, message: failure.message }
+    }
+}
+
+/// A job as it is stored. The plan lies beside it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Record {
+    pub(super) id: JobId,
+    pub(super) table: TableName,
+    pub(super) state: JobState,
+    /// BLAKE3 of the submitted body, hex.
+    pub(super) body: String,
+    /// BLAKE3 of the `Idempotency-Key`, hex.
+    pub(super) key: Option<String>,
+    /// How often it was begun.
+    pub(super) attempts: u32,
+    pub(super) created_s: u64,
+    pub(super) started_s: Option<u64>,
+    pub(super) finished_s: Option<u64>,
+    pub(super) failure: Option<JobFailure>,
+    pub(super) result: Option<ResultFacts>,
+}
+
+impl Record {
+    pub(super) fn new(id: JobId, table: TableName, body: String, key: Option<String>) -> Self {
+        Self {
+            id,
+            table,
+            state: JobState::Queued,
+            body,
+            key,
+            attempts: 0,
+            created_s: unix_seconds(),
+            started_s: None,
+            finished_s: None,
+            failure: None,
+            result: None,
+        }
+    }
+
+    pub(super) fn begin(&mut self) {
+        self.state = JobState::Running;
+        self.attempts += 1;
+        self.started_s = Some(unix_seconds());
+    }
+
+    pub(super) fn finish(&mut self, outcome: Result<ResultFacts, JobFailure>) {
+        self.finished_s = Some(unix_seconds());
+        match outcome {
+            Ok(facts) => (self.state, self.result) = (JobState::Done, Some(facts)),
+            Err(failure) => (self.state, self.failure) = (JobState::Failed, Some(failure)),
+        }
+    }
+
+    pub(super) fn expired(&self, ttl_s: u64, now_s: u64) -> bool {
+        self.finished_s.is_some_and(|finished| now_s.saturating_sub(finished) >= ttl_s)
+    }
+}
+
+/// The files of one job.
+#[derive(Clone, Debug)]
+pub(super) struct JobFiles(PathBuf);
+
+impl JobFiles {
+    pub(super) fn of(root: &Path, id: &JobId) -> Self {
+        Self(root.join(id.as_str()))
+    }
+
+    pub(super) fn create(&self, record: &Record, plan: &[u8]) -> std::io::Result<()> {
+        durable::private_directory(&self.0)?;
+        durable::replace_unsynced(&self.0.join(PLAN_FILE), plan)?;
+        self.save(record)
+    }
+
+    pub(super) fn save(&self, record: &Record) -> std::io::Result<()> {
+        durable::replace_unsynced(&self.0.join(RECORD_FILE), &serde_json::to_vec(record)?)
+    }
+
+    pub(super) fn load(&self) -> std::io::Result<Record> {
+        let mut bytes = Vec::new();
+        File::open(self.0.join(RECORD_FILE))?.take(RECORD_MAX_BYTES).read_to_end(&mut bytes)?;
+        Ok(serde_json::from_slice(&bytes)?)
+    }
+
+    pub(super) fn plan(&self) -> std::io::Result<Vec<u8>> {
+        std::fs::read(self.0.join(PLAN_FILE))
+    }
+
+    pub(super) fn save_result(&self, answer: &[u8]) -> std::io::Result<ResultFacts> {
+        durable::replace_unsynced(&self.result(), answer)?;
+        Ok(ResultFacts { bytes: answer.len() as u64, blake3: blake3::hash(answer).to_hex().to_string() })
+    }
+
+    pub(super) fn result(&self) -> PathBuf {
+        self.0.join(RESULT_FILE)
+    }
+
+    /// Removes everything; what is already gone is fine.
+    pub(super) fn remove(&self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            tracing::warn!(kind = ?error.kind(), "a job's files could not be removed");
+        }
+    }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The service: stores encrypted tables and answers plans over HTTP, without any secret key.
+//!
+//! ```text
+//! connection ─▶ admission ─▶ routes ─┬─▶ catalog   tables/{t}/manifest.hush     (commit, list, delete)
+//! (TCP, HTTP/1)  (id, cap,           ├─▶ uploads   uploads/{t}/… ─▶ tables/{t}/parts/…
+//!                 token)             └─▶ jobs      jobs/{id}/plan, record, result ─▶ hush_exec::Engine
+//! ```
+//!
+//! *Words.* A **part** is an immutable file named by its BLAKE3 digest; a **manifest** is the signed list of a
+//! table version's parts; a **plan** is a serialised [`hush_plan::ServerPlan`]; a **job** is one plan being
+//! run; an **answer** is the binary result that only the owner can read.
+//!
+//! *Invariants.*
+//! - This crate cannot reach `hush-keys`: there is no secret-key type, no decryption, no encryption here.
+//! - Nothing half written is ever visible: files are written elsewhere, checked, synced and renamed; the
+//!   manifest comes last. Recovery after a crash is a function of the files alone.
+//! - Sizes are checked before a byte is read or reserved; what buffers in memory is counted ([`admission`]).
+//! - Every refusal has the same body, `{code, message, request_id}`, with a fixed sentence ([`error`]).
+//! - Logs carry ids, codes and sizes; never names, predicates or values.
+//!
+//! *Non-goals.* TLS (put a terminating proxy in front), several tenants, proof of correct computation.
+//!
+//! Tests: `tests/*.rs` start the real binary on a free port of the loopback interface.
+
+pub mod admission;
+pub mod body;
+pub mod catalog;
+pub mod clock;
+pub mod config;
+pub mod connection;
+pub mod durable;
+pub mod error;
+pub mod files;
+pub mod jobs;
+pub mod names;
+pub mod openapi;
+pub mod routes;
+pub mod runner;
+pub mod service;
+pub mod stall;
+pub mod token;
+pub mod uploads;
+
+pub use config::{Config, Limits};
+pub use service::{Server, StartError};

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Names that come from outside and become path components. Whatever parses here cannot leave its directory.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{ApiError, Code};
+
+const TABLE_NAME_MAX: usize = 64;
+const DIGEST_HEX: usize = 64;
+const JOB_HEX: usize = 32;
+
+/// A table's name: 1 to 64 of `a-z 0-9 _ -`, starting with a letter, a digit or `_`.
+///
+/// Case does not distinguish tables; the lower-case form is kept and names the directory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TableName(String);
+
+impl TableName {
+    /// Parses a name.
+    ///
+    /// # Errors
+    /// [`Code::BadName`] for anything else than described above.
+    pub fn parse(text: &str) -> Result<Self, ApiError> {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        let sound = (1..=TABLE_NAME_MAX).contains(&text.len())
+            && text.bytes().all(allowed)
+            && !text.starts_with('-');
+        if sound { Ok(Self(text.to_ascii_lowercase())) } else { Err(Code::BadName.into()) }
+    }
+
+    /// The lower-case name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Which half of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Half {
+    /// Clear columns, ordinary Parquet.
+    Clear,
+    /// Encrypted columns, one row per chunk.
+    Encrypted,
+}
+
+/// Names one part file: its BLAKE3 digest and its half.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PartName {
+    digest: String,
+    half: Half,
+}
+
+impl PartName {
+    /// A name from a digest in hex and a half.
+    ///
+    /// # Errors
+    /// [`Code::BadName`] unless `digest` is 64 lower-case hex digits.
+    pub fn new(digest: &str, half: Half) -> Result<Self, ApiError> {
+        if is_lower_hex(digest, DIGEST_HEX) {
+            Ok(Self { digest: digest.to_owned(), half })
+        } else {
+            Err(Code::BadName.into())
+        }
+    }
+
+    /// Parses `{digest}.clear` or `{digest}.enc`, as in a route.
+    ///
+    /// # Errors
+    /// [`Code::BadName`].
+    pub fn parse(text: &str) -> Result<Self, ApiError> {
+        match text.split_once('.') {
+            Some((digest, "clear")) => Self::new(digest, Half::Clear),
+            Some((digest, "enc")) => Self::new(digest, Half::Encrypted),
+            _ => Err(Code::BadName.into()),
+        }
+    }
+
+    /// Parses a file name as in a table's `parts` directory; `None` for other files.
+    pub fn from_file_name(name: &str) -> Option<Self> {
+        Self::parse(name.strip_suffix(".parquet")?).ok()
+    }
+
+    /// The file's name in a table's `parts` directory.
+    pub fn file_name(&self) -> String {
+        format!("{self}.parquet")
+    }
+
+    /// The digest in hex.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// The half.
+    pub fn half(&self) -> Half {
+        self.half
+    }
+}
+
+impl fmt::Display for PartName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let half = match self.half {
+            Half::Clear => "clear",
+            Half::Encrypted => "enc",
+        };
+        write!(f, "{}.{half}", self.digest)
+    }
+}
+
+/// Identifies a job: 128 random bits in hex.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct JobId(String);
+
+impl JobId {
+    /// A fresh id.
+    ///
+    /// # Errors
+    /// [`Code::Internal`] if the operating system gives no randomness.
+    pub fn fresh() -> Result<Self, ApiError> {
+        let mut bytes = [0_u8; JOB_HEX / 2];
+        getrandom::fill(&mut bytes).map_err(|_| Code::Internal)?;
+        Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+    }
+
+    /// Parses an id.
+    ///
+    /// # Errors
+    /// [`Code::BadName`] unless it is 32 lower-case hex digits.
+    pub fn parse(text: &str) -> Result<Self, ApiError> {
+        if is_lower_hex(text, JOB_HEX) { Ok(Self(text.to_owned())) } else { Err(Code::BadName.into()) }
+    }
+
+    /// The id in hex.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn is_lower_hex(text: &str, length: usize) -> bool {
+    text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table_names_stay_in_their_directory() {
+        for good in ["patients", "a", "_x", "2023-visits", "Ward_7"] {
+            assert!(TableName::parse(good).is_ok(), "{good}");
+        }
+        assert_eq!(TableName::parse("Ward_7").unwrap().as_str(), "ward_7");
+        let long = "a".repeat(65);
+        for bad in ["", ".", "..", "a/b", "a\\b", "a.b", "-rf", "a b", "ä", "a\0", "%2e%2e", long.as_str()] {
+            assert!(TableName::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn part_names_round_trip_and_refuse_all_else() {
+        let digest = "0123456789abcdef".repeat(4);
+        for half in ["clear", "enc"] {
+            let part = PartName::parse(&format!("{digest}.{half}")).unwrap();
+            assert_eq!(part.to_string(), format!("{digest}.{half}"));
+            assert_eq!(PartName::from_file_name(&part.file_name()), Some(part));
+        }
+        let upper = digest.to_uppercase();
+        for bad in [
+            digest.clone(),
+            format!("{digest}.parquet"),
+            format!("{upper}.enc"),
+            format!("{}.enc", &digest[1..]),
+            format!("../{digest}.enc"),
+            format!("{digest}.enc/.."),
+        ] {
+            assert!(PartName::parse(&bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn job_ids_are_fresh_and_strict() {
+        let (one, other) = (JobId::fresh().unwrap(), JobId::fresh().unwrap());
+        assert_ne!(one, other);
+        assert_eq!(JobId::parse(one.as_str()).unwrap(), one);
+        for bad in ["", "..", "0123", &one.as_str().to_uppercase().replace(char::is_numeric, "A")] {
+            assert!(JobId::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

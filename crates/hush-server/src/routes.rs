@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The routes below `/v1`. Each handler states its own description; [`crate::openapi`] collects them.
+
+pub mod jobs;
+pub mod meta;
+pub mod parts;
+pub mod path;
+pub mod tables;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::response::IntoResponse;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::admission::{Admission, guard};
+use crate::catalog::Catalog;
+use crate::config::Limits;
+use crate::error::{ApiError, Code};
+use crate::jobs::Jobs;
+use crate::openapi::Description;
+use crate::runner::RunPlan;
+use crate::uploads::Uploads;
+
+/// What handlers share.
+pub struct App {
+    /// The limits.
+    pub limits: Limits,
+    /// The door.
+    pub admission: Arc<Admission>,
+    /// Committed tables.
+    pub catalog: Catalog,
+    /// Growing parts.
+    pub uploads: Uploads,
+    /// The queue.
+    pub jobs: Arc<Jobs>,
+    /// What runs plans.
+    pub runner: Arc<dyn RunPlan>,
+}
+
+/// All routes with the door in front, ready to serve.
+pub fn router(app: Arc<App>) -> Router {
+    let (router, description) = described();
+    let description = meta::DescriptionText::of(&description);
+    router
+        .fallback(async || ApiError::from(Code::NoRoute))
+        .method_not_allowed_fallback(async || ApiError::from(Code::NoMethod).into_response())
+        .layer(axum::Extension(description))
+        .layer(from_fn_with_state(Arc::clone(&app.admission), guard))
+        .with_state(app)
+}
+
+/// The routes and their description, from one list.
+pub fn described() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
+    OpenApiRouter::with_openapi(Description::openapi())
+        .routes(routes!(meta::health))
+        .routes(routes!(meta::version))
+        .routes(routes!(meta::openapi))
+        .routes(routes!(tables::list))
+        .routes(routes!(tables::show, tables::delete))
+        .routes(routes!(tables::manifest, tables::commit))
+        .routes(routes!(parts::head, parts::fetch, parts::upload))
+        .routes(routes!(jobs::submit))
+        .routes(routes!(jobs::show, jobs::delete))
+        .routes(routes!(jobs::result))
+        .split_for_parts()
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Jobs: submit a plan, poll, fetch the answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::header::LOCATION;
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::response::{IntoResponse, Response};
+use hush_plan::ServerPlan;
+use hush_plan::plan::PLAN_FORMAT;
+use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
+use utoipa::{IntoParams, ToSchema};
+
+use super::App;
+use super::path::JobPath;
+use crate::admission::Place;
+use crate::body::{Pieces, declared_length};
+use crate::error::{ApiError, Code, ErrorBody};
+use crate::files;
+use crate::jobs::{JobState, JobView, ResultFacts, Submission};
+use crate::names::TableName;
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const IDEMPOTENCY_KEY_MAX: usize = 128;
+/// Longest wait for a job to finish within one request: below the limits of common gateways.
+const WAIT_MAX_MS: u64 = 20_000;
+
+/// A job that was accepted.
+#[derive(Serialize, ToSchema)]
+pub struct JobAccepted {
+    /// Its id.
+    id: String,
+}
+
+/// A job as it stands.
+#[derive(Serialize, ToSchema)]
+pub struct JobStatus {
+    /// Its id.
+    id: String,
+    /// Its state.
+    state: JobState,
+    /// How it advances.
+    progress: JobProgress,
+    /// Why it failed: a stable code.
+    code: Option<String>,
+    /// Why it failed: a fixed sentence.
+    message: Option<String>,
+    /// Size and digest of its result.
+    result: Option<ResultFacts>,
+}
+
+/// How a job advances.
+#[derive(Serialize, ToSchema)]
+pub struct JobProgress {
+    /// Jobs that run or wait before it.
+    ahead: u64,
+    /// Seconds since it was begun, until now or its end.
+    running_s: u64,
+    /// How often it was begun; above 1 after a restart of the service.
+    attempts: u32,
+}
+
+/// Query string of a poll.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct Poll {
+    /// Wait up to this long for the job to finish, at most 20000 milliseconds.
+    wait_ms: Option<u64>,
+}
+
+/// Submits a plan.
+///
+/// With an `Idempotency-Key` that was used before, the same body gives the job of that time and another body is
+/// refused.
+#[utoipa::path(post, path = "/v1/jobs", tag = "jobs",
+    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible characters, random")),
+    request_body(content_type = "application/json", description = "a server plan; Content-Length required"),
+    responses((status = 202, body = JobAccepted), (status = "default", description = "refused", body = ErrorBody)))]
+pub async fn submit(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ApiError> {
+    let key = idempotency_key(&headers)?;
+    let length = declared_length(&headers, app.limits.max_plan_bytes)?;
+    let reserved = app.admission.reserve(length)?;
+    let plan = Pieces::new(body, length, app.limits.idle()).collect().await?;
+    let table = check_plan(&app, &plan)?;
+    let work = move || app.jobs.submit(Submission { table, plan, key });
+    let id = spawn_blocking(work).await.map_err(|_| Code::Internal)??;
+    drop(reserved);
+    let location = format!("/v1/jobs/{}", id.as_str());
+    let accepted = JobAccepted { id: id.as_str().to_owned() };
+    Ok((StatusCode::ACCEPTED, [(LOCATION, location)], Json(accepted)).into_response())
+}
+
+/// Tells how a job stands, at once or when it has finished.
+#[utoipa::path(get, path = "/v1/jobs/{job}", tag = "jobs",
+    params(("job" = String, Path, description = "job id"), Poll),
+    responses((status = 200, body = JobStatus), (status = "default", description = "refused", body = ErrorBody)))]
+pub async fn show(
+    State(app): State<Arc<App>>,
+    JobPath(id): JobPath,
+    poll: Result<Query<Poll>, QueryRejection>,
+) -> Result<Json<JobStatus>, ApiError> {
+    let Query(poll) = poll.map_err(|_| Code::BadQuery)?;
+    let patience = Duration::from_millis(poll.wait_ms.unwrap_or(0).min(WAIT_MAX_MS));
+    Ok(Json(status(app.jobs.wait(&id, patience).await?)))
+}
+
+/// Returns the answer of a job that is done, or one range of it.
+#[utoipa::path(get, path = "/v1/jobs/{job}/result", tag = "jobs",
+    params(("job" = String, Path, description = "job id"),
+           ("Range" = Option<String>, Header, description = "one range of bytes")),
+    responses((status = 200, description = "the answer", content_type = "application/octet-stream"),
+              (status = 206, description = "the range", content_type = "application/octet-stream"),
+              (status = "default", description = "refused", body = ErrorBody)))]
+pub async fn result(
+    State(app): State<Arc<App>>,
+    JobPath(id): JobPath,
+    place: Place,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    files::send(&app.jobs.result_path(&id)?, &headers, place, Code::NoJob).await
+}
+
+/// Forgets a job and its result. A job that runs ends by itself, unseen.
+#[utoipa::path(delete, path = "/v1/jobs/{job}", tag = "jobs",
+    params(("job" = String, Path, description = "job id")),
+    responses((status = 204, description = "gone"),
+              (status = "default", description = "refused", body = ErrorBody)))]
+pub async fn delete(State(app): State<Arc<App>>, JobPath(id): JobPath) -> Result<StatusCode, ApiError> {
+    spawn_blocking(move || app.jobs.delete(&id)).await.map_err(|_| Code::Internal)??;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Checks what the service needs to know of a plan; the engine checks the rest.
+fn check_plan(app: &App, plan: &[u8]) -> Result<TableName, ApiError> {
+    let plan: ServerPlan = serde_json::from_slice(plan).map_err(|_| Code::BadPlan)?;
+    if plan.format != PLAN_FORMAT {
+        return Err(Code::BadPlan.into());
+    }
+    let table = TableName::parse(&plan.table)?;
+    if app.catalog.find(&table)?.digest().to_string() != plan.manifest {
+        return Err(Code::OtherVersion.into());
+    }
+    Ok(table)
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<Vec<u8>>, ApiError> {
+    let Some(key) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
+    let bytes = key.as_bytes();
+    let sound = (1..=IDEMPOTENCY_KEY_MAX).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_graphic);
+    if sound { Ok(Some(bytes.to_vec())) } else { Err(Code::BadHeader.into()) }
+}
+
+fn status(view: JobView) -> JobStatus {
+    let (code, message) = view.failure.map_or((None, None), |failure| (Some(failure.code), Some(failure.message)));
+    JobStatus {
+        id: view.id.as_str().to_owned(),
+        state: view.state,
+        progress: JobProgress {
+            ahead: view.ahead as u64,
+            running_s: view.running_s,
+            attempts: view.attempts,
+        },
+        code,
+        message,
+        result: view.result,
+    }
+}

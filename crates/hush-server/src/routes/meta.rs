@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the server is.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use axum::{Extension, Json};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::App;
+use crate::error::ErrorBody;
+
+/// Health of the service.
+#[derive(Serialize, ToSchema)]
+pub struct Health {
+    /// `ok` while requests are answered.
+    status: &'static str,
+}
+
+/// Versions and limits.
+#[derive(Serialize, ToSchema)]
+pub struct Version {
+    /// `hush-server`
+    name: &'static str,
+    /// Version of the program.
+    version: &'static str,
+    /// Version of the plans that it reads.
+    plan_format: u16,
+    /// Limits that a client should know.
+    limits: PublicLimits,
+}
+
+/// Limits in bytes and counts.
+#[derive(Serialize, ToSchema)]
+pub struct PublicLimits {
+    /// Of one table's parts.
+    table_bytes: u64,
+    /// Of one part.
+    part_bytes: u64,
+    /// Of one manifest.
+    manifest_bytes: u64,
+    /// Of one plan.
+    plan_bytes: u64,
+    /// Of one answer.
+    answer_bytes: u64,
+    /// Requests at once.
+    requests: usize,
+    /// Jobs waiting at once.
+    queued_jobs: usize,
+    /// Seconds that results are kept.
+    result_ttl_s: u64,
+}
+
+/// The OpenAPI description as it is served.
+#[derive(Clone)]
+pub struct DescriptionText(Arc<str>);
+
+impl DescriptionText {
+    /// Serialises a description once.
+    pub fn of(description: &utoipa::openapi::OpenApi) -> Self {
+        Self(description.to_json().unwrap_or_default().into())
+    }
+}
+
+/// Says that the service answers. Needs no token and is outside the cap on requests.
+#[utoipa::path(get, path = "/v1/health", tag = "service", security(()),
+    responses((status = 200, body = Health)))]
+pub async fn health() -> Json<Health> {
+    Json(Health { status: "ok" })
+}
+
+/// States versions and limits.
+#[utoipa::path(get, path = "/v1/version", tag = "service",
+    responses((status = 200, body = Version), (status = "default", description = "refused", body = ErrorBody)))]
+pub async fn version(State(app): State<Arc<App>>) -> Json<Version> {
+    let limits = &app.limits;
+    Json(Version {
+        name: env!("CARGO_PKG_NAME"),
+        version: env!("CARGO_PKG_VERSION"),
+        plan_format: hush_plan::plan::PLAN_FORMAT,
+        limits: PublicLimits {
+            table_bytes: limits.max_table_bytes,
+            part_bytes: limits.max_part_bytes,
+            manifest_bytes: limits.max_manifest_bytes,
+            plan_bytes: limits.max_plan_bytes,
+            answer_bytes: limits.max_answer_bytes,
+            requests: limits.max_requests,
+            queued_jobs: limits.max_queued_jobs,
+            result_ttl_s: limits.result_ttl_s,
+        },
+    })
+}
+
+/// Describes all routes.
+#[utoipa::path(get, path = "/v1/openapi.json", tag = "service",
+    responses((status = 200, description = "this document", content_type = "application/json"),
+              (status = "default", description = "refused", body = ErrorBody)))]
+pub async fn openapi(Extension(text): Extension<DescriptionText>) -> impl IntoResponse {
+    ([(CONTENT_TYPE, "application/json")], text.0.to_string())
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tables and their manifests.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::IntoResponse;
+use hush_plan::Layout;
+use hush_table::SignedManifest;
+use serde::Serialize;
+use tokio::task::spawn_blocking;
+use utoipa::ToSchema;
+
+use super::App;
+use super::path::TablePath;
+use crate::body::{Pieces, declared_length};
+use crate::catalog::Committed;
+use crate::error::{ApiError, Code, ErrorBody};
+use crate::names::TableName;
+
+/// A table in the list.
+#[derive(Serialize, ToSchema)]
+pub struct TableSummary {
+    /// Name on this server.
+    name: String,
+    /// Version of the committed manifest.
+    version: u64,
+    /// Rows.
+    rows: u64,
+    /// Bytes of its parts.
+    bytes: u64,
+    /// Identifies the owner's key.
+    key_id: String,
+}
+
+/// What anybody with the token can know of a table.
+#[derive(Serialize, ToSchema)]
+pub struct TableFacts {
+    /// As in the list.
+    #[serde(flatten)]
+    summary: TableSummary,
+    /// Stays the same over all versions.
+    table_id: String,
+    /// BLAKE3 of the manifest; plans name the version by it.
+    manifest: String,
+    /// Bytes of the manifest.
+    manifest_bytes: u64,
+    /// The Ed25519 key that later versions must be signed with, hex.
+    verifying_key: String,
+    /// Rows of a full chunk.
+    chunk_rows: u32,
+    /// Chunks.
+    chunks: u32,
+    /// Parts.
+    parts: u64,
+    /// Clear columns.
+    clear_columns: Vec<ClearColumnFacts>,
+    /// Encoded columns; their names are not known here.
+    encodings: Vec<EncodingFacts>,
+    /// Number of sealed columns.
+    sealed_columns: u32,
+}
+
+/// A clear column.
+#[derive(Serialize, ToSchema)]
+pub struct ClearColumnFacts {
+    /// Name.
+    name: String,
+    /// Arrow type.
+    arrow_type: String,
+}
+
+/// An encoded column.
+#[derive(Serialize, ToSchema)]
+pub struct EncodingFacts {
+    /// Number in the table.
+    id: u32,
+    /// `sum`, `slots`, `approx_sum` or `approx_slots`.
+    layout: &'static str,
+    /// Parameter set.
+    params: String,
+}
+
+/// Lists the committed tables.
+#[utoipa::path(get, path = "/v1/tables", tag = "tables",
+    responses((status = 200, body = Vec<TableSummary>),
+              (status = "default", description = "refused", body = ErrorBody)))]
+pub async fn list(State(app): State<Arc<App>>) -> Json<Vec<TableSummary>> {
+    Json(app.catalog.list().iter().map(|(name, manifest)| summary(name, manifest)).collect())
+}
+
+/// Describes a table.
+#[utoipa::path(get, path = "/v1/tables/{table}", tag = "tables",
+    params(("table" = String, Path, description = "1 to 64 of a-z 0-9 _ -, case ignored")),
+    responses((status = 200, body = TableFacts), (status = "default", description = "refused", body = ErrorBody)))]
+pub async fn show(
+    State(app): State<Arc<App>>,
+    TablePath(table): TablePath,
+) -> Result<Json<TableFacts>, ApiError> {
+    let manifest = app.catalog.find(&table)?;
+    Ok(Json(facts(&table, &manifest)))
+}
+
+/// Deletes a table and all its parts, committed or not.
+#[utoipa::path(delete, path = "/v1/tables/{table}", tag = "tables",
+    params(("table" = String, Path, description = "table name")),
+    responses((status = 204, description = "gone"),
+              (status = "default", description = "refused", body = ErrorBody)))]
+pub async fn delete(
+    State(app): State<Arc<App>>,
+    TablePath(table): TablePath,
+) -> Result<StatusCode, ApiError> {
+    let work = move || {
+        app.uploads.discard_table(&table)?;
+        app.catalog.delete(&table)?;
+        app.runner.forget(&table);
+        Ok::<_, ApiError>(())
+    };
+    spawn_blocking(work).await.map_err(|_| Code::Internal)??;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Returns the signed manifest.
+#[utoipa::path(get, path = "/v1/tables/{table}/manifest", tag = "tables",
+    params(("table" = String, Path, description = "table name")),
+    responses((status = 200, description = "binary container", content_type = "application/octet-stream"),
+              (status = "default", description = "refused", body = ErrorBody)))]
+pub async fn manifest(
+    State(app): State<Arc<App>>,
+    TablePath(table): TablePath,
+) -> Result<impl IntoResponse, ApiError> {
+    let manifest = app.catalog.find(&table)?;
+    Ok(([(CONTENT_TYPE, "application/octet-stream")], manifest.as_bytes().to_vec()))
+}
+
+/// Commits a manifest: the table then has this version, at once and as a whole.
+///
+/// All parts must have been uploaded. The first manifest pins the verifying key; later ones must be signed by the
+/// same key and have a higher version. The same manifest again changes nothing.
+#[utoipa::path(put, path = "/v1/tables/{table}/manifest", tag = "tables",
+    params(("table" = String, Path, description = "table name, as in the manifest")),
+    request_body(content_type = "application/octet-stream", description = "signed manifest; Content-Length required"),
+    responses((status = 200, description = "was committed already"), (status = 201, description = "committed"),
+              (status = "default", description = "refused", body = ErrorBody)))]
+pub async fn commit(
+    State(app): State<Arc<App>>,
+    TablePath(table): TablePath,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<StatusCode, ApiError> {
+    let length = declared_length(&headers, app.limits.max_manifest_bytes)?;
+    let reserved = app.admission.reserve(length)?;
+    let container = Pieces::new(body, length, app.limits.idle()).collect().await?;
+    let work = move || {
+        let committed = app.catalog.commit(&table, &container)?;
+        if committed != Committed::Unchanged {
+            app.runner.forget(&table);
+        }
+        drop(reserved);
+        tracing::info!(manifest_bytes = container.len(), ?committed, "manifest committed");
+        Ok::<_, ApiError>(committed)
+    };
+    let committed = spawn_blocking(work).await.map_err(|_| Code::Internal)??;
+    Ok(if committed == Committed::Unchanged { StatusCode::OK } else { StatusCode::CREATED })
+}
+
+fn summary(name: &TableName, manifest: &SignedManifest) -> TableSummary {
+    let body = manifest.manifest();
+    let files = body.parts.iter().flat_map(|part| part.clear.iter().chain(&part.encrypted));
+    TableSummary {
+        name: name.as_str().to_owned(),
+        version: body.version,
+        rows: body.rows,
+        bytes: files.fold(0, |sum: u64, file| sum.saturating_add(file.bytes)),
+        key_id: body.key_id.clone(),
+    }
+}
+
+fn facts(name: &TableName, manifest: &SignedManifest) -> TableFacts {
+    let body = manifest.manifest();
+    let clear = body.clear_columns.iter();
+    let encodings = body.encodings.iter();
+    TableFacts {
+        summary: summary(name, manifest),
+        table_id: body.table_id.to_string(),
+        manifest: manifest.digest().to_string(),
+        manifest_bytes: manifest.as_bytes().len() as u64,
+        verifying_key: manifest.key().iter().map(|byte| format!("{byte:02x}")).collect(),
+        chunk_rows: body.chunk_rows,
+        chunks: body.chunk_count(),
+        parts: body.parts.len() as u64,
+        clear_columns: clear
+            .map(|column| ClearColumnFacts {
+                name: column.name.clone(),
+                arrow_type: column.arrow_type.clone(),
+            })
+            .collect(),
+        encodings: encodings
+            .map(|encoding| EncodingFacts {
+                id: encoding.id.0,
+                layout: layout_name(encoding.layout),
+                params: encoding.params.clone(),
+            })
+            .collect(),
+        sealed_columns: body.sealed_columns,
+    }
+}
+
+fn layout_name(layout: Layout) -> &'static str {
+    match layout {
+        Layout::ApproxSlots => "approx_slots",
+        Layout::ApproxSum => "approx_sum",
+        Layout::Slots => "slots",
+        Layout::Sum => "sum",
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What runs a plan. The queue sees this trait; the service gives it the engine, tests give it something slow.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hush_exec::{Engine, ExecError};
+use object_store::ObjectStore;
+use object_store::local::LocalFileSystem;
+
+use crate::error::Code;
+use crate::names::TableName;
+
+/// Why a job has no answer: a stable code and a fixed sentence, both safe to show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// `HUSH-E…` or `HUSH-V…`.
+    pub code: String,
+    /// The sentence.
+    pub message: String,
+}
+
+impl From<Code> for Failure {
+    fn from(code: Code) -> Self {
+        Self { code: code.as_str().to_owned(), message: code.sentence().to_owned() }
+    }
+}
+
+impl From<ExecError> for Failure {
+    fn from(error: ExecError) -> Self {
+        Self { code: error.code().to_owned(), message: error.to_string() }
+    }
+}
+
+/// Runs plans; called from a thread that may block.
+pub trait RunPlan: Send + Sync + 'static {
+    /// The answer to `plan` on `table`. A pure function of the plan and the table's version: running it again
+    /// gives the same bytes.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    fn run(&self, table: &TableName, plan: &[u8]) -> Result<Vec<u8>, Failure>;
+
+    /// Forgets what is cached of a table that was replaced or deleted.
+    fn forget(&self, table: &TableName);
+}
+
+/// Runs plans with `hush-exec` on the tables below a directory.
+pub struct EngineRunner {
+    store: Arc<dyn ObjectStore>,
+    threads: usize,
+    limits: hush_exec::Limits,
+    engines: Mutex<HashMap<TableName, Arc<Engine>>>,
+}
+
+impl EngineRunner {
+    /// A runner with `threads` threads per job.
+    ///
+    /// # Errors
+    /// If `tables` is not a directory.
+    pub fn open(tables: &Path, threads: usize, limits: hush_exec::Limits) -> object_store::Result<Self> {
+        let store = Arc::new(LocalFileSystem::new_with_prefix(tables)?);
+        Ok(Self { store, threads, limits, engines: Mutex::default() })
+    }
+
+    fn engine(&self, table: &TableName) -> Result<Arc<Engine>, ExecError> {
+        let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(engine) = engines.get(table) {
+            return Ok(Arc::clone(engine));
+        }
+        let store = Arc::clone(&self.store);
+        let engine = Arc::new(Engine::new(store, table.as_str(), self.threads, self.limits.clone())?);
+        engines.insert(table.clone(), Arc::clone(&engine));
+        Ok(engine)
+    }
+}
+
+impl RunPlan for EngineRunner {
+    fn run(&self, table: &TableName, plan: &[u8]) -> Result<Vec<u8>, Failure> {
+        Ok(self.engine(table)?.run(plan)?)
+    }
+
+    fn forget(&self, table: &TableName) {
+        self.engines.lock().unwrap_or_else(PoisonError::into_inner).remove(table);
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Putting the service together on a data directory, and housekeeping while it runs.
+
+use std::fs::{self, OpenOptions, TryLockError};
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::admission::Admission;
+use crate::catalog::Catalog;
+use crate::config::Config;
+use crate::connection;
+use crate::durable;
+use crate::jobs::Jobs;
+use crate::routes::{App, router};
+use crate::runner::{EngineRunner, RunPlan};
+use crate::token::{TokenError, TokenHash};
+use crate::uploads::Uploads;
+
+const HOUSEKEEPING: Duration = Duration::from_secs(30);
+
+/// Why the service did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// `--no-auth-insecure` for everyone to reach.
+    #[error("--no-auth-insecure is for loopback addresses only, not {listen}: leave it out, or listen on 127.0.0.1")]
+    OpenToAll {
+        /// The address asked for.
+        listen: SocketAddr,
+    },
+    /// A second server.
+    #[error("another server is using {path}: stop it, or take another --data directory")]
+    InUse {
+        /// The data directory.
+        path: PathBuf,
+    },
+    /// Address taken, or not ours.
+    #[error("cannot listen on {listen}: take a free port with --listen")]
+    Listen {
+        /// The address asked for.
+        listen: SocketAddr,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// The data directory.
+    #[error("cannot use the data directory {path}")]
+    Data {
+        /// The directory.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// The token.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// No randomness.
+    #[error("the operating system provides no randomness")]
+    Randomness,
+}
+
+/// A service that is bound to its address but does not answer yet.
+pub struct Server {
+    app: Arc<App>,
+    listener: TcpListener,
+    _lock: fs::File,
+}
+
+impl Server {
+    /// Opens the data directory (made with mode 0700 if absent) and the token, and binds the address.
+    ///
+    /// What an earlier process left is read: committed tables, growing parts, jobs.
+    ///
+    /// # Errors
+    /// [`StartError`].
+    pub async fn bind(config: &Config) -> Result<Self, StartError> {
+        if config.no_auth_insecure && !config.listen.ip().is_loopback() {
+            return Err(StartError::OpenToAll { listen: config.listen });
+        }
+        let data = &config.data;
+        let failed = |source| StartError::Data { path: data.clone(), source };
+        durable::private_directory(data).map_err(failed)?;
+        let lock = lock(config)?;
+        let token = match config.no_auth_insecure {
+            true => None,
+            false => Some(TokenHash::load_or_create(&config.token_path())?),
+        };
+        let limits = config.limits.clone();
+        let admission = Admission::new(token, &limits).map_err(|_| StartError::Randomness)?;
+        let catalog = Catalog::open(data).map_err(failed)?;
+        let uploads = Uploads::open(data.join("uploads")).map_err(failed)?;
+        let engine = EngineRunner::open(catalog.root(), config.threads_per_job(), engine_limits(config))
+            .map_err(|error| failed(io::Error::other(error)))?;
+        let runner: Arc<dyn RunPlan> = Arc::new(engine);
+        let jobs = Jobs::open(data.join("jobs"), limits.clone(), Arc::clone(&runner)).map_err(failed)?;
+        let app = App { limits, admission: Arc::new(admission), catalog, uploads, jobs, runner };
+        let unbound = |source| StartError::Listen { listen: config.listen, source };
+        let listener = TcpListener::bind(config.listen).await.map_err(unbound)?;
+        Ok(Self { app: Arc::new(app), listener, _lock: lock })
+    }
+
+    /// The address that was bound.
+    ///
+    /// # Errors
+    /// From the operating system.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Answers requests and runs jobs until `stop` turns true, then lets open requests finish.
+    pub async fn run(self, stop: watch::Receiver<bool>) {
+        self.app.jobs.start();
+        let housekeeping = tokio::spawn(keep_house(Arc::clone(&self.app)));
+        let limits = self.app.limits.clone();
+        connection::serve(self.listener, router(self.app), &limits, stop).await;
+        housekeeping.abort();
+    }
+}
+
+fn engine_limits(config: &Config) -> hush_exec::Limits {
+    hush_exec::Limits { max_answer_bytes: config.limits.max_answer_bytes, ..hush_exec::Limits::default() }
+}
+
+/// One server per data directory: the lock goes with the process, however it ends.
+fn lock(config: &Config) -> Result<fs::File, StartError> {
+    let failed = |source| StartError::Data { path: config.data.clone(), source };
+    let path = config.data.join("lock");
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(StartError::InUse { path: config.data.clone() }),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
+    }
+}
+
+/// Removes expired results and orphaned parts, at once and then regularly.
+async fn keep_house(app: Arc<App>) {
+    let mut ticks = interval(HOUSEKEEPING);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let app = Arc::clone(&app);
+        let swept = spawn_blocking(move || {
+            app.jobs.sweep();
+            app.uploads.sweep(app.limits.orphan_ttl_s);
+            app.catalog.sweep(app.limits.orphan_ttl_s, &app.jobs.tables_in_use());
+        });
+        if swept.await.is_err() {
+            tracing::error!("housekeeping panicked");
+        }
+    }
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Resumable uploads of parts.
+//!
+//! A part grows in `uploads/{table}/{part}.parquet`, out of sight, and moves to `tables/{table}/parts/` when it
+//! is complete, has the digest of its name and is synced. The length of the growing file *is* the offset, so
+//! recovery after a crash needs no record; bytes that a crash damaged are caught by the digest.
+
+mod range;
+
+use std::collections::HashSet;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::fs::{self, File, OpenOptions};
+use tokio::io::AsyncWriteExt;
+use tokio::task::spawn_blocking;
+
+use crate::body::Pieces;
+use crate::durable;
+use crate::error::{ApiError, Code};
+use crate::names::{PartName, TableName};
+
+pub use range::ByteRange;
+
+/// Where parts grow, and who is writing which.
+pub struct Uploads {
+    root: PathBuf,
+    active: Arc<Mutex<HashSet<PathBuf>>>,
+}
+
+/// The right to write one part; given back on drop.
+pub struct Claim {
+    growing: PathBuf,
+    active: Arc<Mutex<HashSet<PathBuf>>>,
+}
+
+/// What became of a piece of upload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The part is complete, checked and visible.
+    Complete,
+    /// More is missing; continue at this offset.
+    Partial {
+        /// Bytes received so far.
+        offset: u64,
+    },
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.active.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.growing);
+    }
+}
+
+impl Uploads {
+    /// Uploads that grow below `root`, which is made if absent.
+    ///
+    /// # Errors
+    /// From the file system.
+    pub fn open(root: PathBuf) -> io::Result<Self> {
+        durable::private_directory(&root)?;
+        Ok(Self { root, active: Arc::default() })
+    }
+
+    /// Bytes of a part received so far; 0 if none.
+    pub async fn offset(&self, table: &TableName, part: &PartName) -> u64 {
+        fs::metadata(self.growing(table, part)).await.map_or(0, |facts| facts.len())
+    }
+
+    /// Claims a part for writing.
+    ///
+    /// # Errors
+    /// [`Code::UploadActive`] while another request writes it.
+    pub fn claim(&self, table: &TableName, part: &PartName) -> Result<Claim, ApiError> {
+        let growing = self.growing(table, part);
+        let mut active = self.active.lock().unwrap_or_else(PoisonError::into_inner);
+        if active.insert(growing.clone()) {
+            Ok(Claim { growing, active: Arc::clone(&self.active) })
+        } else {
+            Err(Code::UploadActive.into())
+        }
+    }
+
+    /// Forgets what a table has received of parts that nobody is writing.
+    ///
+    /// # Errors
+    /// From the file system.
+    pub fn discard_table(&self, table: &TableName) -> io::Result<()> {
+        match std::fs::remove_dir_all(self.root.join(table.as_str())) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes what has not grown for `age_s` seconds and is not being written.
+    pub fn sweep(&self, age_s: u64) {
+        let Ok(tables) = std::fs::read_dir(&self.root) else { return };
+        for file in tables.flatten().filter_map(|table| std::fs::read_dir(table.path()).ok()).flatten().flatten()
+        {
+            let active = self.active.lock().unwrap_or_else(PoisonError::into_inner);
+            if !active.contains(&file.path()) && durable::older_than(&file.path(), age_s) {
+                // Another sweep will find what cannot be removed now.
+                let _ = std::fs::remove_file(file.path());
+            }
+        }
+    }
+
+    fn growing(&self, table: &TableName, part: &PartName) -> PathBuf {
+        self.root.join(table.as_str()).join(part.file_name())
+    }
+}
+
+impl Claim {
+    /// Appends one range of the part; publishes it at `target` when it is complete.
+    ///
+    /// A range that starts at 0 begins anew. BLAKE3 is computed as the bytes pass; a resumed upload reads
+    /// what was there before once more, at its end.
+    ///
+    /// # Errors
+    /// [`Code::WrongOffset`] (with `Upload-Offset`), [`Code::WrongDigest`], [`Code::StorageFull`], and those of
+    /// [`Pieces::next`], after which the bytes that arrived are kept.
+    pub async fn append(
+        &self,
+        part: &PartName,
+        range: ByteRange,
+        mut pieces: Pieces,
+        target: &Path,
+    ) -> Result<Outcome, ApiError> {
+        let mut file = self.open_at(range.start).await?;
+        let mut hasher = (range.start == 0).then(blake3::Hasher::new);
+        let copied = copy(&mut pieces, &mut file, hasher.as_mut()).await;
+        let flushed = file.flush().await.map_err(ApiError::from);
+        if let Err(error) = copied.and(flushed) {
+            if error.code == Code::StorageFull {
+                fs::remove_file(&self.growing).await?;
+            }
+            return Err(error);
+        }
+        if range.end < range.total {
+            return Ok(Outcome::Partial { offset: range.end });
+        }
+        file.sync_all().await?;
+        drop(file);
+        let digest = match hasher {
+            Some(hasher) => hasher.finalize(),
+            None => {
+                let path = self.growing.clone();
+                spawn_blocking(move || digest_of(&path)).await.map_err(|_| Code::Internal)??
+            }
+        };
+        if digest.to_hex().as_str() != part.digest() {
+            fs::remove_file(&self.growing).await?;
+            return Err(Code::WrongDigest.into());
+        }
+        let (from, to) = (self.growing.clone(), target.to_owned());
+        spawn_blocking(move || publish(&from, &to)).await.map_err(|_| Code::Internal)??;
+        Ok(Outcome::Complete)
+    }
+
+    async fn open_at(&self, start: u64) -> Result<File, ApiError> {
+        if let Some(directory) = self.growing.parent() {
+            durable::private_directory(directory)?;
+        }
+        let mut options = OpenOptions::new();
+        options.create(true).mode(0o600);
+        if start == 0 {
+            return Ok(options.write(true).truncate(true).open(&self.growing).await?);
+        }
+        let file = options.append(true).open(&self.growing).await?;
+        let offset = file.metadata().await?.len();
+        if offset == start {
+            return Ok(file);
+        }
+        Err(ApiError::from(Code::WrongOffset).with_header(UPLOAD_OFFSET, offset))
+    }
+}
+
+/// Response header: where an upload stands.
+pub const UPLOAD_OFFSET: axum::http::HeaderName = axum::http::HeaderName::from_static("upload-offset");
+
+async fn copy(
+    pieces: &mut Pieces,
+    file: &mut File,
+    mut hasher: Option<&mut blake3::Hasher>,
+) -> Result<(), ApiError> {
+    while let Some(piece) = pieces.next().await? {
+        file.write_all(&piece).await?;
+        if let Some(hasher) = hasher.as_mut() {
+            hasher.update(&piece);
+        }
+    }
+    Ok(())
+}
+
+fn digest_of(path: &Path) -> io::Result<blake3::Hash> {
+    let mut file = std::fs::File::open(path)?;
+    let mut hasher = blake3::Hasher::new();
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hasher.finalize()),
+            read => hasher.update(buffer.get(..read).unwrap_or_default()),
+        };
+    }
+}
+
+fn publish(from: &Path, to: &Path) -> io::Result<()> {
+    if let Some(directory) = to.parent() {
+        durable::private_directory(directory)?;
+    }
+    durable::publish(from, to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::Body;
+    use std::time::Duration;
+
+    fn pieces(bytes: &[u8]) -> Pieces {
+        Pieces::new(Body::from(bytes.to_vec()), bytes.len() as u64, Duration::from_secs(5))
+    }
+
+    #[tokio::test]
+    async fn ranges_assemble_and_only_the_right_digest_becomes_visible() {
+        let dir = tempfile::tempdir().unwrap();
+        let uploads = Uploads::open(dir.path().join("uploads")).unwrap();
+        let table = TableName::parse("t").unwrap();
+        let content = b"the quick brown fox".as_slice();
+        let digest = blake3::hash(content).to_hex();
+        let part = PartName::parse(&format!("{digest}.enc")).unwrap();
+        let target = dir.path().join("parts").join(part.file_name());
+        let range = |start, end| ByteRange { start, end, total: content.len() as u64 };
+
+        let claim = uploads.claim(&table, &part).unwrap();
+        assert_eq!(uploads.claim(&table, &part).map(|_| ()).unwrap_err().code, Code::UploadActive);
+        let first = claim.append(&part, range(0, 5), pieces(&content[..5]), &target).await.unwrap();
+        assert_eq!(first, Outcome::Partial { offset: 5 });
+        assert_eq!(uploads.offset(&table, &part).await, 5);
+        let skipped = claim.append(&part, range(6, 19), pieces(&content[6..]), &target).await.unwrap_err();
+        assert_eq!((skipped.code, skipped.headers[0].1.as_str()), (Code::WrongOffset, "5"));
+        assert!(!target.exists());
+        let last = claim.append(&part, range(5, 19), pieces(&content[5..]), &target).await.unwrap();
+        assert_eq!(last, Outcome::Complete);
+        assert_eq!(std::fs::read(&target).unwrap(), content);
+        assert_eq!(uploads.offset(&table, &part).await, 0);
+        drop(claim);
+        assert!(uploads.claim(&table, &part).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_wrong_digest_is_discarded_whole_or_resumed() {
+        let dir = tempfile::tempdir().unwrap();
+        let uploads = Uploads::open(dir.path().join("uploads")).unwrap();
+        let table = TableName::parse("t").unwrap();
+        let part = PartName::parse(&format!("{}.clear", "0".repeat(64))).unwrap();
+        let target = dir.path().join("parts").join(part.file_name());
+        let claim = uploads.claim(&table, &part).unwrap();
+        for start in [0, 2] {
+            if start > 0 {
+                let range = ByteRange { start: 0, end: start, total: 4 };
+                claim.append(&part, range, pieces(b"ab"), &target).await.unwrap();
+            }
+            let range = ByteRange { start, end: 4, total: 4 };
+            let content = &b"abcd"[start as usize..];
+            let refused = claim.append(&part, range, pieces(content), &target).await.unwrap_err();
+            assert_eq!(refused.code, Code::WrongDigest);
+            assert_eq!(uploads.offset(&table, &part).await, 0);
+            assert!(!target.exists());
+        }
+    }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Manifests: what becomes a table, and what must not replace one.
+
+use crate::fixture::{PLAIN, ROWS, Recipe};
+use crate::harness::start;
+
+#[test]
+fn a_pushed_table_is_listed_described_and_returned() {
+    let service = start(&[]);
+    let table = PLAIN.make();
+    table.push_parts(&service);
+    assert_eq!(service.get("/v1/tables").json(), serde_json::json!([]));
+    assert_eq!(service.get(&table.base()).code(), "HUSH-V014");
+    assert_eq!(table.push(&service), 201);
+    assert_eq!(table.push(&service), 200);
+
+    let list = service.get("/v1/tables").json();
+    assert_eq!(list.as_array().unwrap().len(), 1);
+    let bytes: usize = table.parts().iter().map(|(_, content)| content.len()).sum();
+    let expected = serde_json::json!({
+        "name": "visits", "version": 1, "rows": ROWS, "bytes": bytes, "key_id": crate::fixture::KEY_ID,
+    });
+    assert_eq!(list[0], expected);
+    let facts = service.get(&table.base()).json();
+    assert_eq!(facts["manifest"], table.manifest.digest().to_string());
+    assert_eq!(facts["clear_columns"][0]["name"], "ward");
+    assert_eq!(facts["encodings"][0]["layout"], "sum");
+    assert_eq!(service.get(&table.manifest_path()).body, table.manifest.as_bytes());
+    for (route, content) in table.parts() {
+        assert_eq!(service.get(&route).body, content);
+    }
+    // On disk it is a table like any other.
+    let store = hush_table::TableStore::local_existing(service.path("tables/visits")).unwrap();
+    let loaded = store.load().unwrap();
+    assert_eq!(loaded, table.manifest);
+    assert_eq!(store.missing_parts(loaded.manifest()).unwrap(), []);
+}
+
+#[test]
+fn a_manifest_must_be_sound_complete_and_in_its_place() {
+    let service = start(&[]);
+    let table = PLAIN.make();
+    let missing = service.put(&table.manifest_path(), table.manifest.as_bytes());
+    assert_eq!((missing.status, missing.code().as_str()), (409, "HUSH-V019"));
+    table.push_parts(&service);
+    let whole = table.manifest.as_bytes();
+    for at in [0, 9, 15, 60, whole.len() / 2, whole.len() - 70, whole.len() - 1] {
+        let mut altered = whole.to_vec();
+        altered[at] ^= 0x10;
+        let refused = service.put(&table.manifest_path(), &altered);
+        assert_eq!((refused.status, refused.code().as_str()), (422, "HUSH-V016"), "byte {at}");
+    }
+    for length in [0, 1, 19, whole.len() - 1] {
+        assert_eq!(service.put(&table.manifest_path(), &whole[..length]).code(), "HUSH-V016", "{length} bytes");
+    }
+    assert_eq!(service.put("/v1/tables/other/manifest", whole).code(), "HUSH-V016");
+    assert_eq!(service.get("/v1/tables").json(), serde_json::json!([]));
+    assert_eq!(service.put(&table.manifest_path(), whole).status, 201);
+}
+
+#[test]
+fn only_the_owner_replaces_a_table_and_only_by_newer_versions() {
+    let service = start(&[]);
+    let second = Recipe { version: 2, seed: 2, ..PLAIN }.make();
+    assert_eq!(second.push(&service), 201);
+    let cases = [
+        (Recipe { version: 1, seed: 3, ..PLAIN }, "HUSH-V018"),
+        (Recipe { version: 2, seed: 4, ..PLAIN }, "HUSH-V018"),
+        (Recipe { version: 3, seed: 5, signer: 9, ..PLAIN }, "HUSH-V017"),
+        (Recipe { version: 3, seed: 6, table: 9, ..PLAIN }, "HUSH-V017"),
+    ];
+    for (recipe, code) in cases {
+        let other = recipe.make();
+        other.push_parts(&service);
+        let refused = service.put(&other.manifest_path(), other.manifest.as_bytes());
+        assert_eq!((refused.status, refused.code().as_str()), (409, code));
+        assert_eq!(service.get(&second.manifest_path()).body, second.manifest.as_bytes());
+    }
+    let third = Recipe { version: 3, seed: 7, ..PLAIN }.make();
+    assert_eq!(third.push(&service), 201);
+    assert_eq!(service.get(&third.base()).json()["version"], 3);
+}
+
+#[test]
+fn a_chunk_seed_serves_once_per_key_even_after_deletion() {
+    let service = start(&[]);
+    let table = PLAIN.make();
+    assert_eq!(table.push(&service), 201);
+    let elsewhere = Recipe { name: "elsewhere", table: 2, version: 5, ..PLAIN }.make();
+    elsewhere.push_parts(&service);
+    let refused = service.put(&elsewhere.manifest_path(), elsewhere.manifest.as_bytes());
+    assert_eq!((refused.status, refused.code().as_str()), (422, "HUSH-V020"));
+    assert_eq!(service.call("DELETE", &table.base(), &[], b"").status, 204);
+    let refused = service.put(&elsewhere.manifest_path(), elsewhere.manifest.as_bytes());
+    assert_eq!(refused.code(), "HUSH-V020");
+    // The very same ciphertexts again reveal nothing new.
+    assert_eq!(table.push(&service), 201);
+}
+
+#[test]
+fn a_part_that_is_not_what_its_manifest_says_is_refused() {
+    let service = start(&[]);
+    let table = PLAIN.make();
+    let garbage = b"PAR1 this is no part PAR1".repeat(8);
+    // The right digest of the wrong thing, with a manifest that its owner signed.
+    let mut body = table.manifest.manifest().clone();
+    let file = hush_table::PartFile { digest: hush_table::Digest::of(&garbage), bytes: garbage.len() as u64 };
+    body.parts[0].encrypted = Some(file);
+    let key = ed25519_dalek::SigningKey::from_bytes(&[PLAIN.signer; 32]);
+    let sign = |bytes: &[u8]| ed25519_dalek::Signer::sign(&key, bytes).to_bytes();
+    let manifest = hush_table::SignedManifest::sign(body, &key.verifying_key().to_bytes(), sign).unwrap();
+    table.push_parts(&service);
+    let route = format!("{}/parts/{}.enc", table.base(), file.digest);
+    assert_eq!(service.put(&route, &garbage).status, 201);
+    let refused = service.put(&table.manifest_path(), manifest.as_bytes());
+    assert_eq!((refused.status, refused.code().as_str()), (422, "HUSH-V021"));
+}
+
+#[test]
+fn a_deleted_table_is_gone_with_its_files() {
+    let service = start(&[]);
+    let table = PLAIN.make();
+    table.push(&service);
+    let growing = format!("{}/parts/{}.enc", table.base(), "0".repeat(64));
+    service.call("PUT", &growing, &[("content-range", "bytes 0-2/9")], b"abc");
+    assert_eq!(service.call("DELETE", &table.base(), &[], b"").status, 204);
+    assert_eq!(service.get(&table.base()).code(), "HUSH-V014");
+    assert_eq!(service.call("DELETE", &table.base(), &[], b"").code(), "HUSH-V014");
+    assert_eq!(service.offset(&growing), 0);
+    assert_eq!(std::fs::read_dir(service.path("tables")).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(service.path("uploads")).unwrap().count(), 0);
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Plans in, answers out. The plans count rows by a clear column: no key is needed to read their answers.
+
+use arrow::array::{Array, AsArray};
+use hush_exec::answer::Answer as PlanAnswer;
+use hush_plan::ServerPlan;
+use hush_plan::plan::{AggregateTask, PLAN_FORMAT, Task};
+use hush_table::Digest;
+
+use crate::fixture::{LocalTable, PLAIN, ROWS, Recipe};
+use crate::harness::{Answer, Service, start, start_in};
+
+const MAX_ANSWER: u64 = 1 << 20;
+
+fn plan(table: &LocalTable, predicate: Option<&str>) -> Vec<u8> {
+    let task = AggregateTask {
+        keys: vec!["\"year\"".to_owned()],
+        clear: vec!["COUNT(*)".to_owned()],
+        masks: Vec::new(),
+        sums: Vec::new(),
+        max_groups: 100,
+    };
+    let plan = ServerPlan {
+        format: PLAN_FORMAT,
+        table: table.recipe.name.to_owned(),
+        manifest: table.manifest.digest().to_string(),
+        predicate: predicate.map(str::to_owned),
+        task: Task::Aggregate(task),
+        max_answer_bytes: MAX_ANSWER,
+    };
+    serde_json::to_vec(&plan).unwrap()
+}
+
+fn submit(service: &Service, plan: &[u8]) -> String {
+    let accepted = service.call("POST", "/v1/jobs", &[], plan);
+    assert_eq!(accepted.status, 202, "{}", String::from_utf8_lossy(&accepted.body));
+    let id = accepted.json()["id"].as_str().unwrap().to_owned();
+    assert_eq!(accepted.header("location"), Some(format!("/v1/jobs/{id}").as_str()));
+    id
+}
+
+fn finished(service: &Service, id: &str) -> serde_json::Value {
+    for _ in 0..10 {
+        let status = service.get(&format!("/v1/jobs/{id}?wait_ms=20000")).json();
+        if matches!(status["state"].as_str(), Some("done" | "failed")) {
+            return status;
+        }
+    }
+    panic!("job {id} does not finish");
+}
+
+/// Year and number of rows, sorted.
+fn counts(answer: &[u8]) -> Vec<(i64, i64)> {
+    let answer = PlanAnswer::decode(answer, MAX_ANSWER).unwrap();
+    let batch = answer.clear().unwrap();
+    let column = |name: &str| {
+        let column = batch.column_by_name(name).unwrap();
+        let cast = arrow::compute::cast(column, &arrow::datatypes::DataType::Int64).unwrap();
+        assert_eq!(cast.null_count(), 0);
+        cast.as_primitive::<arrow::datatypes::Int64Type>().values().to_vec()
+    };
+    let mut rows: Vec<_> = column("k0").into_iter().zip(column("c0")).collect();
+    rows.sort_unstable();
+    rows
+}
+
+#[test]
+fn a_plan_is_run_and_its_answer_fetched() {
+    let service = start(&[]);
+    let table = PLAIN.make();
+    table.push(&service);
+    let plan = plan(&table, Some("\"year\" >= 2022"));
+    let id = submit(&service, &plan);
+    let status = finished(&service, &id);
+    assert_eq!(status["state"], "done", "{status}");
+    let route = format!("/v1/jobs/{id}/result");
+    let answer = service.get(&route);
+    assert_eq!(answer.header("content-type"), Some("application/octet-stream"));
+    assert_eq!(status["result"]["bytes"], answer.body.len());
+    assert_eq!(status["result"]["blake3"], blake3::hash(&answer.body).to_hex().as_str());
+    let quarter = i64::from(ROWS) / 4;
+    assert_eq!(counts(&answer.body), [(2022, quarter), (2023, quarter)]);
+    let decoded = PlanAnswer::decode(&answer.body, MAX_ANSWER).unwrap();
+    assert_eq!((decoded.manifest, decoded.plan), (table.manifest.digest(), Digest::of(&plan)));
+
+    let piece = service.call("GET", &route, &[("range", "bytes=8-15")], &[]);
+    assert_eq!((piece.status, piece.body.as_slice()), (206, &answer.body[8..16]));
+    assert_eq!(service.call("DELETE", &format!("/v1/jobs/{id}"), &[], b"").status, 204);
+    assert_eq!(service.get(&route).code(), "HUSH-V024");
+    assert_eq!(std::fs::read_dir(service.path("jobs")).unwrap().count(), 0);
+}
+
+#[test]
+fn the_same_key_gives_the_same_job_and_another_body_is_refused() {
+    let service = start(&[]);
+    let table = PLAIN.make();
+    table.push(&service);
+    let (one, other) = (plan(&table, None), plan(&table, Some("\"year\" = 2020")));
+    let post = |key: &str, plan: &[u8]| service.call("POST", "/v1/jobs", &[("idempotency-key", key)], plan);
+    let first = post("k1", &one).json()["id"].clone();
+    assert_eq!(post("k1", &one).json()["id"], first);
+    let refused = post("k1", &other);
+    assert_eq!((refused.status, refused.code().as_str()), (422, "HUSH-V023"));
+    assert_ne!(post("k2", &one).json()["id"], first);
+    for bad in ["", "with space", &"x".repeat(129)] {
+        assert_eq!(post(bad, &one).code(), "HUSH-V006", "{bad:?}");
+    }
+}
+
+#[test]
+fn plans_that_cannot_be_run_are_refused_or_fail_with_a_code() {
+    let service = start(&["--max-plan-bytes", "2000"]);
+    let table = PLAIN.make();
+    table.push(&service);
+    let post = |body: &[u8]| -> Answer { service.call("POST", "/v1/jobs", &[], body) };
+    assert_eq!(post(b"{}").code(), "HUSH-V022");
+    assert_eq!(post(b"[[[[").code(), "HUSH-V022");
+    assert_eq!(post(&b"[".repeat(1999)).code(), "HUSH-V022");
+    assert_eq!(post(&[b' '; 2001]).code(), "HUSH-V008");
+    let text = String::from_utf8(plan(&table, None)).unwrap();
+    assert_eq!(post(text.replace("\"visits\"", "\"nowhere\"").as_bytes()).code(), "HUSH-V014");
+    assert_eq!(post(text.replace("\"visits\"", "\"../visits\"").as_bytes()).code(), "HUSH-V005");
+    let digest = table.manifest.digest().to_string();
+    let stale = post(text.replace(&digest, &"0".repeat(64)).as_bytes());
+    assert_eq!((stale.status, stale.code().as_str()), (409, "HUSH-V029"));
+
+    let id = submit(&service, &plan(&table, Some("\"secret\" > 3")));
+    let status = finished(&service, &id);
+    assert_eq!(status["state"], "failed");
+    assert!(status["code"].as_str().unwrap().starts_with("HUSH-E"), "{status}");
+    assert!(!status["message"].as_str().unwrap().contains("secret"), "{status}");
+    assert_eq!(service.get(&format!("/v1/jobs/{id}/result")).code(), "HUSH-V025");
+    assert_eq!(service.get(&format!("/v1/jobs/{id}?wait_ms=no")).code(), "HUSH-V030");
+}
+
+#[test]
+fn a_result_survives_a_crash_and_a_replaced_table_answers_anew() {
+    let service = start(&[]);
+    let table = PLAIN.make();
+    table.push(&service);
+    let id = submit(&service, &plan(&table, None));
+    assert_eq!(finished(&service, &id)["state"], "done");
+    let before = service.get(&format!("/v1/jobs/{id}/result")).body;
+    let service = start_in(service.kill(), &[]);
+    assert_eq!(finished(&service, &id)["state"], "done");
+    assert_eq!(service.get(&format!("/v1/jobs/{id}/result")).body, before);
+
+    let next = Recipe { version: 2, seed: 2, ..PLAIN }.make();
+    assert_eq!(next.push(&service), 201);
+    let stale = service.call("POST", "/v1/jobs", &[], &plan(&table, None));
+    assert_eq!(stale.code(), "HUSH-V029");
+    let id = submit(&service, &plan(&next, None));
+    assert_eq!(finished(&service, &id)["state"], "done");
+    let after = service.get(&format!("/v1/jobs/{id}/result")).body;
+    assert_eq!(counts(&after), counts(&before));
+}
+
+#[test]
+fn logs_hold_neither_names_nor_values_nor_predicates() {
+    let service = start(&[]);
+    let table = Recipe { name: "canarytable", ward: "canaryvalue", ..PLAIN }.make();
+    table.push(&service);
+    let id = submit(&service, &plan(&table, Some("\"ward\" = 'canaryvalue'")));
+    assert_eq!(finished(&service, &id)["state"], "done");
+    let failing = submit(&service, &plan(&table, Some("\"canarycolumn\" = 'canaryvalue'")));
+    assert_eq!(finished(&service, &failing)["state"], "failed");
+    service.get("/v1/tables/canarytable");
+    service.get("/v1/tables/canaryother");
+    service.get("/canarypath?canaryquery=1");
+    let (status, log) = service.terminate();
+    assert!(status.success());
+    assert!(log.contains(&id) && log.contains("/v1/tables/{table}") && log.contains("HUSH-V014"), "{log}");
+    assert!(!log.to_lowercase().contains("canary"), "{log}");
+}

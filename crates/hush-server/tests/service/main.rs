@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The real binary, on a free port of the loopback interface, with temporary data directories.
+
+mod access;
+mod commits;
+mod crash;
+mod fixture;
+mod harness;
+mod jobs;
+mod limits;
+mod uploads;
