@@ -1,1 +1,59 @@
-//! (skeleton)
+// SPDX-License-Identifier: Apache-2.0
+//! The owner's side: from a file to an encrypted table, from a question to a decrypted answer.
+//!
+//! ```text
+//!   file ─ policy ─▶ schema ─ encrypt ─▶ table (store or server)
+//!   SQL ─ hush-plan ─▶ server plan ─ Evaluator ─▶ answer ─ decrypt, merge, finish ─▶ result
+//!                 └──▶ owner plan ──────────────────────────┘
+//! ```
+//!
+//! *Invariants.* Secrets and plaintext never leave this process except in the result. An embedded engine and a
+//! remote server get the same bytes and give the same bytes. An answer is decrypted only if it belongs to the
+//! plan that was sent and to the manifest version that is pinned. What happens on the network does not depend on
+//! what was decrypted.
+//!
+//! *Non-goals.* Deciding what a query means (`hush-plan`), evaluating it (`hush-exec`), releasing results to
+//! others than the key's owner.
+
+mod account;
+mod ask;
+mod cells;
+mod chunk;
+mod columns;
+mod compare;
+mod content;
+mod decrypt;
+mod encrypt;
+mod error;
+mod exact;
+mod finish;
+mod merge;
+mod owner;
+mod pins;
+mod policy;
+mod private;
+mod progress;
+mod rehearse;
+pub mod remote;
+mod schema_file;
+mod table;
+
+pub use account::{Account, Moved, Phases, SecurityLine, Verified, peak_resident_bytes};
+pub use ask::Outcome;
+pub use columns::kernels;
+pub use decrypt::TableDecryption;
+pub use error::{ClientError, ErrorKind};
+pub use hush_keys::keyfile::Passphrase;
+pub use owner::{EncryptOptions, OwnerKey, encrypt_file};
+pub use pins::Pins;
+pub use policy::{Policy, Proposal, propose_schema};
+pub use private::PrivateHalf;
+pub use progress::{Progress, Silent};
+pub use rehearse::{Rehearsal, RehearsalOptions, rehearse, schema_path};
+pub use schema_file::{read_approved_schema, read_schema, write_schema};
+pub use table::{Evaluator, OwnedTable};
+
+/// Names of the parameter sets of this version, smallest ring first.
+pub fn parameter_sets() -> Vec<&'static str> {
+    hush_params::presets().iter().map(hush_params::ParamSet::name).collect()
+}

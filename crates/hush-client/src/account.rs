@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The account of a run: what was encrypted and why, what it cost, what a server saw.
+
+use std::time::Instant;
+
+use hush_plan::plan::Leakage;
+
+/// Seconds per phase, in the order in which they ran.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Phases(Vec<(&'static str, f64)>);
+
+impl Phases {
+    /// Runs `work` and books its time under `name` (added where the name was booked before).
+    pub fn time<T>(&mut self, name: &'static str, work: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let result = work();
+        self.add(name, start.elapsed().as_secs_f64());
+        result
+    }
+
+    /// Books `seconds` under `name`.
+    pub fn add(&mut self, name: &'static str, seconds: f64) {
+        match self.0.iter_mut().find(|(booked, _)| *booked == name) {
+            Some((_, total)) => *total += seconds,
+            None => self.0.push((name, seconds)),
+        }
+    }
+
+    /// The phases.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        self.0.iter().copied()
+    }
+
+    /// Their sum.
+    pub fn total(&self) -> f64 {
+        self.0.iter().map(|(_, seconds)| seconds).sum()
+    }
+}
+
+/// Bytes that crossed, or would cross, the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// From the owner: the table (for a rehearsal) and the plan.
+    pub up: u64,
+    /// To the owner: the answer.
+    pub down: u64,
+}
+
+/// One line of the account on the cryptography in use.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SecurityLine {
+    /// Scheme, `BGV` or `CKKS`.
+    pub scheme: &'static str,
+    /// Ring degree.
+    pub degree: usize,
+    /// ⌈log2 Q⌉.
+    pub log_q: u32,
+    /// Labelled security in bits.
+    pub bits: u32,
+}
+
+/// Everything that a person is told after a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Account {
+    /// Rows of the table.
+    pub rows: u64,
+    /// Columns of the file.
+    pub columns: usize,
+    /// Encrypted columns with the reason for each.
+    pub encrypted: Vec<(String, String)>,
+    /// Clear columns that are used, with the reason for each.
+    pub clear: Vec<(String, String)>,
+    /// Columns that the query does not use; they were not uploaded.
+    pub unused: usize,
+    /// What deserves attention, one sentence each.
+    pub warnings: Vec<String>,
+    /// Whether the result was recomputed in the clear, and how it compared.
+    pub verified: Option<Verified>,
+    /// Time.
+    pub phases: Phases,
+    /// Peak resident bytes of this process, where the system tells.
+    pub peak_bytes: Option<u64>,
+    /// Bytes moved.
+    pub moved: Moved,
+    /// Encrypted bytes per encrypted value, headers included.
+    pub bytes_per_value: Option<f64>,
+    /// Rings in use.
+    pub security: Vec<SecurityLine>,
+    /// What a server would have learned.
+    pub leakage: Leakage,
+}
+
+/// How the result compared with a plaintext engine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Verified {
+    /// Equal in every cell.
+    Exactly,
+    /// Exact columns equal; approximate ones within the stated precision, the largest difference given.
+    Within(f64),
+}
+
+/// Peak resident bytes of this process so far; `None` where the system does not tell.
+pub fn peak_resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases_add_up_under_one_name() {
+        let mut phases = Phases::default();
+        phases.add("server", 1.0);
+        phases.add("keys", 0.5);
+        phases.add("server", 0.25);
+        assert_eq!(phases.iter().collect::<Vec<_>>(), [("server", 1.25), ("keys", 0.5)]);
+        assert_eq!(phases.total(), 1.75);
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One query: plan, send, decrypt, merge, finish.
+
+mod groups;
+mod rows;
+
+use arrow::record_batch::RecordBatch;
+use hush_exec::answer::{Answer, AnswerError, Content};
+use hush_plan::{Limits, QueryPlan, plan_query};
+use hush_plan::plan::Task;
+use hush_table::Digest;
+
+use crate::account::{Moved, Phases};
+use crate::error::ClientError;
+use crate::finish::finish;
+use crate::progress::Progress;
+use crate::table::OwnedTable;
+
+/// A result with what it cost.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The result; at least one batch, possibly empty.
+    pub batches: Vec<RecordBatch>,
+    /// The plan that was run.
+    pub plan: QueryPlan,
+    /// Time: plan, server (and the way there and back), decrypt.
+    pub phases: Phases,
+    /// Bytes of plan and answer.
+    pub moved: Moved,
+}
+
+impl OwnedTable {
+    /// Plans `sql` against this version of the table, without running it.
+    ///
+    /// # Errors
+    /// [`ClientError::Plan`] with the reason and the ways out.
+    pub fn plan(&self, sql: &str) -> Result<QueryPlan, ClientError> {
+        let body = self.manifest.manifest();
+        let digest = self.manifest.digest().to_string();
+        let query = hush_plan::sql::parse(&self.half.schema, sql)?;
+        let half = &self.half;
+        Ok(plan_query(&half.schema, &half.encodings, body.rows, &digest, &query, &Limits::default())?)
+    }
+
+    /// Asks a question.
+    ///
+    /// # Errors
+    /// Refusals before anything is sent; failures of the server; an answer that does not belong to the plan.
+    pub fn ask(&self, sql: &str, progress: &dyn Progress) -> Result<Outcome, ClientError> {
+        let mut phases = Phases::default();
+        let plan = phases.time("plan", || self.plan(sql))?;
+        self.run(plan, phases, progress)
+    }
+
+    /// Runs a plan that was made for this version of the table.
+    ///
+    /// # Errors
+    /// As [`OwnedTable::ask`].
+    pub(crate) fn run(
+        &self,
+        plan: QueryPlan,
+        mut phases: Phases,
+        progress: &dyn Progress,
+    ) -> Result<Outcome, ClientError> {
+        let request = serde_json::to_vec(&plan.server)
+            .map_err(|_| ClientError::Internal { what: "the plan does not serialise" })?;
+        let bytes = phases.time("server", || self.evaluate(&request, progress))?;
+        let moved = Moved { up: request.len() as u64, down: bytes.len() as u64 };
+        let batches = phases.time("decrypt", || {
+            let answer = Answer::decode(&bytes, plan.server.max_answer_bytes).map_err(answer_error)?;
+            answer.expect(self.manifest.digest(), Digest::of(&request)).map_err(answer_error)?;
+            let merged = match (&answer.content, &plan.server.task) {
+                (Content::Aggregate(sums), Task::Aggregate(task)) => groups::merge(self, &plan.owner, task, &answer, sums),
+                (Content::Rows(chunks), Task::Rows(task)) => rows::merge(self, &plan.owner, task, &answer, chunks),
+                _ => Err(ClientError::Answer { what: "it is of another kind than the plan".into() }),
+            }?;
+            finish(merged, &plan.owner.final_sql)
+        })?;
+        Ok(Outcome { batches, plan, phases, moved })
+    }
+}
+
+/// An answer's fault, without a code of its own: the answer as a whole is refused.
+fn answer_error(error: AnswerError) -> ClientError {
+    ClientError::Answer { what: error.to_string() }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Aggregate answers: every group's sums decrypted, merged with the clear half into the table `merged`.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatchOptions};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Decimal256Type, Field, Schema as ArrowSchema, i256};
+use arrow::record_batch::RecordBatch;
+use hush_exec::answer::{AggregateAnswer, Answer, sum_blocks};
+use hush_keys::{decrypt_approx_sum, decrypt_sum};
+use hush_plan::OwnerPlan;
+use hush_plan::plan::{AggregateFunction, AggregateTask};
+use hush_rlwe::{SumAnswer, UncheckedSumAnswer};
+use num_bigint::{BigInt, Sign};
+use rayon::prelude::*;
+
+use super::answer_error;
+use crate::columns::{ColumnKey, Space};
+use crate::error::ClientError;
+use crate::exact::big;
+use crate::merge::{GroupNumbers, Number, aggregate_column};
+use crate::table::OwnedTable;
+
+/// Builds `merged`: keys `k0…` and aggregates `a0…`, one row per group.
+///
+/// # Errors
+/// [`ClientError::Answer`] if the answer is not one to this task.
+pub(super) fn merge(
+    table: &OwnedTable,
+    owner: &OwnerPlan,
+    task: &AggregateTask,
+    answer: &Answer<'_>,
+    sums: &AggregateAnswer<'_>,
+) -> Result<RecordBatch, ClientError> {
+    let clear = answer.clear().map_err(answer_error)?;
+    let (keys, aggregates) = (task.keys.len(), task.clear.len());
+    if clear.num_columns() != keys + aggregates {
+        return Err(ClientError::Answer { what: "its clear half has another number of columns".into() });
+    }
+    let clear_numbers = clear.columns()[keys..].iter().map(integers).collect::<Result<Vec<_>, _>>()?;
+    let encrypted = decrypt_groups(table, task, sums)?;
+    let groups: Vec<GroupNumbers> = encrypted
+        .into_iter()
+        .enumerate()
+        .map(|(group, encrypted)| {
+            let clear = clear_numbers.iter().map(|column| column[group].clone()).collect();
+            GroupNumbers { clear, encrypted }
+        })
+        .collect();
+    let mut fields = Vec::new();
+    let mut columns: Vec<ArrayRef> = Vec::new();
+    for (index, column) in clear.columns()[..keys].iter().enumerate() {
+        fields.push(Field::new(format!("k{index}"), column.data_type().clone(), true));
+        columns.push(column.clone());
+    }
+    for (index, aggregate) in owner.aggregates.iter().enumerate() {
+        let column = match aggregate.function {
+            AggregateFunction::ClearOutput(output) => clear.columns().get(keys + output).cloned(),
+            _ => Some(aggregate_column(aggregate, &groups)?),
+        };
+        let column = column.ok_or(ClientError::Internal { what: "the plan passes on a column that it lacks" })?;
+        fields.push(Field::new(format!("a{index}"), column.data_type().clone(), true));
+        columns.push(column);
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(groups.len()));
+    Ok(RecordBatch::try_new_with_options(Arc::new(ArrowSchema::new(fields)), columns, &options)?)
+}
+
+/// Per group the plan's encrypted sums, in the plan's order.
+fn decrypt_groups(
+    table: &OwnedTable,
+    task: &AggregateTask,
+    sums: &AggregateAnswer<'_>,
+) -> Result<Vec<Vec<Number>>, ClientError> {
+    let encodings = &table.manifest.manifest().encodings;
+    let (blocks, places) = sum_blocks(&task.sums, encodings)
+        .map_err(|_| ClientError::Internal { what: "the plan names an encoded column that the table lacks" })?;
+    if blocks.len() != sums.blocks.len() {
+        return Err(ClientError::Answer { what: "it has another number of encrypted blocks".into() });
+    }
+    let columns = blocks
+        .iter()
+        .map(|block| block.columns.iter().map(|id| table.keys.get(*id)).collect::<Result<Vec<_>, _>>())
+        .collect::<Result<Vec<_>, _>>()?;
+    (0..sums.group_count)
+        .into_par_iter()
+        .map(|group| {
+            let answers = sums
+                .blocks
+                .iter()
+                .zip(&columns)
+                .map(|(block, columns)| conform(block.object(group), group, columns))
+                .collect::<Result<Vec<_>, _>>()?;
+            places.iter().map(|place| decrypt(columns[place.block][place.body], &answers[place.block], place.body)).collect()
+        })
+        .collect()
+}
+
+fn conform(object: Option<&[u8]>, group: u32, columns: &[&ColumnKey]) -> Result<SumAnswer, ClientError> {
+    let object = object.ok_or_else(|| ClientError::Answer { what: "a group has no encrypted sums".into() })?;
+    let Some(first) = columns.first() else {
+        return Err(ClientError::Internal { what: "a block of sums without columns" });
+    };
+    Ok(UncheckedSumAnswer::decode(object)?.conform(first.ring(), group, columns.len() as u32)?)
+}
+
+fn decrypt(key: &ColumnKey, answer: &SumAnswer, body: usize) -> Result<Number, ClientError> {
+    match &key.space {
+        Space::Sum { t_log2 } => Ok(Number::Exact(big(decrypt_sum(&key.secret, answer, body, *t_log2)?))),
+        Space::ApproxSum { scale, .. } => {
+            Ok(Number::Approx(decrypt_approx_sum(&key.secret, answer, body, *scale)?))
+        }
+        Space::Slots { .. } | Space::ApproxSlots { .. } => {
+            Err(ClientError::Internal { what: "the plan sums a column of slots" })
+        }
+    }
+}
+
+/// A clear aggregate as numbers: integers exactly, doubles as they are, NULL (a sum over no rows) as 0.
+fn integers(column: &ArrayRef) -> Result<Vec<Number>, ClientError> {
+    if column.data_type().is_floating() {
+        let doubles = cast(column, &DataType::Float64)?;
+        let doubles = doubles.as_primitive::<arrow::datatypes::Float64Type>();
+        return Ok(doubles.iter().map(|cell| Number::Approx(cell.unwrap_or(0.0))).collect());
+    }
+    let scale = match column.data_type() {
+        DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => *scale,
+        _ => 0,
+    };
+    if !column.data_type().is_numeric() {
+        // Passed on as it is; no linear form reads it.
+        return Ok(vec![Number::Exact(BigInt::default()); column.len()]);
+    }
+    let wide = cast(column, &DataType::Decimal256(76, scale))?;
+    let wide = wide.as_primitive::<Decimal256Type>();
+    Ok(wide.iter().map(|cell| Number::Exact(cell.map_or_else(BigInt::default, from_i256))).collect())
+}
+
+/// An Arrow 256-bit integer as a big integer.
+pub(super) fn from_i256(value: i256) -> BigInt {
+    let bytes = value.to_le_bytes();
+    let is_negative = bytes[31] & 0x80 != 0;
+    match is_negative {
+        false => BigInt::from_bytes_le(Sign::Plus, &bytes),
+        true => BigInt::from_signed_bytes_le(&bytes),
+    }
+}

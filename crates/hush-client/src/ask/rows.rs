@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Element-wise answers: chunk by chunk the programs and fetched columns are decrypted, and the matching rows
+//! picked into the table `merged`.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Date32Array, Float64Array, TimestampMicrosecondArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Decimal256Type, Field, Int64Type, Schema as ArrowSchema};
+use arrow::record_batch::RecordBatch;
+use hush_exec::answer::{Answer, RowsChunk};
+use hush_exec::program::{ProgramShape, element_count, shape};
+use hush_keys::{decrypt_approx_slots, decrypt_slots};
+use hush_plan::OwnerPlan;
+use hush_plan::plan::{OwnerProgram, ProgramOutput, ProgramSource, RowsTask};
+use hush_rlwe::{CiphertextSetId, UncheckedCiphertextSet};
+use hush_schemes::ckks::Scale;
+use hush_table::CHUNK_ROWS;
+use num_traits::{ToPrimitive, Zero};
+
+use super::answer_error;
+use super::groups::from_i256;
+use crate::cells::{Cells, decrypt_chunk};
+use crate::columns::{ColumnKey, Space};
+use crate::error::ClientError;
+use crate::finish::number_array;
+use crate::merge::Number;
+use crate::table::OwnedTable;
+
+/// Builds `merged`: clear columns `c0…` and programs `p0…`, one row per matching row.
+///
+/// # Errors
+/// [`ClientError::Answer`] if the answer is not one to this task.
+pub(super) fn merge(
+    table: &OwnedTable,
+    owner: &OwnerPlan,
+    task: &RowsTask,
+    answer: &Answer<'_>,
+    chunks: &[RowsChunk<'_>],
+) -> Result<RecordBatch, ClientError> {
+    let clear = answer.clear().map_err(answer_error)?;
+    if clear.num_columns() != task.clear.len() + 1 {
+        return Err(ClientError::Answer { what: "its clear half has another number of columns".into() });
+    }
+    let positions = positions(clear.column(0), table.manifest.manifest().rows)?;
+    let programs = Programs::new(table, task)?;
+    let mut picked = vec![Vec::new(); owner.programs.len()];
+    let mut at = 0;
+    for chunk in chunks {
+        let end = at + positions[at..].iter().take_while(|(index, _)| *index == chunk.chunk).count();
+        let rows: Vec<usize> = positions[at..end].iter().map(|(_, row)| *row).collect();
+        if rows.iter().any(|row| *row >= chunk.rows as usize) {
+            return Err(ClientError::Answer { what: "a row lies outside its chunk".into() });
+        }
+        let fetched = programs.fetched(chunk)?;
+        for (program, column) in owner.programs.iter().zip(&mut picked) {
+            let computed = match program.source {
+                ProgramSource::Program(index) => Some(programs.computed(chunk, index)?),
+                ProgramSource::Fetched(_) | ProgramSource::Clear(_) => None,
+            };
+            match program.source {
+                ProgramSource::Clear(index) => column.extend(clear_units(&clear, index, at..end)?),
+                _ => column.extend(pick(program, computed.as_ref(), &fetched, &rows)?),
+            }
+        }
+        at = end;
+    }
+    if at != positions.len() && !owner.programs.is_empty() {
+        return Err(ClientError::Answer { what: "matching rows without their ciphertexts".into() });
+    }
+    let row_numbers = cast(clear.column(0), &DataType::Int64)?;
+    let mut fields = vec![Field::new("row", DataType::Int64, false)];
+    let mut columns: Vec<ArrayRef> = vec![row_numbers];
+    for (index, column) in clear.columns()[1..].iter().enumerate() {
+        fields.push(Field::new(format!("c{index}"), column.data_type().clone(), true));
+        columns.push(column.clone());
+    }
+    for (index, (program, mut values)) in owner.programs.iter().zip(picked).enumerate() {
+        blank_nulls(program, &clear, &mut values)?;
+        let column = output_array(program.output, &values)?;
+        fields.push(Field::new(format!("p{index}"), column.data_type().clone(), true));
+        columns.push(column);
+    }
+    Ok(RecordBatch::try_new(Arc::new(ArrowSchema::new(fields)), columns)?)
+}
+
+/// Chunk and place in the chunk of every matching row.
+fn positions(rows: &ArrayRef, table_rows: u64) -> Result<Vec<(u32, usize)>, ClientError> {
+    let malformed = || ClientError::Answer { what: "its row numbers are malformed".into() };
+    let rows = cast(rows, &DataType::Int64).map_err(|_| malformed())?;
+    let rows = rows.as_primitive::<Int64Type>();
+    let mut positions = Vec::with_capacity(rows.len());
+    let mut previous = None;
+    for row in rows.iter() {
+        let row = row.and_then(|row| u64::try_from(row).ok()).filter(|row| *row < table_rows).ok_or_else(malformed)?;
+        if previous.is_some_and(|previous| previous >= row) {
+            return Err(malformed());
+        }
+        previous = Some(row);
+        let chunk_rows = u64::from(CHUNK_ROWS);
+        positions.push(((row / chunk_rows) as u32, (row % chunk_rows) as usize));
+    }
+    Ok(positions)
+}
+
+/// The task's programs and fetched columns with their keys.
+struct Programs<'a> {
+    shapes: Vec<(ProgramShape, &'a ColumnKey)>,
+    fetch: Vec<&'a ColumnKey>,
+}
+
+impl<'a> Programs<'a> {
+    fn new(table: &'a OwnedTable, task: &RowsTask) -> Result<Self, ClientError> {
+        let encodings = &table.manifest.manifest().encodings;
+        let shapes = task.programs.iter().enumerate().map(|(index, program)| {
+            let shape = shape(index, program, task.operands.len(), encodings)
+                .map_err(|_| ClientError::Internal { what: "the plan has a program that no server takes" })?;
+            let first = shape.columns.first().copied();
+            let first = first.ok_or(ClientError::Internal { what: "a program without columns" })?;
+            let key = table.keys.get(first)?;
+            Ok::<_, ClientError>((shape, key))
+        });
+        Ok(Self {
+            shapes: shapes.collect::<Result<_, _>>()?,
+            fetch: task.fetch.iter().map(|id| table.keys.get(*id)).collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn fetched(&self, chunk: &RowsChunk<'_>) -> Result<Vec<Cells>, ClientError> {
+        if chunk.fetched.len() != self.fetch.len() {
+            return Err(ClientError::Answer { what: "a chunk has another number of columns".into() });
+        }
+        let columns = self.fetch.iter().zip(&chunk.fetched);
+        columns.map(|(key, blob)| decrypt_chunk(key, chunk.seed, chunk.chunk, chunk.rows, blob)).collect()
+    }
+
+    fn computed(&self, chunk: &RowsChunk<'_>, index: usize) -> Result<Cells, ClientError> {
+        let (Some((shape, key)), Some(object)) = (self.shapes.get(index), chunk.programs.get(index)) else {
+            return Err(ClientError::Answer { what: "a chunk lacks a program's result".into() });
+        };
+        let id = CiphertextSetId {
+            chunk: chunk.chunk,
+            element_count: element_count(shape.layout, shape.set, chunk.rows),
+            lanes: shape.lanes(),
+            components: shape.components(),
+        };
+        let set = UncheckedCiphertextSet::decode(object)?.conform(key.ring(), id)?;
+        let elements = set.ciphertexts.chunks(usize::from(id.lanes.max(1)));
+        Ok(match &key.space {
+            Space::Slots { encoder, .. } => {
+                let values = elements.map(|lanes| decrypt_slots(&key.secret, encoder, lanes));
+                Cells::Exact(values.collect::<Result<Vec<_>, _>>()?.concat())
+            }
+            Space::ApproxSlots { encoder, scale } => {
+                let scale = Scale::from_log2(scale.log2() * shape.scale_power)?;
+                let values = elements.flatten().map(|ciphertext| decrypt_approx_slots(&key.secret, encoder, ciphertext, scale));
+                Cells::Approx(values.collect::<Result<Vec<_>, _>>()?.concat())
+            }
+            Space::Sum { .. } | Space::ApproxSum { .. } => {
+                return Err(ClientError::Internal { what: "a program over a column without slots" });
+            }
+        })
+    }
+}
+
+/// The values of one program at `rows` of a chunk; `None` where an encrypted validity says so.
+fn pick(
+    program: &OwnerProgram,
+    computed: Option<&Cells>,
+    fetched: &[Cells],
+    rows: &[usize],
+) -> Result<Vec<Option<Number>>, ClientError> {
+    let missing = || ClientError::Internal { what: "the plan reads a column that it does not fetch" };
+    let values = match (program.source, computed) {
+        (ProgramSource::Fetched(index), _) => fetched.get(index).ok_or_else(missing)?,
+        (ProgramSource::Program(_), Some(values)) => values,
+        (ProgramSource::Program(_) | ProgramSource::Clear(_), _) => return Err(missing()),
+    };
+    let valid = program.valid_if.iter().map(|index| fetched.get(*index).ok_or_else(missing));
+    let valid = valid.collect::<Result<Vec<_>, _>>()?;
+    rows.iter()
+        .map(|row| {
+            let is_valid = valid.iter().all(|cells| cells.is_one(*row));
+            if is_valid { values.number(*row).map(Some).ok_or_else(missing) } else { Ok(None) }
+        })
+        .collect()
+}
+
+/// Clear integer units at the matching rows `range`.
+fn clear_units(
+    clear: &RecordBatch,
+    index: usize,
+    range: std::ops::Range<usize>,
+) -> Result<Vec<Option<Number>>, ClientError> {
+    let column = clear.columns().get(index + 1);
+    let column = column.ok_or(ClientError::Internal { what: "the plan names a clear column that it lacks" })?;
+    let wide = cast(&column.slice(range.start, range.len()), &DataType::Decimal256(76, 0))?;
+    let wide = wide.as_primitive::<Decimal256Type>();
+    Ok(wide.iter().map(|cell| cell.map(|cell| Number::Exact(from_i256(cell)))).collect())
+}
+
+/// Applies the clear columns that must not be NULL.
+fn blank_nulls(
+    program: &OwnerProgram,
+    clear: &RecordBatch,
+    values: &mut [Option<Number>],
+) -> Result<(), ClientError> {
+    for index in &program.not_null {
+        let column = clear.columns().get(index + 1);
+        let column = column.ok_or(ClientError::Internal { what: "the plan names a clear column that it lacks" })?;
+        for (row, value) in values.iter_mut().enumerate() {
+            if column.is_null(row) {
+                *value = None;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn output_array(output: ProgramOutput, values: &[Option<Number>]) -> Result<ArrayRef, ClientError> {
+    if values.iter().flatten().any(|value| matches!(value, Number::Approx(_))) {
+        let floats = values.iter().map(|value| value.as_ref().map(Number::to_f64));
+        return Ok(Arc::new(floats.collect::<Float64Array>()));
+    }
+    let integers = || {
+        values.iter().map(|value| match value {
+            Some(Number::Exact(value)) => Some(value),
+            _ => None,
+        })
+    };
+    Ok(match output {
+        ProgramOutput::Bool => {
+            Arc::new(integers().map(|v| v.map(|v| !v.is_zero())).collect::<BooleanArray>())
+        }
+        ProgramOutput::Date => {
+            Arc::new(integers().map(|v| v.and_then(ToPrimitive::to_i32)).collect::<Date32Array>())
+        }
+        ProgramOutput::Timestamp => {
+            Arc::new(integers().map(|v| v.and_then(ToPrimitive::to_i64)).collect::<TimestampMicrosecondArray>())
+        }
+        ProgramOutput::Number(output) => {
+            number_array(&integers().map(|v| v.cloned()).collect::<Vec<_>>(), output)?
+        }
+    })
+}

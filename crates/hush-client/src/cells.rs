@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Stored columns decrypted chunk by chunk.
+
+use ethnum::I256;
+use hush_exec::program::element_count;
+use hush_keys::{decrypt_approx_slots, decrypt_approx_sum_chunk, decrypt_slots, decrypt_sum_chunk};
+use hush_params::preset;
+use hush_ring::UniformSeed;
+use hush_rlwe::{BodyId, BodyKind, UncheckedBody};
+use hush_schemes::bgv::slots::SlotCiphertext;
+use hush_schemes::ckks::ApproxCiphertext;
+
+use crate::columns::{ColumnKey, Space};
+use crate::error::ClientError;
+use crate::exact::big;
+use crate::merge::Number;
+
+/// One chunk of a decrypted column.
+pub(crate) enum Cells {
+    /// Integers in units.
+    Exact(Vec<I256>),
+    /// Reals.
+    Approx(Vec<f64>),
+}
+
+impl Cells {
+    /// The value at `row`.
+    pub(crate) fn number(&self, row: usize) -> Option<Number> {
+        match self {
+            Self::Exact(values) => values.get(row).map(|value| Number::Exact(big(*value))),
+            Self::Approx(values) => values.get(row).map(|value| Number::Approx(*value)),
+        }
+    }
+
+    /// Whether a validity column says that `row` has a value.
+    pub(crate) fn is_one(&self, row: usize) -> bool {
+        matches!(self, Self::Exact(values) if values.get(row) == Some(&I256::ONE))
+    }
+}
+
+/// Decrypts the stored body of one column in one chunk: its first `rows` values.
+///
+/// # Errors
+/// A body that is damaged or belongs elsewhere.
+pub(crate) fn decrypt_chunk(
+    key: &ColumnKey,
+    seed: [u8; 32],
+    chunk: u32,
+    rows: u32,
+    blob: &[u8],
+) -> Result<Cells, ClientError> {
+    let public = &key.encoding.public;
+    let ring = key.ring();
+    let (kind, lanes) = match &key.space {
+        Space::Sum { .. } | Space::ApproxSum { .. } => (BodyKind::Sum, 1),
+        Space::Slots { encoder, .. } => (BodyKind::Slot, encoder.lane_count() as u8),
+        Space::ApproxSlots { .. } => (BodyKind::Slot, 1),
+    };
+    let element_count = element_count(public.layout, preset(&public.params)?, rows);
+    let id = BodyId { column: public.id.0, chunk, element_count, lanes };
+    let body = UncheckedBody::decode(blob)?.conform(ring, kind, id)?;
+    let seed = UniformSeed::from_bytes(seed);
+    let rows = rows as usize;
+    Ok(match &key.space {
+        Space::Sum { t_log2 } => Cells::Exact(decrypt_sum_chunk(&key.secret, seed, &body, rows, *t_log2)?),
+        Space::ApproxSum { scale, .. } => {
+            Cells::Approx(decrypt_approx_sum_chunk(&key.secret, seed, &body, rows, *scale)?)
+        }
+        Space::Slots { encoder, .. } => {
+            let elements = (0..element_count).map(|element| {
+                let ciphertext = SlotCiphertext::load(ring, seed, &body, element)?;
+                Ok::<_, ClientError>(decrypt_slots(&key.secret, encoder, ciphertext.lanes())?)
+            });
+            Cells::Exact(elements.collect::<Result<Vec<_>, _>>()?.concat())
+        }
+        Space::ApproxSlots { encoder, scale } => {
+            let elements = (0..element_count).map(|element| {
+                let ciphertext = ApproxCiphertext::load(ring, seed, &body, element, *scale)?;
+                Ok::<_, ClientError>(decrypt_approx_slots(&key.secret, encoder, ciphertext.ciphertext(), *scale)?)
+            });
+            Cells::Approx(elements.collect::<Result<Vec<_>, _>>()?.concat())
+        }
+    })
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Encoded columns with their keys: from the private half of a manifest to what encrypts and decrypts.
+
+use std::collections::HashMap;
+
+use hush_keys::{OwnerSeed, SecretKey};
+use hush_params::preset;
+use hush_plan::{EncodingId, Layout, Plaintext, PrivateEncoding};
+use hush_ring::{Cpu, Ring};
+use hush_schemes::bgv::slots::SlotEncoder;
+use hush_schemes::ckks::{ApproxEncoder, Scale};
+use num_bigint::BigUint;
+
+use crate::error::ClientError;
+
+/// One encoded column, ready to encrypt and decrypt.
+pub(crate) struct ColumnKey {
+    /// Its description.
+    pub(crate) encoding: PrivateEncoding,
+    /// Its secret.
+    pub(crate) secret: SecretKey,
+    /// Its plaintext space.
+    pub(crate) space: Space,
+}
+
+/// Plaintext spaces, built.
+pub(crate) enum Space {
+    /// CKKS slots.
+    ApproxSlots { encoder: ApproxEncoder, scale: Scale },
+    /// CKKS coefficients; encoded values stay below `2^limit_log2`.
+    ApproxSum { scale: Scale, limit_log2: u32 },
+    /// BGV slots; values have at most `value_bits` bits with their sign.
+    Slots { encoder: SlotEncoder, value_bits: u32 },
+    /// BGV coefficients modulo `2^t_log2`.
+    Sum { t_log2: u32 },
+}
+
+impl ColumnKey {
+    /// The column's number in its table.
+    pub(crate) fn id(&self) -> EncodingId {
+        self.encoding.public.id
+    }
+
+    /// Its ring.
+    pub(crate) fn ring(&self) -> &Ring {
+        self.secret.ring()
+    }
+}
+
+/// All encoded columns of a table.
+pub(crate) struct ColumnKeys {
+    columns: Vec<ColumnKey>,
+}
+
+impl ColumnKeys {
+    /// Derives the keys of every encoding from the owner's seed.
+    ///
+    /// # Errors
+    /// [`ClientError::Encoding`] if an encoding does not describe a layout that this version knows.
+    pub(crate) fn derive(
+        owner: &OwnerSeed,
+        table_id: [u8; 16],
+        encodings: &[PrivateEncoding],
+    ) -> Result<Self, ClientError> {
+        let mut rings = Rings::detect()?;
+        let columns = encodings
+            .iter()
+            .map(|encoding| {
+                let ring = rings.of(&encoding.public.params)?;
+                let space = space(&ring, encoding)?;
+                let secret = match encoding.public.layout {
+                    Layout::Sum | Layout::ApproxSum => owner.column_secret(&ring, secret_id(encoding)?),
+                    Layout::Slots | Layout::ApproxSlots => owner.slots_secret(&ring, table_id),
+                };
+                Ok(ColumnKey { encoding: encoding.clone(), secret, space })
+            })
+            .collect::<Result<_, ClientError>>()?;
+        Ok(Self { columns })
+    }
+
+    /// The columns in manifest order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ColumnKey> {
+        self.columns.iter()
+    }
+
+    /// One column by its number.
+    ///
+    /// # Errors
+    /// [`ClientError::Internal`] if the table has no such column.
+    pub(crate) fn get(&self, id: EncodingId) -> Result<&ColumnKey, ClientError> {
+        let found = self.columns.iter().find(|column| column.id() == id);
+        found.ok_or(ClientError::Internal { what: "the plan names an encoded column that the table lacks" })
+    }
+}
+
+/// Rings by the name of their parameter set, each built once.
+pub(crate) struct Rings {
+    cpu: Cpu,
+    built: HashMap<String, Ring>,
+}
+
+impl Rings {
+    /// No rings yet; the kernels are chosen here.
+    ///
+    /// # Errors
+    /// If `HUSH_CPU` asks for what the machine lacks.
+    pub(crate) fn detect() -> Result<Self, ClientError> {
+        let cpu = Cpu::detect().map_err(|source| ClientError::Cpu { source })?;
+        Ok(Self { cpu, built: HashMap::new() })
+    }
+
+    /// The ring of the parameter set called `name`.
+    ///
+    /// # Errors
+    /// [`ClientError::Params`] for a name that this version does not know.
+    pub(crate) fn of(&mut self, name: &str) -> Result<Ring, ClientError> {
+        if let Some(ring) = self.built.get(name) {
+            return Ok(ring.clone());
+        }
+        let ring = Ring::new(preset(name)?, self.cpu)?;
+        self.built.insert(name.to_owned(), ring.clone());
+        Ok(ring)
+    }
+}
+
+fn space(ring: &Ring, encoding: &PrivateEncoding) -> Result<Space, ClientError> {
+    let bits = magnitude_bits(encoding)?;
+    match (encoding.public.layout, &encoding.public.plaintext) {
+        (Layout::Sum, Plaintext::PowerOfTwo { log2 }) => Ok(Space::Sum { t_log2: *log2 }),
+        (Layout::ApproxSum, Plaintext::Scale { log2 }) => {
+            Ok(Space::ApproxSum { scale: Scale::from_log2(*log2)?, limit_log2: bits + log2 })
+        }
+        (Layout::Slots, Plaintext::Primes { primes }) => {
+            let encoder = SlotEncoder::new(ring, primes)?;
+            let value_bits = (bits + 1).min(encoder.value_bits());
+            Ok(Space::Slots { encoder, value_bits })
+        }
+        (Layout::ApproxSlots, Plaintext::Scale { log2 }) => {
+            Ok(Space::ApproxSlots { encoder: ApproxEncoder::new(ring), scale: Scale::from_log2(*log2)? })
+        }
+        _ => Err(ClientError::Encoding { id: encoding.public.id, what: "its plaintext space does not suit its layout" }),
+    }
+}
+
+/// Bits of the largest absolute value of a row.
+fn magnitude_bits(encoding: &PrivateEncoding) -> Result<u32, ClientError> {
+    let parsed = encoding.max_abs.parse::<BigUint>().ok();
+    let bits = parsed.and_then(|magnitude| u32::try_from(magnitude.bits()).ok());
+    bits.ok_or(ClientError::Encoding { id: encoding.public.id, what: "its bound is not a number" })
+}
+
+fn secret_id(encoding: &PrivateEncoding) -> Result<[u8; 16], ClientError> {
+    let fault = ClientError::Encoding { id: encoding.public.id, what: "its secret id is not 32 hex digits" };
+    match u128::from_str_radix(&encoding.secret_id, 16) {
+        Ok(id) if encoding.secret_id.len() == 32 => Ok(id.to_be_bytes()),
+        _ => Err(fault),
+    }
+}
+
+/// A new random secret id, 32 hex digits.
+///
+/// # Errors
+/// [`ClientError::Randomness`] if the operating system gives no entropy.
+pub(crate) fn new_secret_id() -> Result<String, ClientError> {
+    let mut id = [0_u8; 16];
+    hush_ring::os_random(&mut id)?;
+    Ok(format!("{:032x}", u128::from_be_bytes(id)))
+}
+
+/// The kernels chosen on this machine, and those that it could run.
+///
+/// # Errors
+/// [`ClientError::Cpu`] if `HUSH_CPU` asks for what the machine lacks.
+pub fn kernels() -> Result<(String, Vec<String>), ClientError> {
+    let chosen = Cpu::detect().map_err(|source| ClientError::Cpu { source })?;
+    Ok((chosen.to_string(), Cpu::available().iter().map(ToString::to_string).collect()))
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What an encoded column holds, computed from a batch of typed rows.
+
+use std::collections::BTreeMap;
+
+use ethnum::I256;
+use hush_plan::Content;
+use hush_schemes::Values;
+use hush_table::source::{ColumnData, RowBatch, TypedColumn, Values as Cells};
+use zeroize::Zeroize;
+
+use crate::error::ClientError;
+
+/// The plaintext of one encoded column in one chunk: borrowed from the batch where it stands there.
+///
+/// *Secrecy.* Plaintext; what is owned is wiped on drop.
+pub(crate) enum Quantity<'a> {
+    Borrowed(&'a Cells),
+    F64(Vec<f64>),
+    I64(Vec<i64>),
+    I128(Vec<i128>),
+    I256(Vec<I256>),
+}
+
+/// The plaintext as encryption takes it.
+#[derive(Clone, Copy)]
+pub(crate) enum View<'a> {
+    /// Integers in units.
+    Exact(Values<'a>),
+    /// Floats without a range.
+    Approx(&'a [f64]),
+}
+
+impl Quantity<'_> {
+    /// The plaintext.
+    pub(crate) fn view(&self) -> View<'_> {
+        match self {
+            Self::Borrowed(Cells::F64(values)) => View::Approx(values),
+            Self::Borrowed(Cells::I64(values)) => View::Exact(Values::I64(values)),
+            Self::Borrowed(Cells::I128(values)) => View::Exact(Values::I128(values)),
+            Self::F64(values) => View::Approx(values),
+            Self::I64(values) => View::Exact(Values::I64(values)),
+            Self::I128(values) => View::Exact(Values::I128(values)),
+            Self::I256(values) => View::Exact(Values::I256(values)),
+        }
+    }
+}
+
+impl Drop for Quantity<'_> {
+    fn drop(&mut self) {
+        match self {
+            Self::Borrowed(_) => {}
+            Self::F64(values) => values.zeroize(),
+            Self::I64(values) => values.zeroize(),
+            Self::I128(values) => values.zeroize(),
+            Self::I256(values) => values.fill(I256::ZERO),
+        }
+    }
+}
+
+/// Computes `content` over `batch`; `positions` maps column names to places in the batch.
+///
+/// # Errors
+/// [`ClientError::Internal`] if the batch was read without a column that the content names.
+pub(crate) fn quantity<'a>(
+    content: &Content,
+    batch: &'a RowBatch,
+    positions: &BTreeMap<&str, usize>,
+) -> Result<Quantity<'a>, ClientError> {
+    let column = |name: &String| units(name, batch, positions);
+    Ok(match content {
+        Content::Value(name) => Quantity::Borrowed(&column(name)?.values),
+        Content::Valid(name) => {
+            let typed = column(name)?;
+            Quantity::I64(match &typed.valid {
+                Some(valid) => valid.iter().map(|v| i64::from(*v)).collect(),
+                None => vec![1; typed.values.len()],
+            })
+        }
+        Content::BothValid(left, right) => {
+            let (left, right) = (column(left)?, column(right)?);
+            let is_valid = |typed: &TypedColumn, row: usize| typed.valid.as_ref().is_none_or(|valid| valid[row]);
+            let both = (0..left.values.len()).map(|row| i64::from(is_valid(left, row) && is_valid(right, row)));
+            Quantity::I64(both.collect())
+        }
+        Content::Square(name) => {
+            let values = &column(name)?.values;
+            products(values, values)
+        }
+        Content::Product(left, right) => products(&column(left)?.values, &column(right)?.values),
+    })
+}
+
+fn units<'a>(
+    name: &str,
+    batch: &'a RowBatch,
+    positions: &BTreeMap<&str, usize>,
+) -> Result<&'a TypedColumn, ClientError> {
+    let data = positions.get(name).and_then(|place| batch.columns.get(*place));
+    match data {
+        Some(Some(ColumnData::Units(typed))) => Ok(typed),
+        _ => Err(ClientError::Internal { what: "an encoded column's data was not read" }),
+    }
+}
+
+/// Row-wise products in the next wider type; the product of 64-bit values fits 127 bits, that of 128-bit
+/// values 255 bits. Missing values are 0 already.
+fn products<'a>(left: &Cells, right: &Cells) -> Quantity<'a> {
+    match (left, right) {
+        (Cells::I64(left), Cells::I64(right)) => {
+            Quantity::I128(left.iter().zip(right).map(|(l, r)| i128::from(*l) * i128::from(*r)).collect())
+        }
+        (Cells::F64(_), _) | (_, Cells::F64(_)) => {
+            Quantity::F64(floats(left).zip(floats(right)).map(|(l, r)| l * r).collect())
+        }
+        _ => Quantity::I256(wide(left).zip(wide(right)).map(|(l, r)| l * r).collect()),
+    }
+}
+
+fn wide(values: &Cells) -> Box<dyn Iterator<Item = I256> + '_> {
+    match values {
+        Cells::I64(values) => Box::new(values.iter().map(|v| I256::from(*v))),
+        Cells::I128(values) => Box::new(values.iter().map(|v| I256::from(*v))),
+        Cells::F64(_) => Box::new(std::iter::empty()),
+    }
+}
+
+fn floats(values: &Cells) -> Box<dyn Iterator<Item = f64> + '_> {
+    match values {
+        Cells::F64(values) => Box::new(values.iter().copied()),
+        Cells::I64(values) => Box::new(values.iter().map(|v| *v as f64)),
+        Cells::I128(values) => Box::new(values.iter().map(|v| *v as f64)),
+    }
+}

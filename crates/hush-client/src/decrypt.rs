@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The owner's data back: clear, decrypted and unsealed columns, chunk by chunk, in file order.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, TimestampMicrosecondArray};
+use arrow::compute::cast;
+use arrow::datatypes::{Field, Schema as ArrowSchema};
+use arrow::record_batch::RecordBatch;
+use hush_keys::SealKey;
+use hush_plan::schema::Column;
+use hush_plan::{ColumnType, Content, Protection};
+use hush_table::{ChunkRow, Manifest, PartEntry, Projection, TableStore};
+use num_traits::ToPrimitive;
+
+use crate::cells::{Cells, decrypt_chunk};
+use crate::chunk::{from_ipc, sealed_place};
+use crate::columns::{ColumnKey, ColumnKeys};
+use crate::encrypt::{arrow_type, sealed_columns};
+use crate::error::ClientError;
+use crate::merge::Number;
+use crate::owner::OwnerKey;
+use crate::private::PrivateHalf;
+
+/// A stored table being decrypted. An iterator of batches, one a chunk.
+pub struct TableDecryption {
+    store: TableStore,
+    manifest: Manifest,
+    half: PrivateHalf,
+    keys: ColumnKeys,
+    seal: SealKey,
+    wanted: Vec<Column>,
+    schema: Arc<ArrowSchema>,
+    next_part: usize,
+    pending: std::vec::IntoIter<RecordBatch>,
+}
+
+impl TableDecryption {
+    /// Begins to decrypt the table in `store`; `columns` picks some, in the order given.
+    ///
+    /// # Errors
+    /// Another key, damage, unknown columns.
+    pub fn open(store: &TableStore, key: &OwnerKey, columns: Option<&[String]>) -> Result<Self, ClientError> {
+        let owner = key.seed();
+        let signed = store.load()?;
+        let (found, expected) = (owner.key_id().to_string(), signed.manifest().key_id.clone());
+        if found != expected {
+            return Err(ClientError::OtherKey { found, expected });
+        }
+        signed.require_key(&owner.verifying_key().to_bytes())?;
+        let manifest = signed.manifest().clone();
+        let half = PrivateHalf::open(owner, manifest.table_id, &manifest.sealed_schema)?;
+        let keys = ColumnKeys::derive(owner, *manifest.table_id.as_bytes(), &half.encodings)?;
+        let seal = owner.seal_key(*manifest.table_id.as_bytes());
+        let wanted = wanted(&half, columns)?;
+        let fields = wanted.iter().map(|column| Field::new(&column.name, arrow_type(column.kind), true));
+        let schema = Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()));
+        let pending = Vec::new().into_iter();
+        Ok(Self { store: store.clone(), manifest, half, keys, seal, wanted, schema, next_part: 0, pending })
+    }
+
+    /// Arrow schema of the batches.
+    pub fn schema(&self) -> Arc<ArrowSchema> {
+        self.schema.clone()
+    }
+
+    /// Rows of the table.
+    pub fn rows(&self) -> u64 {
+        self.manifest.rows
+    }
+
+    fn part(&self, index: usize) -> Result<Vec<RecordBatch>, ClientError> {
+        let Some((place, entry)) = self.manifest.placed_parts().nth(index) else { return Ok(Vec::new()) };
+        let clear = self.clear_batch(entry)?;
+        let needed: Vec<&ColumnKey> = self.keys.iter().filter(|key| self.is_needed(key)).collect();
+        let sealed = sealed_columns(&self.half.schema);
+        let wanted_seals: Vec<(u32, &str)> = (0..)
+            .zip(&sealed)
+            .filter(|(_, (_, name))| self.wanted.iter().any(|column| column.name == *name))
+            .map(|(number, (_, name))| (number, *name))
+            .collect();
+        let chunks = if entry.encrypted.is_some() {
+            let projection = Projection {
+                seed: true,
+                encodings: needed.iter().map(|key| key.id()).collect(),
+                sealed: wanted_seals.iter().map(|(number, _)| *number).collect(),
+                chunks: None,
+            };
+            self.store.open_encrypted(&self.manifest, place, entry)?.read(&projection)?
+        } else {
+            vec![ChunkRow { index: place.first_chunk, rows: entry.rows as u32, seed: None, encoded: vec![], sealed: vec![] }]
+        };
+        let mut offset = 0;
+        let mut batches = Vec::new();
+        for chunk in &chunks {
+            let rows = chunk.rows as usize;
+            let decrypted = decrypt_columns(&needed, chunk)?;
+            let opened = self.open_seals(&wanted_seals, chunk)?;
+            let arrays = self.wanted.iter().map(|column| match column.protect {
+                Protection::Clear => {
+                    let found = clear.as_ref().and_then(|batch| batch.column_by_name(&column.name));
+                    let array = found.ok_or(ClientError::Internal { what: "a clear column is missing" })?;
+                    Ok(cast(&array.slice(offset, rows), &arrow_type(column.kind))?)
+                }
+                Protection::Seal => {
+                    let found = opened.iter().find(|(name, _)| *name == column.name);
+                    Ok(found.ok_or(ClientError::Internal { what: "a sealed column is missing" })?.1.clone())
+                }
+                _ => to_array(column, &decrypted, rows),
+            });
+            let arrays = arrays.collect::<Result<Vec<ArrayRef>, ClientError>>()?;
+            batches.push(RecordBatch::try_new(self.schema.clone(), arrays)?);
+            offset += rows;
+        }
+        Ok(batches)
+    }
+
+    fn clear_batch(&self, entry: &PartEntry) -> Result<Option<RecordBatch>, ClientError> {
+        if entry.clear.is_none() {
+            return Ok(None);
+        }
+        let part = self.store.open_clear(&self.manifest, entry)?;
+        let all: Vec<usize> = (0..part.schema().fields().len()).collect();
+        let batches = part.read(&all)?;
+        Ok(Some(arrow::compute::concat_batches(part.schema(), &batches)?))
+    }
+
+    /// Value and validity of a wanted column, from its first encoding.
+    fn is_needed(&self, key: &ColumnKey) -> bool {
+        let (Content::Value(name) | Content::Valid(name)) = &key.encoding.content else { return false };
+        let first = self.keys.iter().find(|other| other.encoding.content == key.encoding.content);
+        self.wanted.iter().any(|column| column.name == *name) && first.is_some_and(|first| first.id() == key.id())
+    }
+
+    fn open_seals<'a>(
+        &self,
+        wanted: &[(u32, &'a str)],
+        chunk: &ChunkRow,
+    ) -> Result<Vec<(&'a str, ArrayRef)>, ClientError> {
+        let opened = wanted.iter().zip(&chunk.sealed).map(|((number, name), blob)| {
+            let plain = self.seal.open(&sealed_place(*number, chunk.index), blob)?;
+            Ok((*name, from_ipc(&plain)?))
+        });
+        opened.collect()
+    }
+}
+
+impl Iterator for TableDecryption {
+    type Item = Result<RecordBatch, ClientError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(batch) = self.pending.next() {
+                return Some(Ok(batch));
+            }
+            if self.next_part >= self.manifest.parts.len() {
+                return None;
+            }
+            let part = self.part(self.next_part);
+            self.next_part += 1;
+            match part {
+                Ok(batches) => self.pending = batches.into_iter(),
+                Err(error) => {
+                    self.next_part = usize::MAX;
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+}
+
+/// The columns asked for, or all that are stored and can be given back.
+fn wanted(half: &PrivateHalf, columns: Option<&[String]>) -> Result<Vec<Column>, ClientError> {
+    let stored = |column: &&Column| {
+        let has_value = half.encodings.iter().any(|e| e.content == Content::Value(column.name.clone()));
+        matches!(column.protect, Protection::Clear | Protection::Seal) || has_value
+    };
+    let Some(names) = columns else {
+        return Ok(half.schema.columns.iter().filter(stored).cloned().collect());
+    };
+    names
+        .iter()
+        .map(|name| {
+            let found = half.schema.column(name).filter(stored);
+            found.cloned().ok_or_else(|| ClientError::Usage { what: format!("the table stores no column {name:?}") })
+        })
+        .collect()
+}
+
+type Decrypted<'a> = Vec<(&'a Content, Cells)>;
+
+fn decrypt_columns<'a>(keys: &[&'a ColumnKey], chunk: &ChunkRow) -> Result<Decrypted<'a>, ClientError> {
+    let columns = keys.iter().zip(&chunk.encoded).map(|(key, blob)| {
+        let seed = chunk.seed.ok_or(ClientError::Internal { what: "a chunk was read without its seed" })?;
+        Ok((&key.encoding.content, decrypt_chunk(key, seed, chunk.index, chunk.rows, blob)?))
+    });
+    columns.collect()
+}
+
+fn to_array(column: &Column, decrypted: &Decrypted<'_>, rows: usize) -> Result<ArrayRef, ClientError> {
+    let find = |content: Content| decrypted.iter().find(|(known, _)| **known == content).map(|(_, cells)| cells);
+    let values = find(Content::Value(column.name.clone()));
+    let values = values.ok_or(ClientError::Internal { what: "an encrypted column is missing" })?;
+    let valid = find(Content::Valid(column.name.clone()));
+    let cell = |row: usize| match valid {
+        Some(valid) if !valid.is_one(row) => None,
+        _ => values.number(row),
+    };
+    let integer = |row: usize| match cell(row) {
+        Some(Number::Exact(value)) => value.to_i128(),
+        _ => None,
+    };
+    let short = |row: usize| integer(row).and_then(|v| i64::try_from(v).ok());
+    let rows = 0..rows;
+    Ok(match column.kind {
+        ColumnType::Bool => Arc::new(rows.map(|row| integer(row).map(|v| v != 0)).collect::<BooleanArray>()),
+        ColumnType::Date => {
+            Arc::new(rows.map(|row| integer(row).and_then(|v| i32::try_from(v).ok())).collect::<Date32Array>())
+        }
+        ColumnType::Timestamp => Arc::new(rows.map(short).collect::<TimestampMicrosecondArray>()),
+        ColumnType::Decimal { precision, scale } => {
+            let array = rows.map(integer).collect::<Decimal128Array>();
+            Arc::new(array.with_precision_and_scale(precision, scale as i8)?)
+        }
+        ColumnType::Float { digits } => {
+            let unit = 10_f64.powi(i32::from(digits));
+            let float = |row: usize| cell(row).map(|number| match number {
+                Number::Exact(value) => value.to_f64().unwrap_or(f64::NAN) / unit,
+                Number::Approx(value) => value,
+            });
+            Arc::new(rows.map(float).collect::<Float64Array>())
+        }
+        ColumnType::Int { .. } => Arc::new(rows.map(short).collect::<Int64Array>()),
+        ColumnType::Category | ColumnType::Text => {
+            return Err(ClientError::Internal { what: "text has no encrypted form" });
+        }
+    })
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From a file to an encrypted table: read, encrypt and write chunks in a pipeline of bounded memory.
+//!
+//! Nothing of a protected column is written but ciphertext: there are no temporary files. The manifest comes
+//! last; an interrupted run leaves no table, and the same command again completes, with fresh seeds.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatchOptions;
+use arrow::datatypes::{DataType, Field, Schema as ArrowSchema, SchemaRef, TimeUnit};
+use arrow::record_batch::RecordBatch;
+use hush_keys::{Encryptor, OwnerSeed};
+use hush_plan::{ColumnType, PrivateEncoding, Protection, Schema};
+use hush_table::source::{ColumnData, RowBatch, Source};
+use hush_table::{EncodedChunk, SignedManifest, TableId, TableIdentity, TableLayout, TableStore, TableWriter};
+use rayon::prelude::*;
+
+use crate::chunk::ChunkPlan;
+use crate::columns::ColumnKeys;
+use crate::error::ClientError;
+use crate::private::PrivateHalf;
+use crate::progress::Progress;
+
+/// Everything that one encryption needs.
+pub(crate) struct Encryption<'a> {
+    /// The data.
+    pub(crate) source: &'a Source,
+    /// Schema and encodings.
+    pub(crate) half: &'a PrivateHalf,
+    /// The key.
+    pub(crate) owner: &'a OwnerSeed,
+    /// Where to.
+    pub(crate) store: &'a TableStore,
+    /// Threads.
+    pub(crate) pool: &'a rayon::ThreadPool,
+}
+
+impl Encryption<'_> {
+    /// Encrypts the whole file as version 1 of a new table, or as the next version of the present one.
+    ///
+    /// # Cost
+    /// Memory: a few chunks per thread and two parts; see `TableWriter`.
+    ///
+    /// # Errors
+    /// What the data, the disk or the schema are wrong in; the place then holds what it held before.
+    pub(crate) fn run(&self, progress: &dyn Progress) -> Result<SignedManifest, ClientError> {
+        let schema = &self.half.schema;
+        let identity = self.identity()?;
+        let table_id = identity.table_id;
+        let keys = ColumnKeys::derive(self.owner, *table_id.as_bytes(), &self.half.encodings)?;
+        let seal = self.owner.seal_key(*table_id.as_bytes());
+        let plan = ChunkPlan {
+            keys: &keys,
+            positions: schema.positions(),
+            sealed: sealed_columns(schema),
+            seal: &seal,
+        };
+        let clear = clear_schema(schema);
+        let layout = TableLayout {
+            clear: clear.clone(),
+            encodings: self.half.encodings.iter().map(|encoding| encoding.public.clone()).collect(),
+            sealed_columns: plan.sealed.len() as u32,
+        };
+        let mut writer = TableWriter::begin(self.store, identity, layout)?;
+        progress.begin("encrypt", self.source.rows(), "rows");
+        let written = self.write_chunks(&plan, &clear, &mut writer, progress);
+        progress.end();
+        written?;
+        let sealed_schema = self.half.seal(self.owner, table_id)?;
+        let key = self.owner.verifying_key().to_bytes();
+        Ok(writer.finish(sealed_schema, &key, |bytes| self.owner.sign(bytes))?)
+    }
+
+    fn write_chunks(
+        &self,
+        plan: &ChunkPlan<'_>,
+        clear: &SchemaRef,
+        writer: &mut TableWriter,
+        progress: &dyn Progress,
+    ) -> Result<(), ClientError> {
+        // Batches in flight: two a thread keep all busy while the writer takes the last ones.
+        let window = 2 * self.pool.current_num_threads();
+        let mut batches = self.source.typed(&self.half.schema)?.prefetch(window)?;
+        let mut next_chunk = 0_u32;
+        loop {
+            let window: Vec<RowBatch> = batches.by_ref().take(window).collect::<Result<_, _>>()?;
+            if window.is_empty() {
+                return Ok(());
+            }
+            let encrypted: Vec<Result<EncodedChunk, ClientError>> = self.pool.install(|| {
+                let indexed = window.par_iter().enumerate();
+                let encrypt = |encryptor: &mut Encryptor, (offset, batch): (usize, &RowBatch)| {
+                    plan.encrypt(encryptor, next_chunk + offset as u32, batch)
+                };
+                indexed.map_init(Encryptor::new, encrypt).collect()
+            });
+            for (batch, chunk) in window.iter().zip(encrypted) {
+                writer.push(&clear_rows(&self.half.schema, clear, batch)?, chunk?)?;
+                next_chunk += 1;
+                progress.advance(batch.rows as u64);
+            }
+        }
+    }
+
+    /// A new table, or the next version of the table that is there and belongs to this key.
+    fn identity(&self) -> Result<TableIdentity, ClientError> {
+        let key_id = self.owner.key_id().to_string();
+        let table = self.half.schema.table.clone();
+        match self.store.load() {
+            Ok(present) => {
+                present.require_key(&self.owner.verifying_key().to_bytes())?;
+                let present = present.manifest();
+                Ok(TableIdentity { table, table_id: present.table_id, version: present.version + 1, key_id })
+            }
+            Err(hush_table::TableError::NoTable { .. }) => {
+                let mut id = [0_u8; 16];
+                hush_ring::os_random(&mut id)?;
+                Ok(TableIdentity { table, table_id: TableId::from_bytes(id), version: 1, key_id })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Encodings of `schema` for a new table: fresh secret ids.
+///
+/// # Errors
+/// [`ClientError::Plan`] if no parameters serve, [`ClientError::Randomness`].
+pub(crate) fn plan_encodings(
+    schema: &Schema,
+    needs: &hush_plan::Needs,
+    rows: u64,
+) -> Result<Vec<PrivateEncoding>, ClientError> {
+    let mut failed = None;
+    let mut new_id = || {
+        crate::columns::new_secret_id().unwrap_or_else(|error| {
+            failed = Some(error);
+            String::new()
+        })
+    };
+    let encodings = hush_plan::plan_encodings(schema, needs, rows, &mut new_id)?;
+    failed.map_or(Ok(encodings), Err)
+}
+
+/// Arrow schema of the clear columns, in file order.
+pub(crate) fn clear_schema(schema: &Schema) -> SchemaRef {
+    let fields = schema.protected(Protection::Clear).map(|column| Field::new(&column.name, arrow_type(column.kind), true));
+    Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()))
+}
+
+/// The Arrow type of a clear or sealed column.
+pub(crate) fn arrow_type(kind: ColumnType) -> DataType {
+    match kind {
+        ColumnType::Bool => DataType::Boolean,
+        ColumnType::Category | ColumnType::Text => DataType::Utf8,
+        ColumnType::Date => DataType::Date32,
+        ColumnType::Decimal { precision, scale } => DataType::Decimal128(precision, scale as i8),
+        ColumnType::Float { .. } => DataType::Float64,
+        ColumnType::Int { .. } => DataType::Int64,
+        ColumnType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
+    }
+}
+
+/// Sealed columns: place in a batch and name, in file order.
+pub(crate) fn sealed_columns(schema: &Schema) -> Vec<(usize, &str)> {
+    let columns = schema.columns.iter().enumerate();
+    columns.filter(|(_, c)| c.protect == Protection::Seal).map(|(i, c)| (i, c.name.as_str())).collect()
+}
+
+fn clear_rows(schema: &Schema, clear: &SchemaRef, batch: &RowBatch) -> Result<RecordBatch, ClientError> {
+    let arrays = schema
+        .columns
+        .iter()
+        .zip(&batch.columns)
+        .filter(|(column, _)| column.protect == Protection::Clear)
+        .map(|(_, data)| match data {
+            Some(ColumnData::Array(array)) => Ok(array.clone()),
+            _ => Err(ClientError::Internal { what: "a clear column's data was not read" }),
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.rows));
+    Ok(RecordBatch::try_new_with_options(clear.clone(), arrays, &options)?)
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What can go wrong on the owner's side, with a stable code and a kind that decides the exit status. No
+//! message carries a value of a protected column, a key byte or noise.
+
+use std::path::PathBuf;
+
+use hush_plan::EncodingId;
+
+/// Kinds of errors, by who can mend them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A bug of ours.
+    Internal,
+    /// The command line.
+    Usage,
+    /// Refused by policy or planner before anything ran.
+    Refused,
+    /// A key, passphrase or token.
+    Key,
+    /// Precision or ranges do not suffice.
+    Precision,
+    /// A limit, memory or disk.
+    Resource,
+    /// A server.
+    Remote,
+    /// The input data.
+    Data,
+    /// Stored bytes are damaged or not what their owner signed.
+    Damaged,
+}
+
+impl ErrorKind {
+    /// The exit status of the command line.
+    pub fn exit_status(self) -> u8 {
+        match self {
+            Self::Internal => 1,
+            Self::Usage => 2,
+            Self::Refused => 3,
+            Self::Key => 4,
+            Self::Precision => 5,
+            Self::Resource => 6,
+            Self::Remote => 7,
+            Self::Data => 8,
+            Self::Damaged => 9,
+        }
+    }
+}
+
+/// Everything that can go wrong on the owner's side.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The answer's bytes are not an answer to this plan.
+    #[error("the server's answer is refused: {what}")]
+    Answer {
+        /// What does not fit.
+        what: String,
+    },
+    /// Arrow refused; a conversion of ours is wrong.
+    #[error("internal: {0}")]
+    Arrow(#[from] arrow::error::ArrowError),
+    /// `HUSH_CPU` names a path that the machine lacks.
+    #[error("{source}")]
+    Cpu {
+        /// What was asked for and what there is.
+        source: hush_ring::KernelError,
+    },
+    /// Decryption refused.
+    #[error("decryption refused: {0}")]
+    Decrypt(#[from] hush_keys::DecryptError),
+    /// An encoding in the manifest cannot be used.
+    #[error("encoded column {}: {what}", id.0)]
+    Encoding {
+        /// Which one.
+        id: EncodingId,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// Encryption refused.
+    #[error("encryption refused: {0}")]
+    Encrypt(#[from] hush_keys::EncryptError),
+    /// The embedded engine refused or failed.
+    #[error(transparent)]
+    Exec(#[from] hush_exec::ExecError),
+    /// The query engine refused the final step.
+    #[error("the last step of the query failed: {0}")]
+    Finish(#[from] datafusion::error::DataFusionError),
+    /// A bug of ours.
+    #[error("internal: {what}")]
+    Internal {
+        /// What was found impossible.
+        what: &'static str,
+    },
+    /// The operating system refused.
+    #[error("{path}: {source}", path = path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        source: std::io::Error,
+    },
+    /// The operating system refused something that has no file.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// A key file.
+    #[error(transparent)]
+    KeyFile(#[from] hush_keys::keyfile::KeyFileError),
+    /// The table belongs to another key.
+    #[error("the table was made with key {expected}, this key is {found}\n  Way out: --key with the file of key {expected}.")]
+    OtherKey {
+        /// The key at hand.
+        found: String,
+        /// The key of the table.
+        expected: String,
+    },
+    /// A value outside its encoding; the source names the position, never the value.
+    #[error("column {column}: a value is outside what its encoding holds ({source})\n  Ways out: widen its range in the schema; correct the data. Nothing was written.")]
+    OutOfBounds {
+        /// The owner's column.
+        column: String,
+        /// What does not fit.
+        source: hush_keys::EncryptError,
+    },
+    /// A result does not fit its planned type; the planner's ranges should have excluded it.
+    #[error("internal: a result exceeds the range that the planner derived")]
+    Overflow,
+    /// A parameter set is unknown.
+    #[error(transparent)]
+    Params(#[from] hush_params::ParamsError),
+    /// Refused by the planner.
+    #[error(transparent)]
+    Plan(#[from] hush_plan::PlanError),
+    /// No entropy.
+    #[error(transparent)]
+    Randomness(#[from] hush_ring::RandomnessError),
+    /// A server.
+    #[error(transparent)]
+    Remote(#[from] crate::remote::RemoteError),
+    /// Ring construction refused.
+    #[error(transparent)]
+    Ring(#[from] hush_ring::RingError),
+    /// A binary form refused.
+    #[error(transparent)]
+    Codec(#[from] hush_rlwe::CodecError),
+    /// A schema file.
+    #[error("{}: {source}", path.display())]
+    SchemaFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: hush_plan::schema::file::SchemaError,
+    },
+    /// A scheme refused.
+    #[error(transparent)]
+    Scheme(#[from] hush_schemes::SchemeError),
+    /// Sealed data does not open.
+    #[error(transparent)]
+    Seal(#[from] hush_keys::SealError),
+    /// The input file.
+    #[error(transparent)]
+    Source(#[from] hush_table::source::SourceError),
+    /// A stored table.
+    #[error(transparent)]
+    Table(#[from] hush_table::TableError),
+    /// `--verify` found a difference: the worst that can happen, and the reason why it exists.
+    #[error("the result differs from the plaintext engine's in column {column}\n  This is a bug: please report it with the query. Do not use the result.")]
+    Unequal {
+        /// Column of the result.
+        column: String,
+    },
+    /// What the user asked for contradicts itself or names something that does not exist.
+    #[error("{what}")]
+    Usage {
+        /// What is wrong and how to mend it.
+        what: String,
+    },
+}
+
+impl ClientError {
+    /// A stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Exec(source) => source.code(),
+            Self::KeyFile(source) => source.code(),
+            Self::Plan(source) => source.code(),
+            Self::Remote(source) => source.code(),
+            Self::SchemaFile { source, .. } => source.code(),
+            Self::Source(source) => source.code(),
+            Self::Table(source) => source.code(),
+            Self::Usage { .. } => "HUSH-U001",
+            Self::OutOfBounds { .. } => "HUSH-D030",
+            Self::OtherKey { .. } => "HUSH-K020",
+            Self::Seal(_) => "HUSH-K021",
+            Self::Answer { .. } => "HUSH-C010",
+            Self::Decrypt(_) => "HUSH-C011",
+            Self::Codec(_) => "HUSH-C012",
+            Self::Unequal { .. } => "HUSH-C020",
+            Self::Finish(_) => "HUSH-C030",
+            Self::File { .. } | Self::Io(_) => "HUSH-C040",
+            Self::Cpu { .. } => "HUSH-C041",
+            Self::Randomness(_) => "HUSH-C042",
+            Self::Encoding { .. } | Self::Params(_) => "HUSH-C050",
+            Self::Arrow(_)
+            | Self::Encrypt(_)
+            | Self::Internal { .. }
+            | Self::Overflow
+            | Self::Ring(_)
+            | Self::Scheme(_) => "HUSH-C099",
+        }
+    }
+
+    /// The sentence with its ways out, as a terminal shows it (without the code).
+    pub fn report(&self) -> String {
+        let (ways, label) = match self {
+            Self::Plan(source) => (source.ways_out().join("; "), "Ways out: "),
+            Self::Source(source) => (source.hint().to_owned(), ""),
+            Self::SchemaFile { source, .. } => (source.hint().to_owned(), ""),
+            _ => (String::new(), ""),
+        };
+        let sentence = self.to_string();
+        let stop = if sentence.ends_with('.') { "" } else { "." };
+        match ways.as_str() {
+            "" => sentence,
+            _ => format!("{sentence}{stop}\n  {label}{}.", ways.trim_end_matches('.')),
+        }
+    }
+
+    /// Who can mend it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Usage { .. } | Self::Cpu { .. } => ErrorKind::Usage,
+            Self::Plan(_) | Self::SchemaFile { .. } => ErrorKind::Refused,
+            Self::KeyFile(_) | Self::OtherKey { .. } => ErrorKind::Key,
+            Self::Source(_) | Self::OutOfBounds { .. } => ErrorKind::Data,
+            Self::Finish(_) => ErrorKind::Refused,
+            Self::Remote(source) => source.kind(),
+            Self::Exec(source) => match source.kind() {
+                hush_exec::ErrorKind::Limit => ErrorKind::Resource,
+                hush_exec::ErrorKind::Corrupt => ErrorKind::Damaged,
+                hush_exec::ErrorKind::Internal => ErrorKind::Internal,
+                _ => ErrorKind::Refused,
+            },
+            Self::Table(source) => table_kind(source),
+            Self::Answer { .. } | Self::Codec(_) | Self::Decrypt(_) | Self::Seal(_) | Self::Encoding { .. } => {
+                ErrorKind::Damaged
+            }
+            Self::File { .. } | Self::Io(_) | Self::Randomness(_) => ErrorKind::Resource,
+            Self::Params(_) => ErrorKind::Damaged,
+            Self::Arrow(_)
+            | Self::Encrypt(_)
+            | Self::Internal { .. }
+            | Self::Overflow
+            | Self::Ring(_)
+            | Self::Scheme(_)
+            | Self::Unequal { .. } => ErrorKind::Internal,
+        }
+    }
+}
+
+pub(crate) fn table_kind(error: &hush_table::TableError) -> ErrorKind {
+    use hush_table::TableError as E;
+    match error {
+        E::Io { .. } | E::TooLarge { .. } => ErrorKind::Resource,
+        E::NoTable { .. } | E::OtherTable { .. } | E::BadName { .. } => ErrorKind::Usage,
+        E::StaleVersion { .. } | E::Busy { .. } => ErrorKind::Refused,
+        _ => ErrorKind::Damaged,
+    }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From exact sums to results: rationals rounded once, to the nearest double.
+//!
+//! Every statistic is a ratio of integers, or the square root of one, so that nothing is rounded before the
+//! last step; two machines that hold the same sums print the same digits.
+
+use ethnum::I256;
+use hush_plan::plan::AggregateFunction;
+use num_bigint::{BigInt, BigUint, Sign};
+use num_integer::Integer;
+use num_traits::{Pow, Signed, ToPrimitive, Zero};
+
+/// Bits kept before the one rounding: 53 of the double, a guard and the sticky bit.
+const WORKING_BITS: i64 = 66;
+
+/// `I256` as a big integer.
+pub(crate) fn big(value: I256) -> BigInt {
+    let magnitude = BigUint::from_bytes_le(&value.unsigned_abs().to_le_bytes());
+    BigInt::from_biguint(if value < 0 { Sign::Minus } else { Sign::Plus }, magnitude)
+}
+
+/// `10^exponent`.
+pub(crate) fn ten_to(exponent: u32) -> BigInt {
+    BigInt::from(10u8).pow(exponent)
+}
+
+/// `numerator / denominator` rounded to the nearest double, ties to even; `denominator` must be positive.
+///
+/// Exact for every result in the normal range; a ratio of sums is never near the subnormals.
+pub(crate) fn ratio(numerator: &BigInt, denominator: &BigInt) -> f64 {
+    let magnitude = positive_ratio(numerator.magnitude(), denominator.magnitude());
+    if numerator.is_negative() { -magnitude } else { magnitude }
+}
+
+/// `√(numerator / denominator)` rounded to the nearest double; both at least 0, `denominator` positive.
+pub(crate) fn root_ratio(numerator: &BigInt, denominator: &BigInt) -> f64 {
+    let (top, bottom) = (numerator.magnitude(), denominator.magnitude());
+    if top.is_zero() {
+        return 0.0;
+    }
+    let have = (top.bits() as i64 - bottom.bits() as i64).div_euclid(2);
+    let shift = (WORKING_BITS - have).max(0) as u64;
+    let (quotient, remainder) = (top << (2 * shift)).div_rem(bottom);
+    let root = quotient.sqrt();
+    let inexact = !remainder.is_zero() || &root * &root != quotient;
+    scaled(root, inexact, shift)
+}
+
+fn positive_ratio(top: &BigUint, bottom: &BigUint) -> f64 {
+    if top.is_zero() {
+        return 0.0;
+    }
+    let shift = (WORKING_BITS - (top.bits() as i64 - bottom.bits() as i64)).max(0) as u64;
+    let (quotient, remainder) = (top << shift).div_rem(bottom);
+    scaled(quotient, !remainder.is_zero(), shift)
+}
+
+/// `value · 2^-shift` as a double. A lost remainder becomes the last bit of `value`, far below the rounding
+/// position, so that the conversion rounds the true number.
+fn scaled(value: BigUint, inexact: bool, shift: u64) -> f64 {
+    let sticky = if inexact { value | BigUint::from(1u8) } else { value };
+    let rounded = sticky.to_f64().unwrap_or(f64::INFINITY);
+    rounded * (-(shift as f64)).exp2()
+}
+
+/// The moments of one aggregate in one group.
+pub(crate) struct Moments {
+    /// Rows that contribute.
+    pub(crate) count: BigInt,
+    /// Sum in units of `10^-scale`.
+    pub(crate) sum: BigInt,
+    /// Sum of squares in units of `10^-2·scale`.
+    pub(crate) squares: Option<BigInt>,
+    /// Decimal scale.
+    pub(crate) scale: u8,
+}
+
+impl Moments {
+    /// The statistic as a double, or `None` where SQL says NULL (no rows; one row for a sample statistic).
+    pub(crate) fn statistic(&self, function: AggregateFunction) -> Option<f64> {
+        use AggregateFunction as F;
+        let unit = ten_to(u32::from(self.scale));
+        match function {
+            F::ClearOutput(_) => None,
+            F::Count => self.count.to_f64(),
+            _ if !self.count.is_positive() => None,
+            F::Sum => Some(ratio(&self.sum, &unit)),
+            F::Avg => Some(ratio(&self.sum, &(&self.count * unit))),
+            F::VarPop | F::VarSamp | F::StddevPop | F::StddevSamp => {
+                let sample = matches!(function, F::VarSamp | F::StddevSamp);
+                let freedom = if sample { &self.count - 1 } else { self.count.clone() };
+                if !freedom.is_positive() {
+                    return None;
+                }
+                // n·Σx² − (Σx)² over n·(n or n − 1), in units of 10^-2·scale; never negative.
+                let spread = &self.count * self.squares.as_ref()? - &self.sum * &self.sum;
+                let divisor = &self.count * freedom * &unit * &unit;
+                Some(match function {
+                    F::VarPop | F::VarSamp => ratio(&spread, &divisor),
+                    _ => root_ratio(&spread, &divisor),
+                })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moments(values: &[i64], scale: u8) -> Moments {
+        Moments {
+            count: BigInt::from(values.len()),
+            sum: values.iter().map(|v| BigInt::from(*v)).sum(),
+            squares: Some(values.iter().map(|v| BigInt::from(*v) * *v).sum()),
+            scale,
+        }
+    }
+
+    #[test]
+    fn ratios_round_to_the_nearest_double() {
+        for (top, bottom, expected) in
+            [(1, 3, 1.0 / 3.0), (-2, 3, -2.0 / 3.0), (10, 2, 5.0), (0, 7, 0.0), (i64::MAX, 1, i64::MAX as f64)]
+        {
+            assert_eq!(ratio(&BigInt::from(top), &BigInt::from(bottom)), expected);
+        }
+        // Halfway between two doubles, and one unit above it: ties go to even, the rest up.
+        let half = (BigInt::from(1u64) << 60u32) + (1 << 7);
+        assert_eq!(ratio(&half, &BigInt::from(1)), (1u64 << 60) as f64);
+        assert_eq!(ratio(&(&half * 1000 + 1), &BigInt::from(1000)), (1u64 << 60) as f64 + 256.0);
+    }
+
+    #[test]
+    fn roots_round_to_the_nearest_double() {
+        for n in [2u64, 3, 5, 7, 10, 1_000_003, 144, u32::MAX as u64] {
+            assert_eq!(root_ratio(&BigInt::from(n), &BigInt::from(1)), (n as f64).sqrt());
+        }
+        assert_eq!(root_ratio(&BigInt::from(1), &BigInt::from(4)), 0.5);
+    }
+
+    #[test]
+    fn statistics_of_a_known_sample() {
+        let sample = moments(&[2, 4, 4, 4, 5, 5, 7, 9], 0);
+        assert_eq!(sample.statistic(AggregateFunction::StddevPop), Some(2.0));
+        assert_eq!(sample.statistic(AggregateFunction::VarSamp), Some(32.0 / 7.0));
+        assert_eq!(moments(&[150, 250], 2).statistic(AggregateFunction::Avg), Some(2.0));
+    }
+
+    #[test]
+    fn sql_nulls() {
+        assert_eq!(moments(&[], 0).statistic(AggregateFunction::Sum), None);
+        assert_eq!(moments(&[], 0).statistic(AggregateFunction::Count), Some(0.0));
+        assert_eq!(moments(&[5], 0).statistic(AggregateFunction::StddevSamp), None);
+        assert_eq!(moments(&[5], 0).statistic(AggregateFunction::VarPop), Some(0.0));
+    }
+
+    #[test]
+    fn cancellation_costs_nothing() {
+        // A double-precision Σx² − (Σx)²/n would return garbage here.
+        let sample = moments(&[4_000_000_000_000_001, 4_000_000_000_000_002, 4_000_000_000_000_003], 0);
+        assert_eq!(sample.statistic(AggregateFunction::VarSamp), Some(1.0));
+    }
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From decrypted sums to aggregates: linear forms, exact arithmetic, one rounding at the end.
+
+use arrow::array::{ArrayRef, Float64Array};
+use hush_plan::plan::{AggregateFunction, LinearForm, Moment, OutputType, OwnerAggregate};
+use num_bigint::BigInt;
+use num_traits::{ToPrimitive, Zero};
+use std::sync::Arc;
+
+use crate::error::ClientError;
+use crate::exact::Moments;
+use crate::finish::number_array;
+
+/// A decrypted or clear number.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Number {
+    /// An integer, in units.
+    Exact(BigInt),
+    /// A real from an approximate layout.
+    Approx(f64),
+}
+
+impl Number {
+    pub(crate) fn to_f64(&self) -> f64 {
+        match self {
+            Self::Exact(value) => value.to_f64().unwrap_or(f64::NAN),
+            Self::Approx(value) => *value,
+        }
+    }
+}
+
+/// What the answer holds for one group.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct GroupNumbers {
+    /// Clear aggregates `c0…`, NULL as 0 (a sum over no rows; the count tells).
+    pub(crate) clear: Vec<Number>,
+    /// Encrypted sums, in the plan's order.
+    pub(crate) encrypted: Vec<Number>,
+}
+
+/// One aggregate over all groups, as an output column.
+///
+/// # Errors
+/// [`ClientError::Overflow`] if a value exceeds its planned type, [`ClientError::Internal`] if the plan names
+/// a moment that the answer lacks.
+pub(crate) fn aggregate_column(aggregate: &OwnerAggregate, groups: &[GroupNumbers]) -> Result<ArrayRef, ClientError> {
+    let values = groups.iter().map(|group| aggregate_value(aggregate, group)).collect::<Result<Vec<_>, _>>()?;
+    if aggregate.output == OutputType::Float || values.iter().flatten().any(|v| matches!(v, Number::Approx(_))) {
+        let floats = values.iter().map(|value| value.as_ref().map(Number::to_f64));
+        return Ok(Arc::new(floats.collect::<Float64Array>()));
+    }
+    let integers: Vec<Option<BigInt>> = values
+        .into_iter()
+        .map(|value| match value {
+            Some(Number::Exact(value)) => Some(value),
+            _ => None,
+        })
+        .collect();
+    number_array(&integers, aggregate.output)
+}
+
+/// The aggregate in one group; `None` is NULL.
+fn aggregate_value(aggregate: &OwnerAggregate, group: &GroupNumbers) -> Result<Option<Number>, ClientError> {
+    let count = match linear(&aggregate.count, group)? {
+        Number::Exact(count) => count,
+        Number::Approx(_) => return Err(ClientError::Internal { what: "a count is approximate" }),
+    };
+    if aggregate.function == AggregateFunction::Count {
+        return Ok(Some(Number::Exact(count)));
+    }
+    if count.is_zero() {
+        return Ok(None);
+    }
+    let sum = linear(&aggregate.sum, group)?;
+    let squares = aggregate.squares.as_ref().map(|form| linear(form, group)).transpose()?;
+    match (sum, squares) {
+        (Number::Exact(sum), None | Some(Number::Exact(_))) if aggregate.function == AggregateFunction::Sum => {
+            Ok(Some(match aggregate.output {
+                OutputType::Float => Number::Approx(scaled(&sum, aggregate.scale)),
+                OutputType::Decimal { .. } | OutputType::Int => Number::Exact(sum),
+            }))
+        }
+        (Number::Exact(sum), squares) => {
+            let squares = match squares {
+                Some(Number::Exact(squares)) => Some(squares),
+                Some(Number::Approx(_)) => return Err(ClientError::Internal { what: "mixed exact and approximate moments" }),
+                None => None,
+            };
+            let moments = Moments { count, sum, squares, scale: aggregate.scale };
+            Ok(moments.statistic(aggregate.function).map(Number::Approx))
+        }
+        (Number::Approx(sum), squares) => {
+            let squares = squares.map(|squares| squares.to_f64());
+            Ok(approximate(aggregate.function, &count, sum, squares).map(Number::Approx))
+        }
+    }
+}
+
+fn scaled(sum: &BigInt, scale: u8) -> f64 {
+    crate::exact::ratio(sum, &crate::exact::ten_to(u32::from(scale)))
+}
+
+/// Statistics of an approximate column, in doubles.
+fn approximate(function: AggregateFunction, count: &BigInt, sum: f64, squares: Option<f64>) -> Option<f64> {
+    use AggregateFunction as F;
+    let n = count.to_f64()?;
+    let sample = matches!(function, F::VarSamp | F::StddevSamp);
+    let freedom = if sample { n - 1.0 } else { n };
+    match function {
+        F::ClearOutput(_) => None,
+        F::Count => Some(n),
+        F::Sum => Some(sum),
+        F::Avg => Some(sum / n),
+        F::VarPop | F::VarSamp | F::StddevPop | F::StddevSamp => {
+            if freedom <= 0.0 {
+                return None;
+            }
+            let variance = ((squares? - sum * sum / n) / freedom).max(0.0);
+            Some(if matches!(function, F::StddevPop | F::StddevSamp) { variance.sqrt() } else { variance })
+        }
+    }
+}
+
+/// `Σ coefficient·moment`: exact where all moments are.
+fn linear(form: &LinearForm, group: &GroupNumbers) -> Result<Number, ClientError> {
+    let mut exact = BigInt::zero();
+    let mut approx: Option<f64> = None;
+    for (coefficient, moment) in &form.terms {
+        let number = match moment {
+            Moment::Clear(index) => group.clear.get(*index),
+            Moment::Encrypted(index) => group.encrypted.get(*index),
+        };
+        let number = number.ok_or(ClientError::Internal { what: "the answer lacks a planned sum" })?;
+        let coefficient: BigInt = coefficient
+            .parse()
+            .map_err(|_| ClientError::Internal { what: "a planned coefficient is not a number" })?;
+        match number {
+            Number::Exact(value) => exact += coefficient * value,
+            Number::Approx(value) => {
+                *approx.get_or_insert(0.0) += coefficient.to_f64().unwrap_or(f64::NAN) * value;
+            }
+        }
+    }
+    Ok(match approx {
+        None => Number::Exact(exact),
+        Some(sum) => Number::Approx(sum + exact.to_f64().unwrap_or(f64::NAN)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{Array, Decimal128Array, Int64Array};
+
+    fn form(terms: &[(&str, Moment)]) -> LinearForm {
+        LinearForm { terms: terms.iter().map(|(c, m)| ((*c).to_owned(), *m)).collect() }
+    }
+
+    fn group(count: i64, sum: i64) -> GroupNumbers {
+        GroupNumbers {
+            clear: vec![Number::Exact(count.into())],
+            encrypted: vec![Number::Exact(sum.into())],
+        }
+    }
+
+    #[test]
+    fn linear_forms_weigh_moments_and_empty_groups_are_null() {
+        // SUM(2*x + 3) over `count` rows.
+        let mut aggregate = OwnerAggregate {
+            function: AggregateFunction::Sum,
+            count: form(&[("1", Moment::Clear(0))]),
+            sum: form(&[("2", Moment::Encrypted(0)), ("3", Moment::Clear(0))]),
+            squares: None,
+            scale: 0,
+            output: OutputType::Int,
+        };
+        let column = aggregate_column(&aggregate, &[group(4, 10), group(0, 0), group(1, -5)]).unwrap();
+        let column = column.as_any().downcast_ref::<Int64Array>().unwrap();
+        assert_eq!(column.iter().collect::<Vec<_>>(), [Some(32), None, Some(-7)]);
+
+        aggregate.output = OutputType::Decimal { scale: 2, wide: false };
+        let column = aggregate_column(&aggregate, &[group(4, 10)]).unwrap();
+        let column = column.as_any().downcast_ref::<Decimal128Array>().unwrap();
+        assert_eq!(column.value_as_string(0), "0.32");
+
+        aggregate.function = AggregateFunction::Count;
+        aggregate.output = OutputType::Int;
+        let column = aggregate_column(&aggregate, &[group(0, 0)]).unwrap();
+        assert!(!column.is_null(0));
+    }
+
+    #[test]
+    fn one_approximate_moment_makes_the_result_approximate() {
+        let aggregate = OwnerAggregate {
+            function: AggregateFunction::Avg,
+            count: form(&[("1", Moment::Clear(0))]),
+            sum: form(&[("1", Moment::Encrypted(0))]),
+            squares: None,
+            scale: 0,
+            output: OutputType::Float,
+        };
+        let mut numbers = group(4, 0);
+        numbers.encrypted[0] = Number::Approx(10.0);
+        let column = aggregate_column(&aggregate, &[numbers]).unwrap();
+        assert_eq!(column.as_any().downcast_ref::<Float64Array>().unwrap().value(0), 2.5);
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The owner's key and what is done with it: files to tables.
+
+use std::path::{Path, PathBuf};
+
+use hush_keys::keyfile::{Passphrase, WorkFactor, load, store};
+use hush_keys::{OwnerSeed, harden_process};
+use hush_plan::{Needs, needs_of};
+use hush_table::source::{OpenOptions, Source};
+use hush_table::{SignedManifest, TableStore};
+
+use crate::encrypt::{Encryption, plan_encodings};
+use crate::error::ClientError;
+use crate::pins::Pins;
+use crate::private::PrivateHalf;
+use crate::progress::Progress;
+use crate::rehearse::thread_pool;
+use crate::schema_file::read_approved_schema;
+
+/// The owner's key, opened. Secrets are wiped on drop.
+pub struct OwnerKey {
+    seed: OwnerSeed,
+}
+
+impl OwnerKey {
+    /// Makes a new key and stores it under a passphrase, in `path` and in `backup` if given.
+    ///
+    /// # Errors
+    /// [`ClientError::KeyFile`]; an existing file is never overwritten.
+    pub fn create(path: &Path, backup: Option<&Path>, passphrase: &dyn Fn() -> Passphrase) -> Result<Self, ClientError> {
+        harden_process();
+        let seed = OwnerSeed::generate()?;
+        store(path, &seed, passphrase(), WorkFactor::Calibrated)?;
+        if let Some(backup) = backup {
+            store(backup, &seed, passphrase(), WorkFactor::Calibrated)?;
+        }
+        Ok(Self { seed })
+    }
+
+    /// A key that lives as long as this value; nothing is stored.
+    ///
+    /// # Errors
+    /// [`ClientError::Randomness`] if there is no entropy.
+    pub fn temporary() -> Result<Self, ClientError> {
+        Ok(Self { seed: OwnerSeed::generate()? })
+    }
+
+    /// Opens a key file.
+    ///
+    /// # Errors
+    /// [`ClientError::KeyFile`]: missing, open to others, damaged, wrong passphrase.
+    pub fn open(path: &Path, passphrase: Passphrase) -> Result<Self, ClientError> {
+        harden_process();
+        Ok(Self { seed: load(path, passphrase)? })
+    }
+
+    /// The public name of the key.
+    pub fn id(&self) -> String {
+        self.seed.key_id().to_string()
+    }
+
+    /// The seed, for the crates that compute with it.
+    pub(crate) fn seed(&self) -> &OwnerSeed {
+        &self.seed
+    }
+}
+
+/// What to encrypt.
+#[derive(Clone, Debug)]
+pub struct EncryptOptions {
+    /// CSV or Parquet file.
+    pub file: PathBuf,
+    /// Approved schema.
+    pub schema: PathBuf,
+    /// Table directory.
+    pub output: PathBuf,
+    /// SQL queries whose layouts the table must have.
+    pub workload: Option<PathBuf>,
+    /// Threads.
+    pub threads: usize,
+}
+
+/// Encrypts a file into a table directory.
+///
+/// # Errors
+/// An unapproved schema, bad data, a full disk: the directory then holds what it held before.
+pub fn encrypt_file(
+    options: &EncryptOptions,
+    key: &OwnerKey,
+    progress: &dyn Progress,
+) -> Result<SignedManifest, ClientError> {
+    let schema = read_approved_schema(&options.schema)?;
+    let source = Source::open(&options.file, &OpenOptions::default())?;
+    let mut needs = Needs::of_purposes(&schema)?;
+    if let Some(path) = &options.workload {
+        let text = std::fs::read_to_string(path).map_err(|source| ClientError::File { path: path.clone(), source })?;
+        let queries = hush_plan::sql::parse_workload(&schema, &text)?;
+        needs.merge(needs_of(&schema, &queries)?);
+    }
+    let rows = schema.max_rows.max(source.rows().unwrap_or(0));
+    let encodings = plan_encodings(&schema, &needs, rows)?;
+    let half = PrivateHalf { schema, encodings };
+    let store = TableStore::local(&options.output)?;
+    let pool = thread_pool(options.threads)?;
+    let encryption = Encryption { source: &source, half: &half, owner: key.seed(), store: &store, pool: &pool };
+    let manifest = encryption.run(progress)?;
+    Pins::of_user().check_and_remember(&manifest)?;
+    Ok(manifest)
+}

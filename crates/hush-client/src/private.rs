@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The owner's half of a manifest: schema and encodings, sealed with the owner's key so that a key file and a
+//! table are enough to ask questions, and the server learns neither names nor bounds of encrypted columns.
+
+use hush_keys::OwnerSeed;
+use hush_plan::schema::file::{from_toml, to_toml};
+use hush_plan::{PrivateEncoding, Schema};
+use hush_table::TableId;
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use crate::error::ClientError;
+
+/// Version of the sealed format.
+const FORMAT: u16 = 1;
+
+/// What only the owner knows of a table's structure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PrivateHalf {
+    /// The schema.
+    pub schema: Schema,
+    /// The encoded columns with their contents and bounds.
+    pub encodings: Vec<PrivateEncoding>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    format: u16,
+    schema: String,
+    encodings: Vec<PrivateEncoding>,
+}
+
+impl PrivateHalf {
+    /// Seals the half for table `table_id`.
+    ///
+    /// # Errors
+    /// [`ClientError::Seal`] if there is no entropy.
+    pub(crate) fn seal(&self, owner: &OwnerSeed, table_id: TableId) -> Result<Vec<u8>, ClientError> {
+        let stored = Stored { format: FORMAT, schema: to_toml(&self.schema), encodings: self.encodings.clone() };
+        let json = serde_json::to_vec(&stored)
+            .map_err(|_| ClientError::Internal { what: "the private half does not serialise" })?;
+        let plain = Zeroizing::new(json);
+        Ok(owner.seal_key(*table_id.as_bytes()).seal(PLACE, &plain)?)
+    }
+
+    /// Opens what [`PrivateHalf::seal`] sealed for the same table.
+    ///
+    /// # Errors
+    /// [`ClientError::Seal`] for altered bytes or another key; [`ClientError::Answer`] for a newer format.
+    pub(crate) fn open(owner: &OwnerSeed, table_id: TableId, sealed: &[u8]) -> Result<Self, ClientError> {
+        let plain = owner.seal_key(*table_id.as_bytes()).open(PLACE, sealed)?;
+        let unreadable = |what: &str| ClientError::Answer { what: format!("the sealed schema is {what}") };
+        let stored: Stored = serde_json::from_slice(&plain).map_err(|_| unreadable("of another format"))?;
+        if stored.format != FORMAT {
+            return Err(unreadable("from a newer version"));
+        }
+        let schema = from_toml(&stored.schema).map_err(|_| unreadable("not a schema"))?;
+        Ok(Self { schema, encodings: stored.encodings })
+    }
+}
+
+/// What the sealed bytes are bound to, beside the key of the table.
+const PLACE: &[u8] = b"private half of the manifest";

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The rehearsal: the whole way from a file to a result in one process, with temporary keys and an embedded
+//! engine that takes and gives the bytes that a server would.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use arrow::record_batch::RecordBatch;
+use hush_keys::OwnerSeed;
+use hush_params::preset;
+use hush_plan::{ColumnType, Content, Layout, Needs, PrivateEncoding, Protection, Schema, needs_of};
+use hush_table::TableStore;
+use hush_table::source::{OpenOptions, Source};
+
+use crate::account::{Account, Moved, Phases, SecurityLine, Verified, peak_resident_bytes};
+use crate::compare::compare;
+use crate::encrypt::{Encryption, plan_encodings};
+use crate::error::ClientError;
+use crate::pins::Pins;
+use crate::policy::{Policy, propose_schema};
+use crate::private::PrivateHalf;
+use crate::progress::Progress;
+use crate::schema_file::read_schema;
+use crate::table::OwnedTable;
+
+/// What to rehearse.
+#[derive(Clone, Debug)]
+pub struct RehearsalOptions {
+    /// CSV or Parquet file.
+    pub file: PathBuf,
+    /// The query.
+    pub sql: String,
+    /// The user's choice of protections.
+    pub policy: Policy,
+    /// A schema instead of a proposal.
+    pub schema: Option<PathBuf>,
+    /// Recompute everything in the clear and compare.
+    pub verify: bool,
+    /// Threads.
+    pub threads: usize,
+}
+
+/// A result with its account.
+#[derive(Clone, Debug)]
+pub struct Rehearsal {
+    /// The result.
+    pub batches: Vec<RecordBatch>,
+    /// What it cost and what a server would have seen.
+    pub account: Account,
+}
+
+/// Rehearses one query on one file. `preamble` is called once it is known what will be encrypted and why, before
+/// the work begins.
+///
+/// # Errors
+/// Everything that a real run refuses; [`ClientError::Unequal`] if verification finds a difference.
+pub fn rehearse(
+    options: &RehearsalOptions,
+    progress: &dyn Progress,
+    preamble: &dyn Fn(&Account),
+) -> Result<Rehearsal, ClientError> {
+    let pool = thread_pool(options.threads)?;
+    let mut phases = Phases::default();
+    let source = Source::open(&options.file, &OpenOptions::default())?;
+    let (schema, rows, warnings) = phases.time("read", || approved_schema(options, &source))?;
+    let (schema, needs) = phases.time("plan", || used_part(&schema, &options.sql))?;
+    let encodings = phases.time("plan", || plan_encodings(&schema, &needs, rows))?;
+    let mut account = described(&source, &schema, rows, warnings, &encodings)?;
+    preamble(&account);
+
+    let owner = phases.time("keys", OwnerSeed::generate)?;
+    let half = PrivateHalf { schema, encodings };
+    let store = TableStore::memory();
+    let encryption = Encryption { source: &source, half: &half, owner: &owner, store: &store, pool: &pool };
+    let manifest = phases.time("encrypt", || encryption.run(progress))?;
+    let table = phases.time("server", || OwnedTable::open_store(&store, &owner, &Pins::forgetful(), options.threads))?;
+    let outcome = pool.install(|| table.ask(&options.sql, progress))?;
+    for (name, seconds) in outcome.phases.iter() {
+        phases.add(name, seconds);
+    }
+    account.moved = Moved { up: outcome.moved.up + uploaded_bytes(&manifest), down: outcome.moved.down };
+    account.bytes_per_value = bytes_per_value(&half, manifest.manifest());
+    account.leakage = outcome.plan.leakage.clone();
+    if options.verify {
+        let verified = phases.time("check", || verify(options, &source, &half.schema, &outcome.batches, &pool, progress))?;
+        account.verified = Some(verified);
+    }
+    account.phases = phases;
+    account.peak_bytes = peak_resident_bytes();
+    Ok(Rehearsal { batches: outcome.batches, account })
+}
+
+/// A rayon pool with the thread budget.
+pub(crate) fn thread_pool(threads: usize) -> Result<rayon::ThreadPool, ClientError> {
+    let built = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
+    built.map_err(|_| ClientError::Internal { what: "no threads can be started" })
+}
+
+/// The schema given, or the proposal; undecided columns are encrypted, because unknown means encrypt.
+fn approved_schema(options: &RehearsalOptions, source: &Source) -> Result<(Schema, u64, Vec<String>), ClientError> {
+    let (mut schema, rows, warnings) = match &options.schema {
+        Some(path) => {
+            let schema = read_schema(path)?;
+            let rows = count_rows(source, &schema)?;
+            (schema, rows, Vec::new())
+        }
+        None => {
+            let proposal = propose_schema(source, &options.policy)?;
+            (proposal.schema, proposal.rows, proposal.warnings)
+        }
+    };
+    for column in schema.columns.iter_mut().filter(|column| column.protect == Protection::Decide) {
+        column.protect = Protection::Encrypt;
+    }
+    // Sums are sized for the rows at hand: nothing is appended to a rehearsal.
+    schema.max_rows = rows;
+    schema.approved = true;
+    Ok((schema, rows, warnings))
+}
+
+fn count_rows(source: &Source, schema: &Schema) -> Result<u64, ClientError> {
+    if let Some(rows) = source.rows() {
+        return Ok(rows);
+    }
+    let mut rows = 0;
+    for batch in source.typed_with(schema, |_| hush_table::source::Form::Skip)? {
+        rows += batch?.rows as u64;
+    }
+    Ok(rows)
+}
+
+/// The schema with every column dropped that the query does not use, and what its encrypted columns are for.
+fn used_part(schema: &Schema, sql: &str) -> Result<(Schema, Needs), ClientError> {
+    let query = hush_plan::sql::parse(schema, sql)?;
+    let needs = needs_of(schema, std::slice::from_ref(&query))?;
+    let used: BTreeSet<String> = query.columns();
+    let mut part = schema.clone();
+    for column in part.columns.iter_mut().filter(|column| !used.contains(&column.name)) {
+        column.protect = Protection::Drop;
+    }
+    Ok((part, needs))
+}
+
+/// The part of the account that is known before the work.
+fn described(
+    source: &Source,
+    schema: &Schema,
+    rows: u64,
+    warnings: Vec<String>,
+    encodings: &[PrivateEncoding],
+) -> Result<Account, ClientError> {
+    let reasons = |protect| schema.protected(protect).map(|c| (c.name.clone(), c.reason.clone())).collect::<Vec<_>>();
+    let clear = reasons(Protection::Clear);
+    let mut security: Vec<SecurityLine> = Vec::new();
+    for encoding in encodings {
+        let set = preset(&encoding.public.params)?;
+        let scheme = match encoding.public.layout {
+            Layout::Sum | Layout::Slots => "BGV",
+            Layout::ApproxSum | Layout::ApproxSlots => "CKKS",
+        };
+        let line = SecurityLine { scheme, degree: set.degree(), log_q: set.log_q_ceil(), bits: set.security_bits() };
+        if !security.contains(&line) {
+            security.push(line);
+        }
+    }
+    Ok(Account {
+        rows,
+        columns: source.columns().len(),
+        encrypted: reasons(Protection::Encrypt),
+        unused: schema.protected(Protection::Drop).count(),
+        warnings: if clear.is_empty() { Vec::new() } else { warnings },
+        clear,
+        security,
+        ..Account::default()
+    })
+}
+
+fn uploaded_bytes(manifest: &hush_table::SignedManifest) -> u64 {
+    let files = manifest.manifest().parts.iter().flat_map(|part| [part.clear, part.encrypted]);
+    files.flatten().map(|file| file.bytes).sum::<u64>() + manifest.as_bytes().len() as u64
+}
+
+/// Bytes of encrypted files over encrypted values (each column of the owner counts once per row).
+fn bytes_per_value(half: &PrivateHalf, manifest: &hush_table::Manifest) -> Option<f64> {
+    let encrypted: u64 = manifest.parts.iter().filter_map(|part| part.encrypted).map(|file| file.bytes).sum();
+    let values = half.encodings.iter().filter(|e| matches!(e.content, Content::Value(_))).count() as u64 * manifest.rows;
+    (values > 0).then(|| encrypted as f64 / values as f64)
+}
+
+/// Answers the query on the same rows with every column clear, and compares.
+fn verify(
+    options: &RehearsalOptions,
+    source: &Source,
+    schema: &Schema,
+    result: &[RecordBatch],
+    pool: &rayon::ThreadPool,
+    progress: &dyn Progress,
+) -> Result<Verified, ClientError> {
+    let has_floats = schema
+        .protected(Protection::Encrypt)
+        .any(|column| matches!(column.kind, ColumnType::Float { .. }));
+    let half = PrivateHalf { schema: schema.all_clear(), encodings: Vec::new() };
+    let (owner, store) = (OwnerSeed::generate()?, TableStore::memory());
+    Encryption { source, half: &half, owner: &owner, store: &store, pool }.run(progress)?;
+    let table = OwnedTable::open_store(&store, &owner, &Pins::forgetful(), options.threads)?;
+    let expected = table.ask(&options.sql, progress)?;
+    compare(result, &expected.batches, has_floats)
+}
+
+/// Name of a schema file beside its data: `patients.csv` has `patients.schema.toml`.
+pub fn schema_path(file: &Path) -> PathBuf {
+    file.with_extension("schema.toml")
+}

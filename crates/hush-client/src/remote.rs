@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The owner's end of the network: pushes tables to a server, sends plans, fetches answers.
+//!
+//! ```text
+//! RemoteServer ─ push ─▶ HEAD/PUT parts (resumed) ─▶ PUT manifest
+//!              ─ run ──▶ POST job ─▶ poll ─▶ GET result (resumed) ─▶ DELETE job ─▶ answer bytes
+//!              ─ pull ─▶ GET manifest, parts ─▶ a local table
+//! ```
+//!
+//! *Invariants.*
+//! - Every request can be repeated without a second effect, and is, a bounded number of times with growing random
+//!   pauses, where the connection fails. Nothing that is decrypted later can cause a request: an answer is
+//!   acknowledged (its job deleted) before anybody looks into it.
+//! - No response is read beyond a limit that is known before it arrives; texts of a server are cleaned before
+//!   they are shown.
+//! - The token goes to the server's own address only: redirects are not followed, and plain HTTP is refused
+//!   unless the server is on this machine.
+//!
+//! *Non-goals.* Judging a manifest or an answer: signatures, pins and digests are checked by those who use them.
+
+mod backoff;
+mod error;
+mod job;
+mod pull;
+mod push;
+mod token;
+mod transport;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use hush_table::SignedManifest;
+use serde::Deserialize;
+
+pub use error::RemoteError;
+pub use job::{JobId, JobState, JobStatus};
+pub use push::PushReport;
+pub use token::ApiToken;
+
+use crate::progress::Progress;
+use transport::{Call, Method, Transport};
+
+/// Largest list of tables that is read.
+const LIST_MAX_BYTES: u64 = 16 << 20;
+/// Largest container of a manifest: the largest body and its frame.
+const MANIFEST_MAX_BYTES: u64 = hush_table::manifest::MAX_BODY_BYTES + 1024;
+/// Largest short answer (a status, a refusal).
+const SHORT_MAX_BYTES: u64 = 64 << 10;
+
+/// A server, reached over HTTP. Holds no connection open between long pauses; cheap to keep.
+#[derive(Debug)]
+pub struct RemoteServer {
+    transport: Transport,
+}
+
+/// How a server may be reached.
+#[derive(Clone, Debug, Default)]
+pub struct RemoteOptions {
+    /// Certificates (PEM) to trust instead of the public authorities, for a server with a private one.
+    pub root_certificates: Option<Vec<u8>>,
+    /// Whether plain `http://` may leave this machine. Then anybody on the way can read the token and change
+    /// clear columns of answers; encrypted columns stay secret.
+    pub plain_http: PlainHttp,
+}
+
+/// Where unencrypted HTTP is accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlainHttp {
+    /// Any host.
+    Anywhere,
+    /// Loopback addresses and `localhost`.
+    #[default]
+    ThisMachine,
+}
+
+/// A table in a server's list. All of it is the server's claim until its manifest has been checked.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct TableSummary {
+    /// Name on the server.
+    pub name: String,
+    /// Version of the committed manifest.
+    pub version: u64,
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of its parts.
+    pub bytes: u64,
+    /// Identifies the owner's key.
+    pub key_id: String,
+}
+
+/// What a server says that it is.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct ServerVersion {
+    /// Name of the program.
+    pub name: String,
+    /// Version of the program.
+    pub version: String,
+    /// Version of the plans that it reads.
+    pub plan_format: u16,
+}
+
+impl RemoteServer {
+    /// A server at `http(s)://host[:port][/prefix]`. Connects only when asked something.
+    ///
+    /// # Errors
+    /// [`RemoteError::Url`], [`RemoteError::PlainHttp`].
+    pub fn new(url: &str, token: Option<ApiToken>) -> Result<Self, RemoteError> {
+        Self::with_options(url, token, &RemoteOptions::default())
+    }
+
+    /// As [`RemoteServer::new`], with choices about the connection.
+    ///
+    /// # Errors
+    /// Also [`RemoteError::Certificate`].
+    pub fn with_options(
+        url: &str,
+        token: Option<ApiToken>,
+        options: &RemoteOptions,
+    ) -> Result<Self, RemoteError> {
+        Ok(Self { transport: Transport::new(url, token, options)? })
+    }
+
+    /// The server's address, without trailing slash.
+    pub fn url(&self) -> &str {
+        self.transport.url()
+    }
+
+    /// Asks what the server is; the cheapest way to see that it can be reached and takes the token.
+    ///
+    /// # Errors
+    /// Any [`RemoteError`] of the connection.
+    pub fn version(&self) -> Result<ServerVersion, RemoteError> {
+        self.transport.json(&Call::get("/v1/version", SHORT_MAX_BYTES))
+    }
+
+    /// Lists the server's tables.
+    ///
+    /// # Errors
+    /// Any [`RemoteError`] of the connection.
+    pub fn tables(&self) -> Result<Vec<TableSummary>, RemoteError> {
+        self.transport.json(&Call::get("/v1/tables", LIST_MAX_BYTES))
+    }
+
+    /// Fetches a table's manifest and checks its signature and rules; whose signature it is and whether the
+    /// version is acceptable is the caller's question.
+    ///
+    /// # Errors
+    /// [`RemoteError::Refused`] if there is no such table, [`RemoteError::Table`] for a bad manifest.
+    pub fn manifest(&self, table: &str) -> Result<SignedManifest, RemoteError> {
+        let path = format!("{}/manifest", table_path(table)?);
+        let container = self.transport.send(&Call::get(&path, MANIFEST_MAX_BYTES))?.body;
+        Ok(SignedManifest::decode(&container)?)
+    }
+
+    /// Uploads a local table: parts that the server lacks, encrypted ones first, then the manifest, which makes
+    /// them the table. Broken off and called again, it continues where it was; called twice, it does nothing.
+    ///
+    /// # Errors
+    /// [`RemoteError::Table`] if the local table is damaged; [`RemoteError::OtherOwner`] or
+    /// [`RemoteError::Newer`] if the server's table is not an earlier version of this one;
+    /// [`RemoteError::Refused`].
+    pub fn push(&self, directory: &Path, progress: &dyn Progress) -> Result<PushReport, RemoteError> {
+        push::push(&self.transport, directory, progress)
+    }
+
+    /// Downloads a table into a directory, continuing an earlier download. The directory's table, if there is
+    /// one, must be an earlier version of the same table.
+    ///
+    /// # Errors
+    /// [`RemoteError::Table`], [`RemoteError::Refused`].
+    pub fn pull(
+        &self,
+        table: &str,
+        directory: &Path,
+        progress: &dyn Progress,
+    ) -> Result<SignedManifest, RemoteError> {
+        pull::pull(self, table, directory, progress)
+    }
+
+    /// Deletes a table on the server.
+    ///
+    /// # Errors
+    /// [`RemoteError::Refused`] if there is no such table.
+    pub fn delete(&self, table: &str) -> Result<(), RemoteError> {
+        let path = table_path(table)?;
+        self.transport.send(&Call::new(Method::Delete, &path)).map(drop)
+    }
+
+    /// Submits a plan. Repeated by this call where the connection fails, but never run twice.
+    ///
+    /// # Errors
+    /// [`RemoteError::Refused`] for a plan that the server does not take.
+    pub fn submit(&self, plan: &[u8]) -> Result<JobId, RemoteError> {
+        job::submit(&self.transport, plan)
+    }
+
+    /// How a job stands; waits on the server for up to `wait_ms` milliseconds (20 000 at most) for its end.
+    ///
+    /// # Errors
+    /// [`RemoteError::Refused`] if there is no such job.
+    pub fn poll(&self, job: &JobId, wait_ms: u64) -> Result<JobStatus, RemoteError> {
+        job::poll(&self.transport, job, wait_ms)
+    }
+
+    /// Fetches the answer of a job that is done, `status` being its last status; refuses above `max_bytes`.
+    ///
+    /// # Errors
+    /// [`RemoteError::TooLarge`], [`RemoteError::Altered`].
+    pub fn fetch(&self, status: &JobStatus, max_bytes: u64) -> Result<Vec<u8>, RemoteError> {
+        job::fetch(&self.transport, status, max_bytes, &crate::progress::Silent)
+    }
+
+    /// Runs a plan: submits, waits, fetches, acknowledges. The answer is at most as long as the plan allows.
+    ///
+    /// # Errors
+    /// [`RemoteError::Refused`] if the plan or the job is refused, [`RemoteError::Timeout`] if it takes over an
+    /// hour.
+    pub fn run(&self, plan: &[u8], progress: &dyn Progress) -> Result<Vec<u8>, RemoteError> {
+        job::run(&self.transport, plan, progress)
+    }
+}
+
+/// A table's path. Names that the service cannot have are refused here, before they become part of an address.
+fn table_path(table: &str) -> Result<String, RemoteError> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    if (1..=64).contains(&table.len()) && table.bytes().all(allowed) && !table.starts_with('-') {
+        return Ok(format!("/v1/tables/{table}"));
+    }
+    Err(RemoteError::TableName { found: table.chars().take(64).collect() })
+}

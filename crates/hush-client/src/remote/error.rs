@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What can go wrong on the way to a server and back. Every variant says the way out.
+
+use std::path::PathBuf;
+
+use hush_table::{Digest, TableError};
+
+use crate::error::ErrorKind;
+
+/// A failed exchange with a server.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RemoteError {
+    /// No connection, after several tries.
+    #[error(
+        "{url} cannot be reached: {cause}\n  Ways out: check the address and that hush-server runs there; run the same command again, it continues."
+    )]
+    Unreachable {
+        /// The server's address.
+        url: String,
+        /// What the system said.
+        cause: String,
+    },
+    /// Too slow, after several tries.
+    #[error("{url} does not answer in time\n  Way out: run the same command again later, it continues.")]
+    Timeout {
+        /// The server's address.
+        url: String,
+    },
+    /// The server is at its limit, after several tries.
+    #[error("{url} is busy ({code})\n  Way out: run the same command again later, it continues.")]
+    Busy {
+        /// The server's address.
+        url: String,
+        /// The server's code.
+        code: String,
+    },
+    /// No token or the wrong one.
+    #[error("{url} refuses the API token\n  Way out: give the file with that server's token; hush-server prints its path when it starts.")]
+    Unauthorised {
+        /// The server's address.
+        url: String,
+    },
+    /// The server refused, with its own code and sentence.
+    #[error("the server refuses ({code}): {message}")]
+    Refused {
+        /// HTTP status; 0 for a job that failed after it was accepted.
+        status: u16,
+        /// The server's code, `HUSH-V…` or `HUSH-E…`.
+        code: String,
+        /// The server's sentence, cleaned and cut.
+        message: String,
+    },
+    /// Not what a hush-server says.
+    #[error("{url} does not speak the protocol of hush-server: {what}\n  Ways out: check the address; use the same version on both sides.")]
+    Protocol {
+        /// The server's address.
+        url: String,
+        /// What is out of order.
+        what: &'static str,
+    },
+    /// A response above its limit.
+    #[error("the server's response is larger than the limit of {limit} bytes\n  Way out: ask for fewer groups, rows or columns.")]
+    TooLarge {
+        /// The limit.
+        limit: u64,
+    },
+    /// Bytes that do not have their digest.
+    #[error("bytes from the server were altered on the way (found digest {found}, expected {expected})\n  Way out: run the same command again; if it stays, the server's storage is damaged.")]
+    Altered {
+        /// Digest found.
+        found: Digest,
+        /// Digest expected.
+        expected: Digest,
+    },
+    /// Malformed address.
+    #[error("{found} is not the address of a server: expected http(s)://host[:port]")]
+    Url {
+        /// What was given.
+        found: String,
+    },
+    /// The token would cross a network unprotected.
+    #[error("{url} is another machine and http is not encrypted: the API token would be visible on the way\n  Ways out: use https (a proxy in front of hush-server); tunnel the port and use 127.0.0.1.")]
+    PlainHttp {
+        /// The server's address.
+        url: String,
+    },
+    /// TLS failed.
+    #[error("no secure connection to {url}: {cause}\n  Way out: check the server's certificate.")]
+    Tls {
+        /// The server's address.
+        url: String,
+        /// What the TLS library said.
+        cause: String,
+    },
+    /// Given certificates do not parse.
+    #[error("the certificates given are not PEM certificates")]
+    Certificate,
+    /// A name that no server can have.
+    #[error("table name {found:?} cannot be used on a server: 1 to 64 letters, digits, _ and -\n  Way out: encrypt the table under such a name.")]
+    TableName {
+        /// The name.
+        found: String,
+    },
+    /// Another key signed the server's table.
+    #[error("the server's table {table} was signed with another key\n  Ways out: push under another name; delete the table on the server first.")]
+    OtherOwner {
+        /// The table.
+        table: String,
+    },
+    /// The server's table is as new or newer.
+    #[error("the server has version {found} of table {table}, this is version {pushed}\n  Ways out: pull the newer version; delete the table on the server first.")]
+    Newer {
+        /// The table.
+        table: String,
+        /// The server's version.
+        found: u64,
+        /// The local version.
+        pushed: u64,
+    },
+    /// A token file.
+    #[error("token file {path}: {fault}")]
+    TokenFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        fault: TokenFault,
+    },
+    /// The local table, or a manifest from the server.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// A local file.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// No randomness.
+    #[error(transparent)]
+    Randomness(#[from] hush_ring::RandomnessError),
+    /// A plan of ours does not parse.
+    #[error("internal: the plan to send is not a plan")]
+    Plan,
+}
+
+/// What is wrong with a token file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenFault {
+    /// Others can read it.
+    #[error("other users can read it (mode {mode:o}); run chmod 600 on it")]
+    Exposed {
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// Not a token.
+    #[error("does not hold a token (32 to 1024 printable characters on one line)")]
+    Malformed,
+    /// Cannot be read.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+impl RemoteError {
+    /// A stable code. A server's own code is in the text, and in [`RemoteError::Refused`].
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Unreachable { .. } => "HUSH-R001",
+            Self::Timeout { .. } => "HUSH-R002",
+            Self::Busy { .. } => "HUSH-R003",
+            Self::Unauthorised { .. } => "HUSH-R004",
+            Self::Refused { .. } => "HUSH-R005",
+            Self::Protocol { .. } => "HUSH-R006",
+            Self::TooLarge { .. } => "HUSH-R007",
+            Self::Altered { .. } => "HUSH-R008",
+            Self::Url { .. } => "HUSH-R010",
+            Self::PlainHttp { .. } => "HUSH-R011",
+            Self::Tls { .. } => "HUSH-R012",
+            Self::Certificate => "HUSH-R013",
+            Self::TableName { .. } => "HUSH-R014",
+            Self::TokenFile { .. } => "HUSH-R015",
+            Self::OtherOwner { .. } => "HUSH-R020",
+            Self::Newer { .. } => "HUSH-R021",
+            Self::Table(source) => source.code(),
+            Self::File { .. } => "HUSH-R030",
+            Self::Randomness(_) => "HUSH-R031",
+            Self::Plan => "HUSH-R099",
+        }
+    }
+
+    /// Who can mend it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Unreachable { .. }
+            | Self::Timeout { .. }
+            | Self::Busy { .. }
+            | Self::Refused { .. }
+            | Self::Protocol { .. }
+            | Self::Tls { .. } => ErrorKind::Remote,
+            Self::Unauthorised { .. } | Self::TokenFile { .. } => ErrorKind::Key,
+            Self::TooLarge { .. } | Self::File { .. } | Self::Randomness(_) => ErrorKind::Resource,
+            Self::Altered { .. } => ErrorKind::Damaged,
+            Self::Table(source) => crate::error::table_kind(source),
+            Self::OtherOwner { .. } | Self::Newer { .. } => ErrorKind::Refused,
+            Self::Url { .. } | Self::PlainHttp { .. } | Self::Certificate | Self::TableName { .. } => {
+                ErrorKind::Usage
+            }
+            Self::Plan => ErrorKind::Internal,
+        }
+    }
+
+    /// Whether the same request may succeed if it is sent again.
+    pub(super) fn is_transient(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Timeout { .. } | Self::Busy { .. })
+    }
+
+    /// The server's code, where it refused.
+    pub(super) fn server_code(&self) -> Option<&str> {
+        match self {
+            Self::Refused { code, .. } | Self::Busy { code, .. } => Some(code),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Jobs from the client's side: submit, poll, fetch with resumption, acknowledge.
+
+use std::io::Read;
+use std::time::{Duration, Instant};
+
+use hush_plan::ServerPlan;
+use hush_table::Digest;
+use serde::Deserialize;
+
+use super::backoff::Backoff;
+use super::transport::{Call, Method, Transport, clean};
+use super::{RemoteError, SHORT_MAX_BYTES};
+use crate::progress::Progress;
+
+/// How long one poll lets the server wait.
+const POLL_WAIT_MS: u64 = 10_000;
+/// How long a job may take.
+const JOB_DEADLINE: Duration = Duration::from_secs(3600);
+const PIECE_BYTES: usize = 256 << 10;
+const JOB_ID_HEX: usize = 32;
+
+/// Identifies a job on its server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobId(String);
+
+/// State of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobState {
+    /// Has an answer.
+    Done,
+    /// Will have none.
+    Failed,
+    /// Waits.
+    Queued,
+    /// Is being run.
+    Running,
+}
+
+/// A job as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobStatus {
+    /// Its id.
+    pub id: JobId,
+    /// Its state.
+    pub state: JobState,
+    /// Jobs that run or wait before it.
+    pub ahead: u64,
+    /// Length and BLAKE3 of the answer of a job that is done.
+    pub result: Option<(u64, Digest)>,
+    /// Code and sentence of a job that failed.
+    pub failure: Option<(String, String)>,
+}
+
+#[derive(Deserialize)]
+struct Accepted {
+    id: String,
+}
+
+#[derive(Deserialize)]
+struct Status {
+    state: JobState,
+    progress: Advance,
+    code: Option<String>,
+    message: Option<String>,
+    result: Option<ResultFacts>,
+}
+
+#[derive(Deserialize)]
+struct Advance {
+    ahead: u64,
+}
+
+#[derive(Deserialize)]
+struct ResultFacts {
+    bytes: u64,
+    blake3: Digest,
+}
+
+pub(super) fn submit(transport: &Transport, plan: &[u8]) -> Result<JobId, RemoteError> {
+    let mut key = [0_u8; 16];
+    hush_ring::os_random(&mut key)?;
+    let key: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+    let call = Call {
+        headers: vec![("content-type", "application/json".into()), ("idempotency-key", key)],
+        body: plan,
+        ..Call::new(Method::Post, "/v1/jobs")
+    };
+    let accepted: Accepted = transport.json(&call)?;
+    // The id becomes part of addresses.
+    let sound = accepted.id.len() == JOB_ID_HEX && accepted.id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if sound { Ok(JobId(accepted.id)) } else { Err(transport.protocol("a job id is malformed")) }
+}
+
+pub(super) fn poll(transport: &Transport, job: &JobId, wait_ms: u64) -> Result<JobStatus, RemoteError> {
+    let path = format!("/v1/jobs/{}?wait_ms={wait_ms}", job.0);
+    let status: Status = transport.json(&Call::get(&path, SHORT_MAX_BYTES))?;
+    Ok(JobStatus {
+        id: job.clone(),
+        state: status.state,
+        ahead: status.progress.ahead,
+        result: status.result.map(|facts| (facts.bytes, facts.blake3)),
+        failure: status.code.map(|code| (clean(&code), clean(&status.message.unwrap_or_default()))),
+    })
+}
+
+pub(super) fn fetch(
+    transport: &Transport,
+    status: &JobStatus,
+    max_bytes: u64,
+    progress: &dyn Progress,
+) -> Result<Vec<u8>, RemoteError> {
+    let (bytes, expected) = status.result.ok_or_else(|| transport.protocol("a finished job has no result"))?;
+    let path = format!("/v1/jobs/{}/result", status.id.0);
+    download(transport, &path, bytes, max_bytes, progress, &expected)
+}
+
+pub(super) fn run(
+    transport: &Transport,
+    plan: &[u8],
+    progress: &dyn Progress,
+) -> Result<Vec<u8>, RemoteError> {
+    let parsed: ServerPlan = serde_json::from_slice(plan).map_err(|_| RemoteError::Plan)?;
+    let job = submit(transport, plan)?;
+    progress.begin("wait for the server", None, "jobs");
+    let waited = wait(transport, &job);
+    progress.end();
+    let answer = waited.and_then(|status| fetch(transport, &status, parsed.max_answer_bytes, progress));
+    // The acknowledgement. It is the same whatever the outcome; if it is lost, the result expires by itself.
+    let path = format!("/v1/jobs/{}", job.0);
+    drop(transport.send(&Call::new(Method::Delete, &path)));
+    answer
+}
+
+fn wait(transport: &Transport, job: &JobId) -> Result<JobStatus, RemoteError> {
+    let begun = Instant::now();
+    loop {
+        let status = poll(transport, job, POLL_WAIT_MS)?;
+        match status.state {
+            JobState::Done => return Ok(status),
+            JobState::Failed => {
+                let (code, message) = status.failure.unwrap_or_default();
+                return Err(RemoteError::Refused { status: 0, code, message });
+            }
+            JobState::Queued | JobState::Running if begun.elapsed() > JOB_DEADLINE => {
+                return Err(RemoteError::Timeout { url: transport.url().to_owned() });
+            }
+            JobState::Queued | JobState::Running => {}
+        }
+    }
+}
+
+/// Downloads `bytes` bytes, continuing by range where the connection breaks, and checks their digest.
+pub(super) fn download(
+    transport: &Transport,
+    path: &str,
+    bytes: u64,
+    max_bytes: u64,
+    progress: &dyn Progress,
+    expected: &Digest,
+) -> Result<Vec<u8>, RemoteError> {
+    let too_large = || RemoteError::TooLarge { limit: max_bytes };
+    if bytes > max_bytes {
+        return Err(too_large());
+    }
+    let length = usize::try_from(bytes).map_err(|_| too_large())?;
+    let mut received = Vec::new();
+    received.try_reserve_exact(length).map_err(|_| too_large())?;
+    let mut backoff = Backoff::default();
+    progress.begin("receive", Some(bytes), "bytes");
+    while received.len() < length {
+        let before = received.len();
+        if let Err(error) = continue_download(transport, path, length, &mut received, progress) {
+            if received.len() > before {
+                backoff.progressed();
+            }
+            backoff.after(error)?;
+        }
+    }
+    progress.end();
+    let found = Digest::of(&received);
+    if found == *expected { Ok(received) } else { Err(RemoteError::Altered { found, expected: *expected }) }
+}
+
+fn continue_download(
+    transport: &Transport,
+    path: &str,
+    length: usize,
+    received: &mut Vec<u8>,
+    progress: &dyn Progress,
+) -> Result<(), RemoteError> {
+    let start = received.len();
+    let left = length - start;
+    let mut call = Call::get(path, left as u64);
+    if start > 0 {
+        call.headers.push(("range", format!("bytes={start}-{}", length - 1)));
+    }
+    let response = transport.begin(&call, 0, &mut std::io::empty())?;
+    if !response.status().is_success() {
+        return transport.reply(&call, response).map(drop);
+    }
+    let partial = response.status().as_u16() == 206;
+    if partial != (start > 0) || response.body().content_length() != Some(left as u64) {
+        return Err(transport.protocol("a range is not the one asked for"));
+    }
+    let mut body = response.into_body().into_with_config().limit(left as u64).reader();
+    let mut piece = vec![0; PIECE_BYTES.min(left)];
+    while received.len() < length {
+        match body.read(&mut piece) {
+            Ok(0) => return Err(transport.broken("the response ended early")),
+            Ok(read) => {
+                received.extend(piece.iter().take(read.min(length - received.len())));
+                progress.advance(read as u64);
+            }
+            Err(error) => return Err(transport.failed(ureq::Error::from(error))),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Uploading a table: what the server lacks, from where it stands, and the manifest last.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use hush_table::part::PartKind;
+use hush_table::store::PARTS_NAME;
+use hush_table::{PartFile, SignedManifest, TableStore};
+use serde::Deserialize;
+
+use super::backoff::Backoff;
+use super::transport::{Call, Method, Transport};
+use super::{RemoteError, SHORT_MAX_BYTES, table_path};
+use crate::progress::Progress;
+
+/// What a push did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PushReport {
+    /// Part files that were uploaded.
+    pub parts_sent: u64,
+    /// Part files that the server had already.
+    pub parts_present: u64,
+    /// Bytes of parts that were sent.
+    pub bytes_sent: u64,
+    /// Version that the server has now.
+    pub version: u64,
+}
+
+/// What a server says about a table that it has.
+#[derive(Deserialize)]
+struct Present {
+    version: u64,
+    manifest: String,
+    verifying_key: String,
+}
+
+pub(super) fn push(
+    transport: &Transport,
+    directory: &Path,
+    progress: &dyn Progress,
+) -> Result<PushReport, RemoteError> {
+    let store = TableStore::local_existing(directory)?;
+    let manifest = store.load()?;
+    let body = manifest.manifest();
+    let base = table_path(&body.table)?;
+    let mut report = PushReport { version: body.version, ..PushReport::default() };
+    let parts = part_files(&manifest);
+    if is_present(transport, &base, &manifest)? {
+        report.parts_present = parts.len() as u64;
+        return Ok(report);
+    }
+    let total = parts.iter().map(|(_, file)| file.bytes).sum();
+    progress.begin("push", Some(total), "bytes");
+    for (kind, file) in parts {
+        let upload = Upload { transport, store: &store, directory, base: &base, kind, file, progress };
+        match upload.run()? {
+            0 => report.parts_present += 1,
+            sent => (report.parts_sent, report.bytes_sent) = (report.parts_sent + 1, report.bytes_sent + sent),
+        }
+    }
+    let path = format!("{base}/manifest");
+    let call = Call { headers: vec![expect()], body: manifest.as_bytes(), ..Call::new(Method::Put, &path) };
+    transport.send(&call)?;
+    progress.end();
+    Ok(report)
+}
+
+/// Whether the server has this very version. Another owner's table, or a newer one, is refused before bytes move;
+/// the server would refuse it after.
+fn is_present(transport: &Transport, base: &str, manifest: &SignedManifest) -> Result<bool, RemoteError> {
+    let present: Present = match transport.json(&Call::get(base, 16 * SHORT_MAX_BYTES)) {
+        Err(error) if error.server_code() == Some("HUSH-V014") => return Ok(false),
+        known => known?,
+    };
+    let body = manifest.manifest();
+    let key: String = manifest.key().iter().map(|byte| format!("{byte:02x}")).collect();
+    if present.verifying_key != key {
+        return Err(RemoteError::OtherOwner { table: body.table.clone() });
+    }
+    if present.manifest == manifest.digest().to_string() {
+        return Ok(true);
+    }
+    if present.version >= body.version {
+        let (table, found) = (body.table.clone(), present.version);
+        return Err(RemoteError::Newer { table, found, pushed: body.version });
+    }
+    Ok(false)
+}
+
+/// Each part file once. Encrypted ones first: a push that breaks off has sent clear columns only if all
+/// encrypted ones are there.
+fn part_files(manifest: &SignedManifest) -> Vec<(PartKind, PartFile)> {
+    let parts = &manifest.manifest().parts;
+    let encrypted = parts.iter().filter_map(|part| Some((PartKind::Encrypted, part.encrypted?)));
+    let clear = parts.iter().filter_map(|part| Some((PartKind::Clear, part.clear?)));
+    let mut seen = HashSet::new();
+    encrypted.chain(clear).filter(|part| seen.insert(*part)).collect()
+}
+
+/// A part's path below a table's.
+pub(super) fn part_path(base: &str, kind: PartKind, file: &PartFile) -> String {
+    let half = match kind {
+        PartKind::Clear => "clear",
+        PartKind::Encrypted => "enc",
+    };
+    format!("{base}/parts/{}.{half}", file.digest)
+}
+
+/// With this header a refusal arrives before the bytes leave, instead of breaking the connection under them.
+fn expect() -> (&'static str, String) {
+    ("expect", "100-continue".to_owned())
+}
+
+struct Upload<'a> {
+    transport: &'a Transport,
+    store: &'a TableStore,
+    directory: &'a Path,
+    base: &'a str,
+    kind: PartKind,
+    file: PartFile,
+    progress: &'a dyn Progress,
+}
+
+/// What one try came to.
+enum Step {
+    Complete,
+    Again,
+}
+
+impl Upload<'_> {
+    /// Uploads the part; gives the bytes sent, 0 if the server had it.
+    fn run(&self) -> Result<u64, RemoteError> {
+        let path = part_path(self.base, self.kind, &self.file);
+        let mut backoff = Backoff::default();
+        let (mut sent, mut shown, mut reached) = (0, 0, 0);
+        let mut rejected = false;
+        loop {
+            let offset = match self.offset(&path) {
+                Ok(Some(offset)) => offset,
+                Ok(None) => break,
+                Err(error) => {
+                    backoff.after(error)?;
+                    continue;
+                }
+            };
+            if offset > reached {
+                backoff.progressed();
+                reached = offset;
+            }
+            match self.send_from(&path, offset, &mut sent, &mut shown) {
+                Ok(Step::Complete) => break,
+                Ok(Step::Again) => {}
+                // What the server had before may be what is wrong: once more from the start, where it now stands.
+                Err(error) if error.server_code() == Some("HUSH-V013") && !rejected && offset > 0 => rejected = true,
+                Err(error) => backoff.after(error)?,
+            }
+        }
+        self.progress.advance(self.file.bytes.saturating_sub(shown));
+        Ok(sent)
+    }
+
+    /// Where the upload stands; `None` if the part is complete.
+    fn offset(&self, path: &str) -> Result<Option<u64>, RemoteError> {
+        let call = Call::new(Method::Head, path);
+        let response = self.transport.begin(&call, 0, &mut io::empty())?;
+        let status = response.status().as_u16();
+        if status == 200 {
+            return Ok(None);
+        }
+        let stands = response.headers().get("upload-offset").and_then(|value| value.to_str().ok()?.parse().ok());
+        match (status, stands) {
+            (404, Some(offset)) if offset < self.file.bytes => Ok(Some(offset)),
+            // Complete but never checked, or of another length: begin anew.
+            (404, Some(_)) => Ok(Some(0)),
+            (404, None) => Err(self.transport.protocol("the state of an upload is missing")),
+            _ => Err(self.transport.reply(&call, response).err().unwrap_or_else(|| {
+                self.transport.protocol("the state of an upload has an unknown form")
+            })),
+        }
+    }
+
+    fn send_from(&self, path: &str, offset: u64, sent: &mut u64, shown: &mut u64) -> Result<Step, RemoteError> {
+        // Checks the digest the first time, so that a damaged local file is named here and not by the server.
+        drop(self.store.open_part(self.kind, &self.file)?);
+        let local = self.local_path();
+        let opened = File::open(&local).and_then(|mut file| file.seek(SeekFrom::Start(offset)).map(|_| file));
+        let file = opened.map_err(|source| RemoteError::File { path: local, source })?;
+        let left = self.file.bytes - offset;
+        let range = format!("bytes {offset}-{}/{}", self.file.bytes - 1, self.file.bytes);
+        let headers = vec![("content-range", range), expect()];
+        let call = Call { headers, ..Call::new(Method::Put, path) };
+        let mut source = Watched { inner: file.take(left), at: offset, sent, shown, progress: self.progress };
+        let response = self.transport.begin(&call, left, &mut source)?;
+        match self.transport.reply(&call, response) {
+            Ok(reply) if reply.headers.get("upload-complete").is_some_and(|value| value == "?1") => Ok(Step::Complete),
+            Ok(_) => Ok(Step::Again),
+            Err(error) if error.server_code() == Some("HUSH-V011") => {
+                // Somebody else moved the upload; its new place is asked for after a pause.
+                Err(RemoteError::Busy { url: self.transport.url().to_owned(), code: "HUSH-V011".into() })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn local_path(&self) -> PathBuf {
+        self.directory.join(PARTS_NAME).join(self.kind.file_name(&self.file.digest))
+    }
+}
+
+/// Counts bytes as they leave; shows only those that were not shown before a resumption.
+struct Watched<'a, R> {
+    inner: R,
+    at: u64,
+    sent: &'a mut u64,
+    shown: &'a mut u64,
+    progress: &'a dyn Progress,
+}
+
+impl<R: Read> Read for Watched<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.at += read as u64;
+        *self.sent += read as u64;
+        if self.at > *self.shown {
+            self.progress.advance(self.at - *self.shown);
+            *self.shown = self.at;
+        }
+        Ok(read)
+    }
+}

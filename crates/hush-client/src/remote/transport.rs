@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One HTTP exchange: addresses, token, time limits, size limits, refusals.
+
+use std::io::Read;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use ureq::http::{HeaderMap, Request, Response, Uri, header};
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::{Agent, Body, SendBody};
+
+use super::backoff::retrying;
+use super::{ApiToken, PlainHttp, RemoteError, RemoteOptions, SHORT_MAX_BYTES};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// A stalled upload or download.
+const STALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// From the last byte sent to the first byte back; above the longest wait for a job.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
+const HEADER_MAX_BYTES: usize = 16 << 10;
+const MESSAGE_MAX_CHARS: usize = 300;
+const CODE_MAX_BYTES: usize = 16;
+/// Codes with which a server asks for another try: busy, too slow, body broken, upload active.
+const TRANSIENT_CODES: [&str; 4] = ["HUSH-V004", "HUSH-V009", "HUSH-V010", "HUSH-V012"];
+
+/// Request methods in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Method {
+    Delete,
+    Get,
+    Head,
+    Post,
+    Put,
+}
+
+/// A request whose body is in memory.
+#[derive(Debug)]
+pub(super) struct Call<'a> {
+    pub(super) method: Method,
+    pub(super) path: &'a str,
+    pub(super) headers: Vec<(&'static str, String)>,
+    pub(super) body: &'a [u8],
+    /// Largest body of the response.
+    pub(super) max_bytes: u64,
+}
+
+/// A response that was read whole.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) status: u16,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Vec<u8>,
+}
+
+/// The way to one server.
+#[derive(Debug)]
+pub(super) struct Transport {
+    agent: Agent,
+    url: String,
+    token: Option<ApiToken>,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    code: String,
+    message: String,
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn new(method: Method, path: &'a str) -> Self {
+        Self { method, path, headers: Vec::new(), body: &[], max_bytes: SHORT_MAX_BYTES }
+    }
+
+    pub(super) fn get(path: &'a str, max_bytes: u64) -> Self {
+        Self { max_bytes, ..Self::new(Method::Get, path) }
+    }
+}
+
+impl Transport {
+    pub(super) fn new(
+        url: &str,
+        token: Option<ApiToken>,
+        options: &RemoteOptions,
+    ) -> Result<Self, RemoteError> {
+        let (url, here) = check_url(url)?;
+        if !here && url.starts_with("http:") && options.plain_http == PlainHttp::ThisMachine {
+            return Err(RemoteError::PlainHttp { url });
+        }
+        let mut config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .max_response_header_size(HEADER_MAX_BYTES)
+            .user_agent(concat!("hushtable/", env!("CARGO_PKG_VERSION")))
+            .tls_config(tls(options)?)
+            .timeout_connect(Some(CONNECT_TIMEOUT))
+            .timeout_per_read(Some(STALL_TIMEOUT))
+            .timeout_per_write(Some(STALL_TIMEOUT))
+            .timeout_recv_response(Some(ANSWER_TIMEOUT));
+        if here {
+            config = config.proxy(None);
+        }
+        Ok(Self { agent: config.build().new_agent(), url, token })
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Sends a call, again where the connection fails; gives the response if it is a success.
+    pub(super) fn send(&self, call: &Call) -> Result<Reply, RemoteError> {
+        retrying(|| {
+            let mut body = call.body;
+            let response = self.begin(call, body.len() as u64, &mut body)?;
+            self.reply(call, response)
+        })
+    }
+
+    /// Sends a call and reads the response as JSON.
+    pub(super) fn json<T: DeserializeOwned>(&self, call: &Call) -> Result<T, RemoteError> {
+        let reply = self.send(call)?;
+        serde_json::from_slice(&reply.body).map_err(|_| self.protocol("a response is not the JSON expected"))
+    }
+
+    /// One try, with a body of `length` bytes from `body`. The response may be any.
+    pub(super) fn begin(
+        &self,
+        call: &Call,
+        length: u64,
+        body: &mut dyn Read,
+    ) -> Result<Response<Body>, RemoteError> {
+        let mut request = Request::builder().uri(format!("{}{}", self.url, call.path)).method(match call.method {
+            Method::Delete => ureq::http::Method::DELETE,
+            Method::Get => ureq::http::Method::GET,
+            Method::Head => ureq::http::Method::HEAD,
+            Method::Post => ureq::http::Method::POST,
+            Method::Put => ureq::http::Method::PUT,
+        });
+        if let Some(token) = &self.token {
+            request = request.header(header::AUTHORIZATION, token.bearer().as_str());
+        }
+        for (name, value) in &call.headers {
+            request = request.header(*name, value);
+        }
+        let sent = if matches!(call.method, Method::Put | Method::Post) {
+            let request = request.header(header::CONTENT_LENGTH, length).body(SendBody::from_reader(body));
+            self.agent.run(request.map_err(|_| self.protocol("a request cannot be formed"))?)
+        } else {
+            self.agent.run(request.body(()).map_err(|_| self.protocol("a request cannot be formed"))?)
+        };
+        sent.map_err(|error| self.failed(error))
+    }
+
+    /// Reads a success whole, or turns a refusal into its error.
+    pub(super) fn reply(&self, call: &Call, response: Response<Body>) -> Result<Reply, RemoteError> {
+        let (parts, body) = response.into_parts();
+        let status = parts.status.as_u16();
+        if !parts.status.is_success() {
+            return Err(self.refused(status, body));
+        }
+        let declared = body.content_length().filter(|_| call.method != Method::Head);
+        if declared.is_some_and(|length| length > call.max_bytes) {
+            return Err(RemoteError::TooLarge { limit: call.max_bytes });
+        }
+        let body = self.read(body, call.max_bytes)?;
+        if declared.is_some_and(|length| length != body.len() as u64) {
+            return Err(self.broken("the response ended early"));
+        }
+        Ok(Reply { status, headers: parts.headers, body })
+    }
+
+    /// The error of a failed exchange, without anything of the request.
+    pub(super) fn failed(&self, error: ureq::Error) -> RemoteError {
+        use ureq::Error as E;
+        let url = self.url.clone();
+        match error {
+            E::Timeout(_) => RemoteError::Timeout { url },
+            E::Io(cause) if cause.kind() == std::io::ErrorKind::TimedOut => RemoteError::Timeout { url },
+            E::Io(cause) => RemoteError::Unreachable { url, cause: cause.kind().to_string() },
+            E::HostNotFound => RemoteError::Unreachable { url, cause: "unknown host".into() },
+            E::ConnectionFailed | E::BodyStalled => RemoteError::Unreachable { url, cause: "no connection".into() },
+            E::Tls(_) | E::Rustls(_) | E::Pem(_) => RemoteError::Tls { url, cause: clean(&error.to_string()) },
+            E::BodyExceedsLimit(limit) => RemoteError::TooLarge { limit },
+            E::LargeResponseHeader(..) => self.protocol("the response's headers are too large"),
+            // A connection that closes in the middle of a head reads as one.
+            E::Protocol(_) => self.broken("the connection closed"),
+            _ => self.protocol("a response is not HTTP as expected"),
+        }
+    }
+
+    pub(super) fn broken(&self, cause: &str) -> RemoteError {
+        RemoteError::Unreachable { url: self.url.clone(), cause: cause.to_owned() }
+    }
+
+    pub(super) fn protocol(&self, what: &'static str) -> RemoteError {
+        RemoteError::Protocol { url: self.url.clone(), what }
+    }
+
+    fn read(&self, mut body: Body, limit: u64) -> Result<Vec<u8>, RemoteError> {
+        body.with_config().limit(limit).read_to_vec().map_err(|error| self.failed(error))
+    }
+
+    fn refused(&self, status: u16, body: Body) -> RemoteError {
+        let url = self.url.clone();
+        if status == 401 {
+            return RemoteError::Unauthorised { url };
+        }
+        let refusal = self.read(body, SHORT_MAX_BYTES).ok();
+        let refusal = refusal.and_then(|bytes| serde_json::from_slice::<Refusal>(&bytes).ok());
+        let refusal = refusal.filter(|refusal| is_code(&refusal.code));
+        match refusal {
+            Some(Refusal { code, .. }) if TRANSIENT_CODES.contains(&code.as_str()) => RemoteError::Busy { url, code },
+            Some(Refusal { code, message }) => {
+                RemoteError::Refused { status, code, message: clean(&message) }
+            }
+            // Something between us and the server, a gateway mostly.
+            None if matches!(status, 429 | 502 | 503 | 504) => {
+                RemoteError::Busy { url, code: format!("HTTP {status}") }
+            }
+            None => self.protocol("a refusal has no code of hush-server"),
+        }
+    }
+}
+
+/// Checks an address; gives it without trailing slash, and whether it is this machine.
+fn check_url(url: &str) -> Result<(String, bool), RemoteError> {
+    let wrong = || RemoteError::Url { found: clean(url) };
+    let uri: Uri = url.parse().map_err(|_| wrong())?;
+    let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(wrong)?;
+    let scheme = uri.scheme_str().ok_or_else(wrong)?;
+    let plain = uri.query().is_none() && uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
+    if !matches!(scheme, "http" | "https") || !plain {
+        return Err(wrong());
+    }
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let here = host.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    Ok((url.trim_end_matches('/').to_owned(), here))
+}
+
+fn tls(options: &RemoteOptions) -> Result<TlsConfig, RemoteError> {
+    let Some(pem) = &options.root_certificates else { return Ok(TlsConfig::default()) };
+    let mut roots: Vec<Certificate<'static>> = Vec::new();
+    for item in parse_pem(pem) {
+        if let PemItem::Certificate(certificate) = item.map_err(|_| RemoteError::Certificate)? {
+            roots.push(certificate);
+        }
+    }
+    if roots.is_empty() {
+        return Err(RemoteError::Certificate);
+    }
+    Ok(TlsConfig::builder().root_certs(RootCerts::Specific(Arc::new(roots))).build())
+}
+
+fn is_code(text: &str) -> bool {
+    text.starts_with("HUSH-")
+        && text.len() <= CODE_MAX_BYTES
+        && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'-')
+}
+
+/// Text from outside, made safe for a terminal: printable ASCII, cut.
+pub(super) fn clean(text: &str) -> String {
+    let printable = |c: char| if c == ' ' || c.is_ascii_graphic() { c } else { '?' };
+    text.chars().take(MESSAGE_MAX_CHARS).map(printable).collect()
+}

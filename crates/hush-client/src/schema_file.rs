@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Schema files on disk.
+
+use std::io::Write;
+use std::path::Path;
+
+use hush_plan::Schema;
+use hush_plan::schema::file::{from_toml, require_approved, to_toml};
+
+use crate::error::ClientError;
+
+/// Largest schema file read.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// Reads a schema, approved or not.
+///
+/// # Errors
+/// [`ClientError::File`] or [`ClientError::SchemaFile`].
+pub fn read_schema(path: &Path) -> Result<Schema, ClientError> {
+    let file_error = |source| ClientError::File { path: path.to_owned(), source };
+    if std::fs::metadata(path).map_err(file_error)?.len() > MAX_BYTES {
+        return Err(file_error(std::io::Error::other("too large for a schema")));
+    }
+    let text = std::fs::read_to_string(path).map_err(file_error)?;
+    from_toml(&text).map_err(|source| ClientError::SchemaFile { path: path.to_owned(), source })
+}
+
+/// Reads a schema that a person has approved.
+///
+/// # Errors
+/// As [`read_schema`]; undecided columns, no approval.
+pub fn read_approved_schema(path: &Path) -> Result<Schema, ClientError> {
+    let schema = read_schema(path)?;
+    require_approved(&schema).map_err(|source| ClientError::SchemaFile { path: path.to_owned(), source })?;
+    Ok(schema)
+}
+
+/// Writes a schema; an existing file is replaced only if `replace`.
+///
+/// # Errors
+/// [`ClientError::Usage`] if the file exists, [`ClientError::File`].
+pub fn write_schema(path: &Path, schema: &Schema, replace: bool) -> Result<(), ClientError> {
+    let file_error = |source| ClientError::File { path: path.to_owned(), source };
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(file_error)?;
+    file.write_all(to_toml(schema).as_bytes()).map_err(file_error)?;
+    let persisted = if replace { file.persist(path) } else { file.persist_noclobber(path) };
+    match persisted {
+        Ok(_) => Ok(()),
+        Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => Err(ClientError::Usage {
+            what: format!("{} exists already\n  Ways out: edit it; --force to replace it; -o another file", path.display()),
+        }),
+        Err(error) => Err(file_error(error.error)),
+    }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A table as its owner sees it: a verified manifest, the private half, and where its server is.
+
+use std::path::Path;
+
+use hush_exec::Engine;
+use hush_keys::OwnerSeed;
+use hush_table::{SignedManifest, TableStore};
+
+use crate::columns::ColumnKeys;
+use crate::error::ClientError;
+use crate::owner::OwnerKey;
+use crate::pins::Pins;
+use crate::private::PrivateHalf;
+use crate::progress::Progress;
+use crate::remote::RemoteServer;
+
+/// Who evaluates: an engine in this process, or a server over the network. Both take and give the same bytes.
+pub enum Evaluator {
+    /// In this process.
+    Embedded(Box<Engine>),
+    /// Over the network.
+    Remote(RemoteServer),
+}
+
+/// A table whose owner's key is at hand.
+pub struct OwnedTable {
+    pub(crate) manifest: SignedManifest,
+    pub(crate) half: PrivateHalf,
+    pub(crate) keys: ColumnKeys,
+    pub(crate) evaluator: Evaluator,
+}
+
+impl OwnedTable {
+    /// A table in a directory, evaluated by an engine in this process.
+    ///
+    /// # Errors
+    /// No table there, another key, a rollback, damage.
+    pub fn open_directory(
+        directory: &Path,
+        key: &OwnerKey,
+        pins: &Pins,
+        threads: usize,
+    ) -> Result<Self, ClientError> {
+        let store = TableStore::local_existing(directory)?;
+        Self::open_store(&store, key.seed(), pins, threads)
+    }
+
+    /// A table in any store, evaluated by an engine in this process.
+    ///
+    /// # Errors
+    /// As [`OwnedTable::open_directory`].
+    pub(crate) fn open_store(
+        store: &TableStore,
+        owner: &OwnerSeed,
+        pins: &Pins,
+        threads: usize,
+    ) -> Result<Self, ClientError> {
+        let manifest = store.load()?;
+        let engine = Engine::for_table(store.clone(), threads, hush_exec::Limits::default())?;
+        Self::open(manifest, Evaluator::Embedded(Box::new(engine)), owner, pins)
+    }
+
+    /// The table `name` on a server.
+    ///
+    /// # Errors
+    /// As [`OwnedTable::open_directory`], or the server does not answer.
+    pub fn open_remote(
+        server: RemoteServer,
+        name: &str,
+        key: &OwnerKey,
+        pins: &Pins,
+    ) -> Result<Self, ClientError> {
+        let manifest = server.manifest(name)?;
+        Self::open(manifest, Evaluator::Remote(server), key.seed(), pins)
+    }
+
+    fn open(
+        manifest: SignedManifest,
+        evaluator: Evaluator,
+        owner: &OwnerSeed,
+        pins: &Pins,
+    ) -> Result<Self, ClientError> {
+        let (found, expected) = (owner.key_id().to_string(), manifest.manifest().key_id.clone());
+        if found != expected {
+            return Err(ClientError::OtherKey { found, expected });
+        }
+        manifest.require_key(&owner.verifying_key().to_bytes())?;
+        pins.check_and_remember(&manifest)?;
+        let body = manifest.manifest();
+        let half = PrivateHalf::open(owner, body.table_id, &body.sealed_schema)?;
+        let public = half.encodings.iter().map(|encoding| &encoding.public);
+        if !public.eq(body.encodings.iter()) {
+            return Err(ClientError::Answer { what: "the sealed encodings are not those of the manifest".into() });
+        }
+        let keys = ColumnKeys::derive(owner, *body.table_id.as_bytes(), &half.encodings)?;
+        Ok(Self { manifest, half, keys, evaluator })
+    }
+
+    /// The signed manifest.
+    pub fn manifest(&self) -> &SignedManifest {
+        &self.manifest
+    }
+
+    /// Schema and encodings.
+    pub fn private_half(&self) -> &PrivateHalf {
+        &self.half
+    }
+
+    /// Sends a plan and gives the answer's bytes.
+    pub(crate) fn evaluate(&self, plan: &[u8], progress: &dyn Progress) -> Result<Vec<u8>, ClientError> {
+        match &self.evaluator {
+            Evaluator::Embedded(engine) => Ok(engine.run(plan)?),
+            Evaluator::Remote(server) => Ok(server.run(plan, progress)?),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One error for users of the facade: a kind, a stable code, a sentence and the ways out.
+
+use std::io;
+
+use hush_client::{ClientError, ErrorKind};
+
+/// What went wrong, for people and programs. Carries no value of a protected column.
+#[derive(Debug)]
+pub struct Error {
+    kind: ErrorKind,
+    code: &'static str,
+    message: String,
+    source: Option<Box<ClientError>>,
+}
+
+impl Error {
+    /// An error of usage: what is wrong and how to mend it.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { kind: ErrorKind::Usage, code: "HUSH-U001", message: message.into(), source: None }
+    }
+
+    /// The output could not be written.
+    pub fn output(error: io::Error) -> Self {
+        Self { kind: ErrorKind::Resource, code: "HUSH-C040", message: format!("output: {error}"), source: None }
+    }
+
+    /// A key or passphrase cannot be had.
+    pub fn key(code: &'static str, message: impl Into<String>) -> Self {
+        Self { kind: ErrorKind::Key, code, message: message.into(), source: None }
+    }
+
+    /// Who can mend it.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// The sentence and the ways out.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Exit status of the command line.
+    pub fn exit_status(&self) -> u8 {
+        self.kind.exit_status()
+    }
+}
+
+impl From<ClientError> for Error {
+    fn from(error: ClientError) -> Self {
+        Self { kind: error.kind(), code: error.code(), message: error.report(), source: Some(Box::new(error)) }
+    }
+}
+
+impl From<hush_table::TableError> for Error {
+    fn from(error: hush_table::TableError) -> Self {
+        ClientError::from(error).into()
+    }
+}
+
+impl From<hush_client::remote::RemoteError> for Error {
+    fn from(error: hush_client::remote::RemoteError) -> Self {
+        ClientError::from(error).into()
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.code, self.message)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}
