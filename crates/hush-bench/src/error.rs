@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Why a benchmark did not finish.
+
+/// Why a benchmark did not finish.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BenchError {
+    /// A child process failed.
+    #[error("{what} failed: {message}")]
+    Child {
+        /// Which one.
+        what: String,
+        /// The end of what it printed.
+        message: String,
+    },
+    /// Decryption refused.
+    #[error(transparent)]
+    Decrypt(#[from] hush_keys::DecryptError),
+    /// A ciphertext without values.
+    #[error("internal: a ciphertext without values")]
+    Empty,
+    /// Encryption refused.
+    #[error(transparent)]
+    Encrypt(#[from] hush_keys::EncryptError),
+    /// Hushtable refused.
+    #[error(transparent)]
+    Hush(#[from] hush::Error),
+    /// The operating system refused.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// No kernels for what was asked.
+    #[error(transparent)]
+    Kernel(#[from] hush_ring::KernelError),
+    /// A parameter set is unknown.
+    #[error(transparent)]
+    Params(#[from] hush_params::ParamsError),
+    /// No entropy.
+    #[error(transparent)]
+    Randomness(#[from] hush_ring::RandomnessError),
+    /// A ring refused.
+    #[error(transparent)]
+    Ring(#[from] hush_ring::RingError),
+    /// Containers refused.
+    #[error(transparent)]
+    Rlwe(#[from] hush_rlwe::RlweError),
+    /// A binary form refused.
+    #[error(transparent)]
+    Codec(#[from] hush_rlwe::CodecError),
+    /// A scheme refused.
+    #[error(transparent)]
+    Scheme(#[from] hush_schemes::SchemeError),
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The published workloads as benchmarks that anyone can run, each checking its own result, with peers beside
+//! ours where they are installed.
+//!
+//! *Invariants.* Nothing here asserts a time. Every figure comes with its parameters, repetitions and the outcome
+//! of a comparison with plaintext; what was extrapolated is marked. Each variant runs in a process of its own, so
+//! that CPU time, peak memory and context switches, children and threads included, are its own.
+//!
+//! *Non-goals.* Micro-benchmarks of kernels (`cargo bench -p hush-kernels`), building peers.
+
+mod error;
+mod peers;
+pub mod split_table;
+mod synthetic;
+mod usage;
+
+pub use error::BenchError;
+pub use usage::ProcessUsage;

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The account of a run, for people and as JSON, on standard error.
+
+use hush::{Account, Moved, Phases, Verified};
+use serde_json::{Value, json};
+
+/// The lines before the result: what is encrypted and why.
+pub(crate) fn preamble(account: &Account) -> String {
+    let mut out = format!(
+        "Rehearsal: nothing leaves this machine. {} rows, {} columns.\n",
+        grouped(account.rows),
+        account.columns
+    );
+    let names = account.encrypted.iter().chain(&account.clear).map(|(name, _)| name.chars().count());
+    let width = names.max().unwrap_or(0).max(10);
+    for (name, reason) in &account.encrypted {
+        out.push_str(&format!("  encrypted  {name:<width$}  {reason}\n"));
+    }
+    for (names, reason) in by_reason(&account.clear) {
+        out.push_str(&format!("  clear      {names:<width$}  {reason}\n"));
+    }
+    if account.unused > 0 {
+        let plural = if account.unused == 1 { "" } else { "s" };
+        out.push_str(&format!("  unused     {} column{plural}\n", account.unused));
+    }
+    for warning in &account.warnings {
+        out.push_str(&format!("! {warning}\n"));
+    }
+    out
+}
+
+/// The lines after the result: what it cost and what a server would have seen.
+pub(crate) fn summary(account: &Account) -> String {
+    let mut out = String::new();
+    let mut line = |label: &str, text: String| {
+        out.push_str(&format!("{label:<9} {text}\n"));
+    };
+    match account.verified {
+        Some(Verified::Exactly) => line("Verified", "equals plaintext, exactly".into()),
+        Some(Verified::Within(error)) => {
+            line("Verified", format!("equals plaintext; approximate columns within {error:.1e}"));
+        }
+        None => {}
+    }
+    line("Time", times(&account.phases));
+    if let Some(peak) = account.peak_bytes {
+        line("Memory", format!("{:.0} MB peak", peak as f64 / 1e6));
+    }
+    line("Moved", moved(account.moved, account.bytes_per_value));
+    for ring in &account.security {
+        line(
+            "Security",
+            format!(
+                "{} N={} log q={}, >={} bits (2024 guideline), failure < 2^-128",
+                ring.scheme, ring.degree, ring.log_q, ring.bits
+            ),
+        );
+    }
+    let seen = account.leakage.table.iter().chain(&account.leakage.query);
+    line("A server would see", seen.cloned().collect::<Vec<_>>().join("; "));
+    line("It would not see", account.leakage.hidden.join("; "));
+    line("Not proven", "that a remote server computed honestly".into());
+    line("Keys", "temporary, erased".into());
+    out
+}
+
+/// The account as one JSON object.
+pub(crate) fn to_json(account: &Account) -> Value {
+    let columns = |list: &[(String, String)]| -> Vec<Value> {
+        list.iter().map(|(name, reason)| json!({ "column": name, "reason": reason })).collect()
+    };
+    json!({
+        "rows": account.rows,
+        "columns": account.columns,
+        "encrypted": columns(&account.encrypted),
+        "clear": columns(&account.clear),
+        "unused": account.unused,
+        "warnings": account.warnings,
+        "verified": account.verified.map(|verified| match verified {
+            Verified::Exactly => json!("exactly"),
+            Verified::Within(error) => json!({ "within": error }),
+        }),
+        "phases_s": account.phases.iter().map(|(name, s)| (name.to_owned(), json!(s))).collect::<serde_json::Map<_, _>>(),
+        "total_s": account.phases.total(),
+        "peak_bytes": account.peak_bytes,
+        "bytes_up": account.moved.up,
+        "bytes_down": account.moved.down,
+        "bytes_per_value": account.bytes_per_value,
+        "security": account.security.iter().map(|ring| json!({
+            "scheme": ring.scheme, "degree": ring.degree, "log_q": ring.log_q, "bits": ring.bits,
+            "failure_log2": -128,
+        })).collect::<Vec<_>>(),
+        "server_sees": { "from_table": account.leakage.table, "from_query": account.leakage.query },
+        "server_does_not_see": account.leakage.hidden,
+    })
+}
+
+/// `0.09 s: keys .01, encrypt .04`.
+pub(crate) fn times(phases: &Phases) -> String {
+    let parts: Vec<String> = phases.iter().map(|(name, s)| format!("{name} {}", seconds(s))).collect();
+    format!("{} s: {}", seconds(phases.total()), parts.join(", "))
+}
+
+/// `up 0.2 MB (11.5 B per value), down 0.1 MB`.
+pub(crate) fn moved(moved: Moved, bytes_per_value: Option<f64>) -> String {
+    let per_value = bytes_per_value.map_or(String::new(), |bytes| format!(" ({bytes:.1} B per value)"));
+    format!("up {}{per_value}, down {}", bytes(moved.up), bytes(moved.down))
+}
+
+/// Bytes with the unit that suits them.
+pub(crate) fn bytes(count: u64) -> String {
+    match count {
+        0..1000 => format!("{count} B"),
+        1000..100_000 => format!("{:.1} kB", count as f64 / 1e3),
+        100_000..10_000_000_000 => format!("{:.1} MB", count as f64 / 1e6),
+        _ => format!("{:.1} GB", count as f64 / 1e9),
+    }
+}
+
+/// `6,000`.
+pub(crate) fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+fn seconds(value: f64) -> String {
+    match value {
+        v if v >= 10.0 => format!("{v:.0}"),
+        v if v >= 0.1 => format!("{v:.2}"),
+        v => format!("{v:.3}"),
+    }
+}
+
+/// Columns that share a reason stand on one line.
+fn by_reason(columns: &[(String, String)]) -> Vec<(String, &str)> {
+    let mut lines: Vec<(String, &str)> = Vec::new();
+    for (name, reason) in columns {
+        match lines.iter_mut().find(|(_, known)| known == reason) {
+            Some((names, _)) => {
+                names.push_str(", ");
+                names.push_str(name);
+            }
+            None => lines.push((name.clone(), reason)),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_for_people() {
+        assert_eq!([0, 999, 1000, 6_000_000].map(grouped), ["0", "999", "1,000", "6,000,000"]);
+        assert_eq!(bytes(47_123), "47.1 kB");
+        assert_eq!(bytes(220_000), "0.2 MB");
+        assert_eq!(seconds(0.012_34), "0.012");
+    }
+
+    #[test]
+    fn clear_columns_share_a_line() {
+        let columns = [("ward".to_owned(), "your choice".to_owned()), ("year".into(), "your choice".into())];
+        assert_eq!(by_reason(&columns), [("ward, year".to_owned(), "your choice")]);
+    }
+}

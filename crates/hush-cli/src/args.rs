@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Arguments. Secrets come by file or descriptor, never by argument.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::output::Format;
+
+/// Ask questions of a table that the server cannot read.
+#[derive(Debug, Parser)]
+#[command(name = "hush", version, max_term_width = 100, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Print errors as one JSON object on standard error
+    #[arg(long, global = true)]
+    pub(crate) json_errors: bool,
+    /// Worker threads (default: all cores)
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Rehearse on one machine: encrypt what the query uses, evaluate, decrypt, and say what a server would see
+    Run(Run),
+    /// Inspect a file and propose FILE.schema.toml for a person to approve
+    Init(Init),
+    /// Make an owner key, wrapped by a passphrase
+    Keygen(Keygen),
+    /// Encrypt a file into a table directory, by an approved schema
+    Encrypt(Encrypt),
+    /// Upload a table directory to a server
+    Push(Push),
+    /// List the tables of a server
+    Ls(Ls),
+    /// Show what is public about a table
+    Info(Info),
+    /// Ask a table, in a directory or on a server
+    Query(Query),
+    /// Show what runs where, what it costs and what the server learns, without running it
+    Explain(Query),
+    /// Give the owner's data back
+    Decrypt(Decrypt),
+    /// Delete a table on a server
+    Delete(Delete),
+    /// Show the processor, the kernels chosen and the memory
+    Doctor,
+    /// Run a benchmark of the workloads that Hushtable was built for
+    Bench(Bench),
+}
+
+/// Which columns are protected.
+#[derive(Debug, Args)]
+pub(crate) struct Policy {
+    /// Exactly these columns are sensitive (replaces the proposal)
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    pub(crate) sensitive: Option<Vec<String>>,
+    /// These columns may be read by the server
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    pub(crate) clear: Vec<String>,
+}
+
+/// Where the owner's key is and how it opens.
+#[derive(Debug, Args)]
+pub(crate) struct KeyArgs {
+    /// Owner key file
+    #[arg(long, value_name = "PATH", env = "HUSH_KEY")]
+    pub(crate) key: Option<PathBuf>,
+    /// File whose first line is the passphrase
+    #[arg(long, value_name = "PATH", env = "HUSH_PASSPHRASE_FILE")]
+    pub(crate) passphrase_file: Option<PathBuf>,
+    /// Open file descriptor whose first line is the passphrase
+    #[arg(long, value_name = "N", conflicts_with = "passphrase_file")]
+    pub(crate) passphrase_fd: Option<u32>,
+}
+
+/// How to reach a server.
+#[derive(Debug, Args)]
+pub(crate) struct TokenArgs {
+    /// File that holds the server's API token
+    #[arg(long, value_name = "PATH", env = "HUSH_TOKEN_FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// CSV or Parquet file
+    pub(crate) file: PathBuf,
+    /// The query
+    pub(crate) sql: String,
+    #[command(flatten)]
+    pub(crate) policy: Policy,
+    /// Use this schema instead of a proposal
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["sensitive", "clear"])]
+    pub(crate) schema: Option<PathBuf>,
+    /// Recompute everything in the clear and compare exactly
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Format of the result
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+    /// Write the account as JSON to standard error
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Do not print the account
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// CSV or Parquet file
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) policy: Policy,
+    /// Where to write the schema (default: beside the data, FILE.schema.toml)
+    #[arg(long, short, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace an existing schema
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Keygen {
+    /// Where to write the key (default: ~/.config/hushtable/owner.key)
+    #[arg(long, short, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+    /// File whose first line is the passphrase
+    #[arg(long, value_name = "PATH", env = "HUSH_PASSPHRASE_FILE")]
+    pub(crate) passphrase_file: Option<PathBuf>,
+    /// Open file descriptor whose first line is the passphrase
+    #[arg(long, value_name = "N", conflicts_with = "passphrase_file")]
+    pub(crate) passphrase_fd: Option<u32>,
+    /// Write a second, identical copy here (another disk, please)
+    #[arg(long, value_name = "PATH")]
+    pub(crate) backup: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Encrypt {
+    /// CSV or Parquet file
+    pub(crate) file: PathBuf,
+    /// Table directory to write
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+    /// Approved schema (default: FILE.schema.toml)
+    #[arg(long, value_name = "PATH")]
+    pub(crate) schema: Option<PathBuf>,
+    /// SQL queries, separated by semicolons, whose layouts the table must have
+    #[arg(long = "for", value_name = "PATH")]
+    pub(crate) workload: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Push {
+    /// Table directory
+    pub(crate) table: PathBuf,
+    /// Server, for instance https://host:7373
+    pub(crate) server: String,
+    #[command(flatten)]
+    pub(crate) token: TokenArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Ls {
+    /// Server
+    pub(crate) server: String,
+    #[command(flatten)]
+    pub(crate) token: TokenArgs,
+    /// One JSON object per table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Info {
+    /// Table directory, or SERVER/tables/NAME
+    pub(crate) table: String,
+    #[command(flatten)]
+    pub(crate) token: TokenArgs,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Query {
+    /// Table directory, or server URL (the table is the one that the query names)
+    pub(crate) table: String,
+    /// The query
+    pub(crate) sql: String,
+    /// Format of the result
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+    /// Print the account of time and bytes to standard error
+    #[arg(long)]
+    pub(crate) account: bool,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+    #[command(flatten)]
+    pub(crate) token: TokenArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Decrypt {
+    /// Table directory
+    pub(crate) table: String,
+    /// Only these columns
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    pub(crate) columns: Option<Vec<String>>,
+    /// Format of the data
+    #[arg(long, value_enum, default_value_t = Format::Csv)]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+    #[command(flatten)]
+    pub(crate) token: TokenArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Delete {
+    /// Server
+    pub(crate) server: String,
+    /// Table name
+    pub(crate) table: String,
+    /// Really delete
+    #[arg(long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) token: TokenArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Bench {
+    #[command(subcommand)]
+    pub(crate) benchmark: Benchmark,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Benchmark {
+    /// W0: sums over a table split by sensitivity, naive and packed, beside TenSEAL where it is installed
+    #[command(name = "split-table", visible_alias = "W0")]
+    SplitTable(SplitTable),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SplitTable {
+    /// Rows of the synthetic table
+    #[arg(long, default_value_t = 6000, value_parser = clap::value_parser!(u64).range(1..=10_000_000_000))]
+    pub(crate) rows: u64,
+    /// Seed of the synthetic table
+    #[arg(long, default_value_t = 2024)]
+    pub(crate) seed: u64,
+    /// Repetitions of the packed variants
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the plots into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plots: Option<PathBuf>,
+    /// Leave out the variants with one ciphertext per cell
+    #[arg(long)]
+    pub(crate) skip_naive: bool,
+    /// Leave out TenSEAL even where it is installed
+    #[arg(long)]
+    pub(crate) skip_peers: bool,
+    /// Run this variant alone, in this process, and print it as JSON
+    #[arg(long, hide = true)]
+    pub(crate) variant: Option<String>,
+    /// Python interpreter that has TenSEAL
+    #[arg(long, default_value = "python3", env = "HUSH_PYTHON")]
+    pub(crate) python: String,
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One module per group of commands.
+
+mod bench;
+mod doctor;
+mod explain;
+mod owner;
+mod query;
+mod rehearsal;
+mod server;
+
+use std::path::PathBuf;
+
+use hush::{Error, OwnerKey};
+
+use crate::args::{Cli, Command, KeyArgs};
+use crate::passphrase;
+
+/// Runs the command.
+pub(crate) fn run(cli: &Cli) -> Result<(), Error> {
+    let threads = cli.threads.map_or_else(default_threads, usize::from);
+    match &cli.command {
+        Command::Run(args) => rehearsal::run(args, threads),
+        Command::Init(args) => owner::init(args),
+        Command::Keygen(args) => owner::keygen(args),
+        Command::Encrypt(args) => owner::encrypt(args, threads),
+        Command::Decrypt(args) => owner::decrypt(args),
+        Command::Push(args) => server::push(args),
+        Command::Ls(args) => server::ls(args),
+        Command::Info(args) => server::info(args),
+        Command::Delete(args) => server::delete(args),
+        Command::Query(args) => query::query(args, threads),
+        Command::Explain(args) => explain::explain(args, threads),
+        Command::Doctor => doctor::doctor(),
+        Command::Bench(args) => bench::bench(args, threads),
+    }
+}
+
+fn default_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Opens the owner's key.
+fn open_key(args: &KeyArgs) -> Result<OwnerKey, Error> {
+    let path = args.key.clone().map_or_else(default_key_path, Ok)?;
+    let source = passphrase::Source { file: args.passphrase_file.as_deref(), descriptor: args.passphrase_fd };
+    if !path.exists() {
+        return Err(Error::key("HUSH-K006", format!("no key at {}\n  Ways out: hush keygen; --key PATH.", path.display())));
+    }
+    let text = passphrase::read(&source, false)?;
+    Ok(OwnerKey::open(&path, passphrase::secret(&text))?)
+}
+
+/// `$XDG_CONFIG_HOME/hushtable/owner.hushkey`, else below `~/.config`.
+fn default_key_path() -> Result<PathBuf, Error> {
+    let directory = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let config = directory("XDG_CONFIG_HOME").or_else(|| directory("HOME").map(|home| home.join(".config")));
+    let config = config.ok_or_else(|| Error::usage("there is no home directory\n  Way out: --key PATH"))?;
+    Ok(config.join("hushtable/owner.hushkey"))
+}

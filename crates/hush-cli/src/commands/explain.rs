@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `hush explain`: what a query would do, before it runs.
+
+use std::io::{self, Write};
+
+use hush::{Error, QueryPlan};
+
+use super::query::open;
+use crate::account::bytes;
+use crate::args::Query;
+
+/// Plans and prints, without running.
+pub(super) fn explain(args: &Query, threads: usize) -> Result<(), Error> {
+    let table = open(args, threads)?;
+    let plan = table.plan(&args.sql)?;
+    match writeln!(io::stdout(), "{}", text(&plan)) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::output(error)),
+        _ => Ok(()),
+    }
+}
+
+fn text(plan: &QueryPlan) -> String {
+    let cost = &plan.cost;
+    let exactness = match cost.precision {
+        Some(error) => format!("approximate columns within {error:.1e}"),
+        None => "exact".to_owned(),
+    };
+    let mut out = format!("Answer  {exactness}; wrong with chance < 2^-128\n");
+    out.push_str(&format!("Cost    {} of encrypted answer per group or chunk; no extra keys\n", bytes(cost.answer_bytes_each)));
+    if !cost.params.is_empty() {
+        out.push_str(&format!(
+            "Params  {}; >={} bits; depth {}; noise margin {:.1} bits\n",
+            cost.params.join(", "),
+            cost.security_bits,
+            cost.depth,
+            cost.margin_bits
+        ));
+    }
+    out.push_str("The server learns\n");
+    let leakage = &plan.leakage;
+    for (label, lines) in [("from the table", &leakage.table), ("from this query", &leakage.query), ("not", &leakage.hidden)] {
+        out.push_str(&format!(" {label:<16} {}\n", lines.join("; ")));
+    }
+    out.trim_end().to_owned()
+}

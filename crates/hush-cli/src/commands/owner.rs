@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `hush init`, `keygen`, `encrypt` and `decrypt`: what only the owner does.
+
+use std::io::{Write, stderr};
+
+use hush::{EncryptOptions, Error, OwnerKey, Policy, Protection, TableDecryption, TableStore, schema_path};
+
+use super::{default_key_path, open_key};
+use crate::account::{bytes, grouped};
+use crate::args::{Decrypt, Encrypt, Init, Keygen};
+use crate::output::write_stream;
+use crate::passphrase;
+use crate::progress::Bar;
+
+/// Proposes a schema file.
+pub(super) fn init(args: &Init) -> Result<(), Error> {
+    let policy = Policy { sensitive: args.policy.sensitive.clone(), clear: args.policy.clear.clone() };
+    let proposal = hush::propose(&args.file, &policy)?;
+    let path = args.output.clone().unwrap_or_else(|| schema_path(&args.file));
+    hush::write_schema(&path, &proposal.schema, args.force)?;
+    let count = |protect| proposal.schema.protected(protect).count();
+    let mut text = format!(
+        "{} rows, {} columns: {} encrypted, {} sealed, {} clear, {} dropped, {} to decide\n",
+        grouped(proposal.rows),
+        proposal.schema.columns.len(),
+        count(Protection::Encrypt),
+        count(Protection::Seal),
+        count(Protection::Clear),
+        count(Protection::Drop),
+        count(Protection::Decide),
+    );
+    for warning in &proposal.warnings {
+        text.push_str(&format!("! {warning}\n"));
+    }
+    text.push_str(&format!(
+        "Wrote {}. Read it, decide, set status = \"approved\".\nNext  hush keygen; hush encrypt {} -o TABLE",
+        path.display(),
+        args.file.display()
+    ));
+    drop(writeln!(stderr(), "{text}"));
+    Ok(())
+}
+
+/// Makes a key.
+pub(super) fn keygen(args: &Keygen) -> Result<(), Error> {
+    let path = args.output.clone().map_or_else(default_key_path, Ok)?;
+    let source = passphrase::Source { file: args.passphrase_file.as_deref(), descriptor: args.passphrase_fd };
+    let text = passphrase::read(&source, true)?;
+    let key = OwnerKey::create(&path, args.backup.as_deref(), &|| passphrase::secret(&text))?;
+    let backup = match &args.backup {
+        Some(backup) => format!("Backup at {}.", backup.display()),
+        None => "No backup was made: --backup PATH writes one.".to_owned(),
+    };
+    let text = format!(
+        "Key {} at {}, wrapped by your passphrase.\n{backup}\n\
+         Whoever loses the key file or the passphrase loses the data: nobody can restore it.",
+        key.id(),
+        path.display()
+    );
+    drop(writeln!(stderr(), "{text}"));
+    Ok(())
+}
+
+/// Encrypts a file into a table directory.
+pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
+    let options = EncryptOptions {
+        file: args.file.clone(),
+        schema: args.schema.clone().unwrap_or_else(|| schema_path(&args.file)),
+        output: args.output.clone(),
+        workload: args.workload.clone(),
+        threads,
+    };
+    let key = open_key(&args.key)?;
+    let signed = hush::encrypt(&options, &key, &Bar::default())?;
+    let manifest = signed.manifest();
+    let files = manifest.parts.iter().flat_map(|part| [part.clear, part.encrypted]).flatten();
+    let text = format!(
+        "Table {} version {}: {} rows, {} encoded columns, {}, key {}\nNext  hush query {} \"SELECT ...\"; hush push {} SERVER",
+        manifest.table,
+        manifest.version,
+        grouped(manifest.rows),
+        manifest.encodings.len(),
+        bytes(files.map(|file| file.bytes).sum()),
+        manifest.key_id,
+        args.output.display(),
+        args.output.display(),
+    );
+    drop(writeln!(stderr(), "{text}"));
+    Ok(())
+}
+
+/// Writes the owner's data to standard output.
+pub(super) fn decrypt(args: &Decrypt) -> Result<(), Error> {
+    let key = open_key(&args.key)?;
+    let store = TableStore::local_existing(&args.table)?;
+    let decryption = TableDecryption::open(&store, &key, args.columns.as_deref())?;
+    let schema = decryption.schema();
+    write_stream(&schema, decryption.map(|batch| batch.map_err(Error::from)), args.format)
+}

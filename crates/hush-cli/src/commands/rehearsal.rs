@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `hush run`.
+
+use std::io::{Write, stderr};
+
+use hush::{Error, Policy, RehearsalOptions, rehearse};
+
+use crate::account::{preamble, summary, to_json};
+use crate::args::Run;
+use crate::output::write_result;
+use crate::progress::Bar;
+
+/// Rehearses and prints: account before and after to standard error, the result to standard output.
+pub(super) fn run(args: &Run, threads: usize) -> Result<(), Error> {
+    let options = RehearsalOptions {
+        file: args.file.clone(),
+        sql: args.sql.clone(),
+        policy: Policy { sensitive: args.policy.sensitive.clone(), clear: args.policy.clear.clone() },
+        schema: args.schema.clone(),
+        verify: args.verify,
+        threads,
+    };
+    let is_text = !args.quiet && !args.json;
+    let show = |text: String| {
+        if is_text {
+            drop(writeln!(stderr(), "{text}"));
+        }
+    };
+    let rehearsal = rehearse(&options, &Bar::default(), &|account| show(preamble(account)))?;
+    write_result(&rehearsal.batches, args.format)?;
+    let next = format!("Next      hush init {}", args.file.display());
+    show(format!("\n{}{next}", summary(&rehearsal.account)));
+    if args.json {
+        drop(writeln!(stderr(), "{}", to_json(&rehearsal.account)));
+    }
+    Ok(())
+}

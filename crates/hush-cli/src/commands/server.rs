@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `hush push`, `ls`, `info` and `delete`.
+
+use std::io::{self, Write, stderr};
+use std::path::Path;
+
+use hush::{ApiToken, Error, Manifest, RemoteServer, TableStore};
+use serde_json::json;
+
+use crate::account::{bytes, grouped};
+use crate::args::{Delete, Info, Ls, Push, TokenArgs};
+use crate::progress::Bar;
+
+/// Whether the text names a server rather than a directory.
+pub(super) fn is_url(text: &str) -> bool {
+    text.starts_with("http://") || text.starts_with("https://")
+}
+
+/// Connects to the server of `SERVER` or `SERVER/tables/NAME`, and gives the name.
+pub(super) fn connect(url: &str, token: &TokenArgs) -> Result<(RemoteServer, Option<String>), Error> {
+    let (base, name) = match url.split_once("/tables/") {
+        Some((base, name)) => (base, Some(name.trim_end_matches('/').to_owned())),
+        None => (url, None),
+    };
+    let token = token.token_file.as_deref().map(ApiToken::from_file).transpose()?;
+    Ok((RemoteServer::new(base, token)?, name))
+}
+
+/// Uploads a table directory.
+pub(super) fn push(args: &Push) -> Result<(), Error> {
+    let (server, _) = connect(&args.server, &args.token)?;
+    let report = server.push(&args.table, &Bar::default())?;
+    let text = format!(
+        "Version {} is on {}: {} parts sent ({}), {} were there already",
+        report.version,
+        server.url(),
+        report.parts_sent,
+        bytes(report.bytes_sent),
+        report.parts_present
+    );
+    drop(writeln!(stderr(), "{text}"));
+    Ok(())
+}
+
+/// Lists tables.
+pub(super) fn ls(args: &Ls) -> Result<(), Error> {
+    let (server, _) = connect(&args.server, &args.token)?;
+    let mut out = String::new();
+    for table in server.tables()? {
+        out.push_str(&if args.json {
+            let line = json!({
+                "table": table.name, "version": table.version, "rows": table.rows, "bytes": table.bytes,
+                "key": table.key_id,
+            });
+            format!("{line}\n")
+        } else {
+            let (rows, size) = (grouped(table.rows), bytes(table.bytes));
+            format!("{:<24} version {:<4} {rows:>14} rows  {size:>10}  key {}\n", table.name, table.version, table.key_id)
+        });
+    }
+    print(&out)
+}
+
+/// Shows what is public about a table.
+pub(super) fn info(args: &Info) -> Result<(), Error> {
+    let manifest = if is_url(&args.table) {
+        let (server, name) = connect(&args.table, &args.token)?;
+        let name = name.ok_or_else(|| Error::usage("which table?\n  Way out: SERVER/tables/NAME"))?;
+        server.manifest(&name)?
+    } else {
+        TableStore::local_existing(Path::new(&args.table)).and_then(|store| store.load())?
+    };
+    let (digest, manifest) = (manifest.digest(), manifest.manifest());
+    let files: u64 = manifest.parts.iter().flat_map(|part| [part.clear, part.encrypted]).flatten().map(|f| f.bytes).sum();
+    if args.json {
+        return print(&format!("{}\n", to_json(manifest, &digest.to_string(), files)));
+    }
+    let mut out = format!(
+        "table      {}\nversion    {}\nrows       {}\nparts      {}, {}\nkey        {}\nmanifest   {digest}\n",
+        manifest.table,
+        manifest.version,
+        grouped(manifest.rows),
+        manifest.parts.len(),
+        bytes(files),
+        manifest.key_id,
+    );
+    for column in &manifest.clear_columns {
+        out.push_str(&format!("clear      {} {}\n", column.name, column.arrow_type));
+    }
+    for encoding in &manifest.encodings {
+        out.push_str(&format!("encrypted  #{} {:?} {} {:?}\n", encoding.id.0, encoding.layout, encoding.params, encoding.plaintext));
+    }
+    if manifest.sealed_columns > 0 {
+        out.push_str(&format!("sealed     {} columns\n", manifest.sealed_columns));
+    }
+    print(&out)
+}
+
+/// Deletes a table.
+pub(super) fn delete(args: &Delete) -> Result<(), Error> {
+    if !args.yes {
+        let what = format!("this deletes {} on {}\n  Way out: --yes", args.table, args.server);
+        return Err(Error::usage(what));
+    }
+    let (server, _) = connect(&args.server, &args.token)?;
+    server.delete(&args.table)?;
+    drop(writeln!(stderr(), "Deleted {}", args.table));
+    Ok(())
+}
+
+fn to_json(manifest: &Manifest, digest: &str, files: u64) -> serde_json::Value {
+    json!({
+        "table": manifest.table, "version": manifest.version, "rows": manifest.rows, "bytes": files,
+        "parts": manifest.parts.len(), "key": manifest.key_id, "manifest": digest,
+        "clear": manifest.clear_columns.iter().map(|c| json!({ "name": c.name, "type": c.arrow_type })).collect::<Vec<_>>(),
+        "encrypted": manifest.encodings.iter().map(|e| json!({
+            "id": e.id.0, "layout": format!("{:?}", e.layout), "params": e.params,
+        })).collect::<Vec<_>>(),
+        "sealed": manifest.sealed_columns,
+    })
+}
+
+fn print(text: &str) -> Result<(), Error> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::output(error)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Writing results: only data goes to standard output, in the format that was asked for.
+
+mod table;
+
+use std::io::{self, IsTerminal, Write};
+
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use clap::ValueEnum;
+use hush::Error;
+
+/// Result formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Comma-separated values with a header; numbers in full.
+    Csv,
+    /// One JSON object per line.
+    Json,
+    /// A Parquet file; refused on a terminal.
+    Parquet,
+    /// Aligned columns for people; doubles shortened.
+    Table,
+}
+
+/// Writes `batches` (at least one, possibly empty) to standard output.
+pub(crate) fn write_result(batches: &[RecordBatch], format: Format) -> Result<(), Error> {
+    to_stdout(format, |out| match format {
+        Format::Csv => write_csv(batches, out),
+        Format::Json => write_json(batches, out),
+        Format::Parquet => write_parquet(batches, out),
+        Format::Table => table::write(batches, out),
+    })
+}
+
+/// Writes a stream of batches to standard output as it comes; as a table, only after its end.
+pub(crate) fn write_stream(
+    schema: &SchemaRef,
+    batches: impl Iterator<Item = Result<RecordBatch, Error>>,
+    format: Format,
+) -> Result<(), Error> {
+    let mut failed = None;
+    let mut batches = batches.map_while(|batch| batch.map_err(|error| failed = Some(error)).ok());
+    let written = to_stdout(format, |out| match format {
+        Format::Csv => {
+            let mut writer = arrow::csv::WriterBuilder::new().with_header(true).build(out);
+            writer.write(&RecordBatch::new_empty(schema.clone())).map_err(io::Error::other)?;
+            batches.try_for_each(|batch| writer.write(&batch)).map_err(io::Error::other)
+        }
+        Format::Json => {
+            let mut writer = arrow::json::LineDelimitedWriter::new(out);
+            batches.try_for_each(|batch| writer.write(&batch)).map_err(io::Error::other)?;
+            writer.finish().map_err(io::Error::other)
+        }
+        Format::Parquet => {
+            let writer = parquet::arrow::ArrowWriter::try_new(out, schema.clone(), None);
+            let mut writer = writer.map_err(io::Error::other)?;
+            batches.try_for_each(|batch| writer.write(&batch)).map_err(io::Error::other)?;
+            writer.close().map(|_| ()).map_err(io::Error::other)
+        }
+        Format::Table => {
+            let mut all: Vec<RecordBatch> = batches.by_ref().collect();
+            if all.is_empty() {
+                all.push(RecordBatch::new_empty(schema.clone()));
+            }
+            table::write(&all, out)
+        }
+    });
+    drop(batches);
+    failed.map_or(written, Err)
+}
+
+fn to_stdout(
+    format: Format,
+    write: impl FnOnce(&mut io::BufWriter<io::Stdout>) -> io::Result<()>,
+) -> Result<(), Error> {
+    let stdout = io::stdout();
+    if format == Format::Parquet && stdout.is_terminal() {
+        return Err(Error::usage("Parquet is binary: redirect standard output to a file"));
+    }
+    let mut out = io::BufWriter::new(stdout);
+    match write(&mut out).and_then(|()| out.flush()) {
+        // A closed pipe (`| head`) is the reader's choice, not an error.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(Error::output(error)),
+        Ok(()) => Ok(()),
+    }
+}
+
+fn write_csv(batches: &[RecordBatch], out: &mut impl Write) -> io::Result<()> {
+    let mut writer = arrow::csv::WriterBuilder::new().with_header(true).build(out);
+    batches.iter().try_for_each(|batch| writer.write(batch)).map_err(io::Error::other)
+}
+
+fn write_json(batches: &[RecordBatch], out: &mut impl Write) -> io::Result<()> {
+    let mut writer = arrow::json::LineDelimitedWriter::new(out);
+    for batch in batches {
+        writer.write(batch).map_err(io::Error::other)?;
+    }
+    writer.finish().map_err(io::Error::other)
+}
+
+fn write_parquet(batches: &[RecordBatch], out: &mut (impl Write + Send)) -> io::Result<()> {
+    let Some(first) = batches.first() else { return Ok(()) };
+    let mut writer =
+        parquet::arrow::ArrowWriter::try_new(out, first.schema(), None).map_err(io::Error::other)?;
+    for batch in batches {
+        writer.write(batch).map_err(io::Error::other)?;
+    }
+    writer.close().map(|_| ()).map_err(io::Error::other)
+}
