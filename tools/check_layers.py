@@ -32,7 +32,7 @@ ALLOWED = {
     "hush-server": {"hush-exec", "hush-plan", "hush-table"},
     "hush-client": SCHEMES | TABLES | {"hush-exec", "hush-keys"},
     "hush": {"hush-client", "hush-plan", "hush-table"},
-    "hush-bench": {"hush", "hush-kernels"} | SCHEMES | {"hush-keys"},
+    "hush-bench": {"hush"} | SCHEMES | {"hush-keys"},
     "hush-cli": {"hush", "hush-bench"},
 }
 
