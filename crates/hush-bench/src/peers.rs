@@ -27,19 +27,31 @@ struct TensealResult {
 
 /// Whether `python` has TenSEAL.
 pub(crate) fn has_tenseal(python: &str) -> bool {
-    let status = Command::new(python).args(["-c", "import tenseal"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let status = Command::new(python)
+        .args(["-c", "import tenseal"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
     status.is_ok_and(|status| status.success())
 }
 
 /// Runs one way of TenSEAL `repeat` times and gives the run of median wall time; `None` if it fails.
-pub(crate) fn tenseal(python: &str, way: &str, table: &Synthetic, naive_seconds: f64, repeat: u32) -> Option<Measured> {
+pub(crate) fn tenseal(
+    python: &str,
+    way: &str,
+    table: &Synthetic,
+    naive_seconds: f64,
+    repeat: u32,
+) -> Option<Measured> {
     let mut runs: Vec<TensealResult> =
         (0..repeat.max(1)).map_while(|_| run_tenseal(python, way, table, naive_seconds)).collect();
     runs.sort_by(|a, b| a.wall_s.total_cmp(&b.wall_s));
     let (repetitions, middle) = (runs.len() as u32, runs.len() / 2);
     let run = runs.into_iter().nth(middle)?;
     let (name, what, columns) = match way {
-        "naive" => ("TenSEAL thesis", "one ciphertext per cell, Galois keys, a context per column", SENSITIVE),
+        "naive" => {
+            ("TenSEAL thesis", "one ciphertext per cell, Galois keys, a context per column", SENSITIVE)
+        }
         "packed" => ("TenSEAL packed", "4096 slots, .sum() by rotations", COLUMNS.len()),
         _ => ("TenSEAL best", "4096 slots, no Galois keys, the owner adds the slots", SENSITIVE),
     };
@@ -59,7 +71,9 @@ pub(crate) fn tenseal(python: &str, way: &str, table: &Synthetic, naive_seconds:
         bytes_up: 0,
         bytes_down: 0,
         sampled_fraction: run.sampled_fraction,
-        check: run.max_error.map_or(Check::NotRun, |error| if error < 1e-2 { Check::Within(error) } else { Check::Wrong }),
+        check: run
+            .max_error
+            .map_or(Check::NotRun, |error| if error < 1e-2 { Check::Within(error) } else { Check::Wrong }),
     })
 }
 

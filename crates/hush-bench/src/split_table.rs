@@ -85,11 +85,25 @@ pub fn run(options: &Options, program: &std::path::Path) -> Result<Vec<Measured>
 
 /// Arguments that make this program run one variant and print it as JSON.
 pub fn variant_arguments(options: &Options, variant: &str) -> Vec<String> {
-    let (rows, seed, repeat) = (options.rows.to_string(), options.seed.to_string(), options.repeat.to_string());
+    let (rows, seed, repeat) =
+        (options.rows.to_string(), options.seed.to_string(), options.repeat.to_string());
     let threads = options.threads.to_string();
-    ["bench", "split-table", "--variant", variant, "--rows", &rows, "--seed", &seed, "--repeat", &repeat, "--threads", &threads]
-        .map(str::to_owned)
-        .into()
+    [
+        "bench",
+        "split-table",
+        "--variant",
+        variant,
+        "--rows",
+        &rows,
+        "--seed",
+        &seed,
+        "--repeat",
+        &repeat,
+        "--threads",
+        &threads,
+    ]
+    .map(str::to_owned)
+    .into()
 }
 
 /// Runs one variant of ours in this process.
@@ -104,6 +118,9 @@ pub fn run_variant(options: &Options, variant: &str) -> Result<Measured, BenchEr
         "naive-ckks" => naive::run(&table, Scheme::Ckks, NAIVE_BUDGET),
         "naive-bgv" => naive::run(&table, Scheme::Bgv, NAIVE_BUDGET),
         "naive-bfv" => naive::run(&table, Scheme::Bfv, NAIVE_BUDGET),
-        _ => Err(hush::Error::usage(format!("no variant {variant:?}; there are {}", VARIANTS.join(", "))).into()),
+        _ => {
+            Err(hush::Error::usage(format!("no variant {variant:?}; there are {}", VARIANTS.join(", ")))
+                .into())
+        }
     }
 }

@@ -4,8 +4,7 @@
 use std::io::{self, Write};
 
 /// Columns; the first [`SENSITIVE`] are the sensitive ones.
-pub const COLUMNS: [&str; 8] =
-    ["age", "glucose", "bp", "income", "ward", "visits", "temperature", "year"];
+pub const COLUMNS: [&str; 8] = ["age", "glucose", "bp", "income", "ward", "visits", "temperature", "year"];
 
 /// How many columns are sensitive.
 pub const SENSITIVE: usize = 4;

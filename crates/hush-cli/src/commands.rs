@@ -45,7 +45,10 @@ fn open_key(args: &KeyArgs) -> Result<OwnerKey, Error> {
     let path = args.key.clone().map_or_else(default_key_path, Ok)?;
     let source = passphrase::Source { file: args.passphrase_file.as_deref(), descriptor: args.passphrase_fd };
     if !path.exists() {
-        return Err(Error::key("HUSH-K006", format!("no key at {}\n  Ways out: hush keygen; --key PATH.", path.display())));
+        return Err(Error::key(
+            "HUSH-K006",
+            format!("no key at {}\n  Ways out: hush keygen; --key PATH.", path.display()),
+        ));
     }
     let text = passphrase::read(&source, false)?;
     Ok(OwnerKey::open(&path, passphrase::secret(&text))?)

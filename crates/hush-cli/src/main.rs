@@ -32,7 +32,8 @@ fn main() -> ExitCode {
 /// Prints an error; a standard error that is closed is nobody's loss.
 fn report(error: &Error, as_json: bool) {
     let text = if as_json {
-        json!({ "code": error.code(), "kind": format!("{:?}", error.kind()), "message": error.message() }).to_string()
+        json!({ "code": error.code(), "kind": format!("{:?}", error.kind()), "message": error.message() })
+            .to_string()
     } else {
         error.to_string()
     };

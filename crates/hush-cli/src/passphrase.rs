@@ -46,7 +46,9 @@ pub(crate) fn secret(text: &str) -> Passphrase {
 fn first_line(path: &Path) -> Result<String, Error> {
     let unreadable = |error: std::io::Error| Error::key("HUSH-K007", format!("{}: {error}", path.display()));
     let mut line = String::new();
-    BufReader::new(File::open(path).map_err(unreadable)?.take(MAX_BYTES)).read_line(&mut line).map_err(unreadable)?;
+    BufReader::new(File::open(path).map_err(unreadable)?.take(MAX_BYTES))
+        .read_line(&mut line)
+        .map_err(unreadable)?;
     line.truncate(line.trim_end_matches(['\n', '\r']).len());
     Ok(line)
 }
@@ -58,7 +60,9 @@ fn ask(confirm: bool) -> Result<String, Error> {
             "the key needs a passphrase and there is no terminal.\n  Use --passphrase-file PATH or --passphrase-fd N.",
         ));
     }
-    let prompt = |text: &str| rpassword::prompt_password(text).map_err(|error| Error::key("HUSH-K007", error.to_string()));
+    let prompt = |text: &str| {
+        rpassword::prompt_password(text).map_err(|error| Error::key("HUSH-K007", error.to_string()))
+    };
     let first = prompt("Passphrase: ")?;
     if confirm && prompt("Again: ")? != first {
         return Err(Error::key("HUSH-K009", "the two passphrases differ"));

@@ -6,8 +6,8 @@ mod rows;
 
 use arrow::record_batch::RecordBatch;
 use hush_exec::answer::{Answer, AnswerError, Content};
-use hush_plan::{Limits, QueryPlan, plan_query};
 use hush_plan::plan::Task;
+use hush_plan::{Limits, QueryPlan, plan_query};
 use hush_table::Digest;
 
 use crate::account::{Moved, Phases};
@@ -70,8 +70,12 @@ impl OwnedTable {
             let answer = Answer::decode(&bytes, plan.server.max_answer_bytes).map_err(answer_error)?;
             answer.expect(self.manifest.digest(), Digest::of(&request)).map_err(answer_error)?;
             let merged = match (&answer.content, &plan.server.task) {
-                (Content::Aggregate(sums), Task::Aggregate(task)) => groups::merge(self, &plan.owner, task, &answer, sums),
-                (Content::Rows(chunks), Task::Rows(task)) => rows::merge(self, &plan.owner, task, &answer, chunks),
+                (Content::Aggregate(sums), Task::Aggregate(task)) => {
+                    groups::merge(self, &plan.owner, task, &answer, sums)
+                }
+                (Content::Rows(chunks), Task::Rows(task)) => {
+                    rows::merge(self, &plan.owner, task, &answer, chunks)
+                }
                 _ => Err(ClientError::Answer { what: "it is of another kind than the plan".into() }),
             }?;
             finish(merged, &plan.owner.final_sql)

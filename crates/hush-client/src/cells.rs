@@ -76,7 +76,12 @@ pub(crate) fn decrypt_chunk(
         Space::ApproxSlots { encoder, scale } => {
             let elements = (0..element_count).map(|element| {
                 let ciphertext = ApproxCiphertext::load(ring, seed, &body, element, *scale)?;
-                Ok::<_, ClientError>(decrypt_approx_slots(&key.secret, encoder, ciphertext.ciphertext(), *scale)?)
+                Ok::<_, ClientError>(decrypt_approx_slots(
+                    &key.secret,
+                    encoder,
+                    ciphertext.ciphertext(),
+                    *scale,
+                )?)
             });
             Cells::Approx(elements.collect::<Result<Vec<_>, _>>()?.concat())
         }

@@ -7,7 +7,9 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::{Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
-use hush_keys::{ApproxSlotColumn, ApproxSumColumn, ChunkEncryption, Encryptor, SealKey, SlotColumn, SumColumn};
+use hush_keys::{
+    ApproxSlotColumn, ApproxSumColumn, ChunkEncryption, Encryptor, SealKey, SlotColumn, SumColumn,
+};
 use hush_table::EncodedChunk;
 use hush_table::source::{ColumnData, RowBatch};
 use zeroize::Zeroizing;
@@ -99,7 +101,13 @@ impl ChunkPlan<'_> {
                     exact.push(SumColumn { column, secret, t_log2: *t_log2, values });
                 }
                 (Space::ApproxSum { scale, limit_log2 }, View::Approx(values)) => {
-                    approx.push(ApproxSumColumn { column, secret, scale: *scale, limit_log2: *limit_log2, values });
+                    approx.push(ApproxSumColumn {
+                        column,
+                        secret,
+                        scale: *scale,
+                        limit_log2: *limit_log2,
+                        values,
+                    });
                 }
                 _ => return Err(mismatch(key)),
             }

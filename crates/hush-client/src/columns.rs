@@ -138,7 +138,10 @@ fn space(ring: &Ring, encoding: &PrivateEncoding) -> Result<Space, ClientError> 
         (Layout::ApproxSlots, Plaintext::Scale { log2 }) => {
             Ok(Space::ApproxSlots { encoder: ApproxEncoder::new(ring), scale: Scale::from_log2(*log2)? })
         }
-        _ => Err(ClientError::Encoding { id: encoding.public.id, what: "its plaintext space does not suit its layout" }),
+        _ => Err(ClientError::Encoding {
+            id: encoding.public.id,
+            what: "its plaintext space does not suit its layout",
+        }),
     }
 }
 

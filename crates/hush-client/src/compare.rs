@@ -16,14 +16,20 @@ const FLOAT_TOLERANCE: f64 = 1e-6;
 ///
 /// # Errors
 /// [`ClientError::Unequal`] with the first column that differs.
-pub(crate) fn compare(found: &[RecordBatch], expected: &[RecordBatch], has_floats: bool) -> Result<Verified, ClientError> {
+pub(crate) fn compare(
+    found: &[RecordBatch],
+    expected: &[RecordBatch],
+    has_floats: bool,
+) -> Result<Verified, ClientError> {
     let (found, expected) = (one(found)?, one(expected)?);
     let differs = |column: &str| ClientError::Unequal { column: column.to_owned() };
     if found.num_columns() != expected.num_columns() || found.num_rows() != expected.num_rows() {
         return Err(differs("count"));
     }
     let mut worst = None;
-    for (field, (left, right)) in found.schema().fields().iter().zip(found.columns().iter().zip(expected.columns())) {
+    for (field, (left, right)) in
+        found.schema().fields().iter().zip(found.columns().iter().zip(expected.columns()))
+    {
         let right = &arrow::compute::cast(right, left.data_type())?;
         if left == right {
             continue;
@@ -69,7 +75,9 @@ mod tests {
         let result = batch(vec![1, 2], vec![0.5, 1.5]);
         assert_eq!(compare(&result, &result, false).unwrap(), Verified::Exactly);
         let other = batch(vec![1, 3], vec![0.5, 1.5]);
-        assert!(matches!(compare(&result, &other, true), Err(ClientError::Unequal { column }) if column == "n"));
+        assert!(
+            matches!(compare(&result, &other, true), Err(ClientError::Unequal { column }) if column == "n")
+        );
         let near = batch(vec![1, 2], vec![0.5, 1.5 + 1e-12]);
         assert!(compare(&result, &near, false).is_err());
         assert!(matches!(compare(&result, &near, true), Ok(Verified::Within(e)) if e > 0.0));

@@ -79,8 +79,10 @@ pub(crate) fn quantity<'a>(
         }
         Content::BothValid(left, right) => {
             let (left, right) = (column(left)?, column(right)?);
-            let is_valid = |typed: &TypedColumn, row: usize| typed.valid.as_ref().is_none_or(|valid| valid[row]);
-            let both = (0..left.values.len()).map(|row| i64::from(is_valid(left, row) && is_valid(right, row)));
+            let is_valid =
+                |typed: &TypedColumn, row: usize| typed.valid.as_ref().is_none_or(|valid| valid[row]);
+            let both =
+                (0..left.values.len()).map(|row| i64::from(is_valid(left, row) && is_valid(right, row)));
             Quantity::I64(both.collect())
         }
         Content::Square(name) => {

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, TimestampMicrosecondArray};
+use arrow::array::{
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, TimestampMicrosecondArray,
+};
 use arrow::compute::cast;
 use arrow::datatypes::{Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
@@ -88,7 +90,13 @@ impl TableDecryption {
             };
             self.store.open_encrypted(&self.manifest, place, entry)?.read(&projection)?
         } else {
-            vec![ChunkRow { index: place.first_chunk, rows: entry.rows as u32, seed: None, encoded: vec![], sealed: vec![] }]
+            vec![ChunkRow {
+                index: place.first_chunk,
+                rows: entry.rows as u32,
+                seed: None,
+                encoded: vec![],
+                sealed: vec![],
+            }]
         };
         let mut offset = 0;
         let mut batches = Vec::new();
@@ -129,7 +137,8 @@ impl TableDecryption {
     fn is_needed(&self, key: &ColumnKey) -> bool {
         let (Content::Value(name) | Content::Valid(name)) = &key.encoding.content else { return false };
         let first = self.keys.iter().find(|other| other.encoding.content == key.encoding.content);
-        self.wanted.iter().any(|column| column.name == *name) && first.is_some_and(|first| first.id() == key.id())
+        self.wanted.iter().any(|column| column.name == *name)
+            && first.is_some_and(|first| first.id() == key.id())
     }
 
     fn open_seals<'a>(
@@ -182,7 +191,9 @@ fn wanted(half: &PrivateHalf, columns: Option<&[String]>) -> Result<Vec<Column>,
         .iter()
         .map(|name| {
             let found = half.schema.column(name).filter(stored);
-            found.cloned().ok_or_else(|| ClientError::Usage { what: format!("the table stores no column {name:?}") })
+            found
+                .cloned()
+                .ok_or_else(|| ClientError::Usage { what: format!("the table stores no column {name:?}") })
         })
         .collect()
 }
@@ -198,7 +209,8 @@ fn decrypt_columns<'a>(keys: &[&'a ColumnKey], chunk: &ChunkRow) -> Result<Decry
 }
 
 fn to_array(column: &Column, decrypted: &Decrypted<'_>, rows: usize) -> Result<ArrayRef, ClientError> {
-    let find = |content: Content| decrypted.iter().find(|(known, _)| **known == content).map(|(_, cells)| cells);
+    let find =
+        |content: Content| decrypted.iter().find(|(known, _)| **known == content).map(|(_, cells)| cells);
     let values = find(Content::Value(column.name.clone()));
     let values = values.ok_or(ClientError::Internal { what: "an encrypted column is missing" })?;
     let valid = find(Content::Valid(column.name.clone()));
@@ -214,9 +226,9 @@ fn to_array(column: &Column, decrypted: &Decrypted<'_>, rows: usize) -> Result<A
     let rows = 0..rows;
     Ok(match column.kind {
         ColumnType::Bool => Arc::new(rows.map(|row| integer(row).map(|v| v != 0)).collect::<BooleanArray>()),
-        ColumnType::Date => {
-            Arc::new(rows.map(|row| integer(row).and_then(|v| i32::try_from(v).ok())).collect::<Date32Array>())
-        }
+        ColumnType::Date => Arc::new(
+            rows.map(|row| integer(row).and_then(|v| i32::try_from(v).ok())).collect::<Date32Array>(),
+        ),
         ColumnType::Timestamp => Arc::new(rows.map(short).collect::<TimestampMicrosecondArray>()),
         ColumnType::Decimal { precision, scale } => {
             let array = rows.map(integer).collect::<Decimal128Array>();
@@ -224,10 +236,12 @@ fn to_array(column: &Column, decrypted: &Decrypted<'_>, rows: usize) -> Result<A
         }
         ColumnType::Float { digits } => {
             let unit = 10_f64.powi(i32::from(digits));
-            let float = |row: usize| cell(row).map(|number| match number {
-                Number::Exact(value) => value.to_f64().unwrap_or(f64::NAN) / unit,
-                Number::Approx(value) => value,
-            });
+            let float = |row: usize| {
+                cell(row).map(|number| match number {
+                    Number::Exact(value) => value.to_f64().unwrap_or(f64::NAN) / unit,
+                    Number::Approx(value) => value,
+                })
+            };
             Arc::new(rows.map(float).collect::<Float64Array>())
         }
         ColumnType::Int { .. } => Arc::new(rows.map(short).collect::<Int64Array>()),

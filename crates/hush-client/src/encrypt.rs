@@ -12,7 +12,9 @@ use arrow::record_batch::RecordBatch;
 use hush_keys::{Encryptor, OwnerSeed};
 use hush_plan::{ColumnType, PrivateEncoding, Protection, Schema};
 use hush_table::source::{ColumnData, RowBatch, Source};
-use hush_table::{EncodedChunk, SignedManifest, TableId, TableIdentity, TableLayout, TableStore, TableWriter};
+use hush_table::{
+    EncodedChunk, SignedManifest, TableId, TableIdentity, TableLayout, TableStore, TableWriter,
+};
 use rayon::prelude::*;
 
 use crate::chunk::ChunkPlan;
@@ -144,7 +146,9 @@ pub(crate) fn plan_encodings(
 
 /// Arrow schema of the clear columns, in file order.
 pub(crate) fn clear_schema(schema: &Schema) -> SchemaRef {
-    let fields = schema.protected(Protection::Clear).map(|column| Field::new(&column.name, arrow_type(column.kind), true));
+    let fields = schema
+        .protected(Protection::Clear)
+        .map(|column| Field::new(&column.name, arrow_type(column.kind), true));
     Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()))
 }
 

@@ -107,7 +107,9 @@ pub enum ClientError {
     #[error(transparent)]
     KeyFile(#[from] hush_keys::keyfile::KeyFileError),
     /// The table belongs to another key.
-    #[error("the table was made with key {expected}, this key is {found}\n  Way out: --key with the file of key {expected}.")]
+    #[error(
+        "the table was made with key {expected}, this key is {found}\n  Way out: --key with the file of key {expected}."
+    )]
     OtherKey {
         /// The key at hand.
         found: String,
@@ -115,7 +117,9 @@ pub enum ClientError {
         expected: String,
     },
     /// A value outside its encoding; the source names the position, never the value.
-    #[error("column {column}: a value is outside what its encoding holds ({source})\n  Ways out: widen its range in the schema; correct the data. Nothing was written.")]
+    #[error(
+        "column {column}: a value is outside what its encoding holds ({source})\n  Ways out: widen its range in the schema; correct the data. Nothing was written."
+    )]
     OutOfBounds {
         /// The owner's column.
         column: String,
@@ -164,7 +168,9 @@ pub enum ClientError {
     #[error(transparent)]
     Table(#[from] hush_table::TableError),
     /// `--verify` found a difference: the worst that can happen, and the reason why it exists.
-    #[error("the result differs from the plaintext engine's in column {column}\n  This is a bug: please report it with the query. Do not use the result.")]
+    #[error(
+        "the result differs from the plaintext engine's in column {column}\n  This is a bug: please report it with the query. Do not use the result."
+    )]
     Unequal {
         /// Column of the result.
         column: String,
@@ -242,9 +248,11 @@ impl ClientError {
                 _ => ErrorKind::Refused,
             },
             Self::Table(source) => table_kind(source),
-            Self::Answer { .. } | Self::Codec(_) | Self::Decrypt(_) | Self::Seal(_) | Self::Encoding { .. } => {
-                ErrorKind::Damaged
-            }
+            Self::Answer { .. }
+            | Self::Codec(_)
+            | Self::Decrypt(_)
+            | Self::Seal(_)
+            | Self::Encoding { .. } => ErrorKind::Damaged,
             Self::File { .. } | Self::Io(_) | Self::Randomness(_) => ErrorKind::Resource,
             Self::Params(_) => ErrorKind::Damaged,
             Self::Arrow(_)

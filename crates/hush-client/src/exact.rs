@@ -119,9 +119,13 @@ mod tests {
 
     #[test]
     fn ratios_round_to_the_nearest_double() {
-        for (top, bottom, expected) in
-            [(1, 3, 1.0 / 3.0), (-2, 3, -2.0 / 3.0), (10, 2, 5.0), (0, 7, 0.0), (i64::MAX, 1, i64::MAX as f64)]
-        {
+        for (top, bottom, expected) in [
+            (1, 3, 1.0 / 3.0),
+            (-2, 3, -2.0 / 3.0),
+            (10, 2, 5.0),
+            (0, 7, 0.0),
+            (i64::MAX, 1, i64::MAX as f64),
+        ] {
             assert_eq!(ratio(&BigInt::from(top), &BigInt::from(bottom)), expected);
         }
         // Halfway between two doubles, and one unit above it: ties go to even, the rest up.

@@ -43,9 +43,15 @@ pub(crate) struct GroupNumbers {
 /// # Errors
 /// [`ClientError::Overflow`] if a value exceeds its planned type, [`ClientError::Internal`] if the plan names
 /// a moment that the answer lacks.
-pub(crate) fn aggregate_column(aggregate: &OwnerAggregate, groups: &[GroupNumbers]) -> Result<ArrayRef, ClientError> {
-    let values = groups.iter().map(|group| aggregate_value(aggregate, group)).collect::<Result<Vec<_>, _>>()?;
-    if aggregate.output == OutputType::Float || values.iter().flatten().any(|v| matches!(v, Number::Approx(_))) {
+pub(crate) fn aggregate_column(
+    aggregate: &OwnerAggregate,
+    groups: &[GroupNumbers],
+) -> Result<ArrayRef, ClientError> {
+    let values =
+        groups.iter().map(|group| aggregate_value(aggregate, group)).collect::<Result<Vec<_>, _>>()?;
+    if aggregate.output == OutputType::Float
+        || values.iter().flatten().any(|v| matches!(v, Number::Approx(_)))
+    {
         let floats = values.iter().map(|value| value.as_ref().map(Number::to_f64));
         return Ok(Arc::new(floats.collect::<Float64Array>()));
     }
@@ -74,7 +80,9 @@ fn aggregate_value(aggregate: &OwnerAggregate, group: &GroupNumbers) -> Result<O
     let sum = linear(&aggregate.sum, group)?;
     let squares = aggregate.squares.as_ref().map(|form| linear(form, group)).transpose()?;
     match (sum, squares) {
-        (Number::Exact(sum), None | Some(Number::Exact(_))) if aggregate.function == AggregateFunction::Sum => {
+        (Number::Exact(sum), None | Some(Number::Exact(_)))
+            if aggregate.function == AggregateFunction::Sum =>
+        {
             Ok(Some(match aggregate.output {
                 OutputType::Float => Number::Approx(scaled(&sum, aggregate.scale)),
                 OutputType::Decimal { .. } | OutputType::Int => Number::Exact(sum),
@@ -83,7 +91,9 @@ fn aggregate_value(aggregate: &OwnerAggregate, group: &GroupNumbers) -> Result<O
         (Number::Exact(sum), squares) => {
             let squares = match squares {
                 Some(Number::Exact(squares)) => Some(squares),
-                Some(Number::Approx(_)) => return Err(ClientError::Internal { what: "mixed exact and approximate moments" }),
+                Some(Number::Approx(_)) => {
+                    return Err(ClientError::Internal { what: "mixed exact and approximate moments" });
+                }
                 None => None,
             };
             let moments = Moments { count, sum, squares, scale: aggregate.scale };
@@ -157,10 +167,7 @@ mod tests {
     }
 
     fn group(count: i64, sum: i64) -> GroupNumbers {
-        GroupNumbers {
-            clear: vec![Number::Exact(count.into())],
-            encrypted: vec![Number::Exact(sum.into())],
-        }
+        GroupNumbers { clear: vec![Number::Exact(count.into())], encrypted: vec![Number::Exact(sum.into())] }
     }
 
     #[test]

@@ -27,7 +27,11 @@ impl OwnerKey {
     ///
     /// # Errors
     /// [`ClientError::KeyFile`]; an existing file is never overwritten.
-    pub fn create(path: &Path, backup: Option<&Path>, passphrase: &dyn Fn() -> Passphrase) -> Result<Self, ClientError> {
+    pub fn create(
+        path: &Path,
+        backup: Option<&Path>,
+        passphrase: &dyn Fn() -> Passphrase,
+    ) -> Result<Self, ClientError> {
         harden_process();
         let seed = OwnerSeed::generate()?;
         store(path, &seed, passphrase(), WorkFactor::Calibrated)?;
@@ -93,7 +97,8 @@ pub fn encrypt_file(
     let source = Source::open(&options.file, &OpenOptions::default())?;
     let mut needs = Needs::of_purposes(&schema)?;
     if let Some(path) = &options.workload {
-        let text = std::fs::read_to_string(path).map_err(|source| ClientError::File { path: path.clone(), source })?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ClientError::File { path: path.clone(), source })?;
         let queries = hush_plan::sql::parse_workload(&schema, &text)?;
         needs.merge(needs_of(&schema, &queries)?);
     }
@@ -102,7 +107,8 @@ pub fn encrypt_file(
     let half = PrivateHalf { schema, encodings };
     let store = TableStore::local(&options.output)?;
     let pool = thread_pool(options.threads)?;
-    let encryption = Encryption { source: &source, half: &half, owner: key.seed(), store: &store, pool: &pool };
+    let encryption =
+        Encryption { source: &source, half: &half, owner: key.seed(), store: &store, pool: &pool };
     let manifest = encryption.run(progress)?;
     Pins::of_user().check_and_remember(&manifest)?;
     Ok(manifest)

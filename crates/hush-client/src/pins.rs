@@ -20,7 +20,8 @@ pub struct Pins {
 impl Pins {
     /// The pins in the state directory of this user; without a home directory nothing is remembered.
     pub fn of_user() -> Self {
-        let from_env = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let from_env =
+            |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let directory = from_env("HUSH_STATE_DIR")
             .or_else(|| from_env("XDG_STATE_HOME").map(|state| state.join("hushtable")))
             .or_else(|| from_env("HOME").map(|home| home.join(".local/state/hushtable")));

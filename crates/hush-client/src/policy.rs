@@ -41,7 +41,8 @@ pub(crate) const YOUR_CHOICE: &str = "your choice";
 /// The file cannot be read as a table; the policy names columns that it lacks.
 pub fn propose_schema(source: &Source, policy: &Policy) -> Result<Proposal, ClientError> {
     let names: Vec<String> = source.columns().iter().map(|column| column.name.clone()).collect();
-    let exact = |list: &[String]| list.iter().map(|name| exact_name(&names, name)).collect::<Result<Vec<_>, _>>();
+    let exact =
+        |list: &[String]| list.iter().map(|name| exact_name(&names, name)).collect::<Result<Vec<_>, _>>();
     let clear = exact(&policy.clear)?;
     let sensitive = policy.sensitive.as_deref().map(exact).transpose()?;
     let profile = profile(source, &ProfileOptions { clear: clear.clone() })?;
@@ -57,7 +58,9 @@ pub fn propose_schema(source: &Source, policy: &Policy) -> Result<Proposal, Clie
     }
     warnings.extend(together(source, &profile, &schema)?);
     schema.notes.retain(|note| !note.starts_with("clear together:"));
-    schema.notes.extend(warnings.iter().filter(|w| w.contains("single")).map(|w| format!("clear together: {w}")));
+    schema
+        .notes
+        .extend(warnings.iter().filter(|w| w.contains("single")).map(|w| format!("clear together: {w}")));
     Ok(Proposal { schema, rows: profile.rows(), warnings })
 }
 
@@ -80,7 +83,10 @@ fn replace(column: &mut Column, is_sensitive: bool, warnings: &mut Vec<String>) 
         set(column, if is_number { Protection::Encrypt } else { Protection::Seal });
     } else {
         if column.protect != Protection::Clear {
-            warnings.push(format!("{} is left clear by your choice, though it looks sensitive: {}.", column.name, column.reason));
+            warnings.push(format!(
+                "{} is left clear by your choice, though it looks sensitive: {}.",
+                column.name, column.reason
+            ));
         }
         set(column, Protection::Clear);
     }

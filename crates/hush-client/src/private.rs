@@ -37,7 +37,8 @@ impl PrivateHalf {
     /// # Errors
     /// [`ClientError::Seal`] if there is no entropy.
     pub(crate) fn seal(&self, owner: &OwnerSeed, table_id: TableId) -> Result<Vec<u8>, ClientError> {
-        let stored = Stored { format: FORMAT, schema: to_toml(&self.schema), encodings: self.encodings.clone() };
+        let stored =
+            Stored { format: FORMAT, schema: to_toml(&self.schema), encodings: self.encodings.clone() };
         let json = serde_json::to_vec(&stored)
             .map_err(|_| ClientError::Internal { what: "the private half does not serialise" })?;
         let plain = Zeroizing::new(json);

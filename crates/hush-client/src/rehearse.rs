@@ -73,7 +73,8 @@ pub fn rehearse(
     let store = TableStore::memory();
     let encryption = Encryption { source: &source, half: &half, owner: &owner, store: &store, pool: &pool };
     let manifest = phases.time("encrypt", || encryption.run(progress))?;
-    let table = phases.time("server", || OwnedTable::open_store(&store, &owner, &Pins::forgetful(), options.threads))?;
+    let table = phases
+        .time("server", || OwnedTable::open_store(&store, &owner, &Pins::forgetful(), options.threads))?;
     let outcome = pool.install(|| table.ask(&options.sql, progress))?;
     for (name, seconds) in outcome.phases.iter() {
         phases.add(name, seconds);
@@ -82,7 +83,8 @@ pub fn rehearse(
     account.bytes_per_value = bytes_per_value(&half, manifest.manifest());
     account.leakage = outcome.plan.leakage.clone();
     if options.verify {
-        let verified = phases.time("check", || verify(options, &source, &half.schema, &outcome.batches, &pool, progress))?;
+        let verified = phases
+            .time("check", || verify(options, &source, &half.schema, &outcome.batches, &pool, progress))?;
         account.verified = Some(verified);
     }
     account.phases = phases;
@@ -97,7 +99,10 @@ pub(crate) fn thread_pool(threads: usize) -> Result<rayon::ThreadPool, ClientErr
 }
 
 /// The schema given, or the proposal; undecided columns are encrypted, because unknown means encrypt.
-fn approved_schema(options: &RehearsalOptions, source: &Source) -> Result<(Schema, u64, Vec<String>), ClientError> {
+fn approved_schema(
+    options: &RehearsalOptions,
+    source: &Source,
+) -> Result<(Schema, u64, Vec<String>), ClientError> {
     let (mut schema, rows, warnings) = match &options.schema {
         Some(path) => {
             let schema = read_schema(path)?;
@@ -132,11 +137,21 @@ fn count_rows(source: &Source, schema: &Schema) -> Result<u64, ClientError> {
 /// The schema with every column dropped that the query does not use, and what its encrypted columns are for.
 fn used_part(schema: &Schema, sql: &str) -> Result<(Schema, Needs), ClientError> {
     let query = hush_plan::sql::parse(schema, sql)?;
-    let needs = needs_of(schema, std::slice::from_ref(&query))?;
-    let used: BTreeSet<String> = query.columns();
+    let mut needs = needs_of(schema, std::slice::from_ref(&query))?;
+    let mut used: BTreeSet<String> = query.columns();
     let mut part = schema.clone();
+    if used.is_empty() {
+        // COUNT(*) reads no column, but a table without columns has no rows: one goes along.
+        let stored = |protect| schema.protected(protect).next();
+        if let Some(column) = stored(Protection::Clear).or_else(|| stored(Protection::Encrypt)) {
+            used.insert(column.name.clone());
+        }
+    }
     for column in part.columns.iter_mut().filter(|column| !used.contains(&column.name)) {
         column.protect = Protection::Drop;
+    }
+    if query.columns().is_empty() {
+        needs = Needs::of_purposes(&part)?;
     }
     Ok((part, needs))
 }
@@ -149,7 +164,8 @@ fn described(
     warnings: Vec<String>,
     encodings: &[PrivateEncoding],
 ) -> Result<Account, ClientError> {
-    let reasons = |protect| schema.protected(protect).map(|c| (c.name.clone(), c.reason.clone())).collect::<Vec<_>>();
+    let reasons =
+        |protect| schema.protected(protect).map(|c| (c.name.clone(), c.reason.clone())).collect::<Vec<_>>();
     let clear = reasons(Protection::Clear);
     let mut security: Vec<SecurityLine> = Vec::new();
     for encoding in encodings {
@@ -158,7 +174,8 @@ fn described(
             Layout::Sum | Layout::Slots => "BGV",
             Layout::ApproxSum | Layout::ApproxSlots => "CKKS",
         };
-        let line = SecurityLine { scheme, degree: set.degree(), log_q: set.log_q_ceil(), bits: set.security_bits() };
+        let line =
+            SecurityLine { scheme, degree: set.degree(), log_q: set.log_q_ceil(), bits: set.security_bits() };
         if !security.contains(&line) {
             security.push(line);
         }
@@ -183,7 +200,8 @@ fn uploaded_bytes(manifest: &hush_table::SignedManifest) -> u64 {
 /// Bytes of encrypted files over encrypted values (each column of the owner counts once per row).
 fn bytes_per_value(half: &PrivateHalf, manifest: &hush_table::Manifest) -> Option<f64> {
     let encrypted: u64 = manifest.parts.iter().filter_map(|part| part.encrypted).map(|file| file.bytes).sum();
-    let values = half.encodings.iter().filter(|e| matches!(e.content, Content::Value(_))).count() as u64 * manifest.rows;
+    let values = half.encodings.iter().filter(|e| matches!(e.content, Content::Value(_))).count() as u64
+        * manifest.rows;
     (values > 0).then(|| encrypted as f64 / values as f64)
 }
 
@@ -196,9 +214,8 @@ fn verify(
     pool: &rayon::ThreadPool,
     progress: &dyn Progress,
 ) -> Result<Verified, ClientError> {
-    let has_floats = schema
-        .protected(Protection::Encrypt)
-        .any(|column| matches!(column.kind, ColumnType::Float { .. }));
+    let has_floats =
+        schema.protected(Protection::Encrypt).any(|column| matches!(column.kind, ColumnType::Float { .. }));
     let half = PrivateHalf { schema: schema.all_clear(), encodings: Vec::new() };
     let (owner, store) = (OwnerSeed::generate()?, TableStore::memory());
     Encryption { source, half: &half, owner: &owner, store: &store, pool }.run(progress)?;

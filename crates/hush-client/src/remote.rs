@@ -25,8 +25,6 @@ mod pull;
 mod push;
 mod token;
 mod transport;
-#[cfg(test)]
-mod tests;
 
 use std::path::Path;
 

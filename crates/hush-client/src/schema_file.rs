@@ -51,7 +51,10 @@ pub fn write_schema(path: &Path, schema: &Schema, replace: bool) -> Result<(), C
     match persisted {
         Ok(_) => Ok(()),
         Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => Err(ClientError::Usage {
-            what: format!("{} exists already\n  Ways out: edit it; --force to replace it; -o another file", path.display()),
+            what: format!(
+                "{} exists already\n  Ways out: edit it; --force to replace it; -o another file",
+                path.display()
+            ),
         }),
         Err(error) => Err(file_error(error.error)),
     }

@@ -91,7 +91,9 @@ impl OwnedTable {
         let half = PrivateHalf::open(owner, body.table_id, &body.sealed_schema)?;
         let public = half.encodings.iter().map(|encoding| &encoding.public);
         if !public.eq(body.encodings.iter()) {
-            return Err(ClientError::Answer { what: "the sealed encodings are not those of the manifest".into() });
+            return Err(ClientError::Answer {
+                what: "the sealed encodings are not those of the manifest".into(),
+            });
         }
         let keys = ColumnKeys::derive(owner, *body.table_id.as_bytes(), &half.encodings)?;
         Ok(Self { manifest, half, keys, evaluator })

@@ -8,7 +8,6 @@ use hush_plan::plan::Task;
 use hush_table::TableStore;
 use object_store::ObjectStore;
 use object_store::path::Path;
-use object_store::prefix::PrefixStore;
 
 use crate::answer::AnswerHead;
 use crate::clear::session;
@@ -69,7 +68,9 @@ impl Engine {
     /// [`ExecError::Internal`] if no threads can be started.
     pub fn for_table(table: TableStore, threads: usize, limits: Limits) -> Result<Self, ExecError> {
         let workers = Workers::shared(threads)?;
-        let store = Arc::new(PrefixStore::new(table.objects().clone(), table.prefix().clone()));
+        // Not a store of the prefix alone: that one tells the heads of files under their whole path, and the query
+        // engine then takes them for other files.
+        let store = table.objects().clone();
         let memory = usize::try_from(limits.memory_bytes / 2).unwrap_or(usize::MAX);
         let session = Arc::new(session::build(store, memory)?);
         Ok(Self { table, limits, workers, session, snapshot: Arc::default() })

@@ -53,7 +53,9 @@ pub enum ExecError {
         limit: u64,
     },
     /// A larger answer than somebody allows.
-    #[error("the answer would take {found} bytes, the limit is {limit}; ask for fewer groups, rows or columns")]
+    #[error(
+        "the answer would take {found} bytes, the limit is {limit}; ask for fewer groups, rows or columns"
+    )]
     AnswerLimit {
         /// Bytes predicted (a lower bound).
         found: u64,
@@ -309,7 +311,9 @@ impl std::fmt::Display for ExpressionFault {
         f.write_str(match self {
             Self::Function => "calls a function that this server does not run",
             Self::Malformed => "is not SQL over the table's clear columns",
-            Self::NotScalar => "is not a scalar expression (or not an aggregate of scalars, where one is due)",
+            Self::NotScalar => {
+                "is not a scalar expression (or not an aggregate of scalars, where one is due)"
+            }
             Self::TooLarge => "is too long or too deeply nested",
             Self::Type => "has another type than its place asks for",
         })

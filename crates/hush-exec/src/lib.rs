@@ -26,8 +26,8 @@
 //!
 //! Tests: `tests/` encrypts small tables with `hush-keys`, runs plans and compares with 128-bit arithmetic.
 
-pub mod answer;
 mod aggregate;
+pub mod answer;
 mod clear;
 mod conform;
 mod engine;

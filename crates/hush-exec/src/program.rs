@@ -181,7 +181,8 @@ fn check_size(expr: &SlotExpr, operand_count: usize, columns: &mut Vec<EncodingI
 
 /// Degree and scale power. Recursion is bounded by [`MAX_DEPTH`], which [`check_size`] has seen to.
 fn measure(program: usize, expr: &SlotExpr, approximate: bool) -> Result<(u8, u32), PlanFault> {
-    let both = |left, right| Ok((measure(program, left, approximate)?, measure(program, right, approximate)?));
+    let both =
+        |left, right| Ok((measure(program, left, approximate)?, measure(program, right, approximate)?));
     match expr {
         SlotExpr::Column(_) => Ok((1, 1)),
         SlotExpr::Clear(_) => Ok((0, 1)),
@@ -290,14 +291,8 @@ mod tests {
         assert_eq!(shape(&column(9)), PlanFault::UnknownEncoding { id: EncodingId(9) });
         assert_eq!(shape(&column(3)), PlanFault::WrongLayout { id: EncodingId(3) });
         assert_eq!(shape(&SlotExpr::Add(column(0), column(2))), PlanFault::MixedProgram { program: 0 });
-        assert_eq!(
-            shape(&SlotExpr::Add(column(0), constant("0.5"))),
-            PlanFault::Constant { program: 0 }
-        );
-        assert_eq!(
-            shape(&SlotExpr::Add(column(2), constant("inf"))),
-            PlanFault::Constant { program: 0 }
-        );
+        assert_eq!(shape(&SlotExpr::Add(column(0), constant("0.5"))), PlanFault::Constant { program: 0 });
+        assert_eq!(shape(&SlotExpr::Add(column(2), constant("inf"))), PlanFault::Constant { program: 0 });
         let beyond = SlotExpr::Add(column(0), Box::new(SlotExpr::Clear(1)));
         assert_eq!(shape(&beyond), PlanFault::Index { what: "operand", found: 1, count: 1 });
         let deep = (0..MAX_DEPTH).fold(column(0), |inner, _| Box::new(SlotExpr::Neg(inner)));

@@ -11,8 +11,9 @@ use hush_ring::{Cpu, Ring};
 use hush_rlwe::{Body, BodyId, BodyKind, UncheckedBody};
 use hush_table::manifest::PartPlace;
 use hush_table::part::PartKind;
-use hush_table::store::PARTS_NAME;
-use hush_table::{CHUNK_ROWS, ChunkRow, ClearPart, Digest, Manifest, PartEntry, Projection, SignedManifest, TableStore};
+use hush_table::{
+    CHUNK_ROWS, ChunkRow, ClearPart, Digest, Manifest, PartEntry, Projection, SignedManifest, TableStore,
+};
 use rayon::prelude::*;
 
 use crate::clear::ClearTable;
@@ -45,11 +46,10 @@ pub(crate) struct StoredBody<'a> {
 impl Snapshot {
     pub(crate) fn new(store: TableStore, signed: SignedManifest) -> Result<Self, ExecError> {
         let manifest = signed.manifest();
-        let name = |entry: &PartEntry| {
-            let file = entry.clear.map(|file| PartKind::Clear.file_name(&file.digest));
-            file.map(|file| format!("{PARTS_NAME}/{file}"))
+        let path = |entry: &PartEntry| {
+            entry.clear.map(|file| store.part_path(PartKind::Clear, &file.digest).to_string())
         };
-        let paths: Vec<String> = manifest.parts.iter().filter_map(name).collect();
+        let paths: Vec<String> = manifest.parts.iter().filter_map(path).collect();
         let clear = ClearTable::new(manifest, &paths)?;
         Ok(Self { store, clear, signed, conformed: Mutex::default() })
     }
@@ -134,7 +134,8 @@ impl Snapshot {
         if known(&self.conformed.lock().unwrap_or_else(PoisonError::into_inner)) {
             return Body::from_verified(blob, ring, kind, id).map_err(damaged);
         }
-        let body = UncheckedBody::decode(blob).and_then(|body| body.conform(ring, kind, id)).map_err(damaged)?;
+        let body =
+            UncheckedBody::decode(blob).and_then(|body| body.conform(ring, kind, id)).map_err(damaged)?;
         *self.conformed.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default() |= bit;
         Ok(body)
     }

@@ -121,8 +121,18 @@ const Q35: [u64; 3] = [0x7_ffff_6001, 0x7_fffb_a001, 0x7_fffb_0001];
 
 /// Plaintext primes below 2^32, congruent to 1 mod 2^17, for slots with two limbs at N = 4096.
 pub const PLAINTEXT_PRIMES_32: [u64; 12] = [
-    0xfff0_0001, 0xffd2_0001, 0xffac_0001, 0xffa2_0001, 0xff82_0001, 0xff78_0001, 0xff66_0001, 0xff5a_0001,
-    0xff4e_0001, 0xff2e_0001, 0xff1e_0001, 0xff1c_0001,
+    0xfff0_0001,
+    0xffd2_0001,
+    0xffac_0001,
+    0xffa2_0001,
+    0xff82_0001,
+    0xff78_0001,
+    0xff66_0001,
+    0xff5a_0001,
+    0xff4e_0001,
+    0xff2e_0001,
+    0xff1e_0001,
+    0xff1c_0001,
 ];
 
 /// Plaintext primes below 2^45, congruent to 1 mod 2^17, for slots at N = 8192.

@@ -103,7 +103,8 @@ pub(crate) fn assemble(query: &Query, parts: &Parts) -> String {
     }
     let keys =
         parts.order.iter().zip(&query.order).map(|(key, order)| format!("{key}{}", direction(order.options)));
-    let keys: Vec<String> = keys.chain(parts.ties.iter().cloned()).collect();
+    let ties = parts.ties.iter().filter(|tie| !parts.order.contains(*tie)).cloned();
+    let keys: Vec<String> = keys.chain(ties).collect();
     if !keys.is_empty() {
         sql.push_str(&format!(" ORDER BY {}", keys.join(", ")));
     }

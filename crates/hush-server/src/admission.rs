@@ -108,8 +108,11 @@ pub async fn guard(State(door): State<Arc<Admission>>, mut request: Request, nex
     } else {
         match door.admit(request.headers()) {
             Ok(place) => {
-                request.extensions_mut().insert(place);
-                next.run(request).await
+                // Kept here too: extensions go as soon as the handler has taken the request apart.
+                request.extensions_mut().insert(place.clone());
+                let answer = next.run(request).await;
+                drop(place);
+                answer
             }
             Err(refusal) => refusal.into_response(),
         }

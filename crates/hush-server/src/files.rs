@@ -24,7 +24,12 @@ const PIECE_BYTES: u64 = 256 << 10;
 ///
 /// # Errors
 /// `absent`, [`Code::BadRange`], [`Code::Internal`].
-pub async fn send(path: &Path, headers: &HeaderMap, place: Place, absent: Code) -> Result<Response, ApiError> {
+pub async fn send(
+    path: &Path,
+    headers: &HeaderMap,
+    place: Place,
+    absent: Code,
+) -> Result<Response, ApiError> {
     let mut file = match File::open(path).await {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(absent.into()),
@@ -85,7 +90,8 @@ fn parse_range(text: &str, total: u64) -> Requested {
     let Some((first, last)) = text.strip_prefix("bytes=").and_then(|spec| spec.split_once('-')) else {
         return Requested::Whole;
     };
-    let number = |digits: &str| digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse::<u64>().ok());
+    let number =
+        |digits: &str| digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse::<u64>().ok());
     let (start, end) = match (first, last) {
         ("", digits) => match number(digits).flatten() {
             Some(0) => return Requested::Outside,

@@ -7,9 +7,9 @@
 //! the process.
 
 mod record;
-mod worker;
 #[cfg(test)]
 mod tests;
+mod worker;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
@@ -27,8 +27,8 @@ use crate::error::{ApiError, Code};
 use crate::names::{JobId, TableName};
 use crate::runner::RunPlan;
 
-use record::{JobFiles, Record};
 pub use record::{JobFailure, JobState, ResultFacts};
+use record::{JobFiles, Record};
 
 /// How often a job may be begun.
 const MAX_ATTEMPTS: u32 = 3;
@@ -196,7 +196,8 @@ impl Jobs {
         let now = unix_seconds();
         let mut table = self.lock();
         let over = |record: &&Record| record.expired(self.limits.result_ttl_s, now);
-        let expired: Vec<JobId> = table.records.values().filter(over).map(|record| record.id.clone()).collect();
+        let expired: Vec<JobId> =
+            table.records.values().filter(over).map(|record| record.id.clone()).collect();
         for id in expired {
             table.remove(&id);
             self.files(&id).remove();

@@ -25,9 +25,8 @@ impl TableName {
     /// [`Code::BadName`] for anything else than described above.
     pub fn parse(text: &str) -> Result<Self, ApiError> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-        let sound = (1..=TABLE_NAME_MAX).contains(&text.len())
-            && text.bytes().all(allowed)
-            && !text.starts_with('-');
+        let sound =
+            (1..=TABLE_NAME_MAX).contains(&text.len()) && text.bytes().all(allowed) && !text.starts_with('-');
         if sound { Ok(Self(text.to_ascii_lowercase())) } else { Err(Code::BadName.into()) }
     }
 

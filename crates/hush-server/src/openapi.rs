@@ -68,14 +68,18 @@ mod tests {
                     .filter(|parameter| parameter["in"] == "path")
                     .map(|parameter| parameter["name"].as_str().unwrap())
                     .collect();
-                let in_path: BTreeSet<_> =
-                    path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}')).collect();
+                let in_path: BTreeSet<_> = path
+                    .split('/')
+                    .filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
+                    .collect();
                 assert_eq!(named, in_path, "{what}");
             }
         }
         let promised: BTreeSet<_> = PROMISED
             .iter()
-            .flat_map(|(path, methods)| methods.iter().map(|method| ((*path).to_owned(), (*method).to_owned())))
+            .flat_map(|(path, methods)| {
+                methods.iter().map(|method| ((*path).to_owned(), (*method).to_owned()))
+            })
             .collect();
         assert_eq!(found, promised);
         assert_eq!(document["components"]["securitySchemes"]["token"]["scheme"], "bearer");

@@ -2,12 +2,11 @@
 //! What runs a plan. The queue sees this trait; the service gives it the engine, tests give it something slow.
 
 use std::collections::HashMap;
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use hush_exec::{Engine, ExecError};
-use object_store::ObjectStore;
-use object_store::local::LocalFileSystem;
+use hush_table::TableStore;
 
 use crate::error::Code;
 use crate::names::TableName;
@@ -48,30 +47,27 @@ pub trait RunPlan: Send + Sync + 'static {
 
 /// Runs plans with `hush-exec` on the tables below a directory.
 pub struct EngineRunner {
-    store: Arc<dyn ObjectStore>,
+    tables: PathBuf,
     threads: usize,
     limits: hush_exec::Limits,
-    engines: Mutex<HashMap<TableName, Arc<Engine>>>,
+    engines: Mutex<HashMap<TableName, Engine>>,
 }
 
 impl EngineRunner {
     /// A runner with `threads` threads per job.
-    ///
-    /// # Errors
-    /// If `tables` is not a directory.
-    pub fn open(tables: &Path, threads: usize, limits: hush_exec::Limits) -> object_store::Result<Self> {
-        let store = Arc::new(LocalFileSystem::new_with_prefix(tables)?);
-        Ok(Self { store, threads, limits, engines: Mutex::default() })
+    pub fn new(tables: PathBuf, threads: usize, limits: hush_exec::Limits) -> Self {
+        Self { tables, threads, limits, engines: Mutex::default() }
     }
 
-    fn engine(&self, table: &TableName) -> Result<Arc<Engine>, ExecError> {
+    /// The table's engine; kept, because it remembers which files it has verified.
+    fn engine(&self, table: &TableName) -> Result<Engine, ExecError> {
         let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(engine) = engines.get(table) {
-            return Ok(Arc::clone(engine));
+            return Ok(engine.clone());
         }
-        let store = Arc::clone(&self.store);
-        let engine = Arc::new(Engine::new(store, table.as_str(), self.threads, self.limits.clone())?);
-        engines.insert(table.clone(), Arc::clone(&engine));
+        let store = TableStore::local_existing(self.tables.join(table.as_str()))?;
+        let engine = Engine::for_table(store, self.threads, self.limits.clone())?;
+        engines.insert(table.clone(), engine.clone());
         Ok(engine)
     }
 }

@@ -31,7 +31,9 @@ const HOUSEKEEPING: Duration = Duration::from_secs(30);
 #[non_exhaustive]
 pub enum StartError {
     /// `--no-auth-insecure` for everyone to reach.
-    #[error("--no-auth-insecure is for loopback addresses only, not {listen}: leave it out, or listen on 127.0.0.1")]
+    #[error(
+        "--no-auth-insecure is for loopback addresses only, not {listen}: leave it out, or listen on 127.0.0.1"
+    )]
     OpenToAll {
         /// The address asked for.
         listen: SocketAddr,
@@ -98,9 +100,9 @@ impl Server {
         let admission = Admission::new(token, &limits).map_err(|_| StartError::Randomness)?;
         let catalog = Catalog::open(data).map_err(failed)?;
         let uploads = Uploads::open(data.join("uploads")).map_err(failed)?;
-        let engine = EngineRunner::open(catalog.root(), config.threads_per_job(), engine_limits(config))
-            .map_err(|error| failed(io::Error::other(error)))?;
-        let runner: Arc<dyn RunPlan> = Arc::new(engine);
+        let tables = catalog.root().to_owned();
+        let runner: Arc<dyn RunPlan> =
+            Arc::new(EngineRunner::new(tables, config.threads_per_job(), engine_limits(config)));
         let jobs = Jobs::open(data.join("jobs"), limits.clone(), Arc::clone(&runner)).map_err(failed)?;
         let app = App { limits, admission: Arc::new(admission), catalog, uploads, jobs, runner };
         let unbound = |source| StartError::Listen { listen: config.listen, source };

@@ -29,7 +29,9 @@ pub enum TokenError {
         found: u32,
     },
     /// Too short, too long, or with spaces or control characters inside.
-    #[error("{path} does not hold a token of 32 to 1024 printable ASCII characters: delete it to get a fresh one")]
+    #[error(
+        "{path} does not hold a token of 32 to 1024 printable ASCII characters: delete it to get a fresh one"
+    )]
     Malformed {
         /// The file.
         path: PathBuf,

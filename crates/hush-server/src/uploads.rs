@@ -96,7 +96,8 @@ impl Uploads {
     /// Removes what has not grown for `age_s` seconds and is not being written.
     pub fn sweep(&self, age_s: u64) {
         let Ok(tables) = std::fs::read_dir(&self.root) else { return };
-        for file in tables.flatten().filter_map(|table| std::fs::read_dir(table.path()).ok()).flatten().flatten()
+        for file in
+            tables.flatten().filter_map(|table| std::fs::read_dir(table.path()).ok()).flatten().flatten()
         {
             let active = self.active.lock().unwrap_or_else(PoisonError::into_inner);
             if !active.contains(&file.path()) && durable::older_than(&file.path(), age_s) {

@@ -22,7 +22,12 @@ impl Error {
 
     /// The output could not be written.
     pub fn output(error: io::Error) -> Self {
-        Self { kind: ErrorKind::Resource, code: "HUSH-C040", message: format!("output: {error}"), source: None }
+        Self {
+            kind: ErrorKind::Resource,
+            code: "HUSH-C040",
+            message: format!("output: {error}"),
+            source: None,
+        }
     }
 
     /// A key or passphrase cannot be had.
@@ -53,7 +58,12 @@ impl Error {
 
 impl From<ClientError> for Error {
     fn from(error: ClientError) -> Self {
-        Self { kind: error.kind(), code: error.code(), message: error.report(), source: Some(Box::new(error)) }
+        Self {
+            kind: error.kind(),
+            code: error.code(),
+            message: error.report(),
+            source: Some(Box::new(error)),
+        }
     }
 }
 

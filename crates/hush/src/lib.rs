@@ -29,18 +29,18 @@ mod machine;
 use std::path::Path;
 
 pub use error::Error;
-pub use machine::{Machine, machine};
 pub use hush_client::remote::{ApiToken, PushReport, RemoteServer, TableSummary};
 pub use hush_client::{
-    Account, EncryptOptions, ErrorKind, Moved, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy,
-    PrivateHalf, Progress, Proposal, Rehearsal, RehearsalOptions, SecurityLine, Silent, TableDecryption, Verified,
-    peak_resident_bytes, schema_path,
+    Account, EncryptOptions, ErrorKind, Moved, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins,
+    Policy, PrivateHalf, Progress, Proposal, Rehearsal, RehearsalOptions, SecurityLine, Silent,
+    TableDecryption, Verified, peak_resident_bytes, schema_path,
 };
 pub use hush_plan::plan::{Cost, Leakage};
 pub use hush_plan::schema::Purpose;
 pub use hush_plan::{Protection, QueryPlan, Schema};
 pub use hush_table::source::{OpenOptions, Source};
 pub use hush_table::{Manifest, SignedManifest, TableStore};
+pub use machine::{Machine, machine};
 
 /// Rehearses one query on one file; see [`hush_client::rehearse`].
 ///
@@ -75,7 +75,11 @@ pub fn write_schema(path: &Path, schema: &Schema, replace: bool) -> Result<(), E
 ///
 /// # Errors
 /// [`Error`], with a stable code.
-pub fn encrypt(options: &EncryptOptions, key: &OwnerKey, progress: &dyn Progress) -> Result<SignedManifest, Error> {
+pub fn encrypt(
+    options: &EncryptOptions,
+    key: &OwnerKey,
+    progress: &dyn Progress,
+) -> Result<SignedManifest, Error> {
     Ok(hush_client::encrypt_file(options, key, progress)?)
 }
 

@@ -5,8 +5,8 @@
 use std::time::{Duration, Instant};
 
 use hush_keys::{
-    ApproxSlotColumn, Encryptor, OwnerSeed, SecretKey, SlotColumn, decrypt_approx_slots, decrypt_bfv, decrypt_slots,
-    encrypt_bfv,
+    ApproxSlotColumn, Encryptor, OwnerSeed, SecretKey, SlotColumn, decrypt_approx_slots, decrypt_bfv,
+    decrypt_slots, encrypt_bfv,
 };
 use hush_params::{PLAINTEXT_PRIMES_45, preset};
 use hush_ring::{Cpu, Ring};
@@ -96,7 +96,12 @@ pub fn run(table: &Synthetic, scheme: Scheme, budget: Duration) -> Result<Measur
     }
     let fraction = done as f64 / (table.rows() * COLUMNS.len() as u64) as f64;
     let scale = 1.0 / fraction.max(1e-12);
-    let phases = [("keys", keys_s, 1.0), ("encrypt", encrypt_s, scale), ("add", add_s, scale), ("decrypt", decrypt_s, scale)];
+    let phases = [
+        ("keys", keys_s, 1.0),
+        ("encrypt", encrypt_s, scale),
+        ("add", add_s, scale),
+        ("decrypt", decrypt_s, scale),
+    ];
     let phases: Vec<(String, f64)> = phases.map(|(name, s, by)| (name.to_owned(), s * by)).into();
     let mut usage = ProcessUsage::now().since(before);
     usage.cpu_s *= scale;
@@ -143,7 +148,11 @@ struct Bgv {
 
 impl Bgv {
     fn new(ring: &Ring, secret: SecretKey) -> Result<Self, BenchError> {
-        Ok(Self { encryptor: Encryptor::new(), encoder: SlotEncoder::new(ring, &PLAINTEXT_PRIMES_45[..1])?, secret })
+        Ok(Self {
+            encryptor: Encryptor::new(),
+            encoder: SlotEncoder::new(ring, &PLAINTEXT_PRIMES_45[..1])?,
+            secret,
+        })
     }
 }
 

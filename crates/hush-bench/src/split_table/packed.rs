@@ -31,14 +31,24 @@ pub(super) enum Encrypted {
 ///
 /// # Errors
 /// Hushtable refuses, or the server cannot be started.
-pub(super) fn run(table: &Synthetic, encrypted: Encrypted, options: &Options) -> Result<Measured, BenchError> {
+pub(super) fn run(
+    table: &Synthetic,
+    encrypted: Encrypted,
+    options: &Options,
+) -> Result<Measured, BenchError> {
     let directory = tempfile::tempdir()?;
     let input = write_input(&directory, table, encrypted)?;
     let server = Server::start(directory.path(), options.threads)?;
     let before = ProcessUsage::now();
     let mut runs = Vec::new();
     for repetition in 0..options.repeat.max(1) {
-        runs.push(once(&input, &server, &directory.path().join(format!("table{repetition}")), options, table)?);
+        runs.push(once(
+            &input,
+            &server,
+            &directory.path().join(format!("table{repetition}")),
+            options,
+            table,
+        )?);
     }
     let repetitions = runs.len() as u32;
     // The server's usage counts once it has been waited for.
@@ -48,9 +58,14 @@ pub(super) fn run(table: &Synthetic, encrypted: Encrypted, options: &Options) ->
     usage.cpu_s /= share;
     usage.voluntary_switches /= i64::from(repetitions);
     usage.involuntary_switches /= i64::from(repetitions);
-    let names: Vec<&'static str> = runs.first().map_or_else(Vec::new, |run| run.phases.iter().map(|(name, _)| name).collect());
+    let names: Vec<&'static str> =
+        runs.first().map_or_else(Vec::new, |run| run.phases.iter().map(|(name, _)| name).collect());
     let phase = |name: &str| {
-        let times: Vec<f64> = runs.iter().filter_map(|run| run.phases.iter().find(|(n, _)| *n == name)).map(|(_, s)| s).collect();
+        let times: Vec<f64> = runs
+            .iter()
+            .filter_map(|run| run.phases.iter().find(|(n, _)| *n == name))
+            .map(|(_, s)| s)
+            .collect();
         (name.to_owned(), median(&times))
     };
     let totals: Vec<f64> = runs.iter().map(|run| run.phases.total()).collect();
@@ -147,7 +162,8 @@ struct Input {
 }
 
 fn write_input(directory: &TempDir, table: &Synthetic, encrypted: Encrypted) -> Result<Input, BenchError> {
-    let input = Input { csv: directory.path().join("split.csv"), schema: directory.path().join("split.schema.toml") };
+    let input =
+        Input { csv: directory.path().join("split.csv"), schema: directory.path().join("split.schema.toml") };
     let mut out = BufWriter::new(File::create(&input.csv)?);
     table.write_csv(&mut out)?;
     out.flush()?;
@@ -189,7 +205,10 @@ impl Server {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|error| BenchError::Child { what: program.display().to_string(), message: error.to_string() })?;
+            .map_err(|error| BenchError::Child {
+                what: program.display().to_string(),
+                message: error.to_string(),
+            })?;
         let mut url = String::new();
         for line in child.stdout.take().map(BufReader::new).into_iter().flat_map(BufRead::lines) {
             if let Some(found) = line?.split_whitespace().find(|word| word.starts_with("http://")) {

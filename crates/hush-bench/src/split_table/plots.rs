@@ -18,7 +18,12 @@ struct Figure {
 
 const FIGURES: [Figure; 5] = [
     Figure { file: "cpu_time", title: "CPU time", unit: "seconds", value: |m| m.usage.cpu_s },
-    Figure { file: "cpu_usage", title: "CPU usage", unit: "percent of one core", value: Measured::cpu_percent },
+    Figure {
+        file: "cpu_usage",
+        title: "CPU usage",
+        unit: "percent of one core",
+        value: Measured::cpu_percent,
+    },
     Figure { file: "memory", title: "Peak memory", unit: "MB", value: |m| m.usage.peak_mb },
     Figure {
         file: "voluntary_switches",

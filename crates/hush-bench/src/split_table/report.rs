@@ -36,11 +36,23 @@ pub fn text(rows: u64, seed: u64, variants: &[Measured]) -> String {
 }
 
 fn table(variants: &[Measured]) -> String {
-    let header =
-        ["", "encrypted", "wall s", "CPU s", "CPU %", "peak MB", "vol. cs", "invol. cs", "up MB", "down MB", "check"];
+    let header = [
+        "",
+        "encrypted",
+        "wall s",
+        "CPU s",
+        "CPU %",
+        "peak MB",
+        "vol. cs",
+        "invol. cs",
+        "up MB",
+        "down MB",
+        "check",
+    ];
     let mut lines: Vec<Vec<String>> = vec![header.map(str::to_owned).to_vec()];
     for variant in variants {
-        let mark = |value: f64| format!("{}{}", if variant.is_sampled() { "~" } else { "" }, figure_text(value));
+        let mark =
+            |value: f64| format!("{}{}", if variant.is_sampled() { "~" } else { "" }, figure_text(value));
         lines.push(vec![
             variant.name.clone(),
             variant.encrypted_columns.to_string(),

@@ -33,7 +33,8 @@ fn split_table(args: &SplitTable, threads: usize) -> Result<(), Error> {
     let program = std::env::current_exe().map_err(Error::output)?;
     let measured = run(&options, &program).map_err(to_error)?;
     if let Some(directory) = &args.plots {
-        let paths = plots::write(directory, &measured).map_err(|message| Error::output(io::Error::other(message)))?;
+        let paths =
+            plots::write(directory, &measured).map_err(|message| Error::output(io::Error::other(message)))?;
         for path in paths {
             drop(writeln!(stderr(), "plot {}", path.display()));
         }

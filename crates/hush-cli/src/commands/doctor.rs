@@ -8,7 +8,8 @@ use hush::Error;
 /// Prints processor path, threads, memory and versions.
 pub(super) fn doctor() -> Result<(), Error> {
     let facts = hush::machine()?;
-    let memory = facts.memory_bytes.map_or("unknown".to_owned(), |bytes| format!("{:.1} GB", bytes as f64 / 1e9));
+    let memory =
+        facts.memory_bytes.map_or("unknown".to_owned(), |bytes| format!("{:.1} GB", bytes as f64 / 1e9));
     let text = format!(
         "hush      {}\nKernels   {} (available: {}); HUSH_CPU overrides\nThreads   {}\nMemory    {memory}\nParams    {}",
         env!("CARGO_PKG_VERSION"),

@@ -26,7 +26,10 @@ fn text(plan: &QueryPlan) -> String {
         None => "exact".to_owned(),
     };
     let mut out = format!("Answer  {exactness}; wrong with chance < 2^-128\n");
-    out.push_str(&format!("Cost    {} of encrypted answer per group or chunk; no extra keys\n", bytes(cost.answer_bytes_each)));
+    out.push_str(&format!(
+        "Cost    {} of encrypted answer per group or chunk; no extra keys\n",
+        bytes(cost.answer_bytes_each)
+    ));
     if !cost.params.is_empty() {
         out.push_str(&format!(
             "Params  {}; >={} bits; depth {}; noise margin {:.1} bits\n",
@@ -38,7 +41,9 @@ fn text(plan: &QueryPlan) -> String {
     }
     out.push_str("The server learns\n");
     let leakage = &plan.leakage;
-    for (label, lines) in [("from the table", &leakage.table), ("from this query", &leakage.query), ("not", &leakage.hidden)] {
+    for (label, lines) in
+        [("from the table", &leakage.table), ("from this query", &leakage.query), ("not", &leakage.hidden)]
+    {
         out.push_str(&format!(" {label:<16} {}\n", lines.join("; ")));
     }
     out.trim_end().to_owned()

@@ -55,7 +55,10 @@ pub(super) fn ls(args: &Ls) -> Result<(), Error> {
             format!("{line}\n")
         } else {
             let (rows, size) = (grouped(table.rows), bytes(table.bytes));
-            format!("{:<24} version {:<4} {rows:>14} rows  {size:>10}  key {}\n", table.name, table.version, table.key_id)
+            format!(
+                "{:<24} version {:<4} {rows:>14} rows  {size:>10}  key {}\n",
+                table.name, table.version, table.key_id
+            )
         });
     }
     print(&out)
@@ -71,7 +74,8 @@ pub(super) fn info(args: &Info) -> Result<(), Error> {
         TableStore::local_existing(Path::new(&args.table)).and_then(|store| store.load())?
     };
     let (digest, manifest) = (manifest.digest(), manifest.manifest());
-    let files: u64 = manifest.parts.iter().flat_map(|part| [part.clear, part.encrypted]).flatten().map(|f| f.bytes).sum();
+    let files: u64 =
+        manifest.parts.iter().flat_map(|part| [part.clear, part.encrypted]).flatten().map(|f| f.bytes).sum();
     if args.json {
         return print(&format!("{}\n", to_json(manifest, &digest.to_string(), files)));
     }
@@ -88,7 +92,10 @@ pub(super) fn info(args: &Info) -> Result<(), Error> {
         out.push_str(&format!("clear      {} {}\n", column.name, column.arrow_type));
     }
     for encoding in &manifest.encodings {
-        out.push_str(&format!("encrypted  #{} {:?} {} {:?}\n", encoding.id.0, encoding.layout, encoding.params, encoding.plaintext));
+        out.push_str(&format!(
+            "encrypted  #{} {:?} {} {:?}\n",
+            encoding.id.0, encoding.layout, encoding.params, encoding.plaintext
+        ));
     }
     if manifest.sealed_columns > 0 {
         out.push_str(&format!("sealed     {} columns\n", manifest.sealed_columns));

@@ -59,7 +59,8 @@ pub(super) fn merge(
             AggregateFunction::ClearOutput(output) => clear.columns().get(keys + output).cloned(),
             _ => Some(aggregate_column(aggregate, &groups)?),
         };
-        let column = column.ok_or(ClientError::Internal { what: "the plan passes on a column that it lacks" })?;
+        let column =
+            column.ok_or(ClientError::Internal { what: "the plan passes on a column that it lacks" })?;
         fields.push(Field::new(format!("a{index}"), column.data_type().clone(), true));
         columns.push(column);
     }
@@ -74,8 +75,9 @@ fn decrypt_groups(
     sums: &AggregateAnswer<'_>,
 ) -> Result<Vec<Vec<Number>>, ClientError> {
     let encodings = &table.manifest.manifest().encodings;
-    let (blocks, places) = sum_blocks(&task.sums, encodings)
-        .map_err(|_| ClientError::Internal { what: "the plan names an encoded column that the table lacks" })?;
+    let (blocks, places) = sum_blocks(&task.sums, encodings).map_err(|_| ClientError::Internal {
+        what: "the plan names an encoded column that the table lacks",
+    })?;
     if blocks.len() != sums.blocks.len() {
         return Err(ClientError::Answer { what: "it has another number of encrypted blocks".into() });
     }
@@ -92,13 +94,17 @@ fn decrypt_groups(
                 .zip(&columns)
                 .map(|(block, columns)| conform(block.object(group), group, columns))
                 .collect::<Result<Vec<_>, _>>()?;
-            places.iter().map(|place| decrypt(columns[place.block][place.body], &answers[place.block], place.body)).collect()
+            places
+                .iter()
+                .map(|place| decrypt(columns[place.block][place.body], &answers[place.block], place.body))
+                .collect()
         })
         .collect()
 }
 
 fn conform(object: Option<&[u8]>, group: u32, columns: &[&ColumnKey]) -> Result<SumAnswer, ClientError> {
-    let object = object.ok_or_else(|| ClientError::Answer { what: "a group has no encrypted sums".into() })?;
+    let object =
+        object.ok_or_else(|| ClientError::Answer { what: "a group has no encrypted sums".into() })?;
     let Some(first) = columns.first() else {
         return Err(ClientError::Internal { what: "a block of sums without columns" });
     };

@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Date32Array, Float64Array, TimestampMicrosecondArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Date32Array, Float64Array, TimestampMicrosecondArray,
+};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal256Type, Field, Int64Type, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
@@ -92,7 +94,10 @@ fn positions(rows: &ArrayRef, table_rows: u64) -> Result<Vec<(u32, usize)>, Clie
     let mut positions = Vec::with_capacity(rows.len());
     let mut previous = None;
     for row in rows.iter() {
-        let row = row.and_then(|row| u64::try_from(row).ok()).filter(|row| *row < table_rows).ok_or_else(malformed)?;
+        let row = row
+            .and_then(|row| u64::try_from(row).ok())
+            .filter(|row| *row < table_rows)
+            .ok_or_else(malformed)?;
         if previous.is_some_and(|previous| previous >= row) {
             return Err(malformed());
         }
@@ -153,7 +158,9 @@ impl<'a> Programs<'a> {
             }
             Space::ApproxSlots { encoder, scale } => {
                 let scale = Scale::from_log2(scale.log2() * shape.scale_power)?;
-                let values = elements.flatten().map(|ciphertext| decrypt_approx_slots(&key.secret, encoder, ciphertext, scale));
+                let values = elements
+                    .flatten()
+                    .map(|ciphertext| decrypt_approx_slots(&key.secret, encoder, ciphertext, scale));
                 Cells::Approx(values.collect::<Result<Vec<_>, _>>()?.concat())
             }
             Space::Sum { .. } | Space::ApproxSum { .. } => {
@@ -193,7 +200,8 @@ fn clear_units(
     range: std::ops::Range<usize>,
 ) -> Result<Vec<Option<Number>>, ClientError> {
     let column = clear.columns().get(index + 1);
-    let column = column.ok_or(ClientError::Internal { what: "the plan names a clear column that it lacks" })?;
+    let column =
+        column.ok_or(ClientError::Internal { what: "the plan names a clear column that it lacks" })?;
     let wide = cast(&column.slice(range.start, range.len()), &DataType::Decimal256(76, 0))?;
     let wide = wide.as_primitive::<Decimal256Type>();
     Ok(wide.iter().map(|cell| cell.map(|cell| Number::Exact(from_i256(cell)))).collect())
@@ -207,7 +215,8 @@ fn blank_nulls(
 ) -> Result<(), ClientError> {
     for index in &program.not_null {
         let column = clear.columns().get(index + 1);
-        let column = column.ok_or(ClientError::Internal { what: "the plan names a clear column that it lacks" })?;
+        let column =
+            column.ok_or(ClientError::Internal { what: "the plan names a clear column that it lacks" })?;
         for (row, value) in values.iter_mut().enumerate() {
             if column.is_null(row) {
                 *value = None;
@@ -235,9 +244,9 @@ fn output_array(output: ProgramOutput, values: &[Option<Number>]) -> Result<Arra
         ProgramOutput::Date => {
             Arc::new(integers().map(|v| v.and_then(ToPrimitive::to_i32)).collect::<Date32Array>())
         }
-        ProgramOutput::Timestamp => {
-            Arc::new(integers().map(|v| v.and_then(ToPrimitive::to_i64)).collect::<TimestampMicrosecondArray>())
-        }
+        ProgramOutput::Timestamp => Arc::new(
+            integers().map(|v| v.and_then(ToPrimitive::to_i64)).collect::<TimestampMicrosecondArray>(),
+        ),
         ProgramOutput::Number(output) => {
             number_array(&integers().map(|v| v.cloned()).collect::<Vec<_>>(), output)?
         }

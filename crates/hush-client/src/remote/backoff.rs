@@ -52,7 +52,8 @@ pub(super) fn retrying<T>(mut attempt: impl FnMut() -> Result<T, RemoteError>) -
 
 /// Between a half and all of `100 ms · 2^(failures − 1)`, at most 5 s: about 3 s to 7 s over all tries.
 fn pause(failures: u32, fraction: f64) -> Duration {
-    let doubled = FIRST_PAUSE.saturating_mul(1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX));
+    let doubled =
+        FIRST_PAUSE.saturating_mul(1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX));
     doubled.min(LONGEST_PAUSE).mul_f64(0.5 + fraction / 2.0)
 }
 

@@ -36,7 +36,9 @@ pub enum RemoteError {
         code: String,
     },
     /// No token or the wrong one.
-    #[error("{url} refuses the API token\n  Way out: give the file with that server's token; hush-server prints its path when it starts.")]
+    #[error(
+        "{url} refuses the API token\n  Way out: give the file with that server's token; hush-server prints its path when it starts."
+    )]
     Unauthorised {
         /// The server's address.
         url: String,
@@ -52,7 +54,9 @@ pub enum RemoteError {
         message: String,
     },
     /// Not what a hush-server says.
-    #[error("{url} does not speak the protocol of hush-server: {what}\n  Ways out: check the address; use the same version on both sides.")]
+    #[error(
+        "{url} does not speak the protocol of hush-server: {what}\n  Ways out: check the address; use the same version on both sides."
+    )]
     Protocol {
         /// The server's address.
         url: String,
@@ -60,13 +64,17 @@ pub enum RemoteError {
         what: &'static str,
     },
     /// A response above its limit.
-    #[error("the server's response is larger than the limit of {limit} bytes\n  Way out: ask for fewer groups, rows or columns.")]
+    #[error(
+        "the server's response is larger than the limit of {limit} bytes\n  Way out: ask for fewer groups, rows or columns."
+    )]
     TooLarge {
         /// The limit.
         limit: u64,
     },
     /// Bytes that do not have their digest.
-    #[error("bytes from the server were altered on the way (found digest {found}, expected {expected})\n  Way out: run the same command again; if it stays, the server's storage is damaged.")]
+    #[error(
+        "bytes from the server were altered on the way (found digest {found}, expected {expected})\n  Way out: run the same command again; if it stays, the server's storage is damaged."
+    )]
     Altered {
         /// Digest found.
         found: Digest,
@@ -80,7 +88,9 @@ pub enum RemoteError {
         found: String,
     },
     /// The token would cross a network unprotected.
-    #[error("{url} is another machine and http is not encrypted: the API token would be visible on the way\n  Ways out: use https (a proxy in front of hush-server); tunnel the port and use 127.0.0.1.")]
+    #[error(
+        "{url} is another machine and http is not encrypted: the API token would be visible on the way\n  Ways out: use https (a proxy in front of hush-server); tunnel the port and use 127.0.0.1."
+    )]
     PlainHttp {
         /// The server's address.
         url: String,
@@ -97,19 +107,25 @@ pub enum RemoteError {
     #[error("the certificates given are not PEM certificates")]
     Certificate,
     /// A name that no server can have.
-    #[error("table name {found:?} cannot be used on a server: 1 to 64 letters, digits, _ and -\n  Way out: encrypt the table under such a name.")]
+    #[error(
+        "table name {found:?} cannot be used on a server: 1 to 64 letters, digits, _ and -\n  Way out: encrypt the table under such a name."
+    )]
     TableName {
         /// The name.
         found: String,
     },
     /// Another key signed the server's table.
-    #[error("the server's table {table} was signed with another key\n  Ways out: push under another name; delete the table on the server first.")]
+    #[error(
+        "the server's table {table} was signed with another key\n  Ways out: push under another name; delete the table on the server first."
+    )]
     OtherOwner {
         /// The table.
         table: String,
     },
     /// The server's table is as new or newer.
-    #[error("the server has version {found} of table {table}, this is version {pushed}\n  Ways out: pull the newer version; delete the table on the server first.")]
+    #[error(
+        "the server has version {found} of table {table}, this is version {pushed}\n  Ways out: pull the newer version; delete the table on the server first."
+    )]
     Newer {
         /// The table.
         table: String,

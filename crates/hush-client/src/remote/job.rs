@@ -111,7 +111,8 @@ pub(super) fn fetch(
     max_bytes: u64,
     progress: &dyn Progress,
 ) -> Result<Vec<u8>, RemoteError> {
-    let (bytes, expected) = status.result.ok_or_else(|| transport.protocol("a finished job has no result"))?;
+    let (bytes, expected) =
+        status.result.ok_or_else(|| transport.protocol("a finished job has no result"))?;
     let path = format!("/v1/jobs/{}/result", status.id.0);
     download(transport, &path, bytes, max_bytes, progress, &expected)
 }

@@ -58,7 +58,9 @@ pub(super) fn push(
         let upload = Upload { transport, store: &store, directory, base: &base, kind, file, progress };
         match upload.run()? {
             0 => report.parts_present += 1,
-            sent => (report.parts_sent, report.bytes_sent) = (report.parts_sent + 1, report.bytes_sent + sent),
+            sent => {
+                (report.parts_sent, report.bytes_sent) = (report.parts_sent + 1, report.bytes_sent + sent)
+            }
         }
     }
     let path = format!("{base}/manifest");
@@ -154,7 +156,9 @@ impl Upload<'_> {
                 Ok(Step::Complete) => break,
                 Ok(Step::Again) => {}
                 // What the server had before may be what is wrong: once more from the start, where it now stands.
-                Err(error) if error.server_code() == Some("HUSH-V013") && !rejected && offset > 0 => rejected = true,
+                Err(error) if error.server_code() == Some("HUSH-V013") && !rejected && offset > 0 => {
+                    rejected = true
+                }
                 Err(error) => backoff.after(error)?,
             }
         }
@@ -170,19 +174,28 @@ impl Upload<'_> {
         if status == 200 {
             return Ok(None);
         }
-        let stands = response.headers().get("upload-offset").and_then(|value| value.to_str().ok()?.parse().ok());
+        let stands =
+            response.headers().get("upload-offset").and_then(|value| value.to_str().ok()?.parse().ok());
         match (status, stands) {
             (404, Some(offset)) if offset < self.file.bytes => Ok(Some(offset)),
             // Complete but never checked, or of another length: begin anew.
             (404, Some(_)) => Ok(Some(0)),
             (404, None) => Err(self.transport.protocol("the state of an upload is missing")),
-            _ => Err(self.transport.reply(&call, response).err().unwrap_or_else(|| {
-                self.transport.protocol("the state of an upload has an unknown form")
-            })),
+            _ => Err(self
+                .transport
+                .reply(&call, response)
+                .err()
+                .unwrap_or_else(|| self.transport.protocol("the state of an upload has an unknown form"))),
         }
     }
 
-    fn send_from(&self, path: &str, offset: u64, sent: &mut u64, shown: &mut u64) -> Result<Step, RemoteError> {
+    fn send_from(
+        &self,
+        path: &str,
+        offset: u64,
+        sent: &mut u64,
+        shown: &mut u64,
+    ) -> Result<Step, RemoteError> {
         // Checks the digest the first time, so that a damaged local file is named here and not by the server.
         drop(self.store.open_part(self.kind, &self.file)?);
         let local = self.local_path();
@@ -195,7 +208,9 @@ impl Upload<'_> {
         let mut source = Watched { inner: file.take(left), at: offset, sent, shown, progress: self.progress };
         let response = self.transport.begin(&call, left, &mut source)?;
         match self.transport.reply(&call, response) {
-            Ok(reply) if reply.headers.get("upload-complete").is_some_and(|value| value == "?1") => Ok(Step::Complete),
+            Ok(reply) if reply.headers.get("upload-complete").is_some_and(|value| value == "?1") => {
+                Ok(Step::Complete)
+            }
             Ok(_) => Ok(Step::Again),
             Err(error) if error.server_code() == Some("HUSH-V011") => {
                 // Somebody else moved the upload; its new place is asked for after a pause.

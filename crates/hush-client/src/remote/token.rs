@@ -33,7 +33,8 @@ impl ApiToken {
     /// [`TokenFault::Malformed`].
     pub fn new(text: &str) -> Result<Self, TokenFault> {
         let text = text.trim_ascii();
-        let sound = (TOKEN_MIN..=TOKEN_MAX).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
+        let sound =
+            (TOKEN_MIN..=TOKEN_MAX).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
         if sound { Ok(Self(Zeroizing::new(text.to_owned()))) } else { Err(TokenFault::Malformed) }
     }
 

@@ -132,13 +132,14 @@ impl Transport {
         length: u64,
         body: &mut dyn Read,
     ) -> Result<Response<Body>, RemoteError> {
-        let mut request = Request::builder().uri(format!("{}{}", self.url, call.path)).method(match call.method {
-            Method::Delete => ureq::http::Method::DELETE,
-            Method::Get => ureq::http::Method::GET,
-            Method::Head => ureq::http::Method::HEAD,
-            Method::Post => ureq::http::Method::POST,
-            Method::Put => ureq::http::Method::PUT,
-        });
+        let mut request =
+            Request::builder().uri(format!("{}{}", self.url, call.path)).method(match call.method {
+                Method::Delete => ureq::http::Method::DELETE,
+                Method::Get => ureq::http::Method::GET,
+                Method::Head => ureq::http::Method::HEAD,
+                Method::Post => ureq::http::Method::POST,
+                Method::Put => ureq::http::Method::PUT,
+            });
         if let Some(token) = &self.token {
             request = request.header(header::AUTHORIZATION, token.bearer().as_str());
         }
@@ -181,8 +182,12 @@ impl Transport {
             E::Io(cause) if cause.kind() == std::io::ErrorKind::TimedOut => RemoteError::Timeout { url },
             E::Io(cause) => RemoteError::Unreachable { url, cause: cause.kind().to_string() },
             E::HostNotFound => RemoteError::Unreachable { url, cause: "unknown host".into() },
-            E::ConnectionFailed | E::BodyStalled => RemoteError::Unreachable { url, cause: "no connection".into() },
-            E::Tls(_) | E::Rustls(_) | E::Pem(_) => RemoteError::Tls { url, cause: clean(&error.to_string()) },
+            E::ConnectionFailed | E::BodyStalled => {
+                RemoteError::Unreachable { url, cause: "no connection".into() }
+            }
+            E::Tls(_) | E::Rustls(_) | E::Pem(_) => {
+                RemoteError::Tls { url, cause: clean(&error.to_string()) }
+            }
             E::BodyExceedsLimit(limit) => RemoteError::TooLarge { limit },
             E::LargeResponseHeader(..) => self.protocol("the response's headers are too large"),
             // A connection that closes in the middle of a head reads as one.
@@ -212,7 +217,9 @@ impl Transport {
         let refusal = refusal.and_then(|bytes| serde_json::from_slice::<Refusal>(&bytes).ok());
         let refusal = refusal.filter(|refusal| is_code(&refusal.code));
         match refusal {
-            Some(Refusal { code, .. }) if TRANSIENT_CODES.contains(&code.as_str()) => RemoteError::Busy { url, code },
+            Some(Refusal { code, .. }) if TRANSIENT_CODES.contains(&code.as_str()) => {
+                RemoteError::Busy { url, code }
+            }
             Some(Refusal { code, message }) => {
                 RemoteError::Refused { status, code, message: clean(&message) }
             }
@@ -231,12 +238,14 @@ fn check_url(url: &str) -> Result<(String, bool), RemoteError> {
     let uri: Uri = url.parse().map_err(|_| wrong())?;
     let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(wrong)?;
     let scheme = uri.scheme_str().ok_or_else(wrong)?;
-    let plain = uri.query().is_none() && uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
+    let plain =
+        uri.query().is_none() && uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
     if !matches!(scheme, "http" | "https") || !plain {
         return Err(wrong());
     }
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let here = host.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    let here =
+        host.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
     Ok((url.trim_end_matches('/').to_owned(), here))
 }
 

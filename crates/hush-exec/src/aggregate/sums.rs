@@ -89,7 +89,8 @@ impl<'a> GroupSums<'a> {
         let thread = self.job.workers.thread_index();
         let slot = self.threads.get(thread).ok_or(ExecError::Internal { place: "thread index" })?;
         let mut sums = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        let sums = sums.get_or_insert_with(|| self.blocks.iter().map(|block| self.accumulator(block)).collect());
+        let sums =
+            sums.get_or_insert_with(|| self.blocks.iter().map(|block| self.accumulator(block)).collect());
         for (block, sum) in self.blocks.iter().zip(sums) {
             let internal = |_| ExecError::Internal { place: "masked sum" };
             match chunk.masks.get(block.block.mask) {

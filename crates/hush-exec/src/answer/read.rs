@@ -6,8 +6,8 @@ use hush_table::Digest;
 
 use super::clear::read_clear;
 use super::{
-    AggregateAnswer, Answer, AnswerError, BLOCK_ENTRY_BYTES, BlockAnswers, CHECKSUM_BYTES, CHUNK_ENTRY_BYTES, Content,
-    HEAD_BYTES, MAGIC, RowsChunk, VERSION,
+    AggregateAnswer, Answer, AnswerError, BLOCK_ENTRY_BYTES, BlockAnswers, CHECKSUM_BYTES, CHUNK_ENTRY_BYTES,
+    Content, HEAD_BYTES, MAGIC, RowsChunk, VERSION,
 };
 
 impl<'a> Answer<'a> {

@@ -65,7 +65,10 @@ fn rows_answers_round_trip() {
     let bytes = rows_answer();
     let answer = Answer::decode(&bytes, 1 << 20).unwrap();
     let Content::Rows(chunks) = &answer.content else { panic!() };
-    assert_eq!(chunks.iter().map(|chunk| (chunk.chunk, chunk.rows)).collect::<Vec<_>>(), [(2, 102), (9, 109)]);
+    assert_eq!(
+        chunks.iter().map(|chunk| (chunk.chunk, chunk.rows)).collect::<Vec<_>>(),
+        [(2, 102), (9, 109)]
+    );
     assert_eq!(chunks[1].seed, [9; 32]);
     assert_eq!(chunks[1].programs, [[1; 5].as_slice(), &[2; 6]]);
     assert_eq!(chunks[1].fetched, [[3; 7].as_slice()]);
@@ -89,10 +92,7 @@ fn the_limit_holds_for_writing_and_reading() {
     assert_eq!(error.code(), "HUSH-E041");
     let bytes = aggregate_answer();
     let limit = bytes.len() as u64 - 1;
-    assert_eq!(
-        Answer::decode(&bytes, limit).unwrap_err(),
-        AnswerError::TooLarge { found: limit + 1, limit }
-    );
+    assert_eq!(Answer::decode(&bytes, limit).unwrap_err(), AnswerError::TooLarge { found: limit + 1, limit });
 }
 
 #[test]

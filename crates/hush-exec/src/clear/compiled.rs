@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Float64Array, RecordBatch, RecordBatchOptions};
+use arrow::array::{
+    Array, ArrayRef, AsArray, Decimal128Array, Float64Array, RecordBatch, RecordBatchOptions,
+};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Schema};
 use datafusion::common::DFSchema;

@@ -117,7 +117,8 @@ pub(crate) fn plain_type(kind: &DataType) -> DataType {
 /// An upper bound on the depth of the tree that a text parses to. Left-associative chains of operators deepen
 /// the tree without deepening the parser's recursion, so the parser's own limit does not cover them.
 fn deepening_tokens(text: &str) -> Result<usize, ExpressionFault> {
-    let tokens = Tokenizer::new(&GenericDialect {}, text).tokenize().map_err(|_| ExpressionFault::Malformed)?;
+    let tokens =
+        Tokenizer::new(&GenericDialect {}, text).tokenize().map_err(|_| ExpressionFault::Malformed)?;
     let flat = |token: &&Token| {
         !matches!(
             token,
@@ -189,11 +190,24 @@ fn judge(node: &Expr, allowed: Allowed) -> (Option<ExpressionFault>, TreeNodeRec
 }
 
 /// Functions whose output size is set by an argument, or that tell about the server instead of the table.
-const REFUSED_FUNCTIONS: &[&str] = &["repeat", "lpad", "rpad", "version", "input_file_name", "file_row_index"];
+const REFUSED_FUNCTIONS: &[&str] =
+    &["repeat", "lpad", "rpad", "version", "input_file_name", "file_row_index"];
 
 /// Aggregates of bounded state, by the query engine's names, whose result does not depend on the rows' order
 /// (for sums of floats, [`super::groups`] fixes the order).
 const AGGREGATES: &[&str] = &[
-    "avg", "bit_and", "bit_or", "bit_xor", "bool_and", "bool_or", "count", "max", "min", "stddev", "stddev_pop", "sum",
-    "var", "var_pop",
+    "avg",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "bool_and",
+    "bool_or",
+    "count",
+    "max",
+    "min",
+    "stddev",
+    "stddev_pop",
+    "sum",
+    "var",
+    "var_pop",
 ];

@@ -41,7 +41,8 @@ pub(crate) fn build(store: Arc<dyn ObjectStore>, memory_bytes: usize) -> Result<
         .map_err(failed)?;
     let url = ObjectStoreUrl::parse(STORE_URL).map_err(|_| ExecError::Internal { place: "store address" })?;
     runtime.register_object_store(url.as_ref(), store);
-    let mut config = SessionConfig::new().with_information_schema(false).with_create_default_catalog_and_schema(false);
+    let mut config =
+        SessionConfig::new().with_information_schema(false).with_create_default_catalog_and_schema(false);
     let options = config.options_mut();
     options.sql_parser.dialect = Dialect::Generic;
     options.sql_parser.recursion_limit = ConfigNonZeroUsize::try_new(PARSER_DEPTH).map_err(failed)?;

@@ -46,8 +46,7 @@ impl Walk<'_> {
         match expr {
             SlotExpr::Column(id) => {
                 let ElementInput { ring, seed, element, .. } = *self.input;
-                let loaded =
-                    ApproxCiphertext::load(ring, seed, self.input.body(*id)?, element, self.scale);
+                let loaded = ApproxCiphertext::load(ring, seed, self.input.body(*id)?, element, self.scale);
                 Ok(Value::Encrypted(loaded.map_err(scheme_error)?))
             }
             SlotExpr::Clear(index) => match self.input.operands.get(*index) {
@@ -78,12 +77,12 @@ impl Walk<'_> {
                 left.add_assign(&right).map_err(scheme_error)?;
                 Ok(Value::Encrypted(left))
             }
-            (Value::Encrypted(value), Value::Integer(clear)) | (Value::Integer(clear), Value::Encrypted(value)) => {
+            (Value::Encrypted(value), Value::Integer(clear))
+            | (Value::Integer(clear), Value::Encrypted(value)) => {
                 self.add_clear(value, &vec![clear; self.input.row_count])
             }
-            (Value::Encrypted(value), Value::Vector(clear)) | (Value::Vector(clear), Value::Encrypted(value)) => {
-                self.add_clear(value, &clear)
-            }
+            (Value::Encrypted(value), Value::Vector(clear))
+            | (Value::Vector(clear), Value::Encrypted(value)) => self.add_clear(value, &clear),
             (left, right) => Ok(clear_op(left, right, |left, right| left + right)),
         }
     }

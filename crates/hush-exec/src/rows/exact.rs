@@ -37,9 +37,7 @@ pub(super) fn evaluate(
 }
 
 fn walk(expr: &SlotExpr, encoder: &SlotEncoder, input: &ElementInput<'_>) -> Result<Value, ExecError> {
-    let both = |left, right| {
-        Ok::<_, ExecError>((walk(left, encoder, input)?, walk(right, encoder, input)?))
-    };
+    let both = |left, right| Ok::<_, ExecError>((walk(left, encoder, input)?, walk(right, encoder, input)?));
     match expr {
         SlotExpr::Column(id) => {
             let body = input.body(*id)?;
@@ -136,11 +134,7 @@ fn multiply(encoder: &SlotEncoder, left: Value, right: Value) -> Result<Value, E
 }
 
 /// An operation on two clear values.
-fn clear_op(
-    left: Value,
-    right: Value,
-    op: impl Fn(I256, I256) -> Option<I256>,
-) -> Result<Value, ExecError> {
+fn clear_op(left: Value, right: Value, op: impl Fn(I256, I256) -> Option<I256>) -> Result<Value, ExecError> {
     match (left, right) {
         (Value::Constant(left), Value::Constant(right)) => {
             Ok(Value::Constant(op(left, right).ok_or_else(overflow)?))

@@ -59,7 +59,9 @@ impl<'a> Evaluator<'a> {
         let ring = table::ring(shape.set)?;
         let internal = |_| ExecError::Internal { place: "slot encoder" };
         let encoder = match &shape.plaintext {
-            Plaintext::Primes { primes } => Encoder::Exact(SlotEncoder::new(&ring, primes).map_err(internal)?),
+            Plaintext::Primes { primes } => {
+                Encoder::Exact(SlotEncoder::new(&ring, primes).map_err(internal)?)
+            }
             Plaintext::Scale { log2 } => {
                 let scale = Scale::from_log2(*log2).map_err(internal)?;
                 Encoder::Approximate(ApproxEncoder::new(&ring), scale)

@@ -35,7 +35,8 @@ fn unfiltered_sums_of_three_parameter_sets() {
 fn groups_with_null_keys_filters_and_conditions() {
     let mut random = Random::announced("groups");
     let fixture = two_parts(&mut random);
-    let condition = Mask { condition: Some("\"weight\" IS NOT NULL AND \"ratio\" > 0".to_owned()), weight: None };
+    let condition =
+        Mask { condition: Some("\"weight\" IS NOT NULL AND \"ratio\" > 0".to_owned()), weight: None };
     let task = task(
         &["\"ward\"", "\"year\" % 2"],
         vec![everything(), condition],
@@ -43,8 +44,7 @@ fn groups_with_null_keys_filters_and_conditions() {
     );
     let Decrypted { clear, sums } = ask(&fixture, 2, Some("\"year\" >= 2021 AND \"year\" < 2024"), &task);
     let key = |row: &Row| (2021..2024).contains(&row.year).then(|| (row.ward.clone(), row.year % 2));
-    let conditioned =
-        |row: &Row| row.weight.is_some() && row.ratio.is_some_and(|ratio| ratio > 0.0);
+    let conditioned = |row: &Row| row.weight.is_some() && row.ratio.is_some_and(|ratio| ratio > 0.0);
     let only = |row: &Row, term: I256| if conditioned(row) { term } else { I256::ZERO };
     let plain = grouped(&fixture.rows, key, value);
     let filtered = grouped(&fixture.rows, key, |row| only(row, value(row)));
@@ -65,7 +65,8 @@ fn signed_weights_with_nulls() {
     let mut random = Random::announced("weights");
     let fixture = two_parts(&mut random);
     let weighted = Mask { condition: None, weight: Some("CAST(\"weight\" AS DECIMAL(38,0))".to_owned()) };
-    let integer = Mask { condition: Some("\"year\" <> 2022".to_owned()), weight: Some("-3 * \"weight\"".to_owned()) };
+    let integer =
+        Mask { condition: Some("\"year\" <> 2022".to_owned()), weight: Some("-3 * \"weight\"".to_owned()) };
     let task = task(&["\"ward\""], vec![weighted, integer], &[(0, VALUE), (1, VALUE), (0, SQUARE)]);
     let Decrypted { sums, .. } = ask(&fixture, 2, None, &task);
     let key = |row: &Row| Some(row.ward.clone());
@@ -145,7 +146,11 @@ fn answers_are_the_same_bytes_whatever_the_threads_the_passes_and_the_caches() {
         vec![everything(), Mask { condition: None, weight: Some("\"weight\"".to_owned()) }],
         &[(0, VALUE), (1, VALUE), (0, VALID)],
     );
-    task.clear.extend(["SUM(\"ratio\")".to_owned(), "MIN(\"day\")".to_owned(), "STDDEV(\"ratio\")".to_owned()]);
+    task.clear.extend([
+        "SUM(\"ratio\")".to_owned(),
+        "MIN(\"day\")".to_owned(),
+        "STDDEV(\"ratio\")".to_owned(),
+    ]);
     let plan = fixture.plan(Some("\"ratio\" < 500"), Task::Aggregate(task));
     let one = fixture.engine(1);
     let first = one.run(&plan).unwrap();
@@ -175,12 +180,11 @@ fn clear_aggregates_of_every_kind() {
     let found = ask(&fixture, 2, None, &task);
     let names: Vec<_> = found.clear.schema().fields().iter().map(|field| field.name().clone()).collect();
     assert_eq!(names, ["k0", "c0", "c1", "c2", "c3", "c4", "c5"]);
-    let weights = grouped(&fixture.rows, |row| Some(row.ward.clone()), |row| I256::from(row.weight.unwrap_or(0)));
-    let sums = arrow::compute::cast(
-        found.clear.column_by_name("c1").unwrap(),
-        &arrow::datatypes::DataType::Int64,
-    )
-    .unwrap();
+    let weights =
+        grouped(&fixture.rows, |row| Some(row.ward.clone()), |row| I256::from(row.weight.unwrap_or(0)));
+    let sums =
+        arrow::compute::cast(found.clear.column_by_name("c1").unwrap(), &arrow::datatypes::DataType::Int64)
+            .unwrap();
     let sums = arrow::array::AsArray::as_primitive::<arrow::datatypes::Int64Type>(&sums);
     let expected: Vec<i64> = weights.values().map(|group| group.1.as_i64()).collect();
     assert_eq!(sums.values().as_ref(), expected.as_slice());

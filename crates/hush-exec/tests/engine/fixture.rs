@@ -26,7 +26,8 @@ pub struct Random(u64);
 impl Random {
     /// A generator whose seed is printed, so that a failure can be repeated with `HUSH_TEST_SEED`.
     pub fn announced(test: &str) -> Self {
-        let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
+        let clock =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
         let seed = std::env::var("HUSH_TEST_SEED").map_or(clock, |text| text.parse().unwrap());
         eprintln!("{test}: HUSH_TEST_SEED={seed}");
         Self(seed)
@@ -166,7 +167,8 @@ impl Fixture {
             }
             parts.push(entry);
         }
-        let columns = schema.fields().iter().map(|field| ClearColumn::new(field.name(), field.data_type()).unwrap());
+        let columns =
+            schema.fields().iter().map(|field| ClearColumn::new(field.name(), field.data_type()).unwrap());
         let manifest = Manifest {
             format: 1,
             table: "t".to_owned(),
@@ -274,8 +276,11 @@ fn encrypt_chunk(seed: &OwnerSeed, table_id: [u8; 16], index: u32, rows: &[Row])
     let valid: Vec<i64> = rows.iter().map(|row| i64::from(row.value.is_some())).collect();
     let squares: Vec<I256> = values.iter().map(|value| I256::from(*value) * I256::from(*value)).collect();
     let mut encoded = Vec::new();
-    let columns =
-        [(VALUE, VALUE_T, Values::I64(&values)), (VALID, VALID_T, Values::I64(&valid)), (SQUARE, SQUARE_T, Values::I256(&squares))];
+    let columns = [
+        (VALUE, VALUE_T, Values::I64(&values)),
+        (VALID, VALID_T, Values::I64(&valid)),
+        (SQUARE, SQUARE_T, Values::I256(&squares)),
+    ];
     for (id, t_log2, values) in columns {
         let (ring, secret) = sum(id);
         let column = SumColumn { column: id.0, secret: &secret, t_log2, values };

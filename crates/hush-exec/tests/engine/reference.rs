@@ -14,7 +14,9 @@ use hush_rlwe::UncheckedSumAnswer;
 use hush_schemes::ckks::Scale;
 use hush_table::Digest;
 
-use crate::fixture::{Fixture, Row, SCALE, SQUARE, SQUARE_T, VALID, VALID_T, VALUE_T, ring, secret_id, set_name};
+use crate::fixture::{
+    Fixture, Row, SCALE, SQUARE, SQUARE_T, VALID, VALID_T, VALUE_T, ring, secret_id, set_name,
+};
 
 /// A decrypted aggregate answer.
 pub struct Decrypted {

@@ -70,7 +70,10 @@ fn tasks_that_do_not_fit_the_table() {
 fn sql_that_is_not_scalar_over_clear_columns() {
     let fixture = small();
     let predicate = |text: &str| {
-        code(&fixture, &fixture.plan(Some(text), Task::Aggregate(task(&[], vec![everything()], &[(0, VALUE)]))))
+        code(
+            &fixture,
+            &fixture.plan(Some(text), Task::Aggregate(task(&[], vec![everything()], &[(0, VALUE)]))),
+        )
     };
     for text in ["\"salary\" > 1", "", "\"year\" >", "\"year\" = 1; DROP TABLE t", "1 = 1) OR (1 = 1"] {
         assert_eq!(predicate(text), "HUSH-E020", "{text}");
@@ -116,7 +119,9 @@ fn long_chains_and_lists_within_the_limits_run() {
     let fixture = small();
     let chain = format!("\"year\" = 0{}", " OR \"year\" = 2021".repeat(400));
     let list = (0..3000).map(|number| number.to_string()).collect::<Vec<_>>().join(",");
-    for predicate in [chain, format!("\"year\" IN ({list})"), format!("{}true{}", "(".repeat(40), ")".repeat(40))] {
+    for predicate in
+        [chain, format!("\"year\" IN ({list})"), format!("{}true{}", "(".repeat(40), ")".repeat(40))]
+    {
         let plan =
             fixture.plan(Some(&predicate), Task::Aggregate(task(&[], vec![everything()], &[(0, VALUE)])));
         fixture.engine(1).run(&plan).unwrap();

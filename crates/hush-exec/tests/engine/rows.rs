@@ -7,15 +7,17 @@ use ethnum::I256;
 use hush_exec::answer::{Answer, Content, RowsChunk};
 use hush_exec::program::shape;
 use hush_keys::{decrypt_approx_slots, decrypt_slots, decrypt_sum_chunk};
-use hush_plan::plan::{RowsTask, SlotExpr, Task};
 use hush_plan::EncodingId;
+use hush_plan::plan::{RowsTask, SlotExpr, Task};
 use hush_ring::UniformSeed;
 use hush_rlwe::{BodyId, BodyKind, CiphertextSetId, UncheckedBody, UncheckedCiphertextSet};
 use hush_schemes::bgv::slots::SlotEncoder;
 use hush_schemes::ckks::{ApproxEncoder, Scale};
 use hush_table::CHUNK_ROWS;
 
-use crate::fixture::{Fixture, REAL, Random, Row, SCALE, VALUE, VALUE_T, X, Y, primes, ring, secret_id, set_name};
+use crate::fixture::{
+    Fixture, REAL, Random, Row, SCALE, VALUE, VALUE_T, X, Y, primes, ring, secret_id, set_name,
+};
 use crate::reference::numbers;
 
 fn column(id: EncodingId) -> Box<SlotExpr> {

@@ -7,7 +7,7 @@ use std::time::Instant;
 use tokio::task::spawn_blocking;
 
 use super::record::{JobFailure, ResultFacts};
-use super::{Jobs, JobState};
+use super::{JobState, Jobs};
 use crate::error::Code;
 use crate::names::{JobId, TableName};
 use crate::runner::Failure;

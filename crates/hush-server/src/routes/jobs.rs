@@ -161,7 +161,8 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<Vec<u8>>, ApiError> {
 }
 
 fn status(view: JobView) -> JobStatus {
-    let (code, message) = view.failure.map_or((None, None), |failure| (Some(failure.code), Some(failure.message)));
+    let (code, message) =
+        view.failure.map_or((None, None), |failure| (Some(failure.code), Some(failure.message)));
     JobStatus {
         id: view.id.as_str().to_owned(),
         state: view.state,

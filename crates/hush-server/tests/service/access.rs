@@ -113,7 +113,10 @@ fn the_served_description_is_the_one_that_is_routed() {
         for method in item.as_object().unwrap().keys() {
             let answer = service.call(&method.to_uppercase(), &path, &[], b"");
             assert_ne!(answer.status, 405, "{method} {path}");
-            assert!(method == "head" || answer.status < 400 || answer.code() != "HUSH-V002", "{method} {path}");
+            assert!(
+                method == "head" || answer.status < 400 || answer.code() != "HUSH-V002",
+                "{method} {path}"
+            );
         }
         assert_eq!(service.call("PATCH", &path, &[], b"").code(), "HUSH-V003");
     }

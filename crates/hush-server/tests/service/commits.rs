@@ -51,7 +51,11 @@ fn a_manifest_must_be_sound_complete_and_in_its_place() {
         assert_eq!((refused.status, refused.code().as_str()), (422, "HUSH-V016"), "byte {at}");
     }
     for length in [0, 1, 19, whole.len() - 1] {
-        assert_eq!(service.put(&table.manifest_path(), &whole[..length]).code(), "HUSH-V016", "{length} bytes");
+        assert_eq!(
+            service.put(&table.manifest_path(), &whole[..length]).code(),
+            "HUSH-V016",
+            "{length} bytes"
+        );
     }
     assert_eq!(service.put("/v1/tables/other/manifest", whole).code(), "HUSH-V016");
     assert_eq!(service.get("/v1/tables").json(), serde_json::json!([]));

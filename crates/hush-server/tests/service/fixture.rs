@@ -9,7 +9,9 @@ use arrow::array::{Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use ed25519_dalek::{Signer, SigningKey};
 use hush_plan::{Encoding, EncodingId, Layout, Plaintext};
-use hush_table::{EncodedChunk, SignedManifest, TableId, TableIdentity, TableLayout, TableStore, TableWriter};
+use hush_table::{
+    EncodedChunk, SignedManifest, TableId, TableIdentity, TableLayout, TableStore, TableWriter,
+};
 use tempfile::TempDir;
 
 use crate::harness::Service;
@@ -52,7 +54,8 @@ impl Recipe {
             Field::new("ward", DataType::Utf8, true),
             Field::new("year", DataType::Int64, true),
         ]));
-        let layout = TableLayout { clear: Arc::clone(&clear), encodings: vec![encoding()], sealed_columns: 0 };
+        let layout =
+            TableLayout { clear: Arc::clone(&clear), encodings: vec![encoding()], sealed_columns: 0 };
         let identity = TableIdentity {
             table: self.name.to_owned(),
             table_id: TableId::from_bytes([self.table; 16]),

@@ -141,6 +141,8 @@ fn a_result_survives_a_crash_and_a_replaced_table_answers_anew() {
     let id = submit(&service, &plan(&table, None));
     assert_eq!(finished(&service, &id)["state"], "done");
     let before = service.get(&format!("/v1/jobs/{id}/result")).body;
+    let quarter = i64::from(ROWS) / 4;
+    assert_eq!(counts(&before), [2020, 2021, 2022, 2023].map(|year| (year, quarter)));
     let service = start_in(service.kill(), &[]);
     assert_eq!(finished(&service, &id)["state"], "done");
     assert_eq!(service.get(&format!("/v1/jobs/{id}/result")).body, before);
