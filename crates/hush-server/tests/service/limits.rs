@@ -60,10 +60,18 @@ fn a_download_keeps_its_place_until_its_last_byte() {
 #[test]
 fn bodies_in_memory_are_counted() {
     let service = start(&["--max-buffered-bytes", "8192"]);
-    let waiting = service.begin_upload("/v1/tables/t/manifest", 8000, b"begun");
-    eventually("the first body holds the memory", || {
-        (service.put("/v1/tables/t/manifest", &[0; 8000]).status == 503).then_some(())
-    });
+    let mut waiting = service.socket();
+    let head = format!(
+        "PUT /v1/tables/t/manifest HTTP/1.1\r\nhost: h\r\nauthorization: Bearer {}\r\n\
+         content-length: 8000\r\nexpect: 100-continue\r\n\r\n",
+        service.token
+    );
+    waiting.write_all(head.as_bytes()).unwrap();
+    // The service asks for the body only once it has reserved its memory.
+    let mut interim = [0; 21];
+    waiting.read_exact(&mut interim).unwrap();
+    assert_eq!(&interim, b"HTTP/1.1 100 Continue");
+    assert_eq!(service.put("/v1/tables/t/manifest", &[0; 8000]).code(), "HUSH-V004");
     // What fits beside it is read, and refused for what it is.
     assert_eq!(service.put("/v1/tables/t/manifest", b"").code(), "HUSH-V016");
     drop(waiting);
