@@ -16,7 +16,9 @@ use hush_exec::Engine;
 use hush_plan::plan::{AggregateTask, PLAN_FORMAT, Task};
 use hush_plan::{Encoding, EncodingId, Layout, Plaintext, ServerPlan};
 use hush_server::{Config, Server};
-use hush_table::{EncodedChunk, SignedManifest, TableId, TableIdentity, TableLayout, TableStore, TableWriter};
+use hush_table::{
+    EncodedChunk, SignedManifest, TableId, TableIdentity, TableLayout, TableStore, TableWriter,
+};
 use tempfile::TempDir;
 
 const CHUNKS: u32 = 12;
@@ -65,7 +67,8 @@ impl Service {
                 let back = TcpStream::connect(behind).unwrap();
                 let left = Arc::new(Mutex::new(budgets.pop_front().unwrap_or(usize::MAX)));
                 for (from, to) in [(&front, &back), (&back, &front)] {
-                    let (from, to, left) = (from.try_clone().unwrap(), to.try_clone().unwrap(), Arc::clone(&left));
+                    let (from, to, left) =
+                        (from.try_clone().unwrap(), to.try_clone().unwrap(), Arc::clone(&left));
                     std::thread::spawn(move || forward(from, to, &left));
                 }
             }
@@ -116,7 +119,8 @@ fn table(directory: &Path, version: u64, signer: u8) -> SignedManifest {
         let mut blob = vec![0; BLOB_BYTES];
         blake3::Hasher::new().update(&label).finalize_xof().fill(&mut blob);
         let seed = *blake3::hash(&label).as_bytes();
-        let chunk = EncodedChunk { index, rows: CHUNK_ROWS, seed, encoded: vec![blob.into()], sealed: Vec::new() };
+        let chunk =
+            EncodedChunk { index, rows: CHUNK_ROWS, seed, encoded: vec![blob.into()], sealed: Vec::new() };
         writer.push(&batch, chunk).unwrap();
     }
     let key = SigningKey::from_bytes(&[signer; 32]);
@@ -192,7 +196,9 @@ fn only_newer_versions_of_ones_own_table_are_pushed() {
     assert_eq!(client.push(fork.path(), &Silent).unwrap().parts_sent, 1);
     assert_eq!(client.manifest("visits").unwrap(), third);
     client.delete("visits").unwrap();
-    assert!(matches!(client.manifest("visits"), Err(RemoteError::Refused { code, .. }) if code == "HUSH-V014"));
+    assert!(
+        matches!(client.manifest("visits"), Err(RemoteError::Refused { code, .. }) if code == "HUSH-V014")
+    );
 }
 
 #[test]
@@ -229,7 +235,10 @@ fn a_failed_plan_gives_the_engines_code_and_a_lost_server_is_unreachable() {
     client.push(local.path(), &Silent).unwrap();
     let text = String::from_utf8(plan(&manifest)).unwrap();
     let failed = client.run(text.replace("\\\"year\\\" < 2022", "\\\"age\\\" < 2").as_bytes(), &Silent);
-    assert!(matches!(failed, Err(RemoteError::Refused { ref code, .. }) if code.starts_with("HUSH-E")), "{failed:?}");
+    assert!(
+        matches!(failed, Err(RemoteError::Refused { ref code, .. }) if code.starts_with("HUSH-E")),
+        "{failed:?}"
+    );
     let stale = client.run(text.replace(&manifest.digest().to_string(), &"0".repeat(64)).as_bytes(), &Silent);
     assert!(matches!(stale, Err(RemoteError::Refused { ref code, .. }) if code == "HUSH-V029"), "{stale:?}");
     let stranger = RemoteServer::new(&format!("http://{}", service.address), None).unwrap();
