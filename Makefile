@@ -13,29 +13,31 @@ build:
 run: build
 	$(CARGO_TARGET_DIR)/release/hush run examples/patients.csv "$(QUERY)" --clear ward,year --verify
 
-# Everything that needs no query engine is tested in the dev profile, with debug assertions; the rest end to end, with
-# the release binaries.
+# The crates below the query engine are tested in the dev profile, with debug assertions; those on it in the release
+# profile, whose query engine is built anyway; then the programs, end to end.
 LIGHT := -p hush-arith -p hush-params -p hush-kernels -p hush-ring -p hush-rlwe -p hush-schemes -p hush-keys \
 	-p hush-plan -p hush-table
+HEAVY := -p hush-exec -p hush-server -p hush-client -p hush -p hush-bench -p hush-cli
 
 test: build $(VENV)/ok
 	cargo test --locked $(LIGHT)
+	cargo test --release --locked $(HEAVY)
 	HUSH_BIN=$(CARGO_TARGET_DIR)/release $(VENV)/bin/python -m pytest -q tests
 
 test-slow: test
 	HUSH_CPU=scalar cargo test --locked $(LIGHT)
 	HUSH_CPU=avx2 cargo test --locked $(LIGHT)
-	cargo test --release --locked --workspace
+	HUSH_CPU=scalar cargo test --release --locked $(HEAVY)
 	HUSH_BIN=$(CARGO_TARGET_DIR)/release $(VENV)/bin/python -m pytest -q tests -m slow
 
 lint:
 	cargo fmt --all --check
-	cargo clippy --locked $(LIGHT) -- -D warnings
+	cargo clippy --locked --workspace --all-targets -- -D warnings
 	python3 tools/check_layers.py
 	python3 tools/check_size.py
 
 docs: $(VENV)/ok
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps $(LIGHT)
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 	$(VENV)/bin/sphinx-build -q -W -b html docs $(CARGO_TARGET_DIR)/docs
 
 bench: build

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+PATIENTS = ROOT / "examples" / "patients.csv"
 
 
 def pytest_configure(config):
@@ -23,25 +24,108 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(pytest.mark.skip(reason="long; run by make test-slow"))
 
 
+def binary(name):
+    """Path of a built program."""
+    return pathlib.Path(os.environ["HUSH_BIN"]) / name
+
+
+class Hush:
+    """Runs `hush` in a directory, with a home of its own; every call gives the finished process."""
+
+    def __init__(self, directory, **environment):
+        self.directory = directory
+        self.environment = {"PATH": os.environ["PATH"], "HOME": str(directory / "home"), **environment}
+
+    def with_environment(self, **more):
+        """The same with more environment variables."""
+        return Hush(self.directory, **{**self.environment, **more})
+
+    def start(self, *arguments, **options):
+        """Starts the command and does not wait."""
+        settings = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        command = [binary("hush"), *map(str, arguments)]
+        return subprocess.Popen(command, env=self.environment, cwd=self.directory, **settings)
+
+    def bytes(self, *arguments):
+        """Standard output, as bytes, of a command that must succeed."""
+        process = self.start(*arguments)
+        out, err = process.communicate()
+        assert process.returncode == 0, err
+        return out
+
+    def __call__(self, *arguments, status=0, **options):
+        """Runs the command; it must end with `status` (any, if None)."""
+        process = self.start(*arguments, text=True, **options)
+        out, err = process.communicate()
+        assert status is None or process.returncode == status, f"status {process.returncode}: {err}"
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+class Server:
+    """A `hush-server` process on a data directory; stop and start it as often as you like."""
+
+    def __init__(self, data, log):
+        self.data, self.log, self.process, self.url = data, log, None, ""
+        self.port = 0
+
+    def start(self):
+        """Starts it, the second time on the same port, and waits until it listens."""
+        command = [binary("hush-server"), "--data", self.data, "--listen", f"127.0.0.1:{self.port}"]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log.open("a"), text=True)
+        self.url = ""
+        while not self.url:
+            line = self.process.stdout.readline()
+            assert line, "the server ended"
+            self.url = next((word for word in line.split() if word.startswith("http://")), "")
+        self.port = int(self.url.rstrip("/").rsplit(":", 1)[1])
+        return self
+
+    def kill(self):
+        """Ends it as a power cut would."""
+        self.process.kill()
+        self.process.wait()
+
+    @property
+    def token(self):
+        """Arguments that hold its token."""
+        return "--token-file", self.data / "token"
+
+
 @pytest.fixture
 def hush(tmp_path):
-    """Runs `hush` with a home of its own; gives the finished process."""
-    binary = pathlib.Path(os.environ["HUSH_BIN"]) / "hush"
-    home = tmp_path / "home"
-    home.mkdir()
-    environment = {"PATH": os.environ["PATH"], "HOME": str(home)}
+    """A runner in a fresh directory."""
+    (tmp_path / "home").mkdir()
+    return Hush(tmp_path)
 
-    def run(*arguments, status=0):
-        done = subprocess.run(
-            [binary, *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            env=environment,
-            cwd=tmp_path,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-        assert done.returncode == status, f"status {done.returncode}: {done.stderr}"
-        return done
 
-    return run
+@pytest.fixture
+def server(tmp_path):
+    """A running server, killed afterwards."""
+    running = Server(tmp_path / "server", tmp_path / "server.log").start()
+    yield running
+    running.kill()
+
+
+@pytest.fixture
+def key(hush, tmp_path):
+    """Arguments that open a key made for this test."""
+    path, passphrase = tmp_path / "owner.hushkey", tmp_path / "passphrase"
+    passphrase.write_text("correct horse\n", encoding="utf-8")
+    hush("keygen", "-o", path, "--passphrase-file", passphrase)
+    return "--key", path, "--passphrase-file", passphrase
+
+
+def approve(schema):
+    """What a person does after reading a proposal."""
+    text = schema.read_text(encoding="utf-8").replace('status = "proposed"', 'status = "approved"')
+    schema.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def table(hush, tmp_path, key):
+    """The example as an encrypted table: its directory."""
+    schema = tmp_path / "patients.schema.toml"
+    hush("init", PATIENTS, "--sensitive", "age,charges,email", "-o", schema)
+    approve(schema)
+    hush("encrypt", PATIENTS, "--schema", schema, "-o", tmp_path / "T", *key)
+    return tmp_path / "T"

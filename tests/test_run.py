@@ -10,9 +10,7 @@ import random
 import duckdb
 import pytest
 
-from conftest import ROOT
-
-PATIENTS = ROOT / "examples" / "patients.csv"
+from conftest import PATIENTS
 
 
 def rows_of(text):

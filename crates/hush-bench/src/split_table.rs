@@ -6,6 +6,7 @@
 //! | naive CKKS, BGV, BFV | 8 columns | one ciphertext per cell, as the thesis did |
 //! | packed whole | 8 columns | Hushtable, every column encrypted |
 //! | packed split | 4 columns | Hushtable, the sensitive ones encrypted, the others clear |
+//! | split on disk | 4 columns | the same, every file flushed to the disk by owner and server |
 //! | TenSEAL thesis, packed, best | 4, 8, 4 columns | where TenSEAL is installed |
 
 mod measured;
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 pub use measured::{Check, Measured};
 pub use naive::Scheme;
+use packed::{Encrypted, Storage};
 
 use crate::BenchError;
 use crate::peers;
@@ -51,7 +53,8 @@ pub struct Options {
 }
 
 /// One variant of ours; each runs in a process of its own.
-pub const VARIANTS: [&str; 5] = ["packed-split", "packed-whole", "naive-ckks", "naive-bgv", "naive-bfv"];
+pub const VARIANTS: [&str; 6] =
+    ["packed-split", "packed-split-disk", "packed-whole", "naive-ckks", "naive-bgv", "naive-bfv"];
 
 /// Runs every variant, ours by starting `program` again with [`variant_arguments`].
 ///
@@ -113,8 +116,9 @@ pub fn variant_arguments(options: &Options, variant: &str) -> Vec<String> {
 pub fn run_variant(options: &Options, variant: &str) -> Result<Measured, BenchError> {
     let table = Synthetic::new(options.rows, options.seed);
     match variant {
-        "packed-split" => packed::run(&table, packed::Encrypted::Sensitive, options),
-        "packed-whole" => packed::run(&table, packed::Encrypted::Whole, options),
+        "packed-split" => packed::run(&table, Encrypted::Sensitive, Storage::Memory, options),
+        "packed-split-disk" => packed::run(&table, Encrypted::Sensitive, Storage::Disk, options),
+        "packed-whole" => packed::run(&table, Encrypted::Whole, Storage::Memory, options),
         "naive-ckks" => naive::run(&table, Scheme::Ckks, NAIVE_BUDGET),
         "naive-bgv" => naive::run(&table, Scheme::Bgv, NAIVE_BUDGET),
         "naive-bfv" => naive::run(&table, Scheme::Bfv, NAIVE_BUDGET),

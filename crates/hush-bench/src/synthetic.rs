@@ -4,46 +4,47 @@
 use std::io::{self, Write};
 
 /// Columns; the first [`SENSITIVE`] are the sensitive ones.
-pub const COLUMNS: [&str; 8] = ["age", "glucose", "bp", "income", "ward", "visits", "temperature", "year"];
+pub(crate) const COLUMNS: [&str; 8] =
+    ["age", "glucose", "bp", "income", "ward", "visits", "temperature", "year"];
 
 /// How many columns are sensitive.
-pub const SENSITIVE: usize = 4;
+pub(crate) const SENSITIVE: usize = 4;
 
 /// Value ranges `[low, high)`, one a column.
 const RANGES: [(i64, i64); 8] =
     [(0, 105), (40, 400), (60, 220), (0, 250_000), (1, 40), (0, 60), (340, 420), (2015, 2025)];
 
 /// A table that is a function of its seed and size.
-pub struct Synthetic {
+pub(crate) struct Synthetic {
     rows: u64,
     seed: u64,
 }
 
 impl Synthetic {
     /// A table of `rows` rows.
-    pub fn new(rows: u64, seed: u64) -> Self {
+    pub(crate) fn new(rows: u64, seed: u64) -> Self {
         Self { rows, seed }
     }
 
     /// Number of rows.
-    pub fn rows(&self) -> u64 {
+    pub(crate) fn rows(&self) -> u64 {
         self.rows
     }
 
     /// The value at (`row`, `column`); any cell can be had without the others.
-    pub fn cell(&self, row: u64, column: usize) -> i64 {
+    pub(crate) fn cell(&self, row: u64, column: usize) -> i64 {
         let (low, high) = RANGES[column];
         let draw = mix(self.seed ^ mix(row.wrapping_mul(COLUMNS.len() as u64).wrapping_add(column as u64)));
         low + (draw % (high - low) as u64) as i64
     }
 
     /// One whole column; for tables that fit in memory.
-    pub fn column(&self, column: usize) -> Vec<i64> {
+    pub(crate) fn column(&self, column: usize) -> Vec<i64> {
         (0..self.rows).map(|row| self.cell(row, column)).collect()
     }
 
     /// The true sum of a column.
-    pub fn sum(&self, column: usize) -> i128 {
+    pub(crate) fn sum(&self, column: usize) -> i128 {
         (0..self.rows).map(|row| i128::from(self.cell(row, column))).sum()
     }
 
@@ -51,7 +52,7 @@ impl Synthetic {
     ///
     /// # Errors
     /// Those of the writer.
-    pub fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
+    pub(crate) fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{}", COLUMNS.join(","))?;
         let mut line = String::new();
         for row in 0..self.rows {

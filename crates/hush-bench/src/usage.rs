@@ -36,6 +36,14 @@ impl ProcessUsage {
         }
     }
 
+    /// Multiplies what adds up over time; the peak stays a peak.
+    pub fn scale(&mut self, factor: f64) {
+        self.cpu_s *= factor;
+        for switches in [&mut self.voluntary_switches, &mut self.involuntary_switches] {
+            *switches = (*switches as f64 * factor).round() as i64;
+        }
+    }
+
     fn plus(self, usage: &Usage) -> Self {
         let seconds = |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 * 1e-6;
         // Linux gives the peak in KiB.

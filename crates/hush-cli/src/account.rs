@@ -56,13 +56,40 @@ pub(crate) fn summary(account: &Account) -> String {
             ),
         );
     }
-    let seen = account.leakage.table.iter().chain(&account.leakage.query);
-    line("A server would see", seen.cloned().collect::<Vec<_>>().join("; "));
-    line("It would not see", account.leakage.hidden.join("; "));
-    line("Not proven", "that a remote server computed honestly".into());
     line("Keys", "temporary, erased".into());
+    let leakage = &account.leakage;
+    let seen = leakage.table.iter().chain(&leakage.query).cloned().collect::<Vec<_>>().join("; ");
+    let claims = [
+        ("A server would see", seen),
+        ("It would not see", leakage.hidden.join("; ")),
+        ("Not proven", "that a remote server computed honestly".to_owned()),
+    ];
+    for (label, text) in claims {
+        out.push_str(&format!("{label:<19} {}\n", wrapped(&text, 20)));
+    }
     out
 }
+
+/// Breaks a text into lines of up to 100 characters, all but the first indented by `indent`.
+pub(crate) fn wrapped(text: &str, indent: usize) -> String {
+    let mut out = String::new();
+    let mut width = indent;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if width > indent && width + 1 + length > LINE_WIDTH {
+            out.push_str(&format!("\n{:indent$}", ""));
+            width = indent;
+        } else if width > indent {
+            out.push(' ');
+            width += 1;
+        }
+        out.push_str(word);
+        width += length;
+    }
+    out
+}
+
+const LINE_WIDTH: usize = 100;
 
 /// The account as one JSON object.
 pub(crate) fn to_json(account: &Account) -> Value {
@@ -163,6 +190,17 @@ mod tests {
         assert_eq!(bytes(47_123), "47.1 kB");
         assert_eq!(bytes(220_000), "0.2 MB");
         assert_eq!(seconds(0.012_34), "0.012");
+    }
+
+    #[test]
+    fn long_texts_are_wrapped_and_lose_nothing() {
+        let text = "several words of a sentence ".repeat(9);
+        let shown = wrapped(text.trim_end(), 8);
+        assert!(
+            shown.lines().count() > 2
+                && shown.lines().skip(1).all(|line| line.starts_with("        s") || line.len() <= 100)
+        );
+        assert_eq!(shown.split_whitespace().collect::<Vec<_>>(), text.split_whitespace().collect::<Vec<_>>());
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Rehearse on one machine: encrypt what the query uses, evaluate, decrypt, and say what a server would see
     Run(Run),
-    /// Inspect a file and propose FILE.schema.toml for a person to approve
+    /// Inspect a file and propose a schema for a person to approve
     Init(Init),
     /// Make an owner key, wrapped by a passphrase
     Keygen(Keygen),
@@ -65,7 +65,7 @@ pub(crate) struct Policy {
 /// Where the owner's key is and how it opens.
 #[derive(Debug, Args)]
 pub(crate) struct KeyArgs {
-    /// Owner key file
+    /// Owner key file (default: ~/.config/hushtable/owner.hushkey)
     #[arg(long, value_name = "PATH", env = "HUSH_KEY")]
     pub(crate) key: Option<PathBuf>,
     /// File whose first line is the passphrase
@@ -115,7 +115,7 @@ pub(crate) struct Init {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) policy: Policy,
-    /// Where to write the schema (default: beside the data, FILE.schema.toml)
+    /// Where to write the schema (default: beside the data, patients.schema.toml for patients.csv)
     #[arg(long, short, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
     /// Replace an existing schema
@@ -125,7 +125,7 @@ pub(crate) struct Init {
 
 #[derive(Debug, Args)]
 pub(crate) struct Keygen {
-    /// Where to write the key (default: ~/.config/hushtable/owner.key)
+    /// Where to write the key (default: ~/.config/hushtable/owner.hushkey)
     #[arg(long, short, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
     /// File whose first line is the passphrase
@@ -146,7 +146,7 @@ pub(crate) struct Encrypt {
     /// Table directory to write
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: PathBuf,
-    /// Approved schema (default: FILE.schema.toml)
+    /// Approved schema (default: beside the data, patients.schema.toml for patients.csv)
     #[arg(long, value_name = "PATH")]
     pub(crate) schema: Option<PathBuf>,
     /// SQL queries, separated by semicolons, whose layouts the table must have
@@ -208,7 +208,7 @@ pub(crate) struct Query {
 
 #[derive(Debug, Args)]
 pub(crate) struct Decrypt {
-    /// Table directory
+    /// Table directory, or SERVER/tables/NAME
     pub(crate) table: String,
     /// Only these columns
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]

@@ -22,7 +22,9 @@ use crate::encrypt::{arrow_type, sealed_columns};
 use crate::error::ClientError;
 use crate::merge::Number;
 use crate::owner::OwnerKey;
+use crate::pins::Pins;
 use crate::private::PrivateHalf;
+use crate::table::open_private;
 
 /// A stored table being decrypted. An iterator of batches, one a chunk.
 pub struct TableDecryption {
@@ -41,19 +43,17 @@ impl TableDecryption {
     /// Begins to decrypt the table in `store`; `columns` picks some, in the order given.
     ///
     /// # Errors
-    /// Another key, damage, unknown columns.
-    pub fn open(store: &TableStore, key: &OwnerKey, columns: Option<&[String]>) -> Result<Self, ClientError> {
-        let owner = key.seed();
+    /// Another key, a rollback, damage, unknown columns.
+    pub fn open(
+        store: &TableStore,
+        key: &OwnerKey,
+        pins: &Pins,
+        columns: Option<&[String]>,
+    ) -> Result<Self, ClientError> {
         let signed = store.load()?;
-        let (found, expected) = (owner.key_id().to_string(), signed.manifest().key_id.clone());
-        if found != expected {
-            return Err(ClientError::OtherKey { found, expected });
-        }
-        signed.require_key(&owner.verifying_key().to_bytes())?;
+        let (half, keys) = open_private(&signed, key.seed(), pins)?;
         let manifest = signed.manifest().clone();
-        let half = PrivateHalf::open(owner, manifest.table_id, &manifest.sealed_schema)?;
-        let keys = ColumnKeys::derive(owner, *manifest.table_id.as_bytes(), &half.encodings)?;
-        let seal = owner.seal_key(*manifest.table_id.as_bytes());
+        let seal = key.seed().seal_key(*manifest.table_id.as_bytes());
         let wanted = wanted(&half, columns)?;
         let fields = wanted.iter().map(|column| Field::new(&column.name, arrow_type(column.kind), true));
         let schema = Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()));

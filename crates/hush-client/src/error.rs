@@ -236,6 +236,9 @@ impl ClientError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Usage { .. } | Self::Cpu { .. } => ErrorKind::Usage,
+            Self::Plan(hush_plan::PlanError::Overflow { .. } | hush_plan::PlanError::Noise { .. }) => {
+                ErrorKind::Precision
+            }
             Self::Plan(_) | Self::SchemaFile { .. } => ErrorKind::Refused,
             Self::KeyFile(_) | Self::OtherKey { .. } => ErrorKind::Key,
             Self::Source(_) | Self::OutOfBounds { .. } => ErrorKind::Data,

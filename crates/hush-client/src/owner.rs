@@ -82,6 +82,8 @@ pub struct EncryptOptions {
     pub workload: Option<PathBuf>,
     /// Threads.
     pub threads: usize,
+    /// Where the new version is remembered.
+    pub pins: Pins,
 }
 
 /// Encrypts a file into a table directory.
@@ -110,6 +112,6 @@ pub fn encrypt_file(
     let encryption =
         Encryption { source: &source, half: &half, owner: key.seed(), store: &store, pool: &pool };
     let manifest = encryption.run(progress)?;
-    Pins::of_user().check_and_remember(&manifest)?;
+    options.pins.check_and_remember(&manifest)?;
     Ok(manifest)
 }

@@ -23,6 +23,8 @@ mod error;
 mod job;
 mod pull;
 mod push;
+#[cfg(test)]
+mod tests;
 mod token;
 mod transport;
 
@@ -221,8 +223,7 @@ impl RemoteServer {
 
 /// A table's path. Names that the service cannot have are refused here, before they become part of an address.
 fn table_path(table: &str) -> Result<String, RemoteError> {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    if (1..=64).contains(&table.len()) && table.bytes().all(allowed) && !table.starts_with('-') {
+    if hush_plan::schema::is_table_name(table) {
         return Ok(format!("/v1/tables/{table}"));
     }
     Err(RemoteError::TableName { found: table.chars().take(64).collect() })

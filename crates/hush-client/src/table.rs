@@ -81,21 +81,7 @@ impl OwnedTable {
         owner: &OwnerSeed,
         pins: &Pins,
     ) -> Result<Self, ClientError> {
-        let (found, expected) = (owner.key_id().to_string(), manifest.manifest().key_id.clone());
-        if found != expected {
-            return Err(ClientError::OtherKey { found, expected });
-        }
-        manifest.require_key(&owner.verifying_key().to_bytes())?;
-        pins.check_and_remember(&manifest)?;
-        let body = manifest.manifest();
-        let half = PrivateHalf::open(owner, body.table_id, &body.sealed_schema)?;
-        let public = half.encodings.iter().map(|encoding| &encoding.public);
-        if !public.eq(body.encodings.iter()) {
-            return Err(ClientError::Answer {
-                what: "the sealed encodings are not those of the manifest".into(),
-            });
-        }
-        let keys = ColumnKeys::derive(owner, *body.table_id.as_bytes(), &half.encodings)?;
+        let (half, keys) = open_private(&manifest, owner, pins)?;
         Ok(Self { manifest, half, keys, evaluator })
     }
 
@@ -116,4 +102,32 @@ impl OwnedTable {
             Evaluator::Remote(server) => Ok(server.run(plan, progress)?),
         }
     }
+}
+
+/// The private half of a manifest and the keys of its columns, once the manifest is known to be this key's and no
+/// older than what was seen of the table before.
+///
+/// # Errors
+/// Another key, a rollback or fork, damage.
+pub(crate) fn open_private(
+    manifest: &SignedManifest,
+    owner: &OwnerSeed,
+    pins: &Pins,
+) -> Result<(PrivateHalf, ColumnKeys), ClientError> {
+    let (found, expected) = (owner.key_id().to_string(), manifest.manifest().key_id.clone());
+    if found != expected {
+        return Err(ClientError::OtherKey { found, expected });
+    }
+    manifest.require_key(&owner.verifying_key().to_bytes())?;
+    pins.check_and_remember(manifest)?;
+    let body = manifest.manifest();
+    let half = PrivateHalf::open(owner, body.table_id, &body.sealed_schema)?;
+    let public = half.encodings.iter().map(|encoding| &encoding.public);
+    if !public.eq(body.encodings.iter()) {
+        return Err(ClientError::Answer {
+            what: "the sealed encodings are not those of the manifest".into(),
+        });
+    }
+    let keys = ColumnKeys::derive(owner, *body.table_id.as_bytes(), &half.encodings)?;
+    Ok((half, keys))
 }

@@ -62,6 +62,9 @@ fn group(job: &Job<'_>, task: &AggregateTask, query: GroupQuery) -> Result<Group
     let (session, snapshot) = (job.session.clone(), job.snapshot.clone());
     job.workers.wait(async move {
         let rows = if count_alone { Some(snapshot.manifest().rows) } else { None };
+        if !count_alone {
+            snapshot.clear().expect_all_rows(&session).await?;
+        }
         query.run(&session, snapshot.clear(), rows, max_groups).await
     })
 }

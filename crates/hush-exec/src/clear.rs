@@ -13,15 +13,19 @@ pub(crate) mod select;
 pub(crate) mod session;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use arrow::array::{RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::array::{AsArray, RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{Int64Type, Schema, SchemaRef};
 use datafusion::common::DFSchema;
+use datafusion::dataframe::DataFrame;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::datasource::{MemTable, TableProvider, provider_as_source};
 use datafusion::error::DataFusionError;
-use datafusion::logical_expr::TableSource;
+use datafusion::execution::SessionState;
+use datafusion::functions_aggregate::count::count_all;
+use datafusion::logical_expr::{Expr, LogicalPlanBuilder, TableSource};
 use hush_table::Manifest;
 
 use crate::error::{ExecError, ExpressionRole};
@@ -30,6 +34,9 @@ use crate::error::{ExecError, ExpressionRole};
 pub(crate) struct ClearTable {
     df_schema: DFSchema,
     source: Arc<dyn TableSource>,
+    rows: u64,
+    /// Set once the query engine has been seen to find all rows.
+    complete: AtomicBool,
 }
 
 impl ClearTable {
@@ -48,7 +55,31 @@ impl ClearTable {
         } else {
             Arc::new(listing(&schema, paths).map_err(internal)?)
         };
-        Ok(Self { df_schema, source: provider_as_source(provider) })
+        let source = provider_as_source(provider);
+        Ok(Self { df_schema, source, rows: manifest.rows, complete: AtomicBool::new(false) })
+    }
+
+    /// Checks, the first time, that the query engine finds every row of the manifest: it takes a file that it does
+    /// not find for no rows, and a total over fewer rows looks like any other total.
+    ///
+    /// # Errors
+    /// [`ExecError::MissingRows`]; those of the query engine.
+    pub(crate) async fn expect_all_rows(&self, state: &SessionState) -> Result<(), ExecError> {
+        if self.complete.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let failed = |error: DataFusionError| evaluation_error(&error);
+        let count = LogicalPlanBuilder::scan("t", self.source.clone(), None)
+            .and_then(|scan| scan.aggregate(Vec::<Expr>::new(), [count_all()])?.build())
+            .map_err(failed)?;
+        let batches = DataFrame::new(state.clone(), count).collect().await.map_err(failed)?;
+        let counts = batches.first().and_then(|batch| batch.column(0).as_primitive_opt::<Int64Type>());
+        let found = counts.map_or(0, |counts| counts.value(0).unsigned_abs());
+        if found != self.rows {
+            return Err(ExecError::MissingRows { found, expected: self.rows });
+        }
+        self.complete.store(true, Ordering::Release);
+        Ok(())
     }
 
     /// The schema that expressions are parsed against.

@@ -83,6 +83,14 @@ pub enum ExecError {
         /// Code of the lower layer.
         code: &'static str,
     },
+    /// The query engine found another number of rows in the clear files than the manifest has.
+    #[error("the clear files of the table show {found} rows, its manifest says {expected}; push it again")]
+    MissingRows {
+        /// Rows found.
+        found: u64,
+        /// Rows of the manifest.
+        expected: u64,
+    },
     /// Reading failed.
     #[error("the table cannot be read from the storage")]
     Io,
@@ -238,6 +246,7 @@ impl ExecError {
             Self::Weight { .. } => "HUSH-E051",
             Self::Corrupt { .. } => "HUSH-E060",
             Self::Io => "HUSH-E061",
+            Self::MissingRows { .. } => "HUSH-E062",
             Self::Internal { .. } => "HUSH-E099",
         }
     }
@@ -250,7 +259,7 @@ impl ExecError {
             }
             Self::NoTable | Self::StaleManifest => ErrorKind::NotFound,
             Self::GroupLimit { .. } | Self::AnswerLimit { .. } | Self::MemoryLimit => ErrorKind::Limit,
-            Self::Corrupt { .. } => ErrorKind::Corrupt,
+            Self::Corrupt { .. } | Self::MissingRows { .. } => ErrorKind::Corrupt,
             Self::Io => ErrorKind::Io,
             Self::Internal { .. } => ErrorKind::Internal,
         }

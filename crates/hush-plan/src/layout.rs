@@ -97,11 +97,12 @@ impl Needs {
         let purposes = &column.purposes;
         let squares = purposes.iter().any(|p| matches!(p, Purpose::Stddev | Purpose::Variance));
         let is_time = matches!(column.kind, ColumnType::Date | ColumnType::Timestamp);
-        if is_time && (squares || purposes.contains(&Purpose::Product)) {
+        if is_time && purposes.iter().any(|purpose| *purpose != Purpose::Count) {
             return Err(PlanError::WrongType { text: name(), reason: Unfit::DateArithmetic });
         }
+        // Slots hold the values as well; without them the sum layout keeps what the owner must be able to decrypt.
         let sums = purposes.iter().any(|p| !matches!(p, Purpose::Count | Purpose::Product));
-        if sums || purposes.is_empty() {
+        if sums || !purposes.contains(&Purpose::Product) {
             self.add_sum(Content::Value(name()), BigInt::one());
         }
         if squares {

@@ -19,7 +19,8 @@ pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Le
     table.push(format!("the number of rows ({rows})"));
     if !encodings.is_empty() {
         table.push(format!(
-            "that there are {} encrypted quantities, and the width that each was made for ({})",
+            "that there are {} encrypted quantities, and the width that each was made for ({}), which tells the order of \
+             magnitude of its declared range",
             encodings.len(),
             list(&encodings.iter().map(width).collect::<Vec<_>>())
         ));

@@ -34,6 +34,7 @@ mod program;
 pub mod range;
 pub mod schema;
 pub mod sql;
+pub mod steps;
 #[cfg(test)]
 mod tables;
 

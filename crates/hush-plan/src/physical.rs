@@ -20,6 +20,7 @@ use crate::plan::{
 };
 use crate::schema::Schema;
 use crate::sql::Query;
+use crate::steps;
 use bind::Catalog;
 
 /// Groups above which a front should warn: an answer has tens of kilobytes per group and column.
@@ -69,6 +70,7 @@ pub fn plan_query(
         });
     }
     let leakage = leakage::of_query(schema, encodings, rows, query, &task);
+    let steps = steps::of_query(query, encodings, &task, &owner);
     let server = ServerPlan {
         format: PLAN_FORMAT,
         table: schema.table.clone(),
@@ -77,7 +79,7 @@ pub fn plan_query(
         task,
         max_answer_bytes: limits.max_answer_bytes,
     };
-    Ok(QueryPlan { server, owner, cost, leakage })
+    Ok(QueryPlan { server, owner, cost, leakage, steps })
 }
 
 type Planned = (Task, OwnerPlan, crate::plan::Cost);

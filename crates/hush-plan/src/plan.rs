@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::encoding::EncodingId;
+use crate::steps::Step;
 
 /// Version of the plan's format.
 pub const PLAN_FORMAT: u16 = 1;
@@ -123,6 +124,8 @@ pub struct QueryPlan {
     pub cost: Cost,
     /// What the server learns, in plain sentences.
     pub leakage: Leakage,
+    /// What runs where, in plain sentences.
+    pub steps: Vec<Step>,
 }
 
 /// How the owner turns answers into the result table.

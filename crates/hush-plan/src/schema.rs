@@ -42,6 +42,13 @@ pub enum ColumnType {
     Timestamp,
 }
 
+/// Whether a text can name a table: 1 to 64 of `A-Z a-z 0-9 _ -`, not beginning with `-`. Such a name is one path
+/// segment in any store and address.
+pub fn is_table_name(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    (1..=64).contains(&name.len()) && name.bytes().all(allowed) && !name.starts_with('-')
+}
+
 /// What happens to a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Protection {
@@ -68,7 +75,7 @@ pub enum Protection {
 pub enum Purpose {
     /// AVG: the `sum` layout.
     Avg,
-    /// COUNT(x): the validity column alone.
+    /// COUNT(x): the `sum` layout, for the values' sake, and the validity.
     Count,
     /// Element-wise products: the `slots` layout.
     Product,

@@ -90,9 +90,9 @@ impl RingLimb {
         lift::add_scaled_error(self.cpu(), self.modulus(), out, error, scale);
     }
 
-    /// The uniform residues that belong to a stream key. Public data only.
-    pub(crate) fn fill_uniform(&self, key: [u8; 16], out: &mut [u64]) {
-        AesCtr128::new(self.cpu(), &key).fill_uniform(0, self.modulus(), out);
+    /// The uniform residues that belong to a stream's key and nonce. Public data only.
+    pub(crate) fn fill_uniform(&self, key: [u8; 16], nonce: u64, out: &mut [u64]) {
+        AesCtr128::new(self.cpu(), &key).fill_uniform(nonce, self.modulus(), out);
     }
 
     /// Bytes that `count` packed residues take.

@@ -232,7 +232,7 @@ fn expansion_never_changes() {
 }
 
 const EXPANSION: (u64, u64, &str, &str) =
-    (17_970_327_311_353, 26_151_700_295_564, "49ecefbd619a4ee3", "be88a436ff75bab3");
+    (66_240_889_117_303, 60_643_182_384_645, "e329e37dd7459b00", "696b1c78827a36da");
 
 /// Chi-square with 255 degrees of freedom over the top byte of 2^18 residues: above 390 with probability
 /// below 2^-20 if they are uniform (q is within 2^-24 of 2^46).

@@ -101,11 +101,12 @@ impl UniformSeed {
     /// # Panics
     /// If the ring has no such limb.
     pub fn expand_limb(&self, ring: &Ring, label: ExpandLabel, index: usize, out: &mut [u64]) {
-        let key = self.stream_key(ring.param_code(), label, index as u32);
-        ring.limbs()[index].fill_uniform(key, out);
+        let (key, nonce) = self.stream(ring.param_code(), label, index as u32);
+        ring.limbs()[index].fill_uniform(key, nonce, out);
     }
 
-    fn stream_key(&self, param_code: u16, label: ExpandLabel, limb: u32) -> [u8; 16] {
+    /// Key and nonce of a limb's stream: 192 derived bits, so that two of 2^40 streams agree with chance 2^-113.
+    fn stream(&self, param_code: u16, label: ExpandLabel, limb: u32) -> ([u8; 16], u64) {
         let purpose: u8 = match label.purpose {
             MaskPurpose::Sum => 1,
             MaskPurpose::Slot => 2,
@@ -119,9 +120,11 @@ impl UniformSeed {
         rest[4..8].copy_from_slice(&label.column.to_le_bytes());
         rest[8..12].copy_from_slice(&label.ring_index.to_le_bytes());
         rest[12..16].copy_from_slice(&limb.to_le_bytes());
-        let mut key = [0; 16];
-        key.copy_from_slice(&blake3::derive_key(CONTEXT, &material)[..16]);
-        key
+        let derived = blake3::derive_key(CONTEXT, &material);
+        let (mut key, mut nonce) = ([0; 16], [0; 8]);
+        key.copy_from_slice(&derived[..16]);
+        nonce.copy_from_slice(&derived[16..24]);
+        (key, u64::from_le_bytes(nonce))
     }
 }
 

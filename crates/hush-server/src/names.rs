@@ -3,11 +3,11 @@
 
 use std::fmt;
 
+use hush_plan::schema::is_table_name;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ApiError, Code};
 
-const TABLE_NAME_MAX: usize = 64;
 const DIGEST_HEX: usize = 64;
 const JOB_HEX: usize = 32;
 
@@ -24,10 +24,7 @@ impl TableName {
     /// # Errors
     /// [`Code::BadName`] for anything else than described above.
     pub fn parse(text: &str) -> Result<Self, ApiError> {
-        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-        let sound =
-            (1..=TABLE_NAME_MAX).contains(&text.len()) && text.bytes().all(allowed) && !text.starts_with('-');
-        if sound { Ok(Self(text.to_ascii_lowercase())) } else { Err(Code::BadName.into()) }
+        if is_table_name(text) { Ok(Self(text.to_ascii_lowercase())) } else { Err(Code::BadName.into()) }
     }
 
     /// The lower-case name.

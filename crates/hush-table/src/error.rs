@@ -253,7 +253,7 @@ impl TableError {
             Self::TooLarge { .. } => "split the table",
             Self::ClearType { .. } => "cast the column to a flat type, or drop it in the schema",
             Self::BadName { .. } => {
-                "use 1 to 128 bytes without control characters, slashes, quotes or a dot in front"
+                "use 1 to 64 of the letters a to z, digits, _ and -, without a - in front"
             }
             Self::Io { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
                 "free some space and run the same command again; nothing half-written is visible"

@@ -242,14 +242,6 @@ impl Pin {
     }
 }
 
-/// Whether a text can name a table: 1 to 128 bytes, no control characters, slashes or double quotes, no dot in
-/// front. Such a name is one path segment in any store.
-pub fn is_table_name(name: &str) -> bool {
-    (1..=128).contains(&name.len())
-        && !name.starts_with('.')
-        && !name.chars().any(|c| c.is_control() || matches!(c, '/' | '\\' | '"'))
-}
-
 fn hex_out<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&to_hex(bytes))
 }

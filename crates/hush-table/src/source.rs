@@ -205,7 +205,7 @@ impl Source {
     }
 
     /// The name that SQL gives the table: the file's name without its extensions, with `_` for whatever is
-    /// not a letter, digit or `_`.
+    /// not an ASCII letter, digit or `_`, cut to 64 characters. Every server takes such a name.
     pub fn table_name(&self) -> String {
         let stem = match &self.origin {
             Origin::File(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
@@ -213,7 +213,7 @@ impl Source {
         };
         let stem = stem.unwrap_or_else(|| "table".to_owned());
         let stem = stem.split('.').find(|part| !part.is_empty()).unwrap_or("table");
-        stem.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect()
+        stem.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).take(64).collect()
     }
 
     /// Starts a typed pass: chunks of the columns of `schema` in the forms that their protections ask for.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TenSEAL on the split-table workload, in three ways; prints one JSON object per way.
+"""TenSEAL on the split-table workload, in one of three ways; prints one JSON object.
 
-Usage: python3 - ROWS SEED NAIVE_SECONDS, with the table's columns as little-endian int64 on standard input.
+Usage: python3 - WAY ROWS NAIVE_SECONDS, with the table's columns as little-endian int64 on standard input.
 
 naive   the thesis's own way: CKKS, N = 8192, [60, 40, 40, 60], scale 2^40, Galois keys, a fresh context and one
         ciphertext per cell, the 4 sensitive columns; stops after NAIVE_SECONDS and extrapolates, marked so
@@ -100,8 +100,8 @@ def main():
         "version": ts.__version__,
         "wall_s": seconds,
         "cpu_s": (after[0] - before[0]) / fraction,
-        "voluntary_switches": after[1] - before[1],
-        "involuntary_switches": after[2] - before[2],
+        "voluntary_switches": round((after[1] - before[1]) / fraction),
+        "involuntary_switches": round((after[2] - before[2]) / fraction),
         "peak_mb": after[3],
         "sampled_fraction": fraction,
         "max_error": max(abs(a - b) for a, b in zip(sums, expected)) if sums else None,

@@ -52,7 +52,7 @@ trait Cell {
 ///
 /// # Errors
 /// Encryption or decryption refused.
-pub fn run(table: &Synthetic, scheme: Scheme, budget: Duration) -> Result<Measured, BenchError> {
+pub(super) fn run(table: &Synthetic, scheme: Scheme, budget: Duration) -> Result<Measured, BenchError> {
     let before = ProcessUsage::now();
     let start = Instant::now();
     let ring = Ring::new(preset(PARAMS)?, Cpu::detect()?)?;
@@ -104,7 +104,7 @@ pub fn run(table: &Synthetic, scheme: Scheme, budget: Duration) -> Result<Measur
     ];
     let phases: Vec<(String, f64)> = phases.map(|(name, s, by)| (name.to_owned(), s * by)).into();
     let mut usage = ProcessUsage::now().since(before);
-    usage.cpu_s *= scale;
+    usage.scale(scale);
     let bytes = (hush_rlwe::body_bytes(&ring, 1, 1) as u64 + 32) * table.rows() * COLUMNS.len() as u64;
     Ok(Measured {
         name: format!("naive {scheme:?}").replace("Ckks", "CKKS").replace("Bgv", "BGV").replace("Bfv", "BFV"),

@@ -27,6 +27,35 @@ pub(super) enum Encrypted {
     Whole,
 }
 
+/// Where the table and the server's copy lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Storage {
+    /// In the system's temporary directory: every file is flushed to the disk, twice.
+    Disk,
+    /// In a file system in memory where there is one, as the peers keep everything in memory.
+    Memory,
+}
+
+impl Storage {
+    fn directory(self) -> std::io::Result<TempDir> {
+        let memory = Path::new(MEMORY_FILE_SYSTEM);
+        match self {
+            Self::Memory if memory.is_dir() => tempfile::tempdir_in(memory),
+            _ => tempfile::tempdir(),
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Memory if Path::new(MEMORY_FILE_SYSTEM).is_dir() => "files in memory",
+            _ => "files flushed to disk",
+        }
+    }
+}
+
+/// The file system in memory of Linux.
+const MEMORY_FILE_SYSTEM: &str = "/dev/shm";
+
 /// Runs the workload `options.repeat` times with fresh keys and tables, and gives medians.
 ///
 /// # Errors
@@ -34,9 +63,10 @@ pub(super) enum Encrypted {
 pub(super) fn run(
     table: &Synthetic,
     encrypted: Encrypted,
+    storage: Storage,
     options: &Options,
 ) -> Result<Measured, BenchError> {
-    let directory = tempfile::tempdir()?;
+    let directory = storage.directory()?;
     let input = write_input(&directory, table, encrypted)?;
     let server = Server::start(directory.path(), options.threads)?;
     let before = ProcessUsage::now();
@@ -54,10 +84,7 @@ pub(super) fn run(
     // The server's usage counts once it has been waited for.
     drop(server);
     let mut usage = ProcessUsage::now().since(before);
-    let share = f64::from(repetitions);
-    usage.cpu_s /= share;
-    usage.voluntary_switches /= i64::from(repetitions);
-    usage.involuntary_switches /= i64::from(repetitions);
+    usage.scale(1.0 / f64::from(repetitions));
     let names: Vec<&'static str> =
         runs.first().map_or_else(Vec::new, |run| run.phases.iter().map(|(name, _)| name).collect());
     let phase = |name: &str| {
@@ -69,15 +96,17 @@ pub(super) fn run(
         (name.to_owned(), median(&times))
     };
     let totals: Vec<f64> = runs.iter().map(|run| run.phases.total()).collect();
-    let (name, columns) = match encrypted {
-        Encrypted::Sensitive => ("packed split", SENSITIVE),
-        Encrypted::Whole => ("packed whole", COLUMNS.len()),
+    let (name, columns) = match (encrypted, storage) {
+        (Encrypted::Sensitive, Storage::Memory) => ("packed split", SENSITIVE),
+        (Encrypted::Sensitive, Storage::Disk) => ("split on disk", SENSITIVE),
+        (Encrypted::Whole, _) => ("packed whole", COLUMNS.len()),
     };
     let last = runs.last();
     Ok(Measured {
         name: name.to_owned(),
         what: format!(
-            "Hushtable over loopback HTTP, {}; {} of {COLUMNS} columns encrypted, median of {repetitions}",
+            "Hushtable over loopback HTTP, {}, {}; {} of {COLUMNS} columns encrypted, median of {repetitions}",
+            storage.words(),
             last.map_or(String::new(), |run| run.params.join(", ")),
             columns,
             COLUMNS = COLUMNS.len(),
@@ -118,6 +147,7 @@ fn once(
         output: output.to_owned(),
         workload: None,
         threads: options.threads,
+        pins: Pins::forgetful(),
     };
     phases.time("encrypt", || hush::encrypt(&encryption, &key, &Silent))?;
     let remote = server.connect()?;

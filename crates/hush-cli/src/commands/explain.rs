@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use hush::{Error, QueryPlan};
 
 use super::query::open;
-use crate::account::bytes;
+use crate::account::{bytes, wrapped};
 use crate::args::Query;
 
 /// Plans and prints, without running.
@@ -25,7 +25,11 @@ fn text(plan: &QueryPlan) -> String {
         Some(error) => format!("approximate columns within {error:.1e}"),
         None => "exact".to_owned(),
     };
-    let mut out = format!("Answer  {exactness}; wrong with chance < 2^-128\n");
+    let mut out = "Runs where\n".to_owned();
+    for (number, step) in (1..).zip(&plan.steps) {
+        out.push_str(&format!(" {number} {:<18} {}\n", step.actor, wrapped(&step.what, 22)));
+    }
+    out.push_str(&format!("Answer  {exactness}; wrong with chance < 2^-128\n"));
     out.push_str(&format!(
         "Cost    {} of encrypted answer per group or chunk; no extra keys\n",
         bytes(cost.answer_bytes_each)
@@ -44,7 +48,7 @@ fn text(plan: &QueryPlan) -> String {
     for (label, lines) in
         [("from the table", &leakage.table), ("from this query", &leakage.query), ("not", &leakage.hidden)]
     {
-        out.push_str(&format!(" {label:<16} {}\n", lines.join("; ")));
+        out.push_str(&format!(" {label:<16} {}\n", wrapped(&lines.join("; "), 18)));
     }
     out.trim_end().to_owned()
 }

@@ -2,9 +2,15 @@
 //! `hush init`, `keygen`, `encrypt` and `decrypt`: what only the owner does.
 
 use std::io::{Write, stderr};
+use std::path::Path;
 
-use hush::{EncryptOptions, Error, OwnerKey, Policy, Protection, TableDecryption, TableStore, schema_path};
+use hush::{
+    EncryptOptions, Error, OwnerKey, Pins, Policy, Protection, TableDecryption, TableStore, schema_path,
+};
 
+use tempfile::TempDir;
+
+use super::server::{connect_to_table, is_url};
 use super::{default_key_path, open_key};
 use crate::account::{bytes, grouped};
 use crate::args::{Decrypt, Encrypt, Init, Keygen};
@@ -69,6 +75,7 @@ pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
         output: args.output.clone(),
         workload: args.workload.clone(),
         threads,
+        pins: Pins::of_user(),
     };
     let key = open_key(&args.key)?;
     let signed = hush::encrypt(&options, &key, &Bar::default())?;
@@ -89,11 +96,21 @@ pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes the owner's data to standard output.
+/// Writes the owner's data to standard output. A table on a server is fetched into a temporary directory first:
+/// ciphertext and clear columns, nothing else.
 pub(super) fn decrypt(args: &Decrypt) -> Result<(), Error> {
     let key = open_key(&args.key)?;
-    let store = TableStore::local_existing(&args.table)?;
-    let decryption = TableDecryption::open(&store, &key, args.columns.as_deref())?;
+    let fetched = if is_url(&args.table) { Some(fetch(args)?) } else { None };
+    let directory = fetched.as_ref().map_or(Path::new(&args.table), TempDir::path);
+    let store = TableStore::local_existing(directory)?;
+    let decryption = TableDecryption::open(&store, &key, &Pins::of_user(), args.columns.as_deref())?;
     let schema = decryption.schema();
     write_stream(&schema, decryption.map(|batch| batch.map_err(Error::from)), args.format)
+}
+
+fn fetch(args: &Decrypt) -> Result<TempDir, Error> {
+    let (server, name) = connect_to_table(&args.table, &args.token)?;
+    let directory = tempfile::tempdir().map_err(Error::output)?;
+    server.pull(&name, directory.path(), &Bar::default())?;
+    Ok(directory)
 }

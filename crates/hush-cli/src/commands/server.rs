@@ -26,6 +26,13 @@ pub(super) fn connect(url: &str, token: &TokenArgs) -> Result<(RemoteServer, Opt
     Ok((RemoteServer::new(base, token)?, name))
 }
 
+/// Connects to the server of `SERVER/tables/NAME`, and gives the name.
+pub(super) fn connect_to_table(url: &str, token: &TokenArgs) -> Result<(RemoteServer, String), Error> {
+    let (server, name) = connect(url, token)?;
+    let name = name.ok_or_else(|| Error::usage("which table?\n  Way out: SERVER/tables/NAME"))?;
+    Ok((server, name))
+}
+
 /// Uploads a table directory.
 pub(super) fn push(args: &Push) -> Result<(), Error> {
     let (server, _) = connect(&args.server, &args.token)?;
@@ -67,8 +74,7 @@ pub(super) fn ls(args: &Ls) -> Result<(), Error> {
 /// Shows what is public about a table.
 pub(super) fn info(args: &Info) -> Result<(), Error> {
     let manifest = if is_url(&args.table) {
-        let (server, name) = connect(&args.table, &args.token)?;
-        let name = name.ok_or_else(|| Error::usage("which table?\n  Way out: SERVER/tables/NAME"))?;
+        let (server, name) = connect_to_table(&args.table, &args.token)?;
         server.manifest(&name)?
     } else {
         TableStore::local_existing(Path::new(&args.table)).and_then(|store| store.load())?

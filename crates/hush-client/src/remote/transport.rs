@@ -50,7 +50,6 @@ pub(super) struct Call<'a> {
 /// A response that was read whole.
 #[derive(Debug)]
 pub(super) struct Reply {
-    pub(super) status: u16,
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
 }
@@ -170,7 +169,7 @@ impl Transport {
         if declared.is_some_and(|length| length != body.len() as u64) {
             return Err(self.broken("the response ended early"));
         }
-        Ok(Reply { status, headers: parts.headers, body })
+        Ok(Reply { headers: parts.headers, body })
     }
 
     /// The error of a failed exchange, without anything of the request.

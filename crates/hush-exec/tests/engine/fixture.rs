@@ -21,11 +21,11 @@ use hush_table::{
 };
 
 /// SplitMix64: small, seeded, good enough to draw test data.
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
     /// A generator whose seed is printed, so that a failure can be repeated with `HUSH_TEST_SEED`.
-    pub fn announced(test: &str) -> Self {
+    pub(crate) fn announced(test: &str) -> Self {
         let clock =
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
         let seed = std::env::var("HUSH_TEST_SEED").map_or(clock, |text| text.parse().unwrap());
@@ -33,7 +33,7 @@ impl Random {
         Self(seed)
     }
 
-    pub fn word(&mut self) -> u64 {
+    pub(crate) fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -41,85 +41,85 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    pub fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.word() % bound
     }
 
-    pub fn chance(&mut self, percent: u64) -> bool {
+    pub(crate) fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 }
 
 /// One row in plaintext.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub(crate) struct Row {
     /// Clear: NULL or one of a few names.
-    pub ward: Option<String>,
+    pub(crate) ward: Option<String>,
     /// Clear: 2020 to 2024, ascending over the table.
-    pub year: i64,
+    pub(crate) year: i64,
     /// Clear: NULL or a small signed weight.
-    pub weight: Option<i64>,
+    pub(crate) weight: Option<i64>,
     /// Clear: NULL or a float.
-    pub ratio: Option<f64>,
+    pub(crate) ratio: Option<f64>,
     /// Encrypted: NULL or a 47-bit value.
-    pub value: Option<i64>,
+    pub(crate) value: Option<i64>,
     /// Encrypted slots.
-    pub x: i64,
+    pub(crate) x: i64,
     /// Encrypted slots.
-    pub y: i64,
+    pub(crate) y: i64,
     /// Encrypted approximately.
-    pub real: f64,
+    pub(crate) real: f64,
 }
 
-pub const VALUE: EncodingId = EncodingId(0);
-pub const VALID: EncodingId = EncodingId(1);
-pub const SQUARE: EncodingId = EncodingId(2);
-pub const X: EncodingId = EncodingId(3);
-pub const Y: EncodingId = EncodingId(4);
-pub const REAL: EncodingId = EncodingId(5);
-pub const REAL_SUM: EncodingId = EncodingId(6);
+pub(crate) const VALUE: EncodingId = EncodingId(0);
+pub(crate) const VALID: EncodingId = EncodingId(1);
+pub(crate) const SQUARE: EncodingId = EncodingId(2);
+pub(crate) const X: EncodingId = EncodingId(3);
+pub(crate) const Y: EncodingId = EncodingId(4);
+pub(crate) const REAL: EncodingId = EncodingId(5);
+pub(crate) const REAL_SUM: EncodingId = EncodingId(6);
 
-pub const VALUE_T: u32 = 71;
-pub const VALID_T: u32 = 27;
-pub const SQUARE_T: u32 = 140;
-pub const SCALE: u32 = 36;
+pub(crate) const VALUE_T: u32 = 71;
+pub(crate) const VALID_T: u32 = 27;
+pub(crate) const SQUARE_T: u32 = 140;
+pub(crate) const SCALE: u32 = 36;
 const SUM64: &str = "n12_q2x46_sec128_v1";
 const SUM27: &str = "n11_q1x46_sec128_v1";
 const WIDE: &str = "n13_q4x46_sec128_v1";
 const SLOTS: &str = "n13_q3x46_sec128_v1";
 
-pub struct Fixture {
-    pub rows: Vec<Row>,
-    pub seed: OwnerSeed,
-    pub table_id: [u8; 16],
-    pub store: TableStore,
-    pub signed: SignedManifest,
+pub(crate) struct Fixture {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) seed: OwnerSeed,
+    pub(crate) table_id: [u8; 16],
+    pub(crate) store: TableStore,
+    pub(crate) signed: SignedManifest,
 }
 
 impl Fixture {
     /// Encrypts a random table with parts of these sizes; a part's last chunk may be short.
-    pub fn random(random: &mut Random, part_rows: &[usize]) -> Self {
+    pub(crate) fn random(random: &mut Random, part_rows: &[usize]) -> Self {
         let count = part_rows.iter().sum();
         let rows: Vec<Row> = (0..count).map(|index| random_row(random, index, count)).collect();
         Self::encrypt(rows, part_rows, Clear::Columns)
     }
 
     /// The same with nothing clear.
-    pub fn without_clear(random: &mut Random, part_rows: &[usize]) -> Self {
+    pub(crate) fn without_clear(random: &mut Random, part_rows: &[usize]) -> Self {
         let count = part_rows.iter().sum();
         let rows: Vec<Row> = (0..count).map(|index| random_row(random, index, count)).collect();
         Self::encrypt(rows, part_rows, Clear::Nothing)
     }
 
-    pub fn engine(&self, threads: usize) -> Engine {
+    pub(crate) fn engine(&self, threads: usize) -> Engine {
         Engine::for_table(self.store.clone(), threads, Limits::default()).unwrap()
     }
 
-    pub fn plan(&self, predicate: Option<&str>, task: Task) -> Vec<u8> {
+    pub(crate) fn plan(&self, predicate: Option<&str>, task: Task) -> Vec<u8> {
         serde_json::to_vec(&self.server_plan(predicate, task)).unwrap()
     }
 
-    pub fn server_plan(&self, predicate: Option<&str>, task: Task) -> ServerPlan {
+    pub(crate) fn server_plan(&self, predicate: Option<&str>, task: Task) -> ServerPlan {
         ServerPlan {
             format: PLAN_FORMAT,
             table: "t".to_owned(),
@@ -130,7 +130,7 @@ impl Fixture {
         }
     }
 
-    pub fn encodings(&self) -> &[Encoding] {
+    pub(crate) fn encodings(&self) -> &[Encoding] {
         &self.signed.manifest().encodings
     }
 
@@ -196,11 +196,11 @@ enum Clear {
     Nothing,
 }
 
-pub fn ring(name: &str) -> Ring {
+pub(crate) fn ring(name: &str) -> Ring {
     Ring::new(preset(name).unwrap(), Cpu::detect().unwrap()).unwrap()
 }
 
-pub fn set_name(id: EncodingId) -> &'static str {
+pub(crate) fn set_name(id: EncodingId) -> &'static str {
     match id {
         VALID => SUM27,
         SQUARE | REAL => WIDE,
@@ -210,11 +210,11 @@ pub fn set_name(id: EncodingId) -> &'static str {
 }
 
 /// The id under which the owner derives a sum column's secret.
-pub fn secret_id(id: EncodingId) -> [u8; 16] {
+pub(crate) fn secret_id(id: EncodingId) -> [u8; 16] {
     [id.0 as u8 + 1; 16]
 }
 
-pub fn primes() -> &'static [u64] {
+pub(crate) fn primes() -> &'static [u64] {
     &PLAINTEXT_PRIMES_45[..2]
 }
 

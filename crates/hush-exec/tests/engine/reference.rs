@@ -19,20 +19,25 @@ use crate::fixture::{
 };
 
 /// A decrypted aggregate answer.
-pub struct Decrypted {
-    pub clear: RecordBatch,
+pub(crate) struct Decrypted {
+    pub(crate) clear: RecordBatch,
     /// For each group the sums of the plan, in order.
-    pub sums: Vec<Vec<I256>>,
+    pub(crate) sums: Vec<Vec<I256>>,
 }
 
 /// Runs an aggregate plan and decrypts all sums, which must be of exact columns.
-pub fn ask(fixture: &Fixture, threads: usize, predicate: Option<&str>, task: &AggregateTask) -> Decrypted {
+pub(crate) fn ask(
+    fixture: &Fixture,
+    threads: usize,
+    predicate: Option<&str>,
+    task: &AggregateTask,
+) -> Decrypted {
     let plan = fixture.plan(predicate, Task::Aggregate(task.clone()));
     let bytes = fixture.engine(threads).run(&plan).unwrap();
     decrypt(fixture, &plan, &bytes, task)
 }
 
-pub fn decrypt(fixture: &Fixture, plan: &[u8], bytes: &[u8], task: &AggregateTask) -> Decrypted {
+pub(crate) fn decrypt(fixture: &Fixture, plan: &[u8], bytes: &[u8], task: &AggregateTask) -> Decrypted {
     let answer = Answer::decode(bytes, u64::MAX).unwrap();
     answer.expect(fixture.signed.digest(), Digest::of(plan)).unwrap();
     let clear = answer.clear().unwrap();
@@ -58,7 +63,7 @@ fn decrypt_one(fixture: &Fixture, answer: &Answer<'_>, task: &AggregateTask, gro
 }
 
 /// Decrypts one sum of the approximate column.
-pub fn decrypt_real(
+pub(crate) fn decrypt_real(
     fixture: &Fixture,
     answer: &Answer<'_>,
     task: &AggregateTask,
@@ -94,7 +99,7 @@ fn conform(
 }
 
 /// A task with sums of some columns under some masks.
-pub fn task(keys: &[&str], masks: Vec<Mask>, sums: &[(usize, EncodingId)]) -> AggregateTask {
+pub(crate) fn task(keys: &[&str], masks: Vec<Mask>, sums: &[(usize, EncodingId)]) -> AggregateTask {
     AggregateTask {
         keys: keys.iter().map(|key| (*key).to_owned()).collect(),
         clear: vec!["COUNT(*)".to_owned()],
@@ -104,12 +109,12 @@ pub fn task(keys: &[&str], masks: Vec<Mask>, sums: &[(usize, EncodingId)]) -> Ag
     }
 }
 
-pub fn everything() -> Mask {
+pub(crate) fn everything() -> Mask {
     Mask { condition: None, weight: None }
 }
 
 /// `Σ weight·field` over the rows of each group, by the text of the group's key.
-pub fn grouped<K: Ord>(
+pub(crate) fn grouped<K: Ord>(
     rows: &[Row],
     key: impl Fn(&Row) -> Option<K>,
     term: impl Fn(&Row) -> I256,
@@ -125,16 +130,16 @@ pub fn grouped<K: Ord>(
     groups
 }
 
-pub fn counts(batch: &RecordBatch) -> Vec<u64> {
+pub(crate) fn counts(batch: &RecordBatch) -> Vec<u64> {
     let counts = batch.column_by_name("c0").unwrap().as_primitive::<Int64Type>();
     counts.values().iter().map(|count| *count as u64).collect()
 }
 
-pub fn texts(batch: &RecordBatch, name: &str) -> Vec<Option<String>> {
+pub(crate) fn texts(batch: &RecordBatch, name: &str) -> Vec<Option<String>> {
     let column = batch.column_by_name(name).unwrap().as_string::<i32>();
     (0..column.len()).map(|row| column.is_valid(row).then(|| column.value(row).to_owned())).collect()
 }
 
-pub fn numbers(batch: &RecordBatch) -> Vec<u64> {
+pub(crate) fn numbers(batch: &RecordBatch) -> Vec<u64> {
     batch.column_by_name("row").unwrap().as_primitive::<UInt64Type>().values().to_vec()
 }

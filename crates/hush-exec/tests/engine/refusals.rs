@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is refused, under which code; and that refusals quote nothing of the plan or the table.
 
+use std::sync::Arc;
+
 use hush_exec::{Engine, ErrorKind, ExecError, Limits};
 use hush_plan::EncodingId;
 use hush_plan::plan::{Mask, RowsTask, SlotExpr, Task};
 use hush_table::PartKind;
 use object_store::ObjectStoreExt;
 use object_store::PutPayload;
+use object_store::path::Path;
+use object_store::prefix::PrefixStore;
 
 use crate::fixture::{Fixture, Random, VALUE, X};
 use crate::reference::{everything, task};
@@ -164,6 +168,36 @@ fn absent_and_damaged_tables() {
         runtime.block_on(async { objects.put(&path, PutPayload::from(good)).await.unwrap() });
     }
     fixture.engine(1).run(&plan).unwrap();
+}
+
+/// Copies of a table below a prefix: with their full paths the answer is the same; behind a store that hides the
+/// prefix but tells heads under their full paths (object_store's own does), rows are never lost in silence.
+#[test]
+fn a_table_below_a_prefix_is_whole_or_refused() {
+    let fixture = small();
+    let plan = fixture.plan(
+        Some("\"year\" < 2100"),
+        Task::Aggregate(task(&["\"ward\""], vec![everything()], &[(0, VALUE)])),
+    );
+    let expected = fixture.engine(1).run(&plan).unwrap();
+    let objects = fixture.store.objects().clone();
+    let part = &fixture.signed.manifest().parts[0];
+    let mut paths = vec![Path::from(hush_table::store::MANIFEST_NAME)];
+    for (kind, file) in [(PartKind::Clear, part.clear), (PartKind::Encrypted, part.encrypted)] {
+        paths.push(fixture.store.part_path(kind, &file.unwrap().digest));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    for path in paths {
+        let deep = Path::from(format!("deep/er/{path}"));
+        runtime.block_on(async { objects.copy(&path, &deep).await.unwrap() });
+    }
+    let prefixed = Engine::new(objects.clone(), "deep/er", 1, Limits::default()).unwrap();
+    assert_eq!(prefixed.run(&plan).unwrap(), expected);
+    let hidden = Arc::new(PrefixStore::new(objects, "deep/er"));
+    match Engine::new(hidden, "", 1, Limits::default()).unwrap().run(&plan) {
+        Ok(answer) => assert_eq!(answer, expected),
+        Err(error) => assert!(matches!(error, ExecError::MissingRows { found: 0, expected: 500 }), "{error}"),
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Element-wise programs against plain arithmetic.
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use ethnum::I256;
 use hush_exec::answer::{Answer, Content, RowsChunk};

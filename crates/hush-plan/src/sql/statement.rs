@@ -87,7 +87,7 @@ fn parse_query(text: &str) -> Result<Query, PlanError> {
 }
 
 /// The parser's message without the token that it found, which may be a value.
-fn syntax(message: &str) -> PlanError {
+pub(super) fn syntax(message: &str) -> PlanError {
     let place = message.rfind(" at Line:").map_or("", |at| &message[at..]);
     let reason = message.split(", found").next().unwrap_or_default();
     let reason = reason.split(" at Line:").next().unwrap_or_default();

@@ -68,6 +68,7 @@ pub struct JobProgress {
 
 /// Query string of a poll.
 #[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct Poll {
     /// Wait up to this long for the job to finish, at most 20000 milliseconds.

@@ -7,9 +7,10 @@ use arrow::datatypes::{DataType, TimeUnit};
 use hush_params::{PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45, ParamSet, preset};
 use hush_plan::{Encoding, Layout, Plaintext};
 
+use hush_plan::schema::is_table_name;
+
 use super::{
-    BODY_FORMAT, MAX_COLUMNS, MAX_ENCODINGS, MAX_PART_BYTES, MAX_PARTS, MAX_SCHEMA_BYTES, Manifest,
-    PartEntry, is_table_name,
+    BODY_FORMAT, MAX_COLUMNS, MAX_ENCODINGS, MAX_PART_BYTES, MAX_PARTS, MAX_SCHEMA_BYTES, Manifest, PartEntry,
 };
 use crate::error::{Counted, ManifestFault};
 use crate::part::{CHUNK_ROWS, MAX_PART_CHUNKS};

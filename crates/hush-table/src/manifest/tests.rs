@@ -163,7 +163,7 @@ fn every_rule_of_the_head_is_checked() {
         (|m| m.table = "../x".to_owned(), ManifestFault::TableName),
         (|m| m.table = "a/b".to_owned(), ManifestFault::TableName),
         (|m| m.table = "a\nb".to_owned(), ManifestFault::TableName),
-        (|m| m.table = "x".repeat(129), ManifestFault::TableName),
+        (|m| m.table = "x".repeat(65), ManifestFault::TableName),
         (|m| m.version = 0, ManifestFault::Version),
         (|m| m.key_id = "0".repeat(15), ManifestFault::KeyId),
         (|m| m.key_id = "G".repeat(16), ManifestFault::KeyId),

@@ -162,7 +162,7 @@ fn date_range(found: &ColumnProfile, kind: ColumnType) -> UnitRange {
 fn purposes(kind: ColumnType, class: Option<Class>) -> Vec<Purpose> {
     match kind {
         ColumnType::Category | ColumnType::Text => Vec::new(),
-        ColumnType::Date | ColumnType::Timestamp => vec![Purpose::Avg],
+        ColumnType::Date | ColumnType::Timestamp => vec![Purpose::Count],
         ColumnType::Bool | ColumnType::Float { .. } => vec![Purpose::Sum, Purpose::Avg],
         // Sums of such numbers mean nothing; counting their presence does.
         ColumnType::Int { .. } if class == Some(Class::RecordId) => vec![Purpose::Count],

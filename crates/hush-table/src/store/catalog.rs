@@ -4,13 +4,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use hush_plan::schema::is_table_name;
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 
 use super::{TableStore, local, objects};
 use crate::error::{Operation, TableError};
-use crate::manifest::{SignedManifest, is_table_name};
+use crate::manifest::SignedManifest;
 
 /// A prefix below which each table has a prefix of its own, by its name.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::super::units::{DecimalPoint, parse_units, type_bounds};
-use super::super::{Column, ColumnType, Protection, Purpose, Schema, UnitRange};
+use super::super::{Column, ColumnType, Protection, Purpose, Schema, UnitRange, is_table_name};
 use super::write::{PROPOSAL_LINE, protection_name, purpose_name, type_name};
 use super::{DEFAULT_MAX_ROWS, FORMAT, RangeProblem, SchemaError, UNLISTED};
 
@@ -60,7 +60,7 @@ impl Reader<'_> {
             }
         };
         let mut schema = Schema {
-            table: self.text_of(require(top, "table", SCHEMA, 1)?, SCHEMA, "table")?,
+            table: self.table_name(require(top, "table", SCHEMA, 1)?)?,
             columns: self.columns(top)?,
             null_tokens: self.null_tokens(top)?,
             max_rows: self.max_rows(top)?,
@@ -98,6 +98,15 @@ impl Reader<'_> {
             .and_then(|integer| u64::from_str_radix(integer.as_str(), integer.radix()).ok())
             .filter(|rows| (1..=1 << 40).contains(rows))
             .ok_or_else(|| self.wrong(value, SCHEMA, "max_rows", "a whole number from 1 to 2^40"))
+    }
+
+    /// The table's name, which every server must be able to take.
+    fn table_name(&self, value: &Value<'_>) -> Result<String, SchemaError> {
+        let name = self.text_of(value, SCHEMA, "table")?;
+        if is_table_name(&name) {
+            return Ok(name);
+        }
+        Err(self.wrong(value, SCHEMA, "table", "1 to 64 of A to Z, a to z, 0 to 9, _ and -, no - in front"))
     }
 
     /// Comment lines before the first table, the fixed first line left out.

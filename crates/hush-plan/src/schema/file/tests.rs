@@ -74,6 +74,9 @@ fn refusals_name_code_and_line() {
     refused("format = 1", "format = 2", "HUSH-S012", "line 2");
     refused("format = 1\n", "", "HUSH-S007", "line 1");
     refused("table = \"patients\"", "table = 3", "HUSH-S008", "line 3");
+    for name in ["", "a b", "a/b", "-a", "größe", &"x".repeat(65)] {
+        refused("table = \"patients\"", &format!("table = \"{name}\""), "HUSH-S008", "line 3");
+    }
     refused("\"proposed\"", "\"maybe\"", "HUSH-S008", "line 4");
     refused("\"refuse\"", "\"encrypt\"", "HUSH-S008", "line 6");
     refused("null_tokens = [\"\", \"NA\"]", "null_tokens = \"NA\"", "HUSH-S008", "line 7");

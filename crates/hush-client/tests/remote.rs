@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The client against the real service, with a proxy between them that cuts connections.
+
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use arrow::array::{Int64Array, RecordBatch};
+use arrow::datatypes::{DataType, Field, Schema};
+use ed25519_dalek::{Signer, SigningKey};
+use hush_client::Silent;
+use hush_client::remote::{ApiToken, RemoteError, RemoteServer};
+use hush_exec::Engine;
+use hush_plan::plan::{AggregateTask, PLAN_FORMAT, Task};
+use hush_plan::{Encoding, EncodingId, Layout, Plaintext, ServerPlan};
+use hush_server::{Config, Server};
+use hush_table::{
+    EncodedChunk, SignedManifest, TableId, TableIdentity, TableLayout, TableStore, TableWriter,
+};
+use tempfile::TempDir;
+
+const CHUNKS: u32 = 12;
+const CHUNK_ROWS: u32 = hush_table::CHUNK_ROWS;
+const BLOB_BYTES: usize = 100_000;
+
+/// The service in this process, in a data directory of its own.
+struct Service {
+    data: TempDir,
+    address: SocketAddr,
+    /// Dropping it ends the service.
+    _runtime: tokio::runtime::Runtime,
+    _stop: tokio::sync::watch::Sender<bool>,
+}
+
+fn service() -> Service {
+    use clap::Parser;
+    let data = tempfile::tempdir().unwrap();
+    let path = data.path().join("data");
+    let arguments = ["hush-server", "--listen", "127.0.0.1:0", "--threads", "1", "--data"];
+    let config = Config::parse_from(arguments.into_iter().chain([path.to_str().unwrap()]));
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let server = runtime.block_on(Server::bind(&config)).unwrap();
+    let address = server.address().unwrap();
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    runtime.spawn(server.run(stopped));
+    Service { data, address, _runtime: runtime, _stop: stop }
+}
+
+impl Service {
+    fn token(&self) -> ApiToken {
+        ApiToken::from_file(&self.data.path().join("data/token")).unwrap()
+    }
+
+    fn client(&self) -> RemoteServer {
+        RemoteServer::new(&format!("http://{}", self.address), Some(self.token())).unwrap()
+    }
+
+    /// A client behind a proxy whose connections end after so many bytes, in order; later ones do not end.
+    fn flaky_client(&self, budgets: &[usize]) -> RemoteServer {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (behind, mut budgets) = (self.address, VecDeque::from(budgets.to_vec()));
+        std::thread::spawn(move || {
+            while let Ok((front, _)) = listener.accept() {
+                let back = TcpStream::connect(behind).unwrap();
+                let left = Arc::new(Mutex::new(budgets.pop_front().unwrap_or(usize::MAX)));
+                for (from, to) in [(&front, &back), (&back, &front)] {
+                    let (from, to, left) =
+                        (from.try_clone().unwrap(), to.try_clone().unwrap(), Arc::clone(&left));
+                    std::thread::spawn(move || forward(from, to, &left));
+                }
+            }
+        });
+        RemoteServer::new(&url, Some(self.token())).unwrap()
+    }
+}
+
+fn forward(mut from: TcpStream, mut to: TcpStream, left: &Mutex<usize>) {
+    let mut buffer = [0; 4096];
+    while let Ok(read @ 1..) = from.read(&mut buffer) {
+        let allowed = {
+            let mut left = left.lock().unwrap();
+            let allowed = read.min(*left);
+            *left -= allowed;
+            allowed
+        };
+        if to.write_all(&buffer[..allowed]).is_err() || allowed < read {
+            break;
+        }
+    }
+    let _ = from.shutdown(Shutdown::Both);
+    let _ = to.shutdown(Shutdown::Both);
+}
+
+/// A table of more than a megabyte, with bytes in place of ciphertexts: nothing here looks into them.
+fn table(directory: &Path, version: u64, signer: u8) -> SignedManifest {
+    let store = TableStore::local(directory).unwrap();
+    let clear = Arc::new(Schema::new(vec![Field::new("year", DataType::Int64, true)]));
+    let encoding = Encoding {
+        id: EncodingId(1),
+        layout: Layout::Sum,
+        params: "n12_q2x46_sec128_v1".to_owned(),
+        plaintext: Plaintext::PowerOfTwo { log2: 64 },
+    };
+    let layout = TableLayout { clear: Arc::clone(&clear), encodings: vec![encoding], sealed_columns: 0 };
+    let identity = TableIdentity {
+        table: "visits".to_owned(),
+        table_id: TableId::from_bytes([7; 16]),
+        version,
+        key_id: "00112233445566778899aabbccddeeff".to_owned(),
+    };
+    let mut writer = TableWriter::begin(&store, identity, layout).unwrap();
+    for index in 0..CHUNKS {
+        let years = Int64Array::from_iter_values((0..i64::from(CHUNK_ROWS)).map(|row| 2020 + row % 4));
+        let batch = RecordBatch::try_new(Arc::clone(&clear), vec![Arc::new(years)]).unwrap();
+        let label = [version.to_le_bytes().as_slice(), &index.to_le_bytes()].concat();
+        let mut blob = vec![0; BLOB_BYTES];
+        blake3::Hasher::new().update(&label).finalize_xof().fill(&mut blob);
+        let seed = *blake3::hash(&label).as_bytes();
+        let chunk =
+            EncodedChunk { index, rows: CHUNK_ROWS, seed, encoded: vec![blob.into()], sealed: Vec::new() };
+        writer.push(&batch, chunk).unwrap();
+    }
+    let key = SigningKey::from_bytes(&[signer; 32]);
+    writer.finish(vec![1], &key.verifying_key().to_bytes(), |bytes| key.sign(bytes).to_bytes()).unwrap()
+}
+
+fn plan(manifest: &SignedManifest) -> Vec<u8> {
+    let task = AggregateTask {
+        keys: vec!["\"year\"".to_owned()],
+        clear: vec!["COUNT(*)".to_owned()],
+        masks: Vec::new(),
+        sums: Vec::new(),
+        max_groups: 10,
+    };
+    let plan = ServerPlan {
+        format: PLAN_FORMAT,
+        table: "visits".to_owned(),
+        manifest: manifest.digest().to_string(),
+        predicate: Some("\"year\" < 2022".to_owned()),
+        task: Task::Aggregate(task),
+        max_answer_bytes: 1 << 20,
+    };
+    serde_json::to_vec(&plan).unwrap()
+}
+
+#[test]
+fn push_query_and_pull_survive_broken_connections() {
+    let service = service();
+    let local = tempfile::tempdir().unwrap();
+    let manifest = table(local.path(), 1, 1);
+    // Cut in the first head, in bodies, right after a head, at once.
+    let flaky = service.flaky_client(&[20, 2_000, 100_000, 500_000, 0, 700, 300_000, 0]);
+    let report = flaky.push(local.path(), &Silent).unwrap();
+    assert_eq!((report.parts_sent, report.version), (2, 1));
+    let again = service.client().push(local.path(), &Silent).unwrap();
+    assert_eq!((again.parts_sent, again.parts_present, again.bytes_sent), (0, 2, 0));
+
+    let listed = service.client().tables().unwrap();
+    assert_eq!(listed.len(), 1);
+    assert_eq!((listed[0].name.as_str(), listed[0].rows), ("visits", u64::from(CHUNKS * CHUNK_ROWS)));
+
+    // The same bytes as from an engine in this process, and nothing left behind.
+    let plan = plan(&manifest);
+    let store = TableStore::local_existing(local.path()).unwrap();
+    let embedded = Engine::for_table(store, 1, hush_exec::Limits::default()).unwrap().run(&plan).unwrap();
+    let flaky = service.flaky_client(&[100, 900, 0, 1_500]);
+    assert_eq!(flaky.run(&plan, &Silent).unwrap(), embedded);
+    let jobs = std::fs::read_dir(service.data.path().join("data/jobs")).unwrap().count();
+    assert_eq!(jobs, 0);
+
+    let copy = tempfile::tempdir().unwrap();
+    let flaky = service.flaky_client(&[50, 3_000, 400_000, 700_000, 0]);
+    assert_eq!(flaky.pull("visits", copy.path(), &Silent).unwrap(), manifest);
+    let copied = TableStore::local_existing(copy.path()).unwrap();
+    copied.verify(copied.load().unwrap().manifest()).unwrap();
+}
+
+#[test]
+fn only_newer_versions_of_ones_own_table_are_pushed() {
+    let service = service();
+    let client = service.client();
+    let directories: [TempDir; 4] = std::array::from_fn(|_| tempfile::tempdir().unwrap());
+    let [first, second, fork, foreign] = &directories;
+    table(first.path(), 1, 1);
+    table(second.path(), 2, 1);
+    table(foreign.path(), 3, 9);
+    assert_eq!(client.push(second.path(), &Silent).unwrap().version, 2);
+    let rollback = client.push(first.path(), &Silent).unwrap_err();
+    assert!(matches!(rollback, RemoteError::Newer { found: 2, pushed: 1, .. }), "{rollback}");
+    let other = client.push(foreign.path(), &Silent).unwrap_err();
+    assert!(matches!(other, RemoteError::OtherOwner { .. }), "{other}");
+    let third = table(fork.path(), 3, 1);
+    assert_eq!(client.push(fork.path(), &Silent).unwrap().parts_sent, 1);
+    assert_eq!(client.manifest("visits").unwrap(), third);
+    client.delete("visits").unwrap();
+    assert!(
+        matches!(client.manifest("visits"), Err(RemoteError::Refused { code, .. }) if code == "HUSH-V014")
+    );
+}
+
+#[test]
+fn damage_is_named_before_or_after_the_way() {
+    let service = service();
+    let client = service.client();
+    let local = tempfile::tempdir().unwrap();
+    let manifest = table(local.path(), 1, 1);
+    let digest = manifest.manifest().parts[0].encrypted.unwrap().digest;
+    let name = format!("parts/{digest}.enc.parquet");
+    let alter = |path: &Path| {
+        let mut bytes = std::fs::read(path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(path, bytes).unwrap();
+    };
+    alter(&local.path().join(&name));
+    assert_eq!(client.push(local.path(), &Silent).unwrap_err().code(), "HUSH-T031");
+    alter(&local.path().join(&name));
+    client.push(local.path(), &Silent).unwrap();
+    alter(&service.data.path().join("data/tables/visits").join(&name));
+    let copy = tempfile::tempdir().unwrap();
+    let error = client.pull("visits", copy.path(), &Silent).unwrap_err();
+    assert!(matches!(error, RemoteError::Altered { expected, .. } if expected == digest), "{error}");
+    assert!(TableStore::local_existing(copy.path()).is_err());
+}
+
+#[test]
+fn a_failed_plan_gives_the_engines_code_and_a_lost_server_is_unreachable() {
+    let service = service();
+    let client = service.client();
+    let local = tempfile::tempdir().unwrap();
+    let manifest = table(local.path(), 1, 1);
+    client.push(local.path(), &Silent).unwrap();
+    let text = String::from_utf8(plan(&manifest)).unwrap();
+    let failed = client.run(text.replace("\\\"year\\\" < 2022", "\\\"age\\\" < 2").as_bytes(), &Silent);
+    assert!(
+        matches!(failed, Err(RemoteError::Refused { ref code, .. }) if code.starts_with("HUSH-E")),
+        "{failed:?}"
+    );
+    let stale = client.run(text.replace(&manifest.digest().to_string(), &"0".repeat(64)).as_bytes(), &Silent);
+    assert!(matches!(stale, Err(RemoteError::Refused { ref code, .. }) if code == "HUSH-V029"), "{stale:?}");
+    let stranger = RemoteServer::new(&format!("http://{}", service.address), None).unwrap();
+    assert!(matches!(stranger.tables(), Err(RemoteError::Unauthorised { .. })));
+    drop(service);
+    assert!(matches!(client.run(text.as_bytes(), &Silent), Err(RemoteError::Unreachable { .. })));
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A plan in sentences: what runs where, in the order in which it happens.
+//!
+//! Step by step the same plan that is sent and kept; the words name encrypted columns, so they are for the owner.
+
+use std::fmt;
+
+use crate::encoding::{EncodingId, PrivateEncoding};
+use crate::layout::content_words;
+use crate::plan::{AggregateFunction, AggregateTask, OwnerPlan, RowsTask, Task};
+use crate::sql::{Query, shown};
+
+/// Who does a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Actor {
+    /// The server's query engine, on clear columns.
+    ServerClear,
+    /// The server, on ciphertexts.
+    ServerEncrypted,
+    /// The owner, with the key.
+    Owner,
+}
+
+/// One step of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Who.
+    pub actor: Actor,
+    /// What, as a sentence without subject and full stop.
+    pub what: String,
+}
+
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::ServerClear => "server, clear",
+            Self::ServerEncrypted => "server, encrypted",
+            Self::Owner => "you",
+        })
+    }
+}
+
+/// The steps of a planned query.
+pub(crate) fn of_query(
+    query: &Query,
+    encodings: &[PrivateEncoding],
+    task: &Task,
+    owner: &OwnerPlan,
+) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut say = |actor, parts: Vec<String>| {
+        if !parts.is_empty() {
+            steps.push(Step { actor, what: parts.join("; ") });
+        }
+    };
+    let keep = query.filter_text().map(|filter| format!("keep rows with {filter}"));
+    match task {
+        Task::Aggregate(task) => {
+            say(Actor::ServerClear, keep.into_iter().chain(clear_groups(query, task)).collect());
+            say(Actor::ServerEncrypted, sums(query, encodings, task));
+            say(Actor::Owner, merge(task, owner).into_iter().chain(last(query)).collect());
+        }
+        Task::Rows(task) => {
+            let limit = task.limit.map(|limit| format!("stop after {limit} rows"));
+            say(Actor::ServerClear, keep.into_iter().chain(limit).collect());
+            say(Actor::ServerEncrypted, programs(encodings, task));
+            let secret = !task.programs.is_empty() || !task.fetch.is_empty();
+            let decrypt = secret.then(|| "decrypt the rows that match".to_owned());
+            say(Actor::Owner, decrypt.into_iter().chain(last(query)).collect());
+        }
+    }
+    steps
+}
+
+fn clear_groups(query: &Query, task: &AggregateTask) -> Vec<String> {
+    let keys: Vec<String> = query.keys.iter().map(shown).collect();
+    let split = (!keys.is_empty()).then(|| format!("split them by {}", keys.join(", ")));
+    let clear = task.clear.len();
+    let count = (clear == 1).then(|| "count rows".to_owned());
+    let plural = if clear == 2 { "" } else { "s" };
+    let aggregates =
+        (clear > 1).then(|| format!("count rows and compute {} clear aggregate{plural}", clear - 1));
+    split.into_iter().chain(count).chain(aggregates).collect()
+}
+
+fn sums(query: &Query, encodings: &[PrivateEncoding], task: &AggregateTask) -> Vec<String> {
+    let each = if query.keys.is_empty() { "" } else { " in each group" };
+    let per_mask = task.masks.iter().enumerate().filter_map(|(index, mask)| {
+        let ids = task.sums.iter().filter(|sum| sum.mask == index).map(|sum| sum.column);
+        let names = words(encodings, ids);
+        let weight = mask.weight.as_ref().map_or(String::new(), |weight| format!(" times {weight}"));
+        let condition =
+            mask.condition.as_ref().map_or(String::new(), |condition| format!(" where {condition}"));
+        (!names.is_empty()).then(|| format!("add up {}{weight}{condition}{each}", names.join(", ")))
+    });
+    per_mask.collect()
+}
+
+fn programs(encodings: &[PrivateEncoding], task: &RowsTask) -> Vec<String> {
+    let count = task.programs.len();
+    let plural = if count == 1 { "" } else { "s" };
+    let evaluate =
+        (count > 0).then(|| format!("evaluate {count} expression{plural} for every row of a chunk"));
+    let names = words(encodings, task.fetch.iter().copied());
+    let fetch = (!names.is_empty()).then(|| format!("send back {}", names.join(", ")));
+    evaluate.into_iter().chain(fetch).collect()
+}
+
+fn merge(task: &AggregateTask, owner: &OwnerPlan) -> Vec<String> {
+    let uses = |wanted: &[AggregateFunction]| owner.aggregates.iter().any(|a| wanted.contains(&a.function));
+    let mut parts = Vec::new();
+    if !task.sums.is_empty() {
+        parts.push(format!("decrypt {} sums for each group", task.sums.len()));
+    }
+    if uses(&[AggregateFunction::Avg]) {
+        parts.push("divide by counts".to_owned());
+    }
+    use AggregateFunction::{StddevPop, StddevSamp, VarPop, VarSamp};
+    if uses(&[StddevPop, StddevSamp, VarPop, VarSamp]) {
+        parts.push("variances from the sums of squares".to_owned());
+    }
+    parts
+}
+
+/// What the owner does with the merged table.
+fn last(query: &Query) -> Vec<String> {
+    let having = query.having.as_ref().map(|having| format!("keep groups with {}", shown(having)));
+    let order: Vec<String> = query.order.iter().map(|order| shown(&order.expr)).collect();
+    let sort = (!order.is_empty()).then(|| format!("sort by {}", order.join(", ")));
+    let limit = query.limit.map(|limit| format!("keep {limit} rows"));
+    having.into_iter().chain(sort).chain(limit).collect()
+}
+
+fn words(encodings: &[PrivateEncoding], ids: impl Iterator<Item = EncodingId>) -> Vec<String> {
+    let mut names: Vec<String> = ids
+        .filter_map(|id| encodings.iter().find(|encoding| encoding.public.id == id))
+        .map(|encoding| content_words(&encoding.content))
+        .collect();
+    names.dedup();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::physical::{Limits, plan_query};
+    use crate::sql::parse;
+    use crate::tables::{encodings_for, patients};
+
+    fn steps(text: &str) -> Vec<String> {
+        let schema = patients();
+        let encodings = encodings_for(&schema, &[text]);
+        let query = parse(&schema, text).unwrap();
+        let plan = plan_query(&schema, &encodings, 6000, "00ff", &query, &Limits::default()).unwrap();
+        plan.steps.iter().map(|step| format!("{}: {}", step.actor, step.what)).collect()
+    }
+
+    #[test]
+    fn a_grouped_query_in_sentences() {
+        let found = steps(
+            "SELECT ward, COUNT(*), AVG(age), STDDEV(charges) FROM patients WHERE year = 2023 \
+             GROUP BY ward HAVING COUNT(*) > 4 ORDER BY ward LIMIT 3",
+        );
+        assert_eq!(
+            found,
+            [
+                "server, clear: keep rows with year = 2023; split them by ward; count rows",
+                "server, encrypted: add up the validity of age, the values of age, the values of charges, \
+                 the square of charges in each group",
+                "you: decrypt 4 sums for each group; divide by counts; variances from the sums of squares; \
+                 keep groups with COUNT(*) > 4; sort by ward; keep 3 rows",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_query_by_row_in_sentences() {
+        let found = steps("SELECT ward, age * visits FROM patients WHERE year = 2023");
+        assert_eq!(found[0], "server, clear: keep rows with year = 2023");
+        assert!(found[1].starts_with("server, encrypted: evaluate 1 expression for every row"), "{found:?}");
+        assert_eq!(found[2], "you: decrypt the rows that match");
+    }
+
+    #[test]
+    fn a_clear_query_needs_no_owner() {
+        assert_eq!(
+            steps("SELECT SUM(year) FROM patients"),
+            ["server, clear: count rows and compute 1 clear aggregate"]
+        );
+    }
+}

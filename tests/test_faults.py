@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kills, full disks, limits and servers that go away: a typed error, nothing left in the clear, and the same command
+again completes."""
+
+import random
+import resource
+import signal
+import time
+
+import pytest
+
+from conftest import PATIENTS, approve
+
+CANARY = "canary-7f3a91"
+NUMBER = 918_273_645
+
+
+@pytest.fixture
+def wide(hush, tmp_path):
+    """A table of some chunks with a canary text and a canary number in every row: file and approved schema."""
+    path, schema = tmp_path / "wide.csv", tmp_path / "wide.schema.toml"
+    rows = (f"{row % 9},{NUMBER + row % 2},{CANARY}{row}\n" for row in range(60_000))
+    path.write_text("g,x,secret\n" + "".join(rows), encoding="utf-8")
+    hush("init", path, "--sensitive", "x,secret", "-o", schema)
+    approve(schema)
+    return path, schema
+
+
+def assert_clean(directory):
+    """No file below the directory holds a canary."""
+    for path in directory.rglob("*"):
+        if path.is_file():
+            data = path.read_bytes()
+            assert CANARY.encode() not in data and str(NUMBER).encode() not in data, path
+            assert NUMBER.to_bytes(8, "little") not in data, path
+
+
+def kills(hush, tmp_path, wide, key, moments):
+    """Kills `encrypt` at these fractions of its time; afterwards the same command completes."""
+    path, schema = wide
+    place = tmp_path / "K"
+    command = ("encrypt", path, "--schema", schema, "-o", place / "T", *key)
+    place.mkdir()
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    hush = hush.with_environment(TMPDIR=str(scratch))
+    start = time.monotonic()
+    hush("encrypt", path, "--schema", schema, "-o", tmp_path / "timed", *key)
+    whole = time.monotonic() - start
+    query = "SELECT COUNT(*) AS n, SUM(x) AS s FROM wide"
+    for moment in moments:
+        process = hush.start(*command)
+        time.sleep(whole * moment)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert_clean(place)
+        assert_clean(scratch)
+        if not (place / "T" / "manifest.hush").exists():
+            refused = hush("query", place / "T", query, *key, status=None)
+            assert refused.returncode in (2, 9) and "HUSH-T" in refused.stderr
+    hush(*command)
+    done = hush("query", place / "T", query, "--format", "csv", *key)
+    assert done.stdout.splitlines()[1] == f"60000,{60_000 * NUMBER + 30_000}"
+    assert not list(place.rglob("*.partial"))
+
+
+def test_a_killed_encryption_leaves_nothing_and_is_repeated(hush, tmp_path, wide, key):
+    """Three moments; the long suite sweeps more."""
+    kills(hush, tmp_path, wide, key, [random.uniform(0.6, 1.0) for _ in range(3)])
+
+
+@pytest.mark.slow
+def test_a_sweep_of_kills(hush, tmp_path, wide, key):
+    """Fifty moments over the whole run."""
+    kills(hush, tmp_path, wide, key, [step / 50 for step in range(1, 51)])
+
+
+def test_a_full_disk_is_a_typed_error_and_loses_nothing(hush, tmp_path, wide, key):
+    """A limit on file sizes fails the write as a full disk does; the table that was there stays."""
+    path, schema = wide
+    command = ("encrypt", path, "--schema", schema, "-o", tmp_path / "T", *key)
+
+    def limited():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    failed = hush(*command, status=6, preexec_fn=limited)
+    assert "HUSH-T0" in failed.stderr and str(NUMBER) not in failed.stderr
+    assert_clean(tmp_path / "T")
+    hush(*command)
+    before = hush("query", tmp_path / "T", "SELECT SUM(x) AS s FROM wide", "--format", "csv", *key).stdout
+    hush(*command, status=6, preexec_fn=limited)
+    assert hush("query", tmp_path / "T", "SELECT SUM(x) AS s FROM wide", "--format", "csv", *key).stdout == before
+
+
+def test_output_that_cannot_be_written_is_an_error(hush):
+    """A result that is lost must not look like success; a reader that goes away is no error."""
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        failed = hush("run", PATIENTS, "SELECT COUNT(*) FROM patients", "--quiet", status=6, stdout=full)
+    assert "HUSH-C040" in failed.stderr
+
+
+def test_too_little_memory_is_no_plaintext_on_disk(hush, tmp_path, wide, key):
+    """Under an address-space limit the command ends, and leaves nothing."""
+    path, schema = wide
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_AS, (300 << 20, 300 << 20))
+        resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+    process = hush.start("encrypt", path, "--schema", schema, "-o", tmp_path / "T", *key, preexec_fn=limited)
+    process.communicate()
+    if (tmp_path / "T").exists():
+        assert_clean(tmp_path / "T")
+    assert not list(tmp_path.glob("core*"))
+
+
+def test_a_server_that_goes_away(hush, table, key, server):
+    """Queries and pushes to a dead server say so; when it is back the same commands work, and nothing is sent twice."""
+    query = ("query", server.url, "SELECT SUM(age) AS s FROM patients", "--format", "csv", *key, *server.token)
+    server.kill()
+    for command in (("push", table, server.url, *server.token), query):
+        refused = hush(*command, status=7)
+        assert "HUSH-R0" in refused.stderr and refused.stdout == ""
+    server.start()
+    hush("push", table, server.url, *server.token)
+    expected = hush(*query).stdout
+    server.kill()
+    server.start()
+    assert hush(*query).stdout == expected
+    assert "0 parts sent" in hush("push", table, server.url, *server.token).stderr
+
+
+def test_an_interrupted_push_is_continued(hush, tmp_path, wide, key, server):
+    """Client and server are killed during an upload; the same push again completes, and the table is whole."""
+    path, schema = wide
+    hush("encrypt", path, "--schema", schema, "-o", tmp_path / "T", *key)
+    push = ("push", tmp_path / "T", server.url, *server.token)
+    for victim in ("client", "server"):
+        process = hush.start(*push)
+        time.sleep(random.uniform(0.0, 0.05))
+        process.kill() if victim == "client" else server.kill()
+        process.wait()
+        if victim == "server":
+            server.start()
+    hush(*push)
+    done = hush("query", server.url, "SELECT COUNT(*) AS n, SUM(x) AS s FROM wide", "--format", "csv", *key, *server.token)
+    assert done.stdout.splitlines()[1] == f"60000,{60_000 * NUMBER + 30_000}"
+    assert_clean(server.data)
+
+
+def test_a_server_that_lies_is_refused(hush, table, key, server):
+    """Parts on the server are altered, dropped or replaced by another table's: an error, never a number."""
+    hush("push", table, server.url, *server.token)
+    query = ("query", server.url, "SELECT ward, SUM(age) FROM patients GROUP BY ward", *key, *server.token)
+    hush(*query)
+    parts = sorted(server.data.rglob("*.parquet"))
+    assert parts
+    for part in parts:
+        good = part.read_bytes()
+        part.write_bytes(good[:-7] + bytes(7))
+        refused = hush(*query, status=None)
+        assert refused.returncode in (7, 9) and refused.stdout == "", refused.stderr
+        part.unlink()
+        refused = hush(*query, status=None)
+        assert refused.returncode in (7, 9) and refused.stdout == "", refused.stderr
+        part.write_bytes(good)
+    hush(*query)
+
+
+BAD_INPUT = {
+    "ragged": ("a,b\n1,2\n3,4,SECRETVALUE\n", "HUSH-D"),
+    "no header": ("", "HUSH-D"),
+    "no rows": ("a,b\n", None),
+    "twice the same name": ("a,a\n1,2\n", "HUSH-D"),
+    "no UTF-8": (b"a,b\n1,2\n\xff\xfe,3\n", None),
+    "open quote": ('a,b\n1,"SECRETVALUE\n', "HUSH-D"),
+    "null byte": ("a,b\n1,\0\n", None),
+}
+
+
+@pytest.mark.parametrize("name", BAD_INPUT)
+def test_bad_files(hush, tmp_path, name):
+    """Broken tables: a code and a place, never a panic, never the value."""
+    content, code = BAD_INPUT[name]
+    path = tmp_path / "bad.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    done = hush("run", path, "SELECT SUM(a) FROM bad", "--sensitive", "a", status=None)
+    assert "panicked" not in done.stderr and "SECRETVALUE" not in done.stderr, done.stderr
+    assert done.returncode in ((8, 3) if code else (0, 3, 8)), (done.returncode, done.stderr)
+    if code:
+        assert code in done.stderr
+
+
+def test_values_outside_the_declared_range_and_type(hush, tmp_path, key):
+    """The schema's ranges hold for encrypted and for clear columns; the message names the place, not the value."""
+    schema = tmp_path / "v.schema.toml"
+    schema.write_text(
+        'format = 1\ntable = "v"\nstatus = "approved"\n'
+        '[columns.w]\ntype = "int(8)"\nrange = [0, 9]\nprotect = "clear"\n'
+        '[columns.x]\ntype = "int(16)"\nrange = [0, 99]\nprotect = "encrypt"\nnullable = true\n',
+        encoding="utf-8",
+    )
+    path = tmp_path / "v.csv"
+    for row in ("3,4711", "4711,3", "3,x4711x", "3,-1"):
+        path.write_text(f"w,x\n1,2\n{row}\n", encoding="utf-8")
+        refused = hush("encrypt", path, "--schema", schema, "-o", tmp_path / "V", *key, status=8)
+        assert "HUSH-D0" in refused.stderr and "4711" not in refused.stderr.replace(str(tmp_path), ""), refused.stderr
+        assert "column" in refused.stderr
+        assert not (tmp_path / "V" / "manifest.hush").exists()
+    path.write_text("w,x\n1,2\n3,NA\n", encoding="utf-8")
+    hush("encrypt", path, "--schema", schema, "-o", tmp_path / "V", *key, status=8)
+    path.write_text("w,x\n1,2\n3,\n", encoding="utf-8")
+    hush("encrypt", path, "--schema", schema, "-o", tmp_path / "V", *key)

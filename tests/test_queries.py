@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queries of every kind on random tables, with DuckDB as the independent oracle: exact where exactness is promised."""
+
+import csv
+import decimal
+import io
+import math
+import random
+
+import duckdb
+import pytest
+
+WIDE = 2**62
+
+
+def write_csv(path, header, rows):
+    """Writes rows, None as an empty field."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows([["" if cell is None else cell for cell in row] for row in rows])
+
+
+def random_rows(draw, count):
+    """Rows of: g (text or NULL), k (small int), d (date), x (wide int or NULL), y (int), m (money or NULL), b (truth)."""
+    # The first row is whole: a CSV column without any value has no type.
+    maybe = lambda row, value: value if row == 0 or draw.random() < 0.85 else None
+    return [
+        (
+            draw.choice(["north", "south", "é", None]),
+            draw.randint(-3, 3),
+            f"20{draw.randint(10, 25)}-0{draw.randint(1, 9)}-1{draw.randint(0, 9)}",
+            maybe(row, draw.choice([draw.randint(-WIDE, WIDE), 0, WIDE, -WIDE])),
+            draw.randint(-100, 100),
+            maybe(row, decimal.Decimal(draw.randint(-(10**10), 10**10)).scaleb(-2)),
+            draw.random() < 0.5,
+        )
+        for row in range(count)
+    ]
+
+
+HEADER = ["g", "k", "d", "x", "y", "m", "b"]
+TYPES = (
+    "columns={'g':'VARCHAR','k':'BIGINT','d':'DATE','x':'BIGINT','y':'BIGINT','m':'DECIMAL(18,2)','b':'BOOLEAN'}, "
+    "header=true, nullstr=''"
+)
+
+# Query, and whether the order of its rows is given.
+EXACT = [
+    "SELECT COUNT(*) AS n, COUNT(x) AS nx, SUM(x) AS sx, SUM(y) AS sy, SUM(m) AS sm FROM t",
+    "SELECT g, COUNT(m) AS n, SUM(m) AS s FROM t GROUP BY g ORDER BY g NULLS FIRST",
+    "SELECT k, SUM(y) AS s FROM t WHERE d >= DATE '2015-01-01' GROUP BY k ORDER BY k",
+    "SELECT g, k, SUM(y * k) AS s FROM t WHERE g IS NOT NULL GROUP BY g, k ORDER BY g, k",
+    "SELECT SUM(y) FILTER (WHERE k > 0) AS a, SUM(CASE WHEN k < 0 THEN y ELSE 0 END) AS b FROM t",
+    "SELECT SUM(3 * y - 7) AS s, SUM(y + k) AS u FROM t",
+    "SELECT SUM(x) AS s, COUNT(x) AS n FROM t WHERE k = 99",
+    "SELECT k, COUNT(*) AS n FROM t WHERE k = 99 GROUP BY k",
+    "SELECT g, SUM(y) AS s FROM t GROUP BY g HAVING COUNT(*) > 3 ORDER BY s DESC, g LIMIT 2",
+    "SELECT date_part('year', d) AS yr, SUM(m) AS s FROM t GROUP BY yr ORDER BY yr",
+    "SELECT SUM(y) * 2 + 1 AS s FROM t",
+    "SELECT SUM(k) AS sk, SUM(y) AS sy, MIN(k) AS lo, MAX(k) AS hi FROM t",
+    "SELECT y * k AS p, y + 1 AS q, m FROM t WHERE k >= 0",
+    "SELECT y * y AS p, k FROM t WHERE k = 1",
+    "SELECT x, y - k AS q FROM t WHERE k = 2",
+]
+FLOATS = [
+    "SELECT AVG(y) AS a, AVG(m) AS b, VAR_POP(y) AS c, STDDEV(m) AS e, AVG(k) AS f FROM t",
+    "SELECT g, AVG(m) AS a, VARIANCE(y) AS v, STDDEV_POP(y) AS s FROM t GROUP BY g ORDER BY g NULLS FIRST",
+    "SELECT SUM(y * k) / SUM(k + 4) AS w FROM t",
+]
+
+
+def ask(hush, path, query, *more):
+    """The result as a list of dictionaries of text."""
+    done = hush("run", path, query, "--sensitive", "x,y,m", "--clear", "g,k,d", "--format", "csv", "--quiet", *more)
+    return list(csv.DictReader(io.StringIO(done.stdout)))
+
+
+def as_text(cell):
+    """A DuckDB value as our CSV shows it."""
+    return "" if cell is None else str(cell)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 8192, 8193, 20_000])
+def test_exact_queries_equal_duckdb(hush, tmp_path, rows):
+    """Wide and negative integers, money, NULLs, empty groups, one row, part-filled and full chunks."""
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    path = tmp_path / "t.csv"
+    write_csv(path, HEADER, random_rows(random.Random(seed), rows))
+    for query in EXACT:
+        text = query.replace("FROM t", f"FROM read_csv('{path}', {TYPES}) AS t")
+        cursor = duckdb.sql(text.replace("date_part('year', d)", "CAST(date_part('year', d) AS BIGINT)"))
+        names = cursor.columns
+        expected = [dict(zip(names, map(as_text, row))) for row in cursor.fetchall()]
+        found = ask(hush, path, query)
+        if "ORDER BY" not in query:
+            key = lambda row: sorted(row.items())
+            expected, found = sorted(expected, key=key), sorted(found, key=key)
+        assert found == expected, query
+
+
+def test_float_results_equal_duckdb(hush, tmp_path):
+    """Averages and variances: ours are rounded once, so they agree to the oracle's own rounding."""
+    path = tmp_path / "t.csv"
+    write_csv(path, HEADER, random_rows(random.Random(7), 9000))
+    for query in FLOATS:
+        expected = duckdb.sql(query.replace("FROM t", f"FROM read_csv('{path}', {TYPES}) AS t")).fetchall()
+        found = ask(hush, path, query)
+        assert len(found) == len(expected)
+        for row, want in zip(found, expected):
+            for text, value in zip(row.values(), want):
+                if isinstance(value, float):
+                    assert math.isclose(float(text), value, rel_tol=1e-9, abs_tol=1e-9), query
+                else:
+                    assert text == as_text(value)
+
+
+def test_the_result_depends_on_no_thread_count_and_no_kernel(hush, tmp_path):
+    """One and three threads, scalar and vector kernels: the same bytes."""
+    path = tmp_path / "t.csv"
+    write_csv(path, HEADER, random_rows(random.Random(8), 20_000))
+    query = "SELECT g, SUM(x) AS s, AVG(m) AS a, STDDEV(y) AS e FROM t GROUP BY g ORDER BY g"
+    plain = ask(hush, path, query)
+    for threads in (1, 3):
+        assert ask(hush, path, query, "--threads", str(threads)) == plain
+    for kernels in ("scalar", "avx2"):
+        assert ask(hush.with_environment(HUSH_CPU=kernels), path, query) == plain
+
+
+def test_parquet_and_csv_agree(hush, tmp_path):
+    """The same table from Parquet, with its own types, and out again as Parquet and JSON."""
+    csv_path, parquet = tmp_path / "t.csv", tmp_path / "p" / "t.parquet"
+    parquet.parent.mkdir()
+    write_csv(csv_path, HEADER, random_rows(random.Random(9), 3000))
+    duckdb.sql(f"COPY (FROM read_csv('{csv_path}', {TYPES})) TO '{parquet}' (FORMAT PARQUET)")
+    query = "SELECT g, COUNT(x) AS n, SUM(x) AS s, SUM(m) AS m FROM t GROUP BY g ORDER BY g"
+    assert ask(hush, parquet, query) == ask(hush, csv_path, query)
+    result = tmp_path / "result.parquet"
+    options = ("--sensitive", "x,m", "--clear", "g,k,d,y,b", "--quiet")
+    result.write_bytes(hush.bytes("run", parquet, query, *options, "--format", "parquet"))
+    expected = duckdb.sql(query.replace("FROM t", f"FROM '{parquet}' AS t")).fetchall()
+    assert duckdb.sql(f"SELECT g, n, s, m FROM '{result}'").fetchall() == expected
+    json_lines = tmp_path / "result.json"
+    json_lines.write_bytes(hush.bytes("run", parquet, query, *options, "--format", "json"))
+    counted = duckdb.sql(f"SELECT COUNT(*), SUM(n) FROM read_json_auto('{json_lines}')").fetchall()
+    assert counted == [(len(expected), sum(row[1] for row in expected))]
+
+
+def test_floats_with_and_without_a_range(hush, tmp_path):
+    """Without a range CKKS, within the stated precision; with one fixed point, exact."""
+    draw = random.Random(10)
+    values = [round(draw.uniform(-50, 50), 4) for _ in range(9000)]
+    path = tmp_path / "t.csv"
+    write_csv(path, ["k", "f"], [(draw.randint(0, 2), value) for value in values])
+    schema = tmp_path / "s.toml"
+    hush("init", path, "--sensitive", "f", "-o", schema)
+    proposed = schema.read_text(encoding="utf-8")
+    query = "SELECT SUM(f) AS s FROM t"
+    column = 'type = "float(4)"\nprotect = "encrypt"\nnullable = false\n'
+    for extra, tolerance in (("", 1e-3), ("range = [-100, 100]\n", 0)):
+        head = proposed[: proposed.index("[columns.f]")]
+        schema.write_text(head + "[columns.f]\n" + column + extra, encoding="utf-8")
+        done = hush("run", path, query, "--schema", schema, "--format", "csv", "--verify")
+        total = sum(map(decimal.Decimal, map(str, values)))
+        found = decimal.Decimal(done.stdout.split()[1])
+        assert abs(found - total) <= tolerance + 1e-9, extra
+        assert ("CKKS" in done.stderr) == (not extra)
+
+
+def test_many_groups_are_limited_with_a_clear_message(hush, tmp_path):
+    """More groups than the limit are refused before the encrypted work, with the number."""
+    path = tmp_path / "t.csv"
+    write_csv(path, ["k", "x"], [(row, row % 7) for row in range(12_000)])
+    done = hush("run", path, "SELECT k, SUM(x) FROM t GROUP BY k", "--sensitive", "x", "--clear", "k", status=6)
+    assert "HUSH-E040" in done.stderr and "10000" in done.stderr.replace(",", "")
+    few = hush("run", path, "SELECT k, SUM(x) AS s FROM t WHERE k < 300 GROUP BY k ORDER BY k", "--sensitive", "x",
+               "--clear", "k", "--format", "csv", "--verify")
+    assert len(few.stdout.splitlines()) == 301
+
+
+def test_what_cannot_be_done_is_refused_with_a_reason(hush, tmp_path):
+    """One code for each kind of refusal, nothing on standard output."""
+    path = tmp_path / "t.csv"
+    write_csv(path, HEADER, random_rows(random.Random(11), 50))
+    refusals = {
+        "SELECT SUM(x) FROM t WHERE y > 3": "HUSH-P014",
+        "SELECT y, COUNT(*) FROM t GROUP BY y": "HUSH-P0",
+        "SELECT MAX(y) FROM t": "HUSH-P0",
+        "SELECT SUM(x) FROM elsewhere": "HUSH-P002",
+        "SELECT SUM(nothing) FROM t": "HUSH-P003",
+        "SELECT SUM(x FROM t": "HUSH-P001",
+        "DELETE FROM t": "HUSH-P0",
+        "SELECT SUM(x) FROM t; SELECT 1": "HUSH-P0",
+        "SELECT SUM(y / k) FROM t": "HUSH-P0",
+        "SELECT COUNT(DISTINCT y) FROM t": "HUSH-P0",
+        "SELECT y * y * y AS c FROM t": "HUSH-P0",
+        "SELECT a.x FROM t a JOIN t b ON a.k = b.k": "HUSH-P005",
+        "SELECT SUM(y) OVER (PARTITION BY k) FROM t": "HUSH-P0",
+    }
+    for query, code in refusals.items():
+        done = hush("run", path, query, "--sensitive", "x,y,m", "--clear", "g,k,d", status=None)
+        assert done.returncode in (3, 5), (query, done.returncode, done.stderr)
+        assert code in done.stderr and done.stdout == "", (query, done.stderr)
