@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The client against the real service, with a proxy between them that cuts connections.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

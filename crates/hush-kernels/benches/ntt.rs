@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Kernels on every path of this machine: `cargo bench -p hush-kernels`, ids carry path and shape.
 
+#![allow(clippy::unwrap_used, reason = "a benchmark fails by panicking")]
+
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use hush_arith::{MAX_MODULUS, Modulus};
 use hush_kernels::{AesCtr128, BitWidth, Cpu, NttPlan, bits, lazy, pointwise, sample};

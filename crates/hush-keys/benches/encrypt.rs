@@ -5,6 +5,8 @@
 //! the answer. `read` reads the same bytes and does nothing else (from the cache, where they fit): the floor that
 //! a sum is compared with.
 
+#![allow(clippy::unwrap_used, reason = "a benchmark fails by panicking")]
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use hush_keys::{Encryptor, OwnerSeed, SecretKey, SumColumn, decrypt_sum};
 use hush_ring::{Cpu, Ring, UniformSeed};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A table of format version 1, kept in the repository: every later version must read it, every value of it.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -2,6 +2,8 @@
 //! A process that writes a table is killed, at whatever moment: there is no table or a whole one, never a half, and the
 //! same command run again completes and leaves nothing behind.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -2,6 +2,9 @@
 //! The engine from outside: random tables are encrypted with a fresh key, plans run, answers decrypted and compared
 //! with 128-bit and 256-bit arithmetic on the plaintext.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::print_stderr, reason = "a failure tells its seed")]
+
 mod aggregate;
 mod fixture;
 mod reference;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The real binary, on a free port of the loopback interface, with temporary data directories.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod access;
 mod commits;
 mod crash;
