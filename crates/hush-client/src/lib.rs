@@ -27,6 +27,8 @@ mod encrypt;
 mod error;
 mod exact;
 mod finish;
+#[cfg(all(test, target_os = "linux"))]
+mod isolation;
 mod merge;
 mod owner;
 mod pins;

@@ -58,6 +58,12 @@ impl OwnerKey {
         Ok(Self { seed: load(path, passphrase)? })
     }
 
+    /// A seed that a test has made.
+    #[cfg(all(test, target_os = "linux"))]
+    pub(crate) fn of_seed(seed: OwnerSeed) -> Self {
+        Self { seed }
+    }
+
     /// The public name of the key.
     pub fn id(&self) -> String {
         self.seed.key_id().to_string()

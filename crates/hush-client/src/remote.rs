@@ -33,7 +33,7 @@ use std::path::Path;
 use hush_table::SignedManifest;
 use serde::Deserialize;
 
-pub use error::RemoteError;
+pub use error::{RemoteError, TokenFault};
 pub use job::{JobId, JobState, JobStatus};
 pub use push::PushReport;
 pub use token::ApiToken;
