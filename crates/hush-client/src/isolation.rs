@@ -5,6 +5,8 @@
 //! The search is tried on things that must be there: clear values and the API token in the server, the secrets in
 //! this process, which holds the key.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

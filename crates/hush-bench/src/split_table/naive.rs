@@ -26,8 +26,6 @@ use crate::usage::ProcessUsage;
 const PARAMS: &str = "n13_q3x46_sec128_v1";
 /// The thesis's scale.
 const SCALE_LOG2: u32 = 40;
-/// BFV's plaintext modulus, a power of two above every column sum of this workload.
-const BFV_T_LOG2: u32 = 40;
 
 /// A scheme of the baselines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,7 +222,7 @@ struct Bfv {
 
 impl Bfv {
     fn new(ring: &Ring, secret: SecretKey) -> Result<Self, BenchError> {
-        Ok(Self { encoding: BfvEncoding::new(ring, 1 << BFV_T_LOG2)?, secret })
+        Ok(Self { encoding: BfvEncoding::new(ring, PLAINTEXT_PRIMES_45[0])?, secret })
     }
 }
 
