@@ -57,6 +57,23 @@ pub struct Encoding {
     pub plaintext: Plaintext,
 }
 
+impl Encoding {
+    /// What the column was made for, as far as its public half tells: `sums of 58 bits`.
+    pub fn words(&self) -> String {
+        let layout = match self.layout {
+            Layout::ApproxSlots | Layout::ApproxSum => "approximate",
+            Layout::Slots => "slots",
+            Layout::Sum => "sums",
+        };
+        match &self.plaintext {
+            Plaintext::PowerOfTwo { log2 } => format!("{layout} of {log2} bits"),
+            Plaintext::Primes { primes } if primes.len() == 1 => format!("{layout} of 1 prime"),
+            Plaintext::Primes { primes } => format!("{layout} of {} primes", primes.len()),
+            Plaintext::Scale { log2 } => format!("{layout} at scale 2^{log2}"),
+        }
+    }
+}
+
 /// What an encoded column holds. Private: the server never learns it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

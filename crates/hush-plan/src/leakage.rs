@@ -4,7 +4,7 @@
 //! Names of encrypted columns never reach the server; a sentence that names them says what stays hidden. Whatever
 //! stands in a plan is listed: the plan is all that is sent.
 
-use crate::encoding::{Layout, Plaintext, PrivateEncoding};
+use crate::encoding::PrivateEncoding;
 use crate::plan::{AggregateTask, Leakage, RowsTask, Task};
 use crate::schema::{Protection, Schema};
 use crate::sql::{Query, shown};
@@ -19,10 +19,10 @@ pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Le
     table.push(format!("the number of rows ({rows})"));
     if !encodings.is_empty() {
         table.push(format!(
-            "that there are {} encrypted quantities, and the width that each was made for ({}), which tells the order of \
-             magnitude of its declared range",
+            "how many encrypted quantities there are ({}), and the width that each was made for ({}), which tells \
+             the order of magnitude of its declared range",
             encodings.len(),
-            list(&encodings.iter().map(width).collect::<Vec<_>>())
+            list(&encodings.iter().map(|encoding| encoding.public.words()).collect::<Vec<_>>())
         ));
     }
     if encodings.iter().any(|encoding| matches!(encoding.content, crate::Content::Valid(_))) {
@@ -30,7 +30,9 @@ pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Le
     }
     let sealed = schema.protected(Protection::Seal).count();
     if sealed > 0 {
-        table.push(format!("that there are {sealed} sealed columns, and their sizes"));
+        table.push(format!(
+            "how many sealed columns there are ({sealed}), and the size of each block of them"
+        ));
     }
     let mut hidden = Vec::new();
     let encrypted: Vec<&str> =
@@ -85,7 +87,7 @@ fn aggregate(query: &Query, task: &AggregateTask, says: &mut Vec<String>) {
     let mut ids: Vec<u32> = task.sums.iter().map(|sum| sum.column.0).collect();
     ids.sort_unstable();
     ids.dedup();
-    says.push(format!("that encrypted quantities {} are added up in each group", numbered(&ids)));
+    says.push(format!("which encrypted quantities are added up in each group ({})", numbered(&ids)));
     for mask in &task.masks {
         if let Some(weight) = &mask.weight {
             says.push(format!("that some are weighted by {weight}"));
@@ -101,7 +103,7 @@ fn by_row(task: &RowsTask, says: &mut Vec<String>) {
         let mut ids: Vec<u32> = task.fetch.iter().map(|id| id.0).collect();
         ids.sort_unstable();
         ids.dedup();
-        says.push(format!("that encrypted quantities {} go back", numbered(&ids)));
+        says.push(format!("which encrypted quantities go back ({})", numbered(&ids)));
     }
     if !task.programs.is_empty() {
         let count = task.programs.len();
@@ -116,19 +118,6 @@ fn by_row(task: &RowsTask, says: &mut Vec<String>) {
     }
     if let Some(limit) = task.limit {
         says.push(format!("that only {limit} rows are wanted"));
-    }
-}
-
-fn width(encoding: &PrivateEncoding) -> String {
-    let layout = match encoding.public.layout {
-        Layout::ApproxSlots | Layout::ApproxSum => "approximate",
-        Layout::Slots => "slots",
-        Layout::Sum => "sums",
-    };
-    match &encoding.public.plaintext {
-        Plaintext::PowerOfTwo { log2 } => format!("{layout} of {log2} bits"),
-        Plaintext::Primes { primes } => format!("{layout} of {} primes", primes.len()),
-        Plaintext::Scale { log2 } => format!("{layout} at scale 2^{log2}"),
     }
 }
 

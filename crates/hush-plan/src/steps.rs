@@ -110,7 +110,8 @@ fn merge(task: &AggregateTask, owner: &OwnerPlan) -> Vec<String> {
     let uses = |wanted: &[AggregateFunction]| owner.aggregates.iter().any(|a| wanted.contains(&a.function));
     let mut parts = Vec::new();
     if !task.sums.is_empty() {
-        parts.push(format!("decrypt {} sums for each group", task.sums.len()));
+        let sums = if task.sums.len() == 1 { "1 sum" } else { &format!("{} sums", task.sums.len()) };
+        parts.push(format!("decrypt {sums} for each group"));
     }
     if uses(&[AggregateFunction::Avg]) {
         parts.push("divide by counts".to_owned());

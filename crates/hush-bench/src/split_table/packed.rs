@@ -9,7 +9,9 @@ use std::process::{Child, Command, Stdio};
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
-use hush::{ApiToken, EncryptOptions, OwnedTable, OwnerKey, Phases, Pins, Protection, RemoteServer, Silent};
+use hush::{
+    ApiToken, EncryptOptions, Manifest, OwnedTable, OwnerKey, Phases, Pins, Protection, RemoteServer, Silent,
+};
 use tempfile::TempDir;
 
 use super::Options;
@@ -37,21 +39,28 @@ pub(super) enum Storage {
 }
 
 impl Storage {
+    /// What serves a table of so many rows on this machine: large ones go to the disk.
+    fn for_rows(self, rows: u64) -> Self {
+        let fits = rows <= LARGEST_ROWS_IN_MEMORY && Path::new(MEMORY_FILE_SYSTEM).is_dir();
+        if fits { self } else { Self::Disk }
+    }
+
     fn directory(self) -> std::io::Result<TempDir> {
-        let memory = Path::new(MEMORY_FILE_SYSTEM);
         match self {
-            Self::Memory if memory.is_dir() => tempfile::tempdir_in(memory),
-            _ => tempfile::tempdir(),
+            Self::Memory => tempfile::tempdir_in(MEMORY_FILE_SYSTEM),
+            Self::Disk => tempfile::tempdir(),
         }
     }
 
     fn words(self) -> &'static str {
         match self {
-            Self::Memory if Path::new(MEMORY_FILE_SYSTEM).is_dir() => "files in memory",
-            _ => "files flushed to disk",
+            Self::Memory => "files in memory",
+            Self::Disk => "files flushed to disk",
         }
     }
 }
+
+const LARGEST_ROWS_IN_MEMORY: u64 = 1_000_000;
 
 /// The file system in memory of Linux.
 const MEMORY_FILE_SYSTEM: &str = "/dev/shm";
@@ -66,6 +75,12 @@ pub(super) fn run(
     storage: Storage,
     options: &Options,
 ) -> Result<Measured, BenchError> {
+    let (name, columns) = match (encrypted, storage) {
+        (Encrypted::Sensitive, Storage::Memory) => ("packed split", SENSITIVE),
+        (Encrypted::Sensitive, Storage::Disk) => ("split on disk", SENSITIVE),
+        (Encrypted::Whole, _) => ("packed whole", COLUMNS.len()),
+    };
+    let storage = storage.for_rows(table.rows());
     let directory = storage.directory()?;
     let input = write_input(&directory, table, encrypted)?;
     let server = Server::start(directory.path(), options.threads)?;
@@ -96,19 +111,16 @@ pub(super) fn run(
         (name.to_owned(), median(&times))
     };
     let totals: Vec<f64> = runs.iter().map(|run| run.phases.total()).collect();
-    let (name, columns) = match (encrypted, storage) {
-        (Encrypted::Sensitive, Storage::Memory) => ("packed split", SENSITIVE),
-        (Encrypted::Sensitive, Storage::Disk) => ("split on disk", SENSITIVE),
-        (Encrypted::Whole, _) => ("packed whole", COLUMNS.len()),
-    };
     let last = runs.last();
     Ok(Measured {
         name: name.to_owned(),
         what: format!(
-            "Hushtable over loopback HTTP, {}, {}; {} of {COLUMNS} columns encrypted, median of {repetitions}",
+            "Hushtable over loopback HTTP, {}, {}; {} of {COLUMNS} columns encrypted, \
+             {:.2} B per encrypted value; median of {repetitions}",
             storage.words(),
             last.map_or(String::new(), |run| run.params.join(", ")),
             columns,
+            last.map_or(0.0, |run| run.bytes_per_value),
             COLUMNS = COLUMNS.len(),
         ),
         encrypted_columns: columns,
@@ -129,6 +141,7 @@ struct Run {
     bytes_up: u64,
     bytes_down: u64,
     params: Vec<String>,
+    bytes_per_value: f64,
     is_exact: bool,
 }
 
@@ -149,7 +162,7 @@ fn once(
         threads: options.threads,
         pins: Pins::forgetful(),
     };
-    phases.time("encrypt", || hush::encrypt(&encryption, &key, &Silent))?;
+    let signed = phases.time("encrypt", || hush::encrypt(&encryption, &key, &Silent))?;
     let remote = server.connect()?;
     // Every repetition has a key of its own, so the server must forget the last one's table.
     drop(remote.delete(TABLE));
@@ -172,8 +185,16 @@ fn once(
         bytes_up: pushed.bytes_sent + outcome.moved.up,
         bytes_down: outcome.moved.down,
         params: outcome.plan.cost.params.clone(),
+        bytes_per_value: bytes_per_value(signed.manifest()),
         is_exact,
     })
+}
+
+/// Bytes of encrypted parts, headers and seeds included, over encoded values.
+fn bytes_per_value(manifest: &Manifest) -> f64 {
+    let bytes: u64 = manifest.parts.iter().filter_map(|part| part.encrypted).map(|file| file.bytes).sum();
+    let values = manifest.rows * manifest.encodings.len() as u64;
+    bytes as f64 / values.max(1) as f64
 }
 
 /// Name of the table, as SQL and the server know it.

@@ -98,13 +98,10 @@ pub(super) fn info(args: &Info) -> Result<(), Error> {
         out.push_str(&format!("clear      {} {}\n", column.name, column.arrow_type));
     }
     for encoding in &manifest.encodings {
-        out.push_str(&format!(
-            "encrypted  #{} {:?} {} {:?}\n",
-            encoding.id.0, encoding.layout, encoding.params, encoding.plaintext
-        ));
+        out.push_str(&format!("encrypted  #{} {}, {}\n", encoding.id.0, encoding.words(), encoding.params));
     }
     if manifest.sealed_columns > 0 {
-        out.push_str(&format!("sealed     {} columns\n", manifest.sealed_columns));
+        out.push_str(&format!("sealed     {}\n", manifest.sealed_columns));
     }
     print(&out)
 }

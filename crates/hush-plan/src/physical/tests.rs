@@ -260,7 +260,7 @@ fn leakage_names_what_is_sent_and_what_is_not() {
     assert!(has(&leakage.query, "the filter \"year = 2023\""));
     assert!(has(&leakage.query, "which rows match"));
     assert!(has(&leakage.query, "grouped by ward, and the size of each group"));
-    assert!(has(&leakage.query, "encrypted quantities #"));
+    assert!(has(&leakage.query, "which encrypted quantities are added up in each group (#"));
     assert!(has(&leakage.hidden, "age, charges") && has(&leakage.hidden, "missing"));
     let shown = [leakage.table.join(" "), leakage.query.join(" ")].concat();
     assert!(!shown.contains("charges") && !shown.contains(" age"));
