@@ -67,6 +67,10 @@ pub fn run(options: &Options, program: &std::path::Path) -> Result<Vec<Measured>
         if is_naive && (options.skip_naive || options.rows > LARGEST_NAIVE_ROWS) {
             continue;
         }
+        // Large tables are on the disk anyway.
+        if variant == "packed-split-disk" && options.rows > packed::LARGEST_ROWS_IN_MEMORY {
+            continue;
+        }
         let output = Command::new(program).args(variant_arguments(options, variant)).output()?;
         let parsed = serde_json::from_slice(&output.stdout).ok().filter(|_| output.status.success());
         measured.push(parsed.ok_or_else(|| BenchError::Child {

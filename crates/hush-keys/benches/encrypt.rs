@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Encryption of a column and sums over it, on one thread. Ids carry the shape: rows, ring, limbs.
+//! Encryption of a column and sums over it. Ids carry the shape: rows, ring, limbs; one thread where they do not say
+//! two, which take half of the chunks each.
 //!
 //! `sum/…` covers all that a server does for a query: expansion of the masks, the pass over the packed bodies and
-//! the answer. `read` reads the same bytes and does nothing else (from the cache, where they fit): the floor that
-//! a sum is compared with.
+//! the answer. `read` reads the same bytes and does nothing else: the floor that a sum is compared with, from the cache
+//! where 10^6 rows fit it, from memory for 10^7.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark fails by panicking")]
+
+use std::ops::Range;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use hush_keys::{Encryptor, OwnerSeed, SecretKey, SumColumn, decrypt_sum};
@@ -15,6 +18,8 @@ use hush_schemes::Values;
 use hush_schemes::bgv::sum::SumAccumulator;
 
 const ROWS: usize = 1_000_000;
+/// Stored bytes that no cache holds.
+const MANY_ROWS: usize = 10_000_000;
 const CHUNK_ROWS: usize = 8192;
 
 struct Column {
@@ -26,12 +31,12 @@ struct Column {
 }
 
 impl Column {
-    fn new(set: &str, t_log2: u32, value_bits: u32) -> Self {
+    fn new(set: &str, t_log2: u32, value_bits: u32, rows: usize) -> Self {
         let set = hush_params::preset(set).expect("a preset");
         let ring = Ring::new(set, Cpu::detect().expect("a known path")).expect("a ring");
         let secret = OwnerSeed::generate().expect("entropy").column_secret(&ring, [1; 16]);
         let value = |i: usize| (i as i64).wrapping_mul(0x1e37_79b9_7f4a_7c15) >> (64 - value_bits);
-        let values = (0..ROWS).map(value).collect();
+        let values = (0..rows).map(value).collect();
         let mut column = Self { ring, secret, t_log2, values, chunks: Vec::new() };
         let mut chunks = Vec::new();
         column.encrypt(|seed, body| chunks.push((seed, body)));
@@ -40,9 +45,18 @@ impl Column {
     }
 
     /// Encrypts chunk after chunk and gives each to `keep`.
-    fn encrypt(&self, mut keep: impl FnMut(UniformSeed, Vec<u8>)) {
+    fn encrypt(&self, keep: impl FnMut(UniformSeed, Vec<u8>)) {
+        self.encrypt_some(0..self.chunk_count(), keep);
+    }
+
+    fn chunk_count(&self) -> usize {
+        self.values.len().div_ceil(CHUNK_ROWS)
+    }
+
+    fn encrypt_some(&self, which: Range<usize>, mut keep: impl FnMut(UniformSeed, Vec<u8>)) {
         let mut encryptor = Encryptor::new();
-        for (index, values) in (0..).zip(self.values.chunks(CHUNK_ROWS)) {
+        let chunks = (0..).zip(self.values.chunks(CHUNK_ROWS)).skip(which.start).take(which.len());
+        for (index, values) in chunks {
             let mut chunk = encryptor.begin_chunk(index, values.len()).expect("entropy");
             let (secret, t_log2, values) = (&self.secret, self.t_log2, Values::I64(values));
             let columns = [SumColumn { column: 0, secret, t_log2, values }];
@@ -64,11 +78,25 @@ impl Column {
     }
 
     fn sum(&self) -> SumAccumulator {
+        self.sum_some(0..self.chunk_count())
+    }
+
+    fn sum_some(&self, which: Range<usize>) -> SumAccumulator {
         let mut sum = SumAccumulator::new(&self.ring, 1, 1);
-        for (seed, body, _) in self.bodies() {
+        for (seed, body, _) in self.bodies().drain(which) {
             sum.absorb_unfiltered(seed, &[body]).expect("a fitting body");
         }
         sum
+    }
+
+    /// `work` on two halves of the chunks at once.
+    fn halves<T: Send>(&self, work: impl Fn(Range<usize>) -> T + Sync) -> (T, T) {
+        let (middle, end) = (self.chunk_count() / 2, self.chunk_count());
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| work(middle..end));
+            let mine = work(0..middle);
+            (mine, other.join().expect("no panic"))
+        })
     }
 
     /// A filter that keeps about half of the rows, in `group_count` groups.
@@ -102,8 +130,8 @@ fn groups(group_count: u32) -> Vec<u32> {
 }
 
 fn benches(criterion: &mut Criterion) {
-    for (set, t_log2, value_bits) in [("n12_q2x46_sec128_v1", 72, 64), ("n11_q1x46_sec128_v1", 30, 10)] {
-        let column = Column::new(set, t_log2, value_bits);
+    for (set, t_log2, value_bits) in SETS {
+        let column = Column::new(set, t_log2, value_bits, ROWS);
         let path = column.ring.cpu();
         let mut group = criterion.benchmark_group(format!("rows=1e6/{set}/{path}"));
         group.sample_size(20).throughput(Throughput::Elements(ROWS as u64));
@@ -111,8 +139,19 @@ fn benches(criterion: &mut Criterion) {
         group.bench_function("encrypt", |bencher| {
             bencher.iter(|| column.encrypt(|seed, body| drop(std::hint::black_box((seed, body)))));
         });
+        group.bench_function("encrypt/threads=2", |bencher| {
+            let keep = |seed, body| drop(std::hint::black_box((seed, body)));
+            bencher.iter(|| column.halves(|which| column.encrypt_some(which, keep)));
+        });
         group.bench_function("read", |bencher| bencher.iter(|| column.read()));
         group.bench_function("sum", |bencher| bencher.iter(|| column.sum().finish()));
+        group.bench_function("sum/threads=2", |bencher| {
+            bencher.iter(|| {
+                let (mut mine, other) = column.halves(|which| column.sum_some(which));
+                mine.merge(other).expect("sums of one ring");
+                mine.finish()
+            });
+        });
         for count in [1, 8] {
             let groups = groups(count);
             let id = format!("sum/groups={count}");
@@ -128,5 +167,21 @@ fn benches(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(encrypt, benches);
+/// Sums whose bytes come from memory.
+fn large(criterion: &mut Criterion) {
+    for (set, t_log2, value_bits) in SETS {
+        let column = Column::new(set, t_log2, value_bits, MANY_ROWS);
+        let mut group = criterion.benchmark_group(format!("rows=1e7/{set}/{}", column.ring.cpu()));
+        let stored = column.chunks.iter().map(|(_, bytes)| bytes.len() as u64).sum();
+        group.sample_size(20).throughput(Throughput::Bytes(stored));
+        group.bench_function("read", |bencher| bencher.iter(|| column.read()));
+        group.bench_function("sum", |bencher| bencher.iter(|| column.sum().finish()));
+        group.finish();
+    }
+}
+
+/// Parameter set, log2 of the plaintext modulus, bits of the values.
+const SETS: [(&str, u32, u32); 2] = [("n12_q2x46_sec128_v1", 72, 64), ("n11_q1x46_sec128_v1", 30, 10)];
+
+criterion_group!(encrypt, benches, large);
 criterion_main!(encrypt);

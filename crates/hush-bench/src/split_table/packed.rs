@@ -60,7 +60,8 @@ impl Storage {
     }
 }
 
-const LARGEST_ROWS_IN_MEMORY: u64 = 1_000_000;
+/// Tables of more rows are kept on the disk.
+pub(super) const LARGEST_ROWS_IN_MEMORY: u64 = 1_000_000;
 
 /// The file system in memory of Linux.
 const MEMORY_FILE_SYSTEM: &str = "/dev/shm";
