@@ -68,8 +68,8 @@ fn vectors(criterion: &mut Criterion) {
         group.bench_function("unpack_46", |bench| {
             bench.iter(|| bits::unpack_bits(cpu, width, &packed, &mut out));
         });
-        group.bench_function("unpack_accumulate_46", |bench| {
-            bench.iter(|| bits::unpack_accumulate(cpu, width, &packed, &mut lo));
+        group.bench_function("unpack_sum_46", |bench| {
+            bench.iter(|| bits::unpack_sum(cpu, width, &packed, lo.len()));
         });
         group
             .bench_function("fill_uniform", |bench| bench.iter(|| stream.fill_uniform(1, modulus, &mut out)));

@@ -75,13 +75,13 @@ pub fn unpack_bits(cpu: Cpu, width: BitWidth, packed: &[u8], values: &mut [u64])
     dispatch!(cpu, bits::unpack(width, packed, values));
 }
 
-/// Reads `acc.len()` values and adds each to its accumulator, unreduced, as [`crate::lazy::accumulate`] would.
+/// The sum of `count` values, modulo `2^64`: exact where `count·2^w` does not exceed that.
 ///
 /// # Panics
-/// If `packed` is not [`BitWidth::packed_bytes`]`(acc.len())` long.
-pub fn unpack_accumulate(cpu: Cpu, width: BitWidth, packed: &[u8], acc: &mut [u64]) {
-    assert_eq!(packed.len(), width.packed_bytes(acc.len()), "the packed length must fit the values");
-    dispatch!(cpu, bits::unpack_accumulate(width, packed, acc));
+/// If `packed` is not [`BitWidth::packed_bytes`]`(count)` long.
+pub fn unpack_sum(cpu: Cpu, width: BitWidth, packed: &[u8], count: usize) -> u64 {
+    assert_eq!(packed.len(), width.packed_bytes(count), "the packed length must fit the values");
+    dispatch!(cpu, bits::unpack_sum(width, packed, count))
 }
 
 /// Whether every value is below the bound. Reads all of them, whatever it finds.

@@ -22,6 +22,7 @@ use hush_arith::Modulus;
 
 use crate::{
     Cpu, Path,
+    lazy::accumulate,
     scalar::{self, uniform::accept},
 };
 #[cfg(target_arch = "x86_64")]
@@ -78,6 +79,23 @@ impl AesCtr128 {
                 avx512::uniform::fill_uniform(schedule, nonce, modulus, out)
             },
             Schedule::Scalar(schedule) => schedule.fill_uniform(nonce, modulus, out),
+        }
+    }
+
+    /// Adds the residues of [`AesCtr128::fill_uniform`] to their accumulators, unreduced, as
+    /// [`crate::lazy::accumulate`] would.
+    pub fn accumulate_uniform(&self, nonce: u64, modulus: Modulus, acc: &mut [u64]) {
+        match &self.schedule {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `new` builds this variant only with a `Cpu` that proves AVX-512 and the vector AES instructions.
+            Schedule::Avx512(schedule) => unsafe {
+                avx512::uniform::accumulate_uniform(schedule, nonce, modulus, acc)
+            },
+            _ => {
+                let mut residues = vec![0; acc.len()];
+                self.fill_uniform(nonce, modulus, &mut residues);
+                accumulate(self.cpu, acc, &residues);
+            }
         }
     }
 

@@ -95,6 +95,11 @@ impl RingLimb {
         AesCtr128::new(self.cpu(), &key).fill_uniform(nonce, self.modulus(), out);
     }
 
+    /// Adds the residues of [`RingLimb::fill_uniform`] to accumulators without reduction.
+    pub(crate) fn accumulate_uniform(&self, key: [u8; 16], nonce: u64, sums: &mut [u64]) {
+        AesCtr128::new(self.cpu(), &key).accumulate_uniform(nonce, self.modulus(), sums);
+    }
+
     /// Bytes that `count` packed residues take.
     pub fn packed_bytes(&self, count: usize) -> usize {
         self.width.packed_bytes(count)
@@ -107,9 +112,10 @@ impl RingLimb {
     pub fn unpack(&self, packed: &[u8], words: &mut [u64]) {
         bits::unpack_bits(self.cpu(), self.width, packed, words);
     }
-    /// Adds packed residues to accumulators without reduction; see [`lazy::MAX_SUM_TERMS`].
-    pub fn unpack_accumulate(&self, packed: &[u8], sums: &mut [u64]) {
-        bits::unpack_accumulate(self.cpu(), self.width, packed, sums);
+    /// The sum of `N` packed residues, canonical: `N` of at most 47 bits fit a word for every ring.
+    pub fn unpack_sum(&self, packed: &[u8]) -> u64 {
+        let count = self.plan.degree();
+        self.modulus().reduce_u64(bits::unpack_sum(self.cpu(), self.width, packed, count))
     }
     /// Whether all words are canonical.
     pub fn all_below(&self, words: &[u64]) -> bool {

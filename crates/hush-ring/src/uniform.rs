@@ -10,6 +10,8 @@
 //! A public stream and a secret one never meet: this module takes nothing from [`crate::SecretRng`], and seeds
 //! come straight from the operating system.
 
+use std::sync::LazyLock;
+
 use crate::{Eval, Poly, RandomnessError, Ring, os_random};
 
 /// A public seed. One chunk of a table has one; no two chunks share it.
@@ -105,6 +107,15 @@ impl UniformSeed {
         ring.limbs()[index].fill_uniform(key, nonce, out);
     }
 
+    /// Adds limb `index` of [`UniformSeed::expand`] to accumulators without reduction; see [`crate::LazySum`].
+    ///
+    /// # Panics
+    /// If the ring has no such limb.
+    pub fn accumulate_limb(&self, ring: &Ring, label: ExpandLabel, index: usize, sums: &mut [u64]) {
+        let (key, nonce) = self.stream(ring.param_code(), label, index as u32);
+        ring.limbs()[index].accumulate_uniform(key, nonce, sums);
+    }
+
     /// Key and nonce of a limb's stream: 192 derived bits, so that two of 2^40 streams agree with chance 2^-113.
     fn stream(&self, param_code: u16, label: ExpandLabel, limb: u32) -> ([u8; 16], u64) {
         let purpose: u8 = match label.purpose {
@@ -120,13 +131,16 @@ impl UniformSeed {
         rest[4..8].copy_from_slice(&label.column.to_le_bytes());
         rest[8..12].copy_from_slice(&label.ring_index.to_le_bytes());
         rest[12..16].copy_from_slice(&limb.to_le_bytes());
-        let derived = blake3::derive_key(CONTEXT, &material);
+        let derived = *DERIVATION.clone().update(&material).finalize().as_bytes();
         let (mut key, mut nonce) = ([0; 16], [0; 8]);
         key.copy_from_slice(&derived[..16]);
         nonce.copy_from_slice(&derived[16..24]);
         (key, u64::from_le_bytes(nonce))
     }
 }
+
+/// `derive_key` with the context hashed once: masks are expanded by the thousand.
+static DERIVATION: LazyLock<blake3::Hasher> = LazyLock::new(|| blake3::Hasher::new_derive_key(CONTEXT));
 
 impl std::fmt::Debug for UniformSeed {
     /// Seeds are public, but long; the first four bytes tell them apart in a log.

@@ -10,8 +10,8 @@ pub(crate) fn unpack(width: BitWidth, packed: &[u8], values: &mut [u64]) {
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(crate) fn unpack_accumulate(width: BitWidth, packed: &[u8], acc: &mut [u64]) {
-    scalar::unpack_accumulate(width, packed, acc);
+pub(crate) fn unpack_sum(width: BitWidth, packed: &[u8], count: usize) -> u64 {
+    scalar::unpack_sum(width, packed, count)
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]

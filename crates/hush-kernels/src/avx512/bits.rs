@@ -11,6 +11,10 @@ use crate::{BitWidth, scalar::bits as scalar};
 
 /// Values in a group.
 const GROUP: usize = 8;
+/// Running sums, so that no addition waits for the one before.
+const SUMS: usize = 4;
+/// How far ahead of the sum its stream is fetched: bodies come from memory, and pages end the hardware's own look-ahead.
+const PREFETCH_BYTES: usize = 8192;
 
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq")]
 pub(crate) fn unpack(width: BitWidth, packed: &[u8], values: &mut [u64]) {
@@ -20,11 +24,33 @@ pub(crate) fn unpack(width: BitWidth, packed: &[u8], values: &mut [u64]) {
 }
 
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq")]
-pub(crate) fn unpack_accumulate(width: BitWidth, packed: &[u8], acc: &mut [u64]) {
+pub(crate) fn unpack_sum(width: BitWidth, packed: &[u8], count: usize) -> u64 {
     let simd = Avx512::new();
-    let add = |words: &mut Words, group| simd.store(words, simd.add(simd.load(words), group));
-    let (tail, acc) = for_each_group(simd, width, packed, acc, add);
-    scalar::unpack_accumulate(width, tail, acc);
+    let layout = Layout::new(simd, width);
+    let group_bytes = width.bits() as usize;
+    let values = |bytes: &[u8; 64]| {
+        let lanes = simd.permute_bytes(layout.gather, simd.load_bytes(bytes));
+        simd.and(simd.shift_right(lanes, layout.shift), layout.mask)
+    };
+    let mut sums = [simd.zero(); SUMS];
+    let (mut stream, mut left) = (packed, count);
+    while left >= SUMS * GROUP && stream.len() >= (SUMS - 1) * group_bytes + 64 {
+        simd.prefetch(stream, PREFETCH_BYTES);
+        simd.prefetch(stream, PREFETCH_BYTES + 64);
+        simd.prefetch(stream, PREFETCH_BYTES + 128);
+        for (index, sum) in sums.iter_mut().enumerate() {
+            if let Some(bytes) = stream[index * group_bytes..].first_chunk::<64>() {
+                *sum = simd.add(*sum, values(bytes));
+            }
+        }
+        stream = &stream[SUMS * group_bytes..];
+        left -= SUMS * GROUP;
+    }
+    let total = sums.into_iter().fold(simd.zero(), |total, sum| simd.add(total, sum));
+    let mut lanes: Words = [0; 8];
+    simd.store(&mut lanes, total);
+    let sum = lanes.iter().fold(0, |sum: u64, lane| sum.wrapping_add(*lane));
+    sum.wrapping_add(scalar::unpack_sum(width, stream, left))
 }
 
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq")]

@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 use hush_arith::Modulus;
 
 use super::vector::{Avx512, Words};
-use crate::avx2::uniform::Schedule;
+use crate::{avx2::uniform::Schedule, scalar::lazy as scalar};
 
 /// Registers computed together: enough to hide the latency of a round.
 const REGISTERS: usize = 8;
@@ -15,6 +15,31 @@ const REGISTERS: usize = 8;
     enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq,vaes,aes,avx2"
 )]
 pub(crate) fn fill_uniform(schedule: &Schedule, nonce: u64, modulus: Modulus, out: &mut [u64]) {
+    let (done, tail) = expand::<false>(schedule, nonce, modulus, out);
+    schedule.fill_from(done, nonce, modulus, tail);
+}
+
+#[target_feature(
+    enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq,vaes,aes,avx2"
+)]
+pub(crate) fn accumulate_uniform(schedule: &Schedule, nonce: u64, modulus: Modulus, acc: &mut [u64]) {
+    let (done, tail) = expand::<true>(schedule, nonce, modulus, acc);
+    let mut residues = [0; 8 * REGISTERS];
+    schedule.fill_from(done, nonce, modulus, &mut residues[..tail.len()]);
+    scalar::accumulate(tail, &residues);
+}
+
+/// Writes or adds the residues of all whole groups of registers; gives the counter reached and the words left.
+#[inline]
+#[target_feature(
+    enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq,vaes,aes,avx2"
+)]
+fn expand<'a, const ADD: bool>(
+    schedule: &Schedule,
+    nonce: u64,
+    modulus: Modulus,
+    out: &'a mut [u64],
+) -> (u64, &'a mut [u64]) {
     let simd = Avx512::new();
     let mut keys = [simd.zero(); 11];
     for (key, round_key) in keys.iter_mut().zip(schedule.round_keys()) {
@@ -38,15 +63,18 @@ pub(crate) fn fill_uniform(schedule: &Schedule, nonce: u64, modulus: Modulus, ou
             }
         }
         for (register, (block, words)) in blocks.into_iter().zip(words.as_chunks_mut::<8>().0).enumerate() {
-            let candidates = simd.and(_mm512_aesenclast_epi128(block, keys[10]), mask);
-            simd.store(words, candidates);
-            let refused = simd.not_below(candidates, q);
+            let mut residues = simd.and(_mm512_aesenclast_epi128(block, keys[10]), mask);
+            let refused = simd.not_below(residues, q);
             if refused != 0 {
-                replace(schedule, nonce, modulus, 8 * (REGISTERS * group + register), refused, words);
+                let mut mended: Words = [0; 8];
+                simd.store(&mut mended, residues);
+                replace(schedule, nonce, modulus, 8 * (REGISTERS * group + register), refused, &mut mended);
+                residues = simd.load(&mended);
             }
+            simd.store(words, if ADD { simd.add(simd.load(words), residues) } else { residues });
         }
     }
-    schedule.fill_from((4 * REGISTERS * group_count) as u64, nonce, modulus, tail);
+    ((4 * REGISTERS * group_count) as u64, tail)
 }
 
 /// Replaces the marked coefficients of eight that start at coefficient `first`.

@@ -95,6 +95,13 @@ impl Avx512 {
         unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
     }
 
+    /// Asks for the cache line that lies so many bytes after the start of a stream, inside it or not.
+    #[inline(always)]
+    pub(super) fn prefetch(self, stream: &[u8], bytes: usize) {
+        // SAFETY: a prefetch reads nothing that the program sees and does not fault, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(stream.as_ptr().wrapping_add(bytes).cast()) }
+    }
+
     #[inline(always)]
     pub(super) fn store_bytes(self, bytes: &mut [u8; 64], vector: V) {
         // SAFETY: the token proves the instruction; the reference covers the 64 bytes written; no alignment is needed.

@@ -29,10 +29,8 @@ pub(crate) fn unpack(width: BitWidth, packed: &[u8], values: &mut [u64]) {
 }
 
 #[inline]
-pub(crate) fn unpack_accumulate(width: BitWidth, packed: &[u8], acc: &mut [u64]) {
-    for (index, acc) in acc.iter_mut().enumerate() {
-        *acc = acc.wrapping_add(read(width, packed, index));
-    }
+pub(crate) fn unpack_sum(width: BitWidth, packed: &[u8], count: usize) -> u64 {
+    (0..count).fold(0, |sum, index| sum.wrapping_add(read(width, packed, index)))
 }
 
 #[inline]

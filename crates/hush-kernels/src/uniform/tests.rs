@@ -44,6 +44,9 @@ fn every_path_follows_the_definition() {
                 let mut out = vec![u64::MAX; len];
                 AesCtr128::new(cpu, &KEY).fill_uniform(nonce, modulus, &mut out);
                 assert_eq!(out, expected, "{cpu}, q = {modulus}, length {len}");
+                let mut acc = vec![9; len];
+                AesCtr128::new(cpu, &KEY).accumulate_uniform(nonce, modulus, &mut acc);
+                assert!(acc.iter().zip(&expected).all(|(acc, residue)| *acc == residue + 9), "{cpu}, {len}");
             }
         }
     }

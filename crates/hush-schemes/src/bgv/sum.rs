@@ -21,7 +21,7 @@
 mod filter;
 mod selection;
 
-use hush_ring::{Coeff, Eval, ExpandLabel, LazyMac, LazySum, Poly, Ring, UniformSeed};
+use hush_ring::{Eval, ExpandLabel, LazyMac, LazySum, Poly, Ring, UniformSeed};
 use hush_rlwe::{Body, SumAnswer};
 
 use self::filter::Filter;
@@ -41,7 +41,9 @@ pub struct SumAccumulator {
     ring: Ring,
     body_count: usize,
     groups: Vec<Group>,
-    whole: Option<Whole>,
+    /// `Σ a` over ring elements of which every row counts once, before the multiplication by `M`. Only for a single
+    /// group.
+    whole: Option<LazySum>,
     scratch: Scratch,
 }
 
@@ -52,12 +54,6 @@ struct Group {
     masks: Option<LazyMac>,
     /// `Σ w_i·b_i`: `body_count × limbs` canonical residues.
     bodies: Vec<u64>,
-}
-
-/// Ring elements of which every row counts once, before the multiplication by `M`. Only for a single group.
-struct Whole {
-    masks: LazySum,
-    bodies: Vec<LazySum>,
 }
 
 /// Buffers that live as long as the accumulator.
@@ -90,7 +86,7 @@ impl SumAccumulator {
     pub fn memory_bytes(ring: &Ring, group_count: usize, body_count: usize) -> usize {
         let poly = 8 * ring.poly_words();
         let group = 2 * poly + 8 * body_count * ring.limb_count() + 4;
-        let whole = if group_count == 1 { (1 + body_count) * poly } else { 0 };
+        let whole = if group_count == 1 { poly } else { 0 };
         group_count * group + whole + 3 * poly
     }
 
@@ -169,12 +165,7 @@ impl SumAccumulator {
             add_residues(&self.ring, &mut mine.bodies, &theirs.bodies);
             merge_option(&mut mine.masks, theirs.masks, LazyMac::merge);
         }
-        merge_option(&mut self.whole, other.whole, |mine, theirs| {
-            mine.masks.merge(theirs.masks);
-            for (mine, theirs) in mine.bodies.iter_mut().zip(theirs.bodies) {
-                mine.merge(theirs);
-            }
-        });
+        merge_option(&mut self.whole, other.whole, LazySum::merge);
         Ok(())
     }
 
@@ -193,18 +184,17 @@ impl SumAccumulator {
     }
 
     fn absorb_whole(&mut self, seed: UniformSeed, element: u32, bodies: &[Body<'_>]) {
-        let Self { ring, scratch, .. } = self;
-        let whole = self.whole.get_or_insert_with(|| Whole {
-            masks: LazySum::new(ring),
-            bodies: vec![LazySum::new(ring); bodies.len()],
-        });
+        let Self { ring, whole, groups, .. } = self;
+        let Some(group) = groups.first_mut() else {
+            return;
+        };
+        let masks = whole.get_or_insert_with(|| LazySum::new(ring));
         let label = ExpandLabel::sum(element);
-        whole.masks.add_with(|limb, index, sums| {
-            seed.expand_limb(ring, label, index, &mut scratch.body);
-            limb.accumulate(sums, &scratch.body);
-        });
-        for (sum, body) in whole.bodies.iter_mut().zip(bodies) {
-            sum.add_with(|limb, index, sums| limb.unpack_accumulate(body.packed(element, 0, index), sums));
+        masks.add_with(|_, index, sums| seed.accumulate_limb(ring, label, index, sums));
+        for (totals, body) in group.bodies.chunks_exact_mut(ring.limb_count()).zip(bodies) {
+            for (index, (limb, total)) in ring.limbs().iter().zip(totals).enumerate() {
+                *total = limb.modulus().add(*total, limb.unpack_sum(body.packed(element, 0, index)));
+            }
         }
     }
 
@@ -258,7 +248,7 @@ impl SumAccumulator {
         }
     }
 
-    /// Multiplies the whole elements by the all-ones `M` and adds them to group 0.
+    /// Multiplies the masks of the whole elements by the all-ones `M` and adds them to group 0.
     fn fold_whole(&mut self) -> Result<(), SumError> {
         let (Some(whole), Some(group)) = (self.whole.take(), self.groups.first_mut()) else {
             return Ok(());
@@ -267,16 +257,9 @@ impl SumAccumulator {
         let mut ones = vec![-1_i128; ring.degree()];
         ones[0] = 1;
         let selector = Poly::from_signed(ring, &ones)?.into_eval();
-        let sum: Poly<Eval> = whole.masks.finish();
+        let sum: Poly<Eval> = whole.finish();
         let masks = group.masks.get_or_insert_with(|| LazyMac::new(ring));
         masks.mul_add(sum.words(), selector.words());
-        let limbs = ring.limb_count();
-        for (totals, body) in group.bodies.chunks_exact_mut(limbs).zip(whole.bodies) {
-            let coefficients: Poly<Coeff> = body.finish();
-            for (total, (limb, words)) in totals.iter_mut().zip(coefficients.limbs()) {
-                *total = limb.modulus().add(*total, limb.modulus().reduce_u64(filter::sum(words)));
-            }
-        }
         Ok(())
     }
 
