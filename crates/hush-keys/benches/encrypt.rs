@@ -83,8 +83,8 @@ impl Column {
 
     fn sum_some(&self, which: Range<usize>) -> SumAccumulator {
         let mut sum = SumAccumulator::new(&self.ring, 1, 1);
-        for (seed, body, _) in self.bodies().drain(which) {
-            sum.absorb_unfiltered(seed, &[body]).expect("a fitting body");
+        for (seed, body, rows) in self.bodies().drain(which) {
+            sum.absorb_unfiltered(seed, rows, &[body]).expect("a fitting body");
         }
         sum
     }

@@ -96,7 +96,8 @@ impl<'a> GroupSums<'a> {
             match chunk.masks.get(block.block.mask) {
                 Some(RowMask::Nothing) | None => {}
                 Some(RowMask::All) => {
-                    sum.absorb_unfiltered(seed, &self.bodies(chunk, block)?).map_err(internal)?;
+                    let bodies = self.bodies(chunk, block)?;
+                    sum.absorb_unfiltered(seed, chunk.row.rows as usize, &bodies).map_err(internal)?;
                 }
                 Some(RowMask::Rows { groups, weights }) => {
                     let bodies = self.bodies(chunk, block)?;

@@ -13,8 +13,8 @@
 //! it once, at the end.
 //!
 //! # Noise
-//! `hush_params::noise::bgv_sum_phase_log2` with the sum of the weights' squares. An unfiltered sum adds the
-//! errors of the padding rows of a short last chunk as well: count whole ring elements there.
+//! `hush_params::noise::bgv_sum_phase_log2` with the sum of the weights' squares over the rows that count. Padding
+//! after a chunk's last row never counts.
 //!
 //! The same code serves `approx_sum` columns, whose phases are scaled reals.
 
@@ -90,23 +90,35 @@ impl SumAccumulator {
         group_count * group + whole + 3 * poly
     }
 
-    /// Adds a chunk of which every row counts once, to group 0.
+    /// Adds a chunk of which every one of `row_count` rows counts once, to group 0.
+    ///
+    /// The coefficients after the last row hold zeros with errors of their own. They are left out, so that the noise
+    /// of a sum is that of its rows.
     ///
     /// # Cost
-    /// Per ring element one expansion and one pass over the packed bodies; no transform.
+    /// Per full ring element one expansion and one pass over the packed bodies, no transform; for the rows after the
+    /// last full one as [`SumAccumulator::absorb_masked`].
     ///
     /// # Errors
-    /// A [`SumError`] if the bodies are not `body_count` of equal length.
-    pub fn absorb_unfiltered(&mut self, seed: UniformSeed, bodies: &[Body<'_>]) -> Result<(), SumError> {
+    /// A [`SumError`] if the bodies are not `body_count` of equal length, or do not have just so many rows.
+    pub fn absorb_unfiltered(
+        &mut self,
+        seed: UniformSeed,
+        row_count: usize,
+        bodies: &[Body<'_>],
+    ) -> Result<(), SumError> {
+        if self.groups.len() != 1 {
+            return self.absorb_masked(seed, &vec![0; row_count], None, bodies);
+        }
         let element_count = self.check_bodies(bodies)?;
-        self.check_groups(&[0])?;
-        if self.groups.len() > 1 {
-            let ones = vec![0; element_count as usize * self.ring.degree()];
-            return self.absorb_masked(seed, &ones, None, bodies);
+        let degree = self.ring.degree();
+        if row_count.div_ceil(degree) != element_count as usize {
+            return Err(SumError::RowCount { found: row_count, expected: element_count as usize * degree });
         }
-        for element in 0..element_count {
-            self.absorb_whole(seed, element, bodies);
-        }
+        let whole = (row_count / degree) as u32;
+        (0..whole).for_each(|element| self.absorb_whole(seed, element, bodies));
+        let rest = vec![0; row_count % degree];
+        self.absorb_filtered(seed, whole, &Filter::new(&rest, None, &self.ring), bodies);
         Ok(())
     }
 

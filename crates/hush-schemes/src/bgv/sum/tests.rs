@@ -194,20 +194,43 @@ fn unfiltered_sums_follow_the_definition_however_they_are_asked_for() {
     };
     let zeros = vec![0; rows];
     let ones = vec![1; rows];
-    let unfiltered = answer(&|sum| sum.absorb_unfiltered(chunk.seed, &bodies).unwrap(), 1);
-    let several = answer(&|sum| sum.absorb_unfiltered(chunk.seed, &bodies).unwrap(), 2);
+    let unfiltered = answer(&|sum| sum.absorb_unfiltered(chunk.seed, rows, &bodies).unwrap(), 1);
+    let several = answer(&|sum| sum.absorb_unfiltered(chunk.seed, rows, &bodies).unwrap(), 2);
     let masked = answer(&|sum| sum.absorb_masked(chunk.seed, &zeros, None, &bodies).unwrap(), 1);
     let weighted = answer(&|sum| sum.absorb_masked(chunk.seed, &zeros, Some(&ones), &bodies).unwrap(), 1);
     let merged = answer(
         &|sum| {
             let mut other = SumAccumulator::new(&ring, 1, 2);
-            other.absorb_unfiltered(chunk.seed, &bodies).unwrap();
+            other.absorb_unfiltered(chunk.seed, rows, &bodies).unwrap();
             sum.merge(other).unwrap();
         },
         1,
     );
     for answer in [unfiltered, several, masked, weighted, merged] {
         assert_answer(&ring, &answer, &expected, draw.seed);
+    }
+}
+
+/// Whatever lies after the last row has no part in the sum: its errors are not in the noise bound.
+#[test]
+fn an_unfiltered_sum_leaves_out_the_padding() {
+    let (ring, mut draw) = (ring(), Draw::new());
+    let chunk = chunk(&ring, 2, &mut draw);
+    let degree = ring.degree();
+    for rows in [degree + 1, degree + 77, 2 * degree - 1] {
+        let mut weights = vec![1; rows];
+        weights.resize(ELEMENTS as usize * degree, 0);
+        let expected = reference(&ring, &[&chunk], &[weights]);
+        for groups in [1, 2] {
+            let mut sum = SumAccumulator::new(&ring, groups, 2);
+            sum.absorb_unfiltered(chunk.seed, rows, &chunk.bodies(&ring)).unwrap();
+            assert_answer(&ring, &sum.finish().unwrap()[0], &expected, draw.seed);
+        }
+    }
+    for found in [0, degree, 2 * degree + 1] {
+        let refused =
+            SumAccumulator::new(&ring, 1, 2).absorb_unfiltered(chunk.seed, found, &chunk.bodies(&ring));
+        assert_eq!(refused, Err(SumError::RowCount { found, expected: 2 * degree }));
     }
 }
 
