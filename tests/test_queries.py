@@ -168,6 +168,75 @@ def test_floats_with_and_without_a_range(hush, tmp_path):
         assert ("CKKS" in done.stderr) == (not extra)
 
 
+def test_unfiltered_sums_of_few_rows_at_the_edge_of_their_parameters(hush, tmp_path):
+    """Few rows leave the widest plaintexts, and the least room for noise: every total must still be exact."""
+    draw = random.Random(12)
+    for digits in range(2, 18):
+        rows = draw.choice([1, 1, 2, 3, 5, 10, 50, 300])
+        values = [[draw.randint(-(10**digits) + 1, 10**digits - 1) for _ in range(3)] for _ in range(rows)]
+        path = tmp_path / f"t{digits}.csv"
+        write_csv(path, ["a", "b", "c"], values)
+        query = f"SELECT SUM(a) AS a, SUM(b) AS b, SUM(c) AS c FROM t{digits}"
+        done = hush("run", path, query, "--sensitive", "a,b,c", "--format", "csv", "--verify")
+        totals = [sum(row[column] for row in values) for column in range(3)]
+        assert done.stdout.splitlines()[1] == ",".join(map(str, totals)), (rows, digits)
+
+
+def approximate(tmp_path, rows):
+    """A table with an encrypted float without a range beside clear columns: file and schema."""
+    path, schema = tmp_path / "t.csv", tmp_path / "s.toml"
+    write_csv(path, ["f", "w", "k"], rows)
+    schema.write_text(
+        'format = 1\ntable = "t"\nstatus = "approved"\n'
+        '[columns.f]\ntype = "float(6)"\nprotect = "encrypt"\n'
+        '[columns.w]\ntype = "float(6)"\nprotect = "clear"\n'
+        '[columns.k]\ntype = "int(16)"\nprotect = "clear"\n',
+        encoding="utf-8",
+    )
+    return path, schema
+
+
+def test_approximate_products_are_right_or_refused(hush, tmp_path):
+    """Long constants, large clear factors and large values: within the precision, or an error; never garbage."""
+    draw = random.Random(13)
+    rows = [(round(draw.uniform(-9, 9), 3), round(draw.uniform(-9, 9), 3), draw.randint(0, 9)) for _ in range(500)]
+    path, schema = approximate(tmp_path, rows)
+    answered = 0
+    for factor in ("f", "w", "k", "3", "2.5", "123456789012345", "10000000000000000", "0.000001"):
+        done = hush("run", path, f"SELECT f * {factor} AS p FROM t", "--schema", schema, "--format", "csv", "--quiet", status=None)
+        if done.returncode:
+            assert done.returncode in (3, 5), done.stderr
+            continue
+        answered += 1
+        names = {"f": 0, "w": 1, "k": 2}
+        for row, text in zip(rows, done.stdout.splitlines()[1:], strict=True):
+            want = row[0] * (row[names[factor]] if factor in names else float(factor))
+            assert math.isclose(float(text), want, rel_tol=1e-5, abs_tol=1e-3), factor
+    assert answered >= 4
+    huge = [(1.0, 1e30, 1)] * 20
+    path, schema = approximate(tmp_path, huge)
+    refused = hush("run", path, "SELECT f * w AS p FROM t", "--schema", schema, status=3)
+    assert "HUSH-E051" in refused.stderr and "1e30" not in refused.stderr
+    for value in (1e12, 1e40, -1e25):
+        path, schema = approximate(tmp_path, [(value, 1.0, 1)] * 20)
+        for query in ("SELECT f * f AS p FROM t", "SELECT f * w AS p FROM t"):
+            refused = hush("run", path, query, "--schema", schema, status=8)
+            assert "HUSH-D030" in refused.stderr and "column f" in refused.stderr
+
+
+def test_errors_over_results_quote_no_value(hush, tmp_path):
+    """The last step works on decrypted values: its errors must not show them."""
+    path = tmp_path / "t.csv"
+    write_csv(path, ["x"], [(4_611_686_018_427_387_903,)] * 3)
+    query = "SELECT CAST(SUM(x) AS BIGINT) * CAST(SUM(x) AS BIGINT) AS p FROM t"
+    done = hush("run", path, query, "--sensitive", "x", status=None)
+    if done.returncode:
+        assert "46116860" not in done.stderr and "13835058" not in done.stderr, done.stderr
+        assert done.returncode == 3
+    done = hush("run", path, "SELECT SUM(x) / (COUNT(*) - 3) AS p FROM t", "--sensitive", "x", status=None)
+    assert done.returncode in (0, 3) and "13835058" not in done.stderr
+
+
 def test_many_groups_are_limited_with_a_clear_message(hush, tmp_path):
     """More groups than the limit are refused before the encrypted work, with the number."""
     path = tmp_path / "t.csv"

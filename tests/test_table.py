@@ -117,6 +117,26 @@ def test_over_the_network(hush, table, key, server):
     assert "patients" not in hush("ls", server.url, *server.token).stdout
 
 
+def test_another_table_under_the_same_name_is_refused(hush, table, key, server, tmp_path):
+    """A deleted table that comes back under its name is not the one that was put there last."""
+    query = ("query", server.url, "SELECT SUM(age) FROM patients", *key, *server.token)
+    hush("push", table, server.url, *server.token)
+    hush(*query)
+    schema = tmp_path / "patients.schema.toml"
+    hush("encrypt", PATIENTS, "--schema", schema, "-o", tmp_path / "U", *key)
+    hush("delete", server.url, "patients", "--yes", *server.token)
+    hush("push", tmp_path / "U", server.url, *server.token)
+    hush(*query)
+    kept = tmp_path / "kept"
+    shutil.copytree(server.data / "tables" / "patients", kept)
+    server.kill()
+    shutil.rmtree(server.data / "tables" / "patients")
+    shutil.copytree(table, server.data / "tables" / "patients")
+    server.start()
+    refused = hush(*query, status=9)
+    assert "HUSH-R022" in refused.stderr and refused.stdout == ""
+
+
 def test_the_server_keeps_no_plaintext_of_protected_columns(hush, table, key, server):
     """Neither its store nor its log holds a sealed text or an encrypted number."""
     hush("push", table, server.url, *server.token)

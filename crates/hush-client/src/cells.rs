@@ -73,7 +73,7 @@ pub(crate) fn decrypt_chunk(
             });
             Cells::Exact(elements.collect::<Result<Vec<_>, _>>()?.concat())
         }
-        Space::ApproxSlots { encoder, scale } => {
+        Space::ApproxSlots { encoder, scale, .. } => {
             let elements = (0..element_count).map(|element| {
                 let ciphertext = ApproxCiphertext::load(ring, seed, &body, element, *scale)?;
                 Ok::<_, ClientError>(decrypt_approx_slots(

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use hush_keys::{
     ApproxSlotColumn, ApproxSumColumn, ChunkEncryption, Encryptor, SealKey, SlotColumn, SumColumn,
 };
+use hush_schemes::SchemeError;
 use hush_table::EncodedChunk;
 use hush_table::source::{ColumnData, RowBatch};
 use zeroize::Zeroizing;
@@ -100,7 +101,8 @@ impl ChunkPlan<'_> {
                 (Space::Sum { t_log2 }, View::Exact(values)) => {
                     exact.push(SumColumn { column, secret, t_log2: *t_log2, values });
                 }
-                (Space::ApproxSum { scale, limit_log2 }, View::Approx(values)) => {
+                (Space::ApproxSum { scale, limit_log2, max_abs }, View::Approx(values)) => {
+                    check_magnitude(key, values, *max_abs)?;
                     approx.push(ApproxSumColumn {
                         column,
                         secret,
@@ -167,7 +169,8 @@ fn encrypt_slots(
         (Space::Slots { encoder, value_bits }, View::Exact(values)) => {
             chunk.encrypt_slots(&SlotColumn { column, secret, encoder, value_bits: *value_bits, values })
         }
-        (Space::ApproxSlots { encoder, scale }, View::Approx(values)) => {
+        (Space::ApproxSlots { encoder, scale, max_abs }, View::Approx(values)) => {
+            check_magnitude(key, values, *max_abs)?;
             chunk.encrypt_approx_slots(&ApproxSlotColumn { column, secret, encoder, scale: *scale, values })
         }
         (Space::Slots { .. } | Space::ApproxSlots { .. }, _) => return Err(mismatch(key)),
@@ -180,6 +183,15 @@ fn encrypt_slots(
         }
         Err(source) => Err(source.into()),
     }
+}
+
+/// The planner's bounds hold for values up to `max_abs`: what exceeds it, or is no number, is refused.
+fn check_magnitude(key: &ColumnKey, values: &[f64], max_abs: f64) -> Result<(), ClientError> {
+    let fits = |value: &f64| value.abs() <= max_abs;
+    let Some(index) = values.iter().position(|value| !fits(value)) else { return Ok(()) };
+    let source = SchemeError::ValueRange { index, limit_log2: max_abs.log2() as u32 };
+    let source = hush_keys::EncryptError::Scheme { column: key.id().0, source };
+    Err(ClientError::OutOfBounds { column: key.content_name(), source })
 }
 
 fn mismatch(key: &ColumnKey) -> ClientError {

@@ -10,6 +10,7 @@ use hush_ring::{Cpu, Ring};
 use hush_schemes::bgv::slots::SlotEncoder;
 use hush_schemes::ckks::{ApproxEncoder, Scale};
 use num_bigint::BigUint;
+use num_traits::ToPrimitive;
 
 use crate::error::ClientError;
 
@@ -25,10 +26,10 @@ pub(crate) struct ColumnKey {
 
 /// Plaintext spaces, built.
 pub(crate) enum Space {
-    /// CKKS slots.
-    ApproxSlots { encoder: ApproxEncoder, scale: Scale },
-    /// CKKS coefficients; encoded values stay below `2^limit_log2`.
-    ApproxSum { scale: Scale, limit_log2: u32 },
+    /// CKKS slots; values of at most `max_abs`.
+    ApproxSlots { encoder: ApproxEncoder, scale: Scale, max_abs: f64 },
+    /// CKKS coefficients; values of at most `max_abs`, which encoded stay below `2^limit_log2`.
+    ApproxSum { scale: Scale, limit_log2: u32, max_abs: f64 },
     /// BGV slots; values have at most `value_bits` bits with their sign.
     Slots { encoder: SlotEncoder, value_bits: u32 },
     /// BGV coefficients modulo `2^t_log2`.
@@ -128,7 +129,8 @@ fn space(ring: &Ring, encoding: &PrivateEncoding) -> Result<Space, ClientError> 
     match (encoding.public.layout, &encoding.public.plaintext) {
         (Layout::Sum, Plaintext::PowerOfTwo { log2 }) => Ok(Space::Sum { t_log2: *log2 }),
         (Layout::ApproxSum, Plaintext::Scale { log2 }) => {
-            Ok(Space::ApproxSum { scale: Scale::from_log2(*log2)?, limit_log2: bits + log2 })
+            let scale = Scale::from_log2(*log2)?;
+            Ok(Space::ApproxSum { scale, limit_log2: bits + log2, max_abs: largest_value(encoding)? })
         }
         (Layout::Slots, Plaintext::Primes { primes }) => {
             let encoder = SlotEncoder::new(ring, primes)?;
@@ -136,13 +138,20 @@ fn space(ring: &Ring, encoding: &PrivateEncoding) -> Result<Space, ClientError> 
             Ok(Space::Slots { encoder, value_bits })
         }
         (Layout::ApproxSlots, Plaintext::Scale { log2 }) => {
-            Ok(Space::ApproxSlots { encoder: ApproxEncoder::new(ring), scale: Scale::from_log2(*log2)? })
+            let (encoder, scale) = (ApproxEncoder::new(ring), Scale::from_log2(*log2)?);
+            Ok(Space::ApproxSlots { encoder, scale, max_abs: largest_value(encoding)? })
         }
         _ => Err(ClientError::Encoding {
             id: encoding.public.id,
             what: "its plaintext space does not suit its layout",
         }),
     }
+}
+
+/// Largest absolute value of a row of an approximate column: a power of two.
+fn largest_value(encoding: &PrivateEncoding) -> Result<f64, ClientError> {
+    let parsed = encoding.max_abs.parse::<BigUint>().ok().and_then(|magnitude| magnitude.to_f64());
+    parsed.ok_or(ClientError::Encoding { id: encoding.public.id, what: "its bound is not a number" })
 }
 
 /// Bits of the largest absolute value of a row.

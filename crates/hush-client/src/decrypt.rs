@@ -13,13 +13,14 @@ use hush_keys::SealKey;
 use hush_plan::schema::Column;
 use hush_plan::{ColumnType, Content, Protection};
 use hush_table::{ChunkRow, Manifest, PartEntry, Projection, TableStore};
-use num_traits::ToPrimitive;
+use num_traits::{ToPrimitive, Zero};
 
 use crate::cells::{Cells, decrypt_chunk};
 use crate::chunk::{from_ipc, sealed_place};
 use crate::columns::{ColumnKey, ColumnKeys};
 use crate::encrypt::{arrow_type, sealed_columns};
 use crate::error::ClientError;
+use crate::finish::checked;
 use crate::merge::Number;
 use crate::owner::OwnerKey;
 use crate::pins::Pins;
@@ -218,20 +219,24 @@ fn to_array(column: &Column, decrypted: &Decrypted<'_>, rows: usize) -> Result<A
         Some(valid) if !valid.is_one(row) => None,
         _ => values.number(row),
     };
-    let integer = |row: usize| match cell(row) {
-        Some(Number::Exact(value)) => value.to_i128(),
+    let exact = |row: usize| match cell(row) {
+        Some(Number::Exact(value)) => Some(value),
         _ => None,
     };
-    let short = |row: usize| integer(row).and_then(|v| i64::try_from(v).ok());
+    let short = |row: usize| checked(exact(row).as_ref(), ToPrimitive::to_i64);
     let rows = 0..rows;
     Ok(match column.kind {
-        ColumnType::Bool => Arc::new(rows.map(|row| integer(row).map(|v| v != 0)).collect::<BooleanArray>()),
-        ColumnType::Date => Arc::new(
-            rows.map(|row| integer(row).and_then(|v| i32::try_from(v).ok())).collect::<Date32Array>(),
-        ),
-        ColumnType::Timestamp => Arc::new(rows.map(short).collect::<TimestampMicrosecondArray>()),
+        ColumnType::Bool => {
+            Arc::new(rows.map(|row| exact(row).map(|v| !v.is_zero())).collect::<BooleanArray>())
+        }
+        ColumnType::Date => {
+            let days = rows.map(|row| checked(exact(row).as_ref(), ToPrimitive::to_i32));
+            Arc::new(days.collect::<Result<Date32Array, _>>()?)
+        }
+        ColumnType::Timestamp => Arc::new(rows.map(short).collect::<Result<TimestampMicrosecondArray, _>>()?),
         ColumnType::Decimal { precision, scale } => {
-            let array = rows.map(integer).collect::<Decimal128Array>();
+            let units = rows.map(|row| checked(exact(row).as_ref(), ToPrimitive::to_i128));
+            let array = units.collect::<Result<Decimal128Array, _>>()?;
             Arc::new(array.with_precision_and_scale(precision, scale as i8)?)
         }
         ColumnType::Float { digits } => {
@@ -244,7 +249,7 @@ fn to_array(column: &Column, decrypted: &Decrypted<'_>, rows: usize) -> Result<A
             };
             Arc::new(rows.map(float).collect::<Float64Array>())
         }
-        ColumnType::Int { .. } => Arc::new(rows.map(short).collect::<Int64Array>()),
+        ColumnType::Int { .. } => Arc::new(rows.map(short).collect::<Result<Int64Array, _>>()?),
         ColumnType::Category | ColumnType::Text => {
             return Err(ClientError::Internal { what: "text has no encrypted form" });
         }

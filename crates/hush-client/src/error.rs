@@ -4,6 +4,8 @@
 
 use std::path::PathBuf;
 
+use arrow::error::ArrowError;
+use datafusion::error::DataFusionError;
 use hush_plan::EncodingId;
 
 /// Kinds of errors, by who can mend them.
@@ -57,9 +59,9 @@ pub enum ClientError {
         /// What does not fit.
         what: String,
     },
-    /// Arrow refused; a conversion of ours is wrong.
-    #[error("internal: {0}")]
-    Arrow(#[from] arrow::error::ArrowError),
+    /// Arrow refused; a conversion of ours is wrong. Its text is dropped: it may quote values.
+    #[error("internal: a column could not be converted")]
+    Arrow,
     /// `HUSH_CPU` names a path that the machine lacks.
     #[error("{source}")]
     Cpu {
@@ -83,9 +85,12 @@ pub enum ClientError {
     /// The embedded engine refused or failed.
     #[error(transparent)]
     Exec(#[from] hush_exec::ExecError),
-    /// The query engine refused the final step.
-    #[error("the last step of the query failed: {0}")]
-    Finish(#[from] datafusion::error::DataFusionError),
+    /// The query engine refused the final step, which works on decrypted values. Its text is dropped: it may quote them.
+    #[error("the last step of the query failed: {what}")]
+    Finish {
+        /// What went wrong.
+        what: &'static str,
+    },
     /// A bug of ours.
     #[error("internal: {what}")]
     Internal {
@@ -141,6 +146,17 @@ pub enum ClientError {
     /// A server.
     #[error(transparent)]
     Remote(#[from] crate::remote::RemoteError),
+    /// A server shows another table under a name than it did before.
+    #[error(
+        "{place} is another table than the one seen there last\n  Ways out: ask the server's operator; if you put it there, remove {pin}.",
+        pin = pin.display()
+    )]
+    Replaced {
+        /// Server and name.
+        place: String,
+        /// What remembers the table.
+        pin: PathBuf,
+    },
     /// Ring construction refused.
     #[error(transparent)]
     Ring(#[from] hush_ring::RingError),
@@ -195,6 +211,7 @@ impl ClientError {
             Self::Source(source) => source.code(),
             Self::Table(source) => source.code(),
             Self::Usage { .. } => "HUSH-U001",
+            Self::Replaced { .. } => "HUSH-R022",
             Self::OutOfBounds { .. } => "HUSH-D030",
             Self::OtherKey { .. } => "HUSH-K020",
             Self::Seal(_) => "HUSH-K021",
@@ -202,12 +219,12 @@ impl ClientError {
             Self::Decrypt(_) => "HUSH-C011",
             Self::Codec(_) => "HUSH-C012",
             Self::Unequal { .. } => "HUSH-C020",
-            Self::Finish(_) => "HUSH-C030",
+            Self::Finish { .. } => "HUSH-C030",
             Self::File { .. } | Self::Io(_) => "HUSH-C040",
             Self::Cpu { .. } => "HUSH-C041",
             Self::Randomness(_) => "HUSH-C042",
             Self::Encoding { .. } | Self::Params(_) => "HUSH-C050",
-            Self::Arrow(_)
+            Self::Arrow
             | Self::Encrypt(_)
             | Self::Internal { .. }
             | Self::Overflow
@@ -242,7 +259,7 @@ impl ClientError {
             Self::Plan(_) | Self::SchemaFile { .. } => ErrorKind::Refused,
             Self::KeyFile(_) | Self::OtherKey { .. } => ErrorKind::Key,
             Self::Source(_) | Self::OutOfBounds { .. } => ErrorKind::Data,
-            Self::Finish(_) => ErrorKind::Refused,
+            Self::Finish { .. } => ErrorKind::Refused,
             Self::Remote(source) => source.kind(),
             Self::Exec(source) => match source.kind() {
                 hush_exec::ErrorKind::Limit => ErrorKind::Resource,
@@ -255,10 +272,11 @@ impl ClientError {
             | Self::Codec(_)
             | Self::Decrypt(_)
             | Self::Seal(_)
+            | Self::Replaced { .. }
             | Self::Encoding { .. } => ErrorKind::Damaged,
             Self::File { .. } | Self::Io(_) | Self::Randomness(_) => ErrorKind::Resource,
             Self::Params(_) => ErrorKind::Damaged,
-            Self::Arrow(_)
+            Self::Arrow
             | Self::Encrypt(_)
             | Self::Internal { .. }
             | Self::Overflow
@@ -266,6 +284,34 @@ impl ClientError {
             | Self::Scheme(_)
             | Self::Unequal { .. } => ErrorKind::Internal,
         }
+    }
+}
+
+impl From<ArrowError> for ClientError {
+    fn from(_: ArrowError) -> Self {
+        Self::Arrow
+    }
+}
+
+impl From<DataFusionError> for ClientError {
+    fn from(error: DataFusionError) -> Self {
+        let what = match error.find_root() {
+            DataFusionError::ArrowError(error, _) => match **error {
+                ArrowError::DivideByZero => "a division by zero; guard it with NULLIF",
+                ArrowError::ArithmeticOverflow(_) => "an overflow; cast to a wider type first",
+                ArrowError::CastError(_) | ArrowError::ParseError(_) => "a value cannot be converted",
+                _ => "the query engine refused a value",
+            },
+            DataFusionError::ResourcesExhausted(_) => "it needs more memory than there is",
+            DataFusionError::Plan(_) | DataFusionError::SchemaError(..) => {
+                "an expression over the results does not fit their types; cast them"
+            }
+            DataFusionError::NotImplemented(_) => {
+                "the query engine does not have this function for these types"
+            }
+            _ => "the query engine refused it",
+        };
+        Self::Finish { what }
     }
 }
 

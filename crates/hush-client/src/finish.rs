@@ -35,6 +35,17 @@ pub(crate) fn finish(merged: RecordBatch, sql: &str) -> Result<Vec<RecordBatch>,
     Ok(batches)
 }
 
+/// A number in a type of Arrow's. One that does not fit is an error, never a NULL.
+///
+/// # Errors
+/// [`ClientError::Overflow`].
+pub(crate) fn checked<T>(
+    value: Option<&BigInt>,
+    convert: impl Fn(&BigInt) -> Option<T>,
+) -> Result<Option<T>, ClientError> {
+    value.map(|value| convert(value).ok_or(ClientError::Overflow)).transpose()
+}
+
 /// Exact numbers of one output column, in units of `10^-scale`, as an Arrow array of the planned type.
 ///
 /// # Errors

@@ -46,6 +46,7 @@ impl OwnerKey {
     /// # Errors
     /// [`ClientError::Randomness`] if there is no entropy.
     pub fn temporary() -> Result<Self, ClientError> {
+        harden_process();
         Ok(Self { seed: OwnerSeed::generate()? })
     }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the owner remembers of each table, so that a server cannot present an older or another version.
 //!
-//! One small file per table below the state directory: `HUSH_STATE_DIR`, else `$XDG_STATE_HOME/hushtable`, else
+//! One small file per table, and one per name on a server, below the state directory: `HUSH_STATE_DIR`, else `$XDG_STATE_HOME/hushtable`, else
 //! `~/.local/state/hushtable`. Pins hold no secrets. A lost pin costs the memory of versions, nothing else.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use hush_table::{Pin, SignedManifest};
+use hush_table::{Pin, SignedManifest, TableId};
 
 use crate::error::ClientError;
 
@@ -51,21 +51,63 @@ impl Pins {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(file_error(error)),
         }
-        self.write(&path, &Pin::of(manifest)).map_err(file_error)
+        let bytes = serde_json::to_vec(&Pin::of(manifest)).map_err(|error| file_error(error.into()))?;
+        write(&path, &bytes).map_err(file_error)
+    }
+
+    /// Refuses a server's table under a name that belonged to another table when it was seen last, and remembers it
+    /// otherwise.
+    ///
+    /// # Errors
+    /// [`ClientError::Replaced`]; [`ClientError::File`] if the pin cannot be read or written.
+    pub(crate) fn check_place(&self, place: &str, manifest: &SignedManifest) -> Result<(), ClientError> {
+        let Some(path) = self.place_path(place) else { return Ok(()) };
+        let file_error = |source| ClientError::File { path: path.clone(), source };
+        let found = manifest.manifest().table_id;
+        match std::fs::read(&path) {
+            Ok(bytes) => {
+                let expected: TableId =
+                    serde_json::from_slice(&bytes).map_err(|error| file_error(error.into()))?;
+                if found == expected {
+                    return Ok(());
+                }
+                Err(ClientError::Replaced { place: place.to_owned(), pin: path })
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                self.remember_place(place, manifest)
+            }
+            Err(error) => Err(file_error(error)),
+        }
+    }
+
+    /// Remembers which table a name on a server belongs to, whatever it was before: the owner has just put it there.
+    ///
+    /// # Errors
+    /// [`ClientError::File`] if the pin cannot be written.
+    pub fn remember_place(&self, place: &str, manifest: &SignedManifest) -> Result<(), ClientError> {
+        let Some(path) = self.place_path(place) else { return Ok(()) };
+        let bytes = serde_json::to_vec(&manifest.manifest().table_id)
+            .map_err(|error| ClientError::File { path: path.clone(), source: error.into() })?;
+        write(&path, &bytes).map_err(|source| ClientError::File { path, source })
+    }
+
+    fn place_path(&self, place: &str) -> Option<PathBuf> {
+        let directory = self.directory.as_ref()?;
+        Some(directory.join(format!("place-{}.json", hush_table::Digest::of(place.as_bytes()))))
     }
 
     fn path(&self, manifest: &SignedManifest) -> Option<PathBuf> {
         let directory = self.directory.as_ref()?;
         Some(directory.join(format!("{}.json", manifest.manifest().table_id)))
     }
+}
 
-    fn write(&self, path: &PathBuf, pin: &Pin) -> std::io::Result<()> {
-        let directory = path.parent().ok_or(std::io::ErrorKind::InvalidInput)?;
-        std::fs::create_dir_all(directory)?;
-        let mut file = tempfile::NamedTempFile::new_in(directory)?;
-        file.write_all(&serde_json::to_vec(pin)?)?;
-        file.as_file().sync_all()?;
-        file.persist(path)?;
-        Ok(())
-    }
+fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let directory = path.parent().ok_or(std::io::ErrorKind::InvalidInput)?;
+    std::fs::create_dir_all(directory)?;
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
 }

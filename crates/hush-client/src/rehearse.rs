@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use arrow::record_batch::RecordBatch;
-use hush_keys::OwnerSeed;
+use hush_keys::{OwnerSeed, harden_process};
 use hush_params::preset;
 use hush_plan::{ColumnType, Content, Layout, Needs, PrivateEncoding, Protection, Schema, needs_of};
 use hush_table::TableStore;
@@ -59,6 +59,7 @@ pub fn rehearse(
     progress: &dyn Progress,
     preamble: &dyn Fn(&Account),
 ) -> Result<Rehearsal, ClientError> {
+    harden_process();
     let pool = thread_pool(options.threads)?;
     let mut phases = Phases::default();
     let source = Source::open(&options.file, &OpenOptions::default())?;

@@ -121,6 +121,11 @@ impl RemoteServer {
         Ok(Self { transport: Transport::new(url, token, options)? })
     }
 
+    /// What a table on this server is remembered by: the server's address and the name, whose case does not matter.
+    pub fn place(&self, table: &str) -> String {
+        format!("{}/tables/{}", self.url(), table.to_ascii_lowercase())
+    }
+
     /// The server's address, without trailing slash.
     pub fn url(&self) -> &str {
         self.transport.url()

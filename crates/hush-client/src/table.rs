@@ -64,7 +64,8 @@ impl OwnedTable {
     /// The table `name` on a server.
     ///
     /// # Errors
-    /// As [`OwnedTable::open_directory`], or the server does not answer.
+    /// As [`OwnedTable::open_directory`]; another table under the name than the one seen last; or the server does not
+    /// answer.
     pub fn open_remote(
         server: RemoteServer,
         name: &str,
@@ -72,6 +73,7 @@ impl OwnedTable {
         pins: &Pins,
     ) -> Result<Self, ClientError> {
         let manifest = server.manifest(name)?;
+        pins.check_place(&server.place(name), &manifest)?;
         Self::open(manifest, Evaluator::Remote(server), key.seed(), pins)
     }
 

@@ -12,7 +12,7 @@
 //!   clear term beside an encrypted one takes its scale. Exact programs have no scale.
 
 use hush_params::{ParamSet, preset};
-use hush_plan::plan::SlotExpr;
+use hush_plan::plan::{SlotExpr, is_integer};
 use hush_plan::{Encoding, EncodingId, Layout, Plaintext};
 
 use crate::PlanFault;
@@ -134,12 +134,6 @@ pub(crate) fn operands(expr: &SlotExpr) -> Vec<usize> {
     operands
 }
 
-/// Whether a constant is an integer, which multiplies without a scale.
-pub fn is_integer(constant: &str) -> bool {
-    let digits = constant.strip_prefix('-').unwrap_or(constant);
-    !digits.is_empty() && digits.len() <= MAX_INTEGER_DIGITS && digits.bytes().all(|c| c.is_ascii_digit())
-}
-
 fn slot_encoding(id: EncodingId, encodings: &[Encoding]) -> Result<&Encoding, PlanFault> {
     let encoding =
         encodings.iter().find(|encoding| encoding.id == id).ok_or(PlanFault::UnknownEncoding { id })?;
@@ -223,8 +217,6 @@ fn is_decimal(text: &str) -> bool {
     text.len() <= MAX_CONSTANT_BYTES && text.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
-/// Integers of up to this many digits are exact in a double, so they may multiply as integers.
-const MAX_INTEGER_DIGITS: usize = 15;
 /// A 256-bit integer has at most 77 digits; 76 always fit, with a sign.
 const MAX_EXACT_DIGITS: usize = 76;
 /// Largest scale of an approximate result, as in `hush_schemes::ckks`.

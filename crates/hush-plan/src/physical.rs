@@ -137,9 +137,11 @@ fn plan_by_row(schema: &Schema, catalog: &Catalog<'_>, query: &Query) -> Result<
         output: output.output,
     });
     let owner = OwnerPlan { aggregates: Vec::new(), programs: outputs.collect(), final_sql: plan.final_sql };
+    let smallest = programs.iter().filter_map(|bound| bound.magnitude).fold(f64::MAX, f64::min);
     let task = Task::Rows(RowsTask {
         clear: plan.clear,
         operands: plan.operands,
+        operand_limit_log2: smallest.log2().floor() as u32,
         programs: programs.into_iter().map(|bound| bound.expression).collect(),
         fetch: fetched.iter().map(|found| found.encoding.public.id).collect(),
         limit: plan.limit,

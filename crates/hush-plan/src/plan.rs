@@ -89,6 +89,9 @@ pub struct RowsTask {
     pub programs: Vec<SlotExpr>,
     /// Encoded columns that go back as they are (validity, or columns selected alone).
     pub fetch: Vec<EncodingId>,
+    /// Clear operands of approximate programs are refused where they exceed `2^operand_limit_log2` in absolute value:
+    /// the planner's bound on values holds up to there.
+    pub operand_limit_log2: u32,
     /// Stop after this many matching rows (set only where no ORDER BY needs the others).
     pub limit: Option<u64>,
 }
@@ -111,6 +114,13 @@ pub enum SlotExpr {
     Neg(Box<SlotExpr>),
     /// Difference.
     Sub(Box<SlotExpr>, Box<SlotExpr>),
+}
+
+/// Whether a constant of an approximate program multiplies as an integer, without a scale: up to 15 digits, which a
+/// double holds exactly.
+pub fn is_integer(constant: &str) -> bool {
+    let digits = constant.strip_prefix('-').unwrap_or(constant);
+    (1..=15).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_digit())
 }
 
 /// A whole plan: what is sent, what is kept, what it costs and what it tells.

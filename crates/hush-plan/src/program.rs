@@ -14,7 +14,7 @@ pub(crate) use translate::{Operands, Translated, translate};
 use crate::encoding::EncodingId;
 use crate::expr::{is_approximate, scale_of};
 use crate::layout::value_bound;
-use crate::plan::SlotExpr;
+use crate::plan::{SlotExpr, is_integer};
 use crate::range::log2;
 use crate::schema::Column;
 
@@ -97,12 +97,12 @@ impl Node {
     }
 
     /// Power of the columns' scale that an approximate result carries: products add powers, where a clear factor
-    /// counts 1 and an integer constant 0; a sum takes the larger one.
+    /// counts 1 and an integer constant ([`is_integer`]) 0; a sum takes the larger one.
     pub(crate) fn scale_power(&self) -> u32 {
         match self {
             Self::Add(a, b) | Self::Sub(a, b) => a.scale_power().max(b.scale_power()),
             Self::Clear(_) | Self::Column(_) => 1,
-            Self::Constant(_, scale) => u32::from(*scale > 0),
+            Self::Constant(value, scale) => u32::from(!is_integer(&decimal_text(value, *scale))),
             Self::Mul(a, b) => a.scale_power() + b.scale_power(),
             Self::Neg(a) => a.scale_power(),
         }
@@ -123,7 +123,7 @@ impl Node {
     }
 
     /// Bound on value and error (absolute) of an approximate program whose columns are at most `magnitude` with error
-    /// at most `error`; clear operands are taken to be at most `magnitude`.
+    /// at most `error`; the engine refuses clear operands above `magnitude`.
     pub(crate) fn approximate_error(&self, magnitude: f64, error: f64) -> (f64, f64) {
         let sides = |a: &Node, b: &Node| {
             (a.approximate_error(magnitude, error), b.approximate_error(magnitude, error))

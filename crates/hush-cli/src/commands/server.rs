@@ -4,7 +4,7 @@
 use std::io::{self, Write, stderr};
 use std::path::Path;
 
-use hush::{ApiToken, Error, Manifest, RemoteServer, TableStore};
+use hush::{ApiToken, Error, Manifest, Pins, RemoteServer, TableStore};
 use serde_json::json;
 
 use crate::account::{bytes, grouped};
@@ -37,6 +37,8 @@ pub(super) fn connect_to_table(url: &str, token: &TokenArgs) -> Result<(RemoteSe
 pub(super) fn push(args: &Push) -> Result<(), Error> {
     let (server, _) = connect(&args.server, &args.token)?;
     let report = server.push(&args.table, &Bar::default())?;
+    let manifest = TableStore::local_existing(&args.table)?.load()?;
+    Pins::of_user().remember_place(&server.place(&manifest.manifest().table), &manifest)?;
     let text = format!(
         "Version {} is on {}: {} parts sent ({}), {} were there already",
         report.version,

@@ -17,7 +17,8 @@ use hush_plan::OwnerPlan;
 use hush_plan::plan::{OwnerProgram, ProgramOutput, ProgramSource, RowsTask};
 use hush_rlwe::{CiphertextSetId, UncheckedCiphertextSet};
 use hush_schemes::ckks::Scale;
-use hush_table::CHUNK_ROWS;
+use hush_table::manifest::PartPlace;
+use hush_table::{CHUNK_ROWS, Manifest};
 use num_traits::{ToPrimitive, Zero};
 
 use super::answer_error;
@@ -25,7 +26,7 @@ use super::groups::from_i256;
 use crate::cells::{Cells, decrypt_chunk};
 use crate::columns::{ColumnKey, Space};
 use crate::error::ClientError;
-use crate::finish::number_array;
+use crate::finish::{checked, number_array};
 use crate::merge::Number;
 use crate::table::OwnedTable;
 
@@ -44,7 +45,7 @@ pub(super) fn merge(
     if clear.num_columns() != task.clear.len() + 1 {
         return Err(ClientError::Answer { what: "its clear half has another number of columns".into() });
     }
-    let positions = positions(clear.column(0), table.manifest.manifest().rows)?;
+    let positions = positions(clear.column(0), table.manifest.manifest())?;
     let programs = Programs::new(table, task)?;
     let mut picked = vec![Vec::new(); owner.programs.len()];
     let mut at = 0;
@@ -87,23 +88,27 @@ pub(super) fn merge(
 }
 
 /// Chunk and place in the chunk of every matching row.
-fn positions(rows: &ArrayRef, table_rows: u64) -> Result<Vec<(u32, usize)>, ClientError> {
+fn positions(rows: &ArrayRef, manifest: &Manifest) -> Result<Vec<(u32, usize)>, ClientError> {
     let malformed = || ClientError::Answer { what: "its row numbers are malformed".into() };
     let rows = cast(rows, &DataType::Int64).map_err(|_| malformed())?;
     let rows = rows.as_primitive::<Int64Type>();
     let mut positions = Vec::with_capacity(rows.len());
     let mut previous = None;
+    let parts: Vec<PartPlace> = manifest.placed_parts().map(|(place, _)| place).collect();
     for row in rows.iter() {
         let row = row
             .and_then(|row| u64::try_from(row).ok())
-            .filter(|row| *row < table_rows)
+            .filter(|row| *row < manifest.rows)
             .ok_or_else(malformed)?;
         if previous.is_some_and(|previous| previous >= row) {
             return Err(malformed());
         }
         previous = Some(row);
-        let chunk_rows = u64::from(CHUNK_ROWS);
-        positions.push(((row / chunk_rows) as u32, (row % chunk_rows) as usize));
+        // Every part begins with a chunk of its own.
+        let part = parts.partition_point(|part| part.first_row <= row).checked_sub(1);
+        let part = part.and_then(|part| parts.get(part)).ok_or_else(malformed)?;
+        let (row, chunk_rows) = (row - part.first_row, u64::from(CHUNK_ROWS));
+        positions.push((part.first_chunk + (row / chunk_rows) as u32, (row % chunk_rows) as usize));
     }
     Ok(positions)
 }
@@ -156,7 +161,7 @@ impl<'a> Programs<'a> {
                 let values = elements.map(|lanes| decrypt_slots(&key.secret, encoder, lanes));
                 Cells::Exact(values.collect::<Result<Vec<_>, _>>()?.concat())
             }
-            Space::ApproxSlots { encoder, scale } => {
+            Space::ApproxSlots { encoder, scale, .. } => {
                 let scale = Scale::from_log2(scale.log2() * shape.scale_power)?;
                 let values = elements
                     .flatten()
@@ -242,11 +247,13 @@ fn output_array(output: ProgramOutput, values: &[Option<Number>]) -> Result<Arra
             Arc::new(integers().map(|v| v.map(|v| !v.is_zero())).collect::<BooleanArray>())
         }
         ProgramOutput::Date => {
-            Arc::new(integers().map(|v| v.and_then(ToPrimitive::to_i32)).collect::<Date32Array>())
+            let days = integers().map(|value| checked(value, ToPrimitive::to_i32));
+            Arc::new(days.collect::<Result<Date32Array, _>>()?)
         }
-        ProgramOutput::Timestamp => Arc::new(
-            integers().map(|v| v.and_then(ToPrimitive::to_i64)).collect::<TimestampMicrosecondArray>(),
-        ),
+        ProgramOutput::Timestamp => {
+            let micros = integers().map(|value| checked(value, ToPrimitive::to_i64));
+            Arc::new(micros.collect::<Result<TimestampMicrosecondArray, _>>()?)
+        }
         ProgramOutput::Number(output) => {
             number_array(&integers().map(|v| v.cloned()).collect::<Vec<_>>(), output)?
         }

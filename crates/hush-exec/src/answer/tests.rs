@@ -151,3 +151,27 @@ fn damaged_clear_halves_are_errors() {
     }
     assert!(refused > length / 2, "{refused} of {length}");
 }
+
+/// A clear half from a hostile server: buffers that claim sizes of their own, rows that take no bytes.
+#[test]
+fn clear_halves_that_claim_more_than_they_hold_are_refused() {
+    use arrow::array::NullArray;
+    use arrow::ipc::CompressionType;
+    use arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
+    let written = |batch: &RecordBatch, compression| {
+        let options = IpcWriteOptions::default().try_with_compression(compression).unwrap();
+        let mut writer = StreamWriter::try_new_with_options(Vec::new(), &batch.schema(), options).unwrap();
+        writer.write(batch).unwrap();
+        writer.into_inner().unwrap()
+    };
+    assert_eq!(clear::read_clear(&written(&batch(1000), None)).unwrap(), batch(1000));
+    let compressed = written(&batch(1000), Some(CompressionType::LZ4_FRAME));
+    assert_eq!(clear::read_clear(&compressed).unwrap_err(), AnswerError::Clear);
+    let nulls: ArrayRef = Arc::new(NullArray::new(1 << 40));
+    let nothing = RecordBatch::try_from_iter([("c0", nulls)]).unwrap();
+    assert_eq!(clear::read_clear(&written(&nothing, None)).unwrap_err(), AnswerError::Clear);
+    let good = written(&batch(10), None);
+    for length in 0..good.len() {
+        drop(clear::read_clear(&good[..length]));
+    }
+}

@@ -23,6 +23,8 @@ pub(crate) struct RowSelector {
     predicate: Option<Compiled>,
     outputs: Vec<Compiled>,
     operands: Vec<(Compiled, OperandKind)>,
+    /// Largest absolute value of a double operand.
+    limit: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +82,8 @@ impl RowSelector {
                 _ => outputs.push(compiled),
             }
         }
-        Ok(Self { columns, schema: Arc::new(Schema::new(fields)), predicate, outputs, operands })
+        let limit = f64::from(task.operand_limit_log2.min(1000)).exp2();
+        Ok(Self { columns, schema: Arc::new(Schema::new(fields)), predicate, outputs, operands, limit })
     }
 
     /// The batches to evaluate on, one per chunk of a part.
@@ -120,7 +123,7 @@ impl RowSelector {
     /// The operands on all rows of a chunk.
     ///
     /// # Errors
-    /// [`ExecError::Evaluation`]; [`ExecError::Weight`] for a double that is not finite.
+    /// [`ExecError::Evaluation`]; [`ExecError::Weight`] for a double that is above the plan's limit or no number.
     pub(crate) fn operands(&self, batch: &RecordBatch) -> Result<Vec<Operand>, ExecError> {
         let evaluate = |(index, (operand, kind)): (usize, &(Compiled, OperandKind))| match kind {
             OperandKind::Integer => {
@@ -132,7 +135,8 @@ impl RowSelector {
                 let array = operand.doubles(batch)?;
                 let value = |row| if array.is_null(row) { 0.0 } else { array.value(row) };
                 let values: Vec<f64> = (0..array.len()).map(value).collect();
-                if values.iter().all(|value| value.is_finite()) {
+                // Not a number is not below the limit either.
+                if values.iter().all(|value| value.abs() <= self.limit) {
                     return Ok(Operand::Doubles(values));
                 }
                 Err(ExecError::Weight { role: ExpressionRole::Operand(index) })

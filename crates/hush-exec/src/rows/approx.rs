@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Approximate programs: reals in slots, with scales that multiply.
 
-use hush_plan::plan::SlotExpr;
+use hush_plan::plan::{SlotExpr, is_integer};
 use hush_schemes::ckks::{ApproxCiphertext, ApproxEncoder, Scale};
 
 use super::program::{ElementInput, scheme_error};
 use crate::clear::select::Operand;
 use crate::error::ExecError;
-use crate::program::is_integer;
 
 /// A value on the way. Clear parts stay clear for as long as possible, in double precision.
 enum Value {

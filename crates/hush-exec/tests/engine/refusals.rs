@@ -65,6 +65,7 @@ fn tasks_that_do_not_fit_the_table() {
         operands: vec![],
         programs,
         fetch: vec![],
+        operand_limit_log2: 20,
         limit: None,
     };
     assert_eq!(code(&fixture, &fixture.plan(None, Task::Rows(rows(vec![cube])))), "HUSH-E014");

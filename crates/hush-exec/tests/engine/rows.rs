@@ -30,7 +30,14 @@ fn constant(text: &str) -> Box<SlotExpr> {
 
 fn rows_task(clear: &[&str], operands: &[&str], programs: Vec<SlotExpr>, fetch: &[EncodingId]) -> RowsTask {
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-    RowsTask { clear: texts(clear), operands: texts(operands), programs, fetch: fetch.to_vec(), limit: None }
+    RowsTask {
+        clear: texts(clear),
+        operands: texts(operands),
+        programs,
+        fetch: fetch.to_vec(),
+        operand_limit_log2: 20,
+        limit: None,
+    }
 }
 
 /// A rows answer with the programs' slots for every row of every chunk in it.

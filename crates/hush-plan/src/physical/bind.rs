@@ -52,6 +52,8 @@ pub(super) struct BoundProgram {
     pub(super) lanes: usize,
     pub(super) margin: f64,
     pub(super) error: Option<f64>,
+    /// For an approximate program: what its columns and clear operands may reach at most.
+    pub(super) magnitude: Option<f64>,
 }
 
 impl<'a> Catalog<'a> {
@@ -166,7 +168,8 @@ impl<'a> Catalog<'a> {
             };
             common = true;
             if let Some((lanes, margin, error)) = self.check_program(program, set, plaintext, &columns) {
-                return Ok(BoundProgram { expression, set, lanes, margin, error });
+                let magnitude = program.approximate.then(|| magnitude(program, &columns));
+                return Ok(BoundProgram { expression, set, lanes, margin, error, magnitude });
             }
         }
         let columns: Vec<&str> = program.columns.iter().map(String::as_str).collect();
@@ -212,9 +215,9 @@ impl<'a> Catalog<'a> {
             Plaintext::Primes { primes } => slots::fits(program, set, primes)
                 .then(|| (primes.len(), slots::margin(program, set, primes), None)),
             Plaintext::Scale { log2: scale } => {
-                let used = program.columns.iter().filter_map(|name| columns.get(name.as_str()));
-                let magnitude = used.filter_map(|entry| entry.max_abs.to_f64()).fold(1.0, f64::max);
+                let magnitude = magnitude(program, columns);
                 let fresh = noise::ckks_slot_error_log2(f64::from(*scale), set.degree()).exp2();
+                let fresh = fresh + magnitude * EMBEDDING_ERROR;
                 let (value, error) = program.node.approximate_error(magnitude, fresh);
                 let scale = f64::from(*scale) * f64::from(program.node.scale_power().max(1));
                 let margin = set.log_q() - 1.0 - (value + error).log2() - scale;
@@ -233,6 +236,15 @@ impl<'a> Catalog<'a> {
         bits.max().unwrap_or(0)
     }
 }
+
+/// Largest absolute value of the columns of an approximate program.
+fn magnitude(program: &Program, columns: &BTreeMap<&str, &Entry<'_>>) -> f64 {
+    let used = program.columns.iter().filter_map(|name| columns.get(name.as_str()));
+    used.filter_map(|entry| entry.max_abs.to_f64()).fold(1.0, f64::max)
+}
+
+/// Relative error of the embedding in double precision, of the largest slot: some `2·log2 N` roundings each way.
+const EMBEDDING_ERROR: f64 = 1.0 / (1_u64 << 46) as f64;
 
 type SlotClass<'c, 'a> = (&'static ParamSet, &'c Plaintext, BTreeMap<&'c str, &'c Entry<'a>>);
 
