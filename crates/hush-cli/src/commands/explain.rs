@@ -22,7 +22,7 @@ pub(super) fn explain(args: &Query, threads: usize) -> Result<(), Error> {
 fn text(plan: &QueryPlan) -> String {
     let cost = &plan.cost;
     let exactness = match cost.precision {
-        Some(error) => format!("approximate columns within {error:.1e}"),
+        Some(error) => format!("approximate columns within {error:.1e} and 2^-48 of their largest value"),
         None => "exact".to_owned(),
     };
     let mut out = "Runs where\n".to_owned();

@@ -49,6 +49,16 @@ pub(super) fn merge(
     let programs = Programs::new(table, task)?;
     let mut picked = vec![Vec::new(); owner.programs.len()];
     let mut at = 0;
+    if task.programs.is_empty() && task.fetch.is_empty() {
+        // Nothing encrypted is asked for, so there are no chunks.
+        at = positions.len();
+        for (program, column) in owner.programs.iter().zip(&mut picked) {
+            let ProgramSource::Clear(index) = program.source else {
+                return Err(ClientError::Internal { what: "the plan reads a column that it does not fetch" });
+            };
+            column.extend(clear_units(&clear, index, 0..at)?);
+        }
+    }
     for chunk in chunks {
         let end = at + positions[at..].iter().take_while(|(index, _)| *index == chunk.chunk).count();
         let rows: Vec<usize> = positions[at..end].iter().map(|(_, row)| *row).collect();

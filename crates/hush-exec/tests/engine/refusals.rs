@@ -97,6 +97,9 @@ fn sql_that_is_not_scalar_over_clear_columns() {
     }
     assert_eq!(predicate("repeat(\"ward\", 1000000) = 'x'"), "HUSH-E022");
     assert_eq!(predicate("\"day\" < now()"), "HUSH-E022");
+    let nested = "replace(replace(\"ward\", 'a', 'aaaa'), 'a', 'aaaa') = 'x'";
+    assert_eq!(predicate(nested), "HUSH-E023");
+    assert_eq!(predicate(&format!("replace(\"ward\", 'a', '{}') = 'x'", "a".repeat(65))), "HUSH-E023");
     assert_eq!(predicate("\"year\""), "HUSH-E024");
     assert_eq!(predicate(&format!("{}\"year\" = 1", " ".repeat(1 << 17))), "HUSH-E023");
     assert_eq!(predicate(&format!("\"year\" = 0{}", " + 1".repeat(10_000))), "HUSH-E023");

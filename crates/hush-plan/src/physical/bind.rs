@@ -217,7 +217,6 @@ impl<'a> Catalog<'a> {
             Plaintext::Scale { log2: scale } => {
                 let magnitude = magnitude(program, columns);
                 let fresh = noise::ckks_slot_error_log2(f64::from(*scale), set.degree()).exp2();
-                let fresh = fresh + magnitude * EMBEDDING_ERROR;
                 let (value, error) = program.node.approximate_error(magnitude, fresh);
                 let scale = f64::from(*scale) * f64::from(program.node.scale_power().max(1));
                 let margin = set.log_q() - 1.0 - (value + error).log2() - scale;
@@ -242,9 +241,6 @@ fn magnitude(program: &Program, columns: &BTreeMap<&str, &Entry<'_>>) -> f64 {
     let used = program.columns.iter().filter_map(|name| columns.get(name.as_str()));
     used.filter_map(|entry| entry.max_abs.to_f64()).fold(1.0, f64::max)
 }
-
-/// Relative error of the embedding in double precision, of the largest slot: some `2·log2 N` roundings each way.
-const EMBEDDING_ERROR: f64 = 1.0 / (1_u64 << 46) as f64;
 
 type SlotClass<'c, 'a> = (&'static ParamSet, &'c Plaintext, BTreeMap<&'c str, &'c Entry<'a>>);
 

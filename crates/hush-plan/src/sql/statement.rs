@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From text to the parts of one plain SELECT over this table; every other clause is refused by name.
 
+use std::ops::ControlFlow;
+
 use sqlparser::ast::{
-    Distinct, Expr, GroupByExpr, Ident, LimitClause, ObjectNamePart, OrderBy, OrderByKind, OrderByOptions,
-    Query, Select, SelectFlavor, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Value,
+    BinaryOperator, Distinct, Expr, GroupByExpr, Ident, LimitClause, ObjectNamePart, OrderBy, OrderByKind,
+    OrderByOptions, Query, Select, SelectFlavor, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins,
+    Value, VisitMut, VisitorMut,
 };
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserError};
@@ -68,9 +71,19 @@ fn parse_query(text: &str) -> Result<Query, PlanError> {
         return Err(PlanError::TooComplex { what: Measure::Bytes, limit: MAX_BYTES as u64 });
     }
     let dialect = GenericDialect {};
-    let tokens = Tokenizer::new(&dialect, text)
+    // Literals keep their doubled quotes, which the printer passes on as they are; of quotes made single it would
+    // double some and leave others.
+    let mut tokens = Tokenizer::new(&dialect, text)
+        .with_unescape(false)
         .tokenize_with_location()
         .map_err(|error| syntax(&format!("{}{}", error.message, error.location)))?;
+    for token in &mut tokens {
+        if let Token::Word(word) = &mut token.token
+            && word.quote_style == Some('"')
+        {
+            word.value = word.value.replace("\"\"", "\"");
+        }
+    }
     if tokens.iter().filter(|token| is_operator(&token.token)).count() > MAX_OPERATORS {
         return Err(PlanError::TooComplex { what: Measure::Operators, limit: MAX_OPERATORS as u64 });
     }
@@ -80,9 +93,41 @@ fn parse_query(text: &str) -> Result<Query, PlanError> {
         ParserError::TokenizerError(message) | ParserError::ParserError(message) => syntax(&message),
     })?;
     match (statements.pop(), statements.len()) {
-        (Some(Statement::Query(query)), 0) => Ok(*query),
+        (Some(Statement::Query(mut query)), 0) => {
+            let _ = VisitMut::visit(&mut query, &mut BindDistinct);
+            Ok(*query)
+        }
         (None, _) => Err(PlanError::NotOneSelect { found: 0 }),
         (Some(_), others) => Err(PlanError::NotOneSelect { found: others + 1 }),
+    }
+}
+
+/// Makes `IS [NOT] DISTINCT FROM` bind tighter than AND and OR, as the standard says; the parser takes all that follows
+/// for its right side.
+struct BindDistinct;
+
+impl VisitorMut for BindDistinct {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        use BinaryOperator::{And, Or};
+        let nothing = || Expr::Value(Value::Null.into());
+        if let Expr::IsDistinctFrom(_, right) | Expr::IsNotDistinctFrom(_, right) = expr
+            && let Expr::BinaryOp { left, op: And | Or, .. } = &mut **right
+        {
+            let first = std::mem::replace(&mut **left, nothing());
+            let mut outer = std::mem::replace(&mut **right, first);
+            // The new right side may be an AND within an OR.
+            let _ = self.post_visit_expr(expr);
+            let tight = std::mem::replace(expr, nothing());
+            let tight =
+                if matches!(tight, Expr::BinaryOp { .. }) { tight } else { Expr::Nested(Box::new(tight)) };
+            if let Expr::BinaryOp { left, .. } = &mut outer {
+                **left = tight;
+            }
+            *expr = outer;
+        }
+        ControlFlow::Continue(())
     }
 }
 

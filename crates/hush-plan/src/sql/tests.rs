@@ -128,6 +128,32 @@ fn hostile_texts_are_refused_without_recursion() {
 }
 
 #[test]
+fn quotes_in_literals_arrive_as_they_were_typed() {
+    for literal in ["''", "''''", "''''''", "'a''''b'", "'it''s'", "''''''''"] {
+        let query = parse(&patients(), &format!("SELECT ward FROM patients WHERE ward = {literal}")).unwrap();
+        assert_eq!(query.filter.unwrap().to_string(), format!("\"ward\" = {literal}"));
+    }
+    assert_eq!(names("SELECT age AS \"a\"\"b\" FROM patients"), ["a\"b"]);
+}
+
+#[test]
+fn distinct_from_binds_tighter_than_and_and_or() {
+    let filter = |text: &str| {
+        let query = parse(&patients(), &format!("SELECT ward FROM patients WHERE {text}")).unwrap();
+        query.filter.unwrap().to_string()
+    };
+    assert_eq!(
+        filter("year IS DISTINCT FROM 1 AND year = 2 OR year = 3"),
+        "(\"year\" IS DISTINCT FROM 1) AND \"year\" = 2 OR \"year\" = 3"
+    );
+    assert_eq!(
+        filter("year = 4 AND year IS NOT DISTINCT FROM 1 OR year IS DISTINCT FROM 2 AND year = 3"),
+        "\"year\" = 4 AND (\"year\" IS NOT DISTINCT FROM 1) OR (\"year\" IS DISTINCT FROM 2) AND \"year\" = 3"
+    );
+    assert_eq!(filter("year IS DISTINCT FROM (1 + 1)"), "\"year\" IS DISTINCT FROM (1 + 1)");
+}
+
+#[test]
 fn syntax_errors_do_not_repeat_the_text() {
     for text in ["SELECT ward FROM patients WHERE year = 4711 4711", "SELECT 'secret-4711"] {
         let error = parse(&patients(), text).unwrap_err();

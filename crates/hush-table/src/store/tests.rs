@@ -221,12 +221,11 @@ fn catalogs_list_and_separate_tables() {
     let local = Catalog::local(directory.path()).unwrap();
     let memory = Catalog::new(std::sync::Arc::new(InMemory::new()), Path::from("a/b"));
     for catalog in [local, memory] {
-        for name in ["", ".", "..", "a/b", "a\\b", ".x", "a\0b", "a\"b"] {
+        for name in ["", ".", "..", "a/b", "a\\b", ".x", "a\0b", "a\"b", "größe", "a%20", "a b", "-a"] {
             assert_eq!(catalog.table(name).unwrap_err().code(), "HUSH-T042", "{name:?}");
         }
         assert!(catalog.list().unwrap().is_empty());
-        // Names that object stores escape stay apart from what they are escaped to.
-        for name in ["patients", "größe 1%", "größe 1%25", "a#1", "a*?"] {
+        for name in ["patients", "patients-1", "_1", "A"] {
             let table = catalog.table(name).unwrap();
             let named = TableIdentity { table: name.to_owned(), ..identity(1) };
             let mut writer = TableWriter::begin(&table, named, layout()).unwrap();
@@ -245,9 +244,9 @@ fn catalogs_list_and_separate_tables() {
             .map(|entry| entry.manifest.unwrap().manifest().table.clone())
             .collect();
         names.sort();
-        assert_eq!(names, ["a#1", "a*?", "größe 1%", "größe 1%25", "patients"]);
+        assert_eq!(names, ["A", "_1", "patients", "patients-1"]);
         catalog.table("patients").unwrap().delete().unwrap();
-        assert_eq!(catalog.list().unwrap().len(), 4);
+        assert_eq!(catalog.list().unwrap().len(), 3);
     }
 }
 
