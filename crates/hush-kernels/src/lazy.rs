@@ -28,12 +28,6 @@ pub fn accumulate(cpu: Cpu, acc: &mut [u64], x: &[u64]) {
     dispatch!(cpu, lazy::accumulate(acc, x));
 }
 
-/// `acc[i] ← acc[i] + weight·x[i]`, unreduced; the caller keeps the total of the weights at or below [`MAX_SUM_TERMS`].
-pub fn accumulate_weighted(cpu: Cpu, acc: &mut [u64], x: &[u64], weight: u32) {
-    assert_eq!(acc.len(), x.len(), "accumulator and operand must have one length");
-    dispatch!(cpu, lazy::accumulate_weighted(acc, x, weight));
-}
-
 /// `data[i] ← data[i] mod q`, for any words; canonical out.
 pub fn reduce_assign(cpu: Cpu, modulus: Modulus, data: &mut [u64]) {
     dispatch!(cpu, lazy::reduce_assign(modulus, data));

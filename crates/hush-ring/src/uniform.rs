@@ -3,7 +3,7 @@
 //!
 //! # Expansion
 //! For each limb, BLAKE3 in key-derivation mode hashes the seed and a label (what the polynomial is for, over
-//! which parameters, where it stands) to an AES-128 key; AES in counter mode from zero gives the stream; each
+//! which parameters, where it stands) to an AES-128 key and a nonce; AES in counter mode gives the stream; each
 //! residue takes the next little-endian word, masked to the bit length of the prime, and is drawn again if it
 //! is not below the prime. The rules are part of the file format: a test pins the first residues.
 //!

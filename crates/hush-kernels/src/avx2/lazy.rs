@@ -9,8 +9,3 @@ pub(crate) use crate::scalar::lazy::{mul_accumulate, reduce_assign, reduce_wide}
 pub(crate) fn accumulate(acc: &mut [u64], x: &[u64]) {
     scalar::accumulate(acc, x);
 }
-
-#[target_feature(enable = "avx2")]
-pub(crate) fn accumulate_weighted(acc: &mut [u64], x: &[u64], weight: u32) {
-    scalar::accumulate_weighted(acc, x, weight);
-}

@@ -21,18 +21,6 @@ pub(crate) fn accumulate(acc: &mut [u64], x: &[u64]) {
 }
 
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq")]
-pub(crate) fn accumulate_weighted(acc: &mut [u64], x: &[u64], weight: u32) {
-    let simd = Avx512::new();
-    let factor = simd.splat(u64::from(weight));
-    let (acc, acc_tail) = acc.as_chunks_mut::<8>();
-    let (x, x_tail) = x.as_chunks::<8>();
-    for (acc, x) in acc.iter_mut().zip(x) {
-        simd.store(acc, simd.add(simd.load(acc), simd.mul(simd.load(x), factor)));
-    }
-    scalar::accumulate_weighted(acc_tail, x_tail, weight);
-}
-
-#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq")]
 pub(crate) fn reduce_assign(q: Modulus, data: &mut [u64]) {
     if q.bits() < MIN_WORD_BITS {
         return scalar::reduce_assign(q, data);

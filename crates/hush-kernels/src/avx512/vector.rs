@@ -53,8 +53,6 @@ impl Avx512 {
         mul_add_low(acc, a, b) = _mm512_madd52lo_epu64;
         /// `acc` plus the high 52 bits of the product of the low 52 bits of `a` and `b`.
         mul_add_high(acc, a, b) = _mm512_madd52hi_epu64;
-        /// The low 64 bits of products.
-        mul(a, b) = _mm512_mullo_epi64;
         /// Shifts each word of `a` right by the word of `count` in its lane.
         shift_right(a, count) = _mm512_srlv_epi64;
         /// Shifts each word of `a` left by the word of `count` in its lane.

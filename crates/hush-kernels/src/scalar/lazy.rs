@@ -13,13 +13,6 @@ pub(crate) fn accumulate(acc: &mut [u64], x: &[u64]) {
 }
 
 #[inline]
-pub(crate) fn accumulate_weighted(acc: &mut [u64], x: &[u64], weight: u32) {
-    for (acc, &x) in acc.iter_mut().zip(x) {
-        *acc = acc.wrapping_add(x.wrapping_mul(u64::from(weight)));
-    }
-}
-
-#[inline]
 pub(crate) fn reduce_assign(q: Modulus, data: &mut [u64]) {
     for x in data {
         *x = q.reduce_u64(*x);
