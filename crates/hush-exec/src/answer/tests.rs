@@ -165,7 +165,12 @@ fn clear_halves_that_claim_more_than_they_hold_are_refused() {
         writer.into_inner().unwrap()
     };
     assert_eq!(clear::read_clear(&written(&batch(1000), None)).unwrap(), batch(1000));
-    let compressed = written(&batch(1000), Some(CompressionType::LZ4_FRAME));
+    // Numbers that do not shrink, so that there are bytes enough for the rows.
+    let mixed = Int64Array::from_iter_values((1..1000_i64).map(|n| n.wrapping_mul(0x1e37_79b9_7f4a_7c15)));
+    let mixed = RecordBatch::try_from_iter([("c0", Arc::new(mixed) as ArrayRef)]).unwrap();
+    assert_eq!(clear::read_clear(&written(&mixed, None)).unwrap(), mixed);
+    let compressed = written(&mixed, Some(CompressionType::LZ4_FRAME));
+    assert!(compressed.len() / 8 > mixed.num_rows());
     assert_eq!(clear::read_clear(&compressed).unwrap_err(), AnswerError::Clear);
     let nulls: ArrayRef = Arc::new(NullArray::new(1 << 40));
     let nothing = RecordBatch::try_from_iter([("c0", nulls)]).unwrap();
