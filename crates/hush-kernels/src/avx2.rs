@@ -5,6 +5,7 @@
 //! that is the scalar code again, compiled for wider registers. As in the AVX-512 folder, `unsafe` stands in [`vector`] alone.
 
 pub(crate) mod bits;
+pub(crate) mod convert;
 pub(crate) mod lazy;
 pub(crate) mod lift;
 pub(crate) mod ntt;

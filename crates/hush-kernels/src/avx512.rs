@@ -6,6 +6,7 @@
 //! here with `unsafe`. Slices are cut in vectors of eight words; tails go to the scalar functions.
 
 pub(crate) mod bits;
+pub(crate) mod convert;
 pub(crate) mod lazy;
 pub(crate) mod lift;
 pub(crate) mod ntt;

@@ -5,7 +5,7 @@
 //! machine has it. A residue is **canonical** when it lies in `[0, q)`.
 //!
 //! ```text
-//!   ntt  pointwise  lazy  bits  uniform  sample  lift      safe API: checks lengths, picks the path
+//!   ntt  pointwise  lazy  convert  bits  uniform  sample  lift      safe API: checks lengths, picks the path
 //!   ───────┬──────────────────┬──────────────────┬───
 //!        scalar             avx2              avx512       one file per API module, same names
 //!   the specification    FP64 FMA, AES-NI   IFMA, VBMI, VAES
@@ -13,7 +13,7 @@
 //!
 //! *Invariants.* All paths give the same bits for the same input; the scalar path is the specification. Residues go in
 //! and come out canonical unless a function says otherwise. Loops on possibly secret data ([`ntt`], [`pointwise`],
-//! [`lazy`], [`sample`], [`lift`], [`bits`]) have no branch, index or division that depends on it; [`uniform`] is for
+//! [`lazy`], [`convert`], [`sample`], [`lift`], [`bits`]) have no branch, index or division that depends on it; [`uniform`] is for
 //! public data and says so. Slices need no alignment; operands are distinct borrows, so they never overlap.
 //!
 //! *Shape contracts.* Lengths are fixed by the caller's layout, never by input data, so a mismatch is a programming
@@ -26,6 +26,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 pub mod bits;
+pub mod convert;
 mod cpu;
 mod error;
 pub mod lazy;

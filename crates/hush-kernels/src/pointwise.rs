@@ -59,6 +59,13 @@ pub fn mul_scalar_assign(cpu: Cpu, modulus: Modulus, data: &mut [u64], scalar: u
     dispatch!(cpu, pointwise::mul_scalar_assign(modulus, data, scalar));
 }
 
+/// `acc[i] ← acc[i] + scalar·x[i] mod q`, for a canonical scalar.
+pub fn mul_scalar_add_assign(cpu: Cpu, modulus: Modulus, acc: &mut [u64], x: &[u64], scalar: u64) {
+    check(modulus, acc, x);
+    debug_assert!(scalar < modulus.value(), "the scalar must be canonical");
+    dispatch!(cpu, pointwise::mul_scalar_add_assign(modulus, acc, x, scalar));
+}
+
 fn check(modulus: Modulus, a: &[u64], b: &[u64]) {
     assert_eq!(a.len(), b.len(), "operands must have one length");
     debug_assert!(a.iter().chain(b).all(|&x| x < modulus.value()), "operands must be canonical");

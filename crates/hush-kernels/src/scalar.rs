@@ -2,6 +2,7 @@
 //! Plain loops: the specification that the other paths must equal bit for bit.
 
 pub(crate) mod bits;
+pub(crate) mod convert;
 pub(crate) mod lazy;
 pub(crate) mod lift;
 pub(crate) mod ntt;

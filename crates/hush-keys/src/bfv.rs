@@ -32,7 +32,8 @@ pub fn encrypt_bfv(
     }
     let mut body = Poly::<Coeff>::from_words(ring, words)?.into_eval();
     let mask = UniformSeed::generate()?.expand(ring, ExpandLabel::slot(0, 0, 0));
-    let secret = (0..ring.limb_count()).flat_map(|limb| secret.eval_limb(limb).iter().copied()).collect();
+    let secret: Vec<u64> =
+        (0..ring.limb_count()).flat_map(|limb| secret.eval_limb(limb).iter().copied()).collect();
     let mut product = Poly::from_words(ring, secret)?;
     product.mul_assign(&mask)?;
     body.sub_assign(&product)?;

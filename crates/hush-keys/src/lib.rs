@@ -46,6 +46,7 @@
 //! whoever controls the owner's machine.
 
 mod bfv;
+mod chain;
 mod decrypt;
 mod encrypt;
 mod error;
@@ -55,6 +56,7 @@ mod secret;
 mod seed;
 
 pub use bfv::{decrypt_bfv, encrypt_bfv};
+pub use chain::{ChainSecret, Phase, encrypt_public};
 pub use decrypt::{
     decrypt_approx_slots, decrypt_approx_sum, decrypt_approx_sum_chunk, decrypt_slots, decrypt_sum,
     decrypt_sum_chunk,

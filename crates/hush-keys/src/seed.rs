@@ -8,9 +8,10 @@
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use ed25519_dalek::{Signer, SigningKey};
-use hush_ring::{RandomnessError, Ring, SecretRng, os_random};
+use hush_ring::{Chain, RandomnessError, Ring, SecretRng, os_random};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
+use crate::ChainSecret;
 use crate::secret::SecretKey;
 
 /// The name of an owner's key: the first 16 bytes of BLAKE3 of the Ed25519 verifying key. Public.
@@ -142,6 +143,17 @@ impl OwnerSeed {
         self.rlwe_secret(ring, CONTEXT_SLOTS, table_id)
     }
 
+    /// The RLWE secret of everything that is encrypted over a modulus chain under the id `id`.
+    pub fn chain_secret(&self, chain: &Chain, id: [u8; 16]) -> ChainSecret {
+        let mut material = Zeroizing::new(self.0.as_slice().to_vec());
+        material.extend_from_slice(&id);
+        let params = chain.params();
+        for prime in params.universe().iter().chain(params.special()) {
+            material.extend_from_slice(&prime.to_le_bytes());
+        }
+        ChainSecret::sample(chain, id, &mut SecretRng::derive(CONTEXT_CHAIN, material.as_slice()))
+    }
+
     fn rlwe_secret(&self, ring: &Ring, context: &'static str, id: [u8; 16]) -> SecretKey {
         let mut material = Zeroizing::new([0_u8; 50]);
         material[..32].copy_from_slice(self.0.as_slice());
@@ -225,6 +237,7 @@ const CONTEXT_SIGN: &str = "hushtable v1 manifest signature Ed25519";
 const CONTEXT_SEAL: &str = "hushtable v1 sealed data XChaCha20-Poly1305";
 const CONTEXT_COLUMN: &str = "hushtable v1 RLWE ternary secret of a column";
 const CONTEXT_SLOTS: &str = "hushtable v1 RLWE ternary secret of a table's slots";
+const CONTEXT_CHAIN: &str = "hushtable v1 RLWE ternary secret of a modulus chain";
 
 #[cfg(test)]
 mod tests {

@@ -9,9 +9,12 @@
 //!
 //! *Non-goals.* No arithmetic on residues (that is `hush-arith`), no search over plans (`hush-plan`).
 
+pub mod chain;
 pub mod noise;
 pub mod presets;
+pub mod primes;
 pub mod security;
 pub mod size;
 
+pub use chain::{ChainError, ChainParams, Level};
 pub use presets::{PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45, ParamSet, ParamsError, preset, presets};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Named, versioned parameter sets. A name never changes its meaning; a new choice gets a new suffix.
 
+use crate::primes::BITS_46 as Q46;
 use crate::security::{SecurityLevel, max_log_q};
 
 /// A validated ring: degree and ciphertext primes. Obtained from [`preset`], never assembled by hand.
@@ -100,21 +101,6 @@ pub fn preset_by_code(code: u16) -> Result<&'static ParamSet, ParamsError> {
 fn known_names() -> String {
     PRESETS.iter().map(|set| set.name).collect::<Vec<_>>().join(", ")
 }
-
-/// Primes below 2^46, congruent to 1 mod 2^17: one chain serves every ring up to N = 65536, and a uniform
-/// residue is 46 random bits that are almost never rejected.
-const Q46: [u64; 10] = [
-    0x3fff_ffcc_0001,
-    0x3fff_ffb2_0001,
-    0x3fff_ffa8_0001,
-    0x3fff_ff96_0001,
-    0x3fff_ff8e_0001,
-    0x3fff_ff52_0001,
-    0x3fff_fec2_0001,
-    0x3fff_feaa_0001,
-    0x3fff_fe94_0001,
-    0x3fff_fe74_0001,
-];
 
 /// Primes below 2^35, congruent to 1 mod 2^13: three limbs at N = 4096 (105 of 106 bits).
 const Q35: [u64; 3] = [0x7_ffff_6001, 0x7_fffb_a001, 0x7_fffb_0001];

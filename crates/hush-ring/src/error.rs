@@ -8,6 +8,14 @@ pub enum RingError {
     /// The moduli do not make a ring of this degree.
     #[error(transparent)]
     Arith(#[from] hush_arith::ArithError),
+    /// An automorphism that does not exist.
+    #[error("Galois element {found}: expected an odd number below {order}")]
+    GaloisElement {
+        /// Element found.
+        found: usize,
+        /// `2N`.
+        order: usize,
+    },
     /// The loops cannot be set up for this ring or this machine.
     #[error(transparent)]
     Kernel(#[from] hush_kernels::KernelError),
@@ -18,6 +26,14 @@ pub enum RingError {
         found: usize,
         /// Words expected.
         expected: usize,
+    },
+    /// A chain has no such level.
+    #[error("level {found}, but the chain's levels are 0 to {top}")]
+    Level {
+        /// Level found.
+        found: hush_params::Level,
+        /// The highest level.
+        top: hush_params::Level,
     },
     /// The operands live in different rings.
     #[error("operands of different rings: parameter sets {left} and {right}")]

@@ -6,6 +6,7 @@
 //! `X^N + 1` ([`Eval`]).
 //!
 //! ```text
+//!   Chain: a ring for each level, BasisSwitch between them, Automorphism
 //!   Poly<Coeff> ⇄ Poly<Eval>      LazySum, LazyMac       UniformSeed → Poly<Eval>     SecretRng → errors, secrets
 //!              RingLimb: loops on slices of one prime        public randomness          secret randomness
 //!                         hush-kernels
@@ -25,22 +26,34 @@
 //!
 //! *Non-goals.* No encryption, no encodings, no formats: those are the crates above.
 
+mod automorphism;
+mod basis;
+mod chain;
 mod error;
 mod lazy;
 mod limb;
+pub mod parallel;
 mod poly;
 mod random;
 mod ring;
+#[cfg(test)]
+mod testing;
 mod uniform;
+mod words;
 
+pub use automorphism::Automorphism;
+pub use basis::{BaseConverter, BasisSwitch};
+pub use chain::{Chain, ChainLevel, Digit};
 pub use error::RingError;
 pub use hush_kernels::{Cpu, KernelError};
+pub use hush_params::Level;
 pub use lazy::{LazyMac, LazySum};
 pub use limb::{ERROR_BYTES, RingLimb, TERNARY_BYTES, sample_errors, sample_ternary};
 pub use poly::{Coeff, Domain, Eval, Poly};
 pub use random::{RandomnessError, SecretRng, os_random};
 pub use ring::Ring;
 pub use uniform::{ExpandLabel, MaskPurpose, UniformSeed};
+pub use words::Words;
 
 #[cfg(test)]
 mod tests;

@@ -8,21 +8,23 @@
 //! Methods that take several slices panic if the lengths differ, transforms if a slice has not `N` words: both
 //! are fixed by the layout, never by data.
 
+use std::sync::Arc;
+
 use hush_arith::Modulus;
-use hush_kernels::{AesCtr128, BitWidth, Cpu, NttPlan, bits, lazy, lift, pointwise, sample};
+use hush_kernels::{AesCtr128, BitWidth, Cpu, NttPlan, bits, convert, lazy, lift, pointwise, sample};
 
 use crate::RingError;
 
-/// A prime and what is precomputed for it.
+/// A prime and what is precomputed for it; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct RingLimb {
-    plan: NttPlan,
+    plan: Arc<NttPlan>,
     width: BitWidth,
 }
 
 impl RingLimb {
     pub(crate) fn new(plan: NttPlan, width: BitWidth) -> Self {
-        Self { plan, width }
+        Self { plan: Arc::new(plan), width }
     }
 
     /// The loops for slots modulo a plaintext prime, `N` of them.
@@ -39,7 +41,7 @@ impl RingLimb {
         self.plan.modulus()
     }
 
-    fn cpu(&self) -> Cpu {
+    pub(crate) fn cpu(&self) -> Cpu {
         self.plan.cpu()
     }
 
@@ -79,6 +81,28 @@ impl RingLimb {
     /// `words *= scalar`, for a canonical scalar.
     pub fn mul_scalar_assign(&self, words: &mut [u64], scalar: u64) {
         pointwise::mul_scalar_assign(self.cpu(), self.modulus(), words, scalar);
+    }
+
+    /// `out += scalar·x`, for a canonical scalar.
+    pub fn mul_scalar_add_assign(&self, out: &mut [u64], x: &[u64], scalar: u64) {
+        pointwise::mul_scalar_add_assign(self.cpu(), self.modulus(), out, x, scalar);
+    }
+
+    /// `out = Σ weights[i]·rows[i]`, column by column, for rows of any modulus and canonical weights.
+    pub fn weighted_sum(&self, out: &mut [u64], rows: &[u64], weights: &[u64]) {
+        convert::weighted_sum(self.cpu(), self.modulus(), out, rows, weights);
+    }
+    /// `out = Σ a[i]·b[i]`, column by column, for `count` rows each.
+    pub fn dot(&self, out: &mut [u64], a: &[u64], b: &[u64], count: usize) {
+        convert::dot(self.cpu(), self.modulus(), out, a, b, count);
+    }
+    /// `out = (out − x)·factor`, for a canonical factor.
+    pub fn sub_scale_assign(&self, out: &mut [u64], x: &[u64], factor: u64) {
+        convert::sub_scale_assign(self.cpu(), self.modulus(), out, x, factor);
+    }
+    /// The odd exponent `e` such that entry `index` of a transform is the value at `ψ^e`.
+    pub fn root_exponent(&self, index: usize) -> usize {
+        self.plan.root_exponent(index)
     }
 
     /// Residues of signed words.

@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 
 use zeroize::Zeroize;
 
-use crate::{Ring, RingError, RingLimb};
+use crate::parallel::for_each_row;
+use crate::{Ring, RingError, RingLimb, Words};
 
 /// Coefficients: entry `i` of a limb is the coefficient of `X^i`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,21 +35,22 @@ mod sealed {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Poly<D: Domain> {
     ring: Ring,
-    words: Vec<u64>,
+    words: Words,
     domain: PhantomData<D>,
 }
 
 impl<D: Domain> Poly<D> {
     /// Zero.
     pub fn zero(ring: &Ring) -> Self {
-        Self { ring: ring.clone(), words: vec![0; ring.poly_words()], domain: PhantomData }
+        Self { ring: ring.clone(), words: Words::zeroed(ring.poly_words()), domain: PhantomData }
     }
 
     /// Takes over residues, limb after limb, after checking them.
     ///
     /// # Errors
     /// [`RingError::Length`] or [`RingError::Residue`].
-    pub fn from_words(ring: &Ring, words: Vec<u64>) -> Result<Self, RingError> {
+    pub fn from_words(ring: &Ring, words: impl Into<Words>) -> Result<Self, RingError> {
+        let words = words.into();
         if words.len() != ring.poly_words() {
             return Err(RingError::Length { found: words.len(), expected: ring.poly_words() });
         }
@@ -60,9 +62,14 @@ impl<D: Domain> Poly<D> {
         }
     }
 
+    /// A polynomial of any content, for a caller that overwrites every word with canonical residues.
+    pub fn recycled(ring: &Ring) -> Self {
+        Self { ring: ring.clone(), words: Words::recycled(ring.poly_words()), domain: PhantomData }
+    }
+
     /// Takes over residues that are known to be canonical.
-    pub(crate) fn from_canonical(ring: &Ring, words: Vec<u64>) -> Self {
-        let poly = Self { ring: ring.clone(), words, domain: PhantomData };
+    pub(crate) fn from_canonical(ring: &Ring, words: impl Into<Words>) -> Self {
+        let poly = Self { ring: ring.clone(), words: words.into(), domain: PhantomData };
         debug_assert!(poly.words.len() == ring.poly_words());
         debug_assert!(poly.limbs().all(|(limb, words)| limb.all_below(words)));
         poly
@@ -84,6 +91,10 @@ impl<D: Domain> Poly<D> {
     pub fn limb_mut(&mut self, limb: usize) -> &mut [u64] {
         let degree = self.ring.degree();
         self.words.chunks_exact_mut(degree).nth(limb).unwrap_or_default()
+    }
+    /// All residues, to be overwritten with canonical ones.
+    pub fn words_mut(&mut self) -> &mut [u64] {
+        &mut self.words
     }
     /// Each limb with its residues.
     pub fn limbs(&self) -> impl Iterator<Item = (&RingLimb, &[u64])> {
@@ -120,17 +131,41 @@ impl<D: Domain> Poly<D> {
         self.each_limb(|limb, words| limb.mul_scalar_assign(words, limb.modulus().reduce_i128(scalar)));
     }
 
-    fn combine(&mut self, other: &Self, op: impl Fn(&RingLimb, &mut [u64], &[u64])) -> Result<(), RingError> {
-        self.ring.check_same(&other.ring)?;
-        let degree = self.ring.degree();
-        let pairs = self.words.chunks_exact_mut(degree).zip(other.words.chunks_exact(degree));
-        for (limb, (left, right)) in self.ring.limbs().iter().zip(pairs) {
-            op(limb, left, right);
+    /// `self *= scalars[i]` limb by limb, for canonical scalars.
+    ///
+    /// # Errors
+    /// [`RingError::Length`] unless there is one scalar a limb.
+    pub fn mul_scalars_assign(&mut self, scalars: &[u64]) -> Result<(), RingError> {
+        let (found, expected) = (scalars.len(), self.ring.limb_count());
+        if found != expected {
+            return Err(RingError::Length { found, expected });
         }
+        let mut scalars = scalars.iter();
+        self.each_limb_mut(|limb, words| {
+            if let Some(&scalar) = scalars.next() {
+                limb.mul_scalar_assign(words, scalar);
+            }
+        });
         Ok(())
     }
 
-    fn each_limb(&mut self, op: impl Fn(&RingLimb, &mut [u64])) {
+    fn combine(
+        &mut self,
+        other: &Self,
+        op: impl Fn(&RingLimb, &mut [u64], &[u64]) + Sync,
+    ) -> Result<(), RingError> {
+        self.ring.check_same(&other.ring)?;
+        let (degree, limbs) = (self.ring.degree(), self.ring.limbs());
+        for_each_row(&mut self.words, degree, |index, row| op(&limbs[index], row, other.limb(index)));
+        Ok(())
+    }
+
+    fn each_limb(&mut self, op: impl Fn(&RingLimb, &mut [u64]) + Sync) {
+        let (degree, limbs) = (self.ring.degree(), self.ring.limbs());
+        for_each_row(&mut self.words, degree, |index, row| op(&limbs[index], row));
+    }
+
+    fn each_limb_mut(&mut self, mut op: impl FnMut(&RingLimb, &mut [u64])) {
         let degree = self.ring.degree();
         for (limb, words) in self.ring.limbs().iter().zip(self.words.chunks_exact_mut(degree)) {
             op(limb, words);
@@ -185,6 +220,36 @@ impl Poly<Eval> {
         self.combine(other, RingLimb::mul_assign)
     }
 
+    /// `a·b`.
+    ///
+    /// # Errors
+    /// [`RingError::RingMismatch`].
+    pub fn product(a: &Self, b: &Self) -> Result<Self, RingError> {
+        a.ring.check_same(&b.ring)?;
+        let mut out = Self::recycled(&a.ring);
+        let degree = a.ring.degree();
+        for_each_row(&mut out.words, degree, |index, row| {
+            a.ring.limbs()[index].mul_into(row, a.limb(index), b.limb(index));
+        });
+        Ok(out)
+    }
+
+    /// The same integers modulo the primes of `ring`, all of which must be primes of this polynomial's ring.
+    ///
+    /// # Errors
+    /// [`RingError::RingMismatch`] if one is not.
+    pub fn restrict(&self, ring: &Ring) -> Result<Self, RingError> {
+        let mut out = Self::recycled(ring);
+        for (index, limb) in ring.limbs().iter().enumerate() {
+            let same = |other: &RingLimb| other.modulus() == limb.modulus();
+            let place = self.ring.limbs().iter().position(same);
+            let (left, right) = (self.ring.param_code(), ring.param_code());
+            let place = place.ok_or(RingError::RingMismatch { left, right })?;
+            out.limb_mut(index).copy_from_slice(self.limb(place));
+        }
+        Ok(out)
+    }
+
     /// `self += a·b`.
     ///
     /// # Errors
@@ -192,18 +257,16 @@ impl Poly<Eval> {
     pub fn mul_add_assign(&mut self, a: &Self, b: &Self) -> Result<(), RingError> {
         self.ring.check_same(&a.ring)?;
         self.ring.check_same(&b.ring)?;
-        let degree = self.ring.degree();
-        let factors = a.words.chunks_exact(degree).zip(b.words.chunks_exact(degree));
-        let limbs = self.ring.limbs().iter().zip(self.words.chunks_exact_mut(degree));
-        for ((limb, out), (a, b)) in limbs.zip(factors) {
-            limb.mul_add_assign(out, a, b);
-        }
+        let (degree, limbs) = (self.ring.degree(), self.ring.limbs());
+        for_each_row(&mut self.words, degree, |index, row| {
+            limbs[index].mul_add_assign(row, a.limb(index), b.limb(index));
+        });
         Ok(())
     }
 }
 
 impl<D: Domain> Zeroize for Poly<D> {
-    /// Wipes all residues; the polynomial becomes empty and is good for nothing but dropping.
+    /// Overwrites all residues with zero.
     fn zeroize(&mut self) {
         self.words.zeroize();
     }

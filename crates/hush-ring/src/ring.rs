@@ -66,6 +66,17 @@ impl Ring {
         Ok(Self(Arc::new(Inner { set, degree, residue_bits, limbs, crt, cpu })))
     }
 
+    /// The ring over primes that have their tables already, all of degree `degree`; the tables are shared.
+    ///
+    /// # Errors
+    /// [`RingError::Arith`] unless there is at least one prime and all differ.
+    pub fn of_limbs(limbs: Vec<RingLimb>, degree: usize, cpu: Cpu) -> Result<Self, RingError> {
+        let moduli: Vec<Modulus> = limbs.iter().map(RingLimb::modulus).collect();
+        let residue_bits = moduli.iter().map(|q| q.bits()).max().unwrap_or(0);
+        let crt = CrtBasis::new(&moduli)?;
+        Ok(Self(Arc::new(Inner { set: None, degree, residue_bits, limbs, crt, cpu })))
+    }
+
     /// Ring degree `N`.
     pub fn degree(&self) -> usize {
         self.0.degree

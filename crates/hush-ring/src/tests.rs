@@ -5,40 +5,10 @@ use std::collections::HashSet;
 
 use hush_params::presets;
 
+use crate::testing::Draw;
 use crate::*;
 
 const Q: [u64; 3] = [0x3fff_ffcc_0001, 0x3fff_ffb2_0001, 0x7_ffff_6001];
-
-/// A small generator for test inputs (splitmix64); the seed is printed by the assertions.
-struct Draw {
-    seed: u64,
-    state: u64,
-}
-
-impl Draw {
-    fn new() -> Self {
-        let mut bytes = [0; 8];
-        os_random(&mut bytes).unwrap();
-        let seed = u64::from_le_bytes(bytes);
-        Self { seed, state: seed }
-    }
-    fn word(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.state ^ self.state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-    fn poly<D: Domain>(&mut self, ring: &Ring) -> Poly<D> {
-        let limbs = ring.limbs().iter();
-        let words = limbs
-            .flat_map(|limb| {
-                let q = limb.modulus().value();
-                (0..ring.degree()).map(|_| self.word() % q).collect::<Vec<_>>()
-            })
-            .collect();
-        Poly::from_words(ring, words).unwrap()
-    }
-}
 
 /// `a·b mod (X^N + 1, q)` by the definition.
 fn schoolbook(a: &[u64], b: &[u64], q: u64) -> Vec<u64> {

@@ -22,6 +22,12 @@ pub struct UniformSeed([u8; 32]);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MaskPurpose {
+    /// A ciphertext outside tables: a fresh seed each.
+    Ciphertext,
+    /// One digit of a key-switching key.
+    KeySwitch,
+    /// A public key.
+    PublicKey,
     /// One ciphertext of a slot column: used by one secret, once.
     Slot,
     /// The mask that all `sum` and `approx_sum` columns of a chunk share, each under a secret of its own.
@@ -48,6 +54,21 @@ impl ExpandLabel {
     /// The label of the shared mask of ring element `ring_index`.
     pub fn sum(ring_index: u32) -> Self {
         Self { purpose: MaskPurpose::Sum, column: Self::SHARED, ring_index, lane: 0 }
+    }
+
+    /// The label of a ciphertext whose seed is its own.
+    pub fn ciphertext() -> Self {
+        Self { purpose: MaskPurpose::Ciphertext, column: 0, ring_index: 0, lane: 0 }
+    }
+
+    /// The label of digit `digit` of the key for Galois element `element`; 0 for relinearisation.
+    pub fn key_switch(element: u32, digit: u32) -> Self {
+        Self { purpose: MaskPurpose::KeySwitch, column: element, ring_index: digit, lane: 0 }
+    }
+
+    /// The label of a public key.
+    pub fn public_key() -> Self {
+        Self { purpose: MaskPurpose::PublicKey, column: 0, ring_index: 0, lane: 0 }
     }
 
     /// The label of one slot ciphertext.
@@ -121,6 +142,9 @@ impl UniformSeed {
         let purpose: u8 = match label.purpose {
             MaskPurpose::Sum => 1,
             MaskPurpose::Slot => 2,
+            MaskPurpose::KeySwitch => 3,
+            MaskPurpose::PublicKey => 4,
+            MaskPurpose::Ciphertext => 5,
         };
         let mut material = [0_u8; 48];
         let (seed, rest) = material.split_at_mut(32);

@@ -112,6 +112,17 @@ impl RlweCiphertext {
         self.components.iter_mut().for_each(|component| component.mul_scalar_assign(integer));
     }
 
+    /// The phase times a number that is known modulo each prime.
+    ///
+    /// # Errors
+    /// [`RlweError::Ring`] unless there is one canonical scalar a limb.
+    pub fn mul_scalars(mut self, scalars: &[u64]) -> Result<Self, RlweError> {
+        for component in &mut self.components {
+            component.mul_scalars_assign(scalars)?;
+        }
+        Ok(self)
+    }
+
     /// Adds a clear polynomial to the phase.
     ///
     /// # Errors
@@ -142,13 +153,16 @@ impl RlweCiphertext {
         if left + right - 1 > MAX_COMPONENTS {
             return Err(RlweError::Degree { left, right });
         }
-        let mut product = Self::zero(self.ring(), left + right - 1);
+        let mut components: Vec<Poly<Eval>> = Vec::with_capacity(left + right - 1);
         for (i, a) in self.components.iter().enumerate() {
             for (j, b) in other.components.iter().enumerate() {
-                product.components[i + j].mul_add_assign(a, b)?;
+                match components.get_mut(i + j) {
+                    Some(sum) => sum.mul_add_assign(a, b)?,
+                    None => components.push(Poly::product(a, b)?),
+                }
             }
         }
-        Ok(product)
+        Ok(Self { components })
     }
 
     fn extend_to(&mut self, components: usize) {

@@ -114,6 +114,11 @@ pub enum CodecError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RlweError {
+    /// The operands or keys belong to different modulus chains.
+    #[error(
+        "operands or keys of different modulus chains; keys serve the chain that they were made for alone"
+    )]
+    ChainMismatch,
     /// A product would have more than three components.
     #[error("a product of ciphertexts with {left} and {right} components is not supported: only 2 times 2")]
     Degree {
@@ -127,6 +132,38 @@ pub enum RlweError {
     ComponentCount {
         /// Components found.
         found: usize,
+    },
+    /// There is no level below: the budget is used up.
+    #[error("the ciphertext is at level 0, and no division is left; take a chain with more levels")]
+    LastLevel,
+    /// The operands are at different levels.
+    #[error("operands at levels {left} and {right}; bring them to the lower one first")]
+    LevelMismatch {
+        /// Level on the left.
+        left: hush_ring::Level,
+        /// Level on the right.
+        right: hush_ring::Level,
+    },
+    /// The evaluation keys lack one that this operation needs.
+    #[error(
+        "no evaluation key for Galois element {element} (0 is relinearisation); make the keys for the plan that runs"
+    )]
+    MissingKey {
+        /// The Galois element; 0 for relinearisation.
+        element: usize,
+    },
+    /// Key switching needs special primes.
+    #[error(
+        "the modulus chain has no special primes, so that nothing can be key-switched; choose one with some"
+    )]
+    NoSpecialPrimes,
+    /// The operation is for ciphertexts of another number of components.
+    #[error("a ciphertext of {found} components, expected {expected}")]
+    Components {
+        /// Components found.
+        found: usize,
+        /// Components expected.
+        expected: usize,
     },
     /// The operands belong to different rings.
     #[error(transparent)]

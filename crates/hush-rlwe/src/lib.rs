@@ -23,7 +23,12 @@ mod answer;
 mod body;
 mod ciphertext;
 mod error;
+mod evaluate;
+mod galois;
 mod header;
+mod key_switch;
+mod keys;
+mod seeded;
 
 pub use answer::{
     CiphertextSet, CiphertextSetId, SumAnswer, UncheckedCiphertextSet, UncheckedSumAnswer, sum_answer_bytes,
@@ -31,7 +36,12 @@ pub use answer::{
 pub use body::{Body, BodyId, BodyKind, BodyWriter, UncheckedBody, body_bytes};
 pub use ciphertext::RlweCiphertext;
 pub use error::{CodecError, RlweError};
+pub use evaluate::HoistedCiphertext;
+pub use galois::{conjugation_element, inverse_element, rotation_element};
 pub use header::{CHECKSUM_BYTES, HEADER_BYTES, OVERHEAD_BYTES, ObjectKind};
+pub use key_switch::{Decomposed, ExtendedPair, KeySwitchKey};
+pub use keys::{EvaluationKeys, PublicKey};
+pub use seeded::SeededCiphertext;
 
 use hush_params::ParamSet;
 use hush_ring::{Ring, RingLimb};

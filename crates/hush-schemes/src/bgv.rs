@@ -7,13 +7,22 @@
 //! - [`sum`]: values as coefficients, `t` a power of two, masked sums by multiplying with reversed masks;
 //! - [`slots`]: values as evaluations modulo primes `t`, element-wise arithmetic.
 //!
-//! [`bfv`] moves the message to the high digits. Nothing here switches moduli, so no correction factors appear.
+//! [`bfv`] moves the message to the high digits. Neither layout switches moduli, so no correction factors appear there.
+//!
+//! [`Bgv`] and [`Bfv`] are the complete schemes over a modulus chain: products, rotations, divisions, conversions.
 
+mod batch;
 pub mod bfv;
+mod leveled;
+mod scale_invariant;
 pub mod slots;
 pub mod sum;
 
 use ethnum::I256;
+
+pub use batch::BatchEncoder;
+pub use leveled::{Bgv, BgvCiphertext, sum_elements};
+pub use scale_invariant::Bfv;
 
 /// The signed residue of a lifted phase modulo `2^t_log2`: the message of a BGV phase `m + 2^t_log2·e`.
 ///

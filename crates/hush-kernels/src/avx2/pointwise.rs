@@ -76,6 +76,21 @@ pub(crate) fn mul_scalar_assign(q: Modulus, data: &mut [u64], factor: u64) {
     scalar::mul_scalar_assign(q, tail, factor);
 }
 
+#[target_feature(enable = "avx2,fma")]
+pub(crate) fn mul_scalar_add_assign(q: Modulus, acc: &mut [u64], x: &[u64], factor: u64) {
+    let reducer = Reducer::new(Avx2::new(), q);
+    let simd = reducer.simd;
+    let factors = simd.splat(factor as f64);
+    let (acc, acc_tail) = acc.as_chunks_mut::<4>();
+    let (x, x_tail) = x.as_chunks::<4>();
+    for (acc, x) in acc.iter_mut().zip(x) {
+        // In [−0.75q, 1.75q).
+        let sum = simd.add(simd.load_integers(acc), reducer.mul(simd.load_integers(x), factors));
+        simd.store_integers(acc, reducer.canonical_sum(sum));
+    }
+    scalar::mul_scalar_add_assign(q, acc_tail, x_tail, factor);
+}
+
 /// `a·b mod q`, canonical.
 #[inline(always)]
 fn mul(reducer: &Reducer, a: &Words, b: &Words) -> Words {

@@ -94,3 +94,16 @@ pub(crate) fn mul_scalar_assign(q: Modulus, data: &mut [u64], factor: u64) {
     }
     scalar::mul_scalar_assign(q, tail, factor);
 }
+
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq")]
+pub(crate) fn mul_scalar_add_assign(q: Modulus, acc: &mut [u64], x: &[u64], factor: u64) {
+    let reducer = Reducer::new(Avx512::new(), q);
+    let simd = reducer.simd;
+    let factors = simd.splat(factor);
+    let (acc, acc_tail) = acc.as_chunks_mut::<8>();
+    let (x, x_tail) = x.as_chunks::<8>();
+    for (acc, x) in acc.iter_mut().zip(x) {
+        simd.store(acc, reducer.mul_add(simd.load(acc), simd.load(x), factors));
+    }
+    scalar::mul_scalar_add_assign(q, acc_tail, x_tail, factor);
+}

@@ -47,6 +47,11 @@ fn products_with_a_scalar() {
             |cpu, q, acc, _, _| mul_scalar_assign(cpu, q, acc, scalar % q.value()),
             |q, acc, _, _| acc * (u128::from(scalar) % q),
         );
+        compare(
+            "mul_scalar_add",
+            |cpu, q, acc, a, _| mul_scalar_add_assign(cpu, q, acc, a, scalar % q.value()),
+            |q, acc, a, _| acc + a * (u128::from(scalar) % q),
+        );
     }
 }
 

@@ -51,3 +51,10 @@ pub(crate) fn mul_scalar_assign(q: Modulus, data: &mut [u64], scalar: u64) {
         *x = q.mul(*x, scalar);
     }
 }
+
+#[inline]
+pub(crate) fn mul_scalar_add_assign(q: Modulus, acc: &mut [u64], x: &[u64], scalar: u64) {
+    for (acc, &x) in acc.iter_mut().zip(x) {
+        *acc = q.add(*acc, q.mul(x, scalar));
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sums of products per element in double precision, four columns at a time: each product is reduced to
+//! `[−0.75q, 0.75q]`, so that 16 of them stay exact before the sum is reduced again.
+
+use hush_arith::Modulus;
+
+use super::{
+    reduce::Reducer,
+    vector::{Avx2, V, Words},
+};
+use crate::scalar::convert as scalar;
+pub(crate) use crate::scalar::convert::quotients;
+
+/// Products between reductions of the sum: `(16 + 1)·0.75·2^47 < 2^51`.
+const BATCH: usize = 16;
+
+#[target_feature(enable = "avx2,fma")]
+pub(crate) fn weighted_sum(q: Modulus, out: &mut [u64], rows: &[u64], weights: &[u64]) {
+    if q.bits() < MIN_BITS {
+        return scalar::weighted_sum(q, out, rows, weights);
+    }
+    let reducer = Reducer::new(Avx2::new(), q);
+    let value = q.value() as f64;
+    // Rows may exceed q, so the weight carries its own quotient and lies in [−q/2, q/2].
+    let factor = |weight: u64| {
+        let weight = weight as f64;
+        let weight = if weight + weight > value { weight - value } else { weight };
+        (weight, weight / value)
+    };
+    let factors: Vec<(f64, f64)> = weights.iter().map(|&weight| factor(weight)).collect();
+    sums(&reducer, out, factors.len(), |row, column, columns| {
+        let (weight, quotient) = factors[row];
+        let simd = reducer.simd;
+        let factor = super::reduce::Factor { value: simd.splat(weight), quotient: simd.splat(quotient) };
+        reducer.mul_constant(load(&reducer, rows, row * columns + column), factor)
+    });
+    let (columns, done) = (out.len(), out.len() / 4 * 4);
+    for c in done..columns {
+        let terms = weights.iter().enumerate();
+        out[c] = q.reduce_u128(terms.map(|(i, &w)| u128::from(w) * u128::from(rows[i * columns + c])).sum());
+    }
+}
+
+#[target_feature(enable = "avx2,fma")]
+pub(crate) fn dot(q: Modulus, out: &mut [u64], a: &[u64], b: &[u64], count: usize) {
+    if q.bits() < MIN_BITS {
+        return scalar::dot(q, out, a, b, count);
+    }
+    let reducer = Reducer::new(Avx2::new(), q);
+    sums(&reducer, out, count, |row, column, columns| {
+        let at = row * columns + column;
+        reducer.mul(load(&reducer, a, at), load(&reducer, b, at))
+    });
+    let (columns, done) = (out.len(), out.len() / 4 * 4);
+    for c in done..columns {
+        let term = |i: usize| u128::from(a[i * columns + c]) * u128::from(b[i * columns + c]);
+        out[c] = q.reduce_u128((0..count).map(term).sum());
+    }
+}
+
+#[target_feature(enable = "avx2,fma")]
+pub(crate) fn sub_scale_assign(q: Modulus, out: &mut [u64], x: &[u64], factor: u64) {
+    let reducer = Reducer::new(Avx2::new(), q);
+    let simd = reducer.simd;
+    let (out, out_tail) = out.as_chunks_mut::<4>();
+    let (x, x_tail) = x.as_chunks::<4>();
+    let factor_vector = simd.splat(factor as f64);
+    for (out, x) in out.iter_mut().zip(x) {
+        let difference = simd.sub(simd.load_integers(out), simd.load_integers(x));
+        simd.store_integers(out, reducer.canonical(reducer.mul(difference, factor_vector)));
+    }
+    scalar::sub_scale_assign(q, out_tail, x_tail, factor);
+}
+
+/// Whole vectors of columns; `term(row, column, columns)` lies in `[−0.75q, 0.75q]`.
+#[inline(always)]
+fn sums(reducer: &Reducer, out: &mut [u64], count: usize, term: impl Fn(usize, usize, usize) -> V) {
+    let (simd, columns) = (reducer.simd, out.len());
+    for (vector, out) in out.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+        let mut sum = simd.zero();
+        for row in 0..count {
+            sum = simd.add(sum, term(row, 4 * vector, columns));
+            if row % BATCH == BATCH - 1 {
+                sum = reducer.reduce(sum);
+            }
+        }
+        simd.store_integers(out, reducer.canonical(reducer.reduce(sum)));
+    }
+}
+
+#[inline(always)]
+fn load(reducer: &Reducer, words: &[u64], at: usize) -> V {
+    let (chunk, _): (&[Words], _) = words[at..at + 4].as_chunks();
+    reducer.simd.load_integers(&chunk[0])
+}
+
+/// Below it a row, which may have 47 bits whatever `q` is, has quotients that are no exact doubles.
+const MIN_BITS: u32 = 16;

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sums of a few products per element, and the integer quotients of base conversion.
+//!
+//! With `y_i` the digits of `x = Σ y_i·Q̂_i − v·Q` \[HPS18, section 2.2\], `v = ⌊Σ y_i/q_i⌉` and `x mod p` is a weighted sum of the
+//! `y_i` and of `v`. Both are loops over a short column of residues, kept in registers and reduced once.
+//!
+//! # Timing
+//! Constant-time in the data.
+//!
+//! # Panics
+//! All functions panic if a matrix has not one row of the output's length per weight, or has over [`MAX_ROWS`] rows.
+
+use hush_arith::Modulus;
+
+use crate::{Cpu, cpu::dispatch};
+
+/// Most rows of a sum: far more than any basis has, far fewer than the accumulators hold
+/// ([`crate::lazy::MAX_PRODUCT_TERMS`]) and than the float quotients lose precision over.
+pub const MAX_ROWS: usize = 64;
+
+/// `out[c] ← Σ_i weights[i]·rows[i][c] mod q`, canonical. `rows` holds row after row.
+///
+/// # Ranges
+/// Rows: any words below `2^47`, canonical for whatever modulus. Weights: canonical for `modulus`.
+pub fn weighted_sum(cpu: Cpu, modulus: Modulus, out: &mut [u64], rows: &[u64], weights: &[u64]) {
+    check(out.len(), rows, weights.len());
+    debug_assert!(weights.iter().all(|&w| w < modulus.value()), "weights must be canonical");
+    dispatch!(cpu, convert::weighted_sum(modulus, out, rows, weights));
+}
+
+/// `out[c] ← Σ_i a[i][c]·b[i][c] mod q`, canonical, for `count` rows each.
+///
+/// # Ranges
+/// Canonical for `modulus`.
+pub fn dot(cpu: Cpu, modulus: Modulus, out: &mut [u64], a: &[u64], b: &[u64], count: usize) {
+    check(out.len(), a, count);
+    check(out.len(), b, count);
+    debug_assert!(a.iter().chain(b).all(|&x| x < modulus.value()), "operands must be canonical");
+    dispatch!(cpu, convert::dot(modulus, out, a, b, count));
+}
+
+/// `out[c] ← ⌊Σ_i reciprocals[i]·rows[i][c] + 1/2⌋`: how many times the digits wrap around the modulus, to nearest.
+///
+/// The sum is taken in row order with two roundings per term on every path, so that all paths agree even where
+/// the fraction is next to one half.
+///
+/// # Ranges
+/// Rows: below `2^52`. Reciprocals: the rounded `1/q_i`, so that each term is below 1 and `out` at most the row count.
+pub fn quotients(cpu: Cpu, out: &mut [u64], rows: &[u64], reciprocals: &[f64]) {
+    check(out.len(), rows, reciprocals.len());
+    dispatch!(cpu, convert::quotients(out, rows, reciprocals));
+}
+
+/// `out[c] ← (out[c] − x[c])·factor mod q`: the last step of a division by dropped primes.
+///
+/// # Ranges
+/// Canonical in and out.
+pub fn sub_scale_assign(cpu: Cpu, modulus: Modulus, out: &mut [u64], x: &[u64], factor: u64) {
+    assert_eq!(out.len(), x.len(), "operands must have one length");
+    debug_assert!(out.iter().chain(x).all(|&x| x < modulus.value()), "operands must be canonical");
+    debug_assert!(factor < modulus.value(), "the factor must be canonical");
+    dispatch!(cpu, convert::sub_scale_assign(modulus, out, x, factor));
+}
+
+/// `out[i] ← source[index[i]]`.
+///
+/// # Timing
+/// The indices are public.
+///
+/// # Panics
+/// If the three lengths differ or an index is out of range.
+pub fn permute(out: &mut [u64], source: &[u64], index: &[u32]) {
+    assert!(out.len() == source.len() && out.len() == index.len(), "operands must have one length");
+    for (out, &index) in out.iter_mut().zip(index) {
+        *out = source[index as usize];
+    }
+}
+
+fn check(columns: usize, rows: &[u64], count: usize) {
+    assert!(count <= MAX_ROWS, "at most {MAX_ROWS} rows");
+    assert_eq!(rows.len(), count * columns, "one row of the output's length per weight");
+}
+
+#[cfg(test)]
+mod tests;

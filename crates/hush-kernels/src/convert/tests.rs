@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+use super::*;
+use crate::testing::{Random, largest_ntt_prime, moduli};
+
+/// Lengths with and without a tail for every vector width.
+const LENGTHS: [usize; 6] = [0, 1, 7, 32, 96, 100];
+const COUNTS: [usize; 6] = [0, 1, 3, 16, 17, MAX_ROWS];
+
+/// The definition, in 128 bits, one term reduced at a time.
+fn by_definition(q: u64, terms: impl Iterator<Item = (u64, u64)>) -> u64 {
+    terms.fold(0, |sum, (a, b)| (sum + u128::from(a) * u128::from(b) % u128::from(q)) % u128::from(q)) as u64
+}
+
+#[test]
+fn weighted_sums_follow_the_definition_for_rows_of_any_modulus() {
+    let mut random = Random::new(31);
+    for modulus in moduli() {
+        for (len, count) in LENGTHS.into_iter().flat_map(|len| COUNTS.map(|count| (len, count))) {
+            let mut rows = random.residues(largest_ntt_prime(8), len * count);
+            rows.iter_mut().step_by(5).for_each(|word| *word = hush_arith::MAX_MODULUS);
+            let weights = random.residues(modulus, count);
+            let expected: Vec<u64> = (0..len)
+                .map(|c| by_definition(modulus.value(), (0..count).map(|i| (rows[i * len + c], weights[i]))))
+                .collect();
+            for cpu in Cpu::available() {
+                let mut out = vec![1; len];
+                weighted_sum(cpu, modulus, &mut out, &rows, &weights);
+                assert_eq!(out, expected, "{cpu}, q = {modulus}, {count} rows of {len}");
+            }
+        }
+    }
+}
+
+#[test]
+fn dot_products_follow_the_definition() {
+    let mut random = Random::new(32);
+    for modulus in moduli() {
+        for (len, count) in LENGTHS.into_iter().flat_map(|len| COUNTS.map(|count| (len, count))) {
+            let [a, b] = [(); 2].map(|()| random.residues(modulus, len * count));
+            let at = |c: usize| (0..count).map(move |i| i * len + c);
+            let expected: Vec<u64> =
+                (0..len).map(|c| by_definition(modulus.value(), at(c).map(|i| (a[i], b[i])))).collect();
+            for cpu in Cpu::available() {
+                let mut out = vec![1; len];
+                dot(cpu, modulus, &mut out, &a, &b, count);
+                assert_eq!(out, expected, "{cpu}, q = {modulus}, {count} rows of {len}");
+            }
+        }
+    }
+}
+
+#[test]
+fn quotients_are_equal_on_every_path_and_exact_away_from_one_half() {
+    let mut random = Random::new(33);
+    let modulus = largest_ntt_prime(8);
+    for (len, count) in LENGTHS.into_iter().flat_map(|len| COUNTS.map(|count| (len, count))) {
+        let rows = random.residues(modulus, len * count);
+        let reciprocals = vec![1.0 / modulus.value() as f64; count];
+        let mut specified = vec![0; len];
+        quotients(Cpu::scalar(), &mut specified, &rows, &reciprocals);
+        for (c, &found) in specified.iter().enumerate() {
+            let sum: u128 = (0..count).map(|i| u128::from(rows[i * len + c])).sum();
+            let q = u128::from(modulus.value());
+            let (floor, rest) = (sum / q, sum % q);
+            let half = rest.abs_diff(q / 2) < q >> 40;
+            assert!(
+                half || u128::from(found) == floor + u128::from(rest > q / 2),
+                "column {c}, {count} rows"
+            );
+        }
+        for cpu in crate::testing::vector_paths() {
+            let mut out = vec![9; len];
+            quotients(cpu, &mut out, &rows, &reciprocals);
+            assert_eq!(out, specified, "{cpu}");
+        }
+    }
+}
+
+#[test]
+fn differences_are_scaled() {
+    let mut random = Random::new(34);
+    for modulus in moduli() {
+        for len in LENGTHS {
+            let [start, x] = [(); 2].map(|()| random.residues(modulus, len));
+            let factor = random.residues(modulus, 1)[0];
+            let terms = start.iter().zip(&x);
+            let expected: Vec<u64> = terms.map(|(&s, &x)| modulus.mul(modulus.sub(s, x), factor)).collect();
+            for cpu in Cpu::available() {
+                let mut out = start.clone();
+                sub_scale_assign(cpu, modulus, &mut out, &x, factor);
+                assert_eq!(out, expected, "{cpu}, q = {modulus}");
+            }
+        }
+    }
+}
+
+#[test]
+fn permutations_gather() {
+    let mut out = [0; 4];
+    permute(&mut out, &[10, 11, 12, 13], &[2, 0, 3, 1]);
+    assert_eq!(out, [12, 10, 13, 11]);
+}

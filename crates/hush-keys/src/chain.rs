@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Secrets over a modulus chain: evaluation keys, public keys, encryption and decryption.
+//!
+//! Messages come as polynomials, encoded by a scheme; what they mean is the scheme's business. Errors are multiplied by
+//! the chain's unit (the plaintext modulus in BGV, 1 in BFV and CKKS).
+//!
+//! # Timing
+//! Independent of secrets, errors and messages.
+
+use hush_ring::{
+    Chain, Coeff, ERROR_BYTES, Eval, ExpandLabel, Poly, RandomnessError, Ring, RingLimb, SecretRng,
+    TERNARY_BYTES, UniformSeed, Words, sample_errors, sample_ternary,
+};
+use hush_rlwe::{EvaluationKeys, KeySwitchKey, PublicKey, RlweCiphertext, SeededCiphertext, inverse_element};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::{DecryptError, EncryptError, SecretKey};
+
+/// An RLWE secret over every prime of a chain.
+///
+/// *Secrecy.* Secret, as [`SecretKey`].
+pub struct ChainSecret {
+    chain: Chain,
+    secret: SecretKey,
+}
+
+impl ChainSecret {
+    /// A secret of the operating system's entropy, for keys that live as long as the process.
+    ///
+    /// # Errors
+    /// [`RandomnessError`] if there is none.
+    pub fn generate(chain: &Chain) -> Result<Self, RandomnessError> {
+        Ok(Self::sample(chain, [0; 16], &mut SecretRng::from_os()?))
+    }
+
+    pub(crate) fn sample(chain: &Chain, id: [u8; 16], rng: &mut SecretRng) -> Self {
+        Self { chain: chain.clone(), secret: SecretKey::sample(chain.key_ring(), id, rng) }
+    }
+
+    /// The chain.
+    pub fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// The evaluation keys of a plan: relinearisation if asked for, and one for each Galois element.
+    ///
+    /// # Cost
+    /// For each key `digits·primes` NTTs and as many expanded masks.
+    ///
+    /// # Errors
+    /// [`EncryptError::Randomness`]; [`EncryptError::Rlwe`] if the chain has no special primes or an element does not exist.
+    pub fn evaluation_keys(
+        &self,
+        relinearisation: bool,
+        elements: &[usize],
+    ) -> Result<EvaluationKeys, EncryptError> {
+        let mut keys = EvaluationKeys::new();
+        if relinearisation {
+            keys.insert(self.relinearisation_key()?);
+        }
+        for &element in elements.iter().filter(|&&element| element != 1) {
+            keys.insert(self.galois_key(element)?);
+        }
+        Ok(keys)
+    }
+
+    /// The key from `s²` to `s`.
+    ///
+    /// # Errors
+    /// As [`ChainSecret::evaluation_keys`].
+    pub fn relinearisation_key(&self) -> Result<KeySwitchKey, EncryptError> {
+        let mut square = self.eval();
+        square.mul_assign(&self.eval())?;
+        let key = self.switching_key(0, &self.eval(), &square);
+        square.zeroize();
+        key
+    }
+
+    /// The key for `τ: X ↦ X^element`, from `s` to `τ⁻¹(s)`: the permutation follows the switch.
+    ///
+    /// # Errors
+    /// As [`ChainSecret::evaluation_keys`].
+    pub fn galois_key(&self, element: usize) -> Result<KeySwitchKey, EncryptError> {
+        self.chain.automorphism(element)?;
+        let inverse = inverse_element(self.chain.degree(), element);
+        let mut source = self.eval();
+        let mut target = self.chain.automorphism(inverse)?.apply(&source)?;
+        let key = self.switching_key(element as u32, &target, &source);
+        source.zeroize();
+        target.zeroize();
+        key
+    }
+
+    /// The public key.
+    ///
+    /// # Errors
+    /// [`EncryptError::Randomness`].
+    pub fn public_key(&self) -> Result<PublicKey, EncryptError> {
+        let ring = self.chain.ring(self.chain.top())?;
+        let seed = UniformSeed::generate()?;
+        let body = self.zero_body(ring, Poly::zero(ring), &seed.expand(ring, ExpandLabel::public_key()))?;
+        Ok(PublicKey::new(&self.chain, seed, body)?)
+    }
+
+    /// Encrypts an encoded message, under a fresh seed.
+    ///
+    /// # Cost
+    /// One NTT and one expanded mask for each limb.
+    ///
+    /// # Errors
+    /// [`EncryptError::Randomness`]; [`EncryptError::Ring`] unless the message is over a level of the chain.
+    pub fn encrypt(&self, message: Poly<Coeff>) -> Result<SeededCiphertext, EncryptError> {
+        let ring = message.ring().clone();
+        let seed = UniformSeed::generate()?;
+        let mask = seed.expand(&ring, ExpandLabel::ciphertext());
+        Ok(SeededCiphertext::new(seed, self.zero_body(&ring, message, &mask)?))
+    }
+
+    /// The phase `c_0 + c_1·s + …`, which wipes itself.
+    ///
+    /// # Cost
+    /// One product and one inverse NTT for each limb.
+    ///
+    /// # Errors
+    /// [`DecryptError::Ring`] if the ciphertext is of another chain.
+    pub fn phase(&self, ciphertext: &RlweCiphertext) -> Result<Phase, DecryptError> {
+        let level = self.chain.level_of(ciphertext.ring())?;
+        let (ring, places) = (ciphertext.ring(), self.chain.level(level)?.places());
+        let mut phase = Phase(Poly::recycled(ring));
+        let degree = ring.degree();
+        hush_ring::parallel::for_each_row(phase.0.words_mut(), degree, |index, row| {
+            let (limb, secret) = (&ring.limbs()[index], self.secret.eval_limb(places[index]));
+            let mut components = ciphertext.components().iter().rev();
+            if let Some(last) = components.next() {
+                row.copy_from_slice(last.limb(index));
+            }
+            for component in components {
+                // Horner: row ← component + row·s.
+                limb.mul_assign(row, secret);
+                limb.add_assign(row, component.limb(index));
+            }
+            limb.inverse(row);
+        });
+        Ok(phase)
+    }
+
+    /// The secret over the key ring.
+    fn eval(&self) -> Poly<Eval> {
+        let mut poly = Poly::recycled(self.chain.key_ring());
+        for limb in 0..self.chain.key_ring().limb_count() {
+            poly.limb_mut(limb).copy_from_slice(self.secret.eval_limb(limb));
+        }
+        poly
+    }
+
+    /// `message + u·e − a·s`, with fresh errors.
+    fn zero_body(
+        &self,
+        ring: &Ring,
+        message: Poly<Coeff>,
+        mask: &Poly<Eval>,
+    ) -> Result<Poly<Eval>, EncryptError> {
+        let places = self.chain.level(self.chain.level_of(ring)?)?.places();
+        let errors = Errors::draw(ring, &mut SecretRng::from_os()?);
+        let mut body = errors.added_to(message, self.chain.unit()).into_eval();
+        let degree = ring.degree();
+        hush_ring::parallel::for_each_row(body.words_mut(), degree, |index, row| {
+            let limb = &ring.limbs()[index];
+            let mut product = Words::recycled(degree);
+            limb.mul_into(&mut product, mask.limb(index), self.secret.eval_limb(places[index]));
+            limb.sub_assign(row, &product);
+        });
+        Ok(body)
+    }
+
+    /// The key from `source` to `target`, both over the key ring.
+    fn switching_key(
+        &self,
+        element: u32,
+        target: &Poly<Eval>,
+        source: &Poly<Eval>,
+    ) -> Result<KeySwitchKey, EncryptError> {
+        let (ring, params) = (self.chain.key_ring(), self.chain.params());
+        let mut rng = SecretRng::from_os()?;
+        let mut key = KeySwitchKey::with_masks(&self.chain, UniformSeed::generate()?, element)?;
+        let mut row = Words::recycled(ring.degree());
+        for digit in 0..key.digit_count() {
+            let errors = Errors::draw(ring, &mut rng);
+            for (index, limb) in ring.limbs().iter().enumerate() {
+                let (body, mask) = key.body_and_mask(digit, index);
+                errors.write(limb, self.chain.unit(), body);
+                limb.forward(body);
+                limb.mul_into(&mut row, mask, target.limb(index));
+                limb.sub_assign(body, &row);
+                if index < params.universe().len() && index / params.digit_limbs() == digit {
+                    limb.mul_scalar_add_assign(body, source.limb(index), self.special_product(limb));
+                }
+            }
+        }
+        row.zeroize();
+        Ok(key)
+    }
+
+    /// `P` modulo a prime.
+    fn special_product(&self, limb: &RingLimb) -> u64 {
+        let q = limb.modulus();
+        let specials = self.chain.special().iter();
+        specials.fold(q.reduce_u64(1), |p, special| q.mul(p, q.reduce_u64(special.modulus().value())))
+    }
+}
+
+impl std::fmt::Debug for ChainSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ChainSecret(.., {:?})", self.chain)
+    }
+}
+
+/// Encrypts an encoded message for whoever holds the secret of a public key.
+///
+/// # Math
+/// `(b·v + u·e_0 + m, a·v + u·e_1)` with `v` uniform ternary: larger than a symmetric ciphertext, which has a seed in place
+/// of its mask, and with more noise (see [`hush_params::noise::public_encryption_log2`]).
+///
+/// # Errors
+/// [`EncryptError::Randomness`]; [`EncryptError::Ring`] unless the message is over the top level of the key's chain.
+pub fn encrypt_public(key: &PublicKey, message: Poly<Coeff>) -> Result<RlweCiphertext, EncryptError> {
+    let ring = key.body().ring().clone();
+    ring.check_same(message.ring())?;
+    let mut rng = SecretRng::from_os()?;
+    let mut random = Zeroizing::new(vec![0; TERNARY_BYTES * ring.degree()]);
+    rng.fill(&mut random);
+    let mut ternary = Zeroizing::new(vec![0_i8; ring.degree()]);
+    sample_ternary(ring.cpu(), &random, &mut ternary);
+    let wide: Zeroizing<Vec<i64>> = Zeroizing::new(ternary.iter().map(|&v| i64::from(v)).collect());
+    let mut ephemeral = Poly::<Coeff>::recycled(&ring);
+    for (index, limb) in ring.limbs().iter().enumerate() {
+        limb.lift_signed(&wide, ephemeral.limb_mut(index));
+    }
+    let mut ephemeral = ephemeral.into_eval();
+    let unit = key.chain().unit();
+    let mut component = |message: Poly<Coeff>, half: &Poly<Eval>| {
+        let mut out = Errors::draw(&ring, &mut rng).added_to(message, unit).into_eval();
+        out.mul_add_assign(half, &ephemeral)?;
+        Ok::<_, EncryptError>(out)
+    };
+    let components = vec![component(message, key.body())?, component(Poly::zero(&ring), key.mask())?];
+    ephemeral.zeroize();
+    Ok(RlweCiphertext::new(components)?)
+}
+
+/// The coefficients of a decrypted phase: message and error together.
+///
+/// *Secrecy.* Secret: with the ciphertext it is a linear equation in the key. Wiped on drop; neither `Clone` nor `Debug`.
+pub struct Phase(Poly<Coeff>);
+
+impl Phase {
+    /// The polynomial, for a scheme to decode.
+    pub fn poly(&self) -> &Poly<Coeff> {
+        &self.0
+    }
+}
+
+impl Drop for Phase {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+/// Errors of one ciphertext.
+struct Errors(Zeroizing<Vec<i32>>);
+
+impl Errors {
+    fn draw(ring: &Ring, rng: &mut SecretRng) -> Self {
+        let mut random = Zeroizing::new(vec![0; ERROR_BYTES * ring.degree()]);
+        rng.fill(&mut random);
+        let mut errors = Zeroizing::new(vec![0; ring.degree()]);
+        sample_errors(ring.cpu(), &random, &mut errors);
+        Self(errors)
+    }
+
+    fn added_to(&self, mut message: Poly<Coeff>, unit: u64) -> Poly<Coeff> {
+        let ring = message.ring().clone();
+        for (index, limb) in ring.limbs().iter().enumerate() {
+            limb.add_scaled_error(message.limb_mut(index), &self.0, limb.modulus().reduce_u64(unit));
+        }
+        message
+    }
+
+    /// `out ← u·e`.
+    fn write(&self, limb: &RingLimb, unit: u64, out: &mut [u64]) {
+        out.fill(0);
+        limb.add_scaled_error(out, &self.0, limb.modulus().reduce_u64(unit));
+    }
+}
+
+#[cfg(test)]
+mod tests;

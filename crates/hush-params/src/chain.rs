@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Modulus chains: the primes of every level, the special primes of key switching, and how limbs form digits.
+//!
+//! *Words used.* The **universe** holds every ciphertext prime; a **level** is a subset of it, and level 0 is the last.
+//! Going down divides the modulus by the primes that leave and multiplies it by those that come, so that a level
+//! can be worth any number of bits whatever the primes' own size is \[rational rescaling\]. The **special** primes with
+//! product `P` exist during key switching only. A **digit** is a run of consecutive primes of the universe.
+//!
+//! What every key and ciphertext under one secret is secure under is the largest modulus in use: the whole
+//! universe times `P`.
+
+use crate::primes::{LARGEST_BITS, SMALLEST_BITS, primes_of};
+use crate::security::{self, SecurityLevel, max_log_q};
+
+/// How many divisions a ciphertext still has before it; grows with budget, 0 is the last usable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Level(pub u8);
+
+impl Level {
+    /// The level after one division; `None` at the last.
+    pub fn below(self) -> Option<Self> {
+        self.0.checked_sub(1).map(Self)
+    }
+    /// As an index.
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+impl std::fmt::Display for Level {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A validated modulus chain.
+///
+/// *Invariants* (by [`ChainParams::new`]): a power-of-two degree of the security table; distinct primes of 30 to 46.95
+/// bits, `1 mod 2N`; `⌈log2(Q·P)⌉` within the table at 128 bits; every level a non-empty, rising list of places in the
+/// universe; moduli that grow with the level; `P` no smaller than any digit. (That the numbers are prime is checked when a
+/// ring is built from them.) *Secrecy.* Public.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChainParams {
+    degree: u32,
+    universe: Vec<u64>,
+    special: Vec<u64>,
+    levels: Vec<Vec<u8>>,
+    digit_limbs: usize,
+    is_insecure_toy: bool,
+}
+
+/// What a chain is made of, before it is checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChainSpec {
+    /// Ring degree `N`.
+    pub degree: u32,
+    /// Every ciphertext prime.
+    pub universe: Vec<u64>,
+    /// Special primes; none if nothing is ever key-switched.
+    pub special: Vec<u64>,
+    /// Per level, from level 0 up, the places of its primes in the universe.
+    pub levels: Vec<Vec<u8>>,
+    /// Primes per key-switching digit, `α`.
+    pub digit_limbs: usize,
+}
+
+/// Why a chain is refused.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChainError {
+    /// The ring degree is not in the security table.
+    #[error("ring degree {found}; use a power of two from 1024 to 131072")]
+    Degree {
+        /// Degree found.
+        found: u32,
+    },
+    /// Primes per digit.
+    #[error("{found} primes per key-switching digit, expected 1 to {max}")]
+    DigitLimbs {
+        /// Found.
+        found: usize,
+        /// The number of primes.
+        max: usize,
+    },
+    /// More modulus than the table allows.
+    #[error(
+        "log2(QP) = {found} at ring degree {degree}, but 128-bit security allows {max}; take a larger ring or fewer primes"
+    )]
+    Insecure {
+        /// Bits found, rounded up.
+        found: u32,
+        /// Ring degree.
+        degree: u32,
+        /// Bits allowed.
+        max: u32,
+    },
+    /// A level that is not a rising list of places, or no level, or a modulus that does not grow.
+    #[error("level {level} is no set of primes of the chain larger than the one below")]
+    Level {
+        /// The level.
+        level: usize,
+    },
+    /// A prime that occurs twice, has the wrong size or has no root of unity.
+    #[error("modulus {found}: expected distinct primes of 30 to 46.95 bits that are 1 mod {order}")]
+    Prime {
+        /// The number found.
+        found: u64,
+        /// `2N`.
+        order: u64,
+    },
+    /// The special primes are smaller than a digit, so that key switching would drown the message.
+    #[error(
+        "the special primes have {found} bits, but digit {digit} has {expected}; add a special prime or shorten the digits"
+    )]
+    Special {
+        /// Bits of `P`.
+        found: u32,
+        /// The digit.
+        digit: usize,
+        /// Its bits.
+        expected: u32,
+    },
+    /// No chain serves the request.
+    #[error(
+        "no chain of at most 2^16 coefficients holds {depth} levels of {bits} bits; lower the depth or the precision"
+    )]
+    Unreachable {
+        /// Levels asked for.
+        depth: u32,
+        /// Bits per level.
+        bits: u32,
+    },
+}
+
+impl ChainParams {
+    /// Checks a chain.
+    ///
+    /// # Errors
+    /// A [`ChainError`] that names the first thing wrong.
+    pub fn new(spec: ChainSpec) -> Result<Self, ChainError> {
+        let params = Self::well_formed(spec)?;
+        let (degree, found) = (params.degree, params.log_qp_ceil());
+        let max = max_log_q(degree, SecurityLevel::Bits128).ok_or(ChainError::Degree { found: degree })?;
+        if found > max {
+            return Err(ChainError::Insecure { found, degree, max });
+        }
+        Ok(params)
+    }
+
+    /// A chain that is far from secure, for tests on small rings: everything is checked but the table.
+    ///
+    /// # Errors
+    /// A [`ChainError`].
+    #[cfg(any(test, feature = "insecure-toy"))]
+    pub fn insecure_toy(spec: ChainSpec) -> Result<Self, ChainError> {
+        Ok(Self { is_insecure_toy: true, ..Self::well_formed(spec)? })
+    }
+
+    /// One prime per level, `level_count` of them, the first `base_count` of which make up level 0; the largest primes of
+    /// `bits` bits. The special primes come from the same list.
+    ///
+    /// # Errors
+    /// A [`ChainError`].
+    pub fn uniform(
+        degree: u32,
+        bits: u32,
+        base_count: usize,
+        limb_count: usize,
+        special_count: usize,
+        digit_limbs: usize,
+    ) -> Result<Self, ChainError> {
+        Self::new(uniform_spec(degree, bits, base_count, limb_count, special_count, digit_limbs))
+    }
+
+    fn well_formed(spec: ChainSpec) -> Result<Self, ChainError> {
+        let ChainSpec { degree, universe, special, levels, digit_limbs } = spec;
+        if !degree.is_power_of_two() || !(16..=1 << 16).contains(&degree) {
+            return Err(ChainError::Degree { found: degree });
+        }
+        let order = 2 * u64::from(degree);
+        let all: Vec<u64> = universe.iter().chain(&special).copied().collect();
+        for (index, &found) in all.iter().enumerate() {
+            let sized = (1 << (SMALLEST_BITS - 1)..=MAX_PRIME).contains(&found);
+            if !sized || found % order != 1 || all[..index].contains(&found) {
+                return Err(ChainError::Prime { found, order });
+            }
+        }
+        if digit_limbs == 0 || digit_limbs > universe.len().max(1) {
+            return Err(ChainError::DigitLimbs { found: digit_limbs, max: universe.len() });
+        }
+        let params = Self { degree, universe, special, levels, digit_limbs, is_insecure_toy: false };
+        params.check_levels()?;
+        params.check_special()?;
+        Ok(params)
+    }
+
+    fn check_levels(&self) -> Result<(), ChainError> {
+        let mut below = 0.0;
+        for (level, places) in self.levels.iter().enumerate() {
+            let rising = places.is_sorted_by(|a, b| a < b);
+            let known = places.last().is_some_and(|&last| usize::from(last) < self.universe.len());
+            let bits = self.bits_at(places);
+            if !rising || !known || bits <= below || level > usize::from(u8::MAX) {
+                return Err(ChainError::Level { level });
+            }
+            below = bits;
+        }
+        if self.levels.is_empty() { Err(ChainError::Level { level: 0 }) } else { Ok(()) }
+    }
+
+    fn check_special(&self) -> Result<(), ChainError> {
+        let found = log2_product(&self.special);
+        if self.special.is_empty() {
+            return Ok(());
+        }
+        for (digit, primes) in self.universe.chunks(self.digit_limbs).enumerate() {
+            let expected = log2_product(primes);
+            // Half a bit: primes of one size differ a little, and that costs nothing.
+            if found + 0.5 < expected {
+                let (found, expected) = (found as u32, expected.ceil() as u32);
+                return Err(ChainError::Special { found, digit, expected });
+            }
+        }
+        Ok(())
+    }
+
+    /// Ring degree `N`.
+    pub fn degree(&self) -> usize {
+        self.degree as usize
+    }
+    /// Every ciphertext prime.
+    pub fn universe(&self) -> &[u64] {
+        &self.universe
+    }
+    /// The special primes.
+    pub fn special(&self) -> &[u64] {
+        &self.special
+    }
+    /// Primes per digit, `α`.
+    pub fn digit_limbs(&self) -> usize {
+        self.digit_limbs
+    }
+    /// Digits of the whole universe, `dnum`.
+    pub fn digit_count(&self) -> usize {
+        self.universe.len().div_ceil(self.digit_limbs)
+    }
+    /// Places of the primes of each level, from level 0 up.
+    pub fn levels(&self) -> &[Vec<u8>] {
+        &self.levels
+    }
+    /// The level of fresh ciphertexts.
+    pub fn top(&self) -> Level {
+        Level((self.levels.len() - 1) as u8)
+    }
+    /// log2 of the modulus at a level; `None` if there is no such level.
+    pub fn log_q(&self, level: Level) -> Option<f64> {
+        self.levels.get(level.index()).map(|places| self.bits_at(places))
+    }
+    /// log2 `P`.
+    pub fn log_p(&self) -> f64 {
+        log2_product(&self.special)
+    }
+    /// `⌈log2(Q·P)⌉` over the whole universe: what the security table is asked with.
+    pub fn log_qp_ceil(&self) -> u32 {
+        (log2_product(&self.universe) + self.log_p()).ceil() as u32
+    }
+    /// Labelled security in bits; 0 for a toy.
+    pub fn security_bits(&self) -> u32 {
+        if self.is_insecure_toy {
+            return 0;
+        }
+        security::security_bits(self.degree, self.log_qp_ceil()).unwrap_or(0)
+    }
+
+    fn bits_at(&self, places: &[u8]) -> f64 {
+        places
+            .iter()
+            .filter_map(|&place| self.universe.get(usize::from(place)))
+            .map(|&q| (q as f64).log2())
+            .sum()
+    }
+}
+
+fn uniform_spec(
+    degree: u32,
+    bits: u32,
+    base_count: usize,
+    limb_count: usize,
+    special_count: usize,
+    digit_limbs: usize,
+) -> ChainSpec {
+    // A table that is too short gives too few primes, which the checks refuse as a level without primes.
+    let mut primes = primes_of(bits.min(LARGEST_BITS)).iter().copied();
+    let special = primes.by_ref().take(special_count).collect();
+    let universe = primes.take(limb_count).collect();
+    let levels = (base_count.max(1)..=limb_count).map(|count| (0..count as u8).collect()).collect();
+    ChainSpec { degree, universe, special, levels, digit_limbs }
+}
+
+fn log2_product(primes: &[u64]) -> f64 {
+    primes.iter().map(|&q| (q as f64).log2()).sum()
+}
+
+/// `⌊2^52/33⌋`: the largest modulus of the lazy 52-bit arithmetic.
+const MAX_PRIME: u64 = (1 << 52) / 33;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chains_within_the_table_are_accepted_and_the_next_prime_is_not() {
+        let chain = ChainParams::uniform(8192, 46, 1, 3, 1, 1).unwrap();
+        assert_eq!((chain.top(), chain.digit_count(), chain.security_bits()), (Level(2), 3, 128));
+        assert!((chain.log_q(Level(0)).unwrap() - 46.0).abs() < 0.01);
+        let over = ChainParams::uniform(8192, 46, 1, 4, 1, 1).unwrap_err();
+        assert_eq!(over, ChainError::Insecure { found: 230, degree: 8192, max: 214 });
+        assert_eq!(ChainParams::uniform(1000, 46, 1, 1, 0, 1), Err(ChainError::Degree { found: 1000 }));
+    }
+
+    #[test]
+    fn malformed_chains_are_refused() {
+        let good = uniform_spec(16384, 46, 1, 6, 3, 3);
+        let refused = |change: &dyn Fn(&mut ChainSpec)| {
+            let mut spec = good.clone();
+            change(&mut spec);
+            ChainParams::new(spec).unwrap_err()
+        };
+        let repeated = refused(&|spec| spec.special[0] = spec.universe[0]);
+        assert!(matches!(repeated, ChainError::Prime { order: 32768, .. }));
+        assert!(matches!(refused(&|spec| spec.universe[2] = 97), ChainError::Prime { found: 97, .. }));
+        assert_eq!(refused(&|spec| spec.levels[2] = vec![1, 0]), ChainError::Level { level: 2 });
+        assert_eq!(refused(&|spec| spec.levels[2] = vec![0]), ChainError::Level { level: 2 });
+        assert_eq!(refused(&|spec| spec.levels[0] = vec![]), ChainError::Level { level: 0 });
+        assert_eq!(refused(&|spec| spec.levels[0] = vec![6]), ChainError::Level { level: 0 });
+        assert_eq!(refused(&|spec| spec.levels.clear()), ChainError::Level { level: 0 });
+        assert!(matches!(refused(&|spec| spec.special.truncate(2)), ChainError::Special { digit: 0, .. }));
+        assert!(matches!(refused(&|spec| spec.digit_limbs = 0), ChainError::DigitLimbs { found: 0, max: 6 }));
+    }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Base conversion and division against integers of 256 bits.
+
+use ethnum::I256;
+use hush_kernels::Cpu;
+
+use super::*;
+use crate::Coeff;
+use crate::testing::Draw;
+
+const Q: [u64; 5] = [0x3fff_ffcc_0001, 0x3fff_ffb2_0001, 0x7_ffff_6001, 0x3fff_ffa8_0001, 0x3fff_ff96_0001];
+
+fn limbs(moduli: &[u64]) -> Vec<RingLimb> {
+    moduli.iter().map(|&q| RingLimb::plaintext(16, q, Cpu::detect().unwrap()).unwrap()).collect()
+}
+
+/// A random integer in `(−bound, bound)`, by rejection of nothing: reduced modulo `2·bound − 1`.
+fn integer(draw: &mut Draw, bound: I256) -> I256 {
+    let words = [draw.word(), draw.word(), draw.word()];
+    let wide = words.iter().fold(I256::ZERO, |wide, &word| (wide << 64) | I256::from(word));
+    wide.rem_euclid(bound * 2 - 1) - (bound - 1)
+}
+
+fn residues(values: &[I256], q: u64) -> Vec<u64> {
+    values.iter().map(|value| value.rem_euclid(I256::from(q)).as_u64()).collect()
+}
+
+/// The quotient nearest to `a/b`, for an odd `b`.
+fn round_div(a: I256, b: I256) -> I256 {
+    (a * 2 + b).div_euclid(b * 2)
+}
+
+#[test]
+fn conversion_gives_the_integer_nearest_to_zero() {
+    let mut draw = Draw::new();
+    for (source, target) in [(1, 4), (2, 3), (3, 2)] {
+        let (from, to) = Q.split_at(source);
+        assert_eq!(to.len(), target);
+        let product = from.iter().fold(I256::ONE, |product, &q| product * I256::from(q));
+        let half: I256 = product / 2;
+        let edge: I256 = half - (half >> 38);
+        let mut values: Vec<I256> = (0..40).map(|_| integer(&mut draw, edge)).collect();
+        values.extend([I256::ZERO, I256::ONE, -I256::ONE, edge, -edge]);
+        let converter = BaseConverter::new(&limbs(from), &limbs(to), 1).unwrap();
+        let mut rows: Vec<u64> = from.iter().flat_map(|&q| residues(&values, q)).collect();
+        rows.resize(converter.row_count() * values.len(), 0);
+        converter.prepare(&mut rows);
+        for (index, &p) in to.iter().enumerate() {
+            let mut out = vec![0; values.len()];
+            converter.convert(index, &rows, &mut out);
+            assert_eq!(out, residues(&values, p), "seed {}", draw.seed);
+        }
+    }
+}
+
+#[test]
+fn conversion_with_a_unit_gives_its_multiple() {
+    let mut draw = Draw::new();
+    let (from, to) = Q.split_at(2);
+    let product = I256::from(from[0]) * I256::from(from[1]);
+    for unit in [3_u64, 65537, 1 << 20] {
+        let values: Vec<I256> = (0..40).map(|_| integer(&mut draw, product / 2)).collect();
+        let converter = BaseConverter::new(&limbs(from), &limbs(to), unit).unwrap();
+        let mut rows: Vec<u64> = from.iter().flat_map(|&q| residues(&values, q)).collect();
+        rows.resize(converter.row_count() * values.len(), 0);
+        converter.prepare(&mut rows);
+        let outs: Vec<Vec<u64>> = (0..to.len())
+            .map(|index| {
+                let mut out = vec![0; values.len()];
+                converter.convert(index, &rows, &mut out);
+                out
+            })
+            .collect();
+        // The one integer u·k, |k| ≤ D/2, that is the value modulo D.
+        for (column, &value) in values.iter().enumerate() {
+            let modulus = product * I256::from(unit);
+            let candidates = (0..unit).map(|k| value + product * I256::from(k));
+            let multiple = candidates.take(1 << 20).find(|x| x.rem_euclid(I256::from(unit)) == 0);
+            let multiple = multiple.unwrap().rem_euclid(modulus);
+            let nearest = if multiple > modulus / 2 { multiple - modulus } else { multiple };
+            for (out, &p) in outs.iter().zip(to) {
+                assert_eq!(out[column], nearest.rem_euclid(I256::from(p)).as_u64(), "seed {}", draw.seed);
+            }
+        }
+    }
+}
+
+/// `round((A·x)/D)` for a unit of 1, on polynomials whose coefficients fit 256 bits.
+#[test]
+fn divisions_round_to_nearest() {
+    let mut draw = Draw::new();
+    let ring = |moduli: &[u64]| Ring::insecure_toy(16, moduli).unwrap();
+    let cases: [(&[u64], &[u64]); 5] = [
+        (&Q[..3], &Q[..2]),
+        (&Q[..3], &Q[..1]),
+        (&Q[..2], &[Q[0], Q[2]]),
+        (&[Q[0], Q[1], Q[3]], &[Q[0], Q[2]]),
+        (&Q[..1], &Q[..2]),
+    ];
+    for (from, to) in cases {
+        let gone = from.iter().filter(|q| !to.contains(q)).fold(I256::ONE, |d, &q| d * I256::from(q));
+        let come = to.iter().filter(|q| !from.contains(q)).fold(I256::ONE, |a, &q| a * I256::from(q));
+        let bound = from.iter().fold(I256::ONE, |d, &q| d * I256::from(q)) / 4;
+        let values: Vec<I256> = (0..16).map(|_| integer(&mut draw, bound)).collect();
+        let (from_ring, to_ring) = (ring(from), ring(to));
+        let words: Vec<u64> = from.iter().flat_map(|&q| residues(&values, q)).collect();
+        let poly = Poly::<Coeff>::from_words(&from_ring, words).unwrap().into_eval();
+        let switch = BasisSwitch::new(&from_ring, &to_ring, 1).unwrap();
+        let out = switch.apply(&poly).unwrap().into_coeff();
+        let expected: Vec<I256> = values.iter().map(|&value| round_div(value * come, gone)).collect();
+        for (index, &q) in to.iter().enumerate() {
+            assert_eq!(out.limb(index), residues(&expected, q), "seed {}, {from:?} to {to:?}", draw.seed);
+        }
+        let ratio = come.as_f64() / gone.as_f64();
+        assert!((switch.ratio() / ratio - 1.0).abs() < 1e-12);
+        assert!(switch.apply(&Poly::zero(&ring(&Q[4..]))).is_err());
+    }
+}
+
+/// With a unit the message is multiplied by `A/D` modulo the unit and the size divided, up to `u/2 + 1`.
+#[test]
+fn divisions_keep_messages_modulo_the_unit() {
+    let mut draw = Draw::new();
+    let t = Modulus::new(65537).unwrap();
+    let (from, to) = (Ring::insecure_toy(16, &Q[..3]).unwrap(), Ring::insecure_toy(16, &Q[..2]).unwrap());
+    let values: Vec<I256> = (0..16).map(|_| integer(&mut draw, I256::from(Q[0]) << 60)).collect();
+    let words: Vec<u64> = Q[..3].iter().flat_map(|&q| residues(&values, q)).collect();
+    let poly = Poly::<Coeff>::from_words(&from, words).unwrap().into_eval();
+    let switch = BasisSwitch::new(&from, &to, t.value()).unwrap();
+    let out = switch.apply(&poly).unwrap().into_coeff();
+    let factor = switch.factor_mod(t).unwrap();
+    for (column, &value) in values.iter().enumerate() {
+        let lifted = to.crt().lift_centered(&[out.limb(0)[column], out.limb(1)[column]]);
+        let message = value.rem_euclid(I256::from(t.value())).as_u64();
+        assert_eq!(lifted.rem_euclid(I256::from(t.value())).as_u64(), t.mul(message, factor));
+        let error = lifted * I256::from(Q[2]) - value;
+        assert!(error.abs() <= I256::from(Q[2]) * I256::from(t.value() / 2 + 1), "seed {}", draw.seed);
+    }
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Buffers of words that go back to a pool of their thread instead of to the allocator.
+//!
+//! A polynomial at `N = 32768` has megabytes. Memory that comes fresh from the operating system costs a page fault
+//! for every 4 KiB of it, which is more than most operations on it; a buffer that was in use a moment ago is warm.
+//! Steady-state evaluation allocates nothing. What is kept is bounded by [`POOL_BYTES`] a thread.
+
+use std::cell::RefCell;
+use std::ops::{Deref, DerefMut};
+
+use zeroize::Zeroize;
+
+/// Words, on loan from this thread's pool.
+///
+/// *Secrecy.* As secret as what was put in: owners of secret words call [`Zeroize::zeroize`], which wipes them before they
+/// go back.
+pub struct Words(Vec<u64>);
+
+impl Words {
+    /// `len` zeros.
+    pub fn zeroed(len: usize) -> Self {
+        let mut words = Self::recycled(len);
+        words.0.fill(0);
+        words
+    }
+
+    /// `len` words of any content, to be overwritten.
+    pub fn recycled(len: usize) -> Self {
+        let pooled = POOL.try_with(|pool| pool.borrow_mut().take(len)).ok().flatten();
+        Self(pooled.unwrap_or_else(|| vec![0; len]))
+    }
+}
+
+impl From<Vec<u64>> for Words {
+    fn from(words: Vec<u64>) -> Self {
+        Self(words)
+    }
+}
+
+impl Clone for Words {
+    fn clone(&self) -> Self {
+        let mut words = Self::recycled(self.len());
+        words.copy_from_slice(self);
+        words
+    }
+}
+
+impl Drop for Words {
+    fn drop(&mut self) {
+        let words = std::mem::take(&mut self.0);
+        // While its thread ends the pool may be gone; then the allocator takes the words.
+        let _ = POOL.try_with(|pool| pool.borrow_mut().put(words));
+    }
+}
+
+impl Deref for Words {
+    type Target = [u64];
+    fn deref(&self) -> &[u64] {
+        &self.0
+    }
+}
+
+impl DerefMut for Words {
+    fn deref_mut(&mut self) -> &mut [u64] {
+        &mut self.0
+    }
+}
+
+impl PartialEq for Words {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Eq for Words {}
+
+impl Zeroize for Words {
+    /// Overwrites all words with zero. The optimiser cannot leave it out, since it must assume that the words are read
+    /// afterwards; unlike volatile stores one by one, it runs at the speed of memory.
+    fn zeroize(&mut self) {
+        self.0.fill(0);
+        std::hint::black_box(self.0.as_mut_slice());
+    }
+}
+
+/// Free buffers, the most recently used last.
+#[derive(Default)]
+struct Pool {
+    free: Vec<Vec<u64>>,
+    bytes: usize,
+}
+
+impl Pool {
+    fn take(&mut self, len: usize) -> Option<Vec<u64>> {
+        let found = self.free.iter().rposition(|words| words.len() == len)?;
+        self.bytes -= 8 * len;
+        Some(self.free.remove(found))
+    }
+
+    fn put(&mut self, words: Vec<u64>) {
+        let bytes = 8 * words.len();
+        if !(MIN_BYTES..=POOL_BYTES).contains(&bytes) {
+            return;
+        }
+        self.free.push(words);
+        self.bytes += bytes;
+        while self.bytes > POOL_BYTES {
+            self.bytes -= 8 * self.free.remove(0).len();
+        }
+    }
+}
+
+/// Bytes that a thread keeps: a product with key switching at `N = 32768` has about this much in flight.
+const POOL_BYTES: usize = 64 << 20;
+
+/// Below it the allocator keeps memory warm by itself.
+const MIN_BYTES: usize = 16 << 10;
+
+thread_local! {
+    static POOL: RefCell<Pool> = RefCell::default();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_comes_back_and_a_zeroed_one_is_zero() {
+        let len = 5000;
+        let mut words = Words::zeroed(len);
+        words.fill(7);
+        let address = words.as_ptr();
+        drop(words);
+        let again = Words::zeroed(len);
+        assert_eq!(again.as_ptr(), address);
+        assert!(again.iter().all(|&word| word == 0));
+    }
+
+    #[test]
+    fn wiped_words_are_zero_and_the_pool_is_bounded() {
+        let mut words = Words::zeroed(6000);
+        words.fill(7);
+        words.zeroize();
+        assert!(words.iter().all(|&word| word == 0));
+        let many: Vec<Words> = (0..20).map(|_| Words::zeroed(1 << 20)).collect();
+        drop(many);
+        let kept = POOL.with(|pool| pool.borrow().bytes);
+        assert!(kept <= POOL_BYTES, "{kept}");
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What evaluation keys make possible: relinearisation and automorphisms; and moving between levels.
+//!
+//! All of it acts on phases alike for every scheme. What a level or an automorphism means for messages is the business
+//! of the schemes.
+
+use hush_ring::{Chain, Eval, Level, Poly};
+
+use crate::{Decomposed, EvaluationKeys, ExtendedPair, RlweCiphertext, RlweError};
+
+impl RlweCiphertext {
+    /// Three components to two, with the phase kept up to the error of a key switch.
+    ///
+    /// # Cost
+    /// One key switch, see [`crate::KeySwitchKey::apply`]. Ciphertexts of one or two components come back unchanged.
+    ///
+    /// # Errors
+    /// [`RlweError::MissingKey`]; [`RlweError::Ring`] if the ciphertext is of another chain.
+    pub fn relinearize(&self, keys: &EvaluationKeys) -> Result<Self, RlweError> {
+        let [body, mask, square] = self.components() else { return Ok(self.clone()) };
+        let (mut switched, mut switched_mask) = keys.relinearisation()?.apply(square)?.drop_special()?;
+        switched.add_assign(body)?;
+        switched_mask.add_assign(mask)?;
+        Self::new(vec![switched, switched_mask])
+    }
+
+    /// [`RlweCiphertext::relinearize`] and the division to the level below, in one: cheaper, and with less error.
+    ///
+    /// # Errors
+    /// As there; [`RlweError::LastLevel`]; [`RlweError::Components`] unless there are three.
+    pub fn relinearize_and_rescale(&self, keys: &EvaluationKeys) -> Result<Self, RlweError> {
+        let [body, mask, square] = self.components() else {
+            return Err(RlweError::Components { found: self.components().len(), expected: 3 });
+        };
+        let mut pair = keys.relinearisation()?.apply(square)?;
+        pair.add_ciphertext_assign(body, Some(mask))?;
+        let (body, mask) = pair.drop_special_and_rescale()?;
+        Self::new(vec![body, mask])
+    }
+
+    /// The division to the level below: the phase times the ratio of the moduli.
+    ///
+    /// # Errors
+    /// [`RlweError::LastLevel`]; [`RlweError::Ring`] if the ciphertext is of another chain.
+    pub fn rescale(&self, chain: &Chain) -> Result<Self, RlweError> {
+        let level = chain.level_of(self.ring())?;
+        let switch = chain.level(level)?.rescale().ok_or(RlweError::LastLevel)?;
+        let components = self.components().iter().map(|component| switch.apply(component));
+        Self::new(components.collect::<Result<_, _>>()?)
+    }
+
+    /// The same phase at a lower level: primes are forgotten, nothing is divided. The phase must be smaller than the new
+    /// modulus, which the planner sees to.
+    ///
+    /// # Errors
+    /// [`RlweError::Ring`] if the level has a prime that this one has not.
+    pub fn drop_to(&self, chain: &Chain, level: Level) -> Result<Self, RlweError> {
+        let ring = chain.ring(level)?;
+        let components = self.components().iter().map(|component| component.restrict(ring));
+        Self::new(components.collect::<Result<_, _>>()?)
+    }
+
+    /// The ciphertext with phase `τ(phase)`, for `τ: X ↦ X^element`.
+    ///
+    /// # Cost
+    /// One key switch.
+    ///
+    /// # Errors
+    /// [`RlweError::MissingKey`]; [`RlweError::Components`] unless there are two; [`RlweError::Ring`] if the ciphertext is
+    /// of another chain.
+    pub fn automorphism(&self, keys: &EvaluationKeys, element: usize) -> Result<Self, RlweError> {
+        let (body, mask) = self.pair()?;
+        let key = keys.galois(element)?;
+        finish_automorphism(key.chain(), &key.apply(mask)?, body, element)
+    }
+
+    /// Prepares several automorphisms of one ciphertext; each then costs a fraction of a key switch.
+    ///
+    /// # Errors
+    /// [`RlweError::Components`] unless there are two components; [`RlweError::Ring`] if the ciphertext is of another chain.
+    pub fn hoist(&self, chain: &Chain) -> Result<HoistedCiphertext<'_>, RlweError> {
+        let (body, mask) = self.pair()?;
+        Ok(HoistedCiphertext { body, decomposed: Decomposed::new(chain, mask)?, chain: chain.clone() })
+    }
+
+    /// Body and mask.
+    pub(crate) fn pair(&self) -> Result<(&Poly<Eval>, &Poly<Eval>), RlweError> {
+        match self.components() {
+            [body, mask] => Ok((body, mask)),
+            other => Err(RlweError::Components { found: other.len(), expected: 2 }),
+        }
+    }
+}
+
+/// A ciphertext whose mask has been decomposed once, for many automorphisms.
+pub struct HoistedCiphertext<'a> {
+    body: &'a Poly<Eval>,
+    decomposed: Decomposed,
+    chain: Chain,
+}
+
+impl HoistedCiphertext<'_> {
+    /// As [`RlweCiphertext::automorphism`].
+    ///
+    /// # Cost
+    /// No NTT but those of the division by `P`.
+    ///
+    /// # Errors
+    /// [`RlweError::MissingKey`].
+    pub fn automorphism(&self, keys: &EvaluationKeys, element: usize) -> Result<RlweCiphertext, RlweError> {
+        let pair = keys.galois(element)?.apply_decomposed(&self.decomposed)?;
+        finish_automorphism(&self.chain, &pair, self.body, element)
+    }
+
+    /// The automorphism before the division by `P`, to be summed with others over the extended ring.
+    ///
+    /// # Cost
+    /// No NTT at all.
+    ///
+    /// # Errors
+    /// [`RlweError::MissingKey`].
+    pub fn automorphism_extended(
+        &self,
+        keys: &EvaluationKeys,
+        element: usize,
+    ) -> Result<ExtendedPair, RlweError> {
+        let mut pair = keys.galois(element)?.apply_decomposed(&self.decomposed)?;
+        pair.add_ciphertext_assign(self.body, None)?;
+        pair.automorphism(element)
+    }
+}
+
+/// `τ(body + b/P), τ(a/P)`.
+fn finish_automorphism(
+    chain: &Chain,
+    switched: &ExtendedPair,
+    body: &Poly<Eval>,
+    element: usize,
+) -> Result<RlweCiphertext, RlweError> {
+    let tau = chain.automorphism(element)?;
+    let (mut switched, mask) = switched.drop_special()?;
+    switched.add_assign(body)?;
+    RlweCiphertext::new(vec![tau.apply(&switched)?, tau.apply(&mask)?])
+}

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+//! BFV over a modulus chain: the message in the high digits, products that need no level.
+//!
+//! # Math
+//! A phase is `round(Q·m/t) + e` ([`super::bfv`] gives the algebra). The product of two phases times `t/Q` is a phase of the
+//! product again. It is computed with integers: both factors are lifted from `Q` to `Q·R`, multiplied there, and
+//! `round(t·d/Q)` is taken in `R` by an exact division and carried back to `Q`. `R > t·N·Q`, so that nothing wraps.
+//!
+//! # References
+//! \[HPS18\] with exact conversions in both directions: every coefficient is the correctly rounded one (up to ties).
+
+use hush_params::ChainParams;
+use hush_params::primes::primes_of;
+use hush_ring::parallel::for_each_row;
+use hush_ring::{BaseConverter, Chain, Coeff, Cpu, Eval, Level, Poly, Ring, RingError, RingLimb, Words};
+use hush_rlwe::{EvaluationKeys, RlweCiphertext, conjugation_element, rotation_element};
+
+use super::batch::{BatchEncoder, lift_eval};
+use crate::SchemeError;
+
+/// The scheme over one chain and plaintext modulus. Ciphertexts are [`RlweCiphertext`]s: nothing else is to be known of them
+/// but their ring.
+#[derive(Debug)]
+pub struct Bfv {
+    chain: Chain,
+    encoder: BatchEncoder,
+    products: Vec<ProductTables>,
+}
+
+/// What a product at one level needs.
+#[derive(Debug)]
+struct ProductTables {
+    /// `Z_R[X]/(X^N + 1)`.
+    auxiliary: Ring,
+    /// From `Q` to `R`, nearest to zero.
+    up: BaseConverter,
+    /// From `R` to `Q`, nearest to zero.
+    down: BaseConverter,
+    /// `Q⁻¹` modulo each prime of `R`.
+    inverses: Vec<u64>,
+}
+
+impl Bfv {
+    /// Tables for a chain and a plaintext modulus, a prime `1 mod 2N`.
+    ///
+    /// # Errors
+    /// [`SchemeError::PlaintextModulus`]; [`SchemeError::Ring`] if the chain's numbers are no primes.
+    pub fn new(params: &ChainParams, t: u64, cpu: Cpu) -> Result<Self, SchemeError> {
+        let chain = Chain::new(params, 1, cpu)?;
+        let encoder = BatchEncoder::new(chain.key_ring(), t)?;
+        let auxiliary = auxiliary_limbs(&chain, t)?;
+        let tables = |level: usize| ProductTables::new(&chain, Level(level as u8), t, &auxiliary);
+        let products = (0..params.levels().len()).map(tables).collect::<Result<_, _>>()?;
+        Ok(Self { chain, encoder, products })
+    }
+
+    /// The chain.
+    pub fn chain(&self) -> &Chain {
+        &self.chain
+    }
+    /// The encoder of rows.
+    pub fn encoder(&self) -> &BatchEncoder {
+        &self.encoder
+    }
+
+    /// The message with these slots, ready to be encrypted at `level`: `round(Q·m/t)`.
+    ///
+    /// # Timing
+    /// Independent of the values.
+    ///
+    /// # Errors
+    /// [`SchemeError::TooManyValues`]; [`SchemeError::Ring`] if there is no such level.
+    pub fn encode(&self, values: &[i64], level: Level) -> Result<Poly<Coeff>, SchemeError> {
+        let ring = self.chain.ring(level)?;
+        let t = self.encoder.t();
+        let minus_q =
+            t.neg(ring.limbs().iter().fold(1, |q, limb| t.mul(q, t.reduce_u64(limb.modulus().value()))));
+        let mut scaled = self.encoder.coefficients(values)?;
+        for coefficient in &mut scaled {
+            *coefficient = self.encoder.centered(t.mul(t.reduce_i64(*coefficient), minus_q));
+        }
+        let mut poly = super::batch::lift(ring, &scaled)?;
+        let inverse = |limb: &RingLimb| limb.modulus().inv(limb.modulus().reduce_u64(t.value()));
+        let inverses =
+            ring.limbs().iter().map(inverse).collect::<Result<Vec<_>, _>>().map_err(RingError::from)?;
+        poly.mul_scalars_assign(&inverses)?;
+        Ok(poly)
+    }
+
+    /// The slots of a decrypted phase: `t·phase` modulo `Q`, lifted, modulo `t`, divided by `−Q`.
+    ///
+    /// # Errors
+    /// [`SchemeError::Ring`], which a phase of this chain rules out.
+    pub fn decode(&self, phase: &Poly<Coeff>) -> Result<Vec<i64>, SchemeError> {
+        let t = self.encoder.t();
+        let mut scaled = phase.clone();
+        scaled.mul_scalar_assign(t.value().into());
+        let limbs = phase.ring().limbs().iter();
+        let minus_q = t.neg(limbs.fold(1, |q, limb| t.mul(q, t.reduce_u64(limb.modulus().value()))));
+        let words = self.encoder.reduce(&scaled, t.inv(minus_q).map_err(RingError::from)?)?;
+        zeroize::Zeroize::zeroize(&mut scaled);
+        Ok(self.encoder.slots(words))
+    }
+
+    /// `a + values`, slot by slot.
+    ///
+    /// # Errors
+    /// [`SchemeError::TooManyValues`]; [`SchemeError::Ring`] for a ciphertext of another chain.
+    pub fn add_plain(&self, a: &RlweCiphertext, values: &[i64]) -> Result<RlweCiphertext, SchemeError> {
+        let level = self.chain.level_of(a.ring())?;
+        let mut out = a.clone();
+        out.add_clear_assign(&self.encode(values, level)?.into_eval())?;
+        Ok(out)
+    }
+
+    /// `a·values`, slot by slot.
+    ///
+    /// # Noise
+    /// Times at most `N·t/2`.
+    ///
+    /// # Errors
+    /// As [`Bfv::add_plain`].
+    pub fn mul_plain(&self, a: &RlweCiphertext, values: &[i64]) -> Result<RlweCiphertext, SchemeError> {
+        let clear = lift_eval(a.ring(), &self.encoder.coefficients(values)?)?;
+        let mut out = a.clone();
+        out.mul_clear_assign(&clear)?;
+        Ok(out)
+    }
+
+    /// `a·b`: three components, at the same level.
+    ///
+    /// # Cost
+    /// With `L` primes in `Q` and `L'` in `R`: `7·L + 3·L'` inverse and `3·L + 4·L'` forward NTTs.
+    ///
+    /// # Errors
+    /// [`SchemeError::Rlwe`] if the levels differ or an operand is a product already.
+    pub fn mul(&self, a: &RlweCiphertext, b: &RlweCiphertext) -> Result<RlweCiphertext, SchemeError> {
+        a.ring().check_same(b.ring()).map_err(hush_rlwe::RlweError::from)?;
+        let tables = &self.products[self.chain.level_of(a.ring())?.index()];
+        let lifted = |c: &RlweCiphertext| {
+            let components = c.components().iter().map(|component| tables.lift(component));
+            Ok::<_, SchemeError>(RlweCiphertext::new(components.collect::<Result<_, _>>()?)?)
+        };
+        let (low, high) = if std::ptr::eq(a, b) {
+            let a_high = lifted(a)?;
+            (a.mul(a)?, a_high.mul(&a_high)?)
+        } else {
+            (a.mul(b)?, lifted(a)?.mul(&lifted(b)?)?)
+        };
+        let pairs = low.components().iter().zip(high.components());
+        let components = pairs.map(|(low, high)| tables.scale_down(low, high, self.encoder.t().value()));
+        Ok(RlweCiphertext::new(components.collect::<Result<_, _>>()?)?)
+    }
+
+    /// `a·b`, relinearised.
+    ///
+    /// # Errors
+    /// As [`Bfv::mul`]; [`SchemeError::Rlwe`] without the key.
+    pub fn mul_relinearize(
+        &self,
+        a: &RlweCiphertext,
+        b: &RlweCiphertext,
+        keys: &EvaluationKeys,
+    ) -> Result<RlweCiphertext, SchemeError> {
+        Ok(self.mul(a, b)?.relinearize(keys)?)
+    }
+
+    /// Both rows `steps` places to the left.
+    ///
+    /// # Errors
+    /// [`SchemeError::Rlwe`] without the key for `hush_rlwe::rotation_element`.
+    pub fn rotate_rows(
+        &self,
+        a: &RlweCiphertext,
+        steps: i64,
+        keys: &EvaluationKeys,
+    ) -> Result<RlweCiphertext, SchemeError> {
+        match rotation_element(self.chain.degree(), steps) {
+            1 => Ok(a.clone()),
+            element => Ok(a.automorphism(keys, element)?),
+        }
+    }
+
+    /// The rows swapped.
+    ///
+    /// # Errors
+    /// As [`Bfv::rotate_rows`].
+    pub fn swap_rows(
+        &self,
+        a: &RlweCiphertext,
+        keys: &EvaluationKeys,
+    ) -> Result<RlweCiphertext, SchemeError> {
+        Ok(a.automorphism(keys, conjugation_element(self.chain.degree()))?)
+    }
+}
+
+impl ProductTables {
+    fn new(chain: &Chain, level: Level, t: u64, auxiliary: &[RingLimb]) -> Result<Self, SchemeError> {
+        let ring = chain.ring(level)?;
+        let needed = auxiliary_bits(ring, t);
+        let mut bits = 0.0;
+        let missing = |limb: &&RingLimb| {
+            let missing = bits < needed;
+            bits += (limb.modulus().value() as f64).log2();
+            missing
+        };
+        let limbs: Vec<RingLimb> = auxiliary.iter().take_while(missing).cloned().collect();
+        let up = BaseConverter::new(ring.limbs(), &limbs, 1)?;
+        let down = BaseConverter::new(&limbs, ring.limbs(), 1)?;
+        let inverse = |limb: &RingLimb| {
+            let r = limb.modulus();
+            let product = |q, limb: &RingLimb| r.mul(q, r.reduce_u64(limb.modulus().value()));
+            r.inv(ring.limbs().iter().fold(1, product))
+        };
+        let inverses = limbs.iter().map(inverse).collect::<Result<_, _>>().map_err(RingError::from)?;
+        let auxiliary = Ring::of_limbs(limbs, ring.degree(), ring.cpu())?;
+        Ok(Self { auxiliary, up, down, inverses })
+    }
+
+    /// A polynomial modulo `Q`, nearest to zero, modulo `R`.
+    fn lift(&self, poly: &Poly<Eval>) -> Result<Poly<Eval>, SchemeError> {
+        let rows = coefficient_rows(poly, &self.up, 1);
+        let mut out = Poly::recycled(&self.auxiliary);
+        let degree = self.auxiliary.degree();
+        for_each_row(out.words_mut(), degree, |index, row| {
+            self.up.convert(index, &rows, row);
+            self.auxiliary.limbs()[index].forward(row);
+        });
+        Ok(out)
+    }
+
+    /// `round(t·d/Q)` modulo `Q`, for `d` given modulo `Q` and `R`.
+    fn scale_down(&self, low: &Poly<Eval>, high: &Poly<Eval>, t: u64) -> Result<Poly<Eval>, SchemeError> {
+        let degree = low.ring().degree();
+        let remainders = coefficient_rows(low, &self.up, t);
+        let mut rows = Words::recycled(self.down.row_count() * degree);
+        for_each_row(&mut rows[..high.words().len()], degree, |index, row| {
+            let limb = &self.auxiliary.limbs()[index];
+            row.copy_from_slice(high.limb(index));
+            limb.mul_scalar_assign(row, limb.modulus().reduce_u64(t));
+            limb.inverse(row);
+            let mut remainder = Words::recycled(degree);
+            self.up.convert(index, &remainders, &mut remainder);
+            limb.sub_scale_assign(row, &remainder, self.inverses[index]);
+        });
+        self.down.prepare(&mut rows);
+        let mut out = Poly::recycled(low.ring());
+        for_each_row(out.words_mut(), degree, |index, row| {
+            self.down.convert(index, &rows, row);
+            low.ring().limbs()[index].forward(row);
+        });
+        Ok(out)
+    }
+}
+
+/// The coefficients of `factor·poly`, prepared for conversion.
+fn coefficient_rows(poly: &Poly<Eval>, converter: &BaseConverter, factor: u64) -> Words {
+    let degree = poly.ring().degree();
+    let mut rows = Words::recycled(converter.row_count() * degree);
+    for_each_row(&mut rows[..poly.words().len()], degree, |index, row| {
+        let limb = &poly.ring().limbs()[index];
+        row.copy_from_slice(poly.limb(index));
+        if factor != 1 {
+            limb.mul_scalar_assign(row, limb.modulus().reduce_u64(factor));
+        }
+        limb.inverse(row);
+    });
+    converter.prepare(&mut rows);
+    rows
+}
+
+/// log2 of what `R` must exceed: `2·t·N·Q`, twice the largest `|t·d/Q|`.
+fn auxiliary_bits(ring: &Ring, t: u64) -> f64 {
+    ring.crt().log2_product() + (ring.degree() as f64).log2() + (t as f64).log2() + 1.0
+}
+
+/// Primes outside the chain, enough for its top level. No key lives modulo them, so security does not count them.
+fn auxiliary_limbs(chain: &Chain, t: u64) -> Result<Vec<RingLimb>, SchemeError> {
+    let needed = auxiliary_bits(chain.ring(chain.top())?, t);
+    let params = chain.params();
+    let free = |q: &&u64| !params.universe().contains(q) && **q != t;
+    let mut bits = 0.0;
+    let mut limbs = Vec::new();
+    for &q in primes_of(47).iter().chain(primes_of(46)).chain(primes_of(45)).filter(free) {
+        if bits >= needed {
+            break;
+        }
+        bits += (q as f64).log2();
+        limbs.push(RingLimb::plaintext(chain.degree(), q, chain.cpu())?);
+    }
+    Ok(limbs)
+}
