@@ -9,6 +9,8 @@
 //! What every key and ciphertext under one secret is secure under is the largest modulus in use: the whole
 //! universe times `P`.
 
+mod rational;
+
 use crate::primes::{LARGEST_BITS, SMALLEST_BITS, primes_of};
 use crate::security::{self, SecurityLevel, max_log_q};
 

@@ -11,10 +11,12 @@
 //! integer, which those bounds contain; `f64` itself carries 53 bits.
 
 mod embedding;
+mod leveled;
 mod slots;
 
 use ethnum::I256;
 
+pub use leveled::{Ckks, CkksCiphertext, Complex};
 pub use slots::{ApproxCiphertext, ApproxEncoder};
 
 use crate::SchemeError;

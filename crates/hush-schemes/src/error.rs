@@ -4,6 +4,8 @@
 use hush_ring::RingError;
 use hush_rlwe::{CodecError, RlweError};
 
+use crate::RealScale;
+
 /// Why a chunk or an accumulator does not fit a masked sum.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -98,6 +100,24 @@ pub enum SchemeError {
         found: u32,
         /// log2 of the largest.
         max: u32,
+    },
+    /// A chain that does not keep the scale.
+    #[error(
+        "a level of {modulus_log2} bits would have scale {found}; choose a chain whose divisions match the scale"
+    )]
+    RealScale {
+        /// The scale that the level would have.
+        found: RealScale,
+        /// log2 of the level's modulus.
+        modulus_log2: u32,
+    },
+    /// Operands at different scales, over a chain.
+    #[error("operands at scales {left} and {right}; bring both to their level's own scale")]
+    RealScales {
+        /// The scale on the left.
+        left: RealScale,
+        /// The scale on the right.
+        right: RealScale,
     },
     /// More values than slots or coefficients.
     #[error("{found} values, at most {max} fit")]

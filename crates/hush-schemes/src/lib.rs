@@ -16,13 +16,17 @@
 //! count. Sizes and shapes are checked before anything is added. `ckks` imports nothing from `bgv` and the
 //! other way round.
 //!
-//! *Non-goals.* No key switching, rescaling or bootstrapping; no noise tracking at run time (the planner bounds
+//! [`bgv::Bgv`], [`bgv::Bfv`] and [`ckks::Ckks`] are the complete schemes over modulus chains, with evaluation keys.
+//!
+//! *Non-goals.* No bootstrapping; no noise tracking at run time (the planner bounds
 //! it with `hush_params::noise` before anything runs).
 
 pub mod bgv;
 pub mod ckks;
 mod error;
+mod scale;
 mod values;
 
 pub use error::{SchemeError, SumError};
+pub use scale::RealScale;
 pub use values::Values;

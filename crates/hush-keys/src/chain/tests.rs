@@ -11,6 +11,8 @@ use hush_schemes::bgv::{Bfv, Bgv, BgvCiphertext, sum_elements};
 
 use super::*;
 
+mod approx;
+
 const T: u64 = 65537;
 
 /// A small generator for test inputs (splitmix64); the seed is printed by the assertions.

@@ -17,18 +17,21 @@
 
 use std::f64::consts::PI;
 
-/// A complex number; the two operations that an FFT needs, nothing more.
+/// A complex number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Complex {
-    pub(crate) re: f64,
-    pub(crate) im: f64,
+pub struct Complex {
+    /// Real part.
+    pub re: f64,
+    /// Imaginary part.
+    pub im: f64,
 }
 
 impl Complex {
     fn unit(angle: f64) -> Self {
         Self { re: angle.cos(), im: angle.sin() }
     }
-    fn conj(self) -> Self {
+    /// The complex conjugate.
+    pub fn conj(self) -> Self {
         Self { re: self.re, im: -self.im }
     }
 }

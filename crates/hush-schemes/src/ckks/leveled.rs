@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: Apache-2.0
+//! CKKS over a modulus chain: approximate arithmetic on complex (or real) slots, with divisions that keep the scale.
+//!
+//! # Math
+//! Slot `i` is the value at `ζ^(5^i)`, so that `X ↦ X^(5^k)` moves slots `k` places to the left and `X ↦ X^(−1)` conjugates
+//! them. A phase is `Δ·m + e`. A product has scale `Δ²`, and the division to the level below multiplies it by the exact
+//! ratio of the moduli, which is near `1/Δ` and never equal to it.
+//!
+//! *Scales.* Every level has one scale of its own, `Δ_(ℓ−1) = Δ_ℓ²·ratio_ℓ` ([`Ckks::scale`]): a product of two ciphertexts of
+//! a level, divided, has the scale of the level below exactly, whatever the order of operations, and sums need no
+//! correction \[KPP22, section 4\]. [`Ckks::level_down`] brings a ciphertext to a lower level at its scale.
+//!
+//! # References
+//! \[CKKS17\]; \[CHKKS18\] in RNS; \[KPP22\] exact scales; \[SKHC24\] divisions by any ratio ("rational rescaling").
+
+use ethnum::I256;
+use hush_params::ChainParams;
+use hush_ring::{Chain, Coeff, Cpu, Eval, Level, Poly, Ring};
+use hush_rlwe::{EvaluationKeys, RlweCiphertext, RlweError, conjugation_element, rotation_element};
+
+pub use super::embedding::Complex;
+use super::embedding::Embedding;
+use crate::{RealScale, SchemeError, Values};
+
+/// The scheme over one chain. Public; share it by reference.
+#[derive(Debug)]
+pub struct Ckks {
+    chain: Chain,
+    embedding: Embedding,
+    /// Place in the embedding's order of slot `i`.
+    places: Vec<u32>,
+    scales: Vec<f64>,
+}
+
+/// A ciphertext with its level and scale.
+///
+/// *Invariants.* The components are over the ring of `level`; the scale is finite and positive. *Secrecy.* Public.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CkksCiphertext {
+    inner: RlweCiphertext,
+    level: Level,
+    scale: RealScale,
+}
+
+impl CkksCiphertext {
+    /// The components.
+    pub fn inner(&self) -> &RlweCiphertext {
+        &self.inner
+    }
+    /// The level.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+    /// The scale of the phase.
+    pub fn scale(&self) -> RealScale {
+        self.scale
+    }
+}
+
+impl Ckks {
+    /// Tables for a chain, with fresh ciphertexts at scale `2^scale_log2` (at the top level).
+    ///
+    /// # Errors
+    /// [`SchemeError::RealScale`] if a level's scale falls below 1 or reaches its modulus, which means that the chain was made
+    /// for another scale; [`SchemeError::Ring`] if the chain's numbers are no primes.
+    pub fn new(params: &ChainParams, scale_log2: f64, cpu: Cpu) -> Result<Self, SchemeError> {
+        let chain = Chain::new(params, 1, cpu)?;
+        let degree = chain.degree();
+        let mut scales = vec![scale_log2.exp2()];
+        for level in (1..=chain.top().0).rev().map(Level) {
+            let ratio = chain.level(level)?.rescale().ok_or(RlweError::LastLevel)?.ratio();
+            scales.push(scales.last().map_or(0.0, |scale| scale * scale * ratio));
+        }
+        scales.reverse();
+        for (level, &scale) in scales.iter().enumerate() {
+            let modulus_log2 = params.log_q(Level(level as u8)).unwrap_or(0.0);
+            if !(scale.is_finite() && scale > 1.0 && scale.log2() < modulus_log2) {
+                return Err(SchemeError::RealScale {
+                    found: RealScale::new(scale),
+                    modulus_log2: modulus_log2 as u32,
+                });
+            }
+        }
+        let step = rotation_element(degree, 1);
+        let powers = std::iter::successors(Some(1), |&power| Some(power * step % (2 * degree)));
+        // The embedding's slot j is the value at ζ^(4j + 1).
+        let places = powers.take(degree / 2).map(|power| (power / 4) as u32).collect();
+        Ok(Self { embedding: Embedding::new(degree), chain, places, scales })
+    }
+
+    /// The chain.
+    pub fn chain(&self) -> &Chain {
+        &self.chain
+    }
+    /// Slots per ciphertext, `N/2`.
+    pub fn slot_count(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The scale of a level.
+    ///
+    /// # Errors
+    /// [`SchemeError::Ring`] if there is no such level.
+    pub fn scale(&self, level: Level) -> Result<RealScale, SchemeError> {
+        self.chain.level(level)?;
+        Ok(RealScale::new(self.scales.get(level.index()).copied().unwrap_or(1.0)))
+    }
+
+    /// The message with these complex slots at a level's own scale, ready to be encrypted; missing slots are zero.
+    ///
+    /// # Precision
+    /// Rounding errs by at most `√(N/12)` or so in each slot, divided by the scale; `f64` carries 53 bits.
+    ///
+    /// # Errors
+    /// [`SchemeError::TooManyValues`], [`SchemeError::NotFinite`], [`SchemeError::ValueRange`] if the message does not fit the
+    /// level's modulus; [`SchemeError::Ring`] if there is no such level.
+    pub fn encode(&self, values: &[Complex], level: Level) -> Result<Poly<Coeff>, SchemeError> {
+        self.encode_at(values, level, self.scale(level)?)
+    }
+
+    /// [`Ckks::encode`] for real slots.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn encode_real(&self, values: &[f64], level: Level) -> Result<Poly<Coeff>, SchemeError> {
+        let values: Vec<Complex> = values.iter().map(|&re| Complex { re, im: 0.0 }).collect();
+        self.encode(&values, level)
+    }
+
+    /// [`Ckks::encode`] at any scale.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn encode_at(
+        &self,
+        values: &[Complex],
+        level: Level,
+        scale: RealScale,
+    ) -> Result<Poly<Coeff>, SchemeError> {
+        self.encode_over(values, self.chain.ring(level)?, scale)
+    }
+
+    /// [`Ckks::encode_at`] over any ring of the chain, the extended ones included.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn encode_over(
+        &self,
+        values: &[Complex],
+        ring: &Ring,
+        scale: RealScale,
+    ) -> Result<Poly<Coeff>, SchemeError> {
+        let (found, max) = (values.len(), self.slot_count());
+        if found > max {
+            return Err(SchemeError::TooManyValues { found, max });
+        }
+        let mut slots = vec![Complex::default(); max];
+        for (index, (&place, &value)) in self.places.iter().zip(values).enumerate() {
+            if !(value.re.is_finite() && value.im.is_finite()) {
+                return Err(SchemeError::NotFinite { index });
+            }
+            slots[place as usize] = value;
+        }
+        let coefficients = self.embedding.interpolate(slots);
+        integers(&coefficients, scale, ring)
+    }
+
+    /// A fresh ciphertext of a message that was encoded at its level's own scale.
+    ///
+    /// # Errors
+    /// [`SchemeError::Ring`] if it is of no level of this chain.
+    pub fn ciphertext(&self, inner: RlweCiphertext) -> Result<CkksCiphertext, SchemeError> {
+        let level = self.chain.level_of(inner.ring())?;
+        Ok(CkksCiphertext { scale: self.scale(level)?, inner, level })
+    }
+
+    /// A ciphertext whose phase is at `scale`.
+    ///
+    /// # Errors
+    /// As [`Ckks::ciphertext`].
+    pub fn ciphertext_at(
+        &self,
+        inner: RlweCiphertext,
+        scale: RealScale,
+    ) -> Result<CkksCiphertext, SchemeError> {
+        let level = self.chain.level_of(inner.ring())?;
+        Ok(CkksCiphertext { inner, level, scale })
+    }
+
+    /// The slots of a decrypted phase. Only the owner may see them as they are: a result for anyone else must be released
+    /// with flooding noise, since the error reveals the key.
+    ///
+    /// # Errors
+    /// [`SchemeError::Ring`], which a phase of this chain rules out.
+    pub fn decode(&self, phase: &Poly<Coeff>, scale: RealScale) -> Result<Vec<Complex>, SchemeError> {
+        let coefficients = reals(phase, scale)?;
+        let slots = self.embedding.evaluate(&coefficients);
+        Ok(self.places.iter().map(|&place| slots[place as usize]).collect())
+    }
+
+    /// `a + b`.
+    ///
+    /// # Errors
+    /// [`SchemeError::Rlwe`] if the levels differ, [`SchemeError::RealScales`] if the scales do.
+    pub fn add(&self, a: &CkksCiphertext, b: &CkksCiphertext) -> Result<CkksCiphertext, SchemeError> {
+        let mut out = a.clone();
+        self.add_assign(&mut out, b)?;
+        Ok(out)
+    }
+
+    /// `a += b`.
+    ///
+    /// # Errors
+    /// As [`Ckks::add`].
+    pub fn add_assign(&self, a: &mut CkksCiphertext, b: &CkksCiphertext) -> Result<(), SchemeError> {
+        check_alike(a, b)?;
+        Ok(a.inner.add_assign(&b.inner)?)
+    }
+
+    /// `a − b`.
+    ///
+    /// # Errors
+    /// As [`Ckks::add`].
+    pub fn sub(&self, a: &CkksCiphertext, b: &CkksCiphertext) -> Result<CkksCiphertext, SchemeError> {
+        check_alike(a, b)?;
+        let mut out = a.clone();
+        out.inner.sub_assign(&b.inner)?;
+        Ok(out)
+    }
+
+    /// `−a`.
+    pub fn neg(&self, a: &CkksCiphertext) -> CkksCiphertext {
+        let mut out = a.clone();
+        out.inner.neg_assign();
+        out
+    }
+
+    /// `a + values`, slot by slot.
+    ///
+    /// # Errors
+    /// As [`Ckks::encode`].
+    pub fn add_plain(&self, a: &CkksCiphertext, values: &[Complex]) -> Result<CkksCiphertext, SchemeError> {
+        let clear = self.encode_at(values, a.level, a.scale)?.into_eval();
+        let mut out = a.clone();
+        out.inner.add_clear_assign(&clear)?;
+        Ok(out)
+    }
+
+    /// `a + value` in every slot.
+    ///
+    /// # Errors
+    /// As [`Ckks::encode`].
+    pub fn add_constant(&self, a: &CkksCiphertext, value: Complex) -> Result<CkksCiphertext, SchemeError> {
+        let mut out = a.clone();
+        out.inner.add_clear_assign(&self.constant(value, a.inner.ring(), a.scale)?)?;
+        Ok(out)
+    }
+
+    /// `a·values`, slot by slot, with the clear vector at such a scale that [`Ckks::rescale`] gives the scale of the level
+    /// below.
+    ///
+    /// # Errors
+    /// As [`Ckks::encode`]; [`SchemeError::Rlwe`] at level 0.
+    pub fn mul_plain(&self, a: &CkksCiphertext, values: &[Complex]) -> Result<CkksCiphertext, SchemeError> {
+        let scale = self.clear_scale(a)?;
+        let clear = self.encode_at(values, a.level, scale)?.into_eval();
+        let mut out = a.clone();
+        out.inner.mul_clear_assign(&clear)?;
+        out.scale = a.scale.times(scale);
+        Ok(out)
+    }
+
+    /// `value·a`, at such a scale that [`Ckks::rescale`] gives the scale of the level below.
+    ///
+    /// # Errors
+    /// As [`Ckks::mul_plain`].
+    pub fn mul_constant(&self, a: &CkksCiphertext, value: Complex) -> Result<CkksCiphertext, SchemeError> {
+        let scale = self.clear_scale(a)?;
+        let mut out = a.clone();
+        out.inner.mul_clear_assign(&self.constant(value, a.inner.ring(), scale)?)?;
+        out.scale = a.scale.times(scale);
+        Ok(out)
+    }
+
+    /// `integer·a`, exactly; the scale stays.
+    pub fn mul_integer(&self, a: &CkksCiphertext, integer: i64) -> CkksCiphertext {
+        let mut out = a.clone();
+        out.inner.mul_integer_assign(integer.into());
+        out
+    }
+
+    /// `a·b`: three components at the product of the scales, to be relinearised or summed first.
+    ///
+    /// # Errors
+    /// [`SchemeError::Rlwe`] if the levels differ or an operand is a product already.
+    pub fn mul(&self, a: &CkksCiphertext, b: &CkksCiphertext) -> Result<CkksCiphertext, SchemeError> {
+        check_levels(a, b)?;
+        Ok(CkksCiphertext { inner: a.inner.mul(&b.inner)?, level: a.level, scale: a.scale.times(b.scale) })
+    }
+
+    /// Three components to two.
+    ///
+    /// # Errors
+    /// [`SchemeError::Rlwe`] without the key.
+    pub fn relinearize(
+        &self,
+        a: &CkksCiphertext,
+        keys: &EvaluationKeys,
+    ) -> Result<CkksCiphertext, SchemeError> {
+        Ok(CkksCiphertext { inner: a.inner.relinearize(keys)?, ..*a })
+    }
+
+    /// `a·b`, relinearised and divided to the level below: the step of every deep circuit, in one.
+    ///
+    /// # Errors
+    /// As [`Ckks::mul`], [`Ckks::relinearize`] and [`Ckks::rescale`].
+    pub fn mul_rescale(
+        &self,
+        a: &CkksCiphertext,
+        b: &CkksCiphertext,
+        keys: &EvaluationKeys,
+    ) -> Result<CkksCiphertext, SchemeError> {
+        let product = self.mul(a, b)?;
+        self.relinearize_rescale(&product, keys)
+    }
+
+    /// Relinearisation and division in one, for sums of products.
+    ///
+    /// # Errors
+    /// [`SchemeError::Rlwe`] without the key, at level 0, or unless there are three components.
+    pub fn relinearize_rescale(
+        &self,
+        a: &CkksCiphertext,
+        keys: &EvaluationKeys,
+    ) -> Result<CkksCiphertext, SchemeError> {
+        self.divided(a.inner.relinearize_and_rescale(keys)?, a)
+    }
+
+    /// The division to the level below; the scale is multiplied by the ratio of the moduli.
+    ///
+    /// # Errors
+    /// [`SchemeError::Rlwe`] at level 0.
+    pub fn rescale(&self, a: &CkksCiphertext) -> Result<CkksCiphertext, SchemeError> {
+        self.divided(a.inner.rescale(&self.chain)?, a)
+    }
+
+    /// The same message at a lower level and that level's scale.
+    ///
+    /// # Noise
+    /// One rounding for each level passed.
+    ///
+    /// # Errors
+    /// [`SchemeError::Rlwe`] if `level` is above the ciphertext's.
+    pub fn level_down(&self, a: &CkksCiphertext, level: Level) -> Result<CkksCiphertext, SchemeError> {
+        if level > a.level {
+            return Err(RlweError::LevelMismatch { left: a.level, right: level }.into());
+        }
+        let mut out = a.clone();
+        while out.level > level {
+            out = self.rescale(&self.mul_constant(&out, Complex { re: 1.0, im: 0.0 })?)?;
+        }
+        Ok(out)
+    }
+
+    /// Slots `steps` places to the left.
+    ///
+    /// # Errors
+    /// [`SchemeError::Rlwe`] without the key for `hush_rlwe::rotation_element`, or for a product that is not relinearised.
+    pub fn rotate(
+        &self,
+        a: &CkksCiphertext,
+        steps: i64,
+        keys: &EvaluationKeys,
+    ) -> Result<CkksCiphertext, SchemeError> {
+        self.automorphism(a, rotation_element(self.chain.degree(), steps), keys)
+    }
+
+    /// The complex conjugates.
+    ///
+    /// # Errors
+    /// As [`Ckks::rotate`].
+    pub fn conjugate(
+        &self,
+        a: &CkksCiphertext,
+        keys: &EvaluationKeys,
+    ) -> Result<CkksCiphertext, SchemeError> {
+        self.automorphism(a, conjugation_element(self.chain.degree()), keys)
+    }
+
+    /// Several rotations of one ciphertext, decomposed once.
+    ///
+    /// # Errors
+    /// As [`Ckks::rotate`].
+    pub fn rotate_many(
+        &self,
+        a: &CkksCiphertext,
+        steps: &[i64],
+        keys: &EvaluationKeys,
+    ) -> Result<Vec<CkksCiphertext>, SchemeError> {
+        let hoisted = a.inner.hoist(&self.chain)?;
+        let rotate = |&steps: &i64| match rotation_element(self.chain.degree(), steps) {
+            1 => Ok(a.clone()),
+            element => Ok(CkksCiphertext { inner: hoisted.automorphism(keys, element)?, ..*a }),
+        };
+        steps.iter().map(rotate).collect()
+    }
+
+    /// The sum of all slots, in every slot; needs the keys of rotations by powers of two.
+    ///
+    /// # Errors
+    /// As [`Ckks::rotate`].
+    pub fn sum_slots(
+        &self,
+        a: &CkksCiphertext,
+        keys: &EvaluationKeys,
+    ) -> Result<CkksCiphertext, SchemeError> {
+        let mut sum = a.clone();
+        for k in 0..self.slot_count().trailing_zeros() {
+            let moved = self.rotate(&sum, 1 << k, keys)?;
+            sum.inner.add_assign(&moved.inner)?;
+        }
+        Ok(sum)
+    }
+
+    /// The scale of a clear factor after which a division gives the scale of the level below.
+    ///
+    /// # Errors
+    /// [`SchemeError::Rlwe`] at level 0.
+    pub fn clear_scale(&self, a: &CkksCiphertext) -> Result<RealScale, SchemeError> {
+        let below = a.level.below().ok_or(RlweError::LastLevel)?;
+        let switch = self.chain.level(a.level)?.rescale().ok_or(RlweError::LastLevel)?;
+        Ok(RealScale::new(self.scale(below)?.value() / (a.scale.value() * switch.ratio())))
+    }
+
+    /// `re + im·X^(N/2)`, scaled: the polynomial that has the value in every slot.
+    fn constant(&self, value: Complex, ring: &Ring, scale: RealScale) -> Result<Poly<Eval>, SchemeError> {
+        let mut coefficients = vec![0.0; ring.degree()];
+        coefficients[0] = value.re;
+        coefficients[ring.degree() / 2] = value.im;
+        if !(value.re.is_finite() && value.im.is_finite()) {
+            return Err(SchemeError::NotFinite { index: 0 });
+        }
+        Ok(integers(&coefficients, scale, ring)?.into_eval())
+    }
+
+    fn automorphism(
+        &self,
+        a: &CkksCiphertext,
+        element: usize,
+        keys: &EvaluationKeys,
+    ) -> Result<CkksCiphertext, SchemeError> {
+        if element == 1 {
+            return Ok(a.clone());
+        }
+        Ok(CkksCiphertext { inner: a.inner.automorphism(keys, element)?, ..*a })
+    }
+
+    fn divided(&self, inner: RlweCiphertext, from: &CkksCiphertext) -> Result<CkksCiphertext, SchemeError> {
+        let level = from.level.below().ok_or(RlweError::LastLevel)?;
+        let switch = self.chain.level(from.level)?.rescale().ok_or(RlweError::LastLevel)?;
+        let scale = RealScale::new(from.scale.value() * switch.ratio());
+        // The scale of the level, to the bit, where that is what it is.
+        let own = self.scale(level)?;
+        Ok(CkksCiphertext { inner, level, scale: if scale.is_near(own) { own } else { scale } })
+    }
+}
+
+/// `round(scale·c)` over a ring.
+fn integers(coefficients: &[f64], scale: RealScale, ring: &Ring) -> Result<Poly<Coeff>, SchemeError> {
+    let limit_log2 = (ring.crt().log2_product() as u32).saturating_sub(2).min(126);
+    let scaled: Vec<f64> = coefficients.iter().map(|c| (c * scale.value()).round_ties_even()).collect();
+    // An overflow of the embedding is infinite or not a number, and refused as well.
+    let limit = f64::from(limit_log2).exp2();
+    if let Some(index) = scaled.iter().position(|c| c.is_nan() || c.abs() >= limit) {
+        let limit_log2 = limit_log2.saturating_sub(scale.log2().max(0.0) as u32);
+        return Err(SchemeError::ValueRange { index, limit_log2 });
+    }
+    let mut poly = Poly::recycled(ring);
+    if scaled.iter().all(|c| c.abs() < f64::from(62).exp2()) {
+        let narrow: Vec<i64> = scaled.iter().map(|&c| c as i64).collect();
+        for (index, limb) in ring.limbs().iter().enumerate() {
+            limb.lift_signed(&narrow, poly.limb_mut(index));
+        }
+    } else {
+        let wide: Vec<i128> = scaled.iter().map(|&c| c as i128).collect();
+        for (index, limb) in ring.limbs().iter().enumerate() {
+            Values::I128(&wide).residues_into(limb, poly.limb_mut(index));
+        }
+    }
+    Ok(poly)
+}
+
+/// The coefficients of a phase as reals, divided by the scale. A phase is far smaller than five primes, so that no more of
+/// them have to be looked at.
+fn reals(phase: &Poly<Coeff>, scale: RealScale) -> Result<Vec<f64>, SchemeError> {
+    let ring = phase.ring();
+    let limbs: Vec<_> = ring.limbs().iter().take(5).cloned().collect();
+    let count = limbs.len();
+    let low = Ring::of_limbs(limbs, ring.degree(), ring.cpu())?;
+    let (degree, words) = (ring.degree(), phase.words());
+    let inverse = 1.0 / scale.value();
+    let mut residues = zeroize::Zeroizing::new([0_u64; 5]);
+    let real = |index: usize| {
+        for (limb, residue) in residues.iter_mut().take(count).enumerate() {
+            *residue = words[limb * degree + index];
+        }
+        let lifted: I256 = low.crt().lift_centered(&residues[..count]);
+        lifted.as_f64() * inverse
+    };
+    Ok((0..degree).map(real).collect())
+}
+
+fn check_levels(a: &CkksCiphertext, b: &CkksCiphertext) -> Result<(), SchemeError> {
+    if a.level == b.level {
+        return Ok(());
+    }
+    Err(RlweError::LevelMismatch { left: a.level, right: b.level }.into())
+}
+
+fn check_alike(a: &CkksCiphertext, b: &CkksCiphertext) -> Result<(), SchemeError> {
+    check_levels(a, b)?;
+    if a.scale.is_near(b.scale) {
+        return Ok(());
+    }
+    Err(SchemeError::RealScales { left: a.scale, right: b.scale })
+}
