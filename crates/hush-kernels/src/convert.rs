@@ -39,7 +39,7 @@ pub fn dot(cpu: Cpu, modulus: Modulus, out: &mut [u64], a: &[u64], b: &[u64], co
     dispatch!(cpu, convert::dot(modulus, out, a, b, count));
 }
 
-/// `out[c] ← ⌊Σ_i reciprocals[i]·rows[i][c] + 1/2⌋`: how many times the digits wrap around the modulus, to nearest.
+/// `out[c] ← ⌊Σ_i reciprocals[i]·rows[i][c]⌉`, ties to even: how many times the digits wrap around the modulus, to nearest.
 ///
 /// The sum is taken in row order with two roundings per term on every path, so that all paths agree even where
 /// the fraction is next to one half.
@@ -60,6 +60,28 @@ pub fn sub_scale_assign(cpu: Cpu, modulus: Modulus, out: &mut [u64], x: &[u64], 
     debug_assert!(out.iter().chain(x).all(|&x| x < modulus.value()), "operands must be canonical");
     debug_assert!(factor < modulus.value(), "the factor must be canonical");
     dispatch!(cpu, convert::sub_scale_assign(modulus, out, x, factor));
+}
+
+/// `out[c] ← alpha·out[c] + beta·x[c] mod q`: the same with a factor for each operand.
+///
+/// # Ranges
+/// Canonical in and out.
+pub fn combine_assign(cpu: Cpu, modulus: Modulus, out: &mut [u64], alpha: u64, x: &[u64], beta: u64) {
+    assert_eq!(out.len(), x.len(), "operands must have one length");
+    debug_assert!(out.iter().chain(x).all(|&x| x < modulus.value()), "operands must be canonical");
+    debug_assert!(alpha < modulus.value() && beta < modulus.value(), "the factors must be canonical");
+    dispatch!(cpu, convert::combine_assign(modulus, out, alpha, x, beta));
+}
+
+/// `out[c]` ← the integer nearest to zero that is `x[c]` modulo `source`, modulo `target`.
+///
+/// # Ranges
+/// `x` canonical for `source`, `out` canonical for `target`; `source` is at most twice `target`.
+pub fn recenter(cpu: Cpu, source: Modulus, target: Modulus, out: &mut [u64], x: &[u64]) {
+    assert_eq!(out.len(), x.len(), "operands must have one length");
+    assert!(source.value() / 2 < target.value(), "the integers must be smaller than the target");
+    debug_assert!(x.iter().all(|&x| x < source.value()), "operands must be canonical");
+    dispatch!(cpu, convert::recenter(source, target, out, x));
 }
 
 /// `out[i] ← source[index[i]]`.

@@ -17,9 +17,9 @@ use crate::{Eval, Poly, Ring, RingError, RingLimb, Words};
 /// From residues modulo `D = Π d_i` to those of one integer modulo other primes.
 ///
 /// # Math
-/// For `x` modulo `D` it gives `X = u·(Σ y_i·D̂_i − v·D)` with `y_i = [x·u⁻¹·D̂_i⁻¹]_(d_i)` and `v = ⌊Σ y_i/d_i⌉`: an integer with
-/// `X ≡ x mod D`, `X ≡ 0 mod u` and `|X| ≤ u·D/2·(1 + 2^−38)`. For `u = 1` it is `x` itself, nearest to zero. Where `X/(u·D)`
-/// is within `2^−40` of one half either neighbour may come out, the same one modulo every target.
+/// For `x` modulo `D` and a factor `f` it gives `Y = Σ y_i·D̂_i − v·D` with `y_i = [f·x·D̂_i⁻¹]_(d_i)` and `v = ⌊Σ y_i/d_i⌉`: the
+/// integer nearest to zero with `Y ≡ f·x mod D`. Where `Y/D` is within `2^−40` of one half either neighbour may come out, the
+/// same one modulo every target. A single prime `d` needs no sum: `Y` is `y − d` or `y`.
 ///
 /// *Secrecy.* Tables are public; the residues may be secret: no branch or index depends on them.
 #[derive(Clone, Debug)]
@@ -27,50 +27,62 @@ pub struct BaseConverter {
     source: Vec<Source>,
     reciprocals: Vec<f64>,
     targets: Vec<Target>,
+    /// Whether half a source prime may exceed a target.
+    has_small_target: bool,
 }
 
 #[derive(Clone, Debug)]
 struct Source {
     limb: RingLimb,
-    /// `u⁻¹·D̂_i⁻¹ mod d_i`.
-    inverse: u64,
+    /// `f·D̂_i⁻¹ mod d_i`.
+    factor: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Target {
     limb: RingLimb,
-    /// `u·D̂_i` for each source prime, then `−u·D`, modulo the target.
+    /// `D̂_i` for each source prime, then `−D`, modulo the target.
     weights: Vec<u64>,
 }
 
 impl BaseConverter {
-    /// Tables for a conversion with unit `u`, which is prime to `D`.
+    /// Tables for a conversion with factor 1.
     ///
     /// # Errors
-    /// [`RingError::Arith`] if `u` is a multiple of a source prime or primes repeat.
-    pub fn new(source: &[RingLimb], targets: &[RingLimb], unit: u64) -> Result<Self, RingError> {
+    /// [`RingError::Arith`] if source primes repeat.
+    pub fn new(source: &[RingLimb], targets: &[RingLimb]) -> Result<Self, RingError> {
+        Self::with_factor(source, targets, |d| Ok(d.reduce_u64(1)))
+    }
+
+    /// Tables for a conversion with the factor that is `factor(d)` modulo each source prime.
+    ///
+    /// # Errors
+    /// As [`BaseConverter::new`], and those of `factor`.
+    pub fn with_factor(
+        source: &[RingLimb],
+        targets: &[RingLimb],
+        factor: impl Fn(Modulus) -> Result<u64, RingError>,
+    ) -> Result<Self, RingError> {
         let moduli: Vec<Modulus> = source.iter().map(RingLimb::modulus).collect();
+        let cofactor = |q: Modulus, skipped: usize| {
+            product_mod(q, moduli.iter().enumerate().filter(|(index, _)| *index != skipped).map(|(_, d)| d))
+        };
         let from = |(index, limb): (usize, &RingLimb)| {
-            let q = limb.modulus();
-            let cofactor =
-                product_mod(q, moduli.iter().enumerate().filter(|(i, _)| *i != index).map(|(_, d)| d));
-            let inverse = q.inv(q.mul(cofactor, q.reduce_u64(unit)))?;
-            Ok::<_, RingError>(Source { limb: limb.clone(), inverse })
+            let d = limb.modulus();
+            let factor = d.mul(factor(d)?, d.inv(cofactor(d, index))?);
+            Ok::<_, RingError>(Source { limb: limb.clone(), factor })
         };
         let source = source.iter().enumerate().map(from).collect::<Result<Vec<_>, _>>()?;
         let reciprocals = moduli.iter().map(|d| 1.0 / d.value() as f64).collect();
         let to = |limb: &RingLimb| {
             let p = limb.modulus();
-            let unit = p.reduce_u64(unit);
-            let cofactor = |index: usize| {
-                let others = moduli.iter().enumerate().filter(|(i, _)| *i != index).map(|(_, d)| d);
-                p.mul(unit, product_mod(p, others))
-            };
-            let mut weights: Vec<u64> = (0..moduli.len()).map(cofactor).collect();
-            weights.push(p.neg(p.mul(unit, product_mod(p, moduli.iter()))));
+            let mut weights: Vec<u64> = (0..moduli.len()).map(|index| cofactor(p, index)).collect();
+            weights.push(p.neg(product_mod(p, moduli.iter())));
             Target { limb: limb.clone(), weights }
         };
-        Ok(Self { source, reciprocals, targets: targets.iter().map(to).collect() })
+        let smallest = targets.iter().map(|limb| limb.modulus().value()).min().unwrap_or(u64::MAX);
+        let has_small_target = moduli.iter().any(|d| d.value() / 2 >= smallest);
+        Ok(Self { source, reciprocals, targets: targets.iter().map(to).collect(), has_small_target })
     }
 
     /// Rows of the matrix that [`BaseConverter::prepare`] works on: the source primes and the quotients.
@@ -90,9 +102,14 @@ impl BaseConverter {
         let (digits, quotients) = rows.split_at_mut(rows.len() / self.row_count() * self.source.len());
         let Some(first) = self.source.first().filter(|_| !quotients.is_empty()) else { return };
         for (source, row) in self.source.iter().zip(digits.chunks_exact_mut(quotients.len())) {
-            source.limb.mul_scalar_assign(row, source.inverse);
+            if source.factor != 1 {
+                source.limb.mul_scalar_assign(row, source.factor);
+            }
         }
-        hush_kernels::convert::quotients(first.limb.cpu(), quotients, digits, &self.reciprocals);
+        // A single prime is recentred, without a quotient.
+        if self.source.len() > 1 || self.has_small_target {
+            hush_kernels::convert::quotients(first.limb.cpu(), quotients, digits, &self.reciprocals);
+        }
     }
 
     /// The integers modulo target `target`, canonical, from prepared rows.
@@ -101,7 +118,12 @@ impl BaseConverter {
     /// If there is no such target, or the rows do not fit `out`.
     pub fn convert(&self, target: usize, rows: &[u64], out: &mut [u64]) {
         let target = &self.targets[target];
-        target.limb.weighted_sum(out, rows, &target.weights);
+        match self.source.as_slice() {
+            [only] if !self.has_small_target => {
+                target.limb.recenter(only.limb.modulus(), out, &rows[..out.len()]);
+            }
+            _ => target.limb.weighted_sum(out, rows, &target.weights),
+        }
     }
 }
 
@@ -109,8 +131,8 @@ impl BaseConverter {
 /// primes `D` that go, the rest rounded to a multiple of `u`.
 ///
 /// # Math
-/// `out = (A·x − X)/D` where `X ≡ A·x mod D`, `X ≡ 0 mod u`, `|X| ≤ u·D/2`. Hence `out = A/D·x + ε` with `|ε| ≤ u/2`, and modulo
-/// `u` the value is multiplied by `A·D⁻¹` exactly.
+/// `out = (A·x − u·Y)/D` where `Y` is nearest to zero with `u·Y ≡ A·x mod D`. Hence `out = A/D·x + ε` with `|ε| ≤ u/2`, and
+/// modulo `u` the value is multiplied by `A·D⁻¹` exactly.
 ///
 /// # Cost
 /// An inverse NTT for each prime that goes, an NTT for each prime of the new ring, `(|D| + 1)·N` products for each.
@@ -122,11 +144,9 @@ pub struct BasisSwitch {
     places: Vec<Option<usize>>,
     /// Places in `from` of the primes that go.
     dropped: Vec<usize>,
-    /// `A` modulo each prime of `from`; `None` if no prime comes.
-    growth: Option<Vec<u64>>,
     converter: BaseConverter,
-    /// `D⁻¹` modulo each prime of `to`.
-    inverses: Vec<u64>,
+    /// `A·D⁻¹` and `−u·D⁻¹` modulo each prime of `to`.
+    factors: Vec<(u64, u64)>,
 }
 
 impl BasisSwitch {
@@ -142,7 +162,6 @@ impl BasisSwitch {
         let dropped: Vec<usize> =
             (0..from.limb_count()).filter(|&index| place(&from.limbs()[index], to).is_none()).collect();
         let gone: Vec<RingLimb> = dropped.iter().map(|&index| from.limbs()[index].clone()).collect();
-        let converter = BaseConverter::new(&gone, to.limbs(), unit)?;
         let come: Vec<Modulus> = to
             .limbs()
             .iter()
@@ -150,12 +169,17 @@ impl BasisSwitch {
             .filter(|(_, place)| place.is_none())
             .map(|(limb, _)| limb.modulus())
             .collect();
-        let growth = (!come.is_empty())
-            .then(|| from.limbs().iter().map(|limb| product_mod(limb.modulus(), come.iter())).collect());
+        let grown = |d: Modulus| Ok(d.mul(product_mod(d, come.iter()), d.inv(d.reduce_u64(unit))?));
+        let converter = BaseConverter::with_factor(&gone, to.limbs(), grown)?;
         let gone: Vec<Modulus> = gone.iter().map(RingLimb::modulus).collect();
-        let inverse = |limb: &RingLimb| limb.modulus().inv(product_mod(limb.modulus(), gone.iter()));
-        let inverses = to.limbs().iter().map(inverse).collect::<Result<_, _>>()?;
-        Ok(Self { from: from.clone(), to: to.clone(), places, dropped, growth, converter, inverses })
+        let pair = |limb: &RingLimb| {
+            let q = limb.modulus();
+            let inverse = q.inv(product_mod(q, gone.iter()))?;
+            let growth = product_mod(q, come.iter().filter(|other| **other != q));
+            Ok::<_, RingError>((q.mul(growth, inverse), q.neg(q.mul(q.reduce_u64(unit), inverse))))
+        };
+        let factors = to.limbs().iter().map(pair).collect::<Result<_, _>>()?;
+        Ok(Self { from: from.clone(), to: to.clone(), places, dropped, converter, factors })
     }
 
     /// The ring that polynomials come from.
@@ -201,18 +225,14 @@ impl BasisSwitch {
         Ok(out)
     }
 
-    /// The digits of `[A·x]_D`, ready to be converted.
+    /// The digits of `Y`, ready to be converted.
     fn remainders(&self, poly: &Poly<Eval>) -> Words {
         let degree = self.from.degree();
         let mut rows = Words::recycled(self.converter.row_count() * degree);
         for_each_row(&mut rows[..self.dropped.len() * degree], degree, |index, row| {
             let place = self.dropped[index];
-            let limb = &self.from.limbs()[place];
             row.copy_from_slice(poly.limb(place));
-            if let Some(growth) = &self.growth {
-                limb.mul_scalar_assign(row, growth[place]);
-            }
-            limb.inverse(row);
+            self.from.limbs()[place].inverse(row);
         });
         self.converter.prepare(&mut rows);
         rows
@@ -220,18 +240,23 @@ impl BasisSwitch {
 
     fn limb(&self, index: usize, poly: &Poly<Eval>, rows: &[u64], out: &mut [u64]) {
         let limb = &self.to.limbs()[index];
-        match self.places[index] {
-            Some(place) => out.copy_from_slice(poly.limb(place)),
-            None => out.fill(0),
+        let (alpha, beta) = self.factors[index];
+        let kept = self.places[index].map(|place| poly.limb(place));
+        if self.dropped.is_empty() {
+            // Without growth a prime that comes would have nothing to come from: its limb is a multiple of it.
+            match kept {
+                Some(kept) => out.copy_from_slice(kept),
+                None => out.fill(0),
+            }
+            return limb.mul_scalar_assign(out, alpha);
         }
-        if let (Some(place), Some(growth)) = (self.places[index], &self.growth) {
-            limb.mul_scalar_assign(out, growth[place]);
-        }
-        if !self.dropped.is_empty() {
-            let mut converted = Words::recycled(out.len());
-            self.converter.convert(index, rows, &mut converted);
-            limb.forward(&mut converted);
-            limb.sub_scale_assign(out, &converted, self.inverses[index]);
+        self.converter.convert(index, rows, out);
+        limb.forward(out);
+        match kept {
+            // α·x − α·Y, in one product.
+            Some(kept) if limb.modulus().add(alpha, beta) == 0 => limb.sub_scale_assign(out, kept, beta),
+            Some(kept) => limb.combine_assign(out, beta, kept, alpha),
+            None => limb.mul_scalar_assign(out, beta),
         }
     }
 }

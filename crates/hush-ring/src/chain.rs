@@ -234,7 +234,7 @@ fn digits(
         let limbs: Vec<usize> = (0..places.len()).filter(|&index| digit_of(places[index]) == digit).collect();
         let source: Vec<RingLimb> = limbs.iter().map(|&index| ring.limbs()[index].clone()).collect();
         // The integer nearest to zero: the digits of a message need not be multiples of anything.
-        Ok(Digit { limbs, converter: BaseConverter::new(&source, extended.limbs(), 1)? })
+        Ok(Digit { limbs, converter: BaseConverter::new(&source, extended.limbs())? })
     };
     (0..count).map(digit).collect()
 }

@@ -100,6 +100,14 @@ impl RingLimb {
     pub fn sub_scale_assign(&self, out: &mut [u64], x: &[u64], factor: u64) {
         convert::sub_scale_assign(self.cpu(), self.modulus(), out, x, factor);
     }
+    /// `out = alpha·out + beta·x`, for canonical factors.
+    pub fn combine_assign(&self, out: &mut [u64], alpha: u64, x: &[u64], beta: u64) {
+        convert::combine_assign(self.cpu(), self.modulus(), out, alpha, x, beta);
+    }
+    /// `out` = the integers nearest to zero that are `x` modulo `source`, which is at most twice this prime.
+    pub fn recenter(&self, source: Modulus, out: &mut [u64], x: &[u64]) {
+        convert::recenter(self.cpu(), source, self.modulus(), out, x);
+    }
     /// The odd exponent `e` such that entry `index` of a transform is the value at `ψ^e`.
     pub fn root_exponent(&self, index: usize) -> usize {
         self.plan.root_exponent(index)

@@ -9,7 +9,6 @@ use super::{
     vector::{Avx2, V, Words},
 };
 use crate::scalar::convert as scalar;
-pub(crate) use crate::scalar::convert::quotients;
 
 /// Products between reductions of the sum: `(16 + 1)·0.75·2^47 < 2^51`.
 const BATCH: usize = 16;
@@ -70,6 +69,32 @@ pub(crate) fn sub_scale_assign(q: Modulus, out: &mut [u64], x: &[u64], factor: u
         simd.store_integers(out, reducer.canonical(reducer.mul(difference, factor_vector)));
     }
     scalar::sub_scale_assign(q, out_tail, x_tail, factor);
+}
+
+#[target_feature(enable = "avx2,fma")]
+pub(crate) fn combine_assign(q: Modulus, out: &mut [u64], alpha: u64, x: &[u64], beta: u64) {
+    let reducer = Reducer::new(Avx2::new(), q);
+    let simd = reducer.simd;
+    let (out, out_tail) = out.as_chunks_mut::<4>();
+    let (x, x_tail) = x.as_chunks::<4>();
+    let (alphas, betas) = (simd.splat(alpha as f64), simd.splat(beta as f64));
+    for (out, x) in out.iter_mut().zip(x) {
+        let left = reducer.mul(simd.load_integers(out), alphas);
+        let right = reducer.mul(simd.load_integers(x), betas);
+        // In [−1.5q, 1.5q], far below 2^51.
+        simd.store_integers(out, reducer.canonical(reducer.reduce(simd.add(left, right))));
+    }
+    scalar::combine_assign(q, out_tail, alpha, x_tail, beta);
+}
+
+#[target_feature(enable = "avx2")]
+pub(crate) fn quotients(out: &mut [u64], rows: &[u64], reciprocals: &[f64]) {
+    scalar::quotients(out, rows, reciprocals);
+}
+
+#[target_feature(enable = "avx2")]
+pub(crate) fn recenter(source: Modulus, target: Modulus, out: &mut [u64], x: &[u64]) {
+    scalar::recenter(source, target, out, x);
 }
 
 /// Whole vectors of columns; `term(row, column, columns)` lies in `[−0.75q, 0.75q]`.

@@ -19,10 +19,10 @@ pub(crate) fn weighted_sum(q: Modulus, out: &mut [u64], rows: &[u64], weights: &
     if q.bits() < MIN_WORD_BITS || !columns.is_multiple_of(COLUMNS) {
         return scalar::weighted_sum(q, out, rows, weights);
     }
-    let wide = Wide::new(q);
-    let simd = wide.reducer.simd;
+    let reducer = Reducer::new(Avx512::new(), q);
+    let simd = reducer.simd;
     for (tile, out) in out.as_chunks_mut::<8>().0.as_chunks_mut::<TILE>().0.iter_mut().enumerate() {
-        wide.sum(out, weights.len(), |row, vector| {
+        sum(&reducer, out, weights.len(), |row, vector| {
             let at = row * columns + tile * COLUMNS + 8 * vector;
             (load(simd, rows, at), simd.splat(weights[row]))
         });
@@ -35,10 +35,10 @@ pub(crate) fn dot(q: Modulus, out: &mut [u64], a: &[u64], b: &[u64], count: usiz
     if q.bits() < MIN_WORD_BITS || !columns.is_multiple_of(COLUMNS) {
         return scalar::dot(q, out, a, b, count);
     }
-    let wide = Wide::new(q);
-    let simd = wide.reducer.simd;
+    let reducer = Reducer::new(Avx512::new(), q);
+    let simd = reducer.simd;
     for (tile, out) in out.as_chunks_mut::<8>().0.as_chunks_mut::<TILE>().0.iter_mut().enumerate() {
-        wide.sum(out, count, |row, vector| {
+        sum(&reducer, out, count, |row, vector| {
             let at = row * columns + tile * COLUMNS + 8 * vector;
             (load(simd, a, at), load(simd, b, at))
         });
@@ -47,21 +47,7 @@ pub(crate) fn dot(q: Modulus, out: &mut [u64], a: &[u64], b: &[u64], count: usiz
 
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq")]
 pub(crate) fn quotients(out: &mut [u64], rows: &[u64], reciprocals: &[f64]) {
-    // The scalar loop: multiplications, additions and conversions that the compiler makes wide, and may not fuse.
-    let columns = out.len();
-    let mut sums = [0.0_f64; 64];
-    for (block, out) in out.chunks_mut(sums.len()).enumerate() {
-        let sums = &mut sums[..out.len()];
-        sums.fill(0.5);
-        for (row, &reciprocal) in rows.chunks_exact(columns).zip(reciprocals) {
-            for (sum, &word) in sums.iter_mut().zip(&row[block * 64..]) {
-                *sum += word as f64 * reciprocal;
-            }
-        }
-        for (out, &sum) in out.iter_mut().zip(&*sums) {
-            *out = sum as u64;
-        }
-    }
+    scalar::quotients(out, rows, reciprocals);
 }
 
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq")]
@@ -78,37 +64,51 @@ pub(crate) fn sub_scale_assign(q: Modulus, out: &mut [u64], x: &[u64], factor: u
     scalar::sub_scale_assign(q, out_tail, x_tail, factor);
 }
 
-/// A modulus with what folds a two-word accumulator.
-struct Wide {
-    reducer: Reducer,
-    /// `2^52 mod q`.
-    two_to_52: V,
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq")]
+pub(crate) fn combine_assign(q: Modulus, out: &mut [u64], alpha: u64, x: &[u64], beta: u64) {
+    let reducer = Reducer::new(Avx512::new(), q);
+    let simd = reducer.simd;
+    let (alphas, betas) = (simd.splat(alpha), simd.splat(beta));
+    let (out, out_tail) = out.as_chunks_mut::<8>();
+    let (x, x_tail) = x.as_chunks::<8>();
+    for (out, x) in out.iter_mut().zip(x) {
+        let left = reducer.mul(simd.load(out), alphas);
+        simd.store(out, reducer.mul_add(left, simd.load(x), betas));
+    }
+    scalar::combine_assign(q, out_tail, alpha, x_tail, beta);
 }
 
-impl Wide {
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq")]
-    fn new(q: Modulus) -> Self {
-        let simd = Avx512::new();
-        Self { reducer: Reducer::new(simd, q), two_to_52: simd.splat(q.reduce_u64(1 << 52)) }
-    }
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq")]
+pub(crate) fn recenter(source: Modulus, target: Modulus, out: &mut [u64], x: &[u64]) {
+    scalar::recenter(source, target, out, x);
+}
 
-    /// `out ← Σ factors.0·factors.1`, with `factors(row, vector)` below `2^47`.
-    #[inline(always)]
-    fn sum(&self, out: &mut [Words; TILE], count: usize, factors: impl Fn(usize, usize) -> (V, V)) {
-        let simd = self.reducer.simd;
-        let (mut low, mut high) = ([simd.zero(); TILE], [simd.zero(); TILE]);
-        for row in 0..count {
+/// Products between reductions of the sum: with 7 of them, each below `2^(47+b)`, and a canonical rest the value stays below
+/// `2^(50+b)`.
+const BATCH: usize = 7;
+
+/// `out ← Σ factors.0·factors.1`, for factors below `2^47` of which the second is canonical.
+#[inline(always)]
+fn sum(reducer: &Reducer, out: &mut [Words; TILE], count: usize, factors: impl Fn(usize, usize) -> (V, V)) {
+    let simd = reducer.simd;
+    let mut rest = [simd.zero(); TILE];
+    let mut first = 0;
+    while first < count {
+        let (mut low, mut high) = (rest, [simd.zero(); TILE]);
+        for row in first..count.min(first + BATCH) {
             for vector in 0..TILE {
                 let (a, b) = factors(row, vector);
                 low[vector] = simd.mul_add_low(low[vector], a, b);
                 high[vector] = simd.mul_add_high(high[vector], a, b);
             }
         }
-        for (out, (low, high)) in out.iter_mut().zip(low.into_iter().zip(high)) {
-            let (low, high) = (self.reducer.reduce_word(low), self.reducer.reduce_word(high));
-            simd.store(out, self.reducer.mul_add(low, high, self.two_to_52));
+        for vector in 0..TILE {
+            rest[vector] = reducer.reduce_sum(low[vector], high[vector]);
         }
+        first += BATCH;
+    }
+    for (out, rest) in out.iter_mut().zip(rest) {
+        simd.store(out, rest);
     }
 }
 

@@ -13,6 +13,8 @@ pub(super) const MIN_WORD_BITS: u32 = 16;
 pub(super) struct Reducer {
     pub(super) simd: Avx512,
     pub(super) q: V,
+    /// `2q`.
+    twice_q: V,
     /// `2^52 − q`.
     minus_q: V,
     low_52: V,
@@ -37,6 +39,7 @@ impl Reducer {
         Self {
             simd,
             q: simd.splat(q),
+            twice_q: simd.splat(2 * q),
             minus_q: simd.splat((1 << 52) - q),
             low_52: simd.splat((1 << 52) - 1),
             product_reciprocal: reciprocal(50 + bits),
@@ -61,6 +64,21 @@ impl Reducer {
             .add(simd.shift_left(high, self.product_shift_left), simd.shift_right(low, self.product_shift));
         let quotient = simd.mul_add_high(simd.zero(), cut, self.product_reciprocal);
         self.subtract_multiple(low, quotient)
+    }
+
+    /// `low + 2^52·high mod q` for words whose value is below `2^(50+b)`; canonical.
+    ///
+    /// As in [`Reducer::mul_add`], with `c < 2^52`: the estimate lies above `P/q − 1/2 − 1 − 1`, so that the rest is below
+    /// `2.5q`, which is less than `2^52`.
+    #[inline(always)]
+    pub(super) fn reduce_sum(&self, low: V, high: V) -> V {
+        let simd = self.simd;
+        let cut = simd
+            .add(simd.shift_left(high, self.product_shift_left), simd.shift_right(low, self.product_shift));
+        let quotient = simd.mul_add_high(simd.zero(), cut, self.product_reciprocal);
+        let rest = simd.and(simd.mul_add_low(low, quotient, self.minus_q), self.low_52);
+        let rest = simd.min(rest, simd.sub(rest, self.twice_q));
+        simd.min(rest, simd.sub(rest, self.q))
     }
 
     /// `a·b mod q` for canonical words; canonical.

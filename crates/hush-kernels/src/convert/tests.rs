@@ -95,6 +95,48 @@ fn differences_are_scaled() {
 }
 
 #[test]
+fn combinations_scale_both_operands() {
+    let mut random = Random::new(35);
+    for modulus in moduli() {
+        for len in LENGTHS {
+            let [start, x] = [(); 2].map(|()| random.residues(modulus, len));
+            let factors = random.residues(modulus, 2);
+            let q = modulus;
+            let combine = |(&s, &x): (&u64, &u64)| q.add(q.mul(s, factors[0]), q.mul(x, factors[1]));
+            let expected: Vec<u64> = start.iter().zip(&x).map(combine).collect();
+            for cpu in Cpu::available() {
+                let mut out = start.clone();
+                combine_assign(cpu, modulus, &mut out, factors[0], &x, factors[1]);
+                assert_eq!(out, expected, "{cpu}, q = {modulus}");
+            }
+        }
+    }
+}
+
+#[test]
+fn recentred_integers_keep_their_value() {
+    let mut random = Random::new(36);
+    let moduli: Vec<Modulus> = moduli().into_iter().filter(|q| q.value() > 2).collect();
+    for (&source, &target) in
+        moduli.iter().flat_map(|source| moduli.iter().map(move |target| (source, target)))
+    {
+        if source.value() / 2 >= target.value() {
+            continue;
+        }
+        let q = source.value();
+        let mut x = random.residues(source, 100);
+        x[..3].copy_from_slice(&[q / 2, q / 2 + 1, q - 1]);
+        let centered = |&x: &u64| if x > q / 2 { x as i64 - q as i64 } else { x as i64 };
+        let expected: Vec<u64> = x.iter().map(|x| target.reduce_i64(centered(x))).collect();
+        for cpu in Cpu::available() {
+            let mut out = vec![9; x.len()];
+            recenter(cpu, source, target, &mut out, &x);
+            assert_eq!(out, expected, "{cpu}, {source} to {target}");
+        }
+    }
+}
+
+#[test]
 fn permutations_gather() {
     let mut out = [0; 4];
     permute(&mut out, &[10, 11, 12, 13], &[2, 0, 3, 1]);

@@ -21,19 +21,54 @@ pub(crate) fn dot(q: Modulus, out: &mut [u64], a: &[u64], b: &[u64], count: usiz
     }
 }
 
+/// Numbers below `2^52` become doubles and back by their bits, which compilers make wide where a cast would not be.
 #[inline]
 pub(crate) fn quotients(out: &mut [u64], rows: &[u64], reciprocals: &[f64]) {
     let columns = out.len();
-    for (c, out) in out.iter_mut().enumerate() {
-        let terms = reciprocals.iter().enumerate();
-        let sum = terms.fold(0.5, |sum, (i, reciprocal)| sum + rows[i * columns + c] as f64 * reciprocal);
-        *out = sum as u64;
+    let mut sums = [0.0_f64; BLOCK];
+    for (block, out) in out.chunks_mut(BLOCK).enumerate() {
+        let sums = &mut sums[..out.len()];
+        sums.fill(0.0);
+        for (row, &reciprocal) in rows.chunks_exact(columns).zip(reciprocals) {
+            for (sum, &word) in sums.iter_mut().zip(&row[block * BLOCK..]) {
+                *sum += (f64::from_bits(TWO_TO_52.to_bits() | word) - TWO_TO_52) * reciprocal;
+            }
+        }
+        for (out, &sum) in out.iter_mut().zip(&*sums) {
+            // The addition rounds to an integer.
+            *out = (sum + TWO_TO_52).to_bits() & LOW_52;
+        }
     }
 }
+
+/// Columns whose sums stay in registers or the first cache.
+const BLOCK: usize = 64;
+const LOW_52: u64 = (1 << 52) - 1;
+/// The bits of `2^52 + x` as a double are those of `2^52` plus the integer `x`, for `0 ≤ x < 2^52`.
+const TWO_TO_52: f64 = (1_u64 << 52) as f64;
 
 #[inline]
 pub(crate) fn sub_scale_assign(q: Modulus, out: &mut [u64], x: &[u64], factor: u64) {
     for (out, &x) in out.iter_mut().zip(x) {
         *out = q.mul(q.sub(*out, x), factor);
+    }
+}
+
+#[inline]
+pub(crate) fn combine_assign(q: Modulus, out: &mut [u64], alpha: u64, x: &[u64], beta: u64) {
+    for (out, &x) in out.iter_mut().zip(x) {
+        *out = q.add(q.mul(*out, alpha), q.mul(x, beta));
+    }
+}
+
+/// Words and masks alone, so that the compiler makes it wide.
+#[inline]
+pub(crate) fn recenter(source: Modulus, target: Modulus, out: &mut [u64], x: &[u64]) {
+    let half = source.value() / 2;
+    // From the upper half of the source to the upper half of the target.
+    let shift = target.value().wrapping_sub(source.value());
+    for (out, &x) in out.iter_mut().zip(x) {
+        let is_negative = (half.wrapping_sub(x) >> 63).wrapping_neg();
+        *out = x.wrapping_add(shift & is_negative);
     }
 }

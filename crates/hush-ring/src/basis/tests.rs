@@ -41,7 +41,7 @@ fn conversion_gives_the_integer_nearest_to_zero() {
         let edge: I256 = half - (half >> 38);
         let mut values: Vec<I256> = (0..40).map(|_| integer(&mut draw, edge)).collect();
         values.extend([I256::ZERO, I256::ONE, -I256::ONE, edge, -edge]);
-        let converter = BaseConverter::new(&limbs(from), &limbs(to), 1).unwrap();
+        let converter = BaseConverter::new(&limbs(from), &limbs(to)).unwrap();
         let mut rows: Vec<u64> = from.iter().flat_map(|&q| residues(&values, q)).collect();
         rows.resize(converter.row_count() * values.len(), 0);
         converter.prepare(&mut rows);
@@ -54,32 +54,27 @@ fn conversion_gives_the_integer_nearest_to_zero() {
 }
 
 #[test]
-fn conversion_with_a_unit_gives_its_multiple() {
+fn conversion_with_a_factor_gives_the_multiple_nearest_to_zero() {
     let mut draw = Draw::new();
-    let (from, to) = Q.split_at(2);
-    let product = I256::from(from[0]) * I256::from(from[1]);
-    for unit in [3_u64, 65537, 1 << 20] {
-        let values: Vec<I256> = (0..40).map(|_| integer(&mut draw, product / 2)).collect();
-        let converter = BaseConverter::new(&limbs(from), &limbs(to), unit).unwrap();
-        let mut rows: Vec<u64> = from.iter().flat_map(|&q| residues(&values, q)).collect();
-        rows.resize(converter.row_count() * values.len(), 0);
-        converter.prepare(&mut rows);
-        let outs: Vec<Vec<u64>> = (0..to.len())
-            .map(|index| {
+    for count in [1, 2] {
+        let (from, to) = Q.split_at(count);
+        let product = from.iter().fold(I256::ONE, |product, &q| product * I256::from(q));
+        for factor in [1_u64, 3, 65537, 1 << 40] {
+            let values: Vec<I256> = (0..40).map(|_| integer(&mut draw, product / 2)).collect();
+            let by = |d: Modulus| Ok(d.reduce_u64(factor));
+            let converter = BaseConverter::with_factor(&limbs(from), &limbs(to), by).unwrap();
+            let mut rows: Vec<u64> = from.iter().flat_map(|&q| residues(&values, q)).collect();
+            rows.resize(converter.row_count() * values.len(), 0);
+            converter.prepare(&mut rows);
+            let centered = |&value: &I256| {
+                let residue = (value * I256::from(factor)).rem_euclid(product);
+                if residue > product / 2 { residue - product } else { residue }
+            };
+            let expected: Vec<I256> = values.iter().map(centered).collect();
+            for (index, &p) in to.iter().enumerate() {
                 let mut out = vec![0; values.len()];
                 converter.convert(index, &rows, &mut out);
-                out
-            })
-            .collect();
-        // The one integer u·k, |k| ≤ D/2, that is the value modulo D.
-        for (column, &value) in values.iter().enumerate() {
-            let modulus = product * I256::from(unit);
-            let candidates = (0..unit).map(|k| value + product * I256::from(k));
-            let multiple = candidates.take(1 << 20).find(|x| x.rem_euclid(I256::from(unit)) == 0);
-            let multiple = multiple.unwrap().rem_euclid(modulus);
-            let nearest = if multiple > modulus / 2 { multiple - modulus } else { multiple };
-            for (out, &p) in outs.iter().zip(to) {
-                assert_eq!(out[column], nearest.rem_euclid(I256::from(p)).as_u64(), "seed {}", draw.seed);
+                assert_eq!(out, residues(&expected, p), "seed {}, {count} primes", draw.seed);
             }
         }
     }

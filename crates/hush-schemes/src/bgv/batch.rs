@@ -90,7 +90,7 @@ impl BatchEncoder {
     pub fn reduce(&self, phase: &Poly<Coeff>, factor: u64) -> Result<Words, SchemeError> {
         let ring = phase.ring();
         let degree = ring.degree();
-        let converter = BaseConverter::new(ring.limbs(), std::slice::from_ref(&self.plain), 1)?;
+        let converter = BaseConverter::new(ring.limbs(), std::slice::from_ref(&self.plain))?;
         let mut rows = Words::recycled(converter.row_count() * degree);
         rows[..phase.words().len()].copy_from_slice(phase.words());
         converter.prepare(&mut rows);

@@ -34,10 +34,12 @@ struct ProductTables {
     auxiliary: Ring,
     /// From `Q` to `R`, nearest to zero.
     up: BaseConverter,
+    /// From `Q` to `R`: `t·x` modulo `Q`, nearest to zero.
+    remainder: BaseConverter,
     /// From `R` to `Q`, nearest to zero.
     down: BaseConverter,
-    /// `Q⁻¹` modulo each prime of `R`.
-    inverses: Vec<u64>,
+    /// `t·Q⁻¹` and `−Q⁻¹` modulo each prime of `R`.
+    factors: Vec<(u64, u64)>,
 }
 
 impl Bfv {
@@ -148,7 +150,7 @@ impl Bfv {
             (a.mul(b)?, lifted(a)?.mul(&lifted(b)?)?)
         };
         let pairs = low.components().iter().zip(high.components());
-        let components = pairs.map(|(low, high)| tables.scale_down(low, high, self.encoder.t().value()));
+        let components = pairs.map(|(low, high)| tables.scale_down(low, high));
         Ok(RlweCiphertext::new(components.collect::<Result<_, _>>()?)?)
     }
 
@@ -205,21 +207,23 @@ impl ProductTables {
             missing
         };
         let limbs: Vec<RingLimb> = auxiliary.iter().take_while(missing).cloned().collect();
-        let up = BaseConverter::new(ring.limbs(), &limbs, 1)?;
-        let down = BaseConverter::new(&limbs, ring.limbs(), 1)?;
+        let up = BaseConverter::new(ring.limbs(), &limbs)?;
+        let remainder = BaseConverter::with_factor(ring.limbs(), &limbs, |q| Ok(q.reduce_u64(t)))?;
+        let down = BaseConverter::new(&limbs, ring.limbs())?;
         let inverse = |limb: &RingLimb| {
             let r = limb.modulus();
             let product = |q, limb: &RingLimb| r.mul(q, r.reduce_u64(limb.modulus().value()));
-            r.inv(ring.limbs().iter().fold(1, product))
+            let inverse = r.inv(ring.limbs().iter().fold(1, product))?;
+            Ok::<_, RingError>((r.mul(r.reduce_u64(t), inverse), r.neg(inverse)))
         };
-        let inverses = limbs.iter().map(inverse).collect::<Result<_, _>>().map_err(RingError::from)?;
+        let factors = limbs.iter().map(inverse).collect::<Result<_, _>>()?;
         let auxiliary = Ring::of_limbs(limbs, ring.degree(), ring.cpu())?;
-        Ok(Self { auxiliary, up, down, inverses })
+        Ok(Self { auxiliary, up, remainder, down, factors })
     }
 
     /// A polynomial modulo `Q`, nearest to zero, modulo `R`.
     fn lift(&self, poly: &Poly<Eval>) -> Result<Poly<Eval>, SchemeError> {
-        let rows = coefficient_rows(poly, &self.up, 1);
+        let rows = coefficient_rows(poly, &self.up);
         let mut out = Poly::recycled(&self.auxiliary);
         let degree = self.auxiliary.degree();
         for_each_row(out.words_mut(), degree, |index, row| {
@@ -230,18 +234,18 @@ impl ProductTables {
     }
 
     /// `round(t·d/Q)` modulo `Q`, for `d` given modulo `Q` and `R`.
-    fn scale_down(&self, low: &Poly<Eval>, high: &Poly<Eval>, t: u64) -> Result<Poly<Eval>, SchemeError> {
+    fn scale_down(&self, low: &Poly<Eval>, high: &Poly<Eval>) -> Result<Poly<Eval>, SchemeError> {
         let degree = low.ring().degree();
-        let remainders = coefficient_rows(low, &self.up, t);
+        let remainders = coefficient_rows(low, &self.remainder);
         let mut rows = Words::recycled(self.down.row_count() * degree);
         for_each_row(&mut rows[..high.words().len()], degree, |index, row| {
             let limb = &self.auxiliary.limbs()[index];
             row.copy_from_slice(high.limb(index));
-            limb.mul_scalar_assign(row, limb.modulus().reduce_u64(t));
             limb.inverse(row);
             let mut remainder = Words::recycled(degree);
-            self.up.convert(index, &remainders, &mut remainder);
-            limb.sub_scale_assign(row, &remainder, self.inverses[index]);
+            self.remainder.convert(index, &remainders, &mut remainder);
+            let (alpha, beta) = self.factors[index];
+            limb.combine_assign(row, alpha, &remainder, beta);
         });
         self.down.prepare(&mut rows);
         let mut out = Poly::recycled(low.ring());
@@ -253,16 +257,13 @@ impl ProductTables {
     }
 }
 
-/// The coefficients of `factor·poly`, prepared for conversion.
-fn coefficient_rows(poly: &Poly<Eval>, converter: &BaseConverter, factor: u64) -> Words {
+/// The coefficients of a polynomial, prepared for conversion.
+fn coefficient_rows(poly: &Poly<Eval>, converter: &BaseConverter) -> Words {
     let degree = poly.ring().degree();
     let mut rows = Words::recycled(converter.row_count() * degree);
     for_each_row(&mut rows[..poly.words().len()], degree, |index, row| {
         let limb = &poly.ring().limbs()[index];
         row.copy_from_slice(poly.limb(index));
-        if factor != 1 {
-            limb.mul_scalar_assign(row, limb.modulus().reduce_u64(factor));
-        }
         limb.inverse(row);
     });
     converter.prepare(&mut rows);

@@ -64,7 +64,7 @@ pub(crate) struct Embedding {
     slots: usize,
     /// `ζ^k`, `0 ≤ k < N/2`.
     twist: Vec<Complex>,
-    /// `exp(2πi·k/(N/2))`, `0 ≤ k < N/4`.
+    /// For each stage of `h` butterflies a block, `exp(πi·k/h)`, `0 ≤ k < h`; the stages one after the other.
     roots: Vec<Complex>,
 }
 
@@ -73,7 +73,10 @@ impl Embedding {
     pub(crate) fn new(degree: usize) -> Self {
         let slots = degree / 2;
         let twist = (0..slots).map(|k| Complex::unit(PI * k as f64 / degree as f64)).collect();
-        let roots = (0..slots / 2).map(|k| Complex::unit(2.0 * PI * k as f64 / slots as f64)).collect();
+        let stages = (0..slots.trailing_zeros()).map(|log2| 1 << log2);
+        let roots = stages
+            .flat_map(|half| (0..half).map(move |k| Complex::unit(PI * k as f64 / half as f64)))
+            .collect();
         Self { slots, twist, roots }
     }
 
@@ -109,10 +112,9 @@ impl Embedding {
         bit_reverse(values);
         let mut half = 1;
         while half < values.len() {
-            let stride = values.len() / (2 * half);
+            let roots = &self.roots[half - 1..2 * half - 1];
             for block in values.chunks_exact_mut(2 * half) {
                 let (low, high) = block.split_at_mut(half);
-                let roots = self.roots.iter().step_by(stride);
                 for ((a, b), &root) in low.iter_mut().zip(high).zip(roots) {
                     let turned = *b * side(root);
                     (*a, *b) = (*a + turned, *a - turned);

@@ -490,15 +490,42 @@ fn integers(coefficients: &[f64], scale: RealScale, ring: &Ring) -> Result<Poly<
     Ok(poly)
 }
 
-/// The coefficients of a phase as reals, divided by the scale. A phase is far smaller than five primes, so that no more of
-/// them have to be looked at.
+/// The coefficients of a phase as reals, divided by the scale.
 fn reals(phase: &Poly<Coeff>, scale: RealScale) -> Result<Vec<f64>, SchemeError> {
+    let inverse = 1.0 / scale.value();
+    match two_limb_integers(phase) {
+        Some(integers) => Ok(integers.iter().map(|&integer| integer as f64 * inverse).collect()),
+        None => five_limb_reals(phase, inverse),
+    }
+}
+
+/// The coefficients, if they are what the first two primes say: below `2^90` or so, as nearly all phases are. A third prime
+/// tells.
+fn two_limb_integers(phase: &Poly<Coeff>) -> Option<zeroize::Zeroizing<Vec<i128>>> {
+    let limbs = phase.ring().limbs();
+    let (first, second) = (limbs.first()?.modulus(), limbs.get(1)?.modulus());
+    let inverse = second.inv(second.reduce_u64(first.value())).ok()?;
+    let integer = |(&low, &high): (&u64, &u64)| {
+        let digit = second.mul(second.sub(high, second.reduce_u64(low)), inverse);
+        let half = (digit > second.value() / 2) as i128;
+        i128::from(low) + i128::from(first.value()) * (i128::from(digit) - half * i128::from(second.value()))
+    };
+    let integers: Vec<i128> = phase.limb(0).iter().zip(phase.limb(1)).map(integer).collect();
+    let integers = zeroize::Zeroizing::new(integers);
+    let agrees = limbs.get(2).is_none_or(|third| {
+        let mut residues = integers.iter().zip(phase.limb(2));
+        residues.all(|(&integer, &residue)| third.modulus().reduce_i128(integer) == residue)
+    });
+    agrees.then_some(integers)
+}
+
+/// The coefficients of a larger phase. None is beyond five primes: scales and messages are bounded at encoding.
+fn five_limb_reals(phase: &Poly<Coeff>, inverse: f64) -> Result<Vec<f64>, SchemeError> {
     let ring = phase.ring();
     let limbs: Vec<_> = ring.limbs().iter().take(5).cloned().collect();
     let count = limbs.len();
     let low = Ring::of_limbs(limbs, ring.degree(), ring.cpu())?;
     let (degree, words) = (ring.degree(), phase.words());
-    let inverse = 1.0 / scale.value();
     let mut residues = zeroize::Zeroizing::new([0_u64; 5]);
     let real = |index: usize| {
         for (limb, residue) in residues.iter_mut().take(count).enumerate() {

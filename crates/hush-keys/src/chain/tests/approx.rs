@@ -159,6 +159,19 @@ fn rotations_move_slots_and_conjugation_conjugates() {
     close(&owner.decrypt(&owner.scheme.sum_slots(&a, &owner.keys).unwrap()), &[sum; 64], -24);
 }
 
+/// A product of large values at a large scale, not divided: the phase needs more than two primes.
+#[test]
+fn large_phases_are_read_whole() {
+    let owner = Owner::new(&roomy(128, 1), 45.99, &[]);
+    let values = vec![Complex { re: 1e9, im: -2e9 }; 64];
+    let a = owner.encrypt(&values, Level(4));
+    let product = owner.scheme.mul(&a, &a).unwrap();
+    let expected = Complex { re: 1e9, im: -2e9 } * Complex { re: 1e9, im: -2e9 };
+    for found in owner.decrypt(&product) {
+        assert!((found - expected).re.hypot((found - expected).im) < 1e-6 * expected.re.abs());
+    }
+}
+
 #[test]
 fn bad_values_and_scales_are_refused() {
     let owner = Owner::new(&roomy(128, 1), 45.99, &[]);
