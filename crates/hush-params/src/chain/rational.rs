@@ -9,7 +9,7 @@
 //! each step aims at the modulus that brings the scale back to its nominal size.
 //!
 //! # References
-//! \[SKHC24\] moduli that pack machine words; \[CCKS24\] the same for key switching ("grafting").
+//! \[SS24\] moduli that pack machine words; \[CCKS24\] the same for key switching ("grafting").
 
 use super::{ChainError, ChainParams, ChainSpec};
 use crate::primes::{SMALLEST_BITS, primes_of};

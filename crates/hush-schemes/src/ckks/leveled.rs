@@ -11,7 +11,7 @@
 //! correction \[KPP22, section 4\]. [`Ckks::level_down`] brings a ciphertext to a lower level at its scale.
 //!
 //! # References
-//! \[CKKS17\]; \[CHKKS18\] in RNS; \[KPP22\] exact scales; \[SKHC24\] divisions by any ratio ("rational rescaling").
+//! \[CKKS17\]; \[CHKKS18\] in RNS; \[KPP22\] exact scales; \[SS24\] divisions by any ratio ("rational rescaling").
 
 use ethnum::I256;
 use hush_params::ChainParams;
