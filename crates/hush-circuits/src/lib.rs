@@ -7,7 +7,7 @@
 //! ```text
 //!   approximate    inverse, square roots, sign, comparison, maximum        CKKS
 //!        │
-//!   polynomial     Paterson-Stockmeyer, Chebyshev basis                    CKKS, BGV
+//!   polynomial     Paterson-Stockmeyer, Chebyshev basis                    CKKS, BGV, BFV
 //!   linear         matrices on rows, baby steps and giant steps            CKKS, BGV, BFV
 //!   sums           sums of slots, masks                                    CKKS, BGV, BFV
 //!        │

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Polynomials of slots: integer ones modulo `t` for BGV, real ones for CKKS.
+//! Polynomials of slots: integer ones modulo `t` for BGV and BFV, real ones for CKKS.
 //!
 //! # Math
 //! \[PS73\]: with the baby powers `B_1 … B_(2^k − 1)` and the giant powers `B_(2^k), B_(2^(k+1)), …` write a polynomial as
@@ -14,7 +14,8 @@
 //! undivided until they have been added: each `q` is relinearised and divided once, whatever the number of its products.
 //!
 //! *Scales.* Undivided sums at level `ℓ` stand at `Δ_ℓ²` in CKKS, which is divided to the scale of `ℓ − 1` exactly; in BGV the
-//! factors of a level are `f_ℓ`, with `f_(ℓ−1) = f_ℓ²·ratio`. Coefficients make up for every difference, at no cost.
+//! factors of a level are `f_ℓ`, with `f_(ℓ−1) = f_ℓ²·ratio`. Coefficients make up for every difference, at no cost. In BFV levels
+//! are counted only.
 
 mod approximation;
 mod arithmetic;

@@ -66,13 +66,6 @@ pub(crate) fn rational(degree: u32, depth: u32) -> ChainParams {
 /// The scale that suits [`toy`].
 pub(crate) const TOY_SCALE_LOG2: f64 = 45.99;
 
-/// log2 of the scale of fresh ciphertexts with which the scales of all levels stay near the primes' size: a deviation at the top
-/// would double at every level, so the scale is computed from the bottom up, where it halves.
-pub(crate) fn steady_scale_log2(params: &ChainParams) -> f64 {
-    let step = |level| params.log_q(Level(level)).unwrap() - params.log_q(Level(level - 1)).unwrap();
-    (1..=params.top().0).fold(step(1), |scale, level| f64::midpoint(scale, step(level)))
-}
-
 /// Scheme, secret and keys.
 pub(crate) struct Owner<S> {
     pub(crate) scheme: S,

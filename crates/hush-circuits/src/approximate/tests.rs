@@ -11,7 +11,7 @@ const DEPTH: usize = 14;
 
 fn deep() -> Owner<hush_schemes::ckks::Ckks> {
     let params = toy(64, DEPTH, 3);
-    ckks(&params, steady_scale_log2(&params))
+    ckks(&params, params.steady_scale_log2())
 }
 
 /// The smallest and the largest `|p(x)|` error over a dense grid of `[low, 1]`.
@@ -178,7 +178,7 @@ fn a_comparison_at_a_secure_size() {
     let sign = Sign::new(4, 8).unwrap();
     let depth = sign.depth();
     let params = ChainParams::uniform(32768, 46, 2, depth as usize + 2, 4, 4).unwrap();
-    let owner = ckks(&params, steady_scale_log2(&params));
+    let owner = ckks(&params, params.steady_scale_log2());
     let x = draw.reals(16384, 0.0, 0.45);
     let y: Vec<f64> = x.iter().map(|x| 0.95 - 1.9 * x).map(|y| if y > 0.5 { y } else { 0.0 }).collect();
     let (a, b) = (owner.encrypt_real(&x, Level(depth as u8)), owner.encrypt_real(&y, Level(depth as u8)));

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! CKKS and BGV as the arithmetic of polynomials.
+//! CKKS, BGV and BFV as the arithmetic of polynomials.
 
 use hush_ring::{Chain, Level};
 use hush_rlwe::{EvaluationKeys, RlweCiphertext};
-use hush_schemes::SchemeError;
-use hush_schemes::bgv::{Bgv, BgvCiphertext};
+use hush_schemes::bgv::{Bfv, Bgv, BgvCiphertext};
 use hush_schemes::ckks::{Ckks, CkksCiphertext, Complex};
 
 use super::tree::Arithmetic;
@@ -34,17 +33,7 @@ impl Arithmetic for RealArithmetic<'_> {
             Some(inner) => self.scheme.ciphertext_at(inner, a.scale())?,
             None => self.scheme.level_down(a, level)?,
         };
-        let clear = self.scheme.clear_scale(&lowered)?;
-        let integer = (scalar * clear.value()).round_ties_even();
-        // A NaN is refused as well.
-        if integer.is_nan() || integer.abs() >= f64::from(MAX_SCALAR_LOG2).exp2() {
-            let limit_log2 = MAX_SCALAR_LOG2.saturating_sub(clear.log2().max(0.0) as u32);
-            return Err(SchemeError::ValueRange { index: 0, limit_log2 }.into());
-        }
-        // A real constant is an integer: no transform is needed, in contrast to a complex one.
-        let mut inner = lowered.inner().clone();
-        inner.mul_integer_assign(integer as i128);
-        Ok(self.scheme.ciphertext_at(inner, lowered.scale().times(clear))?)
+        Ok(self.scheme.mul_constant(&lowered, Complex { re: scalar, im: 0.0 })?)
     }
     fn add(&self, a: &mut CkksCiphertext, b: &CkksCiphertext) -> Result<(), CircuitError> {
         Ok(self.scheme.add_assign(a, b)?)
@@ -59,9 +48,6 @@ impl Arithmetic for RealArithmetic<'_> {
         Ok(self.scheme.rescale(a)?)
     }
 }
-
-/// log2 of what a coefficient times its scale must stay below.
-const MAX_SCALAR_LOG2: u32 = 126;
 
 /// Coefficients modulo `t` and BGV ciphertexts.
 pub(super) struct ModularArithmetic<'a> {
@@ -128,6 +114,52 @@ impl Arithmetic for ModularArithmetic<'_> {
             return Ok(self.scheme.relinearize_rescale(a, self.keys)?);
         }
         Ok(self.scheme.rescale(a)?)
+    }
+}
+
+/// Coefficients modulo `t` and BFV ciphertexts, whose products use noise and no level: levels are counted only.
+pub(super) struct InvariantArithmetic<'a> {
+    pub(super) scheme: &'a Bfv,
+    pub(super) keys: &'a EvaluationKeys,
+}
+
+/// A ciphertext and the level that it would have elsewhere.
+#[derive(Clone)]
+pub(super) struct Counted {
+    pub(super) inner: RlweCiphertext,
+    pub(super) level: Level,
+}
+
+impl Arithmetic for InvariantArithmetic<'_> {
+    type Value = Counted;
+    type Scalar = i64;
+
+    fn one(&self) -> i64 {
+        1
+    }
+    fn level(&self, a: &Counted) -> Level {
+        a.level
+    }
+    fn product(&self, a: &Counted, b: &Counted) -> Result<Counted, CircuitError> {
+        Ok(Counted { inner: self.scheme.mul(&a.inner, &b.inner)?, level: a.level })
+    }
+    fn scaled(&self, a: &Counted, scalar: i64, level: Level) -> Result<Counted, CircuitError> {
+        let mut inner = a.inner.clone();
+        if scalar != 1 {
+            inner.mul_integer_assign(scalar.into());
+        }
+        Ok(Counted { inner, level })
+    }
+    fn add(&self, a: &mut Counted, b: &Counted) -> Result<(), CircuitError> {
+        Ok(a.inner.add_assign(&b.inner)?)
+    }
+    fn add_scalar(&self, a: &Counted, scalar: i64) -> Result<Counted, CircuitError> {
+        let values = vec![scalar; self.scheme.encoder().slot_count()];
+        Ok(Counted { inner: self.scheme.add_plain(&a.inner, &values)?, level: a.level })
+    }
+    fn divide(&self, a: &Counted) -> Result<Counted, CircuitError> {
+        let level = Level(a.level.0.saturating_sub(1));
+        Ok(Counted { inner: a.inner.relinearize(self.keys)?, level })
     }
 }
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Polynomials with coefficients modulo `t`, for BGV.
+//! Polynomials with coefficients modulo `t`, for BGV and BFV.
 
-use hush_rlwe::EvaluationKeys;
-use hush_schemes::bgv::{Bgv, BgvCiphertext};
+use hush_ring::Level;
+use hush_rlwe::{EvaluationKeys, RlweCiphertext};
+use hush_schemes::bgv::{BatchEncoder, Bfv, Bgv, BgvCiphertext};
 
 use super::MAX_DEGREE;
-use super::arithmetic::ModularArithmetic;
+use super::arithmetic::{Counted, InvariantArithmetic, ModularArithmetic};
 use super::tree::{Basis, PolynomialCost, Tree, cheapest, degree_of};
 use crate::CircuitError;
 use crate::error::check_depth;
 
-/// `Σ c_i·X^i` modulo the plaintext modulus of a scheme, with its evaluation planned.
+/// `Σ c_i·X^i` modulo the plaintext modulus of an encoder, with its evaluation planned.
 ///
 /// *Invariants.* Degree from 1 to [`MAX_DEGREE`]. *Secrecy.* Public.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,8 +29,8 @@ impl IntegerPolynomial {
     ///
     /// # Errors
     /// [`CircuitError::Degree`] unless the degree modulo `t` is 1 to [`MAX_DEGREE`].
-    pub fn new(scheme: &Bgv, coefficients: &[i64]) -> Result<Self, CircuitError> {
-        let (t, encoder) = (scheme.t(), scheme.encoder());
+    pub fn new(encoder: &BatchEncoder, coefficients: &[i64]) -> Result<Self, CircuitError> {
+        let t = encoder.t();
         let mut coefficients: Vec<i64> =
             coefficients.iter().map(|&c| encoder.centered(t.reduce_i64(c))).collect();
         let degree = degree_of(&coefficients);
@@ -74,5 +75,24 @@ impl IntegerPolynomial {
         let arithmetic = ModularArithmetic::new(scheme, keys, a)?;
         Tree::new(&arithmetic, Basis::Power, self.baby_log2, a.clone())
             .value(&self.coefficients, self.depth())
+    }
+
+    /// `p(a)` in BFV, slot by slot: at the same level, with noise that grows with the depth.
+    ///
+    /// # Noise
+    /// For each of [`IntegerPolynomial::depth`] steps a product of ciphertexts, and one with a coefficient below `t/2`.
+    ///
+    /// # Errors
+    /// [`CircuitError::Scheme`] without the relinearisation key.
+    pub fn evaluate_invariant(
+        &self,
+        scheme: &Bfv,
+        a: &RlweCiphertext,
+        keys: &EvaluationKeys,
+    ) -> Result<RlweCiphertext, CircuitError> {
+        let arithmetic = InvariantArithmetic { scheme, keys };
+        let argument = Counted { inner: a.clone(), level: Level(self.depth() as u8) };
+        let mut tree = Tree::new(&arithmetic, Basis::Power, self.baby_log2, argument);
+        Ok(tree.value(&self.coefficients, self.depth())?.inner)
     }
 }

@@ -20,7 +20,7 @@ fn integer_polynomials_of_every_degree_follow_horner_at_the_least_depth() {
     for degree in (1..=17).chain([31, 32, 40, 63]) {
         let mut coefficients = draw.integers(degree + 1);
         coefficients[degree] = 1 + (draw.below(1000) as i64);
-        let polynomial = IntegerPolynomial::new(&party.scheme, &coefficients).unwrap();
+        let polynomial = IntegerPolynomial::new(party.scheme.encoder(), &coefficients).unwrap();
         let depth = (degree as f64 + 1.0).log2().ceil() as u32;
         assert_eq!((polynomial.degree(), polynomial.depth()), (degree, depth));
         let top = Level(depth as u8);
@@ -37,19 +37,36 @@ fn integer_polynomials_of_every_degree_follow_horner_at_the_least_depth() {
 }
 
 #[test]
+fn integer_polynomials_in_bfv_keep_the_level() {
+    let mut draw = Draw::new();
+    let party = bfv(&toy(64, 7, 2));
+    let x = draw.integers(64);
+    for degree in [1, 2, 3, 6, 7, 15] {
+        let mut coefficients = draw.integers(degree + 1);
+        coefficients[degree] = 1;
+        let polynomial = IntegerPolynomial::new(party.scheme.encoder(), &coefficients).unwrap();
+        let a = party.encrypt(&x, Level(7));
+        let result = polynomial.evaluate_invariant(&party.scheme, &a, &party.keys).unwrap();
+        assert_eq!(result.ring(), a.ring());
+        let expected: Vec<i64> = x.iter().map(|&x| horner(&coefficients, x)).collect();
+        assert_eq!(party.decrypt(&result), expected, "degree {degree}, {}", draw.0);
+    }
+}
+
+#[test]
 fn sparse_integer_polynomials_compute_no_power_that_they_lack() {
     let mut draw = Draw::new();
     let party = bgv(&toy(64, 5, 1));
     let mut coefficients = vec![0; 17];
     (coefficients[16], coefficients[1]) = (3, -5);
-    let polynomial = IntegerPolynomial::new(&party.scheme, &coefficients).unwrap();
+    let polynomial = IntegerPolynomial::new(party.scheme.encoder(), &coefficients).unwrap();
     assert_eq!(polynomial.cost().products, 4, "squares alone");
     let x = draw.integers(64);
     let result = polynomial.evaluate(&party.scheme, &party.encrypt(&x, Level(5)), &party.keys).unwrap();
     assert_eq!(party.decrypt(&result), x.iter().map(|&x| horner(&coefficients, x)).collect::<Vec<_>>());
-    let constant = IntegerPolynomial::new(&party.scheme, &[7, T as i64]).unwrap_err();
+    let constant = IntegerPolynomial::new(party.scheme.encoder(), &[7, T as i64]).unwrap_err();
     assert_eq!(constant, CircuitError::Degree { found: 0, max: MAX_DEGREE });
-    assert!(IntegerPolynomial::new(&party.scheme, &vec![1; MAX_DEGREE + 2]).is_err());
+    assert!(IntegerPolynomial::new(party.scheme.encoder(), &vec![1; MAX_DEGREE + 2]).is_err());
 }
 
 #[test]

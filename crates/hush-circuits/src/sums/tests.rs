@@ -56,6 +56,11 @@ fn blocks_and_all_slots_are_summed_into_every_slot() {
         let found = party.decrypt(&sum_blocks(&party.scheme, &a, count_log2, &party.keys).unwrap());
         let sum = |i: usize| x[i - i % block..][..block].iter().map(|&x| i128::from(x)).sum();
         assert_eq!(found, (0..degree).map(|i| centered(sum(i))).collect::<Vec<_>>(), "{block}, {}", draw.0);
+        for &missing in &elements {
+            let rest: Vec<usize> = elements.iter().copied().filter(|&g| g != missing).collect();
+            party.rekey(&rest);
+            assert!(sum_blocks(&party.scheme, &a, count_log2, &party.keys).is_err(), "{missing} is used");
+        }
         let a = owner.encrypt_real(&reals, Level(2));
         let found = sum_blocks(&owner.scheme, &a, count_log2, &owner.keys).unwrap();
         assert_eq!(found.level(), if block == n { Level(2) } else { Level(1) });
