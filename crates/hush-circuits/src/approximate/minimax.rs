@@ -20,7 +20,7 @@ use crate::polynomial::{MAX_DEGREE, chebyshev_value, check_interval};
 pub struct OddMinimax {
     /// Coefficients of `T_i(x/high)`, `i = 0 … degree`; the even ones are 0.
     pub coefficients: Vec<f64>,
-    /// The largest `|p(x) − 1|` on the interval, as measured.
+    /// The largest `|p(x) − 1|` on the interval, as measured; no less than the rounding of `f64`.
     pub error: f64,
     /// `|E|`: no odd polynomial of the degree has a smaller error.
     pub least_error: f64,
@@ -55,7 +55,8 @@ pub fn minimax_sign(degree: usize, low: f64, high: f64) -> Result<OddMinimax, Ci
             points.iter().map(|&x| (chebyshev_value(&coefficients, x) - 1.0).abs()).fold(0.0, f64::max);
         let least_error = level.abs();
         if best.as_ref().is_none_or(|best| error < best.error) {
-            best = Some(OddMinimax { coefficients, error, least_error });
+            // What is measured below the rounding of `f64` means nothing.
+            best = Some(OddMinimax { coefficients, error: error.max(ROUNDING), least_error });
         }
         if error <= least_error * (1.0 + CONVERGED) || error < ROUNDING {
             break;
