@@ -160,3 +160,21 @@ fn a_sigmoid_at_a_secure_size() {
     let result = polynomial.evaluate(&owner.scheme, &owner.encrypt_real(&x, Level(5)), &owner.keys).unwrap();
     owner.assert_near(&result, &x.iter().map(|&x| polynomial.value(x)).collect::<Vec<_>>(), -21.0);
 }
+
+#[test]
+fn odd_and_even_series_cost_less() {
+    for degree in [15, 31, 63, 127] {
+        let cost = |keep: fn(u32) -> bool| {
+            let coefficient = |i: u32| if keep(i) { 1.0 / (1.0 + f64::from(i)) } else { 0.0 };
+            let coefficients: Vec<f64> = (0..=degree).map(coefficient).collect();
+            RealPolynomial::chebyshev(&coefficients, -1.0, 1.0).unwrap().cost()
+        };
+        let (all, odd, even) = (cost(|_| true), cost(|i| i % 2 == 1), cost(|i| i % 2 == 0));
+        assert!(
+            odd.relinearisations <= all.relinearisations && odd.scalings < all.scalings,
+            "{odd:?} of {all:?}"
+        );
+        assert!(5 * even.relinearisations <= 4 * all.relinearisations, "{even:?} of {all:?}");
+        assert!(9 * even.scalings <= 5 * all.scalings, "{even:?} of {all:?}");
+    }
+}
