@@ -25,6 +25,7 @@ ALLOWED = {
     "hush-ring": GROUND | {"hush-kernels"},
     "hush-rlwe": RING,
     "hush-schemes": RING | {"hush-rlwe"},
+    "hush-circuits": SCHEMES,
     "hush-keys": SCHEMES,
     "hush-plan": {"hush-params"},
     "hush-table": {"hush-params", "hush-plan"},
@@ -39,7 +40,8 @@ ALLOWED = {
 NEVER = [
     ("hush-server", "hush-keys"),
     ("hush-exec", "hush-keys"),
-    *(("hush-plan", crate) for crate in ("hush-arith", "hush-kernels", "hush-ring", "hush-rlwe", "hush-schemes")),
+    ("hush-circuits", "hush-keys"),
+    *(("hush-plan", crate) for crate in ("hush-arith", "hush-kernels", "hush-ring", "hush-rlwe", "hush-schemes", "hush-circuits")),
 ]
 
 MAY_USE_UNSAFE = {"hush-kernels"}

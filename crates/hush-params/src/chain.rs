@@ -258,6 +258,19 @@ impl ChainParams {
     pub fn log_q(&self, level: Level) -> Option<f64> {
         self.levels.get(level.index()).map(|places| self.bits_at(places))
     }
+    /// log2 of the scale of fresh ciphertexts with which every level's own scale stays near the size of its division; 0 for a
+    /// chain of one level.
+    ///
+    /// # Math
+    /// `Δ_(ℓ−1) = Δ_ℓ²·Q_(ℓ−1)/Q_ℓ`, so that a deviation at the top doubles with every level. Upwards it halves: the scale of
+    /// level 0 is the size of the last division, and `log2 Δ_ℓ = (log2 Δ_(ℓ−1) + log2(Q_ℓ/Q_(ℓ−1)))/2`.
+    pub fn steady_scale_log2(&self) -> f64 {
+        let mut divisions =
+            self.levels.windows(2).map(|pair| self.bits_at(&pair[1]) - self.bits_at(&pair[0]));
+        let Some(first) = divisions.next() else { return 0.0 };
+        // Level 1 is at the scale of level 0: its division is of that very size.
+        divisions.fold(first, |scale, division| 0.5 * (scale + division))
+    }
     /// log2 `P`.
     pub fn log_p(&self) -> f64 {
         log2_product(&self.special)
@@ -318,6 +331,18 @@ mod tests {
         let over = ChainParams::uniform(8192, 46, 1, 4, 1, 1).unwrap_err();
         assert_eq!(over, ChainError::Insecure { found: 230, degree: 8192, max: 214 });
         assert_eq!(ChainParams::uniform(1000, 46, 1, 1, 0, 1), Err(ChainError::Degree { found: 1000 }));
+    }
+
+    #[test]
+    fn the_steady_scale_stays_near_the_divisions_on_the_way_down() {
+        let chain = ChainParams::uniform(32768, 46, 2, 14, 2, 2).unwrap();
+        let mut scale = chain.steady_scale_log2();
+        for level in (1..=chain.top().0).rev().map(Level) {
+            let division = chain.log_q(level).unwrap() - chain.log_q(level.below().unwrap()).unwrap();
+            assert!((scale - division).abs() < 1e-3, "level {level}: {scale} for {division}");
+            scale = 2.0 * scale - division;
+        }
+        assert_eq!(ChainParams::uniform(8192, 46, 1, 1, 1, 1).unwrap().steady_scale_log2(), 0.0);
     }
 
     #[test]

@@ -130,6 +130,26 @@ impl HoistedCiphertext<'_> {
     }
 }
 
+impl ExtendedPair {
+    /// The automorphism of the ciphertext that this is `P` times, again times `P`: the giant step of a double-hoisted sum.
+    ///
+    /// # Math
+    /// The mask alone is divided by `P` and key-switched; the body stays as it is, and both meet over the extended ring.
+    ///
+    /// # Cost
+    /// One key switch, of whose division by `P` only half is done here; the other half is left to the end of the sum.
+    ///
+    /// # Errors
+    /// [`RlweError::MissingKey`]; [`RlweError::Ring`] if the keys are of another chain.
+    pub fn switch_automorphism(&self, keys: &EvaluationKeys, element: usize) -> Result<Self, RlweError> {
+        let key = keys.galois(element)?;
+        let mask = key.chain().level(self.level())?.drop_special().apply(&self.mask)?;
+        let mut pair = key.apply(&mask)?;
+        pair.body.add_assign(&self.body)?;
+        pair.automorphism(element)
+    }
+}
+
 /// `τ(body + b/P), τ(a/P)`.
 fn finish_automorphism(
     chain: &Chain,

@@ -177,6 +177,30 @@ fn bgv_rotations_move_rows() {
 }
 
 #[test]
+fn rotations_over_the_extended_ring_follow_one_another() {
+    let mut draw = Draw::new();
+    let degree = 64;
+    let [baby, giant] = [3, 8].map(|steps| rotation_element(degree, steps));
+    for digit_limbs in [1, 2] {
+        let party = Party::new(&toy(degree as u32, digit_limbs), &[baby, giant]);
+        let scheme = &party.scheme;
+        let mut x = draw.values(degree);
+        let a = scheme.mod_switch_to(&party.encrypt(&x, Level(4)), Level(2)).unwrap();
+        let hoisted = a.inner().hoist(scheme.chain()).unwrap();
+        let pair = hoisted.automorphism_extended(&party.keys, baby).unwrap();
+        let (body, mask) = pair.switch_automorphism(&party.keys, giant).unwrap().drop_special().unwrap();
+        let inner = RlweCiphertext::new(vec![body, mask]).unwrap();
+        let rotated = scheme.ciphertext_at(inner.clone(), a.factor()).unwrap();
+        x[..32].rotate_left(11);
+        x[32..].rotate_left(11);
+        assert_eq!(party.decrypt(&rotated), x, "{}", draw.0);
+        let missing = pair.switch_automorphism(&party.keys, 127).unwrap_err();
+        assert_eq!(missing, RlweError::MissingKey { element: 127 });
+        assert!(scheme.ciphertext_at(inner, T).is_err());
+    }
+}
+
+#[test]
 fn bgv_inner_products_by_coefficients() {
     let mut draw = Draw::new();
     let party = Party::new(&toy(64, 1), &[]);

@@ -120,6 +120,17 @@ impl Bgv {
         Ok(BgvCiphertext { inner, level, factor: 1 })
     }
 
+    /// A ciphertext whose message is multiplied by `factor` modulo `t`.
+    ///
+    /// # Errors
+    /// As [`Bgv::ciphertext`]; [`SchemeError::Ring`] if the factor has no inverse.
+    pub fn ciphertext_at(&self, inner: RlweCiphertext, factor: u64) -> Result<BgvCiphertext, SchemeError> {
+        let level = self.chain.level_of(inner.ring())?;
+        let factor = self.t().reduce_u64(factor);
+        self.inverse(factor)?;
+        Ok(BgvCiphertext { inner, level, factor })
+    }
+
     /// The slots of a decrypted phase.
     ///
     /// # Errors
@@ -235,9 +246,19 @@ impl Bgv {
         b: &BgvCiphertext,
         keys: &EvaluationKeys,
     ) -> Result<BgvCiphertext, SchemeError> {
-        let product = self.mul(a, b)?;
-        let inner = product.inner.relinearize_and_rescale(keys)?;
-        self.divided(inner, &product)
+        self.relinearize_rescale(&self.mul(a, b)?, keys)
+    }
+
+    /// Relinearisation and division in one, for sums of products.
+    ///
+    /// # Errors
+    /// [`SchemeError::Rlwe`] without the key, at level 0, or unless there are three components.
+    pub fn relinearize_rescale(
+        &self,
+        a: &BgvCiphertext,
+        keys: &EvaluationKeys,
+    ) -> Result<BgvCiphertext, SchemeError> {
+        self.divided(a.inner.relinearize_and_rescale(keys)?, a)
     }
 
     /// The division to the level below: noise shrinks by the ratio of the moduli, down to a floor.

@@ -347,7 +347,10 @@ impl Ckks {
     /// The same message at a lower level and that level's scale.
     ///
     /// # Noise
-    /// One rounding for each level passed.
+    /// One rounding, if the levels' primes are subsets of one another; else one for each level passed.
+    ///
+    /// # Cost
+    /// One division, or as many as there are levels in between: primes that the lower levels lack are forgotten first.
     ///
     /// # Errors
     /// [`SchemeError::Rlwe`] if `level` is above the ciphertext's.
@@ -357,9 +360,18 @@ impl Ckks {
         }
         let mut out = a.clone();
         while out.level > level {
+            out = self.forget_primes(out, Level(level.0 + 1));
             out = self.rescale(&self.mul_constant(&out, Complex { re: 1.0, im: 0.0 })?)?;
         }
         Ok(out)
+    }
+
+    /// The same phase at the same scale and a lower level, for nothing; unchanged where the lower level has primes of its own.
+    fn forget_primes(&self, a: CkksCiphertext, level: Level) -> CkksCiphertext {
+        match a.inner.drop_to(&self.chain, level) {
+            Ok(inner) if level < a.level => CkksCiphertext { inner, level, ..a },
+            _ => a,
+        }
     }
 
     /// Slots `steps` places to the left.
@@ -434,12 +446,21 @@ impl Ckks {
 
     /// `re + im·X^(N/2)`, scaled: the polynomial that has the value in every slot.
     fn constant(&self, value: Complex, ring: &Ring, scale: RealScale) -> Result<Poly<Eval>, SchemeError> {
-        let mut coefficients = vec![0.0; ring.degree()];
-        coefficients[0] = value.re;
-        coefficients[ring.degree() / 2] = value.im;
         if !(value.re.is_finite() && value.im.is_finite()) {
             return Err(SchemeError::NotFinite { index: 0 });
         }
+        if value.im == 0.0 {
+            // An integer is its own value at every root: no transform is needed.
+            let integer = rounded(&[value.re], scale, ring)?[0] as i128;
+            let mut poly = Poly::recycled(ring);
+            for (index, limb) in ring.limbs().iter().enumerate() {
+                poly.limb_mut(index).fill(limb.modulus().reduce_i128(integer));
+            }
+            return Ok(poly);
+        }
+        let mut coefficients = vec![0.0; ring.degree()];
+        coefficients[0] = value.re;
+        coefficients[ring.degree() / 2] = value.im;
         Ok(integers(&coefficients, scale, ring)?.into_eval())
     }
 
@@ -465,8 +486,8 @@ impl Ckks {
     }
 }
 
-/// `round(scale·c)` over a ring.
-fn integers(coefficients: &[f64], scale: RealScale, ring: &Ring) -> Result<Poly<Coeff>, SchemeError> {
+/// `round(scale·c)`, checked to be below a quarter of the modulus and `2^126`.
+fn rounded(coefficients: &[f64], scale: RealScale, ring: &Ring) -> Result<Vec<f64>, SchemeError> {
     let limit_log2 = (ring.crt().log2_product() as u32).saturating_sub(2).min(126);
     let scaled: Vec<f64> = coefficients.iter().map(|c| (c * scale.value()).round_ties_even()).collect();
     // An overflow of the embedding is infinite or not a number, and refused as well.
@@ -475,6 +496,12 @@ fn integers(coefficients: &[f64], scale: RealScale, ring: &Ring) -> Result<Poly<
         let limit_log2 = limit_log2.saturating_sub(scale.log2().max(0.0) as u32);
         return Err(SchemeError::ValueRange { index, limit_log2 });
     }
+    Ok(scaled)
+}
+
+/// `round(scale·c)` over a ring.
+fn integers(coefficients: &[f64], scale: RealScale, ring: &Ring) -> Result<Poly<Coeff>, SchemeError> {
+    let scaled = rounded(coefficients, scale, ring)?;
     let mut poly = Poly::recycled(ring);
     if scaled.iter().all(|c| c.abs() < f64::from(62).exp2()) {
         let narrow: Vec<i64> = scaled.iter().map(|&c| c as i64).collect();

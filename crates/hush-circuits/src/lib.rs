@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Circuits: what is built of the operations of a scheme and is the same for every table.
+//!
+//! *Words used.* A **row** is what rotations move: `N/2` slots. CKKS has one, BGV and BFV have two. The **depth** of a
+//! circuit is the number of levels that it uses.
+//!
+//! ```text
+//!   approximate    inverse, square roots, sign, comparison, maximum        CKKS
+//!        │
+//!   polynomial     Paterson-Stockmeyer, Chebyshev basis                    CKKS, BGV, BFV
+//!   linear         matrices on rows, baby steps and giant steps            CKKS, BGV, BFV
+//!   sums           sums of slots, masks                                    CKKS, BGV, BFV
+//!        │
+//!   hush-schemes
+//! ```
+//!
+//! *Invariants.* A circuit checks levels before it computes anything. The keys that it needs are listed by a function
+//! beside it, exactly: no more, no less. Clear inputs (matrices, coefficients, masks) are public, and time may depend on
+//! them; it never depends on messages.
+//!
+//! *Non-goals.* No choice of parameters and no noise tracking: the planner bounds noise before anything runs. No
+//! bootstrapping.
+
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+pub mod approximate;
+mod error;
+pub mod linear;
+pub mod polynomial;
+mod scheme;
+pub mod sums;
+
+pub use error::CircuitError;
+pub use scheme::SlotScheme;
+
+#[cfg(test)]
+mod testing;
