@@ -379,6 +379,21 @@ mod tests {
     }
 
     #[test]
+    fn the_canonical_encoding_is_what_its_layout_says() {
+        let chain = ChainParams::uniform(8192, 46, 2, 3, 1, 1).unwrap();
+        let primes = primes_of(46);
+        let mut expected = b"hush chain v1\0\0\0".to_vec();
+        expected.extend_from_slice(&[0, 0x20, 0, 0, 0, 1, 3, 0, 1, 0, 2, 0]);
+        for q in [primes[1], primes[2], primes[3], primes[0]] {
+            expected.extend_from_slice(&q.to_le_bytes());
+        }
+        expected.extend_from_slice(&[2, 0, 1, 3, 0, 1, 2]);
+        assert_eq!(chain.canonical_bytes(), expected);
+        let toy = ChainParams::insecure_toy(uniform_spec(8192, 46, 2, 3, 1, 1)).unwrap();
+        assert_ne!(toy.canonical_bytes(), expected);
+    }
+
+    #[test]
     fn malformed_chains_are_refused() {
         let good = uniform_spec(16384, 46, 1, 6, 3, 3);
         let refused = |change: &dyn Fn(&mut ChainSpec)| {
