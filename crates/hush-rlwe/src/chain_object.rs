@@ -237,4 +237,4 @@ const ID_CONTEXT: &str = "hushtable v1 modulus chain id";
 const SEED_BYTES: usize = 32;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

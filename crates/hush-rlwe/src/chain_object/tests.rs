@@ -61,7 +61,7 @@ pub(crate) fn evaluation_keys(chain: &Chain, elements: &[u32]) -> EvaluationKeys
     keys
 }
 
-fn public_key(chain: &Chain) -> PublicKey {
+pub(crate) fn public_key(chain: &Chain) -> PublicKey {
     let body = pattern(chain.ring(chain.top()).unwrap(), 0);
     PublicKey::new(chain, UniformSeed::from_bytes(SEED), body).unwrap()
 }
