@@ -9,7 +9,11 @@
 //! What every key and ciphertext under one secret is secure under is the largest modulus in use: the whole
 //! universe times `P`.
 
+mod choose;
+pub mod presets;
 mod rational;
+
+pub use choose::{ChainRequest, KeySwitching, Plaintexts};
 
 use crate::primes::{LARGEST_BITS, SMALLEST_BITS, primes_of};
 use crate::security::{self, SecurityLevel, max_log_q};
@@ -38,7 +42,7 @@ impl std::fmt::Display for Level {
 /// A validated modulus chain.
 ///
 /// *Invariants* (by [`ChainParams::new`]): a power-of-two degree of the security table; distinct primes of 30 to 46.95
-/// bits, `1 mod 2N`; `⌈log2(Q·P)⌉` within the table at 128 bits; every level a non-empty, rising list of places in the
+/// bits, `1 mod 2N`; `⌈log2(Q·P)⌉` within the table at 128 bits or the level asked for; every level a non-empty, rising list of places in the
 /// universe; moduli that grow with the level; `P` no smaller than any digit. (That the numbers are prime is checked when a
 /// ring is built from them.) *Secrecy.* Public.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,9 +90,12 @@ pub enum ChainError {
     },
     /// More modulus than the table allows.
     #[error(
-        "log2(QP) = {found} at ring degree {degree}, but 128-bit security allows {max}; take a larger ring or fewer primes"
+        "log2(QP) = {found} at ring degree {degree}, but {}-bit security allows {max}; take a larger ring or fewer primes",
+        level.bits()
     )]
     Insecure {
+        /// Security asked for.
+        level: SecurityLevel,
         /// Bits found, rounded up.
         found: u32,
         /// Ring degree.
@@ -101,6 +108,16 @@ pub enum ChainError {
     Level {
         /// The level.
         level: usize,
+    },
+    /// A plaintext modulus without slots in any ring that the request allows.
+    #[error(
+        "plaintext modulus {found} has no {slots} slots: it must be 1 mod twice a ring degree of at least that"
+    )]
+    PlaintextModulus {
+        /// The modulus.
+        found: u64,
+        /// Slots asked for.
+        slots: usize,
     },
     /// A prime that occurs twice, has the wrong size or has no root of unity.
     #[error("modulus {found}: expected distinct primes of 30 to 46.95 bits that are 1 mod {order}")]
@@ -124,27 +141,35 @@ pub enum ChainError {
     },
     /// No chain serves the request.
     #[error(
-        "no chain of at most 2^16 coefficients holds {depth} levels of {bits} bits; lower the depth or the precision"
+        "no chain of at most 2^16 coefficients holds {depth} products of {bits}-bit values; lower depth, sums or precision"
     )]
     Unreachable {
         /// Levels asked for.
         depth: u32,
-        /// Bits per level.
+        /// Bits of the scale or of the plaintext modulus.
         bits: u32,
     },
 }
 
 impl ChainParams {
-    /// Checks a chain.
+    /// Checks a chain at 128 bits.
     ///
     /// # Errors
     /// A [`ChainError`] that names the first thing wrong.
     pub fn new(spec: ChainSpec) -> Result<Self, ChainError> {
+        Self::with_security(spec, SecurityLevel::Bits128)
+    }
+
+    /// Checks a chain at any level of the security table.
+    ///
+    /// # Errors
+    /// As [`ChainParams::new`].
+    pub fn with_security(spec: ChainSpec, level: SecurityLevel) -> Result<Self, ChainError> {
         let params = Self::well_formed(spec)?;
         let (degree, found) = (params.degree, params.log_qp_ceil());
-        let max = max_log_q(degree, SecurityLevel::Bits128).ok_or(ChainError::Degree { found: degree })?;
+        let max = max_log_q(degree, level).ok_or(ChainError::Degree { found: degree })?;
         if found > max {
-            return Err(ChainError::Insecure { found, degree, max });
+            return Err(ChainError::Insecure { level, found, degree, max });
         }
         Ok(params)
     }
@@ -187,7 +212,8 @@ impl ChainParams {
                 return Err(ChainError::Prime { found, order });
             }
         }
-        if digit_limbs == 0 || digit_limbs > universe.len().max(1) {
+        // Counts have one byte in the canonical encoding.
+        if digit_limbs == 0 || digit_limbs > universe.len().max(1) || all.len() > usize::from(u8::MAX) {
             return Err(ChainError::DigitLimbs { found: digit_limbs, max: universe.len() });
         }
         let params = Self { degree, universe, special, levels, digit_limbs, is_insecure_toy: false };
@@ -287,6 +313,33 @@ impl ChainParams {
         security::security_bits(self.degree, self.log_qp_ceil()).unwrap_or(0)
     }
 
+    /// Whether it was made without the security table, for tests.
+    pub fn is_insecure_toy(&self) -> bool {
+        self.is_insecure_toy
+    }
+
+    /// The one encoding of these parameters: what a parameter id is the hash of. No reader ever adopts it.
+    ///
+    /// # Layout
+    /// Little-endian: 16 bytes `hush chain v1` padded with zeros; `N` (4); 1 for a toy, else 0 (1); primes per digit (1);
+    /// counts of ciphertext primes, special primes and levels (2 each); the primes (8 each); for each level from 0 up the number
+    /// of its primes (1) and their places (1 each).
+    pub fn canonical_bytes(&self) -> Vec<u8> {
+        let mut bytes = b"hush chain v1\0\0\0".to_vec();
+        bytes.extend_from_slice(&self.degree.to_le_bytes());
+        // No more than 256 places exist, and a digit is no longer than the universe.
+        bytes.extend_from_slice(&[u8::from(self.is_insecure_toy), self.digit_limbs as u8]);
+        for count in [self.universe.len(), self.special.len(), self.levels.len()] {
+            bytes.extend_from_slice(&(count as u16).to_le_bytes());
+        }
+        self.universe.iter().chain(&self.special).for_each(|q| bytes.extend_from_slice(&q.to_le_bytes()));
+        for places in &self.levels {
+            bytes.push(places.len() as u8);
+            bytes.extend_from_slice(places);
+        }
+        bytes
+    }
+
     fn bits_at(&self, places: &[u8]) -> f64 {
         places
             .iter()
@@ -329,7 +382,12 @@ mod tests {
         assert_eq!((chain.top(), chain.digit_count(), chain.security_bits()), (Level(2), 3, 128));
         assert!((chain.log_q(Level(0)).unwrap() - 46.0).abs() < 0.01);
         let over = ChainParams::uniform(8192, 46, 1, 4, 1, 1).unwrap_err();
-        assert_eq!(over, ChainError::Insecure { found: 230, degree: 8192, max: 214 });
+        let level = SecurityLevel::Bits128;
+        assert_eq!(over, ChainError::Insecure { level, found: 230, degree: 8192, max: 214 });
+        let spec = uniform_spec(8192, 46, 1, 3, 1, 1);
+        let level = SecurityLevel::Bits192;
+        let over = ChainParams::with_security(spec, level).unwrap_err();
+        assert_eq!(over, ChainError::Insecure { level, found: 184, degree: 8192, max: 147 });
         assert_eq!(ChainParams::uniform(1000, 46, 1, 1, 0, 1), Err(ChainError::Degree { found: 1000 }));
     }
 
@@ -343,6 +401,21 @@ mod tests {
             scale = 2.0 * scale - division;
         }
         assert_eq!(ChainParams::uniform(8192, 46, 1, 1, 1, 1).unwrap().steady_scale_log2(), 0.0);
+    }
+
+    #[test]
+    fn the_canonical_encoding_is_what_its_layout_says() {
+        let chain = ChainParams::uniform(8192, 46, 2, 3, 1, 1).unwrap();
+        let primes = primes_of(46);
+        let mut expected = b"hush chain v1\0\0\0".to_vec();
+        expected.extend_from_slice(&[0, 0x20, 0, 0, 0, 1, 3, 0, 1, 0, 2, 0]);
+        for q in [primes[1], primes[2], primes[3], primes[0]] {
+            expected.extend_from_slice(&q.to_le_bytes());
+        }
+        expected.extend_from_slice(&[2, 0, 1, 3, 0, 1, 2]);
+        assert_eq!(chain.canonical_bytes(), expected);
+        let toy = ChainParams::insecure_toy(uniform_spec(8192, 46, 2, 3, 1, 1)).unwrap();
+        assert_ne!(toy.canonical_bytes(), expected);
     }
 
     #[test]

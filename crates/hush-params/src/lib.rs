@@ -2,9 +2,9 @@
 //! Parameters as pure data and functions: security tables, named presets, noise bounds and sizes.
 //!
 //! Everything that the planner must know about cryptography without importing any. The lattice crates
-//! build their rings from a [`ParamSet`]; no other way to name a ring exists outside tests.
+//! build their rings from a [`ParamSet`] or a [`ChainParams`]; no other way to name a ring exists outside tests.
 //!
-//! *Invariants.* Every preset stays within [`security::max_log_q`] at 128 bits (a test walks them all);
+//! *Invariants.* Every preset and every chain stays within [`security::max_log_q`] at 128 bits or more;
 //! every prime lies between 2^30 and 2^46.95, so that all kernels may use lazy 52-bit arithmetic.
 //!
 //! *Non-goals.* No arithmetic on residues (that is `hush-arith`), no search over plans (`hush-plan`).

@@ -6,6 +6,13 @@
 //! then sub-Gaussian with proxy `10.5·Σ w_i²`, whatever the weights are, so that
 //! `P(|Σ w_i e_i| > k·√(10.5·Σ w_i²)) ≤ 2·exp(−k²/2)`. The model is exact: no heuristic on independence of
 //! products enters the sums; products of two ciphertexts use the worst case `N·‖x‖·‖y‖`.
+//!
+//! The leveled schemes, whose products are followed by more products, would lose half their budget to that worst case:
+//! [`NoiseModel`] states their own model.
+
+mod leveled;
+
+pub use leveled::{NoiseModel, Operands, PhaseNoise, View, key_switch_log2, public_encryption_log2};
 
 /// Variance of one error coefficient: centred binomial with 21 + 21 bits.
 pub const ERROR_VARIANCE: f64 = 10.5;
@@ -49,6 +56,9 @@ pub fn product_phase_log2(degree: usize, left_log2: f64, right_log2: f64) -> f64
 /// log2 of `2^a + 2^b`: the bound on the phase of a sum.
 pub fn add_phase_log2(a: f64, b: f64) -> f64 {
     let (high, low) = if a >= b { (a, b) } else { (b, a) };
+    if low == f64::NEG_INFINITY {
+        return high;
+    }
     high + (1.0 + (low - high).exp2()).log2()
 }
 

@@ -17,6 +17,18 @@ pub struct ParamSet {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParamsError {
+    /// No modulus chain has this name.
+    #[error("unknown modulus chain {found:?}; this version knows {}", crate::chain::presets::known_names())]
+    UnknownChain {
+        /// The name as found.
+        found: String,
+    },
+    /// No modulus chain has this code.
+    #[error("unknown modulus chain code {found}; it may come from a newer version")]
+    UnknownChainCode {
+        /// The code as found.
+        found: u16,
+    },
     /// No preset has this name.
     #[error("unknown parameter set {found:?}; this version knows {}", known_names())]
     UnknownName {

@@ -16,6 +16,17 @@ pub enum SecurityLevel {
     Bits256,
 }
 
+impl SecurityLevel {
+    /// The label.
+    pub fn bits(self) -> u32 {
+        match self {
+            Self::Bits128 => 128,
+            Self::Bits192 => 192,
+            Self::Bits256 => 256,
+        }
+    }
+}
+
 const TABLE: [(u32, [Option<u32>; 3]); 8] = [
     (1024, [Some(26), None, None]),
     (2048, [Some(53), Some(36), Some(27)]),

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Errors of the lattice containers. None of them carries a residue.
 
+use hush_ring::Level;
+
+use crate::chain_object::{ChainId, ChainObjectKind};
 use crate::header::ObjectKind;
 
 /// Why bytes are not the object that they should be.
@@ -10,6 +13,22 @@ pub enum CodecError {
     /// The checksum at the end does not match: the bytes were damaged.
     #[error("checksum mismatch: the object is damaged")]
     Checksum,
+    /// An object over another modulus chain, or with errors of another unit.
+    #[error("object of modulus chain {found}, expected {expected}")]
+    Chain {
+        /// Id found.
+        found: ChainId,
+        /// Id expected.
+        expected: ChainId,
+    },
+    /// Another kind of object over a chain.
+    #[error("object of kind {found:?}, expected {expected:?}")]
+    ChainKind {
+        /// Kind found.
+        found: ChainObjectKind,
+        /// Kind expected.
+        expected: ChainObjectKind,
+    },
     /// Chunk index (or group index, in an answer) other than expected.
     #[error("object of chunk {found}, expected chunk {expected}")]
     Chunk {
@@ -42,6 +61,17 @@ pub enum CodecError {
         /// Count expected.
         expected: u32,
     },
+    /// A key for another Galois element; 0 is relinearisation.
+    #[error("key for Galois element {found}, expected {expected}")]
+    GaloisElement {
+        /// Element found.
+        found: u32,
+        /// Element expected.
+        expected: u32,
+    },
+    /// An object of a chain that is insecure by construction where a secure one is expected, or the other way round.
+    #[error("object of an insecure toy chain beside a secure one")]
+    InsecureToy,
     /// Another kind of object.
     #[error("object of kind {found:?}, expected {expected:?}")]
     Kind {
@@ -66,9 +96,20 @@ pub enum CodecError {
         /// Bytes expected.
         expected: u64,
     },
+    /// A level other than expected.
+    #[error("object at level {found}, expected level {expected}")]
+    Level {
+        /// Level found.
+        found: Level,
+        /// Level expected.
+        expected: Level,
+    },
     /// Does not begin like one of our objects.
     #[error("not a Hushtable ciphertext: wrong magic bytes")]
     Magic,
+    /// The parts of the object do not fit together or their chain.
+    #[error(transparent)]
+    Object(#[from] RlweError),
     /// A parameter set other than expected.
     #[error("parameter set {found}, expected {expected}")]
     Params {
@@ -87,6 +128,12 @@ pub enum CodecError {
         element: u32,
         /// Limb, from 0.
         limb: u32,
+    },
+    /// A ciphertext without a mask, which anyone could read.
+    #[error("ciphertext {element} has no mask, so that its message lies open")]
+    Transparent {
+        /// The ciphertext, from 0.
+        element: u32,
     },
     /// No such kind of object.
     #[error("unknown object kind {found}")]
@@ -108,6 +155,12 @@ pub enum CodecError {
         /// Version understood.
         expected: u16,
     },
+}
+
+impl From<hush_ring::RingError> for CodecError {
+    fn from(error: hush_ring::RingError) -> Self {
+        Self::Object(error.into())
+    }
 }
 
 /// Why an operation on ciphertexts was refused.

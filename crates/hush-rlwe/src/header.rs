@@ -212,10 +212,10 @@ fn checksum_of(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
 }
 
 /// Cuts a header into fields; a header has the right length by its type.
-struct Fields<'a>(&'a [u8]);
+pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 impl Fields<'_> {
-    fn take<const BYTES: usize>(&mut self) -> [u8; BYTES] {
+    pub(crate) fn take<const BYTES: usize>(&mut self) -> [u8; BYTES] {
         match self.0.split_first_chunk::<BYTES>() {
             Some((field, rest)) => {
                 self.0 = rest;

@@ -6,8 +6,8 @@
 //!
 //! ```text
 //!   bytes ─ decode ─▶ Unchecked… ─ conform(what the manifest says) ─▶ Body | SumAnswer | CiphertextSet
-//!                     lengths, header,                                 every residue below its prime
-//!                     checksum
+//!                     lengths, header,       or the plan               ciphertexts, keys over a chain:
+//!                     checksum                                         every residue below its prime
 //! ```
 //!
 //! *Invariants.* Sizes are computed from the parameter set, compared with the stored and the actual length, and
@@ -21,6 +21,7 @@
 
 mod answer;
 mod body;
+mod chain_object;
 mod ciphertext;
 mod error;
 mod evaluate;
@@ -34,6 +35,11 @@ pub use answer::{
     CiphertextSet, CiphertextSetId, SumAnswer, UncheckedCiphertextSet, UncheckedSumAnswer, sum_answer_bytes,
 };
 pub use body::{Body, BodyId, BodyKind, BodyWriter, UncheckedBody, body_bytes};
+pub use chain_object::{
+    CHAIN_HEADER_BYTES, CHAIN_OVERHEAD_BYTES, ChainId, ChainObjectKind, LeveledSetId,
+    UncheckedEvaluationKeys, UncheckedLeveledSet, UncheckedPublicKey, UncheckedSeededSet, encode_leveled,
+    encode_seeded, evaluation_keys_bytes, leveled_set_bytes, public_key_bytes, seeded_set_bytes,
+};
 pub use ciphertext::RlweCiphertext;
 pub use error::{CodecError, RlweError};
 pub use evaluate::HoistedCiphertext;

@@ -7,6 +7,8 @@ use hush_ring::{Cpu, Domain, Poly, Ring, UniformSeed, os_random};
 use crate::header::seal;
 use crate::*;
 
+mod mutations;
+
 fn ring(name: &str) -> Ring {
     Ring::new(preset(name).unwrap(), Cpu::detect().unwrap()).unwrap()
 }

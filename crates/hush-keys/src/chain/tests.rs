@@ -12,6 +12,8 @@ use hush_schemes::bgv::{Bfv, Bgv, BgvCiphertext, sum_elements};
 use super::*;
 
 mod approx;
+mod chosen;
+mod noise;
 
 const T: u64 = 65537;
 

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Chains that the library chose, put to the work that they were chosen for.
+
+use hush_params::chain::presets::chain_presets;
+use hush_params::chain::{ChainRequest, KeySwitching, Plaintexts};
+use hush_params::security::SecurityLevel;
+use hush_schemes::ckks::{Ckks, Complex};
+
+use super::*;
+
+fn request(plaintexts: Plaintexts, depth: u32) -> ChainRequest {
+    ChainRequest {
+        plaintexts,
+        depth,
+        slots: 2048,
+        sums_log2: 1.0,
+        key_switching: KeySwitching::Used,
+        security: SecurityLevel::Bits128,
+    }
+}
+
+/// `x ← (x + x)²` as often as the chain allows.
+#[test]
+fn exact_chains_hold_the_depth_that_was_asked_for() {
+    for depth in 1..=3 {
+        let params = ChainParams::choose(&request(Plaintexts::Exact { t: T }, depth)).unwrap();
+        let party = Party::new(&params, &[]);
+        let public = party.secret.public_key().unwrap();
+        let mut x = Draw::new().values(params.degree());
+        let message = party.scheme.encode(&x, params.top()).unwrap();
+        let mut a = party.scheme.ciphertext(encrypt_public(&public, message).unwrap()).unwrap();
+        for _ in 0..depth {
+            let sum = party.scheme.add(&a, &a).unwrap();
+            a = party.scheme.mul_rescale(&sum, &sum, &party.keys).unwrap();
+            x = zip(&x, &x, |x, y| (x + y) * (x + y));
+        }
+        assert_eq!(a.level(), Level(0));
+        assert_eq!(party.decrypt(&a), x, "depth {depth}");
+    }
+}
+
+#[test]
+fn approximate_chains_keep_the_precision_that_was_asked_for() {
+    for (scale_log2, error_log2) in [(40.0, -12.0), (55.0, -25.0)] {
+        let plaintexts = Plaintexts::Approximate { scale_log2, value_log2: 0.0, error_log2 };
+        let params = ChainParams::choose(&request(plaintexts, 2)).unwrap();
+        let scheme = Ckks::new(&params, scale_log2, Cpu::detect().unwrap()).unwrap();
+        let secret = ChainSecret::generate(scheme.chain()).unwrap();
+        let keys = secret.evaluation_keys(true, &[]).unwrap();
+        let public = secret.public_key().unwrap();
+        // Small enough to stay below 1 on the way.
+        let x: Vec<Complex> = (0..scheme.slot_count())
+            .map(|i| Complex { re: (i as f64 * 0.7).sin() / 4.0, im: (i as f64 * 0.3).cos() / 5.0 })
+            .collect();
+        let message = scheme.encode(&x, params.top()).unwrap();
+        let mut a = scheme.ciphertext(encrypt_public(&public, message).unwrap()).unwrap();
+        let mut expected = x;
+        for _ in 0..2 {
+            let sum = scheme.add(&a, &a).unwrap();
+            a = scheme.mul_rescale(&sum, &sum, &keys).unwrap();
+            expected = expected.iter().map(|&z| (z + z) * (z + z)).collect();
+        }
+        let found = scheme.decode(secret.phase(a.inner()).unwrap().poly(), a.scale()).unwrap();
+        for (found, expected) in found.iter().zip(&expected) {
+            let error = (*found - *expected).re.hypot((*found - *expected).im);
+            assert!(error.log2() <= error_log2, "off by 2^{:.1}", error.log2());
+        }
+    }
+}
+
+/// The numbers of every named chain are primes with the roots of unity that its ring needs.
+#[test]
+fn every_named_chain_can_be_built() {
+    for preset in chain_presets() {
+        let params = preset.params().unwrap();
+        assert!(Chain::new(&params, T, Cpu::detect().unwrap()).is_ok(), "{}", preset.name());
+    }
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Public and evaluation keys: seeds and bodies, half of what they are in memory.
+//!
+//! # Payload
+//! *Evaluation keys*, relinearisation (element 0) first, then by rising Galois element: for each key its element (4 bytes), its seed
+//! (32 bytes), and digit after digit the body, a polynomial over the key ring (all ciphertext primes, then the special ones). *Public
+//! key*: seed and body over the top level.
+
+use hush_ring::{Chain, RingError, UniformSeed};
+
+use super::ciphertexts::times;
+use super::{
+    CHAIN_OVERHEAD_BYTES, ChainHeader, ChainObjectKind, Payload, SEED_BYTES, append_poly, packed_poly_bytes,
+};
+use crate::{
+    CodecError, EvaluationKeys, KeySwitchKey, PublicKey, RlweError, append_packed, check_residues, header,
+};
+
+impl EvaluationKeys {
+    /// The binary object: only the keys that are there.
+    ///
+    /// # Errors
+    /// [`CodecError::Object`] if a key is of another chain.
+    pub fn encode(&self, chain: &Chain) -> Result<Vec<u8>, CodecError> {
+        let count = self.iter().count() as u32;
+        let mut bytes = keys_header(chain, count).begin(times(count, key_bytes(chain))?);
+        for key in self.iter() {
+            if key.chain() != chain {
+                return Err(RlweError::ChainMismatch.into());
+            }
+            bytes.extend_from_slice(&key.element().to_le_bytes());
+            bytes.extend_from_slice(&key.seed().to_bytes());
+            for digit in 0..key.digit_count() {
+                for (index, limb) in chain.key_ring().limbs().iter().enumerate() {
+                    append_packed(&mut bytes, limb, key.body(digit, index));
+                }
+            }
+        }
+        header::seal(&mut bytes);
+        Ok(bytes)
+    }
+}
+
+/// Bytes of an object of `count` evaluation keys.
+///
+/// # Errors
+/// [`CodecError::Length`] beyond what a computer can address.
+pub fn evaluation_keys_bytes(chain: &Chain, count: u32) -> Result<usize, CodecError> {
+    Ok(times(count, key_bytes(chain))? + CHAIN_OVERHEAD_BYTES)
+}
+
+/// Bytes that decoded as evaluation keys; not yet compared with what a plan needs.
+#[derive(Clone, Copy, Debug)]
+pub struct UncheckedEvaluationKeys<'a> {
+    header: ChainHeader,
+    payload: &'a [u8],
+}
+
+impl<'a> UncheckedEvaluationKeys<'a> {
+    /// Checks lengths, header and checksum; allocates nothing.
+    ///
+    /// # Errors
+    /// A [`CodecError`] that names the first thing wrong.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, CodecError> {
+        let (header, payload) = ChainHeader::parse(bytes)?;
+        Ok(Self { header, payload })
+    }
+
+    /// Checks that these are the keys for exactly `elements` (0 for relinearisation; order and repetition do not matter), and
+    /// every residue.
+    ///
+    /// # Cost
+    /// The masks are expanded: twice the object's size in memory or more.
+    ///
+    /// # Errors
+    /// A [`CodecError`] that names what differs; [`CodecError::Object`] for an element that does not exist or a chain without
+    /// special primes.
+    pub fn conform(self, chain: &Chain, elements: &[u32]) -> Result<EvaluationKeys, CodecError> {
+        let mut elements = elements.to_vec();
+        elements.sort_unstable();
+        elements.dedup();
+        let order = 2 * chain.degree();
+        for &found in &elements {
+            let found = found as usize;
+            if found != 0 && (found.is_multiple_of(2) || found >= order) {
+                return Err(RingError::GaloisElement { found, order }.into());
+            }
+        }
+        let count = elements.len() as u32;
+        let payload_bytes = times(count, key_bytes(chain))?;
+        self.header.expect(&keys_header(chain, count), self.payload, payload_bytes)?;
+        let stored = self.payload.chunks_exact(key_bytes(chain)).map(|key| Payload(key).take_chunk());
+        for (stored, &expected) in stored.zip(&elements) {
+            let found = u32::from_le_bytes(stored?);
+            if found != expected {
+                return Err(CodecError::GaloisElement { found, expected });
+            }
+        }
+        let (mut payload, mut keys) = (Payload(self.payload), EvaluationKeys::new());
+        for (index, &element) in elements.iter().enumerate() {
+            payload.take(ELEMENT_BYTES)?;
+            let seed = UniformSeed::from_bytes(payload.take_chunk::<SEED_BYTES>()?);
+            keys.insert(read_key(chain, seed, element, index as u32, &mut payload)?);
+        }
+        Ok(keys)
+    }
+}
+
+impl PublicKey {
+    /// The binary object.
+    ///
+    /// # Errors
+    /// None in practice: a key belongs to its chain.
+    pub fn encode(&self) -> Result<Vec<u8>, CodecError> {
+        let mut bytes = public_header(self.chain()).begin(public_payload_bytes(self.chain())?);
+        bytes.extend_from_slice(&self.seed().to_bytes());
+        append_poly(&mut bytes, self.body());
+        header::seal(&mut bytes);
+        Ok(bytes)
+    }
+}
+
+/// Bytes of a public key's object.
+///
+/// # Errors
+/// None in practice: every chain has a top level.
+pub fn public_key_bytes(chain: &Chain) -> Result<usize, CodecError> {
+    Ok(public_payload_bytes(chain)? + CHAIN_OVERHEAD_BYTES)
+}
+
+/// Bytes that decoded as a public key; not yet compared with the chain that it should be of.
+#[derive(Clone, Copy, Debug)]
+pub struct UncheckedPublicKey<'a> {
+    header: ChainHeader,
+    payload: &'a [u8],
+}
+
+impl<'a> UncheckedPublicKey<'a> {
+    /// As [`UncheckedEvaluationKeys::decode`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, CodecError> {
+        let (header, payload) = ChainHeader::parse(bytes)?;
+        Ok(Self { header, payload })
+    }
+
+    /// Checks that this is a public key of the chain, and every residue.
+    ///
+    /// # Errors
+    /// A [`CodecError`] that names what differs.
+    pub fn conform(self, chain: &Chain) -> Result<PublicKey, CodecError> {
+        self.header.expect(&public_header(chain), self.payload, public_payload_bytes(chain)?)?;
+        let mut payload = Payload(self.payload);
+        let seed = UniformSeed::from_bytes(payload.take_chunk::<SEED_BYTES>()?);
+        Ok(PublicKey::new(chain, seed, payload.poly(chain.ring(chain.top())?, 0)?)?)
+    }
+}
+
+fn read_key(
+    chain: &Chain,
+    seed: UniformSeed,
+    element: u32,
+    index: u32,
+    payload: &mut Payload<'_>,
+) -> Result<KeySwitchKey, CodecError> {
+    let mut key = KeySwitchKey::with_masks(chain, seed, element)?;
+    for digit in 0..key.digit_count() {
+        for (place, limb) in chain.key_ring().limbs().iter().enumerate() {
+            let (body, _) = key.body_and_mask(digit, place);
+            limb.unpack(payload.take(limb.packed_bytes(chain.degree()))?, body);
+            check_residues(limb, body, index, place)?;
+        }
+    }
+    Ok(key)
+}
+
+fn keys_header(chain: &Chain, count: u32) -> ChainHeader {
+    ChainHeader::new(chain, ChainObjectKind::EvaluationKeys, chain.top(), 1, count)
+}
+
+fn public_header(chain: &Chain) -> ChainHeader {
+    ChainHeader::new(chain, ChainObjectKind::PublicKey, chain.top(), 1, 1)
+}
+
+fn key_bytes(chain: &Chain) -> usize {
+    ELEMENT_BYTES + SEED_BYTES + chain.params().digit_count() * packed_poly_bytes(chain.key_ring())
+}
+
+fn public_payload_bytes(chain: &Chain) -> Result<usize, CodecError> {
+    Ok(SEED_BYTES + packed_poly_bytes(chain.ring(chain.top())?))
+}
+
+const ELEMENT_BYTES: usize = 4;

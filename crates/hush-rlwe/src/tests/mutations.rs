@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Every decoder against thousands of damaged objects: a typed error, or a value whose encoding is the very bytes.
+//!
+//! From a corpus of valid objects of every kind a seeded generator makes others by flipped bits, cuts, extensions, splices of
+//! two objects, repeated pieces and edits of whole fields; most get a right checksum again, as a forger would give them.
+//! All decoders see all of them. `HUSH_MUTATIONS` sets their number, `HUSH_MUTATION_SEED` repeats a run.
+
+use super::*;
+use crate::chain_object::tests::{evaluation_keys, full, public_key, seeded, toy};
+use hush_ring::{Chain, Level};
+
+/// Splitmix64.
+struct Draw(u64);
+
+impl Draw {
+    fn word(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb) >> 8
+    }
+
+    /// Below `bound`, which is at least 1.
+    fn below(&mut self, bound: usize) -> usize {
+        (self.word() % bound.max(1) as u64) as usize
+    }
+
+    /// A piece of `bytes`, as a range.
+    fn piece(&mut self, bytes: &[u8]) -> std::ops::Range<usize> {
+        let (a, b) = (self.below(bytes.len() + 1), self.below(bytes.len() + 1));
+        a.min(b)..a.max(b)
+    }
+
+    /// One mutation.
+    fn mutate(&mut self, bytes: &mut Vec<u8>, other: &[u8]) {
+        match self.below(8) {
+            0 | 1 => {
+                for _ in 0..=self.below(4) {
+                    let bit = self.below(8 * bytes.len());
+                    if let Some(byte) = bytes.get_mut(bit / 8) {
+                        *byte ^= 1 << (bit % 8);
+                    }
+                }
+            }
+            2 => bytes.truncate(self.below(bytes.len() + 1)),
+            3 => {
+                for _ in 0..self.below(100) {
+                    bytes.push(self.word() as u8);
+                }
+            }
+            4 => {
+                let piece = other[self.piece(other)].to_vec();
+                let at = self.piece(bytes);
+                bytes.splice(at, piece);
+            }
+            5 => {
+                let piece = bytes[self.piece(bytes)].to_vec();
+                let at = self.below(bytes.len() + 1);
+                bytes.splice(at..at, piece);
+            }
+            6 => {
+                // Same length, so that the content is looked at.
+                let at = self.piece(other);
+                let end = at.end.min(bytes.len());
+                if at.start < end {
+                    bytes[at.start..end].copy_from_slice(&other[at.start..end]);
+                }
+            }
+            _ => self.edit_field(bytes),
+        }
+    }
+
+    /// Overwrites a field of a header (or of keys, which have a header of their own) with a telling value.
+    fn edit_field(&mut self, bytes: &mut [u8]) {
+        let width = 1 << self.below(4);
+        let at = width * self.below(CHAIN_HEADER_BYTES / width + 2);
+        let values = [0, 1, 2, 3, 0x7f, 0x80, 0xff, 0x7fff_ffff, 0x8000_0000, u64::MAX, bytes.len() as u64];
+        let mut value = values[self.below(values.len())];
+        let Some(field) = bytes.get_mut(at..at + width) else { return };
+        if self.below(3) == 0 {
+            let mut old = [0; 8];
+            old[..width].copy_from_slice(field);
+            value = u64::from_le_bytes(old).wrapping_add(value);
+        }
+        field.copy_from_slice(&value.to_le_bytes()[..width]);
+    }
+}
+
+/// A reader that expects one certain object; gives what it accepted in encoded form.
+type Reader = Box<dyn Fn(&[u8]) -> Result<Vec<u8>, CodecError>>;
+
+/// Valid objects, each with the reader that expects it.
+fn corpus(chain: &Chain) -> Vec<(Vec<u8>, Reader)> {
+    let mut corpus = stored_objects();
+    let level = Level(1);
+    let fresh = [seeded(chain, level), seeded(chain, level)];
+    let bytes = encode_seeded(chain, level, &fresh).unwrap();
+    let own = chain.clone();
+    let read = move |bytes: &[u8]| {
+        encode_seeded(&own, level, &UncheckedSeededSet::decode(bytes)?.conform(&own, level, 2)?)
+    };
+    corpus.push((bytes, Box::new(read)));
+    for components in [2, 3] {
+        let id = LeveledSetId { level, count: 2, components };
+        let ciphertext = full(chain, level, components.into());
+        let bytes = encode_leveled(chain, id, &[ciphertext.clone(), ciphertext]).unwrap();
+        let own = chain.clone();
+        let read = move |bytes: &[u8]| {
+            encode_leveled(&own, id, &UncheckedLeveledSet::decode(bytes)?.conform(&own, id)?)
+        };
+        corpus.push((bytes, Box::new(read)));
+    }
+    let bytes = evaluation_keys(chain, &[0, 5]).encode(chain).unwrap();
+    let own = chain.clone();
+    let read =
+        move |bytes: &[u8]| UncheckedEvaluationKeys::decode(bytes)?.conform(&own, &[0, 5])?.encode(&own);
+    corpus.push((bytes, Box::new(read)));
+    let own = chain.clone();
+    let read = move |bytes: &[u8]| UncheckedPublicKey::decode(bytes)?.conform(&own)?.encode();
+    corpus.push((public_key(chain).encode().unwrap(), Box::new(read)));
+    corpus
+}
+
+/// The objects of tables and answers, over the smallest preset.
+fn stored_objects() -> Vec<(Vec<u8>, Reader)> {
+    let id = BodyId { element_count: 1, ..ID };
+    let mut corpus: Vec<(Vec<u8>, Reader)> = Vec::new();
+    for kind in [BodyKind::Sum, BodyKind::Slot] {
+        let read = move |bytes: &[u8]| {
+            let ring = small();
+            // The quick way in may accept more, but must not fail otherwise.
+            if let Ok(body) = Body::from_verified(bytes, &ring, kind, id) {
+                assert_eq!(body.packed(0, 0, 0).len(), ring.limb_bytes());
+            }
+            let body = UncheckedBody::decode(bytes)?.conform(&ring, kind, id)?;
+            let mut words = vec![0; ring.degree()];
+            let mut writer = BodyWriter::new(&ring, kind, id)?;
+            ring.limbs()[0].unpack(body.packed(0, 0, 0), &mut words);
+            writer.push_limb(&ring.limbs()[0], &words);
+            writer.finish()
+        };
+        corpus.push((body(&small(), kind, id), Box::new(read)));
+    }
+    let answer = SumAnswer::new(words(&small()), vec![1, 2, 3]).unwrap();
+    let read = |bytes: &[u8]| UncheckedSumAnswer::decode(bytes)?.conform(&small(), 9, 3)?.encode(9);
+    corpus.push((answer.encode(9).unwrap(), Box::new(read)));
+    let ciphertext = RlweCiphertext::new(vec![words(&small()); 2]).unwrap();
+    let set = CiphertextSet { ciphertexts: vec![ciphertext.clone(), ciphertext], lanes: 2 };
+    let read = |bytes: &[u8]| {
+        let id = CiphertextSetId { chunk: 4, element_count: 1, lanes: 2, components: 2 };
+        UncheckedCiphertextSet::decode(bytes)?.conform(&small(), id)?.encode(&small(), 4)
+    };
+    corpus.push((set.encode(&small(), 4).unwrap(), Box::new(read)));
+    corpus
+}
+
+fn from_environment(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn damaged_objects_are_refused_or_are_what_they_say() {
+    let mut fresh = [0; 8];
+    os_random(&mut fresh).unwrap();
+    let seed = from_environment("HUSH_MUTATION_SEED").unwrap_or(u64::from_le_bytes(fresh));
+    let count = from_environment("HUSH_MUTATIONS").unwrap_or(2000);
+    let chain = toy(65537);
+    let corpus = corpus(&chain);
+    for (bytes, read) in &corpus {
+        assert_eq!(read(bytes).as_ref(), Ok(bytes));
+    }
+    let mut draw = Draw(seed);
+    let (mut accepted, mut refused) = (0, 0);
+    for round in 0..count {
+        let mut bytes = corpus[draw.below(corpus.len())].0.clone();
+        for _ in 0..=draw.below(3) {
+            draw.mutate(&mut bytes, &corpus[round as usize % corpus.len()].0);
+        }
+        if draw.below(4) > 0 && bytes.len() >= CHECKSUM_BYTES {
+            bytes = reseal(bytes);
+        }
+        for (index, (_, read)) in corpus.iter().enumerate() {
+            match read(&bytes) {
+                Ok(again) => {
+                    assert!(again == bytes, "seed {seed}, round {round}, reader {index}: other bytes");
+                    accepted += 1;
+                }
+                Err(_) => refused += 1,
+            }
+        }
+    }
+    // Neither side of the promise is empty: flipped bits of residues mostly stay below the prime.
+    if count >= 1000 {
+        assert!(
+            accepted > count / 50 && refused > count,
+            "seed {seed}: {accepted} accepted, {refused} refused"
+        );
+    }
+}
