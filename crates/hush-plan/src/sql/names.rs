@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Ident, Value, VisitMut, VisitorMut};
 
-use super::Item;
+use super::{Item, like};
 use crate::error::{Clause, PlanError};
 use crate::schema::{Column, Schema};
 
@@ -107,7 +107,8 @@ impl VisitorMut for Resolver<'_> {
     type Break = Box<PlanError>;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        match self.target(expr) {
+        let target = like::with_backslash(expr, self.clause).and_then(|()| self.target(expr));
+        match target {
             Err(error) => ControlFlow::Break(Box::new(error)),
             Ok(None) => ControlFlow::Continue(()),
             Ok(Some(target)) => {
