@@ -5,7 +5,6 @@
 //! row order, so that each row's group and weights can be applied to its ciphertext. Both use the same parsed
 //! expressions, and so agree.
 
-mod coerce;
 pub(crate) mod compiled;
 pub(crate) mod groups;
 pub(crate) mod masks;

@@ -13,6 +13,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, Volatility, cast};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
+use crate::coerce::settle;
 use crate::error::{ExecError, ExpressionFault, ExpressionRole};
 
 /// Longest SQL text of one expression in bytes; long lists for `IN` fit.
@@ -101,7 +102,7 @@ impl Scope<'_> {
         let expr = self.state.create_logical_expr(text, self.schema);
         // Names that the parser gave to parts of the tree mean nothing here.
         let expr = expr.map(|expr| expr.unalias_nested().data);
-        expr.and_then(|expr| self.expand(expr)).map_err(|_| ExpressionFault::Malformed)
+        expr.and_then(|expr| settle(expr, self.schema)).map_err(|_| ExpressionFault::Malformed)
     }
 }
 

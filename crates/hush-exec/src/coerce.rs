@@ -4,32 +4,93 @@
 //! The engine's own coercions lose what owners of tables care about: it compares doubles with decimals as decimals of
 //! 15 places, takes a CASE for a value of its first branch's type, wraps integers around, and fails on a division by
 //! zero. Here numbers beside doubles become doubles, branches get a common type, integers are added as decimals, and a
-//! quotient without a divisor is NULL. Both halves of the work read their expressions through this, and so agree.
+//! quotient without a divisor is NULL. Both halves of the work read their expressions through [`settle`], and so agree; the
+//! owner's last step, which is a whole query, goes through [`SettleTypes`].
 
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::ScalarValue;
+use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result;
 use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::logical_expr::expr::{AggregateFunction, Case, ScalarFunction};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::type_coercion::other::get_coerce_type_for_case_expression;
-use datafusion::logical_expr::{AggregateUDF, BinaryExpr, Expr, ExprSchemable, Operator, cast, lit, not};
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{
+    AggregateUDF, BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, cast, lit, not,
+};
+use datafusion::optimizer::utils::NamePreserver;
+use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
 
-use super::scalar::Scope;
+/// Settles the types of an expression over the columns of `schema`.
+///
+/// # Errors
+/// Those of the query engine, where types do not go together.
+pub fn settle(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+    Settler { schema }.expand(expr)
+}
 
-impl Scope<'_> {
+/// [`settle`] for every expression of a plan; to stand before the engine's own coercion.
+#[derive(Debug)]
+pub struct SettleTypes;
+
+impl SettleTypes {
+    /// The engine's analyzer rules with this one before them.
+    pub fn first() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
+        let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(Self)];
+        rules.extend(Analyzer::new().rules);
+        rules
+    }
+}
+
+impl AnalyzerRule for SettleTypes {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let settled = plan.transform_up(|node| {
+            let schema = merge_schema(&node.inputs());
+            let names = NamePreserver::new(&node);
+            let settled = node.map_expressions(|expr| {
+                let name = names.save(&expr);
+                Ok(Transformed::yes(name.restore(settle(expr, &schema)?)))
+            })?;
+            settled.map_data(LogicalPlan::recompute_schema)
+        })?;
+        Ok(settled.data)
+    }
+
+    fn name(&self) -> &'static str {
+        "settle_types"
+    }
+}
+
+/// The engine's optimizer rules without its simplifier, which takes `x NOT IN (1) OR x NOT IN (2)` for true where x is
+/// NULL, and `0 * x` for 0: a condition would count other rows in a query than in the masks, which are evaluated as they
+/// stand.
+pub fn faithful_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    Optimizer::new().rules.into_iter().filter(|rule| rule.name() != "simplify_expressions").collect()
+}
+
+struct Settler<'a> {
+    schema: &'a DFSchema,
+}
+
+impl Settler<'_> {
     /// Lets functions that are defined by other expressions (COALESCE, NVL) become these, which the query engine's
     /// simplifier would do, and settles types where the engine's rules would change values.
     ///
     /// # Errors
     /// Those of the query engine, where types do not go together.
-    pub(super) fn expand(&self, expr: Expr) -> Result<Expr> {
+    fn expand(&self, expr: Expr) -> Result<Expr> {
         let context = SimplifyContext::builder().with_schema(Arc::new(self.schema.clone())).build();
         let expanded = expr.transform_up(|node| match node {
+            // The engine's logarithm of a decimal is a whole number for a whole base.
+            Expr::ScalarFunction(ScalarFunction { func, args }) if func.name() == "log" => {
+                let args = args.into_iter().map(|arg| self.as_real(arg)).collect();
+                Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args })))
+            }
             Expr::ScalarFunction(ScalarFunction { func, args }) => {
                 Ok(match func.simplify(args, &context)? {
                     ExprSimplifyResult::Simplified(Expr::Case(case)) => Transformed::yes(self.case(case)?),
@@ -70,6 +131,11 @@ impl Scope<'_> {
             other => Ok(Transformed::no(other)),
         })?;
         Ok(expanded.data)
+    }
+
+    /// A decimal as a double.
+    fn as_real(&self, expr: Expr) -> Expr {
+        if expr.get_type(self.schema).is_ok_and(|kind| kind.is_decimal()) { as_double(expr) } else { expr }
     }
 
     /// Types of expressions; `None` if one shows only when the engine has given types to its parts.
