@@ -46,6 +46,7 @@ pub enum Kind {
 pub struct ColumnProfile {
     name: String,
     kind: Kind,
+    unsupported: Option<String>,
     declared: Option<Declared>,
     values: u64,
     missing: u64,
@@ -136,6 +137,11 @@ impl ColumnProfile {
         self.kind == Kind::Int && self.unique && self.values > 1 && span == Some(i128::from(self.values))
     }
 
+    /// The name of its type, if it is one that tables cannot hold.
+    pub(super) fn unsupported(&self) -> Option<&str> {
+        self.unsupported.as_deref()
+    }
+
     pub(super) fn declared(&self) -> Option<Declared> {
         self.declared
     }
@@ -163,7 +169,7 @@ impl Possible {
 /// Collects a [`ColumnProfile`].
 pub(super) struct ColumnProfiler {
     name: String,
-    unsupported: bool,
+    unsupported: Option<String>,
     declared: Option<Declared>,
     point: DecimalPoint,
     possible: Possible,
@@ -184,7 +190,7 @@ impl ColumnProfiler {
     pub(super) fn new(column: &SourceColumn, point: DecimalPoint) -> Self {
         Self {
             name: column.name.clone(),
-            unsupported: column.unsupported.is_some(),
+            unsupported: column.unsupported.clone(),
             declared: column.declared,
             point,
             possible: Possible { truth: true, number: true, date: true, timestamp: true },
@@ -316,6 +322,7 @@ impl ColumnProfiler {
         let rare_missing = if (1..SHARED_BY).contains(&missing) { missing } else { 0 };
         ColumnProfile {
             kind,
+            unsupported: self.unsupported,
             declared: self.declared,
             values,
             missing,
@@ -333,7 +340,7 @@ impl ColumnProfiler {
 
     fn kind(&self) -> Kind {
         match self.possible {
-            _ if self.unsupported => Kind::Unsupported,
+            _ if self.unsupported.is_some() => Kind::Unsupported,
             _ if self.values == 0 => Kind::Empty,
             Possible { number: true, .. } => {
                 self.numbers.kind(self.declared).unwrap_or_else(|| self.text_kind())

@@ -92,9 +92,9 @@ fn column(found: &ColumnProfile, null_tokens: &[String]) -> Column {
         patterns: found.patterns(),
     };
     let verdict = classify(&facts);
-    let (protect, mut reason) = match found.kind() {
-        Kind::Unsupported => (Protection::Drop, "a type that tables cannot hold".to_owned()),
-        _ => (verdict.protect, verdict.reason),
+    let (protect, mut reason) = match found.unsupported() {
+        Some(kind) => (Protection::Drop, format!("a type that tables cannot hold: {kind}")),
+        None => (verdict.protect, verdict.reason),
     };
     if found.kind() == Kind::Float && protect == Protection::Encrypt {
         reason_suffix = "; float: approximate, exact with a range";

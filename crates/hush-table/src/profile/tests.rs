@@ -149,12 +149,14 @@ fn long_decimals_are_told_from_floats() {
 /// A declared DECIMAL stays one, whatever its values; a declared DOUBLE never becomes one of many digits.
 #[test]
 fn declared_types_of_parquet_are_kept() {
-    use arrow::array::{ArrayRef, Decimal128Array, Float64Array, RecordBatch};
+    use arrow::array::{ArrayRef, Decimal128Array, Decimal256Array, Float64Array, RecordBatch};
     let decimals = |values: [i128; 2], precision, scale| {
         let array =
             Decimal128Array::from(values.to_vec()).with_precision_and_scale(precision, scale).unwrap();
         std::sync::Arc::new(array) as ArrayRef
     };
+    let beyond = Decimal256Array::from(vec![arrow::datatypes::i256::ONE; 2]);
+    let beyond = beyond.with_precision_and_scale(50, 10).unwrap();
     let batch = RecordBatch::try_from_iter([
         ("fine", decimals([1, 10_i128.pow(20)], 38, 12)),
         ("large", decimals([-1, 10_i128.pow(37)], 38, 0)),
@@ -163,6 +165,7 @@ fn declared_types_of_parquet_are_kept() {
         ("small", decimals([1, 2], 10, 0)),
         ("measured", std::sync::Arc::new(Float64Array::from(vec![0.123_456_789_012, 0.5])) as ArrayRef),
         ("one", std::sync::Arc::new(Float64Array::from(vec![0.123_456_789_012; 2])) as ArrayRef),
+        ("beyond", std::sync::Arc::new(beyond) as ArrayRef),
     ])
     .unwrap();
     let mut file = Vec::new();
@@ -175,7 +178,10 @@ fn declared_types_of_parquet_are_kept() {
     let decimal = |precision, scale| ColumnType::Decimal { precision, scale };
     let float = ColumnType::Float { digits: 6 };
     let int = ColumnType::Int { bits: 8 };
+    let (last, kinds) = kinds.split_last().unwrap();
     assert_eq!(kinds, [decimal(38, 12), decimal(38, 0), decimal(20, 2), decimal(38, 10), int, float, float]);
+    let reason = &schema.columns.last().unwrap().reason;
+    assert!(*last == ColumnType::Text && reason.contains("Decimal256(50, 10)"), "{reason}");
     for column in &schema.columns {
         assert!(column.range.is_none_or(|range| range.max_abs() < 10_u128.pow(38)), "{}", column.name);
         if column.protect == Protection::Encrypt {
