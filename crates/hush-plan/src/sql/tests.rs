@@ -77,6 +77,13 @@ fn like_with_another_escape_character_becomes_like_with_a_backslash() {
 }
 
 #[test]
+fn numbers_that_no_decimal_holds_are_doubles() {
+    let query = parse(&patients(), "SELECT ward FROM patients WHERE rate IN (1e300, 2.5E-60, 1e3)").unwrap();
+    let filter = query.filter_text().unwrap();
+    assert_eq!(filter, "rate IN (CAST('1e300' AS DOUBLE), CAST('2.5E-60' AS DOUBLE), 1e3)");
+}
+
+#[test]
 fn what_nobody_can_query_is_said_with_its_reason() {
     let mut schema = patients();
     for column in &mut schema.columns {

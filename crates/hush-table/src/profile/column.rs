@@ -254,7 +254,9 @@ impl ColumnProfiler {
     #[cold]
     fn add_long_number(&mut self, text: &[u8]) -> bool {
         let Some(number) = scan_number(text, self.point) else { return false };
-        let rounded = || number.units_rounded(0).and_then(|units| units.checked_add(units.signum()));
+        // Away from zero also where the whole part is zero.
+        let away = if number.negative { -1 } else { 1 };
+        let rounded = || number.units_rounded(0).and_then(|units| units.checked_add(away));
         let above = number.units_exact(0).or_else(rounded);
         if let Some(units) = above {
             self.numbers.widen(units, units);

@@ -223,6 +223,11 @@ fn ranges_have_headroom_and_hide_extremes() {
     let (_, column) = one_column("x", ["-0.004", "123456.789"].iter().map(|text| (*text).to_owned()));
     assert_eq!(column.kind, ColumnType::Decimal { precision: 12, scale: 3 });
     assert_eq!(column.range, Some(UnitRange { low: -999_999_999, high: 999_999_999 }));
+    let (_, column) =
+        one_column("x", ["-0.000000000000000000012", "0.5"].iter().map(|text| (*text).to_owned()));
+    assert!(column.range.is_none_or(|range| range.low < 0));
+    let (_, column) = one_column("x", ["-0.12345678901234567890"].iter().map(|text| (*text).to_owned()));
+    assert!(column.range.unwrap().low < 0, "a small negative number is negative");
     let (_, column) = one_column("x", ["1850-01-01", "2024-01-01"].iter().map(|text| (*text).to_owned()));
     assert_eq!(column.range.unwrap().low, -719_162);
 }
