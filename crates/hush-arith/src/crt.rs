@@ -78,6 +78,16 @@ impl CrtBasis {
         self.log2_product
     }
 
+    /// A magnitude up to which [`CrtBasis::lift_centered`] is exact: `⌊Q/2⌋ − ⌊Q·2^−39⌋`, and below `2^255`.
+    pub fn lift_limit(&self) -> I256 {
+        // The logarithm is good to far more than these thousandths of a bit; near 2^256 the half is taken lower.
+        match self.log2_product {
+            log2 if log2 < 255.999 => ((self.product >> 1u32) - (self.product >> 39u32)).as_i256(),
+            log2 if log2 < 256.001 => I256::ONE << 254u32,
+            _ => I256::MAX,
+        }
+    }
+
     /// The integer `x`, `|x| < Q/2`, that has these residues; returned modulo `2^256`, in two's complement.
     ///
     /// # Math

@@ -48,7 +48,7 @@ pub(crate) fn write_stream(
             batches.try_for_each(|batch| writer.write(&batch)).map_err(io::Error::other)
         }
         Format::Json => {
-            let mut writer = arrow::json::LineDelimitedWriter::new(out);
+            let mut writer = json_lines(out);
             batches.try_for_each(|batch| writer.write(&batch)).map_err(io::Error::other)?;
             writer.finish().map_err(io::Error::other)
         }
@@ -93,11 +93,16 @@ fn write_csv(batches: &[RecordBatch], out: &mut impl Write) -> io::Result<()> {
 }
 
 fn write_json(batches: &[RecordBatch], out: &mut impl Write) -> io::Result<()> {
-    let mut writer = arrow::json::LineDelimitedWriter::new(out);
+    let mut writer = json_lines(out);
     for batch in batches {
         writer.write(batch).map_err(io::Error::other)?;
     }
     writer.finish().map_err(io::Error::other)
+}
+
+/// A writer of one object per line, with every key in each: `null` where there is no value.
+fn json_lines<W: Write>(out: W) -> arrow::json::LineDelimitedWriter<W> {
+    arrow::json::WriterBuilder::new().with_explicit_nulls(true).build(out)
 }
 
 fn write_parquet(batches: &[RecordBatch], out: &mut (impl Write + Send)) -> io::Result<()> {

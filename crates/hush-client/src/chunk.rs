@@ -166,8 +166,8 @@ fn encrypt_slots(
 ) -> Result<Option<Vec<u8>>, ClientError> {
     let (column, secret) = (key.id().0, &key.secret);
     let encrypted = match (&key.space, content.view()) {
-        (Space::Slots { encoder, value_bits }, View::Exact(values)) => {
-            chunk.encrypt_slots(&SlotColumn { column, secret, encoder, value_bits: *value_bits, values })
+        (Space::Slots { encoder, max_abs }, View::Exact(values)) => {
+            chunk.encrypt_slots(&SlotColumn { column, secret, encoder, max_abs: *max_abs, values })
         }
         (Space::ApproxSlots { encoder, scale, max_abs }, View::Approx(values)) => {
             check_magnitude(key, values, *max_abs)?;

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use ethnum::I256;
 use hush_keys::{OwnerSeed, SecretKey};
 use hush_params::preset;
 use hush_plan::{EncodingId, Layout, Plaintext, PrivateEncoding};
@@ -30,8 +31,8 @@ pub(crate) enum Space {
     ApproxSlots { encoder: ApproxEncoder, scale: Scale, max_abs: f64 },
     /// CKKS coefficients; values of at most `max_abs`, which encoded stay below `2^limit_log2`.
     ApproxSum { scale: Scale, limit_log2: u32, max_abs: f64 },
-    /// BGV slots; values have at most `value_bits` bits with their sign.
-    Slots { encoder: SlotEncoder, value_bits: u32 },
+    /// BGV slots; values of at most `max_abs`.
+    Slots { encoder: SlotEncoder, max_abs: I256 },
     /// BGV coefficients modulo `2^t_log2`.
     Sum { t_log2: u32 },
 }
@@ -134,8 +135,9 @@ fn space(ring: &Ring, encoding: &PrivateEncoding) -> Result<Space, ClientError> 
         }
         (Layout::Slots, Plaintext::Primes { primes }) => {
             let encoder = SlotEncoder::new(ring, primes)?;
-            let value_bits = (bits + 1).min(encoder.value_bits());
-            Ok(Space::Slots { encoder, value_bits })
+            let max_abs = I256::from_str_radix(&encoding.max_abs, 10);
+            let max_abs = max_abs.map_err(|_| not_a_number(encoding))?;
+            Ok(Space::Slots { encoder, max_abs })
         }
         (Layout::ApproxSlots, Plaintext::Scale { log2 }) => {
             let (encoder, scale) = (ApproxEncoder::new(ring), Scale::from_log2(*log2)?);
@@ -151,14 +153,18 @@ fn space(ring: &Ring, encoding: &PrivateEncoding) -> Result<Space, ClientError> 
 /// Largest absolute value of a row of an approximate column: a power of two.
 fn largest_value(encoding: &PrivateEncoding) -> Result<f64, ClientError> {
     let parsed = encoding.max_abs.parse::<BigUint>().ok().and_then(|magnitude| magnitude.to_f64());
-    parsed.ok_or(ClientError::Encoding { id: encoding.public.id, what: "its bound is not a number" })
+    parsed.ok_or_else(|| not_a_number(encoding))
+}
+
+fn not_a_number(encoding: &PrivateEncoding) -> ClientError {
+    ClientError::Encoding { id: encoding.public.id, what: "its bound is not a number" }
 }
 
 /// Bits of the largest absolute value of a row.
 fn magnitude_bits(encoding: &PrivateEncoding) -> Result<u32, ClientError> {
     let parsed = encoding.max_abs.parse::<BigUint>().ok();
     let bits = parsed.and_then(|magnitude| u32::try_from(magnitude.bits()).ok());
-    bits.ok_or(ClientError::Encoding { id: encoding.public.id, what: "its bound is not a number" })
+    bits.ok_or_else(|| not_a_number(encoding))
 }
 
 fn secret_id(encoding: &PrivateEncoding) -> Result<[u8; 16], ClientError> {

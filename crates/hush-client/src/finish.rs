@@ -7,7 +7,9 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Decimal128Array, Decimal256Array, Float64Array, Int64Array};
 use arrow::datatypes::i256;
 use arrow::record_batch::RecordBatch;
+use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
+use hush_exec::coerce::{SettleTypes, faithful_rules};
 use hush_plan::plan::OutputType;
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
@@ -20,8 +22,15 @@ use crate::error::ClientError;
 /// [`ClientError::Finish`] if the engine refuses the expression (for instance a division by zero).
 pub(crate) fn finish(merged: RecordBatch, sql: &str) -> Result<Vec<RecordBatch>, ClientError> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let config = SessionConfig::new().with_target_partitions(1).with_information_schema(false);
-    let context = SessionContext::new_with_config(config);
+    let mut config = SessionConfig::new().with_target_partitions(1).with_information_schema(false);
+    // `SUM(money) * 1.19` is money.
+    config.options_mut().sql_parser.parse_float_as_decimal = true;
+    let state = SessionStateBuilder::new_with_default_features()
+        .with_config(config)
+        .with_analyzer_rules(SettleTypes::first())
+        .with_optimizer_rules(faithful_rules())
+        .build();
+    let context = SessionContext::new_with_state(state);
     context.register_batch("merged", merged)?;
     let batches = runtime.block_on(async {
         let frame = context.sql(sql).await?;
@@ -91,4 +100,52 @@ fn to_i256(value: &BigInt) -> Option<i256> {
     let mut wide = [fill; 32];
     wide[..bytes.len()].copy_from_slice(&bytes);
     Some(i256::from_le_bytes(wide))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::util::display::array_value_to_string;
+
+    /// One row: `a0` = 12345678901234567890123.25, `a1` = 0.1 (a double), `a2` NULL, `a3` = 7.
+    fn answer(sql: &str) -> Vec<String> {
+        let money = Decimal128Array::from(vec![1_234_567_890_123_456_789_012_325]);
+        let columns: [(&str, ArrayRef); 4] = [
+            ("a0", Arc::new(money.with_precision_and_scale(38, 2).unwrap())),
+            ("a1", Arc::new(Float64Array::from(vec![0.1]))),
+            ("a2", Arc::new(Int64Array::from(vec![None]))),
+            ("a3", Arc::new(Int64Array::from(vec![7]))),
+        ];
+        let batches = finish(RecordBatch::try_from_iter(columns).unwrap(), sql).unwrap();
+        let column = |batch: &RecordBatch| array_value_to_string(batch.column(0), 0).unwrap();
+        batches.iter().filter(|batch| batch.num_rows() > 0).map(column).collect()
+    }
+
+    #[test]
+    fn numbers_of_different_kinds_meet_without_loss() {
+        for (expression, expected) in [
+            ("a0 * 1.5", "18518518351851851835184.875"),
+            ("a0 > 1e22", "true"),
+            ("a0 > 12345678901234567890123.24", "true"),
+            ("a0 > a1", "true"),
+            ("a1 = 0.1", "true"),
+            ("a1 IN (0.1, 5)", "true"),
+            ("a1 BETWEEN 0.1 AND 0.2", "true"),
+            ("a1 * 3.5", "0.35000000000000003"),
+            ("COALESCE(a0, 0.0)", "12345678901234567890123.25"),
+            ("CASE WHEN a3 > 1 THEN a1 ELSE a0 END", "0.1"),
+            ("CASE WHEN a3 > 1 THEN 1 ELSE 2.5 END + 1", "2.0"),
+            ("0 * a2", ""),
+            ("a2 NOT IN (1) OR a2 NOT IN (2)", ""),
+            ("a3 % NULLIF(0, 0)", ""),
+            ("ROUND(a1, 3)", "0.1"),
+            ("ROUND(a0, 1)", "12345678901234567890123.3"),
+            ("POWER(a3, 0.5)", "2.6457513110645907"),
+            ("LOG(2, 8.5)", "3.0874628412503395"),
+        ] {
+            let found = answer(&format!("SELECT {expression} AS v FROM merged ORDER BY a0"));
+            assert_eq!(found, [expected], "{expression}");
+        }
+        assert!(answer("SELECT a3 FROM merged WHERE a0 < 1000.5 OR a1 > 0.1").is_empty());
+    }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From a file to a schema: the proposal, and what the user's choice changes in it.
 
-use hush_plan::schema::Column;
 use hush_plan::schema::units::type_bounds;
+use hush_plan::schema::{Column, NO_VALUES};
 use hush_plan::{Protection, Schema};
 use hush_table::profile::{ProfileOptions, TableProfile, profile, propose, single_out_note, singled_out};
 use hush_table::source::Source;
@@ -80,6 +80,14 @@ fn together(source: &Source, profile: &TableProfile, schema: &Schema) -> Result<
 fn replace(column: &mut Column, is_sensitive: bool, warnings: &mut Vec<String>) {
     if is_sensitive {
         let is_number = type_bounds(column.kind).is_some();
+        if column.reason == NO_VALUES {
+            warnings.push(format!(
+                "{} has no value in the file, so that its type is unknown: it is sealed.",
+                column.name
+            ));
+            column.protect = Protection::Seal;
+            return;
+        }
         set(column, if is_number { Protection::Encrypt } else { Protection::Seal });
     } else {
         if column.protect != Protection::Clear {

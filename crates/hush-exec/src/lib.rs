@@ -29,6 +29,7 @@
 mod aggregate;
 pub mod answer;
 mod clear;
+pub mod coerce;
 mod conform;
 mod engine;
 mod error;

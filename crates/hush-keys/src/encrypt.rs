@@ -14,6 +14,7 @@
 //! # References
 //! \[PVW08\] Peikert, Vaikuntanathan, Waters: A framework for efficient and composable oblivious transfer.
 
+use ethnum::I256;
 use hush_ring::{ERROR_BYTES, ExpandLabel, Ring, RingLimb, SecretRng, UniformSeed, sample_errors};
 use hush_rlwe::{BodyId, BodyKind, BodyWriter};
 use hush_schemes::Values;
@@ -107,8 +108,8 @@ pub struct SlotColumn<'a> {
     pub secret: &'a SecretKey,
     /// Plaintext primes; its ring is the ciphertexts' ring.
     pub encoder: &'a SlotEncoder,
-    /// Bits of a signed value, range-checked: at most the encoder's `value_bits`.
-    pub value_bits: u32,
+    /// Largest magnitude of a value, range-checked: at most the encoder's `max_abs`.
+    pub max_abs: I256,
     /// One value per row.
     pub values: Values<'a>,
 }
@@ -252,7 +253,7 @@ impl ChunkEncryption<'_> {
         let ring = encoder.ring();
         self.admit_slots(ring, id, column.secret, column.values.len())?;
         let scheme = |source| EncryptError::Scheme { column: id, source };
-        column.values.check_bits(column.value_bits.min(encoder.value_bits())).map_err(scheme)?;
+        column.values.check_max_abs(column.max_abs.min(encoder.max_abs())).map_err(scheme)?;
         let element_count = self.row_count.div_ceil(ring.degree()) as u32;
         let body = BodyId { column: id, chunk: self.chunk, element_count, lanes: encoder.lane_count() as u8 };
         let mut writer = BodyWriter::new(ring, BodyKind::Slot, body)?;

@@ -7,7 +7,7 @@ mod place;
 
 pub use place::{Clause, Feature, Unfit};
 
-use crate::schema::Protection;
+use crate::schema::{NO_VALUES, Protection};
 
 /// A refusal by the planner. Nothing was encrypted, sent or computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -147,7 +147,7 @@ pub enum PlanError {
         reason: Unfit,
     },
     /// A column that queries cannot use.
-    #[error("{clause}: {column} is {}", protection_words(*protect))]
+    #[error("{clause}: {column} is {}{}", protection_words(*protect), because(reason))]
     NotQueryable {
         /// Where.
         clause: Clause,
@@ -155,6 +155,8 @@ pub enum PlanError {
         column: String,
         /// Its protection.
         protect: Protection,
+        /// Why it has this protection, as the schema says; may be empty.
+        reason: String,
     },
     /// The sum could exceed what the encoded column holds.
     #[error("{text}: sums of {columns} could reach {needed_bits} bits; they were encrypted for {held_bits}")]
@@ -353,6 +355,10 @@ impl PlanError {
                 "divide or round the aggregate: SUM(x)/100, ROUND(AVG(x), 2)",
                 "compute it before encrypting",
             ]),
+            Self::NotQueryable { column, reason, .. } if reason == NO_VALUES => vec![format!(
+                "give {column} its type in the schema, with nullable = true and protect = \"encrypt\": \
+                 a column without values sums to NULL"
+            )],
             Self::NotQueryable { protect: Protection::Seal, .. } => fixed(&[
                 "hush decrypt returns sealed columns",
                 "protect = \"clear\" or \"encrypt\" in the schema",
@@ -371,6 +377,11 @@ impl PlanError {
         let end = if ways.is_empty() { String::new() } else { format!("\n  Ways out: {}.", ways.join("; ")) };
         format!("{} {self}.{end}", self.code())
     }
+}
+
+/// The schema's reason in brackets, if it gives one.
+fn because(reason: &str) -> String {
+    if reason.is_empty() { String::new() } else { format!(" (the schema says: {reason})") }
 }
 
 fn protection_words(protect: Protection) -> &'static str {

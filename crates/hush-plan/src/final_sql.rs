@@ -70,6 +70,10 @@ impl VisitorMut for Rewriter<'_> {
             let quotient =
                 format!("(CAST({left} AS DOUBLE) / NULLIF(CAST({right} AS DOUBLE), CAST(0 AS DOUBLE)))");
             *expr = verbatim(quotient);
+        } else if let Expr::BinaryOp { left, op: BinaryOperator::Modulo, right } = expr {
+            // A comparison of its own type, so that the remainder keeps the type of its operands.
+            let remainder = format!("({left} % NULLIF({right}, 0))");
+            *expr = verbatim(remainder);
         }
         ControlFlow::Continue(())
     }

@@ -103,6 +103,9 @@ impl UnitRange {
     }
 }
 
+/// The reason of a column without any value in the file: nobody can know its type, and a person must say it.
+pub const NO_VALUES: &str = "no value in the file, so its type is unknown";
+
 /// One column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {

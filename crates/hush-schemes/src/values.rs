@@ -66,6 +66,32 @@ impl<'a> Values<'a> {
         }
     }
 
+    /// Checks `|v| ≤ max_abs` for every value, without a branch on any until all are seen.
+    ///
+    /// # Errors
+    /// [`SchemeError::ValueRange`] with the first position that does not fit, never with the value.
+    pub fn check_max_abs(&self, max_abs: I256) -> Result<(), SchemeError> {
+        let limit = max_abs.max(I256::ZERO).as_u256();
+        let outside = match self {
+            Self::I64(values) => {
+                let limit = u64::try_from(limit).unwrap_or(u64::MAX);
+                first_outside(values, |v| i64::from(v.unsigned_abs() > limit), 0)
+            }
+            Self::I128(values) => {
+                let limit = u128::try_from(limit).unwrap_or(u128::MAX);
+                first_outside(values, |v| i128::from(v.unsigned_abs() > limit), 0)
+            }
+            Self::I256(values) => {
+                let excess = |v: I256| I256::from(u8::from(limit.overflowing_sub(v.unsigned_abs()).1));
+                first_outside(values, excess, I256::ZERO)
+            }
+        };
+        match outside {
+            Some(index) => Err(SchemeError::ValueRange { index, limit_log2: 256 - limit.leading_zeros() }),
+            None => Ok(()),
+        }
+    }
+
     /// Writes the canonical residues; words of `out` beyond the values become zero.
     ///
     /// # Timing
@@ -131,6 +157,27 @@ mod tests {
         assert!(Values::I64(&[i64::MIN]).check_bits(63).is_err());
         assert!(Values::I128(&[i128::from(i64::MAX) + 1]).check_bits(64).is_err());
         assert!(Values::I128(&[i128::MIN]).check_bits(128).is_ok());
+    }
+
+    #[test]
+    fn magnitudes_are_checked_to_the_last_unit_in_each_width() {
+        for limit in [0_i128, 1, 127, i128::from(i64::MAX) - 1, 10_i128.pow(38), i128::MAX - 1] {
+            let (limit, next) = (I256::from(limit), limit + 1);
+            for outside in [next, -next] {
+                let found = Values::I128(&[0, outside]).check_max_abs(limit).unwrap_err();
+                assert!(matches!(found, SchemeError::ValueRange { index: 1, .. }));
+                assert!(Values::I128(&[next - 1, 1 - next, 0]).check_max_abs(limit).is_ok());
+                assert!(Values::I256(&[I256::from(outside)]).check_max_abs(limit).is_err());
+                assert!(Values::I256(&[limit, -limit]).check_max_abs(limit).is_ok());
+                if let Ok(narrow) = i64::try_from(outside) {
+                    assert!(Values::I64(&[narrow]).check_max_abs(limit).is_err());
+                }
+            }
+        }
+        assert!(Values::I64(&[i64::MIN]).check_max_abs(I256::from(i64::MAX)).is_err());
+        assert!(Values::I128(&[i128::MIN]).check_max_abs(I256::from(i128::MAX)).is_err());
+        assert!(Values::I256(&[I256::MIN]).check_max_abs(I256::MAX).is_err());
+        assert!(Values::I64(&[i64::MIN]).check_max_abs(I256::MAX).is_ok());
     }
 
     #[test]

@@ -15,7 +15,7 @@
 //! *Non-goals.* Finding names inside free text: the question is put to columns, and free text is sealed whole.
 
 use hush_plan::Protection;
-use hush_plan::schema::ColumnType;
+use hush_plan::schema::{ColumnType, NO_VALUES};
 
 mod checksums;
 mod names;
@@ -124,7 +124,7 @@ impl Verdict {
 /// Judges a column.
 pub fn classify(facts: &Facts<'_>) -> Verdict {
     if facts.values == 0 {
-        return Verdict::new(None, Protection::Drop, "no values");
+        return Verdict::new(None, Protection::Drop, NO_VALUES);
     }
     let by_name = class_of_name(facts.name);
     if let Some((pattern, percent)) = facts.patterns.strongest(facts.values) {

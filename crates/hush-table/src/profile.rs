@@ -20,6 +20,7 @@ use crate::source::{Source, SourceError};
 mod column;
 mod counts;
 mod joint;
+mod numbers;
 mod propose;
 
 pub use column::{ColumnProfile, Kind};

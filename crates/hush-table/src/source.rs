@@ -127,6 +127,22 @@ pub struct SourceColumn {
     pub name: String,
     /// The name of its type, if it is one that tables cannot hold (nested or binary Parquet types).
     pub unsupported: Option<String>,
+    /// What the file says of its numbers, where it says something (Parquet).
+    pub declared: Option<Declared>,
+}
+
+/// A type of numbers that a file declares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declared {
+    /// Exact decimals.
+    Decimal {
+        /// Total digits, at most 38.
+        precision: u8,
+        /// Digits after the point.
+        scale: u8,
+    },
+    /// Binary floats, of any width.
+    Float,
 }
 
 #[derive(Clone)]

@@ -162,7 +162,7 @@ impl Cell for Bgv {
             column: 0,
             secret: &self.secret,
             encoder: &self.encoder,
-            value_bits: self.encoder.value_bits(),
+            max_abs: self.encoder.max_abs(),
             values: Values::I64(&values),
         };
         let blob = chunk.encrypt_slots(&column)?;

@@ -5,18 +5,15 @@
 //! that holds the clear columns and nothing else; then every node of the tree must be on the list below. No
 //! statement, subquery, window, table function, variable or user-defined function can get through.
 
-use std::sync::Arc;
-
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::common::DFSchema;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, Volatility, cast, lit, not};
+use datafusion::logical_expr::{Expr, ExprSchemable, Volatility, cast};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
+use crate::coerce::settle;
 use crate::error::{ExecError, ExpressionFault, ExpressionRole};
 
 /// Longest SQL text of one expression in bytes; long lists for `IN` fit.
@@ -105,74 +102,7 @@ impl Scope<'_> {
         let expr = self.state.create_logical_expr(text, self.schema);
         // Names that the parser gave to parts of the tree mean nothing here.
         let expr = expr.map(|expr| expr.unalias_nested().data);
-        expr.and_then(|expr| self.expand(expr)).map_err(|_| ExpressionFault::Malformed)
-    }
-
-    /// `+ - *` of integers by way of decimals: the query engine's integers wrap around, and what does not fit must be an
-    /// error.
-    fn checked(&self, operation: BinaryExpr) -> datafusion::error::Result<Expr> {
-        let is_integer = |expr: &Expr| expr.get_type(self.schema).is_ok_and(|kind| kind.is_integer());
-        let wraps = matches!(operation.op, Operator::Plus | Operator::Minus | Operator::Multiply);
-        if !wraps || !is_integer(&operation.left) || !is_integer(&operation.right) {
-            return Ok(Expr::BinaryExpr(operation));
-        }
-        let wide = |expr: Box<Expr>| Box::new(cast(*expr, DataType::Decimal128(20, 0)));
-        let BinaryExpr { left, op, right } = operation;
-        let exact = BinaryExpr { left: wide(left), op, right: wide(right) };
-        Ok(cast(Expr::BinaryExpr(exact), DataType::Int64))
-    }
-
-    /// Lets functions that are defined by other expressions (COALESCE, NVL) become these, which the query engine's
-    /// simplifier would do; and numbers beside floats become floats, since compared as decimals they would miss.
-    fn expand(&self, expr: Expr) -> datafusion::error::Result<Expr> {
-        let context = SimplifyContext::builder().with_schema(Arc::new(self.schema.clone())).build();
-        let is_float = |expr: &Expr| expr.get_type(self.schema).is_ok_and(|kind| kind.is_floating());
-        let expanded = expr.transform_up(|node| match node {
-            Expr::ScalarFunction(call) => {
-                let ScalarFunction { func, args } = call;
-                Ok(match func.simplify(args, &context)? {
-                    ExprSimplifyResult::Simplified(expr) => Transformed::yes(expr),
-                    ExprSimplifyResult::Original(args) => {
-                        Transformed::no(Expr::ScalarFunction(ScalarFunction { func, args }))
-                    }
-                })
-            }
-            Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
-                let (left, right) = match (is_float(&left), is_float(&right)) {
-                    (true, false) => (left, Box::new(as_float(*right))),
-                    (false, true) => (Box::new(as_float(*left)), right),
-                    _ => (left, right),
-                };
-                Ok(Transformed::yes(self.checked(BinaryExpr { left, op, right })?))
-            }
-            // Written out, because the query engine fails on these tests within a grouped query.
-            Expr::IsTrue(truth) => Ok(Transformed::yes(when(*truth, true, false)?)),
-            Expr::IsFalse(truth) => Ok(Transformed::yes(when(not(*truth), true, false)?)),
-            Expr::IsNotTrue(truth) => Ok(Transformed::yes(when(*truth, false, true)?)),
-            Expr::IsNotFalse(truth) => Ok(Transformed::yes(when(not(*truth), false, true)?)),
-            Expr::InList(mut list) if is_float(&list.expr) => {
-                list.list = list.list.into_iter().map(as_float).collect();
-                Ok(Transformed::yes(Expr::InList(list)))
-            }
-            other => Ok(Transformed::no(other)),
-        })?;
-        Ok(expanded.data)
-    }
-}
-
-/// `CASE WHEN condition THEN yes ELSE no END`.
-fn when(condition: Expr, yes: bool, no: bool) -> datafusion::error::Result<Expr> {
-    datafusion::logical_expr::when(condition, lit(yes)).otherwise(lit(no))
-}
-
-/// A decimal literal as the double nearest to it; anything else as it is.
-fn as_float(expr: Expr) -> Expr {
-    match &expr {
-        Expr::Literal(value @ (ScalarValue::Decimal128(..) | ScalarValue::Decimal256(..)), _) => {
-            let text = value.cast_to(&DataType::Utf8).ok().map(|text| text.to_string());
-            text.and_then(|text| text.parse::<f64>().ok()).map_or(expr, lit)
-        }
-        _ => expr,
+        expr.and_then(|expr| settle(expr, self.schema)).map_err(|_| ExpressionFault::Malformed)
     }
 }
 

@@ -10,11 +10,11 @@ use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
-use datafusion::optimizer::Optimizer;
 use datafusion::prelude::SessionConfig;
 use object_store::ObjectStore;
 
 use crate::ExecError;
+use crate::coerce::faithful_rules;
 
 /// Scheme and host under which the engine's store is known to the query engine.
 pub(crate) const STORE_URL: &str = "hush://store/";
@@ -53,13 +53,10 @@ pub(crate) fn build(store: Arc<dyn ObjectStore>, memory_bytes: usize) -> Result<
     options.execution.parquet.schema_force_view_types = false;
     options.execution.parquet.pushdown_filters = false;
     options.execution.time_zone = Some("+00:00".to_owned());
-    // The engine's simplifier takes `x NOT IN (1) OR x NOT IN (2)` for true where x is NULL, and `0 * x` for 0: the same
-    // condition would count other rows here than in the masks, which are evaluated as they stand.
-    let rules = Optimizer::new().rules.into_iter().filter(|rule| rule.name() != SIMPLIFIER);
     Ok(SessionStateBuilder::new_with_default_features()
         .with_config(config)
         .with_runtime_env(runtime)
-        .with_optimizer_rules(rules.collect())
+        .with_optimizer_rules(faithful_rules())
         .build())
 }
 
@@ -74,4 +71,3 @@ pub(crate) fn for_query(state: &SessionState, partitions: Partitions) -> Session
 }
 
 const PARSER_DEPTH: usize = 200;
-const SIMPLIFIER: &str = "simplify_expressions";

@@ -295,7 +295,7 @@ fn encrypt_chunk(seed: &OwnerSeed, table_id: [u8; 16], index: u32, rows: &[Row])
             column: id.0,
             secret: &secret,
             encoder: &encoder,
-            value_bits: 40,
+            max_abs: I256::ONE << 39u32,
             values: Values::I64(&values),
         };
         encoded.push(chunk.encrypt_slots(&column).unwrap());

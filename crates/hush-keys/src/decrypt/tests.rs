@@ -283,7 +283,7 @@ fn slots_of(
                 column,
                 secret: &secret,
                 encoder: &encoder,
-                value_bits: bits,
+                max_abs: I256::ONE << (bits - 1),
                 values: Values::I256(&values),
             })
             .unwrap();

@@ -41,7 +41,13 @@ fn no_column_and_no_secret_comes_twice_in_a_chunk() {
     let encoder = SlotEncoder::new(&self::ring("n12_q2x46_sec128_v1"), &PLAINTEXT_PRIMES_32[..1]).unwrap();
     let slots = owner.slots_secret(encoder.ring(), [9; 16]);
     let values = Values::I64(&[1, 2]);
-    let column = |column| SlotColumn { column, secret: &slots, encoder: &encoder, value_bits: 16, values };
+    let column = |column| SlotColumn {
+        column,
+        secret: &slots,
+        encoder: &encoder,
+        max_abs: ethnum::I256::new(2),
+        values,
+    };
     next.encrypt_slots(&column(1)).unwrap();
     next.encrypt_slots(&column(2)).unwrap();
     assert!(matches!(next.encrypt_slots(&column(2)), Err(EncryptError::Repeated { column: 2 })));

@@ -60,9 +60,15 @@ pub enum Feature {
     /// More than one table.
     #[error("a join or a second table")]
     Join,
+    /// `LIKE … ESCAPE` beyond one character after a literal pattern.
+    #[error("an ESCAPE other than LIKE 'text' ESCAPE 'c' with a text that does not end in c")]
+    LikeEscape,
     /// `f(name => x)`
     #[error("a named function argument")]
     NamedArgument,
+    /// `SELECT *` where every column is sealed or dropped.
+    #[error("* over a table whose columns are all sealed, dropped or undecided")]
+    Nothing,
     /// `?`, `$1`
     #[error("a placeholder")]
     Placeholder,
@@ -88,6 +94,8 @@ impl Feature {
             }
             Self::GroupingSets => Some("one query for each set of keys"),
             Self::Join => Some("join before encrypting"),
+            Self::LikeEscape => Some("strpos, starts_with, ends_with and contains take texts as they are"),
+            Self::Nothing => Some("hush decrypt returns sealed columns; COUNT(*) counts rows"),
             Self::SetOperation => Some("one query for each part"),
             Self::Window => Some("GROUP BY, or a window function on the result"),
             Self::Dialect | Self::Into | Self::NamedArgument | Self::Placeholder => None,

@@ -253,7 +253,7 @@ fn case(
 fn clear_case(tests: &[String], branches: &[Vec<Piece>], otherwise: &[Piece]) -> Option<Piece> {
     let weight_of = |pieces: &[Piece]| match pieces {
         [] => Some(None),
-        [piece] => piece.clear_weight().map(Some),
+        [piece] => Some(Some(null_where_missing(piece.clear_weight()?, &piece.not_null))),
         _ => None,
     };
     let weights: Vec<Option<Weight>> =
@@ -275,6 +275,19 @@ fn clear_case(tests: &[String], branches: &[Vec<Piece>], otherwise: &[Piece]) ->
     let mut piece = Piece::of(Monomial::One, Weight::of_units(case, scale), kind);
     piece.not_null = not_null;
     Some(piece)
+}
+
+/// The weight made NULL where a source of NULL is that it does not show, as of `0 * x + 1`, whose weight is 1.
+fn null_where_missing(weight: Weight, not_null: &BTreeSet<String>) -> Weight {
+    let shown = |sql: &String| weight.units.as_ref().is_some_and(|units| units.is_null_with(sql));
+    let hidden: Vec<String> =
+        not_null.iter().filter(|sql| !shown(sql)).map(|sql| format!("{sql} IS NOT NULL")).collect();
+    if hidden.is_empty() {
+        return weight;
+    }
+    let scale = weight.scale;
+    let branches = vec![(hidden.join(" AND "), Some(weight.into_units()))];
+    Weight::of_units(Units::Case { branches, otherwise: None }, scale)
 }
 
 /// A cast keeps the value of whatever is encrypted; of a clear expression it may round, and then bounds it.

@@ -119,11 +119,12 @@ impl Units {
         }
     }
 
-    /// Whether it is NULL wherever the leaf `sql` is.
+    /// Whether it is NULL wherever `sql` is, a leaf or a whole CASE in it.
     pub(crate) fn is_null_with(&self, sql: &str) -> bool {
         match self {
             Self::Add(a, b) | Self::Mul(a, b) => a.is_null_with(sql) || b.is_null_with(sql),
-            Self::Case { .. } | Self::Constant(_) => false,
+            Self::Case { .. } => self.render(self.width().unwrap_or(Width::Wide)) == sql,
+            Self::Constant(_) => false,
             Self::Leaf { sql: own, .. } => own == sql,
         }
     }

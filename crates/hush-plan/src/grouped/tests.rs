@@ -165,6 +165,25 @@ fn the_final_query_divides_in_doubles_and_orders_by_keys() {
     assert_eq!(plan(text).final_sql, expected);
 }
 
+#[test]
+fn a_source_of_null_outlives_the_term_that_it_was_in() {
+    let schema = random_schema(true).all_clear();
+    let cell = |value: Option<i32>| value.map(|value| Decimal::new(value, 0));
+    let row = |v: i32, w: Option<i32>| -> Row {
+        [("v", cell(Some(v))), ("w", cell(w)), ("a", cell(None))].map(|(k, c)| (k.to_owned(), c)).into()
+    };
+    let rows = [row(1, Some(1)), row(2, None), row(3, Some(3)), row(4, Some(0)), row(5, None)];
+    for argument in [
+        "CASE WHEN v < 3 THEN 0*CASE WHEN v > 3 THEN 3 END - 5 ELSE 2 END",
+        "CASE WHEN v < 4 THEN w - w + 7 ELSE 1 END",
+        "CASE WHEN v < 4 THEN (CASE WHEN v > 1 THEN 0 * w END) + 1 ELSE w END",
+        "CASE WHEN v < 4 THEN a * 0 ELSE 1 END",
+        "CASE WHEN v = 1 THEN CASE WHEN v = 2 THEN w END ELSE v + 0 * w END",
+    ] {
+        assert!(check_against_direct(&schema, argument, &rows).unwrap(), "{argument}");
+    }
+}
+
 // ---- Against direct evaluation. ----
 
 /// Columns of the random table: encrypted `a`, `b`, `c`, clear `v`, `w`, `d`; letters `a` and `w` may be missing.

@@ -20,7 +20,10 @@ pub(crate) fn usable<'a>(schema: &'a Schema, name: &str, clause: Clause) -> Resu
     })?;
     match column.protect {
         Protection::Clear | Protection::Encrypt => Ok(column),
-        protect => Err(PlanError::NotQueryable { clause, column: name.to_owned(), protect }),
+        protect => {
+            let reason = column.reason.clone();
+            Err(PlanError::NotQueryable { clause, column: name.to_owned(), protect, reason })
+        }
     }
 }
 

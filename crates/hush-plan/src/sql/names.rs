@@ -3,10 +3,11 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Ident, Value, VisitMut, VisitorMut};
+use sqlparser::ast::{CastKind, DataType, ExactNumberInfo, Expr, Ident, Value, VisitMut, VisitorMut};
 
-use super::Item;
+use super::{Item, like};
 use crate::error::{Clause, PlanError};
+use crate::expr::numeric_literal;
 use crate::schema::{Column, Schema};
 
 /// The names in scope.
@@ -103,11 +104,31 @@ impl Resolver<'_> {
     }
 }
 
+/// A literal such as `1e300`, which no decimal holds, as the double that it means.
+fn beyond_decimals(expr: &Expr) -> Option<Expr> {
+    let Expr::Value(value) = expr else { return None };
+    let Value::Number(text, _) = &value.value else { return None };
+    if !text.contains(['e', 'E']) || numeric_literal(expr).is_some() {
+        return None;
+    }
+    Some(Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(Expr::Value(Value::SingleQuotedString(text.clone()).into())),
+        data_type: DataType::Double(ExactNumberInfo::None),
+        array: false,
+        format: None,
+    })
+}
+
 impl VisitorMut for Resolver<'_> {
     type Break = Box<PlanError>;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        match self.target(expr) {
+        if let Some(double) = beyond_decimals(expr) {
+            *expr = double;
+        }
+        let target = like::with_backslash(expr, self.clause).and_then(|()| self.target(expr));
+        match target {
             Err(error) => ControlFlow::Break(Box::new(error)),
             Ok(None) => ControlFlow::Continue(()),
             Ok(Some(target)) => {

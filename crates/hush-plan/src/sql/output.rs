@@ -43,7 +43,9 @@ pub(super) fn items(names: &Names<'_>, projection: Vec<SelectItem>) -> Result<Ve
             _ => return Err(dialect),
         }
     }
-    if items.is_empty() { Err(dialect) } else { Ok(items) }
+    // Only a star can have become nothing.
+    let nothing = PlanError::Unsupported { clause: Clause::Select, feature: Feature::Nothing };
+    if items.is_empty() { Err(nothing) } else { Ok(items) }
 }
 
 /// `*` stands for every column that queries can use, in file order.

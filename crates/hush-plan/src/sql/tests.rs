@@ -60,6 +60,47 @@ fn a_name_means_the_column_first_in_group_by_and_the_output_first_in_order_by() 
 }
 
 #[test]
+fn like_with_another_escape_character_becomes_like_with_a_backslash() {
+    let filter = |text: &str| parse(&patients(), &format!("SELECT ward FROM patients WHERE {text}"));
+    let escaped = filter("ward NOT LIKE '50!%%' ESCAPE '!' OR ward ILIKE 'a\\b#__' ESCAPE '#'").unwrap();
+    let plain = filter("ward NOT LIKE '50\\%%' OR ward ILIKE 'a\\\\b\\__'").unwrap();
+    assert_eq!(escaped, plain);
+    for refused in [
+        "ward LIKE 'a' ESCAPE 'ab'",
+        "ward LIKE ward ESCAPE '!'",
+        "ward LIKE 'a!' ESCAPE '!'",
+        "ward LIKE 'a' ESCAPE ''",
+        "ward SIMILAR TO 'a' ESCAPE '!'",
+    ] {
+        assert_eq!(filter(refused).unwrap_err().code(), "HUSH-P005", "{refused}");
+    }
+}
+
+#[test]
+fn numbers_that_no_decimal_holds_are_doubles() {
+    let query = parse(&patients(), "SELECT ward FROM patients WHERE rate IN (1e300, 2.5E-60, 1e3)").unwrap();
+    let filter = query.filter_text().unwrap();
+    assert_eq!(filter, "rate IN (CAST('1e300' AS DOUBLE), CAST('2.5E-60' AS DOUBLE), 1e3)");
+}
+
+#[test]
+fn what_nobody_can_query_is_said_with_its_reason() {
+    let mut schema = patients();
+    for column in &mut schema.columns {
+        column.protect = crate::Protection::Seal;
+        column.reason = crate::schema::NO_VALUES.to_owned();
+    }
+    let star = parse(&schema, "SELECT * FROM patients").unwrap_err().report();
+    assert!(
+        star.contains("HUSH-P005") && star.contains("all sealed") && star.contains("hush decrypt"),
+        "{star}"
+    );
+    let query = parse(&schema, "SELECT SUM(age) FROM patients").unwrap();
+    let sealed = crate::needs_of(&schema, &[query]).unwrap_err().report();
+    assert!(sealed.contains("HUSH-P010") && sealed.contains("type in the schema"), "{sealed}");
+}
+
+#[test]
 fn distinct_is_a_group_by() {
     let query = parse(&patients(), "SELECT DISTINCT ward, year FROM patients").unwrap();
     assert!(query.is_grouped() && query.keys.len() == 2);

@@ -62,10 +62,9 @@ impl SlotEncoder {
         self.lanes.iter().map(|lane| lane.modulus().value())
     }
 
-    /// Signed bits of a value that decodes to itself: results must stay within `±2^(bits−1)`.
-    pub fn value_bits(&self) -> u32 {
-        // One bit for the sign, and never more than the 256-bit integers that results come back in.
-        (self.basis.log2_product().floor() as u32).min(255)
+    /// Largest magnitude of a value that decodes to itself.
+    pub fn max_abs(&self) -> I256 {
+        self.basis.lift_limit()
     }
 
     /// The coefficients, signed and at most `t/2` in size, of the polynomial with these slots modulo prime
@@ -125,7 +124,7 @@ impl SlotEncoder {
     /// The signed integers with these residues, lane after lane.
     ///
     /// # Ranges
-    /// Exact for integers below `2^(`[`SlotEncoder::value_bits`]`−1)` in size.
+    /// Exact for integers up to [`SlotEncoder::max_abs`] in size.
     ///
     /// # Errors
     /// [`SchemeError::TooManyValues`] if a lane is missing or too short.

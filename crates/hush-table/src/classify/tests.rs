@@ -222,7 +222,7 @@ fn verdicts() {
             Protection::Drop,
             "row number (unique in every row)",
         ),
-        (Facts { values: 0, ..base("foo", ColumnType::Text) }, Protection::Drop, "no values"),
+        (Facts { values: 0, ..base("foo", ColumnType::Text) }, Protection::Drop, NO_VALUES),
         (base("password", ColumnType::Text), Protection::Drop, "credential (name)"),
         (base("dob", ColumnType::Date), Protection::Encrypt, "birth date (name)"),
     ] {

@@ -4,8 +4,9 @@
 use hush_plan::schema::units::{DecimalPoint, POWERS_OF_TEN, parse_date, parse_timestamp, scan_number};
 
 use super::counts::TupleCounts;
+use super::numbers::{Magnitude, Numbers, Written};
 use crate::classify::{PatternCounts, SHARED_BY};
-use crate::source::SourceColumn;
+use crate::source::{Declared, SourceColumn};
 
 /// Distinct values that are counted exactly.
 const DISTINCT_EXACT: usize = 8192;
@@ -28,7 +29,7 @@ pub enum Kind {
     Decimal,
     /// No value at all.
     Empty,
-    /// Numbers with exponents or more digits than a decimal should have.
+    /// Numbers with exponents, or more digits than a decimal should have.
     Float,
     /// Whole numbers of at most 64 bits.
     Int,
@@ -45,6 +46,8 @@ pub enum Kind {
 pub struct ColumnProfile {
     name: String,
     kind: Kind,
+    unsupported: Option<String>,
+    declared: Option<Declared>,
     values: u64,
     missing: u64,
     distinct: u64,
@@ -55,16 +58,6 @@ pub struct ColumnProfile {
     magnitude: Magnitude,
     patterns: PatternCounts,
     markers: Vec<&'static str>,
-}
-
-/// How large the numbers of a column are. Stays inside the crate: a schema shows only the next power of ten.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Magnitude {
-    /// Smallest and largest whole part, rounded away from zero; days or microseconds for dates and timestamps.
-    pub(super) low: i128,
-    pub(super) high: i128,
-    /// Digits after the point, at most.
-    pub(super) fraction_digits: u32,
 }
 
 impl ColumnProfile {
@@ -144,6 +137,15 @@ impl ColumnProfile {
         self.kind == Kind::Int && self.unique && self.values > 1 && span == Some(i128::from(self.values))
     }
 
+    /// The name of its type, if it is one that tables cannot hold.
+    pub(super) fn unsupported(&self) -> Option<&str> {
+        self.unsupported.as_deref()
+    }
+
+    pub(super) fn declared(&self) -> Option<Declared> {
+        self.declared
+    }
+
     pub(super) fn magnitude(&self) -> Magnitude {
         self.magnitude
     }
@@ -167,7 +169,8 @@ impl Possible {
 /// Collects a [`ColumnProfile`].
 pub(super) struct ColumnProfiler {
     name: String,
-    unsupported: bool,
+    unsupported: Option<String>,
+    declared: Option<Declared>,
     point: DecimalPoint,
     possible: Possible,
     values: u64,
@@ -183,33 +186,12 @@ pub(super) struct ColumnProfiler {
     longest: usize,
 }
 
-#[derive(Default)]
-struct Numbers {
-    magnitude: Magnitude,
-    seen: bool,
-    integer_digits: u32,
-    scientific: bool,
-    leading_zeros: bool,
-    /// A fraction other than zeros.
-    fraction: bool,
-}
-
-impl Numbers {
-    fn widen(&mut self, low: i128, high: i128) {
-        if self.seen {
-            self.magnitude.low = self.magnitude.low.min(low);
-            self.magnitude.high = self.magnitude.high.max(high);
-        } else {
-            (self.magnitude.low, self.magnitude.high, self.seen) = (low, high, true);
-        }
-    }
-}
-
 impl ColumnProfiler {
     pub(super) fn new(column: &SourceColumn, point: DecimalPoint) -> Self {
         Self {
             name: column.name.clone(),
-            unsupported: column.unsupported.is_some(),
+            unsupported: column.unsupported.clone(),
+            declared: column.declared,
             point,
             possible: Possible { truth: true, number: true, date: true, timestamp: true },
             values: 0,
@@ -254,12 +236,13 @@ impl ColumnProfiler {
             let away = i128::from(whole) + i128::from(rest != 0);
             let away = if value < 0 { -away } else { away };
             self.numbers.widen(away, away);
-            self.numbers.magnitude.fraction_digits =
-                self.numbers.magnitude.fraction_digits.max(fraction_digits as u32);
-            self.numbers.fraction |= rest != 0;
-            self.numbers.leading_zeros |= leading_zeros;
-            self.numbers.integer_digits =
-                self.numbers.integer_digits.max(whole.checked_ilog10().map_or(0, |log| log + 1));
+            self.numbers.add(Written {
+                integer_digits: whole.checked_ilog10().map_or(0, |log| log + 1),
+                fraction_digits: fraction_digits as u32,
+                leading_zeros,
+                fraction: rest != 0,
+                scientific: false,
+            });
             if (10..=18).contains(&text.len()) && fraction_digits == 0 && value >= 0 {
                 self.patterns.add_digits(text);
             }
@@ -271,19 +254,21 @@ impl ColumnProfiler {
     #[cold]
     fn add_long_number(&mut self, text: &[u8]) -> bool {
         let Some(number) = scan_number(text, self.point) else { return false };
-        let rounded = || number.units_rounded(0).and_then(|units| units.checked_add(units.signum()));
+        // Away from zero also where the whole part is zero.
+        let away = if number.negative { -1 } else { 1 };
+        let rounded = || number.units_rounded(0).and_then(|units| units.checked_add(away));
         let above = number.units_exact(0).or_else(rounded);
-        // Beyond 127 bits no decimal holds it: a float.
-        let numbers = &mut self.numbers;
-        match above {
-            Some(units) => numbers.widen(units, units),
-            None => numbers.scientific = true,
+        if let Some(units) = above {
+            self.numbers.widen(units, units);
         }
-        numbers.scientific |= number.scientific || number.cut;
-        numbers.fraction |= number.units_exact(0).is_none();
-        numbers.leading_zeros |= number.leading_zeros;
-        numbers.integer_digits = numbers.integer_digits.max(number.integer_digits);
-        numbers.magnitude.fraction_digits = numbers.magnitude.fraction_digits.max(number.fraction_digits);
+        self.numbers.add(Written {
+            integer_digits: number.integer_digits,
+            fraction_digits: number.fraction_digits,
+            leading_zeros: number.leading_zeros,
+            fraction: number.units_exact(0).is_none(),
+            // Beyond 127 bits no decimal holds it: a float.
+            scientific: number.scientific || number.cut || above.is_none(),
+        });
         if (13..=19).contains(&text.len()) && text.iter().all(u8::is_ascii_digit) {
             self.patterns.add_digits(text);
         }
@@ -339,6 +324,8 @@ impl ColumnProfiler {
         let rare_missing = if (1..SHARED_BY).contains(&missing) { missing } else { 0 };
         ColumnProfile {
             kind,
+            unsupported: self.unsupported,
+            declared: self.declared,
             values,
             missing,
             distinct: self.counts.distinct().min(values),
@@ -354,33 +341,12 @@ impl ColumnProfiler {
     }
 
     fn kind(&self) -> Kind {
-        /// Digits of a decimal that someone may have meant; binary floats in full show more.
-        const DECIMAL_FRACTION: u32 = 9;
-        const DECIMAL_DIGITS: u32 = 18;
-        let numbers = &self.numbers;
-        let fraction_digits = numbers.magnitude.fraction_digits;
-        let fits_64_bits =
-            i64::try_from(numbers.magnitude.low).is_ok() && i64::try_from(numbers.magnitude.high).is_ok();
         match self.possible {
-            _ if self.unsupported => Kind::Unsupported,
+            _ if self.unsupported.is_some() => Kind::Unsupported,
             _ if self.values == 0 => Kind::Empty,
-            Possible { number: true, .. } if numbers.leading_zeros => self.text_kind(),
-            Possible { number: true, .. } if numbers.scientific => Kind::Float,
-            // `5.0`, as whole numbers are written that have passed through floats.
-            Possible { number: true, .. } if fraction_digits <= 1 && !numbers.fraction => {
-                if fits_64_bits {
-                    Kind::Int
-                } else {
-                    Kind::Text
-                }
+            Possible { number: true, .. } => {
+                self.numbers.kind(self.declared).unwrap_or_else(|| self.text_kind())
             }
-            Possible { number: true, .. }
-                if fraction_digits <= DECIMAL_FRACTION
-                    && numbers.integer_digits + fraction_digits <= DECIMAL_DIGITS =>
-            {
-                Kind::Decimal
-            }
-            Possible { number: true, .. } => Kind::Float,
             Possible { truth: true, .. } => Kind::Bool,
             Possible { date: true, .. } => Kind::Date,
             Possible { timestamp: true, .. } => Kind::Timestamp,

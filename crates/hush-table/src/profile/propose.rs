@@ -4,10 +4,12 @@
 use hush_plan::schema::file::DEFAULT_MAX_ROWS;
 use hush_plan::schema::units::{DATE_BOUNDS, POWERS_OF_TEN, TIMESTAMP_BOUNDS, type_bounds};
 use hush_plan::schema::{Column, ColumnType, Protection, Purpose, Schema, UnitRange};
+use hush_plan::{Needs, plan_encodings};
 
 use super::column::{ColumnProfile, Kind};
 use super::{SingledOut, TableProfile};
 use crate::classify::{Class, Facts, classify};
+use crate::source::Declared;
 
 /// Least headroom of a proposed range: it ends at the first `10^k - 1` that leaves room for values this many
 /// times the largest seen, so that the file shows an order of magnitude and no extreme.
@@ -28,15 +30,42 @@ pub fn propose(profile: &TableProfile, table: &str) -> Schema {
     let mut columns: Vec<Column> =
         profile.columns().iter().map(|found| column(found, &null_tokens)).collect();
     let notes = settle_clear(profile, &mut columns);
-    Schema {
+    let mut schema = Schema {
         table: table.to_owned(),
-        columns,
+        columns: Vec::new(),
         null_tokens,
         max_rows: max_rows(profile.rows()),
         approved: false,
         approved_by: String::new(),
         notes,
         products: Vec::new(),
+    };
+    columns.iter_mut().for_each(|column| keep_possible_purposes(&schema, column));
+    schema.columns = columns;
+    schema
+}
+
+/// Takes away purposes that no parameter set can serve: squares of more than some 30 digits, say. A column of which
+/// not even sums are possible is sealed.
+fn keep_possible_purposes(schema: &Schema, column: &mut Column) {
+    if !matches!(column.protect, Protection::Decide | Protection::Encrypt) || column.purposes.is_empty() {
+        return;
+    }
+    let mut alone = schema.clone();
+    let mut possible = |column: &Column| {
+        alone.columns = vec![Column { protect: Protection::Encrypt, ..column.clone() }];
+        let encodings = Needs::of_purposes(&alone)
+            .and_then(|needs| plan_encodings(&alone, &needs, alone.max_rows, &mut String::new));
+        encodings.is_ok()
+    };
+    if possible(column) {
+        return;
+    }
+    column.purposes.retain(|purpose| !matches!(purpose, Purpose::Stddev | Purpose::Variance));
+    if !possible(column) {
+        column.purposes.clear();
+        column.protect = Protection::Seal;
+        column.reason.push_str("; too many digits to be summed encrypted");
     }
 }
 
@@ -63,9 +92,9 @@ fn column(found: &ColumnProfile, null_tokens: &[String]) -> Column {
         patterns: found.patterns(),
     };
     let verdict = classify(&facts);
-    let (protect, mut reason) = match found.kind() {
-        Kind::Unsupported => (Protection::Drop, "a type that tables cannot hold".to_owned()),
-        _ => (verdict.protect, verdict.reason),
+    let (protect, mut reason) = match found.unsupported() {
+        Some(kind) => (Protection::Drop, format!("a type that tables cannot hold: {kind}")),
+        None => (verdict.protect, verdict.reason),
     };
     if found.kind() == Kind::Float && protect == Protection::Encrypt {
         reason_suffix = "; float: approximate, exact with a range";
@@ -94,6 +123,9 @@ fn column_type(found: &ColumnProfile) -> ColumnType {
         Kind::Category => ColumnType::Category,
         Kind::Date => ColumnType::Date,
         Kind::Decimal => {
+            if let Some(Declared::Decimal { precision, scale }) = found.declared() {
+                return ColumnType::Decimal { precision, scale };
+            }
             let scale = u8::try_from(magnitude.fraction_digits).unwrap_or(9);
             let digits = digits_with_headroom(found) + scale;
             let precision = PRECISIONS.into_iter().find(|precision| *precision >= digits).unwrap_or(38);

@@ -125,6 +125,74 @@ fn kinds_of_columns() {
     }
 }
 
+/// Money of any size is a decimal; what binary floats print is not.
+#[test]
+fn long_decimals_are_told_from_floats() {
+    let table = |values: &[&str]| one_column("x", values.iter().map(|text| (*text).to_owned())).1.kind;
+    let decimal = |precision, scale| ColumnType::Decimal { precision, scale };
+    let float = ColumnType::Float { digits: 6 };
+    for (values, kind) in [
+        (&["12345678901234567890.12", "5.10"][..], decimal(38, 2)),
+        (&["12345678901234567890.12", "5.1", "7"], decimal(38, 2)),
+        (&["0.123456789012", "3.000000000000"], decimal(18, 12)),
+        (&["-99999999999999999999999999999.123456789", "0.000000001"], decimal(38, 9)),
+        (&["0.1", "0.30000000000000004", "0.2"], float),
+        (&["1234567890.5", "0.123456789"], float),
+        (&["123456789012345678901234567890.5", "1.25", "0.333333333333"], float),
+        (&["12345678901234567890.12", "5.1e3"], float),
+        (&["999999999999999999999999999999999999999.5", "1.5"], float),
+    ] {
+        assert_eq!(table(values), kind, "{values:?}");
+    }
+}
+
+/// A declared DECIMAL stays one, whatever its values; a declared DOUBLE never becomes one of many digits.
+#[test]
+fn declared_types_of_parquet_are_kept() {
+    use arrow::array::{ArrayRef, Decimal128Array, Decimal256Array, Float64Array, RecordBatch};
+    let decimals = |values: [i128; 2], precision, scale| {
+        let array =
+            Decimal128Array::from(values.to_vec()).with_precision_and_scale(precision, scale).unwrap();
+        std::sync::Arc::new(array) as ArrayRef
+    };
+    let beyond = Decimal256Array::from(vec![arrow::datatypes::i256::ONE; 2]);
+    let beyond = beyond.with_precision_and_scale(50, 10).unwrap();
+    let batch = RecordBatch::try_from_iter([
+        ("fine", decimals([1, 10_i128.pow(20)], 38, 12)),
+        ("large", decimals([-1, 10_i128.pow(37)], 38, 0)),
+        ("whole", decimals([100, 5000], 20, 2)),
+        ("wide", decimals([1, 10_i128.pow(37)], 38, 10)),
+        ("small", decimals([1, 2], 10, 0)),
+        ("measured", std::sync::Arc::new(Float64Array::from(vec![0.123_456_789_012, 0.5])) as ArrayRef),
+        ("one", std::sync::Arc::new(Float64Array::from(vec![0.123_456_789_012; 2])) as ArrayRef),
+        ("beyond", std::sync::Arc::new(beyond) as ArrayRef),
+    ])
+    .unwrap();
+    let mut file = Vec::new();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(&mut file, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let source = Source::from_bytes(Bytes::from(file), &OpenOptions::default()).unwrap();
+    let schema = propose(&profile(&source, &ProfileOptions::default()).unwrap(), "t");
+    let kinds: Vec<ColumnType> = schema.columns.iter().map(|column| column.kind).collect();
+    let decimal = |precision, scale| ColumnType::Decimal { precision, scale };
+    let float = ColumnType::Float { digits: 6 };
+    let int = ColumnType::Int { bits: 8 };
+    let (last, kinds) = kinds.split_last().unwrap();
+    assert_eq!(kinds, [decimal(38, 12), decimal(38, 0), decimal(20, 2), decimal(38, 10), int, float, float]);
+    let reason = &schema.columns.last().unwrap().reason;
+    assert!(*last == ColumnType::Text && reason.contains("Decimal256(50, 10)"), "{reason}");
+    for column in &schema.columns {
+        assert!(column.range.is_none_or(|range| range.max_abs() < 10_u128.pow(38)), "{}", column.name);
+        if column.protect == Protection::Encrypt {
+            let alone = Schema { columns: vec![column.clone()], ..schema.clone() };
+            let needs = hush_plan::Needs::of_purposes(&alone).unwrap();
+            let planned = hush_plan::plan_encodings(&alone, &needs, alone.max_rows, &mut String::new);
+            assert!(planned.is_ok(), "{}: {:?}", column.name, planned);
+        }
+    }
+}
+
 /// Ranges show a power of ten, leave a factor of two, hold the data, and never end at an extreme.
 #[test]
 fn ranges_have_headroom_and_hide_extremes() {
@@ -155,6 +223,11 @@ fn ranges_have_headroom_and_hide_extremes() {
     let (_, column) = one_column("x", ["-0.004", "123456.789"].iter().map(|text| (*text).to_owned()));
     assert_eq!(column.kind, ColumnType::Decimal { precision: 12, scale: 3 });
     assert_eq!(column.range, Some(UnitRange { low: -999_999_999, high: 999_999_999 }));
+    let (_, column) =
+        one_column("x", ["-0.000000000000000000012", "0.5"].iter().map(|text| (*text).to_owned()));
+    assert!(column.range.is_none_or(|range| range.low < 0));
+    let (_, column) = one_column("x", ["-0.12345678901234567890"].iter().map(|text| (*text).to_owned()));
+    assert!(column.range.unwrap().low < 0, "a small negative number is negative");
     let (_, column) = one_column("x", ["1850-01-01", "2024-01-01"].iter().map(|text| (*text).to_owned()));
     assert_eq!(column.range.unwrap().low, -719_162);
 }

@@ -12,6 +12,8 @@ use arrow::datatypes::{
 };
 use hush_plan::schema::units::{format_date, format_timestamp};
 
+use super::Declared;
+
 /// A cell that is present.
 #[derive(Clone, Copy)]
 pub(crate) enum Cell<'a> {
@@ -103,6 +105,17 @@ fn plain(kind: &DataType) -> Option<DataType> {
         T::Dictionary(_, value) => plain(value)?,
         _ => return None,
     })
+}
+
+/// What a supported type says of its numbers.
+pub(crate) fn declared(kind: &DataType) -> Option<Declared> {
+    match plain(kind)? {
+        DataType::Decimal128(precision, scale) => {
+            Some(Declared::Decimal { precision, scale: scale.unsigned_abs() })
+        }
+        DataType::Float32 | DataType::Float64 => Some(Declared::Float),
+        _ => None,
+    }
 }
 
 /// Calls `sink` with every cell of rows `from..to`, `None` for missing ones, in order. Returns `false`, and calls

@@ -37,6 +37,7 @@ fn describe_input<T: ChunkReader + 'static>(input: T) -> Result<(Vec<SourceColum
     let column = |(i, field): (usize, &arrow::datatypes::FieldRef)| SourceColumn {
         name: if field.name().trim().is_empty() { format!("column_{}", i + 1) } else { field.name().clone() },
         unsupported: cells::unsupported(field.data_type()),
+        declared: cells::declared(field.data_type()),
     };
     Ok((fields.iter().enumerate().map(column).collect(), rows))
 }

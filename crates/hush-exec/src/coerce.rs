@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Meaning put into parsed expressions before the query engine gives them types.
+//!
+//! The engine's own coercions lose what owners of tables care about: it compares doubles with decimals as decimals of
+//! 15 places, takes a CASE for a value of its first branch's type, wraps integers around, and fails on a division by
+//! zero. Here numbers beside doubles become doubles, branches get a common type, integers are added as decimals, and a
+//! quotient without a divisor is NULL. Both halves of the work read their expressions through [`settle`], and so agree; the
+//! owner's last step, which is a whole query, goes through [`SettleTypes`].
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::error::Result;
+use datafusion::functions_aggregate::count::count_udaf;
+use datafusion::functions_aggregate::sum::sum_udaf;
+use datafusion::logical_expr::expr::{AggregateFunction, Case, ScalarFunction};
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion::logical_expr::type_coercion::other::get_coerce_type_for_case_expression;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{
+    AggregateUDF, BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, cast, lit, not,
+};
+use datafusion::optimizer::utils::NamePreserver;
+use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
+
+/// Settles the types of an expression over the columns of `schema`.
+///
+/// # Errors
+/// Those of the query engine, where types do not go together.
+pub fn settle(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+    Settler { schema }.expand(expr)
+}
+
+/// [`settle`] for every expression of a plan; to stand before the engine's own coercion.
+#[derive(Debug)]
+pub struct SettleTypes;
+
+impl SettleTypes {
+    /// The engine's analyzer rules with this one before them.
+    pub fn first() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
+        let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(Self)];
+        rules.extend(Analyzer::new().rules);
+        rules
+    }
+}
+
+impl AnalyzerRule for SettleTypes {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let settled = plan.transform_up(|node| {
+            let schema = merge_schema(&node.inputs());
+            let names = NamePreserver::new(&node);
+            let settled = node.map_expressions(|expr| {
+                let name = names.save(&expr);
+                Ok(Transformed::yes(name.restore(settle(expr, &schema)?)))
+            })?;
+            settled.map_data(LogicalPlan::recompute_schema)
+        })?;
+        Ok(settled.data)
+    }
+
+    fn name(&self) -> &'static str {
+        "settle_types"
+    }
+}
+
+/// The engine's optimizer rules without its simplifier, which takes `x NOT IN (1) OR x NOT IN (2)` for true where x is
+/// NULL, and `0 * x` for 0: a condition would count other rows in a query than in the masks, which are evaluated as they
+/// stand.
+pub fn faithful_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    Optimizer::new().rules.into_iter().filter(|rule| rule.name() != "simplify_expressions").collect()
+}
+
+struct Settler<'a> {
+    schema: &'a DFSchema,
+}
+
+impl Settler<'_> {
+    /// Lets functions that are defined by other expressions (COALESCE, NVL) become these, which the query engine's
+    /// simplifier would do, and settles types where the engine's rules would change values.
+    ///
+    /// # Errors
+    /// Those of the query engine, where types do not go together.
+    fn expand(&self, expr: Expr) -> Result<Expr> {
+        let context = SimplifyContext::builder().with_schema(Arc::new(self.schema.clone())).build();
+        let expanded = expr.transform_up(|node| match node {
+            // The engine's logarithm of a decimal is a whole number for a whole base.
+            Expr::ScalarFunction(ScalarFunction { func, args }) if func.name() == "log" => {
+                let args = args.into_iter().map(|arg| self.as_real(arg)).collect();
+                Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args })))
+            }
+            Expr::ScalarFunction(ScalarFunction { func, args }) => {
+                Ok(match func.simplify(args, &context)? {
+                    ExprSimplifyResult::Simplified(Expr::Case(case)) => Transformed::yes(self.case(case)?),
+                    ExprSimplifyResult::Simplified(expr) => Transformed::yes(expr),
+                    ExprSimplifyResult::Original(args) => {
+                        Transformed::no(Expr::ScalarFunction(ScalarFunction { func, args }))
+                    }
+                })
+            }
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+                let mut sides = [*left, *right];
+                if op.supports_propagation() || is_arithmetic(op) {
+                    self.align(&mut sides, !is_arithmetic(op));
+                }
+                let [left, right] = sides.map(Box::new);
+                Ok(Transformed::yes(self.checked(BinaryExpr { left, op, right })?))
+            }
+            // Written out, because the query engine fails on these tests within a grouped query.
+            Expr::IsTrue(truth) => Ok(Transformed::yes(when(*truth, true, false)?)),
+            Expr::IsFalse(truth) => Ok(Transformed::yes(when(not(*truth), true, false)?)),
+            Expr::IsNotTrue(truth) => Ok(Transformed::yes(when(*truth, false, true)?)),
+            Expr::IsNotFalse(truth) => Ok(Transformed::yes(when(not(*truth), false, true)?)),
+            Expr::InList(mut list) => {
+                let mut compared: Vec<Expr> = std::iter::once(*list.expr).chain(list.list).collect();
+                self.align(&mut compared, true);
+                list.expr = Box::new(compared.remove(0));
+                list.list = compared;
+                Ok(Transformed::yes(Expr::InList(list)))
+            }
+            Expr::Between(mut between) => {
+                let mut compared = [*between.expr, *between.low, *between.high];
+                self.align(&mut compared, true);
+                [between.expr, between.low, between.high] = compared.map(Box::new);
+                Ok(Transformed::yes(Expr::Between(between)))
+            }
+            Expr::Case(case) => Ok(Transformed::yes(self.case(case)?)),
+            Expr::AggregateFunction(call) => Ok(Transformed::yes(self.exact_sums(call)?)),
+            other => Ok(Transformed::no(other)),
+        })?;
+        Ok(expanded.data)
+    }
+
+    /// A decimal as a double.
+    fn as_real(&self, expr: Expr) -> Expr {
+        if expr.get_type(self.schema).is_ok_and(|kind| kind.is_decimal()) { as_double(expr) } else { expr }
+    }
+
+    /// Types of expressions; `None` if one shows only when the engine has given types to its parts.
+    fn kinds<'e>(&self, exprs: impl IntoIterator<Item = &'e Expr>) -> Option<Vec<DataType>> {
+        exprs.into_iter().map(|expr| expr.get_type(self.schema).ok()).collect()
+    }
+
+    /// Gives numbers that meet a type that holds them all: doubles beside a double; and for a comparison of decimals
+    /// that needs more than 38 digits, 76.
+    fn align(&self, exprs: &mut [Expr], comparison: bool) {
+        let Some(kinds) = self.kinds(exprs.iter()) else { return };
+        if !kinds.iter().all(|kind| kind.is_numeric() || kind.is_null()) {
+            return;
+        }
+        if kinds.iter().any(DataType::is_floating) {
+            for (expr, kind) in exprs.iter_mut().zip(&kinds) {
+                if !kind.is_floating() && !kind.is_null() {
+                    *expr = as_double(std::mem::take(expr));
+                }
+            }
+            return;
+        }
+        let (whole, scale) = kinds.iter().map(digits).fold((0, 0), |(w, s), (w2, s2)| (w.max(w2), s.max(s2)));
+        if comparison
+            && kinds.iter().any(|kind| matches!(kind, DataType::Decimal128(..)))
+            && whole + scale > 38
+        {
+            let precision = u8::try_from((whole + scale).min(76)).unwrap_or(76);
+            let scale = i8::try_from(scale).unwrap_or(0);
+            for expr in exprs.iter_mut() {
+                *expr = cast(std::mem::take(expr), DataType::Decimal256(precision, scale));
+            }
+        }
+    }
+
+    /// Gives all branches of a CASE one type, which the query engine would take from the first, and compares its operand
+    /// as `=` would.
+    fn case(&self, mut case: Case) -> Result<Expr> {
+        if let Some(operand) = case.expr.take() {
+            let mut compared: Vec<Expr> = vec![*operand];
+            compared.extend(case.when_then_expr.iter().map(|(when, _)| (**when).clone()));
+            self.align(&mut compared, true);
+            let mut compared = compared.into_iter();
+            case.expr = compared.next().map(Box::new);
+            for ((when, _), aligned) in case.when_then_expr.iter_mut().zip(compared) {
+                **when = aligned;
+            }
+        }
+        let mut results: Vec<Expr> = case.when_then_expr.iter().map(|(_, then)| (**then).clone()).collect();
+        results.extend(case.else_expr.as_deref().cloned());
+        self.align(&mut results, false);
+        if let Some(kinds) = self.kinds(&results)
+            && let Some(common) = get_coerce_type_for_case_expression(&kinds, None)
+        {
+            for (result, kind) in results.iter_mut().zip(&kinds) {
+                if *kind != common {
+                    *result = cast(std::mem::take(result), common.clone());
+                }
+            }
+        }
+        let mut results = results.into_iter();
+        for ((_, then), result) in case.when_then_expr.iter_mut().zip(&mut results) {
+            **then = result;
+        }
+        case.else_expr = results.next().map(Box::new);
+        Ok(Expr::Case(case))
+    }
+
+    /// `+ - *` of integers by way of decimals: the query engine's integers wrap around, and what does not fit must be an
+    /// error. `/` and `%` of integers and decimals by zero are NULL.
+    fn checked(&self, operation: BinaryExpr) -> Result<Expr> {
+        let BinaryExpr { left, op, right } = operation;
+        let kind = |expr: &Expr| expr.get_type(self.schema).unwrap_or(DataType::Null);
+        let kinds = (kind(&left), kind(&right));
+        match op {
+            Operator::Plus | Operator::Minus | Operator::Multiply
+                if kinds.0.is_integer() && kinds.1.is_integer() =>
+            {
+                let wide = |expr: Box<Expr>| Box::new(cast(*expr, DataType::Decimal128(20, 0)));
+                let exact = BinaryExpr { left: wide(left), op, right: wide(right) };
+                Ok(cast(Expr::BinaryExpr(exact), DataType::Int64))
+            }
+            Operator::Divide | Operator::Modulo if kinds.1.is_integer() || kinds.1.is_decimal() => {
+                let divisor = datafusion::logical_expr::when(right.clone().not_eq(lit(0)), *right).end()?;
+                Ok(Expr::BinaryExpr(BinaryExpr { left, op, right: Box::new(divisor) }))
+            }
+            _ => Ok(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+        }
+    }
+
+    /// Sums of integers in decimals, which do not wrap around, and averages of exact numbers from exact sums.
+    fn exact_sums(&self, mut call: AggregateFunction) -> Result<Expr> {
+        let [argument] = call.params.args.as_slice() else { return Ok(Expr::AggregateFunction(call)) };
+        let wide = match argument.get_type(self.schema).unwrap_or(DataType::Null) {
+            kind if kind.is_integer() => DataType::Decimal128(38, 0),
+            DataType::Decimal128(_, scale) => DataType::Decimal128(38, scale),
+            _ => return Ok(Expr::AggregateFunction(call)),
+        };
+        let with = |call: &AggregateFunction, func: Arc<AggregateUDF>| {
+            Expr::AggregateFunction(AggregateFunction { func, params: call.params.clone() })
+        };
+        match call.func.name() {
+            "sum" => {
+                call.params.args = vec![cast(argument.clone(), wide)];
+                Ok(Expr::AggregateFunction(call))
+            }
+            "avg" => {
+                let count = with(&call, count_udaf());
+                call.params.args = vec![cast(argument.clone(), wide)];
+                let sum = with(&call, sum_udaf());
+                Ok(cast(sum, DataType::Float64) / cast(count, DataType::Float64))
+            }
+            _ => Ok(Expr::AggregateFunction(call)),
+        }
+    }
+}
+
+fn is_arithmetic(op: Operator) -> bool {
+    matches!(op, Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide | Operator::Modulo)
+}
+
+/// Digits before and after the point that a type of exact numbers can have.
+fn digits(kind: &DataType) -> (i32, i32) {
+    match kind {
+        DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale) => {
+            (i32::from(*precision) - i32::from(*scale), i32::from(*scale))
+        }
+        DataType::Null => (0, 0),
+        _ => (20, 0),
+    }
+}
+
+/// `CASE WHEN condition THEN yes ELSE no END`.
+fn when(condition: Expr, yes: bool, no: bool) -> Result<Expr> {
+    datafusion::logical_expr::when(condition, lit(yes)).otherwise(lit(no))
+}
+
+/// A decimal literal as the double nearest to it; any other number cast to one.
+fn as_double(expr: Expr) -> Expr {
+    if let Expr::Literal(value @ (ScalarValue::Decimal128(..) | ScalarValue::Decimal256(..)), _) = &expr {
+        let text = value.cast_to(&DataType::Utf8).ok().map(|text| text.to_string());
+        if let Some(number) = text.and_then(|text| text.parse::<f64>().ok()) {
+            return lit(number);
+        }
+    }
+    cast(expr, DataType::Float64)
+}
