@@ -4,6 +4,8 @@
 use hush::{Account, Moved, Phases, Verified};
 use serde_json::{Value, json};
 
+use crate::terminal::visible;
+
 /// The lines before the result: what is encrypted and why.
 pub(crate) fn preamble(account: &Account) -> String {
     let mut out = format!(
@@ -11,20 +13,20 @@ pub(crate) fn preamble(account: &Account) -> String {
         grouped(account.rows),
         account.columns
     );
-    let names = account.encrypted.iter().chain(&account.clear).map(|(name, _)| name.chars().count());
+    let names = account.encrypted.iter().chain(&account.clear).map(|(name, _)| visible(name).chars().count());
     let width = names.max().unwrap_or(0).max(10);
     for (name, reason) in &account.encrypted {
-        out.push_str(&format!("  encrypted  {name:<width$}  {reason}\n"));
+        out.push_str(&format!("  encrypted  {:<width$}  {}\n", visible(name), visible(reason)));
     }
     for (names, reason) in by_reason(&account.clear) {
-        out.push_str(&format!("  clear      {names:<width$}  {reason}\n"));
+        out.push_str(&format!("  clear      {names:<width$}  {}\n", visible(reason)));
     }
     if account.unused > 0 {
         let plural = if account.unused == 1 { "" } else { "s" };
         out.push_str(&format!("  unused     {} column{plural}\n", account.unused));
     }
     for warning in &account.warnings {
-        out.push_str(&format!("! {warning}\n"));
+        out.push_str(&format!("! {}\n", visible(warning)));
     }
     out
 }
@@ -65,7 +67,7 @@ pub(crate) fn summary(account: &Account) -> String {
         ("Not proven", "that a remote server computed honestly".to_owned()),
     ];
     for (label, text) in claims {
-        out.push_str(&format!("{label:<19} {}\n", wrapped(&text, 20)));
+        out.push_str(&format!("{label:<19} {}\n", wrapped(&visible(&text), 20)));
     }
     out
 }
@@ -172,9 +174,9 @@ fn by_reason(columns: &[(String, String)]) -> Vec<(String, &str)> {
         match lines.iter_mut().find(|(_, known)| known == reason) {
             Some((names, _)) => {
                 names.push_str(", ");
-                names.push_str(name);
+                names.push_str(&visible(name));
             }
-            None => lines.push((name.clone(), reason)),
+            None => lines.push((visible(name), reason)),
         }
     }
     lines

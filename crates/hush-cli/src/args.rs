@@ -115,7 +115,8 @@ pub(crate) struct Init {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) policy: Policy,
-    /// Where to write the schema (default: beside the data, patients.schema.toml for patients.csv)
+    /// Where to write the schema, - for standard output (default: beside the data, patients.schema.toml for
+    /// patients.csv)
     #[arg(long, short, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
     /// Replace an existing schema

@@ -11,10 +11,11 @@ mod server;
 
 use std::path::PathBuf;
 
-use hush::{Error, OwnerKey};
+use hush::{Error, OwnerKey, Pins};
 
 use crate::args::{Cli, Command, KeyArgs};
 use crate::passphrase;
+use crate::terminal::say;
 
 /// Runs the command.
 pub(crate) fn run(cli: &Cli) -> Result<(), Error> {
@@ -52,6 +53,16 @@ fn open_key(args: &KeyArgs) -> Result<OwnerKey, Error> {
     }
     let text = passphrase::read(&source, false)?;
     Ok(OwnerKey::open(&path, passphrase::secret(&text))?)
+}
+
+/// What this user remembers of tables; says so where nothing can be remembered.
+fn pins() -> Pins {
+    let pins = Pins::of_user();
+    if !pins.remembers() {
+        say("warning: versions of tables are not remembered, so an older one would not be noticed\n  \
+             Way out: set HUSH_STATE_DIR, or HOME.");
+    }
+    pins
 }
 
 /// `$XDG_CONFIG_HOME/hushtable/owner.hushkey`, else below `~/.config`.

@@ -10,13 +10,15 @@ mod commands;
 mod output;
 mod passphrase;
 mod progress;
+mod terminal;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
 use hush::Error;
 use serde_json::json;
+
+use crate::terminal::say;
 
 fn main() -> ExitCode {
     let cli = args::Cli::parse();
@@ -29,13 +31,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints an error; a standard error that is closed is nobody's loss.
+/// Prints an error.
 fn report(error: &Error, as_json: bool) {
-    let text = if as_json {
-        json!({ "code": error.code(), "kind": format!("{:?}", error.kind()), "message": error.message() })
-            .to_string()
+    if as_json {
+        let kind = format!("{:?}", error.kind());
+        let value = json!({ "code": error.code(), "kind": kind, "message": error.message() });
+        say(&terminal::json(&value));
     } else {
-        error.to_string()
-    };
-    drop(writeln!(std::io::stderr(), "{text}"));
+        say(&error.to_string());
+    }
 }

@@ -4,6 +4,8 @@
 mod table;
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
@@ -72,18 +74,50 @@ pub(crate) fn write_stream(
 
 fn to_stdout(
     format: Format,
-    write: impl FnOnce(&mut io::BufWriter<io::Stdout>) -> io::Result<()>,
+    write: impl FnOnce(&mut io::BufWriter<Pipe>) -> io::Result<()>,
 ) -> Result<(), Error> {
     let stdout = io::stdout();
     if format == Format::Parquet && stdout.is_terminal() {
         return Err(Error::usage("Parquet is binary: redirect standard output to a file"));
     }
-    let mut out = io::BufWriter::new(stdout);
+    let closed = Arc::new(AtomicBool::new(false));
+    let mut out = io::BufWriter::new(Pipe { stdout, closed: closed.clone() });
     match write(&mut out).and_then(|()| out.flush()) {
-        // A closed pipe (`| head`) is the reader's choice, not an error.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        // A closed pipe (`| head`) is the reader's choice, not an error. The writers of formats wrap what they get.
+        Err(_) if closed.load(Ordering::Relaxed) => {
+            // What is left in the buffer has no reader; dropping the buffer would try once more.
+            drop(out.into_parts());
+            Ok(())
+        }
         Err(error) => Err(Error::output(error)),
         Ok(()) => Ok(()),
+    }
+}
+
+/// Standard output, which remembers that its reader has gone.
+struct Pipe {
+    stdout: io::Stdout,
+    closed: Arc<AtomicBool>,
+}
+
+impl Pipe {
+    fn watch<T>(&self, done: io::Result<T>) -> io::Result<T> {
+        if done.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+            self.closed.store(true, Ordering::Relaxed);
+        }
+        done
+    }
+}
+
+impl Write for Pipe {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let done = self.stdout.write(bytes);
+        self.watch(done)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let done = self.stdout.flush();
+        self.watch(done)
     }
 }
 

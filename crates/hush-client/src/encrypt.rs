@@ -69,8 +69,7 @@ impl Encryption<'_> {
         progress.end();
         written?;
         let sealed_schema = self.half.seal(self.owner, table_id)?;
-        let key = self.owner.verifying_key().to_bytes();
-        Ok(writer.finish(sealed_schema, &key, |bytes| self.owner.sign(bytes))?)
+        Ok(writer.finish(sealed_schema, |bytes| self.owner.sign(bytes))?)
     }
 
     fn write_chunks(
@@ -106,18 +105,19 @@ impl Encryption<'_> {
 
     /// A new table, or the next version of the table that is there and belongs to this key.
     fn identity(&self) -> Result<TableIdentity, ClientError> {
-        let key_id = self.owner.key_id().to_string();
+        let verifying_key = self.owner.verifying_key().to_bytes();
         let table = self.half.schema.table.clone();
         match self.store.load() {
             Ok(present) => {
-                present.require_key(&self.owner.verifying_key().to_bytes())?;
+                present.require_key(&verifying_key)?;
                 let present = present.manifest();
-                Ok(TableIdentity { table, table_id: present.table_id, version: present.version + 1, key_id })
+                let version = present.version.saturating_add(1);
+                Ok(TableIdentity { table, table_id: present.table_id, version, verifying_key })
             }
             Err(hush_table::TableError::NoTable { .. }) => {
                 let mut id = [0_u8; 16];
                 hush_ring::os_random(&mut id)?;
-                Ok(TableIdentity { table, table_id: TableId::from_bytes(id), version: 1, key_id })
+                Ok(TableIdentity { table, table_id: TableId::from_bytes(id), version: 1, verifying_key })
             }
             Err(error) => Err(error.into()),
         }

@@ -239,6 +239,7 @@ impl ClientError {
             Self::Plan(source) => (source.ways_out().join("; "), "Ways out: "),
             Self::Source(source) => (source.hint().to_owned(), ""),
             Self::SchemaFile { source, .. } => (source.hint().to_owned(), ""),
+            Self::Table(source) => (source.hint().unwrap_or_default().to_owned(), "Way out: "),
             _ => (String::new(), ""),
         };
         let sentence = self.to_string();
@@ -246,6 +247,17 @@ impl ClientError {
         match ways.as_str() {
             "" => sentence,
             _ => format!("{sentence}{stop}\n  {label}{}.", ways.trim_end_matches('.')),
+        }
+    }
+
+    /// Whether the table got a new version between the plan and its run: planned again, the query can succeed.
+    pub fn is_stale_version(&self) -> bool {
+        match self {
+            Self::Exec(source) => matches!(source, hush_exec::ExecError::StaleManifest),
+            Self::Remote(source) => {
+                source.server_code().is_some_and(|code| STALE_VERSION_CODES.contains(&code))
+            }
+            _ => false,
         }
     }
 
@@ -286,6 +298,9 @@ impl ClientError {
         }
     }
 }
+
+/// Codes with which a server says that a plan was made for another version.
+const STALE_VERSION_CODES: [&str; 2] = ["HUSH-V029", "HUSH-E031"];
 
 impl From<ArrowError> for ClientError {
     fn from(_: ArrowError) -> Self {

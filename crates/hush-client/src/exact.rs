@@ -4,6 +4,7 @@
 //! Every statistic is a ratio of integers, or the square root of one, so that nothing is rounded before the
 //! last step; two machines that hold the same sums print the same digits.
 
+use arrow::datatypes::i256;
 use ethnum::I256;
 use hush_plan::plan::AggregateFunction;
 use num_bigint::{BigInt, BigUint, Sign};
@@ -17,6 +18,11 @@ const WORKING_BITS: i64 = 66;
 pub(crate) fn big(value: I256) -> BigInt {
     let magnitude = BigUint::from_bytes_le(&value.unsigned_abs().to_le_bytes());
     BigInt::from_biguint(if value < 0 { Sign::Minus } else { Sign::Plus }, magnitude)
+}
+
+/// An Arrow 256-bit integer as a big integer.
+pub(crate) fn big_of_arrow(value: i256) -> BigInt {
+    BigInt::from_signed_bytes_le(&value.to_le_bytes())
 }
 
 /// `10^exponent`.

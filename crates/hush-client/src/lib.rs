@@ -52,7 +52,7 @@ pub use policy::{Policy, Proposal, propose_schema};
 pub use private::PrivateHalf;
 pub use progress::{Progress, Silent};
 pub use rehearse::{Rehearsal, RehearsalOptions, rehearse, schema_path};
-pub use schema_file::{read_approved_schema, read_schema, write_schema};
+pub use schema_file::{read_approved_schema, read_schema, schema_text, write_schema};
 pub use table::{Evaluator, OwnedTable};
 
 /// Names of the parameter sets of this version, smallest ring first.

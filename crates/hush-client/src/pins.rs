@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the owner remembers of each table, so that a server cannot present an older or another version.
 //!
-//! One small file per table, and one per name on a server, below the state directory: `HUSH_STATE_DIR`, else `$XDG_STATE_HOME/hushtable`, else
-//! `~/.local/state/hushtable`. Pins hold no secrets. A lost pin costs the memory of versions, nothing else.
+//! One small file per table, and one per name on a server, below the state directory: `HUSH_STATE_DIR`, else
+//! `$XDG_STATE_HOME/hushtable`, else `~/.local/state/hushtable`. Pins hold no secrets. A lost pin costs the memory of versions,
+//! nothing else.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,11 @@ impl Pins {
             .or_else(|| from_env("XDG_STATE_HOME").map(|state| state.join("hushtable")))
             .or_else(|| from_env("HOME").map(|home| home.join(".local/state/hushtable")));
         Self { directory: directory.map(|directory| directory.join("pins")) }
+    }
+
+    /// Whether anything is remembered.
+    pub fn remembers(&self) -> bool {
+        self.directory.is_some()
     }
 
     /// Remembers nothing: for tables that live as long as the process.

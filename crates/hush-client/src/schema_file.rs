@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use hush_plan::Schema;
-use hush_plan::schema::file::{from_toml, require_approved, to_toml};
+use hush_plan::schema::file::{SchemaError, from_toml, require_approved, to_toml};
 
 use crate::error::ClientError;
 
@@ -21,8 +21,24 @@ pub fn read_schema(path: &Path) -> Result<Schema, ClientError> {
     if std::fs::metadata(path).map_err(file_error)?.len() > MAX_BYTES {
         return Err(file_error(std::io::Error::other("too large for a schema")));
     }
-    let text = std::fs::read_to_string(path).map_err(file_error)?;
-    from_toml(&text).map_err(|source| ClientError::SchemaFile { path: path.to_owned(), source })
+    let bytes = std::fs::read(path).map_err(file_error)?;
+    parse(&bytes).map_err(|source| ClientError::SchemaFile { path: path.to_owned(), source })
+}
+
+/// TOML is UTF-8; anything else is not TOML, and is told by its place.
+fn parse(bytes: &[u8]) -> Result<Schema, SchemaError> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let place = error.valid_up_to();
+        let before = bytes.get(..place).unwrap_or_default();
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        SchemaError::Syntax { line, message: format!("byte {place} of the file is not UTF-8 text") }
+    })?;
+    from_toml(text)
+}
+
+/// The text of a schema file.
+pub fn schema_text(schema: &Schema) -> String {
+    to_toml(schema)
 }
 
 /// Reads a schema that a person has approved.
@@ -57,5 +73,20 @@ pub fn write_schema(path: &Path, schema: &Schema, replace: bool) -> Result<(), C
             ),
         }),
         Err(error) => Err(file_error(error.error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_not_text_is_not_toml_and_told_by_its_place() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t.schema.toml");
+        std::fs::write(&path, b"format = 1\ntable = \"s\xfcd\"\n").unwrap();
+        let error = read_schema(&path).unwrap_err();
+        assert_eq!(error.code(), "HUSH-S001");
+        assert!(error.to_string().ends_with("line 2: byte 21 of the file is not UTF-8 text"), "{error}");
     }
 }

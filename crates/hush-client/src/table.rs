@@ -2,10 +2,11 @@
 //! A table as its owner sees it: a verified manifest, the private half, and where its server is.
 
 use std::path::Path;
+use std::time::Duration;
 
 use hush_exec::Engine;
 use hush_keys::OwnerSeed;
-use hush_table::{SignedManifest, TableStore};
+use hush_table::{SignedManifest, TableError, TableStore};
 
 use crate::columns::ColumnKeys;
 use crate::error::ClientError;
@@ -14,6 +15,9 @@ use crate::pins::Pins;
 use crate::private::PrivateHalf;
 use crate::progress::Progress;
 use crate::remote::RemoteServer;
+
+/// How long a version that is being pushed gets to appear.
+const PUSH_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Who evaluates: an engine in this process, or a server over the network. Both take and give the same bytes.
 pub enum Evaluator {
@@ -65,16 +69,33 @@ impl OwnedTable {
     ///
     /// # Errors
     /// As [`OwnedTable::open_directory`]; another table under the name than the one seen last; or the server does not
-    /// answer.
+    /// answer. A manifest older than what was seen is fetched once more: it may have been replaced meanwhile.
     pub fn open_remote(
         server: RemoteServer,
         name: &str,
         key: &OwnerKey,
         pins: &Pins,
     ) -> Result<Self, ClientError> {
+        let (manifest, (half, keys)) = match Self::fetch(&server, name, key, pins) {
+            Err(ClientError::Table(TableError::RolledBack { .. })) => {
+                std::thread::sleep(PUSH_PATIENCE);
+                Self::fetch(&server, name, key, pins)?
+            }
+            fetched => fetched?,
+        };
+        Ok(Self { manifest, half, keys, evaluator: Evaluator::Remote(server) })
+    }
+
+    fn fetch(
+        server: &RemoteServer,
+        name: &str,
+        key: &OwnerKey,
+        pins: &Pins,
+    ) -> Result<(SignedManifest, (PrivateHalf, ColumnKeys)), ClientError> {
         let manifest = server.manifest(name)?;
         pins.check_place(&server.place(name), &manifest)?;
-        Self::open(manifest, Evaluator::Remote(server), key.seed(), pins)
+        let opened = open_private(&manifest, key.seed(), pins)?;
+        Ok((manifest, opened))
     }
 
     fn open(

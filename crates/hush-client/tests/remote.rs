@@ -107,11 +107,12 @@ fn table(directory: &Path, version: u64, signer: u8) -> SignedManifest {
         plaintext: Plaintext::PowerOfTwo { log2: 64 },
     };
     let layout = TableLayout { clear: Arc::clone(&clear), encodings: vec![encoding], sealed_columns: 0 };
+    let key = SigningKey::from_bytes(&[signer; 32]);
     let identity = TableIdentity {
         table: "visits".to_owned(),
         table_id: TableId::from_bytes([7; 16]),
         version,
-        key_id: "00112233445566778899aabbccddeeff".to_owned(),
+        verifying_key: key.verifying_key().to_bytes(),
     };
     let mut writer = TableWriter::begin(&store, identity, layout).unwrap();
     for index in 0..CHUNKS {
@@ -125,8 +126,7 @@ fn table(directory: &Path, version: u64, signer: u8) -> SignedManifest {
             EncodedChunk { index, rows: CHUNK_ROWS, seed, encoded: vec![blob.into()], sealed: Vec::new() };
         writer.push(&batch, chunk).unwrap();
     }
-    let key = SigningKey::from_bytes(&[signer; 32]);
-    writer.finish(vec![1], &key.verifying_key().to_bytes(), |bytes| key.sign(bytes).to_bytes()).unwrap()
+    writer.finish(vec![1], |bytes| key.sign(bytes).to_bytes()).unwrap()
 }
 
 fn plan(manifest: &SignedManifest) -> Vec<u8> {

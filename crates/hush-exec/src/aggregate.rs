@@ -59,14 +59,22 @@ fn group(job: &Job<'_>, task: &AggregateTask, query: GroupQuery) -> Result<Group
         job.workers.install(|| job.snapshot.verify_clear())?;
     }
     let max_groups = task.max_groups.min(job.limits.max_groups);
-    let (session, snapshot) = (job.session.clone(), job.snapshot.clone());
-    job.workers.wait(async move {
+    let (session, snapshot, stop) = (job.session.clone(), job.snapshot.clone(), job.stop.clone());
+    let groups = job.workers.wait(async move {
         let rows = if count_alone { Some(snapshot.manifest().rows) } else { None };
-        if !count_alone {
-            snapshot.clear().expect_all_rows(&session).await?;
-        }
-        query.run(&session, snapshot.clear(), rows, max_groups).await
-    })
+        let query = async {
+            if !count_alone {
+                snapshot.clear().expect_all_rows(&session).await?;
+            }
+            query.run(&session, snapshot.clear(), rows, max_groups).await
+        };
+        stop.guard(query).await
+    })?;
+    if !count_alone {
+        // Once more: what the query engine has read in between was the same files.
+        job.workers.install(|| job.snapshot.verify_clear())?;
+    }
+    Ok(groups)
 }
 
 /// Refuses before the encrypted work what would not be sent after it.

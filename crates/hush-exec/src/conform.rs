@@ -4,6 +4,8 @@
 //! [`parse`] needs the bytes alone; [`conform`] compares with the manifest. SQL is checked later, against the
 //! clear schema, but still before any row is read ([`crate::clear::scalar`]).
 
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
 use hush_params::{ParamSet, preset};
 use hush_plan::plan::{AggregateTask, EncryptedSum, PLAN_FORMAT, RowsTask, Task};
 use hush_plan::{Encoding, EncodingId, Layout, Plaintext, ServerPlan};
@@ -62,7 +64,8 @@ pub fn sum_blocks(
             blocks.push(SumBlock { mask: sum.mask, set, columns: Vec::new() });
             blocks.len() - 1
         });
-        let columns = &mut blocks[block].columns;
+        // Always there: it was found or pushed just now.
+        let Some(SumBlock { columns, .. }) = blocks.get_mut(block) else { continue };
         let found = columns.iter().position(|column| *column == sum.column);
         let body = found.unwrap_or_else(|| {
             columns.push(sum.column);

@@ -12,6 +12,7 @@ use object_store::path::Path;
 use crate::answer::AnswerHead;
 use crate::clear::session;
 use crate::error::ExecError;
+use crate::stop::Stop;
 use crate::table::Snapshot;
 use crate::workers::Workers;
 use crate::{aggregate, conform, rows};
@@ -84,6 +85,15 @@ impl Engine {
     /// # Errors
     /// An [`ExecError`]; nothing of the table has been changed, nothing is left behind.
     pub fn run(&self, plan: &[u8]) -> Result<Vec<u8>, ExecError> {
+        self.run_until(plan, &Arc::new(Stop::never()))
+    }
+
+    /// [`Engine::run`], for as long as `stop` lets it.
+    ///
+    /// # Errors
+    /// As [`Engine::run`]; [`ExecError::Cancelled`], [`ExecError::Deadline`] at the next chunk after the stop.
+    pub fn run_until(&self, plan: &[u8], stop: &Arc<Stop>) -> Result<Vec<u8>, ExecError> {
+        stop.check()?;
         let parsed = conform::parse(plan)?;
         let snapshot = self.snapshot()?;
         if snapshot.digest() != parsed.manifest || snapshot.manifest().table != parsed.plan.table {
@@ -101,11 +111,14 @@ impl Engine {
             limits: &self.limits,
             predicate: parsed.plan.predicate.as_deref(),
             head,
+            stop,
         };
-        match &parsed.plan.task {
-            Task::Aggregate(task) => aggregate::run(&job, task),
-            Task::Rows(task) => rows::run(&job, task),
-        }
+        let answer = match &parsed.plan.task {
+            Task::Aggregate(task) => aggregate::run(&job, task)?,
+            Task::Rows(task) => rows::run(&job, task)?,
+        };
+        stop.check()?;
+        Ok(answer)
     }
 
     /// [`Engine::run`] on a thread made for blocking.
@@ -148,4 +161,5 @@ pub(crate) struct Job<'a> {
     pub(crate) limits: &'a Limits,
     pub(crate) predicate: Option<&'a str>,
     pub(crate) head: AnswerHead,
+    pub(crate) stop: &'a Arc<Stop>,
 }

@@ -65,6 +65,19 @@ pub enum ExecError {
     /// Too little memory for even a single group or chunk, or for the clear half.
     #[error("the query needs more memory than this server allows; ask for fewer groups or columns")]
     MemoryLimit,
+    /// The plan ran for longer than somebody allows.
+    #[error(
+        "the query ran for {found_s} seconds, the limit is {limit_s}; ask for fewer rows, groups or columns, or raise the limit"
+    )]
+    Deadline {
+        /// Seconds it ran.
+        found_s: u64,
+        /// Seconds allowed.
+        limit_s: u64,
+    },
+    /// Whoever asked wants no answer any more.
+    #[error("the query was cancelled; ask again")]
+    Cancelled,
     /// The clear half could not be computed on this table.
     #[error("{role} failed on a row of the table (overflow, division by zero or a failed conversion)")]
     Evaluation {
@@ -242,6 +255,8 @@ impl ExecError {
             Self::GroupLimit { .. } => "HUSH-E040",
             Self::AnswerLimit { .. } => "HUSH-E041",
             Self::MemoryLimit => "HUSH-E042",
+            Self::Deadline { .. } => "HUSH-E043",
+            Self::Cancelled => "HUSH-E044",
             Self::Evaluation { .. } => "HUSH-E050",
             Self::Weight { .. } => "HUSH-E051",
             Self::Corrupt { .. } => "HUSH-E060",
@@ -258,7 +273,11 @@ impl ExecError {
                 ErrorKind::BadPlan
             }
             Self::NoTable | Self::StaleManifest => ErrorKind::NotFound,
-            Self::GroupLimit { .. } | Self::AnswerLimit { .. } | Self::MemoryLimit => ErrorKind::Limit,
+            Self::GroupLimit { .. }
+            | Self::AnswerLimit { .. }
+            | Self::MemoryLimit
+            | Self::Deadline { .. }
+            | Self::Cancelled => ErrorKind::Limit,
             Self::Corrupt { .. } | Self::MissingRows { .. } => ErrorKind::Corrupt,
             Self::Io => ErrorKind::Io,
             Self::Internal { .. } => ErrorKind::Internal,

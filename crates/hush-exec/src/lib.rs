@@ -35,8 +35,10 @@ mod engine;
 mod error;
 pub mod program;
 mod rows;
+mod stop;
 mod table;
 mod workers;
 
 pub use engine::{Engine, Limits};
 pub use error::{ErrorKind, ExecError, ExpressionFault, ExpressionRole, PlanFault};
+pub use stop::Stop;

@@ -91,6 +91,7 @@ impl RowsPlan<'_> {
         let chunks = self.selector.read(clear.as_ref(), part.entry.rows)?;
         let chunks: Vec<_> = (part.place.first_chunk..).zip(chunks).collect();
         let find = |(chunk, batch): (u32, RecordBatch)| {
+            self.job.stop.check()?;
             let matching = self.selector.matching(&batch, part.first_row_of(chunk))?;
             if matching.num_rows() == 0 {
                 return Ok(None);
@@ -128,6 +129,7 @@ impl RowsPlan<'_> {
         let chunks = matches.iter().map(|found| found.chunk).collect();
         let rows = self.job.snapshot.read_chunks(part, &columns, chunks)?;
         let answer = |(row, found): (hush_table::ChunkRow, &Match)| {
+            self.job.stop.check()?;
             let seed = row.seed.ok_or(ExecError::Corrupt { code: "HUSH-T033" })?;
             let input = ChunkInput {
                 snapshot: self.job.snapshot,

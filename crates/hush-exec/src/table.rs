@@ -74,8 +74,12 @@ impl Snapshot {
         self.manifest().placed_parts().map(|(place, entry)| PartRef { place, entry }).collect()
     }
 
-    /// Checks the digests of all clear files, so that the query engine may read them by itself. Files that were
-    /// checked before and have not changed since cost one look at their metadata.
+    /// Checks the digests of all clear files. Files that were checked before and look the same since (size, and the
+    /// store's tag or the time of change) cost one look at their metadata.
+    ///
+    /// The query engine opens clear files by itself, between two of these checks: a file that was altered or exchanged
+    /// while the engine read is found by the second. What neither finds is a store that shows the good file to both and
+    /// another one in between; see `docs/concepts/integrity.md`.
     ///
     /// # Errors
     /// [`ExecError::Corrupt`], [`ExecError::Io`].

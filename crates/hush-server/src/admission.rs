@@ -143,6 +143,8 @@ fn refusal_body(refusal: ApiError, id: &str) -> Response {
         code: code.as_str().to_owned(),
         message: code.sentence().to_owned(),
         request_id: id.to_owned(),
+        found: refusal.over.map(|(found, _)| found),
+        limit: refusal.over.map(|(_, limit)| limit),
     };
     let mut response = (code.status(), Json(body)).into_response();
     let headers = response.headers_mut();

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reading request bodies: never more than was declared, never slower than a floor.
 
+// Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
+#![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
 use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream, Bytes};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_LENGTH;
 use futures_util::StreamExt;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout};
 
 use crate::error::{ApiError, Code};
 
@@ -49,13 +52,13 @@ impl Pieces {
         if self.remaining == 0 {
             return Ok(None);
         }
-        let floor = self.started + self.idle + Duration::from_secs(self.received / MIN_BYTES_PER_SECOND);
-        let deadline = floor.min(Instant::now() + self.idle);
-        let piece = timeout_at(deadline, self.stream.next()).await.map_err(|_| Code::TooSlow)?;
+        let owed = self.idle.saturating_add(Duration::from_secs(self.received / MIN_BYTES_PER_SECOND));
+        let patience = owed.saturating_sub(self.started.elapsed()).min(self.idle);
+        let piece = timeout(patience, self.stream.next()).await.map_err(|_| Code::TooSlow)?;
         let piece = piece.and_then(Result::ok).ok_or(Code::BodyBroken)?;
         let length = piece.len() as u64;
         self.remaining = self.remaining.checked_sub(length).ok_or(Code::TooLarge)?;
-        self.received += length;
+        self.received = self.received.saturating_add(length);
         Ok(Some(piece))
     }
 

@@ -54,6 +54,12 @@ pub struct Limits {
     /// Bytes that one table's parts may take.
     #[arg(long, value_name = "BYTES", default_value_t = 256 * GIB)]
     pub max_table_bytes: u64,
+    /// Tables, begun ones included.
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    pub max_tables: usize,
+    /// Bytes that unfinished uploads may take together, over all tables.
+    #[arg(long, value_name = "BYTES", default_value_t = 16 * GIB)]
+    pub max_uploads_bytes: u64,
     /// Bytes of one part.
     #[arg(long, value_name = "BYTES", default_value_t = GIB)]
     pub max_part_bytes: u64,
@@ -84,6 +90,13 @@ pub struct Limits {
     /// Jobs running at once; they share the threads.
     #[arg(long, value_name = "N", default_value = "1")]
     pub parallel_jobs: NonZeroUsize,
+    /// Seconds that one job may run; then it fails, with a code.
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
+    pub max_job_s: u64,
+    /// Bytes that the answers of finished jobs may take together; beyond, jobs fail until answers are deleted or
+    /// expire.
+    #[arg(long, value_name = "BYTES", default_value_t = 8 * GIB)]
+    pub max_results_bytes: u64,
     /// Seconds that a finished job and its result are kept.
     #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
     pub result_ttl_s: u64,
@@ -96,6 +109,11 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// Longest time of a job.
+    pub fn job(&self) -> Duration {
+        Duration::from_secs(self.max_job_s)
+    }
+
     /// Longest silence of a client.
     pub fn idle(&self) -> Duration {
         Duration::from_secs(self.idle_s.max(1))

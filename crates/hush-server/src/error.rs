@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Refusals: one table of stable codes, each with its HTTP status and a fixed sentence.
 //!
-//! A sentence tells the way out and nothing of the inside: no paths, no parser messages, no values.
+//! A sentence tells the way out and nothing of the inside: no paths, no parser messages, no values. What is over a
+//! limit is told with two numbers beside it: what was found and what is allowed.
 
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -96,27 +97,52 @@ codes! {
     BadRange = "HUSH-V026", RANGE_NOT_SATISFIABLE, "the range lies outside the file";
     /// Disk or quota full.
     StorageFull = "HUSH-V027", INSUFFICIENT_STORAGE, "no space is left on this server, or the table reaches its limit";
-    /// Crashed three times.
-    Quarantined = "HUSH-V028", INTERNAL_SERVER_ERROR, "the job stopped the server three times and is not tried again";
+    /// Running at two crashes.
+    Quarantined = "HUSH-V028", INTERNAL_SERVER_ERROR,
+        "the server stopped twice while this job ran, so it is not tried again; submit it again, or ask for less";
     /// The plan is for another version.
     OtherVersion = "HUSH-V029", CONFLICT, "the plan was made for another version of the table; plan again";
     /// Query string.
     BadQuery = "HUSH-V030", BAD_REQUEST, "the query string is malformed; /v1/openapi.json describes it";
+    /// No place for another table.
+    TablesFull = "HUSH-V031", INSUFFICIENT_STORAGE,
+        "the server has as many tables as it takes; delete one, or have its operator raise --max-tables";
+    /// Unfinished uploads take all that they may.
+    UploadsFull = "HUSH-V032", INSUFFICIENT_STORAGE,
+        "unfinished uploads take all the space that they may; finish or delete them, or have --max-uploads-bytes raised";
+    /// Answers take all that they may.
+    ResultsFull = "HUSH-V033", INSUFFICIENT_STORAGE,
+        "answers take all the space that they may; delete finished jobs, wait, or have --max-results-bytes raised";
     /// Ours.
     Internal = "HUSH-V099", INTERNAL_SERVER_ERROR, "internal error; the server's log has the request id";
 }
 
 /// A refusal on its way out. [`crate::admission`] writes its body, with the request's id.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{}: {}", code.as_str(), code.sentence())]
+#[error("{}: {}", code.as_str(), self.text())]
 pub struct ApiError {
     /// The code.
     pub code: Code,
     /// Headers beside the body, for instance where an upload stands.
     pub headers: Vec<(HeaderName, String)>,
+    /// For a limit: what was found, and the limit.
+    pub over: Option<(u64, u64)>,
 }
 
 impl ApiError {
+    /// The refusal of something above a limit.
+    pub fn over(code: Code, found: u64, limit: u64) -> Self {
+        Self { over: Some((found, limit)), ..code.into() }
+    }
+
+    /// The sentence, with the numbers of a limit.
+    pub fn text(&self) -> String {
+        match self.over {
+            Some((found, limit)) => format!("{} (found {found}, limit {limit})", self.code.sentence()),
+            None => self.code.sentence().to_owned(),
+        }
+    }
+
     /// Adds a header.
     #[must_use]
     pub fn with_header(mut self, name: HeaderName, value: impl ToString) -> Self {
@@ -138,7 +164,7 @@ impl ApiError {
 
 impl From<Code> for ApiError {
     fn from(code: Code) -> Self {
-        Self { code, headers: Vec::new() }
+        Self { code, headers: Vec::new(), over: None }
     }
 }
 
@@ -166,6 +192,12 @@ pub struct ErrorBody {
     pub message: String,
     /// Identifies the request in the server's log.
     pub request_id: String,
+    /// For a limit: what was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<u64>,
+    /// For a limit: what is allowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 //! Jobs: a bounded queue of plans, a fixed number of workers, results kept for a while.
 //!
 //! Running a plan is a pure function of the plan and of content-addressed files, so a job that a crash
-//! interrupted is simply run again; one that was begun three times without an end is given up, so that it cannot
-//! take the service down for ever. State is in memory and, by job, in a small record that survives a crash of
-//! the process.
+//! interrupted is run again, once: one that was running at two crashes is given up, so that it cannot take the
+//! service down for ever. A job ends early by its deadline, or when it is deleted: at its next chunk. State is in
+//! memory and, by job, in a small record that survives a crash of the process.
 
 mod record;
 #[cfg(test)]
@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use hush_exec::Stop;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
@@ -30,8 +31,8 @@ use crate::runner::RunPlan;
 pub use record::{JobFailure, JobState, ResultFacts};
 use record::{JobFiles, Record};
 
-/// How often a job may be begun.
-const MAX_ATTEMPTS: u32 = 3;
+/// How often a job may be begun: it is tried again once after a crash.
+const MAX_ATTEMPTS: u32 = 2;
 
 /// The queue, its workers' state and the results.
 pub struct Jobs {
@@ -51,6 +52,17 @@ struct JobTable {
     queue: VecDeque<JobId>,
     /// Hash of an `Idempotency-Key` to its job.
     keys: HashMap<String, JobId>,
+    /// Jobs on the workers, deleted ones included.
+    running: HashMap<JobId, Running>,
+    /// The service is ending: nothing is begun, what runs is left for the next start.
+    suspended: bool,
+}
+
+/// A job on a worker.
+struct Running {
+    stop: Arc<Stop>,
+    /// Of its answer, once it is known and until the record counts it.
+    answer_bytes: u64,
 }
 
 /// What is submitted.
@@ -99,7 +111,7 @@ impl Jobs {
     ///
     /// # Errors
     /// [`Code::KeyReused`] for another body under the same key; [`Code::Busy`] if the queue or the list of
-    /// jobs is full; [`Code::StorageFull`].
+    /// jobs is full; [`Code::ResultsFull`] if no answer could be kept; [`Code::StorageFull`].
     pub fn submit(&self, submission: Submission) -> Result<JobId, ApiError> {
         let body = blake3::hash(&submission.plan).to_hex().to_string();
         let key = submission.key.map(|key| blake3::hash(&key).to_hex().to_string());
@@ -110,6 +122,10 @@ impl Jobs {
         }
         if table.queue.len() >= self.limits.max_queued_jobs || table.records.len() >= self.limits.max_jobs {
             return Err(Code::Busy.into());
+        }
+        let (kept, limit) = (table.kept_bytes(), self.limits.max_results_bytes);
+        if kept >= limit {
+            return Err(ApiError::over(Code::ResultsFull, kept, limit));
         }
         let id = JobId::fresh()?;
         let record = Record::new(id.clone(), submission.table, body, key.clone());
@@ -178,7 +194,7 @@ impl Jobs {
         }
     }
 
-    /// Forgets a job and its result. One that is running ends by itself; its answer is thrown away.
+    /// Forgets a job and its result. One that is running ends at its next chunk, unseen.
     ///
     /// # Errors
     /// [`Code::NoJob`].
@@ -186,9 +202,28 @@ impl Jobs {
         let mut table = self.lock();
         table.remove(id).ok_or(Code::NoJob)?;
         self.files(id).remove();
+        if let Some(running) = table.running.get(id) {
+            running.stop.cancel();
+        }
         drop(table);
         self.changed.send_replace(());
         Ok(())
+    }
+
+    /// Ends what runs and leaves it to the next start, which does not take it for a crash.
+    pub fn suspend(&self) {
+        let mut table = self.lock();
+        table.suspended = true;
+        let JobTable { records, running, .. } = &mut *table;
+        for (id, running) in running {
+            running.stop.cancel();
+            let Some(record) = records.get_mut(id) else { continue };
+            record.suspend();
+            if self.files(id).save(record).is_err() {
+                // The next start takes it for a crash: one try fewer.
+                tracing::warn!(job = id.as_str(), "a job's record could not be written");
+            }
+        }
     }
 
     /// Removes finished jobs whose time is over.
@@ -221,6 +256,12 @@ impl Jobs {
 }
 
 impl JobTable {
+    /// Bytes of the answers that are kept or about to be.
+    fn kept_bytes(&self) -> u64 {
+        let kept = self.records.values().filter_map(|record| record.result.as_ref()).map(|facts| facts.bytes);
+        kept.chain(self.running.values().map(|running| running.answer_bytes)).fold(0, u64::saturating_add)
+    }
+
     fn remove(&mut self, id: &JobId) -> Option<Record> {
         let record = self.records.remove(id)?;
         self.queue.retain(|queued| queued != id);

@@ -16,12 +16,16 @@
 //! - Nothing half written is ever visible: files are written elsewhere, checked, synced and renamed; the
 //!   manifest comes last. Recovery after a crash is a function of the files alone.
 //! - Sizes are checked before a byte is read or reserved; what buffers in memory is counted ([`admission`]).
-//! - Every refusal has the same body, `{code, message, request_id}`, with a fixed sentence ([`error`]).
+//! - Every refusal has the same body, `{code, message, request_id}`, with a fixed sentence ([`error`]); one over a
+//!   limit has `found` and `limit` as well.
 //! - Logs carry ids, codes and sizes; never names, predicates or values.
 //!
 //! *Non-goals.* TLS (put a terminating proxy in front), several tenants, proof of correct computation.
 //!
 //! Tests: `tests/*.rs` start the real binary on a free port of the loopback interface.
+
+// No read outside a slice can stop an owner or a service: what may be absent is asked for with `get`.
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 
 pub mod admission;
 pub mod body;
@@ -35,6 +39,7 @@ pub mod files;
 pub mod jobs;
 pub mod names;
 pub mod openapi;
+pub mod places;
 pub mod routes;
 pub mod runner;
 pub mod service;

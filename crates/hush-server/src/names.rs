@@ -118,7 +118,7 @@ impl JobId {
     pub fn fresh() -> Result<Self, ApiError> {
         let mut bytes = [0_u8; JOB_HEX / 2];
         getrandom::fill(&mut bytes).map_err(|_| Code::Internal)?;
-        Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+        Ok(Self(hush_table::to_hex(&bytes)))
     }
 
     /// Parses an id.

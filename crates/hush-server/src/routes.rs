@@ -22,6 +22,7 @@ use crate::config::Limits;
 use crate::error::{ApiError, Code};
 use crate::jobs::Jobs;
 use crate::openapi::Description;
+use crate::places::Places;
 use crate::runner::RunPlan;
 use crate::uploads::Uploads;
 
@@ -33,6 +34,8 @@ pub struct App {
     pub admission: Arc<Admission>,
     /// Committed tables.
     pub catalog: Catalog,
+    /// Room for tables.
+    pub places: Places,
     /// Growing parts.
     pub uploads: Uploads,
     /// The queue.

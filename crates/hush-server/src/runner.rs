@@ -3,12 +3,12 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use hush_exec::{Engine, ExecError};
+use hush_exec::{Engine, ExecError, Stop};
 use hush_table::TableStore;
 
-use crate::error::Code;
+use crate::error::{ApiError, Code};
 use crate::names::TableName;
 
 /// Why a job has no answer: a stable code and a fixed sentence, both safe to show.
@@ -26,6 +26,12 @@ impl From<Code> for Failure {
     }
 }
 
+impl From<ApiError> for Failure {
+    fn from(error: ApiError) -> Self {
+        Self { code: error.code.as_str().to_owned(), message: error.text() }
+    }
+}
+
 impl From<ExecError> for Failure {
     fn from(error: ExecError) -> Self {
         Self { code: error.code().to_owned(), message: error.to_string() }
@@ -35,11 +41,11 @@ impl From<ExecError> for Failure {
 /// Runs plans; called from a thread that may block.
 pub trait RunPlan: Send + Sync + 'static {
     /// The answer to `plan` on `table`. A pure function of the plan and the table's version: running it again
-    /// gives the same bytes.
+    /// gives the same bytes. Ends soon after `stop` says so.
     ///
     /// # Errors
     /// [`Failure`].
-    fn run(&self, table: &TableName, plan: &[u8]) -> Result<Vec<u8>, Failure>;
+    fn run(&self, table: &TableName, plan: &[u8], stop: &Arc<Stop>) -> Result<Vec<u8>, Failure>;
 
     /// Forgets what is cached of a table that was replaced or deleted.
     fn forget(&self, table: &TableName);
@@ -73,8 +79,8 @@ impl EngineRunner {
 }
 
 impl RunPlan for EngineRunner {
-    fn run(&self, table: &TableName, plan: &[u8]) -> Result<Vec<u8>, Failure> {
-        Ok(self.engine(table)?.run(plan)?)
+    fn run(&self, table: &TableName, plan: &[u8], stop: &Arc<Stop>) -> Result<Vec<u8>, Failure> {
+        Ok(self.engine(table)?.run_until(plan, stop)?)
     }
 
     fn forget(&self, table: &TableName) {

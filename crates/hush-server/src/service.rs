@@ -19,6 +19,7 @@ use crate::config::Config;
 use crate::connection;
 use crate::durable;
 use crate::jobs::Jobs;
+use crate::places::Places;
 use crate::routes::{App, router};
 use crate::runner::{EngineRunner, RunPlan};
 use crate::token::{TokenError, TokenHash};
@@ -99,12 +100,14 @@ impl Server {
         let limits = config.limits.clone();
         let admission = Admission::new(token, &limits).map_err(|_| StartError::Randomness)?;
         let catalog = Catalog::open(data).map_err(failed)?;
-        let uploads = Uploads::open(data.join("uploads")).map_err(failed)?;
+        let growing = data.join("uploads");
+        let places = Places::new(catalog.root(), &growing, limits.max_tables);
+        let uploads = Uploads::open(growing, limits.max_uploads_bytes).map_err(failed)?;
         let tables = catalog.root().to_owned();
         let runner: Arc<dyn RunPlan> =
             Arc::new(EngineRunner::new(tables, config.threads_per_job(), engine_limits(config)));
         let jobs = Jobs::open(data.join("jobs"), limits.clone(), Arc::clone(&runner)).map_err(failed)?;
-        let app = App { limits, admission: Arc::new(admission), catalog, uploads, jobs, runner };
+        let app = App { limits, admission: Arc::new(admission), catalog, places, uploads, jobs, runner };
         let unbound = |source| StartError::Listen { listen: config.listen, source };
         let listener = TcpListener::bind(config.listen).await.map_err(unbound)?;
         Ok(Self { app: Arc::new(app), listener, _lock: lock })
@@ -123,8 +126,10 @@ impl Server {
         self.app.jobs.start();
         let housekeeping = tokio::spawn(keep_house(Arc::clone(&self.app)));
         let limits = self.app.limits.clone();
+        let jobs = Arc::clone(&self.app.jobs);
         connection::serve(self.listener, router(self.app), &limits, stop).await;
         housekeeping.abort();
+        jobs.suspend();
     }
 }
 

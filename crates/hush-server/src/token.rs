@@ -74,7 +74,7 @@ impl TokenHash {
             Ok(mut file) => {
                 let mut secret = [0_u8; TOKEN_BYTES];
                 getrandom::fill(&mut secret).map_err(|_| TokenError::Randomness)?;
-                let token: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+                let token: String = hush_table::to_hex(&secret);
                 file.write_all(token.as_bytes()).and_then(|()| file.write_all(b"\n")).map_err(io)?;
                 file.sync_all().map_err(io)?;
                 Ok(Self::of(token.as_bytes()))

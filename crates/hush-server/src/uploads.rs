@@ -7,10 +7,10 @@
 
 mod range;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::fs::{self, File, OpenOptions};
 use tokio::io::AsyncWriteExt;
@@ -23,16 +23,40 @@ use crate::names::{PartName, TableName};
 
 pub use range::ByteRange;
 
-/// Where parts grow, and who is writing which.
+/// Where parts grow, who is writing which, and how many bytes that takes.
 pub struct Uploads {
     root: PathBuf,
-    active: Arc<Mutex<HashSet<PathBuf>>>,
+    limit: u64,
+    open: Arc<Mutex<Open>>,
 }
 
 /// The right to write one part; given back on drop.
 pub struct Claim {
     growing: PathBuf,
-    active: Arc<Mutex<HashSet<PathBuf>>>,
+    open: Arc<Mutex<Open>>,
+}
+
+/// The unfinished parts.
+#[derive(Default)]
+struct Open {
+    /// Parts that a request is writing.
+    active: HashSet<PathBuf>,
+    /// Bytes of every growing file: what it has, or will have when the request that writes it is done.
+    bytes: HashMap<PathBuf, u64>,
+}
+
+impl Open {
+    fn total(&self) -> u64 {
+        self.bytes.values().copied().fold(0, u64::saturating_add)
+    }
+
+    /// Counts a file as it is now.
+    fn look_at(&mut self, file: &Path) {
+        match std::fs::metadata(file) {
+            Ok(facts) => self.bytes.insert(file.to_owned(), facts.len()),
+            Err(_) => self.bytes.remove(file),
+        };
+    }
 }
 
 /// What became of a piece of upload.
@@ -49,18 +73,22 @@ pub enum Outcome {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.active.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.growing);
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.active.remove(&self.growing);
+        open.look_at(&self.growing);
     }
 }
 
 impl Uploads {
-    /// Uploads that grow below `root`, which is made if absent.
+    /// Uploads that grow below `root`, which is made if absent, and take at most `limit` bytes together.
     ///
     /// # Errors
     /// From the file system.
-    pub fn open(root: PathBuf) -> io::Result<Self> {
+    pub fn open(root: PathBuf, limit: u64) -> io::Result<Self> {
         durable::private_directory(&root)?;
-        Ok(Self { root, active: Arc::default() })
+        let mut open = Open::default();
+        growing_files(&root).for_each(|file| open.look_at(&file));
+        Ok(Self { root, limit, open: Arc::new(Mutex::new(open)) })
     }
 
     /// Bytes of a part received so far; 0 if none.
@@ -68,18 +96,29 @@ impl Uploads {
         fs::metadata(self.growing(table, part)).await.map_or(0, |facts| facts.len())
     }
 
-    /// Claims a part for writing.
+    /// Claims a part for writing up to byte `end`.
     ///
     /// # Errors
-    /// [`Code::UploadActive`] while another request writes it.
-    pub fn claim(&self, table: &TableName, part: &PartName) -> Result<Claim, ApiError> {
+    /// [`Code::UploadActive`] while another request writes it; [`Code::UploadsFull`] if all growing parts would take
+    /// more than the limit.
+    pub fn claim(&self, table: &TableName, part: &PartName, end: u64) -> Result<Claim, ApiError> {
         let growing = self.growing(table, part);
-        let mut active = self.active.lock().unwrap_or_else(PoisonError::into_inner);
-        if active.insert(growing.clone()) {
-            Ok(Claim { growing, active: Arc::clone(&self.active) })
-        } else {
-            Err(Code::UploadActive.into())
+        let mut open = self.lock();
+        if open.active.contains(&growing) {
+            return Err(Code::UploadActive.into());
         }
+        let has = open.bytes.get(&growing).copied().unwrap_or(0);
+        let found = open.total().saturating_sub(has).saturating_add(end.max(has));
+        if found > self.limit {
+            return Err(ApiError::over(Code::UploadsFull, found, self.limit));
+        }
+        open.bytes.insert(growing.clone(), end.max(has));
+        open.active.insert(growing.clone());
+        Ok(Claim { growing, open: Arc::clone(&self.open) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets what a table has received of parts that nobody is writing.
@@ -87,7 +126,13 @@ impl Uploads {
     /// # Errors
     /// From the file system.
     pub fn discard_table(&self, table: &TableName) -> io::Result<()> {
-        match std::fs::remove_dir_all(self.root.join(table.as_str())) {
+        let directory = self.root.join(table.as_str());
+        let removed = std::fs::remove_dir_all(&directory);
+        let mut open = self.lock();
+        let Open { active, bytes } = &mut *open;
+        // A request that is still writing counts until it ends.
+        bytes.retain(|file, _| !file.starts_with(&directory) || active.contains(file));
+        match removed {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
@@ -95,15 +140,18 @@ impl Uploads {
 
     /// Removes what has not grown for `age_s` seconds and is not being written.
     pub fn sweep(&self, age_s: u64) {
-        let Ok(tables) = std::fs::read_dir(&self.root) else { return };
-        for file in
-            tables.flatten().filter_map(|table| std::fs::read_dir(table.path()).ok()).flatten().flatten()
-        {
-            let active = self.active.lock().unwrap_or_else(PoisonError::into_inner);
-            if !active.contains(&file.path()) && durable::older_than(&file.path(), age_s) {
+        for file in growing_files(&self.root) {
+            let mut open = self.lock();
+            if !open.active.contains(&file) && durable::older_than(&file, age_s) {
                 // Another sweep will find what cannot be removed now.
-                let _ = std::fs::remove_file(file.path());
+                let _ = std::fs::remove_file(&file);
+                open.look_at(&file);
             }
+        }
+        let Ok(tables) = std::fs::read_dir(&self.root) else { return };
+        for table in tables.flatten().filter(|table| durable::older_than(&table.path(), age_s)) {
+            // Fails for a directory that is in use: it is not empty.
+            let _ = std::fs::remove_dir(table.path());
         }
     }
 
@@ -180,6 +228,13 @@ impl Claim {
 /// Response header: where an upload stands.
 pub const UPLOAD_OFFSET: axum::http::HeaderName = axum::http::HeaderName::from_static("upload-offset");
 
+/// All growing files.
+fn growing_files(root: &Path) -> impl Iterator<Item = PathBuf> {
+    let tables = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let files = tables.filter_map(|table| std::fs::read_dir(table.path()).ok()).flatten().flatten();
+    files.map(|file| file.path())
+}
+
 async fn copy(
     pieces: &mut Pieces,
     file: &mut File,
@@ -226,7 +281,7 @@ mod tests {
     #[tokio::test]
     async fn ranges_assemble_and_only_the_right_digest_becomes_visible() {
         let dir = tempfile::tempdir().unwrap();
-        let uploads = Uploads::open(dir.path().join("uploads")).unwrap();
+        let uploads = Uploads::open(dir.path().join("uploads"), 100).unwrap();
         let table = TableName::parse("t").unwrap();
         let content = b"the quick brown fox".as_slice();
         let digest = blake3::hash(content).to_hex();
@@ -234,8 +289,8 @@ mod tests {
         let target = dir.path().join("parts").join(part.file_name());
         let range = |start, end| ByteRange { start, end, total: content.len() as u64 };
 
-        let claim = uploads.claim(&table, &part).unwrap();
-        assert_eq!(uploads.claim(&table, &part).map(|_| ()).unwrap_err().code, Code::UploadActive);
+        let claim = uploads.claim(&table, &part, 19).unwrap();
+        assert_eq!(uploads.claim(&table, &part, 19).map(|_| ()).unwrap_err().code, Code::UploadActive);
         let first = claim.append(&part, range(0, 5), pieces(&content[..5]), &target).await.unwrap();
         assert_eq!(first, Outcome::Partial { offset: 5 });
         assert_eq!(uploads.offset(&table, &part).await, 5);
@@ -247,17 +302,42 @@ mod tests {
         assert_eq!(std::fs::read(&target).unwrap(), content);
         assert_eq!(uploads.offset(&table, &part).await, 0);
         drop(claim);
-        assert!(uploads.claim(&table, &part).is_ok());
+        assert!(uploads.claim(&table, &part, 19).is_ok());
+    }
+
+    #[tokio::test]
+    async fn unfinished_parts_share_a_budget_that_comes_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("uploads");
+        let table = TableName::parse("t").unwrap();
+        let part = |fill: char| PartName::parse(&format!("{}.enc", fill.to_string().repeat(64))).unwrap();
+        let target = dir.path().join("never");
+        let uploads = Uploads::open(root.clone(), 10).unwrap();
+        let one = uploads.claim(&table, &part('1'), 8).unwrap();
+        let refused = uploads.claim(&table, &part('2'), 3).map(|_| ()).unwrap_err();
+        assert_eq!((refused.code, refused.over), (Code::UploadsFull, Some((11, 10))));
+        // Of the eight bytes announced four come: only these count when the request is over, also after a restart.
+        one.append(&part('1'), ByteRange { start: 0, end: 4, total: 20 }, pieces(b"abcd"), &target)
+            .await
+            .unwrap();
+        drop(one);
+        drop(uploads);
+        let uploads = Uploads::open(root, 10).unwrap();
+        drop(uploads.claim(&table, &part('2'), 6).unwrap());
+        assert_eq!(uploads.claim(&table, &part('2'), 7).map(|_| ()).unwrap_err().over, Some((11, 10)));
+        assert_eq!(uploads.claim(&table, &part('1'), 11).map(|_| ()).unwrap_err().over, Some((11, 10)));
+        uploads.discard_table(&table).unwrap();
+        drop(uploads.claim(&table, &part('2'), 10).unwrap());
     }
 
     #[tokio::test]
     async fn a_wrong_digest_is_discarded_whole_or_resumed() {
         let dir = tempfile::tempdir().unwrap();
-        let uploads = Uploads::open(dir.path().join("uploads")).unwrap();
+        let uploads = Uploads::open(dir.path().join("uploads"), 100).unwrap();
         let table = TableName::parse("t").unwrap();
         let part = PartName::parse(&format!("{}.clear", "0".repeat(64))).unwrap();
         let target = dir.path().join("parts").join(part.file_name());
-        let claim = uploads.claim(&table, &part).unwrap();
+        let claim = uploads.claim(&table, &part, 19).unwrap();
         for start in [0, 2] {
             if start > 0 {
                 let range = ByteRange { start: 0, end: start, total: 4 };

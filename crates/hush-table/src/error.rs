@@ -244,7 +244,10 @@ impl TableError {
             Self::ForeignKey { .. } => {
                 "use the keys that encrypted this table, or pin its owner's verifying key"
             }
-            Self::RolledBack { .. } | Self::Forked { .. } => {
+            Self::RolledBack { .. } => {
+                "if a newer version is just being pushed, run the command again; else the store shows a past version: ask its operator; to accept it, remove the pin by hand"
+            }
+            Self::Forked { .. } => {
                 "the store shows a past or another table: ask its operator; to accept it, remove the pin by hand"
             }
             Self::OtherTable { .. } => "choose another directory, or delete the table that is there first",

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use ed25519_dalek::{Signer, SigningKey};
 use hush_plan::{Encoding, EncodingId, Layout, Plaintext};
 
-use crate::manifest::{BODY_FORMAT, ClearColumn, Manifest, PartEntry, PartFile};
+use crate::manifest::{BODY_FORMAT, ClearColumn, Manifest, PartEntry, PartFile, key_id};
 use crate::{CHUNK_ROWS, Digest, EncodedChunk, SignedManifest, TableId, TableIdentity, TableLayout};
 
 /// A stream of bytes from a printable seed: BLAKE3 in its extendable-output mode.
@@ -80,7 +80,7 @@ pub(crate) fn manifest() -> Manifest {
         table: "patients".to_owned(),
         table_id: table_id(),
         version: 3,
-        key_id: "00112233445566778899aabbccddeeff".to_owned(),
+        key_id: key_id(&signer(7).verifying_key().to_bytes()),
         rows: 524_293,
         chunk_rows: CHUNK_ROWS,
         clear_columns: vec![ClearColumn { name: "ward".to_owned(), arrow_type: "Utf8".to_owned() }],
@@ -99,7 +99,7 @@ pub(crate) fn identity(version: u64) -> TableIdentity {
         table: "patients".to_owned(),
         table_id: table_id(),
         version,
-        key_id: "00112233445566778899aabbccddeeff".to_owned(),
+        verifying_key: signer(7).verifying_key().to_bytes(),
     }
 }
 

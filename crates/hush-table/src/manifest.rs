@@ -36,6 +36,8 @@ pub const MAX_ENCODINGS: usize = 4096;
 pub const MAX_COLUMNS: usize = 4096;
 /// Largest sealed schema in bytes.
 pub const MAX_SCHEMA_BYTES: usize = 8 << 20;
+/// Hexadecimal digits of a key id.
+pub(crate) const KEY_ID_DIGITS: usize = 32;
 /// Largest part file in bytes. Writers stay near 32 MiB; one chunk of a very wide table may take more.
 pub const MAX_PART_BYTES: u64 = 1 << 30;
 
@@ -55,7 +57,7 @@ pub struct Manifest {
     pub table_id: TableId,
     /// 1 for the first version; each later one is higher.
     pub version: u64,
-    /// Which owner's key made this table; 16 to 64 lowercase hex digits.
+    /// Which owner's key made this table: [`key_id`] of the verifying key that the container carries.
     pub key_id: String,
     /// Rows of the table.
     pub rows: u64,
@@ -240,6 +242,16 @@ impl Pin {
         }
         Ok(())
     }
+}
+
+/// The id of the owner whose manifests verify under `verifying_key`: the first half of its BLAKE3, in lowercase hex.
+///
+/// A manifest that names another id than its own signer's is refused, so that nobody can act under an owner's id
+/// (a server keeps the chunk seeds that were used by it) without the owner's signature.
+pub fn key_id(verifying_key: &[u8; 32]) -> String {
+    let mut text = to_hex(Digest::of(verifying_key).as_bytes());
+    text.truncate(KEY_ID_DIGITS);
+    text
 }
 
 fn hex_out<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {

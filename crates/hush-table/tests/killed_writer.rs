@@ -30,11 +30,12 @@ fn write(store: &TableStore) -> Result<(), TableError> {
     };
     let clear = Arc::new(Schema::empty());
     let layout = TableLayout { clear: clear.clone(), encodings: vec![sum], sealed_columns: 0 };
+    let key = SigningKey::from_bytes(&[42; 32]);
     let identity = TableIdentity {
         table: "t".to_owned(),
         table_id: TableId::from_bytes([1; 16]),
         version: 1,
-        key_id: "0123456789abcdef".to_owned(),
+        verifying_key: key.verifying_key().to_bytes(),
     };
     let mut writer = TableWriter::begin(store, identity, layout)?;
     let nothing = RecordBatch::new_empty(clear);
@@ -44,8 +45,7 @@ fn write(store: &TableStore) -> Result<(), TableError> {
         let encoded = vec![Bytes::from(vec![index as u8; 50_000])];
         writer.push(&nothing, EncodedChunk { index, rows: 8192, seed, encoded, sealed: vec![] })?;
     }
-    let key = SigningKey::from_bytes(&[42; 32]);
-    writer.finish(vec![], &key.verifying_key().to_bytes(), |bytes| key.sign(bytes).to_bytes())?;
+    writer.finish(vec![], |bytes| key.sign(bytes).to_bytes())?;
     Ok(())
 }
 

@@ -71,6 +71,11 @@ pub fn write_schema(path: &Path, schema: &Schema, replace: bool) -> Result<(), E
     Ok(hush_client::write_schema(path, schema, replace)?)
 }
 
+/// The text of a schema file.
+pub fn schema_text(schema: &Schema) -> String {
+    hush_client::schema_text(schema)
+}
+
 /// Encrypts a file into a table directory; see [`hush_client::encrypt_file`].
 ///
 /// # Errors

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `hush bench`.
 
-use std::io::{self, Write, stderr};
+use std::io;
 
 use hush::Error;
 use hush_bench::BenchError;
 use hush_bench::split_table::{Options, plots, report, run, run_variant};
 
 use crate::args::{Bench, Benchmark, SplitTable};
+use crate::terminal::{print, say};
 
 /// Runs a benchmark and prints its report.
 pub(super) fn bench(args: &Bench, threads: usize) -> Result<(), Error> {
@@ -28,7 +29,8 @@ fn split_table(args: &SplitTable, threads: usize) -> Result<(), Error> {
     };
     if let Some(variant) = &args.variant {
         let measured = run_variant(&options, variant).map_err(to_error)?;
-        return print(&serde_json::to_string(&measured).map_err(|error| Error::output(error.into()))?);
+        let text = serde_json::to_string(&measured).map_err(|error| Error::output(error.into()))?;
+        return print(&format!("{text}\n"));
     }
     let program = std::env::current_exe().map_err(Error::output)?;
     let measured = run(&options, &program).map_err(to_error)?;
@@ -36,7 +38,7 @@ fn split_table(args: &SplitTable, threads: usize) -> Result<(), Error> {
         let paths =
             plots::write(directory, &measured).map_err(|message| Error::output(io::Error::other(message)))?;
         for path in paths {
-            drop(writeln!(stderr(), "plot {}", path.display()));
+            say(&format!("plot {}", path.display()));
         }
     }
     let text = if args.json {
@@ -44,19 +46,12 @@ fn split_table(args: &SplitTable, threads: usize) -> Result<(), Error> {
     } else {
         report::text(args.rows, args.seed, &measured)
     };
-    print(&text)
+    print(&format!("{}\n", text.trim_end()))
 }
 
 fn to_error(error: BenchError) -> Error {
     match error {
         BenchError::Hush(error) => error,
         other => Error::output(io::Error::other(other.to_string())),
-    }
-}
-
-fn print(text: &str) -> Result<(), Error> {
-    match writeln!(io::stdout(), "{}", text.trim_end()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::output(error)),
-        _ => Ok(()),
     }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `hush doctor`: what this machine is to Hushtable.
 
-use std::io::{self, Write};
-
 use hush::Error;
+
+use crate::terminal::print;
 
 /// Prints processor path, threads, memory and versions.
 pub(super) fn doctor() -> Result<(), Error> {
@@ -18,8 +18,5 @@ pub(super) fn doctor() -> Result<(), Error> {
         std::thread::available_parallelism().map_or(1, usize::from),
         facts.params.join(", "),
     );
-    match writeln!(io::stdout(), "{text}") {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::output(error)),
-        _ => Ok(()),
-    }
+    print(&format!("{text}\n"))
 }

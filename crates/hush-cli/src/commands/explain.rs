@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `hush explain`: what a query would do, before it runs.
 
-use std::io::{self, Write};
-
 use hush::{Error, QueryPlan};
 
 use super::query::open;
 use crate::account::{bytes, wrapped};
 use crate::args::Query;
+use crate::terminal::{print, visible};
 
 /// Plans and prints, without running.
 pub(super) fn explain(args: &Query, threads: usize) -> Result<(), Error> {
     let table = open(args, threads)?;
     let plan = table.plan(&args.sql)?;
-    match writeln!(io::stdout(), "{}", text(&plan)) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::output(error)),
-        _ => Ok(()),
-    }
+    print(&format!("{}\n", text(&plan)))
 }
 
 fn text(plan: &QueryPlan) -> String {
@@ -27,7 +23,7 @@ fn text(plan: &QueryPlan) -> String {
     };
     let mut out = "Runs where\n".to_owned();
     for (number, step) in (1..).zip(&plan.steps) {
-        out.push_str(&format!(" {number} {:<18} {}\n", step.actor, wrapped(&step.what, 22)));
+        out.push_str(&format!(" {number} {:<18} {}\n", step.actor, wrapped(&visible(&step.what), 22)));
     }
     out.push_str(&format!("Answer  {exactness}; wrong with chance < 2^-128\n"));
     out.push_str(&format!(
@@ -48,7 +44,7 @@ fn text(plan: &QueryPlan) -> String {
     for (label, lines) in
         [("from the table", &leakage.table), ("from this query", &leakage.query), ("not", &leakage.hidden)]
     {
-        out.push_str(&format!(" {label:<16} {}\n", wrapped(&lines.join("; "), 18)));
+        out.push_str(&format!(" {label:<16} {}\n", wrapped(&visible(&lines.join("; ")), 18)));
     }
     out.trim_end().to_owned()
 }

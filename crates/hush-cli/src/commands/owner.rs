@@ -1,29 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `hush init`, `keygen`, `encrypt` and `decrypt`: what only the owner does.
 
-use std::io::{Write, stderr};
 use std::path::Path;
 
-use hush::{
-    EncryptOptions, Error, OwnerKey, Pins, Policy, Protection, TableDecryption, TableStore, schema_path,
-};
+use hush::{EncryptOptions, Error, OwnerKey, Policy, Protection, TableDecryption, TableStore, schema_path};
 
 use tempfile::TempDir;
 
 use super::server::{connect_to_table, is_url};
-use super::{default_key_path, open_key};
+use super::{default_key_path, open_key, pins};
 use crate::account::{bytes, grouped};
 use crate::args::{Decrypt, Encrypt, Init, Keygen};
 use crate::output::write_stream;
 use crate::passphrase;
 use crate::progress::Bar;
+use crate::terminal::{print, say, visible};
 
 /// Proposes a schema file.
 pub(super) fn init(args: &Init) -> Result<(), Error> {
     let policy = Policy { sensitive: args.policy.sensitive.clone(), clear: args.policy.clear.clone() };
     let proposal = hush::propose(&args.file, &policy)?;
     let path = args.output.clone().unwrap_or_else(|| schema_path(&args.file));
-    hush::write_schema(&path, &proposal.schema, args.force)?;
+    let to_stdout = path.as_os_str() == "-";
+    if to_stdout {
+        print(&hush::schema_text(&proposal.schema))?;
+    } else {
+        hush::write_schema(&path, &proposal.schema, args.force)?;
+    }
     let count = |protect| proposal.schema.protected(protect).count();
     let mut text = format!(
         "{} rows, {} columns: {} encrypted, {} sealed, {} clear, {} dropped, {} to decide\n",
@@ -36,14 +39,17 @@ pub(super) fn init(args: &Init) -> Result<(), Error> {
         count(Protection::Decide),
     );
     for warning in &proposal.warnings {
-        text.push_str(&format!("! {warning}\n"));
+        text.push_str(&format!("! {}\n", visible(warning)));
     }
+    let (wrote, schema) = match to_stdout {
+        true => ("Read the schema".to_owned(), " --schema SCHEMA"),
+        false => (format!("Wrote {}. Read it", path.display()), ""),
+    };
     text.push_str(&format!(
-        "Wrote {}. Read it, decide, set status = \"approved\".\nNext  hush keygen; hush encrypt {} -o TABLE",
-        path.display(),
+        "{wrote}, decide, set status = \"approved\".\nNext  hush keygen; hush encrypt {} -o TABLE{schema}",
         args.file.display()
     ));
-    drop(writeln!(stderr(), "{text}"));
+    say(&text);
     Ok(())
 }
 
@@ -63,7 +69,7 @@ pub(super) fn keygen(args: &Keygen) -> Result<(), Error> {
         key.id(),
         path.display()
     );
-    drop(writeln!(stderr(), "{text}"));
+    say(&text);
     Ok(())
 }
 
@@ -75,7 +81,7 @@ pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
         output: args.output.clone(),
         workload: args.workload.clone(),
         threads,
-        pins: Pins::of_user(),
+        pins: pins(),
     };
     let key = open_key(&args.key)?;
     let signed = hush::encrypt(&options, &key, &Bar::default())?;
@@ -83,7 +89,7 @@ pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
     let files = manifest.parts.iter().flat_map(|part| [part.clear, part.encrypted]).flatten();
     let text = format!(
         "Table {} version {}: {} rows, {} encoded columns, {}, key {}\nNext  hush query {} \"SELECT ...\"; hush push {} SERVER",
-        manifest.table,
+        visible(&manifest.table),
         manifest.version,
         grouped(manifest.rows),
         manifest.encodings.len(),
@@ -92,7 +98,7 @@ pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
         args.output.display(),
         args.output.display(),
     );
-    drop(writeln!(stderr(), "{text}"));
+    say(&text);
     Ok(())
 }
 
@@ -103,7 +109,7 @@ pub(super) fn decrypt(args: &Decrypt) -> Result<(), Error> {
     let fetched = if is_url(&args.table) { Some(fetch(args)?) } else { None };
     let directory = fetched.as_ref().map_or(Path::new(&args.table), TempDir::path);
     let store = TableStore::local_existing(directory)?;
-    let decryption = TableDecryption::open(&store, &key, &Pins::of_user(), args.columns.as_deref())?;
+    let decryption = TableDecryption::open(&store, &key, &pins(), args.columns.as_deref())?;
     let schema = decryption.schema();
     write_stream(&schema, decryption.map(|batch| batch.map_err(Error::from)), args.format)
 }

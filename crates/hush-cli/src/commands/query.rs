@@ -1,25 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `hush query`.
 
-use std::io::{Write, stderr};
 use std::path::Path;
 
-use hush::{Error, OwnedTable, Pins};
+use hush::{Error, OwnedTable};
 
-use super::{open_key, server};
+use super::{open_key, pins, server};
 use crate::account::{moved, times};
 use crate::args::Query;
 use crate::output::write_result;
 use crate::progress::Bar;
+use crate::terminal::say;
 
 /// Asks and prints.
 pub(super) fn query(args: &Query, threads: usize) -> Result<(), Error> {
-    let table = open(args, threads)?;
-    let outcome = table.ask(&args.sql, &Bar::default())?;
+    let asked = open(args, threads)?.ask(&args.sql, &Bar::default());
+    let outcome = match asked {
+        // A new version came between the plan and the server: once more on that one. Nothing was decrypted yet.
+        Err(error) if error.is_stale_version() => open(args, threads)?.ask(&args.sql, &Bar::default())?,
+        asked => asked?,
+    };
     write_result(&outcome.batches, args.format)?;
     if args.account {
         let text = format!("Time      {}\nMoved     {}", times(&outcome.phases), moved(outcome.moved, None));
-        drop(writeln!(stderr(), "{text}"));
+        say(&text);
     }
     Ok(())
 }
@@ -30,7 +34,7 @@ pub(super) fn open(args: &Query, threads: usize) -> Result<OwnedTable, Error> {
     if server::is_url(&args.table) {
         let (server, name) = server::connect(&args.table, &args.token)?;
         let name = name.map_or_else(|| hush::table_of_query(&args.sql), Ok)?;
-        return Ok(OwnedTable::open_remote(server, &name, &key, &Pins::of_user())?);
+        return Ok(OwnedTable::open_remote(server, &name, &key, &pins())?);
     }
-    Ok(OwnedTable::open_directory(Path::new(&args.table), &key, &Pins::of_user(), threads)?)
+    Ok(OwnedTable::open_directory(Path::new(&args.table), &key, &pins(), threads)?)
 }

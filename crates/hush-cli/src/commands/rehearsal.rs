@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `hush run`.
 
-use std::io::{Write, stderr};
-
 use hush::{Error, Policy, RehearsalOptions, rehearse};
 
 use crate::account::{preamble, summary, to_json};
 use crate::args::Run;
 use crate::output::write_result;
 use crate::progress::Bar;
+use crate::terminal::{self, say};
 
 /// Rehearses and prints: account before and after to standard error, the result to standard output.
 pub(super) fn run(args: &Run, threads: usize) -> Result<(), Error> {
@@ -23,7 +22,7 @@ pub(super) fn run(args: &Run, threads: usize) -> Result<(), Error> {
     let is_text = !args.quiet && !args.json;
     let show = |text: String| {
         if is_text {
-            drop(writeln!(stderr(), "{text}"));
+            say(&text);
         }
     };
     let rehearsal = rehearse(&options, &Bar::default(), &|account| show(preamble(account)))?;
@@ -31,7 +30,7 @@ pub(super) fn run(args: &Run, threads: usize) -> Result<(), Error> {
     let next = format!("Next      hush init {}", args.file.display());
     show(format!("\n{}{next}", summary(&rehearsal.account)));
     if args.json {
-        drop(writeln!(stderr(), "{}", to_json(&rehearsal.account)));
+        say(&terminal::json(&to_json(&rehearsal.account)));
     }
     Ok(())
 }

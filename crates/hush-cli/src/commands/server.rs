@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `hush push`, `ls`, `info` and `delete`.
 
-use std::io::{self, Write, stderr};
 use std::path::Path;
 
-use hush::{ApiToken, Error, Manifest, Pins, RemoteServer, TableStore};
+use hush::{ApiToken, Error, Manifest, RemoteServer, TableStore};
 use serde_json::json;
 
+use super::pins;
 use crate::account::{bytes, grouped};
 use crate::args::{Delete, Info, Ls, Push, TokenArgs};
 use crate::progress::Bar;
+use crate::terminal::{self, print, say, visible};
 
 /// Whether the text names a server rather than a directory.
 pub(super) fn is_url(text: &str) -> bool {
@@ -38,7 +39,7 @@ pub(super) fn push(args: &Push) -> Result<(), Error> {
     let (server, _) = connect(&args.server, &args.token)?;
     let report = server.push(&args.table, &Bar::default())?;
     let manifest = TableStore::local_existing(&args.table)?.load()?;
-    Pins::of_user().remember_place(&server.place(&manifest.manifest().table), &manifest)?;
+    pins().remember_place(&server.place(&manifest.manifest().table), &manifest)?;
     let text = format!(
         "Version {} is on {}: {} parts sent ({}), {} were there already",
         report.version,
@@ -47,7 +48,7 @@ pub(super) fn push(args: &Push) -> Result<(), Error> {
         bytes(report.bytes_sent),
         report.parts_present
     );
-    drop(writeln!(stderr(), "{text}"));
+    say(&text);
     Ok(())
 }
 
@@ -61,12 +62,14 @@ pub(super) fn ls(args: &Ls) -> Result<(), Error> {
                 "table": table.name, "version": table.version, "rows": table.rows, "bytes": table.bytes,
                 "key": table.key_id,
             });
-            format!("{line}\n")
+            format!("{}\n", terminal::json(&line))
         } else {
             let (rows, size) = (grouped(table.rows), bytes(table.bytes));
             format!(
                 "{:<24} version {:<4} {rows:>14} rows  {size:>10}  key {}\n",
-                table.name, table.version, table.key_id
+                visible(&table.name),
+                table.version,
+                visible(&table.key_id)
             )
         });
     }
@@ -85,11 +88,11 @@ pub(super) fn info(args: &Info) -> Result<(), Error> {
     let files: u64 =
         manifest.parts.iter().flat_map(|part| [part.clear, part.encrypted]).flatten().map(|f| f.bytes).sum();
     if args.json {
-        return print(&format!("{}\n", to_json(manifest, &digest.to_string(), files)));
+        return print(&format!("{}\n", terminal::json(&to_json(manifest, &digest.to_string(), files))));
     }
     let mut out = format!(
         "table      {}\nversion    {}\nrows       {}\nparts      {}, {}\nkey        {}\nmanifest   {digest}\n",
-        manifest.table,
+        visible(&manifest.table),
         manifest.version,
         grouped(manifest.rows),
         manifest.parts.len(),
@@ -97,7 +100,7 @@ pub(super) fn info(args: &Info) -> Result<(), Error> {
         manifest.key_id,
     );
     for column in &manifest.clear_columns {
-        out.push_str(&format!("clear      {} {}\n", column.name, column.arrow_type));
+        out.push_str(&format!("clear      {} {}\n", visible(&column.name), column.arrow_type));
     }
     for encoding in &manifest.encodings {
         out.push_str(&format!("encrypted  #{} {}, {}\n", encoding.id.0, encoding.words(), encoding.params));
@@ -116,7 +119,7 @@ pub(super) fn delete(args: &Delete) -> Result<(), Error> {
     }
     let (server, _) = connect(&args.server, &args.token)?;
     server.delete(&args.table)?;
-    drop(writeln!(stderr(), "Deleted {}", args.table));
+    say(&format!("Deleted {}", args.table));
     Ok(())
 }
 
@@ -130,11 +133,4 @@ fn to_json(manifest: &Manifest, digest: &str, files: u64) -> serde_json::Value {
         })).collect::<Vec<_>>(),
         "sealed": manifest.sealed_columns,
     })
-}
-
-fn print(text: &str) -> Result<(), Error> {
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::output(error)),
-        _ => Ok(()),
-    }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Aligned columns for people: text to the left, numbers to the right, doubles shortened, NULL as a dot.
+//! Aligned columns for people: text to the left, numbers to the right, doubles shortened, NULL as a dot, control
+//! characters as escapes.
 
 use std::io::{self, Write};
 
@@ -7,13 +8,15 @@ use arrow::array::{Array, Float64Array};
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
+use crate::terminal::visible;
+
 /// Writes the batches as one table.
 pub(super) fn write(batches: &[RecordBatch], out: &mut impl Write) -> io::Result<()> {
     let Some(first) = batches.first() else { return Ok(()) };
     let schema = first.schema();
     let columns = (0..schema.fields().len())
         .map(|index| {
-            let mut cells = vec![schema.field(index).name().clone()];
+            let mut cells = vec![visible(schema.field(index).name())];
             for batch in batches {
                 cells.extend(texts(batch.column(index).as_ref())?);
             }
@@ -48,8 +51,7 @@ fn texts(array: &dyn Array) -> io::Result<Vec<String>> {
     }
     let options = FormatOptions::default().with_null(".");
     let formatter = ArrayFormatter::try_new(array, &options).map_err(io::Error::other)?;
-    // A line break inside a cell would break the table.
-    Ok((0..array.len()).map(|row| formatter.value(row).to_string().replace(['\n', '\r'], " ")).collect())
+    Ok((0..array.len()).map(|row| visible(&formatter.value(row).to_string())).collect())
 }
 
 /// Two decimals from 1 upward, four significant digits below; every digit is in the other formats.

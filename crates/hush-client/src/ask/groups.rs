@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatchOptions};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Decimal256Type, Field, Schema as ArrowSchema, i256};
+use arrow::datatypes::{DataType, Decimal256Type, Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use hush_exec::answer::{AggregateAnswer, Answer, sum_blocks};
 use hush_keys::{decrypt_approx_sum, decrypt_sum};
 use hush_plan::OwnerPlan;
 use hush_plan::plan::{AggregateFunction, AggregateTask};
 use hush_rlwe::{SumAnswer, UncheckedSumAnswer};
-use num_bigint::{BigInt, Sign};
+use num_bigint::BigInt;
 use rayon::prelude::*;
 
 use super::answer_error;
 use crate::columns::{ColumnKey, Space};
 use crate::error::ClientError;
-use crate::exact::big;
+use crate::exact::{big, big_of_arrow};
 use crate::merge::{GroupNumbers, Number, aggregate_column};
 use crate::table::OwnedTable;
 
@@ -38,19 +38,20 @@ pub(super) fn merge(
     if clear.num_columns() != keys + aggregates {
         return Err(ClientError::Answer { what: "its clear half has another number of columns".into() });
     }
-    let clear_numbers = clear.columns()[keys..].iter().map(integers).collect::<Result<Vec<_>, _>>()?;
+    let clear_numbers = clear.columns().iter().skip(keys).map(integers).collect::<Result<Vec<_>, _>>()?;
     let encrypted = decrypt_groups(table, task, sums)?;
     let groups: Vec<GroupNumbers> = encrypted
         .into_iter()
         .enumerate()
         .map(|(group, encrypted)| {
-            let clear = clear_numbers.iter().map(|column| column[group].clone()).collect();
-            GroupNumbers { clear, encrypted }
+            let clear = clear_numbers.iter().map(|column| column.get(group).cloned()).collect::<Option<_>>();
+            let fewer = || ClientError::Answer { what: "its clear half has fewer groups".into() };
+            Ok(GroupNumbers { clear: clear.ok_or_else(fewer)?, encrypted })
         })
-        .collect();
+        .collect::<Result<_, ClientError>>()?;
     let mut fields = Vec::new();
     let mut columns: Vec<ArrayRef> = Vec::new();
-    for (index, column) in clear.columns()[..keys].iter().enumerate() {
+    for (index, column) in clear.columns().iter().take(keys).enumerate() {
         fields.push(Field::new(format!("k{index}"), column.data_type().clone(), true));
         columns.push(column.clone());
     }
@@ -96,7 +97,14 @@ fn decrypt_groups(
                 .collect::<Result<Vec<_>, _>>()?;
             places
                 .iter()
-                .map(|place| decrypt(columns[place.block][place.body], &answers[place.block], place.body))
+                .map(|place| {
+                    let outside = ClientError::Internal { what: "a sum has no place in the answer" };
+                    let key = columns.get(place.block).and_then(|columns| columns.get(place.body));
+                    let (Some(key), Some(answer)) = (key, answers.get(place.block)) else {
+                        return Err(outside);
+                    };
+                    decrypt(key, answer, place.body)
+                })
                 .collect()
         })
         .collect()
@@ -140,15 +148,5 @@ fn integers(column: &ArrayRef) -> Result<Vec<Number>, ClientError> {
     }
     let wide = cast(column, &DataType::Decimal256(76, scale))?;
     let wide = wide.as_primitive::<Decimal256Type>();
-    Ok(wide.iter().map(|cell| Number::Exact(cell.map_or_else(BigInt::default, from_i256))).collect())
-}
-
-/// An Arrow 256-bit integer as a big integer.
-pub(super) fn from_i256(value: i256) -> BigInt {
-    let bytes = value.to_le_bytes();
-    let is_negative = bytes[31] & 0x80 != 0;
-    match is_negative {
-        false => BigInt::from_bytes_le(Sign::Plus, &bytes),
-        true => BigInt::from_signed_bytes_le(&bytes),
-    }
+    Ok(wide.iter().map(|cell| Number::Exact(cell.map_or_else(BigInt::default, big_of_arrow))).collect())
 }

@@ -22,10 +22,10 @@ use hush_table::{CHUNK_ROWS, Manifest};
 use num_traits::{ToPrimitive, Zero};
 
 use super::answer_error;
-use super::groups::from_i256;
 use crate::cells::{Cells, decrypt_chunk};
 use crate::columns::{ColumnKey, Space};
 use crate::error::ClientError;
+use crate::exact::big_of_arrow;
 use crate::finish::{checked, number_array};
 use crate::merge::Number;
 use crate::table::OwnedTable;
@@ -60,8 +60,9 @@ pub(super) fn merge(
         }
     }
     for chunk in chunks {
-        let end = at + positions[at..].iter().take_while(|(index, _)| *index == chunk.chunk).count();
-        let rows: Vec<usize> = positions[at..end].iter().map(|(_, row)| *row).collect();
+        let own = positions.iter().skip(at).take_while(|(index, _)| *index == chunk.chunk);
+        let rows: Vec<usize> = own.map(|(_, row)| *row).collect();
+        let end = at + rows.len();
         if rows.iter().any(|row| *row >= chunk.rows as usize) {
             return Err(ClientError::Answer { what: "a row lies outside its chunk".into() });
         }
@@ -84,7 +85,7 @@ pub(super) fn merge(
     let row_numbers = cast(clear.column(0), &DataType::Int64)?;
     let mut fields = vec![Field::new("row", DataType::Int64, false)];
     let mut columns: Vec<ArrayRef> = vec![row_numbers];
-    for (index, column) in clear.columns()[1..].iter().enumerate() {
+    for (index, column) in clear.columns().iter().skip(1).enumerate() {
         fields.push(Field::new(format!("c{index}"), column.data_type().clone(), true));
         columns.push(column.clone());
     }
@@ -219,7 +220,7 @@ fn clear_units(
         column.ok_or(ClientError::Internal { what: "the plan names a clear column that it lacks" })?;
     let wide = cast(&column.slice(range.start, range.len()), &DataType::Decimal256(76, 0))?;
     let wide = wide.as_primitive::<Decimal256Type>();
-    Ok(wide.iter().map(|cell| cell.map(|cell| Number::Exact(from_i256(cell)))).collect())
+    Ok(wide.iter().map(|cell| cell.map(|cell| Number::Exact(big_of_arrow(cell)))).collect())
 }
 
 /// Applies the clear columns that must not be NULL.

@@ -233,7 +233,7 @@ impl RemoteError {
     }
 
     /// The server's code, where it refused.
-    pub(super) fn server_code(&self) -> Option<&str> {
+    pub(crate) fn server_code(&self) -> Option<&str> {
         match self {
             Self::Refused { code, .. } | Self::Busy { code, .. } => Some(code),
             _ => None,

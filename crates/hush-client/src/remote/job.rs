@@ -5,7 +5,7 @@ use std::io::Read;
 use std::time::{Duration, Instant};
 
 use hush_plan::ServerPlan;
-use hush_table::Digest;
+use hush_table::{Digest, to_hex};
 use serde::Deserialize;
 
 use super::backoff::Backoff;
@@ -81,9 +81,8 @@ struct ResultFacts {
 pub(super) fn submit(transport: &Transport, plan: &[u8]) -> Result<JobId, RemoteError> {
     let mut key = [0_u8; 16];
     hush_ring::os_random(&mut key)?;
-    let key: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
     let call = Call {
-        headers: vec![("content-type", "application/json".into()), ("idempotency-key", key)],
+        headers: vec![("content-type", "application/json".into()), ("idempotency-key", to_hex(&key))],
         body: plan,
         ..Call::new(Method::Post, "/v1/jobs")
     };

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use hush_table::part::PartKind;
 use hush_table::store::PARTS_NAME;
-use hush_table::{PartFile, SignedManifest, TableStore};
+use hush_table::{PartFile, SignedManifest, TableStore, to_hex};
 use serde::Deserialize;
 
 use super::backoff::Backoff;
@@ -78,8 +78,7 @@ fn is_present(transport: &Transport, base: &str, manifest: &SignedManifest) -> R
         known => known?,
     };
     let body = manifest.manifest();
-    let key: String = manifest.key().iter().map(|byte| format!("{byte:02x}")).collect();
-    if present.verifying_key != key {
+    if present.verifying_key != to_hex(manifest.key()) {
         return Err(RemoteError::OtherOwner { table: body.table.clone() });
     }
     if present.manifest == manifest.digest().to_string() {

@@ -66,6 +66,9 @@ pub(super) struct Transport {
 struct Refusal {
     code: String,
     message: String,
+    /// For a limit: what was found and what is allowed.
+    found: Option<u64>,
+    limit: Option<u64>,
 }
 
 impl<'a> Call<'a> {
@@ -219,8 +222,11 @@ impl Transport {
             Some(Refusal { code, .. }) if TRANSIENT_CODES.contains(&code.as_str()) => {
                 RemoteError::Busy { url, code }
             }
-            Some(Refusal { code, message }) => {
-                RemoteError::Refused { status, code, message: clean(&message) }
+            Some(Refusal { code, message, found, limit }) => {
+                let numbers = found.zip(limit);
+                let numbers = numbers.map(|(found, limit)| format!(" (found {found}, limit {limit})"));
+                let message = clean(&message) + &numbers.unwrap_or_default();
+                RemoteError::Refused { status, code, message }
             }
             // Something between us and the server, a gateway mostly.
             None if matches!(status, 429 | 502 | 503 | 504) => {

@@ -57,6 +57,7 @@ impl<'a> GroupSums<'a> {
         masks: &MaskSet,
         groups: &Groups,
     ) -> Result<Vec<Chunk<'p>>, ExecError> {
+        self.job.stop.check()?;
         let snapshot = self.job.snapshot;
         let per_chunk: Vec<Vec<RowMask>> = if masks.takes_all() {
             vec![vec![RowMask::All; masks.len()]; part.entry.chunks as usize]
@@ -84,6 +85,7 @@ impl<'a> GroupSums<'a> {
     /// # Errors
     /// [`ExecError::Corrupt`] if a column of the chunk is not what the manifest says.
     pub(super) fn absorb(&self, chunk: &Chunk<'_>) -> Result<(), ExecError> {
+        self.job.stop.check()?;
         let seed = chunk.row.seed.ok_or(ExecError::Corrupt { code: "HUSH-T033" })?;
         let seed = UniformSeed::from_bytes(seed);
         let thread = self.job.workers.thread_index();

@@ -174,7 +174,7 @@ impl Fixture {
             table: "t".to_owned(),
             table_id: TableId::from_bytes(table_id),
             version: 1,
-            key_id: "00112233445566778899aabbccddeeff".to_owned(),
+            key_id: seed.key_id().to_string(),
             rows: rows.len() as u64,
             chunk_rows: CHUNK_ROWS,
             clear_columns: if clear == Clear::Columns { columns.collect() } else { Vec::new() },

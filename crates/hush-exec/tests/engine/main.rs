@@ -7,6 +7,10 @@
 
 mod aggregate;
 mod fixture;
+mod mutations;
+#[path = "../../../hush-table/tests/mutations/mutator.rs"]
+mod mutator;
 mod reference;
 mod refusals;
 mod rows;
+mod watched;

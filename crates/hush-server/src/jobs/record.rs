@@ -108,6 +108,13 @@ impl Record {
         self.started_s = Some(unix_seconds());
     }
 
+    /// As if it had not been begun this time.
+    pub(super) fn suspend(&mut self) {
+        self.state = JobState::Queued;
+        self.attempts = self.attempts.saturating_sub(1);
+        self.started_s = None;
+    }
+
     pub(super) fn finish(&mut self, outcome: Result<ResultFacts, JobFailure>) {
         self.finished_s = Some(unix_seconds());
         match outcome {

@@ -16,7 +16,13 @@ struct Scripted {
 }
 
 impl RunPlan for Scripted {
-    fn run(&self, _: &TableName, plan: &[u8]) -> Result<Vec<u8>, Failure> {
+    fn run(&self, _: &TableName, plan: &[u8], stop: &Arc<Stop>) -> Result<Vec<u8>, Failure> {
+        if plan == b"endless" {
+            loop {
+                stop.check()?;
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
         self.go.lock().unwrap().recv().unwrap();
         match plan {
             b"fail" => Err(Code::OtherVersion.into()),
@@ -127,8 +133,72 @@ async fn a_restart_runs_open_jobs_again_and_keeps_finished_ones() {
     drop(go);
 }
 
+#[tokio::test]
+async fn a_job_ends_when_it_is_deleted_or_its_time_is_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let (jobs, go) = queue(dir.path(), &[]);
+    let endless = jobs.submit(submission(b"endless", None)).unwrap();
+    let next = jobs.submit(submission(b"next", None)).unwrap();
+    jobs.start();
+    while jobs.view(&endless).unwrap().state != JobState::Running {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    // The only worker is free for the next job once the deleted one has ended.
+    jobs.delete(&endless).unwrap();
+    go.send(()).unwrap();
+    assert_eq!(jobs.wait(&next, PATIENCE).await.unwrap().state, JobState::Done);
+
+    let other = tempfile::tempdir().unwrap();
+    let (jobs, _go) = queue(other.path(), &["--max-job-s", "0"]);
+    let endless = jobs.submit(submission(b"endless", None)).unwrap();
+    jobs.start();
+    let over = jobs.wait(&endless, PATIENCE).await.unwrap();
+    let failure = over.failure.unwrap();
+    assert_eq!((over.state, failure.code.as_str()), (JobState::Failed, "HUSH-E043"));
+    assert!(failure.message.contains("limit is 0"), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn kept_answers_share_a_budget_that_comes_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let (jobs, go) = queue(dir.path(), &["--max-results-bytes", "10"]);
+    let submit = |plan: &[u8]| jobs.submit(submission(plan, None)).unwrap();
+    let ids = [submit(b"seven.."), submit(b"four..")];
+    jobs.start();
+    for _ in 0..3 {
+        go.send(()).unwrap();
+    }
+    assert_eq!(jobs.wait(&ids[0], PATIENCE).await.unwrap().state, JobState::Done);
+    let failure = jobs.wait(&ids[1], PATIENCE).await.unwrap().failure.unwrap();
+    assert_eq!(failure.code, Code::ResultsFull.as_str());
+    assert!(failure.message.ends_with("(found 13, limit 10)"), "{}", failure.message);
+    jobs.delete(&ids[0]).unwrap();
+    let full = jobs.submit(submission(b"ten bytes.", None)).unwrap();
+    assert_eq!(jobs.wait(&full, PATIENCE).await.unwrap().state, JobState::Done);
+    let refused = jobs.submit(submission(b"x", None)).unwrap_err();
+    assert_eq!((refused.code, refused.over), (Code::ResultsFull, Some((10, 10))));
+}
+
+#[tokio::test]
+async fn a_job_that_runs_when_the_service_ends_is_no_crash() {
+    let dir = tempfile::tempdir().unwrap();
+    let (jobs, _go) = queue(dir.path(), &[]);
+    let id = jobs.submit(submission(b"endless", None)).unwrap();
+    for _ in 0..=MAX_ATTEMPTS {
+        let (jobs, _go) = queue(dir.path(), &[]);
+        jobs.start();
+        while jobs.view(&id).unwrap().state != JobState::Running {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(jobs.view(&id).unwrap().attempts, 1);
+        jobs.suspend();
+    }
+    let (jobs, _go) = queue(dir.path(), &[]);
+    assert_eq!(jobs.view(&id).unwrap().state, JobState::Queued);
+}
+
 #[test]
-fn a_job_begun_three_times_is_given_up() {
+fn a_job_that_was_running_at_two_crashes_is_given_up() {
     let dir = tempfile::tempdir().unwrap();
     let (jobs, _go) = queue(dir.path(), &[]);
     let id = jobs.submit(submission(b"poison", None)).unwrap();
@@ -141,7 +211,10 @@ fn a_job_begun_three_times_is_given_up() {
     }
     let (again, _go) = queue(dir.path(), &[]);
     let view = again.view(&id).unwrap();
-    assert_eq!((view.state, view.failure.unwrap().code.as_str()), (JobState::Failed, "HUSH-V028"));
+    let failure = view.failure.unwrap();
+    assert_eq!((view.state, failure.code.as_str()), (JobState::Failed, "HUSH-V028"));
+    assert!(failure.message.contains("submit it again"), "{}", failure.message);
+    assert_eq!(MAX_ATTEMPTS, 2);
 }
 
 #[tokio::test]

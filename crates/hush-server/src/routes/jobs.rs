@@ -131,7 +131,7 @@ pub async fn result(
     files::send(&app.jobs.result_path(&id)?, &headers, place, Code::NoJob).await
 }
 
-/// Forgets a job and its result. A job that runs ends by itself, unseen.
+/// Forgets a job and its result. A job that runs is ended at its next chunk.
 #[utoipa::path(delete, path = "/v1/jobs/{job}", tag = "jobs",
     params(("job" = String, Path, description = "job id")),
     responses((status = 204, description = "gone"),

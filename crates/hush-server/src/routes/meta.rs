@@ -36,6 +36,8 @@ pub struct Version {
 /// Limits in bytes and counts.
 #[derive(Serialize, ToSchema)]
 pub struct PublicLimits {
+    /// Tables.
+    tables: usize,
     /// Of one table's parts.
     table_bytes: u64,
     /// Of one part.
@@ -50,6 +52,12 @@ pub struct PublicLimits {
     requests: usize,
     /// Jobs waiting at once.
     queued_jobs: usize,
+    /// Of unfinished uploads together.
+    uploads_bytes: u64,
+    /// Of kept answers together.
+    results_bytes: u64,
+    /// Seconds that a job may run.
+    job_s: u64,
     /// Seconds that results are kept.
     result_ttl_s: u64,
 }
@@ -82,6 +90,7 @@ pub async fn version(State(app): State<Arc<App>>) -> Json<Version> {
         version: env!("CARGO_PKG_VERSION"),
         plan_format: hush_plan::plan::PLAN_FORMAT,
         limits: PublicLimits {
+            tables: limits.max_tables,
             table_bytes: limits.max_table_bytes,
             part_bytes: limits.max_part_bytes,
             manifest_bytes: limits.max_manifest_bytes,
@@ -89,6 +98,9 @@ pub async fn version(State(app): State<Arc<App>>) -> Json<Version> {
             answer_bytes: limits.max_answer_bytes,
             requests: limits.max_requests,
             queued_jobs: limits.max_queued_jobs,
+            uploads_bytes: limits.max_uploads_bytes,
+            results_bytes: limits.max_results_bytes,
+            job_s: limits.max_job_s,
             result_ttl_s: limits.result_ttl_s,
         },
     })

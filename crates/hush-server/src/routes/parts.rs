@@ -92,7 +92,8 @@ pub async fn upload(
     if app.catalog.stored_bytes(&table).saturating_add(range.total) > app.limits.max_table_bytes {
         return Err(Code::StorageFull.into());
     }
-    let claim = app.uploads.claim(&table, &part)?;
+    let claim = app.uploads.claim(&table, &part, range.end)?;
+    app.places.take(&table)?;
     let pieces = Pieces::new(body, range.length(), app.limits.idle());
     let (status, offset, complete) = match claim.append(&part, range, pieces, &target).await? {
         Outcome::Complete => (StatusCode::CREATED, range.total, "?1"),

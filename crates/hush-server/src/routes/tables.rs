@@ -156,6 +156,7 @@ pub async fn commit(
     let reserved = app.admission.reserve(length)?;
     let container = Pieces::new(body, length, app.limits.idle()).collect().await?;
     let work = move || {
+        app.places.check(&table)?;
         let committed = app.catalog.commit(&table, &container)?;
         if committed != Committed::Unchanged {
             app.runner.forget(&table);
@@ -189,7 +190,7 @@ fn facts(name: &TableName, manifest: &SignedManifest) -> TableFacts {
         table_id: body.table_id.to_string(),
         manifest: manifest.digest().to_string(),
         manifest_bytes: manifest.as_bytes().len() as u64,
-        verifying_key: manifest.key().iter().map(|byte| format!("{byte:02x}")).collect(),
+        verifying_key: hush_table::to_hex(manifest.key()),
         chunk_rows: body.chunk_rows,
         chunks: body.chunk_count(),
         parts: body.parts.len() as u64,

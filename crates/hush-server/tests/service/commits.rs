@@ -18,7 +18,7 @@ fn a_pushed_table_is_listed_described_and_returned() {
     assert_eq!(list.as_array().unwrap().len(), 1);
     let bytes: usize = table.parts().iter().map(|(_, content)| content.len()).sum();
     let expected = serde_json::json!({
-        "name": "visits", "version": 1, "rows": ROWS, "bytes": bytes, "key_id": crate::fixture::KEY_ID,
+        "name": "visits", "version": 1, "rows": ROWS, "bytes": bytes, "key_id": table.manifest.manifest().key_id,
     });
     assert_eq!(list[0], expected);
     let facts = service.get(&table.base()).json();

@@ -18,7 +18,6 @@ use crate::harness::Service;
 
 /// Rows of the only chunk.
 pub(crate) const ROWS: u32 = 100;
-pub(crate) const KEY_ID: &str = "00112233445566778899aabbccddeeff";
 
 /// What distinguishes a table.
 #[derive(Clone, Copy)]
@@ -56,11 +55,12 @@ impl Recipe {
         ]));
         let layout =
             TableLayout { clear: Arc::clone(&clear), encodings: vec![encoding()], sealed_columns: 0 };
+        let key = SigningKey::from_bytes(&[self.signer; 32]);
         let identity = TableIdentity {
             table: self.name.to_owned(),
             table_id: TableId::from_bytes([self.table; 16]),
             version: self.version,
-            key_id: KEY_ID.to_owned(),
+            verifying_key: key.verifying_key().to_bytes(),
         };
         let mut writer = TableWriter::begin(&store, identity, layout).unwrap();
         let wards = StringArray::from_iter_values((0..ROWS).map(|_| self.ward));
@@ -76,10 +76,7 @@ impl Recipe {
             sealed: Vec::new(),
         };
         writer.push(&batch, chunk).unwrap();
-        let key = SigningKey::from_bytes(&[self.signer; 32]);
-        let manifest = writer
-            .finish(vec![1, 2, 3], &key.verifying_key().to_bytes(), |bytes| key.sign(bytes).to_bytes())
-            .unwrap();
+        let manifest = writer.finish(vec![1, 2, 3], |bytes| key.sign(bytes).to_bytes()).unwrap();
         LocalTable { recipe: self, directory, manifest }
     }
 }

@@ -103,3 +103,28 @@ fn heads_are_bounded_in_size_and_time() {
     assert!(unfinished.is_empty() || unfinished.starts_with("HTTP/1.1 408"), "{unfinished}");
     assert_eq!(service.call_bare("GET", "/v1/health", &[], b"").status, 200);
 }
+
+#[test]
+fn tables_and_unfinished_uploads_have_limits_that_a_refusal_states() {
+    let service = start(&["--max-tables", "2", "--max-uploads-bytes", "1000"]);
+    let part =
+        |table: &str, fill: char| format!("/v1/tables/{table}/parts/{}.enc", fill.to_string().repeat(64));
+    let put = |route: &str, bytes: usize| {
+        let range = format!("bytes 0-{}/5000", bytes - 1);
+        service.call("PUT", route, &[("content-range", &range)], &vec![1; bytes])
+    };
+    assert_eq!(put(&part("one", 'a'), 600).status, 202);
+    let over = put(&part("two", 'b'), 401);
+    assert_eq!((over.status, over.code().as_str()), (507, "HUSH-V032"));
+    assert_eq!((over.json()["found"].as_u64(), over.json()["limit"].as_u64()), (Some(1001), Some(1000)));
+    assert_eq!(put(&part("two", 'b'), 400).status, 202);
+    let over = put(&part("three", 'c'), 1);
+    assert_eq!((over.status, over.code().as_str()), (507, "HUSH-V031"));
+    assert_eq!((over.json()["found"].as_u64(), over.json()["limit"].as_u64()), (Some(3), Some(2)));
+    assert_eq!(service.put("/v1/tables/three/manifest", b"x").code(), "HUSH-V031");
+    // Nothing of it is a table yet, but its bytes and its place are given back.
+    assert_eq!(service.call("DELETE", "/v1/tables/one", &[], b"").code(), "HUSH-V014");
+    assert_eq!(put(&part("three", 'c'), 600).status, 202);
+    let limits = service.get("/v1/version").json()["limits"].clone();
+    assert_eq!((limits["tables"].as_u64(), limits["uploads_bytes"].as_u64()), (Some(2), Some(1000)));
+}

@@ -60,9 +60,12 @@ pub enum ManifestFault {
     /// Versions begin at 1.
     #[error("its version is 0")]
     Version,
-    /// Key ids are 16 to 64 lowercase hex digits.
-    #[error("its key id is not 16 to 64 lowercase hexadecimal digits")]
+    /// Key ids are 32 lowercase hex digits.
+    #[error("its key id is not 32 lowercase hexadecimal digits")]
     KeyId,
+    /// The id of another key than the one that signed.
+    #[error("its key id is not that of the key that signed it")]
+    KeyIdOfSigner,
     /// Chunks of another size.
     #[error("it cuts chunks of {found} rows, this version of {expected}")]
     ChunkRows {

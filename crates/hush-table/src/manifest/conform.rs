@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The rules of a manifest's body, in the order of its members. All sums are checked.
 
+// Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
+#![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
 use std::collections::HashSet;
 
 use arrow::datatypes::{DataType, TimeUnit};
@@ -10,7 +13,8 @@ use hush_plan::{Encoding, Layout, Plaintext};
 use hush_plan::schema::is_table_name;
 
 use super::{
-    BODY_FORMAT, MAX_COLUMNS, MAX_ENCODINGS, MAX_PART_BYTES, MAX_PARTS, MAX_SCHEMA_BYTES, Manifest, PartEntry,
+    BODY_FORMAT, KEY_ID_DIGITS, MAX_COLUMNS, MAX_ENCODINGS, MAX_PART_BYTES, MAX_PARTS, MAX_SCHEMA_BYTES,
+    Manifest, PartEntry,
 };
 use crate::error::{Counted, ManifestFault};
 use crate::part::{CHUNK_ROWS, MAX_PART_CHUNKS};
@@ -34,7 +38,7 @@ fn head(manifest: &Manifest) -> Result<(), ManifestFault> {
         return Err(ManifestFault::Version);
     }
     let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    if !(16..=64).contains(&manifest.key_id.len()) || !manifest.key_id.bytes().all(digit) {
+    if manifest.key_id.len() != KEY_ID_DIGITS || !manifest.key_id.bytes().all(digit) {
         return Err(ManifestFault::KeyId);
     }
     if manifest.chunk_rows != CHUNK_ROWS {
@@ -131,7 +135,7 @@ fn parts(manifest: &Manifest) -> Result<(), ManifestFault> {
         return Err(ManifestFault::Rows { found: rows, expected: manifest.rows });
     }
     // MAX_PARTS parts of MAX_PART_CHUNKS chunks stay below 2^24: chunk indices cannot wrap.
-    debug_assert!(chunks as usize <= MAX_PARTS * MAX_PART_CHUNKS as usize);
+    debug_assert!(chunks as usize <= MAX_PARTS.saturating_mul(MAX_PART_CHUNKS as usize));
     Ok(())
 }
 
@@ -139,8 +143,8 @@ fn parts(manifest: &Manifest) -> Result<(), ManifestFault> {
 fn part_rows(index: usize, part: &PartEntry) -> Result<(), ManifestFault> {
     let full = u64::from(CHUNK_ROWS);
     let fits = (1..=MAX_PART_CHUNKS).contains(&part.chunks)
-        && part.rows <= u64::from(part.chunks) * full
-        && part.rows > u64::from(part.chunks - 1) * full;
+        && part.rows <= u64::from(part.chunks).saturating_mul(full)
+        && part.rows > u64::from(part.chunks.saturating_sub(1)).saturating_mul(full);
     if fits { Ok(()) } else { Err(ManifestFault::PartRows { index, rows: part.rows, chunks: part.chunks }) }
 }
 

@@ -6,9 +6,12 @@
 //! └──────────────────── what the signature covers ────────────────┘
 //! ```
 
+// Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
+#![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
 use ed25519_dalek::{Signature, VerifyingKey};
 
-use super::{CONTAINER_VERSION, MAGIC, MAX_BODY_BYTES, Manifest};
+use super::{CONTAINER_VERSION, MAGIC, MAX_BODY_BYTES, Manifest, key_id};
 use crate::digest::Digest;
 use crate::error::{ManifestFault, Measured, TableError};
 
@@ -29,8 +32,8 @@ pub struct UncheckedManifest<'a> {
 /// A manifest whose signature and rules have been checked.
 ///
 /// *Invariants*: the signature belongs to the bytes and the key that the container carries (whether that key is
-/// the right one is the caller's question, [`SignedManifest::require_key`]); [`Manifest::check`] holds; the
-/// body is canonical.
+/// the right one is the caller's question, [`SignedManifest::require_key`]); the key id is that key's; [`Manifest::check`]
+/// holds; the body is canonical.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SignedManifest {
     manifest: Manifest,
@@ -67,8 +70,9 @@ impl<'a> UncheckedManifest<'a> {
                 limit: MAX_BODY_BYTES,
             });
         }
-        if rest.len() as u64 != length + KEY_BYTES + SIGNATURE_BYTES {
-            return Err(wrong_length(HEADER_BYTES + length + KEY_BYTES + SIGNATURE_BYTES));
+        let after = length.saturating_add(KEY_BYTES + SIGNATURE_BYTES);
+        if rest.len() as u64 != after {
+            return Err(wrong_length(after.saturating_add(HEADER_BYTES)));
         }
         // The two splits cannot fail now; a typed error costs no more than an assertion.
         let Some((signed, signature)) = container.split_last_chunk::<64>() else { return Err(smallest) };
@@ -91,6 +95,7 @@ impl<'a> UncheckedManifest<'a> {
         let manifest: Manifest =
             serde_json::from_slice(self.body).map_err(|source| TableError::BadBody { source })?;
         manifest.check()?;
+        own_key_id(&manifest, &self.key)?;
         if manifest.to_json()? != self.body {
             return Err(ManifestFault::NotCanonical.into());
         }
@@ -131,6 +136,7 @@ impl SignedManifest {
         sign: impl FnOnce(&[u8]) -> [u8; 64],
     ) -> Result<Self, TableError> {
         manifest.check()?;
+        own_key_id(&manifest, key)?;
         let body = manifest.to_json()?;
         let length = body.len() as u64;
         if length > MAX_BODY_BYTES {
@@ -140,7 +146,7 @@ impl SignedManifest {
                 limit: MAX_BODY_BYTES,
             });
         }
-        let mut bytes = Vec::with_capacity(body.len() + 128);
+        let mut bytes = Vec::with_capacity(body.len().saturating_add(128));
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&CONTAINER_VERSION.to_le_bytes());
         bytes.extend_from_slice(&length.to_le_bytes());
@@ -185,6 +191,11 @@ impl std::fmt::Debug for UncheckedManifest<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("UncheckedManifest").field("body_bytes", &self.body.len()).finish_non_exhaustive()
     }
+}
+
+/// A manifest names its signer and nobody else.
+fn own_key_id(manifest: &Manifest, key: &[u8; 32]) -> Result<(), ManifestFault> {
+    if manifest.key_id == key_id(key) { Ok(()) } else { Err(ManifestFault::KeyIdOfSigner) }
 }
 
 fn require(found: &[u8; 32], expected: &[u8; 32]) -> Result<(), TableError> {

@@ -11,7 +11,7 @@ use crate::fixture::{Random, credentials, encoding, manifest, sign, signer};
 /// The body of `fixture::manifest`, written by hand from docs/formats/table.md.
 const BODY: &str = concat!(
     r#"{"format":1,"table":"patients","table_id":"30313233343536373839616263646566","version":3,"#,
-    r#""key_id":"00112233445566778899aabbccddeeff","rows":524293,"chunk_rows":8192,"#,
+    r#""key_id":"KEYID","rows":524293,"chunk_rows":8192,"#,
     r#""clear_columns":[{"name":"ward","arrow_type":"Utf8"}],"encodings":["#,
     r#"{"id":1,"layout":"sum","params":"n12_q2x46_sec128_v1","plaintext":{"power_of_two":{"log2":64}}},"#,
     r#"{"id":4,"layout":"sum","params":"n12_q2x46_sec128_v1","plaintext":{"power_of_two":{"log2":64}}}],"#,
@@ -23,7 +23,8 @@ const BODY: &str = concat!(
 
 fn golden_body() -> String {
     let digest = |text: &str| blake3::hash(text.as_bytes()).to_hex().to_string();
-    ["c0", "e0", "c1", "e1"].iter().fold(BODY.to_owned(), |body, name| {
+    let body = BODY.replace("KEYID", &blake3::hash(&signer(7).verifying_key().to_bytes()).to_hex()[..32]);
+    ["c0", "e0", "c1", "e1"].iter().fold(body, |body, name| {
         body.replace(&format!("\"{}\"", name.to_uppercase()), &format!("\"{}\"", digest(name)))
     })
 }
@@ -137,7 +138,23 @@ fn only_the_right_signer_is_accepted() {
         signature[0] = 1;
         signature
     };
-    assert_eq!(SignedManifest::sign(manifest(), &weak, forged).unwrap_err().code(), "HUSH-T005");
+    assert_eq!(
+        SignedManifest::sign(Manifest { key_id: key_id(&weak), ..manifest() }, &weak, forged)
+            .unwrap_err()
+            .code(),
+        "HUSH-T005"
+    );
+}
+
+#[test]
+fn nobody_signs_under_the_key_id_of_another() {
+    let (other, sign_as_other) = credentials(8);
+    let refused = SignedManifest::sign(manifest(), &other, sign_as_other).unwrap_err();
+    assert!(matches!(refused, TableError::BadManifest { fault: ManifestFault::KeyIdOfSigner }), "{refused}");
+    let own = key_id(&signer(7).verifying_key().to_bytes());
+    let foreign = golden_body().replace(&own, &key_id(&other));
+    let refused = SignedManifest::decode(&container(foreign.as_bytes())).unwrap_err();
+    assert!(matches!(refused, TableError::BadManifest { fault: ManifestFault::KeyIdOfSigner }), "{refused}");
 }
 
 #[test]
@@ -165,8 +182,9 @@ fn every_rule_of_the_head_is_checked() {
         (|m| m.table = "a\nb".to_owned(), ManifestFault::TableName),
         (|m| m.table = "x".repeat(65), ManifestFault::TableName),
         (|m| m.version = 0, ManifestFault::Version),
-        (|m| m.key_id = "0".repeat(15), ManifestFault::KeyId),
-        (|m| m.key_id = "G".repeat(16), ManifestFault::KeyId),
+        (|m| m.key_id = "0".repeat(31), ManifestFault::KeyId),
+        (|m| m.key_id = "0".repeat(33), ManifestFault::KeyId),
+        (|m| m.key_id = "G".repeat(32), ManifestFault::KeyId),
         (|m| m.chunk_rows = 4096, ManifestFault::ChunkRows { found: 4096, expected: 8192 }),
         (|m| m.clear_columns.push(m.clear_columns[0].clone()), ManifestFault::ClearName { index: 1 }),
         (|m| m.clear_columns[0].name.clear(), ManifestFault::ClearName { index: 0 }),

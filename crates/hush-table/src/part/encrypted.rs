@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reading encrypted parts: a column alone, some chunks alone, as views into the pages.
 
+// Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
+#![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, Type as PhysicalType};
 use parquet::column::page::{Page, PageReader};

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where a part's bytes are: in memory or in a file. Reads outside the part are errors, never panics.
 
+// Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
+#![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex, PoisonError};

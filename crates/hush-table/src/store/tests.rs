@@ -33,8 +33,8 @@ pub(super) fn write(
 ) -> Result<SignedManifest, TableError> {
     let mut writer = TableWriter::begin(store, identity(version), layout())?;
     push_all(&mut writer, chunks)?;
-    let (key, sign) = credentials(7);
-    writer.finish(vec![1, 2, 3], &key, sign)
+    let (_, sign) = credentials(7);
+    writer.finish(vec![1, 2, 3], sign)
 }
 
 /// Reads the whole table back and compares it with what was written.
@@ -119,14 +119,14 @@ fn parts_are_cut_by_chunks_and_by_bytes() {
 fn tables_without_clear_or_without_encrypted_columns() {
     let mut random = Random::fresh();
     let store = TableStore::memory();
-    let (key, sign) = credentials(7);
+    let (_, sign) = credentials(7);
     let empty = std::sync::Arc::new(arrow::datatypes::Schema::empty());
     let encrypted = TableLayout { clear: empty.clone(), ..layout() };
     let mut writer = TableWriter::begin(&store, identity(1), encrypted).unwrap();
     let nothing = arrow::array::RecordBatch::new_empty(empty);
     writer.push(&nothing, chunk(&mut random, 0, 77, 10)).unwrap();
     assert_eq!(writer.rows(), 77);
-    let signed = writer.finish(vec![], &key, sign).unwrap();
+    let signed = writer.finish(vec![], sign).unwrap();
     assert!(signed.manifest().parts[0].clear.is_none());
     store.verify(signed.manifest()).unwrap();
 
@@ -134,8 +134,8 @@ fn tables_without_clear_or_without_encrypted_columns() {
     let mut writer = TableWriter::begin(&store, identity(2), clear).unwrap();
     let no_blobs = EncodedChunk { index: 0, rows: 5, seed: [0; 32], encoded: vec![], sealed: vec![] };
     writer.push(&clear_rows(0, 5), no_blobs).unwrap();
-    let (key, sign) = credentials(7);
-    let signed = writer.finish(vec![], &key, sign).unwrap();
+    let (_, sign) = credentials(7);
+    let signed = writer.finish(vec![], sign).unwrap();
     assert!(signed.manifest().parts[0].encrypted.is_none());
     store.verify(signed.manifest()).unwrap();
 
@@ -161,8 +161,8 @@ fn a_writer_refuses_chunks_that_do_not_fit_and_goes_on() {
     let written = chunks(&mut random, 8192 + 5, 9);
     push_all(&mut writer, &written).unwrap();
     refuse(&mut writer, &clear_rows(8197, 1), chunk(&mut random, 2, 1, 9));
-    let (key, sign) = credentials(7);
-    writer.finish(vec![], &key, sign).unwrap();
+    let (_, sign) = credentials(7);
+    writer.finish(vec![], sign).unwrap();
     assert_holds(&store, &written);
 }
 
@@ -230,8 +230,8 @@ fn catalogs_list_and_separate_tables() {
             let named = TableIdentity { table: name.to_owned(), ..identity(1) };
             let mut writer = TableWriter::begin(&table, named, layout()).unwrap();
             push_all(&mut writer, &chunks(&mut random, 3, 9)).unwrap();
-            let (key, sign) = credentials(7);
-            writer.finish(vec![], &key, sign).unwrap();
+            let (_, sign) = credentials(7);
+            writer.finish(vec![], sign).unwrap();
             assert_eq!(catalog.table(name).unwrap().load().unwrap().manifest().table, name);
         }
         let half = catalog.table("half").unwrap();

@@ -10,7 +10,7 @@ use hush_plan::Encoding;
 use super::{TableStore, local::Lock};
 use crate::digest::TableId;
 use crate::error::{Operation, PartFault, TableError};
-use crate::manifest::{BODY_FORMAT, ClearColumn, Manifest, PartEntry, SignedManifest};
+use crate::manifest::{BODY_FORMAT, ClearColumn, Manifest, PartEntry, SignedManifest, key_id};
 use crate::part::{
     CHUNK_ROWS, ClearPartWriter, EncodedChunk, EncryptedPartWriter, MAX_PART_CHUNKS, PART_TARGET_BYTES,
     WrittenPart,
@@ -25,8 +25,8 @@ pub struct TableIdentity {
     pub table_id: TableId,
     /// 1 for a new table, above the present one for a new version.
     pub version: u64,
-    /// The owner's key id.
-    pub key_id: String,
+    /// The owner's Ed25519 verifying key; the table's key id is derived from it.
+    pub verifying_key: [u8; 32],
 }
 
 /// What columns the table has.
@@ -49,6 +49,7 @@ pub struct TableLayout {
 pub struct TableWriter {
     store: TableStore,
     head: Manifest,
+    verifying_key: [u8; 32],
     clear: SchemaRef,
     next_chunk: u32,
     /// A short chunk has come: it must have been the last.
@@ -80,6 +81,7 @@ impl TableWriter {
         identity: TableIdentity,
         layout: TableLayout,
     ) -> Result<Self, TableError> {
+        let verifying_key = identity.verifying_key;
         let head = head(identity, &layout)?;
         head.check()?;
         let lock = store.lock()?;
@@ -92,6 +94,7 @@ impl TableWriter {
         Ok(Self {
             store: store.clone(),
             head,
+            verifying_key,
             clear: layout.clear,
             next_chunk: 0,
             ended: false,
@@ -137,7 +140,7 @@ impl TableWriter {
 
     /// Stores the last part, has the manifest signed, and commits it: from then on the table exists.
     ///
-    /// `sign` gets the bytes to sign and returns the Ed25519 signature that belongs to the verifying key `key`.
+    /// `sign` gets the bytes to sign and returns the Ed25519 signature that belongs to the table's verifying key.
     ///
     /// # Errors
     /// Those of storing parts, [`SignedManifest::sign`] and [`TableStore::commit`]; the place then holds what it
@@ -145,14 +148,13 @@ impl TableWriter {
     pub fn finish(
         mut self,
         sealed_schema: Vec<u8>,
-        key: &[u8; 32],
         sign: impl FnOnce(&[u8]) -> [u8; 64],
     ) -> Result<SignedManifest, TableError> {
         self.cut()?;
         self.join()?;
         let mut manifest = self.head.clone();
         manifest.sealed_schema = sealed_schema;
-        let signed = SignedManifest::sign(manifest, key, sign)?;
+        let signed = SignedManifest::sign(manifest, &self.verifying_key, sign)?;
         self.store.commit_locked(&signed)?;
         self.finished = true;
         Ok(signed)
@@ -271,7 +273,7 @@ fn head(identity: TableIdentity, layout: &TableLayout) -> Result<Manifest, Table
         table: identity.table,
         table_id: identity.table_id,
         version: identity.version,
-        key_id: identity.key_id,
+        key_id: key_id(&identity.verifying_key),
         rows: 0,
         chunk_rows: CHUNK_ROWS,
         clear_columns: layout.clear.fields().iter().map(column).collect::<Result<_, _>>()?,

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What happens while a plan runs, seen and meddled with from the store: files that change under the query engine,
+//! plans that are ended.
+
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use hush_exec::{Engine, ErrorKind, Limits, Stop};
+use hush_plan::plan::{RowsTask, SlotExpr, Task};
+use hush_table::PartKind;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult,
+};
+
+use crate::fixture::{Fixture, Random, VALUE, X};
+use crate::reference::{everything, task};
+
+type StoreResult<T> = object_store::Result<T>;
+/// Gets the path that is about to be read and whether a range of it is; may give other bytes to put there first.
+type Hook = Box<dyn Fn(&Path, bool) -> Option<Bytes> + Send + Sync>;
+
+/// A store that tells of every read before it happens.
+struct Watched {
+    inner: Arc<dyn ObjectStore>,
+    before_read: Hook,
+}
+
+impl fmt::Debug for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watched")
+    }
+}
+
+impl fmt::Display for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watched")
+    }
+}
+
+#[async_trait::async_trait]
+impl ObjectStore for Watched {
+    async fn put_opts(&self, path: &Path, bytes: PutPayload, options: PutOptions) -> StoreResult<PutResult> {
+        self.inner.put_opts(path, bytes, options).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        path: &Path,
+        options: PutMultipartOptions,
+    ) -> StoreResult<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(path, options).await
+    }
+
+    async fn get_opts(&self, path: &Path, options: GetOptions) -> StoreResult<GetResult> {
+        let reads = !options.head;
+        if let Some(bytes) = reads.then(|| (self.before_read)(path, options.range.is_some())).flatten() {
+            self.inner.put(path, PutPayload::from(bytes)).await?;
+        }
+        self.inner.get_opts(path, options).await
+    }
+
+    fn delete_stream(
+        &self,
+        paths: BoxStream<'static, StoreResult<Path>>,
+    ) -> BoxStream<'static, StoreResult<Path>> {
+        self.inner.delete_stream(paths)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, StoreResult<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> StoreResult<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> StoreResult<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
+
+fn watched(fixture: &Fixture, before_read: Hook) -> Engine {
+    let store = Watched { inner: fixture.store.objects().clone(), before_read };
+    Engine::new(Arc::new(store), "", 1, Limits::default()).unwrap()
+}
+
+fn clear_path(fixture: &Fixture) -> Path {
+    let clear = fixture.signed.manifest().parts[0].clear.unwrap();
+    fixture.store.part_path(PartKind::Clear, &clear.digest)
+}
+
+/// The query engine reads files by itself, after their digests were checked.
+#[test]
+fn a_clear_file_that_changes_under_the_query_engine_is_found() {
+    let fixture = Fixture::random(&mut Random::announced("watched"), &[500]);
+    let other = Fixture::random(&mut Random::announced("watched, other"), &[500]);
+    let plan = fixture.plan(None, Task::Aggregate(task(&["\"ward\""], vec![], &[])));
+    let expected = fixture.engine(1).run(&plan).unwrap();
+    let unchanged = watched(&fixture, Box::new(|_, _| None));
+    assert_eq!(unchanged.run(&plan).unwrap(), expected);
+
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let read = |fixture: &Fixture| {
+        let objects = fixture.store.objects();
+        let path = clear_path(fixture);
+        runtime.block_on(async { objects.get(&path).await.unwrap().bytes().await.unwrap() })
+    };
+    // A sound file with as many rows, once the engine begins to read: by ranges, unlike the check.
+    let altered = Mutex::new(Some(read(&other)));
+    let place = clear_path(&fixture);
+    let hook = move |path: &Path, ranged: bool| {
+        if ranged && *path == place { altered.lock().unwrap().take() } else { None }
+    };
+    let error = watched(&fixture, Box::new(hook)).run(&plan).unwrap_err();
+    assert_eq!((error.code(), error.kind()), ("HUSH-E060", ErrorKind::Corrupt));
+}
+
+#[test]
+fn a_plan_that_is_cancelled_reads_no_further_chunk() {
+    let fixture = Fixture::random(&mut Random::announced("cancelled"), &[300, 300, 300, 300]);
+    let programs = vec![SlotExpr::Column(X)];
+    let rows = RowsTask {
+        clear: vec![],
+        operands: vec![],
+        programs,
+        fetch: vec![],
+        operand_limit_log2: 20,
+        limit: None,
+    };
+    for task in [Task::Aggregate(task(&[], vec![everything()], &[(0, VALUE)])), Task::Rows(rows)] {
+        let plan = fixture.plan(None, task);
+        let stop = Arc::new(Stop::never());
+        let parts = Arc::new(AtomicUsize::new(0));
+        let (seen, cancel) = (parts.clone(), stop.clone());
+        let hook = move |path: &Path, _: bool| {
+            if path.as_ref().ends_with(".enc.parquet") && seen.fetch_add(1, Ordering::Relaxed) == 1 {
+                cancel.cancel();
+            }
+            None
+        };
+        let error = watched(&fixture, Box::new(hook)).run_until(&plan, &stop).unwrap_err();
+        assert_eq!((error.code(), error.kind()), ("HUSH-E044", ErrorKind::Limit));
+        assert_eq!(parts.load(Ordering::Relaxed), 2, "of four");
+    }
+}
+
+#[test]
+fn a_plan_ends_at_its_deadline_also_within_the_query_engine() {
+    let fixture = Fixture::random(&mut Random::announced("deadline"), &[300]);
+    let plan = fixture.plan(None, Task::Aggregate(task(&["\"ward\""], vec![], &[])));
+    let over = Arc::new(Stop::after(Duration::ZERO));
+    assert_eq!(fixture.engine(1).run_until(&plan, &over).unwrap_err().code(), "HUSH-E043");
+    let stop = Arc::new(Stop::never());
+    let (cancel, place) = (stop.clone(), clear_path(&fixture));
+    let hook = move |path: &Path, ranged: bool| {
+        if ranged && *path == place {
+            cancel.cancel();
+        }
+        None
+    };
+    let error = watched(&fixture, Box::new(hook)).run_until(&plan, &stop).unwrap_err();
+    assert_eq!(error.code(), "HUSH-E044");
+}
