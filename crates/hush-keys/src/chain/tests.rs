@@ -14,6 +14,7 @@ use super::*;
 mod approx;
 mod chosen;
 mod noise;
+mod paths;
 
 const T: u64 = 65537;
 
