@@ -48,7 +48,7 @@ fn id(column: u32) -> BodyId {
 fn chunk(ring: &Ring, columns: u32, draw: &mut Draw) -> Chunk {
     let mut poly = || {
         let limbs = ring.limbs().iter().map(|limb| limb.modulus().value());
-        let words = limbs.flat_map(|q| vec![q; ring.degree()]).map(|q| draw.word() % q).collect();
+        let words: Vec<u64> = limbs.flat_map(|q| vec![q; ring.degree()]).map(|q| draw.word() % q).collect();
         Poly::<Coeff>::from_words(ring, words).unwrap()
     };
     let polys: Vec<Vec<_>> = (0..columns).map(|_| (0..ELEMENTS).map(|_| poly()).collect()).collect();
