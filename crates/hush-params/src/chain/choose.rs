@@ -11,7 +11,7 @@
 //! operands that may all be one, their product with itself, relinearisation and division; on level 0 once more a key switch and
 //! a sum. Exact sums are of ciphertexts with one factor (others cost `√t` more, see `hush_schemes::bgv::Bgv::add`).
 
-use super::{ChainError, ChainParams, ChainSpec, uniform_spec};
+use super::{ChainError, ChainParams, ChainSpec, MAX_PRIME, uniform_spec};
 use crate::Level;
 use crate::noise::{NoiseModel, Operands, PhaseNoise, View};
 use crate::primes::{LARGEST_BITS, SMALLEST_BITS, primes_of};
@@ -96,7 +96,8 @@ impl ChainRequest {
         match self.plaintexts {
             Plaintexts::Approximate { .. } => self.slots <= degree as usize / 2,
             Plaintexts::Exact { t } => {
-                self.slots <= degree as usize && t > 1 && t % (2 * u64::from(degree)) == 1
+                let in_range = (2..=MAX_PRIME).contains(&t);
+                self.slots <= degree as usize && in_range && t % (2 * u64::from(degree)) == 1
             }
         }
     }
@@ -175,6 +176,10 @@ impl ChainRequest {
     }
 
     fn runs_exactly(&self, chain: &ChainParams, t: u64) -> bool {
+        // Messages modulo a prime of the chain would not survive a division by it.
+        if chain.universe().iter().chain(chain.special()).any(|&q| q == t) {
+            return false;
+        }
         let model = NoiseModel::new(chain.degree(), t, View::Bound);
         let fits =
             |phase, level| chain.log_q(level).is_some_and(|log_q| model.phase_log2(phase) <= log_q - 1.0);
@@ -333,6 +338,7 @@ mod tests {
         let wide = ChainRequest { plaintexts: Plaintexts::Exact { t: 0x1fff_ffc2_0001 }, depth: 4, ..BGV };
         let chain = ChainParams::choose(&wide).unwrap();
         assert!(chain.log_q(chain.top()).unwrap() > 5.0 * 45.0);
+        assert!(!chain.universe().contains(&0x1fff_ffc2_0001));
     }
 
     #[test]
@@ -340,6 +346,14 @@ mod tests {
         let refused = |request| ChainParams::choose(&request).unwrap_err();
         let slots = ChainRequest { slots: 40000, ..BGV };
         assert_eq!(refused(slots), ChainError::PlaintextModulus { found: 65537, slots: 40000 });
+        let huge = ChainRequest { plaintexts: Plaintexts::Exact { t: u64::MAX }, ..BGV };
+        assert!(matches!(refused(huge), ChainError::PlaintextModulus { .. }));
+        let endless = ChainRequest { depth: u32::MAX, ..BGV };
+        assert!(matches!(refused(endless), ChainError::Unreachable { .. }));
+        for scale_log2 in [f64::NAN, f64::INFINITY, 0.0, -5.0, 1e9] {
+            let odd = ChainRequest { plaintexts: approximate(scale_log2, -10.0), ..BGV };
+            assert!(matches!(refused(odd), ChainError::Unreachable { .. }), "{scale_log2}");
+        }
         let deep = ChainRequest { depth: 60, ..BGV };
         assert_eq!(refused(deep), ChainError::Unreachable { depth: 60, bits: 17 });
         let precise = ChainRequest { plaintexts: approximate(40.0, -30.0), ..BGV };
