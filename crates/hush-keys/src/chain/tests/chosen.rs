@@ -39,6 +39,27 @@ fn exact_chains_hold_the_depth_that_was_asked_for() {
     }
 }
 
+/// The same in BFV, whose chains have one level.
+#[test]
+fn scaled_chains_hold_the_depth_that_was_asked_for() {
+    for depth in 1..=3 {
+        let params = ChainParams::choose(&request(Plaintexts::ExactScaled { t: T }, depth)).unwrap();
+        let scheme = Bfv::new(&params, T, Cpu::detect().unwrap()).unwrap();
+        let secret = ChainSecret::generate(scheme.chain()).unwrap();
+        let keys = secret.evaluation_keys(true, &[]).unwrap();
+        let mut x = Draw::new().values(params.degree());
+        let message = scheme.encode(&x, params.top()).unwrap();
+        let mut a = encrypt_public(&secret.public_key().unwrap(), message).unwrap();
+        for _ in 0..depth {
+            let mut sum = a.clone();
+            sum.add_assign(&a).unwrap();
+            a = scheme.mul_relinearize(&sum, &sum, &keys).unwrap();
+            x = zip(&x, &x, |x, y| (x + y) * (x + y));
+        }
+        assert_eq!(scheme.decode(secret.phase(&a).unwrap().poly()).unwrap(), x, "depth {depth}");
+    }
+}
+
 #[test]
 fn approximate_chains_keep_the_precision_that_was_asked_for() {
     for (scale_log2, error_log2) in [(40.0, -12.0), (55.0, -25.0)] {
