@@ -188,6 +188,8 @@ fn chunk_phases(
             limb.mul_assign(words, secret.eval_limb(index));
             limb.inverse(words);
             limb.unpack(body.packed(element, 0, index), &mut stored);
+            // A body that was read as verified may hold residues above the prime, which sums must not meet.
+            limb.reduce_assign(&mut stored);
             limb.add_assign(words, &stored);
         }
         phases.extend(lift(ring, &words));

@@ -9,9 +9,9 @@
 //!
 //! *The circuit.* An encryption under the public key; on every level a key switch of each operand, the sum of `2^sums_log2`
 //! operands that may all be one, their product with itself, relinearisation and division; on level 0 once more a key switch and
-//! a sum. Exact sums are of ciphertexts with one factor (others cost `√t` more, see `hush_schemes::bgv::Bgv::add`).
+//! a sum. In BFV the same without divisions. Exact sums are of ciphertexts with one factor (others cost `√t` more, see `hush_schemes::bgv::Bgv::add`).
 
-use super::{ChainError, ChainParams, ChainSpec, uniform_spec};
+use super::{ChainError, ChainParams, ChainSpec, MAX_PRIME, uniform_spec};
 use crate::Level;
 use crate::noise::{NoiseModel, Operands, PhaseNoise, View};
 use crate::primes::{LARGEST_BITS, SMALLEST_BITS, primes_of};
@@ -29,11 +29,26 @@ pub enum Plaintexts {
         /// log2 of the error that a result may have.
         error_log2: f64,
     },
-    /// Integers modulo a prime, by BGV.
+    /// Integers modulo a prime, by BGV: a division after every product.
     Exact {
         /// The plaintext modulus.
         t: u64,
     },
+    /// Integers modulo a prime, by BFV: one level, whatever the depth.
+    ExactScaled {
+        /// The plaintext modulus.
+        t: u64,
+    },
+}
+
+impl Plaintexts {
+    /// The plaintext modulus of exact schemes.
+    fn modulus(self) -> Option<u64> {
+        match self {
+            Self::Approximate { .. } => None,
+            Self::Exact { t } | Self::ExactScaled { t } => Some(t),
+        }
+    }
 }
 
 /// Whether anything is relinearised or rotated.
@@ -73,12 +88,12 @@ impl ChainParams {
     pub fn choose(request: &ChainRequest) -> Result<Self, ChainError> {
         let degrees: Vec<u32> =
             (10..=16).map(|log2| 1 << log2).filter(|&degree| request.has_slots(degree)).collect();
-        if let (true, Plaintexts::Exact { t }) = (degrees.is_empty(), request.plaintexts) {
-            return Err(ChainError::PlaintextModulus { found: t, slots: request.slots });
+        if let (true, Some(found)) = (degrees.is_empty(), request.plaintexts.modulus()) {
+            return Err(ChainError::PlaintextModulus { found, slots: request.slots });
         }
         let bits = match request.plaintexts {
             Plaintexts::Approximate { scale_log2, .. } => scale_log2 as u32,
-            Plaintexts::Exact { t } => t.ilog2() + 1,
+            Plaintexts::Exact { t } | Plaintexts::ExactScaled { t } => t.max(1).ilog2() + 1,
         };
         let unreachable = ChainError::Unreachable { depth: request.depth, bits };
         let layout = std::cell::LazyCell::new(|| request.rational_layout());
@@ -95,17 +110,26 @@ impl ChainRequest {
     fn has_slots(&self, degree: u32) -> bool {
         match self.plaintexts {
             Plaintexts::Approximate { .. } => self.slots <= degree as usize / 2,
-            Plaintexts::Exact { t } => {
-                self.slots <= degree as usize && t > 1 && t % (2 * u64::from(degree)) == 1
+            Plaintexts::Exact { t } | Plaintexts::ExactScaled { t } => {
+                let in_range = (2..=MAX_PRIME).contains(&t);
+                self.slots <= degree as usize && in_range && t % (2 * u64::from(degree)) == 1
             }
         }
     }
 
-    /// Divisions on the way: a product that is never relinearised is not divided either.
+    /// Divisions on the way: a product that is never relinearised is not divided either, and one of BFV need not be.
     fn divisions(&self) -> usize {
-        match self.key_switching {
-            KeySwitching::Never => 0,
-            KeySwitching::Used => self.depth as usize,
+        match (self.key_switching, self.plaintexts) {
+            (KeySwitching::Never, _) | (_, Plaintexts::ExactScaled { .. }) => 0,
+            (KeySwitching::Used, _) => self.depth as usize,
+        }
+    }
+
+    /// Most primes of level 0.
+    fn max_base(&self) -> usize {
+        match self.plaintexts {
+            Plaintexts::ExactScaled { .. } => primes_of(MOST_PRIMES_BITS).len(),
+            _ => MAX_BASE,
         }
     }
 
@@ -119,9 +143,10 @@ impl ChainRequest {
     /// Every chain of one ring with primes of one size that is not far too large.
     fn uniform_specs(&self, degree: u32) -> impl Iterator<Item = ChainSpec> {
         let max = max_log_q(degree, self.security).map_or(0.0, f64::from);
+        let max_per_level = if self.divisions() == 0 { 1 } else { MAX_LIMBS_PER_LEVEL };
         let sizes = (SMALLEST_BITS..=LARGEST_BITS)
-            .flat_map(|bits| (1..=MAX_LIMBS_PER_LEVEL).map(move |per_level| (bits, per_level)))
-            .flat_map(|(bits, per_level)| (1..=MAX_BASE).map(move |base| (bits, per_level, base)));
+            .flat_map(move |bits| (1..=max_per_level).map(move |per_level| (bits, per_level)))
+            .flat_map(|(bits, per_level)| (1..=self.max_base()).map(move |base| (bits, per_level, base)));
         sizes.flat_map(move |(bits, per_level, base)| {
             let limbs = base + per_level * self.divisions();
             let possible = move |&special: &usize| {
@@ -165,12 +190,18 @@ impl ChainRequest {
 
     /// Whether the circuit runs on a chain without failure.
     fn is_served_by(&self, chain: &ChainParams) -> bool {
+        // Messages modulo a prime of the chain would not survive a division by it.
+        let is_prime_of = |t: u64| chain.universe().iter().chain(chain.special()).any(|&q| q == t);
+        if self.plaintexts.modulus().is_some_and(is_prime_of) {
+            return false;
+        }
         usize::from(chain.top().0) == self.divisions()
             && match self.plaintexts {
                 Plaintexts::Approximate { scale_log2, value_log2, error_log2 } => self
                     .approximate_error_log2(chain, scale_log2, value_log2)
                     .is_some_and(|found| found <= error_log2),
                 Plaintexts::Exact { t } => self.runs_exactly(chain, t),
+                Plaintexts::ExactScaled { t } => self.runs_scaled(chain, t),
             }
     }
 
@@ -201,6 +232,25 @@ impl ChainRequest {
                 _ => return self.depth == 1,
             }
         }
+    }
+
+    fn runs_scaled(&self, chain: &ChainParams, t: u64) -> bool {
+        let (model, level) = (NoiseModel::new(chain.degree(), 1, View::Bound), chain.top());
+        let (t_log2, log_q) = ((t as f64).log2(), chain.log_q(level).unwrap_or(0.0));
+        let switched = |phase| match self.key_switching {
+            KeySwitching::Never => phase,
+            KeySwitching::Used => model.key_switched(phase, chain, level),
+        };
+        let operand = |phase| model.sum(switched(phase), self.sums_log2);
+        // No request of sense is deeper than a chain has bits.
+        let depth = self.depth.min(MAX_DEPTH);
+        let fresh = operand(model.encoded(model.fresh_public(log_q - 1.0)));
+        let result = (0..depth).fold(fresh, |phase, _| {
+            // Relinearised, then rotated.
+            operand(switched(model.tensor_scaled(phase, phase, t_log2, log_q, Operands::Dependent)))
+        });
+        let decrypted = self.key_switching == KeySwitching::Used || self.depth <= 1;
+        decrypted && model.error_log2(result) <= log_q - t_log2 - 1.0
     }
 
     /// log2 of the largest error of a result; `None` if a phase does not fit its modulus on the way.
@@ -255,6 +305,10 @@ fn key_switch_cost(chain: &ChainParams) -> f64 {
     degree * (transforms * degree.log2() / 2.0 + products)
 }
 
+/// The size of which there are most primes.
+const MOST_PRIMES_BITS: u32 = 46;
+/// A depth that no chain reaches.
+const MAX_DEPTH: u32 = 1000;
 /// Large plaintext moduli need levels of several primes.
 const MAX_LIMBS_PER_LEVEL: usize = 3;
 /// Primes of level 0.
@@ -265,86 +319,4 @@ const MAX_DRIFT_BITS: f64 = 1.0;
 const BASE_MARGIN_BITS: f64 = 6.0;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const BGV: ChainRequest = ChainRequest {
-        plaintexts: Plaintexts::Exact { t: 65537 },
-        depth: 1,
-        slots: 4096,
-        sums_log2: 0.0,
-        key_switching: KeySwitching::Used,
-        security: SecurityLevel::Bits128,
-    };
-
-    fn shape(chain: &ChainParams) -> (usize, usize, usize, u32) {
-        let bits = 64 - chain.universe()[0].leading_zeros();
-        (chain.degree(), chain.universe().len(), chain.special().len(), bits)
-    }
-
-    fn approximate(scale_log2: f64, error_log2: f64) -> Plaintexts {
-        Plaintexts::Approximate { scale_log2, value_log2: 0.0, error_log2 }
-    }
-
-    /// Degree, ciphertext primes, special primes and bits for each depth.
-    fn shapes(
-        plaintexts: Plaintexts,
-        depths: std::ops::RangeInclusive<u32>,
-    ) -> Vec<(usize, usize, usize, u32)> {
-        let chain = |depth| ChainParams::choose(&ChainRequest { plaintexts, depth, ..BGV }).unwrap();
-        depths.map(|depth| shape(&chain(depth))).collect()
-    }
-
-    #[test]
-    fn the_smallest_ring_that_serves_is_taken() {
-        let exact = shapes(BGV.plaintexts, 0..=6);
-        let expected = [
-            (4096, 1, 1, 30),
-            (4096, 2, 1, 31),
-            (8192, 3, 3, 32),
-            (8192, 4, 2, 32),
-            (8192, 5, 1, 33),
-            (16384, 6, 3, 34),
-            (16384, 7, 4, 34),
-        ];
-        assert_eq!(exact, expected);
-        // From depth 3 on level 0 can do with less than the scale; every level is worth 40 bits.
-        assert_eq!(shapes(approximate(40.0, -10.0), 4..=5), [(16384, 6, 3, 40), (16384, 7, 3, 40)]);
-        let chain =
-            ChainParams::choose(&ChainRequest { plaintexts: approximate(55.0, -20.0), depth: 4, ..BGV });
-        let chain = chain.unwrap();
-        assert_eq!((chain.degree(), chain.top()), (16384, Level(4)));
-        for level in (1..=4).map(Level) {
-            let worth = chain.log_q(level).unwrap() - chain.log_q(level.below().unwrap()).unwrap();
-            assert!((worth - 55.0).abs() < 3.0 + 1e-9, "{worth} bits at level {level}");
-        }
-    }
-
-    #[test]
-    fn what_is_asked_for_costs_what_it_must() {
-        let degree = |request: ChainRequest| ChainParams::choose(&request).unwrap().degree();
-        assert_eq!(degree(ChainRequest { slots: 8192, ..BGV }), 8192);
-        assert_eq!(degree(ChainRequest { security: SecurityLevel::Bits256, ..BGV }), 8192);
-        let many = ChainRequest { sums_log2: 20.0, ..BGV };
-        assert_eq!(degree(many), 8192);
-        let unswitched = ChainRequest { key_switching: KeySwitching::Never, ..BGV };
-        let chain = ChainParams::choose(&unswitched).unwrap();
-        assert_eq!((chain.degree(), chain.special().len(), chain.top()), (4096, 0, Level(0)));
-        let wide = ChainRequest { plaintexts: Plaintexts::Exact { t: 0x1fff_ffc2_0001 }, depth: 4, ..BGV };
-        let chain = ChainParams::choose(&wide).unwrap();
-        assert!(chain.log_q(chain.top()).unwrap() > 5.0 * 45.0);
-    }
-
-    #[test]
-    fn what_nothing_serves_is_refused() {
-        let refused = |request| ChainParams::choose(&request).unwrap_err();
-        let slots = ChainRequest { slots: 40000, ..BGV };
-        assert_eq!(refused(slots), ChainError::PlaintextModulus { found: 65537, slots: 40000 });
-        let deep = ChainRequest { depth: 60, ..BGV };
-        assert_eq!(refused(deep), ChainError::Unreachable { depth: 60, bits: 17 });
-        let precise = ChainRequest { plaintexts: approximate(40.0, -30.0), ..BGV };
-        assert_eq!(refused(precise), ChainError::Unreachable { depth: 1, bits: 40 });
-        let twice = ChainRequest { key_switching: KeySwitching::Never, depth: 2, ..BGV };
-        assert!(matches!(refused(twice), ChainError::Unreachable { .. }));
-    }
-}
+mod tests;

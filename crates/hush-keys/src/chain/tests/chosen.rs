@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Chains that the library chose, put to the work that they were chosen for.
 
-use hush_params::chain::presets::chain_presets;
+use hush_params::chain::presets::{chain_preset, chain_presets};
 use hush_params::chain::{ChainRequest, KeySwitching, Plaintexts};
 use hush_params::security::SecurityLevel;
 use hush_schemes::ckks::{Ckks, Complex};
@@ -39,6 +39,27 @@ fn exact_chains_hold_the_depth_that_was_asked_for() {
     }
 }
 
+/// The same in BFV, whose chains have one level.
+#[test]
+fn scaled_chains_hold_the_depth_that_was_asked_for() {
+    for depth in 1..=3 {
+        let params = ChainParams::choose(&request(Plaintexts::ExactScaled { t: T }, depth)).unwrap();
+        let scheme = Bfv::new(&params, T, Cpu::detect().unwrap()).unwrap();
+        let secret = ChainSecret::generate(scheme.chain()).unwrap();
+        let keys = secret.evaluation_keys(true, &[]).unwrap();
+        let mut x = Draw::new().values(params.degree());
+        let message = scheme.encode(&x, params.top()).unwrap();
+        let mut a = encrypt_public(&secret.public_key().unwrap(), message).unwrap();
+        for _ in 0..depth {
+            let mut sum = a.clone();
+            sum.add_assign(&a).unwrap();
+            a = scheme.mul_relinearize(&sum, &sum, &keys).unwrap();
+            x = zip(&x, &x, |x, y| (x + y) * (x + y));
+        }
+        assert_eq!(scheme.decode(secret.phase(&a).unwrap().poly()).unwrap(), x, "depth {depth}");
+    }
+}
+
 #[test]
 fn approximate_chains_keep_the_precision_that_was_asked_for() {
     for (scale_log2, error_log2) in [(40.0, -12.0), (55.0, -25.0)] {
@@ -66,6 +87,24 @@ fn approximate_chains_keep_the_precision_that_was_asked_for() {
             assert!(error.log2() <= error_log2, "off by 2^{:.1}", error.log2());
         }
     }
+}
+
+/// The smallest named chain with keys: one product of slots modulo 65537, in both exact schemes.
+#[test]
+fn the_smallest_named_chain_holds_a_product() {
+    let params = chain_preset("n12_q2p1x35_d1_sec128_v1").unwrap().params().unwrap();
+    let (x, y) = (Draw::new().values(4096), Draw::new().values(4096));
+    let expected = zip(&x, &y, |x, y| x * y);
+    let party = Party::new(&params, &[]);
+    let (a, b) = (party.encrypt(&x, Level(1)), party.encrypt(&y, Level(1)));
+    assert_eq!(party.decrypt(&party.scheme.mul_rescale(&a, &b, &party.keys).unwrap()), expected);
+
+    let scheme = Bfv::new(&params, T, Cpu::detect().unwrap()).unwrap();
+    let secret = ChainSecret::generate(scheme.chain()).unwrap();
+    let keys = secret.evaluation_keys(true, &[]).unwrap();
+    let encrypt = |x: &[i64]| secret.encrypt(scheme.encode(x, Level(1)).unwrap()).unwrap().expand().unwrap();
+    let product = scheme.mul_relinearize(&encrypt(&x), &encrypt(&y), &keys).unwrap();
+    assert_eq!(scheme.decode(secret.phase(&product).unwrap().poly()).unwrap(), expected);
 }
 
 /// The numbers of every named chain are primes with the roots of unity that its ring needs.

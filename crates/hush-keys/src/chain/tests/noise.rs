@@ -12,6 +12,8 @@
 
 use ethnum::I256;
 use hush_params::noise::{NoiseModel, Operands, PhaseNoise, View};
+use hush_schemes::RealScale;
+use hush_schemes::ckks::{Ckks, Complex};
 
 use super::*;
 
@@ -260,6 +262,65 @@ fn measure_bfv(params: &ChainParams, repetitions: usize) {
 fn bfv_noise_is_as_predicted() {
     measure_bfv(&toy(64, 2), 128);
     measure_bfv(&ChainParams::uniform(8192, 46, 1, 3, 1, 1).unwrap(), 1);
+}
+
+/// What decoding makes of an encoding, and of a fresh ciphertext, slot by slot.
+#[test]
+fn slot_errors_are_as_predicted() {
+    let params = ChainParams::uniform(8192, 46, 1, 3, 1, 1).unwrap();
+    let (scale_log2, degree) = (45.99, params.degree() as f64);
+    let scheme = Ckks::new(&params, scale_log2, Cpu::detect().unwrap()).unwrap();
+    let secret = ChainSecret::generate(scheme.chain()).unwrap();
+    let (top, mut draw) = (params.top(), Draw::new());
+    let mut part = || draw.word() as f64 / 2_f64.powi(55) - 1.0;
+    let values: Vec<Complex> = (0..4096).map(|_| Complex { re: part(), im: part() }).collect();
+    // Coarse, so that the rounding of `f64` does not show.
+    let coarse = RealScale::new(2_f64.powi(20));
+    let encoding = scheme.encode_at(&values, top, coarse).unwrap();
+    let fresh = secret.encrypt(scheme.encode(&values, top).unwrap()).unwrap().expand().unwrap();
+    let phase = secret.phase(&fresh).unwrap();
+    let scale = scheme.scale(top).unwrap();
+    let errors = |poly: &Poly<Coeff>, scale: RealScale| -> Vec<f64> {
+        let decoded = scheme.decode(poly, scale).unwrap();
+        let error = |(found, expected): (&Complex, &Complex)| {
+            (found.re - expected.re).hypot(found.im - expected.im) * scale.value()
+        };
+        decoded.iter().zip(&values).map(error).collect()
+    };
+    let predicted = |view| {
+        let model = NoiseModel::new(params.degree(), 1, view);
+        let none = PhaseNoise { message_log2: 0.0, variance_log2: f64::NEG_INFINITY };
+        [model.encoded(none), model.encoded(model.fresh(scale_log2))]
+            .map(|noise| (noise.variance_log2 + degree.log2(), model.slot_error_log2(noise, 0.0)))
+    };
+    let pairs = predicted(View::Expected).into_iter().zip(predicted(View::Bound));
+    let seen = [("encoding", errors(&encoding, coarse)), ("fresh slots", errors(phase.poly(), scale))];
+    for ((name, errors), ((variance, _), (_, bound))) in seen.iter().zip(pairs) {
+        let mut measured = Measured::new(name);
+        measured.absorb(errors);
+        measured.compare(variance, bound);
+    }
+}
+
+/// Four products one after the other, with the division after each: the model follows the whole way.
+#[test]
+fn noise_after_a_deep_circuit_is_within_the_bound() {
+    let params = toy(64, 2);
+    let model = NoiseModel::new(64, T, View::Bound);
+    for _ in 0..16 {
+        let party = Party::new(&params, &[]);
+        let mut a = party.encrypt(&Draw::new().values(64), params.top());
+        let mut noise = model.fresh((T as f64).log2() - 1.0);
+        while a.level() > Level(0) {
+            let product = model.tensor(noise, noise, Operands::Dependent);
+            noise = model.relinearized_and_rescaled(product, &params, a.level()).unwrap();
+            a = party.scheme.mul_rescale(&a, &a, &party.keys).unwrap();
+            let phase = integers(party.secret.phase(a.inner()).unwrap().poly());
+            let largest = phase.iter().fold(0_f64, |largest, x| largest.max(x.abs())).log2();
+            let bound = model.phase_log2(noise);
+            assert!(largest <= bound && bound < largest + 8.0, "2^{largest:.1} of 2^{bound:.1}");
+        }
+    }
 }
 
 /// Accepted ratios of variances; see the module.

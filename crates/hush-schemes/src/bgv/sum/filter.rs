@@ -68,6 +68,8 @@ impl Filter {
 
     /// `Σ w_i·b_i mod q`; `words` are the residues of one limb of a body and are overwritten.
     pub(super) fn weigh(&self, limb: &RingLimb, index: usize, words: &mut [u64]) -> u64 {
+        // A body that was read as verified may hold residues above the prime, which products must not meet.
+        limb.reduce_assign(words);
         limb.mul_assign(words, self.of_limb(index, words.len()));
         limb.modulus().reduce_u64(sum(words))
     }

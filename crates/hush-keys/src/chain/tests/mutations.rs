@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a forger may send: objects with changed payloads and right checksums. Those that conform go through every operation,
+//! which may give wrong messages but no panic and, since shapes and residues are right, no error either.
+//!
+//! `HUSH_MUTATIONS` sets their number, `HUSH_MUTATION_SEED` repeats a run.
+
+use hush_ring::{Ring, UniformSeed as Seed};
+use hush_rlwe::*;
+use hush_schemes::bgv::slots::SlotEncoder;
+use hush_schemes::bgv::sum::{NOT_SELECTED, SumAccumulator};
+use hush_schemes::ckks::{ApproxEncoder, Ckks, Complex, Scale};
+
+use super::*;
+use crate::{decrypt_approx_slots, decrypt_approx_sum, decrypt_slots, decrypt_sum, decrypt_sum_chunk};
+
+impl Draw {
+    fn of_environment() -> Self {
+        let seed = std::env::var("HUSH_MUTATION_SEED").ok().and_then(|seed| seed.parse().ok());
+        seed.map_or_else(Self::new, Self)
+    }
+
+    /// Changes up to eight bits or one run of bytes of the payload, and makes the checksum right.
+    fn forge(&mut self, bytes: &[u8], header_bytes: usize) -> Vec<u8> {
+        let mut forged = bytes[..bytes.len() - CHECKSUM_BYTES].to_vec();
+        let payload = &mut forged[header_bytes..];
+        if self.word().is_multiple_of(4) {
+            let start = self.word() as usize % payload.len();
+            let end = payload.len().min(start + self.word() as usize % 200);
+            let value = [0, 0xff, self.word() as u8][self.word() as usize % 3];
+            payload[start..end].fill(value);
+        } else {
+            for _ in 0..=self.word() % 8 {
+                let bit = self.word() as usize % (8 * payload.len());
+                payload[bit / 8] ^= 1 << (bit % 8);
+            }
+        }
+        let digest = blake3::hash(&forged);
+        forged.extend_from_slice(&digest.as_bytes()[..CHECKSUM_BYTES]);
+        forged
+    }
+}
+
+fn rounds() -> usize {
+    std::env::var("HUSH_MUTATIONS").ok().and_then(|count| count.parse().ok()).unwrap_or(60)
+}
+
+/// Every operation of BGV on two ciphertexts of two components.
+fn work_exactly(party: &Party, keys: &EvaluationKeys, a: &RlweCiphertext, b: &RlweCiphertext) {
+    let scheme = &party.scheme;
+    let (a, b) = (scheme.ciphertext(a.clone()).unwrap(), scheme.ciphertext(b.clone()).unwrap());
+    let product = scheme.mul(&a, &b).unwrap();
+    let results = [
+        scheme.add(&a, &b).unwrap(),
+        scheme.sub(&a, &b).unwrap(),
+        scheme.neg(&a),
+        scheme.add_plain(&a, &[1, 2, 3]).unwrap(),
+        scheme.mul_plain(&a, &[1, 2, 3]).unwrap(),
+        scheme.mul_scalar(&a, -5),
+        scheme.relinearize(&product, keys).unwrap(),
+        scheme.mul_rescale(&a, &b, keys).unwrap(),
+        scheme.rescale(&a).unwrap(),
+        scheme.mod_switch_to(&a, Level(0)).unwrap(),
+        scheme.rotate_rows(&a, 1, keys).unwrap(),
+        scheme.rotate_rows_many(&a, &[1], keys).unwrap().remove(0),
+        scheme.swap_rows(&a, keys).unwrap(),
+        scheme.from_bfv(&scheme.to_bfv(&a).unwrap()).unwrap(),
+        product,
+    ];
+    results.iter().for_each(|result| assert_eq!(party.decrypt(result).len(), 64));
+}
+
+/// Whether the forged object conforms; then it has been worked with.
+type Worker<'a> = Box<dyn Fn(&[u8]) -> bool + 'a>;
+
+fn run(name: &str, bytes: &[u8], header_bytes: usize, worker: &Worker<'_>) {
+    let mut draw = Draw::of_environment();
+    let seed = draw.0;
+    assert!(worker(bytes), "{name}: the original");
+    let conforming = (0..rounds()).filter(|_| worker(&draw.forge(bytes, header_bytes))).count();
+    assert!(rounds() < 50 || conforming > 0, "{name}, seed {seed}: nothing conforms");
+}
+
+#[test]
+fn exact_ciphertexts_and_keys_that_conform_can_be_worked_with() {
+    let party = Party::new(&toy(64, 2), &[5, 127]);
+    let (scheme, chain, keys) = (&party.scheme, party.scheme.chain(), &party.keys);
+    let level = Level(2);
+    let values = Draw::new().values(64);
+    let good = party.encrypt(&values, level).inner().clone();
+    let fresh = party.secret.encrypt(scheme.encode(&values, level).unwrap()).unwrap();
+    let read = |bytes: &[u8]| {
+        let set = UncheckedSeededSet::decode(bytes).unwrap().conform(chain, level, 1);
+        set.map(|mut set| work_exactly(&party, keys, &set.remove(0).expand().unwrap(), &good)).is_ok()
+    };
+    let bytes = encode_seeded(chain, level, &[fresh]).unwrap();
+    run("seeded", &bytes, CHAIN_HEADER_BYTES, &(Box::new(read) as Worker<'_>));
+
+    let id = LeveledSetId { level, count: 1, components: 2 };
+    let read = |bytes: &[u8]| {
+        let set = UncheckedLeveledSet::decode(bytes).unwrap().conform(chain, id);
+        set.map(|set| work_exactly(&party, keys, &good, &set[0])).is_ok()
+    };
+    let bytes = encode_leveled(chain, id, std::slice::from_ref(&good)).unwrap();
+    run("full", &bytes, CHAIN_HEADER_BYTES, &(Box::new(read) as Worker<'_>));
+
+    let id = LeveledSetId { components: 3, ..id };
+    let read = |bytes: &[u8]| {
+        let set = UncheckedLeveledSet::decode(bytes).unwrap().conform(chain, id);
+        let work = |set: Vec<RlweCiphertext>| {
+            let product = scheme.ciphertext(set[0].clone()).unwrap();
+            party.decrypt(&product);
+            work_exactly(&party, keys, scheme.relinearize(&product, keys).unwrap().inner(), &good);
+        };
+        set.map(work).is_ok()
+    };
+    let bytes = encode_leveled(chain, id, &[good.mul(&good).unwrap()]).unwrap();
+    run("product", &bytes, CHAIN_HEADER_BYTES, &(Box::new(read) as Worker<'_>));
+
+    let read = |bytes: &[u8]| {
+        let forged = UncheckedEvaluationKeys::decode(bytes).unwrap().conform(chain, &[0, 5, 127]);
+        forged.map(|forged| work_exactly(&party, &forged, &good, &good)).is_ok()
+    };
+    run("keys", &keys.encode(chain).unwrap(), CHAIN_HEADER_BYTES, &(Box::new(read) as Worker<'_>));
+
+    let message = || scheme.encode(&values, chain.top()).unwrap();
+    let read = |bytes: &[u8]| {
+        let forged = UncheckedPublicKey::decode(bytes).unwrap().conform(chain);
+        let work = |key| work_exactly(&party, keys, &encrypt_public(&key, message()).unwrap(), &top(&party));
+        forged.map(work).is_ok()
+    };
+    let bytes = party.secret.public_key().unwrap().encode().unwrap();
+    run("public key", &bytes, CHAIN_HEADER_BYTES, &(Box::new(read) as Worker<'_>));
+}
+
+fn top(party: &Party) -> RlweCiphertext {
+    party.encrypt(&[1, 2, 3], party.scheme.chain().top()).inner().clone()
+}
+
+#[test]
+fn ciphertexts_that_conform_can_be_worked_with_in_bfv() {
+    let scheme = Bfv::new(&toy(64, 1), T, Cpu::detect().unwrap()).unwrap();
+    let secret = ChainSecret::generate(scheme.chain()).unwrap();
+    let keys = secret.evaluation_keys(true, &[5]).unwrap();
+    let (chain, level) = (scheme.chain(), Level(2));
+    let fresh = secret.encrypt(scheme.encode(&[1, 2, 3], level).unwrap()).unwrap();
+    let read = |bytes: &[u8]| {
+        let Ok(set) = UncheckedSeededSet::decode(bytes).unwrap().conform(chain, level, 1) else {
+            return false;
+        };
+        let a = set[0].clone().expand().unwrap();
+        let product = scheme.mul_relinearize(&a, &a, &keys).unwrap();
+        let results = [
+            scheme.add_plain(&a, &[5]).unwrap(),
+            scheme.mul_plain(&a, &[5]).unwrap(),
+            scheme.rotate_rows(&product, 1, &keys).unwrap(),
+            product.rescale(chain).unwrap(),
+            a.drop_to(chain, Level(0)).unwrap(),
+        ];
+        results.iter().all(|a| scheme.decode(secret.phase(a).unwrap().poly()).unwrap().len() == 64)
+    };
+    let bytes = encode_seeded(chain, level, &[fresh]).unwrap();
+    run("seeded", &bytes, CHAIN_HEADER_BYTES, &(Box::new(read) as Worker<'_>));
+}
+
+#[test]
+fn ciphertexts_that_conform_can_be_worked_with_in_ckks() {
+    let scheme = Ckks::new(&toy(64, 2), 45.99, Cpu::detect().unwrap()).unwrap();
+    let secret = ChainSecret::generate(scheme.chain()).unwrap();
+    let keys = secret.evaluation_keys(true, &[5, 127]).unwrap();
+    let (chain, level) = (scheme.chain(), Level(3));
+    let one = Complex { re: 1.0, im: 0.5 };
+    let fresh = secret.encrypt(scheme.encode(&[one], level).unwrap()).unwrap();
+    let read = |bytes: &[u8]| {
+        let Ok(set) = UncheckedSeededSet::decode(bytes).unwrap().conform(chain, level, 1) else {
+            return false;
+        };
+        let a = scheme.ciphertext(set[0].clone().expand().unwrap()).unwrap();
+        let results = [
+            scheme.add(&a, &a).unwrap(),
+            scheme.mul_rescale(&a, &a, &keys).unwrap(),
+            scheme.mul_plain(&a, &[one]).unwrap(),
+            scheme.level_down(&a, Level(1)).unwrap(),
+            scheme.rotate(&a, 1, &keys).unwrap(),
+            scheme.conjugate(&a, &keys).unwrap(),
+            scheme.mul(&a, &a).unwrap(),
+        ];
+        let decode = |a: &hush_schemes::ckks::CkksCiphertext| {
+            scheme.decode(secret.phase(a.inner()).unwrap().poly(), a.scale()).unwrap()
+        };
+        results.iter().all(|a| decode(a).iter().all(|z| z.re.is_finite() && z.im.is_finite()))
+    };
+    let bytes = encode_seeded(chain, level, &[fresh]).unwrap();
+    run("seeded", &bytes, CHAIN_HEADER_BYTES, &(Box::new(read) as Worker<'_>));
+}
+
+/// The objects of tables and answers.
+#[test]
+fn stored_bodies_and_answers_that_conform_can_be_worked_with() {
+    let ring =
+        Ring::new(hush_params::preset("n11_q1x46_sec128_v1").unwrap(), Cpu::detect().unwrap()).unwrap();
+    let secret = SecretKey::sample(&ring, [0; 16], &mut SecretRng::from_os().unwrap());
+    let (seed, scale) = (Seed::from_bytes([3; 32]), Scale::from_log2(20).unwrap());
+    let id = BodyId { column: 0, chunk: 0, element_count: 1, lanes: 1 };
+    let mut writer = BodyWriter::new(&ring, BodyKind::Sum, id).unwrap();
+    let mask = seed.expand(&ring, ExpandLabel::sum(0));
+    writer.push_limb(&ring.limbs()[0], mask.limb(0));
+    let read = |bytes: &[u8]| {
+        let checked = UncheckedBody::decode(bytes).unwrap().conform(&ring, BodyKind::Sum, id);
+        // The quick way in accepts residues above the prime: sums may be wrong, nothing worse.
+        for body in checked.iter().copied().chain(Body::from_verified(bytes, &ring, BodyKind::Sum, id)) {
+            let mut sum = SumAccumulator::new(&ring, 1, 1);
+            sum.absorb_masked(seed, &[0, NOT_SELECTED, 0], None, &[body]).unwrap();
+            sum.absorb_masked(seed, &[0, 0, 0], Some(&[3, -7, 1 << 20]), &[body]).unwrap();
+            sum.absorb_unfiltered(seed, 2048, &[body]).unwrap();
+            let mut groups = SumAccumulator::new(&ring, 2, 1);
+            groups.absorb_masked(seed, &[1, NOT_SELECTED, 0], Some(&[5, 6, -1]), &[body]).unwrap();
+            assert_eq!(groups.finish().unwrap().len(), 2);
+            let answer = sum.finish().unwrap().remove(0);
+            decrypt_sum(&secret, &answer, 0, 20).unwrap();
+            decrypt_sum_chunk(&secret, seed, &body, 100, 20).unwrap();
+            RlweCiphertext::load(&ring, seed, &body, 0, 0).ok();
+        }
+        checked.is_ok()
+    };
+    run("sum body", &writer.finish().unwrap(), HEADER_BYTES, &(Box::new(read) as Worker<'_>));
+
+    let answer = SumAnswer::new(mask.clone().into_coeff(), vec![1, 2]).unwrap();
+    let read = |bytes: &[u8]| {
+        let Ok(answer) = UncheckedSumAnswer::decode(bytes).unwrap().conform(&ring, 0, 2) else {
+            return false;
+        };
+        decrypt_sum(&secret, &answer, 1, 20).unwrap();
+        decrypt_approx_sum(&secret, &answer, 1, scale).unwrap().is_finite()
+    };
+    run("sum answer", &answer.encode(0).unwrap(), HEADER_BYTES, &(Box::new(read) as Worker<'_>));
+
+    let encoder = SlotEncoder::new(&ring, &[T]).unwrap();
+    let approx = ApproxEncoder::new(&ring);
+    let ciphertext = RlweCiphertext::new(vec![mask.clone(), mask]).unwrap();
+    let set = CiphertextSet { ciphertexts: vec![ciphertext], lanes: 1 };
+    let read = |bytes: &[u8]| {
+        let id = CiphertextSetId { chunk: 0, element_count: 1, lanes: 1, components: 2 };
+        let Ok(set) = UncheckedCiphertextSet::decode(bytes).unwrap().conform(&ring, id) else { return false };
+        let a = &set.ciphertexts[0];
+        decrypt_slots(&secret, &encoder, &[a.mul(a).unwrap()]).unwrap();
+        decrypt_slots(&secret, &encoder, &set.ciphertexts).unwrap();
+        decrypt_approx_slots(&secret, &approx, a, scale).unwrap().len() == 1024
+    };
+    run("ciphertexts", &set.encode(&ring, 0).unwrap(), HEADER_BYTES, &(Box::new(read) as Worker<'_>));
+}

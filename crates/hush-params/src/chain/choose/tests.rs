@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is chosen, pinned by shape, and what is refused. That the chains do their work, `hush-keys` tests.
+
+use super::*;
+
+const BGV: ChainRequest = ChainRequest {
+    plaintexts: Plaintexts::Exact { t: 65537 },
+    depth: 1,
+    slots: 4096,
+    sums_log2: 0.0,
+    key_switching: KeySwitching::Used,
+    security: SecurityLevel::Bits128,
+};
+
+fn shape(chain: &ChainParams) -> (usize, usize, usize, u32) {
+    let bits = 64 - chain.universe()[0].leading_zeros();
+    (chain.degree(), chain.universe().len(), chain.special().len(), bits)
+}
+
+fn approximate(scale_log2: f64, error_log2: f64) -> Plaintexts {
+    Plaintexts::Approximate { scale_log2, value_log2: 0.0, error_log2 }
+}
+
+/// Degree, ciphertext primes, special primes and bits for each depth.
+fn shapes(plaintexts: Plaintexts, depths: std::ops::RangeInclusive<u32>) -> Vec<(usize, usize, usize, u32)> {
+    let chain = |depth| ChainParams::choose(&ChainRequest { plaintexts, depth, ..BGV }).unwrap();
+    depths.map(|depth| shape(&chain(depth))).collect()
+}
+
+#[test]
+fn the_smallest_ring_that_serves_is_taken() {
+    let exact = shapes(BGV.plaintexts, 0..=6);
+    let expected = [
+        (4096, 1, 1, 30),
+        (4096, 2, 1, 31),
+        (8192, 3, 3, 32),
+        (8192, 4, 2, 32),
+        (8192, 5, 1, 33),
+        (16384, 6, 3, 34),
+        (16384, 7, 4, 34),
+    ];
+    assert_eq!(exact, expected);
+    // From depth 3 on level 0 can do with less than the scale; every level is worth 40 bits.
+    assert_eq!(shapes(approximate(40.0, -10.0), 4..=5), [(16384, 6, 3, 40), (16384, 7, 3, 40)]);
+    let chain = ChainParams::choose(&ChainRequest { plaintexts: approximate(55.0, -20.0), depth: 4, ..BGV });
+    let chain = chain.unwrap();
+    assert_eq!((chain.degree(), chain.top()), (16384, Level(4)));
+    for level in (1..=4).map(Level) {
+        let worth = chain.log_q(level).unwrap() - chain.log_q(level.below().unwrap()).unwrap();
+        assert!((worth - 55.0).abs() < 3.0 + 1e-9, "{worth} bits at level {level}");
+    }
+}
+
+#[test]
+fn chains_of_one_level_grow_with_the_depth() {
+    let found = shapes(Plaintexts::ExactScaled { t: 65537 }, 0..=4);
+    let expected = [(4096, 1, 1, 30), (4096, 2, 1, 30), (8192, 2, 1, 44), (8192, 3, 1, 39), (8192, 4, 1, 37)];
+    assert_eq!(found, expected);
+    let request = ChainRequest { plaintexts: Plaintexts::ExactScaled { t: 65537 }, depth: 3, ..BGV };
+    assert_eq!(ChainParams::choose(&request).unwrap().top(), Level(0));
+    let deep = ChainRequest { depth: u32::MAX, ..request };
+    assert_eq!(ChainParams::choose(&deep), Err(ChainError::Unreachable { depth: u32::MAX, bits: 17 }));
+}
+
+#[test]
+fn what_is_asked_for_costs_what_it_must() {
+    let degree = |request: ChainRequest| ChainParams::choose(&request).unwrap().degree();
+    assert_eq!(degree(ChainRequest { slots: 8192, ..BGV }), 8192);
+    assert_eq!(degree(ChainRequest { security: SecurityLevel::Bits256, ..BGV }), 8192);
+    let many = ChainRequest { sums_log2: 20.0, ..BGV };
+    assert_eq!(degree(many), 8192);
+    let unswitched = ChainRequest { key_switching: KeySwitching::Never, ..BGV };
+    let chain = ChainParams::choose(&unswitched).unwrap();
+    assert_eq!((chain.degree(), chain.special().len(), chain.top()), (4096, 0, Level(0)));
+    let wide = ChainRequest { plaintexts: Plaintexts::Exact { t: 0x1fff_ffc2_0001 }, depth: 4, ..BGV };
+    let chain = ChainParams::choose(&wide).unwrap();
+    assert!(chain.log_q(chain.top()).unwrap() > 5.0 * 45.0);
+    assert!(!chain.universe().contains(&0x1fff_ffc2_0001));
+}
+
+#[test]
+fn what_nothing_serves_is_refused() {
+    let refused = |request| ChainParams::choose(&request).unwrap_err();
+    let slots = ChainRequest { slots: 40000, ..BGV };
+    assert_eq!(refused(slots), ChainError::PlaintextModulus { found: 65537, slots: 40000 });
+    let huge = ChainRequest { plaintexts: Plaintexts::Exact { t: u64::MAX }, ..BGV };
+    assert!(matches!(refused(huge), ChainError::PlaintextModulus { .. }));
+    let endless = ChainRequest { depth: u32::MAX, ..BGV };
+    assert!(matches!(refused(endless), ChainError::Unreachable { .. }));
+    for scale_log2 in [f64::NAN, f64::INFINITY, 0.0, -5.0, 1e9] {
+        let odd = ChainRequest { plaintexts: approximate(scale_log2, -10.0), ..BGV };
+        assert!(matches!(refused(odd), ChainError::Unreachable { .. }), "{scale_log2}");
+    }
+    let deep = ChainRequest { depth: 60, ..BGV };
+    assert_eq!(refused(deep), ChainError::Unreachable { depth: 60, bits: 17 });
+    let precise = ChainRequest { plaintexts: approximate(40.0, -30.0), ..BGV };
+    assert_eq!(refused(precise), ChainError::Unreachable { depth: 1, bits: 40 });
+    let twice = ChainRequest { key_switching: KeySwitching::Never, depth: 2, ..BGV };
+    assert!(matches!(refused(twice), ChainError::Unreachable { .. }));
+}
