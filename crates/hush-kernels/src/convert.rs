@@ -28,15 +28,24 @@ pub fn weighted_sum(cpu: Cpu, modulus: Modulus, out: &mut [u64], rows: &[u64], w
     dispatch!(cpu, convert::weighted_sum(modulus, out, rows, weights));
 }
 
-/// `out[c] ← Σ_i a[i][c]·b[i][c] mod q`, canonical, for `count` rows each.
+/// `out.k[c] ← Σ_i a[i][c]·b.k[i][c] mod q`, canonical, for `count` rows: two sums that share a factor, which is read once.
 ///
 /// # Ranges
 /// Canonical for `modulus`.
-pub fn dot(cpu: Cpu, modulus: Modulus, out: &mut [u64], a: &[u64], b: &[u64], count: usize) {
-    check(out.len(), a, count);
-    check(out.len(), b, count);
-    debug_assert!(a.iter().chain(b).all(|&x| x < modulus.value()), "operands must be canonical");
-    dispatch!(cpu, convert::dot(modulus, out, a, b, count));
+pub fn dot_pair(
+    cpu: Cpu,
+    modulus: Modulus,
+    out: (&mut [u64], &mut [u64]),
+    a: &[u64],
+    b: (&[u64], &[u64]),
+    count: usize,
+) {
+    assert_eq!(out.0.len(), out.1.len(), "both outputs must have one length");
+    for rows in [a, b.0, b.1] {
+        check(out.0.len(), rows, count);
+        debug_assert!(rows.iter().all(|&x| x < modulus.value()), "operands must be canonical");
+    }
+    dispatch!(cpu, convert::dot_pair(modulus, out, a, b, count));
 }
 
 /// `out[c] ← ⌊Σ_i reciprocals[i]·rows[i][c]⌉`, ties to even: how many times the digits wrap around the modulus, to nearest.

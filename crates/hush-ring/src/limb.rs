@@ -92,9 +92,9 @@ impl RingLimb {
     pub fn weighted_sum(&self, out: &mut [u64], rows: &[u64], weights: &[u64]) {
         convert::weighted_sum(self.cpu(), self.modulus(), out, rows, weights);
     }
-    /// `out = Σ a[i]·b[i]`, column by column, for `count` rows each.
-    pub fn dot(&self, out: &mut [u64], a: &[u64], b: &[u64], count: usize) {
-        convert::dot(self.cpu(), self.modulus(), out, a, b, count);
+    /// `out.k = Σ a[i]·b.k[i]`, column by column, for `count` rows: two sums that share a factor.
+    pub fn dot_pair(&self, out: (&mut [u64], &mut [u64]), a: &[u64], b: (&[u64], &[u64]), count: usize) {
+        convert::dot_pair(self.cpu(), self.modulus(), out, a, b, count);
     }
     /// `out = (out − x)·factor`, for a canonical factor.
     pub fn sub_scale_assign(&self, out: &mut [u64], x: &[u64], factor: u64) {

@@ -163,8 +163,7 @@ impl KeySwitchKey {
         let key = &self.words[2 * place * self.digit_count * degree..][..2 * self.digit_count * degree];
         let (bodies, masks) = key.split_at(self.digit_count * degree);
         let limb = &tables.extended().limbs()[index];
-        limb.dot(body, rows, &bodies[..count * degree], count);
-        limb.dot(mask, rows, &masks[..count * degree], count);
+        limb.dot_pair((body, mask), rows, (&bodies[..count * degree], &masks[..count * degree]), count);
     }
 }
 

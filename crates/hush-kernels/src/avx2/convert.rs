@@ -41,19 +41,22 @@ pub(crate) fn weighted_sum(q: Modulus, out: &mut [u64], rows: &[u64], weights: &
 }
 
 #[target_feature(enable = "avx2,fma")]
-pub(crate) fn dot(q: Modulus, out: &mut [u64], a: &[u64], b: &[u64], count: usize) {
-    if q.bits() < MIN_BITS {
-        return scalar::dot(q, out, a, b, count);
+pub(crate) fn dot_pair(
+    q: Modulus,
+    out: (&mut [u64], &mut [u64]),
+    a: &[u64],
+    b: (&[u64], &[u64]),
+    count: usize,
+) {
+    if q.bits() < MIN_BITS || !out.0.len().is_multiple_of(4) {
+        return scalar::dot_pair(q, out, a, b, count);
     }
     let reducer = Reducer::new(Avx2::new(), q);
-    sums(&reducer, out, count, |row, column, columns| {
-        let at = row * columns + column;
-        reducer.mul(load(&reducer, a, at), load(&reducer, b, at))
-    });
-    let (columns, done) = (out.len(), out.len() / 4 * 4);
-    for c in done..columns {
-        let term = |i: usize| u128::from(a[i * columns + c]) * u128::from(b[i * columns + c]);
-        out[c] = q.reduce_u128((0..count).map(term).sum());
+    for (out, b) in [(out.0, b.0), (out.1, b.1)] {
+        sums(&reducer, out, count, |row, column, columns| {
+            let at = row * columns + column;
+            reducer.mul(load(&reducer, a, at), load(&reducer, b, at))
+        });
     }
 }
 

@@ -30,18 +30,29 @@ pub(crate) fn weighted_sum(q: Modulus, out: &mut [u64], rows: &[u64], weights: &
 }
 
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq")]
-pub(crate) fn dot(q: Modulus, out: &mut [u64], a: &[u64], b: &[u64], count: usize) {
-    let columns = out.len();
+pub(crate) fn dot_pair(
+    q: Modulus,
+    out: (&mut [u64], &mut [u64]),
+    a: &[u64],
+    b: (&[u64], &[u64]),
+    count: usize,
+) {
+    let columns = out.0.len();
     if q.bits() < MIN_WORD_BITS || !columns.is_multiple_of(COLUMNS) {
-        return scalar::dot(q, out, a, b, count);
+        return scalar::dot_pair(q, out, a, b, count);
     }
     let reducer = Reducer::new(Avx512::new(), q);
     let simd = reducer.simd;
-    for (tile, out) in out.as_chunks_mut::<8>().0.as_chunks_mut::<TILE>().0.iter_mut().enumerate() {
-        sum(&reducer, out, count, |row, vector| {
-            let at = row * columns + tile * COLUMNS + 8 * vector;
-            (load(simd, a, at), load(simd, b, at))
-        });
+    let tiles = |out| <[u64]>::as_chunks_mut::<8>(out).0.as_chunks_mut::<TILE>().0;
+    for (tile, (left, right)) in tiles(out.0).iter_mut().zip(tiles(out.1)).enumerate() {
+        let [left, right] = [(left, b.0), (right, b.1)];
+        // The second pass finds its column of `a` in the first cache.
+        for (out, b) in [left, right] {
+            sum(&reducer, out, count, |row, vector| {
+                let at = row * columns + tile * COLUMNS + 8 * vector;
+                (load(simd, a, at), load(simd, b, at))
+            });
+        }
     }
 }
 

@@ -36,13 +36,18 @@ fn dot_products_follow_the_definition() {
     let mut random = Random::new(32);
     for modulus in moduli() {
         for (len, count) in LENGTHS.into_iter().flat_map(|len| COUNTS.map(|count| (len, count))) {
-            let [a, b] = [(); 2].map(|()| random.residues(modulus, len * count));
-            let at = |c: usize| (0..count).map(move |i| i * len + c);
-            let expected: Vec<u64> =
-                (0..len).map(|c| by_definition(modulus.value(), at(c).map(|i| (a[i], b[i])))).collect();
+            let [a, b, c] = [(); 3].map(|()| random.residues(modulus, len * count));
+            let expected = [&b, &c].map(|factor| {
+                let sum = |column: usize| {
+                    let at = (0..count).map(|i| i * len + column);
+                    by_definition(modulus.value(), at.map(|i| (a[i], factor[i])))
+                };
+                (0..len).map(sum).collect::<Vec<u64>>()
+            });
             for cpu in Cpu::available() {
-                let mut out = vec![1; len];
-                dot(cpu, modulus, &mut out, &a, &b, count);
+                let mut out = [vec![1; len], vec![1; len]];
+                let [left, right] = &mut out;
+                dot_pair(cpu, modulus, (left, right), &a, (&b, &c), count);
                 assert_eq!(out, expected, "{cpu}, q = {modulus}, {count} rows of {len}");
             }
         }

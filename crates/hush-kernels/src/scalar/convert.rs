@@ -13,7 +13,18 @@ pub(crate) fn weighted_sum(q: Modulus, out: &mut [u64], rows: &[u64], weights: &
 }
 
 #[inline]
-pub(crate) fn dot(q: Modulus, out: &mut [u64], a: &[u64], b: &[u64], count: usize) {
+pub(crate) fn dot_pair(
+    q: Modulus,
+    out: (&mut [u64], &mut [u64]),
+    a: &[u64],
+    b: (&[u64], &[u64]),
+    count: usize,
+) {
+    dot(q, out.0, a, b.0, count);
+    dot(q, out.1, a, b.1, count);
+}
+
+fn dot(q: Modulus, out: &mut [u64], a: &[u64], b: &[u64], count: usize) {
     let columns = out.len();
     for (c, out) in out.iter_mut().enumerate() {
         let term = |i: usize| u128::from(a[i * columns + c]) * u128::from(b[i * columns + c]);
