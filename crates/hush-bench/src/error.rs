@@ -5,6 +5,9 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BenchError {
+    /// A modulus chain refused.
+    #[error(transparent)]
+    Chain(#[from] hush_params::ChainError),
     /// A child process failed.
     #[error("{what} failed: {message}")]
     Child {

@@ -6,9 +6,11 @@
 //! of a comparison with plaintext; what was extrapolated is marked. Each variant runs in a process of its own, so
 //! that CPU time, peak memory and context switches, children and threads included, are its own.
 //!
-//! *Non-goals.* Micro-benchmarks of kernels (`cargo bench -p hush-kernels`), building peers.
+//! *Non-goals.* Micro-benchmarks of kernels (`cargo bench -p hush-kernels`), building peers (their adapters are built).
 
+mod aligned;
 mod error;
+pub mod libraries;
 mod peers;
 pub mod split_table;
 mod synthetic;

@@ -18,6 +18,7 @@ pub mod report;
 use std::process::Command;
 use std::time::Duration;
 
+pub(crate) use measured::median;
 pub use measured::{Check, Measured};
 pub use naive::Scheme;
 use packed::{Encrypted, Storage};

@@ -57,6 +57,16 @@ impl ProcessUsage {
     }
 }
 
+/// Peak resident megabytes (10^6 bytes) of this program alone; 0 where the system does not tell.
+///
+/// The kernel's count for a process starts at what its parent had when it was started, the status file's does not.
+pub(crate) fn peak_mb() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
+    kib.map_or_else(|| ProcessUsage::now().peak_mb, |kib| kib * 1024.0 / 1e6)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::output::Format;
 
@@ -247,6 +247,9 @@ pub(crate) enum Benchmark {
     /// W0: sums over a table split by sensitivity, naive and packed, beside TenSEAL where it is installed
     #[command(name = "split-table", visible_alias = "W0")]
     SplitTable(SplitTable),
+    /// W3: y*(x+z) on 2760 elements in BGV, BFV and CKKS, beside every library that is installed, and their primitives
+    #[command(name = "libraries", visible_alias = "W3")]
+    Libraries(Libraries),
 }
 
 #[derive(Debug, Args)]
@@ -278,4 +281,50 @@ pub(crate) struct SplitTable {
     /// Python interpreter that has TenSEAL
     #[arg(long, default_value = "python3", env = "HUSH_PYTHON")]
     pub(crate) python: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Libraries {
+    /// Repetitions behind each median; 5 for what takes more than 100 ms
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the plots into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plots: Option<PathBuf>,
+    /// One table alone
+    #[arg(long, value_enum)]
+    pub(crate) table: Option<LibrariesTable>,
+    /// Only libraries whose name contains this
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Option<String>,
+    /// Leave out the other libraries even where they are installed
+    #[arg(long)]
+    pub(crate) skip_peers: bool,
+    /// Python interpreter that has tenseal, seal or openfhe; may be repeated, for each library the first that has it
+    #[arg(long, default_value = "python3", env = "HUSH_PYTHON")]
+    pub(crate) python: Vec<String>,
+    /// Go command that builds the adapter to Lattigo
+    #[arg(long, default_value = "go", env = "HUSH_GO")]
+    pub(crate) go: String,
+    /// Where SEAL and OpenFHE are installed; their adapters are built with CMake
+    #[arg(long, value_name = "DIR", env = "HUSH_CMAKE_PREFIX")]
+    pub(crate) cmake_prefix: Option<PathBuf>,
+    /// Keep what is built of the adapters in this directory (default: a temporary one)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) build: Option<PathBuf>,
+    /// Run this row of ours alone, in this process, and print it as JSON
+    #[arg(long, hide = true)]
+    pub(crate) case: Option<hush_bench::libraries::Case>,
+}
+
+/// A table of the comparison of libraries.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum LibrariesTable {
+    /// y*(x+z), phase by phase
+    Workload,
+    /// One operation at a time
+    Primitives,
 }

@@ -73,7 +73,7 @@ impl std::fmt::Display for Check {
 }
 
 /// Median of the values; 0 for none.
-pub(super) fn median(values: &[f64]) -> f64 {
+pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;

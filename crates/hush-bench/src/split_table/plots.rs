@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use plotters::prelude::*;
 
 use super::measured::Measured;
+use crate::aligned::figure_text;
 
 /// A quantity that is drawn.
 struct Figure {
@@ -93,15 +94,4 @@ fn draw(path: &Path, figure: &Figure, variants: &[Measured]) -> Result<(), Box<d
     }
     root.present()?;
     Ok(())
-}
-
-/// Three significant digits.
-pub(super) fn figure_text(value: f64) -> String {
-    match value.abs() {
-        v if v >= 100.0 => format!("{value:.0}"),
-        v if v >= 10.0 => format!("{value:.1}"),
-        v if v >= 1.0 => format!("{value:.2}"),
-        0.0 => "0".to_owned(),
-        _ => format!("{value:.4}"),
-    }
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::measured::{Check, Measured};
-use super::plots::figure_text;
+use crate::aligned::{align, figure_text};
 
 /// What the thesis printed: CPU s, CPU %, memory MB, voluntary and involuntary switches.
 const PUBLISHED: [(&str, [f64; 5]); 4] = [
@@ -76,25 +76,6 @@ fn table(variants: &[Measured]) -> String {
         lines.push(line);
     }
     align(&lines)
-}
-
-fn align(lines: &[Vec<String>]) -> String {
-    let columns = lines.first().map_or(0, Vec::len);
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0))
-        .collect();
-    let mut out = String::new();
-    for line in lines {
-        let mut text = String::new();
-        for (column, (cell, width)) in line.iter().zip(&widths).enumerate() {
-            let gap = " ".repeat(width - cell.chars().count());
-            let padded = if column == 0 { format!("{cell}{gap}") } else { format!("  {gap}{cell}") };
-            text.push_str(&padded);
-        }
-        out.push_str(text.trim_end());
-        out.push('\n');
-    }
-    out
 }
 
 /// Ratios of this run: ours against each peer, same columns apart from the split against the whole.

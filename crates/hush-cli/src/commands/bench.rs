@@ -4,16 +4,17 @@
 use std::io;
 
 use hush::Error;
-use hush_bench::BenchError;
 use hush_bench::split_table::{Options, plots, report, run, run_variant};
+use hush_bench::{BenchError, libraries};
 
-use crate::args::{Bench, Benchmark, SplitTable};
+use crate::args::{Bench, Benchmark, Libraries, LibrariesTable, SplitTable};
 use crate::terminal::{print, say};
 
 /// Runs a benchmark and prints its report.
 pub(super) fn bench(args: &Bench, threads: usize) -> Result<(), Error> {
     match &args.benchmark {
         Benchmark::SplitTable(args) => split_table(args, threads),
+        Benchmark::Libraries(args) => side_by_side(args),
     }
 }
 
@@ -47,6 +48,42 @@ fn split_table(args: &SplitTable, threads: usize) -> Result<(), Error> {
         report::text(args.rows, args.seed, &measured)
     };
     print(&format!("{}\n", text.trim_end()))
+}
+
+fn side_by_side(args: &Libraries) -> Result<(), Error> {
+    if let Some(case) = &args.case {
+        let answer = libraries::run_case(case).map_err(to_error)?;
+        return print(&format!("{}\n", json(&answer)?.trim_end()));
+    }
+    let options = libraries::Options {
+        repetitions: args.repeat,
+        table: args.table.map(|table| match table {
+            LibrariesTable::Workload => libraries::Table::Workload,
+            LibrariesTable::Primitives => libraries::Table::Primitives,
+        }),
+        only: args.only.clone(),
+        skip_peers: args.skip_peers,
+        pythons: args.python.clone(),
+        go: args.go.clone(),
+        cmake_prefix: args.cmake_prefix.clone(),
+        build: args.build.clone(),
+    };
+    let program = std::env::current_exe().map_err(Error::output)?;
+    let mut progress = say;
+    let outcome = libraries::run(&options, &program, &mut progress).map_err(to_error)?;
+    if let Some(directory) = &args.plots {
+        let paths = libraries::plots::write(directory, &outcome.rows)
+            .map_err(|message| Error::output(io::Error::other(message)))?;
+        for path in paths {
+            say(&format!("plot {}", path.display()));
+        }
+    }
+    let text = if args.json { json(&outcome)? } else { libraries::report::text(&outcome) };
+    print(&format!("{}\n", text.trim_end()))
+}
+
+fn json(value: &impl serde::Serialize) -> Result<String, Error> {
+    serde_json::to_string_pretty(value).map_err(|error| Error::output(error.into()))
 }
 
 fn to_error(error: BenchError) -> Error {

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Which rows each library is asked for.
+//!
+//! Every list of primes stays within the security table at 128 bits (106, 214, 430 and 868 bits for `N` = 4096 to 32768).
+//! The workload runs on the smallest ring that holds it, and for the exact schemes on the next one too. Primitives run
+//! with as many levels as the table allows; one special prime means as many digits as primes, several mean fewer.
+
+use super::case::{Case, Encryption, Scheme, Table};
+
+/// A prime list: bits of the ciphertext primes and of the special primes.
+type Primes = (&'static [u32], &'static [u32]);
+
+const SMALL: Primes = (&[35, 35], &[35]);
+const WIDE: Primes = (&[46, 46], &[46]);
+const REAL: Primes = (&[46, 40], &[46]);
+/// The list of the tutorials of SEAL and TenSEAL.
+const REAL_60: Primes = (&[60, 40], &[60]);
+/// The library chooses.
+const DEFAULT: Primes = (&[], &[]);
+/// OpenFHE chooses, but for special primes in BFV, which its default does without.
+const HYBRID: Primes = (&[], &[60]);
+
+const N13: Primes = (&[42, 43, 43, 43], &[43]);
+const N14_TWO: Primes = (&[47; 7], &[47; 2]);
+const N14_ONE: Primes = (&[47; 8], &[47]);
+const N15_FOUR: Primes = (&[47; 14], &[47; 4]);
+/// SEAL has one special prime only; as many primes as in its own default.
+const N15_ONE: Primes = (&[54; 15], &[58]);
+
+/// Hushtable's rows, on one thread and on two.
+pub(super) fn ours(repetitions: u32) -> Vec<Case> {
+    let workload = [(4096, SMALL), (8192, WIDE)];
+    let primitives = [(8192, N13), (16384, N14_TWO), (16384, N14_ONE), (32768, N15_FOUR)];
+    cases(&workload, &[(8192, REAL)], &primitives, &Scheme::ALL, &[1, 2], repetitions)
+}
+
+/// SEAL's rows. An operation of SEAL uses one thread.
+pub(super) fn seal(repetitions: u32) -> Vec<Case> {
+    let workload = [(4096, SMALL), (4096, DEFAULT), (8192, WIDE)];
+    let primitives = [(8192, N13), (16384, N14_ONE), (32768, N15_ONE)];
+    cases(&workload, &[(8192, REAL), (8192, REAL_60)], &primitives, &Scheme::ALL, &[1], repetitions)
+}
+
+/// TenSEAL's rows; it has no BGV.
+pub(super) fn tenseal(repetitions: u32) -> Vec<Case> {
+    let schemes = [Scheme::Bfv, Scheme::Ckks];
+    let workload = [(4096, SMALL), (8192, WIDE)];
+    let primitives = [(8192, N13), (16384, N14_ONE), (32768, N15_ONE)];
+    let all = cases(&workload, &[(8192, REAL), (8192, REAL_60)], &primitives, &schemes, &[1, 2], repetitions);
+    all.into_iter().filter(|case| case.encryption == Encryption::Public).collect()
+}
+
+/// OpenFHE's rows: its own moduli, for depth one in the workload and for the largest depth in the primitives.
+pub(super) fn openfhe(repetitions: u32) -> Vec<Case> {
+    let primitives = [8192, 16384, 32768].map(|degree| [(degree, DEFAULT), (degree, HYBRID)]).concat();
+    let all = cases(&[(0, DEFAULT)], &[(0, DEFAULT)], &primitives, &Scheme::ALL, &[1, 2], repetitions);
+    all.into_iter().filter(|case| case.p_bits.is_empty() || case.scheme == Scheme::Bfv).collect()
+}
+
+/// Lattigo's rows. An operation of Lattigo uses one thread; the second one serves the collector of garbage.
+pub(super) fn lattigo(repetitions: u32) -> Vec<Case> {
+    let workload = [(4096, SMALL), (8192, WIDE)];
+    let primitives = [(8192, N13), (16384, N14_TWO), (16384, N14_ONE), (32768, N15_FOUR)];
+    cases(&workload, &[(8192, REAL)], &primitives, &Scheme::ALL, &[1, 2], repetitions)
+}
+
+fn cases(
+    exact: &[(u32, Primes)],
+    approximate: &[(u32, Primes)],
+    primitives: &[(u32, Primes)],
+    schemes: &[Scheme],
+    threads: &[usize],
+    repetitions: u32,
+) -> Vec<Case> {
+    let mut out = Vec::new();
+    for &scheme in schemes {
+        let workload = if scheme == Scheme::Ckks { approximate } else { exact };
+        let with_encryptions = workload
+            .iter()
+            .flat_map(|&row| Encryption::ALL.map(|encryption| (Table::Workload, row, encryption)));
+        let rows = primitives.iter().map(|&row| (Table::Primitives, row, Encryption::Public));
+        for (table, (degree, (q_bits, p_bits)), encryption) in with_encryptions.chain(rows) {
+            for &threads in threads {
+                let (q_bits, p_bits) = (q_bits.to_vec(), p_bits.to_vec());
+                out.push(Case { table, scheme, degree, q_bits, p_bits, encryption, threads, repetitions });
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_params::security::{SecurityLevel, max_log_q};
+
+    use super::*;
+
+    #[test]
+    fn every_list_is_within_the_security_table() {
+        for case in [ours(20), seal(20), tenseal(20), openfhe(20), lattigo(20)].concat() {
+            let bits: u32 = case.q_bits.iter().chain(&case.p_bits).sum();
+            let limit = max_log_q(case.degree, SecurityLevel::Bits128).unwrap_or(0);
+            assert!(bits <= limit, "{case:?}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Peers: their adapters, written out and built where they are found.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use super::cases;
+use super::inputs::Inputs;
+use super::row::{Answer, Row};
+use super::{Case, Options, Outcome, Skipped};
+use crate::BenchError;
+
+const PYTHON: &str = include_str!("../peers/libraries.py");
+const LATTIGO: [(&str, &str); 3] = [
+    ("main.go", include_str!("../peers/lattigo/main.go")),
+    ("go.mod", include_str!("../peers/lattigo/go.mod")),
+    ("go.sum", include_str!("../peers/lattigo/go.sum")),
+];
+const CPP: [(&str, &str); 4] = [
+    ("CMakeLists.txt", include_str!("../peers/cpp/CMakeLists.txt")),
+    ("answer.hpp", include_str!("../peers/cpp/answer.hpp")),
+    ("seal_adapter.cpp", include_str!("../peers/cpp/seal_adapter.cpp")),
+    ("openfhe_adapter.cpp", include_str!("../peers/cpp/openfhe_adapter.cpp")),
+];
+
+/// A peer and how to reach it.
+struct Peer {
+    name: &'static str,
+    kind: Kind,
+    cases: fn(u32) -> Vec<Case>,
+}
+
+/// What an adapter is written in.
+enum Kind {
+    /// Imported by the interpreter under this name.
+    Python(&'static str),
+    Go,
+    /// The target of this name.
+    Cpp(&'static str),
+}
+
+const PEERS: [Peer; 6] = [
+    Peer { name: "SEAL", kind: Kind::Cpp("seal_adapter"), cases: cases::seal },
+    Peer { name: "OpenFHE", kind: Kind::Cpp("openfhe_adapter"), cases: cases::openfhe },
+    Peer { name: "Lattigo", kind: Kind::Go, cases: cases::lattigo },
+    Peer { name: "TenSEAL (Python)", kind: Kind::Python("tenseal"), cases: cases::tenseal },
+    Peer { name: "seal-python (Python)", kind: Kind::Python("seal"), cases: cases::seal },
+    Peer { name: "openfhe (Python)", kind: Kind::Python("openfhe"), cases: cases::openfhe },
+];
+
+/// Runs every peer that is there; the others are named in `outcome` with what they lack.
+///
+/// # Errors
+/// The directory of the adapters cannot be written.
+pub(super) fn run(
+    options: &Options,
+    inputs: &Inputs,
+    progress: &mut dyn FnMut(&str),
+    outcome: &mut Outcome,
+) -> Result<(), BenchError> {
+    let temporary = tempfile::tempdir()?;
+    let build = options.build.as_deref().unwrap_or(temporary.path());
+    let input = inputs.to_text();
+    for peer in PEERS.iter().filter(|peer| options.wants(peer.name)) {
+        let command = match prepare(&peer.kind, options, build, progress)? {
+            Ok(command) => command,
+            Err(reason) => {
+                outcome.skipped.push(Skipped { library: peer.name.to_owned(), reason });
+                continue;
+            }
+        };
+        for case in options.chosen((peer.cases)(options.repetitions)) {
+            let arguments = case.arguments().join(" ");
+            progress(&format!("{} {arguments}", peer.name));
+            match answer(&command, &case, &input) {
+                Ok(answer) => outcome.rows.push(Row::new(&case, answer, inputs)),
+                Err(reason) => {
+                    let library = format!("{} {arguments}", peer.name);
+                    outcome.skipped.push(Skipped { library, reason });
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The command of an adapter, or what it lacks.
+fn prepare(
+    kind: &Kind,
+    options: &Options,
+    build: &Path,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Result<Vec<PathBuf>, String>, BenchError> {
+    match *kind {
+        Kind::Python(module) => {
+            let program = write(&build.join("python"), &[("libraries.py", PYTHON)])?.join("libraries.py");
+            let mut found = Err("no interpreter given".to_owned());
+            for python in &options.pythons {
+                let mut import = Command::new(python);
+                import.args(["-c", &format!("import {module}")]);
+                found = succeeds(import).map(|()| vec![python.into(), program.clone(), module.into()]);
+                if found.is_ok() {
+                    break;
+                }
+            }
+            Ok(found)
+        }
+        Kind::Go => {
+            let directory = write(&build.join("lattigo"), &LATTIGO)?;
+            progress("building the adapter to Lattigo");
+            let mut command = Command::new(&options.go);
+            command.args(["build", "-o", "lattigo_adapter", "."]).current_dir(&directory);
+            Ok(succeeds(command).map(|()| vec![directory.join("lattigo_adapter")]))
+        }
+        Kind::Cpp(target) => {
+            let Some(prefix) = &options.cmake_prefix else {
+                return Ok(Err("give --cmake-prefix, the directory that it is installed in".to_owned()));
+            };
+            let (source, binary) = (write(&build.join("cpp"), &CPP)?, build.join("cpp-build"));
+            progress(&format!("building {target}"));
+            let mut configure = Command::new("cmake");
+            configure.arg("-S").arg(&source).arg("-B").arg(&binary).arg("-DCMAKE_BUILD_TYPE=Release");
+            configure.arg(format!("-DCMAKE_PREFIX_PATH={}", std::path::absolute(prefix)?.display()));
+            let mut compile = Command::new("cmake");
+            compile.arg("--build").arg(&binary).args(["--target", target]);
+            let built = succeeds(configure).and_then(|()| succeeds(compile));
+            Ok(built.map(|()| vec![binary.join(target)]))
+        }
+    }
+}
+
+/// One row of a peer, or the end of what it said.
+fn answer(command: &[PathBuf], case: &Case, input: &str) -> Result<Answer, String> {
+    let (program, first) = command.split_first().ok_or("no command")?;
+    let threads = case.threads.to_string();
+    let mut child = Command::new(program)
+        .args(first)
+        .args(case.arguments())
+        .env("OMP_NUM_THREADS", &threads)
+        .env("GOMAXPROCS", &threads)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| error.to_string())?;
+    if let Some(mut pipe) = child.stdin.take() {
+        // An adapter that refuses its case has closed its end: its own message says more than the broken pipe.
+        drop(pipe.write_all(input.as_bytes()));
+    }
+    let output = child.wait_with_output().map_err(|error| error.to_string())?;
+    if !output.status.success() {
+        return Err(last_line(&output));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("unreadable answer: {error}"))
+}
+
+fn succeeds(mut command: Command) -> Result<(), String> {
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("{}: {error}", command.get_program().to_string_lossy()))?;
+    if output.status.success() { Ok(()) } else { Err(last_line(&output)) }
+}
+
+/// The last line of what a program complained of, or of what it printed.
+fn last_line(output: &Output) -> String {
+    let last = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+    };
+    last(&output.stderr).or_else(|| last(&output.stdout)).unwrap_or_else(|| output.status.to_string())
+}
+
+/// Writes the sources of an adapter, leaving those that are there already, so that nothing is built twice.
+fn write(directory: &Path, files: &[(&str, &str)]) -> Result<PathBuf, BenchError> {
+    std::fs::create_dir_all(directory)?;
+    for (name, text) in files {
+        let path = directory.join(name);
+        if std::fs::read_to_string(&path).ok().as_deref() != Some(*text) {
+            std::fs::write(path, text)?;
+        }
+    }
+    Ok(std::path::absolute(directory)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::libraries::{Scheme, Table};
+
+    fn options() -> Options {
+        Options {
+            repetitions: 1,
+            table: Some(Table::Workload),
+            only: None,
+            skip_peers: false,
+            pythons: vec!["no-such-python".into()],
+            go: "no-such-go".into(),
+            cmake_prefix: None,
+            build: None,
+        }
+    }
+
+    #[test]
+    fn absent_peers_are_named_with_a_reason() {
+        let mut outcome = Outcome::default();
+        run(&options(), &Inputs::fixed(), &mut |_| {}, &mut outcome).unwrap();
+        assert_eq!((outcome.rows.len(), outcome.skipped.len()), (0, PEERS.len()));
+        assert!(outcome.skipped.iter().all(|skipped| !skipped.reason.is_empty()));
+        assert!(outcome.skipped[0].reason.contains("--cmake-prefix"), "{:?}", outcome.skipped);
+        assert!(outcome.skipped[2].reason.starts_with("no-such-go"), "{:?}", outcome.skipped);
+    }
+
+    #[test]
+    fn an_adapter_is_told_the_case_and_its_complaint_is_kept() {
+        let case = crate::libraries::row::tests::case(Table::Workload, Scheme::Bgv);
+        let shell = |script: &str| ["sh", "-c", script].map(PathBuf::from);
+        let echo = r#"read n; printf '{"library":"%s %s","degree":4096,"slots":1,"q_primes":1,"p_primes":0,'  "$0" "$n"
+            printf '"log_q":1,"log_p":0,"repetitions":1,"times_ms":{},"peak_mb":1,"values":{},'
+            printf '"ciphertext_bytes":null,"key_bytes":null}'"#;
+        let found = answer(&shell(echo), &case, "2760\n").unwrap();
+        assert_eq!(found.library, "workload 2760");
+        let refused = answer(&shell("echo one >&2; echo no such ring >&2; exit 3"), &case, "").unwrap_err();
+        assert_eq!(refused, "no such ring");
+        assert!(answer(&shell("echo nonsense"), &case, "").unwrap_err().starts_with("unreadable answer"));
+    }
+}
