@@ -2,7 +2,7 @@
 //! What a forger may send: objects with changed payloads and right checksums. Those that conform go through every operation,
 //! which may give wrong messages but no panic and, since shapes and residues are right, no error either.
 //!
-//! `HUSH_MUTATIONS` sets their number, `HUSH_MUTATION_SEED` repeats a run.
+//! `HUSH_MUTATIONS` multiplies their number, `HUSH_MUTATION_SEED` repeats a run.
 
 use hush_ring::{Ring, UniformSeed as Seed};
 use hush_rlwe::*;
@@ -41,7 +41,7 @@ impl Draw {
 }
 
 fn rounds() -> usize {
-    std::env::var("HUSH_MUTATIONS").ok().and_then(|count| count.parse().ok()).unwrap_or(60)
+    60 * std::env::var("HUSH_MUTATIONS").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
 }
 
 /// Every operation of BGV on two ciphertexts of two components.
