@@ -69,12 +69,14 @@ fn group(job: &Job<'_>, task: &AggregateTask, query: GroupQuery) -> Result<Group
             query.run(&session, snapshot.clear(), rows, max_groups).await
         };
         stop.guard(query).await
-    })?;
+    });
     if !count_alone {
-        // Once more: what the query engine has read in between was the same files.
+        job.stop.check()?;
+        // Once more: what the query engine has read in between was the same files. If it was not, that is the reason of
+        // whatever the engine says.
         job.workers.install(|| job.snapshot.verify_clear())?;
     }
-    Ok(groups)
+    groups
 }
 
 /// Refuses before the encrypted work what would not be sent after it.
