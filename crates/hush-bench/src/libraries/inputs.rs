@@ -2,11 +2,11 @@
 //! The workload's vectors and what must come out.
 
 /// Elements of each vector, as published.
-pub const ELEMENTS: usize = 2760;
+pub(crate) const ELEMENTS: usize = 2760;
 /// Plaintext modulus of the exact schemes: `1 mod 2N` up to `N = 32768`.
-pub const PLAINTEXT_MODULUS: u64 = 65537;
+pub(crate) const PLAINTEXT_MODULUS: u64 = 65537;
 /// CKKS computes on `value / 128`, so that every operand lies in `[-1, 1)`.
-pub const REAL_UNIT: f64 = 128.0;
+pub(crate) const REAL_UNIT: f64 = 128.0;
 
 /// The three vectors. `|y·(x + z)| ≤ 128·256 = 2^15` does not wrap modulo 65537.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +50,7 @@ impl Inputs {
         }
     }
 
-    /// By what the named values are divided where the vectors were divided by [`REAL_UNIT`].
+    /// By what the named values are divided where the vectors were divided by 128.
     pub fn real_unit(name: &str) -> f64 {
         if matches!(name, "result" | "product") { REAL_UNIT * REAL_UNIT } else { REAL_UNIT }
     }
