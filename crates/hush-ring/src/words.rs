@@ -12,34 +12,44 @@ use zeroize::Zeroize;
 
 /// Words, on loan from this thread's pool.
 ///
-/// *Secrecy.* As secret as what was put in: owners of secret words call [`Zeroize::zeroize`], which wipes them before they
+/// *Layout.* On a cache line of their own: wide loads that straddle two lines cost twice. *Secrecy.* As secret as what was put in: owners of secret words call [`Zeroize::zeroize`], which wipes them before they
 /// go back.
-pub struct Words(Vec<u64>);
+pub struct Words {
+    /// The words, between up to seven on either side that only shift them to a line.
+    storage: Vec<u64>,
+    start: usize,
+    len: usize,
+}
 
 impl Words {
     /// `len` zeros.
     pub fn zeroed(len: usize) -> Self {
         let mut words = Self::recycled(len);
-        words.0.fill(0);
+        words.fill(0);
         words
     }
 
     /// `len` words of any content, to be overwritten.
     pub fn recycled(len: usize) -> Self {
-        let pooled = POOL.try_with(|pool| pool.borrow_mut().take(len)).ok().flatten();
-        Self(pooled.unwrap_or_else(|| vec![0; len]))
+        let pooled = POOL.try_with(|pool| pool.borrow_mut().take(len + LINE_WORDS)).ok().flatten();
+        let storage = pooled.unwrap_or_else(|| vec![0; len + LINE_WORDS]);
+        // In words, or larger than any vector where the platform does not tell.
+        let start = storage.as_ptr().align_offset(8 * LINE_WORDS);
+        Self { storage, start: if start < LINE_WORDS { start } else { 0 }, len }
     }
 }
 
 impl From<Vec<u64>> for Words {
-    fn from(words: Vec<u64>) -> Self {
-        Self(words)
+    /// Where they are: not on a line.
+    fn from(storage: Vec<u64>) -> Self {
+        let len = storage.len();
+        Self { storage, start: 0, len }
     }
 }
 
 impl Clone for Words {
     fn clone(&self) -> Self {
-        let mut words = Self::recycled(self.len());
+        let mut words = Self::recycled(self.len);
         words.copy_from_slice(self);
         words
     }
@@ -47,28 +57,28 @@ impl Clone for Words {
 
 impl Drop for Words {
     fn drop(&mut self) {
-        let words = std::mem::take(&mut self.0);
+        let storage = std::mem::take(&mut self.storage);
         // While its thread ends the pool may be gone; then the allocator takes the words.
-        let _ = POOL.try_with(|pool| pool.borrow_mut().put(words));
+        let _ = POOL.try_with(|pool| pool.borrow_mut().put(storage));
     }
 }
 
 impl Deref for Words {
     type Target = [u64];
     fn deref(&self) -> &[u64] {
-        &self.0
+        &self.storage[self.start..self.start + self.len]
     }
 }
 
 impl DerefMut for Words {
     fn deref_mut(&mut self) -> &mut [u64] {
-        &mut self.0
+        &mut self.storage[self.start..self.start + self.len]
     }
 }
 
 impl PartialEq for Words {
     fn eq(&self, other: &Self) -> bool {
-        self.0 == other.0
+        **self == **other
     }
 }
 
@@ -78,8 +88,8 @@ impl Zeroize for Words {
     /// Overwrites all words with zero. The optimiser cannot leave it out, since it must assume that the words are read
     /// afterwards; unlike volatile stores one by one, it runs at the speed of memory.
     fn zeroize(&mut self) {
-        self.0.fill(0);
-        std::hint::black_box(self.0.as_mut_slice());
+        self.storage.fill(0);
+        std::hint::black_box(self.storage.as_mut_slice());
     }
 }
 
@@ -113,6 +123,9 @@ impl Pool {
 /// Bytes that a thread keeps: a product with key switching at `N = 32768` has about this much in flight.
 const POOL_BYTES: usize = 64 << 20;
 
+/// Words of a cache line.
+const LINE_WORDS: usize = 8;
+
 /// Below it the allocator keeps memory warm by itself.
 const MIN_BYTES: usize = 16 << 10;
 
@@ -134,6 +147,7 @@ mod tests {
         let again = Words::zeroed(len);
         assert_eq!(again.as_ptr(), address);
         assert!(again.iter().all(|&word| word == 0));
+        assert_eq!(again.as_ptr().align_offset(64), 0);
     }
 
     #[test]
