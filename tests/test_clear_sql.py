@@ -214,3 +214,5 @@ def test_a_star_over_nothing_says_so(hush, tmp_path):
     path.write_text("name,email\nAda Byron,ada@example.org\nAlan M,alan@example.org\n", encoding="utf-8")
     done = hush("run", path, "SELECT * FROM t", "--sensitive", "name,email", status=3)
     assert "HUSH-P005" in done.stderr and "all sealed" in done.stderr and "hush decrypt" in done.stderr
+    done = hush("run", path, "SELECT COUNT(*) AS n FROM t", "--sensitive", "name,email", "--format", "csv", "--verify")
+    assert done.stdout == "n\n2\n"
