@@ -86,9 +86,13 @@ impl Settler<'_> {
     fn expand(&self, expr: Expr) -> Result<Expr> {
         let context = SimplifyContext::builder().with_schema(Arc::new(self.schema.clone())).build();
         let expanded = expr.transform_up(|node| match node {
-            // The engine's logarithm of a decimal is a whole number for a whole base.
-            Expr::ScalarFunction(ScalarFunction { func, args }) if func.name() == "log" => {
-                let args = args.into_iter().map(|arg| self.as_real(arg)).collect();
+            // The engine's logarithm of a decimal is a whole number for a whole base, and it has no power of an integer to a
+            // decimal.
+            Expr::ScalarFunction(ScalarFunction { func, args }) if matches!(func.name(), "log" | "power") => {
+                let is_power = func.name() == "power";
+                let args =
+                    args.into_iter().map(|arg| if is_power { as_double(arg) } else { self.as_real(arg) });
+                let args = args.collect();
                 Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args })))
             }
             Expr::ScalarFunction(ScalarFunction { func, args }) => {
