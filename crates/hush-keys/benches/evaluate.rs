@@ -22,7 +22,7 @@ const SHAPES: [(u32, u32, usize, usize); 5] =
 fn schemes(criterion: &mut Criterion) {
     let cpu = Cpu::detect().unwrap();
     for (degree, bits, limbs, special) in SHAPES {
-        let params = ChainParams::uniform(degree, bits, 1, limbs, special, special).unwrap();
+        let params = ChainParams::uniform(degree, bits, 2, limbs, special, special).unwrap();
         let shape = format!("{degree}/{limbs}+{special}x{bits}");
         ckks(criterion, &params, &shape, cpu);
         bgv(criterion, &params, &shape, cpu);
@@ -31,7 +31,7 @@ fn schemes(criterion: &mut Criterion) {
 }
 
 fn ckks(criterion: &mut Criterion, params: &ChainParams, shape: &str, cpu: Cpu) {
-    let scheme = Ckks::new(params, params.log_q(hush_ring::Level(0)).unwrap() - 0.5, cpu).unwrap();
+    let scheme = Ckks::new(params, params.steady_scale_log2(), cpu).unwrap();
     let secret = ChainSecret::generate(scheme.chain()).unwrap();
     let keys = secret.evaluation_keys(true, &[rotation_element(params.degree(), 1)]).unwrap();
     let values: Vec<f64> = (0..scheme.slot_count()).map(|i| (i % 97) as f64 / 97.0).collect();
