@@ -28,7 +28,8 @@ pub fn weighted_sum(cpu: Cpu, modulus: Modulus, out: &mut [u64], rows: &[u64], w
     dispatch!(cpu, convert::weighted_sum(modulus, out, rows, weights));
 }
 
-/// `out.k[c] ← Σ_i a[i][c]·b.k[i][c] mod q`, canonical, for `count` rows: two sums that share a factor, which is read once.
+/// `out.k[c] ← Σ_i a[i][c]·b.k[i][c] mod q`, canonical: two sums that share a factor, which is read once. `a` are rows wherever
+/// they lie; `b.0` and `b.1` hold row after row.
 ///
 /// # Ranges
 /// Canonical for `modulus`.
@@ -36,16 +37,18 @@ pub fn dot_pair(
     cpu: Cpu,
     modulus: Modulus,
     out: (&mut [u64], &mut [u64]),
-    a: &[u64],
+    a: &[&[u64]],
     b: (&[u64], &[u64]),
-    count: usize,
 ) {
-    assert_eq!(out.0.len(), out.1.len(), "both outputs must have one length");
-    for rows in [a, b.0, b.1] {
-        check(out.0.len(), rows, count);
-        debug_assert!(rows.iter().all(|&x| x < modulus.value()), "operands must be canonical");
+    let columns = out.0.len();
+    assert_eq!(columns, out.1.len(), "both outputs must have one length");
+    assert!(a.iter().all(|row| row.len() == columns), "rows of the output's length");
+    for rows in [b.0, b.1] {
+        check(columns, rows, a.len());
     }
-    dispatch!(cpu, convert::dot_pair(modulus, out, a, b, count));
+    let mut operands = a.iter().chain([&b.0, &b.1]).copied().flatten();
+    debug_assert!(operands.all(|&x| x < modulus.value()), "operands must be canonical");
+    dispatch!(cpu, convert::dot_pair(modulus, out, a, b));
 }
 
 /// `out[c] ← ⌊Σ_i reciprocals[i]·rows[i][c]⌉`, ties to even: how many times the digits wrap around the modulus, to nearest.

@@ -4,7 +4,7 @@
 use hush_kernels::convert;
 
 use crate::parallel::for_each_row;
-use crate::{Eval, Poly, RingError, RingLimb};
+use crate::{Eval, Poly, RingError, RingLimb, Words};
 
 /// `τ_g` for one ring degree.
 ///
@@ -51,6 +51,16 @@ impl Automorphism {
             convert::permute(row, poly.limb(limb), &self.index)
         });
         Ok(out)
+    }
+
+    /// `τ_g` of one limb, in place.
+    ///
+    /// # Panics
+    /// If it has not `N` residues.
+    pub fn permute(&self, limb: &mut [u64]) {
+        let mut source = Words::recycled(limb.len());
+        source.copy_from_slice(limb);
+        convert::permute(limb, &source, &self.index);
     }
 }
 

@@ -11,7 +11,7 @@
 
 use hush_arith::Modulus;
 
-use crate::parallel::for_each_row;
+use crate::parallel::{for_each_row, for_each_row_pair};
 use crate::{Eval, Poly, Ring, RingError, RingLimb, Words};
 
 /// From residues modulo `D = Π d_i` to those of one integer modulo other primes.
@@ -219,15 +219,6 @@ impl BasisSwitch {
     pub fn apply(&self, poly: &Poly<Eval>) -> Result<Poly<Eval>, RingError> {
         self.from.check_same(poly.ring())?;
         let degree = self.from.degree();
-        let rows = self.remainders(poly);
-        let mut out = Poly::recycled(&self.to);
-        for_each_row(out.words_mut(), degree, |index, out| self.limb(index, poly, &rows, out));
-        Ok(out)
-    }
-
-    /// The digits of `Y`, ready to be converted.
-    fn remainders(&self, poly: &Poly<Eval>) -> Words {
-        let degree = self.from.degree();
         let mut rows = Words::recycled(self.converter.row_count() * degree);
         for_each_row(&mut rows[..self.dropped.len() * degree], degree, |index, row| {
             let place = self.dropped[index];
@@ -235,13 +226,56 @@ impl BasisSwitch {
             self.from.limbs()[place].inverse(row);
         });
         self.converter.prepare(&mut rows);
-        rows
+        let mut out = Poly::recycled(&self.to);
+        for_each_row(out.words_mut(), degree, |index, out| {
+            self.limb(index, self.places[index].map(|place| poly.limb(place)), &rows, out);
+        });
+        Ok(out)
     }
 
-    fn limb(&self, index: usize, poly: &Poly<Eval>, rows: &[u64], out: &mut [u64]) {
+    /// Two polynomials in the new ring, made limb by limb, so that a limb is finished while it is in the nearest cache.
+    ///
+    /// `make(limb, a, b)` writes canonical residues of both modulo prime `limb` of [`BasisSwitch::from`], and is called once
+    /// for each; `finish(limb, a, b)` may change those of the outcome modulo prime `limb` of [`BasisSwitch::to`].
+    ///
+    /// # Shapes
+    /// Rows of `N` words.
+    pub fn apply_pair(
+        &self,
+        make: impl Fn(usize, &mut [u64], &mut [u64]) + Sync,
+        finish: impl Fn(usize, &mut [u64], &mut [u64]) + Sync,
+    ) -> (Poly<Eval>, Poly<Eval>) {
+        let degree = self.from.degree();
+        let rows = || Words::recycled(self.converter.row_count() * degree);
+        let (mut left_rows, mut right_rows) = (rows(), rows());
+        let gone = self.dropped.len() * degree;
+        for_each_row_pair(&mut left_rows[..gone], &mut right_rows[..gone], degree, |index, left, right| {
+            let place = self.dropped[index];
+            make(place, left, right);
+            self.from.limbs()[place].inverse(left);
+            self.from.limbs()[place].inverse(right);
+        });
+        self.converter.prepare(&mut left_rows);
+        self.converter.prepare(&mut right_rows);
+        let (mut left_out, mut right_out) = (Poly::recycled(&self.to), Poly::recycled(&self.to));
+        for_each_row_pair(left_out.words_mut(), right_out.words_mut(), degree, |index, left, right| {
+            let kept = self.places[index].map(|place| {
+                let (mut left, mut right) = (Words::recycled(degree), Words::recycled(degree));
+                make(place, &mut left, &mut right);
+                (left, right)
+            });
+            let (left_kept, right_kept) = kept.as_ref().map(|(left, right)| (&**left, &**right)).unzip();
+            self.limb(index, left_kept, &left_rows, left);
+            self.limb(index, right_kept, &right_rows, right);
+            finish(index, left, right);
+        });
+        (left_out, right_out)
+    }
+
+    /// One limb of the outcome, from the same limb of the polynomial (if the old ring has it) and the digits of `Y`.
+    fn limb(&self, index: usize, kept: Option<&[u64]>, rows: &[u64], out: &mut [u64]) {
         let limb = &self.to.limbs()[index];
         let (alpha, beta) = self.factors[index];
-        let kept = self.places[index].map(|place| poly.limb(place));
         if self.dropped.is_empty() {
             // Without growth a prime that comes would have nothing to come from: its limb is a multiple of it.
             match kept {

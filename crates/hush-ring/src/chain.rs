@@ -32,6 +32,7 @@ pub struct ChainLevel {
     ring: Ring,
     extended: Ring,
     places: Vec<usize>,
+    special_product: Vec<u64>,
     digits: Vec<Digit>,
     drop_special: BasisSwitch,
     rescale: Option<BasisSwitch>,
@@ -79,6 +80,11 @@ impl Chain {
                 rescale: switch(ring)?,
                 drop_special_and_rescale: switch(&extended)?,
                 places: places.iter().map(|&place| usize::from(place)).collect(),
+                special_product: ring
+                    .limbs()
+                    .iter()
+                    .map(|limb| product_mod(limb, params.special()))
+                    .collect(),
                 ring: ring.clone(),
                 extended,
             });
@@ -193,6 +199,10 @@ impl ChainLevel {
     pub fn places(&self) -> &[usize] {
         &self.places
     }
+    /// `P`, the product of the special primes, modulo each prime of the level's ring.
+    pub fn special_product(&self) -> &[u64] {
+        &self.special_product
+    }
     /// The digits, those without a prime at this level included, up to the last that has one.
     pub fn digits(&self) -> &[Digit] {
         &self.digits
@@ -220,6 +230,11 @@ impl Digit {
     pub fn converter(&self) -> &BaseConverter {
         &self.converter
     }
+}
+
+fn product_mod(limb: &RingLimb, factors: &[u64]) -> u64 {
+    let q = limb.modulus();
+    factors.iter().fold(q.reduce_u64(1), |product, &factor| q.mul(product, q.reduce_u64(factor)))
 }
 
 fn digits(

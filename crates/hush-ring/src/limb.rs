@@ -92,9 +92,9 @@ impl RingLimb {
     pub fn weighted_sum(&self, out: &mut [u64], rows: &[u64], weights: &[u64]) {
         convert::weighted_sum(self.cpu(), self.modulus(), out, rows, weights);
     }
-    /// `out.k = Σ a[i]·b.k[i]`, column by column, for `count` rows: two sums that share a factor.
-    pub fn dot_pair(&self, out: (&mut [u64], &mut [u64]), a: &[u64], b: (&[u64], &[u64]), count: usize) {
-        convert::dot_pair(self.cpu(), self.modulus(), out, a, b, count);
+    /// `out.k = Σ a[i]·b.k[i]`, column by column: two sums that share a factor. `b.k` holds row after row.
+    pub fn dot_pair(&self, out: (&mut [u64], &mut [u64]), a: &[&[u64]], b: (&[u64], &[u64])) {
+        convert::dot_pair(self.cpu(), self.modulus(), out, a, b);
     }
     /// `out = (out − x)·factor`, for a canonical factor.
     pub fn sub_scale_assign(&self, out: &mut [u64], x: &[u64], factor: u64) {

@@ -4,8 +4,9 @@
 //! All of it acts on phases alike for every scheme. What a level or an automorphism means for messages is the business
 //! of the schemes.
 
-use hush_ring::{Chain, Eval, Level, Poly};
+use hush_ring::{Chain, Eval, Level, Poly, Ring, RingLimb, Words};
 
+use crate::key_switch::Source;
 use crate::{Decomposed, EvaluationKeys, ExtendedPair, RlweCiphertext, RlweError};
 
 impl RlweCiphertext {
@@ -18,10 +19,7 @@ impl RlweCiphertext {
     /// [`RlweError::MissingKey`]; [`RlweError::Ring`] if the ciphertext is of another chain.
     pub fn relinearize(&self, keys: &EvaluationKeys) -> Result<Self, RlweError> {
         let [body, mask, square] = self.components() else { return Ok(self.clone()) };
-        let (mut switched, mut switched_mask) = keys.relinearisation()?.apply(square)?.drop_special()?;
-        switched.add_assign(body)?;
-        switched_mask.add_assign(mask)?;
-        Self::new(vec![switched, switched_mask])
+        Relinearisation { square: Source::Poly(square), rest: Rest::Sum(body, mask) }.run(keys)
     }
 
     /// [`RlweCiphertext::relinearize`] and the division to the level below, in one: cheaper, and with less error.
@@ -32,10 +30,28 @@ impl RlweCiphertext {
         let [body, mask, square] = self.components() else {
             return Err(RlweError::Components { found: self.components().len(), expected: 3 });
         };
-        let mut pair = keys.relinearisation()?.apply(square)?;
-        pair.add_ciphertext_assign(body, Some(mask))?;
-        let (body, mask) = pair.drop_special_and_rescale()?;
-        Self::new(vec![body, mask])
+        Relinearisation { square: Source::Poly(square), rest: Rest::Sum(body, mask) }.run_and_rescale(keys)
+    }
+
+    /// [`RlweCiphertext::mul`] and [`RlweCiphertext::relinearize`] in one: no component of the product is ever stored.
+    ///
+    /// # Errors
+    /// As of both; [`RlweError::Components`] unless both have two components.
+    pub fn mul_relinearize(&self, other: &Self, keys: &EvaluationKeys) -> Result<Self, RlweError> {
+        Relinearisation::of_product(self.pair()?, other.pair()?)?.run(keys)
+    }
+
+    /// [`RlweCiphertext::mul`] and [`RlweCiphertext::relinearize_and_rescale`] in one: no component of the product is ever
+    /// stored.
+    ///
+    /// # Errors
+    /// As of both; [`RlweError::Components`] unless both have two components.
+    pub fn mul_relinearize_and_rescale(
+        &self,
+        other: &Self,
+        keys: &EvaluationKeys,
+    ) -> Result<Self, RlweError> {
+        Relinearisation::of_product(self.pair()?, other.pair()?)?.run_and_rescale(keys)
     }
 
     /// The division to the level below: the phase times the ratio of the moduli.
@@ -71,7 +87,16 @@ impl RlweCiphertext {
     pub fn automorphism(&self, keys: &EvaluationKeys, element: usize) -> Result<Self, RlweError> {
         let (body, mask) = self.pair()?;
         let key = keys.galois(element)?;
-        finish_automorphism(key.chain(), &key.apply(mask)?, body, element)
+        let tables = key.chain().level(key.chain().level_of(self.ring())?)?;
+        let (limbs, tau) = (tables.ring().limbs(), key.chain().automorphism(element)?);
+        let after = |index: usize, switched: &mut [u64], mask: &mut [u64]| {
+            limbs[index].add_assign(switched, body.limb(index));
+            tau.permute(switched);
+            tau.permute(mask);
+        };
+        let source = Source::Poly(mask);
+        let (body, mask) = key.apply_and_divide(&source, tables, tables.drop_special(), |_, _, _| {}, after);
+        Self::new(vec![body, mask])
     }
 
     /// Prepares several automorphisms of one ciphertext; each then costs a fraction of a key switch.
@@ -88,6 +113,93 @@ impl RlweCiphertext {
         match self.components() {
             [body, mask] => Ok((body, mask)),
             other => Err(RlweError::Components { found: other.len(), expected: 2 }),
+        }
+    }
+}
+
+/// Three components that become two: `square` is what the key switches, `rest` are the other two.
+struct Relinearisation<'a> {
+    square: Source<'a>,
+    rest: Rest<'a>,
+}
+
+/// The components that need no key switch.
+enum Rest<'a> {
+    Sum(&'a Poly<Eval>, &'a Poly<Eval>),
+    /// Those of a product of two pairs.
+    Product((&'a Poly<Eval>, &'a Poly<Eval>), (&'a Poly<Eval>, &'a Poly<Eval>)),
+}
+
+impl<'a> Relinearisation<'a> {
+    fn of_product(
+        a: (&'a Poly<Eval>, &'a Poly<Eval>),
+        b: (&'a Poly<Eval>, &'a Poly<Eval>),
+    ) -> Result<Self, RlweError> {
+        a.0.ring().check_same(b.0.ring())?;
+        Ok(Self { square: Source::Product(a.1, b.1), rest: Rest::Product(a, b) })
+    }
+
+    fn ring(&self) -> &Ring {
+        match self.rest {
+            Rest::Sum(body, _) | Rest::Product((body, _), _) => body.ring(),
+        }
+    }
+
+    fn run(&self, keys: &EvaluationKeys) -> Result<RlweCiphertext, RlweError> {
+        let key = keys.relinearisation()?;
+        let tables = key.chain().level(key.chain().level_of(self.ring())?)?;
+        let limbs = tables.ring().limbs();
+        let after = |index: usize, body: &mut [u64], mask: &mut [u64]| {
+            self.rest.add_limb(&limbs[index], index, None, body, mask);
+        };
+        let (body, mask) =
+            key.apply_and_divide(&self.square, tables, tables.drop_special(), |_, _, _| {}, after);
+        RlweCiphertext::new(vec![body, mask])
+    }
+
+    fn run_and_rescale(&self, keys: &EvaluationKeys) -> Result<RlweCiphertext, RlweError> {
+        let key = keys.relinearisation()?;
+        let tables = key.chain().level(key.chain().level_of(self.ring())?)?;
+        let switch = tables.drop_special_and_rescale().ok_or(RlweError::LastLevel)?;
+        // The rest joins times P, which is zero modulo the special primes.
+        let (limbs, factors) = (tables.ring().limbs(), tables.special_product());
+        let before = |index: usize, body: &mut [u64], mask: &mut [u64]| {
+            if let Some(&factor) = factors.get(index) {
+                self.rest.add_limb(&limbs[index], index, Some(factor), body, mask);
+            }
+        };
+        let (body, mask) = key.apply_and_divide(&self.square, tables, switch, before, |_, _, _| {});
+        RlweCiphertext::new(vec![body, mask])
+    }
+}
+
+impl Rest<'_> {
+    /// Adds one limb of both, times a factor if there is one.
+    fn add_limb(
+        &self,
+        limb: &RingLimb,
+        index: usize,
+        factor: Option<u64>,
+        body: &mut [u64],
+        mask: &mut [u64],
+    ) {
+        let add = |out: &mut [u64], x: &[u64]| match factor {
+            Some(factor) => limb.mul_scalar_add_assign(out, x, factor),
+            None => limb.add_assign(out, x),
+        };
+        match self {
+            Self::Sum(left, right) => {
+                add(body, left.limb(index));
+                add(mask, right.limb(index));
+            }
+            Self::Product(a, b) => {
+                let mut product = Words::recycled(body.len());
+                limb.mul_into(&mut product, a.0.limb(index), b.0.limb(index));
+                add(body, &product);
+                limb.mul_into(&mut product, a.0.limb(index), b.1.limb(index));
+                limb.mul_add_assign(&mut product, a.1.limb(index), b.0.limb(index));
+                add(mask, &product);
+            }
         }
     }
 }

@@ -30,16 +30,10 @@ pub(crate) fn weighted_sum(q: Modulus, out: &mut [u64], rows: &[u64], weights: &
 }
 
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq")]
-pub(crate) fn dot_pair(
-    q: Modulus,
-    out: (&mut [u64], &mut [u64]),
-    a: &[u64],
-    b: (&[u64], &[u64]),
-    count: usize,
-) {
+pub(crate) fn dot_pair(q: Modulus, out: (&mut [u64], &mut [u64]), a: &[&[u64]], b: (&[u64], &[u64])) {
     let columns = out.0.len();
     if q.bits() < MIN_WORD_BITS || !columns.is_multiple_of(COLUMNS) {
-        return scalar::dot_pair(q, out, a, b, count);
+        return scalar::dot_pair(q, out, a, b);
     }
     let reducer = Reducer::new(Avx512::new(), q);
     let simd = reducer.simd;
@@ -48,9 +42,9 @@ pub(crate) fn dot_pair(
         let [left, right] = [(left, b.0), (right, b.1)];
         // The second pass finds its column of `a` in the first cache.
         for (out, b) in [left, right] {
-            sum(&reducer, out, count, |row, vector| {
-                let at = row * columns + tile * COLUMNS + 8 * vector;
-                (load(simd, a, at), load(simd, b, at))
+            sum(&reducer, out, a.len(), |row, vector| {
+                let at = tile * COLUMNS + 8 * vector;
+                (load(simd, a[row], at), load(simd, b, row * columns + at))
             });
         }
     }

@@ -47,7 +47,8 @@ fn dot_products_follow_the_definition() {
             for cpu in Cpu::available() {
                 let mut out = [vec![1; len], vec![1; len]];
                 let [left, right] = &mut out;
-                dot_pair(cpu, modulus, (left, right), &a, (&b, &c), count);
+                let rows: Vec<&[u64]> = (0..count).map(|i| &a[i * len..][..len]).collect();
+                dot_pair(cpu, modulus, (left, right), &rows, (&b, &c));
                 assert_eq!(out, expected, "{cpu}, q = {modulus}, {count} rows of {len}");
             }
         }

@@ -13,22 +13,16 @@ pub(crate) fn weighted_sum(q: Modulus, out: &mut [u64], rows: &[u64], weights: &
 }
 
 #[inline]
-pub(crate) fn dot_pair(
-    q: Modulus,
-    out: (&mut [u64], &mut [u64]),
-    a: &[u64],
-    b: (&[u64], &[u64]),
-    count: usize,
-) {
-    dot(q, out.0, a, b.0, count);
-    dot(q, out.1, a, b.1, count);
+pub(crate) fn dot_pair(q: Modulus, out: (&mut [u64], &mut [u64]), a: &[&[u64]], b: (&[u64], &[u64])) {
+    dot(q, out.0, a, b.0);
+    dot(q, out.1, a, b.1);
 }
 
-fn dot(q: Modulus, out: &mut [u64], a: &[u64], b: &[u64], count: usize) {
+fn dot(q: Modulus, out: &mut [u64], a: &[&[u64]], b: &[u64]) {
     let columns = out.len();
     for (c, out) in out.iter_mut().enumerate() {
-        let term = |i: usize| u128::from(a[i * columns + c]) * u128::from(b[i * columns + c]);
-        *out = q.reduce_u128((0..count).map(term).sum());
+        let term = |(i, a): (usize, &&[u64])| u128::from(a[c]) * u128::from(b[i * columns + c]);
+        *out = q.reduce_u128(a.iter().enumerate().map(term).sum());
     }
 }
 

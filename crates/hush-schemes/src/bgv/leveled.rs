@@ -236,6 +236,21 @@ impl Bgv {
         Ok(BgvCiphertext { inner: a.inner.relinearize(keys)?, ..*a })
     }
 
+    /// `a·b`, relinearised, in one.
+    ///
+    /// # Errors
+    /// As [`Bgv::mul`] and [`Bgv::relinearize`].
+    pub fn mul_relinearize(
+        &self,
+        a: &BgvCiphertext,
+        b: &BgvCiphertext,
+        keys: &EvaluationKeys,
+    ) -> Result<BgvCiphertext, SchemeError> {
+        check_levels(a, b)?;
+        let inner = a.inner.mul_relinearize(&b.inner, keys)?;
+        Ok(BgvCiphertext { inner, level: a.level, factor: self.t().mul(a.factor, b.factor) })
+    }
+
     /// `a·b`, relinearised and divided to the level below: the step of every deep circuit, in one.
     ///
     /// # Errors
@@ -246,7 +261,9 @@ impl Bgv {
         b: &BgvCiphertext,
         keys: &EvaluationKeys,
     ) -> Result<BgvCiphertext, SchemeError> {
-        self.relinearize_rescale(&self.mul(a, b)?, keys)
+        check_levels(a, b)?;
+        let inner = a.inner.mul_relinearize_and_rescale(&b.inner, keys)?;
+        self.divided(inner, a.level, self.t().mul(a.factor, b.factor))
     }
 
     /// Relinearisation and division in one, for sums of products.
@@ -258,7 +275,7 @@ impl Bgv {
         a: &BgvCiphertext,
         keys: &EvaluationKeys,
     ) -> Result<BgvCiphertext, SchemeError> {
-        self.divided(a.inner.relinearize_and_rescale(keys)?, a)
+        self.divided(a.inner.relinearize_and_rescale(keys)?, a.level, a.factor)
     }
 
     /// The division to the level below: noise shrinks by the ratio of the moduli, down to a floor.
@@ -266,7 +283,7 @@ impl Bgv {
     /// # Errors
     /// [`SchemeError::Rlwe`] at level 0.
     pub fn rescale(&self, a: &BgvCiphertext) -> Result<BgvCiphertext, SchemeError> {
-        self.divided(a.inner.rescale(&self.chain)?, a)
+        self.divided(a.inner.rescale(&self.chain)?, a.level, a.factor)
     }
 
     /// Divisions down to `level`.
@@ -394,10 +411,10 @@ impl Bgv {
         Ok(BgvCiphertext { inner: a.inner.automorphism(keys, element)?, ..*a })
     }
 
-    fn divided(&self, inner: RlweCiphertext, from: &BgvCiphertext) -> Result<BgvCiphertext, SchemeError> {
-        let level = from.level.below().ok_or(RlweError::LastLevel)?;
-        let switch = self.chain.level(from.level)?.rescale().ok_or(RlweError::LastLevel)?;
-        let factor = self.t().mul(from.factor, switch.factor_mod(self.t())?);
+    fn divided(&self, inner: RlweCiphertext, from: Level, factor: u64) -> Result<BgvCiphertext, SchemeError> {
+        let level = from.below().ok_or(RlweError::LastLevel)?;
+        let switch = self.chain.level(from)?.rescale().ok_or(RlweError::LastLevel)?;
+        let factor = self.t().mul(factor, switch.factor_mod(self.t())?);
         Ok(BgvCiphertext { inner, level, factor })
     }
 

@@ -310,6 +310,21 @@ impl Ckks {
         Ok(CkksCiphertext { inner: a.inner.relinearize(keys)?, ..*a })
     }
 
+    /// `a·b`, relinearised, in one.
+    ///
+    /// # Errors
+    /// As [`Ckks::mul`] and [`Ckks::relinearize`].
+    pub fn mul_relinearize(
+        &self,
+        a: &CkksCiphertext,
+        b: &CkksCiphertext,
+        keys: &EvaluationKeys,
+    ) -> Result<CkksCiphertext, SchemeError> {
+        check_levels(a, b)?;
+        let inner = a.inner.mul_relinearize(&b.inner, keys)?;
+        Ok(CkksCiphertext { inner, level: a.level, scale: a.scale.times(b.scale) })
+    }
+
     /// `a·b`, relinearised and divided to the level below: the step of every deep circuit, in one.
     ///
     /// # Errors
@@ -320,8 +335,9 @@ impl Ckks {
         b: &CkksCiphertext,
         keys: &EvaluationKeys,
     ) -> Result<CkksCiphertext, SchemeError> {
-        let product = self.mul(a, b)?;
-        self.relinearize_rescale(&product, keys)
+        check_levels(a, b)?;
+        let inner = a.inner.mul_relinearize_and_rescale(&b.inner, keys)?;
+        self.divided(inner, a.level, a.scale.times(b.scale))
     }
 
     /// Relinearisation and division in one, for sums of products.
@@ -333,7 +349,7 @@ impl Ckks {
         a: &CkksCiphertext,
         keys: &EvaluationKeys,
     ) -> Result<CkksCiphertext, SchemeError> {
-        self.divided(a.inner.relinearize_and_rescale(keys)?, a)
+        self.divided(a.inner.relinearize_and_rescale(keys)?, a.level, a.scale)
     }
 
     /// The division to the level below; the scale is multiplied by the ratio of the moduli.
@@ -341,7 +357,7 @@ impl Ckks {
     /// # Errors
     /// [`SchemeError::Rlwe`] at level 0.
     pub fn rescale(&self, a: &CkksCiphertext) -> Result<CkksCiphertext, SchemeError> {
-        self.divided(a.inner.rescale(&self.chain)?, a)
+        self.divided(a.inner.rescale(&self.chain)?, a.level, a.scale)
     }
 
     /// The same message at a lower level and that level's scale.
@@ -476,10 +492,15 @@ impl Ckks {
         Ok(CkksCiphertext { inner: a.inner.automorphism(keys, element)?, ..*a })
     }
 
-    fn divided(&self, inner: RlweCiphertext, from: &CkksCiphertext) -> Result<CkksCiphertext, SchemeError> {
-        let level = from.level.below().ok_or(RlweError::LastLevel)?;
-        let switch = self.chain.level(from.level)?.rescale().ok_or(RlweError::LastLevel)?;
-        let scale = RealScale::new(from.scale.value() * switch.ratio());
+    fn divided(
+        &self,
+        inner: RlweCiphertext,
+        from: Level,
+        scale: RealScale,
+    ) -> Result<CkksCiphertext, SchemeError> {
+        let level = from.below().ok_or(RlweError::LastLevel)?;
+        let switch = self.chain.level(from)?.rescale().ok_or(RlweError::LastLevel)?;
+        let scale = RealScale::new(scale.value() * switch.ratio());
         // The scale of the level, to the bit, where that is what it is.
         let own = self.scale(level)?;
         Ok(CkksCiphertext { inner, level, scale: if scale.is_near(own) { own } else { scale } })
