@@ -2,13 +2,14 @@
 //! Sums of a few products per element, and the integer quotients of base conversion.
 //!
 //! With `y_i` the digits of `x = Σ y_i·Q̂_i − v·Q` \[HPS18, section 2.2\], `v = ⌊Σ y_i/q_i⌉` and `x mod p` is a weighted sum of the
-//! `y_i` and of `v`. Both are loops over a short column of residues, kept in registers and reduced once.
+//! `y_i` and of `v`. Digits have 47 bits, so `v` travels in the bits from 52 of the first one: a row that need not be read.
+//! Both are loops over a short column of residues, kept in registers and reduced once.
 //!
 //! # Timing
 //! Constant-time in the data.
 //!
 //! # Panics
-//! All functions panic if a matrix has not one row of the output's length per weight, or has over [`MAX_ROWS`] rows.
+//! All functions panic if a matrix has not the rows that its weights ask for, or has over [`MAX_ROWS`] rows.
 
 use hush_arith::Modulus;
 
@@ -18,14 +19,19 @@ use crate::{Cpu, cpu::dispatch};
 /// ([`crate::lazy::MAX_PRODUCT_TERMS`]) and than the float quotients lose precision over.
 pub const MAX_ROWS: usize = 64;
 
-/// `out[c] ← Σ_i weights[i]·rows[i][c] mod q`, canonical. `rows` holds row after row.
+/// `out[c] ← Σ_i weights[i]·y_i[c] + last·v[c] mod q`, canonical, where `weights` ends with `last`, `rows` holds row after row,
+/// and `v` stands in the bits from [`TAG_SHIFT`] of the first row. Without rows `out` is zero.
 ///
 /// # Ranges
-/// Rows: any words below `2^47`, canonical for whatever modulus. Weights: canonical for `modulus`.
-pub fn weighted_sum(cpu: Cpu, modulus: Modulus, out: &mut [u64], rows: &[u64], weights: &[u64]) {
-    check(out.len(), rows, weights.len());
+/// Digits `y_i`: below `2^47`, canonical for whatever modulus; `v` below [`MAX_ROWS`]. Weights: canonical for `modulus`.
+pub fn tagged_sum(cpu: Cpu, modulus: Modulus, out: &mut [u64], rows: &[u64], weights: &[u64]) {
+    assert!(!weights.is_empty(), "a weight for the tag");
+    check(out.len(), rows, weights.len() - 1);
     debug_assert!(weights.iter().all(|&w| w < modulus.value()), "weights must be canonical");
-    dispatch!(cpu, convert::weighted_sum(modulus, out, rows, weights));
+    if rows.is_empty() {
+        return out.fill(0);
+    }
+    dispatch!(cpu, convert::tagged_sum(modulus, out, rows, weights));
 }
 
 /// `out.k[c] ← Σ_i a[i][c]·b.k[i][c] mod q`, canonical: two sums that share a factor, which is read once. `a` are rows wherever
@@ -51,17 +57,23 @@ pub fn dot_pair(
     dispatch!(cpu, convert::dot_pair(modulus, out, a, b));
 }
 
-/// `out[c] ← ⌊Σ_i reciprocals[i]·rows[i][c]⌉`, ties to even: how many times the digits wrap around the modulus, to nearest.
+/// Adds the tag `v[c] = ⌊Σ_i reciprocals[i]·rows[i][c]⌉`, ties to even, to the first of the rows, each of `columns` words: how many
+/// times the digits wrap around the modulus, to nearest.
 ///
 /// The sum is taken in row order with two roundings per term on every path, so that all paths agree even where
 /// the fraction is next to one half.
 ///
 /// # Ranges
-/// Rows: below `2^52`. Reciprocals: the rounded `1/q_i`, so that each term is below 1 and `out` at most the row count.
-pub fn quotients(cpu: Cpu, out: &mut [u64], rows: &[u64], reciprocals: &[f64]) {
-    check(out.len(), rows, reciprocals.len());
-    dispatch!(cpu, convert::quotients(out, rows, reciprocals));
+/// Rows: below `2^52`. Reciprocals: the rounded `1/q_i`, so that each term is below 1 and `v` at most the row count.
+pub fn tag_quotients(cpu: Cpu, rows: &mut [u64], columns: usize, reciprocals: &[f64]) {
+    check(columns, rows, reciprocals.len());
+    if !rows.is_empty() {
+        dispatch!(cpu, convert::tag_quotients(rows, columns, reciprocals));
+    }
 }
+
+/// Where the tag of a word begins.
+pub const TAG_SHIFT: u32 = 52;
 
 /// `out[c] ← (out[c] − x[c])·factor mod q`: the last step of a division by dropped primes.
 ///

@@ -6,8 +6,8 @@
 //!
 //! # References
 //! \[HPS18, section 2.2\] base conversion with the quotient in floating point; \[GHS12, section 4\] modulus switching that keeps
-//! the message modulo `t`. Differs: the quotient is one more row of the same sum of products, so that a conversion is exact at
-//! the cost of one row.
+//! the message modulo `t`. Differs: the quotient is one more term of the same sum of products, so that a conversion is exact at
+//! the cost of one term.
 
 use hush_arith::Modulus;
 
@@ -85,12 +85,12 @@ impl BaseConverter {
         Ok(Self { source, reciprocals, targets: targets.iter().map(to).collect(), has_small_target })
     }
 
-    /// Rows of the matrix that [`BaseConverter::prepare`] works on: the source primes and the quotients.
+    /// Rows of the matrix that [`BaseConverter::prepare`] works on: one for each source prime.
     pub fn row_count(&self) -> usize {
-        self.source.len() + 1
+        self.source.len()
     }
 
-    /// Turns residues into the digits `y_i`, in place, and fills the last row with the quotients `v`.
+    /// Turns residues into the digits `y_i`, in place, with the quotients `v` above those of the first row.
     ///
     /// # Shapes
     /// `rows`: [`BaseConverter::row_count`] rows of `n` coefficients.
@@ -98,17 +98,17 @@ impl BaseConverter {
     /// # Panics
     /// If `rows` is not a whole number of rows.
     pub fn prepare(&self, rows: &mut [u64]) {
+        let Some(first) = self.source.first() else { return };
         assert!(rows.len().is_multiple_of(self.row_count()), "whole rows");
-        let (digits, quotients) = rows.split_at_mut(rows.len() / self.row_count() * self.source.len());
-        let Some(first) = self.source.first().filter(|_| !quotients.is_empty()) else { return };
-        for (source, row) in self.source.iter().zip(digits.chunks_exact_mut(quotients.len())) {
+        let columns = rows.len() / self.row_count();
+        for (source, row) in self.source.iter().zip(rows.chunks_exact_mut(columns.max(1))) {
             if source.factor != 1 {
                 source.limb.mul_scalar_assign(row, source.factor);
             }
         }
         // A single prime is recentred, without a quotient.
         if self.source.len() > 1 || self.has_small_target {
-            hush_kernels::convert::quotients(first.limb.cpu(), quotients, digits, &self.reciprocals);
+            hush_kernels::convert::tag_quotients(first.limb.cpu(), rows, columns, &self.reciprocals);
         }
     }
 
@@ -122,7 +122,7 @@ impl BaseConverter {
             [only] if !self.has_small_target => {
                 target.limb.recenter(only.limb.modulus(), out, &rows[..out.len()]);
             }
-            _ => target.limb.weighted_sum(out, rows, &target.weights),
+            _ => target.limb.tagged_sum(out, rows, &target.weights),
         }
     }
 }

@@ -88,9 +88,10 @@ impl RingLimb {
         pointwise::mul_scalar_add_assign(self.cpu(), self.modulus(), out, x, scalar);
     }
 
-    /// `out = Σ weights[i]·rows[i]`, column by column, for rows of any modulus and canonical weights.
-    pub fn weighted_sum(&self, out: &mut [u64], rows: &[u64], weights: &[u64]) {
-        convert::weighted_sum(self.cpu(), self.modulus(), out, rows, weights);
+    /// `out = Σ weights[i]·rows[i]`, column by column, for rows of any modulus and canonical weights, of which the last belongs to
+    /// the tags of the first row; see [`convert::tagged_sum`].
+    pub fn tagged_sum(&self, out: &mut [u64], rows: &[u64], weights: &[u64]) {
+        convert::tagged_sum(self.cpu(), self.modulus(), out, rows, weights);
     }
     /// `out.k = Σ a[i]·b.k[i]`, column by column: two sums that share a factor. `b.k` holds row after row.
     pub fn dot_pair(&self, out: (&mut [u64], &mut [u64]), a: &[&[u64]], b: (&[u64], &[u64])) {

@@ -8,17 +8,18 @@ use super::{
     reduce::Reducer,
     vector::{Avx2, V, Words},
 };
-use crate::scalar::convert as scalar;
+use crate::{convert::TAG_SHIFT, scalar::convert as scalar};
 
 /// Products between reductions of the sum: `(16 + 1)·0.75·2^47 < 2^51`.
 const BATCH: usize = 16;
 
 #[target_feature(enable = "avx2,fma")]
-pub(crate) fn weighted_sum(q: Modulus, out: &mut [u64], rows: &[u64], weights: &[u64]) {
+pub(crate) fn tagged_sum(q: Modulus, out: &mut [u64], rows: &[u64], weights: &[u64]) {
     if q.bits() < MIN_BITS {
-        return scalar::weighted_sum(q, out, rows, weights);
+        return scalar::tagged_sum(q, out, rows, weights);
     }
     let reducer = Reducer::new(Avx2::new(), q);
+    let simd = reducer.simd;
     let value = q.value() as f64;
     // Rows may exceed q, so the weight carries its own quotient and lies in [−q/2, q/2].
     let factor = |weight: u64| {
@@ -29,14 +30,17 @@ pub(crate) fn weighted_sum(q: Modulus, out: &mut [u64], rows: &[u64], weights: &
     let factors: Vec<(f64, f64)> = weights.iter().map(|&weight| factor(weight)).collect();
     sums(&reducer, out, factors.len(), |row, column, columns| {
         let (weight, quotient) = factors[row];
-        let simd = reducer.simd;
         let factor = super::reduce::Factor { value: simd.splat(weight), quotient: simd.splat(quotient) };
-        reducer.mul_constant(load(&reducer, rows, row * columns + column), factor)
+        let y = if row + 1 == factors.len() {
+            simd.load_integers(&words(rows, column).map(|word| word >> TAG_SHIFT))
+        } else {
+            simd.load_integers(&words(rows, row * columns + column).map(|word| word & scalar::LOW_52))
+        };
+        reducer.mul_constant(y, factor)
     });
     let (columns, done) = (out.len(), out.len() / 4 * 4);
-    for c in done..columns {
-        let terms = weights.iter().enumerate();
-        out[c] = q.reduce_u128(terms.map(|(i, &w)| u128::from(w) * u128::from(rows[i * columns + c])).sum());
+    for (c, out) in out.iter_mut().enumerate().skip(done) {
+        *out = scalar::tagged_term(q, rows, columns, c, weights);
     }
 }
 
@@ -84,8 +88,8 @@ pub(crate) fn combine_assign(q: Modulus, out: &mut [u64], alpha: u64, x: &[u64],
 }
 
 #[target_feature(enable = "avx2")]
-pub(crate) fn quotients(out: &mut [u64], rows: &[u64], reciprocals: &[f64]) {
-    scalar::quotients(out, rows, reciprocals);
+pub(crate) fn tag_quotients(rows: &mut [u64], columns: usize, reciprocals: &[f64]) {
+    scalar::tag_quotients(rows, columns, reciprocals);
 }
 
 #[target_feature(enable = "avx2")]
@@ -111,8 +115,13 @@ fn sums(reducer: &Reducer, out: &mut [u64], count: usize, term: impl Fn(usize, u
 
 #[inline(always)]
 fn load(reducer: &Reducer, words: &[u64], at: usize) -> V {
+    reducer.simd.load_integers(self::words(words, at))
+}
+
+#[inline(always)]
+fn words(words: &[u64], at: usize) -> &Words {
     let (chunk, _): (&[Words], _) = words[at..at + 4].as_chunks();
-    reducer.simd.load_integers(&chunk[0])
+    &chunk[0]
 }
 
 /// Below it a row, which may have 47 bits whatever `q` is, has quotients that are no exact doubles.

@@ -30,6 +30,18 @@ macro_rules! operations {
     };
 }
 
+/// Defines operations on registers of which each word holds the bits of a double.
+macro_rules! double_operations {
+    ($($(#[$doc:meta])* $name:ident = $intrinsic:expr;)*) => {
+        $($(#[$doc])*
+        #[inline(always)]
+        pub(super) fn $name(self, a: V, b: V) -> V {
+            // SAFETY: the token proves that the machine has the instructions, which read and write registers only.
+            unsafe { _mm512_castpd_si512($intrinsic(_mm512_castsi512_pd(a), _mm512_castsi512_pd(b))) }
+        })*
+    };
+}
+
 impl Avx512 {
     /// Safe to call only where the compiler knows the features, which is what makes the token a proof.
     #[inline]
@@ -61,6 +73,15 @@ impl Avx512 {
         count_ones(a) = _mm512_popcnt_epi64;
         /// Byte `i` of the outcome is byte `index[i] mod 64` of `bytes`.
         permute_bytes(index, bytes) = _mm512_permutexvar_epi8;
+    }
+
+    double_operations! {
+        /// Sums of doubles, rounded to nearest.
+        add_doubles = _mm512_add_pd;
+        /// Differences of doubles, rounded to nearest.
+        sub_doubles = _mm512_sub_pd;
+        /// Products of doubles, rounded to nearest.
+        mul_doubles = _mm512_mul_pd;
     }
 
     #[inline(always)]

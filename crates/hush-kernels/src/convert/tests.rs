@@ -12,19 +12,25 @@ fn by_definition(q: u64, terms: impl Iterator<Item = (u64, u64)>) -> u64 {
 }
 
 #[test]
-fn weighted_sums_follow_the_definition_for_rows_of_any_modulus() {
+fn tagged_sums_follow_the_definition_for_rows_of_any_modulus() {
     let mut random = Random::new(31);
     for modulus in moduli() {
         for (len, count) in LENGTHS.into_iter().flat_map(|len| COUNTS.map(|count| (len, count))) {
             let mut rows = random.residues(largest_ntt_prime(8), len * count);
             rows.iter_mut().step_by(5).for_each(|word| *word = hush_arith::MAX_MODULUS);
-            let weights = random.residues(modulus, count);
+            let tags: Vec<u64> = (0..len).map(|_| random.word() % (MAX_ROWS as u64 + 1)).collect();
+            let weights = random.residues(modulus, count + 1);
             let expected: Vec<u64> = (0..len)
-                .map(|c| by_definition(modulus.value(), (0..count).map(|i| (rows[i * len + c], weights[i]))))
+                .map(|c| {
+                    let terms = (0..count).map(|i| (rows[i * len + c], weights[i]));
+                    let tag = Some((tags[c], weights[count])).filter(|_| count > 0);
+                    by_definition(modulus.value(), terms.chain(tag))
+                })
                 .collect();
+            rows.iter_mut().zip(&tags).for_each(|(word, tag)| *word |= tag << TAG_SHIFT);
             for cpu in Cpu::available() {
                 let mut out = vec![1; len];
-                weighted_sum(cpu, modulus, &mut out, &rows, &weights);
+                tagged_sum(cpu, modulus, &mut out, &rows, &weights);
                 assert_eq!(out, expected, "{cpu}, q = {modulus}, {count} rows of {len}");
             }
         }
@@ -62,22 +68,22 @@ fn quotients_are_equal_on_every_path_and_exact_away_from_one_half() {
     for (len, count) in LENGTHS.into_iter().flat_map(|len| COUNTS.map(|count| (len, count))) {
         let rows = random.residues(modulus, len * count);
         let reciprocals = vec![1.0 / modulus.value() as f64; count];
-        let mut specified = vec![0; len];
-        quotients(Cpu::scalar(), &mut specified, &rows, &reciprocals);
-        for (c, &found) in specified.iter().enumerate() {
+        let mut specified = rows.clone();
+        tag_quotients(Cpu::scalar(), &mut specified, len, &reciprocals);
+        for (c, &found) in specified.iter().take(len).enumerate() {
             let sum: u128 = (0..count).map(|i| u128::from(rows[i * len + c])).sum();
             let q = u128::from(modulus.value());
             let (floor, rest) = (sum / q, sum % q);
             let half = rest.abs_diff(q / 2) < q >> 40;
-            assert!(
-                half || u128::from(found) == floor + u128::from(rest > q / 2),
-                "column {c}, {count} rows"
-            );
+            let tag = u128::from(found >> TAG_SHIFT);
+            assert!(half || tag == floor + u128::from(rest > q / 2), "column {c}, {count} rows");
+            assert_eq!(found & ((1 << TAG_SHIFT) - 1), rows[c], "the digit stays");
         }
+        assert_eq!(specified.get(len..), rows.get(len..), "only the first row has tags");
         for cpu in crate::testing::vector_paths() {
-            let mut out = vec![9; len];
-            quotients(cpu, &mut out, &rows, &reciprocals);
-            assert_eq!(out, specified, "{cpu}");
+            let mut tagged = rows.clone();
+            tag_quotients(cpu, &mut tagged, len, &reciprocals);
+            assert_eq!(tagged, specified, "{cpu}");
         }
     }
 }

@@ -3,13 +3,22 @@
 
 use hush_arith::Modulus;
 
+use crate::convert::TAG_SHIFT;
+
 #[inline]
-pub(crate) fn weighted_sum(q: Modulus, out: &mut [u64], rows: &[u64], weights: &[u64]) {
+pub(crate) fn tagged_sum(q: Modulus, out: &mut [u64], rows: &[u64], weights: &[u64]) {
     let columns = out.len();
     for (c, out) in out.iter_mut().enumerate() {
-        let terms = weights.iter().enumerate();
-        *out = q.reduce_u128(terms.map(|(i, &w)| u128::from(w) * u128::from(rows[i * columns + c])).sum());
+        *out = tagged_term(q, rows, columns, c, weights);
     }
+}
+
+/// One entry of [`tagged_sum`].
+#[inline]
+pub(crate) fn tagged_term(q: Modulus, rows: &[u64], columns: usize, c: usize, weights: &[u64]) -> u64 {
+    let words = rows.iter().skip(c).step_by(columns).map(|word| word & LOW_52);
+    let factors = words.chain([rows[c] >> TAG_SHIFT]);
+    q.reduce_u128(weights.iter().zip(factors).map(|(&w, y)| u128::from(w) * u128::from(y)).sum())
 }
 
 #[inline]
@@ -28,29 +37,29 @@ fn dot(q: Modulus, out: &mut [u64], a: &[&[u64]], b: &[u64]) {
 
 /// Numbers below `2^52` become doubles and back by their bits, which compilers make wide where a cast would not be.
 #[inline]
-pub(crate) fn quotients(out: &mut [u64], rows: &[u64], reciprocals: &[f64]) {
-    let columns = out.len();
+pub(crate) fn tag_quotients(rows: &mut [u64], columns: usize, reciprocals: &[f64]) {
     let mut sums = [0.0_f64; BLOCK];
-    for (block, out) in out.chunks_mut(BLOCK).enumerate() {
-        let sums = &mut sums[..out.len()];
+    for first in (0..columns).step_by(BLOCK) {
+        let len = BLOCK.min(columns - first);
+        let sums = &mut sums[..len];
         sums.fill(0.0);
         for (row, &reciprocal) in rows.chunks_exact(columns).zip(reciprocals) {
-            for (sum, &word) in sums.iter_mut().zip(&row[block * BLOCK..]) {
+            for (sum, &word) in sums.iter_mut().zip(&row[first..]) {
                 *sum += (f64::from_bits(TWO_TO_52.to_bits() | word) - TWO_TO_52) * reciprocal;
             }
         }
-        for (out, &sum) in out.iter_mut().zip(&*sums) {
-            // The addition rounds to an integer.
-            *out = (sum + TWO_TO_52).to_bits() & LOW_52;
+        for (word, &sum) in rows[first..].iter_mut().zip(&*sums) {
+            // The addition rounds to an integer; the shift drops the bits above it.
+            *word |= (sum + TWO_TO_52).to_bits() << TAG_SHIFT;
         }
     }
 }
 
 /// Columns whose sums stay in registers or the first cache.
 const BLOCK: usize = 64;
-const LOW_52: u64 = (1 << 52) - 1;
+pub(crate) const LOW_52: u64 = (1 << 52) - 1;
 /// The bits of `2^52 + x` as a double are those of `2^52` plus the integer `x`, for `0 ≤ x < 2^52`.
-const TWO_TO_52: f64 = (1_u64 << 52) as f64;
+pub(crate) const TWO_TO_52: f64 = (1_u64 << 52) as f64;
 
 #[inline]
 pub(crate) fn sub_scale_assign(q: Modulus, out: &mut [u64], x: &[u64], factor: u64) {
