@@ -66,6 +66,31 @@ pub fn mul_scalar_add_assign(cpu: Cpu, modulus: Modulus, acc: &mut [u64], x: &[u
     dispatch!(cpu, pointwise::mul_scalar_add_assign(modulus, acc, x, scalar));
 }
 
+/// `out ← (a_0·b_0, a_0·b_1 + a_1·b_0, a_1·b_1) mod q`, element by element: one limb of the product of two pairs.
+pub fn tensor(cpu: Cpu, modulus: Modulus, out: [&mut [u64]; 3], a: Pair<'_>, b: Pair<'_>) {
+    [a.0, a.1, b.0, b.1].iter().for_each(|row| check(modulus, a.0, row));
+    assert!(out.iter().all(|out| out.len() == a.0.len()), "output and operands must have one length");
+    dispatch!(cpu, pointwise::tensor(modulus, out, a, b));
+}
+
+/// `acc ← acc + scalar·(a_0·b_0, a_0·b_1 + a_1·b_0) mod q`, element by element, for a canonical scalar: what of a product needs
+/// no relinearisation.
+pub fn tensor_add_assign(
+    cpu: Cpu,
+    modulus: Modulus,
+    acc: (&mut [u64], &mut [u64]),
+    a: Pair<'_>,
+    b: Pair<'_>,
+    scalar: u64,
+) {
+    [a.1, b.0, b.1, &*acc.0, &*acc.1].iter().for_each(|row| check(modulus, a.0, row));
+    debug_assert!(scalar < modulus.value(), "the scalar must be canonical");
+    dispatch!(cpu, pointwise::tensor_add_assign(modulus, acc, a, b, scalar));
+}
+
+/// Body and mask.
+pub type Pair<'a> = (&'a [u64], &'a [u64]);
+
 fn check(modulus: Modulus, a: &[u64], b: &[u64]) {
     assert_eq!(a.len(), b.len(), "operands must have one length");
     debug_assert!(a.iter().chain(b).all(|&x| x < modulus.value()), "operands must be canonical");

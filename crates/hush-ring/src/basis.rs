@@ -11,7 +11,7 @@
 
 use hush_arith::Modulus;
 
-use crate::parallel::{for_each_row, for_each_row_pair};
+use crate::parallel::{for_each_row, for_each_rows};
 use crate::{Eval, Poly, Ring, RingError, RingLimb, Words};
 
 /// From residues modulo `D = Π d_i` to those of one integer modulo other primes.
@@ -249,7 +249,7 @@ impl BasisSwitch {
         let rows = || Words::recycled(self.converter.row_count() * degree);
         let (mut left_rows, mut right_rows) = (rows(), rows());
         let gone = self.dropped.len() * degree;
-        for_each_row_pair(&mut left_rows[..gone], &mut right_rows[..gone], degree, |index, left, right| {
+        for_each_rows([&mut left_rows[..gone], &mut right_rows[..gone]], degree, |index, [left, right]| {
             let place = self.dropped[index];
             make(place, left, right);
             self.from.limbs()[place].inverse(left);
@@ -258,7 +258,7 @@ impl BasisSwitch {
         self.converter.prepare(&mut left_rows);
         self.converter.prepare(&mut right_rows);
         let (mut left_out, mut right_out) = (Poly::recycled(&self.to), Poly::recycled(&self.to));
-        for_each_row_pair(left_out.words_mut(), right_out.words_mut(), degree, |index, left, right| {
+        for_each_rows([left_out.words_mut(), right_out.words_mut()], degree, |index, [left, right]| {
             let kept = self.places[index].map(|place| {
                 let (mut left, mut right) = (Words::recycled(degree), Words::recycled(degree));
                 make(place, &mut left, &mut right);

@@ -78,6 +78,20 @@ impl RingLimb {
     pub fn mul_add_assign(&self, out: &mut [u64], a: &[u64], b: &[u64]) {
         pointwise::mul_add_assign(self.cpu(), self.modulus(), out, a, b);
     }
+    /// `out = (a_0·b_0, a_0·b_1 + a_1·b_0, a_1·b_1)`, entry by entry.
+    pub fn tensor(&self, out: [&mut [u64]; 3], a: (&[u64], &[u64]), b: (&[u64], &[u64])) {
+        pointwise::tensor(self.cpu(), self.modulus(), out, a, b);
+    }
+    /// `out += scalar·(a_0·b_0, a_0·b_1 + a_1·b_0)`, entry by entry, for a canonical scalar.
+    pub fn tensor_add_assign(
+        &self,
+        out: (&mut [u64], &mut [u64]),
+        a: (&[u64], &[u64]),
+        b: (&[u64], &[u64]),
+        scalar: u64,
+    ) {
+        pointwise::tensor_add_assign(self.cpu(), self.modulus(), out, a, b, scalar);
+    }
     /// `words *= scalar`, for a canonical scalar.
     pub fn mul_scalar_assign(&self, words: &mut [u64], scalar: u64) {
         pointwise::mul_scalar_assign(self.cpu(), self.modulus(), words, scalar);

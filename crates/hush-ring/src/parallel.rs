@@ -13,19 +13,21 @@ pub fn for_each_row(words: &mut [u64], columns: usize, work: impl Fn(usize, &mut
     }
 }
 
-/// [`for_each_row`] over two matrices at once.
-pub fn for_each_row_pair(
-    left: &mut [u64],
-    right: &mut [u64],
+/// [`for_each_row`] over several matrices at once.
+pub fn for_each_rows<const K: usize>(
+    matrices: [&mut [u64]; K],
     columns: usize,
-    work: impl Fn(usize, &mut [u64], &mut [u64]) + Sync,
+    work: impl Fn(usize, [&mut [u64]; K]) + Sync,
 ) {
-    if is_worthwhile(left.len()) {
-        let rows = left.par_chunks_exact_mut(columns).zip(right.par_chunks_exact_mut(columns));
-        rows.enumerate().for_each(|(index, (left, right))| work(index, left, right));
+    let parallel = matrices.first().is_some_and(|matrix| is_worthwhile(matrix.len()));
+    let mut rows = matrices.map(|matrix| matrix.chunks_exact_mut(columns));
+    let count = rows.iter().map(ExactSizeIterator::len).min().unwrap_or(0);
+    let next = |_| rows.each_mut().map(|rows| rows.next().unwrap_or_default());
+    if parallel {
+        let rows: Vec<[&mut [u64]; K]> = (0..count).map(next).collect();
+        rows.into_par_iter().enumerate().for_each(|(index, rows)| work(index, rows));
     } else {
-        let rows = left.chunks_exact_mut(columns).zip(right.chunks_exact_mut(columns));
-        rows.enumerate().for_each(|(index, (left, right))| work(index, left, right));
+        (0..count).map(next).enumerate().for_each(|(index, rows)| work(index, rows));
     }
 }
 

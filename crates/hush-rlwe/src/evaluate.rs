@@ -4,7 +4,7 @@
 //! All of it acts on phases alike for every scheme. What a level or an automorphism means for messages is the business
 //! of the schemes.
 
-use hush_ring::{Chain, Eval, Level, Poly, Ring, RingLimb, Words};
+use hush_ring::{Chain, Eval, Level, Poly, Ring, RingLimb};
 
 use crate::key_switch::Source;
 use crate::{Decomposed, EvaluationKeys, ExtendedPair, RlweCiphertext, RlweError};
@@ -109,7 +109,10 @@ impl RlweCiphertext {
     }
 
     /// Body and mask.
-    pub(crate) fn pair(&self) -> Result<(&Poly<Eval>, &Poly<Eval>), RlweError> {
+    ///
+    /// # Errors
+    /// [`RlweError::Components`] unless there are two components.
+    pub fn pair(&self) -> Result<(&Poly<Eval>, &Poly<Eval>), RlweError> {
         match self.components() {
             [body, mask] => Ok((body, mask)),
             other => Err(RlweError::Components { found: other.len(), expected: 2 }),
@@ -193,12 +196,8 @@ impl Rest<'_> {
                 add(mask, right.limb(index));
             }
             Self::Product(a, b) => {
-                let mut product = Words::recycled(body.len());
-                limb.mul_into(&mut product, a.0.limb(index), b.0.limb(index));
-                add(body, &product);
-                limb.mul_into(&mut product, a.0.limb(index), b.1.limb(index));
-                limb.mul_add_assign(&mut product, a.1.limb(index), b.0.limb(index));
-                add(mask, &product);
+                let [a, b] = [a, b].map(|pair| (pair.0.limb(index), pair.1.limb(index)));
+                limb.tensor_add_assign((body, mask), a, b, factor.unwrap_or(1));
             }
         }
     }

@@ -12,7 +12,7 @@
 //! \[HK20\] hybrid decomposition; \[HS18\] hoisting; \[BMTH21, section 4\] sums before the division ("double hoisting").
 //! Differs: rotation keys lead to `τ⁻¹(s)`, so that the permutation comes last and on half the data.
 
-use hush_ring::parallel::{for_each_row, for_each_row_pair};
+use hush_ring::parallel::{for_each_row, for_each_rows};
 use hush_ring::{BasisSwitch, Chain, ChainLevel, Eval, ExpandLabel, Poly, UniformSeed, Words};
 
 mod digits;
@@ -123,7 +123,7 @@ impl KeySwitchKey {
         let digits = PreparedDigits::new(tables, &source);
         let mut pair = ExtendedPair::recycled(&self.chain, level)?;
         let (body, mask) = pair.words_mut();
-        for_each_row_pair(body, mask, self.chain.degree(), |index, body, mask| {
+        for_each_rows([body, mask], self.chain.degree(), |index, [body, mask]| {
             self.limb(tables, &digits, index, body, mask);
         });
         Ok(pair)
@@ -140,7 +140,7 @@ impl KeySwitchKey {
         let tables = self.chain.level(source.level())?;
         let mut pair = ExtendedPair::recycled(&self.chain, source.level())?;
         let (body, mask) = pair.words_mut();
-        for_each_row_pair(body, mask, self.chain.degree(), |index, body, mask| {
+        for_each_rows([body, mask], self.chain.degree(), |index, [body, mask]| {
             let rows: Vec<&[u64]> = source.limb(index).collect();
             self.inner_product(tables, index, &rows, body, mask);
         });

@@ -7,7 +7,7 @@ use super::{
     reduce::Reducer,
     vector::{Avx512, V},
 };
-use crate::scalar::pointwise as scalar;
+use crate::{pointwise::Pair, scalar::pointwise as scalar};
 
 /// `acc[i] ← f(acc[i], x[i])` on whole vectors; the remaining ends of both slices are returned.
 #[inline(always)]
@@ -106,4 +106,55 @@ pub(crate) fn mul_scalar_add_assign(q: Modulus, acc: &mut [u64], x: &[u64], fact
         simd.store(acc, reducer.mul_add(simd.load(acc), simd.load(x), factors));
     }
     scalar::mul_scalar_add_assign(q, acc_tail, x_tail, factor);
+}
+
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq")]
+pub(crate) fn tensor(q: Modulus, out: [&mut [u64]; 3], a: Pair<'_>, b: Pair<'_>) {
+    let reducer = Reducer::new(Avx512::new(), q);
+    let simd = reducer.simd;
+    let vectors = a.0.len() / 8;
+    let [low, middle, high] = out;
+    for vector in 0..vectors {
+        let [a0, a1, b0, b1] = [a.0, a.1, b.0, b.1].map(|row| simd.load(&row.as_chunks().0[vector]));
+        simd.store(&mut low.as_chunks_mut().0[vector], reducer.mul(a0, b0));
+        simd.store(&mut middle.as_chunks_mut().0[vector], cross(&reducer, a0, a1, b0, b1));
+        simd.store(&mut high.as_chunks_mut().0[vector], reducer.mul(a1, b1));
+    }
+    let done = 8 * vectors;
+    let out = [&mut low[done..], &mut middle[done..], &mut high[done..]];
+    scalar::tensor(q, out, (&a.0[done..], &a.1[done..]), (&b.0[done..], &b.1[done..]));
+}
+
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq")]
+pub(crate) fn tensor_add_assign(
+    q: Modulus,
+    acc: (&mut [u64], &mut [u64]),
+    a: Pair<'_>,
+    b: Pair<'_>,
+    scalar: u64,
+) {
+    let reducer = Reducer::new(Avx512::new(), q);
+    let simd = reducer.simd;
+    let factor = simd.splat(scalar);
+    let vectors = a.0.len() / 8;
+    for vector in 0..vectors {
+        let [a0, a1, b0, b1] = [a.0, a.1, b.0, b.1].map(|row| simd.load(&row.as_chunks().0[vector]));
+        let (body, mask) = (reducer.mul(a0, b0), cross(&reducer, a0, a1, b0, b1));
+        for (acc, product) in [(&mut *acc.0, body), (&mut *acc.1, mask)] {
+            let acc = &mut acc.as_chunks_mut().0[vector];
+            simd.store(acc, reducer.mul_add(simd.load(acc), product, factor));
+        }
+    }
+    let done = 8 * vectors;
+    let acc = (&mut acc.0[done..], &mut acc.1[done..]);
+    scalar::tensor_add_assign(q, acc, (&a.0[done..], &a.1[done..]), (&b.0[done..], &b.1[done..]), scalar);
+}
+
+/// `a0·b1 + a1·b0 mod q`, canonical.
+#[inline(always)]
+fn cross(reducer: &Reducer, a0: V, a1: V, b0: V, b1: V) -> V {
+    let simd = reducer.simd;
+    let low = simd.mul_add_low(simd.mul_add_low(simd.zero(), a0, b1), a1, b0);
+    let high = simd.mul_add_high(simd.mul_add_high(simd.zero(), a0, b1), a1, b0);
+    reducer.reduce_sum(low, high)
 }

@@ -40,6 +40,35 @@ fn products() {
 }
 
 #[test]
+fn tensor_products() {
+    let mut random = Random::new(12);
+    for modulus in moduli() {
+        let q = modulus;
+        for len in lengths() {
+            let [a0, a1, b0, b1, body, mask] = [(); 6].map(|()| random.residues(modulus, len));
+            let scalar = random.residues(modulus, 1)[0];
+            let entry = |i: usize| {
+                let middle = q.add(q.mul(a0[i], b1[i]), q.mul(a1[i], b0[i]));
+                [q.mul(a0[i], b0[i]), middle, q.mul(a1[i], b1[i])]
+            };
+            let expected: [Vec<u64>; 3] = std::array::from_fn(|k| (0..len).map(|i| entry(i)[k]).collect());
+            let added = |start: &[u64], product: &[u64]| -> Vec<u64> {
+                start.iter().zip(product).map(|(&s, &p)| q.add(s, q.mul(scalar, p))).collect()
+            };
+            let sums = [added(&body, &expected[0]), added(&mask, &expected[1])];
+            for cpu in Cpu::available() {
+                let mut found: [Vec<u64>; 3] = std::array::from_fn(|_| vec![7 % q.value(); len]);
+                tensor(cpu, q, found.each_mut().map(Vec::as_mut_slice), (&a0, &a1), (&b0, &b1));
+                assert_eq!(found, expected, "{cpu}, q = {modulus}, length {len}");
+                let [mut left, mut right] = [body.clone(), mask.clone()];
+                tensor_add_assign(cpu, q, (&mut left, &mut right), (&a0, &a1), (&b0, &b1), scalar);
+                assert_eq!([left, right], sums, "{cpu}, q = {modulus}, length {len}");
+            }
+        }
+    }
+}
+
+#[test]
 fn products_with_a_scalar() {
     for scalar in [0, 1, 2, u64::MAX / 3, u64::MAX] {
         compare(

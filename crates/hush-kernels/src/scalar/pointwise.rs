@@ -3,6 +3,8 @@
 
 use hush_arith::Modulus;
 
+use crate::pointwise::Pair;
+
 #[inline]
 pub(crate) fn add_assign(q: Modulus, acc: &mut [u64], x: &[u64]) {
     for (acc, &x) in acc.iter_mut().zip(x) {
@@ -56,5 +58,30 @@ pub(crate) fn mul_scalar_assign(q: Modulus, data: &mut [u64], scalar: u64) {
 pub(crate) fn mul_scalar_add_assign(q: Modulus, acc: &mut [u64], x: &[u64], scalar: u64) {
     for (acc, &x) in acc.iter_mut().zip(x) {
         *acc = q.add(*acc, q.mul(x, scalar));
+    }
+}
+
+#[inline]
+pub(crate) fn tensor(q: Modulus, out: [&mut [u64]; 3], a: Pair<'_>, b: Pair<'_>) {
+    let [low, middle, high] = out;
+    for i in 0..low.len() {
+        low[i] = q.mul(a.0[i], b.0[i]);
+        middle[i] = q.add(q.mul(a.0[i], b.1[i]), q.mul(a.1[i], b.0[i]));
+        high[i] = q.mul(a.1[i], b.1[i]);
+    }
+}
+
+#[inline]
+pub(crate) fn tensor_add_assign(
+    q: Modulus,
+    acc: (&mut [u64], &mut [u64]),
+    a: Pair<'_>,
+    b: Pair<'_>,
+    scalar: u64,
+) {
+    for i in 0..acc.0.len() {
+        acc.0[i] = q.add(acc.0[i], q.mul(scalar, q.mul(a.0[i], b.0[i])));
+        let middle = q.add(q.mul(a.0[i], b.1[i]), q.mul(a.1[i], b.0[i]));
+        acc.1[i] = q.add(acc.1[i], q.mul(scalar, middle));
     }
 }

@@ -11,9 +11,9 @@
 
 use hush_params::ChainParams;
 use hush_params::primes::primes_of;
-use hush_ring::parallel::for_each_row;
+use hush_ring::parallel::{for_each_row, for_each_rows};
 use hush_ring::{BaseConverter, Chain, Coeff, Cpu, Eval, Level, Poly, Ring, RingError, RingLimb, Words};
-use hush_rlwe::{EvaluationKeys, RlweCiphertext, conjugation_element, rotation_element};
+use hush_rlwe::{EvaluationKeys, RlweCiphertext, RlweError, conjugation_element, rotation_element};
 
 use super::batch::{BatchEncoder, lift_eval};
 use crate::SchemeError;
@@ -137,21 +137,9 @@ impl Bfv {
     /// # Errors
     /// [`SchemeError::Rlwe`] if the levels differ or an operand is a product already.
     pub fn mul(&self, a: &RlweCiphertext, b: &RlweCiphertext) -> Result<RlweCiphertext, SchemeError> {
-        a.ring().check_same(b.ring()).map_err(hush_rlwe::RlweError::from)?;
+        a.ring().check_same(b.ring()).map_err(RlweError::from)?;
         let tables = &self.products[self.chain.level_of(a.ring())?.index()];
-        let lifted = |c: &RlweCiphertext| {
-            let components = c.components().iter().map(|component| tables.lift(component));
-            Ok::<_, SchemeError>(RlweCiphertext::new(components.collect::<Result<_, _>>()?)?)
-        };
-        let (low, high) = if std::ptr::eq(a, b) {
-            let a_high = lifted(a)?;
-            (a.mul(a)?, a_high.mul(&a_high)?)
-        } else {
-            (a.mul(b)?, lifted(a)?.mul(&lifted(b)?)?)
-        };
-        let pairs = low.components().iter().zip(high.components());
-        let components = pairs.map(|(low, high)| tables.scale_down(low, high));
-        Ok(RlweCiphertext::new(components.collect::<Result<_, _>>()?)?)
+        Ok(RlweCiphertext::new(tables.product(a.pair()?, b.pair()?))?)
     }
 
     /// `a·b`, relinearised.
@@ -221,54 +209,70 @@ impl ProductTables {
         Ok(Self { auxiliary, up, remainder, down, factors })
     }
 
-    /// A polynomial modulo `Q`, nearest to zero, modulo `R`.
-    fn lift(&self, poly: &Poly<Eval>) -> Result<Poly<Eval>, SchemeError> {
-        let rows = coefficient_rows(poly, &self.up);
-        let mut out = Poly::recycled(&self.auxiliary);
+    /// The three components of a product, limb by limb: a limb modulo `R` is lifted, multiplied and brought back to
+    /// coefficients while it is in the nearest cache.
+    fn product(&self, a: Pair<'_>, b: Pair<'_>) -> Vec<Poly<Eval>> {
+        let (ring, degree) = (a.0.ring(), a.0.ring().degree());
+        let high = self.product_in_auxiliary(a, b);
+        let mut low = [(); 3].map(|()| Words::recycled(ring.poly_words()));
+        for_each_rows(low.each_mut().map(|rows| &mut **rows), degree, |index, mut rows| {
+            let limb = &ring.limbs()[index];
+            let [a, b] = [a, b].map(|pair| (pair.0.limb(index), pair.1.limb(index)));
+            limb.tensor(rows.each_mut().map(|row| &mut **row), a, b);
+            rows.into_iter().for_each(|row| limb.inverse(row));
+        });
+        low.into_iter().zip(high).map(|(low, high)| self.scale_down(ring, low, high)).collect()
+    }
+
+    /// The coefficients of the product's components modulo `R`.
+    fn product_in_auxiliary(&self, a: Pair<'_>, b: Pair<'_>) -> [Words; 3] {
         let degree = self.auxiliary.degree();
-        for_each_row(out.words_mut(), degree, |index, row| {
-            self.up.convert(index, &rows, row);
-            self.auxiliary.limbs()[index].forward(row);
+        let digits = [a.0, a.1, b.0, b.1].map(|poly| {
+            let mut rows = Words::recycled(poly.words().len());
+            for_each_row(&mut rows, degree, |index, row| {
+                row.copy_from_slice(poly.limb(index));
+                poly.ring().limbs()[index].inverse(row);
+            });
+            self.up.prepare(&mut rows);
+            rows
         });
-        Ok(out)
-    }
-
-    /// `round(t·d/Q)` modulo `Q`, for `d` given modulo `Q` and `R`.
-    fn scale_down(&self, low: &Poly<Eval>, high: &Poly<Eval>) -> Result<Poly<Eval>, SchemeError> {
-        let degree = low.ring().degree();
-        let remainders = coefficient_rows(low, &self.remainder);
-        let mut rows = Words::recycled(self.down.row_count() * degree);
-        for_each_row(&mut rows[..high.words().len()], degree, |index, row| {
+        let mut out = [(); 3].map(|()| Words::recycled(self.auxiliary.poly_words()));
+        for_each_rows(out.each_mut().map(|rows| &mut **rows), degree, |index, mut rows| {
             let limb = &self.auxiliary.limbs()[index];
-            row.copy_from_slice(high.limb(index));
-            limb.inverse(row);
+            let [a0, a1, b0, b1] = digits.each_ref().map(|digits| {
+                let mut row = Words::recycled(degree);
+                self.up.convert(index, digits, &mut row);
+                limb.forward(&mut row);
+                row
+            });
+            limb.tensor(rows.each_mut().map(|row| &mut **row), (&a0, &a1), (&b0, &b1));
+            rows.into_iter().for_each(|row| limb.inverse(row));
+        });
+        out
+    }
+
+    /// `round(t·d/Q)` modulo `Q`, for the coefficients of `d` modulo `Q` and `R`.
+    fn scale_down(&self, ring: &Ring, mut low: Words, mut high: Words) -> Poly<Eval> {
+        let degree = ring.degree();
+        self.remainder.prepare(&mut low);
+        for_each_row(&mut high, degree, |index, row| {
             let mut remainder = Words::recycled(degree);
-            self.remainder.convert(index, &remainders, &mut remainder);
+            self.remainder.convert(index, &low, &mut remainder);
             let (alpha, beta) = self.factors[index];
-            limb.combine_assign(row, alpha, &remainder, beta);
+            self.auxiliary.limbs()[index].combine_assign(row, alpha, &remainder, beta);
         });
-        self.down.prepare(&mut rows);
-        let mut out = Poly::recycled(low.ring());
+        self.down.prepare(&mut high);
+        let mut out = Poly::recycled(ring);
         for_each_row(out.words_mut(), degree, |index, row| {
-            self.down.convert(index, &rows, row);
-            low.ring().limbs()[index].forward(row);
+            self.down.convert(index, &high, row);
+            ring.limbs()[index].forward(row);
         });
-        Ok(out)
+        out
     }
 }
 
-/// The coefficients of a polynomial, prepared for conversion.
-fn coefficient_rows(poly: &Poly<Eval>, converter: &BaseConverter) -> Words {
-    let degree = poly.ring().degree();
-    let mut rows = Words::recycled(converter.row_count() * degree);
-    for_each_row(&mut rows[..poly.words().len()], degree, |index, row| {
-        let limb = &poly.ring().limbs()[index];
-        row.copy_from_slice(poly.limb(index));
-        limb.inverse(row);
-    });
-    converter.prepare(&mut rows);
-    rows
-}
+/// Body and mask of a ciphertext.
+type Pair<'a> = (&'a Poly<Eval>, &'a Poly<Eval>);
 
 /// log2 of what `R` must exceed: `2·t·N·Q`, twice the largest `|t·d/Q|`.
 fn auxiliary_bits(ring: &Ring, t: u64) -> f64 {
