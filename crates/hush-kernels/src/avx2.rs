@@ -9,6 +9,7 @@ pub(crate) mod convert;
 pub(crate) mod lazy;
 pub(crate) mod lift;
 pub(crate) mod ntt;
+pub(crate) use crate::scalar::permute;
 pub(crate) mod pointwise;
 mod reduce;
 pub(crate) mod sample;

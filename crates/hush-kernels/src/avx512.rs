@@ -10,6 +10,7 @@ pub(crate) mod convert;
 pub(crate) mod lazy;
 pub(crate) mod lift;
 pub(crate) mod ntt;
+pub(crate) mod permute;
 pub(crate) mod pointwise;
 mod reduce;
 pub(crate) mod sample;

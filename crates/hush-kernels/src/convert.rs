@@ -108,20 +108,6 @@ pub fn recenter(cpu: Cpu, source: Modulus, target: Modulus, out: &mut [u64], x: 
     dispatch!(cpu, convert::recenter(source, target, out, x));
 }
 
-/// `out[i] ← source[index[i]]`.
-///
-/// # Timing
-/// The indices are public.
-///
-/// # Panics
-/// If the three lengths differ or an index is out of range.
-pub fn permute(out: &mut [u64], source: &[u64], index: &[u32]) {
-    assert!(out.len() == source.len() && out.len() == index.len(), "operands must have one length");
-    for (out, &index) in out.iter_mut().zip(index) {
-        *out = source[index as usize];
-    }
-}
-
 fn check(columns: usize, rows: &[u64], count: usize) {
     assert!(count <= MAX_ROWS, "at most {MAX_ROWS} rows");
     assert_eq!(rows.len(), count * columns, "one row of the output's length per weight");

@@ -5,7 +5,7 @@
 //! machine has it. A residue is **canonical** when it lies in `[0, q)`.
 //!
 //! ```text
-//!   ntt  pointwise  lazy  convert  bits  uniform  sample  lift      safe API: checks lengths, picks the path
+//!   ntt  pointwise  lazy  convert  permute  bits  uniform  sample  lift      safe API: checks lengths, picks the path
 //!   ───────┬──────────────────┬──────────────────┬───
 //!        scalar             avx2              avx512       one file per API module, same names
 //!   the specification    FP64 FMA, AES-NI   IFMA, VBMI, VAES
@@ -32,6 +32,7 @@ mod error;
 pub mod lazy;
 pub mod lift;
 pub mod ntt;
+pub mod permute;
 pub mod pointwise;
 pub mod sample;
 mod scalar;
@@ -43,4 +44,5 @@ pub use bits::BitWidth;
 pub use cpu::{CPU_ENV, Cpu, Path};
 pub use error::KernelError;
 pub use ntt::NttPlan;
+pub use permute::Permutation;
 pub use uniform::AesCtr128;

@@ -6,6 +6,7 @@ pub(crate) mod convert;
 pub(crate) mod lazy;
 pub(crate) mod lift;
 pub(crate) mod ntt;
+pub(crate) mod permute;
 pub(crate) mod pointwise;
 pub(crate) mod sample;
 pub(crate) mod uniform;

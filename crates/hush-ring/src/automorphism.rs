@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The automorphisms `τ_g: X ↦ X^g`, which move slots.
 
-use hush_kernels::convert;
+use hush_kernels::Permutation;
 
 use crate::parallel::for_each_row;
-use crate::{Eval, Poly, RingError, RingLimb, Words};
+use crate::{Cpu, Eval, Poly, RingError, RingLimb, Words};
 
 /// `τ_g` for one ring degree.
 ///
@@ -14,8 +14,8 @@ use crate::{Eval, Poly, RingError, RingLimb, Words};
 #[derive(Debug)]
 pub struct Automorphism {
     element: usize,
-    /// `k'` for each `k`.
-    index: Vec<u32>,
+    /// From `k'` to `k`.
+    permutation: Permutation,
 }
 
 impl Automorphism {
@@ -28,8 +28,8 @@ impl Automorphism {
         for index in 0..degree {
             entry[limb.root_exponent(index)] = index as u32;
         }
-        let index = (0..degree).map(|k| entry[element * limb.root_exponent(k) % order]).collect();
-        Ok(Self { element, index })
+        let index: Vec<u32> = (0..degree).map(|k| entry[element * limb.root_exponent(k) % order]).collect();
+        Ok(Self { element, permutation: Permutation::new(&index) })
     }
 
     /// `g`.
@@ -43,12 +43,12 @@ impl Automorphism {
     /// [`RingError::Length`] for a polynomial of another degree.
     pub fn apply(&self, poly: &Poly<Eval>) -> Result<Poly<Eval>, RingError> {
         let degree = poly.ring().degree();
-        if degree != self.index.len() {
-            return Err(RingError::Length { found: degree, expected: self.index.len() });
+        if degree != self.permutation.len() {
+            return Err(RingError::Length { found: degree, expected: self.permutation.len() });
         }
         let mut out = Poly::recycled(poly.ring());
         for_each_row(out.words_mut(), degree, |limb, row| {
-            convert::permute(row, poly.limb(limb), &self.index)
+            self.permutation.apply(poly.ring().cpu(), row, poly.limb(limb));
         });
         Ok(out)
     }
@@ -57,10 +57,10 @@ impl Automorphism {
     ///
     /// # Panics
     /// If it has not `N` residues.
-    pub fn permute(&self, limb: &mut [u64]) {
+    pub fn permute(&self, cpu: Cpu, limb: &mut [u64]) {
         let mut source = Words::recycled(limb.len());
         source.copy_from_slice(limb);
-        convert::permute(limb, &source, &self.index);
+        self.permutation.apply(cpu, limb, &source);
     }
 }
 

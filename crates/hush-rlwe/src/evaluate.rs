@@ -89,10 +89,11 @@ impl RlweCiphertext {
         let key = keys.galois(element)?;
         let tables = key.chain().level(key.chain().level_of(self.ring())?)?;
         let (limbs, tau) = (tables.ring().limbs(), key.chain().automorphism(element)?);
+        let cpu = key.chain().cpu();
         let after = |index: usize, switched: &mut [u64], mask: &mut [u64]| {
             limbs[index].add_assign(switched, body.limb(index));
-            tau.permute(switched);
-            tau.permute(mask);
+            tau.permute(cpu, switched);
+            tau.permute(cpu, mask);
         };
         let source = Source::Poly(mask);
         let (body, mask) = key.apply_and_divide(&source, tables, tables.drop_special(), |_, _, _| {}, after);

@@ -140,6 +140,18 @@ impl Avx512 {
         unsafe { _mm512_cvtepi32_epi64(_mm256_loadu_si256(integers.as_ptr().cast())) }
     }
 
+    /// Word `places[i] mod 64` of a block in lane `i`.
+    #[inline(always)]
+    pub(super) fn gather(self, block: &[u64; 64], places: &[u8; 8]) -> V {
+        // SAFETY: the token proves the instructions; eight bytes are read from `places`, and the mask keeps every index below
+        // 64, so that all eight words lie in the block.
+        unsafe {
+            let places = _mm512_cvtepu8_epi64(_mm_loadl_epi64(places.as_ptr().cast()));
+            let places = _mm512_and_si512(places, _mm512_set1_epi64(63));
+            _mm512_i64gather_epi64::<8>(places, block.as_ptr().cast())
+        }
+    }
+
     /// Stores the low 32 bits of each word.
     #[inline(always)]
     pub(super) fn store_low_halves(self, integers: &mut [i32; 8], vector: V) {

@@ -147,10 +147,3 @@ fn recentred_integers_keep_their_value() {
         }
     }
 }
-
-#[test]
-fn permutations_gather() {
-    let mut out = [0; 4];
-    permute(&mut out, &[10, 11, 12, 13], &[2, 0, 3, 1]);
-    assert_eq!(out, [12, 10, 13, 11]);
-}

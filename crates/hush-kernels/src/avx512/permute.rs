@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Blocks of 64 words, eight gathered at a time.
+
+use super::vector::Avx512;
+use crate::permute::{BLOCK, Block};
+
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq")]
+pub(crate) fn blocks(out: &mut [[u64; BLOCK]], source: &[[u64; BLOCK]], blocks: &[Block]) {
+    let simd = Avx512::new();
+    for (out, block) in out.iter_mut().zip(blocks) {
+        let source = &source[block.source as usize];
+        for (out, places) in out.as_chunks_mut().0.iter_mut().zip(block.places.as_chunks().0) {
+            simd.store(out, simd.gather(source, places));
+        }
+    }
+}
