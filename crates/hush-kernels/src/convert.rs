@@ -34,8 +34,8 @@ pub fn tagged_sum(cpu: Cpu, modulus: Modulus, out: &mut [u64], rows: &[u64], wei
     dispatch!(cpu, convert::tagged_sum(modulus, out, rows, weights));
 }
 
-/// `out.k[c] ← Σ_i a[i][c]·b.k[i][c] mod q`, canonical: two sums that share a factor, which is read once. `a` are rows wherever
-/// they lie; `b.0` and `b.1` hold row after row.
+/// `out.k[c] ← Σ_i a[i][c]·b.k[i][c] mod q`, canonical: two sums that share a factor, which is read once. Rows may lie
+/// anywhere.
 ///
 /// # Ranges
 /// Canonical for `modulus`.
@@ -44,16 +44,14 @@ pub fn dot_pair(
     modulus: Modulus,
     out: (&mut [u64], &mut [u64]),
     a: &[&[u64]],
-    b: (&[u64], &[u64]),
+    b: (&[&[u64]], &[&[u64]]),
 ) {
-    let columns = out.0.len();
-    assert_eq!(columns, out.1.len(), "both outputs must have one length");
-    assert!(a.iter().all(|row| row.len() == columns), "rows of the output's length");
-    for rows in [b.0, b.1] {
-        check(columns, rows, a.len());
-    }
-    let mut operands = a.iter().chain([&b.0, &b.1]).copied().flatten();
-    debug_assert!(operands.all(|&x| x < modulus.value()), "operands must be canonical");
+    assert!(a.len() <= MAX_ROWS, "at most {MAX_ROWS} rows");
+    assert!(a.len() == b.0.len() && a.len() == b.1.len(), "as many rows on both sides");
+    let mut rows = a.iter().chain(b.0).chain(b.1);
+    assert!(rows.clone().all(|row| row.len() == out.0.len()), "rows of the output's length");
+    assert_eq!(out.0.len(), out.1.len(), "both outputs must have one length");
+    debug_assert!(rows.all(|row| row.iter().all(|&x| x < modulus.value())), "operands must be canonical");
     dispatch!(cpu, convert::dot_pair(modulus, out, a, b));
 }
 

@@ -11,7 +11,7 @@
 
 use hush_arith::Modulus;
 
-use crate::parallel::{for_each_row, for_each_rows};
+use crate::parallel::{for_each_row, for_each_rows_of};
 use crate::{Eval, Poly, Ring, RingError, RingLimb, Words};
 
 /// From residues modulo `D = Π d_i` to those of one integer modulo other primes.
@@ -233,43 +233,49 @@ impl BasisSwitch {
         Ok(out)
     }
 
-    /// Two polynomials in the new ring, made limb by limb, so that a limb is finished while it is in the nearest cache.
+    /// `count` pairs of polynomials in the new ring, made limb by limb, so that a limb is finished while it is in the nearest
+    /// cache.
     ///
-    /// `make(limb, a, b)` writes canonical residues of both modulo prime `limb` of [`BasisSwitch::from`], and is called once
-    /// for each; `finish(limb, a, b)` may change those of the outcome modulo prime `limb` of [`BasisSwitch::to`].
+    /// `make(limb, rows)` writes canonical residues of all pairs modulo prime `limb` of [`BasisSwitch::from`], and is called
+    /// once for each; `finish(limb, rows)` may change those of the outcomes modulo prime `limb` of [`BasisSwitch::to`].
     ///
     /// # Shapes
-    /// Rows of `N` words.
-    pub fn apply_pair(
+    /// `rows`: `count` pairs of rows of `N` words.
+    pub fn apply_pairs(
         &self,
-        make: impl Fn(usize, &mut [u64], &mut [u64]) + Sync,
-        finish: impl Fn(usize, &mut [u64], &mut [u64]) + Sync,
-    ) -> (Poly<Eval>, Poly<Eval>) {
+        count: usize,
+        make: impl Fn(usize, &mut [RowPair<'_>]) + Sync,
+        finish: impl Fn(usize, &mut [RowPair<'_>]) + Sync,
+    ) -> Vec<(Poly<Eval>, Poly<Eval>)> {
         let degree = self.from.degree();
-        let rows = || Words::recycled(self.converter.row_count() * degree);
-        let (mut left_rows, mut right_rows) = (rows(), rows());
-        let gone = self.dropped.len() * degree;
-        for_each_rows([&mut left_rows[..gone], &mut right_rows[..gone]], degree, |index, [left, right]| {
+        let digits = || Words::recycled(self.converter.row_count() * degree);
+        let mut digits: Vec<Words> = (0..2 * count).map(|_| digits()).collect();
+        let matrices = digits.iter_mut().map(|digits| &mut **digits).collect();
+        for_each_rows_of(matrices, degree, |index, rows| {
             let place = self.dropped[index];
-            make(place, left, right);
-            self.from.limbs()[place].inverse(left);
-            self.from.limbs()[place].inverse(right);
+            let mut pairs = pairs(rows);
+            make(place, &mut pairs);
+            for (left, right) in pairs {
+                self.from.limbs()[place].inverse(left);
+                self.from.limbs()[place].inverse(right);
+            }
         });
-        self.converter.prepare(&mut left_rows);
-        self.converter.prepare(&mut right_rows);
-        let (mut left_out, mut right_out) = (Poly::recycled(&self.to), Poly::recycled(&self.to));
-        for_each_rows([left_out.words_mut(), right_out.words_mut()], degree, |index, [left, right]| {
-            let kept = self.places[index].map(|place| {
-                let (mut left, mut right) = (Words::recycled(degree), Words::recycled(degree));
-                make(place, &mut left, &mut right);
-                (left, right)
-            });
-            let (left_kept, right_kept) = kept.as_ref().map(|(left, right)| (&**left, &**right)).unzip();
-            self.limb(index, left_kept, &left_rows, left);
-            self.limb(index, right_kept, &right_rows, right);
-            finish(index, left, right);
+        digits.iter_mut().for_each(|digits| self.converter.prepare(digits));
+        let mut out: Vec<Poly<Eval>> = (0..2 * count).map(|_| Poly::recycled(&self.to)).collect();
+        let matrices = out.iter_mut().map(Poly::words_mut).collect();
+        for_each_rows_of(matrices, degree, |index, mut rows| {
+            let mut kept = Words::recycled(2 * count * degree);
+            let place = self.places[index];
+            if let Some(place) = place {
+                make(place, &mut pairs(kept.chunks_exact_mut(degree).collect()));
+            }
+            for ((row, kept), digits) in rows.iter_mut().zip(kept.chunks_exact(degree)).zip(&digits) {
+                self.limb(index, place.map(|_| kept), digits, row);
+            }
+            finish(index, &mut pairs(rows));
         });
-        (left_out, right_out)
+        let mut out = out.into_iter();
+        std::iter::from_fn(|| Some((out.next()?, out.next()?))).collect()
     }
 
     /// One limb of the outcome, from the same limb of the polynomial (if the old ring has it) and the digits of `Y`.
@@ -293,6 +299,14 @@ impl BasisSwitch {
             None => limb.mul_scalar_assign(out, beta),
         }
     }
+}
+
+/// One limb of two polynomials.
+pub type RowPair<'a> = (&'a mut [u64], &'a mut [u64]);
+
+fn pairs(rows: Vec<&mut [u64]>) -> Vec<RowPair<'_>> {
+    let mut rows = rows.into_iter();
+    std::iter::from_fn(|| Some((rows.next()?, rows.next()?))).collect()
 }
 
 fn product_mod<'a>(modulus: Modulus, factors: impl Iterator<Item = &'a Modulus>) -> u64 {

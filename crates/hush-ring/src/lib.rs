@@ -42,7 +42,7 @@ mod uniform;
 mod words;
 
 pub use automorphism::Automorphism;
-pub use basis::{BaseConverter, BasisSwitch};
+pub use basis::{BaseConverter, BasisSwitch, RowPair};
 pub use chain::{Chain, ChainLevel, Digit};
 pub use error::RingError;
 pub use hush_kernels::{Cpu, KernelError};

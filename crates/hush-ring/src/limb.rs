@@ -107,8 +107,8 @@ impl RingLimb {
     pub fn tagged_sum(&self, out: &mut [u64], rows: &[u64], weights: &[u64]) {
         convert::tagged_sum(self.cpu(), self.modulus(), out, rows, weights);
     }
-    /// `out.k = Σ a[i]·b.k[i]`, column by column: two sums that share a factor. `b.k` holds row after row.
-    pub fn dot_pair(&self, out: (&mut [u64], &mut [u64]), a: &[&[u64]], b: (&[u64], &[u64])) {
+    /// `out.k = Σ a[i]·b.k[i]`, column by column: two sums that share a factor.
+    pub fn dot_pair(&self, out: (&mut [u64], &mut [u64]), a: &[&[u64]], b: (&[&[u64]], &[&[u64]])) {
         convert::dot_pair(self.cpu(), self.modulus(), out, a, b);
     }
     /// `out = (out − x)·factor`, for a canonical factor.

@@ -19,15 +19,30 @@ pub fn for_each_rows<const K: usize>(
     columns: usize,
     work: impl Fn(usize, [&mut [u64]; K]) + Sync,
 ) {
+    for_each_rows_of(matrices.into(), columns, |index, rows| {
+        if let Ok(rows) = rows.try_into() {
+            work(index, rows);
+        }
+    });
+}
+
+/// [`for_each_rows`] for any number of matrices.
+pub fn for_each_rows_of(
+    matrices: Vec<&mut [u64]>,
+    columns: usize,
+    work: impl Fn(usize, Vec<&mut [u64]>) + Sync,
+) {
     let parallel = matrices.first().is_some_and(|matrix| is_worthwhile(matrix.len()));
-    let mut rows = matrices.map(|matrix| matrix.chunks_exact_mut(columns));
-    let count = rows.iter().map(ExactSizeIterator::len).min().unwrap_or(0);
-    let next = |_| rows.each_mut().map(|rows| rows.next().unwrap_or_default());
+    let count = matrices.first().map_or(0, |matrix| matrix.len() / columns.max(1));
+    let mut rows: Vec<_> = matrices.into_iter().map(|matrix| matrix.chunks_exact_mut(columns)).collect();
+    let next = |_| rows.iter_mut().map(Iterator::next).collect::<Option<Vec<_>>>();
+    // The first matrix counts; without one there is nothing to do.
+    let rows = (0..count).map_while(next);
     if parallel {
-        let rows: Vec<[&mut [u64]; K]> = (0..count).map(next).collect();
+        let rows: Vec<Vec<&mut [u64]>> = rows.collect();
         rows.into_par_iter().enumerate().for_each(|(index, rows)| work(index, rows));
     } else {
-        (0..count).map(next).enumerate().for_each(|(index, rows)| work(index, rows));
+        rows.enumerate().for_each(|(index, rows)| work(index, rows));
     }
 }
 

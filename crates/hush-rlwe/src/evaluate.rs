@@ -4,56 +4,14 @@
 //! All of it acts on phases alike for every scheme. What a level or an automorphism means for messages is the business
 //! of the schemes.
 
-use hush_ring::{Chain, Eval, Level, Poly, Ring, RingLimb};
+use hush_ring::{Chain, ChainLevel, Eval, Level, Poly, RowPair};
+
+mod relinearise;
 
 use crate::key_switch::Source;
-use crate::{Decomposed, EvaluationKeys, ExtendedPair, RlweCiphertext, RlweError};
+use crate::{Decomposed, EvaluationKeys, ExtendedPair, KeySwitchKey, RlweCiphertext, RlweError};
 
 impl RlweCiphertext {
-    /// Three components to two, with the phase kept up to the error of a key switch.
-    ///
-    /// # Cost
-    /// One key switch, see [`crate::KeySwitchKey::apply`]. Ciphertexts of one or two components come back unchanged.
-    ///
-    /// # Errors
-    /// [`RlweError::MissingKey`]; [`RlweError::Ring`] if the ciphertext is of another chain.
-    pub fn relinearize(&self, keys: &EvaluationKeys) -> Result<Self, RlweError> {
-        let [body, mask, square] = self.components() else { return Ok(self.clone()) };
-        Relinearisation { square: Source::Poly(square), rest: Rest::Sum(body, mask) }.run(keys)
-    }
-
-    /// [`RlweCiphertext::relinearize`] and the division to the level below, in one: cheaper, and with less error.
-    ///
-    /// # Errors
-    /// As there; [`RlweError::LastLevel`]; [`RlweError::Components`] unless there are three.
-    pub fn relinearize_and_rescale(&self, keys: &EvaluationKeys) -> Result<Self, RlweError> {
-        let [body, mask, square] = self.components() else {
-            return Err(RlweError::Components { found: self.components().len(), expected: 3 });
-        };
-        Relinearisation { square: Source::Poly(square), rest: Rest::Sum(body, mask) }.run_and_rescale(keys)
-    }
-
-    /// [`RlweCiphertext::mul`] and [`RlweCiphertext::relinearize`] in one: no component of the product is ever stored.
-    ///
-    /// # Errors
-    /// As of both; [`RlweError::Components`] unless both have two components.
-    pub fn mul_relinearize(&self, other: &Self, keys: &EvaluationKeys) -> Result<Self, RlweError> {
-        Relinearisation::of_product(self.pair()?, other.pair()?)?.run(keys)
-    }
-
-    /// [`RlweCiphertext::mul`] and [`RlweCiphertext::relinearize_and_rescale`] in one: no component of the product is ever
-    /// stored.
-    ///
-    /// # Errors
-    /// As of both; [`RlweError::Components`] unless both have two components.
-    pub fn mul_relinearize_and_rescale(
-        &self,
-        other: &Self,
-        keys: &EvaluationKeys,
-    ) -> Result<Self, RlweError> {
-        Relinearisation::of_product(self.pair()?, other.pair()?)?.run_and_rescale(keys)
-    }
-
     /// The division to the level below: the phase times the ratio of the moduli.
     ///
     /// # Errors
@@ -85,19 +43,25 @@ impl RlweCiphertext {
     /// [`RlweError::MissingKey`]; [`RlweError::Components`] unless there are two; [`RlweError::Ring`] if the ciphertext is
     /// of another chain.
     pub fn automorphism(&self, keys: &EvaluationKeys, element: usize) -> Result<Self, RlweError> {
-        let (body, mask) = self.pair()?;
+        only(Self::automorphism_all(&[self], keys, element)?)
+    }
+
+    /// [`RlweCiphertext::automorphism`] of several ciphertexts of one level, with one pass over the key.
+    ///
+    /// # Errors
+    /// As there, and [`RlweError::Ring`] if the levels differ.
+    pub fn automorphism_all(
+        ciphertexts: &[&Self],
+        keys: &EvaluationKeys,
+        element: usize,
+    ) -> Result<Vec<Self>, RlweError> {
+        let Some(first) = ciphertexts.first() else { return Ok(Vec::new()) };
+        ciphertexts.iter().try_for_each(|other| first.ring().check_same(other.ring()))?;
         let key = keys.galois(element)?;
-        let tables = key.chain().level(key.chain().level_of(self.ring())?)?;
-        let (limbs, tau) = (tables.ring().limbs(), key.chain().automorphism(element)?);
-        let cpu = key.chain().cpu();
-        let after = |index: usize, switched: &mut [u64], mask: &mut [u64]| {
-            limbs[index].add_assign(switched, body.limb(index));
-            tau.permute(cpu, switched);
-            tau.permute(cpu, mask);
-        };
-        let source = Source::Poly(mask);
-        let (body, mask) = key.apply_and_divide(&source, tables, tables.drop_special(), |_, _, _| {}, after);
-        Self::new(vec![body, mask])
+        let tables = key.chain().level(key.chain().level_of(first.ring())?)?;
+        let groups =
+            ciphertexts.chunks(TOGETHER).map(|some| automorphism_of_some(some, key, tables, element));
+        Ok(groups.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
     /// Prepares several automorphisms of one ciphertext; each then costs a fraction of a key switch.
@@ -121,87 +85,28 @@ impl RlweCiphertext {
     }
 }
 
-/// Three components that become two: `square` is what the key switches, `rest` are the other two.
-struct Relinearisation<'a> {
-    square: Source<'a>,
-    rest: Rest<'a>,
-}
+/// Ciphertexts that share a pass over a key: with more of them their digits leave the second cache (measured at `N = 32768`).
+const TOGETHER: usize = 4;
 
-/// The components that need no key switch.
-enum Rest<'a> {
-    Sum(&'a Poly<Eval>, &'a Poly<Eval>),
-    /// Those of a product of two pairs.
-    Product((&'a Poly<Eval>, &'a Poly<Eval>), (&'a Poly<Eval>, &'a Poly<Eval>)),
-}
-
-impl<'a> Relinearisation<'a> {
-    fn of_product(
-        a: (&'a Poly<Eval>, &'a Poly<Eval>),
-        b: (&'a Poly<Eval>, &'a Poly<Eval>),
-    ) -> Result<Self, RlweError> {
-        a.0.ring().check_same(b.0.ring())?;
-        Ok(Self { square: Source::Product(a.1, b.1), rest: Rest::Product(a, b) })
-    }
-
-    fn ring(&self) -> &Ring {
-        match self.rest {
-            Rest::Sum(body, _) | Rest::Product((body, _), _) => body.ring(),
+/// `τ(body + b/P), τ(a/P)` for each.
+fn automorphism_of_some(
+    ciphertexts: &[&RlweCiphertext],
+    key: &KeySwitchKey,
+    tables: &ChainLevel,
+    element: usize,
+) -> Result<Vec<RlweCiphertext>, RlweError> {
+    let pairs = ciphertexts.iter().map(|a| a.pair()).collect::<Result<Vec<_>, _>>()?;
+    let (limbs, tau, cpu) = (tables.ring().limbs(), key.chain().automorphism(element)?, key.chain().cpu());
+    let after = |index: usize, rows: &mut [RowPair<'_>]| {
+        for ((switched, mask), (body, _)) in rows.iter_mut().zip(&pairs) {
+            limbs[index].add_assign(switched, body.limb(index));
+            tau.permute(cpu, switched);
+            tau.permute(cpu, mask);
         }
-    }
-
-    fn run(&self, keys: &EvaluationKeys) -> Result<RlweCiphertext, RlweError> {
-        let key = keys.relinearisation()?;
-        let tables = key.chain().level(key.chain().level_of(self.ring())?)?;
-        let limbs = tables.ring().limbs();
-        let after = |index: usize, body: &mut [u64], mask: &mut [u64]| {
-            self.rest.add_limb(&limbs[index], index, None, body, mask);
-        };
-        let (body, mask) =
-            key.apply_and_divide(&self.square, tables, tables.drop_special(), |_, _, _| {}, after);
-        RlweCiphertext::new(vec![body, mask])
-    }
-
-    fn run_and_rescale(&self, keys: &EvaluationKeys) -> Result<RlweCiphertext, RlweError> {
-        let key = keys.relinearisation()?;
-        let tables = key.chain().level(key.chain().level_of(self.ring())?)?;
-        let switch = tables.drop_special_and_rescale().ok_or(RlweError::LastLevel)?;
-        // The rest joins times P, which is zero modulo the special primes.
-        let (limbs, factors) = (tables.ring().limbs(), tables.special_product());
-        let before = |index: usize, body: &mut [u64], mask: &mut [u64]| {
-            if let Some(&factor) = factors.get(index) {
-                self.rest.add_limb(&limbs[index], index, Some(factor), body, mask);
-            }
-        };
-        let (body, mask) = key.apply_and_divide(&self.square, tables, switch, before, |_, _, _| {});
-        RlweCiphertext::new(vec![body, mask])
-    }
-}
-
-impl Rest<'_> {
-    /// Adds one limb of both, times a factor if there is one.
-    fn add_limb(
-        &self,
-        limb: &RingLimb,
-        index: usize,
-        factor: Option<u64>,
-        body: &mut [u64],
-        mask: &mut [u64],
-    ) {
-        let add = |out: &mut [u64], x: &[u64]| match factor {
-            Some(factor) => limb.mul_scalar_add_assign(out, x, factor),
-            None => limb.add_assign(out, x),
-        };
-        match self {
-            Self::Sum(left, right) => {
-                add(body, left.limb(index));
-                add(mask, right.limb(index));
-            }
-            Self::Product(a, b) => {
-                let [a, b] = [a, b].map(|pair| (pair.0.limb(index), pair.1.limb(index)));
-                limb.tensor_add_assign((body, mask), a, b, factor.unwrap_or(1));
-            }
-        }
-    }
+    };
+    let sources: Vec<Source<'_>> = pairs.iter().map(|(_, mask)| Source::Poly(mask)).collect();
+    let out = key.apply_and_divide(&sources, tables, tables.drop_special(), |_, _| {}, after);
+    out.into_iter().map(|(body, mask)| RlweCiphertext::new(vec![body, mask])).collect()
 }
 
 /// A ciphertext whose mask has been decomposed once, for many automorphisms.
@@ -260,6 +165,12 @@ impl ExtendedPair {
         pair.body.add_assign(&self.body)?;
         pair.automorphism(element)
     }
+}
+
+/// The one ciphertext of a list that has one.
+fn only(ciphertexts: Vec<RlweCiphertext>) -> Result<RlweCiphertext, RlweError> {
+    let found = ciphertexts.len();
+    ciphertexts.into_iter().next().ok_or(RlweError::ComponentCount { found })
 }
 
 /// `τ(body + b/P), τ(a/P)`.

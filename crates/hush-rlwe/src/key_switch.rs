@@ -13,7 +13,7 @@
 //! Differs: rotation keys lead to `τ⁻¹(s)`, so that the permutation comes last and on half the data.
 
 use hush_ring::parallel::{for_each_row, for_each_rows};
-use hush_ring::{BasisSwitch, Chain, ChainLevel, Eval, ExpandLabel, Poly, UniformSeed, Words};
+use hush_ring::{BasisSwitch, Chain, ChainLevel, Eval, ExpandLabel, Poly, RowPair, UniformSeed, Words};
 
 mod digits;
 mod extended;
@@ -120,11 +120,11 @@ impl KeySwitchKey {
         let level = self.chain.level_of(poly.ring())?;
         let tables = self.chain.level(level)?;
         let source = Source::Poly(poly);
-        let digits = PreparedDigits::new(tables, &source);
+        let digits = [PreparedDigits::new(tables, &source)];
         let mut pair = ExtendedPair::recycled(&self.chain, level)?;
         let (body, mask) = pair.words_mut();
         for_each_rows([body, mask], self.chain.degree(), |index, [body, mask]| {
-            self.limb(tables, &digits, index, body, mask);
+            self.limbs(tables, &digits, index, &mut [(body, mask)]);
         });
         Ok(pair)
     }
@@ -141,74 +141,94 @@ impl KeySwitchKey {
         let mut pair = ExtendedPair::recycled(&self.chain, source.level())?;
         let (body, mask) = pair.words_mut();
         for_each_rows([body, mask], self.chain.degree(), |index, [body, mask]| {
-            let rows: Vec<&[u64]> = source.limb(index).collect();
-            self.inner_product(tables, index, &rows, body, mask);
+            let rows = [source.limb(index).collect()];
+            self.inner_products(tables, index, &rows, &mut [(body, mask)]);
         });
         Ok(pair)
     }
 
-    /// [`KeySwitchKey::apply`] and a division in one, limb by limb: `(b, a)` over the ring that `switch` leads to.
+    /// [`KeySwitchKey::apply`] to several polynomials of one level and a division, limb by limb: for each `(b, a)` over the
+    /// ring that `switch` leads to.
     ///
-    /// `before` may change a limb of the extended pair, `after` one of the outcome.
+    /// `before` may change a limb of the extended pairs, `after` one of the outcomes.
     ///
     /// # Cost
-    /// That of both, without the extended pair ever leaving the nearest cache.
+    /// That of both, without the extended pairs ever leaving the nearest cache, and the key is read once.
     ///
     /// # Panics
-    /// If source, tables and switch are not of one level of the key's chain.
+    /// If sources, tables and switch are not of one level of the key's chain.
     pub(crate) fn apply_and_divide(
         &self,
-        source: &Source<'_>,
+        sources: &[Source<'_>],
         tables: &ChainLevel,
         switch: &BasisSwitch,
-        before: impl Fn(usize, &mut [u64], &mut [u64]) + Sync,
-        after: impl Fn(usize, &mut [u64], &mut [u64]) + Sync,
-    ) -> (Poly<Eval>, Poly<Eval>) {
-        let digits = PreparedDigits::new(tables, source);
-        let make = |index: usize, body: &mut [u64], mask: &mut [u64]| {
-            self.limb(tables, &digits, index, body, mask);
-            before(index, body, mask);
+        before: impl Fn(usize, &mut [RowPair<'_>]) + Sync,
+        after: impl Fn(usize, &mut [RowPair<'_>]) + Sync,
+    ) -> Vec<(Poly<Eval>, Poly<Eval>)> {
+        let digits: Vec<_> = sources.iter().map(|source| PreparedDigits::new(tables, source)).collect();
+        let make = |index: usize, pairs: &mut [RowPair<'_>]| {
+            self.limbs(tables, &digits, index, pairs);
+            before(index, pairs);
         };
-        switch.apply_pair(make, after)
+        switch.apply_pairs(sources.len(), make, after)
     }
 
-    /// One limb of the extended pair.
-    fn limb(
+    /// One limb of the extended pairs.
+    fn limbs(
         &self,
         tables: &ChainLevel,
-        digits: &PreparedDigits<'_>,
+        digits: &[PreparedDigits<'_>],
         index: usize,
-        body: &mut [u64],
-        mask: &mut [u64],
+        pairs: &mut [RowPair<'_>],
     ) {
-        let degree = body.len();
-        let mut scratch = Words::recycled(tables.digits().len() * degree);
-        let rows = scratch.chunks_exact_mut(degree).enumerate();
-        let rows: Vec<&[u64]> = rows.map(|(digit, row)| digits.limb(digit, index, row)).collect();
-        self.inner_product(tables, index, &rows, body, mask);
+        let (degree, count) = (self.chain.degree(), tables.digits().len());
+        let mut scratch = Words::recycled(digits.len() * count * degree);
+        let mut scratch = scratch.chunks_exact_mut(degree);
+        let mut rows: Vec<Vec<&[u64]>> = Vec::with_capacity(digits.len());
+        for digits in digits {
+            let of_source = scratch.by_ref().take(count).enumerate();
+            rows.push(of_source.map(|(digit, row)| digits.limb(digit, index, row)).collect());
+        }
+        self.inner_products(tables, index, &rows, pairs);
     }
 
-    /// One limb of the sums over the digits.
-    fn inner_product(
+    /// One limb of the sums over the digits, for each pair with its digits; a stretch of the key is read once for all.
+    fn inner_products(
         &self,
         tables: &ChainLevel,
         index: usize,
-        rows: &[&[u64]],
-        body: &mut [u64],
-        mask: &mut [u64],
+        rows: &[Vec<&[u64]>],
+        pairs: &mut [RowPair<'_>],
     ) {
         let universe = self.chain.params().universe().len();
         let place = match tables.places().get(index) {
             Some(&place) => place,
             None => universe + index - tables.places().len(),
         };
-        let (degree, count) = (body.len(), rows.len());
+        let (degree, count) = (self.chain.degree(), tables.digits().len());
         let key = &self.words[2 * place * self.digit_count * degree..][..2 * self.digit_count * degree];
         let (bodies, masks) = key.split_at(self.digit_count * degree);
         let limb = &tables.extended().limbs()[index];
-        limb.dot_pair((body, mask), rows, (&bodies[..count * degree], &masks[..count * degree]));
+        let stretch = if pairs.len() == 1 { degree } else { degree.min(STRETCH) };
+        for start in (0..degree).step_by(stretch) {
+            let columns = start..start + stretch;
+            let [bodies, masks] = [bodies, masks].map(|matrix| -> Vec<&[u64]> {
+                matrix.chunks_exact(degree).take(count).map(|row| &row[columns.clone()]).collect()
+            });
+            for (rows, (body, mask)) in rows.iter().zip(pairs.iter_mut()) {
+                let rows: Vec<&[u64]> = rows.iter().map(|row| &row[columns.clone()]).collect();
+                limb.dot_pair(
+                    (&mut body[columns.clone()], &mut mask[columns.clone()]),
+                    &rows,
+                    (&bodies, &masks),
+                );
+            }
+        }
     }
 }
+
+/// Columns of a key that stay in the nearest cache while several sums use them.
+const STRETCH: usize = 256;
 
 impl std::fmt::Debug for KeySwitchKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

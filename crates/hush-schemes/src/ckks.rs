@@ -12,6 +12,7 @@
 
 mod embedding;
 mod leveled;
+mod reals;
 mod slots;
 
 use ethnum::I256;

@@ -45,14 +45,14 @@ pub(crate) fn tagged_sum(q: Modulus, out: &mut [u64], rows: &[u64], weights: &[u
 }
 
 #[target_feature(enable = "avx2,fma")]
-pub(crate) fn dot_pair(q: Modulus, out: (&mut [u64], &mut [u64]), a: &[&[u64]], b: (&[u64], &[u64])) {
+pub(crate) fn dot_pair(q: Modulus, out: (&mut [u64], &mut [u64]), a: &[&[u64]], b: (&[&[u64]], &[&[u64]])) {
     if q.bits() < MIN_BITS || !out.0.len().is_multiple_of(4) {
         return scalar::dot_pair(q, out, a, b);
     }
     let reducer = Reducer::new(Avx2::new(), q);
     for (out, b) in [(out.0, b.0), (out.1, b.1)] {
-        sums(&reducer, out, a.len(), |row, column, columns| {
-            reducer.mul(load(&reducer, a[row], column), load(&reducer, b, row * columns + column))
+        sums(&reducer, out, a.len(), |row, column, _| {
+            reducer.mul(load(&reducer, a[row], column), load(&reducer, b[row], column))
         });
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn tagged_sum(q: Modulus, out: &mut [u64], rows: &[u64], weights: &[u
 }
 
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq")]
-pub(crate) fn dot_pair(q: Modulus, out: (&mut [u64], &mut [u64]), a: &[&[u64]], b: (&[u64], &[u64])) {
+pub(crate) fn dot_pair(q: Modulus, out: (&mut [u64], &mut [u64]), a: &[&[u64]], b: (&[&[u64]], &[&[u64]])) {
     let columns = out.0.len();
     if q.bits() < MIN_WORD_BITS || !columns.is_multiple_of(COLUMNS) {
         return scalar::dot_pair(q, out, a, b);
@@ -50,7 +50,7 @@ pub(crate) fn dot_pair(q: Modulus, out: (&mut [u64], &mut [u64]), a: &[&[u64]], 
         // The second pass finds its column of `a` in the first cache.
         for (out, b) in [(left, b.0), (right, b.1)] {
             sum(&reducer, out, a.len(), |row| {
-                (load(simd, a[row], tile * COLUMNS), load(simd, b, row * columns + tile * COLUMNS))
+                (load(simd, a[row], tile * COLUMNS), load(simd, b[row], tile * COLUMNS))
             });
         }
     }

@@ -53,8 +53,11 @@ fn dot_products_follow_the_definition() {
             for cpu in Cpu::available() {
                 let mut out = [vec![1; len], vec![1; len]];
                 let [left, right] = &mut out;
-                let rows: Vec<&[u64]> = (0..count).map(|i| &a[i * len..][..len]).collect();
-                dot_pair(cpu, modulus, (left, right), &rows, (&b, &c));
+                let rows = |words: &'_ [u64]| (0..count).map(|i| words[i * len..][..len].to_vec()).collect();
+                let matrices: [Vec<Vec<u64>>; 3] = [&a, &b, &c].map(|words| rows(words));
+                let [a, b, c] =
+                    matrices.each_ref().map(|rows| rows.iter().map(Vec::as_slice).collect::<Vec<_>>());
+                dot_pair(cpu, modulus, (left, right), &a, (&b, &c));
                 assert_eq!(out, expected, "{cpu}, q = {modulus}, {count} rows of {len}");
             }
         }

@@ -22,16 +22,15 @@ pub(crate) fn tagged_term(q: Modulus, rows: &[u64], columns: usize, c: usize, we
 }
 
 #[inline]
-pub(crate) fn dot_pair(q: Modulus, out: (&mut [u64], &mut [u64]), a: &[&[u64]], b: (&[u64], &[u64])) {
+pub(crate) fn dot_pair(q: Modulus, out: (&mut [u64], &mut [u64]), a: &[&[u64]], b: (&[&[u64]], &[&[u64]])) {
     dot(q, out.0, a, b.0);
     dot(q, out.1, a, b.1);
 }
 
-fn dot(q: Modulus, out: &mut [u64], a: &[&[u64]], b: &[u64]) {
-    let columns = out.len();
+fn dot(q: Modulus, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
     for (c, out) in out.iter_mut().enumerate() {
-        let term = |(i, a): (usize, &&[u64])| u128::from(a[c]) * u128::from(b[i * columns + c]);
-        *out = q.reduce_u128(a.iter().enumerate().map(term).sum());
+        let term = |(a, b): (&&[u64], &&[u64])| u128::from(a[c]) * u128::from(b[c]);
+        *out = q.reduce_u128(a.iter().zip(b).map(term).sum());
     }
 }
 

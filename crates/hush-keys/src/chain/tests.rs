@@ -13,6 +13,7 @@ use super::*;
 
 mod approx;
 mod chosen;
+mod fused;
 mod mutations;
 mod noise;
 mod paths;

@@ -18,6 +18,8 @@ use hush_rlwe::{
 use super::batch::{BatchEncoder, lift, lift_eval};
 use crate::SchemeError;
 
+mod several;
+
 /// The scheme over one chain and plaintext modulus. Public; cheap to share by reference.
 #[derive(Debug)]
 pub struct Bgv {
