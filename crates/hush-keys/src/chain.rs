@@ -130,14 +130,19 @@ impl ChainSecret {
         let degree = ring.degree();
         hush_ring::parallel::for_each_row(phase.0.words_mut(), degree, |index, row| {
             let (limb, secret) = (&ring.limbs()[index], self.secret.eval_limb(places[index]));
-            let mut components = ciphertext.components().iter().rev();
-            if let Some(last) = components.next() {
-                row.copy_from_slice(last.limb(index));
-            }
-            for component in components {
-                // Horner: row ← component + row·s.
-                limb.mul_assign(row, secret);
-                limb.add_assign(row, component.limb(index));
+            match ciphertext.components() {
+                [body, mask] => {
+                    row.copy_from_slice(body.limb(index));
+                    limb.mul_add_assign(row, mask.limb(index), secret);
+                }
+                components => {
+                    row.fill(0);
+                    for component in components.iter().rev() {
+                        // Horner: row ← component + row·s.
+                        limb.mul_assign(row, secret);
+                        limb.add_assign(row, component.limb(index));
+                    }
+                }
             }
             limb.inverse(row);
         });

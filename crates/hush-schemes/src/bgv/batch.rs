@@ -10,6 +10,8 @@ use hush_arith::Modulus;
 use hush_ring::{BaseConverter, Coeff, Eval, Poly, Ring, RingLimb, Words};
 use hush_rlwe::{conjugation_element, rotation_element};
 
+use zeroize::Zeroizing;
+
 use crate::{SchemeError, Values};
 
 /// Encodes and decodes vectors modulo `t`. Public tables.
@@ -83,21 +85,21 @@ impl BatchEncoder {
         self.entries.iter().map(|&entry| self.centered(words[entry as usize])).collect()
     }
 
-    /// `factor·phase mod t`, coefficient by coefficient, for a phase below `Q/2`.
+    /// `factor·y mod t`, coefficient by coefficient, for the integer `y` nearest to zero that is `scale·phase` modulo `Q`.
     ///
     /// # Errors
     /// [`SchemeError::Ring`], which distinct primes rule out.
-    pub fn reduce(&self, phase: &Poly<Coeff>, factor: u64) -> Result<Words, SchemeError> {
+    pub fn reduce(&self, phase: &Poly<Coeff>, scale: u64, factor: u64) -> Result<Words, SchemeError> {
         let ring = phase.ring();
         let degree = ring.degree();
-        let converter = BaseConverter::new(ring.limbs(), std::slice::from_ref(&self.plain))?;
-        let mut rows = Words::recycled(converter.row_count() * degree);
-        rows[..phase.words().len()].copy_from_slice(phase.words());
+        let targets = std::slice::from_ref(&self.plain);
+        let converter = BaseConverter::with_factor(ring.limbs(), targets, |q| Ok(q.reduce_u64(scale)))?;
+        let mut rows = Zeroizing::new(Words::recycled(converter.row_count() * degree));
+        rows.copy_from_slice(phase.words());
         converter.prepare(&mut rows);
         let mut out = Words::recycled(degree);
         converter.convert(0, &rows, &mut out);
         self.plain.mul_scalar_assign(&mut out, factor);
-        zeroize::Zeroize::zeroize(&mut rows);
         Ok(out)
     }
 

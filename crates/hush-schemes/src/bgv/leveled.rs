@@ -138,7 +138,7 @@ impl Bgv {
     /// # Errors
     /// [`SchemeError::Ring`], which a phase of this chain rules out.
     pub fn decode(&self, phase: &Poly<Coeff>, ciphertext: &BgvCiphertext) -> Result<Vec<i64>, SchemeError> {
-        Ok(self.encoder.slots(self.encoder.reduce(phase, self.inverse(ciphertext.factor)?)?))
+        Ok(self.encoder.slots(self.encoder.reduce(phase, 1, self.inverse(ciphertext.factor)?)?))
     }
 
     /// The coefficients of a decrypted phase, modulo `t`, nearest to zero.
@@ -150,7 +150,7 @@ impl Bgv {
         phase: &Poly<Coeff>,
         ciphertext: &BgvCiphertext,
     ) -> Result<Vec<i64>, SchemeError> {
-        let words = self.encoder.reduce(phase, self.inverse(ciphertext.factor)?)?;
+        let words = self.encoder.reduce(phase, 1, self.inverse(ciphertext.factor)?)?;
         Ok(words.iter().map(|&word| self.encoder.centered(word)).collect())
     }
 

@@ -95,12 +95,9 @@ impl Bfv {
     /// [`SchemeError::Ring`], which a phase of this chain rules out.
     pub fn decode(&self, phase: &Poly<Coeff>) -> Result<Vec<i64>, SchemeError> {
         let t = self.encoder.t();
-        let mut scaled = phase.clone();
-        scaled.mul_scalar_assign(t.value().into());
         let limbs = phase.ring().limbs().iter();
         let minus_q = t.neg(limbs.fold(1, |q, limb| t.mul(q, t.reduce_u64(limb.modulus().value()))));
-        let words = self.encoder.reduce(&scaled, t.inv(minus_q).map_err(RingError::from)?)?;
-        zeroize::Zeroize::zeroize(&mut scaled);
+        let words = self.encoder.reduce(phase, t.value(), t.inv(minus_q).map_err(RingError::from)?)?;
         Ok(self.encoder.slots(words))
     }
 

@@ -17,6 +17,9 @@
 
 use std::f64::consts::PI;
 
+use hush_ring::Cpu;
+use hush_ring::fft::{self, Roots};
+
 /// A complex number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Complex {
@@ -60,24 +63,18 @@ impl std::ops::Mul for Complex {
 /// Precomputed roots for one ring degree.
 #[derive(Debug)]
 pub(crate) struct Embedding {
-    /// `N/2`.
-    slots: usize,
+    cpu: Cpu,
     /// `ζ^k`, `0 ≤ k < N/2`.
     twist: Vec<Complex>,
-    /// For each stage of `h` butterflies a block, `exp(πi·k/h)`, `0 ≤ k < h`; the stages one after the other.
-    roots: Vec<Complex>,
+    roots: Roots,
 }
 
 impl Embedding {
     /// Tables for the ring of degree `degree`, a power of two and at least 4.
-    pub(crate) fn new(degree: usize) -> Self {
+    pub(crate) fn new(degree: usize, cpu: Cpu) -> Self {
         let slots = degree / 2;
         let twist = (0..slots).map(|k| Complex::unit(PI * k as f64 / degree as f64)).collect();
-        let stages = (0..slots.trailing_zeros()).map(|log2| 1 << log2);
-        let roots = stages
-            .flat_map(|half| (0..half).map(move |k| Complex::unit(PI * k as f64 / half as f64)))
-            .collect();
-        Self { slots, twist, roots }
+        Self { cpu, twist, roots: Roots::new(slots) }
     }
 
     /// The values of the polynomial at the slots' roots.
@@ -85,54 +82,41 @@ impl Embedding {
     /// # Shapes
     /// `coefficients`: `N`. Result: `N/2`, slot order.
     pub(crate) fn evaluate(&self, coefficients: &[f64]) -> Vec<Complex> {
-        let (low, high) = coefficients.split_at(self.slots);
+        let slots = self.twist.len();
+        let (low, high) = coefficients.split_at(slots);
         let folded = low.iter().zip(high).zip(&self.twist);
-        let mut values: Vec<Complex> =
-            folded.map(|((&re, &im), &twist)| Complex { re, im } * twist).collect();
-        self.transform(&mut values, |root| root);
-        values
+        let (mut re, mut im): (Vec<f64>, Vec<f64>) =
+            folded.map(|((&re, &im), &twist)| Complex { re, im } * twist).map(|z| (z.re, z.im)).unzip();
+        fft::evaluate(self.cpu, &mut re, &mut im, &self.roots);
+        let slot = |j: usize| bit_reverse(j, slots);
+        (0..slots).map(slot).map(|at| Complex { re: re[at], im: im[at] }).collect()
     }
 
     /// The real polynomial that takes these values at the slots' roots (and their conjugates at the others).
     ///
     /// # Shapes
     /// `values`: `N/2`. Result: `N` real coefficients.
-    pub(crate) fn interpolate(&self, mut values: Vec<Complex>) -> Vec<f64> {
-        self.transform(&mut values, Complex::conj);
-        let scale = 1.0 / self.slots as f64;
-        for (value, &twist) in values.iter_mut().zip(&self.twist) {
-            *value = *value * twist.conj();
+    pub(crate) fn interpolate(&self, values: &[Complex]) -> Vec<f64> {
+        let slots = self.twist.len();
+        let mut parts = vec![0.0; 2 * slots];
+        let (re, im) = parts.split_at_mut(slots);
+        for (j, value) in values.iter().enumerate().take(slots) {
+            let at = bit_reverse(j, slots);
+            (re[at], im[at]) = (value.re, value.im);
         }
-        let re = values.iter().map(|value| value.re * scale);
-        re.chain(values.iter().map(|value| value.im * scale)).collect()
-    }
-
-    /// In-place DFT, decimation in time after a bit reversal; `side` picks the sign of the exponent.
-    fn transform(&self, values: &mut [Complex], side: impl Fn(Complex) -> Complex) {
-        bit_reverse(values);
-        let mut half = 1;
-        while half < values.len() {
-            let roots = &self.roots[half - 1..2 * half - 1];
-            for block in values.chunks_exact_mut(2 * half) {
-                let (low, high) = block.split_at_mut(half);
-                for ((a, b), &root) in low.iter_mut().zip(high).zip(roots) {
-                    let turned = *b * side(root);
-                    (*a, *b) = (*a + turned, *a - turned);
-                }
-            }
-            half *= 2;
+        fft::interpolate(self.cpu, re, im, &self.roots);
+        let scale = 1.0 / slots as f64;
+        for ((re, im), &twist) in re.iter_mut().zip(im).zip(&self.twist) {
+            let turned = Complex { re: *re, im: *im } * twist.conj();
+            (*re, *im) = (turned.re * scale, turned.im * scale);
         }
+        parts
     }
 }
 
-fn bit_reverse(values: &mut [Complex]) {
-    let bits = values.len().trailing_zeros();
-    for i in 0..values.len() {
-        let j = i.reverse_bits() >> (usize::BITS - bits).min(usize::BITS - 1);
-        if i < j {
-            values.swap(i, j);
-        }
-    }
+/// The bits of an index below `len`, a power of two, reversed.
+fn bit_reverse(index: usize, len: usize) -> usize {
+    index.reverse_bits() >> (usize::BITS - len.trailing_zeros()).min(usize::BITS - 1)
 }
 
 #[cfg(test)]
@@ -158,7 +142,7 @@ mod tests {
     fn evaluation_follows_the_definition() {
         for degree in [4, 8, 64, 256] {
             let coefficients: Vec<f64> = (0..degree).map(|k| ((k * 37 + 11) % 101) as f64 - 50.0).collect();
-            let values = Embedding::new(degree).evaluate(&coefficients);
+            let values = Embedding::new(degree, Cpu::detect().unwrap()).evaluate(&coefficients);
             for (slot, &value) in values.iter().enumerate() {
                 assert!(distance(value, evaluate_directly(&coefficients, slot)) < 1e-10 * degree as f64);
             }
@@ -168,9 +152,9 @@ mod tests {
     #[test]
     fn interpolation_inverts_evaluation() {
         let degree = 4096;
-        let embedding = Embedding::new(degree);
+        let embedding = Embedding::new(degree, Cpu::detect().unwrap());
         let coefficients: Vec<f64> = (0..degree).map(|k| ((k * 7919) % 10007) as f64 - 5000.0).collect();
-        let back = embedding.interpolate(embedding.evaluate(&coefficients));
+        let back = embedding.interpolate(&embedding.evaluate(&coefficients));
         for (a, b) in coefficients.iter().zip(&back) {
             assert!((a - b).abs() < 1e-8);
         }
@@ -179,7 +163,7 @@ mod tests {
     #[test]
     fn products_of_polynomials_are_products_of_slots() {
         let degree = 16;
-        let embedding = Embedding::new(degree);
+        let embedding = Embedding::new(degree, Cpu::detect().unwrap());
         let x: Vec<f64> = (0..degree).map(|k| k as f64 - 3.0).collect();
         let y: Vec<f64> = (0..degree).map(|k| 2.0 - (k * k % 7) as f64).collect();
         let mut product = vec![0.0; degree];

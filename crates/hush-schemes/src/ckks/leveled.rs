@@ -87,7 +87,7 @@ impl Ckks {
         let powers = std::iter::successors(Some(1), |&power| Some(power * step % (2 * degree)));
         // The embedding's slot j is the value at ζ^(4j + 1).
         let places = powers.take(degree / 2).map(|power| (power / 4) as u32).collect();
-        Ok(Self { embedding: Embedding::new(degree), chain, places, scales })
+        Ok(Self { embedding: Embedding::new(degree, cpu), chain, places, scales })
     }
 
     /// The chain.
@@ -163,8 +163,7 @@ impl Ckks {
             }
             slots[place as usize] = value;
         }
-        let coefficients = self.embedding.interpolate(slots);
-        integers(&coefficients, scale, ring)
+        integers(self.embedding.interpolate(&slots), scale, ring)
     }
 
     /// A fresh ciphertext of a message that was encoded at its level's own scale.
@@ -469,7 +468,7 @@ impl Ckks {
         }
         if value.im == 0.0 {
             // An integer is its own value at every root: no transform is needed.
-            let integer = rounded(&[value.re], scale, ring)?[0] as i128;
+            let integer = rounded(vec![value.re], scale, ring)?[0] as i128;
             let mut poly = Poly::recycled(ring);
             for (index, limb) in ring.limbs().iter().enumerate() {
                 poly.limb_mut(index).fill(limb.modulus().reduce_i128(integer));
@@ -479,7 +478,7 @@ impl Ckks {
         let mut coefficients = vec![0.0; ring.degree()];
         coefficients[0] = value.re;
         coefficients[ring.degree() / 2] = value.im;
-        Ok(integers(&coefficients, scale, ring)?.into_eval())
+        Ok(integers(coefficients, scale, ring)?.into_eval())
     }
 
     fn automorphism(

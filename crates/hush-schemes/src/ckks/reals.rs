@@ -2,38 +2,51 @@
 //! Between real coefficients and residues: rounding at a scale, and back.
 
 use ethnum::I256;
-use hush_ring::{Coeff, Poly, Ring};
+use hush_arith::Modulus;
+use hush_ring::{Coeff, Poly, Ring, Words, fft};
+use zeroize::Zeroizing;
 
 use crate::{RealScale, SchemeError, Values};
 
 /// `round(scale·c)`, checked to be below a quarter of the modulus and `2^126`.
-pub(super) fn rounded(coefficients: &[f64], scale: RealScale, ring: &Ring) -> Result<Vec<f64>, SchemeError> {
+pub(super) fn rounded(
+    mut coefficients: Vec<f64>,
+    scale: RealScale,
+    ring: &Ring,
+) -> Result<Vec<f64>, SchemeError> {
     let limit_log2 = (ring.crt().log2_product() as u32).saturating_sub(2).min(126);
-    let scaled: Vec<f64> = coefficients.iter().map(|c| (c * scale.value()).round_ties_even()).collect();
+    fft::scale_and_round(ring.cpu(), &mut coefficients, scale.value());
     // An overflow of the embedding is infinite or not a number, and refused as well.
     let limit = f64::from(limit_log2).exp2();
-    if let Some(index) = scaled.iter().position(|c| c.is_nan() || c.abs() >= limit) {
+    if let Some(index) = coefficients.iter().position(|c| c.is_nan() || c.abs() >= limit) {
         let limit_log2 = limit_log2.saturating_sub(scale.log2().max(0.0) as u32);
         return Err(SchemeError::ValueRange { index, limit_log2 });
     }
-    Ok(scaled)
+    Ok(coefficients)
 }
 
 /// `round(scale·c)` over a ring.
 pub(super) fn integers(
-    coefficients: &[f64],
+    coefficients: Vec<f64>,
     scale: RealScale,
     ring: &Ring,
 ) -> Result<Poly<Coeff>, SchemeError> {
-    let scaled = rounded(coefficients, scale, ring)?;
+    let rounded = rounded(coefficients, scale, ring)?;
+    let largest = rounded.iter().fold(0.0_f64, |largest, c| largest.max(c.abs()));
     let mut poly = Poly::recycled(ring);
-    if scaled.iter().all(|c| c.abs() < f64::from(62).exp2()) {
-        let narrow: Vec<i64> = scaled.iter().map(|&c| c as i64).collect();
+    if largest < f64::from(62).exp2() {
+        let narrow: Vec<i64> = if largest < f64::from(51).exp2() {
+            // The bits of 2^52 + 2^51 + c are those of 2^52 + 2^51 plus c: no conversion instruction is needed.
+            let shift = f64::from(52).exp2() * 1.5;
+            rounded.iter().map(|&c| (c + shift).to_bits().wrapping_sub(shift.to_bits()) as i64).collect()
+        } else {
+            rounded.iter().map(|&c| c as i64).collect()
+        };
         for (index, limb) in ring.limbs().iter().enumerate() {
             limb.lift_signed(&narrow, poly.limb_mut(index));
         }
     } else {
-        let wide: Vec<i128> = scaled.iter().map(|&c| c as i128).collect();
+        let wide: Vec<i128> = rounded.iter().map(|&c| c as i128).collect();
         for (index, limb) in ring.limbs().iter().enumerate() {
             Values::I128(&wide).residues_into(limb, poly.limb_mut(index));
         }
@@ -44,30 +57,55 @@ pub(super) fn integers(
 /// The coefficients of a phase as reals, divided by the scale.
 pub(super) fn reals(phase: &Poly<Coeff>, scale: RealScale) -> Result<Vec<f64>, SchemeError> {
     let inverse = 1.0 / scale.value();
-    match two_limb_integers(phase) {
-        Some(integers) => Ok(integers.iter().map(|&integer| integer as f64 * inverse).collect()),
+    match two_limb_reals(phase, inverse) {
+        Some(reals) => Ok(reals),
         None => five_limb_reals(phase, inverse),
     }
 }
 
-/// The coefficients, if they are what the first two primes say: below `2^90` or so, as nearly all phases are. A third prime
-/// tells.
-fn two_limb_integers(phase: &Poly<Coeff>) -> Option<zeroize::Zeroizing<Vec<i128>>> {
-    let limbs = phase.ring().limbs();
-    let (first, second) = (limbs.first()?.modulus(), limbs.get(1)?.modulus());
-    let inverse = second.inv(second.reduce_u64(first.value())).ok()?;
-    let integer = |(&low, &high): (&u64, &u64)| {
-        let digit = second.mul(second.sub(high, second.reduce_u64(low)), inverse);
-        let half = (digit > second.value() / 2) as i128;
-        i128::from(low) + i128::from(first.value()) * (i128::from(digit) - half * i128::from(second.value()))
+/// The coefficients as reals, if they are what the first two primes say: below `2^90` or so, as nearly all phases are. A third
+/// prime tells.
+///
+/// # Math
+/// With `x_0` nearest to zero modulo `q_0` and `d` nearest to zero that is `(x − x_0)/q_0` modulo `q_1`, `x = x_0 + q_0·d`.
+fn two_limb_reals(phase: &Poly<Coeff>, inverse: f64) -> Option<Vec<f64>> {
+    let (ring, degree) = (phase.ring(), phase.ring().degree());
+    let [first, second, rest @ ..] = ring.limbs() else { return None };
+    let (p, q) = (first.modulus(), second.modulus());
+    let third = rest.first();
+    let fits = |source: Modulus, target: Modulus| source.value() / 2 < target.value();
+    if !fits(p, q) || third.is_some_and(|third| !(fits(p, third.modulus()) && fits(q, third.modulus()))) {
+        return None;
+    }
+    let mut low = Zeroizing::new(Words::recycled(degree));
+    let mut digit = Zeroizing::new(Words::recycled(degree));
+    second.recenter(p, &mut low, phase.limb(0));
+    digit.copy_from_slice(phase.limb(1));
+    second.sub_scale_assign(&mut digit, &low, q.inv(q.reduce_u64(p.value())).ok()?);
+    if let Some(third) = third {
+        let mut check = Zeroizing::new(Words::recycled(degree));
+        third.recenter(q, &mut check, &digit);
+        third.mul_scalar_assign(&mut check, third.modulus().reduce_u64(p.value()));
+        third.recenter(p, &mut low, phase.limb(0));
+        third.add_assign(&mut check, &low);
+        let difference = check.iter().zip(phase.limb(2)).fold(0, |all, (found, word)| all | (found ^ word));
+        if difference != 0 {
+            return None;
+        }
+    }
+    let centered = |residue: u64, modulus: Modulus| {
+        let (residue, modulus) = (residue as i64, modulus.value() as i64);
+        residue - (modulus & -i64::from(residue > modulus / 2))
     };
-    let integers: Vec<i128> = phase.limb(0).iter().zip(phase.limb(1)).map(integer).collect();
-    let integers = zeroize::Zeroizing::new(integers);
-    let agrees = limbs.get(2).is_none_or(|third| {
-        let mut residues = integers.iter().zip(phase.limb(2));
-        residues.all(|(&integer, &residue)| third.modulus().reduce_i128(integer) == residue)
-    });
-    agrees.then_some(integers)
+    // Most phases fit a word, whose conversion takes an instruction where that of two words takes a call.
+    let narrow = digit.iter().all(|&digit| centered(digit, q).unsigned_abs() < 1 << 15);
+    let parts = phase.limb(0).iter().zip(digit.iter()).map(|(&x, &d)| (centered(x, p), centered(d, q)));
+    Some(match narrow {
+        true => parts.map(|(x, d)| (x + p.value() as i64 * d) as f64 * inverse).collect(),
+        false => parts
+            .map(|(x, d)| (i128::from(x) + i128::from(p.value()) * i128::from(d)) as f64 * inverse)
+            .collect(),
+    })
 }
 
 /// The coefficients of a larger phase. None is beyond five primes: scales and messages are bounded at encoding.

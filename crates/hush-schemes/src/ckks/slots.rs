@@ -21,7 +21,7 @@ pub struct ApproxEncoder {
 impl ApproxEncoder {
     /// Tables for a ring.
     pub fn new(ring: &Ring) -> Self {
-        Self { ring: ring.clone(), embedding: Arc::new(Embedding::new(ring.degree())) }
+        Self { ring: ring.clone(), embedding: Arc::new(Embedding::new(ring.degree(), ring.cpu())) }
     }
 
     /// The ciphertext ring.
@@ -50,7 +50,7 @@ impl ApproxEncoder {
             rounded(index, value, scale, limit_log2)?;
             slot.re = value;
         }
-        let coefficients = self.embedding.interpolate(slots).into_iter().enumerate();
+        let coefficients = self.embedding.interpolate(&slots).into_iter().enumerate();
         let encode = |(index, c)| Ok(rounded(index, c, scale, limit_log2)? as i128);
         coefficients.map(encode).collect()
     }
