@@ -34,7 +34,7 @@ pub use keys::{UncheckedEvaluationKeys, UncheckedPublicKey, evaluation_keys_byte
 
 use hush_ring::{Chain, Eval, Level, Poly, Ring};
 
-use crate::header::{self, CHECKSUM_BYTES, Fields};
+use crate::header::{self, CHECKSUM_BYTES};
 use crate::{CodecError, append_packed, check_residues};
 
 /// What an object over a chain is.
@@ -128,8 +128,7 @@ impl ChainHeader {
     /// The header, with room reserved for payload and checksum.
     fn begin(&self, payload_bytes: usize) -> Vec<u8> {
         let mut out = Vec::with_capacity(payload_bytes.saturating_add(CHAIN_OVERHEAD_BYTES));
-        out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        header::start(&mut out, MAGIC, FORMAT_VERSION);
         out.extend_from_slice(&[
             self.kind.tag(),
             u8::from(self.is_insecure_toy),
@@ -145,17 +144,7 @@ impl ChainHeader {
 
     /// Parses and compares lengths and the checksum; allocates nothing.
     fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), CodecError> {
-        let short = CodecError::Length { found: bytes.len() as u64, expected: CHAIN_OVERHEAD_BYTES as u64 };
-        let (head, rest) = bytes.split_first_chunk::<CHAIN_HEADER_BYTES>().ok_or_else(|| short.clone())?;
-        let (payload, _) = rest.split_last_chunk::<CHECKSUM_BYTES>().ok_or(short)?;
-        let mut fields = Fields(head);
-        if fields.take::<6>() != *MAGIC {
-            return Err(CodecError::Magic);
-        }
-        let found = u16::from_le_bytes(fields.take());
-        if found != FORMAT_VERSION {
-            return Err(CodecError::Version { found, expected: FORMAT_VERSION });
-        }
+        let (_, mut fields, payload) = header::open::<CHAIN_HEADER_BYTES>(bytes, MAGIC, FORMAT_VERSION)?;
         let [tag, flags, level, components] = fields.take();
         let kind = ChainObjectKind::from_tag(tag)?;
         let count = u32::from_le_bytes(fields.take());

@@ -7,82 +7,67 @@
 
 use super::*;
 use crate::chain_object::tests::{evaluation_keys, full, public_key, seeded, toy};
+use hush_params::testing::Draw;
 use hush_ring::{Chain, Level};
 
-/// Splitmix64.
-struct Draw(u64);
+/// A piece of `bytes`, as a range.
+fn range_of(draw: &mut Draw, bytes: &[u8]) -> std::ops::Range<usize> {
+    let (a, b) = (draw.below(bytes.len() + 1), draw.below(bytes.len() + 1));
+    a.min(b)..a.max(b)
+}
 
-impl Draw {
-    fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb) >> 8
-    }
-
-    /// Below `bound`, which is at least 1.
-    fn below(&mut self, bound: usize) -> usize {
-        (self.word() % bound.max(1) as u64) as usize
-    }
-
-    /// A piece of `bytes`, as a range.
-    fn piece(&mut self, bytes: &[u8]) -> std::ops::Range<usize> {
-        let (a, b) = (self.below(bytes.len() + 1), self.below(bytes.len() + 1));
-        a.min(b)..a.max(b)
-    }
-
-    /// One mutation.
-    fn mutate(&mut self, bytes: &mut Vec<u8>, other: &[u8]) {
-        match self.below(8) {
-            0 | 1 => {
-                for _ in 0..=self.below(4) {
-                    let bit = self.below(8 * bytes.len());
-                    if let Some(byte) = bytes.get_mut(bit / 8) {
-                        *byte ^= 1 << (bit % 8);
-                    }
+/// One mutation.
+fn mutate(draw: &mut Draw, bytes: &mut Vec<u8>, other: &[u8]) {
+    match draw.below(8) {
+        0 | 1 => {
+            for _ in 0..=draw.below(4) {
+                let bit = draw.below(8 * bytes.len());
+                if let Some(byte) = bytes.get_mut(bit / 8) {
+                    *byte ^= 1 << (bit % 8);
                 }
             }
-            2 => bytes.truncate(self.below(bytes.len() + 1)),
-            3 => {
-                for _ in 0..self.below(100) {
-                    bytes.push(self.word() as u8);
-                }
-            }
-            4 => {
-                let piece = other[self.piece(other)].to_vec();
-                let at = self.piece(bytes);
-                bytes.splice(at, piece);
-            }
-            5 => {
-                let piece = bytes[self.piece(bytes)].to_vec();
-                let at = self.below(bytes.len() + 1);
-                bytes.splice(at..at, piece);
-            }
-            6 => {
-                // Same length, so that the content is looked at.
-                let at = self.piece(other);
-                let end = at.end.min(bytes.len());
-                if at.start < end {
-                    bytes[at.start..end].copy_from_slice(&other[at.start..end]);
-                }
-            }
-            _ => self.edit_field(bytes),
         }
-    }
-
-    /// Overwrites a field of a header (or of keys, which have a header of their own) with a telling value.
-    fn edit_field(&mut self, bytes: &mut [u8]) {
-        let width = 1 << self.below(4);
-        let at = width * self.below(CHAIN_HEADER_BYTES / width + 2);
-        let values = [0, 1, 2, 3, 0x7f, 0x80, 0xff, 0x7fff_ffff, 0x8000_0000, u64::MAX, bytes.len() as u64];
-        let mut value = values[self.below(values.len())];
-        let Some(field) = bytes.get_mut(at..at + width) else { return };
-        if self.below(3) == 0 {
-            let mut old = [0; 8];
-            old[..width].copy_from_slice(field);
-            value = u64::from_le_bytes(old).wrapping_add(value);
+        2 => bytes.truncate(draw.below(bytes.len() + 1)),
+        3 => {
+            for _ in 0..draw.below(100) {
+                bytes.push(draw.word() as u8);
+            }
         }
-        field.copy_from_slice(&value.to_le_bytes()[..width]);
+        4 => {
+            let piece = other[range_of(draw, other)].to_vec();
+            let at = range_of(draw, bytes);
+            bytes.splice(at, piece);
+        }
+        5 => {
+            let piece = bytes[range_of(draw, bytes)].to_vec();
+            let at = draw.below(bytes.len() + 1);
+            bytes.splice(at..at, piece);
+        }
+        6 => {
+            // Same length, so that the content is looked at.
+            let at = range_of(draw, other);
+            let end = at.end.min(bytes.len());
+            if at.start < end {
+                bytes[at.start..end].copy_from_slice(&other[at.start..end]);
+            }
+        }
+        _ => edit_field(draw, bytes),
     }
+}
+
+/// Overwrites a field of a header (or of keys, which have a header of their own) with a telling value.
+fn edit_field(draw: &mut Draw, bytes: &mut [u8]) {
+    let width = 1 << draw.below(4);
+    let at = width * draw.below(CHAIN_HEADER_BYTES / width + 2);
+    let values = [0, 1, 2, 3, 0x7f, 0x80, 0xff, 0x7fff_ffff, 0x8000_0000, u64::MAX, bytes.len() as u64];
+    let mut value = values[draw.below(values.len())];
+    let Some(field) = bytes.get_mut(at..at + width) else { return };
+    if draw.below(3) == 0 {
+        let mut old = [0; 8];
+        old[..width].copy_from_slice(field);
+        value = u64::from_le_bytes(old).wrapping_add(value);
+    }
+    field.copy_from_slice(&value.to_le_bytes()[..width]);
 }
 
 /// A reader that expects one certain object; gives what it accepted in encoded form.
@@ -159,21 +144,18 @@ fn from_environment(name: &str) -> Option<u64> {
 
 #[test]
 fn damaged_objects_are_refused_or_are_what_they_say() {
-    let mut fresh = [0; 8];
-    os_random(&mut fresh).unwrap();
-    let seed = from_environment("HUSH_MUTATION_SEED").unwrap_or(u64::from_le_bytes(fresh));
+    let mut draw = Draw::of_environment("HUSH_MUTATION_SEED");
     let count = 2000 * from_environment("HUSH_MUTATIONS").unwrap_or(1);
     let chain = toy(65537);
     let corpus = corpus(&chain);
     for (bytes, read) in &corpus {
         assert_eq!(read(bytes).as_ref(), Ok(bytes));
     }
-    let mut draw = Draw(seed);
     let (mut accepted, mut refused) = (0, 0);
     for round in 0..count {
         let mut bytes = corpus[draw.below(corpus.len())].0.clone();
         for _ in 0..=draw.below(3) {
-            draw.mutate(&mut bytes, &corpus[round as usize % corpus.len()].0);
+            mutate(&mut draw, &mut bytes, &corpus[round as usize % corpus.len()].0);
         }
         if draw.below(4) > 0 && bytes.len() >= CHECKSUM_BYTES {
             bytes = reseal(bytes);
@@ -181,7 +163,7 @@ fn damaged_objects_are_refused_or_are_what_they_say() {
         for (index, (_, read)) in corpus.iter().enumerate() {
             match read(&bytes) {
                 Ok(again) => {
-                    assert!(again == bytes, "seed {seed}, round {round}, reader {index}: other bytes");
+                    assert!(again == bytes, "{draw}, round {round}, reader {index}: other bytes");
                     accepted += 1;
                 }
                 Err(_) => refused += 1,
@@ -190,9 +172,6 @@ fn damaged_objects_are_refused_or_are_what_they_say() {
     }
     // Neither side of the promise is empty: flipped bits of residues mostly stay below the prime.
     if count >= 1000 {
-        assert!(
-            accepted > count / 50 && refused > count,
-            "seed {seed}: {accepted} accepted, {refused} refused"
-        );
+        assert!(accepted > count / 50 && refused > count, "{draw}: {accepted} accepted, {refused} refused");
     }
 }

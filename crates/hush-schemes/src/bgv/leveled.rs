@@ -342,7 +342,7 @@ impl Bgv {
         Ok(sum)
     }
 
-    /// The BFV ciphertext of the same message, exactly: the phase divided by `t` modulo `Q`, see [`super::bfv`].
+    /// The BFV ciphertext of the same message, exactly: the phase divided by `t` modulo `Q` (docs/math/chains.md).
     ///
     /// # Noise
     /// The BGV error, times an integer of at most `t/2` unless the factor is `−Q` already.

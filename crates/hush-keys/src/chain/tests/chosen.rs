@@ -4,7 +4,7 @@
 use hush_params::chain::presets::{chain_preset, chain_presets};
 use hush_params::chain::{ChainRequest, KeySwitching, Plaintexts};
 use hush_params::security::SecurityLevel;
-use hush_schemes::ckks::{Ckks, Complex};
+use hush_schemes::ckks::Ckks;
 
 use super::*;
 
