@@ -43,7 +43,8 @@ fn exact_chains_hold_the_depth_that_was_asked_for() {
 #[test]
 fn scaled_chains_hold_the_depth_that_was_asked_for() {
     for depth in 1..=3 {
-        let params = ChainParams::choose(&request(Plaintexts::ExactScaled { t: T }, depth)).unwrap().into_params();
+        let params =
+            ChainParams::choose(&request(Plaintexts::ExactScaled { t: T }, depth)).unwrap().into_params();
         let scheme = Bfv::new(&params, T, Cpu::detect().unwrap()).unwrap();
         let secret = ChainSecret::generate(scheme.chain()).unwrap();
         let keys = secret.evaluation_keys(true, &[]).unwrap();
