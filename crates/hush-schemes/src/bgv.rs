@@ -16,6 +16,7 @@ mod batch;
 mod leveled;
 mod scale_invariant;
 pub mod slots;
+mod stored;
 pub mod sum;
 
 use ethnum::I256;

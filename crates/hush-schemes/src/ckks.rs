@@ -13,6 +13,7 @@
 mod embedding;
 mod leveled;
 mod slots;
+mod stored;
 
 use ethnum::I256;
 
