@@ -6,9 +6,9 @@
 //! All decoders see all of them. `HUSH_MUTATIONS` multiplies their number, `HUSH_MUTATION_SEED` repeats a run.
 
 use super::*;
-use crate::chain_object::tests::{evaluation_keys, full, public_key, seeded, toy};
+use crate::chain_object::tests::{evaluation_keys, full, public_key, seeded, toy, with_meaning};
 use hush_params::testing::Draw;
-use hush_ring::{Chain, Level};
+use hush_ring::Level;
 
 /// A piece of `bytes`, as a range.
 fn range_of(draw: &mut Draw, bytes: &[u8]) -> std::ops::Range<usize> {
@@ -71,10 +71,18 @@ fn edit_field(draw: &mut Draw, bytes: &mut [u8]) {
 }
 
 /// A reader that expects one certain object; gives what it accepted in encoded form.
-type Reader = Box<dyn Fn(&[u8]) -> Result<Vec<u8>, CodecError>>;
+pub(super) type Reader = Box<dyn Fn(&[u8]) -> Result<Vec<u8>, CodecError>>;
 
-/// Valid objects, each with the reader that expects it.
-fn corpus(chain: &Chain) -> Vec<(Vec<u8>, Reader)> {
+/// A valid object, and the reader that expects it.
+pub(super) struct Sample {
+    pub(super) name: &'static str,
+    pub(super) bytes: Vec<u8>,
+    pub(super) read: Reader,
+}
+
+/// One of every kind and form.
+pub(super) fn samples() -> Vec<Sample> {
+    let chain = &toy(65537);
     let mut corpus = stored_objects();
     let level = Level(1);
     let fresh = [seeded(chain, level), seeded(chain, level)];
@@ -83,8 +91,8 @@ fn corpus(chain: &Chain) -> Vec<(Vec<u8>, Reader)> {
     let read = move |bytes: &[u8]| {
         encode_seeded(&own, level, &UncheckedSeededSet::decode(bytes)?.conform(&own, level, 2)?)
     };
-    corpus.push((bytes, Box::new(read)));
-    for components in [2, 3] {
+    corpus.push(Sample { name: "chain-seeded", bytes, read: Box::new(read) });
+    for (components, name) in [(2, "chain-full"), (3, "chain-product")] {
         let id = LeveledSetId { level, count: 2, components };
         let ciphertext = full(chain, level, components.into());
         let bytes = encode_leveled(chain, id, &[ciphertext.clone(), ciphertext]).unwrap();
@@ -92,24 +100,37 @@ fn corpus(chain: &Chain) -> Vec<(Vec<u8>, Reader)> {
         let read = move |bytes: &[u8]| {
             encode_leveled(&own, id, &UncheckedLeveledSet::decode(bytes)?.conform(&own, id)?)
         };
-        corpus.push((bytes, Box::new(read)));
+        corpus.push(Sample { name, bytes, read: Box::new(read) });
+    }
+    for (name, chain, meanings) in [
+        ("chain-factors", chain.clone(), [PhaseMeaning::Factor(3), PhaseMeaning::Factor(65536)]),
+        ("chain-scales", toy(1), [PhaseMeaning::Scale(1e12), PhaseMeaning::Scale(f64::MIN_POSITIVE)]),
+    ] {
+        let (id, bytes) = with_meaning(&chain, &meanings);
+        let read = move |bytes: &[u8]| {
+            let set = UncheckedLeveledSet::decode(bytes)?.conform_with_meaning(&chain, id)?;
+            let pairs: Vec<_> = set.iter().map(|(ciphertext, meaning)| (ciphertext, *meaning)).collect();
+            encode_leveled_with_meaning(&chain, id, &pairs)
+        };
+        corpus.push(Sample { name, bytes, read: Box::new(read) });
     }
     let bytes = evaluation_keys(chain, &[0, 5]).encode(chain).unwrap();
     let own = chain.clone();
     let read =
         move |bytes: &[u8]| UncheckedEvaluationKeys::decode(bytes)?.conform(&own, &[0, 5])?.encode(&own);
-    corpus.push((bytes, Box::new(read)));
+    corpus.push(Sample { name: "chain-evaluation-keys", bytes, read: Box::new(read) });
     let own = chain.clone();
     let read = move |bytes: &[u8]| UncheckedPublicKey::decode(bytes)?.conform(&own)?.encode();
-    corpus.push((public_key(chain).encode().unwrap(), Box::new(read)));
+    let bytes = public_key(chain).encode().unwrap();
+    corpus.push(Sample { name: "chain-public-key", bytes, read: Box::new(read) });
     corpus
 }
 
 /// The objects of tables and answers, over the smallest preset.
-fn stored_objects() -> Vec<(Vec<u8>, Reader)> {
+fn stored_objects() -> Vec<Sample> {
     let id = BodyId { element_count: 1, ..ID };
-    let mut corpus: Vec<(Vec<u8>, Reader)> = Vec::new();
-    for kind in [BodyKind::Sum, BodyKind::Slot] {
+    let mut corpus = Vec::new();
+    for (kind, name) in [(BodyKind::Sum, "body-sum"), (BodyKind::Slot, "body-slot")] {
         let read = move |bytes: &[u8]| {
             let ring = small();
             // The quick way in may accept more, but must not fail otherwise.
@@ -123,18 +144,21 @@ fn stored_objects() -> Vec<(Vec<u8>, Reader)> {
             writer.push_limb(&ring.limbs()[0], &words);
             writer.finish()
         };
-        corpus.push((body(&small(), kind, id), Box::new(read)));
+        corpus.push(Sample { name, bytes: body(&small(), kind, id), read: Box::new(read) as Reader });
     }
     let answer = SumAnswer::new(words(&small()), vec![1, 2, 3]).unwrap();
     let read = |bytes: &[u8]| UncheckedSumAnswer::decode(bytes)?.conform(&small(), 9, 3)?.encode(9);
-    corpus.push((answer.encode(9).unwrap(), Box::new(read)));
+    corpus.push(Sample { name: "sum-answer", bytes: answer.encode(9).unwrap(), read: Box::new(read) });
     let ciphertext = RlweCiphertext::new(vec![words(&small()); 2]).unwrap();
-    let set = CiphertextSet { ciphertexts: vec![ciphertext.clone(), ciphertext], lanes: 2 };
-    let read = |bytes: &[u8]| {
-        let id = CiphertextSetId { chunk: 4, element_count: 1, lanes: 2, components: 2 };
-        UncheckedCiphertextSet::decode(bytes)?.conform(&small(), id)?.encode(&small(), 4)
-    };
-    corpus.push((set.encode(&small(), 4).unwrap(), Box::new(read)));
+    for (lanes, name) in [(1, "ciphertext-set"), (2, "ciphertext-set-of-two-lanes")] {
+        let set = CiphertextSet { ciphertexts: vec![ciphertext.clone(); lanes.into()], lanes };
+        let read = move |bytes: &[u8]| {
+            let id = CiphertextSetId { chunk: 4, element_count: 1, lanes, components: 2 };
+            UncheckedCiphertextSet::decode(bytes)?.conform(&small(), id)?.encode(&small(), 4)
+        };
+        let bytes = set.encode(&small(), 4).unwrap();
+        corpus.push(Sample { name, bytes, read: Box::new(read) });
+    }
     corpus
 }
 
@@ -146,24 +170,27 @@ fn from_environment(name: &str) -> Option<u64> {
 fn damaged_objects_are_refused_or_are_what_they_say() {
     let mut draw = Draw::of_environment("HUSH_MUTATION_SEED");
     let count = 2000 * from_environment("HUSH_MUTATIONS").unwrap_or(1);
-    let chain = toy(65537);
-    let corpus = corpus(&chain);
-    for (bytes, read) in &corpus {
+    let samples = samples();
+    for Sample { bytes, read, .. } in &samples {
         assert_eq!(read(bytes).as_ref(), Ok(bytes));
     }
+    // What versions before this one wrote, and what was found to be dangerous, is damaged as well.
+    let own = samples.iter().map(|sample| sample.bytes.clone());
+    let stored = super::corpus::files().into_iter().map(|file| file.bytes);
+    let corpus: Vec<Vec<u8>> = own.chain(stored).collect();
     let (mut accepted, mut refused) = (0, 0);
     for round in 0..count {
-        let mut bytes = corpus[draw.below(corpus.len())].0.clone();
+        let mut bytes = corpus[draw.below(corpus.len())].clone();
         for _ in 0..=draw.below(3) {
-            mutate(&mut draw, &mut bytes, &corpus[round as usize % corpus.len()].0);
+            mutate(&mut draw, &mut bytes, &corpus[round as usize % corpus.len()]);
         }
         if draw.below(4) > 0 && bytes.len() >= CHECKSUM_BYTES {
             bytes = reseal(bytes);
         }
-        for (index, (_, read)) in corpus.iter().enumerate() {
+        for Sample { name, read, .. } in &samples {
             match read(&bytes) {
                 Ok(again) => {
-                    assert!(again == bytes, "{draw}, round {round}, reader {index}: other bytes");
+                    assert!(again == bytes, "{draw}, round {round}, {name}: other bytes");
                     accepted += 1;
                 }
                 Err(_) => refused += 1,
