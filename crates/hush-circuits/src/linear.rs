@@ -218,6 +218,9 @@ impl LinearTransform {
     /// # Noise
     /// For each diagonal a product with a clear polynomial (in BGV and BFV at most `N·t/2`), a key switch for each giant step.
     ///
+    /// # Memory
+    /// `H + 2·(L + K)·(b + 3) + S + D` rows of docs/math/chains.md for `b` baby steps.
+    ///
     /// # Errors
     /// [`CircuitError::PreparedLevel`]; [`CircuitError::Levels`]; [`CircuitError::Scheme`] if a key of
     /// [`Split::galois_elements`] is missing, or for a product that is not relinearised.

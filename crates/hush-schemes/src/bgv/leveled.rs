@@ -216,6 +216,9 @@ impl Bgv {
 
     /// `a·b`: three components, to be relinearised or summed first.
     ///
+    /// # Memory
+    /// `3·L` rows of `N` words, see docs/math/chains.md.
+    ///
     /// # Errors
     /// [`SchemeError::Rlwe`] if the levels differ or an operand is a product already.
     pub fn mul(&self, a: &BgvCiphertext, b: &BgvCiphertext) -> Result<BgvCiphertext, SchemeError> {
@@ -225,6 +228,9 @@ impl Bgv {
     }
 
     /// Three components to two.
+    ///
+    /// # Memory
+    /// `S + D` rows of docs/math/chains.md.
     ///
     /// # Errors
     /// [`SchemeError::Rlwe`] without the key.
@@ -237,6 +243,9 @@ impl Bgv {
     }
 
     /// `a·b`, relinearised and divided to the level below: the step of every deep circuit, in one.
+    ///
+    /// # Memory
+    /// `3·L + S + D` rows of docs/math/chains.md.
     ///
     /// # Errors
     /// As [`Bgv::mul`], [`Bgv::relinearize`] and [`Bgv::rescale`].
@@ -286,6 +295,9 @@ impl Bgv {
 
     /// Both rows `steps` places to the left.
     ///
+    /// # Memory
+    /// `S + D + 2·L` rows of docs/math/chains.md.
+    ///
     /// # Errors
     /// [`SchemeError::Rlwe`] without the key for `hush_rlwe::rotation_element`, or for a product that is not relinearised.
     pub fn rotate_rows(
@@ -306,6 +318,9 @@ impl Bgv {
     }
 
     /// Several rotations of one ciphertext, decomposed once.
+    ///
+    /// # Memory
+    /// `H + 2·(L + K) + D` rows of docs/math/chains.md, and `2·L` for each result.
     ///
     /// # Errors
     /// As [`Bgv::rotate_rows`].

@@ -134,6 +134,9 @@ impl Bfv {
     /// # Cost
     /// With `L` primes in `Q` and `L'` in `R`: `7·L + 3·L'` inverse and `3·L + 4·L'` forward NTTs.
     ///
+    /// # Memory
+    /// `6·L + 7·L' + 3` rows of `N` words, see docs/math/chains.md.
+    ///
     /// # Errors
     /// [`SchemeError::Rlwe`] if the levels differ or an operand is a product already.
     pub fn mul(&self, a: &RlweCiphertext, b: &RlweCiphertext) -> Result<RlweCiphertext, SchemeError> {
