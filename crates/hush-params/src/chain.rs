@@ -184,7 +184,7 @@ pub enum ChainError {
     Unreachable {
         /// Levels asked for.
         depth: u32,
-        /// Bits of the scale or of the plaintext modulus.
+        /// Bits of the scale, of the precision where the scale is left open, or of the plaintext modulus.
         bits: u32,
     },
 }

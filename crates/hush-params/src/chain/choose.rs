@@ -126,7 +126,8 @@ impl ChainParams {
     /// The smallest ring that serves a request, and the chain in it with the fewest bytes.
     ///
     /// # Cost
-    /// Up to a second, most of it where a ring just fails to serve or a scale is no prime's size. Choices are worth keeping.
+    /// Up to a second, most of it where a ring just fails to serve or a scale is no prime's size; a refusal, which looks for what would
+    /// serve, some seconds. Choices are worth keeping.
     ///
     /// # Errors
     /// [`ChainError::PlaintextModulus`] if `t` has no such slots; [`ChainError::Slots`] for more than any ring has;
@@ -289,7 +290,7 @@ impl ChainRequest {
                 if let Some(error) = anything.beyond_the_table(degrees) {
                     return error;
                 }
-                scale_log2.unwrap_or(0.0) as u32
+                scale_log2.unwrap_or(value_log2 - expected) as u32
             }
             Plaintexts::Exact { t } | Plaintexts::ExactScaled { t } => t.max(1).ilog2() + 1,
         };
