@@ -26,6 +26,7 @@ use hush_rlwe::{EvaluationKeys, ExtendedPair, rotation_element};
 pub use split::Split;
 
 use crate::error::check_depth;
+use crate::noise::{CircuitNoise, TransformShape};
 use crate::{CircuitError, SlotScheme};
 
 /// The non-zero diagonals of a matrix on rows of `N/2` slots.
@@ -85,6 +86,29 @@ impl<T: Copy + Default + PartialEq> Diagonals<T> {
     /// The offsets of the non-zero diagonals, rising.
     pub fn offsets(&self) -> Vec<usize> {
         self.entries.keys().copied().collect()
+    }
+
+    /// What is known of a transform by these diagonals with a split.
+    ///
+    /// # Errors
+    /// [`CircuitError::NoDiagonals`]; [`CircuitError::Scheme`] at level 0 where a level is needed.
+    pub fn noise<M: CircuitNoise<Value = T>>(
+        &self,
+        split: &Split,
+        model: &M,
+        a: M::Noise,
+    ) -> Result<M::Noise, CircuitError> {
+        if self.entries.is_empty() {
+            return Err(CircuitError::NoDiagonals);
+        }
+        let mut norms = vec![0.0; 2 * self.row_slots];
+        for diagonal in self.entries.values() {
+            let rows = diagonal.iter().cycle();
+            norms.iter_mut().zip(rows).for_each(|(norm, value)| *norm += model.magnitude(value));
+        }
+        let row_norm = norms.into_iter().fold(0.0, f64::max);
+        let giant_steps = split.giants().iter().filter(|&&steps| steps != 0).count();
+        model.transformed(a, TransformShape { diagonals: self.entries.len(), giant_steps, row_norm })
     }
 
     /// A diagonal rotated `steps` places to the right, for each of `row_count` rows.
@@ -193,6 +217,9 @@ impl LinearTransform {
     ///
     /// # Noise
     /// For each diagonal a product with a clear polynomial (in BGV and BFV at most `N·t/2`), a key switch for each giant step.
+    ///
+    /// # Memory
+    /// `H + 2·(L + K)·(b + 3) + S + D` rows of docs/math/chains.md for `b` baby steps.
     ///
     /// # Errors
     /// [`CircuitError::PreparedLevel`]; [`CircuitError::Levels`]; [`CircuitError::Scheme`] if a key of

@@ -25,8 +25,10 @@ mod tree;
 
 pub use approximation::chebyshev_interpolation;
 pub(crate) use approximation::{chebyshev_value, check_interval};
+pub(crate) use arithmetic::{RealArithmetic, RealOperations};
 pub use integer::IntegerPolynomial;
 pub use real::RealPolynomial;
+pub(crate) use tree::Arithmetic;
 pub use tree::{Basis, PolynomialCost};
 
 /// The largest degree that is evaluated.

@@ -8,6 +8,7 @@
 
 use hush_rlwe::{EvaluationKeys, RlweCiphertext, conjugation_element, rotation_element};
 
+use crate::noise::CircuitNoise;
 use crate::{CircuitError, SlotScheme};
 
 #[cfg(test)]
@@ -104,6 +105,62 @@ impl Window {
         }
         scheme.like(a, sum.unwrap_or(power))
     }
+}
+
+impl Window {
+    /// What is known of [`Window::sum`], step by step.
+    pub fn noise<M: CircuitNoise>(&self, model: &M, a: M::Noise) -> M::Noise {
+        let rotated = |a, steps: usize| match rotation_element(model.degree(), steps as i64) {
+            1 => a,
+            _ => model.rotated(a),
+        };
+        let (mut power, mut sum) = (a, None);
+        for (digit, (own, double)) in self.steps().into_iter().enumerate() {
+            if self.count >> digit & 1 == 1 {
+                sum = Some(match (sum, own) {
+                    (Some(sum), Some(steps)) => model.sum(sum, rotated(power, steps)),
+                    _ => power,
+                });
+            }
+            if let Some(steps) = double {
+                power = model.sum(power, rotated(power, steps));
+            }
+        }
+        sum.unwrap_or(power)
+    }
+}
+
+/// What is known of [`sum_all`] for a scheme with this number of rows.
+pub fn sum_all_noise<M: CircuitNoise>(model: &M, row_count: usize, a: M::Noise) -> M::Noise {
+    let row = Window { count: model.degree() / 2, stride: 1 }.noise(model, a);
+    if row_count == 1 { row } else { model.sum(row, model.rotated(row)) }
+}
+
+/// What is known of [`sum_blocks`].
+///
+/// # Errors
+/// As there, but for keys.
+pub fn sum_blocks_noise<M: CircuitNoise>(
+    model: &M,
+    count_log2: u32,
+    a: M::Noise,
+) -> Result<M::Noise, CircuitError> {
+    let row_slots = model.degree() / 2;
+    let window = Window::block(count_log2, row_slots)?;
+    let sums = window.noise(model, a);
+    if window.count == row_slots {
+        return Ok(sums);
+    }
+    let spread = |sum, _| model.sum(sum, model.rotated(sum));
+    Ok((0..count_log2).fold(model.masked(sums)?, spread))
+}
+
+/// What is known of [`mask`] and [`mask_result`].
+///
+/// # Errors
+/// As there.
+pub fn mask_noise<M: CircuitNoise>(model: &M, a: M::Noise) -> Result<M::Noise, CircuitError> {
+    model.masked(a)
 }
 
 /// The Galois elements of [`sum_all`].

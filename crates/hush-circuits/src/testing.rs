@@ -5,7 +5,8 @@ use hush_keys::ChainSecret;
 use hush_params::ChainParams;
 use hush_params::chain::ChainSpec;
 use hush_params::primes::primes_of;
-use hush_ring::{Cpu, Level, os_random};
+pub(crate) use hush_params::testing::Draw;
+use hush_ring::{Cpu, Level};
 use hush_rlwe::{EvaluationKeys, RlweCiphertext};
 use hush_schemes::bgv::{Bfv, Bgv, BgvCiphertext};
 use hush_schemes::ckks::{Ckks, CkksCiphertext, Complex};
@@ -13,31 +14,19 @@ use hush_schemes::ckks::{Ckks, CkksCiphertext, Complex};
 /// Prime, and 1 modulo every `2N` in use.
 pub(crate) const T: u64 = 65537;
 
-/// A small generator for test inputs (splitmix64); assertions print its state.
-pub(crate) struct Draw(pub(crate) u64);
+/// Test inputs of this crate's kinds.
+pub(crate) trait Inputs {
+    /// Residues modulo [`T`].
+    fn integers(&mut self, count: usize) -> Vec<i64>;
+    /// Complex numbers with parts from −1 to 1.
+    fn complex(&mut self, count: usize) -> Vec<Complex>;
+}
 
-impl Draw {
-    pub(crate) fn new() -> Self {
-        let mut bytes = [0; 8];
-        os_random(&mut bytes).unwrap();
-        Self(u64::from_le_bytes(bytes))
+impl Inputs for Draw {
+    fn integers(&mut self, count: usize) -> Vec<i64> {
+        self.residues(T, count)
     }
-    pub(crate) fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb) >> 8
-    }
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        (self.word() % bound as u64) as usize
-    }
-    pub(crate) fn integers(&mut self, count: usize) -> Vec<i64> {
-        (0..count).map(|_| (self.word() % T) as i64 - (T / 2) as i64).collect()
-    }
-    /// From `low` to `high`.
-    pub(crate) fn reals(&mut self, count: usize, low: f64, high: f64) -> Vec<f64> {
-        (0..count).map(|_| low + (high - low) * (self.word() as f64) / 2_f64.powi(56)).collect()
-    }
-    pub(crate) fn complex(&mut self, count: usize) -> Vec<Complex> {
+    fn complex(&mut self, count: usize) -> Vec<Complex> {
         let (re, im) = (self.reals(count, -1.0, 1.0), self.reals(count, -1.0, 1.0));
         re.iter().zip(im).map(|(&re, im)| Complex { re, im }).collect()
     }

@@ -107,6 +107,9 @@ impl ChainSecret {
     /// # Cost
     /// One NTT and one expanded mask for each limb.
     ///
+    /// # Memory
+    /// `2·L + 2` rows of `N` words; `L` more for the mask of an expanded ciphertext.
+    ///
     /// # Errors
     /// [`EncryptError::Randomness`]; [`EncryptError::Ring`] unless the message is over a level of the chain.
     pub fn encrypt(&self, message: Poly<Coeff>) -> Result<SeededCiphertext, EncryptError> {
@@ -120,6 +123,9 @@ impl ChainSecret {
     ///
     /// # Cost
     /// One product and one inverse NTT for each limb.
+    ///
+    /// # Memory
+    /// `L + 1` rows of `N` words, the result included.
     ///
     /// # Errors
     /// [`DecryptError::Ring`] if the ciphertext is of another chain.

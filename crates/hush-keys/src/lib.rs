@@ -45,7 +45,6 @@
 //! *Non-goals.* No release of results to third parties (flooding), no threshold keys, no protection against
 //! whoever controls the owner's machine.
 
-mod bfv;
 mod chain;
 mod decrypt;
 mod encrypt;
@@ -55,7 +54,6 @@ mod process;
 mod secret;
 mod seed;
 
-pub use bfv::{decrypt_bfv, encrypt_bfv};
 pub use chain::{ChainSecret, Phase, encrypt_public};
 pub use decrypt::{
     decrypt_approx_slots, decrypt_approx_sum, decrypt_approx_sum_chunk, decrypt_slots, decrypt_sum,

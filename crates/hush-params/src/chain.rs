@@ -13,7 +13,7 @@ mod choose;
 pub mod presets;
 mod rational;
 
-pub use choose::{ChainRequest, KeySwitching, Plaintexts};
+pub use choose::{ChainRequest, ChosenChain, KeySwitching, Plaintexts};
 
 use crate::primes::{LARGEST_BITS, SMALLEST_BITS, primes_of};
 use crate::security::{self, SecurityLevel, max_log_q};
@@ -53,6 +53,9 @@ pub struct ChainParams {
     levels: Vec<Vec<u8>>,
     digit_limbs: usize,
     is_insecure_toy: bool,
+    /// log2 of each ciphertext prime, and of each level's modulus: searches ask for them all the time.
+    universe_log2: Vec<f64>,
+    levels_log2: Vec<f64>,
 }
 
 /// What a chain is made of, before it is checked.
@@ -139,14 +142,49 @@ pub enum ChainError {
         /// Its bits.
         expected: u32,
     },
+    /// More values than any ring has slots.
+    #[error("{found} values, but a ciphertext has at most {max} slots; split them over several ciphertexts")]
+    Slots {
+        /// Values asked for.
+        found: usize,
+        /// Slots of the largest ring.
+        max: usize,
+    },
+    /// Whatever holds the computation is beyond the table for the largest ring.
+    #[error(
+        "{depth} products need log2(QP) = {found} at ring degree {degree}, but {}-bit security allows {max}; lower the depth, the sums, the precision or the security",
+        level.bits()
+    )]
+    TooLarge {
+        /// Security asked for.
+        level: SecurityLevel,
+        /// Bits of the smallest chain found.
+        found: u32,
+        /// The largest ring degree that suits the request.
+        degree: u32,
+        /// Bits allowed.
+        max: u32,
+        /// Products one after the other.
+        depth: u32,
+    },
+    /// Noise alone exceeds the error that a result may have.
+    #[error(
+        "results have errors up to 2^{found:.1} at best, but 2^{expected:.1} was asked for; leave the scale open, lower the depth, or allow larger errors"
+    )]
+    Imprecise {
+        /// log2 of the error found.
+        found: f64,
+        /// log2 of the error allowed.
+        expected: f64,
+    },
     /// No chain serves the request.
     #[error(
-        "no chain of at most 2^16 coefficients holds {depth} products of {bits}-bit values; lower depth, sums or precision"
+        "no number of primes holds {depth} products of {bits}-bit values at any ring degree; lower depth, sums or values"
     )]
     Unreachable {
         /// Levels asked for.
         depth: u32,
-        /// Bits of the scale or of the plaintext modulus.
+        /// Bits of the scale, of the precision where the scale is left open, or of the plaintext modulus.
         bits: u32,
     },
 }
@@ -216,7 +254,21 @@ impl ChainParams {
         if digit_limbs == 0 || digit_limbs > universe.len().max(1) || all.len() > usize::from(u8::MAX) {
             return Err(ChainError::DigitLimbs { found: digit_limbs, max: universe.len() });
         }
-        let params = Self { degree, universe, special, levels, digit_limbs, is_insecure_toy: false };
+        let universe_log2: Vec<f64> = universe.iter().map(|&q| (q as f64).log2()).collect();
+        // Places that do not exist are refused below.
+        let log2_of = |&place: &u8| universe_log2.get(usize::from(place));
+        let levels_log2 = levels.iter().map(|places| places.iter().filter_map(log2_of).sum()).collect();
+        let is_insecure_toy = false;
+        let params = Self {
+            degree,
+            universe,
+            special,
+            levels,
+            digit_limbs,
+            is_insecure_toy,
+            universe_log2,
+            levels_log2,
+        };
         params.check_levels()?;
         params.check_special()?;
         Ok(params)
@@ -224,10 +276,9 @@ impl ChainParams {
 
     fn check_levels(&self) -> Result<(), ChainError> {
         let mut below = 0.0;
-        for (level, places) in self.levels.iter().enumerate() {
+        for (level, (places, &bits)) in self.levels.iter().zip(&self.levels_log2).enumerate() {
             let rising = places.is_sorted_by(|a, b| a < b);
             let known = places.last().is_some_and(|&last| usize::from(last) < self.universe.len());
-            let bits = self.bits_at(places);
             if !rising || !known || bits <= below || level > usize::from(u8::MAX) {
                 return Err(ChainError::Level { level });
             }
@@ -241,8 +292,8 @@ impl ChainParams {
         if self.special.is_empty() {
             return Ok(());
         }
-        for (digit, primes) in self.universe.chunks(self.digit_limbs).enumerate() {
-            let expected = log2_product(primes);
+        for (digit, primes) in self.universe_log2.chunks(self.digit_limbs).enumerate() {
+            let expected: f64 = primes.iter().sum();
             // Half a bit: primes of one size differ a little, and that costs nothing.
             if found + 0.5 < expected {
                 let (found, expected) = (found as u32, expected.ceil() as u32);
@@ -272,6 +323,10 @@ impl ChainParams {
     pub fn digit_count(&self) -> usize {
         self.universe.len().div_ceil(self.digit_limbs)
     }
+    /// log2 of each ciphertext prime.
+    pub(crate) fn universe_log2(&self) -> &[f64] {
+        &self.universe_log2
+    }
     /// Places of the primes of each level, from level 0 up.
     pub fn levels(&self) -> &[Vec<u8>] {
         &self.levels
@@ -282,7 +337,7 @@ impl ChainParams {
     }
     /// log2 of the modulus at a level; `None` if there is no such level.
     pub fn log_q(&self, level: Level) -> Option<f64> {
-        self.levels.get(level.index()).map(|places| self.bits_at(places))
+        self.levels_log2.get(level.index()).copied()
     }
     /// log2 of the scale of fresh ciphertexts with which every level's own scale stays near the size of its division; 0 for a
     /// chain of one level.
@@ -291,8 +346,7 @@ impl ChainParams {
     /// `Δ_(ℓ−1) = Δ_ℓ²·Q_(ℓ−1)/Q_ℓ`, so that a deviation at the top doubles with every level. Upwards it halves: the scale of
     /// level 0 is the size of the last division, and `log2 Δ_ℓ = (log2 Δ_(ℓ−1) + log2(Q_ℓ/Q_(ℓ−1)))/2`.
     pub fn steady_scale_log2(&self) -> f64 {
-        let mut divisions =
-            self.levels.windows(2).map(|pair| self.bits_at(&pair[1]) - self.bits_at(&pair[0]));
+        let mut divisions = self.levels_log2.windows(2).map(|pair| pair[1] - pair[0]);
         let Some(first) = divisions.next() else { return 0.0 };
         // Level 1 is at the scale of level 0: its division is of that very size.
         divisions.fold(first, |scale, division| 0.5 * (scale + division))
@@ -303,7 +357,7 @@ impl ChainParams {
     }
     /// `⌈log2(Q·P)⌉` over the whole universe: what the security table is asked with.
     pub fn log_qp_ceil(&self) -> u32 {
-        (log2_product(&self.universe) + self.log_p()).ceil() as u32
+        (self.universe_log2.iter().sum::<f64>() + self.log_p()).ceil() as u32
     }
     /// Labelled security in bits; 0 for a toy.
     pub fn security_bits(&self) -> u32 {
@@ -338,14 +392,6 @@ impl ChainParams {
             bytes.extend_from_slice(places);
         }
         bytes
-    }
-
-    fn bits_at(&self, places: &[u8]) -> f64 {
-        places
-            .iter()
-            .filter_map(|&place| self.universe.get(usize::from(place)))
-            .map(|&q| (q as f64).log2())
-            .sum()
     }
 }
 

@@ -28,6 +28,19 @@ pub fn tail(count: f64) -> f64 {
     (2.0 * std::f64::consts::LN_2 * (1.0 - FAILURE_LOG2 + count.max(1.0).log2())).sqrt()
 }
 
+/// log2 of the chance that one of `count` sub-Gaussian coefficients exceeds `deviations` standard deviations:
+/// `2·count·exp(−k²/2)`, the inverse of [`tail`]; at most 0.
+pub fn failure_log2(count: f64, deviations: f64) -> f64 {
+    let deviations = deviations.max(0.0);
+    (1.0 + count.max(1.0).log2() - deviations * deviations / (2.0 * std::f64::consts::LN_2)).min(0.0)
+}
+
+/// log2 of the chance that a random polynomial's squared norm is more than twice its mean: `exp(−N·(1 − ln 2)/2)`, see
+/// [`NoiseModel`].
+pub fn norm_failure_log2(degree: f64) -> f64 {
+    -degree * (1.0 - std::f64::consts::LN_2) / (2.0 * std::f64::consts::LN_2)
+}
+
 /// Standard deviation of the error part of a masked sum over `rows` rows whose weights are at most
 /// `weight_max` in absolute value.
 pub fn sum_deviation(rows: f64, weight_max: f64) -> f64 {
@@ -62,6 +75,11 @@ pub fn add_phase_log2(a: f64, b: f64) -> f64 {
     high + (1.0 + (low - high).exp2()).log2()
 }
 
+/// log2 of `2^a − 2^b`; −∞ where that is not positive.
+pub fn sub_phase_log2(a: f64, b: f64) -> f64 {
+    if b >= a { f64::NEG_INFINITY } else { a + (1.0 - (b - a).exp2()).log2() }
+}
+
 /// Absolute error (log2, in units of the value) of a CKKS masked sum by coefficient packing: error tail plus
 /// the rounding of each encoded value, divided by the scale.
 pub fn ckks_sum_error_log2(scale_log2: f64, rows: f64, weight_max: f64) -> f64 {
@@ -83,6 +101,18 @@ mod tests {
     #[test]
     fn the_tail_is_what_the_design_says() {
         assert!((tail(1.0) - 13.37).abs() < 0.01);
+    }
+
+    #[test]
+    fn the_chance_of_failure_is_the_inverse_of_the_tail() {
+        for count in [1.0, 1024.0, 65536.0] {
+            assert!((failure_log2(count, tail(count)) - FAILURE_LOG2).abs() < 1e-9);
+        }
+        assert_eq!(failure_log2(1024.0, 0.0), 0.0);
+        // As the model's description says for its smallest ring.
+        assert!((norm_failure_log2(1024.0) + 226.7).abs() < 0.1);
+        assert!((sub_phase_log2(add_phase_log2(7.0, 9.5), 9.5) - 7.0).abs() < 1e-12);
+        assert_eq!(sub_phase_log2(3.0, 3.0), f64::NEG_INFINITY);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Named, versioned parameter sets. A name never changes its meaning; a new choice gets a new suffix.
 
-use crate::primes::BITS_46 as Q46;
+use crate::primes::{BITS_32, BITS_45, BITS_46 as Q46};
 use crate::security::{SecurityLevel, max_log_q};
 
 /// A validated ring: degree and ciphertext primes. Obtained from [`preset`], never assembled by hand.
@@ -117,37 +117,14 @@ fn known_names() -> String {
 /// Primes below 2^35, congruent to 1 mod 2^13: three limbs at N = 4096 (105 of 106 bits).
 const Q35: [u64; 3] = [0x7_ffff_6001, 0x7_fffb_a001, 0x7_fffb_0001];
 
-/// Plaintext primes below 2^32, congruent to 1 mod 2^17, for slots with two limbs at N = 4096.
-pub const PLAINTEXT_PRIMES_32: [u64; 12] = [
-    0xfff0_0001,
-    0xffd2_0001,
-    0xffac_0001,
-    0xffa2_0001,
-    0xff82_0001,
-    0xff78_0001,
-    0xff66_0001,
-    0xff5a_0001,
-    0xff4e_0001,
-    0xff2e_0001,
-    0xff1e_0001,
-    0xff1c_0001,
-];
+/// Plaintext primes below 2^32, congruent to 1 mod 2^17, for slots with two limbs at N = 4096: the table's of 32 bits.
+pub const PLAINTEXT_PRIMES_32: [u64; 12] = BITS_32;
 
-/// Plaintext primes below 2^45, congruent to 1 mod 2^17, for slots at N = 8192.
-pub const PLAINTEXT_PRIMES_45: [u64; 12] = [
-    0x1fff_ffc2_0001,
-    0x1fff_ff98_0001,
-    0x1fff_ff7e_0001,
-    0x1fff_ff36_0001,
-    0x1fff_ff06_0001,
-    0x1fff_fede_0001,
-    0x1fff_feca_0001,
-    0x1fff_feb4_0001,
-    0x1fff_fe76_0001,
-    0x1fff_fe64_0001,
-    0x1fff_fe52_0001,
-    0x1fff_fe0c_0001,
-];
+/// Plaintext primes below 2^45, congruent to 1 mod 2^17, for slots at N = 8192: the first of the table's of 45 bits.
+pub const PLAINTEXT_PRIMES_45: [u64; 12] = match BITS_45.first_chunk() {
+    Some(first) => *first,
+    None => unreachable!(),
+};
 
 const fn set(name: &'static str, code: u16, degree: u32, moduli: &'static [u64]) -> ParamSet {
     ParamSet { name, code, degree, moduli }
@@ -193,5 +170,8 @@ mod tests {
             assert_eq!(t % (1 << 17), 1);
             assert!(!Q46.contains(t) && !Q35.contains(t));
         }
+        // Stored tables name them by value: the first and the last of each stay what they are.
+        let ends = [PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45].map(|primes| [primes[0], primes[11]]);
+        assert_eq!(ends, [[0xfff0_0001, 0xff1c_0001], [0x1fff_ffc2_0001, 0x1fff_fe0c_0001]]);
     }
 }

@@ -13,6 +13,46 @@ pub const SMALLEST_BITS: u32 = 30;
 /// Bits of the largest primes in use.
 pub const LARGEST_BITS: u32 = 47;
 
+/// Those of 32 bits: plaintext primes for slots as well, at N = 4096.
+pub(crate) const BITS_32: [u64; 12] = [
+    0xfff0_0001,
+    0xffd2_0001,
+    0xffac_0001,
+    0xffa2_0001,
+    0xff82_0001,
+    0xff78_0001,
+    0xff66_0001,
+    0xff5a_0001,
+    0xff4e_0001,
+    0xff2e_0001,
+    0xff1e_0001,
+    0xff1c_0001,
+];
+
+/// Those of 45 bits: plaintext primes for slots as well, at N = 8192.
+pub(crate) const BITS_45: [u64; 20] = [
+    0x1fff_ffc2_0001,
+    0x1fff_ff98_0001,
+    0x1fff_ff7e_0001,
+    0x1fff_ff36_0001,
+    0x1fff_ff06_0001,
+    0x1fff_fede_0001,
+    0x1fff_feca_0001,
+    0x1fff_feb4_0001,
+    0x1fff_fe76_0001,
+    0x1fff_fe64_0001,
+    0x1fff_fe52_0001,
+    0x1fff_fe0c_0001,
+    0x1fff_fdee_0001,
+    0x1fff_fdb6_0001,
+    0x1fff_fd80_0001,
+    0x1fff_fd76_0001,
+    0x1fff_fd70_0001,
+    0x1fff_fd16_0001,
+    0x1fff_fcf0_0001,
+    0x1fff_fcc8_0001,
+];
+
 /// The default size: a uniform residue is 46 random bits that are almost never rejected.
 pub(crate) const BITS_46: [u64; 40] = [
     0x3fff_ffcc_0001,
@@ -86,20 +126,7 @@ const TABLE: [&[u64]; 18] = [
         0x7f00_0001,
         0x7efc_0001,
     ],
-    &[
-        0xfff0_0001,
-        0xffd2_0001,
-        0xffac_0001,
-        0xffa2_0001,
-        0xff82_0001,
-        0xff78_0001,
-        0xff66_0001,
-        0xff5a_0001,
-        0xff4e_0001,
-        0xff2e_0001,
-        0xff1e_0001,
-        0xff1c_0001,
-    ],
+    &BITS_32,
     &[
         0x1_fff6_0001,
         0x1_fff0_0001,
@@ -308,28 +335,7 @@ const TABLE: [&[u64]; 18] = [
         0xfff_fdc6_0001,
         0xfff_fd96_0001,
     ],
-    &[
-        0x1fff_ffc2_0001,
-        0x1fff_ff98_0001,
-        0x1fff_ff7e_0001,
-        0x1fff_ff36_0001,
-        0x1fff_ff06_0001,
-        0x1fff_fede_0001,
-        0x1fff_feca_0001,
-        0x1fff_feb4_0001,
-        0x1fff_fe76_0001,
-        0x1fff_fe64_0001,
-        0x1fff_fe52_0001,
-        0x1fff_fe0c_0001,
-        0x1fff_fdee_0001,
-        0x1fff_fdb6_0001,
-        0x1fff_fd80_0001,
-        0x1fff_fd76_0001,
-        0x1fff_fd70_0001,
-        0x1fff_fd16_0001,
-        0x1fff_fcf0_0001,
-        0x1fff_fcc8_0001,
-    ],
+    &BITS_45,
     &BITS_46,
     &[
         0x7c1f_0782_0001,

@@ -95,7 +95,7 @@ impl<'a> UncheckedSumAnswer<'a> {
     /// # Errors
     /// A [`CodecError`] that names the first thing wrong.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, CodecError> {
-        let (header, payload, _) = Header::parse(bytes)?;
+        let (header, payload) = Header::parse(bytes)?;
         header::verify(bytes)?;
         Ok(Self { header, payload })
     }
@@ -189,7 +189,7 @@ impl<'a> UncheckedCiphertextSet<'a> {
     /// # Errors
     /// A [`CodecError`] that names the first thing wrong.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, CodecError> {
-        let (header, payload, _) = Header::parse(bytes)?;
+        let (header, payload) = Header::parse(bytes)?;
         header::verify(bytes)?;
         Ok(Self { header, payload })
     }

@@ -58,7 +58,7 @@ impl<'a> UncheckedBody<'a> {
     /// # Errors
     /// A [`CodecError`] that names the first thing wrong.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, CodecError> {
-        let (header, payload, _) = Header::parse(bytes)?;
+        let (header, payload) = Header::parse(bytes)?;
         header::verify(bytes)?;
         Ok(Self { header, payload })
     }
@@ -128,7 +128,7 @@ impl<'a> Body<'a> {
         kind: BodyKind,
         id: BodyId,
     ) -> Result<Self, CodecError> {
-        let (header, payload, _) = Header::parse(bytes)?;
+        let (header, payload) = Header::parse(bytes)?;
         UncheckedBody { header, payload }.identify(ring, kind, id)
     }
 

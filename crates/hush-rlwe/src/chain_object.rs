@@ -7,7 +7,7 @@
 //! | offset | bytes | field |
 //! |---|---|---|
 //! | 0 | 6 | magic `HUSHCH` |
-//! | 6 | 2 | format version, 1 |
+//! | 6 | 2 | format version: 2 if phases have a stored meaning, else 1 |
 //! | 8 | 1 | kind, [`ChainObjectKind`] |
 //! | 9 | 1 | flags: bit 0 for a chain that is insecure by construction, the rest 0 |
 //! | 10 | 1 | level |
@@ -15,7 +15,8 @@
 //! | 12 | 4 | ciphertexts or keys |
 //! | 16 | 32 | chain id, [`ChainId`] |
 //! | 48 | 8 | payload bytes |
-//! | 56 | 8 | reserved, 0 |
+//! | 56 | 1 | meaning of the phases: 0 not stored (version 1), 1 a factor, 2 a scale, before each ciphertext |
+//! | 57 | 7 | reserved, 0 |
 //! | 64 | … | payload |
 //! | end − 16 | 16 | first half of BLAKE3 of all bytes before |
 //!
@@ -25,16 +26,18 @@
 
 mod ciphertexts;
 mod keys;
+mod meaning;
 
 pub use ciphertexts::{
     LeveledSetId, UncheckedLeveledSet, UncheckedSeededSet, encode_leveled, encode_seeded, leveled_set_bytes,
     seeded_set_bytes,
 };
 pub use keys::{UncheckedEvaluationKeys, UncheckedPublicKey, evaluation_keys_bytes, public_key_bytes};
+pub use meaning::{PhaseMeaning, encode_leveled_with_meaning, leveled_set_with_meaning_bytes};
 
 use hush_ring::{Chain, Eval, Level, Poly, Ring};
 
-use crate::header::{self, CHECKSUM_BYTES, Fields};
+use crate::header::{self, CHECKSUM_BYTES};
 use crate::{CodecError, append_packed, check_residues};
 
 /// What an object over a chain is.
@@ -117,19 +120,22 @@ struct ChainHeader {
     components: u8,
     count: u32,
     chain: ChainId,
+    /// [`PhaseMeaning`]'s tag, or 0.
+    meaning: u8,
 }
 
 impl ChainHeader {
     fn new(chain: &Chain, kind: ChainObjectKind, level: Level, components: u8, count: u32) -> Self {
         let is_insecure_toy = chain.params().is_insecure_toy();
-        Self { kind, is_insecure_toy, level, components, count, chain: ChainId::of(chain) }
+        Self { kind, is_insecure_toy, level, components, count, chain: ChainId::of(chain), meaning: 0 }
     }
 
     /// The header, with room reserved for payload and checksum.
     fn begin(&self, payload_bytes: usize) -> Vec<u8> {
         let mut out = Vec::with_capacity(payload_bytes.saturating_add(CHAIN_OVERHEAD_BYTES));
-        out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        // What needs nothing new is written as it always was.
+        let version = if self.meaning == 0 { FORMAT_VERSION } else { MEANING_VERSION };
+        header::start(&mut out, MAGIC, version);
         out.extend_from_slice(&[
             self.kind.tag(),
             u8::from(self.is_insecure_toy),
@@ -139,29 +145,24 @@ impl ChainHeader {
         out.extend_from_slice(&self.count.to_le_bytes());
         out.extend_from_slice(&self.chain.0);
         out.extend_from_slice(&(payload_bytes as u64).to_le_bytes());
-        out.extend_from_slice(&[0; 8]);
+        out.extend_from_slice(&[self.meaning, 0, 0, 0, 0, 0, 0, 0]);
         out
     }
 
     /// Parses and compares lengths and the checksum; allocates nothing.
     fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), CodecError> {
-        let short = CodecError::Length { found: bytes.len() as u64, expected: CHAIN_OVERHEAD_BYTES as u64 };
-        let (head, rest) = bytes.split_first_chunk::<CHAIN_HEADER_BYTES>().ok_or_else(|| short.clone())?;
-        let (payload, _) = rest.split_last_chunk::<CHECKSUM_BYTES>().ok_or(short)?;
-        let mut fields = Fields(head);
-        if fields.take::<6>() != *MAGIC {
-            return Err(CodecError::Magic);
-        }
-        let found = u16::from_le_bytes(fields.take());
-        if found != FORMAT_VERSION {
-            return Err(CodecError::Version { found, expected: FORMAT_VERSION });
-        }
+        let (version, mut fields, payload) =
+            header::open::<CHAIN_HEADER_BYTES>(bytes, MAGIC, MEANING_VERSION)?;
         let [tag, flags, level, components] = fields.take();
         let kind = ChainObjectKind::from_tag(tag)?;
         let count = u32::from_le_bytes(fields.take());
         let chain = ChainId(fields.take());
         let expected = u64::from_le_bytes(fields.take());
-        if flags > 1 || fields.take::<8>() != [0; 8] {
+        let [meaning] = fields.take();
+        let has_meaning =
+            kind == ChainObjectKind::Ciphertexts && (1..=PhaseMeaning::MAX_TAG).contains(&meaning);
+        let suits_version = if version == FORMAT_VERSION { meaning == 0 } else { has_meaning };
+        if flags > 1 || !suits_version || fields.take::<7>() != [0; 7] {
             return Err(CodecError::Reserved);
         }
         let found = payload.len() as u64;
@@ -170,7 +171,7 @@ impl ChainHeader {
         }
         header::verify(bytes)?;
         let (is_insecure_toy, level) = (flags == 1, Level(level));
-        Ok((Self { kind, is_insecure_toy, level, components, count, chain }, payload))
+        Ok((Self { kind, is_insecure_toy, level, components, count, chain, meaning }, payload))
     }
 
     /// Compares with what the reader expects, field by field, and then the payload with the size that follows.
@@ -183,6 +184,8 @@ impl ChainHeader {
         check(f.level == e.level, CodecError::Level { found: f.level, expected: e.level })?;
         let (found, wanted) = (f.components, e.components);
         check(found == wanted, CodecError::Components { found, expected: wanted })?;
+        let (found, wanted) = (f.meaning, e.meaning);
+        check(found == wanted, CodecError::Meaning { found, expected: wanted })?;
         let (found, wanted) = (f.count, e.count);
         check(found == wanted, CodecError::ElementCount { found, expected: wanted })?;
         let (found, wanted) = (payload.len() as u64, payload_bytes as u64);
@@ -232,6 +235,8 @@ impl<'a> Payload<'a> {
 
 const MAGIC: &[u8; 6] = b"HUSHCH";
 const FORMAT_VERSION: u16 = 1;
+/// The version of objects whose phases have a stored meaning.
+const MEANING_VERSION: u16 = 2;
 const ID_CONTEXT: &str = "hushtable v1 modulus chain id";
 /// Bytes of a seed.
 const SEED_BYTES: usize = 32;

@@ -61,6 +61,12 @@ pub enum CodecError {
         /// Count expected.
         expected: u32,
     },
+    /// A factor of BGV that no ciphertext has.
+    #[error("ciphertext {element}: its factor is 0 or not below the plaintext modulus")]
+    Factor {
+        /// The ciphertext, from 0.
+        element: u32,
+    },
     /// A key for another Galois element; 0 is relinearisation.
     #[error("key for Galois element {found}, expected {expected}")]
     GaloisElement {
@@ -107,6 +113,14 @@ pub enum CodecError {
     /// Does not begin like one of our objects.
     #[error("not a Hushtable ciphertext: wrong magic bytes")]
     Magic,
+    /// The meaning of phases that is stored: 0 none, 1 a factor (BGV), 2 a scale (CKKS).
+    #[error("ciphertexts with stored meaning {found}, expected {expected} (0 none, 1 factor, 2 scale)")]
+    Meaning {
+        /// Tag found.
+        found: u8,
+        /// Tag expected.
+        expected: u8,
+    },
     /// The parts of the object do not fit together or their chain.
     #[error(transparent)]
     Object(#[from] RlweError),
@@ -128,6 +142,12 @@ pub enum CodecError {
         element: u32,
         /// Limb, from 0.
         limb: u32,
+    },
+    /// A scale of CKKS that is no scale.
+    #[error("ciphertext {element}: its scale is not finite and positive")]
+    Scale {
+        /// The ciphertext, from 0.
+        element: u32,
     },
     /// A ciphertext without a mask, which anyone could read.
     #[error("ciphertext {element} has no mask, so that its message lies open")]

@@ -119,8 +119,7 @@ impl Header {
             .map_err(|_| CodecError::Length { found: payload, expected: u64::from(u32::MAX) })?;
         out.clear();
         out.reserve_exact(payload as usize + OVERHEAD_BYTES);
-        out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        start(out, MAGIC, FORMAT_VERSION);
         out.extend_from_slice(&[self.kind.tag(), 0]);
         out.extend_from_slice(&self.set.code().to_le_bytes());
         for field in [self.column, self.chunk, self.element_count] {
@@ -135,18 +134,8 @@ impl Header {
     ///
     /// # Errors
     /// The first [`CodecError`] met, in the order of the fields.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<(Self, &[u8], &[u8; CHECKSUM_BYTES]), CodecError> {
-        let short = CodecError::Length { found: bytes.len() as u64, expected: OVERHEAD_BYTES as u64 };
-        let (head, rest) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or_else(|| short.clone())?;
-        let (payload, checksum) = rest.split_last_chunk::<CHECKSUM_BYTES>().ok_or(short)?;
-        let mut fields = Fields(head);
-        if fields.take::<6>() != *MAGIC {
-            return Err(CodecError::Magic);
-        }
-        let found = u16::from_le_bytes(fields.take());
-        if found != FORMAT_VERSION {
-            return Err(CodecError::Version { found, expected: FORMAT_VERSION });
-        }
+    pub(crate) fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), CodecError> {
+        let (_, mut fields, payload) = open::<HEADER_BYTES>(bytes, MAGIC, FORMAT_VERSION)?;
         let [tag, flags] = fields.take();
         let kind = ObjectKind::from_tag(tag)?;
         let found = u16::from_le_bytes(fields.take());
@@ -165,7 +154,7 @@ impl Header {
                 return Err(CodecError::Length { found, expected });
             }
         }
-        Ok((header, payload, checksum))
+        Ok((header, payload))
     }
 
     /// Compares with what the manifest or the request says that it should be.
@@ -186,6 +175,37 @@ impl Header {
         let (found, wanted) = (f.components, e.components);
         check(found == wanted, CodecError::Components { found, expected: wanted })
     }
+}
+
+/// Writes what every object begins with: what family it is of, and the version of that family's format.
+pub(crate) fn start(out: &mut Vec<u8>, magic: &[u8; 6], version: u16) {
+    out.extend_from_slice(magic);
+    out.extend_from_slice(&version.to_le_bytes());
+}
+
+/// Cuts an object of the family `magic` with a header of `HEADER` bytes into its version (1 to `newest`), the fields of its header
+/// after that, and its payload. Neither lengths nor the checksum are compared.
+///
+/// # Errors
+/// [`CodecError::Length`] where header and checksum have no room, [`CodecError::Magic`], [`CodecError::Version`].
+pub(crate) fn open<'a, const HEADER: usize>(
+    bytes: &'a [u8],
+    magic: &[u8; 6],
+    newest: u16,
+) -> Result<(u16, Fields<'a>, &'a [u8]), CodecError> {
+    let (found, expected) = (bytes.len() as u64, (HEADER + CHECKSUM_BYTES) as u64);
+    let short = CodecError::Length { found, expected };
+    let (head, rest) = bytes.split_first_chunk::<HEADER>().ok_or_else(|| short.clone())?;
+    let (payload, _) = rest.split_last_chunk::<CHECKSUM_BYTES>().ok_or(short)?;
+    let mut fields = Fields(head);
+    if fields.take::<6>() != *magic {
+        return Err(CodecError::Magic);
+    }
+    let found = u16::from_le_bytes(fields.take());
+    if found == 0 || found > newest {
+        return Err(CodecError::Version { found, expected: newest });
+    }
+    Ok((found, fields, payload))
 }
 
 /// Appends the checksum of everything in `out`.
@@ -212,7 +232,7 @@ fn checksum_of(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
 }
 
 /// Cuts a header into fields; a header has the right length by its type.
-pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
+pub(crate) struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
     pub(crate) fn take<const BYTES: usize>(&mut self) -> [u8; BYTES] {

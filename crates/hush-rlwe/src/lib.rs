@@ -36,9 +36,10 @@ pub use answer::{
 };
 pub use body::{Body, BodyId, BodyKind, BodyWriter, UncheckedBody, body_bytes};
 pub use chain_object::{
-    CHAIN_HEADER_BYTES, CHAIN_OVERHEAD_BYTES, ChainId, ChainObjectKind, LeveledSetId,
+    CHAIN_HEADER_BYTES, CHAIN_OVERHEAD_BYTES, ChainId, ChainObjectKind, LeveledSetId, PhaseMeaning,
     UncheckedEvaluationKeys, UncheckedLeveledSet, UncheckedPublicKey, UncheckedSeededSet, encode_leveled,
-    encode_seeded, evaluation_keys_bytes, leveled_set_bytes, public_key_bytes, seeded_set_bytes,
+    encode_leveled_with_meaning, encode_seeded, evaluation_keys_bytes, leveled_set_bytes,
+    leveled_set_with_meaning_bytes, public_key_bytes, seeded_set_bytes,
 };
 pub use ciphertext::RlweCiphertext;
 pub use error::{CodecError, RlweError};

@@ -7,6 +7,7 @@ use hush_ring::{Cpu, Domain, Poly, Ring, UniformSeed, os_random};
 use crate::header::seal;
 use crate::*;
 
+mod corpus;
 mod mutations;
 
 fn ring(name: &str) -> Ring {

@@ -7,15 +7,16 @@
 //! - [`sum`]: values as coefficients, `t` a power of two, masked sums by multiplying with reversed masks;
 //! - [`slots`]: values as evaluations modulo primes `t`, element-wise arithmetic.
 //!
-//! [`bfv`] moves the message to the high digits. Neither layout switches moduli, so no correction factors appear there.
+//! Neither layout switches moduli, so no correction factors appear there.
 //!
-//! [`Bgv`] and [`Bfv`] are the complete schemes over a modulus chain: products, rotations, divisions, conversions.
+//! [`Bgv`] and [`Bfv`] are the complete schemes over a modulus chain: products, rotations, divisions, conversions. BFV moves the
+//! message to the high digits.
 
 mod batch;
-pub mod bfv;
 mod leveled;
 mod scale_invariant;
 pub mod slots;
+mod stored;
 pub mod sum;
 
 use ethnum::I256;
@@ -32,3 +33,6 @@ pub fn decode_power_of_two(phase: I256, t_log2: u32) -> I256 {
     let unused = 256 - t_log2.clamp(1, 256);
     (phase << unused) >> unused
 }
+
+#[cfg(test)]
+mod tests;

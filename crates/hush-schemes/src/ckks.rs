@@ -14,6 +14,7 @@ mod embedding;
 mod leveled;
 mod reals;
 mod slots;
+mod stored;
 
 use ethnum::I256;
 

@@ -65,6 +65,9 @@ pub enum SumError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemeError {
+    /// Bytes that are not the ciphertexts that they should be.
+    #[error(transparent)]
+    Codec(#[from] CodecError),
     /// Not a prime that has a transform of this length, or a modulus outside the supported range.
     #[error("plaintext modulus {found} does not suit ring degree {degree}")]
     PlaintextModulus {

@@ -5,14 +5,15 @@
 use std::time::{Duration, Instant};
 
 use hush_keys::{
-    ApproxSlotColumn, Encryptor, OwnerSeed, SecretKey, SlotColumn, decrypt_approx_slots, decrypt_bfv,
-    decrypt_slots, encrypt_bfv,
+    ApproxSlotColumn, ChainSecret, Encryptor, OwnerSeed, SecretKey, SlotColumn, decrypt_approx_slots,
+    decrypt_slots,
 };
-use hush_params::{PLAINTEXT_PRIMES_45, preset};
+use hush_params::chain::ChainSpec;
+use hush_params::{ChainParams, Level, PLAINTEXT_PRIMES_45, preset};
 use hush_ring::{Cpu, Ring};
 use hush_rlwe::{BodyId, BodyKind, RlweCiphertext, UncheckedBody};
 use hush_schemes::Values;
-use hush_schemes::bgv::bfv::BfvEncoding;
+use hush_schemes::bgv;
 use hush_schemes::bgv::slots::{SlotCiphertext, SlotEncoder};
 use hush_schemes::ckks::{ApproxCiphertext, ApproxEncoder, Scale};
 
@@ -58,7 +59,7 @@ pub(super) fn run(table: &Synthetic, scheme: Scheme, budget: Duration) -> Result
     let secret = owner.slots_secret(&ring, [0; 16]);
     let mut cell: Box<dyn Cell> = match scheme {
         Scheme::Bgv => Box::new(Bgv::new(&ring, secret)?),
-        Scheme::Bfv => Box::new(Bfv::new(&ring, secret)?),
+        Scheme::Bfv => Box::new(Bfv::new(&ring)?),
         Scheme::Ckks => Box::new(Ckks::new(&ring, secret)?),
     };
     let keys_s = start.elapsed().as_secs_f64();
@@ -215,25 +216,32 @@ impl Cell for Ckks {
     }
 }
 
+/// BFV over a chain of one level, whose primes are those of the other baselines: no keys but the secret are needed.
 struct Bfv {
-    encoding: BfvEncoding,
-    secret: SecretKey,
+    scheme: bgv::Bfv,
+    secret: ChainSecret,
 }
 
 impl Bfv {
-    fn new(ring: &Ring, secret: SecretKey) -> Result<Self, BenchError> {
-        Ok(Self { encoding: BfvEncoding::new(ring, PLAINTEXT_PRIMES_45[0])?, secret })
+    fn new(ring: &Ring) -> Result<Self, BenchError> {
+        let universe: Vec<u64> = ring.limbs().iter().map(|limb| limb.modulus().value()).collect();
+        let levels = vec![(0..universe.len() as u8).collect()];
+        let degree = ring.degree() as u32;
+        let spec = ChainSpec { degree, universe, special: Vec::new(), levels, digit_limbs: 1 };
+        let scheme = bgv::Bfv::new(&ChainParams::new(spec)?, PLAINTEXT_PRIMES_45[0], ring.cpu())?;
+        let secret = ChainSecret::generate(scheme.chain())?;
+        Ok(Self { scheme, secret })
     }
 }
 
 impl Cell for Bfv {
     fn encrypt(&mut self, value: i64) -> Result<RlweCiphertext, BenchError> {
-        Ok(encrypt_bfv(&self.secret, &self.encoding, &[value])?)
+        Ok(self.secret.encrypt(self.scheme.encode(&[value], Level(0))?)?.expand()?)
     }
 
     fn decrypt(&self, ciphertext: &RlweCiphertext) -> Result<f64, BenchError> {
-        let values = decrypt_bfv(&self.secret, &self.encoding, ciphertext)?;
-        values.first().map(|value| *value as f64).ok_or(BenchError::Empty)
+        let slots = self.scheme.decode(self.secret.phase(ciphertext)?.poly())?;
+        slots.first().map(|value| *value as f64).ok_or(BenchError::Empty)
     }
 }
 

@@ -2,11 +2,13 @@
 //! `1/x` on a positive interval.
 
 use hush_rlwe::EvaluationKeys;
-use hush_schemes::ckks::{Ckks, CkksCiphertext, Complex};
+use hush_schemes::ckks::{Ckks, CkksCiphertext};
 
 use super::{check_positive, check_precision};
 use crate::CircuitError;
 use crate::error::check_depth;
+use crate::noise::{CkksNoise, SlotNoise};
+use crate::polynomial::{RealArithmetic, RealOperations};
 use crate::scheme::check_own_scale;
 
 /// `1/x` for `low ≤ x ≤ high`, to a relative precision.
@@ -70,26 +72,42 @@ impl Inverse {
     ) -> Result<CkksCiphertext, CircuitError> {
         check_depth(a.level(), self.depth())?;
         check_own_scale(scheme, a)?;
+        self.run(&RealArithmetic { scheme, keys }, a)
+    }
+
+    /// The noise of [`Inverse::evaluate`], by running it with bounds in place of ciphertexts; the error of the approximation is not
+    /// in it.
+    ///
+    /// # Errors
+    /// [`CircuitError::Levels`].
+    pub fn noise(&self, model: &CkksNoise<'_>, a: SlotNoise) -> Result<SlotNoise, CircuitError> {
+        check_depth(a.level(), self.depth())?;
+        self.run(model, &a)
+    }
+
+    fn run<A: RealOperations>(&self, arithmetic: &A, a: &A::Value) -> Result<A::Value, CircuitError> {
         let c = 2.0 / (self.low + self.high);
-        let affine = |slope: f64, constant: f64| {
-            let scaled = scheme.rescale(&scheme.mul_constant(a, real(slope))?)?;
-            scheme.add_constant(&scaled, real(constant))
-        };
+        let contraction = (self.high - self.low) / (self.high + self.low);
         // c·(1 + y) = 2·c − c²·x.
-        let mut product = affine(-c * c, 2.0 * c)?;
-        let mut power = if self.factors > 1 { affine(-c, 1.0)? } else { product.clone() };
+        let mut product = arithmetic.affine(a, -c * c, 2.0 * c)?;
+        let mut limit = c * (1.0 + contraction);
+        product = arithmetic.bounded(product, limit.log2());
+        let mut power = if self.factors > 1 {
+            arithmetic.bounded(arithmetic.affine(a, -c, 1.0)?, contraction.log2())
+        } else {
+            product.clone()
+        };
+        let mut size = contraction;
         for _ in 1..self.factors {
-            power = scheme.mul_rescale(&power, &power, keys)?;
-            let factor = scheme.add_constant(&power, real(1.0))?;
-            product = scheme.level_down(&product, power.level())?;
-            product = scheme.mul_rescale(&product, &factor, keys)?;
+            power = arithmetic.times(&power, &power)?;
+            size *= size;
+            let factor = arithmetic.add_scalar(&power, 1.0)?;
+            product = arithmetic.lowered(&product, arithmetic.level(&power))?;
+            limit *= 1.0 + size;
+            product = arithmetic.bounded(arithmetic.times(&product, &factor)?, limit.log2());
         }
         Ok(product)
     }
-}
-
-fn real(re: f64) -> Complex {
-    Complex { re, im: 0.0 }
 }
 
 /// The largest number of factors: enough for `high/low = 2^20`.

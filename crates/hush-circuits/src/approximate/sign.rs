@@ -8,7 +8,8 @@ use super::check_precision;
 use super::minimax::minimax_sign;
 use crate::CircuitError;
 use crate::error::check_depth;
-use crate::polynomial::RealPolynomial;
+use crate::noise::{CircuitNoise, CkksNoise, SlotNoise};
+use crate::polynomial::{Arithmetic, RealArithmetic, RealOperations, RealPolynomial};
 use crate::scheme::check_own_scale;
 
 /// The sign of slots from −1 to 1, to a precision where `|x| ≥ ε`.
@@ -208,12 +209,68 @@ impl Sign {
     ) -> Result<CkksCiphertext, CircuitError> {
         check_depth(a.level(), self.depth())?;
         check_own_scale(scheme, a)?;
+        self.run(&RealArithmetic { scheme, keys }, a, factor, summand)
+    }
+
+    fn run<A: RealOperations>(
+        &self,
+        arithmetic: &A,
+        a: &A::Value,
+        factor: f64,
+        summand: f64,
+    ) -> Result<A::Value, CircuitError> {
         let Some((last, parts)) = self.parts.split_last() else { return Ok(a.clone()) };
         let mut value = a.clone();
         for part in parts {
-            value = part.evaluate(scheme, &value, keys)?;
+            // Divided by the largest value that it has.
+            value = arithmetic.bounded(arithmetic.polynomial(part, &value)?, 0.0);
         }
-        last.affine(factor, summand)?.evaluate(scheme, &value, keys)
+        arithmetic.polynomial(&last.affine(factor, summand)?, &value)
+    }
+
+    /// The noise of [`Sign::evaluate`], by running it with bounds in place of ciphertexts: how far a result may be from
+    /// [`Sign::value`]. Parts magnify it by their largest slope, which they have near zero.
+    ///
+    /// # Errors
+    /// [`CircuitError::Levels`].
+    pub fn noise(&self, model: &CkksNoise<'_>, a: SlotNoise) -> Result<SlotNoise, CircuitError> {
+        check_depth(a.level(), self.depth())?;
+        self.run(model, &a, 1.0, 0.0)
+    }
+
+    /// The noise of [`Sign::compare`], for operands like `a`.
+    ///
+    /// # Errors
+    /// [`CircuitError::Levels`].
+    pub fn compare_noise(&self, model: &CkksNoise<'_>, a: SlotNoise) -> Result<SlotNoise, CircuitError> {
+        check_depth(a.level(), self.depth())?;
+        self.run(model, &model.bounded(model.sum(a, a), 0.0), 0.5, 0.5)
+    }
+
+    /// The noise of [`Sign::maximum`], for operands like `a`.
+    ///
+    /// # Errors
+    /// [`CircuitError::Levels`].
+    pub fn maximum_noise(&self, model: &CkksNoise<'_>, a: SlotNoise) -> Result<SlotNoise, CircuitError> {
+        check_depth(a.level(), self.depth() + 1)?;
+        let sum = model.sum(a, a);
+        let difference = model.bounded(sum, 0.0);
+        let half_sign = self.run(model, &difference, 0.5, 0.0)?;
+        let level = half_sign.level();
+        let lowered = model.lowered(&difference, level)?;
+        let mut maximum = model.product(&lowered, &half_sign)?;
+        model.add(&mut maximum, &model.scaled(&model.lowered(&sum, level)?, 0.5, level)?)?;
+        model.divide(&maximum)
+    }
+
+    /// The noise of [`Sign::abs`].
+    ///
+    /// # Errors
+    /// [`CircuitError::Levels`].
+    pub fn abs_noise(&self, model: &CkksNoise<'_>, a: SlotNoise) -> Result<SlotNoise, CircuitError> {
+        check_depth(a.level(), self.depth() + 1)?;
+        let sign = self.run(model, &a, 1.0, 0.0)?;
+        model.times(&model.lowered(&a, sign.level())?, &sign)
     }
 }
 

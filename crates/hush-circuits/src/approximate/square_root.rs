@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `x^(−1/2)` and `x^(1/2)` on a positive interval.
 
+use hush_ring::Level;
 use hush_rlwe::EvaluationKeys;
-use hush_schemes::ckks::{Ckks, CkksCiphertext, Complex};
+use hush_schemes::ckks::{Ckks, CkksCiphertext};
 
 use super::{check_positive, check_precision};
 use crate::CircuitError;
 use crate::error::check_depth;
-use crate::polynomial::RealPolynomial;
+use crate::noise::{CkksNoise, SlotNoise};
+use crate::polynomial::{RealArithmetic, RealOperations, RealPolynomial};
 use crate::scheme::check_own_scale;
 
 /// `x^(−1/2)` for `low ≤ x ≤ high`, to a relative precision.
@@ -21,6 +23,8 @@ pub struct InverseSquareRoot {
     start: RealPolynomial,
     iterations: u32,
     error: f64,
+    /// Lower end of the interval.
+    low: f64,
 }
 
 impl InverseSquareRoot {
@@ -49,7 +53,7 @@ impl InverseSquareRoot {
             if error > wanted {
                 continue;
             }
-            let candidate = Self { start, iterations, error };
+            let candidate = Self { start, iterations, error, low };
             if best.as_ref().is_none_or(|best| candidate.depth() < best.depth()) {
                 best = Some(candidate);
             }
@@ -72,7 +76,7 @@ impl InverseSquareRoot {
         for _ in 0..iterations {
             error = newton(error);
         }
-        Ok(Self { start, iterations, error })
+        Ok(Self { start, iterations, error, low })
     }
 
     /// log2 of the largest relative error in exact arithmetic.
@@ -111,21 +115,34 @@ impl InverseSquareRoot {
     ) -> Result<CkksCiphertext, CircuitError> {
         check_depth(a.level(), self.depth())?;
         check_own_scale(scheme, a)?;
-        let mut y = self.start.evaluate(scheme, a, keys)?;
-        let half_x = |level| {
-            let above = hush_ring::Level(level + 1);
-            let x = scheme.level_down(a, above)?;
-            scheme.rescale(&scheme.mul_constant(&x, Complex { re: -0.5, im: 0.0 })?)
-        };
+        self.run(&RealArithmetic { scheme, keys }, a)
+    }
+
+    /// The noise of [`InverseSquareRoot::evaluate`], by running it with bounds in place of ciphertexts; the error of the approximation
+    /// is not in it.
+    ///
+    /// # Errors
+    /// [`CircuitError::Levels`].
+    pub fn noise(&self, model: &CkksNoise<'_>, a: SlotNoise) -> Result<SlotNoise, CircuitError> {
+        check_depth(a.level(), self.depth())?;
+        self.run(model, &a)
+    }
+
+    fn run<A: RealOperations>(&self, arithmetic: &A, a: &A::Value) -> Result<A::Value, CircuitError> {
+        // From every start that is taken the results stay near x^(−1/2).
+        let limit_log2 = (1.0 + MAX_START_ERROR).log2() - self.low.log2() / 2.0;
+        let mut y = arithmetic.bounded(arithmetic.polynomial(&self.start, a)?, limit_log2);
         for _ in 0..self.iterations {
             // y·(3 − x·y²)/2 = (3/2)·y + (−x/2·y)·y², undivided until both terms are there.
-            let x = half_x(y.level().0)?;
-            let xy = scheme.mul_rescale(&x, &y, keys)?;
-            let square = scheme.mul_rescale(&y, &y, keys)?;
-            let low = scheme.level_down(&y, square.level())?;
-            let mut sum = scheme.mul(&xy, &square)?;
-            scheme.add_assign(&mut sum, &scheme.mul_constant(&low, Complex { re: 1.5, im: 0.0 })?)?;
-            y = scheme.relinearize_rescale(&sum, keys)?;
+            let level = arithmetic.level(&y);
+            let half_x = arithmetic.divide(&arithmetic.scaled(a, -0.5, Level(level.0 + 1))?)?;
+            let xy = arithmetic.times(&half_x, &y)?;
+            let square = arithmetic.times(&y, &y)?;
+            let mut sum = arithmetic.product(&xy, &square)?;
+            let below = arithmetic.level(&square);
+            let low = arithmetic.lowered(&y, below)?;
+            arithmetic.add(&mut sum, &arithmetic.scaled(&low, 1.5, below)?)?;
+            y = arithmetic.bounded(arithmetic.divide(&sum)?, limit_log2);
         }
         Ok(y)
     }
@@ -167,9 +184,23 @@ impl SquareRoot {
         keys: &EvaluationKeys,
     ) -> Result<CkksCiphertext, CircuitError> {
         check_depth(a.level(), self.depth())?;
-        let inverse = self.0.evaluate(scheme, a, keys)?;
-        let x = scheme.level_down(a, inverse.level())?;
-        Ok(scheme.mul_rescale(&x, &inverse, keys)?)
+        check_own_scale(scheme, a)?;
+        self.run(&RealArithmetic { scheme, keys }, a)
+    }
+
+    /// The noise of [`SquareRoot::evaluate`], as [`InverseSquareRoot::noise`].
+    ///
+    /// # Errors
+    /// [`CircuitError::Levels`].
+    pub fn noise(&self, model: &CkksNoise<'_>, a: SlotNoise) -> Result<SlotNoise, CircuitError> {
+        check_depth(a.level(), self.depth())?;
+        self.run(model, &a)
+    }
+
+    fn run<A: RealOperations>(&self, arithmetic: &A, a: &A::Value) -> Result<A::Value, CircuitError> {
+        let inverse = self.0.run(arithmetic, a)?;
+        let x = arithmetic.lowered(a, arithmetic.level(&inverse))?;
+        arithmetic.times(&x, &inverse)
     }
 }
 

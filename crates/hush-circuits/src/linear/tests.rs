@@ -47,7 +47,7 @@ fn integer_transforms_follow_the_matrix_with_exactly_the_keys_that_they_list() {
             party.rekey(&elements);
             let a = party.encrypt(&x, Level(1));
             let result = transform.apply(&party.scheme, &a, &party.keys).unwrap();
-            assert_eq!(party.decrypt(&result), expected, "{offsets:?} {}", draw.0);
+            assert_eq!(party.decrypt(&result), expected, "{offsets:?} {draw}");
             for &element in &elements {
                 let fewer = without(&party.keys, element);
                 let refused = transform.apply(&party.scheme, &a, &fewer).unwrap_err();
@@ -57,7 +57,7 @@ fn integer_transforms_follow_the_matrix_with_exactly_the_keys_that_they_list() {
             let transform = LinearTransform::new(&other.scheme, &diagonals, Level(1)).unwrap();
             let a = other.encrypt(&x, Level(1));
             let result = transform.apply(&other.scheme, &a, &other.keys).unwrap();
-            assert_eq!(other.decrypt(&result), expected, "BFV {offsets:?} {}", draw.0);
+            assert_eq!(other.decrypt(&result), expected, "BFV {offsets:?} {draw}");
         }
     }
 }
@@ -82,7 +82,7 @@ fn rows_may_have_matrices_of_their_own_and_every_split_gives_the_same() {
         let a = party.encrypt(&x, Level(1));
         let a = party.scheme.ciphertext_at(party.scheme.mul_scalar(&a, 3).inner().clone(), 3).unwrap();
         let result = transform.apply(&party.scheme, &a, &party.keys).unwrap();
-        assert_eq!(party.decrypt(&result), expected, "giant step {giant_step}, {}", draw.0);
+        assert_eq!(party.decrypt(&result), expected, "giant step {giant_step}, {draw}");
     }
 }
 
@@ -126,7 +126,7 @@ fn small_matrices_stand_in_the_corner() {
         |row: &Vec<i64>| centered(row.iter().zip(&x).map(|(&m, &x)| i128::from(m) * i128::from(x)).sum());
     let mut expected: Vec<i64> = matrix.iter().map(product).collect();
     expected.resize(64, 0);
-    assert_eq!(party.decrypt(&result), expected, "{}", draw.0);
+    assert_eq!(party.decrypt(&result), expected, "{draw}");
 }
 
 #[test]
@@ -187,5 +187,5 @@ fn a_dense_matrix_at_a_secure_size() {
         |row: &Vec<i64>| centered(row.iter().zip(&x).map(|(&m, &x)| i128::from(m) * i128::from(x)).sum());
     let mut expected: Vec<i64> = matrix.iter().map(product).collect();
     expected.resize(8192, 0);
-    assert_eq!(party.decrypt(&result), expected, "{}", draw.0);
+    assert_eq!(party.decrypt(&result), expected, "{draw}");
 }

@@ -10,6 +10,7 @@ use super::arithmetic::{Counted, InvariantArithmetic, ModularArithmetic};
 use super::tree::{Basis, PolynomialCost, Tree, cheapest, degree_of};
 use crate::CircuitError;
 use crate::error::check_depth;
+use crate::noise::{BfvNoise, BgvNoise, LevelNoise};
 
 /// `Σ c_i·X^i` modulo the plaintext modulus of an encoder, with its evaluation planned.
 ///
@@ -75,6 +76,27 @@ impl IntegerPolynomial {
         let arithmetic = ModularArithmetic::new(scheme, keys, a)?;
         Tree::new(&arithmetic, Basis::Power, self.baby_log2, a.clone())
             .value(&self.coefficients, self.depth())
+    }
+
+    /// The noise of [`IntegerPolynomial::evaluate`], by running it with bounds in place of ciphertexts.
+    ///
+    /// # Errors
+    /// [`CircuitError::Levels`].
+    pub fn noise(&self, model: &BgvNoise<'_>, a: LevelNoise) -> Result<LevelNoise, CircuitError> {
+        check_depth(a.level(), self.depth())?;
+        Tree::new(model, Basis::Power, self.baby_log2, a).value(&self.coefficients, self.depth())
+    }
+
+    /// The noise of [`IntegerPolynomial::evaluate_invariant`], at the level of `a`.
+    ///
+    /// # Errors
+    /// None in practice: levels are counted only.
+    pub fn noise_invariant(&self, model: &BfvNoise<'_>, a: LevelNoise) -> Result<LevelNoise, CircuitError> {
+        let model = model.at(a.level());
+        let argument = a.at(Level(self.depth() as u8));
+        let result = Tree::new(&model, Basis::Power, self.baby_log2, argument)
+            .value(&self.coefficients, self.depth())?;
+        Ok(result.at(a.level()))
     }
 
     /// `p(a)` in BFV, slot by slot: at the same level, with noise that grows with the depth.

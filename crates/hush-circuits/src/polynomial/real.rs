@@ -7,9 +7,10 @@ use hush_schemes::ckks::{Ckks, CkksCiphertext, Complex};
 use super::MAX_DEGREE;
 use super::approximation::{chebyshev_interpolation, chebyshev_value, check_interval};
 use super::arithmetic::RealArithmetic;
-use super::tree::{Basis, PolynomialCost, Tree, cheapest, degree_of};
+use super::tree::{Arithmetic, Basis, PolynomialCost, Tree, cheapest, degree_of};
 use crate::CircuitError;
 use crate::error::check_depth;
+use crate::noise::{CkksNoise, SlotNoise};
 use crate::scheme::check_own_scale;
 
 /// `Σ c_i·B_i(u)` for powers or Chebyshev polynomials `B_i`, with its evaluation planned.
@@ -132,6 +133,59 @@ impl RealPolynomial {
             .value(&self.coefficients, self.cost.depth)
     }
 
+    /// What is known of `p(a)`: the noise of the evaluation itself, and that of the argument times the largest slope.
+    ///
+    /// # Math
+    /// An evaluation gives `p(x + δ)` and noise of its own. `|p(x + δ) − p(x)| ≤ |δ|·max|p'|` on the interval, or for powers of a slot
+    /// up to `v` at most `|δ|·Σ i·|c_i|·v^(i−1)`. Its own noise follows from running the evaluation with bounds in place of
+    /// ciphertexts.
+    ///
+    /// # Errors
+    /// As [`RealPolynomial::evaluate`], but for scales and keys.
+    pub fn noise(&self, model: &CkksNoise<'_>, a: SlotNoise) -> Result<SlotNoise, CircuitError> {
+        check_depth(a.level(), self.depth())?;
+        let exact = a.without_error();
+        let mapped = match self.integer_slope() {
+            Some(slope) => exact.times(slope as f64),
+            None => model.divide(&model.scaled(&exact, self.slope(), a.level())?)?,
+        };
+        let mapped = if self.shift() == 0.0 { mapped } else { model.add_scalar(&mapped, self.shift())? };
+        let argument = match self.basis {
+            Basis::Chebyshev => model.bounded(mapped, 0.0),
+            Basis::Power => mapped,
+        };
+        let own = Tree::new(model, self.basis, self.baby_log2, argument)
+            .value(&self.coefficients, self.cost.depth)?;
+        let (value, slope) = self.value_and_slope(a.value_log2().exp2());
+        Ok(model.bounded(own.with_error(a.deviation_log2() + slope.log2()), value.log2()))
+    }
+
+    /// Bounds of `|p|` and `|p'|` on the interval, or for powers up to `limit`.
+    fn value_and_slope(&self, limit: f64) -> (f64, f64) {
+        if self.basis == Basis::Power {
+            let terms = || self.coefficients.iter().map(|c| c.abs()).enumerate().skip(1);
+            let power = |i: usize| limit.powi(i as i32);
+            let value: f64 = terms().map(|(i, c)| c * power(i)).sum();
+            let slope = terms().map(|(i, c)| i as f64 * c * power(i - 1)).sum();
+            return (value + self.coefficients.first().map_or(0.0, |c| c.abs()), slope);
+        }
+        // Points as dense at the ends as the nodes of the largest degree; the margin covers what lies between them.
+        let point = |k: usize| (std::f64::consts::PI * k as f64 / POINTS as f64).cos();
+        let mut bounds = (0.0_f64, 0.0_f64);
+        for u in (0..=POINTS).map(point) {
+            // T_i and T_i' by their recurrences.
+            let (mut t, mut d) = ([1.0, u], [0.0, 1.0]);
+            let (mut value, mut slope) = (self.coefficients[0], 0.0);
+            for &c in &self.coefficients[1..] {
+                value += c * t[1];
+                slope += c * d[1];
+                (t, d) = ([t[1], 2.0 * u * t[1] - t[0]], [d[1], 2.0 * t[1] + 2.0 * u * d[1] - d[0]]);
+            }
+            bounds = (bounds.0.max(value.abs()), bounds.1.max(slope.abs()));
+        }
+        (bounds.0 * POINTS_MARGIN, bounds.1 * self.slope() * POINTS_MARGIN)
+    }
+
     /// `u` for `x`.
     fn argument(&self, scheme: &Ckks, a: &CkksCiphertext) -> Result<CkksCiphertext, CircuitError> {
         let mapped = match self.integer_slope() {
@@ -160,5 +214,8 @@ impl RealPolynomial {
     }
 }
 
+/// Where a series is looked at for its largest value and slope.
+const POINTS: usize = 1 << 12;
+const POINTS_MARGIN: f64 = 1.01;
 /// A product by more would magnify the error of the argument beyond use.
 const MAX_INTEGER_SLOPE: f64 = 1024.0;

@@ -29,7 +29,7 @@ fn integer_polynomials_of_every_degree_follow_horner_at_the_least_depth() {
         let result = polynomial.evaluate(&party.scheme, &a, &party.keys).unwrap();
         assert_eq!(result.level(), Level(0));
         let expected: Vec<i64> = x.iter().map(|&x| horner(&coefficients, x)).collect();
-        assert_eq!(party.decrypt(&result), expected, "degree {degree}, {}", draw.0);
+        assert_eq!(party.decrypt(&result), expected, "degree {degree}, {draw}");
         let low = party.encrypt(&x, top.below().unwrap());
         let refused = polynomial.evaluate(&party.scheme, &low, &party.keys).unwrap_err();
         assert_eq!(refused, CircuitError::Levels { found: low.level(), expected: depth });
@@ -49,7 +49,7 @@ fn integer_polynomials_in_bfv_keep_the_level() {
         let result = polynomial.evaluate_invariant(&party.scheme, &a, &party.keys).unwrap();
         assert_eq!(result.ring(), a.ring());
         let expected: Vec<i64> = x.iter().map(|&x| horner(&coefficients, x)).collect();
-        assert_eq!(party.decrypt(&result), expected, "degree {degree}, {}", draw.0);
+        assert_eq!(party.decrypt(&result), expected, "degree {degree}, {draw}");
     }
 }
 

@@ -43,7 +43,7 @@ impl PolynomialCost {
 
 /// Ciphertext arithmetic as the tree needs it. An **undivided** value at a level stands at that level's own scale squared (or
 /// factor squared); it may have three components.
-pub(super) trait Arithmetic {
+pub(crate) trait Arithmetic {
     type Value: Clone;
     type Scalar: Copy + Default + PartialEq + Add<Output = Self::Scalar> + Sub<Output = Self::Scalar>;
 
@@ -64,6 +64,18 @@ pub(super) trait Arithmetic {
     fn add_scalar(&self, a: &Self::Value, scalar: Self::Scalar) -> Result<Self::Value, CircuitError>;
     /// Two components at the level below and its own scale, of an undivided value.
     fn divide(&self, a: &Self::Value) -> Result<Self::Value, CircuitError>;
+    /// `a`, of which the caller knows that no slot exceeds `2^limit_log2`: what arithmetic on bounds cannot see by itself.
+    fn bounded(&self, a: Self::Value, limit_log2: f64) -> Self::Value {
+        let _ = limit_log2;
+        a
+    }
+    /// `a` at a lower level and its own scale.
+    fn lowered(&self, a: &Self::Value, level: Level) -> Result<Self::Value, CircuitError> {
+        if self.level(a) == level {
+            return Ok(a.clone());
+        }
+        self.divide(&self.scaled(a, self.one(), Level(level.0 + 1))?)
+    }
 }
 
 /// One evaluation: the powers of the argument that have been computed.
@@ -162,6 +174,9 @@ impl<'a, A: Arithmetic> Tree<'a, A> {
         if constant != A::Scalar::default() {
             power = self.arithmetic.add_scalar(&power, constant)?;
         }
+        if self.basis == Basis::Chebyshev {
+            power = self.arithmetic.bounded(power, 0.0);
+        }
         let power = Rc::new(power);
         self.powers.insert(index, power.clone());
         Ok(power)
@@ -176,9 +191,7 @@ impl<'a, A: Arithmetic> Tree<'a, A> {
         if let Some(known) = self.lowered.get(&(index, level)) {
             return Ok(known.clone());
         }
-        let above = Level(level.0 + 1);
-        let scaled = self.arithmetic.scaled(&power, self.arithmetic.one(), above)?;
-        let lowered = Rc::new(self.arithmetic.divide(&scaled)?);
+        let lowered = Rc::new(self.arithmetic.lowered(&power, level)?);
         self.lowered.insert((index, level), lowered.clone());
         Ok(lowered)
     }

@@ -25,7 +25,7 @@ fn windows_of_every_length_are_summed_with_exactly_the_keys_that_they_list() {
         party.rekey(&elements);
         let found = party.decrypt(&window.sum(&party.scheme, &a, &party.keys).unwrap());
         let expected = [windowed(&x[..n], count, stride), windowed(&x[n..], count, stride)].concat();
-        assert_eq!(found, expected, "{count} slots at stride {stride}, {}", draw.0);
+        assert_eq!(found, expected, "{count} slots at stride {stride}, {draw}");
         for &missing in &elements {
             let rest: Vec<usize> = elements.iter().copied().filter(|&g| g != missing).collect();
             party.rekey(&rest);
@@ -55,7 +55,7 @@ fn blocks_and_all_slots_are_summed_into_every_slot() {
         let a = party.encrypt(&x, Level(1));
         let found = party.decrypt(&sum_blocks(&party.scheme, &a, count_log2, &party.keys).unwrap());
         let sum = |i: usize| x[i - i % block..][..block].iter().map(|&x| i128::from(x)).sum();
-        assert_eq!(found, (0..degree).map(|i| centered(sum(i))).collect::<Vec<_>>(), "{block}, {}", draw.0);
+        assert_eq!(found, (0..degree).map(|i| centered(sum(i))).collect::<Vec<_>>(), "{block}, {draw}");
         for &missing in &elements {
             let rest: Vec<usize> = elements.iter().copied().filter(|&g| g != missing).collect();
             party.rekey(&rest);

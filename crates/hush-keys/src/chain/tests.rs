@@ -3,11 +3,13 @@
 
 use hush_params::chain::ChainSpec;
 use hush_params::primes::primes_of;
-use hush_params::{ChainParams, Level};
-use hush_ring::{Cpu, os_random};
+use hush_params::testing::Draw;
+use hush_params::{ChainParams, Level, preset};
+use hush_ring::Cpu;
 use hush_rlwe::{RlweError, rotation_element};
 use hush_schemes::SchemeError;
 use hush_schemes::bgv::{Bfv, Bgv, BgvCiphertext, sum_elements};
+use hush_schemes::ckks::Complex;
 
 use super::*;
 
@@ -20,22 +22,19 @@ mod paths;
 
 const T: u64 = 65537;
 
-/// A small generator for test inputs (splitmix64); the seed is printed by the assertions.
-struct Draw(u64);
+/// Test inputs of this module's kinds.
+trait Inputs {
+    fn values(&mut self, count: usize) -> Vec<i64>;
+    fn complex(&mut self, count: usize) -> Vec<Complex>;
+}
 
-impl Draw {
-    fn new() -> Self {
-        let mut bytes = [0; 8];
-        os_random(&mut bytes).unwrap();
-        Self(u64::from_le_bytes(bytes))
-    }
-    fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb) >> 8
-    }
+impl Inputs for Draw {
     fn values(&mut self, count: usize) -> Vec<i64> {
-        (0..count).map(|_| (self.word() % T) as i64 - (T / 2) as i64).collect()
+        self.residues(T, count)
+    }
+    fn complex(&mut self, count: usize) -> Vec<Complex> {
+        let (re, im) = (self.reals(count, -1.0, 1.0), self.reals(count, -1.0, 1.0));
+        re.iter().zip(im).map(|(&re, im)| Complex { re, im }).collect()
     }
 }
 
@@ -88,7 +87,7 @@ fn bgv_arithmetic_follows_the_integers_at_every_level_and_digit_size() {
         for level in (0..=4).map(Level) {
             let (x, y) = (draw.values(64), draw.values(64));
             let (a, b) = (party.encrypt(&x, level), party.encrypt(&y, level));
-            assert_eq!(party.decrypt(&a), x, "{}", draw.0);
+            assert_eq!(party.decrypt(&a), x, "{draw}");
             assert_eq!(party.decrypt(&scheme.add(&a, &b).unwrap()), zip(&x, &y, |x, y| x + y));
             assert_eq!(party.decrypt(&scheme.sub(&a, &b).unwrap()), zip(&x, &y, |x, y| x - y));
             assert_eq!(party.decrypt(&scheme.neg(&a)), zip(&x, &y, |x, _| -x));
@@ -125,7 +124,7 @@ fn bgv_goes_as_deep_as_the_chain() {
     for _ in 0..4 {
         power = party.scheme.mul_rescale(&power, &power, &party.keys).unwrap();
         expected = zip(&expected, &expected, |x, y| x * y);
-        assert_eq!(party.decrypt(&power), expected, "{}", draw.0);
+        assert_eq!(party.decrypt(&power), expected, "{draw}");
     }
     assert_eq!(power.level(), Level(0));
     let refused = party.scheme.mul_rescale(&power, &power, &party.keys).unwrap_err();
@@ -141,7 +140,7 @@ fn bgv_sums_of_operands_with_different_factors_are_exact() {
     let switched = party.scheme.mod_switch_to(&party.encrypt(&y, Level(4)), Level(2)).unwrap();
     assert_ne!(fresh.factor(), switched.factor());
     let sum = party.scheme.add(&fresh, &switched).unwrap();
-    assert_eq!(party.decrypt(&sum), zip(&x, &y, |x, y| x + y), "{}", draw.0);
+    assert_eq!(party.decrypt(&sum), zip(&x, &y, |x, y| x + y), "{draw}");
     let other = party.encrypt(&y, Level(3));
     let refused = party.scheme.add(&fresh, &other).unwrap_err();
     assert_eq!(refused, SchemeError::Rlwe(RlweError::LevelMismatch { left: Level(2), right: Level(3) }));
@@ -198,7 +197,7 @@ fn rotations_over_the_extended_ring_follow_one_another() {
         let rotated = scheme.ciphertext_at(inner.clone(), a.factor()).unwrap();
         x[..32].rotate_left(11);
         x[32..].rotate_left(11);
-        assert_eq!(party.decrypt(&rotated), x, "{}", draw.0);
+        assert_eq!(party.decrypt(&rotated), x, "{draw}");
         let missing = pair.switch_automorphism(&party.keys, 127).unwrap_err();
         assert_eq!(missing, RlweError::MissingKey { element: 127 });
         assert!(scheme.ciphertext_at(inner, T).is_err());
@@ -220,7 +219,7 @@ fn bgv_inner_products_by_coefficients() {
     let phase = party.secret.phase(product.inner()).unwrap();
     let found = party.scheme.decode_coefficients(phase.poly(), &product).unwrap()[0];
     let expected = centered(x.iter().zip(&y).map(|(&x, &y)| i128::from(x) * i128::from(y)).sum());
-    assert_eq!(found, expected, "{}", draw.0);
+    assert_eq!(found, expected, "{draw}");
 }
 
 #[test]
@@ -277,6 +276,30 @@ fn bfv_arithmetic_follows_the_integers_and_needs_no_level() {
     }
 }
 
+/// Sums without keys on a chain of one level, modulo a large prime: the baseline of the split-table benchmark.
+#[test]
+fn bfv_sums_are_exact_on_a_chain_without_special_primes() {
+    let mut draw = Draw::new();
+    let set = preset("n13_q3x46_sec128_v1").unwrap();
+    let (universe, levels) = (set.moduli().to_vec(), vec![vec![0, 1, 2]]);
+    let spec = ChainSpec { degree: 8192, universe, special: Vec::new(), levels, digit_limbs: 1 };
+    let params = ChainParams::new(spec).unwrap();
+    let t = hush_params::PLAINTEXT_PRIMES_45[0];
+    let scheme = Bfv::new(&params, t, Cpu::detect().unwrap()).unwrap();
+    let secret = ChainSecret::generate(scheme.chain()).unwrap();
+    let columns: [Vec<i64>; 3] = [(); 3].map(|()| (0..8192).map(|_| draw.word() as i64 >> 22).collect());
+    let encrypt = |values: &Vec<i64>| {
+        secret.encrypt(scheme.encode(values, Level(0)).unwrap()).unwrap().expand().unwrap()
+    };
+    let [mut sum, second, third] = columns.each_ref().map(encrypt);
+    sum.add_assign(&second).unwrap();
+    sum.add_assign(&third).unwrap();
+    let found = scheme.decode(secret.phase(&sum).unwrap().poly()).unwrap();
+    let expected: Vec<i64> = (0..8192).map(|slot| columns.iter().map(|values| values[slot]).sum()).collect();
+    assert_eq!(found, expected, "{draw}");
+    assert!(scheme.encode(&vec![0; 8193], Level(0)).is_err());
+}
+
 #[test]
 fn bgv_and_bfv_convert_exactly() {
     let mut draw = Draw::new();
@@ -291,7 +314,7 @@ fn bgv_and_bfv_convert_exactly() {
     assert_eq!(bfv.decode(party.secret.phase(&converted).unwrap().poly()).unwrap(), expected);
     let squared = bfv.mul(&converted, &converted).unwrap();
     let back = party.scheme.from_bfv(&squared).unwrap();
-    assert_eq!(party.decrypt(&back), zip(&expected, &expected, |x, y| x * y), "{}", draw.0);
+    assert_eq!(party.decrypt(&back), zip(&expected, &expected, |x, y| x * y), "{draw}");
 }
 
 #[test]

@@ -2,28 +2,38 @@
 //! From what a computation needs to the smallest chain that serves it.
 //!
 //! # Method
-//! Rings are tried from the smallest up. In each, for every prime size, number of primes per level and number of special
-//! primes, the noise of the deepest circuit that the request describes is bounded step by step ([`crate::noise::NoiseModel`],
-//! failure probability 2^-128 for each ciphertext); of the chains that serve and lie within the security table, the one whose key
-//! switch costs least is taken.
+//! Rings are tried from the smallest up. In each, for every number of primes of each role and every size of them, the noise of the
+//! deepest circuit that the request describes is bounded step by step ([`crate::noise::NoiseModel`]). Of the chains that hold it
+//! and lie within the security table, the one is taken whose fresh ciphertext and evaluation key have the fewest bytes in memory,
+//! then the one with the fewest primes, then the one with the smallest modulus.
+//!
+//! *Roles.* Level 0 has primes of its own size, since it holds a message and not only its noise; the primes that leave at divisions
+//! are of the size that a division is worth; the special primes are as large as the table leaves room for, which makes the noise of
+//! key switching least. Where no scale of a CKKS request fits levels of whole primes, levels of any size are tried
+//! ([`ChainParams::rational_spec`]).
 //!
 //! *The circuit.* An encryption under the public key; on every level a key switch of each operand, the sum of `2^sums_log2`
 //! operands that may all be one, their product with itself, relinearisation and division; on level 0 once more a key switch and
 //! a sum. In BFV the same without divisions. Exact sums are of ciphertexts with one factor (others cost `√t` more, see `hush_schemes::bgv::Bgv::add`).
 
-use super::{ChainError, ChainParams, ChainSpec, MAX_PRIME, uniform_spec};
-use crate::Level;
-use crate::noise::{NoiseModel, Operands, PhaseNoise, View};
-use crate::primes::{LARGEST_BITS, SMALLEST_BITS, primes_of};
+mod circuit;
+mod layouts;
+
+use std::collections::BTreeMap;
+
+use super::{ChainError, ChainParams, ChainSpec, MAX_PRIME};
+use crate::primes::{LARGEST_BITS, SMALLEST_BITS};
 use crate::security::{SecurityLevel, max_log_q};
+use circuit::Run;
+use layouts::{MAX_LIMBS_PER_LEVEL, Shape, Sizes, rational_specs, rows};
 
 /// What values are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Plaintexts {
-    /// Reals or complex numbers at scale `2^scale_log2`.
+    /// Reals or complex numbers, by CKKS.
     Approximate {
-        /// log2 of the scale; each level is worth that many bits.
-        scale_log2: f64,
+        /// log2 of the scale, which each level is then worth; `None` for the one that suits the chain.
+        scale_log2: Option<f64>,
         /// log2 of the largest value, sums included.
         value_log2: f64,
         /// log2 of the error that a result may have.
@@ -77,33 +87,70 @@ pub struct ChainRequest {
     pub security: SecurityLevel,
 }
 
+/// A chain, and what the request's circuit does on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChosenChain {
+    params: ChainParams,
+    run: Run,
+}
+
+impl ChosenChain {
+    /// The chain.
+    pub fn params(&self) -> &ChainParams {
+        &self.params
+    }
+    /// The chain, by value.
+    pub fn into_params(self) -> ChainParams {
+        self.params
+    }
+    /// Bits between the tightest bound of the circuit and what it must not exceed; at least 0.
+    pub fn margin_bits(&self) -> f64 {
+        self.run.margin_bits
+    }
+    /// log2 of the chance that one ciphertext, all the way through the circuit, exceeds a bound: that an exact result is wrong, or an
+    /// approximate one further off than was asked for.
+    pub fn failure_log2(&self) -> f64 {
+        self.run.failure_log2
+    }
+    /// log2 of the bound on the error of an approximate result.
+    pub fn error_log2(&self) -> Option<f64> {
+        self.run.error_log2.is_finite().then_some(self.run.error_log2)
+    }
+    /// log2 of the scale that approximate values are to be encrypted at.
+    pub fn scale_log2(&self) -> Option<f64> {
+        self.error_log2().map(|_| self.run.scale_log2)
+    }
+}
+
 impl ChainParams {
-    /// The smallest ring that serves a request, and the chain in it with the cheapest key switch.
+    /// The smallest ring that serves a request, and the chain in it with the fewest bytes.
     ///
     /// # Cost
-    /// Milliseconds; up to a second for scales that are no prime's size.
+    /// Up to a second, most of it where a ring just fails to serve or a scale is no prime's size; a refusal, which looks for what would
+    /// serve, some seconds. Choices are worth keeping.
     ///
     /// # Errors
-    /// [`ChainError::PlaintextModulus`] if `t` has no such slots; [`ChainError::Unreachable`] if no ring is large enough.
-    pub fn choose(request: &ChainRequest) -> Result<Self, ChainError> {
-        let degrees: Vec<u32> =
-            (10..=16).map(|log2| 1 << log2).filter(|&degree| request.has_slots(degree)).collect();
-        if let (true, Some(found)) = (degrees.is_empty(), request.plaintexts.modulus()) {
-            return Err(ChainError::PlaintextModulus { found, slots: request.slots });
+    /// [`ChainError::PlaintextModulus`] if `t` has no such slots; [`ChainError::Slots`] for more than any ring has;
+    /// [`ChainError::TooLarge`] if the table forbids whatever serves; [`ChainError::Imprecise`] if noise alone is larger than the error
+    /// allowed; [`ChainError::Unreachable`] if no number of primes serves.
+    pub fn choose(request: &ChainRequest) -> Result<ChosenChain, ChainError> {
+        let degrees: Vec<u32> = degrees().filter(|&degree| request.has_slots(degree)).collect();
+        if degrees.is_empty() {
+            return Err(match request.plaintexts.modulus() {
+                Some(found) => ChainError::PlaintextModulus { found, slots: request.slots },
+                None => ChainError::Slots { found: request.slots, max: 1 << (LARGEST_DEGREE_LOG2 - 1) },
+            });
         }
-        let bits = match request.plaintexts {
-            Plaintexts::Approximate { scale_log2, .. } => scale_log2 as u32,
-            Plaintexts::Exact { t } | Plaintexts::ExactScaled { t } => t.max(1).ilog2() + 1,
-        };
-        let unreachable = ChainError::Unreachable { depth: request.depth, bits };
-        let layout = std::cell::LazyCell::new(|| request.rational_layout());
-        let smallest = degrees.iter().find_map(|&degree| {
-            let uniform = || request.cheapest(request.uniform_specs(degree));
-            let rational = || request.cheapest(request.rational_specs(degree, layout.as_ref()?));
-            uniform().or_else(rational)
-        });
-        smallest.ok_or(unreachable)
+        request.smallest(&degrees).ok_or_else(|| request.refusal(&degrees))
     }
+}
+
+/// What a search keeps to.
+struct Table {
+    degree: u32,
+    /// `None`: not a secure one.
+    level: Option<SecurityLevel>,
+    max: f64,
 }
 
 impl ChainRequest {
@@ -125,198 +172,169 @@ impl ChainRequest {
         }
     }
 
-    /// Most primes of level 0.
-    fn max_base(&self) -> usize {
-        match self.plaintexts {
-            Plaintexts::ExactScaled { .. } => primes_of(MOST_PRIMES_BITS).len(),
-            _ => MAX_BASE,
-        }
-    }
-
-    /// The cheapest of these chains that serves.
-    fn cheapest(&self, specs: impl Iterator<Item = ChainSpec>) -> Option<ChainParams> {
-        let secure = specs.filter_map(|spec| ChainParams::with_security(spec, self.security).ok());
-        let serving = secure.filter(|chain| self.is_served_by(chain));
-        serving.min_by(|a, b| key_switch_cost(a).total_cmp(&key_switch_cost(b)))
-    }
-
-    /// Every chain of one ring with primes of one size that is not far too large.
-    fn uniform_specs(&self, degree: u32) -> impl Iterator<Item = ChainSpec> {
-        let max = max_log_q(degree, self.security).map_or(0.0, f64::from);
-        let max_per_level = if self.divisions() == 0 { 1 } else { MAX_LIMBS_PER_LEVEL };
-        let sizes = (SMALLEST_BITS..=LARGEST_BITS)
-            .flat_map(move |bits| (1..=max_per_level).map(move |per_level| (bits, per_level)))
-            .flat_map(|(bits, per_level)| (1..=self.max_base()).map(move |base| (bits, per_level, base)));
-        sizes.flat_map(move |(bits, per_level, base)| {
-            let limbs = base + per_level * self.divisions();
-            let possible = move |&special: &usize| {
-                let count = limbs + special;
-                count <= primes_of(bits).len() && count as f64 * f64::from(bits - 1) <= max
-            };
-            self.special_counts(limbs).take_while(possible).map(move |special| {
-                let mut spec = uniform_spec(degree, bits, base, limbs, special, special.max(1));
-                spec.levels.retain(|level| (level.len() - base).is_multiple_of(per_level));
-                spec
+    /// The best chain of the smallest of these rings that serves.
+    fn smallest(&self, degrees: &[u32]) -> Option<ChosenChain> {
+        let rational = std::cell::LazyCell::new(|| self.rational_layouts());
+        degrees.iter().find_map(|&degree| {
+            let max = max_log_q(degree, self.security)?;
+            let table = Table { degree, level: Some(self.security), max: max.into() };
+            self.of_whole_primes(&table).or_else(|| {
+                let is_hopeless =
+                    self.least_rational_bits() > table.max || self.levels_of_one_prime_do(degree);
+                if is_hopeless { None } else { self.of_any_size(&table, &rational) }
             })
         })
     }
 
-    /// The chains of one ring whose levels have the scale's own size.
-    fn rational_specs(&self, degree: u32, layout: &ChainSpec) -> impl Iterator<Item = ChainSpec> {
-        let primes = primes_of(LARGEST_BITS);
-        self.special_counts(layout.universe.len()).take_while(|&special| special <= primes.len()).map(
-            move |special| {
-                let digit_limbs = special.max(1);
-                let special = primes.iter().take(special).copied().collect();
-                ChainSpec { degree, special, digit_limbs, ..layout.clone() }
-            },
-        )
+    /// The chain of fewest bytes whose levels are whole primes.
+    fn of_whole_primes(&self, table: &Table) -> Option<ChosenChain> {
+        // Levels that are worth more than they need to be do not help.
+        let max_per_level = if self.levels_of_one_prime_do(table.degree) { 1 } else { MAX_LIMBS_PER_LEVEL };
+        let mut held: BTreeMap<(usize, usize), Vec<Sizes>> = BTreeMap::new();
+        self.shapes(max_per_level).into_iter().find_map(|shape| {
+            let held = held
+                .entry((shape.base, shape.per_level))
+                .or_insert_with(|| self.held_without_switching(shape, table));
+            let sizes = held.iter().filter_map(|&sizes| shape.with_special(sizes, table.max));
+            sizes.filter_map(|sizes| shape.spec(table.degree, sizes)).find_map(|spec| self.held(spec, table))
+        })
     }
 
-    /// Numbers of special primes, which are those of primes in a digit.
-    fn special_counts(&self, limbs: usize) -> std::ops::RangeInclusive<usize> {
-        match self.key_switching {
-            KeySwitching::Never => 0..=0,
-            KeySwitching::Used => 1..=limbs,
-        }
-    }
-
-    /// Levels of a scale's own size, for the scales that are no prime's.
-    fn rational_layout(&self) -> Option<ChainSpec> {
-        let Plaintexts::Approximate { scale_log2, value_log2, .. } = self.plaintexts else { return None };
-        let base = scale_log2 + 2.0 * value_log2.max(0.0) + BASE_MARGIN_BITS;
-        ChainParams::rational_spec(1 << 16, scale_log2, self.divisions() as u32, base, 1).ok()
-    }
-
-    /// Whether the circuit runs on a chain without failure.
-    fn is_served_by(&self, chain: &ChainParams) -> bool {
-        // Messages modulo a prime of the chain would not survive a division by it.
-        let is_prime_of = |t: u64| chain.universe().iter().chain(chain.special()).any(|&q| q == t);
-        if self.plaintexts.modulus().is_some_and(is_prime_of) {
-            return false;
-        }
-        usize::from(chain.top().0) == self.divisions()
-            && match self.plaintexts {
-                Plaintexts::Approximate { scale_log2, value_log2, error_log2 } => self
-                    .approximate_error_log2(chain, scale_log2, value_log2)
-                    .is_some_and(|found| found <= error_log2),
-                Plaintexts::Exact { t } => self.runs_exactly(chain, t),
-                Plaintexts::ExactScaled { t } => self.runs_scaled(chain, t),
-            }
-    }
-
-    fn runs_exactly(&self, chain: &ChainParams, t: u64) -> bool {
-        let model = NoiseModel::new(chain.degree(), t, View::Bound);
-        let fits =
-            |phase, level| chain.log_q(level).is_some_and(|log_q| model.phase_log2(phase) <= log_q - 1.0);
-        // A message coefficient is at most t/2.
-        let mut phase = model.fresh_public((t as f64).log2() - 1.0);
-        let mut level = chain.top();
-        loop {
-            if self.key_switching == KeySwitching::Used {
-                phase = model.key_switched(phase, chain, level);
-            }
-            let operand = model.sum(phase, self.sums_log2);
-            if !fits(operand, level) {
-                return false;
-            }
-            if level == Level(0) && self.divisions() == self.depth as usize {
-                return true;
-            }
-            let product = model.tensor(operand, operand, Operands::Dependent);
-            if !fits(product, level) {
-                return false;
-            }
-            match (level.below(), model.relinearized_and_rescaled(product, chain, level)) {
-                (Some(below), Some(divided)) => (level, phase) = (below, divided),
-                _ => return self.depth == 1,
-            }
-        }
-    }
-
-    fn runs_scaled(&self, chain: &ChainParams, t: u64) -> bool {
-        let (model, level) = (NoiseModel::new(chain.degree(), 1, View::Bound), chain.top());
-        let (t_log2, log_q) = ((t as f64).log2(), chain.log_q(level).unwrap_or(0.0));
-        let switched = |phase| match self.key_switching {
-            KeySwitching::Never => phase,
-            KeySwitching::Used => model.key_switched(phase, chain, level),
+    /// For each size of the primes that leave the smallest primes of level 0 that hold the circuit but for the noise of key
+    /// switching; the smallest modulus first. No others need special primes: what fails without that noise fails with it, and a
+    /// larger level 0 only takes room.
+    fn held_without_switching(&self, shape: Shape, table: &Table) -> Vec<Sizes> {
+        let shape = Shape { special: 0, ..shape };
+        let chain_of = |sizes| ChainParams::well_formed(shape.spec(table.degree, sizes)?).ok();
+        let is_held = |chain: &ChainParams| self.run(chain).is_some();
+        let least_base = |level: u32| {
+            let bases = SMALLEST_BITS..=LARGEST_BITS;
+            let sizes = bases.map(|base| Sizes { base, level, special: LARGEST_BITS });
+            let chains: Vec<_> = sizes.filter_map(|sizes| Some((sizes, chain_of(sizes)?))).collect();
+            let first = chains.partition_point(|(_, chain)| !is_held(chain));
+            // One that is held in general may have the plaintext modulus for a prime.
+            chains[first..].iter().find(|(_, chain)| is_held(chain)).map(|(sizes, _)| *sizes)
         };
-        let operand = |phase| model.sum(switched(phase), self.sums_log2);
-        // No request of sense is deeper than a chain has bits.
-        let depth = self.depth.min(MAX_DEPTH);
-        let fresh = operand(model.encoded(model.fresh_public(log_q - 1.0)));
-        let result = (0..depth).fold(fresh, |phase, _| {
-            // Relinearised, then rotated.
-            operand(switched(model.tensor_scaled(phase, phase, t_log2, log_q, Operands::Dependent)))
+        let mut held: Vec<Sizes> = self.level_sizes(shape).filter_map(least_base).collect();
+        held.sort_by(|a, b| shape.ciphertext_bits(*a).total_cmp(&shape.ciphertext_bits(*b)));
+        held
+    }
+
+    fn held(&self, spec: ChainSpec, table: &Table) -> Option<ChosenChain> {
+        let params = match table.level {
+            Some(level) => ChainParams::with_security(spec, level),
+            None => ChainParams::well_formed(spec),
+        }
+        .ok()?;
+        let run = self.run(&params)?;
+        Some(ChosenChain { params, run })
+    }
+
+    /// Whether levels of one prime are precise enough, were there room for them. Then levels that are worth more do not help.
+    fn levels_of_one_prime_do(&self, degree: u32) -> bool {
+        let anything = Table { degree, level: None, max: f64::INFINITY };
+        let limbs = ROOMY_BASE + self.divisions();
+        let shape = Shape { base: ROOMY_BASE, per_level: 1, limbs, special: 0, digit_limbs: 1 };
+        !self.held_without_switching(shape, &anything).is_empty()
+    }
+
+    /// The chain of fewest bytes whose levels are worth a scale that is no prime's.
+    fn of_any_size(&self, table: &Table, layouts: &[(Self, ChainSpec)]) -> Option<ChosenChain> {
+        let chains = layouts.iter().flat_map(|(request, layout)| {
+            let specs = rational_specs(request, table.degree, layout);
+            specs.filter_map(|spec| request.held(spec, table))
         });
-        let decrypted = self.key_switching == KeySwitching::Used || self.depth <= 1;
-        decrypted && model.error_log2(result) <= log_q - t_log2 - 1.0
+        chains.min_by_key(|chosen| rows(chosen.params()))
     }
 
-    /// log2 of the largest error of a result; `None` if a phase does not fit its modulus on the way.
-    ///
-    /// # Math
-    /// A polynomial with slots up to `v` has no coefficient above `v`, and its squared norm is at most `v²`, as if every
-    /// coefficient were `v/√N`: that is what a product multiplies the other error by.
-    fn approximate_error_log2(&self, chain: &ChainParams, scale_log2: f64, value_log2: f64) -> Option<f64> {
-        let model = NoiseModel::new(chain.degree(), 1, View::Bound);
-        let spread_log2 = (chain.degree() as f64).log2() / 2.0;
-        let fits = |phase: PhaseNoise, level| {
-            chain.log_q(level).filter(|log_q| model.phase_log2(phase) <= log_q - 1.0)
+    /// No chain with levels of any size has a smaller modulus.
+    fn least_rational_bits(&self) -> f64 {
+        let Plaintexts::Approximate { scale_log2, .. } = self.plaintexts else { return f64::INFINITY };
+        scale_log2.unwrap_or(RATIONAL_SCALES_LOG2[0]) * (self.divisions() + 1) as f64
+    }
+
+    /// Levels of a scale's own size, with the request at that scale.
+    fn rational_layouts(&self) -> Vec<(Self, ChainSpec)> {
+        let Plaintexts::Approximate { scale_log2, value_log2, error_log2 } = self.plaintexts else {
+            return Vec::new();
         };
-        let (mut scale, mut level) = (scale_log2, chain.top());
-        let mut phase = model.encoded(model.fresh_public(scale + value_log2));
-        loop {
-            if self.key_switching == KeySwitching::Used {
-                phase = model.key_switched(phase, chain, level);
+        if self.divisions() == 0 {
+            return Vec::new();
+        }
+        let scales = scale_log2.map_or(RATIONAL_SCALES_LOG2.to_vec(), |scale_log2| vec![scale_log2]);
+        let layout = |scale: f64| {
+            let base = scale + 2.0 * value_log2.max(0.0) + BASE_MARGIN_BITS;
+            let divisions = self.divisions() as u32;
+            let spec =
+                ChainParams::rational_spec(1 << LARGEST_DEGREE_LOG2, scale, divisions, base, 1).ok()?;
+            let plaintexts = Plaintexts::Approximate { scale_log2: Some(scale), value_log2, error_log2 };
+            Some((Self { plaintexts, ..*self }, spec))
+        };
+        scales.into_iter().filter_map(layout).collect()
+    }
+
+    /// Why nothing served: what would, were there no bound on the error, or no table.
+    fn refusal(&self, degrees: &[u32]) -> ChainError {
+        let depth = self.depth;
+        let bits = match self.plaintexts {
+            Plaintexts::Approximate { scale_log2, value_log2, error_log2: expected } => {
+                let with_error = |error_log2: f64| {
+                    let plaintexts = Plaintexts::Approximate { scale_log2, value_log2, error_log2 };
+                    Self { plaintexts, ..*self }
+                };
+                let error_of = |error_log2| with_error(error_log2).smallest(degrees)?.error_log2();
+                if let Some(found) = error_of(f64::INFINITY) {
+                    return ChainError::Imprecise { found: least_error(expected, found, error_of), expected };
+                }
+                let anything = with_error(f64::INFINITY);
+                if let Some(error) = anything.beyond_the_table(degrees) {
+                    return error;
+                }
+                scale_log2.unwrap_or(value_log2 - expected) as u32
             }
-            let message_log2 = scale + value_log2;
-            let operand = PhaseNoise { message_log2, ..model.sum(phase, self.sums_log2) };
-            let log_q = fits(operand, level)?;
-            if (scale - scale_log2).abs() > MAX_DRIFT_BITS {
-                return None;
-            }
-            if level == Level(0) && self.divisions() == self.depth as usize {
-                return Some(model.slot_error_log2(operand, scale));
-            }
-            let norm = PhaseNoise { message_log2: message_log2 - spread_log2, ..operand };
-            let product = model.tensor(norm, norm, Operands::Dependent);
-            let product = PhaseNoise { message_log2: 2.0 * scale + value_log2, ..product };
-            fits(product, level)?;
-            let Some(divided) = model.relinearized_and_rescaled(product, chain, level) else {
-                let error = model.slot_error_log2(product, 2.0 * scale);
-                return (self.depth == 1).then_some(error);
-            };
-            level = level.below()?;
-            scale = 2.0 * scale + chain.log_q(level)? - log_q;
-            phase = divided;
+            Plaintexts::Exact { t } | Plaintexts::ExactScaled { t } => t.max(1).ilog2() + 1,
+        };
+        self.beyond_the_table(degrees).unwrap_or(ChainError::Unreachable { depth, bits })
+    }
+
+    fn beyond_the_table(&self, degrees: &[u32]) -> Option<ChainError> {
+        let (degree, level, depth) = (*degrees.last()?, self.security, self.depth);
+        let chosen = self.of_whole_primes(&Table { degree, level: None, max: f64::INFINITY })?;
+        let (found, max) = (chosen.params.log_qp_ceil(), max_log_q(degree, level)?);
+        Some(ChainError::TooLarge { level, found, degree, max, depth })
+    }
+}
+
+/// The least error that some chain has, to within a bit or so, by halving what lies between one that is too small and one found.
+fn least_error(too_small: f64, found: f64, error_of: impl Fn(f64) -> Option<f64>) -> f64 {
+    let (mut low, mut high) = (too_small.max(MIN_ERROR_LOG2), found);
+    while high - low > 1.0 {
+        let middle = f64::midpoint(low, high);
+        match error_of(middle) {
+            Some(found) => high = found.min(middle),
+            None => low = middle,
         }
     }
+    high
 }
 
-/// Work of a key switch at the top level, in butterflies and products of one prime; of a product where there are no keys.
-fn key_switch_cost(chain: &ChainParams) -> f64 {
-    let (limbs, special) = (chain.universe().len() as f64, chain.special().len() as f64);
-    let (degree, digits) = (chain.degree() as f64, chain.digit_count() as f64);
-    let all = limbs + special;
-    // Digits to every prime but their own and back; the division by P of two polynomials.
-    let transforms = digits * all + 2.0 * all;
-    let products = all * (limbs + 3.0 * digits) + 2.0 * limbs * (special + 2.0);
-    degree * (transforms * degree.log2() / 2.0 + products)
+/// The ring degrees that chains may have.
+fn degrees() -> impl Iterator<Item = u32> {
+    (SMALLEST_DEGREE_LOG2..=LARGEST_DEGREE_LOG2).map(|log2| 1 << log2)
 }
 
-/// The size of which there are most primes.
-const MOST_PRIMES_BITS: u32 = 46;
-/// A depth that no chain reaches.
-const MAX_DEPTH: u32 = 1000;
-/// Large plaintext moduli need levels of several primes.
-const MAX_LIMBS_PER_LEVEL: usize = 3;
-/// Primes of level 0.
-const MAX_BASE: usize = 5;
-/// How far the scale of a level may be from the one asked for.
-const MAX_DRIFT_BITS: f64 = 1.0;
+const SMALLEST_DEGREE_LOG2: u32 = 10;
+const LARGEST_DEGREE_LOG2: u32 = 16;
+/// Primes of level 0 that leave any value room.
+const ROOMY_BASE: usize = 2;
+/// An error that no double is precise enough for.
+const MIN_ERROR_LOG2: f64 = -200.0;
+/// Scales between those of levels of one prime and of two.
+const RATIONAL_SCALES_LOG2: [f64; 2] = [50.0, 55.0];
 /// Level 0 of a rational chain beyond scale and values: sign, noise, and the tolerance of its layout.
 const BASE_MARGIN_BITS: f64 = 6.0;
 
+#[cfg(test)]
+mod sweep;
 #[cfg(test)]
 mod tests;

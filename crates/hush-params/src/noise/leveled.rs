@@ -191,12 +191,12 @@ impl NoiseModel {
         let mut digits = vec![f64::NEG_INFINITY; chain.digit_count()];
         for &place in chain.levels().get(level.index()).map_or(&[][..], Vec::as_slice) {
             let place = usize::from(place);
-            let (Some(&q), Some(digit)) =
-                (chain.universe().get(place), digits.get_mut(place / chain.digit_limbs()))
+            let (Some(&log2), Some(digit)) =
+                (chain.universe_log2().get(place), digits.get_mut(place / chain.digit_limbs()))
             else {
                 continue;
             };
-            *digit = digit.max(0.0) + (q as f64).log2();
+            *digit = digit.max(0.0) + log2;
         }
         let squares = digits.iter().fold(f64::NEG_INFINITY, |sum, digit| add_phase_log2(sum, 2.0 * digit));
         squares + (self.degree * ROUNDING_VARIANCE * ERROR_VARIANCE).log2() + 2.0 * self.unit_log2

@@ -5,8 +5,9 @@
 //! *Seeded*: for each ciphertext its seed (32 bytes) and its body. *Full*: for each ciphertext its components `c_0, c_1, …`.
 //! A polynomial is packed limb after limb in the order of the level's primes, each limb at the width of its own prime.
 
-use hush_ring::{Chain, Level, UniformSeed};
+use hush_ring::{Chain, Level, Ring, UniformSeed};
 
+use super::meaning::{self, PhaseMeaning};
 use super::{
     CHAIN_OVERHEAD_BYTES, ChainHeader, ChainObjectKind, Payload, SEED_BYTES, append_poly, packed_poly_bytes,
 };
@@ -25,7 +26,8 @@ pub struct LeveledSetId {
 
 /// The binary object of ciphertexts of one level and one number of components.
 ///
-/// What a ciphertext's phase means (the factor of BGV, the scale of CKKS) is not in it: it follows from the plan.
+/// What a ciphertext's phase means (the factor of BGV, the scale of CKKS) is not in it: it follows from the plan. Where it does not,
+/// [`super::encode_leveled_with_meaning`] keeps it.
 ///
 /// # Errors
 /// [`CodecError::Object`] if a ciphertext is not at the level; [`CodecError::ElementCount`] or [`CodecError::Components`] if `id`
@@ -40,16 +42,41 @@ pub fn encode_leveled(
     check_count(ciphertexts.len(), id.count)?;
     let mut bytes = full_header(chain, id).begin(payload_bytes);
     for (element, ciphertext) in ciphertexts.iter().enumerate() {
-        ring.check_same(ciphertext.ring())?;
-        let found = ciphertext.components().len() as u8;
-        if found != id.components {
-            return Err(CodecError::Components { found, expected: id.components });
-        }
-        refuse_transparent(ciphertext, element as u32)?;
-        ciphertext.components().iter().for_each(|component| append_poly(&mut bytes, component));
+        append_ciphertext(&mut bytes, ring, id, ciphertext, element as u32)?;
     }
     header::seal(&mut bytes);
     Ok(bytes)
+}
+
+/// The components of one ciphertext of a set.
+pub(super) fn append_ciphertext(
+    bytes: &mut Vec<u8>,
+    ring: &Ring,
+    id: LeveledSetId,
+    ciphertext: &RlweCiphertext,
+    element: u32,
+) -> Result<(), CodecError> {
+    ring.check_same(ciphertext.ring())?;
+    let found = ciphertext.components().len() as u8;
+    if found != id.components {
+        return Err(CodecError::Components { found, expected: id.components });
+    }
+    refuse_transparent(ciphertext, element)?;
+    ciphertext.components().iter().for_each(|component| append_poly(bytes, component));
+    Ok(())
+}
+
+/// The other direction.
+pub(super) fn read_ciphertext(
+    payload: &mut Payload<'_>,
+    ring: &Ring,
+    id: LeveledSetId,
+    element: u32,
+) -> Result<RlweCiphertext, CodecError> {
+    let components = (0..id.components).map(|_| payload.poly(ring, element));
+    let ciphertext = RlweCiphertext::new(components.collect::<Result<_, _>>()?)?;
+    refuse_transparent(&ciphertext, element)?;
+    Ok(ciphertext)
 }
 
 /// Bytes of [`encode_leveled`]'s object.
@@ -86,11 +113,25 @@ impl<'a> UncheckedLeveledSet<'a> {
         let payload_bytes = leveled_payload_bytes(chain, id)?;
         self.header.expect(&full_header(chain, id), self.payload, payload_bytes)?;
         let (ring, mut payload) = (chain.ring(id.level)?, Payload(self.payload));
+        (0..id.count).map(|element| read_ciphertext(&mut payload, ring, id, element)).collect()
+    }
+
+    /// Checks that these are the ciphertexts asked for, every residue, and that each has the meaning that the chain's unit calls for.
+    ///
+    /// # Errors
+    /// As [`UncheckedLeveledSet::conform`]; [`CodecError::Meaning`] if none or another is stored; [`CodecError::Factor`] or
+    /// [`CodecError::Scale`] for one that no phase has.
+    pub fn conform_with_meaning(
+        self,
+        chain: &Chain,
+        id: LeveledSetId,
+    ) -> Result<Vec<(RlweCiphertext, PhaseMeaning)>, CodecError> {
+        let payload_bytes = meaning::payload_bytes(chain, id)?;
+        self.header.expect(&meaning::header_of(chain, id), self.payload, payload_bytes)?;
+        let (ring, mut payload) = (chain.ring(id.level)?, Payload(self.payload));
         let ciphertext = |element| {
-            let components = (0..id.components).map(|_| payload.poly(ring, element));
-            let ciphertext = RlweCiphertext::new(components.collect::<Result<_, _>>()?)?;
-            refuse_transparent(&ciphertext, element)?;
-            Ok(ciphertext)
+            let meaning = PhaseMeaning::from_bytes(chain, payload.take_chunk()?, element)?;
+            Ok((read_ciphertext(&mut payload, ring, id, element)?, meaning))
         };
         (0..id.count).map(ciphertext).collect()
     }
@@ -164,7 +205,7 @@ impl<'a> UncheckedSeededSet<'a> {
     }
 }
 
-fn full_header(chain: &Chain, id: LeveledSetId) -> ChainHeader {
+pub(super) fn full_header(chain: &Chain, id: LeveledSetId) -> ChainHeader {
     ChainHeader::new(chain, ChainObjectKind::Ciphertexts, id.level, id.components, id.count)
 }
 
@@ -172,7 +213,7 @@ fn seeded_header(chain: &Chain, level: Level, count: u32) -> ChainHeader {
     ChainHeader::new(chain, ChainObjectKind::SeededCiphertexts, level, 1, count)
 }
 
-fn leveled_payload_bytes(chain: &Chain, id: LeveledSetId) -> Result<usize, CodecError> {
+pub(super) fn leveled_payload_bytes(chain: &Chain, id: LeveledSetId) -> Result<usize, CodecError> {
     if !(2..=3).contains(&id.components) {
         return Err(CodecError::Components { found: id.components, expected: 2 });
     }
@@ -191,7 +232,7 @@ pub(super) fn times(count: u32, bytes: usize) -> Result<usize, CodecError> {
     usize::try_from(total).ok().filter(|&total| total as u64 <= limit).ok_or(too_long)
 }
 
-fn check_count(found: usize, expected: u32) -> Result<(), CodecError> {
+pub(super) fn check_count(found: usize, expected: u32) -> Result<(), CodecError> {
     if found == expected as usize {
         return Ok(());
     }

@@ -152,6 +152,85 @@ fn every_form_comes_back() {
     assert_eq!(UncheckedPublicKey::decode(&bytes).unwrap().conform(&chain).unwrap(), public);
 }
 
+/// Level 1, two components.
+pub(crate) fn with_meaning(chain: &Chain, meanings: &[PhaseMeaning]) -> (LeveledSetId, Vec<u8>) {
+    let id = LeveledSetId { level: Level(1), count: meanings.len() as u32, components: 2 };
+    let ciphertext = full(chain, Level(1), 2);
+    let pairs: Vec<_> = meanings.iter().map(|&meaning| (&ciphertext, meaning)).collect();
+    (id, encode_leveled_with_meaning(chain, id, &pairs).unwrap())
+}
+
+#[test]
+fn meanings_of_phases_keep_their_bytes_and_come_back() {
+    let scale = 45.99_f64.exp2();
+    let cases = [
+        (toy(65537), [PhaseMeaning::Factor(1), PhaseMeaning::Factor(65536)], 1, [1, 65536]),
+        (toy(1), [PhaseMeaning::Scale(scale), PhaseMeaning::Scale(0.1)], 2, [scale, 0.1].map(f64::to_bits)),
+    ];
+    for (chain, meanings, tag, words) in cases {
+        let (id, bytes) = with_meaning(&chain, &meanings);
+        assert_eq!(bytes.len(), leveled_set_with_meaning_bytes(&chain, id).unwrap());
+        // Version 2, ciphertexts, insecure, level 1, two polynomials each, two of them.
+        assert_eq!(bytes[6..16], [2, 0, 2, 1, 1, 2, 2, 0, 0, 0]);
+        // Each 8 bytes and four limbs of 92.
+        assert_eq!(
+            bytes[48..64],
+            [(2 * (8 + 4 * 92) as u64).to_le_bytes(), [tag, 0, 0, 0, 0, 0, 0, 0]].concat()
+        );
+        for (start, word) in [64, 64 + 8 + 4 * 92].into_iter().zip(words) {
+            assert_eq!(bytes[start..start + 8], u64::to_le_bytes(word));
+        }
+        // The rest of each ciphertext is what it is without a meaning.
+        let plain =
+            encode_leveled(&chain, id, &[full(&chain, Level(1), 2), full(&chain, Level(1), 2)]).unwrap();
+        assert_eq!(bytes[72..72 + 4 * 92], plain[64..64 + 4 * 92]);
+        let decode = |bytes| UncheckedLeveledSet::decode(bytes).unwrap();
+        let back = decode(&bytes).conform_with_meaning(&chain, id).unwrap();
+        assert_eq!(back, meanings.map(|meaning| (full(&chain, Level(1), 2), meaning)));
+        // One form is not taken for the other.
+        let wrong = decode(&bytes).conform(&chain, id).unwrap_err();
+        assert_eq!(wrong, CodecError::Meaning { found: tag, expected: 0 });
+        let wrong = decode(&plain).conform_with_meaning(&chain, id).unwrap_err();
+        assert_eq!(wrong, CodecError::Meaning { found: 0, expected: tag });
+    }
+}
+
+#[test]
+fn meanings_that_no_phase_has_are_refused() {
+    let refused = |chain: &Chain, meaning| {
+        let ciphertext = full(chain, Level(1), 2);
+        let id = LeveledSetId { level: Level(1), count: 1, components: 2 };
+        encode_leveled_with_meaning(chain, id, &[(&ciphertext, meaning)]).unwrap_err()
+    };
+    let (exact, approximate) = (toy(65537), toy(1));
+    let wrong = refused(&exact, PhaseMeaning::Scale(1.0));
+    assert_eq!(wrong, CodecError::Meaning { found: 2, expected: 1 });
+    let wrong = refused(&approximate, PhaseMeaning::Factor(1));
+    assert_eq!(wrong, CodecError::Meaning { found: 1, expected: 2 });
+    let spoiled = |chain: &Chain, meaning, at: usize, field: &[u8]| {
+        let (id, mut bytes) = with_meaning(chain, &[meaning]);
+        bytes[at..at + field.len()].copy_from_slice(field);
+        let set = UncheckedLeveledSet::decode(&reseal(bytes)).map(|set| set.conform_with_meaning(chain, id));
+        set.and_then(|set| set).unwrap_err()
+    };
+    let one = PhaseMeaning::Factor(1);
+    for factor in [0, 65537, u64::MAX] {
+        assert_eq!(refused(&exact, PhaseMeaning::Factor(factor)), CodecError::Factor { element: 0 });
+        assert_eq!(spoiled(&exact, one, 64, &factor.to_le_bytes()), CodecError::Factor { element: 0 });
+    }
+    let unit = PhaseMeaning::Scale(1.0);
+    for scale in [0.0, -0.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
+        assert_eq!(refused(&approximate, PhaseMeaning::Scale(scale)), CodecError::Scale { element: 0 });
+        assert_eq!(spoiled(&approximate, unit, 64, &scale.to_le_bytes()), CodecError::Scale { element: 0 });
+    }
+    // A version and a meaning that do not belong together, an unknown meaning, a meaning of another chain.
+    for (at, field) in [(6, [1]), (56, [0]), (56, [3]), (57, [1]), (8, [1])] {
+        assert_eq!(spoiled(&exact, one, at, &field), CodecError::Reserved, "{at}");
+    }
+    assert_eq!(spoiled(&exact, one, 6, &[3]), CodecError::Version { found: 3, expected: 2 });
+    assert_eq!(spoiled(&exact, one, 56, &[2]), CodecError::Meaning { found: 2, expected: 1 });
+}
+
 #[test]
 fn a_seeded_ciphertext_is_half_a_full_one() {
     let params = chain_preset("n13_q3p1x46_d1_sec128_v1").unwrap().params().unwrap();
@@ -197,7 +276,7 @@ fn what_differs_is_named() {
         conform(&reseal(spoiled), &chain, id)
     };
     assert_eq!(with(0, b"X"), CodecError::Magic);
-    assert_eq!(with(6, &[9]), CodecError::Version { found: 9, expected: 1 });
+    assert_eq!(with(6, &[9]), CodecError::Version { found: 9, expected: 2 });
     assert_eq!(with(8, &[77]), CodecError::UnknownKind { found: 77 });
     assert_eq!(with(9, &[0]), CodecError::InsecureToy);
     assert_eq!(with(9, &[2]), CodecError::Reserved);

@@ -6,90 +6,83 @@
 //! All decoders see all of them. `HUSH_MUTATIONS` multiplies their number, `HUSH_MUTATION_SEED` repeats a run.
 
 use super::*;
-use crate::chain_object::tests::{evaluation_keys, full, public_key, seeded, toy};
-use hush_ring::{Chain, Level};
+use crate::chain_object::tests::{evaluation_keys, full, public_key, seeded, toy, with_meaning};
+use hush_params::testing::Draw;
+use hush_ring::Level;
 
-/// Splitmix64.
-struct Draw(u64);
+/// A piece of `bytes`, as a range.
+fn range_of(draw: &mut Draw, bytes: &[u8]) -> std::ops::Range<usize> {
+    let (a, b) = (draw.below(bytes.len() + 1), draw.below(bytes.len() + 1));
+    a.min(b)..a.max(b)
+}
 
-impl Draw {
-    fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb) >> 8
-    }
-
-    /// Below `bound`, which is at least 1.
-    fn below(&mut self, bound: usize) -> usize {
-        (self.word() % bound.max(1) as u64) as usize
-    }
-
-    /// A piece of `bytes`, as a range.
-    fn piece(&mut self, bytes: &[u8]) -> std::ops::Range<usize> {
-        let (a, b) = (self.below(bytes.len() + 1), self.below(bytes.len() + 1));
-        a.min(b)..a.max(b)
-    }
-
-    /// One mutation.
-    fn mutate(&mut self, bytes: &mut Vec<u8>, other: &[u8]) {
-        match self.below(8) {
-            0 | 1 => {
-                for _ in 0..=self.below(4) {
-                    let bit = self.below(8 * bytes.len());
-                    if let Some(byte) = bytes.get_mut(bit / 8) {
-                        *byte ^= 1 << (bit % 8);
-                    }
+/// One mutation.
+fn mutate(draw: &mut Draw, bytes: &mut Vec<u8>, other: &[u8]) {
+    match draw.below(8) {
+        0 | 1 => {
+            for _ in 0..=draw.below(4) {
+                let bit = draw.below(8 * bytes.len());
+                if let Some(byte) = bytes.get_mut(bit / 8) {
+                    *byte ^= 1 << (bit % 8);
                 }
             }
-            2 => bytes.truncate(self.below(bytes.len() + 1)),
-            3 => {
-                for _ in 0..self.below(100) {
-                    bytes.push(self.word() as u8);
-                }
-            }
-            4 => {
-                let piece = other[self.piece(other)].to_vec();
-                let at = self.piece(bytes);
-                bytes.splice(at, piece);
-            }
-            5 => {
-                let piece = bytes[self.piece(bytes)].to_vec();
-                let at = self.below(bytes.len() + 1);
-                bytes.splice(at..at, piece);
-            }
-            6 => {
-                // Same length, so that the content is looked at.
-                let at = self.piece(other);
-                let end = at.end.min(bytes.len());
-                if at.start < end {
-                    bytes[at.start..end].copy_from_slice(&other[at.start..end]);
-                }
-            }
-            _ => self.edit_field(bytes),
         }
-    }
-
-    /// Overwrites a field of a header (or of keys, which have a header of their own) with a telling value.
-    fn edit_field(&mut self, bytes: &mut [u8]) {
-        let width = 1 << self.below(4);
-        let at = width * self.below(CHAIN_HEADER_BYTES / width + 2);
-        let values = [0, 1, 2, 3, 0x7f, 0x80, 0xff, 0x7fff_ffff, 0x8000_0000, u64::MAX, bytes.len() as u64];
-        let mut value = values[self.below(values.len())];
-        let Some(field) = bytes.get_mut(at..at + width) else { return };
-        if self.below(3) == 0 {
-            let mut old = [0; 8];
-            old[..width].copy_from_slice(field);
-            value = u64::from_le_bytes(old).wrapping_add(value);
+        2 => bytes.truncate(draw.below(bytes.len() + 1)),
+        3 => {
+            for _ in 0..draw.below(100) {
+                bytes.push(draw.word() as u8);
+            }
         }
-        field.copy_from_slice(&value.to_le_bytes()[..width]);
+        4 => {
+            let piece = other[range_of(draw, other)].to_vec();
+            let at = range_of(draw, bytes);
+            bytes.splice(at, piece);
+        }
+        5 => {
+            let piece = bytes[range_of(draw, bytes)].to_vec();
+            let at = draw.below(bytes.len() + 1);
+            bytes.splice(at..at, piece);
+        }
+        6 => {
+            // Same length, so that the content is looked at.
+            let at = range_of(draw, other);
+            let end = at.end.min(bytes.len());
+            if at.start < end {
+                bytes[at.start..end].copy_from_slice(&other[at.start..end]);
+            }
+        }
+        _ => edit_field(draw, bytes),
     }
 }
 
-/// A reader that expects one certain object; gives what it accepted in encoded form.
-type Reader = Box<dyn Fn(&[u8]) -> Result<Vec<u8>, CodecError>>;
+/// Overwrites a field of a header (or of keys, which have a header of their own) with a telling value.
+fn edit_field(draw: &mut Draw, bytes: &mut [u8]) {
+    let width = 1 << draw.below(4);
+    let at = width * draw.below(CHAIN_HEADER_BYTES / width + 2);
+    let values = [0, 1, 2, 3, 0x7f, 0x80, 0xff, 0x7fff_ffff, 0x8000_0000, u64::MAX, bytes.len() as u64];
+    let mut value = values[draw.below(values.len())];
+    let Some(field) = bytes.get_mut(at..at + width) else { return };
+    if draw.below(3) == 0 {
+        let mut old = [0; 8];
+        old[..width].copy_from_slice(field);
+        value = u64::from_le_bytes(old).wrapping_add(value);
+    }
+    field.copy_from_slice(&value.to_le_bytes()[..width]);
+}
 
-/// Valid objects, each with the reader that expects it.
-fn corpus(chain: &Chain) -> Vec<(Vec<u8>, Reader)> {
+/// A reader that expects one certain object; gives what it accepted in encoded form.
+pub(super) type Reader = Box<dyn Fn(&[u8]) -> Result<Vec<u8>, CodecError>>;
+
+/// A valid object, and the reader that expects it.
+pub(super) struct Sample {
+    pub(super) name: &'static str,
+    pub(super) bytes: Vec<u8>,
+    pub(super) read: Reader,
+}
+
+/// One of every kind and form.
+pub(super) fn samples() -> Vec<Sample> {
+    let chain = &toy(65537);
     let mut corpus = stored_objects();
     let level = Level(1);
     let fresh = [seeded(chain, level), seeded(chain, level)];
@@ -98,8 +91,8 @@ fn corpus(chain: &Chain) -> Vec<(Vec<u8>, Reader)> {
     let read = move |bytes: &[u8]| {
         encode_seeded(&own, level, &UncheckedSeededSet::decode(bytes)?.conform(&own, level, 2)?)
     };
-    corpus.push((bytes, Box::new(read)));
-    for components in [2, 3] {
+    corpus.push(Sample { name: "chain-seeded", bytes, read: Box::new(read) });
+    for (components, name) in [(2, "chain-full"), (3, "chain-product")] {
         let id = LeveledSetId { level, count: 2, components };
         let ciphertext = full(chain, level, components.into());
         let bytes = encode_leveled(chain, id, &[ciphertext.clone(), ciphertext]).unwrap();
@@ -107,24 +100,37 @@ fn corpus(chain: &Chain) -> Vec<(Vec<u8>, Reader)> {
         let read = move |bytes: &[u8]| {
             encode_leveled(&own, id, &UncheckedLeveledSet::decode(bytes)?.conform(&own, id)?)
         };
-        corpus.push((bytes, Box::new(read)));
+        corpus.push(Sample { name, bytes, read: Box::new(read) });
+    }
+    for (name, chain, meanings) in [
+        ("chain-factors", chain.clone(), [PhaseMeaning::Factor(3), PhaseMeaning::Factor(65536)]),
+        ("chain-scales", toy(1), [PhaseMeaning::Scale(1e12), PhaseMeaning::Scale(f64::MIN_POSITIVE)]),
+    ] {
+        let (id, bytes) = with_meaning(&chain, &meanings);
+        let read = move |bytes: &[u8]| {
+            let set = UncheckedLeveledSet::decode(bytes)?.conform_with_meaning(&chain, id)?;
+            let pairs: Vec<_> = set.iter().map(|(ciphertext, meaning)| (ciphertext, *meaning)).collect();
+            encode_leveled_with_meaning(&chain, id, &pairs)
+        };
+        corpus.push(Sample { name, bytes, read: Box::new(read) });
     }
     let bytes = evaluation_keys(chain, &[0, 5]).encode(chain).unwrap();
     let own = chain.clone();
     let read =
         move |bytes: &[u8]| UncheckedEvaluationKeys::decode(bytes)?.conform(&own, &[0, 5])?.encode(&own);
-    corpus.push((bytes, Box::new(read)));
+    corpus.push(Sample { name: "chain-evaluation-keys", bytes, read: Box::new(read) });
     let own = chain.clone();
     let read = move |bytes: &[u8]| UncheckedPublicKey::decode(bytes)?.conform(&own)?.encode();
-    corpus.push((public_key(chain).encode().unwrap(), Box::new(read)));
+    let bytes = public_key(chain).encode().unwrap();
+    corpus.push(Sample { name: "chain-public-key", bytes, read: Box::new(read) });
     corpus
 }
 
 /// The objects of tables and answers, over the smallest preset.
-fn stored_objects() -> Vec<(Vec<u8>, Reader)> {
+fn stored_objects() -> Vec<Sample> {
     let id = BodyId { element_count: 1, ..ID };
-    let mut corpus: Vec<(Vec<u8>, Reader)> = Vec::new();
-    for kind in [BodyKind::Sum, BodyKind::Slot] {
+    let mut corpus = Vec::new();
+    for (kind, name) in [(BodyKind::Sum, "body-sum"), (BodyKind::Slot, "body-slot")] {
         let read = move |bytes: &[u8]| {
             let ring = small();
             // The quick way in may accept more, but must not fail otherwise.
@@ -138,18 +144,21 @@ fn stored_objects() -> Vec<(Vec<u8>, Reader)> {
             writer.push_limb(&ring.limbs()[0], &words);
             writer.finish()
         };
-        corpus.push((body(&small(), kind, id), Box::new(read)));
+        corpus.push(Sample { name, bytes: body(&small(), kind, id), read: Box::new(read) as Reader });
     }
     let answer = SumAnswer::new(words(&small()), vec![1, 2, 3]).unwrap();
     let read = |bytes: &[u8]| UncheckedSumAnswer::decode(bytes)?.conform(&small(), 9, 3)?.encode(9);
-    corpus.push((answer.encode(9).unwrap(), Box::new(read)));
+    corpus.push(Sample { name: "sum-answer", bytes: answer.encode(9).unwrap(), read: Box::new(read) });
     let ciphertext = RlweCiphertext::new(vec![words(&small()); 2]).unwrap();
-    let set = CiphertextSet { ciphertexts: vec![ciphertext.clone(), ciphertext], lanes: 2 };
-    let read = |bytes: &[u8]| {
-        let id = CiphertextSetId { chunk: 4, element_count: 1, lanes: 2, components: 2 };
-        UncheckedCiphertextSet::decode(bytes)?.conform(&small(), id)?.encode(&small(), 4)
-    };
-    corpus.push((set.encode(&small(), 4).unwrap(), Box::new(read)));
+    for (lanes, name) in [(1, "ciphertext-set"), (2, "ciphertext-set-of-two-lanes")] {
+        let set = CiphertextSet { ciphertexts: vec![ciphertext.clone(); lanes.into()], lanes };
+        let read = move |bytes: &[u8]| {
+            let id = CiphertextSetId { chunk: 4, element_count: 1, lanes, components: 2 };
+            UncheckedCiphertextSet::decode(bytes)?.conform(&small(), id)?.encode(&small(), 4)
+        };
+        let bytes = set.encode(&small(), 4).unwrap();
+        corpus.push(Sample { name, bytes, read: Box::new(read) });
+    }
     corpus
 }
 
@@ -159,29 +168,29 @@ fn from_environment(name: &str) -> Option<u64> {
 
 #[test]
 fn damaged_objects_are_refused_or_are_what_they_say() {
-    let mut fresh = [0; 8];
-    os_random(&mut fresh).unwrap();
-    let seed = from_environment("HUSH_MUTATION_SEED").unwrap_or(u64::from_le_bytes(fresh));
+    let mut draw = Draw::of_environment("HUSH_MUTATION_SEED");
     let count = 2000 * from_environment("HUSH_MUTATIONS").unwrap_or(1);
-    let chain = toy(65537);
-    let corpus = corpus(&chain);
-    for (bytes, read) in &corpus {
+    let samples = samples();
+    for Sample { bytes, read, .. } in &samples {
         assert_eq!(read(bytes).as_ref(), Ok(bytes));
     }
-    let mut draw = Draw(seed);
+    // What versions before this one wrote, and what was found to be dangerous, is damaged as well.
+    let own = samples.iter().map(|sample| sample.bytes.clone());
+    let stored = super::corpus::files().into_iter().map(|file| file.bytes);
+    let corpus: Vec<Vec<u8>> = own.chain(stored).collect();
     let (mut accepted, mut refused) = (0, 0);
     for round in 0..count {
-        let mut bytes = corpus[draw.below(corpus.len())].0.clone();
+        let mut bytes = corpus[draw.below(corpus.len())].clone();
         for _ in 0..=draw.below(3) {
-            draw.mutate(&mut bytes, &corpus[round as usize % corpus.len()].0);
+            mutate(&mut draw, &mut bytes, &corpus[round as usize % corpus.len()]);
         }
         if draw.below(4) > 0 && bytes.len() >= CHECKSUM_BYTES {
             bytes = reseal(bytes);
         }
-        for (index, (_, read)) in corpus.iter().enumerate() {
+        for Sample { name, read, .. } in &samples {
             match read(&bytes) {
                 Ok(again) => {
-                    assert!(again == bytes, "seed {seed}, round {round}, reader {index}: other bytes");
+                    assert!(again == bytes, "{draw}, round {round}, {name}: other bytes");
                     accepted += 1;
                 }
                 Err(_) => refused += 1,
@@ -190,9 +199,6 @@ fn damaged_objects_are_refused_or_are_what_they_say() {
     }
     // Neither side of the promise is empty: flipped bits of residues mostly stay below the prime.
     if count >= 1000 {
-        assert!(
-            accepted > count / 50 && refused > count,
-            "seed {seed}: {accepted} accepted, {refused} refused"
-        );
+        assert!(accepted > count / 50 && refused > count, "{draw}: {accepted} accepted, {refused} refused");
     }
 }

@@ -218,6 +218,9 @@ impl Bgv {
 
     /// `a·b`: three components, to be relinearised or summed first.
     ///
+    /// # Memory
+    /// `3·L` rows of `N` words, see docs/math/chains.md.
+    ///
     /// # Errors
     /// [`SchemeError::Rlwe`] if the levels differ or an operand is a product already.
     pub fn mul(&self, a: &BgvCiphertext, b: &BgvCiphertext) -> Result<BgvCiphertext, SchemeError> {
@@ -227,6 +230,9 @@ impl Bgv {
     }
 
     /// Three components to two.
+    ///
+    /// # Memory
+    /// `S + D` rows of docs/math/chains.md.
     ///
     /// # Errors
     /// [`SchemeError::Rlwe`] without the key.
@@ -254,6 +260,9 @@ impl Bgv {
     }
 
     /// `a·b`, relinearised and divided to the level below: the step of every deep circuit, in one.
+    ///
+    /// # Memory
+    /// `3·L + S + D` rows of docs/math/chains.md.
     ///
     /// # Errors
     /// As [`Bgv::mul`], [`Bgv::relinearize`] and [`Bgv::rescale`].
@@ -305,6 +314,9 @@ impl Bgv {
 
     /// Both rows `steps` places to the left.
     ///
+    /// # Memory
+    /// `S + D + 2·L` rows of docs/math/chains.md.
+    ///
     /// # Errors
     /// [`SchemeError::Rlwe`] without the key for `hush_rlwe::rotation_element`, or for a product that is not relinearised.
     pub fn rotate_rows(
@@ -325,6 +337,9 @@ impl Bgv {
     }
 
     /// Several rotations of one ciphertext, decomposed once.
+    ///
+    /// # Memory
+    /// `H + 2·(L + K) + D` rows of docs/math/chains.md, and `2·L` for each result.
     ///
     /// # Errors
     /// As [`Bgv::rotate_rows`].
@@ -361,7 +376,7 @@ impl Bgv {
         Ok(sum)
     }
 
-    /// The BFV ciphertext of the same message, exactly: the phase divided by `t` modulo `Q`, see [`super::bfv`].
+    /// The BFV ciphertext of the same message, exactly: the phase divided by `t` modulo `Q` (docs/math/chains.md).
     ///
     /// # Noise
     /// The BGV error, times an integer of at most `t/2` unless the factor is `−Q` already.

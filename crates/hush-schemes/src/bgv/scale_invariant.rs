@@ -2,7 +2,7 @@
 //! BFV over a modulus chain: the message in the high digits, products that need no level.
 //!
 //! # Math
-//! A phase is `round(Q·m/t) + e` ([`super::bfv`] gives the algebra). The product of two phases times `t/Q` is a phase of the
+//! A phase is `round(Q·m/t) + e`, which is `t⁻¹·(m' + t·e)` modulo `Q` with `m' = −[Q·m]_t` (docs/math/chains.md). The product of two phases times `t/Q` is a phase of the
 //! product again. It is computed with integers: both factors are lifted from `Q` to `Q·R`, multiplied there, and
 //! `round(t·d/Q)` is taken in `R` by an exact division and carried back to `Q`. `R > t·N·Q`, so that nothing wraps.
 //!
@@ -130,6 +130,9 @@ impl Bfv {
     ///
     /// # Cost
     /// With `L` primes in `Q` and `L'` in `R`: `7·L + 3·L'` inverse and `3·L + 4·L'` forward NTTs.
+    ///
+    /// # Memory
+    /// `6·L + 7·L' + 3` rows of `N` words, see docs/math/chains.md.
     ///
     /// # Errors
     /// [`SchemeError::Rlwe`] if the levels differ or an operand is a product already.

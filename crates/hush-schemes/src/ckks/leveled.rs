@@ -292,6 +292,9 @@ impl Ckks {
 
     /// `a·b`: three components at the product of the scales, to be relinearised or summed first.
     ///
+    /// # Memory
+    /// `3·L` rows of `N` words, see docs/math/chains.md.
+    ///
     /// # Errors
     /// [`SchemeError::Rlwe`] if the levels differ or an operand is a product already.
     pub fn mul(&self, a: &CkksCiphertext, b: &CkksCiphertext) -> Result<CkksCiphertext, SchemeError> {
@@ -300,6 +303,9 @@ impl Ckks {
     }
 
     /// Three components to two.
+    ///
+    /// # Memory
+    /// `S + D` rows of docs/math/chains.md.
     ///
     /// # Errors
     /// [`SchemeError::Rlwe`] without the key.
@@ -327,6 +333,9 @@ impl Ckks {
     }
 
     /// `a·b`, relinearised and divided to the level below: the step of every deep circuit, in one.
+    ///
+    /// # Memory
+    /// `3·L + S + D` rows of docs/math/chains.md.
     ///
     /// # Errors
     /// As [`Ckks::mul`], [`Ckks::relinearize`] and [`Ckks::rescale`].
@@ -393,6 +402,9 @@ impl Ckks {
 
     /// Slots `steps` places to the left.
     ///
+    /// # Memory
+    /// `S + D + 2·L` rows of docs/math/chains.md.
+    ///
     /// # Errors
     /// [`SchemeError::Rlwe`] without the key for `hush_rlwe::rotation_element`, or for a product that is not relinearised.
     pub fn rotate(
@@ -417,6 +429,9 @@ impl Ckks {
     }
 
     /// Several rotations of one ciphertext, decomposed once.
+    ///
+    /// # Memory
+    /// `H + 2·(L + K) + D` rows of docs/math/chains.md, and `2·L` for each result.
     ///
     /// # Errors
     /// As [`Ckks::rotate`].

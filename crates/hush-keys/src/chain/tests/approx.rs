@@ -2,7 +2,7 @@
 //! CKKS over chains: levels of one prime, of two, and of a rational number of them.
 
 use hush_schemes::RealScale;
-use hush_schemes::ckks::{Ckks, CkksCiphertext, Complex};
+use hush_schemes::ckks::{Ckks, CkksCiphertext};
 
 use super::*;
 
@@ -28,13 +28,6 @@ impl Owner {
     }
     fn decrypt(&self, a: &CkksCiphertext) -> Vec<Complex> {
         self.scheme.decode(self.secret.phase(a.inner()).unwrap().poly(), a.scale()).unwrap()
-    }
-}
-
-impl Draw {
-    fn complex(&mut self, count: usize) -> Vec<Complex> {
-        let mut part = || (self.word() as f64) / 2_f64.powi(55) - 1.0;
-        (0..count).map(|_| Complex { re: part(), im: part() }).collect()
     }
 }
 

@@ -4,7 +4,7 @@
 use hush_params::chain::presets::{chain_preset, chain_presets};
 use hush_params::chain::{ChainRequest, KeySwitching, Plaintexts};
 use hush_params::security::SecurityLevel;
-use hush_schemes::ckks::{Ckks, Complex};
+use hush_schemes::ckks::Ckks;
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn request(plaintexts: Plaintexts, depth: u32) -> ChainRequest {
 #[test]
 fn exact_chains_hold_the_depth_that_was_asked_for() {
     for depth in 1..=3 {
-        let params = ChainParams::choose(&request(Plaintexts::Exact { t: T }, depth)).unwrap();
+        let params = ChainParams::choose(&request(Plaintexts::Exact { t: T }, depth)).unwrap().into_params();
         let party = Party::new(&params, &[]);
         let public = party.secret.public_key().unwrap();
         let mut x = Draw::new().values(params.degree());
@@ -43,7 +43,8 @@ fn exact_chains_hold_the_depth_that_was_asked_for() {
 #[test]
 fn scaled_chains_hold_the_depth_that_was_asked_for() {
     for depth in 1..=3 {
-        let params = ChainParams::choose(&request(Plaintexts::ExactScaled { t: T }, depth)).unwrap();
+        let params =
+            ChainParams::choose(&request(Plaintexts::ExactScaled { t: T }, depth)).unwrap().into_params();
         let scheme = Bfv::new(&params, T, Cpu::detect().unwrap()).unwrap();
         let secret = ChainSecret::generate(scheme.chain()).unwrap();
         let keys = secret.evaluation_keys(true, &[]).unwrap();
@@ -62,10 +63,12 @@ fn scaled_chains_hold_the_depth_that_was_asked_for() {
 
 #[test]
 fn approximate_chains_keep_the_precision_that_was_asked_for() {
-    for (scale_log2, error_log2) in [(40.0, -12.0), (55.0, -25.0)] {
+    for (scale_log2, error_log2) in [(Some(40.0), -12.0), (Some(55.0), -25.0), (None, -10.0), (None, -20.0)] {
         let plaintexts = Plaintexts::Approximate { scale_log2, value_log2: 0.0, error_log2 };
-        let params = ChainParams::choose(&request(plaintexts, 2)).unwrap();
-        let scheme = Ckks::new(&params, scale_log2, Cpu::detect().unwrap()).unwrap();
+        let chosen = ChainParams::choose(&request(plaintexts, 2)).unwrap();
+        let own_scale_log2 = chosen.scale_log2().unwrap();
+        assert!(scale_log2.is_none_or(|asked| asked == own_scale_log2));
+        let scheme = Ckks::new(chosen.params(), own_scale_log2, Cpu::detect().unwrap()).unwrap();
         let secret = ChainSecret::generate(scheme.chain()).unwrap();
         let keys = secret.evaluation_keys(true, &[]).unwrap();
         let public = secret.public_key().unwrap();
@@ -73,7 +76,7 @@ fn approximate_chains_keep_the_precision_that_was_asked_for() {
         let x: Vec<Complex> = (0..scheme.slot_count())
             .map(|i| Complex { re: (i as f64 * 0.7).sin() / 4.0, im: (i as f64 * 0.3).cos() / 5.0 })
             .collect();
-        let message = scheme.encode(&x, params.top()).unwrap();
+        let message = scheme.encode(&x, chosen.params().top()).unwrap();
         let mut a = scheme.ciphertext(encrypt_public(&public, message).unwrap()).unwrap();
         let mut expected = x;
         for _ in 0..2 {
@@ -84,7 +87,8 @@ fn approximate_chains_keep_the_precision_that_was_asked_for() {
         let found = scheme.decode(secret.phase(a.inner()).unwrap().poly(), a.scale()).unwrap();
         for (found, expected) in found.iter().zip(&expected) {
             let error = (*found - *expected).re.hypot((*found - *expected).im);
-            assert!(error.log2() <= error_log2, "off by 2^{:.1}", error.log2());
+            let bound = chosen.error_log2().unwrap();
+            assert!(bound <= error_log2 && error.log2() <= bound, "off by 2^{:.1} of {bound}", error.log2());
         }
     }
 }

@@ -6,38 +6,32 @@
 
 use hush_ring::{Ring, UniformSeed as Seed};
 use hush_rlwe::*;
+use hush_schemes::RealScale;
 use hush_schemes::bgv::slots::SlotEncoder;
 use hush_schemes::bgv::sum::{NOT_SELECTED, SumAccumulator};
-use hush_schemes::ckks::{ApproxEncoder, Ckks, Complex, Scale};
+use hush_schemes::ckks::{ApproxEncoder, Ckks, Scale};
 
 use super::*;
 use crate::{decrypt_approx_slots, decrypt_approx_sum, decrypt_slots, decrypt_sum, decrypt_sum_chunk};
 
-impl Draw {
-    fn of_environment() -> Self {
-        let seed = std::env::var("HUSH_MUTATION_SEED").ok().and_then(|seed| seed.parse().ok());
-        seed.map_or_else(Self::new, Self)
-    }
-
-    /// Changes up to eight bits or one run of bytes of the payload, and makes the checksum right.
-    fn forge(&mut self, bytes: &[u8], header_bytes: usize) -> Vec<u8> {
-        let mut forged = bytes[..bytes.len() - CHECKSUM_BYTES].to_vec();
-        let payload = &mut forged[header_bytes..];
-        if self.word().is_multiple_of(4) {
-            let start = self.word() as usize % payload.len();
-            let end = payload.len().min(start + self.word() as usize % 200);
-            let value = [0, 0xff, self.word() as u8][self.word() as usize % 3];
-            payload[start..end].fill(value);
-        } else {
-            for _ in 0..=self.word() % 8 {
-                let bit = self.word() as usize % (8 * payload.len());
-                payload[bit / 8] ^= 1 << (bit % 8);
-            }
+/// Changes up to eight bits or one run of bytes of the payload, and makes the checksum right.
+fn forge(draw: &mut Draw, bytes: &[u8], header_bytes: usize) -> Vec<u8> {
+    let mut forged = bytes[..bytes.len() - CHECKSUM_BYTES].to_vec();
+    let payload = &mut forged[header_bytes..];
+    if draw.below(4) == 0 {
+        let start = draw.below(payload.len());
+        let end = payload.len().min(start + draw.below(200));
+        let value = [0, 0xff, draw.word() as u8][draw.below(3)];
+        payload[start..end].fill(value);
+    } else {
+        for _ in 0..=draw.below(8) {
+            let bit = draw.below(8 * payload.len());
+            payload[bit / 8] ^= 1 << (bit % 8);
         }
-        let digest = blake3::hash(&forged);
-        forged.extend_from_slice(&digest.as_bytes()[..CHECKSUM_BYTES]);
-        forged
     }
+    let digest = blake3::hash(&forged);
+    forged.extend_from_slice(&digest.as_bytes()[..CHECKSUM_BYTES]);
+    forged
 }
 
 fn rounds() -> usize {
@@ -73,11 +67,10 @@ fn work_exactly(party: &Party, keys: &EvaluationKeys, a: &RlweCiphertext, b: &Rl
 type Worker<'a> = Box<dyn Fn(&[u8]) -> bool + 'a>;
 
 fn run(name: &str, bytes: &[u8], header_bytes: usize, worker: &Worker<'_>) {
-    let mut draw = Draw::of_environment();
-    let seed = draw.0;
+    let mut draw = Draw::of_environment("HUSH_MUTATION_SEED");
     assert!(worker(bytes), "{name}: the original");
-    let conforming = (0..rounds()).filter(|_| worker(&draw.forge(bytes, header_bytes))).count();
-    assert!(rounds() < 50 || conforming > 0, "{name}, seed {seed}: nothing conforms");
+    let conforming = (0..rounds()).filter(|_| worker(&forge(&mut draw, bytes, header_bytes))).count();
+    assert!(rounds() < 50 || conforming > 0, "{name}, {draw}: nothing conforms");
 }
 
 #[test]
@@ -115,6 +108,23 @@ fn exact_ciphertexts_and_keys_that_conform_can_be_worked_with() {
     };
     let bytes = encode_leveled(chain, id, &[good.mul(&good).unwrap()]).unwrap();
     run("product", &bytes, CHAIN_HEADER_BYTES, &(Box::new(read) as Worker<'_>));
+
+    // With a factor of its own, which a forger may change to any other.
+    let id = LeveledSetId { level: Level(1), count: 1, components: 2 };
+    let low = scheme.mod_switch_to(&party.encrypt(&values, level), Level(1)).unwrap();
+    assert_ne!(low.factor(), 1);
+    let read = |bytes: &[u8]| {
+        let work = |set: Vec<BgvCiphertext>| {
+            let sum = scheme.add(&set[0], &low).unwrap();
+            let product = scheme.mul_rescale(&set[0], &sum, keys).unwrap();
+            [&sum, &product].map(|a| assert_eq!(party.decrypt(a).len(), 64))
+        };
+        scheme.from_bytes(bytes, id).map(work).is_ok()
+    };
+    let bytes = scheme.to_bytes(id, std::slice::from_ref(&low)).unwrap();
+    assert_eq!(scheme.from_bytes(&bytes, id).unwrap(), std::slice::from_ref(&low));
+    assert_eq!(party.decrypt(&scheme.from_bytes(&bytes, id).unwrap()[0]), values);
+    run("with factor", &bytes, CHAIN_HEADER_BYTES, &(Box::new(read) as Worker<'_>));
 
     let read = |bytes: &[u8]| {
         let forged = UncheckedEvaluationKeys::decode(bytes).unwrap().conform(chain, &[0, 5, 127]);
@@ -191,6 +201,41 @@ fn ciphertexts_that_conform_can_be_worked_with_in_ckks() {
     };
     let bytes = encode_seeded(chain, level, &[fresh]).unwrap();
     run("seeded", &bytes, CHAIN_HEADER_BYTES, &(Box::new(read) as Worker<'_>));
+
+    // An undivided product has a scale that no level has.
+    let a = scheme.ciphertext(top_of(&scheme, &secret)).unwrap();
+    let product = scheme.relinearize(&scheme.mul(&a, &a).unwrap(), &keys).unwrap();
+    let id = LeveledSetId { level: product.level(), count: 1, components: 2 };
+    let read = |bytes: &[u8]| {
+        let Ok(set) = scheme.from_bytes(bytes, id) else { return false };
+        // A scale that is none of the chain's may be refused, but not worked with to no end.
+        let again = scheme.ciphertext_at(set[0].inner().clone(), set[0].scale()).unwrap();
+        let results = [
+            scheme.add(&set[0], &again),
+            scheme.mul_rescale(&set[0], &again, &keys),
+            scheme.mul_plain(&set[0], &[one]),
+            scheme.add_plain(&set[0], &[one]),
+            scheme.level_down(&set[0], Level(1)),
+            scheme.rotate(&set[0], 1, &keys),
+        ];
+        let decode = |a: &hush_schemes::ckks::CkksCiphertext| {
+            scheme.decode(secret.phase(a.inner()).unwrap().poly(), a.scale()).map(|slots| slots.len())
+        };
+        results.iter().flatten().all(|a| decode(a).is_ok_and(|slots| slots == 32))
+    };
+    let bytes = scheme.to_bytes(id, std::slice::from_ref(&product)).unwrap();
+    // Scales at both ends of what a double is.
+    for scale in [5e-324, f64::MIN_POSITIVE, 1e-30, 1.0, 1e30, 1e300, f64::MAX] {
+        let odd = scheme.ciphertext_at(product.inner().clone(), RealScale::new(scale)).unwrap();
+        assert!(read(&scheme.to_bytes(id, &[odd]).unwrap()), "{scale}");
+    }
+    assert_eq!(scheme.from_bytes(&bytes, id).unwrap(), [product]);
+    run("with scale", &bytes, CHAIN_HEADER_BYTES, &(Box::new(read) as Worker<'_>));
+}
+
+fn top_of(scheme: &Ckks, secret: &ChainSecret) -> RlweCiphertext {
+    let message = scheme.encode(&[Complex { re: 0.5, im: 0.25 }], scheme.chain().top()).unwrap();
+    secret.encrypt(message).unwrap().expand().unwrap()
 }
 
 /// The objects of tables and answers.

@@ -13,7 +13,7 @@
 use ethnum::I256;
 use hush_params::noise::{NoiseModel, Operands, PhaseNoise, View};
 use hush_schemes::RealScale;
-use hush_schemes::ckks::{Ckks, Complex};
+use hush_schemes::ckks::Ckks;
 
 use super::*;
 
@@ -272,8 +272,7 @@ fn slot_errors_are_as_predicted() {
     let scheme = Ckks::new(&params, scale_log2, Cpu::detect().unwrap()).unwrap();
     let secret = ChainSecret::generate(scheme.chain()).unwrap();
     let (top, mut draw) = (params.top(), Draw::new());
-    let mut part = || draw.word() as f64 / 2_f64.powi(55) - 1.0;
-    let values: Vec<Complex> = (0..4096).map(|_| Complex { re: part(), im: part() }).collect();
+    let values = draw.complex(4096);
     // Coarse, so that the rounding of `f64` does not show.
     let coarse = RealScale::new(2_f64.powi(20));
     let encoding = scheme.encode_at(&values, top, coarse).unwrap();

@@ -2,6 +2,7 @@
 //! What is chosen, pinned by shape, and what is refused. That the chains do their work, `hush-keys` tests.
 
 use super::*;
+use crate::Level;
 
 const BGV: ChainRequest = ChainRequest {
     plaintexts: Plaintexts::Exact { t: 65537 },
@@ -18,13 +19,13 @@ fn shape(chain: &ChainParams) -> (usize, usize, usize, u32) {
 }
 
 fn approximate(scale_log2: f64, error_log2: f64) -> Plaintexts {
-    Plaintexts::Approximate { scale_log2, value_log2: 0.0, error_log2 }
+    Plaintexts::Approximate { scale_log2: Some(scale_log2), value_log2: 0.0, error_log2 }
 }
 
 /// Degree, ciphertext primes, special primes and bits for each depth.
 fn shapes(plaintexts: Plaintexts, depths: std::ops::RangeInclusive<u32>) -> Vec<(usize, usize, usize, u32)> {
     let chain = |depth| ChainParams::choose(&ChainRequest { plaintexts, depth, ..BGV }).unwrap();
-    depths.map(|depth| shape(&chain(depth))).collect()
+    depths.map(|depth| shape(chain(depth).params())).collect()
 }
 
 #[test]
@@ -33,17 +34,17 @@ fn the_smallest_ring_that_serves_is_taken() {
     let expected = [
         (4096, 1, 1, 30),
         (4096, 2, 1, 31),
-        (8192, 3, 3, 32),
-        (8192, 4, 2, 32),
+        (8192, 3, 3, 31),
+        (8192, 4, 2, 31),
         (8192, 5, 1, 33),
-        (16384, 6, 3, 34),
-        (16384, 7, 4, 34),
+        (16384, 6, 5, 30),
+        (16384, 7, 3, 30),
     ];
     assert_eq!(exact, expected);
-    // From depth 3 on level 0 can do with less than the scale; every level is worth 40 bits.
-    assert_eq!(shapes(approximate(40.0, -10.0), 4..=5), [(16384, 6, 3, 40), (16384, 7, 3, 40)]);
+    // Level 0 has a larger prime, since a value needs room beside its scale; every level is worth 40 bits.
+    assert_eq!(shapes(approximate(40.0, -10.0), 4..=5), [(16384, 5, 5, 42), (16384, 6, 3, 42)]);
     let chain = ChainParams::choose(&ChainRequest { plaintexts: approximate(55.0, -20.0), depth: 4, ..BGV });
-    let chain = chain.unwrap();
+    let chain = chain.unwrap().into_params();
     assert_eq!((chain.degree(), chain.top()), (16384, Level(4)));
     for level in (1..=4).map(Level) {
         let worth = chain.log_q(level).unwrap() - chain.log_q(level.below().unwrap()).unwrap();
@@ -54,26 +55,26 @@ fn the_smallest_ring_that_serves_is_taken() {
 #[test]
 fn chains_of_one_level_grow_with_the_depth() {
     let found = shapes(Plaintexts::ExactScaled { t: 65537 }, 0..=4);
-    let expected = [(4096, 1, 1, 30), (4096, 2, 1, 30), (8192, 2, 1, 44), (8192, 3, 1, 39), (8192, 4, 1, 37)];
+    let expected = [(4096, 1, 1, 30), (4096, 2, 1, 30), (8192, 2, 2, 44), (8192, 3, 2, 39), (8192, 4, 1, 37)];
     assert_eq!(found, expected);
     let request = ChainRequest { plaintexts: Plaintexts::ExactScaled { t: 65537 }, depth: 3, ..BGV };
-    assert_eq!(ChainParams::choose(&request).unwrap().top(), Level(0));
+    assert_eq!(ChainParams::choose(&request).unwrap().params().top(), Level(0));
     let deep = ChainRequest { depth: u32::MAX, ..request };
     assert_eq!(ChainParams::choose(&deep), Err(ChainError::Unreachable { depth: u32::MAX, bits: 17 }));
 }
 
 #[test]
 fn what_is_asked_for_costs_what_it_must() {
-    let degree = |request: ChainRequest| ChainParams::choose(&request).unwrap().degree();
+    let degree = |request: ChainRequest| ChainParams::choose(&request).unwrap().params().degree();
     assert_eq!(degree(ChainRequest { slots: 8192, ..BGV }), 8192);
     assert_eq!(degree(ChainRequest { security: SecurityLevel::Bits256, ..BGV }), 8192);
     let many = ChainRequest { sums_log2: 20.0, ..BGV };
     assert_eq!(degree(many), 8192);
     let unswitched = ChainRequest { key_switching: KeySwitching::Never, ..BGV };
-    let chain = ChainParams::choose(&unswitched).unwrap();
+    let chain = ChainParams::choose(&unswitched).unwrap().into_params();
     assert_eq!((chain.degree(), chain.special().len(), chain.top()), (4096, 0, Level(0)));
     let wide = ChainRequest { plaintexts: Plaintexts::Exact { t: 0x1fff_ffc2_0001 }, depth: 4, ..BGV };
-    let chain = ChainParams::choose(&wide).unwrap();
+    let chain = ChainParams::choose(&wide).unwrap().into_params();
     assert!(chain.log_q(chain.top()).unwrap() > 5.0 * 45.0);
     assert!(!chain.universe().contains(&0x1fff_ffc2_0001));
 }
@@ -92,9 +93,21 @@ fn what_nothing_serves_is_refused() {
         assert!(matches!(refused(odd), ChainError::Unreachable { .. }), "{scale_log2}");
     }
     let deep = ChainRequest { depth: 60, ..BGV };
-    assert_eq!(refused(deep), ChainError::Unreachable { depth: 60, bits: 17 });
+    assert!(matches!(refused(deep), ChainError::Unreachable { depth: 60, bits: 17 }));
+    let level = SecurityLevel::Bits256;
+    let large = refused(ChainRequest { depth: 12, security: level, ..BGV });
+    let ChainError::TooLarge { found, .. } = large else { panic!("{large}") };
+    // The largest ring with slots for 65537.
+    assert_eq!(large, ChainError::TooLarge { level, found, degree: 32768, max: 462, depth: 12 });
+    assert!(found > 462 && large.to_string().contains("lower the depth"), "{large}");
+    let many = ChainRequest { plaintexts: approximate(40.0, -10.0), slots: 40000, ..BGV };
+    assert_eq!(refused(many), ChainError::Slots { found: 40000, max: 32768 });
     let precise = ChainRequest { plaintexts: approximate(40.0, -30.0), ..BGV };
-    assert_eq!(refused(precise), ChainError::Unreachable { depth: 1, bits: 40 });
+    let ChainError::Imprecise { found, expected: -30.0 } = refused(precise) else { panic!("not imprecise") };
+    // What is said to be the least error can be had; no more than a bit less can.
+    let with = |error_log2| ChainRequest { plaintexts: approximate(40.0, error_log2), ..BGV };
+    assert!(ChainParams::choose(&with(found + 1e-6)).is_ok());
+    assert!(matches!(refused(with(found - 1.1)), ChainError::Imprecise { .. }), "{found}");
     let twice = ChainRequest { key_switching: KeySwitching::Never, depth: 2, ..BGV };
     assert!(matches!(refused(twice), ChainError::Unreachable { .. }));
 }

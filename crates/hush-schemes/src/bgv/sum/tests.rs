@@ -2,33 +2,13 @@
 //! Masked sums against the definition: multiply both halves by `M` by schoolbook.
 
 use hush_params::preset;
-use hush_ring::{Coeff, Cpu, Poly, os_random};
+use hush_params::testing::Draw;
+use hush_ring::{Coeff, Cpu, Poly};
 use hush_rlwe::{BodyId, BodyKind, BodyWriter, UncheckedBody};
 
 use super::*;
 
 const ELEMENTS: u32 = 2;
-
-/// Test inputs from splitmix64; assertions print the seed.
-struct Draw {
-    seed: u64,
-    state: u64,
-}
-
-impl Draw {
-    fn new() -> Self {
-        let mut bytes = [0; 8];
-        os_random(&mut bytes).unwrap();
-        let seed = u64::from_le_bytes(bytes);
-        Self { seed, state: seed }
-    }
-    fn word(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.state ^ self.state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-}
 
 /// A chunk with its bodies in the clear: `[column][element]` → polynomial.
 struct Chunk {
@@ -117,11 +97,11 @@ fn reference(ring: &Ring, chunks: &[&Chunk], weights: &[Vec<i128>]) -> (Vec<u64>
     (mask, bodies)
 }
 
-fn assert_answer(ring: &Ring, answer: &SumAnswer, expected: &(Vec<u64>, Vec<u64>), seed: u64) {
-    assert_eq!(answer.a.words(), expected.0, "seed {seed}");
+fn assert_answer(ring: &Ring, answer: &SumAnswer, expected: &(Vec<u64>, Vec<u64>), draw: &Draw) {
+    assert_eq!(answer.a.words(), expected.0, "{draw}");
     let bodies: Vec<u64> =
         (0..answer.body_count()).flat_map(|column| answer.body(column).unwrap().to_vec()).collect();
-    assert_eq!(bodies, expected.1, "seed {seed}");
+    assert_eq!(bodies, expected.1, "{draw}");
     assert_eq!(answer.ring(), ring);
 }
 
@@ -175,7 +155,7 @@ fn grouped_and_weighted_sums_follow_the_definition() {
             };
             let by_row: Vec<Vec<i128>> = groups.iter().zip(&weights).map(of_group).collect();
             let expected = reference(&ring, &[&chunks[0], &chunks[1]], &by_row);
-            assert_answer(&ring, answer, &expected, draw.seed);
+            assert_answer(&ring, answer, &expected, &draw);
         }
     }
 }
@@ -207,7 +187,7 @@ fn unfiltered_sums_follow_the_definition_however_they_are_asked_for() {
         1,
     );
     for answer in [unfiltered, several, masked, weighted, merged] {
-        assert_answer(&ring, &answer, &expected, draw.seed);
+        assert_answer(&ring, &answer, &expected, &draw);
     }
 }
 
@@ -224,7 +204,7 @@ fn an_unfiltered_sum_leaves_out_the_padding() {
         for groups in [1, 2] {
             let mut sum = SumAccumulator::new(&ring, groups, 2);
             sum.absorb_unfiltered(chunk.seed, rows, &chunk.bodies(&ring)).unwrap();
-            assert_answer(&ring, &sum.finish().unwrap()[0], &expected, draw.seed);
+            assert_answer(&ring, &sum.finish().unwrap()[0], &expected, &draw);
         }
     }
     for found in [0, degree, 2 * degree + 1] {
@@ -248,7 +228,7 @@ fn short_chunks_and_empty_groups_work() {
     sum.absorb_masked(chunk.seed, &groups, None, &chunk.bodies(&ring)).unwrap();
     let answers = sum.finish().unwrap();
     assert!(answers[0].a.is_zero_vartime() && answers[0].body(0) == Some(&[0][..]));
-    assert_answer(&ring, &answers[1], &expected, draw.seed);
+    assert_answer(&ring, &answers[1], &expected, &draw);
 }
 
 #[test]
