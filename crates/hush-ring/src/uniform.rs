@@ -12,7 +12,7 @@
 
 use std::sync::LazyLock;
 
-use crate::{Eval, Poly, RandomnessError, Ring, os_random};
+use crate::{Eval, Poly, RandomnessError, Ring, Words, os_random};
 
 /// A public seed. One chunk of a table has one; no two chunks share it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -103,7 +103,7 @@ impl UniformSeed {
     /// # Cost
     /// `limbs·N` residues of AES-CTR, no NTT: the residues are sampled in the evaluation domain.
     pub fn expand(&self, ring: &Ring, label: ExpandLabel) -> Poly<Eval> {
-        let mut words = vec![0; ring.poly_words()];
+        let mut words = Words::recycled(ring.poly_words());
         self.expand_into(ring, label, &mut words);
         Poly::from_canonical(ring, words)
     }

@@ -58,6 +58,10 @@ impl Clone for Words {
 impl Drop for Words {
     fn drop(&mut self) {
         let storage = std::mem::take(&mut self.storage);
+        if storage.len() != self.len + LINE_WORDS {
+            // Brought from elsewhere: no request ever asks for that length.
+            return;
+        }
         // While its thread ends the pool may be gone; then the allocator takes the words.
         let _ = POOL.try_with(|pool| pool.borrow_mut().put(storage));
     }
@@ -148,6 +152,13 @@ mod tests {
         assert_eq!(again.as_ptr(), address);
         assert!(again.iter().all(|&word| word == 0));
         assert_eq!(again.as_ptr().align_offset(64), 0);
+    }
+
+    #[test]
+    fn words_from_elsewhere_do_not_fill_the_pool() {
+        let before = POOL.with(|pool| pool.borrow().bytes);
+        drop(Words::from(vec![1; 1 << 16]));
+        assert_eq!(POOL.with(|pool| pool.borrow().bytes), before);
     }
 
     #[test]

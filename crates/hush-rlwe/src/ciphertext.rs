@@ -5,7 +5,7 @@
 //! sums of ciphertexts have the sum of the phases, products (tensors, not relinearised) the product. What a
 //! phase means is the business of the schemes, so BGV and CKKS share this code without importing each other.
 
-use hush_ring::{Eval, ExpandLabel, Poly, Ring, RingError, UniformSeed};
+use hush_ring::{Eval, ExpandLabel, Poly, Ring, RingError, UniformSeed, Words};
 
 use crate::{Body, RlweError};
 
@@ -48,7 +48,7 @@ impl RlweCiphertext {
         if left != right {
             return Err(RingError::RingMismatch { left, right }.into());
         }
-        let mut words = vec![0; ring.poly_words()];
+        let mut words = Words::recycled(ring.poly_words());
         let limbs = ring.limbs().iter().zip(words.chunks_exact_mut(ring.degree()));
         for (index, (limb, words)) in limbs.enumerate() {
             let packed = body.packed(element, lane, index);

@@ -15,9 +15,9 @@ fn products_in_one_pass_are_products_in_steps() {
             let [a, b] = [(); 2].map(|()| party.encrypt(&draw.values(64), level));
             let product = scheme.mul(&a, &b).unwrap();
             let relinearized = scheme.relinearize(&product, keys).unwrap();
-            assert_eq!(scheme.mul_relinearize(&a, &b, keys).unwrap(), relinearized, "{}", draw.0);
+            assert_eq!(scheme.mul_relinearize(&a, &b, keys).unwrap(), relinearized, "{draw}");
             let divided = scheme.relinearize_rescale(&product, keys).unwrap();
-            assert_eq!(scheme.mul_rescale(&a, &b, keys).unwrap(), divided, "{}", draw.0);
+            assert_eq!(scheme.mul_rescale(&a, &b, keys).unwrap(), divided, "{draw}");
         }
     }
 }
@@ -35,7 +35,7 @@ fn several_ciphertexts_give_what_each_gives_alone() {
     for count in 0..=6 {
         let alone: Vec<_> =
             pairs[..count].iter().map(|(a, b)| scheme.mul_rescale(a, b, keys).unwrap()).collect();
-        assert_eq!(scheme.mul_rescale_all(&pairs[..count], keys).unwrap(), alone, "{}", draw.0);
+        assert_eq!(scheme.mul_rescale_all(&pairs[..count], keys).unwrap(), alone, "{draw}");
         let some: Vec<_> = ciphertexts[..count].iter().collect();
         let alone: Vec<_> = some.iter().map(|a| scheme.rotate_rows(a, 3, keys).unwrap()).collect();
         assert_eq!(scheme.rotate_rows_all(&some, 3, keys).unwrap(), alone);
