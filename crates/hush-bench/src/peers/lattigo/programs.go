@@ -132,7 +132,10 @@ func (e *exact) sub(a, b *rlwe.Ciphertext) *rlwe.Ciphertext {
 }
 
 func (e *exact) negate(a *rlwe.Ciphertext) *rlwe.Ciphertext {
-	return must(e.evaluator.MulNew(a, -1))
+	// In place: MulNew with an integer gives its result the scale of a fresh ciphertext (6.2.0).
+	out := a.CopyNew()
+	check(e.evaluator.Mul(out, -1, out))
+	return out
 }
 
 func (e *exact) addClear(a *rlwe.Ciphertext, values []int64) *rlwe.Ciphertext {
