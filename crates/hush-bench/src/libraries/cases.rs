@@ -78,7 +78,7 @@ pub(super) fn lattigo(repetitions: u32) -> Vec<Case> {
 /// HElib's rows: its own moduli; it has no BFV. An operation uses one thread.
 pub(super) fn helib(repetitions: u32) -> Vec<Case> {
     let schemes = [Scheme::Bgv, Scheme::Ckks];
-    let all = cases(&[(16384, DEFAULT)], &[(16384, DEFAULT)], &[], &schemes, &[1], repetitions);
+    let all = cases(&[(8192, DEFAULT)], &[(8192, DEFAULT)], &[], &schemes, &[1], repetitions);
     let timed = all.into_iter().filter(|case| case.encryption == Encryption::Public).collect();
     [timed, programs(&[DEFAULT], &schemes)].concat()
 }
