@@ -37,6 +37,9 @@ pub enum BenchError {
     /// A parameter set is unknown.
     #[error(transparent)]
     Params(#[from] hush_params::ParamsError),
+    /// Programs that cannot be read or run.
+    #[error(transparent)]
+    Program(#[from] crate::libraries::programs::ProgramError),
     /// No entropy.
     #[error(transparent)]
     Randomness(#[from] hush_ring::RandomnessError),

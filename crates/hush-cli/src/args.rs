@@ -247,7 +247,7 @@ pub(crate) enum Benchmark {
     /// W0: sums over a table split by sensitivity, naive and packed, beside TenSEAL where it is installed
     #[command(name = "split-table", visible_alias = "W0")]
     SplitTable(SplitTable),
-    /// W3: y*(x+z) on 2760 elements in BGV, BFV and CKKS, beside every library that is installed, and their primitives
+    /// W3: y*(x+z) on 2760 elements in BGV, BFV and CKKS, primitives and random programs, beside every library that is installed
     #[command(name = "libraries", visible_alias = "W3")]
     Libraries(Libraries),
 }
@@ -297,19 +297,25 @@ pub(crate) struct Libraries {
     /// One table alone
     #[arg(long, value_enum)]
     pub(crate) table: Option<LibrariesTable>,
+    /// Random programs that every library runs; a wrong result makes the command fail
+    #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) programs: u32,
+    /// Seed of the first program; the others have the numbers after it
+    #[arg(long, default_value_t = 2024)]
+    pub(crate) seed: u64,
     /// Only libraries whose name contains this
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Option<String>,
     /// Leave out the other libraries even where they are installed
     #[arg(long)]
     pub(crate) skip_peers: bool,
-    /// Python interpreter that has tenseal, seal or openfhe; may be repeated, for each library the first that has it
+    /// Python interpreter that has tenseal, seal, openfhe or Pyfhel; may be repeated, for each library the first that has it
     #[arg(long, default_value = "python3", env = "HUSH_PYTHON")]
     pub(crate) python: Vec<String>,
     /// Go command that builds the adapter to Lattigo
     #[arg(long, default_value = "go", env = "HUSH_GO")]
     pub(crate) go: String,
-    /// Where SEAL and OpenFHE are installed; their adapters are built with CMake
+    /// Where SEAL, OpenFHE and HElib are installed; their adapters are built with CMake
     #[arg(long, value_name = "DIR", env = "HUSH_CMAKE_PREFIX")]
     pub(crate) cmake_prefix: Option<PathBuf>,
     /// Keep what is built of the adapters in this directory (default: a temporary one)
@@ -327,4 +333,6 @@ pub(crate) enum LibrariesTable {
     Workload,
     /// One operation at a time
     Primitives,
+    /// Random programs, whose results are compared
+    Programs,
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Which of the two tables a row belongs to.
+/// Which of the three tables a row belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Table {
@@ -13,6 +13,8 @@ pub enum Table {
     Workload,
     /// One operation at a time on full-size parameters.
     Primitives,
+    /// Random programs, whose results are compared.
+    Programs,
 }
 
 /// A scheme that every library knows.
@@ -107,7 +109,7 @@ impl Case {
             _ => text.split(',').map(|bits| bits.parse().ok()).collect(),
         };
         Some(Self {
-            table: [Table::Workload, Table::Primitives].into_iter().find(|t| t.name() == table)?,
+            table: Table::ALL.into_iter().find(|t| t.name() == table)?,
             scheme: Scheme::ALL.into_iter().find(|s| s.name() == scheme)?,
             degree: degree.parse().ok()?,
             q_bits: list(q_bits)?,
@@ -120,11 +122,15 @@ impl Case {
 }
 
 impl Table {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Workload, Self::Primitives, Self::Programs];
+
     /// Its name on a command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Workload => "workload",
             Self::Primitives => "primitives",
+            Self::Programs => "programs",
         }
     }
 }

@@ -27,18 +27,26 @@ const N15_FOUR: Primes = (&[47; 14], &[47; 4]);
 /// SEAL has one special prime only; as many primes as in its own default.
 const N15_ONE: Primes = (&[54; 15], &[58]);
 
+/// Ring degree of the programs.
+pub(super) const PROGRAM_DEGREE: u32 = 16384;
+/// Their depth: what OpenFHE's own moduli hold in that ring, and less than the lists here do.
+pub(super) const PROGRAM_DEPTH: u32 = 4;
+
 /// Hushtable's rows, on one thread and on two.
 pub(super) fn ours(repetitions: u32) -> Vec<Case> {
     let workload = [(4096, SMALL), (8192, WIDE)];
     let primitives = [(8192, N13), (16384, N14_TWO), (16384, N14_ONE), (32768, N15_FOUR)];
-    cases(&workload, &[(8192, REAL)], &primitives, &Scheme::ALL, &[1, 2], repetitions)
+    let timed = cases(&workload, &[(8192, REAL)], &primitives, &Scheme::ALL, &[1, 2], repetitions);
+    [timed, programs(&[N14_TWO, N14_ONE], &Scheme::ALL)].concat()
 }
 
 /// SEAL's rows. An operation of SEAL uses one thread.
 pub(super) fn seal(repetitions: u32) -> Vec<Case> {
     let workload = [(4096, SMALL), (4096, DEFAULT), (8192, WIDE)];
     let primitives = [(8192, N13), (16384, N14_ONE), (32768, N15_ONE)];
-    cases(&workload, &[(8192, REAL), (8192, REAL_60)], &primitives, &Scheme::ALL, &[1], repetitions)
+    let real = [(8192, REAL), (8192, REAL_60)];
+    let timed = cases(&workload, &real, &primitives, &Scheme::ALL, &[1], repetitions);
+    [timed, programs(&[N14_ONE], &Scheme::ALL)].concat()
 }
 
 /// TenSEAL's rows; it has no BGV.
@@ -47,21 +55,51 @@ pub(super) fn tenseal(repetitions: u32) -> Vec<Case> {
     let workload = [(4096, SMALL), (8192, WIDE)];
     let primitives = [(8192, N13), (16384, N14_ONE), (32768, N15_ONE)];
     let all = cases(&workload, &[(8192, REAL), (8192, REAL_60)], &primitives, &schemes, &[1, 2], repetitions);
-    all.into_iter().filter(|case| case.encryption == Encryption::Public).collect()
+    let timed = all.into_iter().filter(|case| case.encryption == Encryption::Public).collect();
+    [timed, programs(&[N14_ONE], &schemes)].concat()
 }
 
 /// OpenFHE's rows: its own moduli, for depth one in the workload and for the largest depth in the primitives.
 pub(super) fn openfhe(repetitions: u32) -> Vec<Case> {
     let primitives = [8192, 16384, 32768].map(|degree| [(degree, DEFAULT), (degree, HYBRID)]).concat();
     let all = cases(&[(0, DEFAULT)], &[(0, DEFAULT)], &primitives, &Scheme::ALL, &[1, 2], repetitions);
-    all.into_iter().filter(|case| case.p_bits.is_empty() || case.scheme == Scheme::Bfv).collect()
+    let timed = all.into_iter().filter(|case| case.p_bits.is_empty() || case.scheme == Scheme::Bfv).collect();
+    [timed, programs(&[DEFAULT], &Scheme::ALL)].concat()
 }
 
 /// Lattigo's rows. An operation of Lattigo uses one thread; the second one serves the collector of garbage.
 pub(super) fn lattigo(repetitions: u32) -> Vec<Case> {
     let workload = [(4096, SMALL), (8192, WIDE)];
     let primitives = [(8192, N13), (16384, N14_TWO), (16384, N14_ONE), (32768, N15_FOUR)];
-    cases(&workload, &[(8192, REAL)], &primitives, &Scheme::ALL, &[1, 2], repetitions)
+    let timed = cases(&workload, &[(8192, REAL)], &primitives, &Scheme::ALL, &[1, 2], repetitions);
+    [timed, programs(&[N14_TWO], &Scheme::ALL)].concat()
+}
+
+/// HElib's rows: its own moduli; it has no BFV. An operation uses one thread.
+pub(super) fn helib(repetitions: u32) -> Vec<Case> {
+    let schemes = [Scheme::Bgv, Scheme::Ckks];
+    let all = cases(&[(8192, DEFAULT)], &[(8192, DEFAULT)], &[], &schemes, &[1], repetitions);
+    let timed = all.into_iter().filter(|case| case.encryption == Encryption::Public).collect();
+    [timed, programs(&[DEFAULT], &schemes)].concat()
+}
+
+/// Pyfhel's rows: programs alone, the rest of it is SEAL.
+pub(super) fn pyfhel(_repetitions: u32) -> Vec<Case> {
+    programs(&[N14_ONE], &Scheme::ALL)
+}
+
+fn programs(lists: &[Primes], schemes: &[Scheme]) -> Vec<Case> {
+    let case = |scheme, (q_bits, p_bits): Primes| Case {
+        table: Table::Programs,
+        scheme,
+        degree: PROGRAM_DEGREE,
+        q_bits: q_bits.to_vec(),
+        p_bits: p_bits.to_vec(),
+        encryption: Encryption::Public,
+        threads: 1,
+        repetitions: 1,
+    };
+    schemes.iter().flat_map(|&scheme| lists.iter().map(move |&list| case(scheme, list))).collect()
 }
 
 fn cases(
@@ -97,7 +135,9 @@ mod tests {
 
     #[test]
     fn every_list_is_within_the_security_table() {
-        for case in [ours(20), seal(20), tenseal(20), openfhe(20), lattigo(20)].concat() {
+        for case in
+            [ours(20), seal(20), tenseal(20), openfhe(20), lattigo(20), helib(20), pyfhel(20)].concat()
+        {
             let bits: u32 = case.q_bits.iter().chain(&case.p_bits).sum();
             let limit = max_log_q(case.degree, SecurityLevel::Bits128).unwrap_or(0);
             assert!(bits <= limit, "{case:?}");

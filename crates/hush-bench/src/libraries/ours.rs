@@ -2,6 +2,7 @@
 //! Hushtable's own rows.
 
 mod engine;
+mod programs;
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -14,6 +15,7 @@ use hush_ring::{Chain, Coeff, Poly};
 use hush_rlwe::{EvaluationKeys, PublicKey, rotation_element};
 
 use super::case::{Case, Encryption, Scheme, Table};
+use super::given::Given;
 use super::inputs::{ELEMENTS, Inputs};
 use super::row::Answer;
 use crate::BenchError;
@@ -25,19 +27,20 @@ use engine::{BfvEngine, BgvEngine, CkksEngine, Engine};
 ///
 /// # Errors
 /// A case without a chain; whatever the schemes refuse.
-pub(super) fn measure(case: &Case, inputs: &Inputs) -> Result<Answer, BenchError> {
+pub(super) fn measure(case: &Case, given: &Given) -> Result<Answer, BenchError> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(case.threads).build();
     pool.map_err(std::io::Error::other)?.install(|| match case.scheme {
-        Scheme::Bgv => table::<BgvEngine>(case, inputs),
-        Scheme::Bfv => table::<BfvEngine>(case, inputs),
-        Scheme::Ckks => table::<CkksEngine>(case, inputs),
+        Scheme::Bgv => table::<BgvEngine>(case, given),
+        Scheme::Bfv => table::<BfvEngine>(case, given),
+        Scheme::Ckks => table::<CkksEngine>(case, given),
     })
 }
 
-fn table<E: Engine>(case: &Case, inputs: &Inputs) -> Result<Answer, BenchError> {
+fn table<E: Engine>(case: &Case, given: &Given) -> Result<Answer, BenchError> {
     match case.table {
-        Table::Workload => workload::<E>(case, inputs),
-        Table::Primitives => primitives::<E>(case, inputs),
+        Table::Workload => workload::<E>(case, &given.inputs),
+        Table::Primitives => primitives::<E>(case, &given.inputs),
+        Table::Programs => programs::run::<E>(case, &given.batch),
     }
 }
 
@@ -209,7 +212,7 @@ fn primitives<E: Engine>(case: &Case, inputs: &Inputs) -> Result<Answer, BenchEr
     let y = keys.encrypt(&engine, engine.encode(&inputs.y)?)?;
     let mut decrypted = laps.time("decrypt", count, || keys.decrypt(&engine, &x))?;
     let product = laps.time("multiply", count, || engine.multiply_down(&x, &y, &keys.evaluation))?;
-    let rotated = laps.time("rotate", count, || engine.rotate(&x, &keys.evaluation))?;
+    let rotated = laps.time("rotate", count, || engine.rotate(&x, 1, &keys.evaluation))?;
 
     let (mut product, mut rotated) = (keys.decrypt(&engine, &product)?, keys.decrypt(&engine, &rotated)?);
     decrypted.truncate(ELEMENTS);
@@ -251,11 +254,11 @@ mod tests {
 
     #[test]
     fn every_row_of_ours_computes_what_it_should() {
-        let inputs = Inputs::fixed();
+        let given = Given::new(4096, 1, 0, 0);
         // The rows on the largest ring take seconds in a debug build and have nothing that the others lack.
         for case in super::super::cases::ours(1).into_iter().filter(|case| case.degree <= 8192) {
             let case = Case { repetitions: 1, ..case };
-            let row = Row::new(&case, measure(&case, &inputs).unwrap(), &inputs);
+            let row = Row::new(&case, measure(&case, &given).unwrap(), &given.inputs);
             assert!(matches!(row.check, Check::Exact | Check::Within(_)), "{case:?}: {:?}", row.check);
             assert!(row.is_within_limit(), "{case:?}: log QP = {}", row.log_qp());
         }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The two tables for people.
+//! The tables for people.
 
 use std::fmt::Write as _;
 
 use super::case::{Encryption, Scheme, Table};
 use super::row::Row;
-use super::{Outcome, inputs};
+use super::{Outcome, inputs, programs};
 use crate::aligned::{align, figure_text};
 
 /// A column of times: its heading, the name in a row and what milliseconds are multiplied by.
@@ -52,20 +52,17 @@ pub fn text(outcome: &Outcome) -> String {
             let _ = write!(out, "\n{title}\n{}", table(&outcome.rows, kind, times));
         }
     }
+    if !outcome.rows.is_empty() {
+        out.push_str(LEGEND);
+    }
     let over = outcome.rows.iter().any(|row| !row.is_within_limit());
-    out.push_str(
-        "\nkey: pk with the public key, sk with the secret one. kB: 1000 bytes, uncompressed; keys are those given away.\n\
-         Primitives: encrypt and decrypt with encoding and decoding; multiply with relinearisation, in BGV and CKKS one\n\
-         level down. NTT: one polynomial, one prime. Repetitions: what takes over 100 ms is repeated less often.\n\
-         Every row's values were compared with those computed in the clear, or says WRONG.\n\
-         Published rows are of 2021/22, another machine, sizes that differ, nothing repeated.\n",
-    );
     if over {
         out.push_str("! beyond the 2024 security table: the library's own choice follows an older one.\n");
     }
     for (library, note) in notes(&outcome.rows) {
         let _ = writeln!(out, "{library}: {note}");
     }
+    out.push_str(&programs::report::text(&outcome.programs));
     for skipped in &outcome.skipped {
         let _ = writeln!(out, "skipped {}: {}", skipped.library, skipped.reason);
     }
@@ -142,6 +139,13 @@ fn published_line((library, scheme, times): &(&str, Scheme, [f64; 6]), width: us
     cells
 }
 
+/// What the columns of the tables that time hold.
+const LEGEND: &str = "\nkey: pk with the public key, sk with the secret one. kB: 1000 bytes, uncompressed; keys are those given away.\n\
+     Primitives: encrypt and decrypt with encoding and decoding; multiply with relinearisation, in BGV and CKKS one\n\
+     level down. NTT: one polynomial, one prime. Repetitions: what takes over 100 ms is repeated less often.\n\
+     Every row's values were compared with those computed in the clear, or says WRONG.\n\
+     Published rows are of 2021/22, another machine, sizes that differ, nothing repeated.\n";
+
 #[cfg(test)]
 mod tests {
     use super::super::Skipped;
@@ -161,7 +165,7 @@ mod tests {
         wrong.answer.log_p = 39.0;
         let rows = vec![row(Table::Workload, Scheme::Bgv), wrong, row(Table::Primitives, Scheme::Ckks)];
         let skipped = vec![Skipped { library: "SEAL".into(), reason: "not there".into() }];
-        let outcome = Outcome { rows, skipped };
+        let outcome = Outcome { rows, skipped, ..Outcome::default() };
         let shown = text(&outcome);
         let line = |start: &str| {
             let lines = shown.lines().filter(|line| line.split_whitespace().eq(start.split_whitespace()));

@@ -43,9 +43,12 @@ pub struct Answer {
     /// Decrypted values of the last repetition, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, Vec<f64>>,
+    /// Programs that the library did not run, by name, and why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<String, String>,
 }
 
-/// One row of a table.
+/// One row of the tables that time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Table.
@@ -66,7 +69,7 @@ pub struct Row {
 }
 
 /// Largest error of a CKKS value: 40-bit scales leave 20 bits and more.
-const TOLERANCE: f64 = 1e-4;
+pub(super) const TOLERANCE: f64 = 1e-4;
 
 impl Row {
     /// The row of a case that was answered.
@@ -153,6 +156,7 @@ pub(super) mod tests {
             Table::Primitives => {
                 (&["ntt", "decrypt", "multiply", "rotate"], &["decrypted", "product", "rotated"])
             }
+            Table::Programs => (&["programs"], &[]),
         };
         let unit = |name: &str| if case.scheme == Scheme::Ckks { Inputs::real_unit(name) } else { 1.0 };
         let values = |name: &str| -> Vec<f64> {
@@ -173,6 +177,7 @@ pub(super) mod tests {
             key_bytes: None,
             peak_mb: 10.0,
             values: names.iter().map(|&name| (name.to_owned(), values(name))).collect(),
+            left_out: BTreeMap::new(),
         }
     }
 

@@ -52,7 +52,7 @@ fn split_table(args: &SplitTable, threads: usize) -> Result<(), Error> {
 
 fn side_by_side(args: &Libraries) -> Result<(), Error> {
     if let Some(case) = &args.case {
-        let answer = libraries::run_case(case).map_err(to_error)?;
+        let answer = libraries::run_case(case, io::stdin().lock()).map_err(to_error)?;
         return print(&format!("{}\n", json(&answer)?.trim_end()));
     }
     let options = libraries::Options {
@@ -60,6 +60,7 @@ fn side_by_side(args: &Libraries) -> Result<(), Error> {
         table: args.table.map(|table| match table {
             LibrariesTable::Workload => libraries::Table::Workload,
             LibrariesTable::Primitives => libraries::Table::Primitives,
+            LibrariesTable::Programs => libraries::Table::Programs,
         }),
         only: args.only.clone(),
         skip_peers: args.skip_peers,
@@ -67,6 +68,8 @@ fn side_by_side(args: &Libraries) -> Result<(), Error> {
         go: args.go.clone(),
         cmake_prefix: args.cmake_prefix.clone(),
         build: args.build.clone(),
+        programs: args.programs,
+        seed: args.seed,
     };
     let program = std::env::current_exe().map_err(Error::output)?;
     let mut progress = say;
@@ -79,7 +82,12 @@ fn side_by_side(args: &Libraries) -> Result<(), Error> {
         }
     }
     let text = if args.json { json(&outcome)? } else { libraries::report::text(&outcome) };
-    print(&format!("{}\n", text.trim_end()))
+    print(&format!("{}\n", text.trim_end()))?;
+    match outcome.disagreements() {
+        0 => Ok(()),
+        1 => Err(Error::output(io::Error::other("one program gave a wrong result"))),
+        wrong => Err(Error::output(io::Error::other(format!("{wrong} programs gave wrong results")))),
+    }
 }
 
 fn json(value: &impl serde::Serialize) -> Result<String, Error> {

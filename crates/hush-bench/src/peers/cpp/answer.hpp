@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "programs.hpp"
+
 namespace adapter {
 
 constexpr std::uint64_t plaintext_modulus = 65537;
@@ -34,6 +36,8 @@ struct Case {
     std::vector<int> q_bits, p_bits;
     bool is_public = true;
     std::size_t repetitions = 1;
+    // Of the deepest program.
+    std::uint32_t depth = 1;
 };
 
 inline std::vector<int> list(const std::string& text) {
@@ -147,6 +151,11 @@ struct Answer {
     std::map<std::string, Values> values;
 };
 
+// A number of bytes; 0 if the library does not tell.
+inline std::string bytes_text(std::size_t bytes) {
+    return bytes == 0 ? "null" : std::to_string(bytes);
+}
+
 inline double peak_mb() {
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);) {
@@ -163,8 +172,8 @@ inline void print(const Answer& answer, const Laps& laps) {
     out << "{\"library\":\"" << answer.library << "\",\"note\":\"" << answer.note << "\",\"degree\":" << answer.degree
         << ",\"slots\":" << answer.slots << ",\"q_primes\":" << answer.q_primes << ",\"p_primes\":" << answer.p_primes
         << ",\"log_q\":" << answer.log_q << ",\"log_p\":" << answer.log_p << ",\"repetitions\":" << laps.fewest()
-        << ",\"ciphertext_bytes\":" << answer.ciphertext_bytes << ",\"key_bytes\":" << answer.key_bytes
-        << ",\"peak_mb\":" << peak_mb() << ",\"times_ms\":{";
+        << ",\"ciphertext_bytes\":" << bytes_text(answer.ciphertext_bytes)
+        << ",\"key_bytes\":" << bytes_text(answer.key_bytes) << ",\"peak_mb\":" << peak_mb() << ",\"times_ms\":{";
     const char* comma = "";
     for (auto& [name, ms] : laps.medians()) {
         out << comma << '"' << name << "\":" << ms;
@@ -186,64 +195,125 @@ inline void print(const Answer& answer, const Laps& laps) {
     std::cout << out.str() << std::endl;
 }
 
-// The whole of an adapter; `Engine` is a library with its parameters, messages are at the top level:
-//   Engine(const Case&), void keys(bool is_public, bool with_rotation), Ciphertext encrypt(values), encrypt_secret(values),
-//   add, multiply (relinearised; rescaled in CKKS), multiply_down (one level down in BGV and CKKS), rotate (by one),
-//   Values decrypt(ciphertext, count), void ntt(), void inverse_ntt(), Answer describe(ciphertext)
+// A library with its parameters is an `Engine`; messages are at the top level:
+//   Engine(const Case&), void keys(bool is_public, rotations), Ct encrypt(values), add, multiply (relinearised; rescaled in
+//   CKKS), Values decrypt(ciphertext, count), Answer describe(ciphertext)
+// and for programs, where operands may have different levels:
+//   subtract, negate, multiply_down and multiply_clear (one level down in BGV and CKKS), add_clear, rotate (places to the left)
+// and for primitives:
+//   encrypt_secret, void ntt(), void inverse_ntt()
+
+// y·(x + z), phase by phase.
 template <typename Engine>
-int run(int count, char** arguments) {
-    try {
-        Case request = read_case(count, arguments);
-        Vectors in = read_vectors();
-        Laps laps;
-        auto repetitions = request.repetitions;
-        if (request.table == "workload") {
-            for (;;) {
-                auto start = Clock::now();
-                Engine engine(request);
-                laps.push("parameters", start);
-                auto at = Clock::now();
-                engine.keys(request.is_public, false);
-                laps.push("keys", at);
-                at = Clock::now();
-                auto x = engine.encrypt(in.x), y = engine.encrypt(in.y), z = engine.encrypt(in.z);
-                laps.push("encrypt", at);
-                at = Clock::now();
-                auto result = engine.multiply(y, engine.add(x, z));
-                laps.push("evaluate", at);
-                at = Clock::now();
-                auto values = engine.decrypt(result, in.x.size());
-                laps.push("decrypt", at);
-                if (laps.is_enough("decrypt", laps.push("total", start), repetitions)) {
-                    auto answer = engine.describe(x);
-                    answer.values["result"] = std::move(values);
-                    print(answer, laps);
-                    return 0;
-                }
-            }
-        }
+void workload(const Case& request) {
+    Vectors in = read_vectors();
+    Laps laps;
+    for (;;) {
+        auto start = Clock::now();
         Engine engine(request);
-        engine.keys(true, true);
-        laps.time("ntt", repetitions, [&] { engine.ntt(); });
-        laps.time("inverse_ntt", repetitions, [&] { engine.inverse_ntt(); });
-        auto x = engine.encrypt(in.x), y = engine.encrypt(in.y);
-        laps.time("encrypt_public", repetitions, [&] { x = engine.encrypt(in.x); });
-        laps.time("encrypt_secret", repetitions, [&] { engine.encrypt_secret(in.x); });
-        Values decrypted;
-        laps.time("decrypt", repetitions, [&] { decrypted = engine.decrypt(x, in.x.size()); });
-        auto product = x, rotated = x;
-        laps.time("multiply", repetitions, [&] { product = engine.multiply_down(x, y); });
-        laps.time("rotate", repetitions, [&] { rotated = engine.rotate(x); });
-        auto answer = engine.describe(x);
-        answer.values["decrypted"] = std::move(decrypted);
-        answer.values["product"] = engine.decrypt(product, in.x.size());
-        answer.values["rotated"] = engine.decrypt(rotated, in.x.size() - 1);
-        print(answer, laps);
+        laps.push("parameters", start);
+        auto at = Clock::now();
+        engine.keys(request.is_public, {});
+        laps.push("keys", at);
+        at = Clock::now();
+        auto x = engine.encrypt(in.x), y = engine.encrypt(in.y), z = engine.encrypt(in.z);
+        laps.push("encrypt", at);
+        at = Clock::now();
+        auto result = engine.multiply(y, engine.add(x, z));
+        laps.push("evaluate", at);
+        at = Clock::now();
+        auto values = engine.decrypt(result, in.x.size());
+        laps.push("decrypt", at);
+        if (laps.is_enough("decrypt", laps.push("total", start), request.repetitions)) {
+            auto answer = engine.describe(x);
+            answer.values["result"] = std::move(values);
+            return print(answer, laps);
+        }
+    }
+}
+
+// One operation at a time.
+template <typename Engine>
+void primitives(const Case& request) {
+    Vectors in = read_vectors();
+    Laps laps;
+    auto repetitions = request.repetitions;
+    Engine engine(request);
+    engine.keys(true, {1});
+    laps.time("ntt", repetitions, [&] { engine.ntt(); });
+    laps.time("inverse_ntt", repetitions, [&] { engine.inverse_ntt(); });
+    auto x = engine.encrypt(in.x), y = engine.encrypt(in.y);
+    laps.time("encrypt_public", repetitions, [&] { x = engine.encrypt(in.x); });
+    laps.time("encrypt_secret", repetitions, [&] { engine.encrypt_secret(in.x); });
+    Values decrypted;
+    laps.time("decrypt", repetitions, [&] { decrypted = engine.decrypt(x, in.x.size()); });
+    auto product = x, rotated = x;
+    laps.time("multiply", repetitions, [&] { product = engine.multiply_down(x, y); });
+    laps.time("rotate", repetitions, [&] { rotated = engine.rotate(x, 1); });
+    auto answer = engine.describe(x);
+    answer.values["decrypted"] = std::move(decrypted);
+    answer.values["product"] = engine.decrypt(product, in.x.size());
+    answer.values["rotated"] = engine.decrypt(rotated, in.x.size() - 1);
+    print(answer, laps);
+}
+
+// Random programs, each with keys of its own.
+template <typename Engine>
+void programs(Case request) {
+    auto batch = read_programs(request.scheme == "ckks");
+    Laps laps;
+    auto start = Clock::now();
+    for (auto& program : batch) {
+        request.depth = std::max(request.depth, program.depth);
+    }
+    Engine engine(request);
+    Answer answer;
+    std::map<std::string, Values> results;
+    for (auto& program : batch) {
+        engine.keys(true, program.rotations());
+        std::vector<typename Engine::Ct> values;
+        for (auto& input : program.inputs) {
+            values.push_back(engine.encrypt(input));
+        }
+        auto count = program.inputs.at(0).size();
+        answer = engine.describe(values.at(0));
+        // Every program has other keys.
+        answer.key_bytes = 0;
+        for (auto& step : program.steps) {
+            values.push_back(value(engine, program, values, step));
+        }
+        results[std::to_string(results.size())] = engine.decrypt(values.back(), count);
+    }
+    laps.push("programs", start);
+    answer.values = std::move(results);
+    print(answer, laps);
+}
+
+// The whole of an adapter: `table` is asked for one of the tables.
+template <typename Table>
+int answer_with(int count, char** arguments, Table table) {
+    try {
+        std::ios::sync_with_stdio(false);
+        table(read_case(count, arguments));
         return 0;
     } catch (const std::exception& error) {
         std::cerr << error.what() << std::endl;
         return 1;
     }
+}
+
+// An adapter to a library with every operation.
+template <typename Engine>
+int run(int count, char** arguments) {
+    return answer_with(count, arguments, [](const Case& request) {
+        if (request.table == "workload") {
+            workload<Engine>(request);
+        } else if (request.table == "programs") {
+            programs<Engine>(request);
+        } else {
+            primitives<Engine>(request);
+        }
+    });
 }
 
 }  // namespace adapter

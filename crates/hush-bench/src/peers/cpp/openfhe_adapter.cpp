@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpenFHE on one row of the side-by-side benchmark; see answer.hpp. The library picks the moduli, and in the workload
-// the ring: depth 1 there, the largest depth that the ring holds in the primitives. P_BITS other than `-` ask BFV for hybrid
+// the ring: depth 1 there, the depth of the programs in those, and the largest one that the ring holds in the primitives. P_BITS other than `-` ask BFV for hybrid
 // key switching, which is the default of the others. OMP_NUM_THREADS sets the threads.
 
 #include <cmath>
@@ -18,11 +18,12 @@ public:
     using Ct = Ciphertext<DCRTPoly>;
 
     explicit Engine(const adapter::Case& request)
-        : is_ckks_(request.scheme == "ckks"), is_bgv_(request.scheme == "bgv"), is_hybrid_(!request.p_bits.empty()) {
-        if (request.table == "workload") {
-            context_ = make(request.degree, 1);
-        } else {
+        : is_ckks_(request.scheme == "ckks"), is_bgv_(request.scheme == "bgv"), is_hybrid_(!request.p_bits.empty()),
+          is_manual_(request.table != "programs") {
+        if (request.table == "primitives") {
             context_ = deepest(request.degree);
+        } else {
+            context_ = make(request.degree, request.depth);
         }
         context_->Enable(PKE);
         context_->Enable(KEYSWITCH);
@@ -38,11 +39,13 @@ public:
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
-    void keys(bool is_public, bool with_rotation) {
+    void keys(bool is_public, const std::vector<int>& rotations) {
+        CryptoContextImpl<DCRTPoly>::ClearEvalMultKeys();
+        CryptoContextImpl<DCRTPoly>::ClearEvalAutomorphismKeys();
         keys_ = context_->KeyGen();
         context_->EvalMultKeyGen(keys_.secretKey);
-        if (with_rotation) {
-            context_->EvalRotateKeyGen(keys_.secretKey, {1});
+        if (!rotations.empty()) {
+            context_->EvalRotateKeyGen(keys_.secretKey, {rotations.begin(), rotations.end()});
         }
         is_public_ = is_public;
     }
@@ -59,18 +62,37 @@ public:
         return context_->EvalAdd(a, b);
     }
 
+    Ct subtract(const Ct& a, const Ct& b) {
+        return context_->EvalSub(a, b);
+    }
+
+    Ct negate(const Ct& a) {
+        return context_->EvalNegate(a);
+    }
+
+    Ct add_clear(const Ct& a, const std::vector<std::int64_t>& values) {
+        auto plain = encode(values);
+        return context_->EvalAdd(a, plain);
+    }
+
+    // In programs alone, where the library sees to the levels.
+    Ct multiply_clear(const Ct& a, const std::vector<std::int64_t>& values) {
+        auto plain = encode(values);
+        return context_->EvalMult(a, plain);
+    }
+
     Ct multiply(const Ct& a, const Ct& b) {
         auto product = context_->EvalMult(a, b);
-        return is_ckks_ ? context_->Rescale(product) : product;
+        return is_ckks_ && is_manual_ ? context_->Rescale(product) : product;
     }
 
     Ct multiply_down(const Ct& a, const Ct& b) {
         auto product = multiply(a, b);
-        return is_bgv_ ? context_->ModReduce(product) : product;
+        return is_bgv_ && is_manual_ ? context_->ModReduce(product) : product;
     }
 
-    Ct rotate(const Ct& a) {
-        return context_->EvalRotate(a, 1);
+    Ct rotate(const Ct& a, int places) {
+        return context_->EvalRotate(a, places);
     }
 
     adapter::Values decrypt(const Ct& ciphertext, std::size_t count) {
@@ -150,18 +172,23 @@ private:
         return out;
     }
 
-    // The division after a product is a call of its own, as in the other libraries.
+    // The division after a product is a call of its own where it is timed, as in the other libraries; programs leave levels and
+    // scales to the library, as its users do.
     CryptoContext<DCRTPoly> make(std::size_t degree, std::uint32_t depth) const {
         if (is_ckks_) {
             auto params = parameters<CryptoContextCKKSRNS>(degree, depth);
-            params.SetScalingTechnique(FIXEDMANUAL);
-            params.SetScalingModSize(40);
+            if (is_manual_) {
+                params.SetScalingTechnique(FIXEDMANUAL);
+            }
+            params.SetScalingModSize(is_manual_ ? 40 : 48);
             params.SetFirstModSize(60);
             return GenCryptoContext(params);
         }
         if (is_bgv_) {
             auto params = parameters<CryptoContextBGVRNS>(degree, depth);
-            params.SetScalingTechnique(FIXEDMANUAL);
+            if (is_manual_) {
+                params.SetScalingTechnique(FIXEDMANUAL);
+            }
             params.SetPlaintextModulus(adapter::plaintext_modulus);
             return GenCryptoContext(params);
         }
@@ -208,7 +235,7 @@ private:
         return row_;
     }
 
-    bool is_ckks_, is_bgv_, is_hybrid_, is_public_ = true;
+    bool is_ckks_, is_bgv_, is_hybrid_, is_manual_, is_public_ = true;
     CryptoContext<DCRTPoly> context_;
     KeyPair<DCRTPoly> keys_;
     NativeVector row_;

@@ -45,7 +45,7 @@ public:
         }
     }
 
-    void keys(bool is_public, bool with_rotation) {
+    void keys(bool is_public, const std::vector<int>& rotations) {
         KeyGenerator generator(*context_);
         secret_ = generator.secret_key();
         generator.create_relin_keys(relinearisation_);
@@ -58,8 +58,8 @@ public:
             key_bytes_ += key.save_size(compr_mode_type::none);
         }
         is_public_ = is_public;
-        if (with_rotation) {
-            generator.create_galois_keys(std::vector<int>{1}, galois_);
+        if (!rotations.empty()) {
+            generator.create_galois_keys(rotations, galois_);
             key_bytes_ += galois_.save_size(compr_mode_type::none);
         }
         decryptor_.emplace(*context_, secret_);
@@ -81,14 +81,38 @@ public:
     }
 
     Ct add(const Ct& a, const Ct& b) {
+        return level(a, b, [this](const Ct& a, const Ct& b, Ct& out) { evaluator_->add(a, b, out); });
+    }
+
+    Ct subtract(const Ct& a, const Ct& b) {
+        return level(a, b, [this](const Ct& a, const Ct& b, Ct& out) { evaluator_->sub(a, b, out); });
+    }
+
+    Ct negate(const Ct& a) {
         Ct out;
-        evaluator_->add(a, b, out);
+        evaluator_->negate(a, out);
+        return out;
+    }
+
+    Ct add_clear(const Ct& a, const std::vector<std::int64_t>& values) {
+        Ct out;
+        evaluator_->add_plain(a, encode_for(a, values), out);
+        return out;
+    }
+
+    Ct multiply_clear(const Ct& a, const std::vector<std::int64_t>& values) {
+        Ct out;
+        evaluator_->multiply_plain(a, encode_for(a, values), out);
+        if (is_ckks_) {
+            evaluator_->rescale_to_next_inplace(out);
+        } else if (is_bgv_) {
+            evaluator_->mod_switch_to_next_inplace(out);
+        }
         return out;
     }
 
     Ct multiply(const Ct& a, const Ct& b) {
-        Ct out;
-        evaluator_->multiply(a, b, out);
+        Ct out = level(a, b, [this](const Ct& a, const Ct& b, Ct& out) { evaluator_->multiply(a, b, out); });
         evaluator_->relinearize_inplace(out, relinearisation_);
         if (is_ckks_) {
             evaluator_->rescale_to_next_inplace(out);
@@ -104,12 +128,12 @@ public:
         return out;
     }
 
-    Ct rotate(const Ct& a) {
+    Ct rotate(const Ct& a, int places) {
         Ct out;
         if (is_ckks_) {
-            evaluator_->rotate_vector(a, 1, galois_, out);
+            evaluator_->rotate_vector(a, places, galois_, out);
         } else {
-            evaluator_->rotate_rows(a, 1, galois_, out);
+            evaluator_->rotate_rows(a, places, galois_, out);
         }
         return out;
     }
@@ -171,6 +195,47 @@ private:
             integers_->encode(values, out);
         }
         return out;
+    }
+
+    // A plaintext to be used with this ciphertext: in CKKS at its level and scale.
+    Plaintext encode_for(const Ct& a, const std::vector<std::int64_t>& values) {
+        if (!is_ckks_) {
+            return encode(values);
+        }
+        Plaintext out;
+        reals_->encode(adapter::reals(values), a.parms_id(), a.scale(), out);
+        return out;
+    }
+
+    // Applies an operation to both operands at the lower one's level.
+    template <typename Operation>
+    Ct level(const Ct& a, const Ct& b, Operation operation) {
+        Ct out;
+        auto level_of = [this](const Ct& c) { return context_->get_context_data(c.parms_id())->chain_index(); };
+        if (a.parms_id() == b.parms_id()) {
+            operation(a, b, out);
+        } else if (level_of(a) < level_of(b)) {
+            operation(a, down(b, a.parms_id()), out);
+        } else {
+            operation(down(a, b.parms_id()), b, out);
+        }
+        return out;
+    }
+
+    // The same message at a lower level; in CKKS at its scale too, by products with ones.
+    Ct down(Ct a, const parms_id_type& level) {
+        while (a.parms_id() != level) {
+            if (is_ckks_) {
+                a = multiply_clear(a, ones());
+            } else {
+                evaluator_->mod_switch_to_next_inplace(a);
+            }
+        }
+        return a;
+    }
+
+    std::vector<std::int64_t> ones() const {
+        return std::vector<std::int64_t>(reals_->slot_count(), static_cast<std::int64_t>(adapter::real_unit));
     }
 
     const util::NTTTables& tables() const {

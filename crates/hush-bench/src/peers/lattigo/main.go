@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Lattigo on one row of the side-by-side benchmark: reads the vectors on standard input, prints one JSON object.
+// Lattigo on one row of the side-by-side benchmark: reads the vectors or the programs on standard input, prints one JSON object.
 //
 // Usage: lattigo_adapter TABLE SCHEME N Q_BITS P_BITS ENCRYPTION THREADS REPETITIONS
 package main
@@ -60,7 +60,7 @@ type request struct {
 type engine interface {
 	rlwe() rlwe.Parameters
 	slots() int
-	rotation() uint64
+	rotation(places int) uint64
 	encode(values []int64) *rlwe.Plaintext
 	decode(plaintext *rlwe.Plaintext, count int) []float64
 	// use hands over the evaluation keys.
@@ -70,7 +70,12 @@ type engine interface {
 	multiply(a, b *rlwe.Ciphertext) *rlwe.Ciphertext
 	// multiplyDown relinearises and goes one level down where levels exist.
 	multiplyDown(a, b *rlwe.Ciphertext) *rlwe.Ciphertext
-	rotate(a *rlwe.Ciphertext) *rlwe.Ciphertext
+	rotate(a *rlwe.Ciphertext, places int) *rlwe.Ciphertext
+	// What programs need beside: addClear and multiplyClear take a vector, products are one level down as in multiplyDown.
+	sub(a, b *rlwe.Ciphertext) *rlwe.Ciphertext
+	negate(a *rlwe.Ciphertext) *rlwe.Ciphertext
+	addClear(a *rlwe.Ciphertext, values []int64) *rlwe.Ciphertext
+	multiplyClear(a *rlwe.Ciphertext, values []int64) *rlwe.Ciphertext
 }
 
 func must[T any](value T, err error) T {
@@ -103,7 +108,8 @@ func newExact(r request) engine {
 
 func (e *exact) rlwe() rlwe.Parameters { return e.params.Parameters }
 func (e *exact) slots() int            { return e.params.MaxSlots() }
-func (e *exact) rotation() uint64      { return e.params.GaloisElementForColRotation(1) }
+
+func (e *exact) rotation(places int) uint64 { return e.params.GaloisElementForColRotation(places) }
 
 func (e *exact) encode(values []int64) *rlwe.Plaintext {
 	plaintext := bgv.NewPlaintext(e.params, e.params.MaxLevel())
@@ -116,6 +122,10 @@ func (e *exact) decode(plaintext *rlwe.Plaintext, count int) []float64 {
 	check(e.encoder.Decode(plaintext, slots))
 	out := make([]float64, count)
 	for i := range out {
+		// Nearest to zero: the library gives 32768 as 32768 - 65537.
+		if slots[i] < -plaintextModulus/2 {
+			slots[i] += plaintextModulus
+		}
 		out[i] = float64(slots[i])
 	}
 	return out
@@ -139,8 +149,8 @@ func (e *exact) multiplyDown(a, b *rlwe.Ciphertext) *rlwe.Ciphertext {
 	return product
 }
 
-func (e *exact) rotate(a *rlwe.Ciphertext) *rlwe.Ciphertext {
-	return must(e.evaluator.RotateColumnsNew(a, 1))
+func (e *exact) rotate(a *rlwe.Ciphertext, places int) *rlwe.Ciphertext {
+	return must(e.evaluator.RotateColumnsNew(a, places))
 }
 
 // approximate is CKKS at the scale of the prime that a product gives up.
@@ -159,7 +169,8 @@ func newApproximate(r request) engine {
 
 func (e *approximate) rlwe() rlwe.Parameters { return e.params.Parameters }
 func (e *approximate) slots() int            { return e.params.MaxSlots() }
-func (e *approximate) rotation() uint64      { return e.params.GaloisElement(1) }
+
+func (e *approximate) rotation(places int) uint64 { return e.params.GaloisElement(places) }
 
 func (e *approximate) encode(values []int64) *rlwe.Plaintext {
 	reals := make([]float64, len(values))
@@ -180,6 +191,7 @@ func (e *approximate) decode(plaintext *rlwe.Plaintext, count int) []float64 {
 func (e *approximate) use(keys rlwe.EvaluationKeySet) { e.evaluator = e.evaluator.WithKey(keys) }
 
 func (e *approximate) add(a, b *rlwe.Ciphertext) *rlwe.Ciphertext {
+	a, b = e.meet(a, b)
 	return must(e.evaluator.AddNew(a, b))
 }
 
@@ -188,13 +200,14 @@ func (e *approximate) multiply(a, b *rlwe.Ciphertext) *rlwe.Ciphertext {
 }
 
 func (e *approximate) multiplyDown(a, b *rlwe.Ciphertext) *rlwe.Ciphertext {
+	a, b = e.meet(a, b)
 	product := must(e.evaluator.MulRelinNew(a, b))
 	check(e.evaluator.Rescale(product, product))
 	return product
 }
 
-func (e *approximate) rotate(a *rlwe.Ciphertext) *rlwe.Ciphertext {
-	return must(e.evaluator.RotateNew(a, 1))
+func (e *approximate) rotate(a *rlwe.Ciphertext, places int) *rlwe.Ciphertext {
+	return must(e.evaluator.RotateNew(a, places))
 }
 
 // keys holds what encrypts, decrypts and evaluates.
@@ -295,7 +308,7 @@ func workload(r request, x, y, z []int64) answer {
 
 func primitives(r request, x, y []int64) answer {
 	e := open(r)
-	k := generate(e, "public", []uint64{e.rotation()})
+	k := generate(e, "public", []uint64{e.rotation(1)})
 	l := laps{}
 	none := struct{}{}
 
@@ -318,7 +331,7 @@ func primitives(r request, x, y []int64) answer {
 	}
 	decrypted := timed(l, "decrypt", r.repetitions, func() []float64 { return decrypt(cx, len(x)) })
 	product := timed(l, "multiply", r.repetitions, func() *rlwe.Ciphertext { return e.multiplyDown(cx, cy) })
-	rotated := timed(l, "rotate", r.repetitions, func() *rlwe.Ciphertext { return e.rotate(cx) })
+	rotated := timed(l, "rotate", r.repetitions, func() *rlwe.Ciphertext { return e.rotate(cx, 1) })
 
 	out := describe(e, cx, k)
 	out.Values = map[string][]float64{
@@ -422,9 +435,10 @@ func main() {
 		pBits:       list(a[4]),
 		repetitions: must(strconv.Atoi(a[7])),
 	}
-	vectors := read()
 	var out answer
-	if r.table == "workload" {
+	if r.table == "programs" {
+		out = programs(r)
+	} else if vectors := read(); r.table == "workload" {
 		out = workload(r, vectors[0], vectors[1], vectors[2])
 	} else {
 		out = primitives(r, vectors[0], vectors[1])

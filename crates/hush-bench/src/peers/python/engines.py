@@ -1,24 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TenSEAL, SEAL or OpenFHE for Python on one row of the side-by-side benchmark; prints one JSON object.
+"""The libraries behind the operations that the tables use; see libraries.py.
 
-Usage: libraries.py LIBRARY TABLE SCHEME N Q_BITS P_BITS ENCRYPTION THREADS REPETITIONS, with the number of elements and
-then the vectors x, y and z on standard input, one number a line. Bits are a comma-separated list, or `-` for the
-library's own choice; N = 0 likewise. OMP_NUM_THREADS sets OpenFHE's threads.
+Each class makes its parameters when it is made and keys in `keys(is_public, rotations)`. Products of `multiply` are relinearised,
+and in CKKS rescaled; those of `multiply_down` and `multiply_clear` are one level down in BGV and CKKS as well. Operands at
+different levels meet at the lower one. Rotations are to the left, in each row.
 """
 
-import importlib
 import importlib.metadata
-import json
 import math
-import statistics
-import sys
-import time
 
 PLAINTEXT_MODULUS = 65537
 # CKKS computes on value / 128.
 REAL_UNIT = 128.0
-# What takes longer than this many milliseconds is repeated only so often.
-SLOW_MS, FEW = 100.0, 5
 
 
 class Case:
@@ -55,7 +48,7 @@ class TenSeal:
         if case.is_ckks:
             self.context.global_scale = 2.0 ** case.q_bits[-1]
 
-    def keys(self, _is_public, _with_rotation):
+    def keys(self, _is_public, _rotations):
         """Made with the context."""
 
     def encrypt(self, values):
@@ -72,6 +65,22 @@ class TenSeal:
         return a * b
 
     multiply_down = multiply
+
+    def subtract(self, a, b):
+        """a - b"""
+        return a - b
+
+    def negate(self, a):
+        """-a; BFV vectors have no change of sign, so a product with -1."""
+        return -a if self.case.is_ckks else a * ([-1] * self.case.degree)
+
+    def add_clear(self, a, values):
+        """a + values"""
+        return a + self.case.encoded(values)
+
+    def multiply_clear(self, a, values):
+        """a * values; rescaled in CKKS."""
+        return a * self.case.encoded(values)
 
     def decrypt(self, ciphertext, count):
         """The first slots."""
@@ -117,7 +126,7 @@ class SealPython:
         self.evaluator = seal.Evaluator(self.context)
         self.encoder = (seal.CKKSEncoder if case.is_ckks else seal.BatchEncoder)(self.context)
 
-    def keys(self, is_public, with_rotation):
+    def keys(self, is_public, rotations):
         """Secret, relinearisation, and what is asked for."""
         generator = self.seal.KeyGenerator(self.context)
         secret = generator.secret_key()
@@ -128,9 +137,9 @@ class SealPython:
             self.encryptor.set_secret_key(secret)
         else:
             self.encryptor = self.seal.Encryptor(self.context, secret)
-        if with_rotation:
+        if rotations:
             self.galois = self.seal.GaloisKeys()
-            generator.create_galois_keys([1], self.galois)
+            generator.create_galois_keys(rotations, self.galois)
         self.decryptor = self.seal.Decryptor(self.context, secret)
 
     def encrypt(self, values):
@@ -149,13 +158,62 @@ class SealPython:
             return self.encoder.encode(self.case.encoded(values), 2.0 ** self.case.q_bits[-1])
         return self.encoder.encode(values)
 
+    def encode_for(self, a, values):
+        """A plaintext to be used with this ciphertext: in CKKS at its level and scale."""
+        if not self.case.is_ckks:
+            return self.encoder.encode(values)
+        plain = self.encoder.encode(self.case.encoded(values), a.scale())
+        self.evaluator.mod_switch_to_inplace(plain, a.parms_id())
+        return plain
+
+    def level(self, a):
+        """How many levels are left."""
+        return self.context.get_context_data(a.parms_id()).chain_index()
+
+    def down_to(self, a, level):
+        """The same message at this level; in CKKS at its scale, by products with ones. BFV has no need of levels."""
+        while self.level(a) > level:
+            if self.case.is_ckks:
+                a = self.multiply_clear(a, [REAL_UNIT] * self.encoder.slot_count())
+            else:
+                a = self.evaluator.mod_switch_to_next(a)
+        return a
+
+    def pair(self, a, b):
+        """Both at the lower one's level."""
+        if a.parms_id() == b.parms_id():
+            return a, b
+        level = min(self.level(a), self.level(b))
+        return self.down_to(a, level), self.down_to(b, level)
+
     def add(self, a, b):
         """a + b"""
-        return self.evaluator.add(a, b)
+        return self.evaluator.add(*self.pair(a, b))
+
+    def subtract(self, a, b):
+        """a - b"""
+        return self.evaluator.sub(*self.pair(a, b))
+
+    def negate(self, a):
+        """-a"""
+        return self.evaluator.negate(a)
+
+    def add_clear(self, a, values):
+        """a + values"""
+        return self.evaluator.add_plain(a, self.encode_for(a, values))
+
+    def multiply_clear(self, a, values):
+        """a * values, one level down in BGV and CKKS."""
+        product = self.evaluator.multiply_plain(a, self.encode_for(a, values))
+        if self.case.is_ckks:
+            self.evaluator.rescale_to_next_inplace(product)
+        elif self.case.scheme == "bgv":
+            self.evaluator.mod_switch_to_next_inplace(product)
+        return product
 
     def multiply(self, a, b):
         """a * b, relinearised; rescaled in CKKS."""
-        product = self.evaluator.multiply(a, b)
+        product = self.evaluator.multiply(*self.pair(a, b))
         self.evaluator.relinearize_inplace(product, self.relinearisation)
         if self.case.is_ckks:
             self.evaluator.rescale_to_next_inplace(product)
@@ -168,10 +226,10 @@ class SealPython:
             self.evaluator.mod_switch_to_next_inplace(product)
         return product
 
-    def rotate(self, a):
-        """One place to the left."""
+    def rotate(self, a, places=1):
+        """So many places to the left."""
         turn = self.evaluator.rotate_vector if self.case.is_ckks else self.evaluator.rotate_rows
-        return turn(a, 1, self.galois)
+        return turn(a, places, self.galois)
 
     def decrypt(self, ciphertext, count):
         """The first slots."""
@@ -204,10 +262,10 @@ class OpenFhe:
         self.openfhe, self.case = openfhe, case
         # Contexts and keys are registered, and a second context would be the first one.
         openfhe.ReleaseAllContexts()
-        if case.table == "workload":
-            self.context = self.make(1)
-        else:
+        if case.table == "primitives":
             self.context = self.deepest()
+        else:
+            self.context = self.make(1 if case.table == "workload" else max(case.depth, 1))
         self.context.Enable(openfhe.PKESchemeFeature.PKE)
         self.context.Enable(openfhe.PKESchemeFeature.KEYSWITCH)
         self.context.Enable(openfhe.PKESchemeFeature.LEVELEDSHE)
@@ -221,12 +279,14 @@ class OpenFhe:
         params.SetSecurityLevel(fhe.SecurityLevel.HEStd_128_classic)
         if case.degree:
             params.SetRingDim(case.degree)
-        if case.scheme != "bfv":
+        # Programs leave levels and scales to the library, as its users do.
+        self.is_manual = case.scheme != "bfv" and case.table != "programs"
+        if self.is_manual:
             params.SetScalingTechnique(fhe.ScalingTechnique.FIXEDMANUAL)
-        elif case.p_bits:
+        elif case.scheme == "bfv" and case.p_bits:
             params.SetKeySwitchTechnique(fhe.KeySwitchTechnique.HYBRID)
         if case.is_ckks:
-            params.SetScalingModSize(40)
+            params.SetScalingModSize(40 if self.is_manual else 48)
             params.SetFirstModSize(60)
         else:
             params.SetPlaintextModulus(PLAINTEXT_MODULUS)
@@ -247,12 +307,12 @@ class OpenFhe:
             raise ValueError("no depth fits this ring")
         return found
 
-    def keys(self, is_public, with_rotation):
+    def keys(self, is_public, rotations):
         """Secret and public in one call, relinearisation, and rotation if asked for."""
         self.is_public, self.pair = is_public, self.context.KeyGen()
         self.context.EvalMultKeyGen(self.pair.secretKey)
-        if with_rotation:
-            self.context.EvalRotateKeyGen(self.pair.secretKey, [1])
+        if rotations:
+            self.context.EvalRotateKeyGen(self.pair.secretKey, rotations)
 
     def encrypt(self, values):
         """With the key of the row."""
@@ -278,16 +338,32 @@ class OpenFhe:
     def multiply(self, a, b):
         """a * b, relinearised; rescaled in CKKS."""
         product = self.context.EvalMult(a, b)
-        return self.context.Rescale(product) if self.case.is_ckks else product
+        return self.context.Rescale(product) if self.case.is_ckks and self.is_manual else product
 
     def multiply_down(self, a, b):
         """multiply, one level down in BGV as well."""
         product = self.multiply(a, b)
-        return self.context.ModReduce(product) if self.case.scheme == "bgv" else product
+        return self.context.ModReduce(product) if self.case.scheme == "bgv" and self.is_manual else product
 
-    def rotate(self, a):
-        """One place to the left."""
-        return self.context.EvalRotate(a, 1)
+    def subtract(self, a, b):
+        """a - b"""
+        return self.context.EvalSub(a, b)
+
+    def negate(self, a):
+        """-a"""
+        return self.context.EvalNegate(a)
+
+    def add_clear(self, a, values):
+        """a + values"""
+        return self.context.EvalAdd(a, self.encode(values))
+
+    def multiply_clear(self, a, values):
+        """a * values, in programs alone, where the library sees to the levels."""
+        return self.context.EvalMult(a, self.encode(values))
+
+    def rotate(self, a, places=1):
+        """So many places to the left."""
+        return self.context.EvalRotate(a, places)
 
     def decrypt(self, ciphertext, count):
         """The first slots."""
@@ -312,9 +388,6 @@ class OpenFhe:
         }
 
 
-LIBRARIES = {"tenseal": TenSeal, "seal": SealPython, "openfhe": OpenFhe}
-
-
 def bit_sizes(case):
     """Primes and logarithms as asked for; the library does not tell its own."""
     return {
@@ -331,100 +404,3 @@ def version(package):
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return "of unknown version"
-
-
-class Laps:
-    """What was timed, by name."""
-
-    def __init__(self, repetitions):
-        self.times, self.repetitions = {}, repetitions
-
-    def push(self, name, start):
-        """Ends a lap that began at `start`; its milliseconds."""
-        ms = (time.perf_counter() - start) * 1e3
-        self.times.setdefault(name, []).append(ms)
-        return ms
-
-    def is_enough(self, done, last_ms):
-        """Whether `done` repetitions are enough."""
-        return done >= self.repetitions or (done >= FEW and last_ms > SLOW_MS)
-
-    def time(self, name, work):
-        """Repeats an operation, after one that is not counted; its last result."""
-        work()
-        while True:
-            start = time.perf_counter()
-            last = work()
-            if self.is_enough(len(self.times.get(name, [])) + 1, self.push(name, start)):
-                return last
-
-    def result(self):
-        """Repetitions and medians."""
-        medians = {name: statistics.median(times) for name, times in self.times.items()}
-        return {"repetitions": min(map(len, self.times.values())), "times_ms": medians}
-
-
-def workload(adapter, case, x, y, z):
-    """y * (x + z), phase by phase."""
-    laps = Laps(case.repetitions)
-    while True:
-        start = time.perf_counter()
-        engine = adapter(case)
-        laps.push("parameters", start)
-        at = time.perf_counter()
-        engine.keys(case.is_public, False)
-        laps.push("keys", at)
-        at = time.perf_counter()
-        cx, cy, cz = engine.encrypt(x), engine.encrypt(y), engine.encrypt(z)
-        laps.push("encrypt", at)
-        at = time.perf_counter()
-        result = engine.multiply(cy, engine.add(cx, cz))
-        laps.push("evaluate", at)
-        at = time.perf_counter()
-        values = engine.decrypt(result, len(x))
-        laps.push("decrypt", at)
-        if laps.is_enough(len(laps.times["keys"]), laps.push("total", start)):
-            return {**engine.describe(cx), **laps.result(), "values": {"result": values}}
-
-
-def primitives(adapter, case, x, y, _z):
-    """One operation at a time; those that the library does not offer are left out."""
-    laps, engine = Laps(case.repetitions), adapter(case)
-    engine.keys(True, True)
-    cx, cy = laps.time("encrypt_public", lambda: engine.encrypt(x)), engine.encrypt(y)
-    if hasattr(engine, "encrypt_secret"):
-        laps.time("encrypt_secret", lambda: engine.encrypt_secret(x))
-    values = {"decrypted": laps.time("decrypt", lambda: engine.decrypt(cx, len(x)))}
-    values["product"] = engine.decrypt(laps.time("multiply", lambda: engine.multiply_down(cx, cy)), len(x))
-    if hasattr(engine, "rotate"):
-        values["rotated"] = engine.decrypt(laps.time("rotate", lambda: engine.rotate(cx)), len(x) - 1)
-    return {**engine.describe(cx), **laps.result(), "values": values}
-
-
-def peak_mb():
-    """Peak resident megabytes of this process."""
-    with open("/proc/self/status", encoding="ascii") as status:
-        for line in status:
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024 / 1e6
-    return 0.0
-
-
-def main():
-    """Measures the row of the command line."""
-    library, case = sys.argv[1], Case(sys.argv[2:])
-    if library not in LIBRARIES:
-        sys.exit(f"no adapter to {library}")
-    numbers = [int(line) for line in sys.stdin]
-    count = numbers[0]
-    vectors = [numbers[1 + i * count : 1 + (i + 1) * count] for i in range(3)]
-    measure = workload if case.table == "workload" else primitives
-    # Before anything is timed.
-    importlib.import_module(library)
-    answer = measure(LIBRARIES[library], case, *vectors)
-    answer["values"] = {name: [float(value) for value in values] for name, values in answer["values"].items()}
-    print(json.dumps({**answer, "peak_mb": peak_mb()}))
-
-
-if __name__ == "__main__":
-    main()
