@@ -44,9 +44,13 @@ fn ckks(criterion: &mut Criterion, params: &ChainParams, shape: &str, cpu: Cpu) 
     group.bench_function(id("decrypt"), |b| b.iter(|| drop(secret.phase(a.inner()).unwrap())));
     group.bench_function(id("mul"), |b| b.iter(|| scheme.mul(&a, &a).unwrap()));
     group.bench_function(id("mul_relin"), |b| {
-        b.iter(|| scheme.relinearize(&scheme.mul(&a, &a).unwrap(), &keys).unwrap());
+        b.iter(|| scheme.mul_relinearize(&a, &a, &keys).unwrap());
     });
     group.bench_function(id("mul_relin_rescale"), |b| b.iter(|| scheme.mul_rescale(&a, &a, &keys).unwrap()));
+    let b = a.clone();
+    group.bench_function(id("mul_relin_rescale of 4"), |bench| {
+        bench.iter(|| scheme.mul_rescale_all(&[(&a, &b); 4], &keys).unwrap());
+    });
     group.bench_function(id("rotate"), |b| b.iter(|| scheme.rotate(&a, 1, &keys).unwrap()));
     group.bench_function(id("keygen"), |b| b.iter(|| black_box(secret.relinearisation_key().unwrap())));
 }
@@ -61,7 +65,7 @@ fn bgv(criterion: &mut Criterion, params: &ChainParams, shape: &str, cpu: Cpu) {
     let mut group = criterion.benchmark_group("bgv");
     let id = |name: &str| BenchmarkId::new(name, shape);
     group.bench_function(id("mul_relin"), |b| {
-        b.iter(|| scheme.relinearize(&scheme.mul(&a, &a).unwrap(), &keys).unwrap());
+        b.iter(|| scheme.mul_relinearize(&a, &a, &keys).unwrap());
     });
     group.bench_function(id("mul_relin_rescale"), |b| b.iter(|| scheme.mul_rescale(&a, &a, &keys).unwrap()));
     group.bench_function(id("decrypt_decode"), |b| {

@@ -98,7 +98,7 @@ impl ChainSecret {
     pub fn public_key(&self) -> Result<PublicKey, EncryptError> {
         let ring = self.chain.ring(self.chain.top())?;
         let seed = UniformSeed::generate()?;
-        let body = self.zero_body(ring, Poly::zero(ring), &seed.expand(ring, ExpandLabel::public_key()))?;
+        let body = self.masked(Poly::zero(ring), seed, ExpandLabel::public_key())?;
         Ok(PublicKey::new(&self.chain, seed, body)?)
     }
 
@@ -113,10 +113,8 @@ impl ChainSecret {
     /// # Errors
     /// [`EncryptError::Randomness`]; [`EncryptError::Ring`] unless the message is over a level of the chain.
     pub fn encrypt(&self, message: Poly<Coeff>) -> Result<SeededCiphertext, EncryptError> {
-        let ring = message.ring().clone();
         let seed = UniformSeed::generate()?;
-        let mask = seed.expand(&ring, ExpandLabel::ciphertext());
-        Ok(SeededCiphertext::new(seed, self.zero_body(&ring, message, &mask)?))
+        Ok(SeededCiphertext::new(seed, self.masked(message, seed, ExpandLabel::ciphertext())?))
     }
 
     /// The phase `c_0 + c_1·s + …`, which wipes itself.
@@ -164,24 +162,26 @@ impl ChainSecret {
         poly
     }
 
-    /// `message + u·e − a·s`, with fresh errors.
-    fn zero_body(
+    /// `message + u·e − a·s`, with fresh errors and the mask `a` that belongs to a seed.
+    fn masked(
         &self,
-        ring: &Ring,
         message: Poly<Coeff>,
-        mask: &Poly<Eval>,
+        seed: UniformSeed,
+        label: ExpandLabel,
     ) -> Result<Poly<Eval>, EncryptError> {
-        let places = self.chain.level(self.chain.level_of(ring)?)?.places();
-        let errors = Errors::draw(ring, &mut SecretRng::from_os()?);
-        let mut body = errors.added_to(message, self.chain.unit()).into_eval();
-        let degree = ring.degree();
-        hush_ring::parallel::for_each_row(body.words_mut(), degree, |index, row| {
+        let ring = message.ring().clone();
+        let places = self.chain.level(self.chain.level_of(&ring)?)?.places();
+        let errors = Errors::draw(&ring, &mut SecretRng::from_os()?);
+        let unit = self.chain.unit();
+        let add_error = |index: usize, row: &mut [u64]| errors.add_to(&ring.limbs()[index], unit, row);
+        let subtract_product = |index: usize, row: &mut [u64]| {
             let limb = &ring.limbs()[index];
-            let mut product = Words::recycled(degree);
-            limb.mul_into(&mut product, mask.limb(index), self.secret.eval_limb(places[index]));
-            limb.sub_assign(row, &product);
-        });
-        Ok(body)
+            let mut mask = Zeroizing::new(Words::recycled(row.len()));
+            seed.expand_limb(&ring, label, index, &mut mask);
+            limb.mul_assign(&mut mask, self.secret.eval_limb(places[index]));
+            limb.sub_assign(row, &mask);
+        };
+        Ok(message.into_eval_with(add_error, subtract_product))
     }
 
     /// The key from `source` to `target`, both over the key ring.
@@ -199,7 +199,8 @@ impl ChainSecret {
             let errors = Errors::draw(ring, &mut rng);
             for (index, limb) in ring.limbs().iter().enumerate() {
                 let (body, mask) = key.body_and_mask(digit, index);
-                errors.write(limb, self.chain.unit(), body);
+                body.fill(0);
+                errors.add_to(limb, self.chain.unit(), body);
                 limb.forward(body);
                 limb.mul_into(&mut row, mask, target.limb(index));
                 limb.sub_assign(body, &row);
@@ -248,13 +249,16 @@ pub fn encrypt_public(key: &PublicKey, message: Poly<Coeff>) -> Result<RlweCiphe
         limb.lift_signed(&wide, ephemeral.limb_mut(index));
     }
     let mut ephemeral = ephemeral.into_eval();
-    let unit = key.chain().unit();
+    let (limbs, unit) = (ring.limbs(), key.chain().unit());
     let mut component = |message: Poly<Coeff>, half: &Poly<Eval>| {
-        let mut out = Errors::draw(&ring, &mut rng).added_to(message, unit).into_eval();
-        out.mul_add_assign(half, &ephemeral)?;
-        Ok::<_, EncryptError>(out)
+        let errors = Errors::draw(&ring, &mut rng);
+        let add_error = |index: usize, row: &mut [u64]| errors.add_to(&limbs[index], unit, row);
+        let add_product = |index: usize, row: &mut [u64]| {
+            limbs[index].mul_add_assign(row, half.limb(index), ephemeral.limb(index));
+        };
+        message.into_eval_with(add_error, add_product)
     };
-    let components = vec![component(message, key.body())?, component(Poly::zero(&ring), key.mask())?];
+    let components = vec![component(message, key.body()), component(Poly::zero(&ring), key.mask())];
     ephemeral.zeroize();
     Ok(RlweCiphertext::new(components)?)
 }
@@ -289,18 +293,9 @@ impl Errors {
         Self(errors)
     }
 
-    fn added_to(&self, mut message: Poly<Coeff>, unit: u64) -> Poly<Coeff> {
-        let ring = message.ring().clone();
-        for (index, limb) in ring.limbs().iter().enumerate() {
-            limb.add_scaled_error(message.limb_mut(index), &self.0, limb.modulus().reduce_u64(unit));
-        }
-        message
-    }
-
-    /// `out ← u·e`.
-    fn write(&self, limb: &RingLimb, unit: u64, out: &mut [u64]) {
-        out.fill(0);
-        limb.add_scaled_error(out, &self.0, limb.modulus().reduce_u64(unit));
+    /// `row ← row + u·e`.
+    fn add_to(&self, limb: &RingLimb, unit: u64, row: &mut [u64]) {
+        limb.add_scaled_error(row, &self.0, limb.modulus().reduce_u64(unit));
     }
 }
 

@@ -199,8 +199,23 @@ impl Poly<Coeff> {
     }
 
     /// To the evaluation domain, in place.
-    pub fn into_eval(mut self) -> Poly<Eval> {
-        self.each_limb(RingLimb::forward);
+    pub fn into_eval(self) -> Poly<Eval> {
+        self.into_eval_with(|_, _| {}, |_, _| {})
+    }
+
+    /// [`Poly::into_eval`] with work on each limb before, on its coefficients, and after, on its values, while it is in the
+    /// nearest cache. Both must leave canonical residues.
+    pub fn into_eval_with(
+        mut self,
+        before: impl Fn(usize, &mut [u64]) + Sync,
+        after: impl Fn(usize, &mut [u64]) + Sync,
+    ) -> Poly<Eval> {
+        let (degree, limbs) = (self.ring.degree(), self.ring.limbs());
+        for_each_row(&mut self.words, degree, |index, row| {
+            before(index, row);
+            limbs[index].forward(row);
+            after(index, row);
+        });
         self.with_domain()
     }
 }

@@ -109,7 +109,7 @@ impl Engine for BgvEngine {
         b: &BgvCiphertext,
         keys: &EvaluationKeys,
     ) -> Result<BgvCiphertext, BenchError> {
-        Ok(self.0.relinearize(&self.0.mul(a, b)?, keys)?)
+        Ok(self.0.mul_relinearize(a, b, keys)?)
     }
     fn multiply_down(
         &self,
