@@ -38,43 +38,44 @@ struct Operation {
     is_evaluation: bool,
 }
 
-/// A key switch up to its division by `P`: the digits' coefficients with their quotients, one row of each digit, and the pair.
-fn switched(s: &Size) -> usize {
-    (s.limbs + s.digits) + s.digits + 2 * (s.limbs + s.special)
+/// A key switch and its division, limb by limb: the mask's coefficients, the primes that go and the outcome of both polynomials,
+/// and of one limb the pair and a row of each digit.
+fn fused(s: &Size) -> usize {
+    s.limbs + 2 * (s.limbs + s.special) + 2 + s.digits
 }
 
-/// A division by `P`, and by the level's prime where there is one: what is left of both polynomials, and the primes that go with
-/// their quotients.
+/// A key switch up to its division by `P`: the mask's coefficients, one row of each digit, and the pair.
+fn switched(s: &Size) -> usize {
+    s.limbs + s.digits + 2 * (s.limbs + s.special)
+}
+
+/// A division by `P`: what is left of both polynomials, and the primes that go of one.
 fn divided(s: &Size) -> usize {
-    2 * s.limbs + s.special + 2
+    2 * s.limbs + s.special
 }
 
 /// All digits of a mask over the extended ring, and their coefficients.
 fn hoisted(s: &Size) -> usize {
-    s.digits * (s.limbs + s.special) + s.limbs + s.digits
+    s.digits * (s.limbs + s.special) + s.limbs
 }
 
 const OPERATIONS: [Operation; 11] = [
-    Operation { name: "encrypt", rows: |s| 3 * s.limbs + 2, is_evaluation: false },
+    Operation { name: "encrypt", rows: |s| 2 * s.limbs + 3, is_evaluation: false },
     Operation { name: "decrypt", rows: |s| s.limbs + 1, is_evaluation: false },
     Operation { name: "mul", rows: |s| 3 * s.limbs, is_evaluation: true },
-    Operation { name: "relinearize", rows: |s| switched(s) + divided(s), is_evaluation: true },
-    Operation { name: "mul_rescale", rows: |s| 3 * s.limbs + switched(s) + divided(s), is_evaluation: true },
-    Operation { name: "rotate", rows: |s| switched(s) + divided(s) + 2 * s.limbs, is_evaluation: true },
+    Operation { name: "relinearize", rows: fused, is_evaluation: true },
+    Operation { name: "mul_rescale", rows: fused, is_evaluation: true },
+    Operation { name: "rotate", rows: |s| fused(s) + 1, is_evaluation: true },
     // Four of them: each keeps its result.
     Operation {
         name: "rotate_many",
         rows: |s| hoisted(s) + 2 * (s.limbs + s.special) + divided(s) + 4 * 2 * s.limbs,
         is_evaluation: true,
     },
-    Operation {
-        name: "bgv_mul_rescale",
-        rows: |s| 3 * s.limbs + switched(s) + divided(s),
-        is_evaluation: true,
-    },
-    Operation { name: "bgv_rotate", rows: |s| switched(s) + divided(s) + 2 * s.limbs, is_evaluation: true },
-    // Both operands lifted and their product, in both rings; one component carried back after the other.
-    Operation { name: "bfv_mul", rows: |s| 6 * s.limbs + 7 * s.auxiliary + 3, is_evaluation: true },
+    Operation { name: "bgv_mul_rescale", rows: fused, is_evaluation: true },
+    Operation { name: "bgv_rotate", rows: |s| fused(s) + 1, is_evaluation: true },
+    // The coefficients of both operands, the product modulo R, and of one limb the four lifted factors.
+    Operation { name: "bfv_mul", rows: |s| 4 * s.limbs + 3 * s.auxiliary + 4, is_evaluation: true },
     // Four baby steps, and for the sum, a giant step's sum and its switch one pair each over the extended ring.
     Operation {
         name: "transform",

@@ -108,7 +108,7 @@ impl ChainSecret {
     /// One NTT and one expanded mask for each limb.
     ///
     /// # Memory
-    /// `2·L + 2` rows of `N` words; `L` more for the mask of an expanded ciphertext.
+    /// The message's `L` rows of `N` words and 3 more; another `L` for the mask of an expanded ciphertext.
     ///
     /// # Errors
     /// [`EncryptError::Randomness`]; [`EncryptError::Ring`] unless the message is over a level of the chain.

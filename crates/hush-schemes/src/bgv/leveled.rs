@@ -232,7 +232,7 @@ impl Bgv {
     /// Three components to two.
     ///
     /// # Memory
-    /// `S + D` rows of docs/math/chains.md.
+    /// `F` rows of docs/math/chains.md.
     ///
     /// # Errors
     /// [`SchemeError::Rlwe`] without the key.
@@ -262,7 +262,7 @@ impl Bgv {
     /// `a·b`, relinearised and divided to the level below: the step of every deep circuit, in one.
     ///
     /// # Memory
-    /// `3·L + S + D` rows of docs/math/chains.md.
+    /// `F` rows of docs/math/chains.md.
     ///
     /// # Errors
     /// As [`Bgv::mul`], [`Bgv::relinearize`] and [`Bgv::rescale`].
@@ -315,7 +315,7 @@ impl Bgv {
     /// Both rows `steps` places to the left.
     ///
     /// # Memory
-    /// `S + D + 2·L` rows of docs/math/chains.md.
+    /// `F + 1` rows of docs/math/chains.md.
     ///
     /// # Errors
     /// [`SchemeError::Rlwe`] without the key for `hush_rlwe::rotation_element`, or for a product that is not relinearised.

@@ -132,7 +132,7 @@ impl Bfv {
     /// With `L` primes in `Q` and `L'` in `R`: `7·L + 3·L'` inverse and `3·L + 4·L'` forward NTTs.
     ///
     /// # Memory
-    /// `6·L + 7·L' + 3` rows of `N` words, see docs/math/chains.md.
+    /// `4·L + 3·L' + 4` rows of `N` words, see docs/math/chains.md.
     ///
     /// # Errors
     /// [`SchemeError::Rlwe`] if the levels differ or an operand is a product already.

@@ -305,7 +305,7 @@ impl Ckks {
     /// Three components to two.
     ///
     /// # Memory
-    /// `S + D` rows of docs/math/chains.md.
+    /// `F` rows of docs/math/chains.md.
     ///
     /// # Errors
     /// [`SchemeError::Rlwe`] without the key.
@@ -335,7 +335,7 @@ impl Ckks {
     /// `a·b`, relinearised and divided to the level below: the step of every deep circuit, in one.
     ///
     /// # Memory
-    /// `3·L + S + D` rows of docs/math/chains.md.
+    /// `F` rows of docs/math/chains.md.
     ///
     /// # Errors
     /// As [`Ckks::mul`], [`Ckks::relinearize`] and [`Ckks::rescale`].
@@ -403,7 +403,7 @@ impl Ckks {
     /// Slots `steps` places to the left.
     ///
     /// # Memory
-    /// `S + D + 2·L` rows of docs/math/chains.md.
+    /// `F + 1` rows of docs/math/chains.md.
     ///
     /// # Errors
     /// [`SchemeError::Rlwe`] without the key for `hush_rlwe::rotation_element`, or for a product that is not relinearised.
