@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the tests of this crate and of those above it share: inputs that a failure message lets one draw again.
 
+mod corpus;
+
 use std::hash::{BuildHasher, Hasher, RandomState};
+
+pub use corpus::{Corpus, CorpusFile};
 
 /// A small generator of test inputs (splitmix64). It is no source of secrets.
 ///

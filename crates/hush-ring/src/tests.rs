@@ -4,8 +4,9 @@
 use std::collections::HashSet;
 
 use hush_params::presets;
+use hush_params::testing::Draw;
 
-use crate::testing::Draw;
+use crate::testing::uniform;
 use crate::*;
 
 const Q: [u64; 3] = [0x3fff_ffcc_0001, 0x3fff_ffb2_0001, 0x7_ffff_6001];
@@ -32,8 +33,8 @@ fn toys() -> Vec<Ring> {
 fn products_are_negacyclic_products() {
     let mut draw = Draw::new();
     for ring in toys() {
-        let (a, b): (Poly<Coeff>, Poly<Coeff>) = (draw.poly(&ring), draw.poly(&ring));
-        let c: Poly<Coeff> = draw.poly(&ring);
+        let (a, b): (Poly<Coeff>, Poly<Coeff>) = (uniform(&mut draw, &ring), uniform(&mut draw, &ring));
+        let c: Poly<Coeff> = uniform(&mut draw, &ring);
         let mut product = a.clone().into_eval();
         product.mul_assign(&b.clone().into_eval()).unwrap();
         let mut sum = c.clone().into_eval();
@@ -42,10 +43,10 @@ fn products_are_negacyclic_products() {
         for (index, limb) in ring.limbs().iter().enumerate() {
             let q = limb.modulus();
             let expected = schoolbook(a.limb(index), b.limb(index), q.value());
-            assert_eq!(product.limb(index), expected, "seed {}", draw.seed);
+            assert_eq!(product.limb(index), expected, "{draw}");
             let expected: Vec<u64> =
                 expected.iter().zip(c.limb(index)).map(|(&x, &y)| (x + y) % q.value()).collect();
-            assert_eq!(sum.limb(index), expected, "seed {}", draw.seed);
+            assert_eq!(sum.limb(index), expected, "{draw}");
         }
     }
 }
@@ -54,21 +55,21 @@ fn products_are_negacyclic_products() {
 fn linear_operations_follow_the_integers() {
     let mut draw = Draw::new();
     for ring in toys() {
-        let (a, b): (Poly<Coeff>, Poly<Coeff>) = (draw.poly(&ring), draw.poly(&ring));
+        let (a, b): (Poly<Coeff>, Poly<Coeff>) = (uniform(&mut draw, &ring), uniform(&mut draw, &ring));
         let mut out = a.clone();
         out.add_assign(&b).unwrap();
         out.sub_assign(&a).unwrap();
-        assert_eq!(out, b, "seed {}", draw.seed);
+        assert_eq!(out, b, "{draw}");
         out.neg_assign();
         out.add_assign(&b).unwrap();
-        assert!(out.is_zero_vartime(), "seed {}", draw.seed);
+        assert!(out.is_zero_vartime(), "{draw}");
         let scalar = -(i128::from(draw.word()) << 30);
         let mut scaled = a.clone();
         scaled.mul_scalar_assign(scalar);
         for (index, limb) in ring.limbs().iter().enumerate() {
             let q = i128::from(limb.modulus().value());
             for (&x, &y) in a.limb(index).iter().zip(scaled.limb(index)) {
-                assert_eq!(i128::from(x) * scalar.rem_euclid(q) % q, i128::from(y), "seed {}", draw.seed);
+                assert_eq!(i128::from(x) * scalar.rem_euclid(q) % q, i128::from(y), "{draw}");
             }
         }
     }
@@ -79,8 +80,8 @@ fn every_preset_has_a_ring_whose_transforms_invert() {
     let mut draw = Draw::new();
     for set in presets() {
         let ring = Ring::new(set, Cpu::detect().unwrap()).unwrap();
-        let a: Poly<Coeff> = draw.poly(&ring);
-        assert_eq!(a.clone().into_eval().into_coeff(), a, "seed {}, {}", draw.seed, set.name());
+        let a: Poly<Coeff> = uniform(&mut draw, &ring);
+        assert_eq!(a.clone().into_eval().into_coeff(), a, "{draw}, {}", set.name());
         assert_eq!(Ring::new(set, ring.cpu()).unwrap(), ring);
         assert_eq!((ring.param_code(), ring.degree()), (set.code(), set.degree()));
         assert_eq!(ring.limb_count() * ring.limb_bytes(), hush_params::size::poly_bytes(set));
@@ -128,7 +129,7 @@ fn lazy_products_survive_more_terms_than_fit() {
     let mut draw = Draw::new();
     let ring = Ring::insecure_toy(16, &Q).unwrap();
     let top: Vec<u64> = Q.iter().flat_map(|q| [q - 1; 16]).collect();
-    let extra: Poly<Eval> = draw.poly(&ring);
+    let extra: Poly<Eval> = uniform(&mut draw, &ring);
     let mut sum = LazyMac::new(&ring);
     for _ in 0..10_000 {
         sum.mul_add(&top, &top);
@@ -141,7 +142,7 @@ fn lazy_products_survive_more_terms_than_fit() {
         let q = u128::from(limb.modulus().value());
         for (&x, &y) in extra.limb(index).iter().zip(out.limb(index)) {
             // (q − 1)² = 1 mod q.
-            assert_eq!((10_000 + u128::from(x) * u128::from(x)) % q, u128::from(y), "seed {}", draw.seed);
+            assert_eq!((10_000 + u128::from(x) * u128::from(x)) % q, u128::from(y), "{draw}");
         }
     }
 }

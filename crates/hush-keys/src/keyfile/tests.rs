@@ -4,6 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
+mod mutations;
+
 const FAST: WorkFactor = WorkFactor::Log2(4);
 
 fn pass(text: &str) -> Passphrase {

@@ -6,11 +6,12 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{
     BinaryOperator, Distinct, Expr, GroupByExpr, Ident, LimitClause, ObjectNamePart, OrderBy, OrderByKind,
     OrderByOptions, Query, Select, SelectFlavor, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins,
-    Value, VisitMut, VisitorMut,
+    UnaryOperator, Value, VisitMut, VisitorMut,
 };
 use sqlparser::dialect::GenericDialect;
+use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::{Token, Tokenizer};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Clause, Feature, Measure, PlanError};
 use crate::schema::Schema;
@@ -19,6 +20,37 @@ use crate::schema::Schema;
 const MAX_BYTES: usize = 64 * 1024;
 /// Operators in a query: bounds the depth of `a + b + c + …`, which nests to the left.
 const MAX_OPERATORS: usize = 400;
+/// Brackets open at once behind words of SQL: where one of those is no expression, the parser tries each of those around it a
+/// second time, as a function of that name, and so takes time that doubles with each.
+const MAX_CALL_DEPTH: usize = 12;
+/// Words that continue an expression or a query to their left: the parser reads chains of them in a loop, so that its limit on
+/// nesting does not see how deep what it makes is.
+const OPERATOR_WORDS: [Keyword; 24] = [
+    Keyword::AND,
+    Keyword::AT,
+    Keyword::BETWEEN,
+    Keyword::COLLATE,
+    Keyword::DIV,
+    Keyword::EXCEPT,
+    Keyword::ILIKE,
+    Keyword::IN,
+    Keyword::INTERSECT,
+    Keyword::IS,
+    Keyword::LIKE,
+    Keyword::MATCH,
+    Keyword::MEMBER,
+    Keyword::MINUS,
+    Keyword::NOT,
+    Keyword::NOTNULL,
+    Keyword::OPERATOR,
+    Keyword::OR,
+    Keyword::OVERLAPS,
+    Keyword::REGEXP,
+    Keyword::RLIKE,
+    Keyword::SIMILAR,
+    Keyword::UNION,
+    Keyword::XOR,
+];
 /// Rows that LIMIT and OFFSET may name: what a signed 64-bit engine takes, with room for their sum.
 const MAX_LIMIT: u64 = 1 << 62;
 
@@ -87,6 +119,9 @@ fn parse_query(text: &str) -> Result<Query, PlanError> {
     if tokens.iter().filter(|token| is_operator(&token.token)).count() > MAX_OPERATORS {
         return Err(PlanError::TooComplex { what: Measure::Operators, limit: MAX_OPERATORS as u64 });
     }
+    if call_depth(&tokens) > MAX_CALL_DEPTH {
+        return Err(PlanError::TooComplex { what: Measure::Nesting, limit: MAX_CALL_DEPTH as u64 });
+    }
     let statements = Parser::new(&dialect).with_tokens_with_locations(tokens).parse_statements();
     let mut statements = statements.map_err(|error| match error {
         ParserError::RecursionLimitExceeded => PlanError::TooComplex { what: Measure::Nesting, limit: 50 },
@@ -95,6 +130,7 @@ fn parse_query(text: &str) -> Result<Query, PlanError> {
     match (statements.pop(), statements.len()) {
         (Some(Statement::Query(mut query)), 0) => {
             let _ = VisitMut::visit(&mut query, &mut BindDistinct);
+            let _ = VisitMut::visit(&mut query, &mut PartMinus);
             Ok(*query)
         }
         (None, _) => Err(PlanError::NotOneSelect { found: 0 }),
@@ -131,6 +167,25 @@ impl VisitorMut for BindDistinct {
     }
 }
 
+/// Puts the operand of a minus sign into parentheses where it begins with one: printed side by side, two would begin a
+/// comment, and expressions are printed for the server and for the query over its results.
+struct PartMinus;
+
+impl VisitorMut for PartMinus {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        use UnaryOperator::Minus;
+        if let Expr::UnaryOp { op: Minus, expr: operand } = expr
+            && matches!(**operand, Expr::UnaryOp { op: Minus, .. })
+        {
+            let inner = std::mem::replace(&mut **operand, Expr::Value(Value::Null.into()));
+            **operand = Expr::Nested(Box::new(inner));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
 /// The parser's message without the token that it found, which may be a value.
 pub(super) fn syntax(message: &str) -> PlanError {
     let place = message.rfind(" at Line:").map_or("", |at| &message[at..]);
@@ -140,12 +195,29 @@ pub(super) fn syntax(message: &str) -> PlanError {
     PlanError::Syntax { message: format!("{}{place}", if known { reason } else { "unexpected text" }) }
 }
 
-fn is_operator(token: &Token) -> bool {
-    const WORDS: [&str; 7] = ["and", "or", "not", "is", "like", "between", "xor"];
-    match token {
-        Token::Word(word) => {
-            word.quote_style.is_none() && WORDS.iter().any(|keyword| word.value.eq_ignore_ascii_case(keyword))
+/// Most brackets open at once behind words of SQL such as CAST.
+fn call_depth(tokens: &[TokenWithSpan]) -> usize {
+    let (mut open, mut depth, mut deepest) = (Vec::new(), 0_usize, 0);
+    let mut is_word = false;
+    for token in tokens {
+        match &token.token {
+            Token::Whitespace(_) => continue,
+            Token::LParen => {
+                depth += usize::from(is_word);
+                deepest = deepest.max(depth);
+                open.push(is_word);
+            }
+            Token::RParen => depth -= usize::from(open.pop().unwrap_or(false)),
+            _ => {}
         }
+        is_word = matches!(&token.token, Token::Word(word) if word.keyword != Keyword::NoKeyword);
+    }
+    deepest
+}
+
+fn is_operator(token: &Token) -> bool {
+    match token {
+        Token::Word(word) => OPERATOR_WORDS.contains(&word.keyword),
         Token::Whitespace(_)
         | Token::Comma
         | Token::LParen

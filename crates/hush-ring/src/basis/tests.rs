@@ -3,10 +3,10 @@
 
 use ethnum::I256;
 use hush_kernels::Cpu;
+use hush_params::testing::Draw;
 
 use super::*;
 use crate::Coeff;
-use crate::testing::Draw;
 
 const Q: [u64; 5] = [0x3fff_ffcc_0001, 0x3fff_ffb2_0001, 0x7_ffff_6001, 0x3fff_ffa8_0001, 0x3fff_ff96_0001];
 
@@ -48,7 +48,7 @@ fn conversion_gives_the_integer_nearest_to_zero() {
         for (index, &p) in to.iter().enumerate() {
             let mut out = vec![0; values.len()];
             converter.convert(index, &rows, &mut out);
-            assert_eq!(out, residues(&values, p), "seed {}", draw.seed);
+            assert_eq!(out, residues(&values, p), "{draw}");
         }
     }
 }
@@ -74,7 +74,7 @@ fn conversion_with_a_factor_gives_the_multiple_nearest_to_zero() {
             for (index, &p) in to.iter().enumerate() {
                 let mut out = vec![0; values.len()];
                 converter.convert(index, &rows, &mut out);
-                assert_eq!(out, residues(&expected, p), "seed {}, {count} primes", draw.seed);
+                assert_eq!(out, residues(&expected, p), "{draw}, {count} primes");
             }
         }
     }
@@ -104,7 +104,7 @@ fn divisions_round_to_nearest() {
         let out = switch.apply(&poly).unwrap().into_coeff();
         let expected: Vec<I256> = values.iter().map(|&value| round_div(value * come, gone)).collect();
         for (index, &q) in to.iter().enumerate() {
-            assert_eq!(out.limb(index), residues(&expected, q), "seed {}, {from:?} to {to:?}", draw.seed);
+            assert_eq!(out.limb(index), residues(&expected, q), "{draw}, {from:?} to {to:?}");
         }
         let ratio = come.as_f64() / gone.as_f64();
         assert!((switch.ratio() / ratio - 1.0).abs() < 1e-12);
@@ -129,6 +129,6 @@ fn divisions_keep_messages_modulo_the_unit() {
         let message = value.rem_euclid(I256::from(t.value())).as_u64();
         assert_eq!(lifted.rem_euclid(I256::from(t.value())).as_u64(), t.mul(message, factor));
         let error = lifted * I256::from(Q[2]) - value;
-        assert!(error.abs() <= I256::from(Q[2]) * I256::from(t.value() / 2 + 1), "seed {}", draw.seed);
+        assert!(error.abs() <= I256::from(Q[2]) * I256::from(t.value() / 2 + 1), "{draw}");
     }
 }

@@ -6,7 +6,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::super::units::{DecimalPoint, parse_units, type_bounds};
 use super::super::{Column, ColumnType, Protection, Purpose, Schema, UnitRange, is_table_name};
-use super::write::{PROPOSAL_LINE, protection_name, purpose_name, type_name};
+use super::write::{PROPOSAL_LINE, note_text, protection_name, purpose_name, type_name};
 use super::{DEFAULT_MAX_ROWS, FORMAT, RangeProblem, SchemaError, UNLISTED};
 
 /// Reads a schema file.
@@ -109,11 +109,12 @@ impl Reader<'_> {
         Err(self.wrong(value, SCHEMA, "table", "1 to 64 of A to Z, a to z, 0 to 9, _ and -, no - in front"))
     }
 
-    /// Comment lines before the first table, the fixed first line left out.
+    /// Comment lines before the first table, the fixed first line left out; in the form in which they are written.
     fn notes(&self) -> Vec<String> {
         let head = self.text.lines().take_while(|line| !line.trim_start().starts_with('['));
-        head.filter(|line| line.starts_with('#') && *line != PROPOSAL_LINE)
-            .map(|line| line.trim_start_matches('#').trim().to_owned())
+        head.filter(|line| line.starts_with('#'))
+            .map(|line| note_text(line.trim_start_matches('#')))
+            .filter(|note| PROPOSAL_LINE.strip_prefix("# ") != Some(note))
             .collect()
     }
 

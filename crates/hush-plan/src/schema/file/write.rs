@@ -86,9 +86,14 @@ fn head(out: &mut String, schema: &Schema) {
         line(out, &format!("products = [{}]", pairs.join(", ")));
     }
     for note in &schema.notes {
-        let single: String = note.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        line(out, &format!("# {}", single.trim()));
+        line(out, &format!("# {}", note_text(note)));
     }
+}
+
+/// A note as it stands in a comment: one line, nothing that a terminal obeys.
+pub(super) fn note_text(note: &str) -> String {
+    let single: String = note.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    single.trim().to_owned()
 }
 
 fn column_table(out: &mut String, column: &Column) {

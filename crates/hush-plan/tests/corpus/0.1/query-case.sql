@@ -1,0 +1,1 @@
+SELECT ward, CASE year WHEN 1 THEN 'a' WHEN 2 THEN NULL ELSE UPPER(ward) END AS c, CAST(year AS DECIMAL(38,10)) + 1, year::bigint / 0, EXTRACT(YEAR FROM admitted), admitted + INTERVAL '1' DAY FROM patients

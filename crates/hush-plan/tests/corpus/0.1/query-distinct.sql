@@ -1,0 +1,1 @@
+SELECT DISTINCT ward, year FROM patients ORDER BY year

@@ -1,0 +1,1 @@
+SELECT "WARD" FROM patients

@@ -1,0 +1,1 @@
+SELECT ward FROM patients, patients AS p

@@ -1,0 +1,1 @@
+SELECT 'secret-4711 FROM patients

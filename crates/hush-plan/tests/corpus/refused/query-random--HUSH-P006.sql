@@ -1,0 +1,1 @@
+SELECT random() FROM patients

@@ -1,0 +1,1 @@
+SELECT ward FROM (SELECT * FROM patients) AS p

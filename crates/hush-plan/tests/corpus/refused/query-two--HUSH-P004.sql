@@ -1,0 +1,1 @@
+SELECT 1 FROM patients; DROP TABLE patients

@@ -1,0 +1,1 @@
+SELECT ward FROM patients UNION SELECT ward FROM patients

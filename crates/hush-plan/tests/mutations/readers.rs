@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One reader for each kind of text: the reason of a refusal, or nothing after a look at all that can be done with the value.
+
+use hush_params::testing::CorpusFile;
+use hush_plan::plan::{Mask, QueryPlan, RowsTask, Task};
+use hush_plan::schema::file::{from_toml, to_toml};
+use hush_plan::sql::{parse, parse_workload, table_of};
+use hush_plan::{
+    Limits, PlanError, PrivateEncoding, Query, Schema, ServerPlan, needs_of, plan_encodings, plan_query,
+};
+use sqlparser::ast::Statement;
+use sqlparser::dialect::GenericDialect;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Tokenizer;
+
+/// The reader's name: the file's name up to the first dash.
+pub(crate) fn reader(file: &CorpusFile) -> &str {
+    file.name.split('-').next().unwrap_or_default()
+}
+
+pub(crate) fn read(file: &CorpusFile) -> Result<(), String> {
+    let text = || std::str::from_utf8(&file.bytes).unwrap();
+    match reader(file) {
+        "encodings" => encodings(&file.bytes),
+        "plan" => plan(&file.bytes),
+        "query" => query(text()),
+        "schema" => schema(text()),
+        "workload" => workload(text()),
+        other => panic!("{}: no reader {other}", file.path()),
+    }
+}
+
+/// Prints to a text with the same meaning, which is then the very text that is printed.
+pub(crate) fn schema(text: &str) -> Result<(), String> {
+    let schema = from_toml(text).map_err(|error| {
+        assert!(!error.hint().is_empty() && !error.to_string().is_empty());
+        error.code().to_owned()
+    })?;
+    let printed = to_toml(&schema);
+    assert_eq!(from_toml(&printed).as_ref(), Ok(&schema), "{text}");
+    assert!(from_toml(&printed).map(|schema| to_toml(&schema)).as_ref() == Ok(&printed));
+    assert!(!printed.contains(|c: char| c.is_control() && c != '\n'), "{printed:?}");
+    Ok(())
+}
+
+/// The table of the corpus' queries.
+pub(crate) fn patients() -> Schema {
+    let file = super::corpus().files().into_iter().find(|file| file.name == "schema-patients").unwrap();
+    from_toml(std::str::from_utf8(&file.bytes).unwrap()).unwrap()
+}
+
+thread_local! {
+    static PATIENTS: Schema = patients();
+}
+
+/// Its parts are printed to what is accepted again; it is planned for encryption, for the table that this gives, and for the
+/// same table in the clear.
+pub(crate) fn query(text: &str) -> Result<(), String> {
+    let _ = table_of(text).map_err(code);
+    PATIENTS.with(|schema| {
+        let query = parse(schema, text).map_err(code)?;
+        assert!(query.columns().iter().all(|name| schema.column(name).is_some()));
+        assert!(query.outputs().count() > 0);
+        if let Some(filter) = query.filter_text() {
+            prints_to_itself(&filter, text);
+        }
+        if let Ok(encodings) = encodings_of(schema, &query)
+            && let Ok(plan) = planned(schema, &encodings, &query)
+        {
+            printable(&plan, text);
+        }
+        let clear = schema.all_clear();
+        if let Ok(plan) = parse(&clear, text).map_err(code).and_then(|query| planned(&clear, &[], &query)) {
+            printable(&plan, text);
+        }
+        Ok(())
+    })
+}
+
+pub(crate) fn encodings_of(schema: &Schema, query: &Query) -> Result<Vec<PrivateEncoding>, String> {
+    let mut next = 0_u32;
+    let mut id = || {
+        next += 1;
+        format!("{next:032x}")
+    };
+    let needs = needs_of(schema, std::slice::from_ref(query)).map_err(code)?;
+    plan_encodings(schema, &needs, ROWS, &mut id).map_err(code)
+}
+
+pub(crate) fn planned(
+    schema: &Schema,
+    encodings: &[PrivateEncoding],
+    query: &Query,
+) -> Result<QueryPlan, String> {
+    plan_query(schema, encodings, ROWS, &"0".repeat(64), query, &Limits::default()).map_err(code)
+}
+
+fn code(error: PlanError) -> String {
+    assert!(error.report().starts_with(error.code()) && error.code().starts_with("HUSH-P0"));
+    error.code().to_owned()
+}
+
+/// What goes to the server is read there as it was meant: every piece of SQL in it is one expression, which prints to itself.
+fn printable(plan: &QueryPlan, text: &str) {
+    let bytes = serde_json::to_vec(&plan.server).unwrap();
+    assert_eq!(serde_json::from_slice::<ServerPlan>(&bytes).unwrap(), plan.server, "{text}");
+    for sql in scalars(&plan.server) {
+        prints_to_itself(sql, text);
+    }
+    let parsed = statements(&plan.owner.final_sql);
+    assert_eq!(parsed.map(|parsed| parsed.len()), Ok(1), "{text}");
+}
+
+fn prints_to_itself(sql: &str, text: &str) {
+    let statement = format!("SELECT {sql}");
+    let printed =
+        statements(&statement).map(|parsed| parsed.iter().map(ToString::to_string).collect::<Vec<_>>());
+    assert_eq!(printed, Ok(vec![statement]), "{text}");
+}
+
+/// Texts keep their doubled quotes, as in the planner's reader: printed, those that stand alone are doubled again. The
+/// planner's own parentheses may come on top of the nesting that it accepts.
+fn statements(text: &str) -> Result<Vec<Statement>, ParserError> {
+    let dialect = GenericDialect {};
+    let tokens = Tokenizer::new(&dialect, text).with_unescape(false).tokenize()?;
+    Parser::new(&dialect).with_recursion_limit(120).with_tokens(tokens).parse_statements()
+}
+
+/// Every piece of SQL in a plan.
+fn scalars(plan: &ServerPlan) -> Vec<&String> {
+    let mut scalars: Vec<&String> = plan.predicate.iter().collect();
+    match &plan.task {
+        Task::Aggregate(task) => {
+            scalars.extend(task.keys.iter().chain(&task.clear));
+            for Mask { condition, weight } in &task.masks {
+                scalars.extend(condition.iter().chain(weight));
+            }
+        }
+        Task::Rows(RowsTask { clear, operands, .. }) => scalars.extend(clear.iter().chain(operands)),
+    }
+    scalars
+}
+
+/// A file of several queries.
+pub(crate) fn workload(text: &str) -> Result<(), String> {
+    PATIENTS.with(|schema| {
+        let queries = parse_workload(schema, text).map_err(code)?;
+        let _ = needs_of(schema, &queries).map_err(code);
+        Ok(())
+    })
+}
+
+/// What a server reads first of a plan; whether it fits a table is asked in `hush-exec`.
+pub(crate) fn plan(bytes: &[u8]) -> Result<(), String> {
+    let plan: ServerPlan = serde_json::from_slice(bytes).map_err(|_| "json".to_owned())?;
+    let printed = serde_json::to_vec(&plan).unwrap();
+    assert!(serde_json::from_slice::<ServerPlan>(&printed).unwrap() == plan);
+    Ok(())
+}
+
+/// What an owner finds in the private half of a manifest; queries are planned against it whatever it says.
+pub(crate) fn encodings(bytes: &[u8]) -> Result<(), String> {
+    let encodings: Vec<PrivateEncoding> = serde_json::from_slice(bytes).map_err(|_| "json".to_owned())?;
+    let printed = serde_json::to_vec(&encodings).unwrap();
+    assert!(serde_json::from_slice::<Vec<PrivateEncoding>>(&printed).unwrap() == encodings);
+    PATIENTS.with(|schema| {
+        for text in super::plans::QUERIES {
+            let query = parse(schema, text).unwrap();
+            match planned(schema, &encodings, &query) {
+                Ok(plan) => printable(&plan, text),
+                Err(code) => assert!(code.starts_with("HUSH-P0")),
+            }
+        }
+        encodings.iter().for_each(|encoding| assert!(!encoding.public.words().is_empty()));
+    });
+    Ok(())
+}
+
+/// Rows of the table that queries are planned for.
+const ROWS: u64 = 6000;
