@@ -72,8 +72,8 @@ fn what_earlier_versions_wrote_is_read_and_what_was_dangerous_is_refused() {
     let samples = samples();
     corpus().check(&made(&samples), |file| {
         let sample = samples.iter().find(|sample| sample.name == file.name);
-        let sample = sample.unwrap_or_else(|| panic!("{}: no reader of that name", file.path()));
-        let again = (sample.read)(&file.bytes).map_err(|error| reason(&error).to_owned())?;
+        assert!(sample.is_some(), "{}: no reader of that name", file.path());
+        let again = (sample.unwrap().read)(&file.bytes).map_err(|error| reason(&error).to_owned())?;
         assert!(again == file.bytes, "{}: encoded otherwise", file.path());
         Ok(())
     });
