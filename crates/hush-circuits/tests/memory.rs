@@ -172,7 +172,7 @@ type Run = Box<dyn Fn() -> Box<dyn std::any::Any> + Send>;
 fn report(run: Run) {
     // The high water of the past is filled up, so that what comes next shows.
     let room = status("VmPeak:").saturating_sub(status("VmSize:"));
-    let ballast = Vec::<u8>::with_capacity((room as usize).max(32 << 10));
+    let ballast = std::hint::black_box(Vec::<u8>::with_capacity((room as usize).max(32 << 10)));
     let before = status("VmSize:").max(status("VmPeak:"));
     let result = run();
     let peak = status("VmPeak:") - before;

@@ -11,8 +11,10 @@
 //! [`NoiseModel`] states their own model.
 
 mod leveled;
+mod phase;
 
-pub use leveled::{NoiseModel, Operands, PhaseNoise, View, key_switch_log2, public_encryption_log2};
+pub use leveled::{NoiseModel, Operands, View, key_switch_log2, public_encryption_log2};
+pub use phase::{Deviations, Norms, PhaseNoise};
 
 /// Variance of one error coefficient: centred binomial with 21 + 21 bits.
 pub const ERROR_VARIANCE: f64 = 10.5;
@@ -26,6 +28,16 @@ pub const FAILURE_LOG2: f64 = -128.0;
 /// `k` with `2·count·exp(−k²/2) = 2^-128`: standard deviations that `count` coefficients stay within.
 pub fn tail(count: f64) -> f64 {
     (2.0 * std::f64::consts::LN_2 * (1.0 - FAILURE_LOG2 + count.max(1.0).log2())).sqrt()
+}
+
+/// What no slot of a polynomial with `N` independent sub-Gaussian coefficients of proxy 1 exceeds but with a chance of 2^-128,
+/// divided by the root of `N`.
+///
+/// In every direction of the complex plane a slot has proxy `N/2`, because the squared cosines of its angles average to 1/2. A
+/// number that is beyond `r` is beyond `r·cos(π/8)` in one of eight directions.
+pub fn slot_tail(degree: f64) -> f64 {
+    // The conjugate slots say nothing new: N/2 slots, and one side of eight directions, are 2N two-sided bounds.
+    tail(2.0 * degree) / (std::f64::consts::SQRT_2 * (std::f64::consts::PI / 8.0).cos())
 }
 
 /// log2 of the chance that one of `count` sub-Gaussian coefficients exceeds `deviations` standard deviations:

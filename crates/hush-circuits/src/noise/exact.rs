@@ -2,7 +2,7 @@
 //! BGV and BFV: errors of coefficients.
 
 use hush_params::ChainParams;
-use hush_params::noise::{NoiseModel, Operands, PhaseNoise, View, add_phase_log2};
+use hush_params::noise::{NoiseModel, Operands, PhaseNoise, View};
 use hush_ring::Level;
 use hush_rlwe::RlweError;
 
@@ -58,15 +58,18 @@ impl<'a> BgvNoise<'a> {
 
     /// A symmetric encryption at a level.
     pub fn fresh(&self, level: Level) -> LevelNoise {
-        LevelNoise::new(level, self.model.fresh(self.half_t_log2))
+        LevelNoise::new(level, self.model.fresh(self.message()))
     }
     /// An encryption under a public key.
     pub fn fresh_public(&self, level: Level) -> LevelNoise {
-        LevelNoise::new(level, self.model.fresh_public(self.half_t_log2))
+        LevelNoise::new(level, self.model.fresh_public(self.message()))
     }
     /// log2 of what no coefficient of the phase exceeds.
     pub fn phase_log2(&self, a: &LevelNoise) -> f64 {
         self.model.phase_log2(a.phase)
+    }
+    fn message(&self) -> PhaseNoise {
+        self.model.message(self.half_t_log2)
     }
     /// Whether it decrypts: the phase fits the modulus of its level.
     pub fn decrypts(&self, a: &LevelNoise) -> bool {
@@ -97,7 +100,10 @@ impl<'a> BfvNoise<'a> {
     }
     /// A symmetric encryption.
     pub fn fresh(&self) -> LevelNoise {
-        LevelNoise::new(self.level, self.model.encoded(self.model.fresh(self.log_q() - 1.0)))
+        LevelNoise::new(
+            self.level,
+            self.model.encoded(self.model.fresh(self.model.message(self.log_q() - 1.0))),
+        )
     }
     /// log2 of what no coefficient of the error exceeds.
     pub fn error_log2(&self, a: &LevelNoise) -> f64 {
@@ -110,22 +116,6 @@ impl<'a> BfvNoise<'a> {
 
     fn log_q(&self) -> f64 {
         self.params.log_q(self.level).unwrap_or(0.0)
-    }
-}
-
-/// Deviations and messages add up.
-fn sum_of(a: PhaseNoise, b: PhaseNoise) -> PhaseNoise {
-    PhaseNoise {
-        message_log2: add_phase_log2(a.message_log2, b.message_log2),
-        variance_log2: 2.0 * add_phase_log2(a.variance_log2 / 2.0, b.variance_log2 / 2.0),
-    }
-}
-
-/// Message and error times `2^factor_log2`.
-fn multiplied(a: PhaseNoise, factor_log2: f64) -> PhaseNoise {
-    PhaseNoise {
-        message_log2: a.message_log2 + factor_log2,
-        variance_log2: a.variance_log2 + 2.0 * factor_log2,
     }
 }
 
@@ -154,7 +144,10 @@ impl CircuitNoise for BgvNoise<'_> {
         a.with_phase(self.model.key_switched(a.phase, self.params, a.level))
     }
     fn sum(&self, a: LevelNoise, b: LevelNoise) -> LevelNoise {
-        LevelNoise { is_product: a.is_product | b.is_product, ..a.with_phase(sum_of(a.phase, b.phase)) }
+        LevelNoise {
+            is_product: a.is_product | b.is_product,
+            ..a.with_phase(self.model.add(a.phase, b.phase, Operands::Dependent))
+        }
     }
     fn masked(&self, a: LevelNoise) -> Result<LevelNoise, CircuitError> {
         Ok(a.with_phase(self.model.mul_clear(a.phase, self.half_t_log2)))
@@ -178,7 +171,10 @@ impl CircuitNoise for BfvNoise<'_> {
         a.with_phase(self.model.key_switched(a.phase, self.params, self.level))
     }
     fn sum(&self, a: LevelNoise, b: LevelNoise) -> LevelNoise {
-        LevelNoise { is_product: a.is_product | b.is_product, ..a.with_phase(sum_of(a.phase, b.phase)) }
+        LevelNoise {
+            is_product: a.is_product | b.is_product,
+            ..a.with_phase(self.model.add(a.phase, b.phase, Operands::Dependent))
+        }
     }
     fn masked(&self, a: LevelNoise) -> Result<LevelNoise, CircuitError> {
         Ok(a.with_phase(self.model.mul_clear(a.phase, self.t_log2 - 1.0)))
@@ -219,15 +215,14 @@ impl Arithmetic for BgvNoise<'_> {
             lowered = self.divide(&lowered)?;
         }
         // The factors of levels make any residue of a coefficient.
-        Ok(lowered.with_phase(multiplied(lowered.phase, self.half_t_log2)))
+        Ok(lowered.with_phase(lowered.phase.scaled(self.half_t_log2)))
     }
     fn add(&self, a: &mut LevelNoise, b: &LevelNoise) -> Result<(), CircuitError> {
         *a = CircuitNoise::sum(self, *a, *b);
         Ok(())
     }
     fn add_scalar(&self, a: &LevelNoise, _: i64) -> Result<LevelNoise, CircuitError> {
-        let message_log2 = add_phase_log2(a.phase.message_log2, self.half_t_log2);
-        Ok(a.with_phase(PhaseNoise { message_log2, ..a.phase }))
+        Ok(a.with_phase(self.model.add(a.phase, self.message(), Operands::Independent)))
     }
     fn divide(&self, a: &LevelNoise) -> Result<LevelNoise, CircuitError> {
         let level = a.level.below().ok_or(RlweError::LastLevel)?;
@@ -259,7 +254,7 @@ impl Arithmetic for BfvNoise<'_> {
         Ok(LevelNoise { phase, is_product: true, ..*a })
     }
     fn scaled(&self, a: &LevelNoise, scalar: i64, level: Level) -> Result<LevelNoise, CircuitError> {
-        let phase = multiplied(a.phase, (scalar.unsigned_abs().max(1) as f64).log2());
+        let phase = a.phase.scaled((scalar.unsigned_abs().max(1) as f64).log2());
         Ok(LevelNoise { level, phase, ..*a })
     }
     fn add(&self, a: &mut LevelNoise, b: &LevelNoise) -> Result<(), CircuitError> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! CKKS: errors of slots.
 
-use hush_params::noise::{NoiseModel, PhaseNoise, View, add_phase_log2, tail};
+use hush_params::noise::{Deviations, NoiseModel, Norms, PhaseNoise, View, add_phase_log2, tail};
 use hush_ring::Level;
 use hush_rlwe::RlweError;
 use hush_schemes::ckks::Ckks;
@@ -56,16 +56,12 @@ impl SlotNoise {
 pub struct CkksNoise<'a> {
     scheme: &'a Ckks,
     model: NoiseModel,
-    /// log2 of the root of `N`: an error of a slot is a sum of `N` coefficients' errors.
-    root_log2: f64,
 }
 
 impl<'a> CkksNoise<'a> {
     /// The noise of a scheme.
     pub fn new(scheme: &'a Ckks) -> Self {
-        let degree = scheme.chain().degree();
-        let model = NoiseModel::new(degree, 1, View::Bound);
-        Self { scheme, model, root_log2: (degree as f64).log2() / 2.0 }
+        Self { scheme, model: NoiseModel::new(scheme.chain().degree(), 1, View::Bound) }
     }
 
     /// A symmetric encryption at a level and its own scale, of slots up to `2^value_log2`.
@@ -73,7 +69,7 @@ impl<'a> CkksNoise<'a> {
     /// # Errors
     /// [`CircuitError::Scheme`] if there is no such level.
     pub fn fresh(&self, level: Level, value_log2: f64) -> Result<SlotNoise, CircuitError> {
-        self.encrypted(level, value_log2, self.model.fresh(0.0))
+        self.encrypted(level, value_log2, self.model.fresh(NOTHING))
     }
 
     /// An encryption under a public key, as [`CkksNoise::fresh`].
@@ -81,7 +77,7 @@ impl<'a> CkksNoise<'a> {
     /// # Errors
     /// As there.
     pub fn fresh_public(&self, level: Level, value_log2: f64) -> Result<SlotNoise, CircuitError> {
-        self.encrypted(level, value_log2, self.model.fresh_public(0.0))
+        self.encrypted(level, value_log2, self.model.fresh_public(NOTHING))
     }
 
     /// log2 of the error that no slot exceeds.
@@ -91,26 +87,25 @@ impl<'a> CkksNoise<'a> {
 
     fn encrypted(&self, level: Level, value_log2: f64, phase: PhaseNoise) -> Result<SlotNoise, CircuitError> {
         let scale_log2 = self.scheme.scale(level)?.log2();
-        let deviation_log2 = self.of_coefficients(self.model.encoded(phase).variance_log2, scale_log2);
+        let deviation_log2 = self.of_coefficients(self.model.encoded(phase).random, scale_log2);
         Ok(SlotNoise { level, scale_log2, value_log2, deviation_log2, is_product: false })
     }
 
-    /// The deviation of slots with errors of coefficients of this variance.
-    fn of_coefficients(&self, variance_log2: f64, scale_log2: f64) -> f64 {
-        variance_log2 / 2.0 + self.root_log2 - scale_log2
+    /// What takes the place of a deviation of slots in a tail bound, for such errors of coefficients.
+    fn of_coefficients(&self, error: Deviations, scale_log2: f64) -> f64 {
+        self.model.norms(error).slot_log2 - tail(self.degree() as f64).log2() - scale_log2
     }
 
     /// With an error of coefficients that nothing else depends on.
-    fn with_coefficients(&self, a: SlotNoise, variance_log2: f64) -> SlotNoise {
-        let more = self.of_coefficients(variance_log2, a.scale_log2);
+    fn with_coefficients(&self, a: SlotNoise, error: Deviations) -> SlotNoise {
+        let more = self.of_coefficients(error, a.scale_log2);
         let deviation_log2 = add_phase_log2(2.0 * a.deviation_log2, 2.0 * more) / 2.0;
         SlotNoise { deviation_log2, ..a }
     }
 
     /// The rounding of a clear polynomial, as a deviation of its slots.
     fn encoding_log2(&self, scale_log2: f64) -> f64 {
-        let none = PhaseNoise { message_log2: 0.0, variance_log2: f64::NEG_INFINITY };
-        self.of_coefficients(self.model.encoded(none).variance_log2, scale_log2)
+        self.of_coefficients(self.model.encoded(NOTHING).random, scale_log2)
     }
 
     /// The level below, and log2 of what a division to it multiplies phases by.
@@ -152,8 +147,7 @@ impl CircuitNoise for CkksNoise<'_> {
         self.scheme.chain().degree()
     }
     fn rotated(&self, a: SlotNoise) -> SlotNoise {
-        let variance_log2 = self.model.key_switch_log2(self.scheme.chain().params(), a.level);
-        self.with_coefficients(a, variance_log2)
+        self.with_coefficients(a, self.model.key_switch(self.scheme.chain().params(), a.level))
     }
     fn sum(&self, a: SlotNoise, b: SlotNoise) -> SlotNoise {
         let value_log2 = add_phase_log2(a.value_log2, b.value_log2);
@@ -226,15 +220,14 @@ impl Arithmetic for CkksNoise<'_> {
     fn divide(&self, a: &SlotNoise) -> Result<SlotNoise, CircuitError> {
         let (below, ratio_log2) = self.below(a.level)?;
         let params = self.scheme.chain().params();
-        let none = PhaseNoise { message_log2: 0.0, variance_log2: f64::NEG_INFINITY };
         let own = if a.is_product {
-            self.model.relinearized_and_rescaled(none, params, a.level).ok_or(RlweError::LastLevel)?
+            self.model.relinearized_and_rescaled(NOTHING, params, a.level).ok_or(RlweError::LastLevel)?
         } else {
-            self.model.rescale(none, ratio_log2)
+            self.model.rescale(NOTHING, ratio_log2)
         };
         let scale_log2 = a.scale_log2 + ratio_log2;
         let divided = SlotNoise { level: below, scale_log2, is_product: false, ..*a };
-        Ok(self.with_coefficients(divided, own.variance_log2))
+        Ok(self.with_coefficients(divided, own.random))
     }
     fn bounded(&self, a: SlotNoise, limit_log2: f64) -> SlotNoise {
         SlotNoise { value_log2: a.value_log2.min(limit_log2), ..a }
@@ -246,3 +239,7 @@ impl RealOperations for CkksNoise<'_> {
         p.noise(self, *a)
     }
 }
+
+/// Errors alone: messages are followed slot by slot.
+const NOTHING: PhaseNoise =
+    PhaseNoise { message: Norms::ZERO, random: Deviations::ZERO, products: Norms::ZERO };

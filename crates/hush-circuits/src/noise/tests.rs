@@ -20,6 +20,10 @@ use crate::sums::{
 };
 use crate::testing::*;
 
+/// Bits that a slot's bound is above that of a normal variable: most errors are products of two random polynomials, one of them
+/// the secret or a digit, and the same slot may be large in both.
+const SLOTS: f64 = 3.0;
+
 /// The largest error of some runs.
 struct Measured {
     name: &'static str,
@@ -119,7 +123,7 @@ fn linear_circuits_of_slots(params: &ChainParams, runs: usize) {
     let row_log2 = (params.degree() as f64).log2() / 2.0;
     let slacks = [6.0, 5.0 + row_log2, 9.0, 5.0, 7.0];
     for ((measured, bound), slack) in measured.iter().zip(bounds).zip(slacks) {
-        measured.compare(bound, slack);
+        measured.compare(bound, slack + SLOTS);
     }
 }
 
@@ -175,7 +179,7 @@ fn functions_of_slots(params: &ChainParams, cases: &[Case<'_>], runs: usize) {
             assert_eq!(predicted.level(), found.level(), "{}", case.name);
             bound = model.error_log2(&predicted);
         }
-        measured.compare(bound, case.slack);
+        measured.compare(bound, case.slack + SLOTS);
     }
 }
 
@@ -377,5 +381,6 @@ fn integer_polynomials_in_bfv_are_within_their_bounds() {
         assert!(model.decrypts(&predicted));
         bound = model.error_log2(&predicted);
     }
-    measured.compare(bound, 7.0);
+    // Three products, each by a quotient whose largest slot is 2^5 times its deviation, and norms where there were squares.
+    measured.compare(bound, 24.0);
 }

@@ -19,23 +19,28 @@ fn request(plaintexts: Plaintexts, depth: u32) -> ChainRequest {
     }
 }
 
-/// `x ← (x + x)²` as often as the chain allows.
+/// Encryptions under each secret: heavy tails show in one run of twenty or fewer, or not at all.
+const RUNS: usize = 24;
+
+/// `x ← (x + x)²` as often as the chain allows: errors that are powers of one another.
 #[test]
 fn exact_chains_hold_the_depth_that_was_asked_for() {
-    for depth in 1..=3 {
+    for depth in 1..=4 {
         let params = ChainParams::choose(&request(Plaintexts::Exact { t: T }, depth)).unwrap().into_params();
         let party = Party::new(&params, &[]);
         let public = party.secret.public_key().unwrap();
-        let mut x = Draw::new().values(params.degree());
-        let message = party.scheme.encode(&x, params.top()).unwrap();
-        let mut a = party.scheme.ciphertext(encrypt_public(&public, message).unwrap()).unwrap();
-        for _ in 0..depth {
-            let sum = party.scheme.add(&a, &a).unwrap();
-            a = party.scheme.mul_rescale(&sum, &sum, &party.keys).unwrap();
-            x = zip(&x, &x, |x, y| (x + y) * (x + y));
+        for _ in 0..RUNS {
+            let mut x = Draw::new().values(params.degree());
+            let message = party.scheme.encode(&x, params.top()).unwrap();
+            let mut a = party.scheme.ciphertext(encrypt_public(&public, message).unwrap()).unwrap();
+            for _ in 0..depth {
+                let sum = party.scheme.add(&a, &a).unwrap();
+                a = party.scheme.mul_rescale(&sum, &sum, &party.keys).unwrap();
+                x = zip(&x, &x, |x, y| (x + y) * (x + y));
+            }
+            assert_eq!(a.level(), Level(0));
+            assert!(party.decrypt(&a) == x, "depth {depth}");
         }
-        assert_eq!(a.level(), Level(0));
-        assert_eq!(party.decrypt(&a), x, "depth {depth}");
     }
 }
 
@@ -48,16 +53,19 @@ fn scaled_chains_hold_the_depth_that_was_asked_for() {
         let scheme = Bfv::new(&params, T, Cpu::detect().unwrap()).unwrap();
         let secret = ChainSecret::generate(scheme.chain()).unwrap();
         let keys = secret.evaluation_keys(true, &[]).unwrap();
-        let mut x = Draw::new().values(params.degree());
-        let message = scheme.encode(&x, params.top()).unwrap();
-        let mut a = encrypt_public(&secret.public_key().unwrap(), message).unwrap();
-        for _ in 0..depth {
-            let mut sum = a.clone();
-            sum.add_assign(&a).unwrap();
-            a = scheme.mul_relinearize(&sum, &sum, &keys).unwrap();
-            x = zip(&x, &x, |x, y| (x + y) * (x + y));
+        let public = secret.public_key().unwrap();
+        for _ in 0..RUNS / 3 {
+            let mut x = Draw::new().values(params.degree());
+            let message = scheme.encode(&x, params.top()).unwrap();
+            let mut a = encrypt_public(&public, message).unwrap();
+            for _ in 0..depth {
+                let mut sum = a.clone();
+                sum.add_assign(&a).unwrap();
+                a = scheme.mul_relinearize(&sum, &sum, &keys).unwrap();
+                x = zip(&x, &x, |x, y| (x + y) * (x + y));
+            }
+            assert!(scheme.decode(secret.phase(&a).unwrap().poly()).unwrap() == x, "depth {depth}");
         }
-        assert_eq!(scheme.decode(secret.phase(&a).unwrap().poly()).unwrap(), x, "depth {depth}");
     }
 }
 

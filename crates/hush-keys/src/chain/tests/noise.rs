@@ -11,7 +11,7 @@
 //! A coefficient beyond the bound has a chance below 2^-128.
 
 use ethnum::I256;
-use hush_params::noise::{NoiseModel, Operands, PhaseNoise, View};
+use hush_params::noise::{NoiseModel, Norms, Operands, PhaseNoise, View};
 use hush_schemes::RealScale;
 use hush_schemes::ckks::Ckks;
 
@@ -109,15 +109,15 @@ fn predicted(params: &ChainParams, unit: u64, message_log2: f64, view: View) -> 
     let (model, top) = (NoiseModel::new(params.degree(), unit, view), params.top());
     let below = top.below().unwrap();
     let ratio = params.log_q(below).unwrap() - params.log_q(top).unwrap();
-    let fresh = model.fresh(message_log2);
-    let none = PhaseNoise { message_log2, variance_log2: f64::NEG_INFINITY };
+    let none = model.message(message_log2);
+    let fresh = model.fresh(none);
     let product = model.tensor(fresh, fresh, Operands::Independent);
     let square = model.tensor(fresh, fresh, Operands::Dependent);
     let switched = model.key_switched(none, params, top);
     let merged = model.relinearized_and_rescaled(product, params, top).unwrap();
     vec![
         fresh,
-        model.fresh_public(message_log2),
+        model.fresh_public(none),
         model.add(fresh, fresh, Operands::Independent),
         model.mul_clear(fresh, message_log2),
         product,
@@ -183,7 +183,7 @@ fn measure(params: &ChainParams, unit: u64, range: i64, repetitions: usize) {
     let bound = predicted(params, unit, messages_log2[1], View::Bound);
     let model = NoiseModel::new(params.degree(), unit, View::Bound);
     for (measured, (expected, bound)) in measured.iter().zip(expected.iter().zip(bound)) {
-        measured.compare(expected.variance_log2, model.error_log2(bound));
+        measured.compare(2.0 * expected.random.coefficient_log2, model.error_log2(bound));
     }
 }
 
@@ -225,13 +225,14 @@ fn measure_bfv(params: &ChainParams, repetitions: usize) {
     let log_q = params.log_q(top).unwrap();
     let predicted = |view| {
         let model = NoiseModel::new(params.degree(), 1, view);
-        let fresh = model.encoded(model.fresh(log_q - 1.0));
+        let fresh = model.encoded(model.fresh(model.message(log_q - 1.0)));
         let product = model.tensor_scaled(fresh, fresh, t_log2, log_q, Operands::Independent);
         let square = model.tensor_scaled(fresh, fresh, t_log2, log_q, Operands::Dependent);
         let relinearized = model.key_switched(product, params, top);
         let below = top.below().unwrap();
         let lower = model.rescale(relinearized, params.log_q(below).unwrap() - log_q);
-        [fresh, product, square, relinearized, lower].map(|a| (a.variance_log2, model.error_log2(a)))
+        [fresh, product, square, relinearized, lower]
+            .map(|a| (2.0 * a.random.coefficient_log2, model.error_log2(a)))
     };
     let names = ["BFV fresh", "BFV tensor", "BFV square", "BFV relinearised", "BFV rescale"];
     let mut measured = names.map(Measured::new);
@@ -288,9 +289,10 @@ fn slot_errors_are_as_predicted() {
     };
     let predicted = |view| {
         let model = NoiseModel::new(params.degree(), 1, view);
-        let none = PhaseNoise { message_log2: 0.0, variance_log2: f64::NEG_INFINITY };
-        [model.encoded(none), model.encoded(model.fresh(scale_log2))]
-            .map(|noise| (noise.variance_log2 + degree.log2(), model.slot_error_log2(noise, 0.0)))
+        let none = PhaseNoise::clear(Norms::ZERO);
+        [model.encoded(none), model.encoded(model.fresh(none))].map(|noise| {
+            (2.0 * noise.random.coefficient_log2 + degree.log2(), model.slot_error_log2(noise, 0.0))
+        })
     };
     let pairs = predicted(View::Expected).into_iter().zip(predicted(View::Bound));
     let seen = [("encoding", errors(&encoding, coarse)), ("fresh slots", errors(phase.poly(), scale))];
@@ -309,7 +311,7 @@ fn noise_after_a_deep_circuit_is_within_the_bound() {
     for _ in 0..16 {
         let party = Party::new(&params, &[]);
         let mut a = party.encrypt(&Draw::new().values(64), params.top());
-        let mut noise = model.fresh((T as f64).log2() - 1.0);
+        let mut noise = model.fresh(model.message((T as f64).log2() - 1.0));
         while a.level() > Level(0) {
             let product = model.tensor(noise, noise, Operands::Dependent);
             noise = model.relinearized_and_rescaled(product, &params, a.level()).unwrap();

@@ -3,7 +3,8 @@
 
 use super::{ChainRequest, KeySwitching, Plaintexts};
 use crate::noise::{
-    NoiseModel, Operands, PhaseNoise, View, add_phase_log2, failure_log2, norm_failure_log2, sub_phase_log2,
+    FAILURE_LOG2, NoiseModel, Norms, Operands, PhaseNoise, View, add_phase_log2, failure_log2,
+    norm_failure_log2, slot_tail, sub_phase_log2, tail,
 };
 use crate::{ChainParams, Level};
 
@@ -41,19 +42,39 @@ impl Watch {
 
     /// Message and error of a phase within `2^limit_log2`. `None` if the bound is not.
     fn phase(&mut self, phase: PhaseNoise, limit_log2: f64) -> Option<()> {
-        let room_log2 = sub_phase_log2(limit_log2, phase.message_log2);
-        self.error(phase, room_log2)?;
+        self.failure(phase, sub_phase_log2(limit_log2, phase.message.coefficient_log2));
         self.margin(limit_log2 - self.model.phase_log2(phase))
     }
 
     /// The error alone.
     fn error(&mut self, phase: PhaseNoise, limit_log2: f64) -> Option<()> {
-        let deviations = (limit_log2 - phase.variance_log2 / 2.0).exp2();
-        // A coefficient too large, or one of the factors of the products before it with too large a norm.
-        let chance_log2 =
-            add_phase_log2(failure_log2(self.degree, deviations), norm_failure_log2(self.degree));
-        self.run.failure_log2 = add_phase_log2(self.run.failure_log2, chance_log2);
+        self.failure(phase, limit_log2);
         self.margin(limit_log2 - self.model.error_log2(phase))
+    }
+
+    /// The error of slots.
+    fn slots(&mut self, phase: PhaseNoise, scale_log2: f64, limit_log2: f64) -> Option<()> {
+        let room_log2 = sub_phase_log2(limit_log2 + scale_log2, phase.products.slot_log2);
+        // As many bounds in the tail of slots as its directions have.
+        let per_deviation = slot_tail(self.degree) / tail(2.0 * self.degree) * self.degree.sqrt();
+        let deviations = (room_log2 - phase.random.slot_log2).exp2() / per_deviation;
+        self.chance(failure_log2(2.0 * self.degree, deviations));
+        self.margin(limit_log2 - self.model.slot_error_log2(phase, scale_log2))
+    }
+
+    /// A coefficient too large.
+    fn failure(&mut self, phase: PhaseNoise, limit_log2: f64) {
+        let room_log2 = sub_phase_log2(limit_log2, phase.products.coefficient_log2);
+        let deviations = (room_log2 - phase.random.coefficient_log2).exp2();
+        self.chance(failure_log2(self.degree, deviations));
+    }
+
+    /// One more bound that may fail, or the norms that it rests on: the slots of a factor and of an error, its Euclidean norm, and
+    /// the Euclidean norm of a factor.
+    fn chance(&mut self, chance_log2: f64) {
+        let norms_log2 = add_phase_log2(FAILURE_LOG2 + 3_f64.log2(), norm_failure_log2(self.degree));
+        let chance_log2 = add_phase_log2(chance_log2, norms_log2);
+        self.run.failure_log2 = add_phase_log2(self.run.failure_log2, chance_log2);
     }
 
     fn margin(&mut self, bits: f64) -> Option<()> {
@@ -101,7 +122,7 @@ impl ChainRequest {
         let mut watch = Watch::new(chain, t, 0.0);
         let model = watch.model;
         // A message coefficient is at most t/2.
-        let mut phase = model.fresh_public((t as f64).log2() - 1.0);
+        let mut phase = model.fresh_public(model.message((t as f64).log2() - 1.0));
         let mut level = chain.top();
         loop {
             phase = self.switched(&model, phase, chain, level);
@@ -128,7 +149,7 @@ impl ChainRequest {
             return None;
         }
         let operand = |phase| model.sum(self.switched(&model, phase, chain, level), self.sums_log2);
-        let mut phase = operand(model.encoded(model.fresh_public(log_q - 1.0)));
+        let mut phase = operand(model.encoded(model.fresh_public(model.message(log_q - 1.0))));
         // No request of sense is deeper than a chain has bits.
         for _ in 0..self.depth.min(MAX_DEPTH) {
             let product = model.tensor_scaled(phase, phase, t_log2, log_q, Operands::Dependent);
@@ -139,9 +160,6 @@ impl ChainRequest {
         Some(watch.run)
     }
 
-    /// # Math
-    /// A polynomial with slots up to `v` has no coefficient above `v`, and its squared norm is at most `v²`, as if every
-    /// coefficient were `v/√N`: that is what a product multiplies the other error by.
     fn run_approximately(
         &self,
         chain: &ChainParams,
@@ -151,19 +169,17 @@ impl ChainRequest {
     ) -> Option<Run> {
         let mut watch = Watch::new(chain, 1, scale_log2);
         let model = watch.model;
-        let spread_log2 = watch.degree.log2() / 2.0;
         let (mut scale, mut level) = (scale_log2, chain.top());
-        let mut phase = model.encoded(model.fresh_public(scale + value_log2));
+        let values = |scale: f64| Norms::of_slots(scale + value_log2);
+        let mut phase = model.encoded(model.fresh_public(PhaseNoise::clear(values(scale))));
         let finish = |watch: &mut Watch, phase, scale: f64| {
             watch.run.error_log2 = model.slot_error_log2(phase, scale);
-            // A slot is a sum of all coefficients.
-            watch.error(phase, error_log2 + scale - spread_log2)?;
+            watch.slots(phase, scale, error_log2)?;
             Some(watch.run)
         };
         loop {
             phase = self.switched(&model, phase, chain, level);
-            let message_log2 = scale + value_log2;
-            let operand = PhaseNoise { message_log2, ..model.sum(phase, self.sums_log2) };
+            let operand = model.sum(phase, self.sums_log2).with_message(values(scale));
             let log_q = chain.log_q(level)?;
             watch.phase(operand, log_q - 1.0)?;
             if (scale - scale_log2).abs() > MAX_DRIFT_BITS {
@@ -172,9 +188,8 @@ impl ChainRequest {
             if level == Level(0) && self.divisions() == self.depth as usize {
                 return finish(&mut watch, operand, scale);
             }
-            let norm = PhaseNoise { message_log2: message_log2 - spread_log2, ..operand };
-            let product = model.tensor(norm, norm, Operands::Dependent);
-            let product = PhaseNoise { message_log2: 2.0 * scale + value_log2, ..product };
+            let product = model.tensor(operand, operand, Operands::Dependent);
+            let product = product.with_message(values(2.0 * scale));
             watch.phase(product, log_q - 1.0)?;
             let Some(divided) = divided(&model, product, chain, level) else {
                 return if self.depth == 1 { finish(&mut watch, product, 2.0 * scale) } else { None };

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::Level;
-use crate::noise::{NoiseModel, Operands, PhaseNoise, View};
+use crate::noise::{NoiseModel, Norms, Operands, PhaseNoise, View};
 use crate::primes::primes_of;
 use crate::testing::Draw;
 
@@ -27,34 +27,31 @@ fn margin(request: &ChainRequest, chain: &ChainParams) -> Option<f64> {
         Plaintexts::ExactScaled { .. } => return None,
     };
     let model = NoiseModel::new(chain.degree(), unit, View::Bound);
-    let root = (chain.degree() as f64).log2() / 2.0;
+    let slots = |scale: f64| Norms::of_slots(scale);
     let mut scale = if request.depth > 0 {
         chain.steady_scale_log2()
     } else {
         (chain.log_q(Level(0)).unwrap() - 2.0).floor()
     };
     let mut noise = match error_log2 {
-        Some(_) => model.encoded(model.fresh_public(scale)),
-        None => model.fresh_public((T as f64).log2() - 1.0),
+        Some(_) => model.encoded(model.fresh_public(PhaseNoise::clear(slots(scale)))),
+        None => model.fresh_public(model.message((T as f64).log2() - 1.0)),
     };
     let mut least = f64::INFINITY;
     for level in (0..=request.depth as u8).rev().map(Level) {
         let log_q = chain.log_q(level).unwrap();
         noise = model.sum(model.key_switched(noise, chain, level), request.sums_log2);
         if error_log2.is_some() {
-            noise.message_log2 = scale;
+            noise.message = slots(scale);
         }
         least = least.min(log_q - 1.0 - model.phase_log2(noise));
         if level == Level(0) {
             break;
         }
-        let product = if error_log2.is_some() {
-            let normed = PhaseNoise { message_log2: scale - root, ..noise };
-            let product = model.tensor(normed, normed, Operands::Dependent);
-            PhaseNoise { message_log2: 2.0 * scale, ..product }
-        } else {
-            model.tensor(noise, noise, Operands::Dependent)
-        };
+        let mut product = model.tensor(noise, noise, Operands::Dependent);
+        if error_log2.is_some() {
+            product.message = slots(2.0 * scale);
+        }
         least = least.min(log_q - 1.0 - model.phase_log2(product));
         noise = model.relinearized_and_rescaled(product, chain, level)?;
         scale = 2.0 * scale - (log_q - chain.log_q(level.below()?)?);
@@ -142,8 +139,8 @@ fn checked(request: &ChainRequest) -> Option<usize> {
     }
     assert!(chosen.error_log2().is_none_or(|found| found <= error_log2.unwrap()));
     assert_eq!(chosen.scale_log2().is_some(), error_log2.is_some());
-    // 2^-128 for each of two bounds a level, the last error, and the norms.
-    let bounds_log2 = (3.0 * f64::from(depth) + 3.0).log2();
+    // 2^-128 for each of two bounds a level and the last error, and for the norms of each.
+    let bounds_log2 = (2.0 * f64::from(depth) + 2.0).log2() + 2.1;
     assert!(chosen.failure_log2() <= -128.0 + bounds_log2, "{request:?}: {}", chosen.failure_log2());
     Some(chain.degree())
 }
