@@ -8,11 +8,12 @@ use crate::terminal::visible;
 
 /// The lines before the result: what is encrypted and why.
 pub(crate) fn preamble(account: &Account) -> String {
-    let mut out = format!(
-        "Rehearsal: nothing leaves this machine. {} rows, {} columns.\n",
-        grouped(account.rows),
-        account.columns
-    );
+    let kind = if account.dry_run {
+        "Dry run: the plan of a real run, on plain values. Nothing is encrypted or leaves this machine."
+    } else {
+        "Rehearsal: nothing leaves this machine."
+    };
+    let mut out = format!("{kind} {} rows, {} columns.\n", grouped(account.rows), account.columns);
     let names = account.encrypted.iter().chain(&account.clear).map(|(name, _)| visible(name).chars().count());
     let width = names.max().unwrap_or(0).max(10);
     for (name, reason) in &account.encrypted {
@@ -48,7 +49,9 @@ pub(crate) fn summary(account: &Account) -> String {
     if let Some(peak) = account.peak_bytes {
         line("Memory", format!("{:.0} MB peak", peak as f64 / 1e6));
     }
-    line("Moved", moved(account.moved, account.bytes_per_value));
+    if !account.dry_run {
+        line("Moved", moved(account.moved, account.bytes_per_value));
+    }
     for ring in &account.security {
         line(
             "Security",
@@ -58,7 +61,9 @@ pub(crate) fn summary(account: &Account) -> String {
             ),
         );
     }
-    line("Keys", "temporary, erased".into());
+    if !account.dry_run {
+        line("Keys", "temporary, erased".into());
+    }
     let leakage = &account.leakage;
     let seen = leakage.table.iter().chain(&leakage.query).cloned().collect::<Vec<_>>().join("; ");
     let claims = [
@@ -99,6 +104,7 @@ pub(crate) fn to_json(account: &Account) -> Value {
         list.iter().map(|(name, reason)| json!({ "column": name, "reason": reason })).collect()
     };
     json!({
+        "dry_run": account.dry_run,
         "rows": account.rows,
         "columns": account.columns,
         "encrypted": columns(&account.encrypted),

@@ -98,6 +98,9 @@ pub(crate) struct Run {
     /// Recompute everything in the clear and compare exactly
     #[arg(long)]
     pub(crate) verify: bool,
+    /// Run the same plan on plain values: nothing is encrypted
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Format of the result
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,

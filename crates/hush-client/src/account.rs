@@ -62,6 +62,8 @@ pub struct SecurityLine {
 /// Everything that a person is told after a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Account {
+    /// Whether nothing was encrypted: no bytes were moved.
+    pub dry_run: bool,
     /// Rows of the table.
     pub rows: u64,
     /// Columns of the file.

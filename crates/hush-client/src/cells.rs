@@ -2,6 +2,7 @@
 //! Stored columns decrypted chunk by chunk.
 
 use ethnum::I256;
+use hush_exec::noop::PlainValues;
 use hush_exec::program::element_count;
 use hush_keys::{decrypt_approx_slots, decrypt_approx_sum_chunk, decrypt_slots, decrypt_sum_chunk};
 use hush_params::preset;
@@ -24,6 +25,18 @@ pub(crate) enum Cells {
 }
 
 impl Cells {
+    /// The values of a dry run's column or program.
+    ///
+    /// # Errors
+    /// [`ClientError::Answer`] if the bytes hold none.
+    pub(crate) fn plain(bytes: &[u8]) -> Result<Self, ClientError> {
+        match PlainValues::decode(bytes) {
+            Some(PlainValues::Exact(values)) => Ok(Self::Exact(values)),
+            Some(PlainValues::Approx(values)) => Ok(Self::Approx(values)),
+            None => Err(ClientError::Answer { what: "a chunk has no plain values".into() }),
+        }
+    }
+
     /// The value at `row`.
     pub(crate) fn number(&self, row: usize) -> Option<Number> {
         match self {

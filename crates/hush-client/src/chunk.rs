@@ -7,6 +7,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::{Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
+use hush_exec::noop::{PlainValues, Scheme};
 use hush_keys::{
     ApproxSlotColumn, ApproxSumColumn, ChunkEncryption, Encryptor, SealKey, SlotColumn, SumColumn,
 };
@@ -29,6 +30,8 @@ pub(crate) struct ChunkPlan<'a> {
     pub(crate) sealed: Vec<(usize, &'a str)>,
     /// Opens and closes sealed columns.
     pub(crate) seal: &'a SealKey,
+    /// `NoOp` for a dry run: encoded columns stay plain.
+    pub(crate) scheme: Scheme,
 }
 
 impl ChunkPlan<'_> {
@@ -51,23 +54,60 @@ impl ChunkPlan<'_> {
             .iter()
             .map(|key| quantity(&key.encoding.content, batch, &self.positions))
             .collect::<Result<Vec<_>, _>>()?;
+        let encoded = match self.scheme {
+            Scheme::Lattice => self.encrypt_columns(&mut chunk, &contents)?,
+            Scheme::NoOp => self.copy_columns(&contents)?,
+        };
+        let sealed = self.seal_columns(index, batch)?;
+        let seed = chunk.seed().to_bytes();
+        Ok(EncodedChunk { index, rows: batch.rows as u32, seed, encoded, sealed })
+    }
+
+    fn encrypt_columns(
+        &self,
+        chunk: &mut ChunkEncryption<'_>,
+        contents: &[Quantity<'_>],
+    ) -> Result<Vec<Bytes>, ClientError> {
         let mut blobs: Vec<Option<Bytes>> = contents.iter().map(|_| None).collect();
         for members in self.shared_masks() {
-            let encrypted = self.encrypt_shared(&mut chunk, &members, &contents)?;
+            let encrypted = self.encrypt_shared(chunk, &members, contents)?;
             for (place, blob) in members.into_iter().zip(encrypted) {
                 blobs[place] = Some(blob.into());
             }
         }
-        for (place, (key, content)) in self.keys.iter().zip(&contents).enumerate() {
-            if let Some(blob) = encrypt_slots(&mut chunk, key, content)? {
+        for (place, (key, content)) in self.keys.iter().zip(contents).enumerate() {
+            if let Some(blob) = encrypt_slots(chunk, key, content)? {
                 blobs[place] = Some(blob.into());
             }
         }
         let encoded = blobs.into_iter().collect::<Option<Vec<_>>>();
-        let encoded = encoded.ok_or(ClientError::Internal { what: "a column was left unencrypted" })?;
-        let sealed = self.seal_columns(index, batch)?;
-        let seed = chunk.seed().to_bytes();
-        Ok(EncodedChunk { index, rows: batch.rows as u32, seed, encoded, sealed })
+        encoded.ok_or(ClientError::Internal { what: "a column was left unencrypted" })
+    }
+
+    /// What encryption would take, as it is.
+    fn copy_columns(&self, contents: &[Quantity<'_>]) -> Result<Vec<Bytes>, ClientError> {
+        let copy = |(key, content): (&ColumnKey, &Quantity<'_>)| {
+            let plain = match (content.view(), &key.space) {
+                (View::Exact(values), Space::Sum { t_log2 }) => {
+                    values.check_bits(*t_log2).map_err(|source| out_of_bounds(key, source))?;
+                    PlainValues::from(values)
+                }
+                (View::Exact(values), Space::Slots { max_abs, .. }) => {
+                    values.check_max_abs(*max_abs).map_err(|source| out_of_bounds(key, source))?;
+                    PlainValues::from(values)
+                }
+                (
+                    View::Approx(values),
+                    Space::ApproxSum { max_abs, .. } | Space::ApproxSlots { max_abs, .. },
+                ) => {
+                    check_magnitude(key, values, *max_abs)?;
+                    PlainValues::Approx(values.to_vec())
+                }
+                _ => return Err(mismatch(key)),
+            };
+            Ok(plain.encode().into())
+        };
+        self.keys.iter().zip(contents).map(copy).collect()
     }
 
     /// Places of the columns that share a mask: same layout family, same ring.
@@ -189,9 +229,12 @@ fn encrypt_slots(
 fn check_magnitude(key: &ColumnKey, values: &[f64], max_abs: f64) -> Result<(), ClientError> {
     let fits = |value: &f64| value.abs() <= max_abs;
     let Some(index) = values.iter().position(|value| !fits(value)) else { return Ok(()) };
-    let source = SchemeError::ValueRange { index, limit_log2: max_abs.log2() as u32 };
+    Err(out_of_bounds(key, SchemeError::ValueRange { index, limit_log2: max_abs.log2() as u32 }))
+}
+
+fn out_of_bounds(key: &ColumnKey, source: SchemeError) -> ClientError {
     let source = hush_keys::EncryptError::Scheme { column: key.id().0, source };
-    Err(ClientError::OutOfBounds { column: key.content_name(), source })
+    ClientError::OutOfBounds { column: key.content_name(), source }
 }
 
 fn mismatch(key: &ColumnKey) -> ClientError {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatchOptions;
 use arrow::datatypes::{DataType, Field, Schema as ArrowSchema, SchemaRef, TimeUnit};
 use arrow::record_batch::RecordBatch;
+use hush_exec::noop::Scheme;
 use hush_keys::{Encryptor, OwnerSeed};
 use hush_plan::{ColumnType, PrivateEncoding, Protection, Schema};
 use hush_table::source::{ColumnData, RowBatch, Source};
@@ -35,6 +36,8 @@ pub(crate) struct Encryption<'a> {
     pub(crate) store: &'a TableStore,
     /// Threads.
     pub(crate) pool: &'a rayon::ThreadPool,
+    /// `NoOp` for a dry run in memory: nothing is encrypted.
+    pub(crate) scheme: Scheme,
 }
 
 impl Encryption<'_> {
@@ -56,6 +59,7 @@ impl Encryption<'_> {
             positions: schema.positions(),
             sealed: sealed_columns(schema),
             seal: &seal,
+            scheme: self.scheme,
         };
         let clear = clear_schema(schema);
         let layout = TableLayout {

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use hush_exec::noop::Scheme;
 use hush_keys::keyfile::{Passphrase, WorkFactor, load, store};
 use hush_keys::{OwnerSeed, harden_process};
 use hush_plan::{Needs, needs_of};
@@ -116,8 +117,14 @@ pub fn encrypt_file(
     let half = PrivateHalf { schema, encodings };
     let store = TableStore::local(&options.output)?;
     let pool = thread_pool(options.threads)?;
-    let encryption =
-        Encryption { source: &source, half: &half, owner: key.seed(), store: &store, pool: &pool };
+    let encryption = Encryption {
+        source: &source,
+        half: &half,
+        owner: key.seed(),
+        store: &store,
+        pool: &pool,
+        scheme: Scheme::Lattice,
+    };
     let manifest = encryption.run(progress)?;
     options.pins.check_and_remember(&manifest)?;
     Ok(manifest)

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use arrow::record_batch::RecordBatch;
+use hush_exec::noop::Scheme;
 use hush_keys::{OwnerSeed, harden_process};
 use hush_params::preset;
 use hush_plan::{ColumnType, Content, Layout, Needs, PrivateEncoding, Protection, Schema, needs_of};
@@ -36,6 +37,8 @@ pub struct RehearsalOptions {
     pub schema: Option<PathBuf>,
     /// Recompute everything in the clear and compare.
     pub verify: bool,
+    /// Run the same plan with nothing encrypted ([`hush_exec::noop`]).
+    pub dry_run: bool,
     /// Threads.
     pub threads: usize,
 }
@@ -67,21 +70,29 @@ pub fn rehearse(
     let (schema, needs) = phases.time("plan", || used_part(&schema, &options.sql))?;
     let encodings = phases.time("plan", || plan_encodings(&schema, &needs, rows))?;
     let mut account = described(&source, &schema, rows, warnings, &encodings)?;
+    account.dry_run = options.dry_run;
     preamble(&account);
 
     let owner = phases.time("keys", OwnerSeed::generate)?;
     let half = PrivateHalf { schema, encodings };
     let store = TableStore::memory();
-    let encryption = Encryption { source: &source, half: &half, owner: &owner, store: &store, pool: &pool };
-    let manifest = phases.time("encrypt", || encryption.run(progress))?;
-    let table = phases
-        .time("server", || OwnedTable::open_store(&store, &owner, &Pins::forgetful(), options.threads))?;
+    let scheme = if options.dry_run { Scheme::NoOp } else { Scheme::Lattice };
+    let encryption =
+        Encryption { source: &source, half: &half, owner: &owner, store: &store, pool: &pool, scheme };
+    let phase = if options.dry_run { "copy" } else { "encrypt" };
+    let manifest = phases.time(phase, || encryption.run(progress))?;
+    let table = phases.time("server", || match scheme {
+        Scheme::Lattice => OwnedTable::open_store(&store, &owner, &Pins::forgetful(), options.threads),
+        Scheme::NoOp => OwnedTable::open_dry_run(&store, &owner, options.threads),
+    })?;
     let outcome = pool.install(|| table.ask(&options.sql, progress))?;
     for (name, seconds) in outcome.phases.iter() {
         phases.add(name, seconds);
     }
-    account.moved = Moved { up: outcome.moved.up + uploaded_bytes(&manifest), down: outcome.moved.down };
-    account.bytes_per_value = bytes_per_value(&half, manifest.manifest());
+    if !options.dry_run {
+        account.moved = Moved { up: outcome.moved.up + uploaded_bytes(&manifest), down: outcome.moved.down };
+        account.bytes_per_value = bytes_per_value(&half, manifest.manifest());
+    }
     account.leakage = outcome.plan.leakage.clone();
     if options.verify {
         let verified = phases
@@ -221,7 +232,8 @@ fn verify(
         schema.protected(Protection::Encrypt).any(|column| matches!(column.kind, ColumnType::Float { .. }));
     let half = PrivateHalf { schema: schema.all_clear(), encodings: Vec::new() };
     let (owner, store) = (OwnerSeed::generate()?, TableStore::memory());
-    Encryption { source, half: &half, owner: &owner, store: &store, pool }.run(progress)?;
+    let scheme = Scheme::Lattice;
+    Encryption { source, half: &half, owner: &owner, store: &store, pool, scheme }.run(progress)?;
     let table = OwnedTable::open_store(&store, &owner, &Pins::forgetful(), options.threads)?;
     let expected = table.ask(&options.sql, progress)?;
     compare(result, &expected.batches, has_floats)

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hush_exec::Engine;
+use hush_exec::noop::Scheme;
 use hush_keys::OwnerSeed;
 use hush_table::{SignedManifest, TableError, TableStore};
 
@@ -33,6 +34,8 @@ pub struct OwnedTable {
     pub(crate) half: PrivateHalf,
     pub(crate) keys: ColumnKeys,
     pub(crate) evaluator: Evaluator,
+    /// What its encoded columns and its answers hold.
+    pub(crate) scheme: Scheme,
 }
 
 impl OwnedTable {
@@ -65,6 +68,21 @@ impl OwnedTable {
         Self::open(manifest, Evaluator::Embedded(Box::new(engine)), owner, pins)
     }
 
+    /// A table in memory that nothing has been encrypted in, for a dry run.
+    ///
+    /// # Errors
+    /// As [`OwnedTable::open_directory`].
+    pub(crate) fn open_dry_run(
+        store: &TableStore,
+        owner: &OwnerSeed,
+        threads: usize,
+    ) -> Result<Self, ClientError> {
+        let manifest = store.load()?;
+        let engine = Engine::dry_run(store.clone(), threads, hush_exec::Limits::default())?;
+        let opened = Self::open(manifest, Evaluator::Embedded(Box::new(engine)), owner, &Pins::forgetful())?;
+        Ok(Self { scheme: Scheme::NoOp, ..opened })
+    }
+
     /// The table `name` on a server.
     ///
     /// # Errors
@@ -83,7 +101,7 @@ impl OwnedTable {
             }
             fetched => fetched?,
         };
-        Ok(Self { manifest, half, keys, evaluator: Evaluator::Remote(server) })
+        Ok(Self { manifest, half, keys, evaluator: Evaluator::Remote(server), scheme: Scheme::Lattice })
     }
 
     fn fetch(
@@ -105,7 +123,7 @@ impl OwnedTable {
         pins: &Pins,
     ) -> Result<Self, ClientError> {
         let (half, keys) = open_private(&manifest, owner, pins)?;
-        Ok(Self { manifest, half, keys, evaluator })
+        Ok(Self { manifest, half, keys, evaluator, scheme: Scheme::Lattice })
     }
 
     /// The signed manifest.

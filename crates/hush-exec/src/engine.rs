@@ -12,6 +12,7 @@ use object_store::path::Path;
 use crate::answer::AnswerHead;
 use crate::clear::session;
 use crate::error::ExecError;
+use crate::noop::Scheme;
 use crate::stop::Stop;
 use crate::table::Snapshot;
 use crate::workers::Workers;
@@ -43,6 +44,7 @@ impl Default for Limits {
 #[derive(Clone)]
 pub struct Engine {
     table: TableStore,
+    scheme: Scheme,
     limits: Limits,
     workers: Arc<Workers>,
     session: Arc<SessionState>,
@@ -68,13 +70,30 @@ impl Engine {
     /// # Errors
     /// [`ExecError::Internal`] if no threads can be started.
     pub fn for_table(table: TableStore, threads: usize, limits: Limits) -> Result<Self, ExecError> {
+        Self::with_scheme(table, Scheme::Lattice, threads, limits)
+    }
+
+    /// An engine for a dry run, on a table that holds plain values where others have ciphertexts ([`crate::noop`]).
+    ///
+    /// # Errors
+    /// As [`Engine::for_table`].
+    pub fn dry_run(table: TableStore, threads: usize, limits: Limits) -> Result<Self, ExecError> {
+        Self::with_scheme(table, Scheme::NoOp, threads, limits)
+    }
+
+    fn with_scheme(
+        table: TableStore,
+        scheme: Scheme,
+        threads: usize,
+        limits: Limits,
+    ) -> Result<Self, ExecError> {
         let workers = Workers::shared(threads)?;
         // Not a store of the prefix alone: that one tells the heads of files under their whole path, and the query
         // engine then takes them for other files.
         let store = table.objects().clone();
         let memory = usize::try_from(limits.memory_bytes / 2).unwrap_or(usize::MAX);
         let session = Arc::new(session::build(store, memory)?);
-        Ok(Self { table, limits, workers, session, snapshot: Arc::default() })
+        Ok(Self { table, scheme, limits, workers, session, snapshot: Arc::default() })
     }
 
     /// Runs a plan: the bytes of an answer ([`crate::answer::Answer`]).
@@ -107,6 +126,7 @@ impl Engine {
         let job = Job {
             snapshot: &snapshot,
             session: &self.session,
+            scheme: self.scheme,
             workers: &self.workers,
             limits: &self.limits,
             predicate: parsed.plan.predicate.as_deref(),
@@ -157,6 +177,7 @@ impl std::fmt::Debug for Engine {
 pub(crate) struct Job<'a> {
     pub(crate) snapshot: &'a Arc<Snapshot>,
     pub(crate) session: &'a Arc<SessionState>,
+    pub(crate) scheme: Scheme,
     pub(crate) workers: &'a Arc<Workers>,
     pub(crate) limits: &'a Limits,
     pub(crate) predicate: Option<&'a str>,

@@ -33,6 +33,7 @@ pub mod coerce;
 mod conform;
 mod engine;
 mod error;
+pub mod noop;
 pub mod program;
 mod rows;
 mod stop;

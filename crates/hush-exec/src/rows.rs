@@ -34,7 +34,7 @@ pub(crate) fn run(job: &Job<'_>, task: &RowsTask) -> Result<Vec<u8>, ExecError> 
     let predicate = job.predicate.map(|text| scope.condition(ExpressionRole::Predicate, text)).transpose()?;
     let selector = RowSelector::parse(&scope, predicate.as_ref(), task, &shape.approximate_operands)?;
     let evaluators = (task.programs.iter().zip(&shape.programs))
-        .map(|(expr, shape)| Evaluator::new(expr, shape))
+        .map(|(expr, shape)| Evaluator::new(expr, shape, job.scheme))
         .collect::<Result<Vec<_>, _>>()?;
     let plan = RowsPlan { job, shape: &shape, selector: &selector, evaluators: &evaluators };
     let (batches, chunks) = job.workers.install(|| plan.run(task.limit.unwrap_or(u64::MAX)))?;

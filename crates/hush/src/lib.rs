@@ -11,6 +11,7 @@
 //!     policy: Policy { clear: vec!["ward".into()], ..Policy::default() },
 //!     schema: None,
 //!     verify: true,
+//!     dry_run: false,
 //!     threads: 2,
 //! };
 //! let rehearsal = rehearse(&options, &Silent, &|_| {})?;

@@ -17,6 +17,7 @@ pub(super) fn run(args: &Run, threads: usize) -> Result<(), Error> {
         policy: Policy { sensitive: args.policy.sensitive.clone(), clear: args.policy.clear.clone() },
         schema: args.schema.clone(),
         verify: args.verify,
+        dry_run: args.dry_run,
         threads,
     };
     let is_text = !args.quiet && !args.json;

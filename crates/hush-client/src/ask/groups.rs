@@ -7,7 +7,9 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatchOptions};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal256Type, Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
-use hush_exec::answer::{AggregateAnswer, Answer, sum_blocks};
+use ethnum::I256;
+use hush_exec::answer::{AggregateAnswer, Answer, SumPlace, sum_blocks};
+use hush_exec::noop::{PlainSum, Scheme};
 use hush_keys::{decrypt_approx_sum, decrypt_sum};
 use hush_plan::OwnerPlan;
 use hush_plan::plan::{AggregateFunction, AggregateTask};
@@ -89,34 +91,62 @@ fn decrypt_groups(
     (0..sums.group_count)
         .into_par_iter()
         .map(|group| {
-            let answers = sums
+            let numbers = sums
                 .blocks
                 .iter()
                 .zip(&columns)
-                .map(|(block, columns)| conform(block.object(group), group, columns))
+                .map(|(block, columns)| block_numbers(table.scheme, block.object(group), group, columns))
                 .collect::<Result<Vec<_>, _>>()?;
-            places
-                .iter()
-                .map(|place| {
-                    let outside = ClientError::Internal { what: "a sum has no place in the answer" };
-                    let key = columns.get(place.block).and_then(|columns| columns.get(place.body));
-                    let (Some(key), Some(answer)) = (key, answers.get(place.block)) else {
-                        return Err(outside);
-                    };
-                    decrypt(key, answer, place.body)
-                })
-                .collect()
+            let number = |place: &SumPlace| {
+                let number = numbers.get(place.block).and_then(|numbers| numbers.get(place.body));
+                number.cloned().ok_or(ClientError::Internal { what: "a sum has no place in the answer" })
+            };
+            places.iter().map(number).collect()
         })
         .collect()
 }
 
-fn conform(object: Option<&[u8]>, group: u32, columns: &[&ColumnKey]) -> Result<SumAnswer, ClientError> {
+/// The sums of a block's columns in one group.
+fn block_numbers(
+    scheme: Scheme,
+    object: Option<&[u8]>,
+    group: u32,
+    columns: &[&ColumnKey],
+) -> Result<Vec<Number>, ClientError> {
     let object =
         object.ok_or_else(|| ClientError::Answer { what: "a group has no encrypted sums".into() })?;
+    if scheme == Scheme::NoOp {
+        return columns
+            .iter()
+            .zip(object.chunks(PlainSum::BYTES))
+            .map(|(key, sum)| plain(key, sum))
+            .collect();
+    }
     let Some(first) = columns.first() else {
         return Err(ClientError::Internal { what: "a block of sums without columns" });
     };
-    Ok(UncheckedSumAnswer::decode(object)?.conform(first.ring(), group, columns.len() as u32)?)
+    let answer = UncheckedSumAnswer::decode(object)?.conform(first.ring(), group, columns.len() as u32)?;
+    columns.iter().enumerate().map(|(body, key)| decrypt(key, &answer, body)).collect()
+}
+
+/// A sum of a dry run, which the planner's range analysis has promised to fit its plaintext space.
+fn plain(key: &ColumnKey, sum: &[u8]) -> Result<Number, ClientError> {
+    match (PlainSum::decode(sum), &key.space) {
+        (Some(PlainSum::Exact(sum)), Space::Sum { t_log2 }) => {
+            let sum = big(sum);
+            // One bit of t is the sign.
+            if sum.bits() >= u64::from(*t_log2) {
+                return Err(ClientError::Internal {
+                    what: "a sum exceeds the range that was planned for it",
+                });
+            }
+            Ok(Number::Exact(sum))
+        }
+        (Some(PlainSum::Approx(sum)), Space::ApproxSum { .. }) => Ok(Number::Approx(sum)),
+        // No row counted.
+        (Some(PlainSum::Exact(I256::ZERO)), Space::ApproxSum { .. }) => Ok(Number::Approx(0.0)),
+        _ => Err(ClientError::Answer { what: "a group has no plain sums".into() }),
+    }
 }
 
 fn decrypt(key: &ColumnKey, answer: &SumAnswer, body: usize) -> Result<Number, ClientError> {

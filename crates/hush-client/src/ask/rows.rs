@@ -11,6 +11,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal256Type, Field, Int64Type, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use hush_exec::answer::{Answer, RowsChunk};
+use hush_exec::noop::Scheme;
 use hush_exec::program::{ProgramShape, element_count, shape};
 use hush_keys::{decrypt_approx_slots, decrypt_slots};
 use hush_plan::OwnerPlan;
@@ -126,6 +127,7 @@ fn positions(rows: &ArrayRef, manifest: &Manifest) -> Result<Vec<(u32, usize)>, 
 
 /// The task's programs and fetched columns with their keys.
 struct Programs<'a> {
+    scheme: Scheme,
     shapes: Vec<(ProgramShape, &'a ColumnKey)>,
     fetch: Vec<&'a ColumnKey>,
 }
@@ -142,6 +144,7 @@ impl<'a> Programs<'a> {
             Ok::<_, ClientError>((shape, key))
         });
         Ok(Self {
+            scheme: table.scheme,
             shapes: shapes.collect::<Result<_, _>>()?,
             fetch: task.fetch.iter().map(|id| table.keys.get(*id)).collect::<Result<_, _>>()?,
         })
@@ -151,14 +154,20 @@ impl<'a> Programs<'a> {
         if chunk.fetched.len() != self.fetch.len() {
             return Err(ClientError::Answer { what: "a chunk has another number of columns".into() });
         }
-        let columns = self.fetch.iter().zip(&chunk.fetched);
-        columns.map(|(key, blob)| decrypt_chunk(key, chunk.seed, chunk.chunk, chunk.rows, blob)).collect()
+        let column = |(key, blob): (&&ColumnKey, &&[u8])| match self.scheme {
+            Scheme::Lattice => decrypt_chunk(key, chunk.seed, chunk.chunk, chunk.rows, blob),
+            Scheme::NoOp => Cells::plain(blob),
+        };
+        self.fetch.iter().zip(&chunk.fetched).map(column).collect()
     }
 
     fn computed(&self, chunk: &RowsChunk<'_>, index: usize) -> Result<Cells, ClientError> {
         let (Some((shape, key)), Some(object)) = (self.shapes.get(index), chunk.programs.get(index)) else {
             return Err(ClientError::Answer { what: "a chunk lacks a program's result".into() });
         };
+        if self.scheme == Scheme::NoOp {
+            return Cells::plain(object);
+        }
         let id = CiphertextSetId {
             chunk: chunk.chunk,
             element_count: element_count(shape.layout, shape.set, chunk.rows),

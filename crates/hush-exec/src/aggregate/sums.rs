@@ -16,6 +16,7 @@ use crate::clear::groups::Groups;
 use crate::clear::masks::{MaskSet, RowMask};
 use crate::engine::Job;
 use crate::error::ExecError;
+use crate::noop::{self, PlainSums, PlainValues, Scheme};
 use crate::program;
 use crate::table::{PartRef, StoredBody};
 
@@ -27,7 +28,19 @@ pub(super) struct GroupSums<'a> {
     /// Every encoded column of the blocks, once.
     columns: Vec<EncodingId>,
     /// For each thread one accumulator per block, made when the thread adds its first chunk.
-    threads: Vec<Mutex<Option<Vec<SumAccumulator>>>>,
+    threads: Vec<Mutex<Option<Vec<Sums>>>>,
+}
+
+/// The sums of one block on one thread.
+enum Sums {
+    Encrypted(SumAccumulator),
+    Plain(PlainSums),
+}
+
+/// The columns of one block in one chunk.
+enum Bodies<'a> {
+    Encrypted(UniformSeed, Vec<Body<'a>>),
+    Plain(Vec<PlainValues>),
 }
 
 /// A chunk with rows that count, its masks, and the columns read.
@@ -86,25 +99,15 @@ impl<'a> GroupSums<'a> {
     /// [`ExecError::Corrupt`] if a column of the chunk is not what the manifest says.
     pub(super) fn absorb(&self, chunk: &Chunk<'_>) -> Result<(), ExecError> {
         self.job.stop.check()?;
-        let seed = chunk.row.seed.ok_or(ExecError::Corrupt { code: "HUSH-T033" })?;
-        let seed = UniformSeed::from_bytes(seed);
         let thread = self.job.workers.thread_index();
         let slot = self.threads.get(thread).ok_or(ExecError::Internal { place: "thread index" })?;
         let mut sums = slot.lock().unwrap_or_else(PoisonError::into_inner);
         let sums =
             sums.get_or_insert_with(|| self.blocks.iter().map(|block| self.accumulator(block)).collect());
         for (block, sum) in self.blocks.iter().zip(sums) {
-            let internal = |_| ExecError::Internal { place: "masked sum" };
             match chunk.masks.get(block.block.mask) {
                 Some(RowMask::Nothing) | None => {}
-                Some(RowMask::All) => {
-                    let bodies = self.bodies(chunk, block)?;
-                    sum.absorb_unfiltered(seed, chunk.row.rows as usize, &bodies).map_err(internal)?;
-                }
-                Some(RowMask::Rows { groups, weights }) => {
-                    let bodies = self.bodies(chunk, block)?;
-                    sum.absorb_masked(seed, groups, weights.as_deref(), &bodies).map_err(internal)?;
-                }
+                Some(mask) => sum.absorb(mask, chunk.row.rows as usize, &self.bodies(chunk, block)?)?,
             }
         }
         Ok(())
@@ -115,53 +118,51 @@ impl<'a> GroupSums<'a> {
     /// # Errors
     /// [`ExecError::Internal`].
     pub(super) fn finish(self) -> Result<Vec<Vec<Vec<u8>>>, ExecError> {
-        let internal = |_| ExecError::Internal { place: "finished sums" };
-        let mut total: Option<Vec<SumAccumulator>> = None;
+        let mut total: Option<Vec<Sums>> = None;
+        let first = self.range.start;
+        let empty: Vec<Sums> = self.blocks.iter().map(|block| self.accumulator(block)).collect();
         for sums in self.threads {
             let sums = sums.into_inner().unwrap_or_else(PoisonError::into_inner);
             match (&mut total, sums) {
                 (None, sums) => total = sums,
                 (Some(total), Some(sums)) => {
                     let pairs: Vec<_> = total.iter_mut().zip(sums).collect();
-                    pairs
-                        .into_par_iter()
-                        .try_for_each(|(mine, theirs)| mine.merge(theirs))
-                        .map_err(internal)?;
+                    pairs.into_par_iter().try_for_each(|(mine, theirs)| mine.merge(theirs))?;
                 }
                 (Some(_), None) => {}
             }
         }
-        let count = self.range.len();
-        let empty = |block: &Block| SumAccumulator::new(&block.ring, count, block.block.columns.len());
-        let total = total.unwrap_or_else(|| self.blocks.iter().map(empty).collect());
-        let first = self.range.start;
-        let encode = |sum: SumAccumulator| -> Result<Vec<Vec<u8>>, ExecError> {
-            let answers = sum.finish().map_err(internal)?;
-            let encoded = answers.into_par_iter().enumerate().map(|(index, answer)| {
-                let group = (first + index) as u32;
-                answer.encode(group).map_err(|_| ExecError::Internal { place: "encoded sum" })
-            });
-            encoded.collect()
-        };
-        total.into_par_iter().map(encode).collect()
+        total.unwrap_or(empty).into_par_iter().map(|sums| sums.encode(first)).collect()
     }
 
-    fn accumulator(&self, block: &Block) -> SumAccumulator {
-        SumAccumulator::new(&block.ring, self.range.len(), block.block.columns.len())
+    fn accumulator(&self, block: &Block) -> Sums {
+        let (groups, columns) = (self.range.len(), block.block.columns.len());
+        match self.job.scheme {
+            Scheme::Lattice => Sums::Encrypted(SumAccumulator::new(&block.ring, groups, columns)),
+            Scheme::NoOp => Sums::Plain(PlainSums::new(groups, columns)),
+        }
     }
 
     /// The bodies of a block's columns in a chunk.
-    fn bodies<'c>(&self, chunk: &'c Chunk<'_>, block: &Block) -> Result<Vec<Body<'c>>, ExecError> {
+    fn bodies<'c>(&self, chunk: &'c Chunk<'_>, block: &Block) -> Result<Bodies<'c>, ExecError> {
         let damaged = || ExecError::Corrupt { code: "HUSH-T033" };
+        let blob = |column: &EncodingId| {
+            let place = self.columns.binary_search(column).ok();
+            place.and_then(|place| chunk.row.encoded.get(place)).ok_or_else(damaged)
+        };
+        let columns = block.block.columns.iter();
+        if self.job.scheme == Scheme::NoOp {
+            let plain = columns.map(|column| noop::column(blob(column)?));
+            return Ok(Bodies::Plain(plain.collect::<Result<_, _>>()?));
+        }
         let elements = program::element_count(Layout::Sum, block.block.set, chunk.row.rows);
         let body = |column: &EncodingId| {
-            let place = self.columns.binary_search(column).map_err(|_| damaged())?;
-            let blob = chunk.row.encoded.get(place).ok_or_else(damaged)?;
             let id = BodyId { column: column.0, chunk: chunk.row.index, element_count: elements, lanes: 1 };
-            let stored = StoredBody { blob, kind: BodyKind::Sum, id };
+            let stored = StoredBody { blob: blob(column)?, kind: BodyKind::Sum, id };
             self.job.snapshot.body(chunk.part, &block.ring, stored)
         };
-        block.block.columns.iter().map(body).collect()
+        let seed = UniformSeed::from_bytes(chunk.row.seed.ok_or_else(damaged)?);
+        Ok(Bodies::Encrypted(seed, columns.map(body).collect::<Result<_, _>>()?))
     }
 
     /// Renumbers the groups of this pass from 0 and deselects all others.
@@ -182,5 +183,51 @@ impl<'a> GroupSums<'a> {
             }
         }
         masks
+    }
+}
+
+impl Sums {
+    /// Adds the rows of a chunk that a mask selects.
+    fn absorb(&mut self, mask: &RowMask, rows: usize, bodies: &Bodies<'_>) -> Result<(), ExecError> {
+        let internal = |_| ExecError::Internal { place: "masked sum" };
+        match (self, bodies, mask) {
+            (_, _, RowMask::Nothing) => Ok(()),
+            (Self::Encrypted(sums), Bodies::Encrypted(seed, bodies), RowMask::All) => {
+                sums.absorb_unfiltered(*seed, rows, bodies).map_err(internal)
+            }
+            (Self::Encrypted(sums), Bodies::Encrypted(seed, bodies), RowMask::Rows { groups, weights }) => {
+                sums.absorb_masked(*seed, groups, weights.as_deref(), bodies).map_err(internal)
+            }
+            (Self::Plain(sums), Bodies::Plain(bodies), RowMask::All) => sums.absorb_unfiltered(rows, bodies),
+            (Self::Plain(sums), Bodies::Plain(bodies), RowMask::Rows { groups, weights }) => {
+                sums.absorb_masked(groups, weights.as_deref(), bodies)
+            }
+            _ => Err(ExecError::Internal { place: "scheme of a sum" }),
+        }
+    }
+
+    /// Adds what another thread has.
+    fn merge(&mut self, other: Self) -> Result<(), ExecError> {
+        match (self, other) {
+            (Self::Encrypted(mine), Self::Encrypted(theirs)) => {
+                mine.merge(theirs).map_err(|_| ExecError::Internal { place: "finished sums" })
+            }
+            (Self::Plain(mine), Self::Plain(theirs)) => mine.merge(theirs),
+            _ => Err(ExecError::Internal { place: "scheme of a sum" }),
+        }
+    }
+
+    /// The encoded answer of every group; the first has number `first`.
+    fn encode(self, first: usize) -> Result<Vec<Vec<u8>>, ExecError> {
+        let sums = match self {
+            Self::Encrypted(sums) => sums,
+            Self::Plain(sums) => return Ok(sums.finish()),
+        };
+        let answers = sums.finish().map_err(|_| ExecError::Internal { place: "finished sums" })?;
+        let encoded = answers.into_par_iter().enumerate().map(|(index, answer)| {
+            let group = (first + index) as u32;
+            answer.encode(group).map_err(|_| ExecError::Internal { place: "encoded sum" })
+        });
+        encoded.collect()
     }
 }

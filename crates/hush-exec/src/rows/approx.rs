@@ -4,9 +4,10 @@
 use hush_plan::plan::{SlotExpr, is_integer};
 use hush_schemes::ckks::{ApproxCiphertext, ApproxEncoder, Scale};
 
-use super::program::{ElementInput, scheme_error};
+use super::program::{Columns, ElementInput, scheme_error};
 use crate::clear::select::Operand;
 use crate::error::ExecError;
+use crate::noop::PlainValues;
 
 /// A value on the way. Clear parts stay clear for as long as possible, in double precision.
 enum Value {
@@ -34,6 +35,22 @@ pub(super) fn evaluate(
     }
 }
 
+/// Evaluates the same program on plain columns: the values of the rows.
+///
+/// # Errors
+/// [`ExecError::Internal`] for a program without columns.
+pub(super) fn evaluate_plain(
+    expr: &SlotExpr,
+    encoder: &ApproxEncoder,
+    scale: Scale,
+    input: &ElementInput<'_>,
+) -> Result<PlainValues, ExecError> {
+    match (Walk { encoder, scale, input }).value(expr)? {
+        Value::Vector(values) => Ok(PlainValues::Approx(values)),
+        Value::Integer(_) | Value::Encrypted(_) => Err(ExecError::Internal { place: "clear program" }),
+    }
+}
+
 struct Walk<'a> {
     encoder: &'a ApproxEncoder,
     scale: Scale,
@@ -44,9 +61,18 @@ impl Walk<'_> {
     fn value(&self, expr: &SlotExpr) -> Result<Value, ExecError> {
         match expr {
             SlotExpr::Column(id) => {
-                let ElementInput { ring, seed, element, .. } = *self.input;
-                let loaded = ApproxCiphertext::load(ring, seed, self.input.body(*id)?, element, self.scale);
-                Ok(Value::Encrypted(loaded.map_err(scheme_error)?))
+                let ElementInput { ring, element, .. } = *self.input;
+                Ok(match self.input.columns {
+                    Columns::Encrypted { .. } => {
+                        let (seed, body) = self.input.body(*id)?;
+                        let loaded = ApproxCiphertext::load(ring, seed, body, element, self.scale);
+                        Value::Encrypted(loaded.map_err(scheme_error)?)
+                    }
+                    Columns::Plain(_) => match self.input.plain(*id)? {
+                        PlainValues::Approx(values) => Value::Vector(values.clone()),
+                        PlainValues::Exact(_) => return Err(ExecError::Internal { place: "real column" }),
+                    },
+                })
             }
             SlotExpr::Clear(index) => match self.input.operands.get(*index) {
                 Some(Operand::Doubles(values)) => Ok(Value::Vector(self.input.rows(values).to_vec())),

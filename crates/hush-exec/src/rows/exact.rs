@@ -7,9 +7,10 @@ use hush_rlwe::RlweCiphertext;
 use hush_schemes::Values;
 use hush_schemes::bgv::slots::{SlotCiphertext, SlotEncoder};
 
-use super::program::{ElementInput, scheme_error};
+use super::program::{Columns, ElementInput, scheme_error};
 use crate::clear::select::Operand;
 use crate::error::{ExecError, ExpressionRole};
+use crate::noop::PlainValues;
 
 /// A value on the way. Clear parts stay clear for as long as possible, in 256 bits with overflow checked.
 enum Value {
@@ -36,14 +37,35 @@ pub(super) fn evaluate(
     }
 }
 
+/// Evaluates the same program on plain columns: the values of the rows.
+///
+/// # Errors
+/// As [`evaluate`], and for results beyond 256 bits too.
+pub(super) fn evaluate_plain(
+    expr: &SlotExpr,
+    encoder: &SlotEncoder,
+    input: &ElementInput<'_>,
+) -> Result<PlainValues, ExecError> {
+    match walk(expr, encoder, input)? {
+        Value::Vector(values) => Ok(PlainValues::Exact(values)),
+        Value::Constant(_) | Value::Encrypted(_) => Err(ExecError::Internal { place: "clear program" }),
+    }
+}
+
 fn walk(expr: &SlotExpr, encoder: &SlotEncoder, input: &ElementInput<'_>) -> Result<Value, ExecError> {
     let both = |left, right| Ok::<_, ExecError>((walk(left, encoder, input)?, walk(right, encoder, input)?));
     match expr {
-        SlotExpr::Column(id) => {
-            let body = input.body(*id)?;
-            let loaded = SlotCiphertext::load(input.ring, input.seed, body, input.element);
-            Ok(Value::Encrypted(loaded.map_err(scheme_error)?))
-        }
+        SlotExpr::Column(id) => Ok(match input.columns {
+            Columns::Encrypted { .. } => {
+                let (seed, body) = input.body(*id)?;
+                let loaded = SlotCiphertext::load(input.ring, seed, body, input.element);
+                Value::Encrypted(loaded.map_err(scheme_error)?)
+            }
+            Columns::Plain(_) => match input.plain(*id)? {
+                PlainValues::Exact(values) => Value::Vector(values.clone()),
+                PlainValues::Approx(_) => return Err(ExecError::Internal { place: "exact column" }),
+            },
+        }),
         SlotExpr::Clear(index) => match input.operands.get(*index) {
             Some(Operand::Integers(values)) => {
                 Ok(Value::Vector(input.rows(values).iter().map(|value| I256::from(*value)).collect()))

@@ -13,6 +13,7 @@ use hush_table::ChunkRow;
 use super::{approx, exact};
 use crate::clear::select::Operand;
 use crate::error::{ExecError, ExpressionRole};
+use crate::noop::{self, PlainValues, Scheme};
 use crate::program::{ProgramShape, element_count, rows_per_element};
 use crate::table::{self, PartRef, Snapshot, StoredBody};
 
@@ -20,6 +21,7 @@ use crate::table::{self, PartRef, Snapshot, StoredBody};
 pub(super) struct Evaluator<'a> {
     expr: &'a SlotExpr,
     shape: &'a ProgramShape,
+    scheme: Scheme,
     ring: Ring,
     encoder: Encoder,
 }
@@ -39,11 +41,19 @@ pub(super) struct ChunkInput<'a> {
     pub(super) operands: &'a [Operand],
 }
 
-/// The bodies of a program's columns, and which rows a ring element covers.
+/// A program's columns in a chunk.
+#[derive(Clone, Copy)]
+pub(super) enum Columns<'a> {
+    /// Bodies under a seed.
+    Encrypted { seed: UniformSeed, bodies: &'a [(EncodingId, Body<'a>)] },
+    /// Values of all rows of the chunk, which is one element here.
+    Plain(&'a [(EncodingId, PlainValues)]),
+}
+
+/// The columns of a program, and which rows a ring element covers.
 pub(super) struct ElementInput<'a> {
     pub(super) ring: &'a Ring,
-    pub(super) seed: UniformSeed,
-    pub(super) bodies: &'a [(EncodingId, Body<'a>)],
+    pub(super) columns: Columns<'a>,
     pub(super) operands: &'a [Operand],
     pub(super) element: u32,
     pub(super) first_row: usize,
@@ -55,7 +65,11 @@ impl<'a> Evaluator<'a> {
     ///
     /// # Errors
     /// [`ExecError::Internal`] if the manifest's plaintext space does not suit the ring, which its check rules out.
-    pub(super) fn new(expr: &'a SlotExpr, shape: &'a ProgramShape) -> Result<Self, ExecError> {
+    pub(super) fn new(
+        expr: &'a SlotExpr,
+        shape: &'a ProgramShape,
+        scheme: Scheme,
+    ) -> Result<Self, ExecError> {
         let ring = table::ring(shape.set)?;
         let internal = |_| ExecError::Internal { place: "slot encoder" };
         let encoder = match &shape.plaintext {
@@ -68,7 +82,7 @@ impl<'a> Evaluator<'a> {
             }
             Plaintext::PowerOfTwo { .. } => return Err(ExecError::Internal { place: "slot plaintext" }),
         };
-        Ok(Self { expr, shape, ring, encoder })
+        Ok(Self { expr, shape, scheme, ring, encoder })
     }
 
     /// Bytes of the object for a chunk of `rows` rows.
@@ -78,11 +92,38 @@ impl<'a> Evaluator<'a> {
         polys * hush_params::size::poly_bytes(self.shape.set) as u64 + OVERHEAD_BYTES as u64
     }
 
-    /// Evaluates the program on a chunk: an encoded [`CiphertextSet`].
+    /// Evaluates the program on a chunk: an encoded [`CiphertextSet`], or encoded [`PlainValues`] in a dry run.
     ///
     /// # Errors
     /// [`ExecError::Corrupt`], [`ExecError::Weight`], [`ExecError::Internal`].
     pub(super) fn evaluate(&self, input: &ChunkInput<'_>) -> Result<Vec<u8>, ExecError> {
+        match self.scheme {
+            Scheme::Lattice => self.evaluate_encrypted(input),
+            Scheme::NoOp => self.evaluate_plain(input),
+        }
+    }
+
+    fn evaluate_plain(&self, input: &ChunkInput<'_>) -> Result<Vec<u8>, ExecError> {
+        let column = |id: &EncodingId| Ok((*id, noop::column(input.blob(*id)?)?));
+        let columns = self.shape.columns.iter().map(column).collect::<Result<Vec<_>, ExecError>>()?;
+        let input = ElementInput {
+            ring: &self.ring,
+            columns: Columns::Plain(&columns),
+            operands: input.operands,
+            element: 0,
+            first_row: 0,
+            row_count: input.row.rows as usize,
+        };
+        let values = match &self.encoder {
+            Encoder::Exact(encoder) => exact::evaluate_plain(self.expr, encoder, &input),
+            Encoder::Approximate(encoder, scale) => {
+                approx::evaluate_plain(self.expr, encoder, *scale, &input)
+            }
+        };
+        Ok(values?.encode())
+    }
+
+    fn evaluate_encrypted(&self, input: &ChunkInput<'_>) -> Result<Vec<u8>, ExecError> {
         let seed = input.row.seed.ok_or(ExecError::Corrupt { code: "HUSH-T033" })?;
         let rows = input.row.rows;
         let elements = element_count(self.shape.layout, self.shape.set, rows);
@@ -95,8 +136,7 @@ impl<'a> Evaluator<'a> {
             let first_row = element as usize * span;
             let input = ElementInput {
                 ring: &self.ring,
-                seed: UniformSeed::from_bytes(seed),
-                bodies: &bodies,
+                columns: Columns::Encrypted { seed: UniformSeed::from_bytes(seed), bodies: &bodies },
                 operands: input.operands,
                 element,
                 first_row,
@@ -158,13 +198,23 @@ impl<'a> ChunkInput<'a> {
 }
 
 impl ElementInput<'_> {
-    /// The body of a column.
+    /// The body of an encrypted column, and its seed.
     ///
     /// # Errors
     /// [`ExecError::Internal`] if it is not there.
-    pub(super) fn body(&self, column: EncodingId) -> Result<&Body<'_>, ExecError> {
-        let found = self.bodies.iter().find(|(id, _)| *id == column);
-        found.map(|(_, body)| body).ok_or(ExecError::Internal { place: "column of a program" })
+    pub(super) fn body(&self, column: EncodingId) -> Result<(UniformSeed, &Body<'_>), ExecError> {
+        let Columns::Encrypted { seed, bodies } = self.columns else { return Err(NO_COLUMN) };
+        let found = bodies.iter().find(|(id, _)| *id == column);
+        found.map(|(_, body)| (seed, body)).ok_or(NO_COLUMN)
+    }
+
+    /// The values of a plain column.
+    ///
+    /// # Errors
+    /// As [`ElementInput::body`].
+    pub(super) fn plain(&self, column: EncodingId) -> Result<&PlainValues, ExecError> {
+        let Columns::Plain(columns) = self.columns else { return Err(NO_COLUMN) };
+        columns.iter().find(|(id, _)| *id == column).map(|(_, values)| values).ok_or(NO_COLUMN)
     }
 
     /// An operand on the rows of the element, from its whole chunk's values.
@@ -172,6 +222,8 @@ impl ElementInput<'_> {
         values.get(self.first_row..self.first_row + self.row_count).unwrap_or_default()
     }
 }
+
+const NO_COLUMN: ExecError = ExecError::Internal { place: "column of a program" };
 
 /// What a refusal of the scheme means here.
 pub(super) fn scheme_error(error: SchemeError) -> ExecError {
