@@ -33,6 +33,7 @@ test-slow: test
 	HUSH_MUTATIONS=50 cargo test --locked $(LIGHT) --test mutations
 	HUSH_MUTATIONS=50 cargo test --release --locked $(HEAVY) --test engine mutations
 	HUSH_MUTATIONS=50 cargo test --release --locked $(HEAVY) --test mutations
+	HUSH_MUTATIONS=50 cargo test --release --locked $(HEAVY) --lib mutations
 	HUSH_BIN=$(CARGO_TARGET_DIR)/release $(VENV)/bin/python -m pytest -q tests -m slow
 
 lint:

@@ -137,6 +137,15 @@ pub enum ClientError {
     /// A parameter set is unknown.
     #[error(transparent)]
     Params(#[from] hush_params::ParamsError),
+    /// What was remembered of a table is damaged.
+    #[error(
+        "{path} is not what was remembered of a table\n  Way out: remove it; which version was seen last is forgotten then.",
+        path = path.display()
+    )]
+    Pin {
+        /// The file.
+        path: PathBuf,
+    },
     /// Refused by the planner.
     #[error(transparent)]
     Plan(#[from] hush_plan::PlanError),
@@ -223,6 +232,7 @@ impl ClientError {
             Self::File { .. } | Self::Io(_) => "HUSH-C040",
             Self::Cpu { .. } => "HUSH-C041",
             Self::Randomness(_) => "HUSH-C042",
+            Self::Pin { .. } => "HUSH-C043",
             Self::Encoding { .. } | Self::Params(_) => "HUSH-C050",
             Self::Arrow
             | Self::Encrypt(_)
@@ -284,6 +294,7 @@ impl ClientError {
             | Self::Codec(_)
             | Self::Decrypt(_)
             | Self::Seal(_)
+            | Self::Pin { .. }
             | Self::Replaced { .. }
             | Self::Encoding { .. } => ErrorKind::Damaged,
             Self::File { .. } | Self::Io(_) | Self::Randomness(_) => ErrorKind::Resource,

@@ -5,12 +5,19 @@
 //! `$XDG_STATE_HOME/hushtable`, else `~/.local/state/hushtable`. Pins hold no secrets. A lost pin costs the memory of versions,
 //! nothing else.
 
-use std::io::Write;
+#[cfg(test)]
+mod mutations;
+
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use hush_table::{Pin, SignedManifest, TableId};
+use serde::de::DeserializeOwned;
 
 use crate::error::ClientError;
+
+/// Largest file that is read as a pin; one has about 150 bytes.
+const PIN_MAX_BYTES: u64 = 1024;
 
 /// The pins of this user.
 #[derive(Clone, Debug)]
@@ -42,20 +49,16 @@ impl Pins {
     /// Refuses a manifest that goes back behind what was seen, and remembers it otherwise.
     ///
     /// # Errors
-    /// [`ClientError::Table`] for a rollback or a fork; [`ClientError::File`] if the pin cannot be written.
+    /// [`ClientError::Table`] for a rollback or a fork; [`ClientError::Pin`] for a damaged pin; [`ClientError::File`] if
+    /// it cannot be read or written.
     pub(crate) fn check_and_remember(&self, manifest: &SignedManifest) -> Result<(), ClientError> {
         let Some(path) = self.path(manifest) else { return Ok(()) };
         let file_error = |source| ClientError::File { path: path.clone(), source };
-        match std::fs::read(&path) {
-            Ok(bytes) => {
-                let pin: Pin = serde_json::from_slice(&bytes).map_err(|error| file_error(error.into()))?;
-                pin.check(manifest)?;
-                if pin == Pin::of(manifest) {
-                    return Ok(());
-                }
+        if let Some(pin) = read::<Pin>(&path)? {
+            pin.check(manifest)?;
+            if pin == Pin::of(manifest) {
+                return Ok(());
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(file_error(error)),
         }
         let bytes = serde_json::to_vec(&Pin::of(manifest)).map_err(|error| file_error(error.into()))?;
         write(&path, &bytes).map_err(file_error)
@@ -65,24 +68,14 @@ impl Pins {
     /// otherwise.
     ///
     /// # Errors
-    /// [`ClientError::Replaced`]; [`ClientError::File`] if the pin cannot be read or written.
+    /// [`ClientError::Replaced`]; [`ClientError::Pin`] for a damaged pin; [`ClientError::File`] if it cannot be read or
+    /// written.
     pub(crate) fn check_place(&self, place: &str, manifest: &SignedManifest) -> Result<(), ClientError> {
         let Some(path) = self.place_path(place) else { return Ok(()) };
-        let file_error = |source| ClientError::File { path: path.clone(), source };
-        let found = manifest.manifest().table_id;
-        match std::fs::read(&path) {
-            Ok(bytes) => {
-                let expected: TableId =
-                    serde_json::from_slice(&bytes).map_err(|error| file_error(error.into()))?;
-                if found == expected {
-                    return Ok(());
-                }
-                Err(ClientError::Replaced { place: place.to_owned(), pin: path })
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                self.remember_place(place, manifest)
-            }
-            Err(error) => Err(file_error(error)),
+        match read::<TableId>(&path)? {
+            Some(expected) if expected == manifest.manifest().table_id => Ok(()),
+            Some(_) => Err(ClientError::Replaced { place: place.to_owned(), pin: path }),
+            None => self.remember_place(place, manifest),
         }
     }
 
@@ -106,6 +99,19 @@ impl Pins {
         let directory = self.directory.as_ref()?;
         Some(directory.join(format!("{}.json", manifest.manifest().table_id)))
     }
+}
+
+/// What a pin says; nothing if there is none.
+fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ClientError> {
+    let file_error = |source| ClientError::File { path: path.to_owned(), source };
+    let file = match std::fs::File::open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(file_error)?,
+    };
+    let mut bytes = Vec::new();
+    file.take(PIN_MAX_BYTES + 1).read_to_end(&mut bytes).map_err(file_error)?;
+    let pin = serde_json::from_slice(&bytes).ok().filter(|_| bytes.len() as u64 <= PIN_MAX_BYTES);
+    pin.map(Some).ok_or_else(|| ClientError::Pin { path: path.to_owned() })
 }
 
 fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {

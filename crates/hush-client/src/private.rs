@@ -2,6 +2,9 @@
 //! The owner's half of a manifest: schema and encodings, sealed with the owner's key so that a key file and a
 //! table are enough to ask questions, and the server learns neither names nor bounds of encrypted columns.
 
+#[cfg(test)]
+mod mutations;
+
 use hush_keys::OwnerSeed;
 use hush_plan::schema::file::{from_toml, to_toml};
 use hush_plan::{PrivateEncoding, Schema};

@@ -21,6 +21,8 @@
 mod backoff;
 mod error;
 mod job;
+#[cfg(test)]
+mod mutations;
 mod pull;
 mod push;
 #[cfg(test)]

@@ -23,6 +23,8 @@ use seeds::SeedLog;
 
 /// Name of the manifest in a table's directory.
 pub const MANIFEST_FILE: &str = "manifest.hush";
+/// Largest manifest that is read back: the largest body and its frame.
+const MANIFEST_MAX_BYTES: u64 = hush_table::manifest::MAX_BODY_BYTES + 1024;
 const PARTS_DIRECTORY: &str = "parts";
 /// Prefix of directories on their way out; no table name starts with a dot.
 const DELETED_PREFIX: &str = ".deleted-";
@@ -62,9 +64,13 @@ impl Catalog {
             if name.starts_with(DELETED_PREFIX) {
                 fs::remove_dir_all(entry.path())?;
             } else if let Ok(table) = TableName::parse(name) {
-                match fs::read(entry.path().join(MANIFEST_FILE)).map(|bytes| SignedManifest::decode(&bytes)) {
+                let read = durable::read_at_most(&entry.path().join(MANIFEST_FILE), MANIFEST_MAX_BYTES);
+                match read.map(|bytes| SignedManifest::decode(&bytes)) {
                     Ok(Ok(manifest)) => drop(tables.insert(table, Arc::new(manifest))),
                     Ok(Err(error)) => tracing::error!(code = error.code(), "a stored manifest is damaged"),
+                    Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                        tracing::error!(limit = MANIFEST_MAX_BYTES, "a stored manifest is too long");
+                    }
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) => return Err(error),
                 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writing files so that a crash leaves the old content or the new, never a mixture.
+//! Writing files so that a crash leaves the old content or the new, never a mixture, and reading them back within a limit.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -51,6 +51,16 @@ fn through_temporary(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -
     })
 }
 
+/// Reads a file of at most `max_bytes` bytes; a longer one is not read further than that.
+///
+/// # Errors
+/// [`io::ErrorKind::InvalidData`] for a longer file; from the file system.
+pub fn read_at_most(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = File::open(path)?.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+    if read as u64 > max_bytes { Err(io::ErrorKind::InvalidData.into()) } else { Ok(bytes) }
+}
+
 /// Renames a complete, synced file to its visible name and makes the rename durable.
 ///
 /// # Errors
@@ -97,5 +107,18 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"two");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         assert!(replace(&dir.path().join("missing/a"), b"x").is_err());
+    }
+
+    #[test]
+    fn files_are_read_up_to_a_limit() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        fs::write(&path, b"seven..").unwrap();
+        assert_eq!(read_at_most(&path, 7).unwrap(), b"seven..");
+        assert_eq!(read_at_most(&path, u64::MAX).unwrap(), b"seven..");
+        assert_eq!(read_at_most(&path, 6).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        OpenOptions::new().write(true).open(&path).unwrap().set_len(10 << 30).unwrap();
+        assert_eq!(read_at_most(&path, 7).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert_eq!(read_at_most(dir.path(), 7).unwrap_err().kind(), io::ErrorKind::IsADirectory);
     }
 }

@@ -6,6 +6,8 @@
 //! service down for ever. A job ends early by its deadline, or when it is deleted: at its next chunk. State is in
 //! memory and, by job, in a small record that survives a crash of the process.
 
+#[cfg(test)]
+mod mutations;
 mod record;
 #[cfg(test)]
 mod tests;
@@ -101,7 +103,7 @@ impl Jobs {
     /// From the file system.
     pub fn open(root: PathBuf, limits: Limits, runner: Arc<dyn RunPlan>) -> io::Result<Arc<Self>> {
         durable::private_directory(&root)?;
-        let table = restore(&root)?;
+        let table = restore(&root, limits.max_plan_bytes)?;
         let waiting = Semaphore::new(table.queue.len());
         let (changed, _) = watch::channel(());
         Ok(Arc::new(Self { root, limits, runner, table: Mutex::new(table), waiting, changed }))
@@ -272,17 +274,26 @@ impl JobTable {
     }
 }
 
-fn restore(root: &std::path::Path) -> io::Result<JobTable> {
+fn restore(root: &std::path::Path, max_plan_bytes: u64) -> io::Result<JobTable> {
+    let now = unix_seconds();
     let mut table = JobTable::default();
     let mut open = Vec::new();
     for entry in std::fs::read_dir(root)?.flatten() {
         let Some(id) = entry.file_name().to_str().and_then(|name| JobId::parse(name).ok()) else { continue };
         let files = JobFiles::of(root, &id);
-        let Ok(mut record) = files.load() else {
-            // Begun but never acknowledged, or lost with the machine: its owner submits it again.
-            files.remove();
-            continue;
+        let mut record = match files.load(&id, max_plan_bytes) {
+            Ok(record) => record,
+            Err(fault) => {
+                tracing::warn!(job = id.as_str(), %fault, "a job could not be read back");
+                if fault.is_final() {
+                    // Begun but never acknowledged, or lost with the machine: its owner submits it again.
+                    files.remove();
+                }
+                continue;
+            }
         };
+        // A clock that was set back must not keep a result for ever.
+        record.finished_s = record.finished_s.map(|end| end.min(now));
         if !record.state.is_final() {
             if record.attempts >= MAX_ATTEMPTS {
                 record.finish(Err(crate::runner::Failure::from(Code::Quarantined).into()));

@@ -15,7 +15,7 @@ const JOB_HEX: usize = 32;
 ///
 /// Case does not distinguish tables; the lower-case form is kept and names the directory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "String", into = "String")]
 pub struct TableName(String);
 
 impl TableName {
@@ -55,7 +55,7 @@ impl PartName {
     /// # Errors
     /// [`Code::BadName`] unless `digest` is 64 lower-case hex digits.
     pub fn new(digest: &str, half: Half) -> Result<Self, ApiError> {
-        if is_lower_hex(digest, DIGEST_HEX) {
+        if is_digest(digest) {
             Ok(Self { digest: digest.to_owned(), half })
         } else {
             Err(Code::BadName.into())
@@ -107,7 +107,7 @@ impl fmt::Display for PartName {
 
 /// Identifies a job: 128 random bits in hex.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "String", into = "String")]
 pub struct JobId(String);
 
 impl JobId {
@@ -135,6 +135,33 @@ impl JobId {
     }
 }
 
+/// What is read back from a file is parsed as what comes from outside.
+macro_rules! parsed_text {
+    ($name:ident) => {
+        impl TryFrom<String> for $name {
+            type Error = ApiError;
+
+            fn try_from(text: String) -> Result<Self, ApiError> {
+                Self::parse(&text)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> Self {
+                name.0
+            }
+        }
+    };
+}
+
+parsed_text!(TableName);
+parsed_text!(JobId);
+
+/// Whether `text` is the lower-case hex of a BLAKE3 digest.
+pub fn is_digest(text: &str) -> bool {
+    is_lower_hex(text, DIGEST_HEX)
+}
+
 fn is_lower_hex(text: &str, length: usize) -> bool {
     text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
@@ -152,7 +179,10 @@ mod tests {
         let long = "a".repeat(65);
         for bad in ["", ".", "..", "a/b", "a\\b", "a.b", "-rf", "a b", "ä", "a\0", "%2e%2e", long.as_str()] {
             assert!(TableName::parse(bad).is_err(), "{bad:?}");
+            let stored = serde_json::to_string(bad).unwrap();
+            assert!(serde_json::from_str::<TableName>(&stored).is_err(), "{bad:?}");
         }
+        assert_eq!(serde_json::from_str::<TableName>("\"Ward_7\"").unwrap().as_str(), "ward_7");
     }
 
     #[test]
@@ -181,8 +211,11 @@ mod tests {
         let (one, other) = (JobId::fresh().unwrap(), JobId::fresh().unwrap());
         assert_ne!(one, other);
         assert_eq!(JobId::parse(one.as_str()).unwrap(), one);
+        assert_eq!(serde_json::from_str::<JobId>(&serde_json::to_string(&one).unwrap()).unwrap(), one);
         for bad in ["", "..", "0123", &one.as_str().to_uppercase().replace(char::is_numeric, "A")] {
             assert!(JobId::parse(bad).is_err(), "{bad}");
+            let stored = serde_json::to_string(bad).unwrap();
+            assert!(serde_json::from_str::<JobId>(&stored).is_err(), "{bad}");
         }
     }
 }

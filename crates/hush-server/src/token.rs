@@ -11,10 +11,12 @@ use std::path::{Path, PathBuf};
 use subtle::ConstantTimeEq;
 
 const TOKEN_BYTES: usize = 32;
-/// Longest content of a token file, so that a wrong path cannot read a large file.
-const TOKEN_FILE_MAX: u64 = 1024;
 /// Shortest token that a person may set, in characters.
 const TOKEN_MIN: usize = 32;
+/// Longest token that a person may set, in characters.
+const TOKEN_MAX: usize = 1024;
+/// Longest content of a token file, so that a wrong path cannot read a large file: a token and the end of its line.
+const TOKEN_FILE_MAX: u64 = TOKEN_MAX as u64 + 2;
 
 /// Why there is no token.
 #[derive(Debug, thiserror::Error)]
@@ -95,12 +97,16 @@ impl TokenHash {
         file.take(TOKEN_FILE_MAX + 1).read_to_end(&mut text).map_err(io)?;
         let token = text.trim_ascii();
         let printable = token.iter().all(u8::is_ascii_graphic);
-        if text.len() as u64 > TOKEN_FILE_MAX || token.len() < TOKEN_MIN || !printable {
+        let sound = printable && (TOKEN_MIN..=TOKEN_MAX).contains(&token.len());
+        if text.len() as u64 > TOKEN_FILE_MAX || !sound {
             return Err(TokenError::Malformed { path: path.to_owned() });
         }
         Ok(Self::of(token))
     }
 }
+
+#[cfg(test)]
+mod mutations;
 
 #[cfg(test)]
 mod tests {

@@ -10,16 +10,22 @@ use super::error::RemoteError;
 
 /// Tries without progress before giving up.
 const TRIES: u32 = 7;
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// Of a server that is not a test's.
+pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Counts failures in a row.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Backoff {
     failures: u32,
+    first_pause: Duration,
 }
 
 impl Backoff {
+    pub(super) fn new(first_pause: Duration) -> Self {
+        Self { failures: 0, first_pause }
+    }
+
     /// Something got through: failures before do not count any more.
     pub(super) fn progressed(&mut self) {
         self.failures = 0;
@@ -34,14 +40,16 @@ impl Backoff {
         if !error.is_transient() || self.failures >= TRIES {
             return Err(error);
         }
-        sleep(pause(self.failures, random_fraction()));
+        sleep(pause(self.first_pause, self.failures, random_fraction()));
         Ok(())
     }
 }
 
 /// Repeats `attempt` as long as its failures are transient.
-pub(super) fn retrying<T>(mut attempt: impl FnMut() -> Result<T, RemoteError>) -> Result<T, RemoteError> {
-    let mut backoff = Backoff::default();
+pub(super) fn retrying<T>(
+    mut backoff: Backoff,
+    mut attempt: impl FnMut() -> Result<T, RemoteError>,
+) -> Result<T, RemoteError> {
     loop {
         match attempt() {
             Ok(done) => return Ok(done),
@@ -50,10 +58,9 @@ pub(super) fn retrying<T>(mut attempt: impl FnMut() -> Result<T, RemoteError>) -
     }
 }
 
-/// Between a half and all of `100 ms · 2^(failures − 1)`, at most 5 s: about 3 s to 7 s over all tries.
-fn pause(failures: u32, fraction: f64) -> Duration {
-    let doubled =
-        FIRST_PAUSE.saturating_mul(1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX));
+/// Between a half and all of `first · 2^(failures − 1)`, at most 5 s: from 100 ms about 3 s to 7 s over all tries.
+fn pause(first: Duration, failures: u32, fraction: f64) -> Duration {
+    let doubled = first.saturating_mul(1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX));
     doubled.min(LONGEST_PAUSE).mul_f64(0.5 + fraction / 2.0)
 }
 
@@ -69,20 +76,20 @@ mod tests {
 
     #[test]
     fn pauses_grow_and_stay_bounded() {
-        assert_eq!(pause(1, 0.0), Duration::from_millis(50));
-        assert_eq!(pause(3, 0.0), Duration::from_millis(200));
+        assert_eq!(pause(FIRST_PAUSE, 1, 0.0), Duration::from_millis(50));
+        assert_eq!(pause(FIRST_PAUSE, 3, 0.0), Duration::from_millis(200));
         for failures in 1..100 {
             let fraction = random_fraction();
             assert!((0.0..1.0).contains(&fraction));
-            assert!(pause(failures, fraction) <= LONGEST_PAUSE);
-            assert!(pause(failures, fraction) >= FIRST_PAUSE / 2);
+            assert!(pause(FIRST_PAUSE, failures, fraction) <= LONGEST_PAUSE);
+            assert!(pause(FIRST_PAUSE, failures, fraction) >= FIRST_PAUSE / 2);
         }
     }
 
     #[test]
     fn final_errors_are_not_repeated() {
         let mut calls = 0;
-        let failed = retrying(|| -> Result<(), _> {
+        let failed = retrying(Backoff::new(FIRST_PAUSE), || -> Result<(), _> {
             calls += 1;
             Err(RemoteError::Plan)
         });
@@ -93,7 +100,7 @@ mod tests {
     #[test]
     fn transient_errors_are_repeated_until_success() {
         let mut calls = 0;
-        let done = retrying(|| {
+        let done = retrying(Backoff::new(FIRST_PAUSE), || {
             calls += 1;
             if calls < 3 { Err(RemoteError::Timeout { url: String::new() }) } else { Ok(calls) }
         });

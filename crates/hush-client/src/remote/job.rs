@@ -2,14 +2,14 @@
 //! Jobs from the client's side: submit, poll, fetch with resumption, acknowledge.
 
 use std::io::Read;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use hush_plan::ServerPlan;
 use hush_table::{Digest, to_hex};
 use serde::Deserialize;
 
-use super::backoff::Backoff;
-use super::transport::{Call, Method, Transport, clean};
+use super::transport::{Call, Method, Transport, clean, is_code};
 use super::{RemoteError, SHORT_MAX_BYTES};
 use crate::progress::Progress;
 
@@ -95,6 +95,14 @@ pub(super) fn submit(transport: &Transport, plan: &[u8]) -> Result<JobId, Remote
 pub(super) fn poll(transport: &Transport, job: &JobId, wait_ms: u64) -> Result<JobStatus, RemoteError> {
     let path = format!("/v1/jobs/{}?wait_ms={wait_ms}", job.0);
     let status: Status = transport.json(&Call::get(&path, SHORT_MAX_BYTES))?;
+    let whole = match status.state {
+        JobState::Done => status.result.is_some(),
+        JobState::Failed => status.code.as_deref().is_some_and(is_code),
+        JobState::Queued | JobState::Running => true,
+    };
+    if !whole {
+        return Err(transport.protocol("a finished job has no result or no code"));
+    }
     Ok(JobStatus {
         id: job.clone(),
         state: status.state,
@@ -136,6 +144,7 @@ pub(super) fn run(
 fn wait(transport: &Transport, job: &JobId) -> Result<JobStatus, RemoteError> {
     let begun = Instant::now();
     loop {
+        let asked = Instant::now();
         let status = poll(transport, job, POLL_WAIT_MS)?;
         match status.state {
             JobState::Done => return Ok(status),
@@ -145,6 +154,10 @@ fn wait(transport: &Transport, job: &JobId) -> Result<JobStatus, RemoteError> {
             }
             JobState::Queued | JobState::Running if begun.elapsed() > JOB_DEADLINE => {
                 return Err(RemoteError::Timeout { url: transport.url().to_owned() });
+            }
+            // A server that does not wait as it was asked is not asked without a pause.
+            JobState::Queued | JobState::Running if asked.elapsed() < transport.first_pause => {
+                sleep(transport.first_pause);
             }
             JobState::Queued | JobState::Running => {}
         }
@@ -167,7 +180,7 @@ pub(super) fn download(
     let length = usize::try_from(bytes).map_err(|_| too_large())?;
     let mut received = Vec::new();
     received.try_reserve_exact(length).map_err(|_| too_large())?;
-    let mut backoff = Backoff::default();
+    let mut backoff = transport.backoff();
     progress.begin("receive", Some(bytes), "bytes");
     while received.len() < length {
         let before = received.len();

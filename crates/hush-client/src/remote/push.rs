@@ -11,7 +11,6 @@ use hush_table::store::PARTS_NAME;
 use hush_table::{PartFile, SignedManifest, TableStore, to_hex};
 use serde::Deserialize;
 
-use super::backoff::Backoff;
 use super::transport::{Call, Method, Transport};
 use super::{RemoteError, SHORT_MAX_BYTES, table_path};
 use crate::progress::Progress;
@@ -135,7 +134,7 @@ impl Upload<'_> {
     /// Uploads the part; gives the bytes sent, 0 if the server had it.
     fn run(&self) -> Result<u64, RemoteError> {
         let path = part_path(self.base, self.kind, &self.file);
-        let mut backoff = Backoff::default();
+        let mut backoff = self.transport.backoff();
         let (mut sent, mut shown, mut reached) = (0, 0, 0);
         let mut rejected = false;
         loop {
@@ -153,7 +152,8 @@ impl Upload<'_> {
             }
             match self.send_from(&path, offset, &mut sent, &mut shown) {
                 Ok(Step::Complete) => break,
-                Ok(Step::Again) => {}
+                // Everything that was left is sent: what the server still lacks may be lost again.
+                Ok(Step::Again) => backoff.after(self.transport.broken("the upload is not complete"))?,
                 // What the server had before may be what is wrong: once more from the start, where it now stands.
                 Err(error) if error.server_code() == Some("HUSH-V013") && !rejected && offset > 0 => {
                     rejected = true

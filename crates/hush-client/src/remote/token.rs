@@ -11,6 +11,8 @@ use super::error::{RemoteError, TokenFault};
 
 const TOKEN_MIN: usize = 32;
 const TOKEN_MAX: usize = 1024;
+/// A token and the end of its line.
+const TOKEN_FILE_MAX: usize = TOKEN_MAX + 2;
 
 /// A server's API token.
 ///
@@ -41,9 +43,12 @@ impl ApiToken {
     fn read(path: &Path) -> Result<Self, TokenFault> {
         let file = File::open(path)?;
         check_mode(&file)?;
-        // Reserved at once: growing would leave copies behind.
-        let mut text = Zeroizing::new(Vec::with_capacity(TOKEN_MAX + 3));
-        file.take(TOKEN_MAX as u64 + 3).read_to_end(&mut text)?;
+        // Reserved at once: growing would leave copies behind. One byte more than may be there tells a longer file.
+        let mut text = Zeroizing::new(Vec::with_capacity(TOKEN_FILE_MAX + 1));
+        file.take(TOKEN_FILE_MAX as u64 + 1).read_to_end(&mut text)?;
+        if text.len() > TOKEN_FILE_MAX {
+            return Err(TokenFault::Malformed);
+        }
         Self::new(std::str::from_utf8(&text).map_err(|_| TokenFault::Malformed)?)
     }
 

@@ -12,7 +12,7 @@ use ureq::http::{HeaderMap, Request, Response, Uri, header};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body, SendBody};
 
-use super::backoff::retrying;
+use super::backoff::{Backoff, FIRST_PAUSE, retrying};
 use super::{ApiToken, PlainHttp, RemoteError, RemoteOptions, SHORT_MAX_BYTES};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -60,6 +60,8 @@ pub(super) struct Transport {
     agent: Agent,
     url: String,
     token: Option<ApiToken>,
+    /// Before the second try.
+    pub(super) first_pause: Duration,
 }
 
 #[derive(Deserialize)]
@@ -105,16 +107,20 @@ impl Transport {
         if here {
             config = config.proxy(None);
         }
-        Ok(Self { agent: config.build().new_agent(), url, token })
+        Ok(Self { agent: config.build().new_agent(), url, token, first_pause: FIRST_PAUSE })
     }
 
     pub(super) fn url(&self) -> &str {
         &self.url
     }
 
+    pub(super) fn backoff(&self) -> Backoff {
+        Backoff::new(self.first_pause)
+    }
+
     /// Sends a call, again where the connection fails; gives the response if it is a success.
     pub(super) fn send(&self, call: &Call) -> Result<Reply, RemoteError> {
-        retrying(|| {
+        retrying(self.backoff(), || {
             let mut body = call.body;
             let response = self.begin(call, body.len() as u64, &mut body)?;
             self.reply(call, response)
@@ -207,7 +213,14 @@ impl Transport {
     }
 
     fn read(&self, mut body: Body, limit: u64) -> Result<Vec<u8>, RemoteError> {
-        body.with_config().limit(limit).read_to_vec().map_err(|error| self.failed(error))
+        // The library refuses what reaches its limit, so that is one byte further: a body may be as long as ours.
+        let read = body.with_config().limit(limit.saturating_add(1)).read_to_vec();
+        let too_large = || RemoteError::TooLarge { limit };
+        match read {
+            Ok(bytes) if bytes.len() as u64 > limit => Err(too_large()),
+            Err(ureq::Error::BodyExceedsLimit(_)) => Err(too_large()),
+            read => read.map_err(|error| self.failed(error)),
+        }
     }
 
     fn refused(&self, status: u16, body: Body) -> RemoteError {
@@ -268,7 +281,8 @@ fn tls(options: &RemoteOptions) -> Result<TlsConfig, RemoteError> {
     Ok(TlsConfig::builder().root_certs(RootCerts::Specific(Arc::new(roots))).build())
 }
 
-fn is_code(text: &str) -> bool {
+/// Whether a text has the form of a server's codes.
+pub(super) fn is_code(text: &str) -> bool {
     text.starts_with("HUSH-")
         && text.len() <= CODE_MAX_BYTES
         && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'-')

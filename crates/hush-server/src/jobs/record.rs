@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is remembered of a job, in memory and in `jobs/{id}/record.json`.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -10,14 +8,16 @@ use utoipa::ToSchema;
 
 use crate::clock::unix_seconds;
 use crate::durable;
-use crate::names::{JobId, TableName};
+use crate::names::{JobId, TableName, is_digest};
 use crate::runner::Failure;
 
 const RECORD_FILE: &str = "record.json";
 const PLAN_FILE: &str = "plan.json";
 const RESULT_FILE: &str = "result.bin";
-/// Largest record that is read back.
-const RECORD_MAX_BYTES: u64 = 16 << 10;
+/// Largest record that is read back. One has about 600 bytes and the sentence of a failure.
+pub(super) const RECORD_MAX_BYTES: u64 = 16 << 10;
+/// Longest sentence of a failure that is kept, in characters: at six bytes each (JSON's longest escape) it fits a record.
+const MESSAGE_MAX_CHARS: usize = 2000;
 
 /// State of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -61,7 +61,7 @@ pub struct JobFailure {
 
 impl From<Failure> for JobFailure {
     fn from(failure: Failure) -> Self {
-        Self { code: failure.code, message: failure.message }
+        Self { code: failure.code, message: failure.message.chars().take(MESSAGE_MAX_CHARS).collect() }
     }
 }
 
@@ -102,6 +102,25 @@ impl Record {
         }
     }
 
+    /// Checks that this is a record of `id` as [`JobFiles::save`] writes it.
+    fn check(&self, id: &JobId) -> Result<(), RecordFault> {
+        if self.id != *id {
+            return Err(RecordFault::OtherJob);
+        }
+        let mut digests =
+            [Some(&self.body), self.key.as_ref(), self.result.as_ref().map(|facts| &facts.blake3)]
+                .into_iter()
+                .flatten();
+        let ends = (self.result.is_some(), self.failure.is_some(), self.finished_s.is_some());
+        let expected = match self.state {
+            JobState::Done => (true, false, true),
+            JobState::Failed => (false, true, true),
+            JobState::Queued | JobState::Running => (false, false, false),
+        };
+        let sound = ends == expected && digests.all(|digest| is_digest(digest));
+        if sound { Ok(()) } else { Err(RecordFault::State) }
+    }
+
     pub(super) fn begin(&mut self) {
         self.state = JobState::Running;
         self.attempts += 1;
@@ -128,6 +147,40 @@ impl Record {
     }
 }
 
+/// Why what is on the disk is not a job.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RecordFault {
+    /// Too long, or not the JSON of a record.
+    #[error("not a record")]
+    Form,
+    /// The file system.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// Of another job than its directory.
+    #[error("the record of another job")]
+    OtherJob,
+    /// The plan is not the one that was submitted.
+    #[error("without its plan")]
+    Plan,
+    /// The result is not there or has another length.
+    #[error("without its result")]
+    Result,
+    /// No job has these fields together.
+    #[error("in no state that a job can have")]
+    State,
+}
+
+impl RecordFault {
+    /// Whether the job is lost. What only could not be read now may be there at the next start.
+    pub(super) fn is_final(&self) -> bool {
+        use std::io::ErrorKind::{InvalidData, NotADirectory, NotFound};
+        match self {
+            Self::Io(error) => matches!(error.kind(), InvalidData | NotADirectory | NotFound),
+            _ => true,
+        }
+    }
+}
+
 /// The files of one job.
 #[derive(Clone, Debug)]
 pub(super) struct JobFiles(PathBuf);
@@ -147,14 +200,28 @@ impl JobFiles {
         durable::replace_unsynced(&self.0.join(RECORD_FILE), &serde_json::to_vec(record)?)
     }
 
-    pub(super) fn load(&self) -> std::io::Result<Record> {
-        let mut bytes = Vec::new();
-        File::open(self.0.join(RECORD_FILE))?.take(RECORD_MAX_BYTES).read_to_end(&mut bytes)?;
-        Ok(serde_json::from_slice(&bytes)?)
+    /// Reads the record of job `id` back, and sees whether what it speaks of is there.
+    ///
+    /// # Errors
+    /// [`RecordFault`].
+    pub(super) fn load(&self, id: &JobId, max_plan_bytes: u64) -> Result<Record, RecordFault> {
+        let bytes = durable::read_at_most(&self.0.join(RECORD_FILE), RECORD_MAX_BYTES)?;
+        let record: Record = serde_json::from_slice(&bytes).map_err(|_| RecordFault::Form)?;
+        record.check(id)?;
+        match &record.result {
+            // Neither was waited for when it was written: the machine may have lost it.
+            Some(facts) if std::fs::metadata(self.result())?.len() != facts.bytes => Err(RecordFault::Result),
+            None if !record.state.is_final() => {
+                let plan = self.plan(max_plan_bytes)?;
+                let same = blake3::hash(&plan).to_hex().as_str() == record.body;
+                if same { Ok(record) } else { Err(RecordFault::Plan) }
+            }
+            _ => Ok(record),
+        }
     }
 
-    pub(super) fn plan(&self) -> std::io::Result<Vec<u8>> {
-        std::fs::read(self.0.join(PLAN_FILE))
+    pub(super) fn plan(&self, max_bytes: u64) -> std::io::Result<Vec<u8>> {
+        durable::read_at_most(&self.0.join(PLAN_FILE), max_bytes)
     }
 
     pub(super) fn save_result(&self, answer: &[u8]) -> std::io::Result<ResultFacts> {

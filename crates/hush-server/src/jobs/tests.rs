@@ -204,7 +204,7 @@ fn a_job_that_was_running_at_two_crashes_is_given_up() {
     let id = jobs.submit(submission(b"poison", None)).unwrap();
     for attempt in 1..=MAX_ATTEMPTS {
         let (again, _go) = queue(dir.path(), &[]);
-        let mut record = again.files(&id).load().unwrap();
+        let mut record = again.files(&id).load(&id, u64::MAX).unwrap();
         assert_eq!(record.state, JobState::Queued, "attempt {attempt}");
         record.begin();
         again.files(&id).save(&record).unwrap();

@@ -48,7 +48,7 @@ impl Jobs {
         self.finish(&id, outcome);
     }
 
-    fn take(&self) -> Option<(JobId, TableName, Arc<Stop>)> {
+    pub(super) fn take(&self) -> Option<(JobId, TableName, Arc<Stop>)> {
         let mut table = self.lock();
         if table.suspended {
             return None;
@@ -68,12 +68,17 @@ impl Jobs {
         Some((id, name, stop))
     }
 
-    fn run(&self, id: &JobId, table: &TableName, stop: &Arc<Stop>) -> Result<ResultFacts, JobFailure> {
+    pub(super) fn run(
+        &self,
+        id: &JobId,
+        table: &TableName,
+        stop: &Arc<Stop>,
+    ) -> Result<ResultFacts, JobFailure> {
         let internal = |error: std::io::Error| {
             JobFailure::from(Failure::from(crate::error::ApiError::from_io(&error).code))
         };
         let files = self.files(id);
-        let plan = files.plan().map_err(internal)?;
+        let plan = files.plan(self.limits.max_plan_bytes).map_err(internal)?;
         let answer = self.runner.run(table, &plan, stop)?;
         self.reserve(id, answer.len() as u64).map_err(Failure::from)?;
         files.save_result(&answer).map_err(internal)
@@ -92,7 +97,7 @@ impl Jobs {
         Ok(())
     }
 
-    fn finish(&self, id: &JobId, outcome: Result<ResultFacts, JobFailure>) {
+    pub(super) fn finish(&self, id: &JobId, outcome: Result<ResultFacts, JobFailure>) {
         let mut table = self.lock();
         let files = self.files(id);
         table.running.remove(id);

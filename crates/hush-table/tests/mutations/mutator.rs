@@ -13,6 +13,17 @@ pub(crate) fn damaged(
     decoder: &str,
     count: usize,
     golden: &[u8],
+    decode: impl FnMut(&[u8]) -> bool,
+) -> usize {
+    damaged_by(Draw::damage, decoder, count, golden, decode)
+}
+
+/// As [`damaged`], each copy damaged one to three times by `damage`.
+pub(crate) fn damaged_by(
+    mut damage: impl FnMut(&mut Draw, &mut Vec<u8>),
+    decoder: &str,
+    count: usize,
+    golden: &[u8],
     mut decode: impl FnMut(&[u8]) -> bool,
 ) -> usize {
     let seed = number("HUSH_MUTATION_SEED").unwrap_or(0);
@@ -23,7 +34,7 @@ pub(crate) fn damaged(
         decoder.bytes().for_each(|byte| draw.0 = draw.next() ^ u64::from(byte));
         let mut bytes = golden.to_vec();
         for _ in 0..1 + draw.below(3) {
-            draw.damage(&mut bytes);
+            damage(&mut draw, &mut bytes);
         }
         // The decoder's state is of no interest after a panic: the test ends.
         match catch_unwind(AssertUnwindSafe(|| decode(&bytes))) {
@@ -42,7 +53,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 /// SplitMix64.
-struct Draw(u64);
+pub(crate) struct Draw(u64);
 
 impl Draw {
     fn next(&mut self) -> u64 {
@@ -54,7 +65,7 @@ impl Draw {
     }
 
     /// A number below `end`, or 0.
-    fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         self.next().checked_rem(end as u64).unwrap_or(0) as usize
     }
 
@@ -68,7 +79,8 @@ impl Draw {
         }
     }
 
-    fn damage(&mut self, bytes: &mut Vec<u8>) {
+    /// Cuts, moves or changes a few bytes.
+    pub(crate) fn damage(&mut self, bytes: &mut Vec<u8>) {
         let at = self.place(bytes.len());
         let run = 1 + self.below(16);
         let end = bytes.len().min(at + run);
