@@ -7,6 +7,7 @@
 
 mod aggregate;
 mod fixture;
+mod hostile;
 mod mutations;
 #[path = "../../../hush-table/tests/mutations/mutator.rs"]
 mod mutator;
