@@ -6,6 +6,7 @@
 #![allow(clippy::print_stderr, reason = "a failure tells its seed")]
 
 mod aggregate;
+mod corpus;
 mod fixture;
 mod hostile;
 mod mutations;
