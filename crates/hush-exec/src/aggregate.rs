@@ -40,7 +40,7 @@ pub(crate) fn run(job: &Job<'_>, task: &AggregateTask) -> Result<Vec<u8>, ExecEr
         .into_iter()
         .map(|block| Ok(Block { ring: table::ring(block.set)?, block }))
         .collect::<Result<_, ExecError>>()?;
-    let scope = Scope { state: job.session, schema: job.snapshot.clear().df_schema() };
+    let scope = Scope { state: job.session, schema: job.snapshot.clear().df_schema(), stop: job.stop };
     let predicate = job.predicate.map(|text| scope.condition(ExpressionRole::Predicate, text)).transpose()?;
     let query = GroupQuery::parse(&scope, predicate.as_ref(), task, job.workers.threads())?;
     let masks = MaskSet::parse(&scope, predicate.as_ref(), task)?;

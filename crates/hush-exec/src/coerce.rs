@@ -7,13 +7,14 @@
 //! quotient without a divisor is NULL. Both halves of the work read their expressions through [`settle`], and so agree; the
 //! owner's last step, which is a whole query, goes through [`SettleTypes`].
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, ScalarValue};
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::logical_expr::expr::{AggregateFunction, Case, ScalarFunction};
@@ -25,13 +26,19 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::utils::NamePreserver;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
+use hush_plan::error::Measure;
+use hush_plan::sql::TextFault;
 
 /// Settles the types of an expression over the columns of `schema`.
 ///
 /// # Errors
-/// Those of the query engine, where types do not go together.
+/// Those of the query engine, where types do not go together; a [`TextFault`] (as an external error of the engine) where
+/// the expression would grow too large.
 pub fn settle(expr: Expr, schema: &DFSchema) -> Result<Expr> {
-    Settler { schema }.expand(expr)
+    let settled = Settler { schema, copied: Cell::new(0) }.expand(expr)?;
+    // The engine evaluates some parts twice: as much work as if they were there twice.
+    at_most(evaluations(&settled), MAX_EVALUATIONS)?;
+    Ok(settled)
 }
 
 /// [`settle`] for every expression of a plan; to stand before the engine's own coercion.
@@ -75,6 +82,9 @@ pub fn faithful_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 
 struct Settler<'a> {
     schema: &'a DFSchema,
+    /// Nodes that were put in beside those of the text. Where parts are put in twice, `1 / (1 / (1 / …))` doubles with
+    /// each level.
+    copied: Cell<usize>,
 }
 
 impl Settler<'_> {
@@ -96,9 +106,15 @@ impl Settler<'_> {
                 Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args })))
             }
             Expr::ScalarFunction(ScalarFunction { func, args }) => {
+                let before = args.iter().map(|arg| nodes(arg)).sum();
                 Ok(match func.simplify(args, &context)? {
-                    ExprSimplifyResult::Simplified(Expr::Case(case)) => Transformed::yes(self.case(case)?),
-                    ExprSimplifyResult::Simplified(expr) => Transformed::yes(expr),
+                    ExprSimplifyResult::Simplified(expr) => {
+                        self.count_copied(nodes(&expr).saturating_sub(before))?;
+                        match expr {
+                            Expr::Case(case) => Transformed::yes(self.case(case)?),
+                            expr => Transformed::yes(expr),
+                        }
+                    }
                     ExprSimplifyResult::Original(args) => {
                         Transformed::no(Expr::ScalarFunction(ScalarFunction { func, args }))
                     }
@@ -135,6 +151,12 @@ impl Settler<'_> {
             other => Ok(Transformed::no(other)),
         })?;
         Ok(expanded.data)
+    }
+
+    /// Counts nodes that are put in.
+    fn count_copied(&self, nodes: usize) -> Result<()> {
+        self.copied.set(self.copied.get().saturating_add(nodes));
+        at_most(self.copied.get(), MAX_COPIED)
     }
 
     /// A decimal as a double.
@@ -223,6 +245,7 @@ impl Settler<'_> {
                 Ok(cast(Expr::BinaryExpr(exact), DataType::Int64))
             }
             Operator::Divide | Operator::Modulo if kinds.1.is_integer() || kinds.1.is_decimal() => {
+                self.count_copied(nodes(&right))?;
                 let divisor = datafusion::logical_expr::when(right.clone().not_eq(lit(0)), *right).end()?;
                 Ok(Expr::BinaryExpr(BinaryExpr { left, op, right: Box::new(divisor) }))
             }
@@ -256,6 +279,41 @@ impl Settler<'_> {
         }
     }
 }
+
+fn nodes(expr: &Expr) -> usize {
+    let mut count = 0;
+    // Never fails: what is done at each node does not.
+    let _ = expr.apply(|_| {
+        count += 1;
+        Ok(TreeNodeRecursion::Continue)
+    });
+    count
+}
+
+/// Evaluations of nodes that one evaluation of `expr` takes.
+fn evaluations(expr: &Expr) -> usize {
+    let mut count = 1_usize;
+    // Never fails: what is done at each child does not.
+    let _ = expr.apply_children(|child| {
+        // `x BETWEEN a AND b` becomes `x >= a AND x <= b`.
+        let times =
+            if matches!(expr, Expr::Between(between) if std::ptr::eq(&*between.expr, child)) { 2 } else { 1 };
+        count = count.saturating_add(evaluations(child).saturating_mul(times));
+        Ok(TreeNodeRecursion::Continue)
+    });
+    count
+}
+
+fn at_most(found: usize, limit: usize) -> Result<()> {
+    let fault = TextFault::TooMuch { what: Measure::Nodes, found, limit };
+    if found <= limit { Ok(()) } else { Err(DataFusionError::External(Box::new(fault))) }
+}
+
+/// Nodes that settling may put into one expression: the engine's analysis of CASEs in each other takes time that grows with
+/// the square of them, a second for some thousand.
+const MAX_COPIED: usize = 1000;
+/// Evaluations of nodes for one of the expression: a text of 64 KiB is one list of half as many literals.
+const MAX_EVALUATIONS: usize = 40_000;
 
 fn is_arithmetic(op: Operator) -> bool {
     matches!(op, Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide | Operator::Modulo)

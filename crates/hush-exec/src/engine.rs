@@ -15,7 +15,7 @@ use crate::error::ExecError;
 use crate::noop::Scheme;
 use crate::stop::Stop;
 use crate::table::Snapshot;
-use crate::workers::Workers;
+use crate::workers::{Workers, with_stack};
 use crate::{aggregate, conform, rows};
 
 /// What one plan may cost.
@@ -113,6 +113,10 @@ impl Engine {
     /// As [`Engine::run`]; [`ExecError::Cancelled`], [`ExecError::Deadline`] at the next chunk after the stop.
     pub fn run_until(&self, plan: &[u8], stop: &Arc<Stop>) -> Result<Vec<u8>, ExecError> {
         stop.check()?;
+        with_stack(|| self.run_here(plan, stop))
+    }
+
+    fn run_here(&self, plan: &[u8], stop: &Arc<Stop>) -> Result<Vec<u8>, ExecError> {
         let parsed = conform::parse(plan)?;
         let snapshot = self.snapshot()?;
         if snapshot.digest() != parsed.manifest || snapshot.manifest().table != parsed.plan.table {

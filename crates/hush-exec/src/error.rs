@@ -5,6 +5,8 @@
 //! cast, a division by zero) or the inside of the service.
 
 use hush_plan::EncodingId;
+use hush_plan::error::Measure;
+use hush_plan::sql::TextFault;
 use hush_table::TableError;
 
 /// What an error is about, for exit codes and HTTP statuses.
@@ -234,12 +236,21 @@ pub enum ExpressionRole {
 pub enum ExpressionFault {
     /// A function that the server does not run.
     Function,
+    /// Functions that put texts into texts, one in another or with a long text.
+    Growing,
     /// Does not parse, or names a column that is not clear.
     Malformed,
     /// Subqueries, windows, variables, nested aggregates and the like.
     NotScalar,
-    /// Too long or too deeply nested.
-    TooLarge,
+    /// Longer, deeper or more work than this server takes.
+    TooLarge {
+        /// What is counted.
+        what: Measure,
+        /// Found.
+        found: usize,
+        /// Allowed.
+        limit: usize,
+    },
     /// Another type than its role asks for.
     Type,
 }
@@ -314,7 +325,7 @@ impl ExpressionFault {
             Self::Malformed => "HUSH-E020",
             Self::NotScalar => "HUSH-E021",
             Self::Function => "HUSH-E022",
-            Self::TooLarge => "HUSH-E023",
+            Self::Growing | Self::TooLarge { .. } => "HUSH-E023",
             Self::Type => "HUSH-E024",
         }
     }
@@ -337,14 +348,32 @@ impl std::fmt::Display for ExpressionRole {
 impl std::fmt::Display for ExpressionFault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
+            Self::TooLarge { what, found, limit } => {
+                return write!(
+                    f,
+                    "has {found} {what}, at most {limit} are read; ask for less in one expression, or in several queries"
+                );
+            }
+            Self::Growing => {
+                "puts texts into texts that it has made; nest such functions less and use shorter texts"
+            }
             Self::Function => "calls a function that this server does not run",
             Self::Malformed => "is not SQL over the table's clear columns",
             Self::NotScalar => {
                 "is not a scalar expression (or not an aggregate of scalars, where one is due)"
             }
-            Self::TooLarge => "is too long or too deeply nested",
             Self::Type => "has another type than its place asks for",
         })
+    }
+}
+
+impl From<TextFault> for ExpressionFault {
+    fn from(fault: TextFault) -> Self {
+        match fault {
+            TextFault::Query => Self::NotScalar,
+            TextFault::TooMuch { what, found, limit } => Self::TooLarge { what, found, limit },
+            _ => Self::Malformed,
+        }
     }
 }
 

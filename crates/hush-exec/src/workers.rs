@@ -97,9 +97,24 @@ impl Drop for Workers {
     }
 }
 
+/// Runs `work` on a thread of its own, whose stack is as large as those of the pool: the caller's may be small.
+///
+/// # Errors
+/// Those of `work`; [`ExecError::Internal`] if it panicked or the operating system starts no thread.
+pub(crate) fn with_stack<T: Send>(
+    work: impl FnOnce() -> Result<T, ExecError> + Send,
+) -> Result<T, ExecError> {
+    let failed = |_| ExecError::Internal { place: "plan thread" };
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().name("hush-plan".to_owned()).stack_size(STACK_BYTES);
+        let thread = builder.spawn_scoped(scope, work).map_err(failed)?;
+        thread.join().unwrap_or(Err(ExecError::Internal { place: "plan thread" }))
+    })
+}
+
 /// The workers of all engines alive.
 static KNOWN: Mutex<Vec<Weak<Workers>>> = Mutex::new(Vec::new());
 
 const MAX_THREADS: usize = 1024;
-/// Expressions in plans may be some thousand levels deep, and the query engine walks them recursively.
+/// Expressions in plans may be a thousand levels deep, and the query engine walks them recursively.
 const STACK_BYTES: usize = 16 << 20;

@@ -270,12 +270,18 @@ pub enum Measure {
     /// Nesting of parentheses, CASE and functions.
     #[error("levels of nesting")]
     Nesting,
+    /// Parts of an expression, with those that giving it types puts in.
+    #[error("parts to evaluate")]
+    Nodes,
     /// Operators.
     #[error("operators")]
     Operators,
     /// Branches after expansion.
     #[error("combinations of CASE branches")]
     Pieces,
+    /// Words, signs and brackets.
+    #[error("words, signs and brackets")]
+    Tokens,
 }
 
 impl PlanError {

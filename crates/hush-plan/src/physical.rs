@@ -19,7 +19,7 @@ use crate::plan::{
     ServerPlan, Task,
 };
 use crate::schema::Schema;
-use crate::sql::Query;
+use crate::sql::{Query, check_expression};
 use crate::steps;
 use bind::Catalog;
 
@@ -48,7 +48,7 @@ impl Default for Limits {
 ///
 /// # Errors
 /// [`PlanError`]: what no encoding could do (see the codes of `grouped` and `by_row` queries), a missing layout, a
-/// bound that an encoding does not keep, or an answer above the limit.
+/// bound that an encoding does not keep, an answer above the limit, or more SQL than a server parses.
 pub fn plan_query(
     schema: &Schema,
     encodings: &[PrivateEncoding],
@@ -79,6 +79,8 @@ pub fn plan_query(
         task,
         max_answer_bytes: limits.max_answer_bytes,
     };
+    // What the server would not parse is refused here, where it can still be asked for otherwise.
+    server.expressions().try_for_each(check_expression)?;
     Ok(QueryPlan { server, owner, cost, leakage, steps })
 }
 

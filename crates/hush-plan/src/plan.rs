@@ -28,6 +28,19 @@ pub struct ServerPlan {
     pub max_answer_bytes: u64,
 }
 
+impl ServerPlan {
+    /// All SQL in it: what a server gives to a parser.
+    pub fn expressions(&self) -> impl Iterator<Item = &str> {
+        let (lists, masks): ([&[String]; 2], &[Mask]) = match &self.task {
+            Task::Aggregate(task) => ([&task.keys, &task.clear], &task.masks),
+            Task::Rows(task) => ([&task.clear, &task.operands], &[]),
+        };
+        let masks = masks.iter().flat_map(|mask| mask.condition.iter().chain(&mask.weight));
+        let all = self.predicate.iter().chain(lists.into_iter().flatten()).chain(masks);
+        all.map(String::as_str)
+    }
+}
+
 /// The two kinds of task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]

@@ -9,6 +9,7 @@
 //! `scalar` and `functions`. Whether a column is encrypted is asked later (`grouped`, `by_row`), so that one
 //! `Query` can be planned against a schema and against [`Schema::all_clear`].
 
+mod bounds;
 pub(crate) mod clear;
 pub(crate) mod functions;
 mod like;
@@ -18,6 +19,7 @@ mod scalar;
 mod statement;
 mod workload;
 
+pub use bounds::{TextFault, check_expression};
 pub use statement::table_of;
 pub use workload::parse_workload;
 

@@ -8,23 +8,21 @@
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::error::DataFusionError;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, ExprSchemable, Volatility, cast};
-use datafusion::sql::sqlparser::dialect::GenericDialect;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+use hush_plan::sql::{TextFault, check_expression};
 
+use crate::Stop;
 use crate::coerce::settle;
 use crate::error::{ExecError, ExpressionFault, ExpressionRole};
-
-/// Longest SQL text of one expression in bytes; long lists for `IN` fit.
-pub(crate) const MAX_SQL_BYTES: usize = 64 << 10;
-/// Most tokens that can deepen the tree (operators, keywords, names, parentheses).
-const MAX_OPERATORS: usize = 2000;
 
 /// The clear columns as expressions see them, and the session that knows the functions.
 pub(crate) struct Scope<'a> {
     pub(crate) state: &'a SessionState,
     pub(crate) schema: &'a DFSchema,
+    /// Asked before each expression: reading a thousand of them may take minutes.
+    pub(crate) stop: &'a Stop,
 }
 
 /// What may stand in an expression.
@@ -38,8 +36,9 @@ impl Scope<'_> {
     /// Parses a scalar expression.
     ///
     /// # Errors
-    /// [`ExecError::Expression`].
+    /// [`ExecError::Expression`]; [`ExecError::Cancelled`], [`ExecError::Deadline`].
     pub(crate) fn scalar(&self, role: ExpressionRole, text: &str) -> Result<Expr, ExecError> {
+        self.stop.check()?;
         let expr = self.parse(text).map_err(|fault| ExecError::Expression { role, fault })?;
         check(&expr, Allowed::Scalars).map_err(|fault| ExecError::Expression { role, fault })?;
         Ok(expr)
@@ -50,6 +49,7 @@ impl Scope<'_> {
     /// # Errors
     /// [`ExecError::Expression`].
     pub(crate) fn aggregate(&self, role: ExpressionRole, text: &str) -> Result<Expr, ExecError> {
+        self.stop.check()?;
         let expr = self.parse(text).map_err(|fault| ExecError::Expression { role, fault })?;
         check(&expr, Allowed::ScalarsAndAggregates).map_err(|fault| ExecError::Expression { role, fault })?;
         Ok(expr)
@@ -96,13 +96,16 @@ impl Scope<'_> {
     }
 
     fn parse(&self, text: &str) -> Result<Expr, ExpressionFault> {
-        if text.len() > MAX_SQL_BYTES || deepening_tokens(text)? > MAX_OPERATORS {
-            return Err(ExpressionFault::TooLarge);
-        }
+        check_expression(text)?;
         let expr = self.state.create_logical_expr(text, self.schema);
         // Names that the parser gave to parts of the tree mean nothing here.
         let expr = expr.map(|expr| expr.unalias_nested().data);
-        expr.and_then(|expr| settle(expr, self.schema)).map_err(|_| ExpressionFault::Malformed)
+        expr.and_then(|expr| settle(expr, self.schema)).map_err(|error| match error.find_root() {
+            DataFusionError::External(fault) => {
+                fault.downcast_ref().map_or(ExpressionFault::Malformed, |fault: &TextFault| (*fault).into())
+            }
+            _ => ExpressionFault::Malformed,
+        })
     }
 }
 
@@ -114,20 +117,6 @@ pub(crate) fn plain_type(kind: &DataType) -> DataType {
         DataType::BinaryView => DataType::Binary,
         other => other.clone(),
     }
-}
-
-/// An upper bound on the depth of the tree that a text parses to. Left-associative chains of operators deepen
-/// the tree without deepening the parser's recursion, so the parser's own limit does not cover them.
-fn deepening_tokens(text: &str) -> Result<usize, ExpressionFault> {
-    let tokens =
-        Tokenizer::new(&GenericDialect {}, text).tokenize().map_err(|_| ExpressionFault::Malformed)?;
-    let flat = |token: &&Token| {
-        !matches!(
-            token,
-            Token::Whitespace(_) | Token::Comma | Token::Number(..) | Token::SingleQuotedString(_)
-        )
-    };
-    Ok(tokens.iter().filter(flat).count())
 }
 
 fn check(expr: &Expr, allowed: Allowed) -> Result<(), ExpressionFault> {
@@ -176,7 +165,7 @@ fn judge(node: &Expr, allowed: Allowed) -> (Option<ExpressionFault>, TreeNodeRec
             let growing = GROWING_FUNCTIONS.contains(&call.func.name()) && call.args.iter().any(grows);
             match (refused, growing) {
                 (true, _) => Some(ExpressionFault::Function),
-                (false, true) => Some(ExpressionFault::TooLarge),
+                (false, true) => Some(ExpressionFault::Growing),
                 (false, false) => None,
             }
         }

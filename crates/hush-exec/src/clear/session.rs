@@ -70,4 +70,5 @@ pub(crate) fn for_query(state: &SessionState, partitions: Partitions) -> Session
     state
 }
 
-const PARSER_DEPTH: usize = 200;
+/// More than the brackets that [`hush_plan::sql::check_expression`] lets pass need with the operators between them.
+const PARSER_DEPTH: usize = 400;

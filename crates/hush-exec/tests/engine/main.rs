@@ -6,7 +6,9 @@
 #![allow(clippy::print_stderr, reason = "a failure tells its seed")]
 
 mod aggregate;
+mod corpus;
 mod fixture;
+mod hostile;
 mod mutations;
 #[path = "../../../hush-table/tests/mutations/mutator.rs"]
 mod mutator;

@@ -19,7 +19,7 @@ use crate::mutator::damaged;
 use crate::reference::{everything, task};
 
 /// Gives bytes the checksum that belongs to them: a digest, cut to `length`, at their end.
-fn resealed(bytes: &[u8], length: usize) -> Vec<u8> {
+pub(crate) fn resealed(bytes: &[u8], length: usize) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     if let Some(end) = bytes.len().checked_sub(length) {
         let checksum = Digest::of(&bytes[..end]);

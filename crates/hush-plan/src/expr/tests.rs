@@ -72,7 +72,20 @@ fn runaway_expansion_is_refused() {
 #[test]
 fn rendered_units_name_their_types() {
     let units = single("disc * 2").clear_weight().unwrap().into_units();
-    let expected = "CAST(CAST('2' AS DECIMAL(38,0)) * CAST(CAST(\"disc\" AS DECIMAL(38,2)) * \
-                    CAST('100' AS DECIMAL(38,0)) AS DECIMAL(38,0)) AS DECIMAL(38,0))";
+    let expected = "(CAST('2' AS DECIMAL(38,0)) * CAST(CAST(\"disc\" AS DECIMAL(38,2)) * \
+                    CAST('100' AS DECIMAL(38,0)) AS DECIMAL(38,0)))::DECIMAL(38,0)";
     assert_eq!(units.render(Width::Narrow), expected);
+}
+
+/// A parser that gives up too deep in `CAST(CAST(…` tries each level twice; it must not come to that.
+#[test]
+fn long_sums_are_rendered_within_the_bounds_or_refused() {
+    let leaf = single("disc * 2").clear_weight().unwrap().into_units();
+    let sum = |count: usize| {
+        let first = Box::new(leaf.clone());
+        let sum = (1..count).fold(first, |sum, _| Box::new(Units::Add(sum, Box::new(leaf.clone()))));
+        crate::sql::check_expression(&sum.render(Width::Narrow)).map_err(PlanError::from)
+    };
+    assert_eq!(sum(30), Ok(()));
+    assert_eq!(sum(120).unwrap_err().code(), "HUSH-P012");
 }

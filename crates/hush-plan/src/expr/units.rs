@@ -33,6 +33,11 @@ impl Width {
     fn cast(self, sql: &str, scale: u32) -> String {
         format!("CAST({sql} AS DECIMAL({},{scale}))", self.digits())
     }
+
+    /// `sql::DECIMAL(digits,0)`.
+    fn cast_after(self, sql: &str) -> String {
+        format!("{sql}::DECIMAL({},0)", self.digits())
+    }
 }
 
 /// How a clear column's value becomes an integer.
@@ -151,8 +156,9 @@ impl Units {
     /// SQL of type `DECIMAL(38,0)` or `DECIMAL(76,0)`.
     pub(crate) fn render(&self, width: Width) -> String {
         match self {
-            Self::Add(a, b) => width.cast(&format!("{} + {}", a.render(width), b.render(width)), 0),
-            Self::Mul(a, b) => width.cast(&format!("{} * {}", a.render(width), b.render(width)), 0),
+            // Not `CAST(`: sums nest, and a parser may read again what stands behind that word, each level of it.
+            Self::Add(a, b) => width.cast_after(&format!("({} + {})", a.render(width), b.render(width))),
+            Self::Mul(a, b) => width.cast_after(&format!("({} * {})", a.render(width), b.render(width))),
             // From text, because an engine may read a long numeric literal as a double.
             Self::Constant(value) => width.cast(&format!("'{value}'"), 0),
             Self::Leaf { sql, leaf, .. } => render_leaf(sql, *leaf, width),

@@ -9,48 +9,12 @@ use sqlparser::ast::{
     UnaryOperator, Value, VisitMut, VisitorMut,
 };
 use sqlparser::dialect::GenericDialect;
-use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
+use super::bounds;
 use crate::error::{Clause, Feature, Measure, PlanError};
 use crate::schema::Schema;
 
-/// Bytes of SQL text that are read.
-const MAX_BYTES: usize = 64 * 1024;
-/// Operators in a query: bounds the depth of `a + b + c + …`, which nests to the left.
-const MAX_OPERATORS: usize = 400;
-/// Brackets open at once behind words of SQL: where one of those is no expression, the parser tries each of those around it a
-/// second time, as a function of that name, and so takes time that doubles with each.
-const MAX_CALL_DEPTH: usize = 12;
-/// Words that continue an expression or a query to their left: the parser reads chains of them in a loop, so that its limit on
-/// nesting does not see how deep what it makes is.
-const OPERATOR_WORDS: [Keyword; 24] = [
-    Keyword::AND,
-    Keyword::AT,
-    Keyword::BETWEEN,
-    Keyword::COLLATE,
-    Keyword::DIV,
-    Keyword::EXCEPT,
-    Keyword::ILIKE,
-    Keyword::IN,
-    Keyword::INTERSECT,
-    Keyword::IS,
-    Keyword::LIKE,
-    Keyword::MATCH,
-    Keyword::MEMBER,
-    Keyword::MINUS,
-    Keyword::NOT,
-    Keyword::NOTNULL,
-    Keyword::OPERATOR,
-    Keyword::OR,
-    Keyword::OVERLAPS,
-    Keyword::REGEXP,
-    Keyword::RLIKE,
-    Keyword::SIMILAR,
-    Keyword::UNION,
-    Keyword::XOR,
-];
 /// Rows that LIMIT and OFFSET may name: what a signed 64-bit engine takes, with room for their sum.
 const MAX_LIMIT: u64 = 1 << 62;
 
@@ -99,29 +63,8 @@ pub(super) fn single_select(schema: &Schema, text: &str) -> Result<RawSelect, Pl
 }
 
 fn parse_query(text: &str) -> Result<Query, PlanError> {
-    if text.len() > MAX_BYTES {
-        return Err(PlanError::TooComplex { what: Measure::Bytes, limit: MAX_BYTES as u64 });
-    }
     let dialect = GenericDialect {};
-    // Literals keep their doubled quotes, which the printer passes on as they are; of quotes made single it would
-    // double some and leave others.
-    let mut tokens = Tokenizer::new(&dialect, text)
-        .with_unescape(false)
-        .tokenize_with_location()
-        .map_err(|error| syntax(&format!("{}{}", error.message, error.location)))?;
-    for token in &mut tokens {
-        if let Token::Word(word) = &mut token.token
-            && word.quote_style == Some('"')
-        {
-            word.value = word.value.replace("\"\"", "\"");
-        }
-    }
-    if tokens.iter().filter(|token| is_operator(&token.token)).count() > MAX_OPERATORS {
-        return Err(PlanError::TooComplex { what: Measure::Operators, limit: MAX_OPERATORS as u64 });
-    }
-    if call_depth(&tokens) > MAX_CALL_DEPTH {
-        return Err(PlanError::TooComplex { what: Measure::Nesting, limit: MAX_CALL_DEPTH as u64 });
-    }
+    let tokens = bounds::tokens(text, &bounds::QUERY)?;
     let statements = Parser::new(&dialect).with_tokens_with_locations(tokens).parse_statements();
     let mut statements = statements.map_err(|error| match error {
         ParserError::RecursionLimitExceeded => PlanError::TooComplex { what: Measure::Nesting, limit: 50 },
@@ -193,42 +136,6 @@ pub(super) fn syntax(message: &str) -> PlanError {
     let reason = reason.split(" at Line:").next().unwrap_or_default();
     let known = reason.starts_with("Expected") || reason.starts_with("Unterminated");
     PlanError::Syntax { message: format!("{}{place}", if known { reason } else { "unexpected text" }) }
-}
-
-/// Most brackets open at once behind words of SQL such as CAST.
-fn call_depth(tokens: &[TokenWithSpan]) -> usize {
-    let (mut open, mut depth, mut deepest) = (Vec::new(), 0_usize, 0);
-    let mut is_word = false;
-    for token in tokens {
-        match &token.token {
-            Token::Whitespace(_) => continue,
-            Token::LParen => {
-                depth += usize::from(is_word);
-                deepest = deepest.max(depth);
-                open.push(is_word);
-            }
-            Token::RParen => depth -= usize::from(open.pop().unwrap_or(false)),
-            _ => {}
-        }
-        is_word = matches!(&token.token, Token::Word(word) if word.keyword != Keyword::NoKeyword);
-    }
-    deepest
-}
-
-fn is_operator(token: &Token) -> bool {
-    match token {
-        Token::Word(word) => OPERATOR_WORDS.contains(&word.keyword),
-        Token::Whitespace(_)
-        | Token::Comma
-        | Token::LParen
-        | Token::RParen
-        | Token::Number(..)
-        | Token::SingleQuotedString(_)
-        | Token::Period
-        | Token::SemiColon
-        | Token::EOF => false,
-        _ => true,
-    }
 }
 
 fn unsupported(clause: Clause, feature: Feature) -> PlanError {

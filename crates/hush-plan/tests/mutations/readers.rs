@@ -2,9 +2,9 @@
 //! One reader for each kind of text: the reason of a refusal, or nothing after a look at all that can be done with the value.
 
 use hush_params::testing::CorpusFile;
-use hush_plan::plan::{Mask, QueryPlan, RowsTask, Task};
+use hush_plan::plan::QueryPlan;
 use hush_plan::schema::file::{from_toml, to_toml};
-use hush_plan::sql::{parse, parse_workload, table_of};
+use hush_plan::sql::{check_expression, parse, parse_workload, table_of};
 use hush_plan::{
     Limits, PlanError, PrivateEncoding, Query, Schema, ServerPlan, needs_of, plan_encodings, plan_query,
 };
@@ -104,8 +104,9 @@ fn code(error: PlanError) -> String {
 fn printable(plan: &QueryPlan, text: &str) {
     let bytes = serde_json::to_vec(&plan.server).unwrap();
     assert_eq!(serde_json::from_slice::<ServerPlan>(&bytes).unwrap(), plan.server, "{text}");
-    for sql in scalars(&plan.server) {
+    for sql in plan.server.expressions() {
         prints_to_itself(sql, text);
+        assert_eq!(check_expression(sql), Ok(()), "{text}");
     }
     let parsed = statements(&plan.owner.final_sql);
     assert_eq!(parsed.map(|parsed| parsed.len()), Ok(1), "{text}");
@@ -124,21 +125,6 @@ fn statements(text: &str) -> Result<Vec<Statement>, ParserError> {
     let dialect = GenericDialect {};
     let tokens = Tokenizer::new(&dialect, text).with_unescape(false).tokenize()?;
     Parser::new(&dialect).with_recursion_limit(120).with_tokens(tokens).parse_statements()
-}
-
-/// Every piece of SQL in a plan.
-fn scalars(plan: &ServerPlan) -> Vec<&String> {
-    let mut scalars: Vec<&String> = plan.predicate.iter().collect();
-    match &plan.task {
-        Task::Aggregate(task) => {
-            scalars.extend(task.keys.iter().chain(&task.clear));
-            for Mask { condition, weight } in &task.masks {
-                scalars.extend(condition.iter().chain(weight));
-            }
-        }
-        Task::Rows(RowsTask { clear, operands, .. }) => scalars.extend(clear.iter().chain(operands)),
-    }
-    scalars
 }
 
 /// A file of several queries.

@@ -174,3 +174,30 @@ fn logs_hold_neither_names_nor_values_nor_predicates() {
     assert!(log.contains(&id) && log.contains("/v1/tables/{table}") && log.contains("HUSH-V014"), "{log}");
     assert!(!log.to_lowercase().contains("canary"), "{log}");
 }
+
+/// These once ended the process, or kept it busy for years.
+#[test]
+fn plans_made_to_exhaust_the_service_are_refused_and_it_goes_on() {
+    let service = start(&[]);
+    let table = PLAIN.make();
+    table.push(&service);
+    for hostile in [
+        format!("\"year\"{}", " IS NULL".repeat(600)),
+        format!("\"year\"{}", " IS NULL".repeat(5000)),
+        format!("\"year\" = 0{}", " + 1".repeat(1200)),
+        format!("{}%{}", "CAST(".repeat(40), ")".repeat(40)),
+        format!("{}'1' DAY", "INTERVAL ".repeat(1500)),
+        format!("{}\"year\"{} = 1", "1/(".repeat(30), ")".repeat(30)),
+    ] {
+        let id = submit(&service, &plan(&table, Some(&hostile)));
+        let status = finished(&service, &id);
+        assert_eq!(
+            (status["state"].as_str(), status["progress"]["attempts"].as_u64()),
+            (Some("failed"), Some(1))
+        );
+        let code = status["code"].as_str().unwrap();
+        assert!(["HUSH-E023", "HUSH-E024"].contains(&code), "{status}");
+    }
+    let id = submit(&service, &plan(&table, Some("\"year\" >= 2022")));
+    assert_eq!(finished(&service, &id)["state"], "done");
+}

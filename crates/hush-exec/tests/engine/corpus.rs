@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Plans and answers in files: `tests/corpus/README.md` says what is in them.
+
+use hush_exec::Engine;
+use hush_exec::answer::{Answer, Content};
+use hush_params::testing::{Corpus, CorpusFile};
+use hush_plan::EncodingId;
+use hush_plan::plan::{Mask, RowsTask, SlotExpr, Task};
+use hush_table::Digest;
+
+use crate::fixture::{Fixture, Random, VALID, VALUE, X, Y};
+use crate::mutations::resealed;
+use crate::reference::{everything, task};
+
+/// In the place of the manifest's digest, which differs with each table.
+const ANY_MANIFEST: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+/// Of the first answers.
+const MAX_ANSWER: u64 = 1 << 20;
+
+#[test]
+fn what_earlier_versions_sent_is_read_and_what_was_dangerous_is_refused() {
+    let fixture = Fixture::random(&mut Random::announced("corpus"), &[40]);
+    let engine = fixture.engine(1);
+    let mut made = plans(&fixture);
+    made.extend(answers(&fixture, &engine));
+    Corpus::of(env!("CARGO_MANIFEST_DIR")).check(&made, |file| match file.name.split('-').next() {
+        Some("plan") => plan(&fixture, &engine, &file.bytes),
+        Some("answer") => answer(&file.bytes),
+        _ => panic!("{}: no reader", file.path()),
+    });
+}
+
+/// A plan that is run answers itself.
+fn plan(fixture: &Fixture, engine: &Engine, bytes: &[u8]) -> Result<(), String> {
+    let text = String::from_utf8_lossy(bytes).replace(ANY_MANIFEST, &fixture.signed.digest().to_string());
+    let found = engine.run(text.as_bytes()).map_err(|error| error.code().to_owned())?;
+    let found = Answer::decode(&found, MAX_ANSWER).map_err(|error| error.code().to_owned())?;
+    assert_eq!(found.expect(fixture.signed.digest(), Digest::of(text.as_bytes())), Ok(()));
+    assert!(found.clear().is_ok());
+    Ok(())
+}
+
+fn answer(bytes: &[u8]) -> Result<(), String> {
+    let code = |error: hush_exec::answer::AnswerError| error.code().to_owned();
+    let answer = Answer::decode(bytes, MAX_ANSWER).map_err(code)?;
+    let objects: usize = match &answer.content {
+        Content::Aggregate(sums) => {
+            let object =
+                |block: &hush_exec::answer::BlockAnswers<'_>, group| block.object(group).unwrap().len();
+            let groups = |block| (0..sums.group_count).map(|group| object(block, group)).sum::<usize>();
+            sums.blocks.iter().map(groups).sum()
+        }
+        Content::Rows(chunks) => {
+            chunks.iter().flat_map(|chunk| chunk.programs.iter().chain(&chunk.fetched)).map(|o| o.len()).sum()
+        }
+    };
+    assert!(objects < bytes.len());
+    answer.clear().map(drop).map_err(code)
+}
+
+fn rows(clear: &[&str], programs: Vec<SlotExpr>, fetch: Vec<EncodingId>) -> Task {
+    Task::Rows(RowsTask {
+        clear: clear.iter().map(|&text| text.to_owned()).collect(),
+        operands: Vec::new(),
+        programs,
+        fetch,
+        operand_limit_log2: 20,
+        limit: Some(10),
+    })
+}
+
+fn plans(fixture: &Fixture) -> Vec<CorpusFile> {
+    let text = |predicate: Option<&str>, task: Task| {
+        let mut plan = fixture.server_plan(predicate, task);
+        (plan.manifest, plan.max_answer_bytes) = (ANY_MANIFEST.to_owned(), MAX_ANSWER);
+        serde_json::to_string_pretty(&plan).unwrap() + "\n"
+    };
+    let count = |predicate: &str| text(Some(predicate), Task::Aggregate(task(&[], Vec::new(), &[])));
+    let product = SlotExpr::Mul(Box::new(SlotExpr::Column(X)), Box::new(SlotExpr::Column(Y)));
+    let late = Mask { condition: Some("\"year\" > 2020".to_owned()), weight: Some("\"weight\"".to_owned()) };
+    let sums = Task::Aggregate(task(&["\"ward\""], vec![everything(), late], &[(0, VALUE), (1, VALID)]));
+    let deep = (0..70).fold(SlotExpr::Column(X), |inner, _| SlotExpr::Neg(Box::new(inner)));
+    let read = |name: &str, text: String| CorpusFile::read(name, "json", text);
+    let refused = |name: &str, code: &str, text: String| CorpusFile::refused(name, code, "json", text);
+    let nested = |open: &str, count: usize, inner: &str, close: &str| {
+        format!("{}{inner}{}", open.repeat(count), close.repeat(count))
+    };
+    let chain = |next: &str| count(&format!("\"year\"{}", next.repeat(1200)));
+    vec![
+        read("plan-aggregate", text(Some("\"year\" >= 2021 AND \"ward\" IS NOT NULL"), sums)),
+        read("plan-rows", text(Some("\"year\" > 2019"), rows(&["\"ward\""], vec![product], vec![VALID]))),
+        refused("plan-deep-program", "HUSH-E005", text(None, rows(&[], vec![deep], Vec::new()))),
+        refused("plan-long-is-null", "HUSH-E023", chain(" IS NULL")),
+        refused("plan-long-sum", "HUSH-E023", chain(" + 1")),
+        refused("plan-long-casts", "HUSH-E023", chain("::INT")),
+        refused("plan-deep-casts", "HUSH-E023", count(&nested("CAST(", 40, "%", ")"))),
+        refused("plan-deep-arrays", "HUSH-E023", count(&nested("ARRAY[", 40, "%", "]"))),
+        refused("plan-deep-intervals", "HUSH-E023", count(&nested("INTERVAL ", 40, "%", ""))),
+        refused("plan-deep-name", "HUSH-E023", count(&nested("a.", 40, ")", ""))),
+        refused("plan-deep-quotients", "HUSH-E023", count(&nested("1/(", 40, "\"year\"", ")"))),
+        refused("plan-deep-coalesce", "HUSH-E023", count(&nested("coalesce(", 13, "\"year\"", ",1)"))),
+        refused(
+            "plan-deep-between",
+            "HUSH-E023",
+            count(&nested("(", 40, "true", " BETWEEN false AND true)")),
+        ),
+        refused("plan-subquery", "HUSH-E021", count("\"year\" IN (SELECT 1)")),
+        refused("plan-not-json", "HUSH-E002", "{".repeat(1000)),
+    ]
+}
+
+/// What a server sent, small, and what one could send.
+fn answers(fixture: &Fixture, engine: &Engine) -> Vec<CorpusFile> {
+    let run = |task| engine.run(&fixture.plan(Some("\"year\" > 2019"), task)).unwrap();
+    let clear = run(Task::Aggregate(task(&["\"year\""], Vec::new(), &[])));
+    let sum = run(Task::Aggregate(task(&[], vec![everything()], &[(0, VALID)])));
+    let fetched = run(rows(&["\"year\""], Vec::new(), vec![VALID]));
+    let with = |at: usize, new: &[u8]| {
+        let mut bytes = clear.clone();
+        bytes[at..at + new.len()].copy_from_slice(new);
+        resealed(&bytes, 32)
+    };
+    let flipped = |at: usize| {
+        let mut bytes = clear.clone();
+        bytes[at] ^= 1;
+        bytes
+    };
+    let cases = [
+        ("another-magic", "HUSH-E080", with(0, b"X")),
+        ("newer-version", "HUSH-E081", with(8, &[2])),
+        ("cut", "HUSH-E083", clear[..clear.len() / 2].to_vec()),
+        ("longer-than-said", "HUSH-E083", [clear.as_slice(), &[0]].concat()),
+        ("huge-clear-half", "HUSH-E083", with(32, &u64::MAX.to_le_bytes())),
+        ("huge-directory", "HUSH-E083", with(40, &u64::MAX.to_le_bytes())),
+        ("flipped-bit", "HUSH-E084", flipped(200)),
+        ("unknown-kind", "HUSH-E085", with(10, &[3])),
+        ("more-groups-than-rows", "HUSH-E086", with(12, &u32::MAX.to_le_bytes())),
+        ("nothing", "HUSH-E080", Vec::new()),
+    ];
+    let refused = |(name, code, bytes): (&str, &str, Vec<u8>)| {
+        CorpusFile::refused(&format!("answer-{name}"), code, "bin", bytes)
+    };
+    let read = |name, bytes| CorpusFile::read(name, "bin", bytes);
+    let good = [("answer-clear", clear.clone()), ("answer-sum", sum), ("answer-fetched", fetched)];
+    good.into_iter().map(|(name, bytes)| read(name, bytes)).chain(cases.into_iter().map(refused)).collect()
+}
