@@ -5,11 +5,11 @@ use hush_keys::ChainSecret;
 use hush_params::ChainParams;
 use hush_params::chain::ChainSpec;
 use hush_params::primes::primes_of;
-pub(crate) use hush_params::testing::Draw;
 use hush_ring::{Cpu, Level};
 use hush_rlwe::{EvaluationKeys, RlweCiphertext};
 use hush_schemes::bgv::{Bfv, Bgv, BgvCiphertext};
 use hush_schemes::ckks::{Ckks, CkksCiphertext, Complex};
+pub(crate) use hush_testkit::Draw;
 
 /// Prime, and 1 modulo every `2N` in use.
 pub(crate) const T: u64 = 65537;

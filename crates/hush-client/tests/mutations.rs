@@ -3,10 +3,6 @@
 //! ends in a panic.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![allow(clippy::print_stderr, reason = "a failure tells its seed")]
-
-#[path = "../../hush-table/tests/mutations/mutator.rs"]
-mod mutator;
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -14,7 +10,7 @@ use hush_keys::OwnerSeed;
 use hush_keys::keyfile::{Passphrase, WorkFactor, load, store};
 use hush_plan::schema::file::{from_toml, to_toml};
 
-use mutator::damaged;
+use hush_testkit::damaged;
 
 #[test]
 fn key_files() {

@@ -106,7 +106,7 @@ impl Settler<'_> {
                 Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args })))
             }
             Expr::ScalarFunction(ScalarFunction { func, args }) => {
-                let before = args.iter().map(|arg| nodes(arg)).sum();
+                let before = args.iter().map(nodes).sum();
                 Ok(match func.simplify(args, &context)? {
                     ExprSimplifyResult::Simplified(expr) => {
                         self.count_copied(nodes(&expr).saturating_sub(before))?;

@@ -15,8 +15,6 @@ pub mod presets;
 pub mod primes;
 pub mod security;
 pub mod size;
-#[cfg(any(test, feature = "insecure-toy"))]
-pub mod testing;
 
 pub use chain::{ChainError, ChainParams, Level};
 pub use presets::{PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45, ParamSet, ParamsError, preset, presets};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the tests share.
 
-use hush_params::testing::Draw;
+use hush_testkit::Draw;
 
 use crate::{Domain, Poly, Ring};
 

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use hush_params::presets;
-use hush_params::testing::Draw;
+use hush_testkit::Draw;
 
 use crate::testing::uniform;
 use crate::*;

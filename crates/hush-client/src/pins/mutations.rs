@@ -3,21 +3,14 @@
 //!
 //! `HUSH_MUTATIONS` multiplies the number of copies, `HUSH_MUTATION_SEED` gives other ones.
 
-#![expect(clippy::print_stderr, reason = "a failure tells its seed")]
-
 use std::fs;
 
 use serde_json::Value;
 
 use super::*;
 use crate::error::ErrorKind;
-use json::damaged_json;
-use mutator::damaged;
-
-#[path = "../../../hush-table/tests/mutations/json.rs"]
-mod json;
-#[path = "../../../hush-table/tests/mutations/mutator.rs"]
-mod mutator;
+use hush_testkit::damaged;
+use hush_testkit::damaged_json;
 
 const PLACE: &str = "https://example.org/tables/golden";
 

@@ -4,21 +4,14 @@
 //!
 //! `HUSH_MUTATIONS` multiplies the number of copies, `HUSH_MUTATION_SEED` gives other ones.
 
-#![expect(clippy::print_stderr, reason = "a failure tells its seed")]
-
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use hush_plan::{Limits, plan_query};
-use json::damaged_json;
+use hush_testkit::damaged_json;
 
 use super::*;
 use crate::columns::ColumnKeys;
-
-#[path = "../../../hush-table/tests/mutations/json.rs"]
-mod json;
-#[path = "../../../hush-table/tests/mutations/mutator.rs"]
-mod mutator;
 
 /// Of the planner's corpus.
 const SCHEMA: &str = include_str!("../../../hush-plan/tests/corpus/0.1/schema-patients.toml");
@@ -64,7 +57,7 @@ fn damaged_envelopes_do_not_open() {
     let ((owner, table_id), half) = (owner(), half(QUERIES[0].1));
     let golden = half.seal(&owner, table_id).unwrap();
     assert_eq!(PrivateHalf::open(&owner, table_id, &golden).unwrap(), half);
-    let accepted = mutator::damaged("envelope", 3000, &golden, |bytes| {
+    let accepted = hush_testkit::damaged("envelope", 3000, &golden, |bytes| {
         match PrivateHalf::open(&owner, table_id, bytes) {
             Ok(opened) => {
                 assert_eq!((bytes, &opened), (golden.as_slice(), &half));

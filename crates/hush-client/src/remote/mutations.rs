@@ -4,8 +4,6 @@
 //!
 //! `HUSH_MUTATIONS` multiplies the number of copies, `HUSH_MUTATION_SEED` gives other ones.
 
-#![expect(clippy::print_stderr, reason = "a failure tells its seed")]
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -18,13 +16,8 @@ use super::job::{JobId, JobState, JobStatus};
 use super::transport::is_code;
 use super::*;
 use crate::progress::Silent;
-use json::damaged_json;
-use mutator::damaged;
-
-#[path = "../../../hush-table/tests/mutations/json.rs"]
-mod json;
-#[path = "../../../hush-table/tests/mutations/mutator.rs"]
-mod mutator;
+use hush_testkit::damaged;
+use hush_testkit::damaged_json;
 
 const JOB: &str = "00112233445566778899aabbccddeeff";
 

@@ -3,10 +3,10 @@
 
 use hush_exec::Engine;
 use hush_exec::answer::{Answer, Content};
-use hush_params::testing::{Corpus, CorpusFile};
 use hush_plan::EncodingId;
 use hush_plan::plan::{Mask, RowsTask, SlotExpr, Task};
 use hush_table::Digest;
+use hush_testkit::{Corpus, CorpusFile};
 
 use crate::fixture::{Fixture, Random, VALID, VALUE, X, Y};
 use crate::mutations::resealed;

@@ -2,16 +2,14 @@
 //! The engine from outside: random tables are encrypted with a fresh key, plans run, answers decrypted and compared
 //! with 128-bit and 256-bit arithmetic on the plaintext.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stderr, reason = "a failure tells its seed")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod aggregate;
 mod corpus;
 mod fixture;
 mod hostile;
 mod mutations;
-#[path = "../../../hush-table/tests/mutations/mutator.rs"]
-mod mutator;
 mod reference;
 mod refusals;
 mod rows;

@@ -15,8 +15,8 @@ use hush_rlwe::{
 use hush_table::{Digest, Projection};
 
 use crate::fixture::{Fixture, Random, VALUE, X, Y, ring, set_name};
-use crate::mutator::damaged;
 use crate::reference::{everything, task};
+use hush_testkit::damaged;
 
 /// Gives bytes the checksum that belongs to them: a digest, cut to `length`, at their end.
 pub(crate) fn resealed(bytes: &[u8], length: usize) -> Vec<u8> {

@@ -3,13 +3,13 @@
 
 use hush_params::chain::ChainSpec;
 use hush_params::primes::primes_of;
-use hush_params::testing::Draw;
 use hush_params::{ChainParams, Level, preset};
 use hush_ring::Cpu;
 use hush_rlwe::{RlweError, rotation_element};
 use hush_schemes::SchemeError;
 use hush_schemes::bgv::{Bfv, Bgv, BgvCiphertext, sum_elements};
 use hush_schemes::ckks::Complex;
+use hush_testkit::Draw;
 
 use super::*;
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Encrypt, evaluate on the server's code, decrypt: results equal those of plain integers.
 
-use hush_params::testing::Draw;
 use hush_params::{PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45, ParamSet, noise, preset, presets};
 use hush_ring::Cpu;
 use hush_rlwe::UncheckedCiphertextSet;
@@ -10,6 +9,7 @@ use hush_schemes::Values;
 use hush_schemes::bgv::slots::SlotCiphertext;
 use hush_schemes::bgv::sum::{NOT_SELECTED, SumAccumulator};
 use hush_schemes::ckks::ApproxCiphertext;
+use hush_testkit::Draw;
 
 use super::*;
 use crate::{ApproxSlotColumn, ApproxSumColumn, Encryptor, OwnerSeed, SlotColumn, SumColumn};

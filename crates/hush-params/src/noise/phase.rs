@@ -162,7 +162,7 @@ impl PhaseNoise {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Draw;
+    use hush_testkit::Draw;
 
     /// The norms of a polynomial, by definition.
     fn norms(p: &[f64]) -> [f64; 3] {

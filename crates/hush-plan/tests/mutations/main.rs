@@ -4,16 +4,14 @@
 //!
 //! `tests/corpus/README.md` says what is in the files that this starts from.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stderr, reason = "a failure tells its seed")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[path = "../../../hush-table/tests/mutations/mutator.rs"]
-mod mutator;
 mod plans;
 mod readers;
 mod words;
 
-use hush_params::testing::{Corpus, CorpusFile};
+use hush_testkit::{Corpus, CorpusFile};
 
 use readers::{encodings, plan, query, read, schema, workload};
 
@@ -79,7 +77,7 @@ fn schemas_by_words_mutations() {
 fn schemas_by_bytes_mutations() {
     let (mut accepted, mut codes) = (0, Vec::new());
     for text in texts("schema") {
-        accepted += mutator::damaged("schema", 400, text.as_bytes(), |bytes| {
+        accepted += hush_testkit::damaged("schema", 400, text.as_bytes(), |bytes| {
             let Ok(text) = std::str::from_utf8(bytes) else { return false };
             schema(text).map_err(|code| codes.push(code)).is_ok()
         });
@@ -111,7 +109,7 @@ fn plans_and_encodings_mutations() {
         let accepted = words::reworded(600, &texts, &PLAN_WORDS, |text| reader(text.as_bytes()).is_ok());
         assert!(accepted > 10, "{name}: {accepted}");
         for text in &texts {
-            mutator::damaged(name, 200, text.as_bytes(), |bytes| reader(bytes).is_ok());
+            hush_testkit::damaged(name, 200, text.as_bytes(), |bytes| reader(bytes).is_ok());
         }
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Plans and encodings of a few queries, as this version makes them.
 
-use hush_params::testing::CorpusFile;
 use hush_plan::sql::parse;
+use hush_testkit::CorpusFile;
 
 use super::readers::{encodings_of, patients, planned};
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One reader for each kind of text: the reason of a refusal, or nothing after a look at all that can be done with the value.
 
-use hush_params::testing::CorpusFile;
 use hush_plan::plan::QueryPlan;
 use hush_plan::schema::file::{from_toml, to_toml};
 use hush_plan::sql::{check_expression, parse, parse_workload, table_of};
 use hush_plan::{
     Limits, PlanError, PrivateEncoding, Query, Schema, ServerPlan, needs_of, plan_encodings, plan_query,
 };
+use hush_testkit::CorpusFile;
 use sqlparser::ast::Statement;
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserError};

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use hush_params::testing::Draw;
+use hush_testkit::Draw;
 
 /// Calls `decode` with `count` damaged copies of `texts`; gives how many of them it accepted.
 ///

@@ -3,7 +3,7 @@
 
 use ethnum::I256;
 use hush_kernels::Cpu;
-use hush_params::testing::Draw;
+use hush_testkit::Draw;
 
 use super::*;
 use crate::Coeff;

@@ -3,7 +3,7 @@
 //!
 //! `tests/corpus/README.md` says what is where. `HUSH_WRITE_CORPUS=1` writes the files that are missing, and changes none.
 
-use hush_params::testing::{Corpus, CorpusFile};
+use hush_testkit::{Corpus, CorpusFile};
 
 use super::mutations::{Sample, samples};
 use super::*;

@@ -7,8 +7,8 @@
 
 use super::*;
 use crate::chain_object::tests::{evaluation_keys, full, public_key, seeded, toy, with_meaning};
-use hush_params::testing::Draw;
 use hush_ring::Level;
+use hush_testkit::Draw;
 
 /// A piece of `bytes`, as a range.
 fn range_of(draw: &mut Draw, bytes: &[u8]) -> std::ops::Range<usize> {

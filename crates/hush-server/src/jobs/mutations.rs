@@ -4,23 +4,16 @@
 //!
 //! `HUSH_MUTATIONS` multiplies the number of copies, `HUSH_MUTATION_SEED` gives other ones.
 
-#![expect(clippy::print_stderr, reason = "a failure tells its seed")]
-
 use std::fs;
 use std::path::Path;
 
 use clap::Parser;
-use json::damaged_json;
-use mutator::damaged;
+use hush_testkit::damaged;
+use hush_testkit::damaged_json;
 
 use super::record::{RECORD_MAX_BYTES, RecordFault};
 use super::*;
 use crate::runner::Failure;
-
-#[path = "../../../hush-table/tests/mutations/json.rs"]
-mod json;
-#[path = "../../../hush-table/tests/mutations/mutator.rs"]
-mod mutator;
 
 const PLAN: &[u8] = b"a plan";
 const ANSWER: &[u8] = b"an answer";

@@ -3,13 +3,8 @@
 //!
 //! `HUSH_MUTATIONS` multiplies the number of copies, `HUSH_MUTATION_SEED` gives other ones.
 
-#![expect(clippy::print_stderr, reason = "a failure tells its seed")]
-
 use super::*;
-use mutator::damaged;
-
-#[path = "../../../hush-table/tests/mutations/mutator.rs"]
-mod mutator;
+use hush_testkit::damaged;
 
 /// What a token file holds, said another way than in the reader.
 fn token_of(bytes: &[u8]) -> Option<&[u8]> {

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use arrow::array::{
     ArrayRef, Decimal128Array, Float64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
 };
-use hush_params::testing::CorpusFile;
 use hush_plan::{Encoding, EncodingId, Layout, Plaintext};
 use hush_table::manifest::{BODY_FORMAT, ClearColumn, Manifest, PartEntry, PartFile, key_id};
 use hush_table::{CHUNK_ROWS, Digest, TableId};
+use hush_testkit::CorpusFile;
 use parquet::arrow::ArrowWriter;
 
 use super::readers::{container, golden, golden_part, signer};

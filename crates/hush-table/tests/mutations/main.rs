@@ -3,16 +3,14 @@
 //! format; no copy ends in a panic. `tests/corpus/README.md` says what is in the files that this starts from.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![allow(clippy::print_stderr, reason = "a failure tells its seed")]
 
 mod made;
-mod mutator;
 mod readers;
 
-use hush_params::testing::{Corpus, CorpusFile};
 use hush_table::SignedManifest;
+use hush_testkit::{Corpus, CorpusFile};
 
-use mutator::damaged;
+use hush_testkit::damaged;
 use readers::{container, manifest, reader};
 
 fn corpus() -> Corpus {

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use ed25519_dalek::{Signer, SigningKey};
-use hush_params::testing::CorpusFile;
 use hush_plan::schema::Protection;
 use hush_table::part::PartSource;
 use hush_table::profile::{ProfileOptions, profile, propose};
 use hush_table::source::{ColumnData, OpenOptions, Source, SourceError};
 use hush_table::{CHUNK_ROWS, ClearPart, EncryptedPart, Pin, Projection, SignedManifest, TableError};
+use hush_testkit::CorpusFile;
 
 pub(crate) fn golden(name: &str) -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/table_v1").join(name)).unwrap()

@@ -4,15 +4,10 @@
 //! `tests/corpus/README.md` says what is in the files that this starts from; `HUSH_MUTATIONS` multiplies the number of
 //! copies, `HUSH_MUTATION_SEED` gives other ones.
 
-#![expect(clippy::print_stderr, reason = "a failure tells its seed")]
-
-use hush_params::testing::{Corpus, CorpusFile};
+use hush_testkit::{Corpus, CorpusFile};
 
 use super::*;
-use mutator::damaged;
-
-#[path = "../../../../hush-table/tests/mutations/mutator.rs"]
-mod mutator;
+use hush_testkit::damaged;
 
 /// What opens the files of the corpus, and the seed in them. Neither was ever used for anything else.
 const PASSPHRASE: &str = "of the corpus";

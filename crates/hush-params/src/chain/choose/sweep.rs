@@ -5,7 +5,7 @@ use super::*;
 use crate::Level;
 use crate::noise::{NoiseModel, Norms, Operands, PhaseNoise, View};
 use crate::primes::primes_of;
-use crate::testing::Draw;
+use hush_testkit::Draw;
 
 const SECURITY: [SecurityLevel; 3] = [SecurityLevel::Bits128, SecurityLevel::Bits192, SecurityLevel::Bits256];
 const T: u64 = 65537;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 use super::*;
-use crate::testing::Draw;
+use hush_testkit::Draw;
 
 fn chain() -> ChainParams {
     ChainParams::uniform(8192, 46, 1, 3, 1, 1).unwrap()

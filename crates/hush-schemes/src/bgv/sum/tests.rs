@@ -2,9 +2,9 @@
 //! Masked sums against the definition: multiply both halves by `M` by schoolbook.
 
 use hush_params::preset;
-use hush_params::testing::Draw;
 use hush_ring::{Coeff, Cpu, Poly};
 use hush_rlwe::{BodyId, BodyKind, BodyWriter, UncheckedBody};
+use hush_testkit::Draw;
 
 use super::*;
 

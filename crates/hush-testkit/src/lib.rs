@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the tests of this crate and of those above it share: inputs that a failure message lets one draw again.
+//! What the tests of the other crates share: inputs that a failure message lets one draw again, corpora of what decoders read
+//! and refuse, and damaged copies of good inputs.
+//!
+//! *Non-goals.* Nothing here is linked into a program, and nothing here knows what another crate does.
 
 mod corpus;
+mod json;
+mod mutator;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 pub use corpus::{Corpus, CorpusFile};
+pub use json::damaged_json;
+pub use mutator::damaged;
 
 /// A small generator of test inputs (splitmix64). It is no source of secrets.
 ///

@@ -2,20 +2,19 @@
 //! Damages good JSON by its words, so that what comes of it is often JSON: values change places and kinds, keys occur
 //! twice, numbers reach the ends of what they can be, brackets nest. Half of the copies are damaged by bytes as well.
 
-use super::mutator::{Draw, damaged_by};
+use crate::Draw;
+use crate::mutator::{damage, damaged_by};
 
-/// As `mutator::damaged`, for JSON.
-pub(crate) fn damaged_json(
-    decoder: &str,
-    count: usize,
-    golden: &[u8],
-    decode: impl FnMut(&[u8]) -> bool,
-) -> usize {
-    let damage = |draw: &mut Draw, bytes: &mut Vec<u8>| match draw.below(6) {
-        0 => draw.damage(bytes),
+/// As [`crate::damaged`], for JSON.
+///
+/// # Panics
+/// As there.
+pub fn damaged_json(decoder: &str, count: usize, golden: &[u8], decode: impl FnMut(&[u8]) -> bool) -> usize {
+    let by_words = |draw: &mut Draw, bytes: &mut Vec<u8>| match draw.below(6) {
+        0 => damage(draw, bytes),
         _ => reword(draw, bytes),
     };
-    damaged_by(damage, decoder, count, golden, decode)
+    damaged_by(by_words, decoder, count, golden, decode)
 }
 
 /// Strings, numbers and names as one word each, every other byte by itself.
@@ -43,7 +42,7 @@ fn reword(draw: &mut Draw, bytes: &mut Vec<u8>) {
     let is_value = |word: &Vec<u8>| word.len() > 1 || word[0].is_ascii_digit();
     let values: Vec<usize> = (0..words.len()).filter(|&at| is_value(&words[at])).collect();
     if values.is_empty() {
-        return draw.damage(bytes);
+        return damage(draw, bytes);
     }
     let at = values[draw.below(values.len())];
     let other = values[draw.below(values.len())];
@@ -120,3 +119,19 @@ const ODD: [&[u8]; 12] = [
     b"9",
     "\u{202e}".as_bytes(),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_lose_nothing_and_copies_keep_much_of_the_form() {
+        let text = br#"{"a":[1,-2.5e3,"x \" y"],"b":{"c":null}}"#;
+        assert_eq!(words(text).concat(), text);
+        assert!(words(text).iter().any(|word| word == br#""x \" y""#));
+        let whole = damaged_json("form", 300, text, |bytes| {
+            bytes.first() == Some(&b'{') && bytes.last() == Some(&b'}')
+        });
+        assert!(whole > 100, "{whole}");
+    }
+}
