@@ -41,6 +41,7 @@ lint:
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	python3 tools/check_layers.py
 	python3 tools/check_size.py
+	! git grep -nE '^(<{7}|>{7}) '
 
 docs: $(VENV)/ok
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
