@@ -182,7 +182,7 @@ fn plans_made_to_exhaust_the_service_are_refused_and_it_goes_on() {
     let table = PLAIN.make();
     table.push(&service);
     for hostile in [
-        format!("\"year\"{}", " IS NULL".repeat(600)),
+        format!("\"year\"{}", " IS NULL".repeat(1001)),
         format!("\"year\"{}", " IS NULL".repeat(5000)),
         format!("\"year\" = 0{}", " + 1".repeat(1200)),
         format!("{}%{}", "CAST(".repeat(40), ")".repeat(40)),
