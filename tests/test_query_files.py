@@ -84,7 +84,7 @@ def split_types(case):
     return case.settings["types"].replace(", ", "\n").splitlines()
 
 
-@pytest.mark.parametrize("case", cases())
+@pytest.mark.parametrize("case", list(cases()))
 def test_query(case, hush, tmp_path, monkeypatch):
     """The same on plain values, encrypted, and in DuckDB; or refused in both of ours."""
     (tmp_path / "t.csv").write_text(case.settings["data"], encoding="utf-8")
