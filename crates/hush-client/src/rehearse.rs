@@ -10,7 +10,7 @@ use hush_keys::{OwnerSeed, harden_process};
 use hush_params::preset;
 use hush_plan::{ColumnType, Content, Layout, Needs, PrivateEncoding, Protection, Schema, needs_of};
 use hush_table::TableStore;
-use hush_table::source::{OpenOptions, Source};
+use hush_table::source::Source;
 
 use crate::account::{Account, Moved, Phases, SecurityLine, Verified, peak_resident_bytes};
 use crate::compare::compare;
@@ -26,8 +26,8 @@ use crate::table::OwnedTable;
 /// What to rehearse.
 #[derive(Clone, Debug)]
 pub struct RehearsalOptions {
-    /// CSV or Parquet file.
-    pub file: PathBuf,
+    /// The data: a file, or batches in memory.
+    pub source: Source,
     /// The query.
     pub sql: String,
     /// The user's choice of protections.
@@ -62,17 +62,17 @@ pub fn rehearse(
     harden_process();
     let pool = thread_pool(options.threads)?;
     let mut phases = Phases::default();
-    let source = Source::open(&options.file, &OpenOptions::default())?;
-    let (schema, rows, warnings) = phases.time("read", || approved_schema(options, &source))?;
+    let source = &options.source;
+    let (schema, rows, warnings) = phases.time("read", || approved_schema(options, source))?;
     let (schema, needs) = phases.time("plan", || used_part(&schema, &options.sql))?;
     let encodings = phases.time("plan", || plan_encodings(&schema, &needs, rows))?;
-    let mut account = described(&source, &schema, rows, warnings, &encodings)?;
+    let mut account = described(source, &schema, rows, warnings, &encodings)?;
     preamble(&account);
 
     let owner = phases.time("keys", OwnerSeed::generate)?;
     let half = PrivateHalf { schema, encodings };
     let store = TableStore::memory();
-    let encryption = Encryption { source: &source, half: &half, owner: &owner, store: &store, pool: &pool };
+    let encryption = Encryption { source, half: &half, owner: &owner, store: &store, pool: &pool };
     let manifest = phases.time("encrypt", || encryption.run(progress))?;
     let table = phases
         .time("server", || OwnedTable::open_store(&store, &owner, &Pins::forgetful(), options.threads))?;
@@ -85,7 +85,7 @@ pub fn rehearse(
     account.leakage = outcome.plan.leakage.clone();
     if options.verify {
         let verified = phases
-            .time("check", || verify(options, &source, &half.schema, &outcome.batches, &pool, progress))?;
+            .time("check", || verify(options, source, &half.schema, &outcome.batches, &pool, progress))?;
         account.verified = Some(verified);
     }
     account.phases = phases;
