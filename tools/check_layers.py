@@ -35,6 +35,7 @@ ALLOWED = {
     "hush": {"hush-client", "hush-plan", "hush-table"},
     "hush-bench": {"hush"} | SCHEMES | {"hush-keys"},
     "hush-cli": {"hush", "hush-bench"},
+    "hush-py": {"hush"},
 }
 
 NEVER = [
