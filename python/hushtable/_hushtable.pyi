@@ -4,6 +4,11 @@
 import os
 from typing import Any, final
 
+__all__ = [
+    "Answer", "Key", "Schema", "Source", "Table", "decrypt", "doctor", "encrypt", "propose", "pull", "read_schema", "rehearse",
+    "table_of_query",
+]  # fmt: skip
+
 _Path = str | os.PathLike[str]
 
 @final
