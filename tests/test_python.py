@@ -123,6 +123,8 @@ def test_types_survive_every_output():
     assert result.to_polars().to_dicts() == want
     frame = result.to_pandas()
     assert [frame[name][0] for name in frame] == list(want[0].values()) and frame.isna().iloc[1].all()
+    # A numpy double would compare equal to the integer that it is not.
+    assert int(frame["x"][0]) == 2**53 + 1
     assert duckdb.sql("SELECT * FROM result").fetchall() == [tuple(row.values()) for row in want]
     assert repr(result).splitlines()[1].split() == ["2024-02-29", str(2**53 + 1), "12.30"]
 
