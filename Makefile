@@ -7,8 +7,11 @@ QUERY := SELECT ward, COUNT(*), AVG(age), STDDEV(charges) FROM patients WHERE ye
 
 .PHONY: build run test test-slow lint docs bench clean
 
+# In one build, so that the native module of Python shares the query engine with the programs.
 build:
-	cargo build --release --locked -p hush-cli -p hush-server
+	cargo build --release --locked -p hush-cli -p hush-server -p hush-py
+	rm -rf $(CARGO_TARGET_DIR)/wheels
+	python3 tools/wheel.py $(CARGO_TARGET_DIR)/release/lib_hushtable.so $(CARGO_TARGET_DIR)/wheels
 
 run: build
 	$(CARGO_TARGET_DIR)/release/hush run examples/patients.csv "$(QUERY)" --clear ward,year --verify
@@ -20,6 +23,7 @@ LIGHT := -p hush-testkit -p hush-arith -p hush-params -p hush-kernels -p hush-ri
 HEAVY := -p hush-exec -p hush-server -p hush-client -p hush -p hush-bench -p hush-cli
 
 test: build $(VENV)/ok
+	$(VENV)/bin/pip install -q --disable-pip-version-check --no-deps --force-reinstall $(CARGO_TARGET_DIR)/wheels/hushtable-*.whl
 	cargo test --locked $(LIGHT)
 	cargo test --release --locked $(HEAVY)
 	HUSH_BIN=$(CARGO_TARGET_DIR)/release $(VENV)/bin/python -m pytest -q tests

@@ -36,6 +36,7 @@ ALLOWED = {
     "hush-bench": {"hush"} | SCHEMES | {"hush-keys"},
     "hush-cli": {"hush", "hush-bench"},
     "hush-testkit": set(),
+    "hush-py": {"hush"},
 }
 
 NEVER = [

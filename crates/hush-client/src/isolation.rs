@@ -15,9 +15,10 @@ use std::time::{Duration, Instant};
 use hush_keys::keyfile::{Passphrase, WorkFactor, load, store};
 use hush_keys::{OwnerSeed, SecretKey};
 use hush_ring::{SecretRng, TERNARY_BYTES, sample_ternary};
+use hush_table::source::{OpenOptions, Source};
 
 use crate::columns::ColumnKey;
-use crate::owner::{EncryptOptions, OwnerKey, encrypt_file};
+use crate::owner::{self, EncryptOptions, OwnerKey};
 use crate::pins::Pins;
 use crate::progress::Silent;
 use crate::remote::{ApiToken, RemoteServer};
@@ -147,23 +148,24 @@ fn encrypt(directory: &Path, key: &OwnerKey) {
     let row =
         |n: i64| format!("{CLEAR_CANARY},{},{},{},{SEALED_CANARY}\n", n % 300, NUMBER_CANARY - n % 2, n % 50);
     let rows: String = (0..ROWS).map(row).collect();
-    let options = EncryptOptions {
-        file: directory.join("canaries.csv"),
-        schema: directory.join("schema.toml"),
-        output: directory.join("T"),
-        workload: None,
-        threads: 2,
-        pins: Pins::forgetful(),
-    };
-    std::fs::write(&options.file, format!("ward,n,x,y,salary_of_person\n{rows}")).unwrap();
+    let (file, schema_file) = (directory.join("canaries.csv"), directory.join("schema.toml"));
+    std::fs::write(&file, format!("ward,n,x,y,salary_of_person\n{rows}")).unwrap();
     let schema = "format = 1\ntable = \"canaries\"\nstatus = \"approved\"\n\
         [columns.ward]\ntype = \"category\"\nprotect = \"clear\"\n\
         [columns.n]\ntype = \"int(16)\"\nrange = [0, 1000]\nprotect = \"clear\"\n\
         [columns.x]\ntype = \"int(64)\"\nprotect = \"encrypt\"\nfor = [\"sum\"]\nnullable = true\n\
         [columns.y]\ntype = \"int(8)\"\nrange = [0, 100]\nprotect = \"encrypt\"\nfor = [\"sum\", \"product\"]\n\
         [columns.salary_of_person]\ntype = \"text\"\nprotect = \"seal\"\n";
-    std::fs::write(&options.schema, schema).unwrap();
-    encrypt_file(&options, key, &Silent).unwrap();
+    std::fs::write(&schema_file, schema).unwrap();
+    let options = EncryptOptions {
+        source: Source::open(&file, &OpenOptions::default()).unwrap(),
+        schema: crate::read_approved_schema(&schema_file).unwrap(),
+        output: directory.join("T"),
+        workload: None,
+        threads: 2,
+        pins: Pins::forgetful(),
+    };
+    owner::encrypt(&options, key, &Silent).unwrap();
 }
 
 /// A column's secret once more, from the definition in docs/security/randomness.md.

@@ -46,7 +46,7 @@ pub use columns::kernels;
 pub use decrypt::TableDecryption;
 pub use error::{ClientError, ErrorKind};
 pub use hush_keys::keyfile::Passphrase;
-pub use owner::{EncryptOptions, OwnerKey, encrypt_file};
+pub use owner::{EncryptOptions, OwnerKey, encrypt};
 pub use pins::Pins;
 pub use policy::{Policy, Proposal, propose_schema};
 pub use private::PrivateHalf;

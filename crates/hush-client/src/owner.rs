@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use hush_exec::noop::Scheme;
 use hush_keys::keyfile::{Passphrase, WorkFactor, load, store};
 use hush_keys::{OwnerSeed, harden_process};
-use hush_plan::{Needs, needs_of};
-use hush_table::source::{OpenOptions, Source};
+use hush_plan::{Needs, Schema, needs_of};
+use hush_table::source::Source;
 use hush_table::{SignedManifest, TableStore};
 
 use crate::encrypt::{Encryption, plan_encodings};
@@ -16,7 +16,7 @@ use crate::pins::Pins;
 use crate::private::PrivateHalf;
 use crate::progress::Progress;
 use crate::rehearse::thread_pool;
-use crate::schema_file::read_approved_schema;
+use crate::schema_file::require_approval;
 
 /// The owner's key, opened. Secrets are wiped on drop.
 pub struct OwnerKey {
@@ -80,10 +80,10 @@ impl OwnerKey {
 /// What to encrypt.
 #[derive(Clone, Debug)]
 pub struct EncryptOptions {
-    /// CSV or Parquet file.
-    pub file: PathBuf,
+    /// The data: a file, or batches in memory.
+    pub source: Source,
     /// Approved schema.
-    pub schema: PathBuf,
+    pub schema: Schema,
     /// Table directory.
     pub output: PathBuf,
     /// SQL queries whose layouts the table must have.
@@ -94,17 +94,17 @@ pub struct EncryptOptions {
     pub pins: Pins,
 }
 
-/// Encrypts a file into a table directory.
+/// Encrypts data into a table directory.
 ///
 /// # Errors
 /// An unapproved schema, bad data, a full disk: the directory then holds what it held before.
-pub fn encrypt_file(
+pub fn encrypt(
     options: &EncryptOptions,
     key: &OwnerKey,
     progress: &dyn Progress,
 ) -> Result<SignedManifest, ClientError> {
-    let schema = read_approved_schema(&options.schema)?;
-    let source = Source::open(&options.file, &OpenOptions::default())?;
+    let (source, schema) = (&options.source, options.schema.clone());
+    require_approval(&schema)?;
     let mut needs = Needs::of_purposes(&schema)?;
     if let Some(path) = &options.workload {
         let text = std::fs::read_to_string(path)
@@ -118,7 +118,7 @@ pub fn encrypt_file(
     let store = TableStore::local(&options.output)?;
     let pool = thread_pool(options.threads)?;
     let encryption = Encryption {
-        source: &source,
+        source,
         half: &half,
         owner: key.seed(),
         store: &store,

@@ -11,7 +11,7 @@ use hush_keys::{OwnerSeed, harden_process};
 use hush_params::preset;
 use hush_plan::{ColumnType, Content, Layout, Needs, PrivateEncoding, Protection, Schema, needs_of};
 use hush_table::TableStore;
-use hush_table::source::{OpenOptions, Source};
+use hush_table::source::Source;
 
 use crate::account::{Account, Moved, Phases, SecurityLine, Verified, peak_resident_bytes};
 use crate::compare::compare;
@@ -27,8 +27,8 @@ use crate::table::OwnedTable;
 /// What to rehearse.
 #[derive(Clone, Debug)]
 pub struct RehearsalOptions {
-    /// CSV or Parquet file.
-    pub file: PathBuf,
+    /// The data: a file, or batches in memory.
+    pub source: Source,
     /// The query.
     pub sql: String,
     /// The user's choice of protections.
@@ -65,11 +65,11 @@ pub fn rehearse(
     harden_process();
     let pool = thread_pool(options.threads)?;
     let mut phases = Phases::default();
-    let source = Source::open(&options.file, &OpenOptions::default())?;
-    let (schema, rows, warnings) = phases.time("read", || approved_schema(options, &source))?;
+    let source = &options.source;
+    let (schema, rows, warnings) = phases.time("read", || approved_schema(options, source))?;
     let (schema, needs) = phases.time("plan", || used_part(&schema, &options.sql))?;
     let encodings = phases.time("plan", || plan_encodings(&schema, &needs, rows))?;
-    let mut account = described(&source, &schema, rows, warnings, &encodings)?;
+    let mut account = described(source, &schema, rows, warnings, &encodings)?;
     account.dry_run = options.dry_run;
     preamble(&account);
 
@@ -78,7 +78,7 @@ pub fn rehearse(
     let store = TableStore::memory();
     let scheme = if options.dry_run { Scheme::NoOp } else { Scheme::Lattice };
     let encryption =
-        Encryption { source: &source, half: &half, owner: &owner, store: &store, pool: &pool, scheme };
+        Encryption { source, half: &half, owner: &owner, store: &store, pool: &pool, scheme };
     let phase = if options.dry_run { "copy" } else { "encrypt" };
     let manifest = phases.time(phase, || encryption.run(progress))?;
     let table = phases.time("server", || match scheme {
@@ -96,7 +96,7 @@ pub fn rehearse(
     account.leakage = outcome.plan.leakage.clone();
     if options.verify {
         let verified = phases
-            .time("check", || verify(options, &source, &half.schema, &outcome.batches, &pool, progress))?;
+            .time("check", || verify(options, source, &half.schema, &outcome.batches, &pool, progress))?;
         account.verified = Some(verified);
     }
     account.phases = phases;

@@ -51,6 +51,15 @@ pub fn read_approved_schema(path: &Path) -> Result<Schema, ClientError> {
     Ok(schema)
 }
 
+/// Refuses a schema in memory that nobody has approved.
+///
+/// # Errors
+/// [`ClientError::SchemaFile`], with the name that its file would have: undecided columns, no approval.
+pub(crate) fn require_approval(schema: &Schema) -> Result<(), ClientError> {
+    let path = Path::new(&schema.table).with_extension("schema.toml");
+    require_approved(schema).map_err(|source| ClientError::SchemaFile { path, source })
+}
+
 /// Writes a schema; an existing file is replaced only if `replace`.
 ///
 /// # Errors

@@ -27,7 +27,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use hush_plan::schema::{Column, Protection, Schema, units::DecimalPoint};
 
@@ -108,7 +109,7 @@ impl Form {
     }
 }
 
-/// A file that can be read as a table, as often as needed.
+/// A file, or batches in memory, that can be read as a table, as often as needed.
 ///
 /// Cheap to clone. Holds the names of the columns, no values.
 #[derive(Clone, Debug)]
@@ -116,6 +117,7 @@ pub struct Source {
     origin: Origin,
     format: Format,
     columns: Arc<[SourceColumn]>,
+    name: Option<String>,
     null_tokens: Vec<String>,
     rows: Option<u64>,
 }
@@ -177,6 +179,20 @@ impl Source {
         Self::with_origin(Origin::Memory(bytes), options)
     }
 
+    /// Arrow batches of one schema, called `name` as a file of that name would be.
+    ///
+    /// They are held as uncompressed Parquet in memory, so that they are read like any other file; nothing is written to
+    /// disk. Memory: the encoded batches, for as long as the source lives.
+    ///
+    /// # Errors
+    /// No columns or rows, two columns of one name, a type that Parquet does not have.
+    pub fn from_batches(name: &str, schema: SchemaRef, batches: &[RecordBatch]) -> Result<Self, SourceError> {
+        let bytes = parquet_rows::encode(schema, batches)?;
+        let mut source = Self::from_bytes(bytes, &OpenOptions::default())?;
+        source.name = Some(name.to_owned());
+        Ok(source)
+    }
+
     fn with_origin(origin: Origin, options: &OpenOptions) -> Result<Self, SourceError> {
         let mut start = Vec::with_capacity(records::SNIFF_BYTES);
         origin
@@ -188,6 +204,7 @@ impl Source {
             origin,
             format: Format::Parquet,
             columns: Arc::new([]),
+            name: None,
             null_tokens: options.null_tokens.clone(),
             rows: None,
         };
@@ -223,10 +240,10 @@ impl Source {
     /// The name that SQL gives the table: the file's name without its extensions, with `_` for whatever is
     /// not an ASCII letter, digit or `_`, cut to 64 characters. Every server takes such a name.
     pub fn table_name(&self) -> String {
-        let stem = match &self.origin {
+        let stem = self.name.clone().or_else(|| match &self.origin {
             Origin::File(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
             Origin::Memory(_) => None,
-        };
+        });
         let stem = stem.unwrap_or_else(|| "table".to_owned());
         let stem = stem.split('.').find(|part| !part.is_empty()).unwrap_or("table");
         stem.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).take(64).collect()

@@ -73,6 +73,12 @@ impl From<hush_table::TableError> for Error {
     }
 }
 
+impl From<hush_table::source::SourceError> for Error {
+    fn from(error: hush_table::source::SourceError) -> Self {
+        ClientError::from(error).into()
+    }
+}
+
 impl From<hush_client::remote::RemoteError> for Error {
     fn from(error: hush_client::remote::RemoteError) -> Self {
         ClientError::from(error).into()

@@ -2,11 +2,13 @@
 //! Hushtable's stable Rust API: *ask questions of a table that the server cannot read.*
 //!
 //! ```no_run
-//! use hush::{Policy, RehearsalOptions, Silent, rehearse};
+//! use std::path::Path;
+//!
+//! use hush::{Policy, RehearsalOptions, Silent, open, rehearse};
 //!
 //! # fn main() -> Result<(), hush::Error> {
 //! let options = RehearsalOptions {
-//!     file: "patients.csv".into(),
+//!     source: open(Path::new("patients.csv"))?,
 //!     sql: "SELECT ward, AVG(age) FROM patients GROUP BY ward".into(),
 //!     policy: Policy { clear: vec!["ward".into()], ..Policy::default() },
 //!     schema: None,
@@ -55,13 +57,36 @@ pub fn rehearse(
     Ok(hush_client::rehearse(options, progress, preamble)?)
 }
 
-/// Proposes a schema for a file; see [`hush_client::propose_schema`].
+/// Opens a CSV or Parquet file; see [`Source::open`].
 ///
 /// # Errors
 /// [`Error`], with a stable code.
-pub fn propose(file: &Path, policy: &Policy) -> Result<Proposal, Error> {
-    let source = Source::open(file, &OpenOptions::default()).map_err(hush_client::ClientError::from)?;
-    Ok(hush_client::propose_schema(&source, policy)?)
+pub fn open(file: &Path) -> Result<Source, Error> {
+    Ok(Source::open(file, &OpenOptions::default())?)
+}
+
+/// Proposes a schema for data; see [`hush_client::propose_schema`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn propose(source: &Source, policy: &Policy) -> Result<Proposal, Error> {
+    Ok(hush_client::propose_schema(source, policy)?)
+}
+
+/// Reads a schema file that a person has approved.
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn approved_schema(path: &Path) -> Result<Schema, Error> {
+    Ok(hush_client::read_approved_schema(path)?)
+}
+
+/// Reads a schema file, approved or not.
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn read_schema(path: &Path) -> Result<Schema, Error> {
+    Ok(hush_client::read_schema(path)?)
 }
 
 /// Writes a schema file; see [`hush_client::write_schema`].
@@ -77,7 +102,7 @@ pub fn schema_text(schema: &Schema) -> String {
     hush_client::schema_text(schema)
 }
 
-/// Encrypts a file into a table directory; see [`hush_client::encrypt_file`].
+/// Encrypts data into a table directory; see [`hush_client::encrypt`].
 ///
 /// # Errors
 /// [`Error`], with a stable code.
@@ -86,7 +111,7 @@ pub fn encrypt(
     key: &OwnerKey,
     progress: &dyn Progress,
 ) -> Result<SignedManifest, Error> {
-    Ok(hush_client::encrypt_file(options, key, progress)?)
+    Ok(hush_client::encrypt(options, key, progress)?)
 }
 
 /// The table that a query names, so that it can be asked for on a server.

@@ -156,8 +156,8 @@ fn once(
     let mut phases = Phases::default();
     let key = phases.time("keys", OwnerKey::temporary).map_err(hush::Error::from)?;
     let encryption = EncryptOptions {
-        file: input.csv.clone(),
-        schema: input.schema.clone(),
+        source: hush::open(&input.csv)?,
+        schema: hush::approved_schema(&input.schema)?,
         output: output.to_owned(),
         workload: None,
         threads: options.threads,
@@ -219,7 +219,7 @@ fn write_input(directory: &TempDir, table: &Synthetic, encrypted: Encrypted) -> 
     let mut out = BufWriter::new(File::create(&input.csv)?);
     table.write_csv(&mut out)?;
     out.flush()?;
-    let mut proposal = hush::propose(&input.csv, &hush::Policy::default())?.schema;
+    let mut proposal = hush::propose(&hush::open(&input.csv)?, &hush::Policy::default())?.schema;
     for (index, column) in proposal.columns.iter_mut().enumerate() {
         let is_encrypted = encrypted == Encrypted::Whole || index < SENSITIVE;
         column.protect = if is_encrypted { Protection::Encrypt } else { Protection::Clear };

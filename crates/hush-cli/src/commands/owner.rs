@@ -19,7 +19,7 @@ use crate::terminal::{print, say, visible};
 /// Proposes a schema file.
 pub(super) fn init(args: &Init) -> Result<(), Error> {
     let policy = Policy { sensitive: args.policy.sensitive.clone(), clear: args.policy.clear.clone() };
-    let proposal = hush::propose(&args.file, &policy)?;
+    let proposal = hush::propose(&hush::open(&args.file)?, &policy)?;
     let path = args.output.clone().unwrap_or_else(|| schema_path(&args.file));
     let to_stdout = path.as_os_str() == "-";
     if to_stdout {
@@ -75,15 +75,16 @@ pub(super) fn keygen(args: &Keygen) -> Result<(), Error> {
 
 /// Encrypts a file into a table directory.
 pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
+    let key = open_key(&args.key)?;
+    let schema = args.schema.clone().unwrap_or_else(|| schema_path(&args.file));
     let options = EncryptOptions {
-        file: args.file.clone(),
-        schema: args.schema.clone().unwrap_or_else(|| schema_path(&args.file)),
+        schema: hush::approved_schema(&schema)?,
+        source: hush::open(&args.file)?,
         output: args.output.clone(),
         workload: args.workload.clone(),
         threads,
         pins: pins(),
     };
-    let key = open_key(&args.key)?;
     let signed = hush::encrypt(&options, &key, &Bar::default())?;
     let manifest = signed.manifest();
     let files = manifest.parts.iter().flat_map(|part| [part.clear, part.encrypted]).flatten();

@@ -12,7 +12,7 @@ use crate::terminal::{self, say};
 /// Rehearses and prints: account before and after to standard error, the result to standard output.
 pub(super) fn run(args: &Run, threads: usize) -> Result<(), Error> {
     let options = RehearsalOptions {
-        file: args.file.clone(),
+        source: hush::open(&args.file)?,
         sql: args.sql.clone(),
         policy: Policy { sensitive: args.policy.sensitive.clone(), clear: args.policy.clear.clone() },
         schema: args.schema.clone(),

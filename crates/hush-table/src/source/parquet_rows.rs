@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rows of a Parquet file in slices of any length.
+//! Rows of a Parquet file in slices of any length, and batches as such a file in memory.
 
 use std::fs::File;
 use std::panic::AssertUnwindSafe;
 
 use arrow::array::{ArrayRef, RecordBatch};
-use parquet::arrow::ProjectionMask;
+use arrow::datatypes::SchemaRef;
+use bytes::Bytes;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::errors::ParquetError;
 use parquet::file::reader::ChunkReader;
 
@@ -40,6 +42,19 @@ fn describe_input<T: ChunkReader + 'static>(input: T) -> Result<(Vec<SourceColum
         declared: cells::declared(field.data_type()),
     };
     Ok((fields.iter().enumerate().map(column).collect(), rows))
+}
+
+/// Batches as a Parquet file in memory.
+pub(super) fn encode(schema: SchemaRef, batches: &[RecordBatch]) -> Result<Bytes, SourceError> {
+    if schema.fields().is_empty() {
+        return Err(SourceError::Empty);
+    }
+    let bytes = guarded(|| {
+        let mut writer = ArrowWriter::try_new(Vec::new(), schema, None)?;
+        batches.iter().try_for_each(|batch| writer.write(batch))?;
+        writer.into_inner()
+    })?;
+    Ok(bytes.into())
 }
 
 /// The rows of some columns.

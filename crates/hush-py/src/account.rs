@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Accounts, plans and facts as plain Python values.
+
+use hush::{Account, Leakage, Moved, Phases, QueryPlan, Verified};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::OrRaise;
+
+/// Kernels, memory, parameter sets and version of this machine.
+#[pyfunction]
+pub(crate) fn doctor(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let facts = hush::machine().or_raise(py)?;
+    let dict = PyDict::new(py);
+    dict.set_item("version", env!("CARGO_PKG_VERSION"))?;
+    dict.set_item("kernels", facts.kernels)?;
+    dict.set_item("available", facts.available)?;
+    dict.set_item("threads", std::thread::available_parallelism().map_or(1, usize::from))?;
+    dict.set_item("memory_bytes", facts.memory_bytes)?;
+    dict.set_item("params", facts.params)?;
+    Ok(dict)
+}
+
+/// What one query on a table cost.
+pub(crate) fn of_query(
+    py: Python<'_>,
+    phases: &Phases,
+    moved: Moved,
+    leakage: &Leakage,
+) -> PyResult<Py<PyDict>> {
+    let dict = PyDict::new(py);
+    cost(&dict, phases, moved)?;
+    dict.set_item("leakage", of_leakage(py, leakage)?)?;
+    Ok(dict.unbind())
+}
+
+/// The account of a rehearsal.
+pub(crate) fn of_rehearsal(py: Python<'_>, account: &Account) -> PyResult<Py<PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("rows", account.rows)?;
+    dict.set_item("columns", account.columns)?;
+    dict.set_item("encrypted", account.encrypted.clone())?;
+    dict.set_item("clear", account.clear.clone())?;
+    dict.set_item("unused", account.unused)?;
+    dict.set_item("warnings", account.warnings.clone())?;
+    let verified = match account.verified {
+        None => None,
+        Some(Verified::Exactly) => Some(0.0),
+        Some(Verified::Within(error)) => Some(error),
+    };
+    dict.set_item("verified_within", verified)?;
+    cost(&dict, &account.phases, account.moved)?;
+    dict.set_item("peak_bytes", account.peak_bytes)?;
+    dict.set_item("bytes_per_value", account.bytes_per_value)?;
+    let security = account.security.iter().map(|ring| (ring.scheme, ring.degree, ring.log_q, ring.bits));
+    dict.set_item("security", security.collect::<Vec<_>>())?;
+    dict.set_item("leakage", of_leakage(py, &account.leakage)?)?;
+    Ok(dict.unbind())
+}
+
+/// A plan before it runs.
+pub(crate) fn of_plan<'py>(py: Python<'py>, plan: &QueryPlan) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let steps = plan.steps.iter().map(|step| (step.actor.to_string(), step.what.clone()));
+    dict.set_item("steps", steps.collect::<Vec<_>>())?;
+    dict.set_item("answer_bytes_each", plan.cost.answer_bytes_each)?;
+    dict.set_item("params", plan.cost.params.clone())?;
+    dict.set_item("security_bits", plan.cost.security_bits)?;
+    dict.set_item("margin_bits", plan.cost.margin_bits)?;
+    dict.set_item("depth", plan.cost.depth)?;
+    dict.set_item("precision", plan.cost.precision)?;
+    dict.set_item("leakage", of_leakage(py, &plan.leakage)?)?;
+    Ok(dict)
+}
+
+fn cost(dict: &Bound<'_, PyDict>, phases: &Phases, moved: Moved) -> PyResult<()> {
+    let times = PyDict::new(dict.py());
+    phases.iter().try_for_each(|(name, seconds)| times.set_item(name, seconds))?;
+    dict.set_item("phases", times)?;
+    dict.set_item("seconds", phases.total())?;
+    dict.set_item("bytes_up", moved.up)?;
+    dict.set_item("bytes_down", moved.down)
+}
+
+fn of_leakage<'py>(py: Python<'py>, leakage: &Leakage) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("table", leakage.table.clone())?;
+    dict.set_item("query", leakage.query.clone())?;
+    dict.set_item("hidden", leakage.hidden.clone())?;
+    Ok(dict)
+}

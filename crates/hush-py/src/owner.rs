@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What only the owner does: keys, schemas, encryption.
+
+use std::path::PathBuf;
+
+use hush::{EncryptOptions, Error, OwnerKey, Passphrase, Pins, Policy, Proposal};
+use pyo3::prelude::*;
+
+use crate::data::Source;
+use crate::error::OrRaise;
+use crate::work;
+
+/// The owner's key. Holds no passphrase; the secret is wiped when the object goes.
+#[pyclass(frozen, module = "hushtable._hushtable")]
+pub(crate) struct Key {
+    pub(crate) key: OwnerKey,
+    is_temporary: bool,
+}
+
+impl Key {
+    /// Versions of a temporary key's tables need no memory: they end with the process.
+    pub(crate) fn pins(&self) -> Pins {
+        if self.is_temporary { Pins::forgetful() } else { Pins::of_user() }
+    }
+}
+
+#[pymethods]
+impl Key {
+    /// Makes a key and stores it under a passphrase.
+    #[staticmethod]
+    fn create(py: Python<'_>, path: PathBuf, backup: Option<PathBuf>, passphrase: &str) -> PyResult<Self> {
+        let secret = secret(passphrase).or_raise(py)?;
+        let key = work::run(py, |_| Ok(OwnerKey::create(&path, backup.as_deref(), &secret)?))?;
+        Ok(Self { key, is_temporary: false })
+    }
+
+    /// Opens a key file.
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf, passphrase: &str) -> PyResult<Self> {
+        let secret = secret(passphrase).or_raise(py)?;
+        let key = work::run(py, |_| Ok(OwnerKey::open(&path, secret())?))?;
+        Ok(Self { key, is_temporary: false })
+    }
+
+    /// A key that ends with this process.
+    #[staticmethod]
+    fn temporary(py: Python<'_>) -> PyResult<Self> {
+        Ok(Self { key: OwnerKey::temporary().or_raise(py)?, is_temporary: true })
+    }
+
+    /// Its public name.
+    #[getter]
+    fn id(&self) -> String {
+        self.key.id()
+    }
+}
+
+/// Gives the passphrase as often as it is asked for; refuses an empty one.
+fn secret(passphrase: &str) -> Result<impl Fn() -> Passphrase + Send, Error> {
+    if passphrase.is_empty() {
+        return Err(Error::key("HUSH-K008", "the passphrase is empty"));
+    }
+    Ok(move || Passphrase::new(passphrase.to_owned()))
+}
+
+/// A schema with what a person should know before approving it.
+#[pyclass(frozen, module = "hushtable._hushtable")]
+pub(crate) struct Schema {
+    pub(crate) schema: hush::Schema,
+    warnings: Vec<String>,
+}
+
+#[pymethods]
+impl Schema {
+    /// The text of its file.
+    #[getter]
+    fn text(&self) -> String {
+        hush::schema_text(&self.schema)
+    }
+
+    /// What deserves attention.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+
+    /// Whether a person has approved it.
+    #[getter]
+    fn is_approved(&self) -> bool {
+        self.schema.approved
+    }
+
+    /// Name of the table in SQL.
+    #[getter]
+    fn table(&self) -> String {
+        self.schema.table.clone()
+    }
+
+    /// Names of the columns, in the order of the data.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.schema.columns.iter().map(|column| column.name.clone()).collect()
+    }
+
+    /// The same, approved; what is undecided is protected.
+    fn approve(&self, by: &str) -> Self {
+        let proposal = Proposal { schema: self.schema.clone(), rows: 0, warnings: Vec::new() };
+        Self { schema: proposal.approve(by), warnings: self.warnings.clone() }
+    }
+
+    /// Writes its file.
+    fn save(&self, py: Python<'_>, path: PathBuf, replace: bool) -> PyResult<()> {
+        hush::write_schema(&path, &self.schema, replace).or_raise(py)
+    }
+}
+
+/// Proposes a schema for data.
+#[pyfunction]
+pub(crate) fn propose(
+    py: Python<'_>,
+    source: &Source,
+    sensitive: Option<Vec<String>>,
+    clear: Vec<String>,
+) -> PyResult<Schema> {
+    let policy = Policy { sensitive, clear };
+    let proposal = work::run(py, |_| hush::propose(&source.0, &policy))?;
+    Ok(Schema { schema: proposal.schema, warnings: proposal.warnings })
+}
+
+/// Reads a schema file, approved or not.
+#[pyfunction]
+pub(crate) fn read_schema(py: Python<'_>, path: PathBuf) -> PyResult<Schema> {
+    Ok(Schema { schema: hush::read_schema(&path).or_raise(py)?, warnings: Vec::new() })
+}
+
+/// Encrypts data into a table directory.
+#[pyfunction]
+pub(crate) fn encrypt(
+    py: Python<'_>,
+    source: &Source,
+    schema: &Schema,
+    key: &Key,
+    output: PathBuf,
+    workload: Option<PathBuf>,
+    threads: usize,
+) -> PyResult<()> {
+    let (source, schema) = (source.0.clone(), schema.schema.clone());
+    let options = EncryptOptions { source, schema, output, workload, threads, pins: key.pins() };
+    work::run(py, |progress| hush::encrypt(&options, &key.key, progress).map(drop))
+}

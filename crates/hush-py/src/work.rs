@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Long work outside the interpreter's lock, which Ctrl-C ends.
+
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use hush::{Error, Progress};
+use pyo3::prelude::*;
+
+use crate::error::raise;
+
+/// How often signals are looked at.
+const LOOK: Duration = Duration::from_millis(50);
+/// Planning nests deeply; a main thread has as much.
+const STACK_BYTES: usize = 8 << 20;
+
+/// Ends the work at its next step once a signal came: the thread unwinds, and what it holds is dropped as after an
+/// error. Nothing that was begun on disk becomes a table, because manifests are written last.
+#[derive(Default)]
+struct Stop(AtomicBool);
+
+impl Progress for Stop {
+    fn begin(&self, _phase: &str, _total: Option<u64>, _unit: &str) {
+        self.advance(0);
+    }
+
+    fn advance(&self, _amount: u64) {
+        if self.0.load(Ordering::Relaxed) {
+            resume_unwind(Box::new("interrupted"));
+        }
+    }
+
+    fn end(&self) {}
+}
+
+/// Runs `work` on a thread of its own without the interpreter's lock, looking at signals meanwhile.
+///
+/// # Errors
+/// The exception of the facade's error, or what a signal handler raised (`KeyboardInterrupt`). A panic below is passed
+/// on.
+pub(crate) fn run<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&dyn Progress) -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    let (stop, done) = (Stop::default(), AtomicBool::new(false));
+    let caller = thread::current();
+    thread::scope(|scope| {
+        let body = || {
+            let _announce = Announce { done: &done, caller: &caller };
+            work(&stop)
+        };
+        let worker = thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, body)?;
+        let mut signal = None;
+        while !done.load(Ordering::Acquire) {
+            py.detach(|| thread::park_timeout(LOOK));
+            if signal.is_none()
+                && let Err(raised) = py.check_signals()
+            {
+                stop.0.store(true, Ordering::Relaxed);
+                signal = Some(raised);
+            }
+        }
+        match (signal, worker.join()) {
+            (Some(raised), _) => Err(raised),
+            (None, Ok(result)) => result.map_err(|error| raise(py, &error)),
+            (None, Err(panic)) => resume_unwind(panic),
+        }
+    })
+}
+
+/// Wakes the caller when the work has ended, in whatever way.
+struct Announce<'a> {
+    done: &'a AtomicBool,
+    caller: &'a thread::Thread,
+}
+
+impl Drop for Announce<'_> {
+    fn drop(&mut self) {
+        self.done.store(true, Ordering::Release);
+        self.caller.unpark();
+    }
+}
