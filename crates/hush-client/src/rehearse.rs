@@ -16,6 +16,8 @@ use crate::account::{Account, Moved, Phases, SecurityLine, Verified, peak_reside
 use crate::compare::compare;
 use crate::encrypt::{Encryption, plan_encodings};
 use crate::error::ClientError;
+use crate::explain::Analysis;
+use crate::machine::ProfileInUse;
 use crate::pins::Pins;
 use crate::policy::{Policy, propose_schema};
 use crate::private::PrivateHalf;
@@ -36,6 +38,8 @@ pub struct RehearsalOptions {
     pub schema: Option<PathBuf>,
     /// Recompute everything in the clear and compare.
     pub verify: bool,
+    /// Predict with this profile and put the prediction beside what is measured.
+    pub analyze: Option<ProfileInUse>,
     /// Threads.
     pub threads: usize,
 }
@@ -47,6 +51,8 @@ pub struct Rehearsal {
     pub batches: Vec<RecordBatch>,
     /// What it cost and what a server would have seen.
     pub account: Account,
+    /// Measured beside predicted, if asked for.
+    pub analysis: Option<Analysis>,
 }
 
 /// Rehearses one query on one file. `preamble` is called once it is known what will be encrypted and why, before
@@ -77,6 +83,8 @@ pub fn rehearse(
     let table = phases
         .time("server", || OwnedTable::open_store(&store, &owner, &Pins::forgetful(), options.threads))?;
     let outcome = pool.install(|| table.ask(&options.sql, progress))?;
+    let analysis = options.analyze.clone().map(|profile| table.analyze(&outcome, options.threads, profile));
+    let analysis = analysis.transpose()?;
     for (name, seconds) in outcome.phases.iter() {
         phases.add(name, seconds);
     }
@@ -90,7 +98,7 @@ pub fn rehearse(
     }
     account.phases = phases;
     account.peak_bytes = peak_resident_bytes();
-    Ok(Rehearsal { batches: outcome.batches, account })
+    Ok(Rehearsal { batches: outcome.batches, account, analysis })
 }
 
 /// A rayon pool with the thread budget.
