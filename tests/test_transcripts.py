@@ -19,6 +19,9 @@ MACHINE_LINES = (
     "server ", "you ", "memory ",
 )
 
+# Columns of figures, as wide as the figures.
+ANALYSIS_LINES = ("up ", "down ", "server ", "you ", "memory ")
+
 
 def plain(text, directory):
     """The text without what differs between machines, runs and keys."""
@@ -30,6 +33,8 @@ def plain(text, directory):
         if line.startswith(MACHINE_LINES):
             line = re.sub(r"\d[\d.]*", "#", line)
             line = re.sub(r"(Kernels +)\S+ \(available: [^)]*\)", r"\1# (available: #)", line)
+        if line.startswith(ANALYSIS_LINES):
+            line = re.sub(" {2,}", "  ", line)
         lines.append(re.sub(r"\d[\d.]* (kB|MB|B)\b", r"# \1", line).rstrip())
     return "\n".join(lines)
 

@@ -3,13 +3,15 @@
 
 use hush::{Analysis, ProfileInUse};
 
-use crate::account::{bytes, grouped, seconds};
+use crate::account::{grouped, seconds};
 
 /// A table of predicted and measured figures.
 pub(crate) fn text(analysis: &Analysis) -> String {
     let (predicted, measured) = (&analysis.predicted, &analysis.measured);
     let (prediction, times) = (&predicted.prediction, &predicted.times);
     let time = |value: f64| format!("{} s", seconds(value));
+    // To the byte: they are compared.
+    let bytes = |count: u64| format!("{} B", grouped(count));
     let memory = |bytes: u64| format!("{:.0} MB", bytes as f64 / 1e6);
     let mut rows = vec![
         ("up", bytes(prediction.bytes_up), bytes(measured.bytes_up)),
@@ -25,7 +27,10 @@ pub(crate) fn text(analysis: &Analysis) -> String {
         out.push_str(&format!("{label:<9} {predicted:>12} {measured:>12}\n"));
     }
     let held = match prediction.groups {
-        0 => format!("{} chunks", grouped(prediction.chunks_read)),
+        0 if predicted.plan.is_by_row() => match prediction.chunks_read {
+            1 => "1 chunk".to_owned(),
+            chunks => format!("{} chunks", grouped(chunks)),
+        },
         1 => "1 group".to_owned(),
         groups => format!("{} groups", grouped(groups)),
     };

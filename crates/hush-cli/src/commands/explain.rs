@@ -143,7 +143,7 @@ fn verbose(explanation: &Explanation) -> String {
         let mask = block.mask.map_or(String::new(), |mask| format!(" under mask {mask}"));
         let columns: Vec<String> = block.columns.iter().map(|id| format!("#{id}")).collect();
         let line = format!(
-            "{} of {}{mask}, {}: {} chunks, {} ring elements, {} transforms, {} products",
+            "{} of {}{mask}, {}: chunks {}, ring elements {}, transforms {}, products {}",
             block.kind,
             columns.join(", "),
             block.params,
