@@ -43,7 +43,7 @@ def test_predicted_bytes_equal_measured_ones(hush, tmp_path, rows):
     path = tmp_path / "t.csv"
     write_csv(path, HEADER, random_rows(draw, rows))
     exact = 0
-    for query in ["SELECT SUM(y) AS s FROM t", *(random_query(draw) for _ in range(25))]:
+    for query in ["SELECT SUM(y) AS s FROM t", *(random_query(draw) for _ in range(12))]:
         found = analysis(hush, path, query)
         predicted, measured = found["predicted"]["prediction"], found["measured"]
         assert predicted["bytes_up"] == measured["bytes_up"], query
