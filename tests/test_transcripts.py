@@ -14,7 +14,13 @@ import pytest
 from conftest import PATIENTS, ROOT, approve
 
 GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
-MACHINE_LINES = ("Time ", "Memory ", "Moved ", "hush ", "Kernels ", "Threads ")
+MACHINE_LINES = (
+    "Time ", "Memory ", "Moved ", "hush ", "Kernels ", "Threads ", "Cost ", "Costs ", "Planned ", "Server ", "You ",
+    "server ", "you ", "memory ",
+)
+
+# Columns of figures, as wide as the figures.
+ANALYSIS_LINES = ("up ", "down ", "server ", "you ", "memory ")
 
 
 def plain(text, directory):
@@ -27,6 +33,8 @@ def plain(text, directory):
         if line.startswith(MACHINE_LINES):
             line = re.sub(r"\d[\d.]*", "#", line)
             line = re.sub(r"(Kernels +)\S+ \(available: [^)]*\)", r"\1# (available: #)", line)
+        if line.startswith(ANALYSIS_LINES):
+            line = re.sub(" {2,}", "  ", line)
         lines.append(re.sub(r"\d[\d.]* (kB|MB|B)\b", r"# \1", line).rstrip())
     return "\n".join(lines)
 
@@ -83,6 +91,9 @@ def test_the_way_of_a_table(say, tmp_path, key):
     query = "SELECT ward, AVG(age) FROM patients WHERE year = 2023 GROUP BY ward ORDER BY ward"
     say("query", directory, query, *key)
     say("explain", directory, query, *key)
+    say("explain", directory, query, "--groups", "3", "--verbose", *key)
+    say("query", directory, query, "--analyze", "--format", "csv", *key)
+    say("explain", directory, "SELECT COUNT(*) AS n FROM patients", *key)
     say("explain", directory, "SELECT age - 1 AS a FROM patients WHERE year = 2023 LIMIT 3", *key)
     say.compare("table")
 
@@ -120,7 +131,7 @@ def test_errors(say, tmp_path):
 def test_help(say):
     """The commands and their options."""
     say("--help")
-    for command in ("run", "init", "keygen", "encrypt", "push", "ls", "info", "query", "decrypt", "delete", "bench"):
+    for command in ("run", "init", "keygen", "encrypt", "push", "ls", "info", "query", "explain", "decrypt", "delete", "doctor", "bench"):
         say(command, "--help")
     say("doctor")
     say.compare("help")

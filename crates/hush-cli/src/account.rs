@@ -165,7 +165,8 @@ pub(crate) fn grouped(count: u64) -> String {
     out
 }
 
-fn seconds(value: f64) -> String {
+/// Seconds with as many digits as matter.
+pub(crate) fn seconds(value: f64) -> String {
     match value {
         v if v >= 10.0 => format!("{v:.0}"),
         v if v >= 0.1 => format!("{v:.2}"),

@@ -40,13 +40,13 @@ pub(crate) enum Command {
     /// Ask a table, in a directory or on a server
     Query(Query),
     /// Show what runs where, what it costs and what the server learns, without running it
-    Explain(Query),
+    Explain(Explain),
     /// Give the owner's data back
     Decrypt(Decrypt),
     /// Delete a table on a server
     Delete(Delete),
-    /// Show the processor, the kernels chosen and the memory
-    Doctor,
+    /// Show the processor, the kernels chosen, the memory and what predictions of time rest on
+    Doctor(Doctor),
     /// Run a benchmark of the workloads that Hushtable was built for
     Bench(Bench),
 }
@@ -107,6 +107,9 @@ pub(crate) struct Run {
     /// Write the account as JSON to standard error
     #[arg(long)]
     pub(crate) json: bool,
+    /// Put measured beside predicted: bytes, time, memory
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) analyze: bool,
     /// Do not print the account
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -204,10 +207,47 @@ pub(crate) struct Query {
     /// Print the account of time and bytes to standard error
     #[arg(long)]
     pub(crate) account: bool,
+    /// Put measured beside predicted (bytes, time, memory), on standard error
+    #[arg(long)]
+    pub(crate) analyze: bool,
+    /// The analysis as JSON
+    #[arg(long, requires = "analyze")]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) key: KeyArgs,
     #[command(flatten)]
     pub(crate) token: TokenArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// Table directory, or server URL (the table is the one that the query names)
+    pub(crate) table: String,
+    /// The query
+    pub(crate) sql: String,
+    /// Groups that the answer is assumed to have (default: 10 where there is GROUP BY)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) groups: Option<u64>,
+    /// Add parameters, depth and noise margin of each encrypted operation, and the counted work
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+    /// Everything as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Draw the operators into this file, .svg or .dot
+    #[arg(long, value_name = "FILE")]
+    pub(crate) graph: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+    #[command(flatten)]
+    pub(crate) token: TokenArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Measure what the steps of a query take on this machine, for predictions (a few seconds)
+    #[arg(long)]
+    pub(crate) calibrate: bool,
 }
 
 #[derive(Debug, Args)]

@@ -11,11 +11,11 @@ mod server;
 
 use std::path::PathBuf;
 
-use hush::{Error, OwnerKey, Pins};
+use hush::{Error, OwnerKey, Pins, ProfileInUse};
 
 use crate::args::{Cli, Command, KeyArgs};
 use crate::passphrase;
-use crate::terminal::say;
+use crate::terminal::{say, visible};
 
 /// Runs the command.
 pub(crate) fn run(cli: &Cli) -> Result<(), Error> {
@@ -32,7 +32,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Error> {
         Command::Delete(args) => server::delete(args),
         Command::Query(args) => query::query(args, threads),
         Command::Explain(args) => explain::explain(args, threads),
-        Command::Doctor => doctor::doctor(),
+        Command::Doctor(args) => doctor::doctor(args),
         Command::Bench(args) => bench::bench(args, threads),
     }
 }
@@ -63,6 +63,20 @@ fn pins() -> Pins {
              Way out: set HUSH_STATE_DIR, or HOME.");
     }
     pins
+}
+
+/// What predictions of time rest on; says so where a profile is there but of no use.
+fn profile() -> ProfileInUse {
+    let profile = ProfileInUse::of_user();
+    if let Some(unused) = &profile.unused {
+        say(&format!(
+            "warning: {} {}: {}; built-in figures are used\n  Way out: hush doctor --calibrate.",
+            unused.code(),
+            unused.path.display(),
+            visible(&unused.reason)
+        ));
+    }
+    profile
 }
 
 /// `$XDG_CONFIG_HOME/hushtable/owner.hushkey`, else below `~/.config`.

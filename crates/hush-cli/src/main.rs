@@ -5,6 +5,7 @@
 //! unless a passphrase is needed and there is a terminal.
 
 mod account;
+mod analysis;
 mod args;
 mod commands;
 mod output;

@@ -31,6 +31,11 @@ impl Phases {
         self.0.iter().copied()
     }
 
+    /// Seconds booked under `name`, 0 if none were.
+    pub fn of(&self, name: &str) -> f64 {
+        self.iter().find(|(booked, _)| *booked == name).map_or(0.0, |(_, seconds)| seconds)
+    }
+
     /// Their sum.
     pub fn total(&self) -> f64 {
         self.0.iter().map(|(_, seconds)| seconds).sum()
@@ -120,5 +125,6 @@ mod tests {
         phases.add("server", 0.25);
         assert_eq!(phases.iter().collect::<Vec<_>>(), [("server", 1.25), ("keys", 0.5)]);
         assert_eq!(phases.total(), 1.75);
+        assert_eq!((phases.of("server"), phases.of("plan")), (1.25, 0.0));
     }
 }

@@ -15,6 +15,7 @@ use hush_table::Digest;
 
 use crate::account::{Moved, Phases};
 use crate::error::ClientError;
+use crate::explain::Held;
 use crate::finish::finish;
 use crate::progress::Progress;
 use crate::table::OwnedTable;
@@ -30,6 +31,8 @@ pub struct Outcome {
     pub phases: Phases,
     /// Bytes of plan and answer.
     pub moved: Moved,
+    /// What decides the answer's size.
+    pub(crate) held: Held,
 }
 
 impl OwnedTable {
@@ -69,7 +72,7 @@ impl OwnedTable {
             .map_err(|_| ClientError::Internal { what: "the plan does not serialise" })?;
         let bytes = phases.time("server", || self.evaluate(&request, progress))?;
         let moved = Moved { up: request.len() as u64, down: bytes.len() as u64 };
-        let batches = phases.time("decrypt", || {
+        let (batches, held) = phases.time("decrypt", || {
             let answer = Answer::decode(&bytes, plan.server.max_answer_bytes).map_err(answer_error)?;
             answer.expect(self.manifest.digest(), Digest::of(&request)).map_err(answer_error)?;
             let merged = match (&answer.content, &plan.server.task) {
@@ -81,10 +84,24 @@ impl OwnedTable {
                 }
                 _ => Err(ClientError::Answer { what: "it is of another kind than the plan".into() }),
             }?;
-            finish(merged, &plan.owner.final_sql)
+            let held = held(&answer)?;
+            Ok::<_, ClientError>((finish(merged, &plan.owner.final_sql)?, held))
         })?;
-        Ok(Outcome { batches, plan, phases, moved })
+        Ok(Outcome { batches, plan, phases, moved, held })
     }
+}
+
+fn held(answer: &Answer<'_>) -> Result<Held, ClientError> {
+    Ok(match &answer.content {
+        Content::Aggregate(sums) => {
+            Held { rows: u64::from(sums.group_count), chunks: Vec::new(), clear_bytes: answer.clear_len() }
+        }
+        Content::Rows(chunks) => Held {
+            rows: answer.clear().map_err(answer_error)?.num_rows() as u64,
+            chunks: chunks.iter().map(|chunk| u64::from(chunk.rows)).collect(),
+            clear_bytes: answer.clear_len(),
+        },
+    })
 }
 
 /// An answer's fault, without a code of its own: the answer as a whole is refused.

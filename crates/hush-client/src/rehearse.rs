@@ -17,6 +17,8 @@ use crate::account::{Account, Moved, Phases, SecurityLine, Verified, peak_reside
 use crate::compare::compare;
 use crate::encrypt::{Encryption, plan_encodings};
 use crate::error::ClientError;
+use crate::explain::Analysis;
+use crate::machine::ProfileInUse;
 use crate::pins::Pins;
 use crate::policy::{Policy, propose_schema};
 use crate::private::PrivateHalf;
@@ -39,6 +41,8 @@ pub struct RehearsalOptions {
     pub verify: bool,
     /// Run the same plan with nothing encrypted ([`hush_exec::noop`]).
     pub dry_run: bool,
+    /// Predict with this profile and put the prediction beside what is measured.
+    pub analyze: Option<ProfileInUse>,
     /// Threads.
     pub threads: usize,
 }
@@ -50,6 +54,8 @@ pub struct Rehearsal {
     pub batches: Vec<RecordBatch>,
     /// What it cost and what a server would have seen.
     pub account: Account,
+    /// Measured beside predicted, if asked for.
+    pub analysis: Option<Analysis>,
 }
 
 /// Rehearses one query on one file. `preamble` is called once it is known what will be encrypted and why, before
@@ -86,6 +92,8 @@ pub fn rehearse(
         Scheme::NoOp => OwnedTable::open_dry_run(&store, &owner, options.threads),
     })?;
     let outcome = pool.install(|| table.ask(&options.sql, progress))?;
+    let analysis = options.analyze.clone().map(|profile| table.analyze(&outcome, options.threads, profile));
+    let analysis = analysis.transpose()?;
     for (name, seconds) in outcome.phases.iter() {
         phases.add(name, seconds);
     }
@@ -101,7 +109,7 @@ pub fn rehearse(
     }
     account.phases = phases;
     account.peak_bytes = peak_resident_bytes();
-    Ok(Rehearsal { batches: outcome.batches, account })
+    Ok(Rehearsal { batches: outcome.batches, account, analysis })
 }
 
 /// A rayon pool with the thread budget.

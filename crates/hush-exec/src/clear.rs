@@ -11,6 +11,7 @@ pub(crate) mod masks;
 pub(crate) mod scalar;
 pub(crate) mod select;
 pub(crate) mod session;
+pub(crate) mod shape;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -6,7 +6,8 @@
 //!                     ▲    └─ by_row (program) ▶ programs and fetches ──────┤
 //!                  Schema                            │                      ├ physical ─▶ ServerPlan, sent
 //!                     │                            Needs                    │             OwnerPlan, kept
-//!                     └───────── purposes ────────▶ layout ─▶ encodings ────┘             Cost, Leakage
+//!                     └───────── purposes ────────▶ layout ─▶ encodings ────┘             Cost, Leakage, Graph
+//!                                                                     ServerPlan ─ predict ─▶ Prediction, Times
 //! ```
 //!
 //! A **quantity** ([`Content`]) is what one encoded column holds: values, their validity, squares, products. The same
@@ -25,11 +26,13 @@ pub mod error;
 mod eval;
 mod expr;
 mod final_sql;
+pub mod graph;
 mod grouped;
 pub mod layout;
 pub mod leakage;
 pub mod physical;
 pub mod plan;
+pub mod predict;
 mod program;
 pub mod range;
 pub mod schema;
@@ -40,6 +43,7 @@ mod tables;
 
 pub use encoding::{Content, Encoding, EncodingId, Layout, Plaintext, PrivateEncoding};
 pub use error::PlanError;
+pub use graph::Graph;
 pub use layout::{Needs, needs_of, plan_encodings};
 pub use physical::{Limits, plan_query};
 pub use plan::{OwnerPlan, QueryPlan, ServerPlan};

@@ -12,6 +12,7 @@ mod cost;
 use crate::by_row::{self, Source};
 use crate::encoding::PrivateEncoding;
 use crate::error::PlanError;
+use crate::graph;
 use crate::grouped;
 use crate::leakage;
 use crate::plan::{
@@ -71,6 +72,7 @@ pub fn plan_query(
     }
     let leakage = leakage::of_query(schema, encodings, rows, query, &task);
     let steps = steps::of_query(query, encodings, &task, &owner);
+    let graph = graph::of_query(query, encodings, &task, &owner);
     let server = ServerPlan {
         format: PLAN_FORMAT,
         table: schema.table.clone(),
@@ -81,7 +83,7 @@ pub fn plan_query(
     };
     // What the server would not parse is refused here, where it can still be asked for otherwise.
     server.expressions().try_for_each(check_expression)?;
-    Ok(QueryPlan { server, owner, cost, leakage, steps })
+    Ok(QueryPlan { server, owner, cost, leakage, graph, steps })
 }
 
 type Planned = (Task, OwnerPlan, crate::plan::Cost);

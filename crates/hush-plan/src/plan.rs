@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::encoding::EncodingId;
+use crate::graph::Graph;
 use crate::steps::Step;
 
 /// Version of the plan's format.
@@ -129,6 +130,28 @@ pub enum SlotExpr {
     Sub(Box<SlotExpr>, Box<SlotExpr>),
 }
 
+impl SlotExpr {
+    /// The encoded columns, each once, ascending.
+    pub fn columns(&self) -> Vec<EncodingId> {
+        fn collect(expr: &SlotExpr, columns: &mut Vec<EncodingId>) {
+            match expr {
+                SlotExpr::Column(id) => columns.push(*id),
+                SlotExpr::Clear(_) | SlotExpr::Constant(_) => {}
+                SlotExpr::Neg(inner) => collect(inner, columns),
+                SlotExpr::Add(left, right) | SlotExpr::Sub(left, right) | SlotExpr::Mul(left, right) => {
+                    collect(left, columns);
+                    collect(right, columns);
+                }
+            }
+        }
+        let mut columns = Vec::new();
+        collect(self, &mut columns);
+        columns.sort_unstable();
+        columns.dedup();
+        columns
+    }
+}
+
 /// Whether a constant of an approximate program multiplies as an integer, without a scale: up to 15 digits, which a
 /// double holds exactly.
 pub fn is_integer(constant: &str) -> bool {
@@ -147,8 +170,22 @@ pub struct QueryPlan {
     pub cost: Cost,
     /// What the server learns, in plain sentences.
     pub leakage: Leakage,
+    /// The same as a graph of operators.
+    pub graph: Graph,
     /// What runs where, in plain sentences.
     pub steps: Vec<Step>,
+}
+
+impl QueryPlan {
+    /// Whether the result has one row for each matching row, as against groups or one total.
+    pub fn is_by_row(&self) -> bool {
+        matches!(self.server.task, Task::Rows(_))
+    }
+
+    /// Whether the result has one row for each group of keys.
+    pub fn has_groups(&self) -> bool {
+        matches!(&self.server.task, Task::Aggregate(task) if !task.keys.is_empty())
+    }
 }
 
 /// How the owner turns answers into the result table.
@@ -276,10 +313,11 @@ pub enum ProgramOutput {
     Timestamp,
 }
 
-/// Predicted sizes and bounds.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// Sizes that limits are compared with, and bounds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Cost {
-    /// Encrypted answer bytes per group (aggregate task) or per chunk (rows task).
+    /// Payload of the encrypted answer in bytes, per group (aggregate task) or full chunk (rows task); with frames and all
+    /// else that is sent in [`Prediction`](crate::predict::Prediction).
     pub answer_bytes_each: u64,
     /// Upper bound on groups that the limit allows.
     pub max_groups: u64,
@@ -294,10 +332,41 @@ pub struct Cost {
     /// Absolute error bound of approximate results, where there are any: of encryption and encoding. Double precision adds
     /// up to 2^-48 of the largest value in a ring element.
     pub precision: Option<f64>,
+    /// Every encrypted sum, program and fetched column, in the order of the task.
+    pub nodes: Vec<EncryptedNode>,
+}
+
+/// One encrypted operation with its parameters and bounds. Names encrypted columns: for the owner.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EncryptedNode {
+    /// `sum`, `program` or `fetch`.
+    pub kind: &'static str,
+    /// What it works on: `the values of age`, or a program as typed.
+    pub what: String,
+    /// `BGV` or `CKKS`.
+    pub scheme: &'static str,
+    /// Name of the parameter set.
+    pub params: &'static str,
+    /// Ring degree `N`.
+    pub degree: usize,
+    /// `log2 Q`.
+    pub log_q: f64,
+    /// Labelled security in bits.
+    pub security_bits: u32,
+    /// The plaintext space: `t = 2^53`, `t = 3 primes, 134 bits`, `scale 2^40`.
+    pub plaintext: String,
+    /// Multiplicative depth.
+    pub depth: u32,
+    /// Distance in bits of the noise bound from its limit; `None` where there is no limit to reach.
+    pub margin_bits: Option<f64>,
+    /// log2 of a bound on the chance that the noise exceeds its bound.
+    pub failure_log2: f64,
+    /// Absolute error bound of an approximate result.
+    pub error: Option<f64>,
 }
 
 /// What the server learns.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Leakage {
     /// From the table.
     pub table: Vec<String>,

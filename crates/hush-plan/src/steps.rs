@@ -5,13 +5,16 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use crate::encoding::{EncodingId, PrivateEncoding};
 use crate::layout::content_words;
 use crate::plan::{AggregateFunction, AggregateTask, OwnerPlan, RowsTask, Task};
 use crate::sql::{Query, shown};
 
 /// Who does a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Actor {
     /// The server's query engine, on clear columns.
     ServerClear,
@@ -22,7 +25,7 @@ pub enum Actor {
 }
 
 /// One step of a plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
     /// Who.
     pub actor: Actor,

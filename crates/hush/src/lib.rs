@@ -14,6 +14,7 @@
 //!     schema: None,
 //!     verify: true,
 //!     dry_run: false,
+//!     analyze: None,
 //!     threads: 2,
 //! };
 //! let rehearsal = rehearse(&options, &Silent, &|_| {})?;
@@ -34,13 +35,16 @@ use std::path::Path;
 pub use error::Error;
 pub use hush_client::remote::{ApiToken, PushReport, RemoteServer, TableSummary};
 pub use hush_client::{
-    Account, EncryptOptions, ErrorKind, Moved, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins,
-    Policy, PrivateHalf, Progress, Proposal, Rehearsal, RehearsalOptions, SecurityLine, Silent,
-    TableDecryption, Verified, peak_resident_bytes, schema_path,
+    Account, Analysis, EncryptOptions, ErrorKind, Explanation, Measured, Moved, Outcome, OwnedTable,
+    OwnerKey, Passphrase, Phases, Pins, Policy, PrivateHalf, ProfileInUse, Progress, Proposal, Rehearsal,
+    RehearsalOptions, SecurityLine, Silent, TableDecryption, UnusedProfile, Verified, peak_resident_bytes,
+    profile_path, schema_path,
 };
-pub use hush_plan::plan::{Cost, Leakage};
+pub use hush_plan::physical::MANY_GROUPS;
+pub use hush_plan::plan::{Cost, EncryptedNode, Leakage};
+pub use hush_plan::predict::{MachineProfile, Prediction, Times, UnitCosts};
 pub use hush_plan::schema::Purpose;
-pub use hush_plan::{Protection, QueryPlan, Schema};
+pub use hush_plan::{Graph, Protection, QueryPlan, Schema};
 pub use hush_table::source::{OpenOptions, Source};
 pub use hush_table::{Manifest, SignedManifest, TableStore};
 pub use machine::{Machine, machine};
@@ -120,4 +124,16 @@ pub fn encrypt(
 /// [`Error`] if the text is not one SELECT over one table.
 pub fn table_of_query(sql: &str) -> Result<String, Error> {
     Ok(hush_plan::sql::table_of(sql).map_err(hush_client::ClientError::from)?)
+}
+
+/// Measures this machine and keeps the result for predictions; gives the file too. Takes a few seconds.
+///
+/// # Errors
+/// There is no home directory; the file cannot be written.
+pub fn calibrate() -> Result<ProfileInUse, Error> {
+    let path = profile_path()
+        .ok_or_else(|| Error::usage("there is no home directory\n  Way out: set XDG_CACHE_HOME or HOME."))?;
+    let profile = hush_client::calibrate()?;
+    hush_client::save_profile(&path, &profile)?;
+    Ok(ProfileInUse { profile, path: Some(path), unused: None })
 }

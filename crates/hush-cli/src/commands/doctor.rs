@@ -1,22 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `hush doctor`: what this machine is to Hushtable.
 
-use hush::Error;
+use hush::{Error, ProfileInUse};
 
-use crate::terminal::print;
+use super::profile;
+use crate::analysis::ago;
+use crate::args::Doctor;
+use crate::terminal::{print, say};
 
-/// Prints processor path, threads, memory and versions.
-pub(super) fn doctor() -> Result<(), Error> {
+/// Prints processor path, threads, memory, versions and the profile that predictions rest on.
+pub(super) fn doctor(args: &Doctor) -> Result<(), Error> {
     let facts = hush::machine()?;
+    let profile = if args.calibrate {
+        say("Measuring, a few seconds.");
+        hush::calibrate()?
+    } else {
+        profile()
+    };
     let memory =
         facts.memory_bytes.map_or("unknown".to_owned(), |bytes| format!("{:.1} GB", bytes as f64 / 1e9));
     let text = format!(
-        "hush      {}\nKernels   {} (available: {}); HUSH_CPU overrides\nThreads   {}\nMemory    {memory}\nParams    {}",
+        "hush      {}\nKernels   {} (available: {}); HUSH_CPU overrides\nThreads   {}\nMemory    {memory}\nParams    {}\n\
+         Profile   {}\nCosts     {}",
         env!("CARGO_PKG_VERSION"),
         facts.kernels,
         facts.available.join(", "),
         std::thread::available_parallelism().map_or(1, usize::from),
         facts.params.join(", "),
+        described(&profile),
+        costs(&profile),
     );
     print(&format!("{text}\n"))
+}
+
+fn described(profile: &ProfileInUse) -> String {
+    match (&profile.path, profile.age_s()) {
+        (Some(path), Some(age)) => format!("measured {}: {}", ago(age), path.display()),
+        _ => "built-in; --calibrate measures this machine".to_owned(),
+    }
+}
+
+/// `query 10 ms, clear cell 12 ns`.
+fn costs(profile: &ProfileInUse) -> String {
+    let cost = |(name, seconds): (&str, f64)| format!("{} {}", name.replace('_', " "), short(seconds));
+    profile.profile.units.named().map(cost).join(", ")
+}
+
+fn short(seconds: f64) -> String {
+    match seconds {
+        s if s >= 1e-3 => format!("{:.1} ms", s * 1e3),
+        s if s >= 1e-6 => format!("{:.1} us", s * 1e6),
+        s => format!("{:.2} ns", s * 1e9),
+    }
 }

@@ -1,23 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `hush explain`: what a query would do, before it runs.
+//! `hush explain`: what a query would do, cost and tell, before it runs.
 
-use hush::{Error, QueryPlan};
+use std::path::Path;
 
+use hush::{EncryptedNode, Error, Explanation, MANY_GROUPS};
+
+use super::profile;
 use super::query::open;
-use crate::account::{bytes, wrapped};
-use crate::args::Query;
-use crate::terminal::{print, visible};
+use crate::account::{bytes, grouped, seconds, wrapped};
+use crate::analysis::basis;
+use crate::args::Explain;
+use crate::terminal::{self, print, say, visible};
 
 /// Plans and prints, without running.
-pub(super) fn explain(args: &Query, threads: usize) -> Result<(), Error> {
-    let table = open(args, threads)?;
-    let plan = table.plan(&args.sql)?;
-    print(&format!("{}\n", text(&plan)))
+pub(super) fn explain(args: &Explain, threads: usize) -> Result<(), Error> {
+    let drawn = args.graph.as_deref().map(Drawing::of).transpose()?;
+    let table = open(&args.table, &args.sql, (&args.key, &args.token), threads)?;
+    let explanation = table.explain(&args.sql, args.groups, threads, profile())?;
+    if let Some(drawing) = drawn {
+        drawing.write(&explanation)?;
+    }
+    if args.json {
+        return print(&format!("{}\n", terminal::json(&explanation.to_json())));
+    }
+    let details = if args.verbose { verbose(&explanation) } else { String::new() };
+    print(&format!("{}\n{details}", text(&explanation)))
 }
 
-fn text(plan: &QueryPlan) -> String {
-    let cost = &plan.cost;
-    let exactness = match cost.precision {
+/// A file to draw into.
+enum Drawing<'a> {
+    Dot(&'a Path),
+    Svg(&'a Path),
+}
+
+impl<'a> Drawing<'a> {
+    fn of(path: &'a Path) -> Result<Self, Error> {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("svg") => Ok(Self::Svg(path)),
+            Some("dot") => Ok(Self::Dot(path)),
+            _ => Err(Error::usage(format!(
+                "{}: what to draw shows in the name\n  Ways out: --graph FILE.svg; --graph FILE.dot.",
+                path.display()
+            ))),
+        }
+    }
+
+    fn write(&self, explanation: &Explanation) -> Result<(), Error> {
+        let (path, text) = match self {
+            Self::Dot(path) => (path, explanation.plan.graph.to_dot()),
+            Self::Svg(path) => (path, explanation.plan.graph.to_svg()),
+        };
+        std::fs::write(path, text).map_err(Error::output)?;
+        say(&format!("Drew {}", path.display()));
+        Ok(())
+    }
+}
+
+fn text(explanation: &Explanation) -> String {
+    let plan = &explanation.plan;
+    let exactness = match plan.cost.precision {
         Some(error) => format!("approximate columns within {error:.1e} and 2^-48 of their largest value"),
         None => "exact".to_owned(),
     };
@@ -26,19 +67,8 @@ fn text(plan: &QueryPlan) -> String {
         out.push_str(&format!(" {number} {:<18} {}\n", step.actor, wrapped(&visible(&step.what), 22)));
     }
     out.push_str(&format!("Answer  {exactness}; wrong with chance < 2^-128\n"));
-    out.push_str(&format!(
-        "Cost    {} of encrypted answer per group or chunk; no extra keys\n",
-        bytes(cost.answer_bytes_each)
-    ));
-    if !cost.params.is_empty() {
-        out.push_str(&format!(
-            "Params  {}; >={} bits; depth {}; noise margin {:.1} bits\n",
-            cost.params.join(", "),
-            cost.security_bits,
-            cost.depth,
-            cost.margin_bits
-        ));
-    }
+    out.push_str(&format!("Cost    {}\n", wrapped(&cost(explanation), 8)));
+    out.push_str(&format!("Times   {}\n", basis(&explanation.profile)));
     out.push_str("The server learns\n");
     let leakage = &plan.leakage;
     for (label, lines) in
@@ -46,5 +76,114 @@ fn text(plan: &QueryPlan) -> String {
     {
         out.push_str(&format!(" {label:<16} {}\n", wrapped(&visible(&lines.join("; ")), 18)));
     }
+    for watch in watch(explanation) {
+        out.push_str(&format!("Watch   {}\n", wrapped(&watch, 8)));
+    }
     out.trim_end().to_owned()
+}
+
+/// Time, memory and bytes in one sentence.
+fn cost(explanation: &Explanation) -> String {
+    let prediction = &explanation.prediction;
+    let total = explanation.times.server_s + explanation.times.owner_s;
+    let down = bytes(prediction.bytes_down);
+    let plan = &explanation.plan;
+    let down = match (plan.is_by_row(), prediction.groups) {
+        (true, _) if plan.server.predicate.is_some() => format!("at most {down}"),
+        (true, _) => format!("about {down}"),
+        (false, groups) if plan.has_groups() => {
+            let each = bytes(prediction.bytes_each);
+            format!("about {down} for {} groups ({each} encrypted in each)", grouped(groups))
+        }
+        (false, _) if prediction.bytes_down_exact => down,
+        (false, _) => format!("about {down}"),
+    };
+    format!(
+        "about {} s, {:.0} MB; up {}, down {down}; no extra keys",
+        seconds(total),
+        explanation.memory_bytes as f64 / 1e6,
+        bytes(prediction.bytes_up)
+    )
+}
+
+fn watch(explanation: &Explanation) -> Vec<String> {
+    let mut out = Vec::new();
+    if explanation.plan.has_groups() {
+        out.push("groups of few rows may identify someone: HAVING COUNT(*) >= 5 leaves them out".to_owned());
+    }
+    let prediction = &explanation.prediction;
+    if prediction.groups > MANY_GROUPS {
+        let each = bytes(prediction.bytes_each);
+        out.push(format!(
+            "{} groups take {each} each: a coarser GROUP BY is cheaper",
+            grouped(prediction.groups)
+        ));
+    }
+    out
+}
+
+/// Every encrypted operation with its parameters, and what was counted.
+fn verbose(explanation: &Explanation) -> String {
+    let mut out = String::new();
+    let nodes = &explanation.plan.cost.nodes;
+    if !nodes.is_empty() {
+        out.push_str("Encrypted\n");
+    }
+    for node in nodes {
+        out.push_str(&format!(
+            " {} of {}\n   {}\n",
+            node.kind,
+            wrapped(&visible(&node.what), 3),
+            parameters(node)
+        ));
+    }
+    let prediction = &explanation.prediction;
+    out.push_str("Counted\n");
+    for block in &prediction.blocks {
+        let mask = block.mask.map_or(String::new(), |mask| format!(" under mask {mask}"));
+        let columns: Vec<String> = block.columns.iter().map(|id| format!("#{id}")).collect();
+        let line = format!(
+            "{} of {}{mask}, {}: chunks {}, ring elements {}, transforms {}, products {}",
+            block.kind,
+            columns.join(", "),
+            block.params,
+            grouped(block.chunks),
+            grouped(block.elements),
+            grouped(block.work.transforms),
+            grouped(block.work.products)
+        );
+        out.push_str(&format!(" {}\n", wrapped(&line, 3)));
+    }
+    let work = &prediction.work;
+    out.push_str(&format!(
+        " clear: {} values, {} read\n you: {} products with the key, {} numbers decoded\nServer  {} s, {:.1} MB beyond the program\n\
+         You     {} s\nKeys    {} B of evaluation keys\nPlanned in {:.1} ms\n",
+        grouped(work.clear_cells),
+        bytes(work.bytes_read),
+        grouped(work.owner_products),
+        grouped(work.owner_decoded),
+        seconds(explanation.times.server_s),
+        prediction.server_memory_bytes as f64 / 1e6,
+        seconds(explanation.times.owner_s),
+        prediction.key_bytes,
+        explanation.planning_s * 1e3
+    ));
+    out
+}
+
+fn parameters(node: &EncryptedNode) -> String {
+    let margin = node
+        .margin_bits
+        .map_or("no limit to its noise".to_owned(), |bits| format!("noise margin {bits:.1} bits"));
+    let error = node.error.map_or(String::new(), |error| format!("; error < {error:.1e}"));
+    format!(
+        "{} N={} log q={:.0}, >={} bits; {}; depth {}; {margin}; failure < 2^{:.0}{error}",
+        node.scheme,
+        node.degree,
+        node.log_q.ceil(),
+        node.security_bits,
+        node.plaintext,
+        node.depth,
+        node.failure_log2
+    )
 }

@@ -5,19 +5,24 @@ use std::path::Path;
 
 use hush::{Error, OwnedTable};
 
-use super::{open_key, pins, server};
+use super::{open_key, pins, profile, server};
 use crate::account::{moved, times};
-use crate::args::Query;
+use crate::analysis;
+use crate::args::{KeyArgs, Query, TokenArgs};
 use crate::output::write_result;
 use crate::progress::Bar;
-use crate::terminal::say;
+use crate::terminal::{self, say};
 
 /// Asks and prints.
 pub(super) fn query(args: &Query, threads: usize) -> Result<(), Error> {
-    let asked = open(args, threads)?.ask(&args.sql, &Bar::default());
-    let outcome = match asked {
+    let open = || open(&args.table, &args.sql, (&args.key, &args.token), threads);
+    let mut table = open()?;
+    let outcome = match table.ask(&args.sql, &Bar::default()) {
         // A new version came between the plan and the server: once more on that one. Nothing was decrypted yet.
-        Err(error) if error.is_stale_version() => open(args, threads)?.ask(&args.sql, &Bar::default())?,
+        Err(error) if error.is_stale_version() => {
+            table = open()?;
+            table.ask(&args.sql, &Bar::default())?
+        }
         asked => asked?,
     };
     write_result(&outcome.batches, args.format)?;
@@ -25,16 +30,25 @@ pub(super) fn query(args: &Query, threads: usize) -> Result<(), Error> {
         let text = format!("Time      {}\nMoved     {}", times(&outcome.phases), moved(outcome.moved, None));
         say(&text);
     }
+    if args.analyze {
+        let analysis = table.analyze(&outcome, threads, profile())?;
+        say(&if args.json { terminal::json(&analysis.to_json()) } else { analysis::text(&analysis) });
+    }
     Ok(())
 }
 
 /// Opens the table that the arguments name: a directory, or a server with the table that the query names.
-pub(super) fn open(args: &Query, threads: usize) -> Result<OwnedTable, Error> {
-    let key = open_key(&args.key)?;
-    if server::is_url(&args.table) {
-        let (server, name) = server::connect(&args.table, &args.token)?;
-        let name = name.map_or_else(|| hush::table_of_query(&args.sql), Ok)?;
+pub(super) fn open(
+    place: &str,
+    sql: &str,
+    (key, token): (&KeyArgs, &TokenArgs),
+    threads: usize,
+) -> Result<OwnedTable, Error> {
+    let key = open_key(key)?;
+    if server::is_url(place) {
+        let (server, name) = server::connect(place, token)?;
+        let name = name.map_or_else(|| hush::table_of_query(sql), Ok)?;
         return Ok(OwnedTable::open_remote(server, &name, &key, &pins())?);
     }
-    Ok(OwnedTable::open_directory(Path::new(&args.table), &key, &pins(), threads)?)
+    Ok(OwnedTable::open_directory(Path::new(place), &key, &pins(), threads)?)
 }

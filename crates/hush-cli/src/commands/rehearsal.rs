@@ -3,7 +3,9 @@
 
 use hush::{Error, Policy, RehearsalOptions, rehearse};
 
+use super::profile;
 use crate::account::{preamble, summary, to_json};
+use crate::analysis;
 use crate::args::Run;
 use crate::output::write_result;
 use crate::progress::Bar;
@@ -18,6 +20,7 @@ pub(super) fn run(args: &Run, threads: usize) -> Result<(), Error> {
         schema: args.schema.clone(),
         verify: args.verify,
         dry_run: args.dry_run,
+        analyze: args.analyze.then(profile),
         threads,
     };
     let is_text = !args.quiet && !args.json;
@@ -30,8 +33,15 @@ pub(super) fn run(args: &Run, threads: usize) -> Result<(), Error> {
     write_result(&rehearsal.batches, args.format)?;
     let next = format!("Next      hush init {}", args.file.display());
     show(format!("\n{}{next}", summary(&rehearsal.account)));
+    if let Some(analysis) = &rehearsal.analysis {
+        show(analysis::text(analysis));
+    }
     if args.json {
-        say(&terminal::json(&to_json(&rehearsal.account)));
+        let mut account = to_json(&rehearsal.account);
+        if let Some(analysis) = &rehearsal.analysis {
+            account["analysis"] = analysis.to_json();
+        }
+        say(&terminal::json(&account));
     }
     Ok(())
 }

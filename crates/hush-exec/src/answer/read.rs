@@ -14,6 +14,11 @@ use super::{
 };
 
 impl<'a> Answer<'a> {
+    /// Bytes of the clear half.
+    pub fn clear_len(&self) -> u64 {
+        self.clear.len() as u64
+    }
+
     /// Checks lengths, version and checksum, and cuts the answer into its parts.
     ///
     /// # Errors

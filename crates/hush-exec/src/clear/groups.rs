@@ -88,6 +88,20 @@ impl GroupQuery {
         Groups::new(batch, self.keys.len())
     }
 
+    /// The columns of the result, from a table of any number of rows; nothing runs.
+    ///
+    /// # Errors
+    /// [`ExecError::Evaluation`] if the query engine refuses the query.
+    pub(crate) fn schema(
+        &self,
+        state: &SessionState,
+        table: Arc<dyn TableSource>,
+    ) -> Result<Arc<Schema>, ExecError> {
+        let frame = self.frame(session::for_query(state, Partitions::One), table, 0);
+        let frame = frame.map_err(|error| evaluation_error(&error))?;
+        Ok(Arc::new(frame.schema().as_arrow().clone()))
+    }
+
     fn frame(
         &self,
         state: SessionState,

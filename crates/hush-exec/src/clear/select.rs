@@ -86,6 +86,11 @@ impl RowSelector {
         Ok(Self { columns, schema: Arc::new(Schema::new(fields)), predicate, outputs, operands, limit })
     }
 
+    /// The columns of the clear half.
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
     /// The batches to evaluate on, one per chunk of a part.
     ///
     /// # Errors

@@ -49,6 +49,7 @@ pub(super) struct Found<'a> {
 pub(super) struct BoundProgram {
     pub(super) expression: SlotExpr,
     pub(super) set: &'static ParamSet,
+    pub(super) plaintext: Plaintext,
     pub(super) lanes: usize,
     pub(super) margin: f64,
     pub(super) error: Option<f64>,
@@ -169,7 +170,8 @@ impl<'a> Catalog<'a> {
             common = true;
             if let Some((lanes, margin, error)) = self.check_program(program, set, plaintext, &columns) {
                 let magnitude = program.approximate.then(|| magnitude(program, &columns));
-                return Ok(BoundProgram { expression, set, lanes, margin, error, magnitude });
+                let plaintext = plaintext.clone();
+                return Ok(BoundProgram { expression, set, plaintext, lanes, margin, error, magnitude });
             }
         }
         let columns: Vec<&str> = program.columns.iter().map(String::as_str).collect();

@@ -3,15 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hush_params::{ParamSet, size};
+use hush_params::{ParamSet, noise, size};
 
 use super::bind::{BoundProgram, Found};
 use crate::encoding::{Layout, Plaintext};
-use crate::plan::{Cost, EncryptedSum};
+use crate::layout::content_words;
+use crate::plan::{Cost, EncryptedNode, EncryptedSum};
+use crate::predict::CHUNK_ROWS;
 use crate::program::Program;
 
-/// Rows of a chunk.
-const CHUNK_ROWS: usize = 8192;
 /// Bytes of a chunk's seed.
 const SEED_BYTES: usize = 32;
 
@@ -25,8 +25,8 @@ pub(super) fn of_sums(sums: &[EncryptedSum], found: &[Found<'_>]) -> Cost {
         }
     }
     let bytes = blocks.values().map(|(set, bodies)| size::sum_answer_bytes(set, *bodies) as u64).sum();
-    let used = found.iter().map(|found| (found.set, found.margin, found.error));
-    bounds(used, bytes, 0)
+    let nodes = found.iter().map(|found| node_of("sum", found)).collect();
+    bounds(nodes, bytes)
 }
 
 /// Cost of one chunk of element-wise results: `degree + 1` polynomials per program and lane, one per fetched column.
@@ -34,7 +34,7 @@ pub(super) fn of_rows(fetched: &[Found<'_>], bound: &[BoundProgram], programs: &
     // CKKS slots hold half as many values as the ring has coefficients.
     let rings = |set: &ParamSet, layout: Layout| {
         let values = if layout == Layout::ApproxSlots { set.degree() / 2 } else { set.degree() };
-        CHUNK_ROWS.div_ceil(values)
+        (CHUNK_ROWS as usize).div_ceil(values)
     };
     let fetched_bytes: usize = fetched
         .iter()
@@ -56,30 +56,79 @@ pub(super) fn of_rows(fetched: &[Found<'_>], bound: &[BoundProgram], programs: &
         })
         .sum();
     let seed = if fetched.is_empty() { 0 } else { SEED_BYTES };
-    let used = fetched.iter().map(|found| (found.set, found.margin, found.error));
-    let used = used.chain(bound.iter().map(|bound| (bound.set, bound.margin, bound.error)));
-    let depth = programs.iter().any(|program| program.degree == 2);
-    bounds(used, (fetched_bytes + program_bytes + seed) as u64, u32::from(depth))
+    let computed = bound.iter().zip(programs).map(|(bound, program)| {
+        let facts = (bound.set, &bound.plaintext, program.approximate);
+        node(
+            "program",
+            program.text.clone(),
+            facts,
+            bound.margin,
+            bound.error,
+            u32::from(program.degree == 2),
+        )
+    });
+    let nodes = computed.chain(fetched.iter().map(|found| node_of("fetch", found))).collect();
+    bounds(nodes, (fetched_bytes + program_bytes + seed) as u64)
 }
 
-fn bounds(
-    used: impl Iterator<Item = (&'static ParamSet, f64, Option<f64>)>,
-    answer_bytes_each: u64,
+fn node_of(kind: &'static str, found: &Found<'_>) -> EncryptedNode {
+    let public = &found.encoding.public;
+    let approximate = matches!(public.layout, Layout::ApproxSum | Layout::ApproxSlots);
+    let what = content_words(&found.encoding.content);
+    node(kind, what, (found.set, &public.plaintext, approximate), found.margin, found.error, 0)
+}
+
+fn node(
+    kind: &'static str,
+    what: String,
+    (set, plaintext, approximate): (&'static ParamSet, &Plaintext, bool),
+    margin: f64,
+    error: Option<f64>,
     depth: u32,
-) -> Cost {
-    let mut cost = Cost { answer_bytes_each, depth, margin_bits: f64::INFINITY, ..Cost::default() };
-    let mut params = BTreeSet::new();
-    let mut security = None::<u32>;
-    for (set, margin, error) in used {
-        params.insert((set.code(), set.name()));
-        security = Some(security.map_or(set.security_bits(), |least| least.min(set.security_bits())));
-        cost.margin_bits = cost.margin_bits.min(margin);
-        cost.precision = match (cost.precision, error) {
+) -> EncryptedNode {
+    EncryptedNode {
+        kind,
+        what,
+        scheme: if approximate { "CKKS" } else { "BGV" },
+        params: set.name(),
+        degree: set.degree(),
+        log_q: set.log_q(),
+        security_bits: set.security_bits(),
+        plaintext: plaintext_words(plaintext),
+        depth,
+        margin_bits: margin.is_finite().then_some(margin),
+        failure_log2: noise::FAILURE_LOG2,
+        error,
+    }
+}
+
+fn plaintext_words(plaintext: &Plaintext) -> String {
+    match plaintext {
+        Plaintext::PowerOfTwo { log2 } => format!("t = 2^{log2}"),
+        Plaintext::Primes { primes } => {
+            let bits: f64 = primes.iter().map(|prime| (*prime as f64).log2()).sum();
+            let plural = if primes.len() == 1 { "" } else { "s" };
+            format!("t = {} prime{plural}, {:.0} bits", primes.len(), bits.floor())
+        }
+        Plaintext::Scale { log2 } => format!("scale 2^{log2}"),
+    }
+}
+
+fn bounds(nodes: Vec<EncryptedNode>, answer_bytes_each: u64) -> Cost {
+    let mut cost = Cost { answer_bytes_each, margin_bits: f64::INFINITY, ..Cost::default() };
+    for node in &nodes {
+        if !cost.params.iter().any(|name| name == node.params) {
+            cost.params.push(node.params.to_owned());
+        }
+        cost.depth = cost.depth.max(node.depth);
+        cost.margin_bits = cost.margin_bits.min(node.margin_bits.unwrap_or(f64::INFINITY));
+        cost.precision = match (cost.precision, node.error) {
             (Some(a), Some(b)) => Some(a.max(b)),
             (a, b) => a.or(b),
         };
     }
-    cost.params = params.into_iter().map(|(_, name)| name.to_owned()).collect();
-    cost.security_bits = security.unwrap_or(0);
+    cost.params.sort();
+    cost.security_bits = nodes.iter().map(|node| node.security_bits).min().unwrap_or(0);
+    cost.nodes = nodes;
     cost
 }

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a query would cost and tell, before it runs; and, after a run, measured beside predicted.
+
+use hush_exec::clear_half_bytes;
+use hush_plan::QueryPlan;
+use hush_plan::plan::Task;
+use hush_plan::predict::{ASSUMED_GROUPS, Expected, PartShape, Prediction, TableShape, Times, predict};
+use hush_table::Manifest;
+use serde_json::{Value, json};
+
+use crate::account::{Phases, peak_resident_bytes};
+use crate::ask::Outcome;
+use crate::error::ClientError;
+use crate::machine::ProfileInUse;
+use crate::table::{Evaluator, OwnedTable};
+
+/// Version of the JSON of [`Explanation`] and [`Analysis`].
+pub const EXPLAIN_FORMAT: u16 = 1;
+
+/// A plan with its price.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// The plan.
+    pub plan: QueryPlan,
+    /// Predicted bytes and work, for [`Prediction::groups`] groups and as if all rows matched.
+    pub prediction: Prediction,
+    /// Predicted time.
+    pub times: Times,
+    /// Predicted memory of one process that is owner and server.
+    pub memory_bytes: u64,
+    /// What the times come from.
+    pub profile: ProfileInUse,
+    /// Seconds that planning took.
+    pub planning_s: f64,
+}
+
+/// A run beside its prediction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Analysis {
+    /// What was predicted, for the groups and chunks that the answer turned out to have.
+    pub predicted: Explanation,
+    /// What was measured.
+    pub measured: Measured,
+}
+
+/// Figures of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// Bytes of the plan.
+    pub bytes_up: u64,
+    /// Bytes of the answer.
+    pub bytes_down: u64,
+    /// Bytes of its clear half, the only part whose prediction is not exact.
+    pub clear_bytes: u64,
+    /// Seconds of the server; of one over the network with the way there and back.
+    pub server_s: f64,
+    /// Seconds of decrypting, merging and finishing.
+    pub owner_s: f64,
+    /// Peak resident bytes of this process, where it is the server too and the system tells.
+    pub peak_bytes: Option<u64>,
+}
+
+/// What an answer turned out to hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// Groups, or matching rows.
+    pub(crate) rows: u64,
+    /// Rows of each chunk that came back.
+    pub(crate) chunks: Vec<u64>,
+    /// Bytes of the clear half; 0 before there is an answer.
+    pub(crate) clear_bytes: u64,
+}
+
+impl OwnedTable {
+    /// Plans `sql` and predicts its cost with `threads` threads on the server, without running it.
+    ///
+    /// `groups` are those that the answer is assumed to have; without, ten where there are keys. More than the plan
+    /// allows are taken for as many as it allows.
+    ///
+    /// # Errors
+    /// As [`OwnedTable::plan`].
+    pub fn explain(
+        &self,
+        sql: &str,
+        groups: Option<u64>,
+        threads: usize,
+        profile: ProfileInUse,
+    ) -> Result<Explanation, ClientError> {
+        let mut phases = Phases::default();
+        let plan = phases.time("plan", || self.plan(sql))?;
+        let prediction = self.predict(&plan, groups.unwrap_or(ASSUMED_GROUPS), threads)?;
+        Ok(Explanation::new(plan, prediction, profile, phases.of("plan")))
+    }
+
+    /// Puts measured beside predicted.
+    ///
+    /// # Errors
+    /// None but bugs: the plan has been run.
+    pub fn analyze(
+        &self,
+        outcome: &Outcome,
+        threads: usize,
+        profile: ProfileInUse,
+    ) -> Result<Analysis, ClientError> {
+        let prediction = self.predict_held(&outcome.plan, outcome.held.clone(), threads)?;
+        let phases = &outcome.phases;
+        let embedded = matches!(self.evaluator, Evaluator::Embedded(_));
+        let measured = Measured {
+            bytes_up: outcome.moved.up,
+            bytes_down: outcome.moved.down,
+            clear_bytes: outcome.held.clear_bytes,
+            server_s: phases.of("server"),
+            owner_s: phases.of("decrypt"),
+            peak_bytes: peak_resident_bytes().filter(|_| embedded),
+        };
+        let predicted = Explanation::new(outcome.plan.clone(), prediction, profile, phases.of("plan"));
+        Ok(Analysis { predicted, measured })
+    }
+
+    /// Predicts a plan for so many groups, all rows matching.
+    ///
+    /// # Errors
+    /// None but bugs: the plan was made for this table.
+    pub(crate) fn predict(
+        &self,
+        plan: &QueryPlan,
+        groups: u64,
+        threads: usize,
+    ) -> Result<Prediction, ClientError> {
+        let held = match &plan.server.task {
+            Task::Aggregate(task) if task.keys.is_empty() => Held { rows: 1, ..Held::default() },
+            Task::Aggregate(_) => Held { rows: groups.min(plan.cost.max_groups), ..Held::default() },
+            Task::Rows(task) => {
+                let (rows, chunks) = shape(self.manifest.manifest()).all_matching(task.limit);
+                Held { rows, chunks, clear_bytes: 0 }
+            }
+        };
+        self.predict_held(plan, held, threads)
+    }
+
+    fn predict_held(&self, plan: &QueryPlan, held: Held, threads: usize) -> Result<Prediction, ClientError> {
+        let manifest = self.manifest.manifest();
+        let clear = clear_half_bytes(manifest, &plan.server, held.rows)?;
+        let groups = if matches!(plan.server.task, Task::Aggregate(_)) { held.rows } else { 0 };
+        let expected = Expected { groups, chunks: held.chunks, clear };
+        Ok(predict(&plan.server, &manifest.encodings, &shape(manifest), &expected, threads)?)
+    }
+}
+
+/// How the table's rows lie in files.
+fn shape(manifest: &Manifest) -> TableShape {
+    let bytes = |file: Option<hush_table::PartFile>| file.map_or(0, |file| file.bytes);
+    let part = |part: &hush_table::PartEntry| PartShape {
+        rows: part.rows,
+        clear_bytes: bytes(part.clear),
+        encrypted_bytes: bytes(part.encrypted),
+    };
+    TableShape { parts: manifest.parts.iter().map(part).collect() }
+}
+
+impl Explanation {
+    fn new(plan: QueryPlan, prediction: Prediction, profile: ProfileInUse, planning_s: f64) -> Self {
+        let times = profile.profile.times(&prediction);
+        let memory_bytes = profile.profile.base_memory_bytes.saturating_add(prediction.server_memory_bytes);
+        Self { plan, prediction, times, memory_bytes, profile, planning_s }
+    }
+
+    /// Everything, as JSON: see `docs/reference/explain.md`.
+    pub fn to_json(&self) -> Value {
+        let plan = &self.plan;
+        json!({
+            "format": EXPLAIN_FORMAT,
+            "table": plan.server.table,
+            "steps": plan.steps,
+            "exact": plan.cost.precision.is_none(),
+            "error": plan.cost.precision,
+            "failure_log2": hush_params::noise::FAILURE_LOG2,
+            "nodes": plan.cost.nodes,
+            "prediction": self.prediction,
+            "max_groups": plan.cost.max_groups,
+            "times": self.times,
+            "memory_bytes": self.memory_bytes,
+            "planning_s": self.planning_s,
+            "profile": {
+                "measured": self.profile.path.is_some(),
+                "path": self.profile.path,
+                "age_s": self.profile.age_s(),
+                "kernels": self.profile.profile.kernels,
+                "unused": self.profile.unused.as_ref().map(|unused| json!({
+                    "path": unused.path, "reason": unused.reason,
+                })),
+            },
+            "leakage": plan.leakage,
+            "graph": plan.graph,
+        })
+    }
+}
+
+impl Analysis {
+    /// Both halves as JSON: see `docs/reference/explain.md`.
+    pub fn to_json(&self) -> Value {
+        let measured = &self.measured;
+        json!({
+            "format": EXPLAIN_FORMAT,
+            "predicted": self.predicted.to_json(),
+            "measured": {
+                "bytes_up": measured.bytes_up,
+                "bytes_down": measured.bytes_down,
+                "clear_bytes": measured.clear_bytes,
+                "server_s": measured.server_s,
+                "owner_s": measured.owner_s,
+                "peak_bytes": measured.peak_bytes,
+            },
+        })
+    }
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a plan will cost, before it runs: bytes exactly where the formats fix them, work by counting, time by counting
+//! and a [`MachineProfile`].
+//!
+//! ```text
+//! ServerPlan, encodings, TableShape, Expected ─ predict ─▶ Prediction (bytes, Work) ─ with MachineProfile ─▶ Times
+//! ```
+//!
+//! *Exact and at most.* The bytes up, and those of an answer whose number of groups or chunks is given, are exact; so
+//! are the counts of an aggregate without filter and keys. What depends on which rows match is counted as if every row
+//! matched and every group occurred in every ring element: an upper bound.
+//!
+//! *Invariant.* Pure functions of their arguments; nothing is measured here.
+
+mod profile;
+#[cfg(test)]
+mod tests;
+mod work;
+
+use serde::Serialize;
+
+use crate::encoding::Encoding;
+use crate::error::PlanError;
+use crate::plan::{ServerPlan, Task};
+pub use profile::{MachineProfile, PROFILE_FORMAT, ProfileError, Times, UnitCosts};
+pub use work::{BlockWork, Work};
+
+/// Rows of a full chunk.
+pub(crate) const CHUNK_ROWS: u64 = 8192;
+/// Head and checksum of an answer.
+const ANSWER_FRAME_BYTES: u64 = 128 + 32;
+/// Entry of a block in the directory of an aggregate answer.
+const BLOCK_ENTRY_BYTES: u64 = 16;
+/// Entry of a chunk in the directory of a rows answer, before the lengths of its objects.
+const CHUNK_ENTRY_BYTES: u64 = 40;
+/// Length of an object in a chunk's entry.
+const OBJECT_LENGTH_BYTES: u64 = 4;
+/// Groups that are assumed where nobody says how many there are.
+pub const ASSUMED_GROUPS: u64 = 10;
+
+/// How the rows of a table lie in files, from its manifest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableShape {
+    /// The parts in row order.
+    pub parts: Vec<PartShape>,
+}
+
+/// One part of a table. All its chunks are full but perhaps the last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PartShape {
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of the file of the clear columns, 0 if there is none.
+    pub clear_bytes: u64,
+    /// Bytes of the file of the encrypted columns, 0 if there is none.
+    pub encrypted_bytes: u64,
+}
+
+impl PartShape {
+    /// Bytes of the files of the part that are read.
+    fn read(&self, clear: bool, encrypted: bool) -> u64 {
+        u64::from(clear) * self.clear_bytes + u64::from(encrypted) * self.encrypted_bytes
+    }
+}
+
+impl TableShape {
+    /// Rows of every chunk, in order.
+    pub fn chunks(&self) -> Vec<u64> {
+        let of_part = |part: &PartShape| {
+            let rows = part.rows;
+            (0..rows.div_ceil(CHUNK_ROWS)).map(move |chunk| (rows - chunk * CHUNK_ROWS).min(CHUNK_ROWS))
+        };
+        self.parts.iter().flat_map(of_part).collect()
+    }
+
+    /// Rows of the table.
+    pub fn rows(&self) -> u64 {
+        self.parts.iter().map(|part| part.rows).sum()
+    }
+
+    /// The rows and chunks that a rows task touches if every row matches: all, or those up to `limit`.
+    pub fn all_matching(&self, limit: Option<u64>) -> (u64, Vec<u64>) {
+        let mut left = limit.unwrap_or(u64::MAX);
+        let mut touched = Vec::new();
+        for rows in self.chunks() {
+            if left == 0 {
+                break;
+            }
+            left -= rows.min(left);
+            touched.push(rows);
+        }
+        (limit.unwrap_or(u64::MAX).min(self.rows()), touched)
+    }
+}
+
+/// What decides an answer's size beside the plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expected {
+    /// Groups of an aggregate answer.
+    pub groups: u64,
+    /// Rows of each chunk that goes back in a rows answer.
+    pub chunks: Vec<u64>,
+    /// Bytes of the clear half.
+    pub clear: ClearBytes,
+}
+
+/// Bytes of an answer's clear half.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ClearBytes {
+    /// The bytes.
+    pub bytes: u64,
+    /// Whether they are certain; texts have a length that nobody knows beforehand.
+    pub exact: bool,
+}
+
+/// Predicted cost of one plan. Bytes on the wire are without the transport's own (HTTP, TLS).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Prediction {
+    /// Bytes from the owner: the plan as it is sent.
+    pub bytes_up: u64,
+    /// Bytes to the owner: the answer.
+    pub bytes_down: u64,
+    /// Whether `bytes_down` is certain for the groups or chunks that were assumed.
+    pub bytes_down_exact: bool,
+    /// Encrypted bytes for each group (aggregate) or each full chunk (rows).
+    pub bytes_each: u64,
+    /// Bytes that an answer takes whatever the number of groups or chunks: head, blocks' directory, checksum.
+    pub bytes_fixed: u64,
+    /// Bytes of the clear half.
+    pub clear_half: ClearBytes,
+    /// Bytes of evaluation keys: 0, because no plan of today switches keys.
+    pub key_bytes: u64,
+    /// Groups that were assumed; 0 for a rows task.
+    pub groups: u64,
+    /// Chunks of which encrypted columns are read.
+    pub chunks_read: u64,
+    /// Threads that have a chunk to work on.
+    pub busy_threads: u64,
+    /// Counted work for each mask and parameter set, program and fetched column.
+    pub blocks: Vec<BlockWork>,
+    /// All work together.
+    pub work: Work,
+    /// Memory of the server beyond its program: running sums, parts being read, the answer.
+    pub server_memory_bytes: u64,
+}
+
+/// Predicts what `plan` costs on a table of this shape with `threads` threads.
+///
+/// # Errors
+/// [`PlanError::BadEncoding`] for an encoding or parameter set that the table does not have.
+pub fn predict(
+    plan: &ServerPlan,
+    encodings: &[Encoding],
+    shape: &TableShape,
+    expected: &Expected,
+    threads: usize,
+) -> Result<Prediction, PlanError> {
+    // A plan is strings, numbers and lists, which always serialise.
+    let bytes_up = serde_json::to_vec(plan).map_or(0, |bytes| bytes.len() as u64);
+    let chunks = shape.chunks();
+    let counted = match &plan.task {
+        Task::Aggregate(task) => work::aggregate(plan, task, encodings, &chunks, expected.groups)?,
+        Task::Rows(task) => work::rows(plan, task, encodings, &chunks, &expected.chunks)?,
+    };
+    let (directory, each_overhead) = match &plan.task {
+        Task::Aggregate(_) => (counted.blocks.len() as u64 * BLOCK_ENTRY_BYTES, 0),
+        Task::Rows(_) if counted.blocks.is_empty() => (0, 0),
+        Task::Rows(_) => (0, CHUNK_ENTRY_BYTES + OBJECT_LENGTH_BYTES * counted.blocks.len() as u64),
+    };
+    let (items, encrypted) = match &plan.task {
+        Task::Aggregate(_) => (expected.groups, expected.groups.saturating_mul(counted.bytes_each)),
+        Task::Rows(_) => (expected.chunks.len() as u64, counted.answer_bytes),
+    };
+    let bytes_fixed = ANSWER_FRAME_BYTES + directory;
+    let bytes_down = encrypted
+        .saturating_add(items.saturating_mul(each_overhead))
+        .saturating_add(bytes_fixed)
+        .saturating_add(expected.clear.bytes);
+    let mut work = Work { queries: 1, ..Work::default() };
+    counted.blocks.iter().for_each(|block| work.add(&block.work));
+    work.clear_cells = counted.clear_cells;
+    // Digests are of whole files, whichever columns are wanted.
+    let (uses_clear, uses_encrypted) = (counted.clear_cells > 0, !counted.blocks.is_empty());
+    let files: Vec<u64> = shape.parts.iter().map(|part| part.read(uses_clear, uses_encrypted)).collect();
+    work.bytes_read = files.iter().sum();
+    let window = files.chunks(threads.max(1)).map(|window| window.iter().sum::<u64>()).max().unwrap_or(0);
+    Ok(Prediction {
+        bytes_up,
+        bytes_down,
+        bytes_down_exact: expected.clear.exact,
+        bytes_each: counted.bytes_each + each_overhead,
+        bytes_fixed,
+        clear_half: expected.clear,
+        key_bytes: 0,
+        groups: if matches!(plan.task, Task::Aggregate(_)) { expected.groups } else { 0 },
+        chunks_read: counted.chunks_read,
+        busy_threads: (threads as u64).min(counted.chunks_read).max(1),
+        blocks: counted.blocks,
+        work,
+        // Objects of an answer are put together once more in its container.
+        server_memory_bytes: counted.sums_bytes.saturating_mul(threads as u64) + window + 2 * bytes_down,
+    })
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What counted work takes on a machine: seconds for each unit, measured or built in.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Prediction, Work};
+
+/// Version of the profile's file.
+pub const PROFILE_FORMAT: u16 = 1;
+/// Largest file that is read, in bytes.
+const PROFILE_MAX_BYTES: usize = 64 << 10;
+/// Seconds above which no unit is believed.
+const UNIT_LIMIT: f64 = 60.0;
+/// Bytes above which no program is believed to be, without data.
+const BASE_LIMIT: u64 = 1 << 40;
+
+/// Unit costs of one machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MachineProfile {
+    /// [`PROFILE_FORMAT`].
+    pub format: u16,
+    /// When it was measured, in seconds since 1970; `None` for the built-in one.
+    pub measured_at: Option<u64>,
+    /// Kernels that it was measured with.
+    pub kernels: String,
+    /// Seconds for each unit, on one thread.
+    pub units: UnitCosts,
+    /// Bytes of memory that the program takes before it has any data.
+    pub base_memory_bytes: u64,
+}
+
+/// Seconds for each unit of [`Work`], on one thread.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnitCosts {
+    /// A query of the engine for clear columns, whatever its rows.
+    pub query: f64,
+    /// One value of an expression over clear columns.
+    pub clear_cell: f64,
+    /// One byte read, its digest compared.
+    pub byte_read: f64,
+    /// One residue expanded from a seed.
+    pub expanded: f64,
+    /// One butterfly of a transform.
+    pub butterfly: f64,
+    /// One product of residues.
+    pub product: f64,
+    /// One residue unpacked.
+    pub unpacked: f64,
+    /// One product with the secret.
+    pub owner_product: f64,
+    /// One coefficient put together and decoded.
+    pub owner_decoded: f64,
+    /// What the owner does once: opens the answer and runs the final query.
+    pub owner_query: f64,
+}
+
+/// Predicted seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Times {
+    /// On the server, without the network.
+    pub server_s: f64,
+    /// On the owner's machine: decrypt, merge, finish.
+    pub owner_s: f64,
+}
+
+/// Why a profile is not used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProfileError {
+    /// Not the JSON that a profile is.
+    #[error("it is damaged: {what}")]
+    Damaged {
+        /// What the reader found.
+        what: String,
+    },
+    /// Another version of the file.
+    #[error("it has format {found}, this program reads {expected}")]
+    Format {
+        /// Version found.
+        found: u16,
+        /// Version read.
+        expected: u16,
+    },
+    /// Measured with kernels that are not in use.
+    #[error("it was measured with the kernels {found}, in use are {expected}")]
+    Kernels {
+        /// Kernels of the profile.
+        found: String,
+        /// Kernels in use.
+        expected: String,
+    },
+}
+
+impl MachineProfile {
+    /// The built-in profile: one core of a server with AVX-512 of 2023, rounded. Where the machine at hand differs, so
+    /// do its times; the order of two plans hardly does.
+    pub fn built_in() -> Self {
+        let units = UnitCosts {
+            query: 1e-2,
+            clear_cell: 1e-8,
+            byte_read: 1e-9,
+            expanded: 2e-9,
+            butterfly: 4e-10,
+            product: 1e-9,
+            unpacked: 5e-10,
+            owner_product: 5e-10,
+            owner_decoded: 1e-7,
+            owner_query: 5e-3,
+        };
+        Self {
+            format: PROFILE_FORMAT,
+            measured_at: None,
+            kernels: "built-in".to_owned(),
+            units,
+            base_memory_bytes: 40_000_000,
+        }
+    }
+
+    /// Reads a profile's file.
+    ///
+    /// # Errors
+    /// [`ProfileError::Damaged`], [`ProfileError::Format`]. Figures outside their range are damage: a cost is positive
+    /// and at most a minute.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, ProfileError> {
+        #[derive(Deserialize)]
+        struct Version {
+            format: u16,
+        }
+        let damaged = |what: &str| ProfileError::Damaged { what: what.to_owned() };
+        if bytes.len() > PROFILE_MAX_BYTES {
+            return Err(damaged("it is too long"));
+        }
+        let json = |error: serde_json::Error| ProfileError::Damaged { what: error.to_string() };
+        let version: Version = serde_json::from_slice(bytes).map_err(json)?;
+        if version.format != PROFILE_FORMAT {
+            return Err(ProfileError::Format { found: version.format, expected: PROFILE_FORMAT });
+        }
+        let profile: Self = serde_json::from_slice(bytes).map_err(json)?;
+        let is_cost = |(_, seconds): &(&str, f64)| seconds.is_finite() && (0.0..UNIT_LIMIT).contains(seconds);
+        if let Some((unit, _)) = profile.units.named().iter().find(|unit| !is_cost(unit)) {
+            return Err(damaged(&format!("the cost of {unit} is no time")));
+        }
+        if profile.base_memory_bytes > BASE_LIMIT {
+            return Err(damaged("the program's memory is no size"));
+        }
+        Ok(profile)
+    }
+
+    /// The profile as its file.
+    pub fn to_json(&self) -> String {
+        // Numbers and one string: nothing that does not serialise.
+        serde_json::to_string_pretty(self).map_or_else(|_| String::new(), |text| text + "\n")
+    }
+
+    /// What a prediction's work takes.
+    pub fn times(&self, prediction: &Prediction) -> Times {
+        let (work, units) = (&prediction.work, &self.units);
+        let busy = prediction.busy_threads.max(1) as f64;
+        Times {
+            server_s: units.query * work.queries as f64 + units.in_chunks(work) / busy,
+            owner_s: units.owner_query + units.of_owner(work, prediction.bytes_down),
+        }
+    }
+}
+
+impl UnitCosts {
+    /// Names, as in the file, and seconds.
+    pub fn named(&self) -> [(&'static str, f64); 10] {
+        [
+            ("query", self.query),
+            ("clear_cell", self.clear_cell),
+            ("byte_read", self.byte_read),
+            ("expanded", self.expanded),
+            ("butterfly", self.butterfly),
+            ("product", self.product),
+            ("unpacked", self.unpacked),
+            ("owner_product", self.owner_product),
+            ("owner_decoded", self.owner_decoded),
+            ("owner_query", self.owner_query),
+        ]
+    }
+
+    fn in_chunks(&self, work: &Work) -> f64 {
+        self.clear_cell * work.clear_cells as f64
+            + self.byte_read * work.bytes_read as f64
+            + self.expanded * work.expanded as f64
+            + self.butterfly * work.butterflies as f64
+            + self.product * work.products as f64
+            + self.unpacked * work.unpacked as f64
+    }
+
+    fn of_owner(&self, work: &Work, bytes_down: u64) -> f64 {
+        self.byte_read * bytes_down as f64
+            + self.expanded * work.owner_expanded as f64
+            + self.butterfly * work.owner_butterflies as f64
+            + self.owner_product * work.owner_products as f64
+            + self.unpacked * work.owner_unpacked as f64
+            + self.owner_decoded * work.owner_decoded as f64
+    }
+}

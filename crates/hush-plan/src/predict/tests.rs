@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Counts against hand-made ones, and profiles. That bytes equal those of real answers, `hush-client` tests.
+
+use super::*;
+use crate::physical::{Limits, plan_query};
+use crate::plan::QueryPlan;
+use crate::sql::parse;
+use crate::tables::{encodings_for, patients};
+
+fn plan(text: &str) -> (QueryPlan, Vec<Encoding>) {
+    let schema = patients();
+    let encodings = encodings_for(&schema, &[text]);
+    let query = parse(&schema, text).unwrap();
+    let plan = plan_query(&schema, &encodings, 20_000, "00ff", &query, &Limits::default()).unwrap();
+    (plan, encodings.into_iter().map(|encoding| encoding.public).collect())
+}
+
+fn shape() -> TableShape {
+    TableShape { parts: vec![PartShape { rows: 20_000, clear_bytes: 1000, encrypted_bytes: 5000 }] }
+}
+
+fn predicted(text: &str, groups: u64) -> Prediction {
+    let (plan, encodings) = plan(text);
+    let (_, chunks) = shape().all_matching(None);
+    let expected = Expected { groups, chunks, clear: ClearBytes { bytes: 100, exact: true } };
+    predict(&plan.server, &encodings, &shape(), &expected, 2).unwrap()
+}
+
+#[test]
+fn a_sum_without_filter_transforms_only_what_is_left_over() {
+    let found = predicted("SELECT SUM(age) AS s FROM patients", 1);
+    let block = &found.blocks[0];
+    let set = hush_params::preset(block.params).unwrap();
+    let (n, limbs) = (set.degree() as u64, set.limb_count() as u64);
+    // 20,000 rows are chunks of 8192, 8192 and 3616: one element is not full. One fold, one way back.
+    let elements = 2 * 8192 / n + 3616_u64.div_ceil(n);
+    let rest = u64::from(3616 % n > 0);
+    assert_eq!((block.chunks, block.elements), (3, elements));
+    assert_eq!(found.work.transforms, (rest + 1 + 1) * limbs);
+    assert_eq!(found.work.products, (rest + 1) * limbs * n);
+    assert_eq!(found.work.expanded, elements * limbs * n);
+    assert_eq!(found.work.butterflies, found.work.transforms * n / 2 * u64::from(n.ilog2()));
+    assert_eq!((found.work.clear_cells, found.work.bytes_read), (0, 5000));
+}
+
+#[test]
+fn a_filter_costs_a_transform_for_each_group_and_element() {
+    for groups in [1, 7] {
+        let found =
+            predicted("SELECT ward, SUM(age) AS s FROM patients WHERE year = 2023 GROUP BY ward", groups);
+        let block = &found.blocks[0];
+        let limbs = hush_params::preset(block.params).unwrap().limb_count() as u64;
+        assert_eq!(found.work.transforms, (block.elements + 1) * groups * limbs);
+        assert_eq!(found.work.bytes_read, 6000);
+        assert!(found.work.clear_cells >= 3 * 20_000);
+    }
+}
+
+#[test]
+fn columns_of_one_mask_and_set_share_their_transforms() {
+    let one = predicted("SELECT SUM(age) AS s FROM patients WHERE year = 2023", 1);
+    let two = predicted("SELECT SUM(age) AS s, SUM(age * 3) AS u FROM patients WHERE year = 2023", 1);
+    assert_eq!(one.work.transforms, two.work.transforms);
+    assert_eq!((one.key_bytes, one.chunks_read, one.busy_threads), (0, 3, 2));
+}
+
+#[test]
+fn a_limit_reads_no_more_chunks_than_it_needs() {
+    let shape = TableShape {
+        parts: [9000, 100, 8192].map(|rows| PartShape { rows, ..PartShape::default() }).to_vec(),
+    };
+    assert_eq!(shape.chunks(), [8192, 808, 100, 8192]);
+    assert_eq!(shape.all_matching(Some(8193)), (8193, vec![8192, 808]));
+    assert_eq!(shape.all_matching(Some(0)), (0, vec![]));
+    assert_eq!(shape.all_matching(None).0, 17_292);
+}
+
+#[test]
+fn more_work_takes_longer() {
+    let profile = MachineProfile::built_in();
+    let time = |text: &str, groups| profile.times(&predicted(text, groups));
+    let (few, many) =
+        ("SELECT SUM(age) AS s FROM patients", "SELECT ward, SUM(age) AS s FROM patients GROUP BY ward");
+    assert!(time(few, 1).server_s < time(many, 10).server_s);
+    assert!(time(many, 10).server_s < time(many, 100).server_s);
+    assert!(time(many, 10).owner_s < time(many, 100).owner_s);
+}
+
+#[test]
+fn a_profile_survives_its_file_and_damage_is_found() {
+    let profile = MachineProfile { measured_at: Some(1_790_000_000), ..MachineProfile::built_in() };
+    let text = profile.to_json();
+    assert_eq!(MachineProfile::from_json(text.as_bytes()), Ok(profile));
+    let damaged =
+        |text: &str| matches!(MachineProfile::from_json(text.as_bytes()), Err(ProfileError::Damaged { .. }));
+    for end in 0..text.trim_end().len() {
+        assert!(MachineProfile::from_json(&text.as_bytes()[..end]).is_err(), "{end}");
+    }
+    assert!(damaged(&text.replace("\"query\": 0.01", "\"query\": -0.01")));
+    assert!(damaged(&text.replace("\"query\": 0.01", "\"query\": 1e9")));
+    assert!(damaged(&text.replace("\"query\"", "\"querys\"")));
+    assert!(damaged(&" ".repeat(100_000)));
+    let other = text.replace("\"format\": 1", "\"format\": 2");
+    assert_eq!(
+        MachineProfile::from_json(other.as_bytes()),
+        Err(ProfileError::Format { found: 2, expected: 1 })
+    );
+}

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Counting what server and owner do for a plan, in units that a machine profile prices.
+
+use hush_params::{ParamSet, preset, size};
+use serde::Serialize;
+
+use super::CHUNK_ROWS;
+use crate::encoding::{Encoding, EncodingId, Layout, Plaintext};
+use crate::error::{EncodingFault, PlanError};
+use crate::plan::{AggregateTask, RowsTask, ServerPlan, SlotExpr};
+
+/// Bytes that a packed object takes beyond its payload: header and checksum.
+const OBJECT_OVERHEAD_BYTES: u64 = 32 + 16;
+/// Polynomials that a product of two ciphertexts multiplies.
+const TENSOR_PRODUCTS: u64 = 4;
+/// Polynomials of a column's ciphertext.
+const FRESH_COMPONENTS: u64 = 2;
+
+/// Counted work. A *residue* is one coefficient modulo one prime.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Work {
+    /// Queries that the engine for clear columns answers.
+    pub queries: u64,
+    /// Values of expressions over clear columns: rows times expressions.
+    pub clear_cells: u64,
+    /// Bytes of files that are read and whose digests are compared.
+    pub bytes_read: u64,
+    /// Residues that the server expands from seeds.
+    pub expanded: u64,
+    /// Number-theoretic transforms of the server, one prime each.
+    pub transforms: u64,
+    /// Butterflies in them: `N/2 · log2 N` each.
+    pub butterflies: u64,
+    /// Point-wise products of residues.
+    pub products: u64,
+    /// Residues that the server packs, unpacks, checks or adds up.
+    pub unpacked: u64,
+    /// Residues that the owner expands from seeds.
+    pub owner_expanded: u64,
+    /// Butterflies of the owner.
+    pub owner_butterflies: u64,
+    /// Products of residues with the secret.
+    pub owner_products: u64,
+    /// Residues that the owner unpacks.
+    pub owner_unpacked: u64,
+    /// Coefficients that the owner puts together from their residues and decodes.
+    pub owner_decoded: u64,
+}
+
+impl Work {
+    /// Adds other work.
+    pub fn add(&mut self, other: &Self) {
+        let Self {
+            queries,
+            clear_cells,
+            bytes_read,
+            expanded,
+            transforms,
+            butterflies,
+            products,
+            unpacked,
+            owner_expanded,
+            owner_butterflies,
+            owner_products,
+            owner_unpacked,
+            owner_decoded,
+        } = other;
+        self.queries += queries;
+        self.clear_cells += clear_cells;
+        self.bytes_read += bytes_read;
+        self.expanded += expanded;
+        self.transforms += transforms;
+        self.butterflies += butterflies;
+        self.products += products;
+        self.unpacked += unpacked;
+        self.owner_expanded += owner_expanded;
+        self.owner_butterflies += owner_butterflies;
+        self.owner_products += owner_products;
+        self.owner_unpacked += owner_unpacked;
+        self.owner_decoded += owner_decoded;
+    }
+}
+
+/// The work of one mask and parameter set, one program or one fetched column.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BlockWork {
+    /// `sum`, `program` or `fetch`.
+    pub kind: &'static str,
+    /// Index of the mask in the plan, for sums.
+    pub mask: Option<usize>,
+    /// Encodings that take part.
+    pub columns: Vec<u32>,
+    /// Parameter set.
+    pub params: &'static str,
+    /// Chunks worked on.
+    pub chunks: u64,
+    /// Ring elements in them, for each column.
+    pub elements: u64,
+    /// What is done.
+    pub work: Work,
+}
+
+/// The counts of a task.
+#[derive(Debug, Default)]
+pub(super) struct Counted {
+    pub(super) blocks: Vec<BlockWork>,
+    /// Encrypted bytes per group or full chunk.
+    pub(super) bytes_each: u64,
+    /// Encrypted bytes of a rows answer.
+    pub(super) answer_bytes: u64,
+    pub(super) clear_cells: u64,
+    pub(super) chunks_read: u64,
+    /// Running sums of one thread.
+    pub(super) sums_bytes: u64,
+}
+
+/// A parameter set with its sizes as counts.
+#[derive(Clone, Copy)]
+struct Sizes {
+    set: &'static ParamSet,
+    /// `N`.
+    degree: u64,
+    /// Primes.
+    limbs: u64,
+    /// Butterflies of one transform.
+    butterflies: u64,
+}
+
+impl Sizes {
+    fn new(set: &'static ParamSet) -> Self {
+        let degree = set.degree() as u64;
+        let butterflies = degree / 2 * u64::from(degree.ilog2());
+        Self { set, degree, limbs: set.limb_count() as u64, butterflies }
+    }
+
+    /// Residues of one polynomial.
+    fn residues(&self) -> u64 {
+        self.degree * self.limbs
+    }
+
+    fn poly_bytes(&self) -> u64 {
+        size::poly_bytes(self.set) as u64
+    }
+}
+
+/// Counts an aggregate task: see `docs/math/bgv-sum.md` for what is done.
+pub(super) fn aggregate(
+    plan: &ServerPlan,
+    task: &AggregateTask,
+    encodings: &[Encoding],
+    chunks: &[u64],
+    groups: u64,
+) -> Result<Counted, PlanError> {
+    let mut blocks: Vec<(usize, Sizes, Vec<EncodingId>)> = Vec::new();
+    for sum in &task.sums {
+        let (_, sizes) = find(encodings, sum.column)?;
+        match blocks.iter_mut().find(|(mask, known, _)| *mask == sum.mask && known.set == sizes.set) {
+            Some((_, _, columns)) if columns.contains(&sum.column) => {}
+            Some((_, _, columns)) => columns.push(sum.column),
+            None => blocks.push((sum.mask, sizes, vec![sum.column])),
+        }
+    }
+    let conditions =
+        task.masks.iter().map(|mask| u64::from(mask.condition.is_some()) + u64::from(mask.weight.is_some()));
+    let selections = u64::from(plan.predicate.is_some()) + task.keys.len() as u64 + conditions.sum::<u64>();
+    let mut counted = Counted::default();
+    for (mask, sizes, columns) in blocks {
+        let bodies = columns.len() as u64;
+        let sums = task.sums.iter().filter(|sum| sum.mask == mask && columns.contains(&sum.column)).count();
+        let work = sum_work(&sizes, chunks, bodies, (selections == 0, groups), sums as u64);
+        counted.bytes_each +=
+            (size::sum_answer_bytes(sizes.set, columns.len()) as u64) + OBJECT_OVERHEAD_BYTES;
+        counted.sums_bytes += accumulator_bytes(&sizes, groups, bodies);
+        counted.blocks.push(BlockWork {
+            kind: "sum",
+            mask: Some(mask),
+            columns: columns.iter().map(|id| id.0).collect(),
+            params: sizes.set.name(),
+            chunks: chunks.len() as u64,
+            elements: chunks.iter().map(|rows| rows.div_ceil(sizes.degree)).sum(),
+            work,
+        });
+    }
+    if !counted.blocks.is_empty() {
+        counted.chunks_read = chunks.len() as u64;
+    }
+    let rows: u64 = chunks.iter().sum();
+    // The manifest knows how many rows there are: COUNT(*) alone reads nothing.
+    let grouped =
+        if selections == 0 && task.clear.len() <= 1 { 0 } else { task.clear.len() as u64 + selections };
+    let masked = if counted.blocks.is_empty() { 0 } else { selections };
+    counted.clear_cells = rows * (grouped + masked);
+    Ok(counted)
+}
+
+/// The work of one block. `(whole, groups)`: whether every row counts once, and the groups of the answer.
+fn sum_work(sizes: &Sizes, chunks: &[u64], bodies: u64, (whole, groups): (bool, u64), sums: u64) -> Work {
+    let mut work = Work::default();
+    let mut folded = 0;
+    for rows in chunks {
+        let (full, rest) = (rows / sizes.degree, rows % sizes.degree);
+        let elements = full + u64::from(rest > 0);
+        work.expanded += elements * sizes.residues();
+        // Bodies are checked once and added up once.
+        work.unpacked += 2 * elements * bodies * sizes.residues();
+        if whole {
+            folded = 1;
+            work.transforms += u64::from(rest > 0) * sizes.limbs;
+        } else {
+            let in_full = full * groups.clamp(1, sizes.degree);
+            let in_rest = if rest > 0 { groups.clamp(1, rest) } else { 0 };
+            work.transforms += (in_full + in_rest) * sizes.limbs;
+        }
+    }
+    // The sums of whole elements meet their selector once, at the end.
+    work.transforms += folded * sizes.limbs;
+    work.products = work.transforms * sizes.degree;
+    // Every answer goes back to coefficients and is packed.
+    work.transforms += groups * sizes.limbs;
+    work.butterflies = work.transforms * sizes.butterflies;
+    work.unpacked += groups * sizes.residues();
+    work.owner_unpacked = groups * sizes.residues();
+    work.owner_products = groups * sums * sizes.residues();
+    work.owner_decoded = groups * sums;
+    work
+}
+
+/// Running sums of one thread: per group a wide sum, besides buffers.
+fn accumulator_bytes(sizes: &Sizes, groups: u64, bodies: u64) -> u64 {
+    let poly = 8 * sizes.residues();
+    let group = 2 * poly + 8 * bodies * sizes.limbs + 4;
+    groups * group + if groups == 1 { poly } else { 0 } + 3 * poly
+}
+
+/// Counts a rows task whose answer holds the chunks with these numbers of rows.
+pub(super) fn rows(
+    plan: &ServerPlan,
+    task: &RowsTask,
+    encodings: &[Encoding],
+    all: &[u64],
+    chunks: &[u64],
+) -> Result<Counted, PlanError> {
+    let mut counted = Counted::default();
+    for expr in &task.programs {
+        let columns = expr.columns();
+        let first = columns.first().copied().ok_or(bad(EncodingId(0), EncodingFault::UnknownParams))?;
+        let (encoding, sizes) = find(encodings, first)?;
+        let lanes = lanes(encoding);
+        let mut element = Work::default();
+        let degree = program_work(expr, &sizes, lanes, &mut element);
+        let components = degree + 1;
+        element.unpacked += components * lanes * sizes.residues();
+        element.owner_unpacked = components * lanes * sizes.residues();
+        element.owner_products = degree * lanes * sizes.residues();
+        element.owner_butterflies = lanes * (sizes.limbs + 1) * sizes.butterflies;
+        element.owner_decoded = lanes * sizes.degree;
+        let object = Object { kind: "program", columns, sizes, layout: encoding.layout, element };
+        counted.push(object, lanes * components * sizes.poly_bytes(), chunks);
+    }
+    for id in &task.fetch {
+        let (encoding, sizes) = find(encodings, *id)?;
+        let lanes = lanes(encoding);
+        let residues = lanes * sizes.residues();
+        let element = Work {
+            owner_expanded: residues,
+            owner_unpacked: residues,
+            owner_products: residues,
+            owner_butterflies: lanes * (sizes.limbs + 1) * sizes.butterflies,
+            owner_decoded: lanes * sizes.degree,
+            ..Work::default()
+        };
+        let object = Object { kind: "fetch", columns: vec![*id], sizes, layout: encoding.layout, element };
+        counted.push(object, lanes * sizes.poly_bytes(), chunks);
+    }
+    if !counted.blocks.is_empty() {
+        counted.chunks_read = chunks.len() as u64;
+    }
+    let expressions =
+        u64::from(plan.predicate.is_some()) + task.clear.len() as u64 + task.operands.len() as u64;
+    let looked_at = if task.limit.is_some() { chunks } else { all };
+    counted.clear_cells = looked_at.iter().sum::<u64>() * expressions;
+    Ok(counted)
+}
+
+/// What goes back for each chunk.
+struct Object {
+    kind: &'static str,
+    columns: Vec<EncodingId>,
+    sizes: Sizes,
+    layout: Layout,
+    /// Work on one ring element.
+    element: Work,
+}
+
+impl Counted {
+    fn push(&mut self, object: Object, element_bytes: u64, chunks: &[u64]) {
+        let Object { kind, columns, sizes, layout, element } = object;
+        // Approximate slots are complex pairs: half as many values as coefficients.
+        let span = if layout == Layout::ApproxSlots { sizes.degree / 2 } else { sizes.degree };
+        let bytes = |rows: u64| rows.div_ceil(span) * element_bytes + OBJECT_OVERHEAD_BYTES;
+        self.bytes_each += bytes(CHUNK_ROWS);
+        self.answer_bytes += chunks.iter().map(|rows| bytes(*rows)).sum::<u64>();
+        let elements: u64 = chunks.iter().map(|rows| rows.div_ceil(span)).sum();
+        let columns = columns.iter().map(|id| id.0).collect();
+        let work = element.times(elements);
+        let chunks = chunks.len() as u64;
+        self.blocks.push(BlockWork {
+            kind,
+            mask: None,
+            columns,
+            params: sizes.set.name(),
+            chunks,
+            elements,
+            work,
+        });
+    }
+}
+
+impl Work {
+    fn times(&self, count: u64) -> Self {
+        Self {
+            queries: self.queries * count,
+            clear_cells: self.clear_cells * count,
+            bytes_read: self.bytes_read * count,
+            expanded: self.expanded * count,
+            transforms: self.transforms * count,
+            butterflies: self.butterflies * count,
+            products: self.products * count,
+            unpacked: self.unpacked * count,
+            owner_expanded: self.owner_expanded * count,
+            owner_butterflies: self.owner_butterflies * count,
+            owner_products: self.owner_products * count,
+            owner_unpacked: self.owner_unpacked * count,
+            owner_decoded: self.owner_decoded * count,
+        }
+    }
+}
+
+/// Adds the work of an expression on one ring element; gives its number of encrypted factors.
+fn program_work(expr: &SlotExpr, sizes: &Sizes, lanes: u64, work: &mut Work) -> u64 {
+    let residues = lanes * sizes.residues();
+    match expr {
+        SlotExpr::Column(_) => {
+            work.expanded += residues;
+            work.unpacked += 2 * residues;
+            1
+        }
+        SlotExpr::Clear(_) | SlotExpr::Constant(_) => 0,
+        SlotExpr::Neg(inner) => program_work(inner, sizes, lanes, work),
+        SlotExpr::Add(left, right) | SlotExpr::Sub(left, right) => {
+            let degrees = (program_work(left, sizes, lanes, work), program_work(right, sizes, lanes, work));
+            match degrees {
+                (0, 0) => {}
+                (0, _) | (_, 0) => encode(sizes, lanes, work),
+                (left, right) => work.products += (left.min(right) + 1) * residues,
+            }
+            degrees.0.max(degrees.1)
+        }
+        SlotExpr::Mul(left, right) => {
+            let degrees = (program_work(left, sizes, lanes, work), program_work(right, sizes, lanes, work));
+            match degrees {
+                (0, 0) => {}
+                (0, _) | (_, 0) => {
+                    let constant = [left, right].iter().any(|side| matches!(***side, SlotExpr::Constant(_)));
+                    if !constant {
+                        encode(sizes, lanes, work);
+                    }
+                    work.products += FRESH_COMPONENTS * residues;
+                }
+                _ => work.products += TENSOR_PRODUCTS * residues,
+            }
+            degrees.0 + degrees.1
+        }
+    }
+}
+
+/// A clear vector becomes a plaintext: one transform modulo the plaintext prime, one modulo each prime of the ring.
+fn encode(sizes: &Sizes, lanes: u64, work: &mut Work) {
+    let transforms = lanes * (sizes.limbs + 1);
+    work.transforms += transforms;
+    work.butterflies += transforms * sizes.butterflies;
+}
+
+fn lanes(encoding: &Encoding) -> u64 {
+    match &encoding.plaintext {
+        Plaintext::Primes { primes } => primes.len() as u64,
+        Plaintext::PowerOfTwo { .. } | Plaintext::Scale { .. } => 1,
+    }
+}
+
+fn find(encodings: &[Encoding], id: EncodingId) -> Result<(&Encoding, Sizes), PlanError> {
+    let found = encodings.iter().find(|encoding| encoding.id == id);
+    let encoding = found.ok_or(bad(id, EncodingFault::UnknownParams))?;
+    let set = preset(&encoding.params).map_err(|_| bad(id, EncodingFault::UnknownParams))?;
+    Ok((encoding, Sizes::new(set)))
+}
+
+fn bad(id: EncodingId, fault: EncodingFault) -> PlanError {
+    PlanError::BadEncoding { id: id.0, fault }
+}
