@@ -11,6 +11,7 @@
 
 pub(crate) mod clear;
 pub(crate) mod functions;
+mod joint;
 mod like;
 mod names;
 mod output;

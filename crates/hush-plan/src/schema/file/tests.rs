@@ -191,6 +191,7 @@ fn random_schemas_survive_the_round_trip() {
             approved_by: random.text(),
             notes: vec!["clear together: a + b single out 3 of 9 rows".to_owned()],
             products: numbers.windows(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect(),
+            moments: Vec::new(),
         };
         let text = to_toml(&schema);
         assert_eq!(from_toml(&text).as_ref(), Ok(&schema), "seed {seed}\n{text}");
