@@ -79,9 +79,10 @@ impl Joint {
 
     /// `M_01` over `n` and the degrees of freedom.
     fn covariance(&self, freedom: BigInt) -> Option<f64> {
-        let divisor = &self.count * &freedom * self.unit(0) * self.unit(1);
-        freedom.is_positive().then_some(())?;
-        Some(ratio(&self.spread(0, 1)?, &divisor))
+        if !freedom.is_positive() {
+            return None;
+        }
+        Some(ratio(&self.spread(0, 1)?, &(&self.count * freedom * self.unit(0) * self.unit(1))))
     }
 
     /// `ȳ − Σ β_i·x̄_i`; in units the scales of the `x` cancel.
