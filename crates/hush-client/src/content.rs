@@ -46,6 +46,19 @@ impl Quantity<'_> {
     }
 }
 
+impl<'a> Quantity<'a> {
+    /// The quantity on rows where every one of `present` has a value, 0 elsewhere.
+    fn where_all(&self, present: &[&TypedColumn]) -> Quantity<'a> {
+        let keep = |row: usize| present.iter().all(|column| is_valid(column, row));
+        match self {
+            Self::Borrowed(Cells::F64(values)) | Self::F64(values) => Quantity::F64(kept(values, keep)),
+            Self::Borrowed(Cells::I64(values)) | Self::I64(values) => Quantity::I64(kept(values, keep)),
+            Self::Borrowed(Cells::I128(values)) | Self::I128(values) => Quantity::I128(kept(values, keep)),
+            Self::I256(values) => Quantity::I256(kept(values, keep)),
+        }
+    }
+}
+
 impl Drop for Quantity<'_> {
     fn drop(&mut self) {
         match self {
@@ -79,8 +92,6 @@ pub(crate) fn quantity<'a>(
         }
         Content::BothValid(left, right) => {
             let (left, right) = (column(left)?, column(right)?);
-            let is_valid =
-                |typed: &TypedColumn, row: usize| typed.valid.as_ref().is_none_or(|valid| valid[row]);
             let both =
                 (0..left.values.len()).map(|row| i64::from(is_valid(left, row) && is_valid(right, row)));
             Quantity::I64(both.collect())
@@ -90,7 +101,22 @@ pub(crate) fn quantity<'a>(
             products(values, values)
         }
         Content::Product(left, right) => products(&column(left)?.values, &column(right)?.values),
+        Content::Where { content, present } => {
+            let whole = quantity(content, batch, positions)?;
+            let present = present.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+            whole.where_all(&present)
+        }
     })
+}
+
+fn is_valid(column: &TypedColumn, row: usize) -> bool {
+    column.valid.as_ref().is_none_or(|valid| valid.get(row) == Some(&true))
+}
+
+/// `values` where `keep` says so, 0 elsewhere.
+fn kept<T: Copy + Default>(values: &[T], keep: impl Fn(usize) -> bool) -> Vec<T> {
+    let cells = values.iter().enumerate();
+    cells.map(|(row, value)| if keep(row) { *value } else { T::default() }).collect()
 }
 
 fn units<'a>(

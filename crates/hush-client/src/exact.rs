@@ -4,12 +4,16 @@
 //! Every statistic is a ratio of integers, or the square root of one, so that nothing is rounded before the
 //! last step; two machines that hold the same sums print the same digits.
 
+mod joint;
+
 use arrow::datatypes::i256;
 use ethnum::I256;
 use hush_plan::plan::AggregateFunction;
 use num_bigint::{BigInt, BigUint, Sign};
 use num_integer::Integer;
 use num_traits::{Pow, Signed, ToPrimitive, Zero};
+
+pub(crate) use joint::Joint;
 
 /// Bits kept before the one rounding: 53 of the double, a guard and the sticky bit.
 const WORKING_BITS: i64 = 66;
@@ -87,7 +91,7 @@ impl Moments {
         use AggregateFunction as F;
         let unit = ten_to(u32::from(self.scale));
         match function {
-            F::ClearOutput(_) => None,
+            F::ClearOutput(_) | F::Joint(_) => None,
             F::Count => self.count.to_f64(),
             _ if !self.count.is_positive() => None,
             F::Sum => Some(ratio(&self.sum, &unit)),

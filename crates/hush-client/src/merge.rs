@@ -2,13 +2,13 @@
 //! From decrypted sums to aggregates: linear forms, exact arithmetic, one rounding at the end.
 
 use arrow::array::{ArrayRef, Float64Array};
-use hush_plan::plan::{AggregateFunction, LinearForm, Moment, OutputType, OwnerAggregate};
+use hush_plan::plan::{AggregateFunction, JointMoments, LinearForm, Moment, OutputType, OwnerAggregate};
 use num_bigint::BigInt;
 use num_traits::{ToPrimitive, Zero};
 use std::sync::Arc;
 
 use crate::error::ClientError;
-use crate::exact::Moments;
+use crate::exact::{Joint, Moments};
 use crate::finish::number_array;
 
 /// A decrypted or clear number.
@@ -77,6 +77,9 @@ fn aggregate_value(aggregate: &OwnerAggregate, group: &GroupNumbers) -> Result<O
     if count.is_zero() {
         return Ok(None);
     }
+    if let (AggregateFunction::Joint(function), Some(moments)) = (aggregate.function, &aggregate.joint) {
+        return Ok(joint(moments, count, group)?.statistic(function).map(Number::Approx));
+    }
     let sum = linear(&aggregate.sum, group)?;
     let squares = aggregate.squares.as_ref().map(|form| linear(form, group)).transpose()?;
     match (sum, squares) {
@@ -106,6 +109,25 @@ fn aggregate_value(aggregate: &OwnerAggregate, group: &GroupNumbers) -> Result<O
     }
 }
 
+/// The moments of several columns in one group; products that were not planned are 0 and not read.
+fn joint(moments: &JointMoments, count: BigInt, group: &GroupNumbers) -> Result<Joint, ClientError> {
+    let exact = |form: &LinearForm| match linear(form, group)? {
+        Number::Exact(value) => Ok(value),
+        Number::Approx(_) => Err(ClientError::Internal { what: "a joint moment is approximate" }),
+    };
+    let sums = moments.sums.iter().map(exact).collect::<Result<Vec<_>, _>>()?;
+    let mut products = vec![vec![BigInt::zero(); sums.len()]; sums.len()];
+    for ((i, j), form) in &moments.products {
+        let value = exact(form)?;
+        for (row, column) in [(*i, *j), (*j, *i)] {
+            let cell = products.get_mut(row).and_then(|row| row.get_mut(column));
+            *cell.ok_or(ClientError::Internal { what: "a product of a variable that there is not" })? =
+                value.clone();
+        }
+    }
+    Ok(Joint { count, scales: moments.scales.clone(), sums, products })
+}
+
 fn scaled(sum: &BigInt, scale: u8) -> f64 {
     crate::exact::ratio(sum, &crate::exact::ten_to(u32::from(scale)))
 }
@@ -117,7 +139,7 @@ fn approximate(function: AggregateFunction, count: &BigInt, sum: f64, squares: O
     let sample = matches!(function, F::VarSamp | F::StddevSamp);
     let freedom = if sample { n - 1.0 } else { n };
     match function {
-        F::ClearOutput(_) => None,
+        F::ClearOutput(_) | F::Joint(_) => None,
         F::Count => Some(n),
         F::Sum => Some(sum),
         F::Avg => Some(sum / n),
@@ -178,6 +200,7 @@ mod tests {
             count: form(&[("1", Moment::Clear(0))]),
             sum: form(&[("2", Moment::Encrypted(0)), ("3", Moment::Clear(0))]),
             squares: None,
+            joint: None,
             scale: 0,
             output: OutputType::Int,
         };
@@ -203,6 +226,7 @@ mod tests {
             count: form(&[("1", Moment::Clear(0))]),
             sum: form(&[("1", Moment::Encrypted(0))]),
             squares: None,
+            joint: None,
             scale: 0,
             output: OutputType::Float,
         };

@@ -88,6 +88,14 @@ pub enum Content {
     Valid(String),
     /// The column in units, 0 where missing.
     Value(String),
+    /// Another quantity on rows where all of some further columns have a value, 0 elsewhere: sums over the rows that
+    /// several columns have in common.
+    Where {
+        /// The quantity; none of this kind itself.
+        content: Box<Content>,
+        /// The further columns, sorted, each once.
+        present: Vec<String>,
+    },
 }
 
 /// An encoded column as its owner knows it.

@@ -49,19 +49,6 @@ pub enum PlanError {
         /// The column.
         column: String,
     },
-    /// `a + b` of two columns that may both be missing, in one aggregate.
-    #[error(
-        "{text}: {left} and {right} may both be missing, so that rows of {left} would have to be dropped \
-             where {right} is missing; both are encrypted"
-    )]
-    IndependentNulls {
-        /// The argument as typed.
-        text: String,
-        /// The column that is added.
-        left: String,
-        /// The column whose missingness it would need.
-        right: String,
-    },
     /// An aggregate where none can stand.
     #[error("{clause} {text}: an aggregate cannot stand here")]
     MisplacedAggregate {
@@ -267,6 +254,9 @@ pub enum Measure {
     /// Digits after the decimal point.
     #[error("digits after the decimal point")]
     Digits,
+    /// `x` of a regression.
+    #[error("x of a regression")]
+    Features,
     /// Nesting of parentheses, CASE and functions.
     #[error("levels of nesting")]
     Nesting,
@@ -304,7 +294,6 @@ impl PlanError {
             Self::EncryptedOperand { .. } => "HUSH-P015",
             Self::NotPolynomial { .. } => "HUSH-P016",
             Self::TooManyFactors { .. } => "HUSH-P017",
-            Self::IndependentNulls { .. } => "HUSH-P018",
             Self::NoBound { .. } => "HUSH-P019",
             Self::MissingLayout { .. } => "HUSH-P020",
             Self::Overflow { .. } => "HUSH-P021",
@@ -331,13 +320,10 @@ impl PlanError {
             Self::EncryptedOperand { column, .. } => {
                 vec![format!("--clear {column} (the server reads {column})")]
             }
-            Self::IndependentNulls { left, right, .. } => vec![
-                format!("SUM({left}) + SUM({right}), which keeps every value"),
-                format!("declare {left} or {right} as never missing, if it is"),
-            ],
             Self::MissingLayout { .. } => vec![
                 "hush encrypt FILE -o TABLE --for queries.sql, with this query in queries.sql".to_owned(),
-                "the column's `for` in the schema, then encrypt again".to_owned(),
+                "the column's `for`, or `products` or `moments`, in the schema, then encrypt again"
+                    .to_owned(),
             ],
             Self::MixedArithmetic { approximate, .. } => {
                 vec![format!("a range for {approximate} in the schema makes it exact fixed point")]

@@ -27,7 +27,7 @@ use crate::error::{Measure, PlanError};
 use crate::range::{Interval, power_of_ten};
 
 /// Most pieces of one expression.
-const MAX_PIECES: usize = 64;
+pub(crate) const MAX_PIECES: usize = 64;
 /// Most digits after the point: what a 76-digit decimal leaves for the integer part of a sum.
 pub(crate) const MAX_SCALE: u32 = 38;
 
@@ -191,6 +191,12 @@ impl Piece {
     /// Largest scale of a term.
     pub(crate) fn scale(&self) -> u32 {
         self.terms.values().map(|weight| weight.scale).max().unwrap_or(0)
+    }
+
+    /// 1 on the rows where this is defined, NULL elsewhere.
+    pub(crate) fn support(&self) -> Self {
+        let one = Weight::constant(BigInt::one(), 0);
+        Self { terms: BTreeMap::from([(Monomial::One, one)]), kind: Kind::Number, ..self.clone() }
     }
 
     /// The weight, if this is a purely clear number that is defined on every row but for [`Piece::not_null`].

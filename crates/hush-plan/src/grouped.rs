@@ -7,6 +7,7 @@
 //! those beside it: it becomes a sum over their validity.
 
 mod call;
+mod joint;
 mod moments;
 
 use num_bigint::BigInt;
@@ -45,12 +46,14 @@ pub(crate) struct ContentSum {
     pub(crate) content: Content,
     /// The aggregate that asked first, as typed.
     pub(crate) text: String,
+    /// The columns of an aggregate of several, for which the schema can declare `moments`; else empty.
+    pub(crate) together: Vec<String>,
 }
 
 /// Reduces a grouped query to sums over at most `rows` rows.
 ///
 /// # Errors
-/// Whatever no encoding could make possible: codes P007, P010, P011 and P014 to P019, and P005 for aggregates that
+/// Whatever no encoding could make possible: codes P007, P010, P011, P014 to P017 and P019, and P005 for aggregates that
 /// encrypted columns do not have.
 pub(crate) fn compile(schema: &Schema, query: &Query, rows: u64) -> Result<Grouped, PlanError> {
     if let Some(filter) = &query.filter {
@@ -65,7 +68,8 @@ pub(crate) fn compile(schema: &Schema, query: &Query, rows: u64) -> Result<Group
         outputs: Vec::new(),
         final_sql: String::new(),
     };
-    let mut builder = Builder { schema, query, rows, grouped: &mut grouped, seen: Vec::new() };
+    let mut builder =
+        Builder { schema, query, rows, grouped: &mut grouped, seen: Vec::new(), together: Vec::new() };
     let items = query.items.iter().map(|item| builder.finish(&item.expr, Clause::Select));
     let items = items.collect::<Result<_, _>>()?;
     let having = query.having.as_ref().map(|expr| builder.finish(expr, Clause::Having)).transpose()?;
@@ -93,6 +97,8 @@ struct Builder<'a> {
     grouped: &'a mut Grouped,
     /// Calls that already have an output.
     seen: Vec<functions::Call>,
+    /// [`ContentSum::together`] of the call that is being planned.
+    together: Vec<String>,
 }
 
 impl Builder<'_> {
@@ -131,11 +137,13 @@ impl Builder<'_> {
             seen.aggregate == call.aggregate
                 && seen.distinct == call.distinct
                 && seen.filter == call.filter
-                && seen.argument.as_ref().map(bare) == call.argument.as_ref().map(bare)
+                && seen.arguments.len() == call.arguments.len()
+                && seen.arguments.iter().zip(&call.arguments).all(|(a, b)| bare(a) == bare(b))
         };
         if let Some(index) = self.seen.iter().position(same) {
             return Ok(index);
         }
+        self.together.clear();
         let output = call::aggregate(self, &call, &crate::sql::shown(expr))?;
         self.seen.push(call);
         self.grouped.outputs.push(output);

@@ -25,7 +25,7 @@ use crate::program::Program;
 use crate::range::at_least_one;
 use crate::schema::units::column_bounds;
 use crate::schema::{Column, ColumnType, Protection, Purpose, Schema};
-use crate::sql::Query;
+use crate::sql::{self, Query};
 
 /// What the encoded columns of a table must be able to do.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,8 +41,9 @@ impl Needs {
     ///
     /// # Errors
     /// [`PlanError::WrongType`] for an encrypted text or category, and for purposes that dates do not have;
-    /// [`PlanError::UnknownColumn`] and [`PlanError::MixedArithmetic`] for declared products. A declared product with
-    /// a clear column is ignored, because it needs no layout.
+    /// [`PlanError::UnknownColumn`] and [`PlanError::MixedArithmetic`] for declared products; [`PlanError::WrongType`] for
+    /// declared moments of dates and approximate columns. A declared product with a clear column is ignored, because
+    /// it needs no layout.
     pub fn of_purposes(schema: &Schema) -> Result<Self, PlanError> {
         let mut needs = Self::default();
         let mut factors: Vec<&Column> = Vec::new();
@@ -72,6 +73,9 @@ impl Needs {
             if left.protect == Protection::Encrypt && right.protect == Protection::Encrypt {
                 needs.add_product(left, right)?;
             }
+        }
+        for set in &schema.moments {
+            needs.merge(of_moments(schema, set)?);
         }
         Ok(needs)
     }
@@ -139,6 +143,22 @@ impl Needs {
         self.add_sum(Content::Product(a, b), BigInt::one());
         Ok(())
     }
+}
+
+/// Needs of every aggregate of several columns among `set`: R² of a regression reads all of their moments.
+///
+/// Columns that are not in the table are left out, and sets that are then too small to matter.
+fn of_moments(schema: &Schema, set: &[String]) -> Result<Needs, PlanError> {
+    let stored = |name: &&String| {
+        let is = |protect| schema.protected(protect).any(|column| column.name == **name);
+        is(Protection::Clear) || is(Protection::Encrypt)
+    };
+    let names: Vec<String> = set.iter().filter(stored).map(|name| sql::quoted(name)).collect();
+    if names.len() < 2 {
+        return Ok(Needs::default());
+    }
+    let text = format!("SELECT LINREG_R2({}) FROM {}", names.join(", "), sql::quoted(&schema.table));
+    needs_of(schema, &[sql::parse(schema, &text)?])
 }
 
 /// Needs of a set of queries; columns that no query uses get no encoding.
@@ -223,6 +243,7 @@ pub(crate) fn content_bound(schema: &Schema, content: &Content) -> BigInt {
         Content::Product(a, b) => bound(a) * bound(b),
         Content::Square(name) => bound(name).pow(2),
         Content::Value(name) => bound(name),
+        Content::Where { content, .. } => content_bound(schema, content),
     }
 }
 
@@ -245,6 +266,7 @@ pub(crate) fn approximate_digits(schema: &Schema, content: &Content) -> Option<u
         Content::BothValid(..) | Content::Valid(_) => None,
         Content::Product(a, b) => digits(a).max(digits(b)),
         Content::Square(name) | Content::Value(name) => digits(name),
+        Content::Where { content, .. } => approximate_digits(schema, content),
     }
 }
 
@@ -256,6 +278,10 @@ pub fn content_words(content: &Content) -> String {
         Content::Square(name) => format!("the square of {name}"),
         Content::Valid(name) => format!("the validity of {name}"),
         Content::Value(name) => format!("the values of {name}"),
+        Content::Where { content, present } => {
+            let has = if present.len() == 1 { "has" } else { "have" };
+            format!("{} where {} {has} a value", content_words(content), present.join(", "))
+        }
     }
 }
 
@@ -264,6 +290,9 @@ pub(crate) fn content_columns(content: &Content) -> Vec<&str> {
     match content {
         Content::BothValid(a, b) | Content::Product(a, b) => vec![a, b],
         Content::Square(name) | Content::Valid(name) | Content::Value(name) => vec![name],
+        Content::Where { content, present } => {
+            content_columns(content).into_iter().chain(present.iter().map(String::as_str)).collect()
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! Names of encrypted columns never reach the server; a sentence that names them says what stays hidden. Whatever
 //! stands in a plan is listed: the plan is all that is sent.
 
-use crate::encoding::PrivateEncoding;
+use crate::encoding::{Content, PrivateEncoding};
 use crate::plan::{AggregateTask, Leakage, RowsTask, Task};
 use crate::schema::{Protection, Schema};
 use crate::sql::{Query, shown};
@@ -25,7 +25,7 @@ pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Le
             list(&encodings.iter().map(|encoding| encoding.public.words()).collect::<Vec<_>>())
         ));
     }
-    if encodings.iter().any(|encoding| matches!(encoding.content, crate::Content::Valid(_))) {
+    if encodings.iter().any(|encoding| marks_missing(&encoding.content)) {
         table.push("by their width, that some quantities may mark missing values".to_owned());
     }
     let sealed = schema.protected(Protection::Seal).count();
@@ -42,6 +42,15 @@ pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Le
         hidden.push("which of their values are missing".to_owned());
     }
     Leakage { table, query: Vec::new(), hidden }
+}
+
+/// Whether a quantity is 0 or 1 by row, and so as narrow as nothing else is.
+fn marks_missing(content: &Content) -> bool {
+    match content {
+        Content::BothValid(..) | Content::Valid(_) => true,
+        Content::Where { content, .. } => marks_missing(content),
+        Content::Product(..) | Content::Square(_) | Content::Value(_) => false,
+    }
 }
 
 /// What the server learns from the table and from one query.
@@ -127,4 +136,23 @@ fn numbered(ids: &[u32]) -> String {
 
 fn list<T: AsRef<str>>(words: &[T]) -> String {
     words.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::{encodings_for, patients};
+
+    #[test]
+    fn quantities_that_mark_missing_values_are_named_wherever_they_come_from() {
+        let schema = patients();
+        for (query, expected) in [
+            ("SELECT REGR_COUNT(age, bp) FROM patients", true),
+            ("SELECT COUNT(age) FROM patients", true),
+            ("SELECT SUM(visits) FROM patients", false),
+        ] {
+            let leakage = of_table(&schema, &encodings_for(&schema, &[query]), 10);
+            assert_eq!(leakage.table.iter().any(|line| line.contains("missing")), expected, "{query}");
+        }
+    }
 }

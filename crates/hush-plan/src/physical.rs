@@ -98,7 +98,7 @@ fn plan_grouped(
     let mut bound = Vec::with_capacity(plan.sums.len());
     for sum in &plan.sums {
         let mask = plan.masks.get(sum.mask).map(|mask| mask.weight_max.clone()).unwrap_or_default();
-        bound.push(catalog.sum(&sum.content, &mask, &sum.text)?);
+        bound.push(catalog.sum(sum, &mask)?);
     }
     let sums: Vec<EncryptedSum> = plan
         .sums

@@ -2,6 +2,8 @@
 //! The physical plan. [`ServerPlan`] is serialised (JSON, small, no values of protected columns) and sent;
 //! [`OwnerPlan`] stays with the owner and says how answers become a result.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::encoding::EncodingId;
@@ -214,10 +216,23 @@ pub struct OwnerAggregate {
     pub sum: LinearForm,
     /// Sum of squares of the argument, in units of `10^-2·scale`; for variance and standard deviation.
     pub squares: Option<LinearForm>,
+    /// Moments of several columns together, for [`AggregateFunction::Joint`], which reads neither `sum` nor `squares`.
+    pub joint: Option<JointMoments>,
     /// Decimal scale of `sum`.
     pub scale: u8,
     /// Type of the output column.
     pub output: OutputType,
+}
+
+/// Moments of several variables over the rows where all of them have a value; the first is the dependent one, `y`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JointMoments {
+    /// Decimal scale of each variable.
+    pub scales: Vec<u8>,
+    /// Sum of each variable, in units of its scale.
+    pub sums: Vec<LinearForm>,
+    /// Sums of products of two variables `i ≤ j`, in units of both scales; those that the function reads.
+    pub products: BTreeMap<(usize, usize), LinearForm>,
 }
 
 /// The aggregate functions.
@@ -230,6 +245,8 @@ pub enum AggregateFunction {
     ClearOutput(usize),
     /// COUNT
     Count,
+    /// Of several columns together.
+    Joint(JointFunction),
     /// STDDEV_POP
     StddevPop,
     /// STDDEV, STDDEV_SAMP
@@ -240,6 +257,29 @@ pub enum AggregateFunction {
     VarPop,
     /// VARIANCE, VAR_SAMP
     VarSamp,
+}
+
+/// The aggregate functions of a dependent variable `y` and one or more others `x₁ … x_k`. All are NULL where no row has
+/// all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JointFunction {
+    /// CORR; NULL where `x` or `y` does not vary.
+    Corr,
+    /// COVAR_POP
+    CovarPop,
+    /// COVAR_SAMP; NULL for a single row.
+    CovarSamp,
+    /// Constant term of the least-squares fit; NULL where the `x` do not determine one, for they are linearly dependent
+    /// (or constant).
+    Intercept,
+    /// Mean of variable `index`: 0 is `y`.
+    Mean(usize),
+    /// Part of the variance of `y` that the fit explains; NULL as for the intercept, 1 where `y` does not vary.
+    R2,
+    /// Coefficient of `x` number `index` (from 1) in the fit; NULL as for the intercept.
+    Slope(usize),
+    /// `Σ (v − v̄)·(w − w̄)` of two variables `v ≤ w`.
+    Spread(usize, usize),
 }
 
 /// Type of a merged column.

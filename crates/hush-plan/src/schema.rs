@@ -144,6 +144,9 @@ pub struct Schema {
     pub notes: Vec<String>,
     /// Pairs of encrypted columns whose product is encrypted too, so that SUM(x*y) works.
     pub products: Vec<(String, String)>,
+    /// Sets of columns whose sums, squares and products over the rows that they have in common are encrypted too, so that
+    /// COVAR, CORR and regressions among them work. Clear columns may be among them.
+    pub moments: Vec<Vec<String>>,
 }
 
 impl Schema {

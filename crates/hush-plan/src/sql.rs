@@ -12,6 +12,7 @@
 mod bounds;
 pub(crate) mod clear;
 pub(crate) mod functions;
+mod joint;
 mod like;
 mod names;
 mod output;

@@ -123,6 +123,12 @@ fn merge(task: &AggregateTask, owner: &OwnerPlan) -> Vec<String> {
     if uses(&[StddevPop, StddevSamp, VarPop, VarSamp]) {
         parts.push("variances from the sums of squares".to_owned());
     }
+    let joint = owner.aggregates.iter().filter_map(|aggregate| aggregate.joint.as_ref());
+    match joint.map(|moments| moments.scales.len()).max() {
+        None => {}
+        Some(2) => parts.push("what two columns have in common from the sums of products".to_owned()),
+        Some(variables) => parts.push(format!("solve normal equations in {} unknowns, exactly", variables)),
+    }
     parts
 }
 

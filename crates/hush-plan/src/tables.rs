@@ -43,6 +43,7 @@ pub(crate) fn schema(table: &str, columns: Vec<Column>) -> Schema {
         approved_by: String::new(),
         notes: Vec::new(),
         products: Vec::new(),
+        moments: Vec::new(),
     }
 }
 

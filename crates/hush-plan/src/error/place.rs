@@ -60,18 +60,33 @@ pub enum Feature {
     /// More than one table.
     #[error("a join or a second table")]
     Join,
+    /// `CORR(DISTINCT x, y)`
+    #[error("DISTINCT in an aggregate of several columns")]
+    JointDistinct,
     /// `LIKE … ESCAPE` beyond one character after a literal pattern.
     #[error("an ESCAPE other than LIKE 'text' ESCAPE 'c' with a text that does not end in c")]
     LikeEscape,
     /// `f(name => x)`
     #[error("a named function argument")]
     NamedArgument,
+    /// `LINREG(y)`
+    #[error("a regression without an x: LINREG(y, x1, ...)")]
+    NoFeatures,
+    /// `CORR(x)`
+    #[error("this aggregate of other than two arguments, y and x,")]
+    NotAPair,
     /// `SELECT *` where every column is sealed or dropped.
     #[error("* over a table whose columns are all sealed, dropped or undecided")]
     Nothing,
     /// `?`, `$1`
     #[error("a placeholder")]
     Placeholder,
+    /// `PRODUCT(x)`
+    #[error("PRODUCT, which exceeds the range and depth of every parameter set within some ten rows,")]
+    Product,
+    /// `LINREG(…)` within an expression.
+    #[error("LINREG, which has several outputs, within an expression or after SELECT")]
+    SeveralOutputs,
     /// `UNION`, `EXCEPT`, `INTERSECT`, `VALUES`
     #[error("a set operation")]
     SetOperation,
@@ -89,16 +104,26 @@ impl Feature {
         match self {
             Self::CommonTable | Self::Subquery => Some("write it as one SELECT over the table"),
             Self::Distinct => Some("GROUP BY the clear columns"),
-            Self::EncryptedAggregate => {
-                Some("COUNT, SUM, AVG, VARIANCE and STDDEV work on encrypted columns")
-            }
+            Self::EncryptedAggregate => Some(
+                "COUNT, SUM, AVG, VARIANCE, STDDEV, COVAR, CORR and regressions work on encrypted columns",
+            ),
             Self::GroupingSets => Some("one query for each set of keys"),
             Self::Join => Some("join before encrypting"),
             Self::LikeEscape => Some("strpos, starts_with, ends_with and contains take texts as they are"),
             Self::Nothing => Some("hush decrypt returns sealed columns; COUNT(*) counts rows"),
+            Self::Product => Some("encrypt a column of logarithms: the product is EXP of its SUM"),
+            Self::SeveralOutputs => Some(
+                "LINREG_INTERCEPT(y, x1, ...), LINREG_SLOPE(i, y, x1, ...), LINREG_R2 and LINREG_COUNT have one each",
+            ),
             Self::SetOperation => Some("one query for each part"),
             Self::Window => Some("GROUP BY, or a window function on the result"),
-            Self::Dialect | Self::Into | Self::NamedArgument | Self::Placeholder => None,
+            Self::JointDistinct => Some("without DISTINCT"),
+            Self::Dialect
+            | Self::Into
+            | Self::NamedArgument
+            | Self::NoFeatures
+            | Self::NotAPair
+            | Self::Placeholder => None,
         }
     }
 }
@@ -106,6 +131,9 @@ impl Feature {
 /// Why an expression does not suit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
+    /// A float without a range where exact numbers are needed.
+    #[error("covariances and regressions need exact columns; give the float a range in the schema")]
+    Approximate,
     /// `CASE` in a slot program.
     #[error("CASE conditions on it cannot be evaluated")]
     Case,

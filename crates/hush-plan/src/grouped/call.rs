@@ -23,7 +23,10 @@ pub(super) fn aggregate(
         check_clear(builder.schema, filter, Clause::Filter)?;
     }
     let condition = call.filter.as_ref().map(|filter| format!("({filter})"));
-    let Some(argument) = &call.argument else {
+    if let Aggregate::Jointly(function) = call.aggregate {
+        return super::joint::aggregate(builder, function, &call.arguments, condition, text);
+    }
+    let Some(argument) = call.arguments.first() else {
         let count = match &condition {
             None => Moment::Clear(0),
             Some(condition) => builder.clear(format!("COUNT(CASE WHEN {condition} THEN 1 END)")),
@@ -50,12 +53,13 @@ pub(super) fn aggregate(
     from_sums(builder, function, &pieces, text)
 }
 
-fn counted(count: LinearForm) -> OwnerAggregate {
+pub(super) fn counted(count: LinearForm) -> OwnerAggregate {
     OwnerAggregate {
         function: AggregateFunction::Count,
         count,
         sum: LinearForm::default(),
         squares: None,
+        joint: None,
         scale: 0,
         output: OutputType::Int,
     }
@@ -82,7 +86,7 @@ fn by_engine(
         Aggregate::FromSums(F::Sum) => "sum",
         Aggregate::FromSums(F::VarPop) => "var_pop",
         Aggregate::FromSums(F::VarSamp) => "var_samp",
-        Aggregate::FromSums(F::Count | F::ClearOutput(_)) => "count",
+        Aggregate::FromSums(F::Count | F::ClearOutput(_) | F::Joint(_)) | Aggregate::Jointly(_) => "count",
     };
     let moment = builder.clear(format!("{name}({distinct}{argument})"));
     if name == "count" {
@@ -96,6 +100,7 @@ fn by_engine(
         count: LinearForm::default(),
         sum: LinearForm::default(),
         squares: None,
+        joint: None,
         scale: 0,
         output: OutputType::Float,
     }
@@ -127,7 +132,7 @@ fn from_sums(
         _ => OutputType::Float,
     };
     let scale = u8::try_from(scale).unwrap_or(u8::MAX);
-    Ok(OwnerAggregate { function, count, sum: sum.linear, squares, scale, output })
+    Ok(OwnerAggregate { function, count, sum: sum.linear, squares, joint: None, scale, output })
 }
 
 fn squares(
@@ -144,7 +149,7 @@ fn squares(
     Ok(builder.form(&squared, 2 * scale, text)?.linear)
 }
 
-fn has_approximate(builder: &Builder<'_>, monomial: &Monomial) -> bool {
+pub(super) fn has_approximate(builder: &Builder<'_>, monomial: &Monomial) -> bool {
     let columns = monomial.columns();
     columns.iter().any(|name| {
         let column = builder.schema.columns.iter().find(|column| column.name == *name);

@@ -27,7 +27,7 @@ impl Builder<'_> {
         let mut bound = BigInt::zero();
         for piece in pieces {
             for (monomial, weight) in &piece.terms {
-                let content = content_of(monomial, &piece.may_miss, text)?;
+                let content = content_of(monomial, &piece.may_miss);
                 let (moment, row_max) = self.moment(piece, content, weight, text)?;
                 let coefficient = &weight.factor * power_of_ten(scale.saturating_sub(weight.scale));
                 bound += largest_sum(self.rows, &row_max, &coefficient.abs());
@@ -48,13 +48,7 @@ impl Builder<'_> {
 
     /// The number of rows on which some piece is defined.
     pub(super) fn count(&mut self, pieces: &[Piece], text: &str) -> Result<Form, PlanError> {
-        let ones: Vec<Piece> = pieces
-            .iter()
-            .map(|piece| {
-                let one = Weight::constant(BigInt::one(), 0);
-                Piece { terms: BTreeMap::from([(Monomial::One, one)]), ..piece.clone() }
-            })
-            .collect();
+        let ones: Vec<Piece> = pieces.iter().map(Piece::support).collect();
         self.form(&ones, 0, text)
     }
 
@@ -80,7 +74,15 @@ impl Builder<'_> {
             Some(content) => {
                 let row_max = layout::content_bound(self.schema, &content) * &weight_max;
                 let mask = self.mask(condition, weight, weight_max, text)?;
-                Ok((self.sum(ContentSum { mask, content, text: text.to_owned() }), row_max))
+                Ok((
+                    self.sum(ContentSum {
+                        mask,
+                        content,
+                        text: text.to_owned(),
+                        together: self.together.clone(),
+                    }),
+                    row_max,
+                ))
             }
         }
     }
@@ -158,29 +160,19 @@ impl Builder<'_> {
 /// What must be summed for a monomial on rows where none of `may_miss` is missing; `None` for a clear one.
 ///
 /// An encoded value is 0 where its column is missing, so a monomial takes care of its own columns only.
-fn content_of(
-    monomial: &Monomial,
-    may_miss: &BTreeSet<String>,
-    text: &str,
-) -> Result<Option<Content>, PlanError> {
+fn content_of(monomial: &Monomial, may_miss: &BTreeSet<String>) -> Option<Content> {
     let own = monomial.columns();
-    let foreign = may_miss.iter().find(|name| !own.contains(&name.as_str()));
-    let mut missing = may_miss.iter();
-    let independent = |left: &str, right: &str| PlanError::IndependentNulls {
-        text: text.to_owned(),
-        left: left.to_owned(),
-        right: right.to_owned(),
-    };
-    match (monomial, foreign) {
-        (Monomial::One, _) => match (missing.next(), missing.next(), missing.next()) {
-            (None, ..) => Ok(None),
-            (Some(only), None, _) => Ok(Some(Content::Valid(only.clone()))),
-            (Some(a), Some(b), None) => Ok(Some(Content::BothValid(a.clone(), b.clone()))),
-            (Some(a), Some(b), Some(_)) => Err(independent(a, b)),
+    let mut present: Vec<String> =
+        may_miss.iter().filter(|name| !own.contains(&name.as_str())).cloned().collect();
+    let content = match monomial {
+        Monomial::One => match present.as_slice() {
+            [] => return None,
+            [a, b] => return Some(Content::BothValid(a.clone(), b.clone())),
+            _ => Content::Valid(present.remove(0)),
         },
-        (_, Some(foreign)) => Err(independent(own.first().copied().unwrap_or_default(), foreign)),
-        (Monomial::Value(name), None) => Ok(Some(Content::Value(name.clone()))),
-        (Monomial::Square(name), None) => Ok(Some(Content::Square(name.clone()))),
-        (Monomial::Product(a, b), None) => Ok(Some(Content::Product(a.clone(), b.clone()))),
-    }
+        Monomial::Product(a, b) => Content::Product(a.clone(), b.clone()),
+        Monomial::Square(name) => Content::Square(name.clone()),
+        Monomial::Value(name) => Content::Value(name.clone()),
+    };
+    Some(if present.is_empty() { content } else { Content::Where { content: Box::new(content), present } })
 }

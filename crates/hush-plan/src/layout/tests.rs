@@ -111,6 +111,22 @@ fn purposes_decide_the_quantities() {
 }
 
 #[test]
+fn declared_moments_serve_every_aggregate_among_their_columns() {
+    let mut schema = patients();
+    schema.moments.push(["charges", "age", "visits", "disc", "note"].map(str::to_owned).to_vec());
+    let found = encodings(&schema, &Needs::of_purposes(&schema).unwrap(), 6000);
+    let plan = |text: &str| {
+        let query = sql::parse(&schema, text).unwrap();
+        crate::plan_query(&schema, &found, 6000, "00ff", &query, &crate::Limits::default())
+    };
+    plan("SELECT LINREG(charges, age, visits, disc) FROM patients GROUP BY ward").unwrap();
+    plan("SELECT CORR(charges, visits) FROM patients").map(drop).unwrap_err();
+    let error = plan("SELECT CORR(age, bp) FROM patients").unwrap_err().report();
+    let expected = "HUSH-P020 CORR(age, bp) needs the moments (`moments = [[\"age\", \"bp\"]]` in the schema) of age, bp";
+    assert!(error.starts_with(expected), "{error}");
+}
+
+#[test]
 fn declared_products_get_their_product_and_joint_validity() {
     let mut schema = schema("t", vec![nullable(int(8)), nullable(Column { name: "a".into(), ..int(8) })]);
     schema.products.push(("x".into(), "a".into()));

@@ -9,6 +9,7 @@ use num_traits::{Signed, ToPrimitive};
 
 use crate::encoding::{Content, EncodingId, Layout, Plaintext, PrivateEncoding};
 use crate::error::{EncodingFault, PlanError};
+use crate::grouped::ContentSum;
 use crate::layout::{content_columns, content_words, slots};
 use crate::plan::SlotExpr;
 use crate::program::Program;
@@ -73,16 +74,12 @@ impl<'a> Catalog<'a> {
         self.rows
     }
 
-    /// An encoding that holds sums of `content` with weights up to `weight_max`.
+    /// An encoding that holds the sums that are asked for, with weights up to `weight_max`.
     ///
     /// # Errors
     /// [`PlanError::MissingLayout`], else [`PlanError::Overflow`] or [`PlanError::Noise`] of the roomiest candidate.
-    pub(super) fn sum(
-        &self,
-        content: &Content,
-        weight_max: &BigInt,
-        text: &str,
-    ) -> Result<Found<'a>, PlanError> {
+    pub(super) fn sum(&self, asked: &ContentSum, weight_max: &BigInt) -> Result<Found<'a>, PlanError> {
+        let (content, text) = (&asked.content, asked.text.as_str());
         let mut refusal = None;
         for entry in self.holding(content) {
             match self.check_sum(entry, weight_max, text) {
@@ -91,7 +88,13 @@ impl<'a> Catalog<'a> {
                 None => {}
             }
         }
-        Err(refusal.unwrap_or_else(|| missing(text, sum_words(content), &content_columns(content))))
+        Err(refusal.unwrap_or_else(|| match asked.together.as_slice() {
+            [] => missing(text, sum_words(content), &content_columns(content)),
+            columns => {
+                let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+                missing(text, &format!("the moments (`moments = [{columns:?}]` in the schema)"), &columns)
+            }
+        }))
     }
 
     /// `None` where the layout cannot sum.
@@ -273,6 +276,9 @@ fn same_content(a: &Content, b: &Content) -> bool {
         | (Content::BothValid(a1, a2), Content::BothValid(b1, b2)) => {
             (a1, a2) == (b1, b2) || (a1, a2) == (b2, b1)
         }
+        (Content::Where { content: a, present: p }, Content::Where { content: b, present: q }) => {
+            p == q && same_content(a, b)
+        }
         _ => a == b,
     }
 }
@@ -288,5 +294,6 @@ fn sum_words(content: &Content) -> &'static str {
         Content::Square(_) => "the square as a further `sum` column (purpose `variance`)",
         Content::Valid(_) => "the encrypted validity",
         Content::Value(_) => "a `sum` layout",
+        Content::Where { .. } => "sums over the rows that they have in common (`moments` in the schema)",
     }
 }

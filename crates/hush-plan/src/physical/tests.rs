@@ -56,6 +56,7 @@ fn the_plan_of_the_main_job() {
             count: form(&[("1", Moment::Encrypted(0))]),
             sum: form(&[("1", Moment::Encrypted(1))]),
             squares: None,
+            joint: None,
             scale: 0,
             output: OutputType::Float,
         }
@@ -67,6 +68,7 @@ fn the_plan_of_the_main_job() {
             count: form(&[("1", Moment::Clear(0))]),
             sum: form(&[("1", Moment::Encrypted(2))]),
             squares: Some(form(&[("1", Moment::Encrypted(3))])),
+            joint: None,
             scale: 2,
             output: OutputType::Float,
         }

@@ -8,6 +8,7 @@ use sqlparser::ast::{
     Visit, Visitor,
 };
 
+use super::joint;
 use crate::error::{Clause, Feature, PlanError};
 use crate::plan::AggregateFunction;
 
@@ -18,6 +19,8 @@ pub(crate) enum Aggregate {
     Engine(&'static str),
     /// From exact sums; works on encrypted columns.
     FromSums(AggregateFunction),
+    /// From exact sums over the rows where several arguments all have a value; works on encrypted columns.
+    Jointly(AggregateFunction),
 }
 
 /// One call of an aggregate.
@@ -26,8 +29,8 @@ pub(crate) struct Call {
     /// Lower-case name as typed.
     pub(crate) name: String,
     pub(crate) aggregate: Aggregate,
-    /// `None` is `*`.
-    pub(crate) argument: Option<Expr>,
+    /// None for `*`; several for [`Aggregate::Jointly`], the dependent variable first.
+    pub(crate) arguments: Vec<Expr>,
     pub(crate) distinct: bool,
     pub(crate) filter: Option<Expr>,
 }
@@ -47,7 +50,7 @@ fn aggregate_named(name: &str) -> Option<Aggregate> {
         "sum" => Aggregate::FromSums(Sum),
         "var_pop" | "variance_pop" => Aggregate::FromSums(VarPop),
         "var" | "var_samp" | "variance" => Aggregate::FromSums(VarSamp),
-        _ => return None,
+        _ => Aggregate::Jointly(joint::named(name)?),
     })
 }
 
@@ -55,6 +58,10 @@ fn aggregate_named(name: &str) -> Option<Aggregate> {
 pub(crate) fn aggregate(expr: &Expr) -> Option<Result<Call, PlanError>> {
     let Expr::Function(function) = expr else { return None };
     let name = plain_name(function)?;
+    if name == joint::LINREG {
+        let feature = Feature::SeveralOutputs;
+        return Some(Err(PlanError::Unsupported { clause: Clause::Select, feature }));
+    }
     let aggregate = aggregate_named(&name)?;
     Some(read_call(function, name, aggregate))
 }
@@ -75,13 +82,31 @@ fn read_call(function: &Function, name: String, aggregate: Aggregate) -> Result<
     }
     let distinct = matches!(list.duplicate_treatment, Some(DuplicateTreatment::Distinct));
     let is_count = aggregate == Aggregate::FromSums(AggregateFunction::Count);
-    let argument = match list.args.as_slice() {
-        [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] => Some(argument.clone()),
-        [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if is_count && !distinct => None,
-        [] if is_count && !distinct => None,
+    let filter = function.filter.as_deref().cloned();
+    if let Aggregate::Jointly(joint) = aggregate {
+        if distinct {
+            return Err(refuse(Feature::JointDistinct));
+        }
+        let (joint, arguments) = joint::arguments(&name, joint, expressions(&list.args)?)?;
+        return Ok(Call { name, aggregate: Aggregate::Jointly(joint), arguments, distinct, filter });
+    }
+    let arguments = match list.args.as_slice() {
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] => vec![argument.clone()],
+        [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if is_count && !distinct => Vec::new(),
+        [] if is_count && !distinct => Vec::new(),
         _ => return Err(refuse(Feature::Dialect)),
     };
-    Ok(Call { name, aggregate, argument, distinct, filter: function.filter.as_deref().cloned() })
+    Ok(Call { name, aggregate, arguments, distinct, filter })
+}
+
+/// Plain arguments.
+pub(super) fn expressions(arguments: &[FunctionArg]) -> Result<Vec<Expr>, PlanError> {
+    let refuse = || PlanError::Unsupported { clause: Clause::Select, feature: Feature::Dialect };
+    let plain = arguments.iter().map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) => Ok(argument.clone()),
+        _ => Err(refuse()),
+    });
+    plain.collect()
 }
 
 /// Whether an aggregate stands anywhere in `expr`.
@@ -97,7 +122,7 @@ pub(crate) fn has_aggregate(expr: &Expr) -> bool {
 }
 
 /// Lower-case name of a function without qualifier.
-fn plain_name(function: &Function) -> Option<String> {
+pub(super) fn plain_name(function: &Function) -> Option<String> {
     match function.name.0.as_slice() {
         [ObjectNamePart::Identifier(ident)] => Some(ident.value.to_ascii_lowercase()),
         _ => None,
@@ -110,7 +135,11 @@ pub(super) fn check_scalar(function: &Function, clause: Clause) -> Result<(), Pl
     if function.over.is_some() {
         return Err(refuse(Feature::Window));
     }
-    if !plain_name(function).is_some_and(|name| SCALAR.contains(&name.as_str())) {
+    let name = plain_name(function);
+    if name.as_deref() == Some("product") {
+        return Err(refuse(Feature::Product));
+    }
+    if !name.is_some_and(|name| SCALAR.contains(&name.as_str())) {
         return Err(PlanError::UnknownFunction { clause, name: function.name.to_string() });
     }
     let FunctionArguments::List(list) = &function.args else { return Err(refuse(Feature::Subquery)) };

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The list of outputs: wildcards expanded, every output named, names unique.
 //!
-//! An output without an alias is named after its column (`age`), function and column (`avg_age`), `count` for
-//! `COUNT(*)`, else its text. A name that is taken gets `_2`, `_3`, ….
+//! An output without an alias is named after its column (`age`), function and columns (`avg_age`, `corr_age_bp`), `count`
+//! for `COUNT(*)`, else its text. A name that is taken gets `_2`, `_3`, ….
 
 use sqlparser::ast::{
     Expr, Ident, ObjectNamePart, SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
 };
 
 use super::names::Names;
-use super::{Item, bare, column_name, functions, shown};
+use super::{Item, bare, column_name, functions, joint, shown};
 use crate::error::{Clause, Feature, PlanError};
 use crate::schema::Protection;
 
@@ -21,12 +21,24 @@ pub(super) fn items(names: &Names<'_>, projection: Vec<SelectItem>) -> Result<Ve
         match item {
             SelectItem::UnnamedExpr(expr) => {
                 let expr = names.resolve(expr, Clause::Select, &[])?;
-                let name = default_name(&expr);
-                push(&mut items, expr, name, false);
+                match joint::expand(&expr) {
+                    None => {
+                        let name = default_name(&expr);
+                        push(&mut items, expr, name, false);
+                    }
+                    Some(outputs) => {
+                        outputs?.into_iter().for_each(|(expr, name)| push(&mut items, expr, name, false));
+                    }
+                }
             }
             SelectItem::ExprWithAlias { expr, alias } => {
                 let expr = names.resolve(expr, Clause::Select, &[])?;
-                push(&mut items, expr, alias.value, true);
+                match joint::expand(&expr) {
+                    None => push(&mut items, expr, alias.value, true),
+                    Some(outputs) => outputs?.into_iter().for_each(|(expr, name)| {
+                        push(&mut items, expr, format!("{}_{name}", alias.value), true);
+                    }),
+                }
             }
             SelectItem::Wildcard(options) if is_plain(&options) => expand(names, &mut items),
             SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(table), options)
@@ -79,13 +91,16 @@ fn default_name(expr: &Expr) -> String {
         return column.to_owned();
     }
     match functions::aggregate(bare(expr)) {
-        Some(Ok(call)) if !call.distinct && call.filter.is_none() => match call.argument {
-            None => call.name,
-            Some(argument) => match column_name(bare(&argument)) {
-                Some(column) => format!("{}_{column}", call.name),
+        Some(Ok(call)) if !call.distinct && call.filter.is_none() => {
+            let columns = call.arguments.iter().map(|argument| column_name(bare(argument)));
+            match columns.collect::<Option<Vec<_>>>() {
+                Some(_) if call.name == "linreg_slope" => shown(expr),
+                Some(columns) => {
+                    [call.name.as_str()].into_iter().chain(columns).collect::<Vec<_>>().join("_")
+                }
                 None => shown(expr),
-            },
-        },
+            }
+        }
         _ => shown(expr),
     }
 }

@@ -39,6 +39,7 @@ pub fn propose(profile: &TableProfile, table: &str) -> Schema {
         approved_by: String::new(),
         notes,
         products: Vec::new(),
+        moments: Vec::new(),
     };
     columns.iter_mut().for_each(|column| keep_possible_purposes(&schema, column));
     schema.columns = columns;

@@ -39,6 +39,7 @@ pub(super) fn schema(columns: Vec<Column>) -> Schema {
         approved_by: String::new(),
         notes: Vec::new(),
         products: Vec::new(),
+        moments: Vec::new(),
     }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reading a schema file strictly, with the line of whatever is wrong.
 
+use std::collections::BTreeSet;
+
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
@@ -25,6 +27,8 @@ pub fn from_toml(text: &str) -> Result<Schema, SchemaError> {
 
 type Value<'i> = Spanned<DeValue<'i>>;
 
+/// Most columns of a set of `moments`: a regression's.
+const MAX_MOMENTS: usize = 33;
 /// The schema itself or one of its columns, for messages.
 const SCHEMA: &str = "the schema";
 
@@ -34,11 +38,12 @@ struct Reader<'i> {
 
 impl Reader<'_> {
     fn schema(&self, top: &DeTable<'_>) -> Result<Schema, SchemaError> {
-        const KEYS: [&str; 9] = [
+        const KEYS: [&str; 10] = [
             "approved_by",
             "columns",
             "format",
             "max_rows",
+            "moments",
             "null_tokens",
             "products",
             "status",
@@ -68,7 +73,11 @@ impl Reader<'_> {
             approved_by: self.optional_text(top, "approved_by", SCHEMA)?,
             notes: self.notes(),
             products: Vec::new(),
+            moments: Vec::new(),
         };
+        if let Some(value) = top.get("moments") {
+            schema.moments = self.moments(value, &schema)?;
+        }
         if let Some(value) = top.get("products") {
             schema.products = self.products(value, &schema)?;
         }
@@ -242,6 +251,32 @@ impl Reader<'_> {
             })
         };
         value.get_ref().as_array().ok_or_else(wrong)?.iter().map(pair).collect()
+    }
+
+    fn moments(&self, value: &Value<'_>, schema: &Schema) -> Result<Vec<Vec<String>>, SchemaError> {
+        let usable = |name: &String| {
+            let column = schema.columns.iter().find(|column| column.name == *name);
+            column.is_some_and(|column| {
+                !matches!(column.protect, Protection::Drop | Protection::Seal)
+                    && !matches!(column.kind, ColumnType::Date | ColumnType::Timestamp)
+                    && type_bounds(column.kind).is_some()
+            })
+        };
+        let set = |item: &Value<'_>| {
+            let wrong = || {
+                let expected = "sets of two or more different columns of numbers, [[\"y\", \"x\"]]";
+                self.wrong(item, SCHEMA, "moments", expected)
+            };
+            let names = self.texts(item, SCHEMA, "moments").map_err(|_| wrong())?;
+            let all_differ = names.iter().collect::<BTreeSet<_>>().len() == names.len();
+            let fits = (2..=MAX_MOMENTS).contains(&names.len()) && all_differ && names.iter().all(usable);
+            if fits { Ok(names) } else { Err(wrong()) }
+        };
+        let sets = value.get_ref().as_array();
+        sets.ok_or_else(|| self.wrong(value, SCHEMA, "moments", "a list of sets of columns"))?
+            .iter()
+            .map(set)
+            .collect()
     }
 
     fn known_keys(&self, table: &DeTable<'_>, known: &[&str], place: &str) -> Result<(), SchemaError> {

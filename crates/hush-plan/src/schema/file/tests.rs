@@ -182,6 +182,9 @@ fn random_schemas_survive_the_round_trip() {
             .filter(|c| type_bounds(c.kind).is_some() && c.protect == Protection::Encrypt)
             .map(|c| c.name.clone())
             .collect();
+        let is_time = |c: &Column| matches!(c.kind, ColumnType::Date | ColumnType::Timestamp);
+        let of_moments = columns.iter().filter(|c| numbers.contains(&c.name) && !is_time(c));
+        let of_moments: Vec<String> = of_moments.map(|c| c.name.clone()).collect();
         let schema = Schema {
             table: format!("table_{}", random.below(1000)),
             columns,
@@ -191,6 +194,7 @@ fn random_schemas_survive_the_round_trip() {
             approved_by: random.text(),
             notes: vec!["clear together: a + b single out 3 of 9 rows".to_owned()],
             products: numbers.windows(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect(),
+            moments: if of_moments.len() < 2 { Vec::new() } else { vec![of_moments] },
         };
         let text = to_toml(&schema);
         assert_eq!(from_toml(&text).as_ref(), Ok(&schema), "seed {seed}\n{text}");
@@ -219,5 +223,25 @@ fn damaged_files_never_panic() {
         {
             assert!(error.code().starts_with("HUSH-S0"));
         }
+    }
+}
+
+#[test]
+fn sets_of_moments_that_mean_nothing_are_refused_with_their_line() {
+    let columns = "[columns.a]\ntype = \"int(8)\"\nprotect = \"encrypt\"\n[columns.b]\ntype = \"int(8)\"\nprotect = \"clear\"\n\
+                   [columns.d]\ntype = \"date\"\nprotect = \"encrypt\"\n[columns.s]\ntype = \"int(8)\"\nprotect = \"seal\"\n";
+    let read = |sets: &str| from_toml(&format!("format = 1\ntable = \"t\"\nmoments = {sets}\n{columns}"));
+    assert_eq!(read("[[\"a\", \"b\"]]").unwrap().moments, [["a", "b"]]);
+    for sets in [
+        "3",
+        "[3]",
+        "[[\"a\"]]",
+        "[[\"a\", \"a\"]]",
+        "[[\"a\", \"d\"]]",
+        "[[\"a\", \"s\"]]",
+        "[[\"a\", \"x\"]]",
+    ] {
+        let error = read(sets).unwrap_err();
+        assert!(error.to_string().contains("moments"), "{sets}: {error}");
     }
 }

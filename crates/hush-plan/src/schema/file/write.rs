@@ -85,6 +85,11 @@ fn head(out: &mut String, schema: &Schema) {
             schema.products.iter().map(|(a, b)| format!("[{}, {}]", quoted(a), quoted(b))).collect();
         line(out, &format!("products = [{}]", pairs.join(", ")));
     }
+    if !schema.moments.is_empty() {
+        let sets: Vec<String> =
+            schema.moments.iter().map(|set| quoted_list(set.iter().map(String::as_str))).collect();
+        line(out, &format!("moments = [{}]", sets.join(", ")));
+    }
     for note in &schema.notes {
         line(out, &format!("# {}", note_text(note)));
     }

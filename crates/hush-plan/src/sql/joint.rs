@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Aggregates of several columns: covariance, correlation, regression. The dependent variable comes first, as in SQL.
+//!
+//! `LINREG(y, x1, …)` in the list of outputs stands for one output per coefficient and two more: `intercept`, the
+//! name of each `x`, `r2` and `n`. Each is an aggregate of its own that can stand wherever aggregates can:
+//! `LINREG_INTERCEPT(y, x1, …)`, `LINREG_SLOPE(i, y, x1, …)` of `x` number `i`, `LINREG_R2` and `LINREG_COUNT`.
+
+use sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Value,
+};
+
+use super::{bare, column_name, functions, shown};
+use crate::error::{Clause, Feature, Measure, PlanError};
+use crate::expr::numeric_literal;
+use crate::plan::AggregateFunction;
+use crate::plan::JointFunction::{Corr, CovarPop, CovarSamp, Intercept, Mean, R2, Slope, Spread};
+
+/// Name of the regression with several outputs.
+pub(super) const LINREG: &str = "linreg";
+/// Most `x` of a regression: its plan sums some `k²/2` products.
+const MAX_FEATURES: usize = 32;
+
+/// The function that `name` means. The number of a slope is an argument, and 1 until it is read.
+pub(super) fn named(name: &str) -> Option<AggregateFunction> {
+    Some(AggregateFunction::Joint(match name {
+        "corr" => Corr,
+        "covar_pop" => CovarPop,
+        "covar" | "covar_samp" => CovarSamp,
+        "linreg_count" | "regr_count" => return Some(AggregateFunction::Count),
+        "linreg_intercept" | "regr_intercept" => Intercept,
+        "linreg_r2" | "regr_r2" => R2,
+        "linreg_slope" | "regr_slope" => Slope(1),
+        "regr_avgx" => Mean(1),
+        "regr_avgy" => Mean(0),
+        "regr_sxx" => Spread(1, 1),
+        "regr_sxy" => Spread(0, 1),
+        "regr_syy" => Spread(0, 0),
+        _ => return None,
+    }))
+}
+
+/// The variables of a call, and the function with the number of its slope.
+///
+/// # Errors
+/// [`PlanError::Unsupported`] for a wrong number of arguments, [`PlanError::TooComplex`] above [`MAX_FEATURES`],
+/// [`PlanError::Position`] for a slope that there is not.
+pub(super) fn arguments(
+    name: &str,
+    function: AggregateFunction,
+    mut arguments: Vec<Expr>,
+) -> Result<(AggregateFunction, Vec<Expr>), PlanError> {
+    let wrong = |feature| PlanError::Unsupported { clause: Clause::Select, feature };
+    let number = match name {
+        "linreg_slope" if !arguments.is_empty() => Some(arguments.remove(0)),
+        _ => None,
+    };
+    if name.starts_with(LINREG) {
+        check_features(arguments.len())?;
+    } else if arguments.len() != 2 {
+        return Err(wrong(Feature::NotAPair));
+    }
+    let Some(number) = number else { return Ok((function, arguments)) };
+    let features = arguments.len() - 1;
+    let position = PlanError::Position { clause: Clause::Select, low: 1, high: features as u64 };
+    let index = match numeric_literal(&number) {
+        Some((value, 0)) => usize::try_from(value).ok().filter(|index| (1..=features).contains(index)),
+        _ => None,
+    };
+    Ok((AggregateFunction::Joint(Slope(index.ok_or(position)?)), arguments))
+}
+
+fn check_features(arguments: usize) -> Result<(), PlanError> {
+    if arguments < 2 {
+        let feature = Feature::NoFeatures;
+        return Err(PlanError::Unsupported { clause: Clause::Select, feature });
+    }
+    if arguments > MAX_FEATURES + 1 {
+        return Err(PlanError::TooComplex { what: Measure::Features, limit: MAX_FEATURES as u64 });
+    }
+    Ok(())
+}
+
+/// The outputs of `LINREG(…)` with their names; `None` if `expr` is something else.
+pub(super) fn expand(expr: &Expr) -> Option<Result<Vec<(Expr, String)>, PlanError>> {
+    let Expr::Function(function) = bare(expr) else { return None };
+    (functions::plain_name(function).as_deref() == Some(LINREG)).then(|| outputs(function))
+}
+
+fn outputs(function: &Function) -> Result<Vec<(Expr, String)>, PlanError> {
+    let FunctionArguments::List(list) = &function.args else {
+        return Err(PlanError::Unsupported { clause: Clause::Select, feature: Feature::Subquery });
+    };
+    let variables = functions::expressions(&list.args)?;
+    check_features(variables.len())?;
+    let call = |name: &str, slope: Option<usize>| {
+        let mut call = function.clone();
+        call.name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))]);
+        if let (FunctionArguments::List(list), Some(slope)) = (&mut call.args, slope) {
+            let number = Expr::Value(Value::Number(slope.to_string(), false).into());
+            list.args.insert(0, FunctionArg::Unnamed(FunctionArgExpr::Expr(number)));
+        }
+        Expr::Function(call)
+    };
+    let name_of =
+        |variable: &Expr| column_name(bare(variable)).map_or_else(|| shown(variable), str::to_owned);
+    let slopes = (1..).zip(&variables[1..]);
+    let slopes = slopes.map(|(index, x)| (call("LINREG_SLOPE", Some(index)), name_of(x)));
+    let mut outputs = vec![(call("LINREG_INTERCEPT", None), "intercept".to_owned())];
+    outputs.extend(slopes);
+    outputs.push((call("LINREG_R2", None), "r2".to_owned()));
+    outputs.push((call("LINREG_COUNT", None), "n".to_owned()));
+    Ok(outputs)
+}
