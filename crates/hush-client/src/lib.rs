@@ -25,6 +25,7 @@ mod content;
 mod decrypt;
 mod encrypt;
 mod error;
+mod eval;
 mod exact;
 mod finish;
 #[cfg(all(test, target_os = "linux"))]
@@ -45,6 +46,9 @@ pub use ask::Outcome;
 pub use columns::kernels;
 pub use decrypt::TableDecryption;
 pub use error::{ClientError, ErrorKind};
+pub use eval::{
+    EvalAccount, EvalError, EvalOptions, Evaluation, Numbers, SchemeKind, VectorSource, evaluate_expression,
+};
 pub use hush_keys::keyfile::Passphrase;
 pub use owner::{EncryptOptions, OwnerKey, encrypt_file};
 pub use pins::Pins;

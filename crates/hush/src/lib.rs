@@ -31,9 +31,10 @@ use std::path::Path;
 pub use error::Error;
 pub use hush_client::remote::{ApiToken, PushReport, RemoteServer, TableSummary};
 pub use hush_client::{
-    Account, EncryptOptions, ErrorKind, Moved, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins,
-    Policy, PrivateHalf, Progress, Proposal, Rehearsal, RehearsalOptions, SecurityLine, Silent,
-    TableDecryption, Verified, peak_resident_bytes, schema_path,
+    Account, EncryptOptions, ErrorKind, EvalAccount, EvalOptions, Evaluation, Moved, Numbers, Outcome,
+    OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy, PrivateHalf, Progress, Proposal, Rehearsal,
+    RehearsalOptions, SchemeKind, SecurityLine, Silent, TableDecryption, VectorSource, Verified,
+    peak_resident_bytes, schema_path,
 };
 pub use hush_plan::plan::{Cost, Leakage};
 pub use hush_plan::schema::Purpose;
@@ -52,6 +53,38 @@ pub fn rehearse(
     preamble: &dyn Fn(&Account),
 ) -> Result<Rehearsal, Error> {
     Ok(hush_client::rehearse(options, progress, preamble)?)
+}
+
+/// Evaluates an expression on encrypted vectors, as a rehearsal in one process.
+///
+/// ```no_run
+/// use hush::{EvalOptions, Numbers, VectorSource, eval};
+///
+/// # fn main() -> Result<(), hush::Error> {
+/// let vector = |values: &[i64]| VectorSource::Numbers(Numbers::Integers(values.to_vec()));
+/// let options = EvalOptions {
+///     expression: "y*(x+z)".into(),
+///     vectors: vec![
+///         ("x".into(), vector(&[1, 2, 3])),
+///         ("y".into(), vector(&[4, 5, 6])),
+///         ("z".into(), VectorSource::Text("readings.csv:z".into())),
+///     ],
+///     data: None,
+///     scheme: None,
+///     precision: None,
+///     verify: true,
+///     threads: 2,
+/// };
+/// let evaluation = eval(&options)?;
+/// println!("{} by {}", evaluation.batch.num_rows(), evaluation.account.scheme);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn eval(options: &EvalOptions) -> Result<Evaluation, Error> {
+    Ok(hush_client::evaluate_expression(options)?)
 }
 
 /// Proposes a schema for a file; see [`hush_client::propose_schema`].

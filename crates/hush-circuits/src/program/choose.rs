@@ -370,9 +370,30 @@ fn approximate(
     });
     let request = request(&circuit, plaintexts, circuit.sums_log2(), circuit.depth() <= 1 && !is_mixed);
     let scheme = SchemeKind::Ckks;
-    let chosen = ChainParams::choose(&request).map_err(|source| ProgramError::Chain { scheme, source })?;
+    let found = at_scale(&request, scale_log2).or_else(|error| {
+        // Less may do: the guess is a rough one.
+        SMALLER_SCALES_LOG2.iter().find_map(|&smaller| at_scale(&request, smaller).ok()).ok_or(error)
+    });
+    let (request, chosen) = found.map_err(|source| ProgramError::Chain { scheme, source })?;
     let work = work(scheme, &circuit, chosen.params(), demand.length);
     Ok(vec![Candidate { scheme, circuit, inputs, primes: Vec::new(), request, chosen, allowed_log2, work }])
+}
+
+/// The chain of an approximate request at a scale, or at a larger one where levels of that size do not suit the primes there are.
+fn at_scale(request: &ChainRequest, scale_log2: f64) -> Result<(ChainRequest, ChosenChain), ChainError> {
+    let Plaintexts::Approximate { value_log2, error_log2, .. } = request.plaintexts else {
+        return ChainParams::choose(request).map(|chosen| (*request, chosen));
+    };
+    let choose = |scale_log2: f64| {
+        let plaintexts = Plaintexts::Approximate { scale_log2: Some(scale_log2), value_log2, error_log2 };
+        let request = ChainRequest { plaintexts, ..*request };
+        ChainParams::choose(&request).map(|chosen| (request, chosen))
+    };
+    let scale_log2 = scale_log2.min(LARGEST_SCALE_LOG2);
+    choose(scale_log2).or_else(|error| {
+        let larger = LARGER_SCALES_LOG2.iter().filter(|&&larger| larger > scale_log2);
+        larger.into_iter().find_map(|&larger| choose(larger).ok()).ok_or(error)
+    })
 }
 
 /// log2 of what the error of a slot is multiplied by in the result.
@@ -443,17 +464,19 @@ impl Candidate {
             match self.request.plaintexts {
                 Plaintexts::Approximate { scale_log2: Some(scale), value_log2, error_log2 } => {
                     let scale = scale + if excess > 0.0 { excess + ROOM_BITS } else { 0.0 };
-                    if scale > LARGEST_SCALE_LOG2 {
-                        break;
-                    }
                     let value_log2 = value_log2 + if room < 0.0 { more } else { 0.0 };
-                    self.request.plaintexts =
+                    let plaintexts =
                         Plaintexts::Approximate { scale_log2: Some(scale), value_log2, error_log2 };
+                    let found = at_scale(&ChainRequest { plaintexts, ..self.request }, scale);
+                    (self.request, self.chosen) =
+                        found.map_err(|source| ProgramError::Chain { scheme, source })?;
                 }
-                _ => self.request.sums_log2 += more,
+                _ => {
+                    self.request.sums_log2 += more;
+                    let chosen = ChainParams::choose(&self.request);
+                    self.chosen = chosen.map_err(|source| ProgramError::Chain { scheme, source })?;
+                }
             }
-            let chosen = ChainParams::choose(&self.request);
-            self.chosen = chosen.map_err(|source| ProgramError::Chain { scheme, source })?;
         }
         Err(ProgramError::Noise { scheme, missing_bits })
     }
@@ -501,6 +524,9 @@ const ATTEMPTS: usize = 6;
 const ANY_ERROR_LOG2: f64 = 200.0;
 /// Beyond what was missing, so that the next chain is not short of a fraction of a bit.
 const ROOM_BITS: f64 = 1.0;
+/// Levels of one prime, then of two.
+const LARGER_SCALES_LOG2: [f64; 4] = [46.0, 60.0, 75.0, 90.0];
+const SMALLER_SCALES_LOG2: [f64; 3] = [46.0, 40.0, 32.0];
 const SMALLEST_SCALE_LOG2: f64 = 25.0;
 const LARGEST_SCALE_LOG2: f64 = 90.0;
 /// Encoding asks for values below a quarter of the modulus.
