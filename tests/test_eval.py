@@ -67,7 +67,7 @@ def test_columns_files_and_functions(hush, tmp_path):
         (["x*x", "--x", "inf"], "HUSH-X036", 8),
         (["x*x", "--x", ""], "HUSH-X031", 8),
         (["x*x", "--x", "1,,2"], "HUSH-X036", 8),
-        (["x*x", "--x", "1e0", "--precision", "-1"], "HUSH-X030", 2),
+        (["x*x", "--x", "1e0", "--precision", "0"], "HUSH-X030", 2),
         (["x*x", "--x", "1e0", "--precision", "1e-40"], "HUSH-X023", 5),
         (["x^64*x^64", "--x", "123456789"], "HUSH-X022", 5),
     ],

@@ -67,13 +67,15 @@ fn summary(account: &EvalAccount) -> String {
     lines.push((
         "Circuit",
         format!(
-            "{} products, {} one after the other; noise margin {:.1} bits; wrong with chance < 2^{:.0}",
+            "{} product{}, {} one after the other; noise margin {:.1} bits; wrong with chance < 2^{:.0}",
             account.products,
+            if account.products == 1 { "" } else { "s" },
             account.depth,
             account.margin_bits,
             account.failure_log2.ceil()
         ),
     ));
+    let special = if account.log_p > 0.0 { format!(" log p={:.0}", account.log_p) } else { String::new() };
     let primes = account.plaintext_primes.len();
     let space = match account.plaintext_primes.first() {
         Some(prime) if primes == 1 => format!(", t = {prime}"),
@@ -83,8 +85,8 @@ fn summary(account: &EvalAccount) -> String {
     lines.push((
         "Security",
         format!(
-            "{} N={} log q={:.0} log p={:.0}{space}, >={} bits (2024 guideline)",
-            account.scheme, account.degree, account.log_q, account.log_p, account.security_bits
+            "{} N={} log q={:.0}{special}{space}, >={} bits (2024 guideline)",
+            account.scheme, account.degree, account.log_q, account.security_bits
         ),
     ));
     let keys = if account.key_bytes == 0 { "none".into() } else { bytes(account.key_bytes) };
