@@ -456,7 +456,7 @@ impl Candidate {
             }
             let reserve = if scheme == SchemeKind::Ckks { ENCODING_BITS } else { 0.0 };
             let (room, excess) = (bounds.margin_bits - reserve, bounds.error_log2 - self.allowed_log2);
-            if room >= 0.0 && !(excess > 0.0) {
+            if room >= 0.0 && excess <= 0.0 {
                 return Ok(self.plan(parts, bounds, demand));
             }
             missing_bits = (-room).max(excess);
