@@ -10,6 +10,7 @@
 //!   polynomial     Paterson-Stockmeyer, Chebyshev basis                    CKKS, BGV, BFV
 //!   linear         matrices on rows, baby steps and giant steps            CKKS, BGV, BFV
 //!   sums           sums of slots, masks                                    CKKS, BGV, BFV
+//!   program        circuits of expressions, with parameters chosen          CKKS, BGV, BFV
 //!   noise          what each of them does to noise
 //!        │
 //!   hush-schemes
@@ -19,7 +20,7 @@
 //! beside it, exactly: no more, no less. Clear inputs (matrices, coefficients, masks) are public, and time may depend on
 //! them; it never depends on messages.
 //!
-//! *Non-goals.* No choice of parameters and no noise tracking at run time: [`noise`] bounds what a circuit does before anything
+//! *Non-goals.* No choice of parameters but that of [`program`], and no noise tracking at run time: [`noise`] bounds what a circuit does before anything
 //! runs. No bootstrapping.
 
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -29,6 +30,7 @@ mod error;
 pub mod linear;
 pub mod noise;
 pub mod polynomial;
+pub mod program;
 mod scheme;
 pub mod sums;
 

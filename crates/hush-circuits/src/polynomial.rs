@@ -25,7 +25,9 @@ mod tree;
 
 pub use approximation::chebyshev_interpolation;
 pub(crate) use approximation::{chebyshev_value, check_interval};
-pub(crate) use arithmetic::{RealArithmetic, RealOperations};
+pub(crate) use arithmetic::{
+    Counted, InvariantArithmetic, ModularArithmetic, RealArithmetic, RealOperations,
+};
 pub use integer::IntegerPolynomial;
 pub use real::RealPolynomial;
 pub(crate) use tree::Arithmetic;

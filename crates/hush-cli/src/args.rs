@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Arguments. Secrets come by file or descriptor, never by argument.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::output::Format;
 
@@ -25,6 +26,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Rehearse on one machine: encrypt what the query uses, evaluate, decrypt, and say what a server would see
     Run(Run),
+    /// Evaluate an expression such as "y*(x+z)" on encrypted vectors, scheme and parameters chosen
+    Eval(Eval),
     /// Inspect a file and propose a schema for a person to approve
     Init(Init),
     /// Make an owner key, wrapped by a passphrase
@@ -113,6 +116,103 @@ pub(crate) struct Run {
     /// Do not print the account
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// Every option that is not below is a vector: `--x 1,2,3`, `--x @FILE`, `--x FILE.csv:COLUMN`.
+#[derive(Debug, Args)]
+#[command(override_usage = "hush eval [OPTIONS] EXPRESSION --NAME VALUES ...", after_help = VECTORS)]
+pub(crate) struct Eval {
+    /// Numbers, names, + - * / ^, parentheses; or sum(...), mean(...), dot(..., ...)
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) expression: String,
+    /// A vector: the long form of --NAME VALUES, for names that are options
+    #[arg(long = "set", value_name = "NAME=VALUES", value_parser = vector, allow_hyphen_values = true)]
+    pub(crate) vectors: Vec<(String, String)>,
+    /// CSV or Parquet file whose columns are the names that have no vector
+    #[arg(long, value_name = "FILE")]
+    pub(crate) data: Option<PathBuf>,
+    /// Scheme
+    #[arg(long, value_enum, default_value_t = Scheme::Auto)]
+    pub(crate) scheme: Scheme,
+    /// Largest absolute error of an approximate result (default: 1e-6)
+    #[arg(long, value_name = "ERROR")]
+    pub(crate) precision: Option<f64>,
+    /// Evaluate in the clear as well and compare
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Format of the result
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+    /// Write the account as JSON to standard error
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Do not print the account
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+const VECTORS: &str = "Every other option is a vector:
+  --x 1,2.5,-3         its values; a number with an exponent (1e-3) makes it approximate
+  --x @FILE            a text file of numbers
+  --x FILE.csv:COLUMN  a column of a CSV or Parquet file";
+
+/// Schemes of an evaluation.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Scheme {
+    /// The cheapest that serves
+    Auto,
+    /// Exact
+    Bfv,
+    /// Exact
+    Bgv,
+    /// Approximate
+    Ckks,
+}
+
+fn vector(text: &str) -> Result<(String, String), String> {
+    let (name, values) = text.split_once('=').ok_or("expected NAME=VALUES")?;
+    Ok((name.to_owned(), values.to_owned()))
+}
+
+impl Cli {
+    /// Parses the command line. In `eval` an option that is not its own is a vector: `--x VALUES` is read as `--set x=VALUES`.
+    pub(crate) fn of_arguments(arguments: impl Iterator<Item = OsString>) -> Self {
+        let mut command = Self::command();
+        // So that options of all commands are known to each.
+        command.build();
+        let known = command.find_subcommand("eval").map_or_else(Vec::new, |eval| {
+            eval.get_arguments().filter_map(|argument| argument.get_long().map(str::to_owned)).collect()
+        });
+        Self::parse_from(with_vectors(arguments.collect(), &known))
+    }
+}
+
+fn with_vectors(arguments: Vec<OsString>, known: &[String]) -> Vec<OsString> {
+    let Some(eval) = arguments.iter().position(|argument| argument == "eval") else { return arguments };
+    // What stands before it may only be options of all commands, and their values.
+    if arguments.get(1..eval).is_some_and(|before| before.iter().any(|a| is_command(a))) {
+        return arguments;
+    }
+    let mut out = Vec::with_capacity(arguments.len() + 4);
+    let mut rest = arguments.into_iter().enumerate();
+    while let Some((index, argument)) = rest.next() {
+        let option = argument.to_str().filter(|_| index > eval).and_then(|text| text.strip_prefix("--"));
+        let (name, value) = match option.map(|option| option.split_once('=')) {
+            Some(Some((name, value))) => (name, Some(value.to_owned())),
+            _ => (option.unwrap_or_default(), None),
+        };
+        if name.is_empty() || known.iter().any(|known| known == name) {
+            out.push(argument);
+            continue;
+        }
+        let value = value.or_else(|| rest.next().and_then(|(_, value)| value.into_string().ok()));
+        out.extend([OsString::from("--set"), format!("{name}={}", value.unwrap_or_default()).into()]);
+    }
+    out
+}
+
+fn is_command(argument: &OsString) -> bool {
+    Cli::command().get_subcommands().any(|command| argument == command.get_name())
 }
 
 #[derive(Debug, Args)]
@@ -378,4 +478,31 @@ pub(crate) enum LibrariesTable {
     Primitives,
     /// Random programs, whose results are compared
     Programs,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn eval(line: &str) -> Eval {
+        match Cli::of_arguments(line.split(' ').map(OsString::from)).command {
+            Command::Eval(eval) => eval,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn options_that_are_not_evals_own_are_vectors() {
+        let args =
+            eval("hush --threads 1 eval y*x --x -1,2 --scheme bgv --y=@f --set data=3 --json --threads 2");
+        let vectors: Vec<(&str, &str)> = args.vectors.iter().map(|(a, b)| (&**a, &**b)).collect();
+        assert_eq!(vectors, [("x", "-1,2"), ("y", "@f"), ("data", "3")]);
+        assert!(args.json && matches!(args.scheme, Scheme::Bgv));
+    }
+
+    #[test]
+    fn other_commands_have_no_vectors() {
+        let line = ["hush", "run", "eval", "--x", "1"].map(OsString::from).to_vec();
+        assert_eq!(with_vectors(line.clone(), &[]), line);
+    }
 }

@@ -3,6 +3,7 @@
 
 mod bench;
 mod doctor;
+mod eval;
 mod explain;
 mod owner;
 mod query;
@@ -22,6 +23,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Error> {
     let threads = cli.threads.map_or_else(default_threads, usize::from);
     match &cli.command {
         Command::Run(args) => rehearsal::run(args, threads),
+        Command::Eval(args) => eval::eval(args, threads),
         Command::Init(args) => owner::init(args),
         Command::Keygen(args) => owner::keygen(args),
         Command::Encrypt(args) => owner::encrypt(args, threads),

@@ -15,14 +15,13 @@ mod terminal;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use hush::Error;
 use serde_json::json;
 
 use crate::terminal::say;
 
 fn main() -> ExitCode {
-    let cli = args::Cli::parse();
+    let cli = args::Cli::of_arguments(std::env::args_os());
     match commands::run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -82,6 +82,9 @@ pub enum ClientError {
     /// Encryption refused.
     #[error("encryption refused: {0}")]
     Encrypt(#[from] hush_keys::EncryptError),
+    /// An expression on encrypted vectors.
+    #[error(transparent)]
+    Eval(#[from] crate::eval::EvalError),
     /// The embedded engine refused or failed.
     #[error(transparent)]
     Exec(#[from] hush_exec::ExecError),
@@ -212,6 +215,7 @@ impl ClientError {
     /// A stable code.
     pub fn code(&self) -> &'static str {
         match self {
+            Self::Eval(source) => source.code(),
             Self::Exec(source) => source.code(),
             Self::KeyFile(source) => source.code(),
             Self::Plan(source) => source.code(),
@@ -246,6 +250,7 @@ impl ClientError {
     /// The sentence with its ways out, as a terminal shows it (without the code).
     pub fn report(&self) -> String {
         let (ways, label) = match self {
+            Self::Eval(source) => (source.ways_out().to_owned(), "Ways out: "),
             Self::Plan(source) => (source.ways_out().join("; "), "Ways out: "),
             Self::Source(source) => (source.hint().to_owned(), ""),
             Self::SchemaFile { source, .. } => (source.hint().to_owned(), ""),
@@ -279,6 +284,7 @@ impl ClientError {
                 ErrorKind::Precision
             }
             Self::Plan(_) | Self::SchemaFile { .. } => ErrorKind::Refused,
+            Self::Eval(source) => source.kind(),
             Self::KeyFile(_) | Self::OtherKey { .. } => ErrorKind::Key,
             Self::Source(_) | Self::OutOfBounds { .. } => ErrorKind::Data,
             Self::Finish { .. } => ErrorKind::Refused,

@@ -25,6 +25,7 @@ mod content;
 mod decrypt;
 mod encrypt;
 mod error;
+mod eval;
 mod exact;
 mod explain;
 mod finish;
@@ -47,6 +48,9 @@ pub use ask::Outcome;
 pub use columns::kernels;
 pub use decrypt::TableDecryption;
 pub use error::{ClientError, ErrorKind};
+pub use eval::{
+    EvalAccount, EvalError, EvalOptions, Evaluation, Numbers, SchemeKind, VectorSource, evaluate_expression,
+};
 pub use explain::{Analysis, EXPLAIN_FORMAT, Explanation, Measured};
 pub use hush_keys::keyfile::Passphrase;
 pub use machine::{ProfileInUse, UnusedProfile, calibrate, profile_path, save_profile};

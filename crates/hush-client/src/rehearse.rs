@@ -83,8 +83,7 @@ pub fn rehearse(
     let half = PrivateHalf { schema, encodings };
     let store = TableStore::memory();
     let scheme = if options.dry_run { Scheme::NoOp } else { Scheme::Lattice };
-    let encryption =
-        Encryption { source, half: &half, owner: &owner, store: &store, pool: &pool, scheme };
+    let encryption = Encryption { source, half: &half, owner: &owner, store: &store, pool: &pool, scheme };
     let phase = if options.dry_run { "copy" } else { "encrypt" };
     let manifest = phases.time(phase, || encryption.run(progress))?;
     let table = phases.time("server", || match scheme {

@@ -37,7 +37,16 @@ pub(crate) fn rehearse(
     threads: usize,
 ) -> PyResult<Answer> {
     let policy = Policy { sensitive, clear };
-    let options = RehearsalOptions { source: source.0.clone(), sql, policy, schema, verify, dry_run, analyze: None, threads };
+    let options = RehearsalOptions {
+        source: source.0.clone(),
+        sql,
+        policy,
+        schema,
+        verify,
+        dry_run,
+        analyze: None,
+        threads,
+    };
     let done = work::run(py, |progress| hush::rehearse(&options, progress, &|_| {}))?;
     let account = account::of_rehearsal(py, &done.account)?;
     Answer::new(py, done.batches, account)

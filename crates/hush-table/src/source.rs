@@ -271,6 +271,26 @@ impl Source {
         TypedReader::new(self, schema, &form)
     }
 
+    /// The cells of some columns as text, `None` for a missing one: one list for each place in [`Source::columns`] that is asked for.
+    ///
+    /// # Memory
+    /// All of these cells.
+    ///
+    /// # Errors
+    /// [`SourceError`] for a ragged record, or if the file cannot be read.
+    pub fn text_of(&self, places: &[usize]) -> Result<Vec<Vec<Option<String>>>, SourceError> {
+        let mut out = vec![Vec::new(); places.len()];
+        let mut rows = self.raw()?;
+        while rows.next_row(|column, cell| {
+            for (place, cells) in places.iter().zip(&mut out) {
+                if *place == column {
+                    cells.push(cell.map(|bytes| String::from_utf8_lossy(bytes).into_owned()));
+                }
+            }
+        })? {}
+        Ok(out)
+    }
+
     /// Starts a pass over the cells as text.
     pub(crate) fn raw(&self) -> Result<RawRows, SourceError> {
         RawRows::new(self)

@@ -35,10 +35,10 @@ use std::path::Path;
 pub use error::Error;
 pub use hush_client::remote::{ApiToken, PushReport, RemoteServer, TableSummary};
 pub use hush_client::{
-    Account, Analysis, EncryptOptions, ErrorKind, Explanation, Measured, Moved, Outcome, OwnedTable,
-    OwnerKey, Passphrase, Phases, Pins, Policy, PrivateHalf, ProfileInUse, Progress, Proposal, Rehearsal,
-    RehearsalOptions, SecurityLine, Silent, TableDecryption, UnusedProfile, Verified, peak_resident_bytes,
-    profile_path, schema_path,
+    Account, Analysis, EncryptOptions, ErrorKind, EvalAccount, EvalOptions, Evaluation, Explanation,
+    Measured, Moved, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy, PrivateHalf,
+    ProfileInUse, Progress, Proposal, Rehearsal, RehearsalOptions, SchemeKind, SecurityLine, Silent,
+    TableDecryption, UnusedProfile, VectorSource, Verified, peak_resident_bytes, profile_path, schema_path,
 };
 pub use hush_plan::physical::MANY_GROUPS;
 pub use hush_plan::plan::{Cost, EncryptedNode, Leakage};
@@ -59,6 +59,38 @@ pub fn rehearse(
     preamble: &dyn Fn(&Account),
 ) -> Result<Rehearsal, Error> {
     Ok(hush_client::rehearse(options, progress, preamble)?)
+}
+
+/// Evaluates an expression on encrypted vectors, as a rehearsal in one process.
+///
+/// ```no_run
+/// use hush::{EvalOptions, Numbers, VectorSource, eval};
+///
+/// # fn main() -> Result<(), hush::Error> {
+/// let vector = |values: &[i64]| VectorSource::Numbers(Numbers::Integers(values.to_vec()));
+/// let options = EvalOptions {
+///     expression: "y*(x+z)".into(),
+///     vectors: vec![
+///         ("x".into(), vector(&[1, 2, 3])),
+///         ("y".into(), vector(&[4, 5, 6])),
+///         ("z".into(), VectorSource::Text("readings.csv:z".into())),
+///     ],
+///     data: None,
+///     scheme: None,
+///     precision: None,
+///     verify: true,
+///     threads: 2,
+/// };
+/// let evaluation = eval(&options)?;
+/// println!("{} by {}", evaluation.batch.num_rows(), evaluation.account.scheme);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn eval(options: &EvalOptions) -> Result<Evaluation, Error> {
+    Ok(hush_client::evaluate_expression(options)?)
 }
 
 /// Opens a CSV or Parquet file; see [`Source::open`].

@@ -38,6 +38,11 @@ impl LevelNoise {
     fn with_phase(self, phase: PhaseNoise) -> Self {
         Self { phase, ..self }
     }
+    /// Of a whole multiple.
+    pub(crate) fn times(self, factor: i64) -> Self {
+        let factor_log2 = (factor.unsigned_abs().max(1) as f64).log2();
+        self.with_phase(self.phase.scaled(factor_log2))
+    }
 }
 
 /// The noise of BGV over one chain and plaintext modulus.
@@ -73,7 +78,11 @@ impl<'a> BgvNoise<'a> {
     }
     /// Whether it decrypts: the phase fits the modulus of its level.
     pub fn decrypts(&self, a: &LevelNoise) -> bool {
-        self.params.log_q(a.level).is_some_and(|log_q| self.phase_log2(a) <= log_q - 1.0)
+        self.margin_bits(a) >= 0.0
+    }
+    /// Bits between the bound on the phase and what the modulus of its level holds; below 0 where it does not decrypt.
+    pub fn margin_bits(&self, a: &LevelNoise) -> f64 {
+        self.params.log_q(a.level).unwrap_or(0.0) - 1.0 - self.phase_log2(a)
     }
 }
 
@@ -111,7 +120,11 @@ impl<'a> BfvNoise<'a> {
     }
     /// Whether it decrypts: the error is below `Q/(2t)`.
     pub fn decrypts(&self, a: &LevelNoise) -> bool {
-        self.error_log2(a) <= self.log_q() - self.t_log2 - 1.0
+        self.margin_bits(a) >= 0.0
+    }
+    /// Bits between the bound on the error and what decrypts; below 0 where it does not.
+    pub fn margin_bits(&self, a: &LevelNoise) -> f64 {
+        self.log_q() - self.t_log2 - 1.0 - self.error_log2(a)
     }
 
     fn log_q(&self) -> f64 {

@@ -85,6 +85,13 @@ impl<'a> CkksNoise<'a> {
         a.deviation_log2 + tail(self.degree() as f64).log2()
     }
 
+    /// Bits between the bound on the phase, value and error together, and what the modulus of its level holds. A coefficient is at
+    /// most the largest slot.
+    pub fn margin_bits(&self, a: &SlotNoise) -> f64 {
+        let phase_log2 = add_phase_log2(a.value_log2, self.error_log2(a)) + a.scale_log2;
+        self.scheme.chain().params().log_q(a.level).unwrap_or(0.0) - 1.0 - phase_log2
+    }
+
     fn encrypted(&self, level: Level, value_log2: f64, phase: PhaseNoise) -> Result<SlotNoise, CircuitError> {
         let scale_log2 = self.scheme.scale(level)?.log2();
         let deviation_log2 = self.of_coefficients(self.model.encoded(phase).random, scale_log2);

@@ -71,8 +71,8 @@ impl Arithmetic for RealArithmetic<'_> {
 }
 
 /// Coefficients modulo `t` and BGV ciphertexts.
-pub(super) struct ModularArithmetic<'a> {
-    scheme: &'a Bgv,
+pub(crate) struct ModularArithmetic<'a> {
+    pub(crate) scheme: &'a Bgv,
     keys: &'a EvaluationKeys,
     /// The factor of ciphertexts at each level up to the argument's.
     factors: Vec<u64>,
@@ -80,7 +80,7 @@ pub(super) struct ModularArithmetic<'a> {
 
 impl<'a> ModularArithmetic<'a> {
     /// With the factors that products of the argument have.
-    pub(super) fn new(
+    pub(crate) fn new(
         scheme: &'a Bgv,
         keys: &'a EvaluationKeys,
         argument: &BgvCiphertext,
@@ -139,16 +139,16 @@ impl Arithmetic for ModularArithmetic<'_> {
 }
 
 /// Coefficients modulo `t` and BFV ciphertexts, whose products use noise and no level: levels are counted only.
-pub(super) struct InvariantArithmetic<'a> {
-    pub(super) scheme: &'a Bfv,
-    pub(super) keys: &'a EvaluationKeys,
+pub(crate) struct InvariantArithmetic<'a> {
+    pub(crate) scheme: &'a Bfv,
+    pub(crate) keys: &'a EvaluationKeys,
 }
 
 /// A ciphertext and the level that it would have elsewhere.
 #[derive(Clone)]
-pub(super) struct Counted {
-    pub(super) inner: RlweCiphertext,
-    pub(super) level: Level,
+pub(crate) struct Counted {
+    pub(crate) inner: RlweCiphertext,
+    pub(crate) level: Level,
 }
 
 impl Arithmetic for InvariantArithmetic<'_> {

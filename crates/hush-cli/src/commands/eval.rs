@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `hush eval`.
+
+use hush::{Error, EvalAccount, EvalOptions, SchemeKind, VectorSource, Verified};
+use serde_json::{Value, json};
+
+use crate::account::{bytes, grouped, moved, times, wrapped};
+use crate::args::{Eval, Scheme};
+use crate::output::write_result;
+use crate::terminal::{self, say, visible};
+
+/// Evaluates and prints: the result to standard output, the account to standard error.
+pub(super) fn eval(args: &Eval, threads: usize) -> Result<(), Error> {
+    let vectors = args.vectors.iter().map(|(name, text)| (name.clone(), VectorSource::Text(text.clone())));
+    let options = EvalOptions {
+        expression: args.expression.clone(),
+        vectors: vectors.collect(),
+        data: args.data.clone(),
+        scheme: match args.scheme {
+            Scheme::Auto => None,
+            Scheme::Bfv => Some(SchemeKind::Bfv),
+            Scheme::Bgv => Some(SchemeKind::Bgv),
+            Scheme::Ckks => Some(SchemeKind::Ckks),
+        },
+        precision: args.precision,
+        verify: args.verify,
+        threads,
+    };
+    let evaluation = hush::eval(&options)?;
+    let account = &evaluation.account;
+    let is_text = !args.quiet && !args.json;
+    if is_text {
+        say(&format!(
+            "Rehearsal: nothing leaves this machine. {}, {} vectors of {} values.",
+            visible(&account.expression),
+            account.encrypted.len(),
+            grouped(account.length as u64)
+        ));
+    }
+    write_result(&[evaluation.batch], args.format)?;
+    if is_text {
+        say(&format!("\n{}", summary(account)));
+    }
+    if args.json {
+        say(&terminal::json(&to_json(account)));
+    }
+    Ok(())
+}
+
+fn summary(account: &EvalAccount) -> String {
+    let mut lines: Vec<(&str, String)> = Vec::new();
+    match account.verified {
+        Some(Verified::Exactly) => lines.push(("Verified", "equals plaintext, exactly".into())),
+        Some(Verified::Within(error)) => {
+            lines.push(("Verified", format!("equals plaintext, within {error:.1e}")))
+        }
+        None => {}
+    }
+    lines.push((
+        "Result",
+        match (account.error, account.is_rounded) {
+            (Some(error), _) => format!("approximate, off by {error:.1e} at most"),
+            (None, true) => "exact, printed to 15 digits after the point".into(),
+            (None, false) => "exact".into(),
+        },
+    ));
+    lines.push((
+        "Circuit",
+        format!(
+            "{} product{}, {} one after the other; noise margin {:.1} bits; wrong with chance < 2^{:.0}",
+            account.products,
+            if account.products == 1 { "" } else { "s" },
+            account.depth,
+            account.margin_bits,
+            account.failure_log2.ceil()
+        ),
+    ));
+    let special = if account.log_p > 0.0 { format!(" log p={:.0}", account.log_p) } else { String::new() };
+    let primes = account.plaintext_primes.len();
+    let space = match account.plaintext_primes.first() {
+        Some(prime) if primes == 1 => format!(", t = {prime}"),
+        Some(prime) => format!(", {primes} plaintext primes from {prime}"),
+        None => String::new(),
+    };
+    lines.push((
+        "Security",
+        format!(
+            "{} N={} log q={:.0}{special}{space}, >={} bits (2024 guideline)",
+            account.scheme, account.degree, account.log_q, account.security_bits
+        ),
+    ));
+    let keys = if account.key_bytes == 0 { "none".into() } else { bytes(account.key_bytes) };
+    lines.push(("Keys", format!("evaluation keys {keys}; temporary, erased")));
+    let plural = if account.ciphertexts == 1 { "" } else { "s" };
+    let fresh = account.moved.up - account.key_bytes;
+    lines.push((
+        "Moved",
+        format!(
+            "{}; {} ciphertext{plural} {}",
+            moved(account.moved, None),
+            account.ciphertexts,
+            bytes(fresh)
+        ),
+    ));
+    lines.push(("Time", times(&account.phases)));
+    if let Some(peak) = account.peak_bytes {
+        lines.push(("Memory", format!("{:.0} MB peak", peak as f64 / 1e6)));
+    }
+    let mut out = String::new();
+    for (label, text) in lines {
+        out.push_str(&format!("{label:<9} {}\n", wrapped(&text, 10)));
+    }
+    let leakage = &account.leakage;
+    let seen = leakage.table.iter().chain(&leakage.query).cloned().collect::<Vec<_>>().join("; ");
+    for (label, text) in [("A server would see", seen), ("It would not see", leakage.hidden.join("; "))] {
+        out.push_str(&format!("{label:<19} {}\n", wrapped(&visible(&text), 20)));
+    }
+    out.push_str("Not proven          that a remote server computed honestly");
+    out
+}
+
+fn to_json(account: &EvalAccount) -> Value {
+    let phases = account.phases.iter().map(|(name, s)| (name.to_owned(), json!(s)));
+    json!({
+        "expression": account.expression,
+        "encrypted": account.encrypted,
+        "length": account.length,
+        "scheme": account.scheme,
+        "degree": account.degree,
+        "log_q": account.log_q,
+        "log_p": account.log_p,
+        "security_bits": account.security_bits,
+        "plaintext_primes": account.plaintext_primes,
+        "depth": account.depth,
+        "products": account.products,
+        "margin_bits": account.margin_bits,
+        "failure_log2": account.failure_log2,
+        "error": account.error,
+        "rounded": account.is_rounded,
+        "key_bytes": account.key_bytes,
+        "ciphertexts": account.ciphertexts,
+        "bytes_up": account.moved.up,
+        "bytes_down": account.moved.down,
+        "phases_s": phases.collect::<serde_json::Map<_, _>>(),
+        "total_s": account.phases.total(),
+        "peak_bytes": account.peak_bytes,
+        "verified": account.verified.map(|verified| match verified {
+            Verified::Exactly => json!("exactly"),
+            Verified::Within(error) => json!({ "within": error }),
+        }),
+        "server_sees": { "from_vectors": account.leakage.table, "from_circuit": account.leakage.query },
+        "server_does_not_see": account.leakage.hidden,
+    })
+}

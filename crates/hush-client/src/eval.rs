@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Expressions on encrypted vectors: a rehearsal in one process, with temporary keys and a server's half that gets bytes and gives
+//! bytes and has no secret.
+//!
+//! ```text
+//!   vectors ─ ranges ─▶ plan (scheme, parameters, circuit) ─▶ keys, encrypt ─▶ Part::serve ─▶ decrypt, join, factor ─▶ result
+//! ```
+
+mod error;
+mod vectors;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Decimal256Array, Float64Array, Int64Array, StringArray};
+use arrow::datatypes::i256;
+use arrow::record_batch::RecordBatch;
+pub use hush_circuits::program::SchemeKind;
+use hush_circuits::program::{Demand, Part, Plan, Slots};
+use hush_expr::{Expression, Ratio};
+use hush_keys::{ChainSecret, harden_process};
+use hush_plan::plan::Leakage;
+use hush_rlwe::{UncheckedLeveledSet, encode_seeded};
+use num_traits::ToPrimitive;
+
+use crate::account::{Moved, Phases, Verified, peak_resident_bytes};
+use crate::error::ClientError;
+use crate::rehearse::thread_pool;
+pub use error::EvalError;
+use vectors::{Column, read_columns};
+pub use vectors::{Numbers, VectorSource};
+
+/// What to evaluate.
+#[derive(Clone)]
+pub struct EvalOptions {
+    /// The expression, such as `y*(x+z)`, `sum(x*y)` or `mean(x^2)`.
+    pub expression: String,
+    /// Vectors by name.
+    pub vectors: Vec<(String, VectorSource)>,
+    /// A CSV or Parquet file whose columns are the names that [`EvalOptions::vectors`] lacks.
+    pub data: Option<PathBuf>,
+    /// The scheme; the cheapest that serves if there is none.
+    pub scheme: Option<SchemeKind>,
+    /// The largest absolute error of an approximate result; 1e-6 if there is none.
+    pub precision: Option<f64>,
+    /// Evaluate in the clear as well, in exact fractions, and compare.
+    pub verify: bool,
+    /// Threads.
+    pub threads: usize,
+}
+
+/// A result with its account.
+#[derive(Clone, Debug)]
+pub struct Evaluation {
+    /// One column, `result`: integers, exact decimals, or doubles; text where no type of Arrow holds an exact value.
+    pub batch: RecordBatch,
+    /// What it cost, and what a server would have seen.
+    pub account: EvalAccount,
+}
+
+/// What a person is told after an evaluation.
+#[derive(Clone, Debug)]
+pub struct EvalAccount {
+    /// The expression, as it was understood.
+    pub expression: String,
+    /// Names of the encrypted vectors.
+    pub encrypted: Vec<String>,
+    /// Values in each.
+    pub length: usize,
+    /// `BGV`, `BFV` or `CKKS`.
+    pub scheme: &'static str,
+    /// Ring degree `N`.
+    pub degree: usize,
+    /// log2 of the largest ciphertext modulus.
+    pub log_q: f64,
+    /// log2 of the special primes; 0 without key switching.
+    pub log_p: f64,
+    /// Labelled security in bits.
+    pub security_bits: u32,
+    /// Plaintext primes; none in CKKS.
+    pub plaintext_primes: Vec<u64>,
+    /// Products one after the other.
+    pub depth: u32,
+    /// Products.
+    pub products: usize,
+    /// Bits between the tightest bound of a step and what it must not exceed.
+    pub margin_bits: f64,
+    /// log2 of the chance that a result is wrong.
+    pub failure_log2: f64,
+    /// What no result errs by; `None` where results are exact.
+    pub error: Option<f64>,
+    /// Whether exact results are printed rounded, because their decimals do not end.
+    pub is_rounded: bool,
+    /// Bytes of the evaluation keys.
+    pub key_bytes: u64,
+    /// Fresh ciphertexts.
+    pub ciphertexts: usize,
+    /// Bytes up, keys included, and down.
+    pub moved: Moved,
+    /// Time.
+    pub phases: Phases,
+    /// Peak resident bytes of this process, where the system tells.
+    pub peak_bytes: Option<u64>,
+    /// How the result compared, if it was verified.
+    pub verified: Option<Verified>,
+    /// What a server would have learned.
+    pub leakage: Leakage,
+}
+
+/// Evaluates an expression on encrypted vectors; see [`EvalOptions`].
+///
+/// # Errors
+/// [`ClientError::Eval`] for an expression, vectors or a precision that cannot be served, before anything is encrypted;
+/// [`ClientError::Source`] for a file; [`ClientError::Unequal`] if verification finds a difference.
+pub fn evaluate_expression(options: &EvalOptions) -> Result<Evaluation, ClientError> {
+    harden_process();
+    let pool = thread_pool(options.threads)?;
+    let mut phases = Phases::default();
+    let expression = Expression::parse(&options.expression).map_err(EvalError::from)?;
+    let columns = phases.time("read", || read_columns(&expression, options))?;
+    let length = columns.first().map_or(0, |column| column.values.len());
+    if options.precision.is_some_and(|precision| !(precision.is_finite() && precision > 0.0)) {
+        return Err(EvalError::BadPrecision.into());
+    }
+    let demand = Demand { length, scheme: options.scheme, precision: options.precision };
+    let vectors: Vec<_> = columns.iter().map(Column::vector).collect();
+    let plan = phases
+        .time("plan", || pool.install(|| Plan::choose(&expression, &vectors, &demand)))
+        .map_err(EvalError::from)?;
+    let mut run =
+        Run { plan: &plan, columns: &columns, length, phases, key_bytes: 0, moved: Moved::default() };
+    let outputs = pool.install(|| run.outputs())?;
+    let results = run.results(&outputs)?;
+    let Run { mut phases, key_bytes, moved, .. } = run;
+    let verified = match options.verify {
+        true => Some(phases.time("check", || verify(&expression, &columns, &plan, &results))?),
+        false => None,
+    };
+    let (array, is_rounded) = array_of(&results, plan.error().is_some());
+    let batch = RecordBatch::try_from_iter([("result", array)])?;
+    let mut account = describe(&expression, &plan, length);
+    account.is_rounded = is_rounded;
+    (account.key_bytes, account.moved, account.phases) = (key_bytes, moved, phases);
+    (account.peak_bytes, account.verified) = (peak_resident_bytes(), verified);
+    Ok(Evaluation { batch, account })
+}
+
+/// One evaluation.
+struct Run<'a> {
+    plan: &'a Plan,
+    columns: &'a [Column],
+    length: usize,
+    phases: Phases,
+    key_bytes: u64,
+    moved: Moved,
+}
+
+impl Run<'_> {
+    /// Decrypted slots, by part and answer.
+    fn outputs(&mut self) -> Result<Vec<Vec<Slots>>, ClientError> {
+        self.plan.parts().iter().map(|part| self.part(part)).collect()
+    }
+
+    fn part(&mut self, part: &Part) -> Result<Vec<Slots>, ClientError> {
+        let (chain, circuit) = (part.chain(), self.plan.circuit());
+        let mut phases = std::mem::take(&mut self.phases);
+        let (secret, keys) = phases.time("keys", || {
+            let secret = ChainSecret::generate(chain)?;
+            let keys = if part.is_without_keys() {
+                Vec::new()
+            } else {
+                secret.evaluation_keys(true, &[])?.encode(chain)?
+            };
+            Ok::<_, ClientError>((secret, keys))
+        })?;
+        let encrypt = |block: usize| {
+            let of_vector = |&input: &usize| {
+                let values = self.block(input, block);
+                let message = part.encode(&values).map_err(EvalError::from)?;
+                Ok::<_, ClientError>(secret.encrypt(message)?)
+            };
+            let fresh = circuit.used_inputs().iter().map(of_vector).collect::<Result<Vec<_>, _>>()?;
+            Ok::<_, ClientError>(encode_seeded(chain, chain.top(), &fresh)?)
+        };
+        let uploads = phases
+            .time("encrypt", || (0..self.plan.block_count()).map(encrypt).collect::<Result<Vec<_>, _>>())?;
+        let answers =
+            phases.time("server", || part.serve(circuit, &keys, &uploads)).map_err(EvalError::from)?;
+        let slots = phases.time("decrypt", || {
+            let slots = answers.iter().map(|answer| {
+                let unchecked = UncheckedLeveledSet::decode(answer)?;
+                let mut answer = unchecked.conform_with_meaning(chain, part.answer_id(circuit))?;
+                let (output, meaning) =
+                    answer.pop().ok_or(ClientError::Internal { what: "an answer without a ciphertext" })?;
+                let phase = secret.phase(&output)?;
+                Ok(part.decode(phase.poly(), meaning).map_err(EvalError::from)?)
+            });
+            slots.collect::<Result<Vec<_>, ClientError>>()
+        })?;
+        self.phases = phases;
+        let bytes = |all: &[Vec<u8>]| all.iter().map(|bytes| bytes.len() as u64).sum::<u64>();
+        self.key_bytes += keys.len() as u64;
+        self.moved.up += bytes(&uploads) + keys.len() as u64;
+        self.moved.down += bytes(&answers);
+        Ok(slots)
+    }
+
+    /// What is encrypted of a vector in one block.
+    fn block(&self, input: usize, block: usize) -> Vec<Ratio> {
+        let inverse = self.plan.inputs().get(input).and_then(|input| input.unit.recip());
+        let inverse = inverse.unwrap_or_else(Ratio::one);
+        let slots = self.plan.slot_count();
+        let range = block * slots..self.length.min((block + 1) * slots);
+        let values = self.columns.get(input).and_then(|column| column.values.get(range));
+        values.unwrap_or_default().iter().map(|value| value * &inverse).collect()
+    }
+
+    /// The results that decrypted slots stand for: of each element, or of all.
+    fn results(&mut self, outputs: &[Vec<Slots>]) -> Result<Vec<Ratio>, ClientError> {
+        let (plan, slots) = (self.plan, self.plan.slot_count());
+        let output = |answer: usize, slot: usize| -> Option<Ratio> {
+            let mut residues = Vec::with_capacity(outputs.len());
+            for part in outputs {
+                match part.get(answer)? {
+                    Slots::Approximate(values) => return Ratio::from_f64(*values.get(slot)?),
+                    Slots::Exact(values) => residues.push(*values.get(slot)?),
+                }
+            }
+            Some(Ratio::from(plan.join(&residues)))
+        };
+        let length = self.length;
+        let results = self.phases.time("decrypt", || {
+            if plan.circuit().aggregate().is_none() {
+                let result = |index| Some(plan.circuit().result(&output(index / slots, index % slots)?, 1));
+                return (0..length).map(result).collect::<Option<Vec<_>>>();
+            }
+            // The last block comes by itself, for its padding does not count.
+            let answers = outputs.first().map_or(0, Vec::len);
+            let last = length - (plan.block_count() - 1) * slots;
+            let mut sum = Ratio::zero();
+            for answer in 0..answers {
+                for slot in 0..if answer + 1 == answers { last } else { slots } {
+                    sum = &sum + &output(answer, slot)?;
+                }
+            }
+            Some(vec![plan.circuit().result(&sum, length)])
+        });
+        results.ok_or(ClientError::Internal { what: "an answer lacks a slot, or one is not finite" })
+    }
+}
+
+/// The same in exact fractions, element by element, from the text as it stands.
+fn verify(
+    expression: &Expression,
+    columns: &[Column],
+    plan: &Plan,
+    results: &[Ratio],
+) -> Result<Verified, ClientError> {
+    let length = columns.first().map_or(0, |column| column.values.len());
+    let clear = |index: usize| {
+        let values: Vec<Ratio> = columns.iter().map(|column| column.values[index].clone()).collect();
+        expression.value_at(&values).map_err(EvalError::from)
+    };
+    let mut expected = (0..length).map(clear).collect::<Result<Vec<_>, _>>()?;
+    if let Some(function) = expression.function() {
+        let sum = expected.iter().fold(Ratio::zero(), |sum, value| &sum + value);
+        let share = Ratio::new(1.into(), length.max(1).into()).unwrap_or_else(Ratio::one);
+        let is_mean = function == hush_expr::Function::Mean;
+        expected = vec![if is_mean { &sum * &share } else { sum }];
+    }
+    let unequal = || ClientError::Unequal { column: "result".to_owned() };
+    if expected.len() != results.len() {
+        return Err(unequal());
+    }
+    let differences = || expected.iter().zip(results).map(|(a, b)| (a - b).abs());
+    match plan.error() {
+        None if differences().all(|difference| difference.is_zero()) => Ok(Verified::Exactly),
+        None => Err(unequal()),
+        Some(bound) => {
+            let worst = differences().max().map_or(0.0, |worst| worst.to_f64());
+            if worst <= bound { Ok(Verified::Within(worst)) } else { Err(unequal()) }
+        }
+    }
+}
+
+/// Results as a column, and whether they are rounded.
+fn array_of(results: &[Ratio], is_approximate: bool) -> (ArrayRef, bool) {
+    if is_approximate {
+        return (Arc::new(Float64Array::from_iter_values(results.iter().map(Ratio::to_f64))), false);
+    }
+    let places: Option<u32> =
+        results.iter().try_fold(0, |most, result| Some(most.max(result.decimal_places()?)));
+    let (places, is_rounded) = (places.unwrap_or(ROUNDED_PLACES), places.is_none());
+    let units: Vec<_> = results.iter().map(|result| result.rounded_units(places)).collect();
+    let text = || -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(results.iter().map(|result| result.to_decimal(places))))
+    };
+    let narrow: Option<Vec<i64>> = units.iter().map(ToPrimitive::to_i64).collect();
+    let array: ArrayRef = match narrow {
+        Some(narrow) if places == 0 => Arc::new(Int64Array::from(narrow)),
+        _ => {
+            let wide: Option<Vec<i256>> =
+                units.iter().map(|unit| i256::from_string(&unit.to_string())).collect();
+            let digits = units.iter().map(|unit| unit.to_string().trim_start_matches('-').len()).max();
+            let digits = digits.unwrap_or(1).max(places as usize + 1);
+            match (wide, u8::try_from(digits)) {
+                (Some(wide), Ok(digits)) if digits <= MAX_DECIMAL_DIGITS => {
+                    let array = Decimal256Array::from(wide).with_precision_and_scale(digits, places as i8);
+                    array.map_or_else(|_| text(), |array| Arc::new(array))
+                }
+                _ => text(),
+            }
+        }
+    };
+    (array, is_rounded)
+}
+
+fn describe(expression: &Expression, plan: &Plan, length: usize) -> EvalAccount {
+    let circuit = plan.circuit();
+    let used = circuit.used_inputs();
+    let encrypted: Vec<String> =
+        used.iter().filter_map(|&input| expression.names().get(input).cloned()).collect();
+    let params = plan.parts().first().map(|part| part.chain().params());
+    let count = plan.parts().len();
+    let primes: Vec<u64> = plan.parts().iter().filter_map(Part::modulus).collect();
+    let size = match plan.error() {
+        None => "the size of the results' range, from the plaintext primes: ranges are those of the vectors",
+        Some(_) => {
+            "the precision and the size of the results' range, from the modulus: ranges are those of the vectors"
+        }
+    };
+    let leakage = Leakage {
+        table: vec![format!("{} vectors of {length} values", encrypted.len())],
+        query: vec!["the circuit: its sums, products and whole coefficients".into(), size.into()],
+        hidden: vec![
+            format!("the values of {}", encrypted.join(", ")),
+            "the results".into(),
+            "names, units and the constant that is added last".into(),
+        ],
+    };
+    EvalAccount {
+        expression: expression.to_string(),
+        encrypted,
+        length,
+        scheme: plan.scheme().name(),
+        degree: params.map_or(0, |params| params.degree()),
+        log_q: params.and_then(|params| params.log_q(params.top())).unwrap_or(0.0),
+        log_p: params.map_or(0.0, |params| params.log_p()),
+        security_bits: params.map_or(0, |params| params.security_bits()),
+        plaintext_primes: primes,
+        depth: circuit.depth(),
+        products: circuit.product_count(),
+        margin_bits: plan.margin_bits(),
+        failure_log2: plan.failure_log2(),
+        error: plan.error(),
+        is_rounded: false,
+        key_bytes: 0,
+        ciphertexts: count * used.len() * plan.block_count(),
+        moved: Moved::default(),
+        phases: Phases::default(),
+        peak_bytes: None,
+        verified: None,
+        leakage,
+    }
+}
+
+/// Digits after the point of results whose decimals do not end.
+const ROUNDED_PLACES: u32 = 15;
+/// Digits of Arrow's widest decimal.
+const MAX_DECIMAL_DIGITS: u8 = 76;

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Why an evaluation is refused. No message carries a value.
+
+use hush_circuits::CircuitError;
+use hush_circuits::program::{ProgramError, ServeError};
+use hush_expr::ExprError;
+
+use crate::error::ErrorKind;
+
+/// What is wrong with an expression, its vectors or what is asked for.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EvalError {
+    /// A precision that is not positive.
+    #[error("the precision must be a positive number")]
+    BadPrecision,
+    /// A vector without values.
+    #[error("vector {name} has no values")]
+    Empty {
+        /// Its name.
+        name: String,
+    },
+    /// Vectors of different lengths.
+    #[error("vector {name} has {found} values, {other} has {expected}")]
+    Lengths {
+        /// Its name.
+        name: String,
+        /// Its length.
+        found: usize,
+        /// The vector before it.
+        other: String,
+        /// Its length.
+        expected: usize,
+    },
+    /// A missing value.
+    #[error("vector {name}: value {position} is missing")]
+    Missing {
+        /// Its name.
+        name: String,
+        /// Position, from 1.
+        position: usize,
+    },
+    /// A column that a file lacks.
+    #[error("vector {name}: the file has no column {column}")]
+    NoColumn {
+        /// The vector.
+        name: String,
+        /// The column.
+        column: String,
+    },
+    /// A name without a vector.
+    #[error("no vector is given for {name}")]
+    NoVector {
+        /// The name.
+        name: String,
+    },
+    /// A value that is no finite number.
+    #[error("vector {name}: value {position} is not a finite number (value hidden)")]
+    NotANumber {
+        /// Its name.
+        name: String,
+        /// Position, from 1.
+        position: usize,
+    },
+    /// Nothing serves.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// The server's half refused.
+    #[error("the server's half refused: {0}")]
+    Serve(#[from] ServeError),
+    /// A vector that the expression does not use, or twice.
+    #[error("vector {name} is given twice, or is not in the expression")]
+    Unused {
+        /// Its name.
+        name: String,
+    },
+}
+
+impl EvalError {
+    /// A stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::BadPrecision => "HUSH-X030",
+            Self::Empty { .. } => "HUSH-X031",
+            Self::Lengths { .. } => "HUSH-X032",
+            Self::Missing { .. } => "HUSH-X033",
+            Self::NoColumn { .. } => "HUSH-X034",
+            Self::NoVector { .. } => "HUSH-X035",
+            Self::NotANumber { .. } => "HUSH-X036",
+            Self::Unused { .. } => "HUSH-X037",
+            Self::Program(source) => source.code(),
+            Self::Serve(_) => "HUSH-X039",
+        }
+    }
+
+    /// The ways out.
+    pub fn ways_out(&self) -> &'static str {
+        match self {
+            Self::BadPrecision => "--precision 1e-6",
+            Self::Empty { .. } | Self::Lengths { .. } => "give every vector the same number of values",
+            Self::Missing { .. } | Self::NotANumber { .. } => "correct or leave out these values",
+            Self::NoColumn { .. } => "check the spelling: --x FILE.csv:COLUMN",
+            Self::NoVector { .. } => {
+                "--NAME 1,2,3; --NAME @FILE; --NAME FILE.csv:COLUMN; --data FILE.csv with columns of these names"
+            }
+            Self::Program(source) => source.ways_out(),
+            Self::Serve(_) => "this is a bug: please report it with the expression",
+            Self::Unused { .. } => {
+                "give one vector for each name in the expression; options of hush eval: hush eval --help"
+            }
+        }
+    }
+
+    /// Who can mend it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::BadPrecision | Self::NoColumn { .. } | Self::NoVector { .. } | Self::Unused { .. } => {
+                ErrorKind::Usage
+            }
+            Self::Empty { .. } | Self::Lengths { .. } | Self::Missing { .. } | Self::NotANumber { .. } => {
+                ErrorKind::Data
+            }
+            Self::Program(ProgramError::Circuit(_)) | Self::Serve(_) => ErrorKind::Internal,
+            Self::Program(ProgramError::Precision { .. } | ProgramError::Wide { .. }) => ErrorKind::Precision,
+            Self::Program(_) => ErrorKind::Refused,
+        }
+    }
+}
+
+impl From<ExprError> for EvalError {
+    fn from(error: ExprError) -> Self {
+        Self::Program(error.into())
+    }
+}
+
+impl From<CircuitError> for EvalError {
+    fn from(error: CircuitError) -> Self {
+        Self::Program(error.into())
+    }
+}

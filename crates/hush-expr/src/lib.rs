@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Expression strings such as `y*(x+z)`, and the circuits that evaluate them on encrypted vectors.
+//!
+//! ```text
+//!   text ─ parse ─▶ Expression ─ build ─▶ Circuit: products of two, sums of integer multiples
+//!                       │                    depth, range of every step, exact factor for the owner
+//!                       └─ value_at: what it means, in exact fractions
+//! ```
+//!
+//! *Words used.* The **factor** and the **constant** of a circuit are what its owner multiplies with and adds after decryption: the
+//! encrypted part has whole coefficients alone. The **depth** is the number of products one after the other.
+//!
+//! *Invariants.* Everything is exact: numbers are fractions of integers of any size. Bad input never panics and never takes time or
+//! memory out of proportion: sizes are limited where they can grow.
+//!
+//! *Non-goals.* Cryptography, parameters, files. This crate imports none of ours, so that any evaluator may use it.
+
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod build;
+mod circuit;
+mod error;
+mod expression;
+mod interval;
+mod parse;
+mod ratio;
+
+pub use circuit::{Aggregate, Circuit, Input, Step};
+pub use error::ExprError;
+pub use expression::{Expression, Function};
+pub use interval::Interval;
+pub use ratio::Ratio;
+
+#[cfg(test)]
+mod tests;

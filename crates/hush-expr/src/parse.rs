@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From text to tree, by recursive descent.
+//!
+//! ```text
+//!   sum      product (('+' | '-') product)*
+//!   product  sign (('*' | '/') sign)*
+//!   sign     ('-' | '+') sign | power
+//!   power    atom ('^' whole number)?
+//!   atom     number | name | name '(' sum (',' sum)* ')' | '(' sum ')'
+//! ```
+
+use crate::error::Size;
+use crate::expression::{Function, Node};
+use crate::{ExprError, Ratio};
+
+/// The largest exponent.
+pub(crate) const MAX_EXPONENT: u32 = 64;
+/// Characters of a text.
+const MAX_CHARACTERS: usize = 1 << 16;
+/// Operands of an expression.
+const MAX_OPERATIONS: usize = 4096;
+/// Parentheses, signs and calls inside one another.
+const MAX_NESTING: usize = 64;
+
+pub(crate) struct Parser {
+    text: Vec<char>,
+    at: usize,
+    nesting: usize,
+    operations: usize,
+    names: Vec<String>,
+}
+
+impl Parser {
+    pub(crate) fn new(text: &str) -> Result<Self, ExprError> {
+        if text.len() > MAX_CHARACTERS {
+            return Err(ExprError::TooLarge { what: Size::Characters, limit: MAX_CHARACTERS });
+        }
+        Ok(Self { text: text.chars().collect(), at: 0, nesting: 0, operations: 0, names: Vec::new() })
+    }
+
+    pub(crate) fn parse(mut self) -> Result<(Node, Vec<String>), ExprError> {
+        let root = self.sum()?;
+        match self.peek() {
+            None => Ok((root, self.names)),
+            Some(_) => Err(self.unexpected("an operator or the end")),
+        }
+    }
+
+    fn sum(&mut self) -> Result<Node, ExprError> {
+        let mut terms = vec![self.product()?];
+        loop {
+            if self.take('+') {
+                terms.push(self.product()?);
+            } else if self.take('-') {
+                terms.push(Node::Negative(Box::new(self.product()?)));
+            } else {
+                return Ok(single(terms, Node::Sum));
+            }
+        }
+    }
+
+    fn product(&mut self) -> Result<Node, ExprError> {
+        let mut factors = vec![self.sign()?];
+        loop {
+            if self.take('*') {
+                factors.push(self.sign()?);
+            } else if self.take('/') {
+                let position = self.position();
+                factors.push(Node::Reciprocal { of: Box::new(self.sign()?), position });
+            } else {
+                return Ok(single(factors, Node::Product));
+            }
+        }
+    }
+
+    fn sign(&mut self) -> Result<Node, ExprError> {
+        if self.take('-') {
+            let inner = self.nested(Self::sign)?;
+            return Ok(Node::Negative(Box::new(inner)));
+        }
+        if self.take('+') {
+            return self.nested(Self::sign);
+        }
+        self.power()
+    }
+
+    fn power(&mut self) -> Result<Node, ExprError> {
+        let base = self.atom()?;
+        if !self.take('^') {
+            return Ok(base);
+        }
+        let position = self.position();
+        let digits = self.while_some(|c| c.is_ascii_digit());
+        let exponent = digits.parse().ok().filter(|&exponent| exponent <= MAX_EXPONENT);
+        let exponent = exponent.ok_or(ExprError::Exponent { position, max: MAX_EXPONENT })?;
+        // A tower has two readings, and `x^2.5` none.
+        if matches!(self.text.get(self.at), Some('.')) || self.peek() == Some('^') {
+            return Err(ExprError::Exponent { position, max: MAX_EXPONENT });
+        }
+        Ok(Node::Power(Box::new(base), exponent))
+    }
+
+    fn atom(&mut self) -> Result<Node, ExprError> {
+        self.operations += 1;
+        if self.operations > MAX_OPERATIONS {
+            return Err(ExprError::TooLarge { what: Size::Operations, limit: MAX_OPERATIONS });
+        }
+        let position = self.position();
+        match self.peek() {
+            Some('(') => {
+                self.at += 1;
+                let inner = self.nested(Self::sum)?;
+                self.expect(')', "a closing parenthesis")?;
+                Ok(inner)
+            }
+            Some(c) if c.is_ascii_digit() || c == '.' => self.number().map(Node::Number),
+            Some(c) if c.is_alphabetic() || c == '_' => {
+                let name = self.while_some(|c| c.is_alphanumeric() || c == '_');
+                if self.peek() == Some('(') {
+                    return self.call(&name, position);
+                }
+                Ok(Node::Name(self.place_of(name)))
+            }
+            _ => Err(self.unexpected("a number, a name or an opening parenthesis")),
+        }
+    }
+
+    fn number(&mut self) -> Result<Ratio, ExprError> {
+        let position = self.position();
+        let mut text = self.while_some(|c| c.is_ascii_digit() || c == '.');
+        if let Some('e' | 'E') = self.text.get(self.at) {
+            let is_sign = matches!(self.text.get(self.at + 1), Some('+' | '-'));
+            let digits = self.at + 1 + usize::from(is_sign);
+            if self.text.get(digits).is_some_and(char::is_ascii_digit) {
+                text.extend(&self.text[self.at..digits]);
+                self.at = digits;
+                text.push_str(&self.while_some(|c| c.is_ascii_digit()));
+            }
+        }
+        // `2x` is a mistake in the writing, not a product.
+        let runs_on = self.text.get(self.at).is_some_and(|&c| c.is_alphanumeric() || c == '_');
+        let number = Ratio::from_decimal(&text).filter(|_| !runs_on);
+        number.ok_or(ExprError::Number { position })
+    }
+
+    fn call(&mut self, name: &str, position: usize) -> Result<Node, ExprError> {
+        let (function, expected) = match name {
+            "dot" => (Function::Dot, 2),
+            "mean" => (Function::Mean, 1),
+            "sum" => (Function::Sum, 1),
+            _ => return Err(ExprError::Function { position }),
+        };
+        self.expect('(', "an opening parenthesis")?;
+        let mut arguments = vec![self.nested(Self::sum)?];
+        while self.take(',') {
+            arguments.push(self.nested(Self::sum)?);
+        }
+        self.expect(')', "a comma or a closing parenthesis")?;
+        let found = arguments.len();
+        if found != expected {
+            return Err(ExprError::Arguments { position, function: function.name(), found, expected });
+        }
+        Ok(Node::Call { function, arguments, position })
+    }
+
+    fn nested(&mut self, parse: fn(&mut Self) -> Result<Node, ExprError>) -> Result<Node, ExprError> {
+        if self.nesting == MAX_NESTING {
+            return Err(ExprError::TooLarge { what: Size::Nesting, limit: MAX_NESTING });
+        }
+        self.nesting += 1;
+        let node = parse(self);
+        self.nesting -= 1;
+        node
+    }
+
+    fn place_of(&mut self, name: String) -> usize {
+        self.names.iter().position(|known| *known == name).unwrap_or_else(|| {
+            self.names.push(name);
+            self.names.len() - 1
+        })
+    }
+
+    /// The next character that is no blank.
+    fn peek(&mut self) -> Option<char> {
+        while self.text.get(self.at).is_some_and(|c| c.is_whitespace()) {
+            self.at += 1;
+        }
+        self.text.get(self.at).copied()
+    }
+
+    fn take(&mut self, wanted: char) -> bool {
+        let found = self.peek() == Some(wanted);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn expect(&mut self, wanted: char, expected: &'static str) -> Result<(), ExprError> {
+        if self.take(wanted) { Ok(()) } else { Err(self.unexpected(expected)) }
+    }
+
+    fn while_some(&mut self, keep: impl Fn(char) -> bool) -> String {
+        self.peek();
+        let start = self.at;
+        while self.text.get(self.at).is_some_and(|&c| keep(c)) {
+            self.at += 1;
+        }
+        self.text[start..self.at].iter().collect()
+    }
+
+    fn position(&mut self) -> usize {
+        self.peek();
+        self.at + 1
+    }
+
+    fn unexpected(&mut self, expected: &'static str) -> ExprError {
+        ExprError::Unexpected { position: self.position(), expected }
+    }
+}
+
+/// One node as it is, several as a node of their own.
+fn single(mut nodes: Vec<Node>, several: fn(Vec<Node>) -> Node) -> Node {
+    match nodes.pop() {
+        Some(only) if nodes.is_empty() => only,
+        last => {
+            nodes.extend(last);
+            several(nodes)
+        }
+    }
+}

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`hush eval` against exact Python fractions."""
+
+import csv
+import fractions
+import io
+import json
+import random
+
+import pytest
+
+from conftest import PATIENTS
+
+
+def results(done):
+    """The column of results, exactly."""
+    return [fractions.Fraction(row["result"]) for row in csv.DictReader(io.StringIO(done.stdout))]
+
+
+def given(**vectors):
+    """Arguments for vectors."""
+    return [word for name, values in vectors.items() for word in (f"--{name}", ",".join(map(str, values)))]
+
+
+@pytest.mark.parametrize("scheme", ["auto", "bgv", "bfv", "ckks"])
+def test_the_libraries_workload_in_every_scheme(hush, scheme):
+    """2760 elements, as in `hush bench libraries`."""
+    draw = random.Random(3)
+    x, y, z = ([draw.randrange(-20, 20) for _ in range(2760)] for _ in range(3))
+    done = hush("eval", "y*(x+z)", *given(x=x, y=y, z=z), "--scheme", scheme, "--verify", "--format", "csv")
+    assert "equals plaintext" in done.stderr and "noise margin" in done.stderr
+    for found, a, b, c in zip(results(done), x, y, z, strict=True):
+        assert abs(found - b * (a + c)) <= (fractions.Fraction(1, 10**6) if scheme == "ckks" else 0)
+
+
+def test_decimals_are_exact_and_wide(hush):
+    """Hundreds of bits, digits after the point, division."""
+    x, y = ["12345678901234567.25", "-2.5", "0"], ["3", "99999999999999999999", "-1"]
+    done = hush("eval", "x^4*y/8 - 3*x + 0.1", *given(x=x, y=y), "--verify", "--format", "csv")
+    expected = [fractions.Fraction(a) ** 4 * fractions.Fraction(b) / 8 - 3 * fractions.Fraction(a) + fractions.Fraction(1, 10) for a, b in zip(x, y)]
+    assert results(done) == expected
+
+
+def test_columns_files_and_functions(hush, tmp_path):
+    """Every source of vectors; several ciphertexts; the mean of a product."""
+    rows = list(csv.DictReader(PATIENTS.open()))
+    ages = [int(row["age"]) for row in rows if row["age"]]
+    if len(ages) == len(rows):
+        done = hush("eval", "mean(age^2)", "--data", PATIENTS, "--verify", "--format", "csv")
+        mean = fractions.Fraction(sum(age * age for age in ages), len(ages))
+        assert abs(results(done)[0] - mean) < fractions.Fraction(1, 10**14)
+    (tmp_path / "numbers.txt").write_text("1 2\n3,4\n")
+    (tmp_path / "t.csv").write_text("a,b\n1,x\n2,x\n3,x\n4,x\n")
+    done = hush("eval", "dot(u, v)", "--u", f"@{tmp_path / 'numbers.txt'}", "--v", f"{tmp_path / 't.csv'}:a", "--format", "csv")
+    assert results(done) == [30]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "status"),
+    [
+        (["x +", "--x", "1"], "HUSH-X001", 3),
+        (["x/y", "--x", "1", "--y", "2"], "HUSH-X007", 3),
+        (["x*y", "--x", "1,2", "--y", "1"], "HUSH-X032", 8),
+        (["x*y", "--x", "1"], "HUSH-X035", 2),
+        (["x", "--x", "1", "--schem", "bgv"], "HUSH-X037", 2),
+        (["x*x", "--x", "1,nan"], "HUSH-X036", 8),
+        (["x*x", "--x", "inf"], "HUSH-X036", 8),
+        (["x*x", "--x", ""], "HUSH-X031", 8),
+        (["x*x", "--x", "1,,2"], "HUSH-X036", 8),
+        (["x*x", "--x", "1e0", "--precision", "0"], "HUSH-X030", 2),
+        (["x*x", "--x", "1e0", "--precision", "1e-40"], "HUSH-X023", 5),
+        (["x^64*x^64", "--x", "123456789"], "HUSH-X022", 5),
+    ],
+)
+def test_refusals_have_a_code_and_a_way_out(hush, arguments, code, status):
+    """Nothing is printed as a result, and no value is quoted."""
+    done = hush("eval", *arguments, status=status)
+    assert done.stderr.startswith(code) and "Ways out:" in done.stderr and done.stdout == ""
+
+
+def test_the_account_as_json(hush):
+    """What a program reads."""
+    done = hush("eval", "x*x*x*x + y", *given(x=[3, 4], y=[1, 2]), "--json", "--verify", "--format", "json")
+    account = json.loads(done.stderr)
+    assert [json.loads(line)["result"] for line in done.stdout.splitlines()] == [82, 258]
+    assert account["depth"] == 2 and account["products"] == 2 and account["verified"] == "exactly"
+    assert account["margin_bits"] >= 0 and account["failure_log2"] < -100 and account["key_bytes"] > 0
+    assert account["security_bits"] >= 128 and account["bytes_up"] > account["key_bytes"]
