@@ -37,8 +37,10 @@ impl Measured {
     fn absorb(&mut self, error_log2: f64) {
         self.worst_log2 = self.worst_log2.max(error_log2);
     }
+    #[expect(clippy::print_stderr, reason = "docs/math/circuits.md shows these figures")]
     fn compare(&self, bound_log2: f64, slack: f64) {
         let (name, worst) = (self.name, self.worst_log2);
+        eprintln!("{name}: {:.1} bits below the bound", bound_log2 - worst);
         assert!(worst <= bound_log2, "{name}: 2^{worst:.1}, predicted 2^{bound_log2:.1}");
         assert!(bound_log2 - worst <= slack, "{name}: 2^{worst:.1} of 2^{bound_log2:.1}, slack {slack}");
     }
