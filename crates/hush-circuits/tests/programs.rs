@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whole plans on ciphertexts, against the plain meaning of their expressions in exact fractions.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use hush_expr::{Aggregate, Expression, Interval, Ratio};
 use hush_keys::ChainSecret;
-use hush_params::testing::Draw;
 use hush_rlwe::EvaluationKeys;
+use hush_testkit::Draw;
 use num_bigint::BigInt;
 
 use hush_circuits::program::{Demand, Part, Plan, ProgramError, SchemeKind, Slots, Vector};

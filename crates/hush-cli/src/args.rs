@@ -190,7 +190,7 @@ impl Cli {
 fn with_vectors(arguments: Vec<OsString>, known: &[String]) -> Vec<OsString> {
     let Some(eval) = arguments.iter().position(|argument| argument == "eval") else { return arguments };
     // What stands before it may only be options of all commands, and their values.
-    if arguments.get(1..eval).is_some_and(|before| before.iter().any(|a| is_command(a))) {
+    if arguments.get(1..eval).is_some_and(|before| before.iter().any(is_command)) {
         return arguments;
     }
     let mut out = Vec::with_capacity(arguments.len() + 4);

@@ -208,8 +208,9 @@ proptest! {
 fn same_again(text: &str) {
     let Ok(expression) = Expression::parse(text) else { return };
     let printed = expression.to_string();
-    let again =
-        Expression::parse(&printed).unwrap_or_else(|error| panic!("{text} printed as {printed}: {error}"));
+    let again = Expression::parse(&printed);
+    assert!(again.is_ok(), "{text} printed as {printed}: {again:?}");
+    let again = again.unwrap();
     assert_eq!(again.to_string(), printed, "{text}");
     assert_eq!(again.names(), expression.names());
     let values = vec![ratio("1.5"); again.names().len()];

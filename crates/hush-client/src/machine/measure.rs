@@ -8,6 +8,7 @@ use std::hint::black_box;
 use std::io::Write;
 use std::time::Instant;
 
+use hush_exec::noop::Scheme;
 use hush_keys::{OwnerSeed, decrypt_sum};
 use hush_params::preset;
 use hush_plan::predict::{MachineProfile, PROFILE_FORMAT, UnitCosts};
@@ -101,7 +102,15 @@ fn example(path: &std::path::Path, rows: u64) -> Result<OwnedTable, ClientError>
     let encodings = plan_encodings(&schema, &needs, rows)?;
     let half = PrivateHalf { schema, encodings };
     let (owner, store, pool) = (OwnerSeed::generate()?, TableStore::memory(), thread_pool(2)?);
-    Encryption { source: &source, half: &half, owner: &owner, store: &store, pool: &pool }.run(&Silent)?;
+    Encryption {
+        source: &source,
+        half: &half,
+        owner: &owner,
+        store: &store,
+        pool: &pool,
+        scheme: Scheme::Lattice,
+    }
+    .run(&Silent)?;
     OwnedTable::open_store(&store, &owner, &Pins::forgetful(), 1)
 }
 

@@ -18,6 +18,8 @@ use super::scalar::Scope;
 use super::select::RowSelector;
 use super::session;
 use crate::error::{ExecError, ExpressionRole};
+use crate::stop::Stop;
+use crate::workers::with_stack;
 use crate::{answer, conform};
 
 /// Bytes that Arrow pads every buffer to.
@@ -35,7 +37,7 @@ const PLANNING_BYTES: usize = 1 << 20;
 /// # Errors
 /// Those of checking the plan against the manifest.
 pub fn clear_half_bytes(manifest: &Manifest, plan: &ServerPlan, rows: u64) -> Result<ClearBytes, ExecError> {
-    let schema = schema(manifest, plan)?;
+    let schema = with_stack(|| schema(manifest, plan))?;
     let internal = |_| ExecError::Internal { place: "clear half" };
     if rows == 0 {
         // Lengths of nothing are left out of the messages.
@@ -85,7 +87,8 @@ fn schema(manifest: &Manifest, plan: &ServerPlan) -> Result<SchemaRef, ExecError
     let columns = manifest.clear_schema()?;
     let state = session::build(Arc::new(InMemory::new()), PLANNING_BYTES)?;
     let df_schema = DFSchema::try_from(columns.as_ref().clone()).map_err(internal)?;
-    let scope = Scope { state: &state, schema: &df_schema };
+    let stop = Stop::never();
+    let scope = Scope { state: &state, schema: &df_schema, stop: &stop };
     let condition = |text: &String| scope.condition(ExpressionRole::Predicate, text);
     let predicate = plan.predicate.as_ref().map(condition).transpose()?;
     match &plan.task {
