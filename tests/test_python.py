@@ -300,12 +300,12 @@ def test_other_threads_run_during_long_work():
         while not over.wait(0.001):
             ticks.append(time.perf_counter())
 
-    thread = threading.Thread(target=tick)
+    thread = threading.Thread(target=tick, daemon=True)
     thread.start()
     start = time.perf_counter()
     source = ht._table.source(table, "t")
     begun = time.perf_counter()
-    ht._hushtable.rehearse(source, "SELECT SUM(x * x) AS s FROM t", sensitive=["x"], clear=[], schema=None, verify=True, threads=1)
+    ht._hushtable.rehearse(source, "SELECT SUM(x * x) AS s FROM t", sensitive=["x"], clear=[], schema=None, verify=True, dry_run=False, threads=1)
     ended = time.perf_counter()
     over.set()
     thread.join()
@@ -324,7 +324,7 @@ def test_ctrl_c_ends_long_work():
     )
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "begun\n"
-    time.sleep(0.5)
+    time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=120)
     assert out == "" and "KeyboardInterrupt" in err and process.returncode != 0, (out, err)

@@ -5,6 +5,9 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BenchError {
+    /// A result that is not numbers.
+    #[error(transparent)]
+    Arrow(#[from] arrow::error::ArrowError),
     /// A modulus chain refused.
     #[error(transparent)]
     Chain(#[from] hush_params::ChainError),

@@ -9,6 +9,7 @@
 //! *Non-goals.* Micro-benchmarks of kernels (`cargo bench -p hush-kernels`), building peers (their adapters are built).
 
 mod aligned;
+pub mod analytics;
 mod error;
 pub mod libraries;
 mod peers;

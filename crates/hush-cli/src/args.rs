@@ -393,6 +393,33 @@ pub(crate) enum Benchmark {
     /// W3: y*(x+z) on 2760 elements in BGV, BFV and CKKS, primitives and random programs, beside every library that is installed
     #[command(name = "libraries", visible_alias = "W3")]
     Libraries(Libraries),
+    /// Grouped moments with a correlation, and a regression by 8 features, beside DuckDB on the plaintext where it is installed
+    Analytics(Analytics),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Analytics {
+    /// Rows of the largest table; the regression has a tenth of them
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub(crate) rows: u64,
+    /// Seed of the tables
+    #[arg(long, default_value_t = 2024)]
+    pub(crate) seed: u64,
+    /// Repetitions of each query
+    #[arg(long, default_value_t = 21, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Leave out DuckDB even where it is installed
+    #[arg(long)]
+    pub(crate) skip_peers: bool,
+    /// Python interpreter that has duckdb
+    #[arg(long, default_value = "python3", env = "HUSH_PYTHON")]
+    pub(crate) python: String,
+    /// Ask this question alone, in this process, of a table of so many rows, and print it as JSON
+    #[arg(long, hide = true)]
+    pub(crate) question: Option<AnalyticsQuestion>,
 }
 
 #[derive(Debug, Args)]
@@ -467,6 +494,12 @@ pub(crate) struct Libraries {
     /// Run this row of ours alone, in this process, and print it as JSON
     #[arg(long, hide = true)]
     pub(crate) case: Option<hush_bench::libraries::Case>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AnalyticsQuestion {
+    Groups,
+    Regression,
 }
 
 /// A table of the comparison of libraries.

@@ -5,9 +5,9 @@ use std::io;
 
 use hush::Error;
 use hush_bench::split_table::{Options, plots, report, run, run_variant};
-use hush_bench::{BenchError, libraries};
+use hush_bench::{BenchError, analytics, libraries};
 
-use crate::args::{Bench, Benchmark, Libraries, LibrariesTable, SplitTable};
+use crate::args::{Analytics, AnalyticsQuestion, Bench, Benchmark, Libraries, LibrariesTable, SplitTable};
 use crate::terminal::{print, say};
 
 /// Runs a benchmark and prints its report.
@@ -15,6 +15,7 @@ pub(super) fn bench(args: &Bench, threads: usize) -> Result<(), Error> {
     match &args.benchmark {
         Benchmark::SplitTable(args) => split_table(args, threads),
         Benchmark::Libraries(args) => side_by_side(args),
+        Benchmark::Analytics(args) => analytical(args, threads),
     }
 }
 
@@ -88,6 +89,29 @@ fn side_by_side(args: &Libraries) -> Result<(), Error> {
         1 => Err(Error::output(io::Error::other("one program gave a wrong result"))),
         wrong => Err(Error::output(io::Error::other(format!("{wrong} programs gave wrong results")))),
     }
+}
+
+fn analytical(args: &Analytics, threads: usize) -> Result<(), Error> {
+    let options = analytics::Options {
+        rows: args.rows,
+        seed: args.seed,
+        repeat: args.repeat,
+        skip_peers: args.skip_peers,
+        python: args.python.clone(),
+        threads,
+    };
+    if let Some(question) = args.question {
+        let question = match question {
+            AnalyticsQuestion::Groups => analytics::Question::Groups,
+            AnalyticsQuestion::Regression => analytics::Question::Regression,
+        };
+        let measured = analytics::ask(&options, question).map_err(to_error)?;
+        return print(&format!("{}\n", json(&measured)?.trim_end()));
+    }
+    let program = std::env::current_exe().map_err(Error::output)?;
+    let measured = analytics::run(&options, &program).map_err(to_error)?;
+    let text = if args.json { json(&measured)? } else { analytics::report::text(args.seed, &measured) };
+    print(&format!("{}\n", text.trim_end()))
 }
 
 fn json(value: &impl serde::Serialize) -> Result<String, Error> {

@@ -66,7 +66,17 @@ fn text(explanation: &Explanation) -> String {
     for (number, step) in (1..).zip(&plan.steps) {
         out.push_str(&format!(" {number} {:<18} {}\n", step.actor, wrapped(&visible(&step.what), 22)));
     }
-    out.push_str(&format!("Answer  {exactness}; wrong with chance < 2^-128\n"));
+    let nodes = &plan.cost.nodes;
+    let failure = nodes.iter().map(|node| node.failure_log2).fold(f64::NEG_INFINITY, f64::max);
+    let chance =
+        if nodes.is_empty() { String::new() } else { format!("; a number is wrong with chance < 2^{failure:.0}") };
+    out.push_str(&format!("Answer  {exactness}{chance}\n"));
+    let mut sets: Vec<String> = nodes.iter().map(security).collect();
+    sets.sort();
+    sets.dedup();
+    if !sets.is_empty() {
+        out.push_str(&format!("Secure  {}\n", wrapped(&sets.join("; "), 8)));
+    }
     out.push_str(&format!("Cost    {}\n", wrapped(&cost(explanation), 8)));
     out.push_str(&format!("Times   {}\n", basis(&explanation.profile)));
     out.push_str("The server learns\n");
@@ -177,13 +187,16 @@ fn parameters(node: &EncryptedNode) -> String {
         .map_or("no limit to its noise".to_owned(), |bits| format!("noise margin {bits:.1} bits"));
     let error = node.error.map_or(String::new(), |error| format!("; error < {error:.1e}"));
     format!(
-        "{} N={} log q={:.0}, >={} bits; {}; depth {}; {margin}; failure < 2^{:.0}{error}",
-        node.scheme,
-        node.degree,
-        node.log_q.ceil(),
-        node.security_bits,
+        "{}; {}; depth {}; {margin}; failure < 2^{:.0}{error}",
+        security(node),
         node.plaintext,
         node.depth,
         node.failure_log2
     )
+}
+
+/// Scheme, parameters and the security that they are labelled with.
+fn security(node: &EncryptedNode) -> String {
+    let log_q = node.log_q.ceil();
+    format!("{} N={} log q={log_q:.0}, >={} bits", node.scheme, node.degree, node.security_bits)
 }

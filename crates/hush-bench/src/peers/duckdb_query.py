@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DuckDB on a plaintext file, in memory; prints one JSON object.
+
+Usage: python3 - CSV TABLE SQL REPEAT THREADS
+"""
+
+import json
+import statistics
+import sys
+import time
+
+import duckdb
+
+path, table, sql, repeat, threads = sys.argv[1:]
+connection = duckdb.connect(config={"threads": int(threads)})
+connection.execute(f"CREATE TABLE {table} AS SELECT * FROM read_csv_auto(?)", [path])
+connection.execute(sql).fetchall()
+times = []
+for _ in range(int(repeat)):
+    start = time.perf_counter()
+    connection.execute(sql).fetchall()
+    times.append(time.perf_counter() - start)
+print(json.dumps({"version": duckdb.__version__, "seconds": statistics.median(times)}))
