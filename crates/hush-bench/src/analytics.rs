@@ -101,8 +101,7 @@ pub struct Duckdb {
     pub seconds: f64,
 }
 
-/// Every question, the grouped one on tables of three sizes; each by starting `program` again with
-/// [`case_arguments`].
+/// Every question, the grouped one on tables of three sizes; each by starting `program` again.
 ///
 /// # Errors
 /// A question of ours fails. A DuckDB that fails is left out.

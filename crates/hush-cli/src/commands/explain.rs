@@ -68,8 +68,11 @@ fn text(explanation: &Explanation) -> String {
     }
     let nodes = &plan.cost.nodes;
     let failure = nodes.iter().map(|node| node.failure_log2).fold(f64::NEG_INFINITY, f64::max);
-    let chance =
-        if nodes.is_empty() { String::new() } else { format!("; a number is wrong with chance < 2^{failure:.0}") };
+    let chance = if nodes.is_empty() {
+        String::new()
+    } else {
+        format!("; a number is wrong with chance < 2^{failure:.0}")
+    };
     out.push_str(&format!("Answer  {exactness}{chance}\n"));
     let mut sets: Vec<String> = nodes.iter().map(security).collect();
     sets.sort();
