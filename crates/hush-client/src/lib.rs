@@ -22,6 +22,8 @@ mod chunk;
 mod columns;
 mod compare;
 mod content;
+#[cfg(test)]
+mod corpus;
 mod decrypt;
 mod encrypt;
 mod error;

@@ -6,7 +6,7 @@
 //! nothing else.
 
 #[cfg(test)]
-mod mutations;
+pub(crate) mod mutations;
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 //! table are enough to ask questions, and the server learns neither names nor bounds of encrypted columns.
 
 #[cfg(test)]
-mod mutations;
+pub(crate) mod mutations;
 
 use hush_keys::OwnerSeed;
 use hush_plan::schema::file::{from_toml, to_toml};

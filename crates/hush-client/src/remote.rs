@@ -19,10 +19,12 @@
 //! *Non-goals.* Judging a manifest or an answer: signatures, pins and digests are checked by those who use them.
 
 mod backoff;
+#[cfg(test)]
+pub(crate) mod canned;
 mod error;
 mod job;
 #[cfg(test)]
-mod mutations;
+pub(crate) mod mutations;
 mod pull;
 mod push;
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! memory and, by job, in a small record that survives a crash of the process.
 
 #[cfg(test)]
-mod mutations;
+pub(crate) mod mutations;
 mod record;
 #[cfg(test)]
 mod tests;

@@ -33,6 +33,8 @@ pub mod catalog;
 pub mod clock;
 pub mod config;
 pub mod connection;
+#[cfg(test)]
+mod corpus;
 pub mod durable;
 pub mod error;
 pub mod files;

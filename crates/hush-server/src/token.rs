@@ -106,7 +106,7 @@ impl TokenHash {
 }
 
 #[cfg(test)]
-mod mutations;
+pub(crate) mod mutations;
 
 #[cfg(test)]
 mod tests {

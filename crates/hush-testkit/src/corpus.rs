@@ -4,6 +4,8 @@
 
 use std::path::PathBuf;
 
+use crate::{damaged, damaged_json};
+
 /// One file of a corpus.
 #[derive(Clone, Debug)]
 pub struct CorpusFile {
@@ -31,11 +33,25 @@ impl CorpusFile {
         Self { folder: REFUSED.to_owned(), reason: reason.to_owned(), ..Self::read(name, ending, bytes) }
     }
 
+    /// The reader that it is for: its name up to the first dash.
+    pub fn reader(&self) -> &str {
+        self.name.split('-').next().unwrap_or_default()
+    }
+
     /// Its path below the corpus.
     pub fn path(&self) -> String {
         let reason = if self.reason.is_empty() { String::new() } else { format!("--{}", self.reason) };
         format!("{}/{}{reason}.{}", self.folder, self.name, self.ending)
     }
+}
+
+/// What became of the damaged copies of files that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// So many were accepted.
+    pub copies: usize,
+    /// Of so many.
+    pub of: usize,
 }
 
 /// The folder `tests/corpus` of a crate.
@@ -90,13 +106,50 @@ impl Corpus {
         for folder in FOLDERS {
             assert!(files.iter().any(|file| file.folder == folder), "nothing in {folder}");
         }
+        let mut faults = Vec::new();
         for file in files {
             assert_eq!(file.folder == REFUSED, !file.reason.is_empty(), "{}: its name", file.path());
             match read(&file) {
-                Ok(()) => assert!(file.reason.is_empty(), "{} is read", file.path()),
-                Err(found) => assert_eq!(found, file.reason, "{}: the reason", file.path()),
+                Ok(()) if file.reason.is_empty() => {}
+                Ok(()) => faults.push(format!("{} is read", file.path())),
+                Err(found) if found == file.reason => {}
+                Err(found) => faults.push(format!("{} is refused for {found}", file.path())),
             }
         }
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+
+    /// Calls `decode` with damaged copies of a reader's files, as [`damaged`] and for JSON [`damaged_json`] do: `count` of
+    /// each file that is read, a tenth of that of each other one. Gives how many copies of the former were accepted, and how
+    /// many there were.
+    ///
+    /// # Panics
+    /// If `decode` does, or there is no file for the reader.
+    pub fn damaged(
+        &self,
+        reader: &str,
+        count: usize,
+        mut decode: impl FnMut(&CorpusFile, &[u8]) -> bool,
+    ) -> Accepted {
+        let mut sum = Accepted { copies: 0, of: 0 };
+        for file in self.files().iter().filter(|file| file.reader() == reader) {
+            let is_read = file.reason.is_empty();
+            let copies = if is_read { count } else { count.div_ceil(10) };
+            let mut copies_seen = 0;
+            let decode = |bytes: &[u8]| {
+                copies_seen += 1;
+                decode(file, bytes)
+            };
+            let accepted = match file.ending.as_str() {
+                "json" => damaged_json(&file.path(), copies, &file.bytes, decode),
+                _ => damaged(&file.path(), copies, &file.bytes, decode),
+            };
+            if is_read {
+                sum = Accepted { copies: sum.copies + accepted, of: sum.of + copies_seen };
+            }
+        }
+        assert!(sum.of > 0, "no files for {reader}");
+        sum
     }
 
     fn write_missing(&self, made: &[CorpusFile]) {
@@ -117,3 +170,56 @@ const NEWEST: &str = "0.1";
 const REFUSED: &str = "refused";
 /// Versions whose files are kept, and what must be refused.
 const FOLDERS: [&str; 2] = [NEWEST, REFUSED];
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    /// A reader of texts that begin with `a`.
+    fn read(bytes: &[u8]) -> Result<(), String> {
+        if bytes.first() == Some(&b'a') { Ok(()) } else { Err("no-a".to_owned()) }
+    }
+
+    /// A corpus of these files, and what its check says.
+    fn check(name: &str, files: &[CorpusFile]) -> (Corpus, Result<(), String>) {
+        let crate_directory =
+            std::env::temp_dir().join(format!("hush-testkit-{name}-{}", std::process::id()));
+        let corpus = Corpus::of(crate_directory.to_str().expect("a path of text"));
+        corpus.write_missing(files);
+        let checked = catch_unwind(AssertUnwindSafe(|| corpus.check(&[], |file| read(&file.bytes))));
+        let text = |panic: Box<dyn std::any::Any + Send>| *panic.downcast::<String>().unwrap_or_default();
+        (corpus, checked.map_err(text))
+    }
+
+    #[test]
+    fn every_file_in_the_wrong_place_is_named() {
+        let good =
+            [CorpusFile::read("text", "txt", "abc"), CorpusFile::refused("text-short", "no-a", "json", "")];
+        let (corpus, checked) = check("good", &good);
+        assert_eq!(checked, Ok(()));
+        // 100 copies of what is read, 10 of the other, which are not counted.
+        let mut seen = 0;
+        let accepted = corpus.damaged("text", 100, |_, bytes| {
+            seen += 1;
+            read(bytes).is_ok()
+        });
+        assert_eq!(seen, accepted.of / 10 * 11);
+        assert!((1..accepted.of).contains(&accepted.copies), "{accepted:?}");
+        assert!(catch_unwind(|| corpus.damaged("other", 1, |_, _| true)).is_err());
+
+        let bad = [
+            CorpusFile::read("text", "txt", "bc"),
+            CorpusFile::refused("text", "no-a", "txt", "abc"),
+            CorpusFile::refused("text", "no-b", "txt", ""),
+        ];
+        let expected = "0.1/text.txt is refused for no-a\nrefused/text--no-a.txt is read\n\
+                        refused/text--no-b.txt is refused for no-a";
+        assert_eq!(check("bad", &bad).1, Err(expected.to_owned()));
+        for name in ["good", "bad"] {
+            let made = std::env::temp_dir().join(format!("hush-testkit-{name}-{}", std::process::id()));
+            std::fs::remove_dir_all(made).expect("it was made above");
+        }
+    }
+}

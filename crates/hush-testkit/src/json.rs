@@ -9,12 +9,17 @@ use crate::mutator::{damage, damaged_by};
 ///
 /// # Panics
 /// As there.
-pub fn damaged_json(decoder: &str, count: usize, golden: &[u8], decode: impl FnMut(&[u8]) -> bool) -> usize {
+pub fn damaged_json(
+    decoder: &str,
+    count: usize,
+    golden: &[u8],
+    mut decode: impl FnMut(&[u8]) -> bool,
+) -> usize {
     let by_words = |draw: &mut Draw, bytes: &mut Vec<u8>| match draw.below(6) {
         0 => damage(draw, bytes),
         _ => reword(draw, bytes),
     };
-    damaged_by(by_words, decoder, count, golden, decode)
+    damaged_by(by_words, decoder, count, &[golden.to_vec()], |bytes| decode(bytes))
 }
 
 /// Strings, numbers and names as one word each, every other byte by itself.

@@ -10,9 +10,9 @@ mod mutator;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-pub use corpus::{Corpus, CorpusFile};
+pub use corpus::{Accepted, Corpus, CorpusFile};
 pub use json::damaged_json;
-pub use mutator::damaged;
+pub use mutator::{damaged, damaged_by};
 
 /// A small generator of test inputs (splitmix64). It is no source of secrets.
 ///

@@ -16,17 +16,20 @@ use crate::Draw;
 ///
 /// # Panics
 /// If `decode` does, or a variable above is no number.
-pub fn damaged(decoder: &str, count: usize, golden: &[u8], decode: impl FnMut(&[u8]) -> bool) -> usize {
-    damaged_by(damage, decoder, count, golden, decode)
+pub fn damaged(decoder: &str, count: usize, golden: &[u8], mut decode: impl FnMut(&[u8]) -> bool) -> usize {
+    damaged_by(damage, decoder, count, &[golden.to_vec()], |bytes| decode(bytes))
 }
 
-/// As [`damaged`], each copy damaged one to three times by `damage`.
-pub(crate) fn damaged_by(
-    mut damage: impl FnMut(&mut Draw, &mut Vec<u8>),
+/// As [`damaged`], with copies of each of `golden` in turn, which `damage` changes one to three times each.
+///
+/// # Panics
+/// As there, or if nothing is golden.
+pub fn damaged_by<T: Clone>(
+    mut damage: impl FnMut(&mut Draw, &mut T),
     decoder: &str,
     count: usize,
-    golden: &[u8],
-    mut decode: impl FnMut(&[u8]) -> bool,
+    golden: &[T],
+    mut decode: impl FnMut(&T) -> bool,
 ) -> usize {
     let seed = number("HUSH_MUTATION_SEED").unwrap_or(0);
     let count = count * number("HUSH_MUTATIONS").unwrap_or(1) as usize;
@@ -35,12 +38,12 @@ pub(crate) fn damaged_by(
         let start = seed ^ (copy as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut draw =
             Draw::of(decoder.bytes().fold(start, |seed, byte| Draw::of(seed).word() ^ u64::from(byte)));
-        let mut bytes = golden.to_vec();
+        let mut value = golden[copy % golden.len()].clone();
         for _ in 0..1 + draw.below(3) {
-            damage(&mut draw, &mut bytes);
+            damage(&mut draw, &mut value);
         }
         // The decoder's state is of no interest after a panic: the test ends.
-        match catch_unwind(AssertUnwindSafe(|| decode(&bytes))) {
+        match catch_unwind(AssertUnwindSafe(|| decode(&value))) {
             Ok(took) => accepted += usize::from(took),
             Err(panic) => {
                 eprintln!("{decoder}: copy {copy} of HUSH_MUTATION_SEED={seed}");

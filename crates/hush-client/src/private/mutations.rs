@@ -2,122 +2,212 @@
 //! Damaged private halves. Outside, in the envelope, nothing but the very bytes opens. Inside, as a program of another version
 //! might seal them: each is refused with its code, or is sealed again to the same, and keys are derived and queries planned.
 //!
-//! `HUSH_MUTATIONS` multiplies the number of copies, `HUSH_MUTATION_SEED` gives other ones.
+//! `tests/corpus/README.md` says what is in the files that this starts from; `HUSH_MUTATIONS` multiplies the number of copies,
+//! `HUSH_MUTATION_SEED` gives other ones.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 
+use hush_keys::keyfile::{Passphrase, load};
 use hush_plan::{Limits, plan_query};
-use hush_testkit::damaged_json;
+use hush_testkit::{Corpus, CorpusFile};
 
 use super::*;
 use crate::columns::ColumnKeys;
+use crate::corpus::corpus;
 
-/// Of the planner's corpus.
-const SCHEMA: &str = include_str!("../../../hush-plan/tests/corpus/0.1/schema-patients.toml");
-
-/// Queries with the encodings that were made for them.
-const QUERIES: [(&str, &str); 3] = [
-    (
-        "SELECT ward, COUNT(*), AVG(age), STDDEV(charges), SUM(age * weight) FROM patients WHERE year = 2023 GROUP BY ward",
-        include_str!("../../../hush-plan/tests/corpus/0.1/encodings-aggregate.json"),
-    ),
-    (
+/// Queries with the schemas and encodings of the planner's corpus that were made for them.
+const QUERIES: [[&str; 3]; 4] = [
+    [
+        "aggregate",
+        "patients",
+        "SELECT ward, COUNT(*), AVG(age), STDDEV(charges), SUM(age * weight) FROM patients GROUP BY ward",
+    ],
+    [
+        "rows",
+        "patients",
         "SELECT ward, age * visits - 3, -charges + disc FROM patients WHERE year > 2020 AND ward LIKE 'a%'",
-        include_str!("../../../hush-plan/tests/corpus/0.1/encodings-rows.json"),
-    ),
-    (
+    ],
+    [
+        "approximate",
+        "patients",
         "SELECT score * rate - 2.50, age FROM patients WHERE NOT (weight IS NULL) LIMIT 10",
-        include_str!("../../../hush-plan/tests/corpus/0.1/encodings-approximate.json"),
-    ),
+    ],
+    [
+        "joint",
+        "patients",
+        "SELECT ward, SUM(age + bp), CORR(age, bp), REGR_SLOPE(charges, age) FROM patients GROUP BY ward",
+    ],
 ];
 
 const ROWS: u64 = 1000;
 
-fn owner() -> (OwnerSeed, TableId) {
-    (OwnerSeed::generate().unwrap(), TableId::from_bytes([9; 16]))
+/// Who sealed the files of the corpus, and for which table.
+pub(crate) struct Owner {
+    seed: OwnerSeed,
+    table_id: TableId,
+    /// What could be signed manifests' halves, one for each query.
+    halves: Vec<PrivateHalf>,
 }
 
-fn half(encodings: &str) -> PrivateHalf {
-    PrivateHalf { schema: from_toml(SCHEMA).unwrap(), encodings: serde_json::from_str(encodings).unwrap() }
+impl Owner {
+    /// The key of the corpus of key files: it never protected anything.
+    pub(crate) fn of_the_corpus() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let copy = directory.path().join("key.hushkey");
+        std::fs::write(&copy, include_bytes!("../../../hush-keys/tests/corpus/0.1/key.hushkey")).unwrap();
+        std::fs::set_permissions(&copy, Permissions::from_mode(0o600)).unwrap();
+        let seed = load(&copy, Passphrase::new("of the corpus".to_owned())).unwrap();
+        let halves = QUERIES.map(|[name, schema, _]| half(name, schema)).to_vec();
+        Self { seed, table_id: TableId::from_bytes([9; 16]), halves }
+    }
+
+    fn sealed(&self, table_id: TableId, place: &[u8], contents: &[u8]) -> Vec<u8> {
+        self.seed.seal_key(*table_id.as_bytes()).seal(place, contents).unwrap()
+    }
+}
+
+/// A file that the planner's corpus reads.
+fn of_the_planner(name: &str) -> String {
+    let corpus = Corpus::of(concat!(env!("CARGO_MANIFEST_DIR"), "/../hush-plan"));
+    let file = corpus.files().into_iter().find(|file| file.reason.is_empty() && file.name == name).unwrap();
+    String::from_utf8(file.bytes).unwrap()
+}
+
+/// The private half for one of the queries.
+fn half(encodings: &str, schema: &str) -> PrivateHalf {
+    let encodings = serde_json::from_str(&of_the_planner(&format!("encodings-{encodings}"))).unwrap();
+    PrivateHalf { schema: from_toml(&of_the_planner(&format!("schema-{schema}"))).unwrap(), encodings }
 }
 
 /// What the sealed bytes hold.
-fn contents(half: &PrivateHalf) -> Vec<u8> {
+fn json(half: &PrivateHalf) -> String {
     let (schema, encodings) = (to_toml(&half.schema), half.encodings.clone());
-    serde_json::to_vec(&Stored { format: FORMAT, schema, encodings }).unwrap()
+    serde_json::to_string(&Stored { format: FORMAT, schema, encodings }).unwrap()
 }
 
-fn sealed(owner: &OwnerSeed, table_id: TableId, contents: &[u8]) -> Vec<u8> {
-    owner.seal_key(*table_id.as_bytes()).seal(PLACE, contents).unwrap()
+fn code(error: &ClientError) -> String {
+    assert!(["HUSH-C010", "HUSH-K021"].contains(&error.code()), "{error}");
+    error.code().to_owned()
+}
+
+/// Opens sealed bytes; what is opened is sealed again to the same.
+pub(crate) fn envelope(owner: &Owner, sealed: &[u8]) -> Result<PrivateHalf, String> {
+    let opened = PrivateHalf::open(&owner.seed, owner.table_id, sealed).map_err(|error| code(&error))?;
+    let again = opened.seal(&owner.seed, owner.table_id).unwrap();
+    assert_eq!(PrivateHalf::open(&owner.seed, owner.table_id, &again).unwrap(), opened);
+    Ok(opened)
+}
+
+/// Opens what the owner's key sealed: keys are derived for it, and all queries planned. Gives what came of both.
+pub(crate) fn contents(owner: &Owner, contents: &[u8]) -> Result<Vec<&'static str>, String> {
+    let opened = envelope(owner, &owner.sealed(owner.table_id, PLACE, contents))?;
+    let mut seen: Vec<_> = QUERIES.iter().map(|[_, _, query]| planned(&opened, query)).collect();
+    seen.extend(owner.halves.iter().map(|half| derived(owner, &opened, half)));
+    Ok(seen)
+}
+
+/// Halves as they are sealed, and other bytes that the key could have sealed.
+pub(crate) fn made(owner: &Owner) -> Vec<CorpusFile> {
+    let (table_id, first) = (owner.table_id, json(&owner.halves[0]));
+    let sealed = |contents: &str| owner.sealed(table_id, PLACE, contents.as_bytes());
+    let mut files = Vec::new();
+    for ([name, ..], half) in QUERIES.iter().zip(&owner.halves) {
+        files.push(CorpusFile::read(&format!("half-{name}"), "json", json(half)));
+    }
+    let moments = PrivateHalf { encodings: Vec::new(), ..half("aggregate", "moments") };
+    files.push(CorpusFile::read("half-without-encodings", "json", json(&moments)));
+    files.push(CorpusFile::read("envelope", "bin", sealed(&first)));
+
+    let edited = |from: &str, to: &str| {
+        assert!(first.contains(from), "{from}");
+        first.replacen(from, to, 1)
+    };
+    for (name, contents) in [
+        ("newer", edited("\"format\":1", "\"format\":2")),
+        ("unknown-member", edited("{", "{\"more\":0,")),
+        ("format-twice", edited("{", "{\"format\":1,")),
+        ("schema-is-none", edited("[columns.ward]", "[columns.ward")),
+        ("schema-of-newer-format", edited("format = 1\\n", "format = 2\\n")),
+        ("schema-null", edited("\"schema\":\"", "\"schema\":null,\"x\":\"")),
+        ("unknown-layout", edited("\"layout\":\"", "\"layout\":\"x")),
+        ("unknown-content", edited("\"content\":{\"", "\"content\":{\"x")),
+        ("negative-id", edited("\"id\":0", "\"id\":-1")),
+        ("deep", "[".repeat(10_000)),
+        (
+            "deep-content",
+            edited("\"content\":", &("\"content\":".to_owned() + &"{\"where\":{\"content\":".repeat(1000))),
+        ),
+        ("cut", first[..first.len() / 2].to_owned()),
+        ("empty", String::new()),
+        ("two", first.repeat(2)),
+    ] {
+        files.push(CorpusFile::refused(&format!("half-{name}"), "HUSH-C010", "json", contents));
+    }
+    let good = sealed(&first);
+    let flipped = |at: usize| {
+        let mut bytes = good.clone();
+        bytes[at] ^= 1;
+        bytes
+    };
+    let bytes = first.as_bytes();
+    for (name, bytes) in [
+        ("other-nonce", flipped(0)),
+        ("flipped-bit", flipped(100)),
+        ("other-tag", flipped(good.len() - 1)),
+        ("cut", good[..good.len() / 2].to_vec()),
+        ("nonce-alone", good[..24].to_vec()),
+        ("longer", [good.as_slice(), &[0]].concat()),
+        ("empty", Vec::new()),
+        ("of-another-table", owner.sealed(TableId::from_bytes([8; 16]), PLACE, bytes)),
+        ("of-another-place", owner.sealed(table_id, b"elsewhere", bytes)),
+        (
+            "of-another-owner",
+            OwnerSeed::generate().unwrap().seal_key(*table_id.as_bytes()).seal(PLACE, bytes).unwrap(),
+        ),
+        ("not-sealed", bytes.to_vec()),
+    ] {
+        files.push(CorpusFile::refused(&format!("envelope-{name}"), "HUSH-K021", "bin", bytes));
+    }
+    files
 }
 
 #[test]
 fn damaged_envelopes_do_not_open() {
-    let ((owner, table_id), half) = (owner(), half(QUERIES[0].1));
-    let golden = half.seal(&owner, table_id).unwrap();
-    assert_eq!(PrivateHalf::open(&owner, table_id, &golden).unwrap(), half);
-    let accepted = hush_testkit::damaged("envelope", 3000, &golden, |bytes| {
-        match PrivateHalf::open(&owner, table_id, bytes) {
-            Ok(opened) => {
-                assert_eq!((bytes, &opened), (golden.as_slice(), &half));
-                true
-            }
-            Err(error) => {
-                assert_eq!(error.code(), "HUSH-K021", "{error}");
-                false
-            }
-        }
+    let owner = Owner::of_the_corpus();
+    let accepted = corpus().damaged("envelope", 2000, |file, bytes| {
+        let opened = envelope(&owner, bytes);
+        assert!(opened.is_err() || bytes == file.bytes);
+        opened.is_ok()
     });
-    assert!(accepted < 300, "{accepted}");
-    // Of another table, another owner, another place.
-    let elsewhere = owner.seal_key(*table_id.as_bytes()).seal(b"elsewhere", &contents(&half)).unwrap();
-    assert!(PrivateHalf::open(&owner, TableId::from_bytes([8; 16]), &golden).is_err());
-    assert!(PrivateHalf::open(&OwnerSeed::generate().unwrap(), table_id, &golden).is_err());
-    assert!(PrivateHalf::open(&owner, table_id, &elsewhere).is_err());
+    assert!(accepted.copies <= accepted.of / 10, "{accepted:?}");
 }
 
 #[test]
 fn damaged_contents_are_refused_or_can_be_worked_with() {
-    let (owner, table_id) = owner();
-    let seen = RefCell::new(BTreeMap::<&str, usize>::new());
-    for (query, encodings) in QUERIES {
-        let half = half(encodings);
-        let count = |what| *seen.borrow_mut().entry(what).or_default() += 1;
-        let check = |bytes: &[u8]| match PrivateHalf::open(&owner, table_id, &sealed(&owner, table_id, bytes))
-        {
-            Err(error) => {
-                assert_eq!(error.code(), "HUSH-C010", "{error}");
-                false
-            }
-            Ok(opened) => {
-                let again = opened.seal(&owner, table_id).unwrap();
-                assert_eq!(PrivateHalf::open(&owner, table_id, &again).unwrap(), opened);
-                count(derived(&owner, table_id, &opened, &half));
-                count(planned(&opened, query));
-                true
-            }
-        };
-        let golden = contents(&half);
-        assert!(check(&golden));
-        let accepted = damaged_json("contents", 500, &golden, check);
-        assert!(accepted > 2, "{accepted}");
-    }
-    let seen = seen.take();
+    let owner = Owner::of_the_corpus();
+    let mut seen = BTreeMap::<&str, usize>::new();
+    let accepted = corpus().damaged("half", 300, |_, bytes| {
+        let done = contents(&owner, bytes);
+        done.iter().flatten().for_each(|what| *seen.entry(what).or_default() += 1);
+        done.is_ok()
+    });
+    assert!(accepted.copies > accepted.of / 100, "{accepted:?}");
     for what in ["keys", "planned"] {
         assert!(seen.get(what).is_some_and(|times| *times > 2), "{what}: {seen:?}");
     }
 }
 
 /// Keys are derived once the half was compared with the signed manifest, as `open_private` does.
-fn derived(owner: &OwnerSeed, table_id: TableId, opened: &PrivateHalf, half: &PrivateHalf) -> &'static str {
+fn derived(owner: &Owner, opened: &PrivateHalf, half: &PrivateHalf) -> &'static str {
     let public = |half: &PrivateHalf| -> Vec<_> {
         half.encodings.iter().map(|encoding| encoding.public.clone()).collect()
     };
     if public(opened) != public(half) {
         return "of another manifest";
     }
-    let keys = ColumnKeys::derive(owner, *table_id.as_bytes(), &opened.encodings);
+    let keys = ColumnKeys::derive(&owner.seed, *owner.table_id.as_bytes(), &opened.encodings);
     keys.map_or_else(|error| error.code(), |_| "keys")
 }
 

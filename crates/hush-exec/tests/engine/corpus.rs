@@ -23,9 +23,9 @@ fn what_earlier_versions_sent_is_read_and_what_was_dangerous_is_refused() {
     let engine = fixture.engine(1);
     let mut made = plans(&fixture);
     made.extend(answers(&fixture, &engine));
-    Corpus::of(env!("CARGO_MANIFEST_DIR")).check(&made, |file| match file.name.split('-').next() {
-        Some("plan") => plan(&fixture, &engine, &file.bytes),
-        Some("answer") => answer(&file.bytes),
+    Corpus::of(env!("CARGO_MANIFEST_DIR")).check(&made, |file| match file.reader() {
+        "plan" => plan(&fixture, &engine, &file.bytes),
+        "answer" => answer(&file.bytes),
         _ => panic!("{}: no reader", file.path()),
     });
 }

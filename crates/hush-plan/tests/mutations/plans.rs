@@ -6,16 +6,17 @@ use hush_testkit::CorpusFile;
 
 use super::readers::{encodings_of, patients, planned};
 
-/// One aggregate of each kind, and rows with programs of each kind.
-pub(crate) const QUERIES: [&str; 3] = [
+/// One aggregate of each kind, rows with programs of each kind, and aggregates over the rows that columns have in common.
+pub(crate) const QUERIES: [&str; 4] = [
     "SELECT ward, COUNT(*), AVG(age), STDDEV(charges), SUM(age * weight) FROM patients WHERE year = 2023 GROUP BY ward",
     "SELECT ward, age * visits - 3, -charges + disc FROM patients WHERE year > 2020 AND ward LIKE 'a%'",
     "SELECT score * rate - 2.50, age FROM patients WHERE NOT (weight IS NULL) LIMIT 10",
+    "SELECT ward, SUM(age + bp), CORR(age, bp), REGR_SLOPE(charges, age) FROM patients GROUP BY ward",
 ];
 
 pub(crate) fn made() -> Vec<CorpusFile> {
     let schema = patients();
-    let names = ["aggregate", "rows", "approximate"];
+    let names = ["aggregate", "rows", "approximate", "joint"];
     let mut files = Vec::new();
     for (name, text) in names.iter().zip(QUERIES) {
         let query = parse(&schema, text).unwrap();

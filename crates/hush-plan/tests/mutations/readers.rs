@@ -13,14 +13,9 @@ use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Tokenizer;
 
-/// The reader's name: the file's name up to the first dash.
-pub(crate) fn reader(file: &CorpusFile) -> &str {
-    file.name.split('-').next().unwrap_or_default()
-}
-
 pub(crate) fn read(file: &CorpusFile) -> Result<(), String> {
     let text = || std::str::from_utf8(&file.bytes).unwrap();
-    match reader(file) {
+    match file.reader() {
         "encodings" => encodings(&file.bytes),
         "plan" => plan(&file.bytes),
         "query" => query(text()),

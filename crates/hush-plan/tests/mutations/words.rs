@@ -1,44 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Damages good texts word by word, so that what comes of it often gets past the tokeniser.
 //!
-//! `HUSH_MUTATIONS` multiplies the number of copies, `HUSH_MUTATION_SEED` repeats a run.
+//! `HUSH_MUTATIONS` multiplies the number of copies, `HUSH_MUTATION_SEED` gives other ones.
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use hush_testkit::Draw;
+use hush_testkit::{Draw, damaged_by};
 
 /// Calls `decode` with `count` damaged copies of `texts`; gives how many of them it accepted.
 ///
 /// `decode` returns whether it accepted the text, and asserts by itself what an accepted value must be. `vocabulary` are
 /// words of the language.
 pub(crate) fn reworded(
+    decoder: &str,
     count: usize,
     texts: &[String],
     vocabulary: &[&str],
     mut decode: impl FnMut(&str) -> bool,
 ) -> usize {
-    let times = std::env::var("HUSH_MUTATIONS").ok().map_or(1, |times| times.parse().unwrap());
-    let mut draw = Draw::of_environment("HUSH_MUTATION_SEED");
-    let seed = draw.to_string();
     let samples: Vec<Vec<String>> = texts.iter().map(|text| words(text)).collect();
-    let mut accepted = 0;
-    for copy in 0..count * times {
-        let mut sample = samples[copy % samples.len()].clone();
+    let by_words = |draw: &mut Draw, sample: &mut Vec<String>| {
         let other = &samples[draw.below(samples.len())];
-        for _ in 0..=draw.below(3) {
-            damage(&mut draw, &mut sample, other, vocabulary);
-        }
-        let text: String = sample.concat();
-        match catch_unwind(AssertUnwindSafe(|| decode(&text))) {
-            Ok(took) => accepted += usize::from(took),
-            Err(panic) => {
-                eprintln!("{seed}, copy {copy}: {text:?}");
-                resume_unwind(panic);
-            }
-        }
-    }
-    accepted
+        damage(draw, sample, other, vocabulary);
+    };
+    damaged_by(by_words, decoder, count, &samples, |words| decode(&words.concat()))
 }
 
 /// Runs of letters and digits, runs of blanks, and every other character by itself.

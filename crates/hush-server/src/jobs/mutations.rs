@@ -2,17 +2,17 @@
 //! Damaged records of jobs: what a start makes of each is a job that can be shown, run, kept and forgotten like any other,
 //! or no job; nothing outside the job's own directory changes.
 //!
-//! `HUSH_MUTATIONS` multiplies the number of copies, `HUSH_MUTATION_SEED` gives other ones.
+//! `tests/corpus/README.md` says what is in the files that this starts from; `HUSH_MUTATIONS` multiplies the number of copies, `HUSH_MUTATION_SEED` gives other ones.
 
 use std::fs;
 use std::path::Path;
 
 use clap::Parser;
-use hush_testkit::damaged;
-use hush_testkit::damaged_json;
+use hush_testkit::{CorpusFile, damaged, damaged_json};
 
 use super::record::{RECORD_MAX_BYTES, RecordFault};
 use super::*;
+use crate::corpus::corpus;
 use crate::runner::Failure;
 
 const PLAN: &[u8] = b"a plan";
@@ -34,10 +34,10 @@ impl RunPlan for Answering {
 }
 
 /// A directory of jobs with two neighbours that no damage may reach: a job, and a directory beside all jobs.
-struct Place(tempfile::TempDir);
+pub(crate) struct Place(tempfile::TempDir);
 
 impl Place {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let place = Self(tempfile::tempdir().unwrap());
         fs::create_dir(place.0.path().join("victim")).unwrap();
         for id in [ID, OTHER] {
@@ -139,21 +139,98 @@ fn work(place: &Place) -> bool {
     known
 }
 
+/// Reads a record of the corpus as a start of the service does; the reason of a refusal.
+pub(crate) fn read(place: &Place, bytes: &[u8]) -> Result<(), String> {
+    place.put(bytes);
+    match place.files().load(&id(), 100) {
+        Ok(_) => {
+            assert!(work(place));
+            Ok(())
+        }
+        Err(fault) => {
+            assert!(fault.is_final() && !work(place), "{fault}");
+            let reason = match fault {
+                RecordFault::Form => "form",
+                RecordFault::Io(_) => "file",
+                RecordFault::OtherJob => "other-job",
+                RecordFault::Plan => "plan",
+                RecordFault::Result => "result",
+                RecordFault::State => "state",
+            };
+            Err(reason.to_owned())
+        }
+    }
+}
+
+/// Records in every state, and others that would reach further than their job.
+pub(crate) fn made() -> Vec<CorpusFile> {
+    let json = |record: &Record| serde_json::to_vec(record).unwrap();
+    let states = [JobState::Queued, JobState::Running, JobState::Done, JobState::Failed];
+    let names = ["queued", "running", "done", "failed"];
+    let read = |name: &str, bytes| CorpusFile::read(&format!("record-{name}"), "json", bytes);
+    let mut files: Vec<_> =
+        names.iter().zip(states).map(|(name, state)| read(name, json(&record(ID, state)))).collect();
+    let mut long = record(ID, JobState::Running);
+    let message = "\u{1}".repeat(1 << 20);
+    long.finish(Err(Failure { code: "HUSH-E099".to_owned(), message }.into()));
+    let mut early = record(ID, JobState::Done);
+    early.finished_s = Some(u64::MAX);
+    let without_key = Record { key: None, ..record(ID, JobState::Queued) };
+    files.extend([read("long-sentence", json(&long)), read("of-a-late-clock", json(&early))]);
+    files.push(read("without-key", json(&without_key)));
+
+    let done = String::from_utf8(json(&record(ID, JobState::Done))).unwrap();
+    let mut refused = |name: &str, reason: &str, bytes: &[u8]| {
+        files.push(CorpusFile::refused(&format!("record-{name}"), reason, "json", bytes));
+    };
+    let table = "\"table\":\"patients\"";
+    let plan = blake3::hash(PLAN).to_hex().to_string();
+    for (name, reason, from, to) in [
+        // What leaves the directory is what a sweep would remove.
+        ("path-as-id", "form", ID, "../victim"),
+        ("path-as-table", "form", table, "\"table\":\"../victim\""),
+        ("capital-id", "form", ID, &ID.to_uppercase()),
+        ("neighbour", "other-job", ID, OTHER),
+        ("table-twice", "form", table, &format!("{table},{table}")),
+        ("unknown-member", "form", table, &format!("{table},\"more\":0")),
+        ("unknown-state", "form", "\"done\"", "\"undone\""),
+        ("done-but-queued", "state", "\"done\"", "\"queued\""),
+        ("body-is-no-digest", "state", &plan, "x"),
+        ("negative-attempts", "form", "\"attempts\":1", "\"attempts\":-1"),
+        ("attempts-beyond-32-bits", "form", "\"attempts\":1", "\"attempts\":4294967296"),
+        // It would fill the room for answers.
+        ("vast-result", "result", "\"bytes\":9", "\"bytes\":18446744073709551615"),
+    ] {
+        assert!(done.contains(from), "{from}");
+        refused(name, reason, done.replacen(from, to, 1).as_bytes());
+    }
+    let another_plan = Record { body: "0".repeat(64), ..record(ID, JobState::Queued) };
+    refused("of-another-plan", "plan", &json(&another_plan));
+    refused("deep", "form", "[".repeat(10_000).as_bytes());
+    refused("cut", "form", &done.as_bytes()[..done.len() / 2]);
+    refused("empty", "form", b"");
+    refused("two", "form", done.repeat(2).as_bytes());
+    refused("too-long", "file", &[done.as_bytes(), &vec![b' '; RECORD_MAX_BYTES as usize]].concat());
+    files
+}
+
 #[test]
 fn damaged_records_are_jobs_or_are_forgotten() {
     let place = Place::new();
+    let check = |bytes: &[u8]| {
+        place.put(bytes);
+        work(&place)
+    };
     let mut accepted = 0;
     for state in [JobState::Queued, JobState::Running, JobState::Done, JobState::Failed] {
         let golden = serde_json::to_vec(&record(ID, state)).unwrap();
-        let check = |bytes: &[u8]| {
-            place.put(bytes);
-            work(&place)
-        };
         assert!(check(&golden), "{state:?}");
-        accepted += damaged_json("job record", 100, &golden, check);
+        accepted += damaged_json("job record", 50, &golden, check);
         accepted += damaged("job record", 25, &golden, check);
     }
     assert!(accepted > 2, "{accepted}");
+    let accepted = corpus().damaged("record", 50, |_, bytes| check(bytes));
+    assert!(accepted.copies > 2, "{accepted:?}");
 }
 
 /// The fault that reading a record gives.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Damaged token files: each is refused as malformed, or holds one token, which is what requests must present.
 //!
-//! `HUSH_MUTATIONS` multiplies the number of copies, `HUSH_MUTATION_SEED` gives other ones.
+//! `tests/corpus/README.md` says what is in the files that this starts from; `HUSH_MUTATIONS` multiplies the number of copies, `HUSH_MUTATION_SEED` gives other ones.
+
+use hush_testkit::{CorpusFile, damaged};
 
 use super::*;
-use hush_testkit::damaged;
+use crate::corpus::corpus;
 
 /// What a token file holds, said another way than in the reader.
 fn token_of(bytes: &[u8]) -> Option<&[u8]> {
@@ -40,6 +42,36 @@ fn check(path: &Path, bytes: &[u8]) -> bool {
     }
 }
 
+/// The reason of a refusal.
+pub(crate) fn read(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    if check(path, bytes) { Ok(()) } else { Err("malformed".to_owned()) }
+}
+
+/// What takes a line of a program to write.
+pub(crate) fn made() -> Vec<CorpusFile> {
+    let all: Vec<u8> = (b'!'..=b'~').cycle().take(TOKEN_MAX).collect();
+    let read = |name: &str, bytes: Vec<u8>| CorpusFile::read(&format!("token-{name}"), "txt", bytes);
+    let refused =
+        |name: &str, bytes: Vec<u8>| CorpusFile::refused(&format!("token-{name}"), "malformed", "txt", bytes);
+    vec![
+        read("longest", [&all[..], b"\r\n"].concat()),
+        read("shortest-without-line-end", all[..TOKEN_MIN].to_vec()),
+        read("between-blanks", [b"  ", &all[..40], b"\t\n\n"].concat()),
+        refused("too-long", [&all[..], b"x"].concat()),
+        refused("too-short", [&all[..TOKEN_MIN - 1], b"\n"].concat()),
+        refused("longest-of-many-lines", [&all[..], b"\n\n\n"].concat()),
+        refused("of-blanks", vec![b' '; 40]),
+        refused("empty", Vec::new()),
+        refused("blank-inside", [&all[..40], b" ", &all[..40]].concat()),
+        refused("two", [&all[..40], b"\n", &all[..40]].concat()),
+        refused("null-character", [&all[..40], b"\0"].concat()),
+        refused("control-character", [&all[..40], b"\x1b[31m", &all[..40]].concat()),
+        refused("not-ascii", [&all[..40], "\u{fc}".as_bytes()].concat()),
+        refused("byte-order-mark", ["\u{feff}".as_bytes(), &all[..40]].concat()),
+        refused("utf-16", all[..40].iter().flat_map(|byte| [*byte, 0]).collect()),
+    ]
+}
+
 #[test]
 fn damaged_token_files_hold_one_token_or_are_refused() {
     let dir = tempfile::tempdir().unwrap();
@@ -48,12 +80,11 @@ fn damaged_token_files_hold_one_token_or_are_refused() {
         TokenHash::load_or_create(&path).unwrap();
         fs::read(&path).unwrap()
     };
-    let long: Vec<u8> = (b'!'..=b'~').cycle().take(TOKEN_MAX).chain(*b"\r\n").collect();
-    for good in [made.as_slice(), &long, b"  0123456789abcdef0123456789abcdef\t\n\n"] {
-        assert!(check(&path, good));
-        let accepted = damaged("token file", 400, good, |bytes| check(&path, bytes));
-        assert!(accepted > 20, "{accepted}");
-    }
+    assert!(check(&path, &made));
+    let accepted = damaged("token file", 400, &made, |bytes| check(&path, bytes));
+    assert!(accepted > 20, "{accepted}");
+    let accepted = corpus().damaged("token", 400, |_, bytes| check(&path, bytes));
+    assert!(accepted.copies > accepted.of / 20, "{accepted:?}");
 }
 
 #[test]

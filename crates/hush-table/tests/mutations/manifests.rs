@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Manifests of the corpus: of every form, bodies that break a rule behind a good signature, containers that break one before
+//! it.
+
+use arrow::datatypes::{DataType, TimeUnit};
+use hush_plan::{Encoding, EncodingId, Layout, Plaintext};
+use hush_table::manifest::{BODY_FORMAT, ClearColumn, Manifest, PartEntry, PartFile, key_id};
+use hush_table::{CHUNK_ROWS, Digest, TableId};
+use hush_testkit::CorpusFile;
+
+use super::readers::{container, golden, signer};
+
+pub(crate) fn made() -> Vec<CorpusFile> {
+    [manifests(), bodies(), containers()].concat()
+}
+
+/// Two parts, clear columns of three types, all layouts, a sealed column.
+fn whole() -> Manifest {
+    let file = |text: &str, bytes| Some(PartFile { digest: Digest::of(text.as_bytes()), bytes });
+    let encoding = |id, layout, plaintext| Encoding {
+        id: EncodingId(id),
+        layout,
+        params: "n12_q2x46_sec128_v1".to_owned(),
+        plaintext,
+    };
+    let clear = |name: &str, kind: DataType| ClearColumn::new(name, &kind).unwrap();
+    let primes = hush_params::PLAINTEXT_PRIMES_32[..3].to_vec();
+    Manifest {
+        format: BODY_FORMAT,
+        table: "corpus-1_A".to_owned(),
+        table_id: TableId::from_bytes(*b"0123456789abcdef"),
+        version: u64::MAX,
+        key_id: key_id(&signer().verifying_key().to_bytes()),
+        rows: 64 * u64::from(CHUNK_ROWS) + 5,
+        chunk_rows: CHUNK_ROWS,
+        clear_columns: vec![
+            clear("ward", DataType::Utf8),
+            clear("süd \"x\"\n", DataType::Decimal128(38, 38)),
+            clear("when", DataType::Timestamp(TimeUnit::Microsecond, None)),
+        ],
+        encodings: vec![
+            encoding(0, Layout::Sum, Plaintext::PowerOfTwo { log2: 64 }),
+            encoding(1, Layout::ApproxSum, Plaintext::Scale { log2: 40 }),
+            encoding(7, Layout::ApproxSlots, Plaintext::Scale { log2: 30 }),
+            encoding(u32::MAX, Layout::Slots, Plaintext::Primes { primes }),
+        ],
+        sealed_columns: 1,
+        parts: vec![
+            PartEntry { rows: 524_288, chunks: 64, clear: file("c0", 1000), encrypted: file("e0", 1 << 30) },
+            PartEntry { rows: 5, chunks: 1, clear: file("c0", 10), encrypted: file("e1", 20) },
+        ],
+        sealed_schema: vec![0xde, 0xad],
+    }
+}
+
+fn signed(manifest: &Manifest) -> Vec<u8> {
+    container(&manifest.to_json().unwrap())
+}
+
+fn manifests() -> Vec<CorpusFile> {
+    let all = whole();
+    let mut clear_only = Manifest { encodings: Vec::new(), sealed_columns: 0, ..all.clone() };
+    clear_only.parts.iter_mut().for_each(|part| part.encrypted = None);
+    let mut encrypted_only = Manifest { clear_columns: Vec::new(), sealed_schema: Vec::new(), ..all.clone() };
+    encrypted_only.parts.iter_mut().for_each(|part| part.clear = None);
+    let empty = Manifest { rows: 0, parts: Vec::new(), ..all.clone() };
+    let good =
+        [("whole", all), ("clear-only", clear_only), ("encrypted-only", encrypted_only), ("empty", empty)];
+    let files = good
+        .iter()
+        .map(|(name, manifest)| CorpusFile::read(&format!("manifest-{name}"), "hush", signed(manifest)));
+    files.chain([CorpusFile::read("manifest-golden", "hush", golden("manifest.hush"))]).collect()
+}
+
+/// Bodies that the owner's own key signed.
+fn bodies() -> Vec<CorpusFile> {
+    let body = String::from_utf8(whole().to_json().unwrap()).unwrap();
+    let edited = |from: &str, to: &str| {
+        assert!(body.contains(from), "{from}");
+        body.replacen(from, to, 1).into_bytes()
+    };
+    let digest = |text: &str| Digest::of(text.as_bytes()).to_string();
+    let own = key_id(&signer().verifying_key().to_bytes());
+    let cases = [
+        ("no-version", "HUSH-T008", edited("\"version\":18446744073709551615", "\"version\":0")),
+        ("other-chunk-rows", "HUSH-T008", edited("\"chunk_rows\":8192", "\"chunk_rows\":8191")),
+        ("clear-name-twice", "HUSH-T008", edited("\"when\"", "\"ward\"")),
+        ("encoding-twice", "HUSH-T008", edited("\"id\":7", "\"id\":1")),
+        ("layout-of-another-plaintext", "HUSH-T008", edited("\"layout\":\"sum\"", "\"layout\":\"slots\"")),
+        ("prime-twice", "HUSH-T008", edited("[4293918721,4291952641", "[4293918721,4293918721")),
+        ("no-such-prime", "HUSH-T008", edited("[4293918721,", "[4293918723,")),
+        ("too-many-sealed-columns", "HUSH-T008", edited("\"sealed_columns\":1", "\"sealed_columns\":4097")),
+        ("rows-that-do-not-add-up", "HUSH-T008", edited("\"rows\":524293", "\"rows\":524294")),
+        ("part-twice", "HUSH-T008", edited(&digest("e1"), &digest("e0"))),
+        (
+            "part-without-a-half",
+            "HUSH-T008",
+            edited(&format!("{{\"digest\":\"{}\",\"bytes\":20}}", digest("e1")), "null"),
+        ),
+        ("odd-digits", "HUSH-T007", edited("\"dead\"", "\"dea\"")),
+        ("blanks", "HUSH-T008", edited(",", ", ")),
+        ("member-twice", "HUSH-T007", edited("{\"format\":1,", "{\"format\":1,\"format\":1,")),
+        ("unknown-member", "HUSH-T007", edited("{\"format\":1,", "{\"format\":1,\"more\":0,")),
+        ("newer-body", "HUSH-T008", edited("{\"format\":1,", "{\"format\":2,")),
+        ("negative-rows", "HUSH-T007", edited("\"rows\":5,", "\"rows\":-5,")),
+        ("rows-beyond-64-bits", "HUSH-T007", edited("\"rows\":5,", "\"rows\":18446744073709551616,")),
+        ("rows-that-wrap", "HUSH-T008", edited("\"rows\":5,", "\"rows\":18446744073709551615,")),
+        ("chunks-that-wrap", "HUSH-T008", edited("\"chunks\":1,", "\"chunks\":4294967295,")),
+        ("no-bytes", "HUSH-T008", edited("\"bytes\":20}", "\"bytes\":0}")),
+        ("huge-part", "HUSH-T008", edited("\"bytes\":20}", "\"bytes\":9223372036854775808}")),
+        ("path-as-name", "HUSH-T008", edited("\"corpus-1_A\"", "\"../x\"")),
+        ("control-character-as-name", "HUSH-T008", edited("\"corpus-1_A\"", "\"a\\u001b[31m\"")),
+        ("bare-control-character", "HUSH-T007", edited("\"corpus-1_A\"", "\"a\u{1b}[31m\"")),
+        ("half-a-surrogate", "HUSH-T007", edited("\"ward\"", "\"\\ud800\"")),
+        ("key-id-of-another", "HUSH-T008", edited(&own, &"0".repeat(32))),
+        ("unknown-parameters", "HUSH-T008", edited("n12_q2x46_sec128_v1", "n12_q2x46_sec128_v2")),
+        ("plaintext-beyond-modulus", "HUSH-T008", edited("\"log2\":64", "\"log2\":4294967295")),
+        ("nested-clear-type", "HUSH-T008", edited("\"Utf8\"", &format!("\"{}\"", "List(".repeat(2000)))),
+        ("deep", "HUSH-T007", vec![b'['; 10_000]),
+        ("empty-body", "HUSH-T007", Vec::new()),
+        ("not-text", "HUSH-T007", [&body.as_bytes()[..30], &[0xff, 0xfe], &body.as_bytes()[32..]].concat()),
+    ];
+    let refused = |(name, code, body): (&str, &str, Vec<u8>)| {
+        CorpusFile::refused(&format!("manifest-{name}"), code, "hush", container(&body))
+    };
+    cases.into_iter().map(refused).collect()
+}
+
+/// What is wrong before anything in the body is looked at.
+fn containers() -> Vec<CorpusFile> {
+    let good = signed(&whole());
+    let with = |at: usize, new: &[u8]| {
+        let mut bytes = good.clone();
+        bytes[at..at + new.len()].copy_from_slice(new);
+        bytes
+    };
+    let end = good.len();
+    let mut identity = [0; 32];
+    identity[0] = 1;
+    let mut weak = with(end - 96, &identity);
+    weak[end - 64..].fill(0);
+    weak[end - 64] = 1;
+    let cases = [
+        ("other-magic", "HUSH-T001", with(7, b"2")),
+        ("newer-container", "HUSH-T002", with(8, &[2])),
+        ("shorter-than-said", "HUSH-T003", with(12, &(64_u64 << 20).to_le_bytes())),
+        ("longer-than-said", "HUSH-T003", [good.as_slice(), &[0]].concat()),
+        ("huge-length", "HUSH-T004", with(12, &u64::MAX.to_le_bytes())),
+        ("flipped-bit", "HUSH-T005", with(40, &[good[40] ^ 1])),
+        // Under the neutral element anybody can sign.
+        ("weak-key", "HUSH-T005", weak),
+        ("empty-file", "HUSH-T001", Vec::new()),
+    ];
+    let refused = |(name, code, bytes)| CorpusFile::refused(&format!("manifest-{name}"), code, "hush", bytes);
+    cases.into_iter().map(refused).collect()
+}
