@@ -17,12 +17,13 @@ use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_aggregate::sum::sum_udaf;
-use datafusion::logical_expr::expr::{AggregateFunction, Case, ScalarFunction};
+use datafusion::logical_expr::expr::{AggregateFunction, Case, ScalarFunction, WindowFunction};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::type_coercion::other::get_coerce_type_for_case_expression;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    AggregateUDF, BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, cast, lit, not,
+    AggregateUDF, BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, WindowFunctionDefinition, cast,
+    lit, not,
 };
 use datafusion::optimizer::utils::NamePreserver;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
@@ -148,6 +149,7 @@ impl Settler<'_> {
             }
             Expr::Case(case) => Ok(Transformed::yes(self.case(case)?)),
             Expr::AggregateFunction(call) => Ok(Transformed::yes(self.exact_sums(call)?)),
+            Expr::WindowFunction(call) => Ok(Transformed::yes(self.exact_window(call)?)),
             other => Ok(Transformed::no(other)),
         })?;
         Ok(expanded.data)
@@ -253,14 +255,31 @@ impl Settler<'_> {
         }
     }
 
+    /// Sums of integers over windows in decimals, as in [`Settler::exact_sums`].
+    fn exact_window(&self, mut call: Box<WindowFunction>) -> Result<Expr> {
+        if let (WindowFunctionDefinition::AggregateUDF(func), [argument]) =
+            (&call.fun, call.params.args.as_slice())
+            && func.name() == "sum"
+            && let Some(wide) = self.wide(argument)
+        {
+            call.params.args = vec![cast(argument.clone(), wide)];
+        }
+        Ok(Expr::WindowFunction(call))
+    }
+
+    /// The decimals in which sums of an exact number cannot wrap around.
+    fn wide(&self, argument: &Expr) -> Option<DataType> {
+        match argument.get_type(self.schema).unwrap_or(DataType::Null) {
+            kind if kind.is_integer() => Some(DataType::Decimal128(38, 0)),
+            DataType::Decimal128(_, scale) => Some(DataType::Decimal128(38, scale)),
+            _ => None,
+        }
+    }
+
     /// Sums of integers in decimals, which do not wrap around, and averages of exact numbers from exact sums.
     fn exact_sums(&self, mut call: AggregateFunction) -> Result<Expr> {
         let [argument] = call.params.args.as_slice() else { return Ok(Expr::AggregateFunction(call)) };
-        let wide = match argument.get_type(self.schema).unwrap_or(DataType::Null) {
-            kind if kind.is_integer() => DataType::Decimal128(38, 0),
-            DataType::Decimal128(_, scale) => DataType::Decimal128(38, scale),
-            _ => return Ok(Expr::AggregateFunction(call)),
-        };
+        let Some(wide) = self.wide(argument) else { return Ok(Expr::AggregateFunction(call)) };
         let with = |call: &AggregateFunction, func: Arc<AggregateUDF>| {
             Expr::AggregateFunction(AggregateFunction { func, params: call.params.clone() })
         };

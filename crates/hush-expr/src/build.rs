@@ -283,16 +283,20 @@ impl Built {
         self.steps.iter().filter(|step| matches!(step, Step::Product(..))).count()
     }
 
-    /// Bounds of the result without its constant.
+    /// Bounds of the result, with its constant: what is constant differs between circuits of one expression.
     pub(crate) fn result_range(&self) -> Interval {
-        let range = self.ranges.last().map(|range| range.scaled(&self.factor));
-        range.unwrap_or_else(|| Interval::new(Ratio::zero(), Ratio::zero()))
+        let constant = Interval::new(self.constant.clone(), self.constant.clone());
+        self.ranges
+            .last()
+            .map_or_else(|| constant.clone(), |range| range.scaled(&self.factor).plus(&constant))
     }
 
     /// Bounds of the result, known from elsewhere.
     pub(crate) fn narrow(&mut self, result: &Interval) {
         if let (Some(range), Some(inverse)) = (self.ranges.last_mut(), self.factor.recip()) {
-            *range = range.meet(&result.scaled(&inverse));
+            let constant = -self.constant.clone();
+            let varying = result.plus(&Interval::new(constant.clone(), constant));
+            *range = range.meet(&varying.scaled(&inverse));
         }
     }
 }

@@ -132,6 +132,20 @@ fn fractions_print_and_round_as_decimals() {
     );
 }
 
+#[test]
+fn ranges_known_from_the_distributed_form_leave_out_no_constant() {
+    // a² + 2a reaches 120, (1 + a)² 121.
+    let circuit = circuit("(1 + a)^2");
+    let found = run(&circuit, &[1000.into()]).pop().unwrap();
+    assert_eq!(circuit.result(&Ratio::from(found.clone()), 1), ratio("121"));
+    assert!(&Ratio::from(found) <= circuit.ranges().last().unwrap().high());
+}
+
+/// Values of [`cents`], their bounds often among them.
+fn values() -> impl Strategy<Value = Vec<i64>> {
+    prop::collection::vec(prop_oneof![-1000_i64..=1000, Just(-1000), Just(1000)], 3)
+}
+
 /// Texts of random expressions.
 fn texts() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
@@ -157,7 +171,7 @@ proptest! {
 
     /// Whatever is built computes what the text says, within the ranges that it states, and no deeper than the text.
     #[test]
-    fn circuits_compute_what_expressions_mean(text in texts(), values in prop::collection::vec(-1000_i64..=1000, 3)) {
+    fn circuits_compute_what_expressions_mean(text in texts(), values in values()) {
         let expression = Expression::parse(&text).unwrap();
         let inputs = vec![cents(); expression.names().len()];
         let encrypted: Vec<BigInt> = values.iter().map(|&value| value.into()).collect();

@@ -4,15 +4,15 @@
 //!
 //! An output is cut at its outermost parts that are polynomials in numeric columns. Those become programs (in the
 //! clear half if all of it is clear), single columns are fetched, and whatever stands around them (division,
-//! functions, CASE, comparisons, sorting) is evaluated by the owner after decryption. The cut does not depend on what
+//! functions, windows, CASE, comparisons, sorting) is evaluated by the owner after decryption. The cut does not depend on what
 //! is encrypted, so that the same query on clear data takes the same path and gives the same result.
 
 use std::collections::BTreeSet;
 
-use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
+use sqlparser::ast::{BinaryOperator, Expr, Function, UnaryOperator};
 
 use crate::encoding::Content;
-use crate::error::{Clause, PlanError, Unfit};
+use crate::error::{Clause, Feature, PlanError, Unfit};
 use crate::expr::{Kind, Piece, is_approximate, normalise, numeric_literal, scale_of};
 use crate::final_sql::{self, Parts, Replacement};
 use crate::plan::{OutputType, ProgramOutput};
@@ -20,7 +20,8 @@ use crate::program::{Operands, Program, Translated, translate};
 use crate::range::{fits_digits, fits_int64};
 use crate::schema::{Column, ColumnType, Protection, Schema};
 use crate::sql::clear::{check_clear, encrypted_in, usable};
-use crate::sql::{Query, bare, column_name, quoted, shown};
+use crate::sql::windows::{is_variance, retracted, window};
+use crate::sql::{Query, bare, column_name, columns_of, quoted, shown};
 
 /// A row-by-row query without its encodings.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +73,8 @@ pub(crate) fn compile(schema: &Schema, query: &Query) -> Result<ByRow, PlanError
     let parts = Parts { items, having: None, order, ties: vec![quoted("row")] };
     plan.final_sql = final_sql::assemble(query, &parts);
     plan.operands = operands.0;
-    if query.order.is_empty() {
+    // Windows look at every row that matches, whatever is kept of them.
+    if query.order.is_empty() && !query.has_windows() {
         plan.limit = query.limit.map(|limit| limit.saturating_add(query.offset));
     }
     Ok(plan)
@@ -111,6 +113,9 @@ impl Builder<'_> {
             let column = usable(self.schema, name, clause)?;
             return self.column(expr, column).map(Some);
         }
+        if let Some(call) = window(expr) {
+            self.check_moving(call, clause)?;
+        }
         if !self.is_arithmetic(expr, clause)? {
             return Ok(None);
         }
@@ -136,11 +141,24 @@ impl Builder<'_> {
                 ..
             } | Expr::UnaryOp { op: UnaryOperator::Minus, .. }
         );
-        let names = crate::sql::columns_of(expr);
+        let names = columns_of(expr);
         for name in &names {
             usable(self.schema, name, clause)?;
         }
         Ok(is_operation && !names.is_empty() && is_polynomial(expr))
+    }
+
+    /// A frame that moves gives up what leaves it: right for exact numbers alone.
+    fn check_moving(&self, call: &Function, clause: Clause) -> Result<(), PlanError> {
+        let Some(argument) = retracted(call) else { return Ok(()) };
+        let mut is_exact = !is_variance(call) && is_polynomial(argument);
+        for name in columns_of(argument) {
+            let column = usable(self.schema, &name, clause)?;
+            let is_float = matches!(column.kind, ColumnType::Float { .. });
+            is_exact &= !is_float || column.protect == Protection::Encrypt && !is_approximate(column);
+        }
+        let feature = Feature::MovingDoubles;
+        if is_exact { Ok(()) } else { Err(PlanError::Unsupported { clause, feature }) }
     }
 
     fn seen_index(&self, expr: &Expr) -> Option<usize> {

@@ -13,6 +13,7 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{BinaryOperator, Expr, Ident, OrderByOptions, Value, VisitMut, VisitorMut};
 
 use crate::error::PlanError;
+use crate::sql::windows::{render, window};
 use crate::sql::{Query, quoted};
 
 /// What a subexpression becomes: a column of `merged`.
@@ -31,7 +32,7 @@ pub(crate) fn rewrite(
     leaf: &mut dyn FnMut(&Expr) -> Result<Option<Replacement>, PlanError>,
 ) -> Result<String, PlanError> {
     let mut copy = expr.clone();
-    let mut rewriter = Rewriter { leaf, arithmetic: 0 };
+    let mut rewriter = Rewriter { leaf, arithmetic: 0, outside: Vec::new() };
     match VisitMut::visit(&mut copy, &mut rewriter) {
         ControlFlow::Continue(()) => Ok(copy.to_string()),
         ControlFlow::Break(error) => Err(*error),
@@ -42,6 +43,8 @@ struct Rewriter<'a> {
     leaf: &'a mut dyn FnMut(&Expr) -> Result<Option<Replacement>, PlanError>,
     /// Open `+ - *` around the current node.
     arithmetic: u32,
+    /// The same outside of the windows that are open: within one, bounds and arguments count anew.
+    outside: Vec<u32>,
 }
 
 impl VisitorMut for Rewriter<'_> {
@@ -57,6 +60,7 @@ impl VisitorMut for Rewriter<'_> {
             Ok(None) if self.arithmetic > 0 && is_integer(expr) => {
                 *expr = verbatim(format!("CAST({expr} AS DECIMAL(38,0))"));
             }
+            Ok(None) if window(expr).is_some() => self.outside.push(std::mem::take(&mut self.arithmetic)),
             Ok(None) => self.arithmetic += u32::from(is_wrapping(expr)),
         }
         ControlFlow::Continue(())
@@ -65,6 +69,10 @@ impl VisitorMut for Rewriter<'_> {
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         if is_wrapping(expr) {
             self.arithmetic = self.arithmetic.saturating_sub(1);
+        }
+        if let Some(call) = window(expr) {
+            self.arithmetic = self.outside.pop().unwrap_or_default();
+            *expr = verbatim(render(call, self.arithmetic > 0));
         }
         if let Expr::BinaryOp { left, op: BinaryOperator::Divide, right } = expr {
             let quotient =

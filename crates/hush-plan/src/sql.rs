@@ -18,6 +18,7 @@ mod names;
 mod output;
 mod scalar;
 mod statement;
+pub(crate) mod windows;
 mod workload;
 
 pub use bounds::{TextFault, check_expression};
@@ -87,6 +88,11 @@ impl Query {
         self.grouped
     }
 
+    /// Whether a window function stands in it.
+    pub(crate) fn has_windows(&self) -> bool {
+        self.expressions().any(windows::has_window)
+    }
+
     fn expressions(&self) -> impl Iterator<Item = &Expr> {
         let items = self.items.iter().map(|item| &item.expr);
         items
@@ -135,6 +141,9 @@ pub fn parse(schema: &Schema, text: &str) -> Result<Query, PlanError> {
         !query.keys.is_empty() || query.having.is_some() || query.expressions().any(functions::has_aggregate);
     if raw.distinct {
         make_distinct(&mut query)?;
+    }
+    if query.grouped && query.has_windows() {
+        return Err(PlanError::Unsupported { clause: Clause::Select, feature: Feature::Window });
     }
     Ok(query)
 }

@@ -69,7 +69,8 @@ pub(crate) fn of_query(
             say(Actor::ServerEncrypted, programs(encodings, task));
             let secret = !task.programs.is_empty() || !task.fetch.is_empty();
             let decrypt = secret.then(|| "decrypt the rows that match".to_owned());
-            say(Actor::Owner, decrypt.into_iter().chain(last(query)).collect());
+            let windows = query.has_windows().then(|| "compute windows over them".to_owned());
+            say(Actor::Owner, decrypt.into_iter().chain(windows).chain(last(query)).collect());
         }
     }
     steps

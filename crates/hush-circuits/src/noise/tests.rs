@@ -185,8 +185,8 @@ fn functions_of_slots(params: &ChainParams, cases: &[Case<'_>], runs: usize) {
     }
 }
 
-#[test]
-fn functions_of_slots_are_within_their_bounds() {
+/// Polynomials, inverses, roots and signs, to be checked on chains that hold nine levels.
+fn with_functions(check: impl Fn(&[Case<'_>])) {
     let coefficients = [0.3, -0.8, 0.5, 0.25, -0.4, 0.6, 0.1, -0.2];
     let power = RealPolynomial::power(&coefficients).unwrap();
     let sigmoid = RealPolynomial::interpolation(|x| 1.0 / (1.0 + (-x).exp()), 15, -4.0, 4.0).unwrap();
@@ -281,13 +281,25 @@ fn functions_of_slots_are_within_their_bounds() {
         }),
         noise: Box::new(|model, a| sign.compare_noise(model, a).unwrap()),
     });
-    functions_of_slots(&toy(64, 9, 3), &cases, 8);
+    check(&cases);
+}
+
+#[test]
+fn functions_of_slots_are_within_their_bounds() {
+    with_functions(|cases| functions_of_slots(&toy(64, 9, 3), cases, 8));
     let cubic = RealPolynomial::chebyshev(&[0.1, 0.7, -0.3, 0.2], -1.0, 1.0).unwrap();
     let real = ChainParams::uniform(8192, 46, 2, 3, 1, 1).unwrap();
     let linear = RealPolynomial::chebyshev(&[0.1, 0.7], -1.0, 1.0).unwrap();
     functions_of_slots(&real, &[polynomial_case("a line at a real size", &linear, (-1.0, 1.0), 6.0)], 1);
     let real = ChainParams::uniform(16384, 46, 2, 5, 2, 2).unwrap();
     functions_of_slots(&real, &[polynomial_case("a cubic at a real size", &cubic, (-1.0, 1.0), 8.0)], 1);
+}
+
+/// The same functions where a person would evaluate them: 16384 slots at 128-bit security.
+#[test]
+fn functions_of_slots_are_within_their_bounds_at_a_real_size() {
+    let params = ChainParams::uniform(32768, 46, 2, 11, 3, 3).unwrap();
+    with_functions(|cases| functions_of_slots(&params, cases, 1));
 }
 
 /// log2 of the largest coefficient of a phase.

@@ -107,3 +107,59 @@ fn filters_on_encrypted_columns_are_refused() {
     assert_eq!(code("SELECT age * bp * visits FROM patients"), "HUSH-P017");
     assert_eq!(code("SELECT age + score FROM patients"), "HUSH-P024");
 }
+
+#[test]
+fn windows_are_the_owners_and_see_rows_in_the_tables_order() {
+    let sql = |items: &str| {
+        let plan = plan(&format!("SELECT {items} FROM patients LIMIT 2"));
+        assert_eq!(plan.limit, None, "{items}");
+        let (_, rest) = plan.final_sql.split_once("SELECT ").unwrap();
+        rest.split_once(" AS \"v\"").unwrap().0.to_owned()
+    };
+    assert_eq!(
+        sql("SUM(age) OVER (ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS v"),
+        "SUM(p0) OVER (ORDER BY \"row\" ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)"
+    );
+    assert_eq!(sql("SUM(age) OVER (ORDER BY ward) AS v"), "SUM(p0) OVER (ORDER BY c0)");
+    assert_eq!(
+        sql("2 * COUNT(*) OVER (ORDER BY ward ROWS 1 PRECEDING) + age AS v"),
+        "CAST(2 AS DECIMAL(38,0)) * CAST(COUNT(*) OVER (ORDER BY c0, \"row\" ROWS 1 PRECEDING) AS DECIMAL(38,0)) + \
+         CAST(p0 AS DECIMAL(38,0))"
+    );
+    assert_eq!(
+        sql("FIRST_VALUE(age * visits) OVER () AS v"),
+        "FIRST_VALUE(p0) OVER (ORDER BY \"row\" ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)"
+    );
+    let program = plan("SELECT SUM(age * visits) OVER (PARTITION BY ward) FROM patients");
+    assert_eq!((program.programs.len(), program.clear.len()), (1, 1));
+}
+
+#[test]
+fn windows_that_would_err_are_refused() {
+    let refused = |text: &str| match plan_in(&patients(), &format!("SELECT {text} FROM patients")) {
+        Err(PlanError::Unsupported { feature, .. }) => feature,
+        other => panic!("{text}: {other:?}"),
+    };
+    for (text, feature) in [
+        ("SUM(score) OVER (ROWS 3 PRECEDING)", Feature::MovingDoubles),
+        ("AVG(age / 2) OVER (ROWS 3 PRECEDING)", Feature::MovingDoubles),
+        ("VAR_POP(age) OVER (ROWS 3 PRECEDING)", Feature::MovingDoubles),
+        ("SUM(age) OVER (ROWS BETWEEN 1 FOLLOWING AND CURRENT ROW)", Feature::Frame),
+        ("SUM(age) OVER (ROWS BETWEEN UNBOUNDED FOLLOWING AND UNBOUNDED FOLLOWING)", Feature::Frame),
+        ("SUM(age) OVER (ROWS BETWEEN visits PRECEDING AND CURRENT ROW)", Feature::Frame),
+        ("SUM(age) OVER (ORDER BY year GROUPS 1 PRECEDING)", Feature::Frame),
+        ("SUM(RANK() OVER ()) OVER ()", Feature::NestedWindow),
+        ("UPPER(ward) OVER ()", Feature::UnknownWindow),
+        ("SUM(DISTINCT age) OVER ()", Feature::Dialect),
+        ("COUNT(*), RANK() OVER (ORDER BY ward)", Feature::Window),
+        ("DISTINCT RANK() OVER (ORDER BY ward)", Feature::Window),
+    ] {
+        assert_eq!(refused(text), feature, "{text}");
+    }
+    // What stays in a frame is never taken away again.
+    for text in
+        ["SUM(score) OVER (ORDER BY ward)", "STDDEV(age) OVER ()", "MAX(score) OVER (ROWS 3 PRECEDING)"]
+    {
+        plan(&format!("SELECT {text} FROM patients"));
+    }
+}

@@ -51,6 +51,9 @@ pub enum Feature {
     /// `COUNT(DISTINCT x)` and the like on an encrypted column.
     #[error("this aggregate of an encrypted column")]
     EncryptedAggregate,
+    /// A frame of groups, of values, or one that ends before it begins.
+    #[error("this frame of a window")]
+    Frame,
     /// `ROLLUP`, `CUBE`, `GROUPING SETS`, `GROUP BY ALL`
     #[error("ROLLUP, CUBE, GROUPING SETS or ALL")]
     GroupingSets,
@@ -66,6 +69,12 @@ pub enum Feature {
     /// `LIKE … ESCAPE` beyond one character after a literal pattern.
     #[error("an ESCAPE other than LIKE 'text' ESCAPE 'c' with a text that does not end in c")]
     LikeEscape,
+    /// A variance, or a sum of doubles, whose frame moves.
+    #[error("a variance, or a sum of floats, over a frame that moves")]
+    MovingDoubles,
+    /// `SUM(RANK() OVER …) OVER …`
+    #[error("a window function within another")]
+    NestedWindow,
     /// `f(name => x)`
     #[error("a named function argument")]
     NamedArgument,
@@ -93,8 +102,11 @@ pub enum Feature {
     /// A query inside the query.
     #[error("a subquery")]
     Subquery,
-    /// `OVER`
-    #[error("a window function")]
+    /// `ntile(4) FILTER (…) OVER …` and other functions.
+    #[error("OVER with a function that is no window function")]
+    UnknownWindow,
+    /// `OVER` in a grouped query, or outside of SELECT and ORDER BY.
+    #[error("a window function in a grouped query or in a condition")]
     Window,
 }
 
@@ -116,11 +128,21 @@ impl Feature {
                 "LINREG_INTERCEPT(y, x1, ...), LINREG_SLOPE(i, y, x1, ...), LINREG_R2 and LINREG_COUNT have one each",
             ),
             Self::SetOperation => Some("one query for each part"),
-            Self::Window => Some("GROUP BY, or a window function on the result"),
+            Self::Frame => {
+                Some("ROWS BETWEEN n PRECEDING AND m FOLLOWING; RANGE with UNBOUNDED and CURRENT ROW")
+            }
+            Self::MovingDoubles => Some(
+                "SUM, AVG, COUNT, MIN and MAX of + - * of exact columns can move; a float with a range is exact",
+            ),
+            Self::UnknownWindow => Some(
+                "COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, ROW_NUMBER, RANK, LAG, LEAD, FIRST_VALUE and their kin",
+            ),
+            Self::Window => Some("window functions in a query without GROUP BY, filtered by WHERE"),
             Self::JointDistinct => Some("without DISTINCT"),
             Self::Dialect
             | Self::Into
             | Self::NamedArgument
+            | Self::NestedWindow
             | Self::NoFeatures
             | Self::NotAPair
             | Self::Placeholder => None,

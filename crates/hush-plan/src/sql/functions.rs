@@ -9,6 +9,7 @@ use sqlparser::ast::{
 };
 
 use super::joint;
+use super::windows::check_window;
 use crate::error::{Clause, Feature, PlanError};
 use crate::plan::AggregateFunction;
 
@@ -57,6 +58,9 @@ fn aggregate_named(name: &str) -> Option<Aggregate> {
 /// Reads `expr` as a call of an aggregate; `None` if it is something else.
 pub(crate) fn aggregate(expr: &Expr) -> Option<Result<Call, PlanError>> {
     let Expr::Function(function) = expr else { return None };
+    if function.over.is_some() {
+        return None;
+    }
     let name = plain_name(function)?;
     if name == joint::LINREG {
         let feature = Feature::SeveralOutputs;
@@ -68,9 +72,6 @@ pub(crate) fn aggregate(expr: &Expr) -> Option<Result<Call, PlanError>> {
 
 fn read_call(function: &Function, name: String, aggregate: Aggregate) -> Result<Call, PlanError> {
     let refuse = |feature| PlanError::Unsupported { clause: Clause::Select, feature };
-    if function.over.is_some() {
-        return Err(refuse(Feature::Window));
-    }
     let FunctionArguments::List(list) = &function.args else { return Err(refuse(Feature::Subquery)) };
     let plain = matches!(function.parameters, FunctionArguments::None)
         && function.null_treatment.is_none()
@@ -129,11 +130,11 @@ pub(super) fn plain_name(function: &Function) -> Option<String> {
     }
 }
 
-/// Checks that `function` is a deterministic scalar function on the list, plainly called.
+/// Checks that `function` is a window function, or a deterministic scalar function on the list, plainly called.
 pub(super) fn check_scalar(function: &Function, clause: Clause) -> Result<(), PlanError> {
     let refuse = |feature| PlanError::Unsupported { clause, feature };
     if function.over.is_some() {
-        return Err(refuse(Feature::Window));
+        return check_window(function, clause);
     }
     let name = plain_name(function);
     if name.as_deref() == Some("product") {
