@@ -87,7 +87,7 @@ pub(crate) fn has_window(expr: &Expr) -> bool {
 /// Checks a call with OVER; its arguments, keys and bounds are visited by themselves.
 ///
 /// # Errors
-/// P003 and P005.
+/// P005.
 pub(super) fn check_window(function: &Function, clause: Clause) -> Result<(), PlanError> {
     let refuse = |feature| Err(PlanError::Unsupported { clause, feature });
     if !matches!(clause, Clause::Select | Clause::OrderBy) {
