@@ -131,7 +131,7 @@ fn every_refusal_of_the_parser_has_its_code() {
         ("HUSH-P005", "SELECT ward FROM patients WHERE EXISTS (SELECT ward FROM patients)"),
         ("HUSH-P005", "SELECT (SELECT 1) FROM patients"),
         ("HUSH-P005", "SELECT ward FROM patients UNION SELECT ward FROM patients"),
-        ("HUSH-P005", "SELECT SUM(age) OVER (PARTITION BY ward) FROM patients"),
+        ("HUSH-P005", "SELECT SUM(age) OVER (PARTITION BY ward), COUNT(*) FROM patients"),
         ("HUSH-P005", "SELECT ward FROM patients GROUP BY ROLLUP (ward)"),
         ("HUSH-P005", "SELECT ward FROM patients GROUP BY ALL"),
         ("HUSH-P005", "SELECT ward INTO x FROM patients"),
