@@ -5,6 +5,7 @@
 #![warn(clippy::indexing_slicing)]
 
 mod groups;
+mod owned;
 mod rows;
 
 use arrow::record_batch::RecordBatch;

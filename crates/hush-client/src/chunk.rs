@@ -195,7 +195,7 @@ impl ColumnKey {
         match &self.encoding.content {
             Content::Value(name) | Content::Valid(name) | Content::Square(name) => name.clone(),
             Content::Product(left, right) | Content::BothValid(left, right) => format!("{left}*{right}"),
-            where_present @ Content::Where { .. } => content_words(where_present),
+            content @ (Content::Monomial(_) | Content::Where { .. }) => content_words(content),
         }
     }
 }

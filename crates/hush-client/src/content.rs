@@ -100,6 +100,10 @@ pub(crate) fn quantity<'a>(
             let values = &column(name)?.values;
             products(values, values)
         }
+        Content::Monomial(factors) => {
+            let columns = factors.iter().map(|name| Ok(&column(name)?.values));
+            long_product(&columns.collect::<Result<Vec<_>, ClientError>>()?)
+        }
         Content::Product(left, right) => products(&column(left)?.values, &column(right)?.values),
         Content::Where { content, present } => {
             let whole = quantity(content, batch, positions)?;
@@ -143,6 +147,27 @@ fn products<'a>(left: &Cells, right: &Cells) -> Quantity<'a> {
         }
         _ => Quantity::I256(wide(left).zip(wide(right)).map(|(l, r)| l * r).collect()),
     }
+}
+
+/// Row-wise products of any number of columns. Values within the ranges that they were declared with do not wrap: the
+/// planner gave the product a plaintext of at most 250 bits.
+fn long_product<'a>(factors: &[&Cells]) -> Quantity<'a> {
+    let rows = factors.first().map_or(0, |first| first.len());
+    if factors.iter().any(|values| matches!(values, Cells::F64(_))) {
+        let mut product = vec![1.0; rows];
+        for values in factors {
+            product.iter_mut().zip(floats(values)).for_each(|(product, value)| *product *= value);
+        }
+        return Quantity::F64(product);
+    }
+    let mut product = vec![I256::ONE; rows];
+    for values in factors {
+        product
+            .iter_mut()
+            .zip(wide(values))
+            .for_each(|(product, value)| *product = product.wrapping_mul(value));
+    }
+    Quantity::I256(product)
 }
 
 fn wide(values: &Cells) -> Box<dyn Iterator<Item = I256> + '_> {

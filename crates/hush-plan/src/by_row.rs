@@ -5,7 +5,8 @@
 //! An output is cut at its outermost parts that are polynomials in numeric columns. Those become programs (in the
 //! clear half if all of it is clear), single columns are fetched, and whatever stands around them (division,
 //! functions, windows, CASE, comparisons, sorting) is evaluated by the owner after decryption. The cut does not depend on what
-//! is encrypted, so that the same query on clear data takes the same path and gives the same result.
+//! is encrypted, so that the same query on clear data takes the same path and gives the same result. A program that the
+//! server cannot evaluate, for its degree or for want of a layout, is evaluated by the owner on its columns.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +29,10 @@ use crate::sql::{Query, bare, column_name, columns_of, quoted, shown};
 pub(crate) struct ByRow {
     pub(crate) clear: Vec<String>,
     pub(crate) operands: Vec<String>,
+    /// Programs for the server.
     pub(crate) programs: Vec<Program>,
+    /// Programs for the owner: their columns are in `fetch`, and their clear operands are positions in `clear`.
+    pub(crate) owned: Vec<Program>,
     pub(crate) fetch: Vec<Content>,
     pub(crate) outputs: Vec<RowOutput>,
     pub(crate) final_sql: String,
@@ -52,19 +56,25 @@ pub(crate) struct RowOutput {
 pub(crate) enum Source {
     Clear(usize),
     Fetched(usize),
+    /// By the owner: position in [`ByRow::owned`].
+    Owned(usize),
     Program(usize),
 }
 
-/// Cuts a row-by-row query.
+/// Cuts a row-by-row query; `serves` says whether the server is to evaluate a program.
 ///
 /// # Errors
 /// Codes P010, P011, P014, P015, P017 and P024.
-pub(crate) fn compile(schema: &Schema, query: &Query) -> Result<ByRow, PlanError> {
+pub(crate) fn compile(
+    schema: &Schema,
+    query: &Query,
+    serves: &dyn Fn(&Program) -> bool,
+) -> Result<ByRow, PlanError> {
     if let Some(filter) = &query.filter {
         check_clear(schema, filter, Clause::Where)?;
     }
     let mut builder =
-        Builder { schema, seen: Vec::new(), operands: Operands::default(), plan: ByRow::empty() };
+        Builder { schema, serves, seen: Vec::new(), operands: Operands::default(), plan: ByRow::empty() };
     let items = query.items.iter().map(|item| builder.finish(&item.expr, Clause::Select));
     let items = items.collect::<Result<_, _>>()?;
     let order = query.order.iter().map(|key| builder.finish(&key.expr, Clause::OrderBy));
@@ -86,6 +96,7 @@ impl ByRow {
             clear: Vec::new(),
             operands: Vec::new(),
             programs: Vec::new(),
+            owned: Vec::new(),
             fetch: Vec::new(),
             outputs: Vec::new(),
             final_sql: String::new(),
@@ -96,6 +107,7 @@ impl ByRow {
 
 struct Builder<'a> {
     schema: &'a Schema,
+    serves: &'a dyn Fn(&Program) -> bool,
     /// Expressions that already have an output, with its index.
     seen: Vec<(Expr, usize)>,
     operands: Operands,
@@ -218,7 +230,8 @@ impl Builder<'_> {
         Ok(self.add(expr, output))
     }
 
-    /// A polynomial: on ciphertexts if any column is encrypted, else in exact decimals by the server's engine.
+    /// A polynomial: on ciphertexts, or by the owner, if any column is encrypted, else in exact decimals by the server's
+    /// engine.
     fn computed(&mut self, expr: &Expr) -> Result<RowOutput, PlanError> {
         if encrypted_in(self.schema, expr, Clause::Select)?.is_none() {
             let pieces = normalise(self.schema, expr)?;
@@ -230,8 +243,8 @@ impl Builder<'_> {
             let source = Source::Clear(self.clear(units.render(width)));
             return Ok(RowOutput { source, valid_if: Vec::new(), not_null, scale, output });
         }
-        let Translated { program, may_miss, not_null, .. } =
-            translate(self.schema, expr, &mut self.operands)?;
+        let mut operands = self.operands.clone();
+        let Translated { program, may_miss, not_null, .. } = translate(self.schema, expr, &mut operands)?;
         let (output, scale) = if program.approximate {
             (ProgramOutput::Number(OutputType::Float), 0)
         } else {
@@ -248,10 +261,24 @@ impl Builder<'_> {
         };
         let valid_if = may_miss.into_iter().map(|name| self.fetch(Content::Valid(name))).collect();
         let not_null = self.not_null(&not_null);
-        let programs = &mut self.plan.programs;
-        let source = Source::Program(programs.len());
-        programs.push(program);
+        let source = if (self.serves)(&program) {
+            self.operands = operands;
+            self.plan.programs.push(program);
+            Source::Program(self.plan.programs.len() - 1)
+        } else {
+            self.owned(program, &operands)
+        };
         Ok(RowOutput { source, valid_if, not_null, scale, output })
+    }
+
+    fn owned(&mut self, mut program: Program, operands: &Operands) -> Source {
+        for name in &program.columns {
+            self.fetch(Content::Value(name.clone()));
+        }
+        let places: Vec<usize> = operands.0.iter().map(|sql| self.clear(sql.clone())).collect();
+        program.node.move_operands(&places);
+        self.plan.owned.push(program);
+        Source::Owned(self.plan.owned.len() - 1)
     }
 
     fn not_null(&mut self, expressions: &BTreeSet<String>) -> Vec<usize> {

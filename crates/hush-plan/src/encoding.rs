@@ -80,6 +80,8 @@ impl Encoding {
 pub enum Content {
     /// 1 where both columns have a value, 0 elsewhere; goes with a product of two columns that may be missing.
     BothValid(String, String),
+    /// Product of three columns or more, 0 where any is missing: names in alphabetical order, a power as repeats.
+    Monomial(Vec<String>),
     /// Product of two columns, 0 where either is missing.
     Product(String, String),
     /// Square of a column, 0 where missing.

@@ -181,11 +181,13 @@ pub enum PlanError {
         /// The limit.
         limit: u64,
     },
-    /// More than two encrypted factors.
-    #[error("{text}: a product of more than two encrypted columns is not supported")]
+    /// Too many encrypted factors.
+    #[error("{text}: a product here has at most {limit} encrypted factors")]
     TooManyFactors {
         /// The expression as typed.
         text: String,
+        /// The limit.
+        limit: usize,
     },
     /// No such column.
     #[error("{clause}: no column {found:?} in table {table:?}")]
@@ -269,6 +271,9 @@ pub enum Measure {
     /// Branches after expansion.
     #[error("combinations of CASE branches")]
     Pieces,
+    /// Terms of a polynomial.
+    #[error("terms of a polynomial")]
+    Terms,
     /// Words, signs and brackets.
     #[error("words, signs and brackets")]
     Tokens,

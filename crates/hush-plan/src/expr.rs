@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Numeric expressions as polynomials: `Σ weight · monomial`, exact.
 //!
-//! *Words.* A **monomial** is a product of at most two encrypted columns. A **weight** is a clear factor: an exact
+//! *Words.* A **monomial** is a product of encrypted columns. A **weight** is a clear factor: an exact
 //! constant, or a constant times clear [`Units`]. A **piece** is a polynomial that holds for the rows of its
 //! **guard**; an expression has several where CASE chooses between encrypted branches. Guards of one expression
 //! exclude each other, and where none holds the expression is NULL.
@@ -28,41 +28,38 @@ use crate::range::{Interval, power_of_ten};
 
 /// Most pieces of one expression.
 pub(crate) const MAX_PIECES: usize = 64;
+/// Most encrypted factors of a monomial: sixteen of 16 bits fill the widest plaintext.
+pub(crate) const MAX_FACTORS: usize = 16;
+/// Most terms of a polynomial; each may be a sum of its own.
+const MAX_TERMS: usize = 256;
 /// Most digits after the point: what a 76-digit decimal leaves for the integer part of a sum.
 pub(crate) const MAX_SCALE: u32 = 38;
 
-/// A product of encrypted columns.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Monomial {
-    /// No encrypted column.
-    One,
-    /// Two different ones, in alphabetical order.
-    Product(String, String),
-    /// One, squared.
-    Square(String),
-    /// One.
-    Value(String),
-}
+/// A product of encrypted columns: its factors in alphabetical order, a power as repeats; none is 1.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Monomial(Vec<String>);
 
 impl Monomial {
-    /// The product, if it has at most two factors.
-    fn times(&self, other: &Self) -> Option<Self> {
-        Some(match (self, other) {
-            (Self::One, m) | (m, Self::One) => m.clone(),
-            (Self::Value(a), Self::Value(b)) if a == b => Self::Square(a.clone()),
-            (Self::Value(a), Self::Value(b)) if a < b => Self::Product(a.clone(), b.clone()),
-            (Self::Value(a), Self::Value(b)) => Self::Product(b.clone(), a.clone()),
-            _ => return None,
-        })
+    /// 1.
+    pub(crate) fn one() -> Self {
+        Self::default()
     }
 
-    /// Its columns.
-    pub(crate) fn columns(&self) -> Vec<&str> {
-        match self {
-            Self::One => Vec::new(),
-            Self::Product(a, b) => vec![a, b],
-            Self::Square(a) | Self::Value(a) => vec![a],
-        }
+    /// A column.
+    pub(crate) fn value(name: &str) -> Self {
+        Self(vec![name.to_owned()])
+    }
+
+    /// The product, if it has at most [`MAX_FACTORS`].
+    fn times(&self, other: &Self) -> Option<Self> {
+        let mut factors = [self.factors(), other.factors()].concat();
+        factors.sort_unstable();
+        (factors.len() <= MAX_FACTORS).then_some(Self(factors))
+    }
+
+    /// Its factors, alphabetically, with repeats.
+    pub(crate) fn factors(&self) -> &[String] {
+        &self.0
     }
 }
 
@@ -196,7 +193,7 @@ impl Piece {
     /// 1 on the rows where this is defined, NULL elsewhere.
     pub(crate) fn support(&self) -> Self {
         let one = Weight::constant(BigInt::one(), 0);
-        Self { terms: BTreeMap::from([(Monomial::One, one)]), kind: Kind::Number, ..self.clone() }
+        Self { terms: BTreeMap::from([(Monomial::one(), one)]), kind: Kind::Number, ..self.clone() }
     }
 
     /// The weight, if this is a purely clear number that is defined on every row but for [`Piece::not_null`].
@@ -206,7 +203,7 @@ impl Piece {
         }
         match self.terms.len() {
             0 => Some(Weight::constant(BigInt::zero(), 0)),
-            1 => self.terms.get(&Monomial::One).cloned(),
+            1 => self.terms.get(&Monomial::one()).cloned(),
             _ => None,
         }
     }
@@ -236,15 +233,23 @@ impl Piece {
         sum
     }
 
-    /// The product, or `None` where a term would have more than two encrypted factors.
-    pub(crate) fn times(&self, other: &Self) -> Option<Self> {
+    /// The product; `text` is the expression as typed.
+    ///
+    /// # Errors
+    /// [`PlanError::TooManyFactors`] where a term would have too many encrypted factors, [`PlanError::TooComplex`] where
+    /// there would be too many terms.
+    pub(crate) fn times(&self, other: &Self, text: &str) -> Result<Self, PlanError> {
+        let too_many = || PlanError::TooManyFactors { text: text.to_owned(), limit: MAX_FACTORS };
         let mut product = self.meet(other, Kind::Number);
         for (left, a) in &self.terms {
             for (right, b) in &other.terms {
-                product.add_term(left.times(right)?, a.times(b));
+                product.add_term(left.times(right).ok_or_else(too_many)?, a.times(b));
+                if product.terms.len() > MAX_TERMS {
+                    return Err(PlanError::TooComplex { what: Measure::Terms, limit: MAX_TERMS as u64 });
+                }
             }
         }
-        Some(product)
+        Ok(product)
     }
 
     fn negated(mut self) -> Self {

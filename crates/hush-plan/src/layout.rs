@@ -18,7 +18,7 @@ use num_traits::One;
 
 use crate::by_row;
 use crate::encoding::{Content, Encoding, EncodingId, Layout, Plaintext, PrivateEncoding};
-use crate::error::{Clause, PlanError, Unfit};
+use crate::error::{PlanError, Unfit};
 use crate::expr::is_approximate;
 use crate::grouped;
 use crate::program::Program;
@@ -42,8 +42,7 @@ impl Needs {
     /// # Errors
     /// [`PlanError::WrongType`] for an encrypted text or category, and for purposes that dates do not have;
     /// [`PlanError::UnknownColumn`] and [`PlanError::MixedArithmetic`] for declared products; [`PlanError::WrongType`] for
-    /// declared moments of dates and approximate columns. A declared product with a clear column is ignored, because
-    /// it needs no layout.
+    /// declared products and moments of dates, and moments of approximate columns.
     pub fn of_purposes(schema: &Schema) -> Result<Self, PlanError> {
         let mut needs = Self::default();
         let mut factors: Vec<&Column> = Vec::new();
@@ -60,19 +59,8 @@ impl Needs {
                 }
             }
         }
-        for (left, right) in &schema.products {
-            let find = |name: &String| {
-                let unknown = || PlanError::UnknownColumn {
-                    clause: Clause::Select,
-                    found: name.clone(),
-                    table: schema.table.clone(),
-                };
-                schema.column(name).ok_or_else(unknown)
-            };
-            let (left, right) = (find(left)?, find(right)?);
-            if left.protect == Protection::Encrypt && right.protect == Protection::Encrypt {
-                needs.add_product(left, right)?;
-            }
+        for factors in &schema.products {
+            needs.merge(of_product(schema, factors)?);
         }
         for set in &schema.moments {
             needs.merge(of_moments(schema, set)?);
@@ -122,27 +110,16 @@ impl Needs {
         }
         Ok(())
     }
+}
 
-    fn add_product(&mut self, left: &Column, right: &Column) -> Result<(), PlanError> {
-        if is_approximate(left) != is_approximate(right) {
-            let (exact, approximate) = if is_approximate(right) { (left, right) } else { (right, left) };
-            return Err(PlanError::MixedArithmetic {
-                text: format!("{} * {}", left.name, right.name),
-                exact: exact.name.clone(),
-                approximate: approximate.name.clone(),
-            });
-        }
-        let (a, b) = (left.name.clone(), right.name.clone());
-        let (a, b) = if a <= b { (a, b) } else { (b, a) };
-        match (left.nullable, right.nullable) {
-            (true, true) => self.add_sum(Content::BothValid(a.clone(), b.clone()), BigInt::one()),
-            (true, false) => self.add_sum(Content::Valid(left.name.clone()), BigInt::one()),
-            (false, true) => self.add_sum(Content::Valid(right.name.clone()), BigInt::one()),
-            (false, false) => {}
-        }
-        self.add_sum(Content::Product(a, b), BigInt::one());
-        Ok(())
-    }
+/// Needs of the sum of a product. One of a single encrypted column and clear ones needs nothing that the column does not
+/// have.
+fn of_product(schema: &Schema, factors: &[String]) -> Result<Needs, PlanError> {
+    let is_encrypted = |name: &&String| schema.column(name).is_some_and(|c| c.protect == Protection::Encrypt);
+    let product = factors.iter().map(|name| sql::quoted(name)).collect::<Vec<_>>().join(" * ");
+    let query = sql::parse(schema, &format!("SELECT SUM({product}) FROM {}", sql::quoted(&schema.table)))?;
+    let needs = needs_of(schema, &[query])?;
+    Ok(if factors.iter().filter(is_encrypted).count() < 2 { Needs::default() } else { needs })
 }
 
 /// Needs of every aggregate of several columns among `set`: R² of a regression reads all of their moments.
@@ -176,7 +153,7 @@ pub fn needs_of(schema: &Schema, queries: &[Query]) -> Result<Needs, PlanError> 
                 needs.add_sum(sum.content, weight);
             }
         } else {
-            let plan = by_row::compile(schema, query)?;
+            let plan = by_row::compile(schema, query, &Program::suits_slots)?;
             plan.fetch.into_iter().for_each(|content| needs.add_sum(content, BigInt::one()));
             needs.programs.extend(plan.programs);
         }
@@ -240,6 +217,7 @@ pub(crate) fn content_bound(schema: &Schema, content: &Content) -> BigInt {
     };
     match content {
         Content::BothValid(..) | Content::Valid(_) => BigInt::one(),
+        Content::Monomial(factors) => factors.iter().map(bound).product(),
         Content::Product(a, b) => bound(a) * bound(b),
         Content::Square(name) => bound(name).pow(2),
         Content::Value(name) => bound(name),
@@ -264,6 +242,7 @@ pub(crate) fn approximate_digits(schema: &Schema, content: &Content) -> Option<u
     };
     match content {
         Content::BothValid(..) | Content::Valid(_) => None,
+        Content::Monomial(factors) => factors.iter().filter_map(digits).max(),
         Content::Product(a, b) => digits(a).max(digits(b)),
         Content::Square(name) | Content::Value(name) => digits(name),
         Content::Where { content, .. } => approximate_digits(schema, content),
@@ -274,6 +253,7 @@ pub(crate) fn approximate_digits(schema: &Schema, content: &Content) -> Option<u
 pub fn content_words(content: &Content) -> String {
     match content {
         Content::BothValid(a, b) => format!("the joint validity of {a} and {b}"),
+        Content::Monomial(factors) => format!("the product {}", factors.join(" * ")),
         Content::Product(a, b) => format!("the product of {a} and {b}"),
         Content::Square(name) => format!("the square of {name}"),
         Content::Valid(name) => format!("the validity of {name}"),
@@ -289,6 +269,7 @@ pub fn content_words(content: &Content) -> String {
 pub(crate) fn content_columns(content: &Content) -> Vec<&str> {
     match content {
         Content::BothValid(a, b) | Content::Product(a, b) => vec![a, b],
+        Content::Monomial(factors) => factors.iter().map(String::as_str).collect(),
         Content::Square(name) | Content::Valid(name) | Content::Value(name) => vec![name],
         Content::Where { content, present } => {
             content_columns(content).into_iter().chain(present.iter().map(String::as_str)).collect()

@@ -49,7 +49,7 @@ fn marks_missing(content: &Content) -> bool {
     match content {
         Content::BothValid(..) | Content::Valid(_) => true,
         Content::Where { content, .. } => marks_missing(content),
-        Content::Product(..) | Content::Square(_) | Content::Value(_) => false,
+        Content::Monomial(_) | Content::Product(..) | Content::Square(_) | Content::Value(_) => false,
     }
 }
 

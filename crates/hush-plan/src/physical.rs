@@ -10,14 +10,14 @@ mod bind;
 mod cost;
 
 use crate::by_row::{self, Source};
-use crate::encoding::PrivateEncoding;
+use crate::encoding::{Content, PrivateEncoding};
 use crate::error::PlanError;
 use crate::graph;
 use crate::grouped;
 use crate::leakage;
 use crate::plan::{
     AggregateTask, EncryptedSum, OwnerPlan, OwnerProgram, PLAN_FORMAT, ProgramSource, QueryPlan, RowsTask,
-    ServerPlan, Task,
+    ServerPlan, SlotExpr, Task,
 };
 use crate::schema::Schema;
 use crate::sql::{Query, check_expression};
@@ -119,20 +119,32 @@ fn plan_grouped(
         sums,
         max_groups: cost.max_groups,
     });
-    let owner = OwnerPlan { aggregates: plan.outputs, programs: Vec::new(), final_sql: plan.final_sql };
+    let owner = OwnerPlan { aggregates: plan.outputs, final_sql: plan.final_sql, ..OwnerPlan::default() };
     Ok((task, owner, cost))
 }
 
 fn plan_by_row(schema: &Schema, catalog: &Catalog<'_>, query: &Query) -> Result<Planned, PlanError> {
-    let plan = by_row::compile(schema, query)?;
+    let plan = by_row::compile(schema, query, &|program| catalog.serves(program))?;
     let fetched = plan.fetch.iter().map(|content| catalog.fetched(content)).collect::<Result<Vec<_>, _>>()?;
     let programs =
         plan.programs.iter().map(|program| catalog.program(program)).collect::<Result<Vec<_>, _>>()?;
     let cost = cost::of_rows(&fetched, &programs, &plan.programs);
+    // The owner's programs name the encodings that were found for their columns.
+    let id_of = |name: &str| {
+        let of_column = |content: &Content| *content == Content::Value(name.to_owned());
+        plan.fetch
+            .iter()
+            .zip(&fetched)
+            .find(|(content, _)| of_column(content))
+            .map(|(_, f)| f.encoding.public.id)
+    };
+    let owned = plan.owned.iter().filter_map(|program| program.node.bind(&id_of));
+    let owned: Vec<SlotExpr> = owned.collect();
     let outputs = plan.outputs.into_iter().map(|output| OwnerProgram {
         source: match output.source {
             Source::Clear(index) => ProgramSource::Clear(index),
             Source::Fetched(index) => ProgramSource::Fetched(index),
+            Source::Owned(index) => ProgramSource::Owned(index),
             Source::Program(index) => ProgramSource::Program(index),
         },
         valid_if: output.valid_if,
@@ -140,7 +152,9 @@ fn plan_by_row(schema: &Schema, catalog: &Catalog<'_>, query: &Query) -> Result<
         scale: output.scale,
         output: output.output,
     });
-    let owner = OwnerPlan { aggregates: Vec::new(), programs: outputs.collect(), final_sql: plan.final_sql };
+    let programs_of_owner = outputs.collect();
+    let owner =
+        OwnerPlan { aggregates: Vec::new(), programs: programs_of_owner, owned, final_sql: plan.final_sql };
     let smallest = programs.iter().filter_map(|bound| bound.magnitude).fold(f64::MAX, f64::min);
     let task = Task::Rows(RowsTask {
         clear: plan.clear,

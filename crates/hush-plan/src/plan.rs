@@ -195,12 +195,15 @@ impl QueryPlan {
 /// The owner first builds a table `merged`: keys `k0…` and aggregates `a0…` (aggregate task), or `row` (the
 /// row's number in the table, as an integer), clear columns `c0…` and decrypted programs `p0…` (rows task).
 /// `final_sql` then projects, filters (HAVING), orders and limits it with an ordinary query engine.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct OwnerPlan {
     /// Output of each aggregate, `a0…`.
     pub aggregates: Vec<OwnerAggregate>,
     /// Output of each slot program, `p0…`.
     pub programs: Vec<OwnerProgram>,
+    /// Expressions that the owner evaluates: columns are fetched ones, clear operands are positions in
+    /// [`RowsTask::clear`].
+    pub owned: Vec<SlotExpr>,
     /// SQL over `merged`.
     pub final_sql: String,
 }
@@ -336,6 +339,8 @@ pub enum ProgramSource {
     Clear(usize),
     /// Position in [`RowsTask::fetch`].
     Fetched(usize),
+    /// Position in [`OwnerPlan::owned`].
+    Owned(usize),
     /// Position in [`RowsTask::programs`].
     Program(usize),
 }

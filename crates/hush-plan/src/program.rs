@@ -28,7 +28,7 @@ pub(crate) struct Program {
     pub(crate) bound: BigInt,
     /// Digits after the point of the units.
     pub(crate) scale: u32,
-    /// Encrypted factors of its longest product: 1 or 2.
+    /// Encrypted factors of its longest product.
     pub(crate) degree: u8,
     /// By CKKS.
     pub(crate) approximate: bool,
@@ -50,7 +50,15 @@ pub(crate) enum Node {
     Sub(Box<Node>, Box<Node>),
 }
 
+/// Most encrypted factors of a product in slots: products are not relinearised.
+const SLOT_FACTORS: u8 = 2;
+
 impl Program {
+    /// Whether its degree is one that a server evaluates.
+    pub(crate) fn suits_slots(&self) -> bool {
+        self.degree <= SLOT_FACTORS
+    }
+
     /// The product of two columns, for the purpose `product`.
     pub(crate) fn product(left: &Column, right: &Column) -> Self {
         let node = |column: &Column| Box::new(Node::Column(column.name.clone()));
@@ -105,6 +113,19 @@ impl Node {
             Self::Constant(value, scale) => u32::from(!is_integer(&decimal_text(value, *scale))),
             Self::Mul(a, b) => a.scale_power() + b.scale_power(),
             Self::Neg(a) => a.scale_power(),
+        }
+    }
+
+    /// Renames clear operand `i` to `places[i]`.
+    pub(crate) fn move_operands(&mut self, places: &[usize]) {
+        match self {
+            Self::Add(a, b) | Self::Mul(a, b) | Self::Sub(a, b) => {
+                a.move_operands(places);
+                b.move_operands(places);
+            }
+            Self::Clear(index) => *index = places.get(*index).copied().unwrap_or(*index),
+            Self::Column(_) | Self::Constant(..) => {}
+            Self::Neg(a) => a.move_operands(places),
         }
     }
 

@@ -142,8 +142,8 @@ pub struct Schema {
     pub approved_by: String,
     /// Comment lines at the top of the file (for instance what clear columns single out together).
     pub notes: Vec<String>,
-    /// Pairs of encrypted columns whose product is encrypted too, so that SUM(x*y) works.
-    pub products: Vec<(String, String)>,
+    /// Products of encrypted columns that are encrypted too, so that SUM(x*y) works; a power as repeats.
+    pub products: Vec<Vec<String>>,
     /// Sets of columns whose sums, squares and products over the rows that they have in common are encrypted too, so that
     /// COVAR, CORR and regressions among them work. Clear columns may be among them.
     pub moments: Vec<Vec<String>>,

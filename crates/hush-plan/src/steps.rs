@@ -69,8 +69,11 @@ pub(crate) fn of_query(
             say(Actor::ServerEncrypted, programs(encodings, task));
             let secret = !task.programs.is_empty() || !task.fetch.is_empty();
             let decrypt = secret.then(|| "decrypt the rows that match".to_owned());
+            let count = owner.owned.len();
+            let plural = if count == 1 { "" } else { "s" };
+            let owned = (count > 0).then(|| format!("evaluate {count} expression{plural} on them"));
             let windows = query.has_windows().then(|| "compute windows over them".to_owned());
-            say(Actor::Owner, decrypt.into_iter().chain(windows).chain(last(query)).collect());
+            say(Actor::Owner, decrypt.into_iter().chain(owned).chain(windows).chain(last(query)).collect());
         }
     }
     steps

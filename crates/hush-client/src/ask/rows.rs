@@ -23,6 +23,7 @@ use hush_table::{CHUNK_ROWS, Manifest};
 use num_traits::{ToPrimitive, Zero};
 
 use super::answer_error;
+use super::owned::{self, Input};
 use crate::cells::{Cells, decrypt_chunk};
 use crate::columns::{ColumnKey, Space};
 use crate::error::ClientError;
@@ -71,10 +72,16 @@ pub(super) fn merge(
         for (program, column) in owner.programs.iter().zip(&mut picked) {
             let computed = match program.source {
                 ProgramSource::Program(index) => Some(programs.computed(chunk, index)?),
-                ProgramSource::Fetched(_) | ProgramSource::Clear(_) => None,
+                ProgramSource::Fetched(_) | ProgramSource::Clear(_) | ProgramSource::Owned(_) => None,
             };
+            let input = Input { task, clear: &clear, range: at..end, fetched: &fetched, rows: &rows };
             match program.source {
                 ProgramSource::Clear(index) => column.extend(clear_units(&clear, index, at..end)?),
+                ProgramSource::Owned(index) => {
+                    let expr = owner.owned.get(index);
+                    let expr = expr.ok_or(ClientError::Internal { what: "the plan lacks an expression" })?;
+                    column.extend(mark(program, &fetched, &rows, owned::evaluate(expr, &input)?)?);
+                }
                 _ => column.extend(pick(program, computed.as_ref(), &fetched, &rows)?),
             }
         }
@@ -206,20 +213,33 @@ fn pick(
     let values = match (program.source, computed) {
         (ProgramSource::Fetched(index), _) => fetched.get(index).ok_or_else(missing)?,
         (ProgramSource::Program(_), Some(values)) => values,
-        (ProgramSource::Program(_) | ProgramSource::Clear(_), _) => return Err(missing()),
+        (ProgramSource::Program(_) | ProgramSource::Clear(_) | ProgramSource::Owned(_), _) => {
+            return Err(missing());
+        }
     };
+    let numbers = rows.iter().map(|row| values.number(*row).ok_or_else(missing));
+    mark(program, fetched, rows, numbers.collect::<Result<Vec<_>, _>>()?)
+}
+
+/// The numbers at `rows` of a chunk; `None` where an encrypted validity says so.
+fn mark(
+    program: &OwnerProgram,
+    fetched: &[Cells],
+    rows: &[usize],
+    numbers: Vec<Number>,
+) -> Result<Vec<Option<Number>>, ClientError> {
+    let missing = || ClientError::Internal { what: "the plan reads a column that it does not fetch" };
     let valid = program.valid_if.iter().map(|index| fetched.get(*index).ok_or_else(missing));
     let valid = valid.collect::<Result<Vec<_>, _>>()?;
-    rows.iter()
-        .map(|row| {
-            let is_valid = valid.iter().all(|cells| cells.is_one(*row));
-            if is_valid { values.number(*row).map(Some).ok_or_else(missing) } else { Ok(None) }
-        })
-        .collect()
+    let marked = rows.iter().zip(numbers).map(|(row, number)| {
+        let is_valid = valid.iter().all(|cells| cells.is_one(*row));
+        is_valid.then_some(number)
+    });
+    Ok(marked.collect())
 }
 
 /// Clear integer units at the matching rows `range`.
-fn clear_units(
+pub(super) fn clear_units(
     clear: &RecordBatch,
     index: usize,
     range: std::ops::Range<usize>,

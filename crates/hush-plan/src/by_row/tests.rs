@@ -5,7 +5,7 @@ use crate::sql::parse;
 use crate::tables::patients;
 
 fn plan_in(schema: &Schema, text: &str) -> Result<ByRow, PlanError> {
-    compile(schema, &parse(schema, text)?)
+    compile(schema, &parse(schema, text)?, &Program::suits_slots)
 }
 
 fn plan(text: &str) -> ByRow {
@@ -100,11 +100,25 @@ fn floats_in_the_clear_are_left_to_the_owner() {
 }
 
 #[test]
+fn the_owner_computes_what_is_too_deep_for_the_server() {
+    let plan = plan("SELECT age * bp * (visits + weight), age * bp FROM patients");
+    assert_eq!((plan.programs.len(), plan.owned.len()), (1, 1));
+    assert_eq!((plan.outputs[0].source, plan.outputs[1].source), (Source::Owned(0), Source::Program(0)));
+    for name in ["age", "bp", "visits"] {
+        assert!(plan.fetch.contains(&Content::Value(name.into())), "{name}");
+    }
+    // Its clear operand is a clear column of the answer, and none of the server's programs.
+    assert!(plan.operands.is_empty());
+    assert!(plan.clear.contains(&"CAST(\"weight\" AS DECIMAL(38,0))".to_owned()), "{:?}", plan.clear);
+}
+
+#[test]
 fn filters_on_encrypted_columns_are_refused() {
     let code = |text: &str| plan_in(&patients(), text).unwrap_err().code();
     assert_eq!(code("SELECT ward FROM patients WHERE age = 1"), "HUSH-P014");
     assert_eq!(code("SELECT note FROM patients"), "HUSH-P010");
-    assert_eq!(code("SELECT age * bp * visits FROM patients"), "HUSH-P017");
+    let deep = ["age"; 17].join(" * ");
+    assert_eq!(code(&format!("SELECT {deep} FROM patients")), "HUSH-P017");
     assert_eq!(code("SELECT age + score FROM patients"), "HUSH-P024");
 }
 

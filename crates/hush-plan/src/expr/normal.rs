@@ -37,7 +37,7 @@ pub(crate) fn normalise(schema: &Schema, expr: &Expr) -> Result<Vec<Piece>, Plan
                 _ => None,
             };
             let days = days.ok_or_else(|| unfit(schema, expr, Unfit::NotANumber))?;
-            Ok(vec![Piece::of(Monomial::One, Weight::constant(days.into(), 0), Kind::Date)])
+            Ok(vec![Piece::of(Monomial::one(), Weight::constant(days.into(), 0), Kind::Date)])
         }
         Expr::UnaryOp { op: UnaryOperator::Plus, expr: inner } => normalise(schema, inner),
         Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => {
@@ -97,7 +97,7 @@ fn column(schema: &Schema, expr: &Expr) -> Result<Vec<Piece>, PlanError> {
     };
     if column.protect == Protection::Encrypt {
         let weight = Weight::constant(BigInt::one(), scale_of(column));
-        let mut piece = Piece::of(Monomial::Value(column.name.clone()), weight, kind);
+        let mut piece = Piece::of(Monomial::value(&column.name), weight, kind);
         if column.nullable {
             piece.may_miss.insert(column.name.clone());
         }
@@ -107,7 +107,7 @@ fn column(schema: &Schema, expr: &Expr) -> Result<Vec<Piece>, PlanError> {
     let range = column_bounds(column).ok_or_else(|| unfit(schema, expr, Unfit::NotBounded))?;
     let sql = quoted(&column.name);
     let units = Units::Leaf { sql: sql.clone(), leaf, range: range.into() };
-    let mut piece = Piece::of(Monomial::One, Weight::of_units(units, scale_of(column)), kind);
+    let mut piece = Piece::of(Monomial::one(), Weight::of_units(units, scale_of(column)), kind);
     if column.nullable {
         piece.not_null.insert(sql);
     }
@@ -144,7 +144,7 @@ pub(crate) fn numeric_literal(expr: &Expr) -> Option<(BigInt, u32)> {
 
 fn literal(schema: &Schema, expr: &Expr, value: &Value) -> Result<Vec<Piece>, PlanError> {
     let constant =
-        |value, scale| Ok(vec![Piece::of(Monomial::One, Weight::constant(value, scale), Kind::Number)]);
+        |value, scale| Ok(vec![Piece::of(Monomial::one(), Weight::constant(value, scale), Kind::Number)]);
     match value {
         Value::Null => Ok(Vec::new()),
         Value::Boolean(value) => constant(BigInt::from(u8::from(*value)), 0),
@@ -192,7 +192,7 @@ fn binary(
                 if x.kind != Kind::Number || y.kind != Kind::Number {
                     return Err(dates());
                 }
-                x.times(y).ok_or_else(|| PlanError::TooManyFactors { text: shown(expr) })
+                x.times(y, &shown(expr))
             })
         }
         BinaryOperator::Divide | BinaryOperator::Modulo => Err(unfit(schema, expr, Unfit::Division)),
@@ -272,7 +272,7 @@ fn clear_case(tests: &[String], branches: &[Vec<Piece>], otherwise: &[Piece]) ->
     if !always || sources {
         not_null.insert(case.render(case.width().unwrap_or(Width::Wide)));
     }
-    let mut piece = Piece::of(Monomial::One, Weight::of_units(case, scale), kind);
+    let mut piece = Piece::of(Monomial::one(), Weight::of_units(case, scale), kind);
     piece.not_null = not_null;
     Some(piece)
 }
@@ -311,7 +311,7 @@ fn cast(schema: &Schema, expr: &Expr, inner: &Expr, to: &DataType) -> Result<Vec
     };
     let sql = expr.to_string();
     let units = Units::Leaf { sql: sql.clone(), leaf, range: range.into() };
-    let mut piece = Piece::of(Monomial::One, Weight::of_units(units, scale), Kind::Number);
+    let mut piece = Piece::of(Monomial::one(), Weight::of_units(units, scale), Kind::Number);
     piece.not_null.insert(sql);
     Ok(vec![piece])
 }

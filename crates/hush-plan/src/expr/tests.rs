@@ -16,6 +16,11 @@ fn single(text: &str) -> Piece {
     pieces.remove(0)
 }
 
+fn of(factors: &[&str]) -> Monomial {
+    let factors = factors.iter().map(|name| Monomial::value(name));
+    factors.fold(Monomial::one(), |product, factor| product.times(&factor).unwrap())
+}
+
 #[test]
 fn terms_of_one_monomial_are_joined_and_cancel() {
     let piece = single("3 * age - age - (age + age)");
@@ -23,22 +28,25 @@ fn terms_of_one_monomial_are_joined_and_cancel() {
     assert!(piece.may_miss.contains("age"), "a missing age still makes it NULL");
     let piece = single("(age + visits) * (age - visits)");
     assert_eq!(piece.terms.keys().collect::<Vec<_>>(), [
-        &Monomial::Square("age".into()),
-        &Monomial::Square("visits".into())
+        &of(&["age", "age"]),
+        &of(&["visits", "visits"])
     ]);
+    let cube = single("(age + visits) * visits * age");
+    let factors: Vec<&[String]> = cube.terms.keys().map(Monomial::factors).collect();
+    assert_eq!(factors, [["age", "age", "visits"], ["age", "visits", "visits"]]);
 }
 
 #[test]
 fn scales_add_and_align() {
     let piece = single("charges * disc + 0.001");
     assert_eq!(piece.scale(), 4);
-    let weight = &piece.terms[&Monomial::One];
+    let weight = &piece.terms[&Monomial::one()];
     assert_eq!((weight.factor.clone(), weight.scale), (1.into(), 3));
 }
 
 #[test]
 fn ranges_follow_the_clear_factor() {
-    let range = |text: &str| single(&format!("age * ({text})")).terms[&Monomial::Value("age".into())].range();
+    let range = |text: &str| single(&format!("age * ({text})")).terms[&Monomial::value("age")].range();
     let bounds = |low: i64, high: i64| Interval::point(low.into()).hull(&Interval::point(high.into()));
     assert_eq!(range("weight"), bounds(-10, 10));
     assert_eq!(range("weight * weight"), bounds(0, 100));

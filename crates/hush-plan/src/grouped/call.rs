@@ -141,17 +141,13 @@ fn squares(
     scale: u32,
     text: &str,
 ) -> Result<LinearForm, PlanError> {
-    let squared = pieces.iter().map(|piece| {
-        let square = piece.times(piece);
-        square.ok_or_else(|| PlanError::TooManyFactors { text: text.to_owned() })
-    });
+    let squared = pieces.iter().map(|piece| piece.times(piece, text));
     let squared: Vec<Piece> = squared.collect::<Result<_, _>>()?;
     Ok(builder.form(&squared, 2 * scale, text)?.linear)
 }
 
 pub(super) fn has_approximate(builder: &Builder<'_>, monomial: &Monomial) -> bool {
-    let columns = monomial.columns();
-    columns.iter().any(|name| {
+    monomial.factors().iter().any(|name| {
         let column = builder.schema.columns.iter().find(|column| column.name == *name);
         column.is_some_and(is_approximate)
     })

@@ -41,8 +41,7 @@ pub(super) fn aggregate(
             let factors = factors.iter().filter_map(|index| row.pieces.get(*index));
             let mut product = row.support.clone();
             for factor in factors {
-                let too_many = || PlanError::TooManyFactors { text: text.to_owned() };
-                product = product.times(factor).ok_or_else(too_many)?;
+                product = product.times(factor, text)?;
             }
             Ok(product)
         };
@@ -119,7 +118,7 @@ fn combinations(variables: &[Vec<Piece>], condition: Option<String>) -> Result<V
     }
     let rows = rows.into_iter().filter_map(|pieces| {
         let supports = pieces.iter().map(Piece::support);
-        let mut support = supports.reduce(|all, one| all.times(&one).unwrap_or(all))?;
+        let mut support = supports.reduce(|all, one| all.times(&one, "").unwrap_or(all))?;
         support.guard.extend(condition.clone());
         Some(Combination { support, pieces })
     });

@@ -161,18 +161,18 @@ impl Builder<'_> {
 ///
 /// An encoded value is 0 where its column is missing, so a monomial takes care of its own columns only.
 fn content_of(monomial: &Monomial, may_miss: &BTreeSet<String>) -> Option<Content> {
-    let own = monomial.columns();
-    let mut present: Vec<String> =
-        may_miss.iter().filter(|name| !own.contains(&name.as_str())).cloned().collect();
-    let content = match monomial {
-        Monomial::One => match present.as_slice() {
+    let factors = monomial.factors();
+    let mut present: Vec<String> = may_miss.iter().filter(|name| !factors.contains(name)).cloned().collect();
+    let content = match factors {
+        [] => match present.as_slice() {
             [] => return None,
             [a, b] => return Some(Content::BothValid(a.clone(), b.clone())),
             _ => Content::Valid(present.remove(0)),
         },
-        Monomial::Product(a, b) => Content::Product(a.clone(), b.clone()),
-        Monomial::Square(name) => Content::Square(name.clone()),
-        Monomial::Value(name) => Content::Value(name.clone()),
+        [name] => Content::Value(name.clone()),
+        [a, b] if a == b => Content::Square(a.clone()),
+        [a, b] => Content::Product(a.clone(), b.clone()),
+        _ => Content::Monomial(factors.to_vec()),
     };
     Some(if present.is_empty() { content } else { Content::Where { content: Box::new(content), present } })
 }

@@ -24,6 +24,8 @@ fn plan(text: &str) -> Grouped {
 
 #[test]
 fn every_refusal_of_grouped_queries_has_its_code() {
+    let power = ["age"; 16].join(" * ");
+    let sums = ["(age + bp + visits + charges + 1)"; 8].join(" * ");
     let cases = [
         ("HUSH-P005", "SELECT MAX(age) FROM patients"),
         ("HUSH-P005", "SELECT COUNT(DISTINCT age) FROM patients"),
@@ -49,8 +51,9 @@ fn every_refusal_of_grouped_queries_has_its_code() {
         ("HUSH-P016", "SELECT SUM(charges / 100) FROM patients"),
         ("HUSH-P016", "SELECT AVG(ABS(age)) FROM patients"),
         ("HUSH-P016", "SELECT SUM(CAST(charges AS INT)) FROM patients"),
-        ("HUSH-P017", "SELECT SUM(age * age * bp) FROM patients"),
-        ("HUSH-P017", "SELECT VARIANCE(charges * visits) FROM patients"),
+        ("HUSH-P017", &format!("SELECT SUM({power} * bp) FROM patients")),
+        ("HUSH-P017", &format!("SELECT VARIANCE({power}) FROM patients")),
+        ("HUSH-P012", &format!("SELECT SUM({sums}) FROM patients")),
         ("HUSH-P005", "SELECT PRODUCT(age) FROM patients"),
         ("HUSH-P005", "SELECT CORR(age) FROM patients"),
         ("HUSH-P005", "SELECT REGR_SLOPE(age, bp, visits) FROM patients"),
@@ -65,7 +68,7 @@ fn every_refusal_of_grouped_queries_has_its_code() {
         ("HUSH-P011", "SELECT CORR(age, score) FROM patients"),
         ("HUSH-P011", "SELECT CORR(age, rate) FROM patients"),
         ("HUSH-P014", "SELECT CORR(age, CASE WHEN bp > 1 THEN 1 END) FROM patients"),
-        ("HUSH-P017", "SELECT CORR(age * visits, bp) FROM patients"),
+        ("HUSH-P017", &format!("SELECT CORR({power}, bp) FROM patients")),
         ("HUSH-P019", "SELECT SUM(age * SQRT(year)) FROM patients"),
         ("HUSH-P019", "SELECT SUM(age * (year / 2)) FROM patients"),
         ("HUSH-P011", "SELECT SUM(age * rate) FROM patients"),
@@ -310,6 +313,9 @@ fn content_value(schema: &Schema, content: &Content, row: &Row) -> BigInt {
     let value = |name: &String| row[name].as_ref().map(|cell| cell.units(scale(name)));
     match content {
         Content::BothValid(x, y) => u8::from(row[x].is_some() && row[y].is_some()).into(),
+        Content::Monomial(factors) => {
+            factors.iter().map(value).product::<Option<BigInt>>().unwrap_or_default()
+        }
         Content::Product(x, y) => value(x).zip(value(y)).map_or(BigInt::ZERO, |(x, y)| x * y),
         Content::Square(x) => value(x).map_or(BigInt::ZERO, |x| &x * &x),
         Content::Valid(x) => u8::from(row[x].is_some()).into(),

@@ -129,12 +129,18 @@ fn declared_moments_serve_every_aggregate_among_their_columns() {
 #[test]
 fn declared_products_get_their_product_and_joint_validity() {
     let mut schema = schema("t", vec![nullable(int(8)), nullable(Column { name: "a".into(), ..int(8) })]);
-    schema.products.push(("x".into(), "a".into()));
+    schema.products.push(vec!["x".into(), "a".into()]);
     let found = encodings(&schema, &Needs::of_purposes(&schema).unwrap(), 100);
     let contents: Vec<_> = found.iter().map(|encoding| encoding.content.clone()).collect();
     assert!(contents.contains(&Content::Product("a".into(), "x".into())));
     assert!(contents.contains(&Content::BothValid("a".into(), "x".into())));
-    schema.products.push(("x".into(), "missing".into()));
+    schema.products = vec![vec!["x".into(), "a".into(), "x".into()]];
+    let found = encodings(&schema, &Needs::of_purposes(&schema).unwrap(), 100);
+    let cube =
+        found.iter().find(|e| e.content == Content::Monomial(["a", "x", "x"].map(String::from).to_vec()));
+    assert_eq!(cube.unwrap().max_abs, (1u64 << 21).to_string());
+    assert!(found.iter().any(|e| e.content == Content::BothValid("a".into(), "x".into())));
+    schema.products.push(vec!["x".into(), "missing".into()]);
     assert_eq!(Needs::of_purposes(&schema).unwrap_err().code(), "HUSH-P003");
 }
 

@@ -89,7 +89,7 @@ impl<'a> Catalog<'a> {
             }
         }
         Err(refusal.unwrap_or_else(|| match asked.together.as_slice() {
-            [] => missing(text, sum_words(content), &content_columns(content)),
+            [] => missing(text, &sum_words(content), &content_columns(content)),
             columns => {
                 let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
                 missing(text, &format!("the moments (`moments = [{columns:?}]` in the schema)"), &columns)
@@ -138,7 +138,7 @@ impl<'a> Catalog<'a> {
     pub(super) fn fetched(&self, content: &Content) -> Result<Found<'a>, PlanError> {
         let entry = self.holding(content).next();
         let text = content_columns(content).join(", ");
-        let entry = entry.ok_or_else(|| missing(&text, sum_words(content), &content_columns(content)))?;
+        let entry = entry.ok_or_else(|| missing(&text, &sum_words(content), &content_columns(content)))?;
         let Facts { encoding, set } = entry.facts;
         let (margin, error) = match &encoding.public.plaintext {
             Plaintext::PowerOfTwo { log2 } => (noise_margin(set, *log2, 1, &1.into()), None),
@@ -155,6 +155,14 @@ impl<'a> Catalog<'a> {
 
     fn holding(&self, content: &Content) -> impl Iterator<Item = &Entry<'a>> {
         self.entries.iter().filter(move |entry| same_content(&entry.facts.encoding.content, content))
+    }
+
+    /// Whether the server is to evaluate a program: wherever it can, and an approximate one in any case, whose precision
+    /// is then stated. Also where the owner could not evaluate it either, so that the refusal is about the program.
+    pub(super) fn serves(&self, program: &Program) -> bool {
+        let mut columns = program.columns.iter().map(|name| self.fetched(&Content::Value(name.clone())));
+        let mut can = || self.program(program).is_ok() || columns.any(|found| found.is_err());
+        program.approximate || program.suits_slots() && can()
     }
 
     /// Encodings of the program's columns that share ring and plaintext space and hold its result.
@@ -287,13 +295,19 @@ fn missing(text: &str, layout: &str, columns: &[&str]) -> PlanError {
     PlanError::MissingLayout { text: text.to_owned(), layout: layout.to_owned(), columns: columns.join(", ") }
 }
 
-fn sum_words(content: &Content) -> &'static str {
-    match content {
+fn sum_words(content: &Content) -> String {
+    let words = match content {
         Content::BothValid(..) => "the joint validity (`products` in the schema)",
+        Content::Monomial(factors) => {
+            return format!(
+                "the product as a further `sum` column (`products = [{factors:?}]` in the schema)"
+            );
+        }
         Content::Product(..) => "the product as a further `sum` column (`products` in the schema)",
         Content::Square(_) => "the square as a further `sum` column (purpose `variance`)",
         Content::Valid(_) => "the encrypted validity",
         Content::Value(_) => "a `sum` layout",
         Content::Where { .. } => "sums over the rows that they have in common (`moments` in the schema)",
-    }
+    };
+    words.to_owned()
 }

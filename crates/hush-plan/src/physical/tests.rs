@@ -147,7 +147,7 @@ fn missing_layouts_name_the_command_that_adds_them() {
         "SELECT VARIANCE(age) FROM patients",
         "SELECT SUM(age * visits) FROM patients",
         "SELECT AVG(age * bp) FROM patients",
-        "SELECT age + 1 FROM patients",
+        "SELECT age * charges FROM patients",
         "SELECT charges FROM patients",
         "SELECT SUM(score) FROM patients",
         "SELECT score * 2 FROM patients",
@@ -155,6 +155,15 @@ fn missing_layouts_name_the_command_that_adds_them() {
         let error = error(text);
         assert_eq!(error.code(), "HUSH-P020", "{text}");
         assert!(error.report().contains("hush encrypt"), "{}", error.report());
+    }
+    // What the sums are encrypted in can go back and be computed with.
+    for text in ["SELECT age + 1 FROM patients", "SELECT age * bp * visits FROM patients"] {
+        let plan = plan_with(&schema, &sums, 6000, text).unwrap();
+        assert_eq!(
+            (plan.owner.programs[0].source, plan.owner.owned.len()),
+            (ProgramSource::Owned(0), 1),
+            "{text}"
+        );
     }
     let product = error("SELECT SUM(age * visits) FROM patients").to_string();
     assert!(product.starts_with("SUM(age * visits) needs the product"), "{product}");

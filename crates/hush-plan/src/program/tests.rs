@@ -104,8 +104,8 @@ fn a_sum_in_parentheses_stays_one_product() {
 #[test]
 fn refusals_of_programs_have_their_codes() {
     let cases = [
-        ("HUSH-P017", "age * bp * visits"),
-        ("HUSH-P017", "(age * bp + 1) * (visits - 1)"),
+        ("HUSH-P017", "score * score * score"),
+        ("HUSH-P017", &["age"; 17].join(" * ")),
         ("HUSH-P024", "age + score"),
         ("HUSH-P011", "born + seen"),
         ("HUSH-P011", "born * 2"),

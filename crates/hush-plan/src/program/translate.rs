@@ -7,9 +7,11 @@ use num_bigint::BigInt;
 use num_traits::{One, Signed};
 use sqlparser::ast::{BinaryOperator, DataType, Expr, UnaryOperator};
 
-use super::{Node, Program};
+use super::{Node, Program, SLOT_FACTORS};
 use crate::error::{Clause, PlanError, Unfit};
-use crate::expr::{Kind, MAX_SCALE, Weight, Width, is_approximate, normalise, numeric_literal, scale_of};
+use crate::expr::{
+    Kind, MAX_FACTORS, MAX_SCALE, Weight, Width, is_approximate, normalise, numeric_literal, scale_of,
+};
 use crate::layout::value_bound;
 use crate::range::power_of_ten;
 use crate::schema::{ColumnType, Schema};
@@ -17,7 +19,7 @@ use crate::sql::clear::{encrypted_in, usable};
 use crate::sql::{bare, column_name, shown};
 
 /// Clear operands of the programs of one query, without duplicates.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Operands(pub(crate) Vec<String>);
 
 impl Operands {
@@ -44,7 +46,7 @@ pub(crate) struct Translated {
 ///
 /// # Errors
 /// [`PlanError::WrongType`], [`PlanError::NoBound`] and [`PlanError::NotPolynomial`] where only the owner can compute
-/// it; [`PlanError::TooManyFactors`] and [`PlanError::MixedArithmetic`] where slots would be needed and cannot do.
+/// it; [`PlanError::TooManyFactors`] and [`PlanError::MixedArithmetic`].
 pub(crate) fn translate(
     schema: &Schema,
     expr: &Expr,
@@ -243,8 +245,10 @@ impl Translator<'_> {
             return Err(self.dates());
         }
         let degree = left.program.degree + right.program.degree;
-        if degree > 2 {
-            return Err(PlanError::TooManyFactors { text: shown(self.whole) });
+        // The server alone states the precision of approximate products.
+        let limit = if self.approximate { usize::from(SLOT_FACTORS) } else { MAX_FACTORS };
+        if usize::from(degree) > limit {
+            return Err(PlanError::TooManyFactors { text: shown(self.whole), limit });
         }
         let bound = &left.program.bound * &right.program.bound;
         let scale = left.program.scale + right.program.scale;

@@ -51,15 +51,13 @@ pub enum SchemaError {
     /// Nobody has approved it.
     #[error("not approved")]
     NotApproved,
-    /// A product of columns that are not both encrypted numbers.
-    #[error("line {line}: product of {first} and {second}: both must be encrypted columns of the schema")]
+    /// A product of something that is not an encrypted number.
+    #[error("line {line}: a product with {factor}: all factors must be encrypted columns of the schema")]
     Product {
         /// Line in the file.
         line: usize,
-        /// First factor.
-        first: String,
-        /// Second factor.
-        second: String,
+        /// The factor that is not.
+        factor: String,
     },
     /// A bad range.
     #[error("line {line}, column {column}: {problem}")]
@@ -157,7 +155,7 @@ impl SchemaError {
             }
             Self::NoColumns => "Run hush init on the data.",
             Self::NotApproved => "Read it, set status = \"approved\" and approved_by, rerun.",
-            Self::Product { .. } => "Set protect = \"encrypt\" for both, or remove the pair from products.",
+            Self::Product { .. } => "Set protect = \"encrypt\" for it, or remove the product from products.",
             Self::Range { .. } => {
                 "Write range = [low, high] in values of the column; quote more than 15 digits."
             }

@@ -27,6 +27,8 @@ pub fn from_toml(text: &str) -> Result<Schema, SchemaError> {
 
 type Value<'i> = Spanned<DeValue<'i>>;
 
+/// Most factors of a product, as in expressions.
+const MAX_FACTORS: usize = 16;
 /// Most columns of a set of `moments`: a regression's.
 const MAX_MOMENTS: usize = 33;
 /// The schema itself or one of its columns, for messages.
@@ -227,30 +229,25 @@ impl Reader<'_> {
         if range.low > range.high { Err(fail(RangeProblem::Empty)) } else { Ok(range) }
     }
 
-    fn products(&self, value: &Value<'_>, schema: &Schema) -> Result<Vec<(String, String)>, SchemaError> {
-        let wrong = || self.wrong(value, SCHEMA, "products", "pairs of column names, [[\"a\", \"b\"]]");
-        let usable = |name: &str| {
+    fn products(&self, value: &Value<'_>, schema: &Schema) -> Result<Vec<Vec<String>>, SchemaError> {
+        let expected = "products of 2 to 16 columns, [[\"a\", \"b\"]]";
+        let wrong = || self.wrong(value, SCHEMA, "products", expected);
+        let usable = |name: &String| {
             schema.columns.iter().any(|column| {
-                column.name == name
+                column.name == *name
                     && type_bounds(column.kind).is_some()
                     && matches!(column.protect, Protection::Encrypt | Protection::Decide)
             })
         };
-        let pair = |item: &Value<'_>| {
-            let [first, second] = item.get_ref().as_array().and_then(two).ok_or_else(wrong)?;
-            let (Some(first), Some(second)) = (first.get_ref().as_str(), second.get_ref().as_str()) else {
-                return Err(wrong());
-            };
-            if usable(first) && usable(second) {
-                return Ok((first.to_owned(), second.to_owned()));
+        let product = |item: &Value<'_>| {
+            let factors = self.texts(item, SCHEMA, "products").map_err(|_| wrong())?;
+            match factors.iter().find(|name| !usable(name)) {
+                Some(factor) => Err(SchemaError::Product { line: self.line(item), factor: factor.clone() }),
+                None if (2..=MAX_FACTORS).contains(&factors.len()) => Ok(factors),
+                None => Err(wrong()),
             }
-            Err(SchemaError::Product {
-                line: self.line(item),
-                first: first.to_owned(),
-                second: second.to_owned(),
-            })
         };
-        value.get_ref().as_array().ok_or_else(wrong)?.iter().map(pair).collect()
+        value.get_ref().as_array().ok_or_else(wrong)?.iter().map(product).collect()
     }
 
     fn moments(&self, value: &Value<'_>, schema: &Schema) -> Result<Vec<Vec<String>>, SchemaError> {

@@ -81,14 +81,10 @@ fn head(out: &mut String, schema: &Schema) {
     line(out, &format!("null_tokens = {}", quoted_list(schema.null_tokens.iter().map(String::as_str))));
     line(out, &format!("max_rows = {}      # sums are sized for this many", schema.max_rows));
     if !schema.products.is_empty() {
-        let pairs: Vec<String> =
-            schema.products.iter().map(|(a, b)| format!("[{}, {}]", quoted(a), quoted(b))).collect();
-        line(out, &format!("products = [{}]", pairs.join(", ")));
+        line(out, &format!("products = {}", lists(&schema.products)));
     }
     if !schema.moments.is_empty() {
-        let sets: Vec<String> =
-            schema.moments.iter().map(|set| quoted_list(set.iter().map(String::as_str))).collect();
-        line(out, &format!("moments = [{}]", sets.join(", ")));
+        line(out, &format!("moments = {}", lists(&schema.moments)));
     }
     for note in &schema.notes {
         line(out, &format!("# {}", note_text(note)));
@@ -156,6 +152,12 @@ fn bound_text(kind: ColumnType, units: i128) -> String {
         }
         _ => quoted(&text),
     }
+}
+
+/// A list of lists of texts.
+fn lists(items: &[Vec<String>]) -> String {
+    let lists: Vec<String> = items.iter().map(|item| quoted_list(item.iter().map(String::as_str))).collect();
+    format!("[{}]", lists.join(", "))
 }
 
 fn quoted_list<'a>(items: impl Iterator<Item = &'a str>) -> String {
