@@ -195,7 +195,7 @@ impl ColumnKey {
         match &self.encoding.content {
             Content::Value(name) | Content::Valid(name) | Content::Square(name) => name.clone(),
             Content::Product(left, right) | Content::BothValid(left, right) => format!("{left}*{right}"),
-            content @ (Content::Monomial(_) | Content::Where { .. }) => content_words(content),
+            content => content_words(content),
         }
     }
 }

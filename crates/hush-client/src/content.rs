@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use ethnum::I256;
+use ethnum::{I256, U256};
 use hush_plan::Content;
 use hush_schemes::Values;
 use hush_table::source::{ColumnData, RowBatch, TypedColumn, Values as Cells};
 use zeroize::Zeroize;
 
 use crate::error::ClientError;
+use crate::exact::logarithm::ln_units;
 
 /// The plaintext of one encoded column in one chunk: borrowed from the batch where it stands there.
 ///
@@ -81,6 +82,9 @@ pub(crate) fn quantity<'a>(
     positions: &BTreeMap<&str, usize>,
 ) -> Result<Quantity<'a>, ClientError> {
     let column = |name: &String| units(name, batch, positions);
+    let cells = |names: &[String]| -> Result<Vec<&Cells>, ClientError> {
+        names.iter().map(|name| Ok(&column(name)?.values)).collect()
+    };
     Ok(match content {
         Content::Value(name) => Quantity::Borrowed(&column(name)?.values),
         Content::Valid(name) => {
@@ -100,15 +104,32 @@ pub(crate) fn quantity<'a>(
             let values = &column(name)?.values;
             products(values, values)
         }
-        Content::Monomial(factors) => {
-            let columns = factors.iter().map(|name| Ok(&column(name)?.values));
-            long_product(&columns.collect::<Result<Vec<_>, ClientError>>()?)
+        Content::Log(factors) => {
+            let factors = cells(factors)?;
+            let logs = whole_products(&factors).map(|product| match product.unsigned_abs() {
+                U256::ZERO => 0,
+                magnitude => ln_units(magnitude),
+            });
+            Quantity::I128(logs.collect())
+        }
+        Content::Monomial(factors) => long_product(&cells(factors)?),
+        Content::Negative(factors) => {
+            let factors = cells(factors)?;
+            Quantity::I64(whole_products(&factors).map(|product| i64::from(product < 0)).collect())
         }
         Content::Product(left, right) => products(&column(left)?.values, &column(right)?.values),
         Content::Where { content, present } => {
             let whole = quantity(content, batch, positions)?;
             let present = present.iter().map(column).collect::<Result<Vec<_>, _>>()?;
             whole.where_all(&present)
+        }
+        Content::Zero(factors) => {
+            let columns = factors.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+            let factors = cells(factors)?;
+            let is_zero = |(row, product)| {
+                i64::from(product == 0 && columns.iter().all(|column| is_valid(column, row)))
+            };
+            Quantity::I64(whole_products(&factors).enumerate().map(is_zero).collect())
         }
     })
 }
@@ -149,25 +170,29 @@ fn products<'a>(left: &Cells, right: &Cells) -> Quantity<'a> {
     }
 }
 
-/// Row-wise products of any number of columns. Values within the ranges that they were declared with do not wrap: the
-/// planner gave the product a plaintext of at most 250 bits.
+/// Row-wise products of any number of columns.
 fn long_product<'a>(factors: &[&Cells]) -> Quantity<'a> {
-    let rows = factors.first().map_or(0, |first| first.len());
-    if factors.iter().any(|values| matches!(values, Cells::F64(_))) {
-        let mut product = vec![1.0; rows];
-        for values in factors {
-            product.iter_mut().zip(floats(values)).for_each(|(product, value)| *product *= value);
-        }
-        return Quantity::F64(product);
+    if !factors.iter().any(|values| matches!(values, Cells::F64(_))) {
+        return Quantity::I256(whole_products(factors).collect());
     }
-    let mut product = vec![I256::ONE; rows];
+    let mut product = vec![1.0; factors.first().map_or(0, |first| first.len())];
     for values in factors {
-        product
-            .iter_mut()
-            .zip(wide(values))
-            .for_each(|(product, value)| *product = product.wrapping_mul(value));
+        product.iter_mut().zip(floats(values)).for_each(|(product, value)| *product *= value);
     }
-    Quantity::I256(product)
+    Quantity::F64(product)
+}
+
+/// Row-wise products of integers. Values within their declared ranges do not wrap: the planner found at most 250 bits.
+fn whole_products(factors: &[&Cells]) -> impl Iterator<Item = I256> {
+    let at = |values: &Cells, row: usize| match values {
+        Cells::I64(values) => I256::from(values[row]),
+        Cells::I128(values) => I256::from(values[row]),
+        Cells::F64(_) => I256::ZERO,
+    };
+    let rows = factors.iter().map(|values| values.len()).min().unwrap_or(0);
+    let product =
+        move |row| factors.iter().fold(I256::ONE, |product, values| product.wrapping_mul(at(values, row)));
+    (0..rows).map(product)
 }
 
 fn wide(values: &Cells) -> Box<dyn Iterator<Item = I256> + '_> {

@@ -134,6 +134,11 @@ pub enum ClientError {
         /// What does not fit.
         source: hush_keys::EncryptError,
     },
+    /// A product of rows exceeds what a double holds.
+    #[error(
+        "a PRODUCT exceeds the largest double, 1.8e308\n  Way out: GEOMEAN; SELECT fewer rows, or group them."
+    )]
+    Magnitude,
     /// A result does not fit its planned type; the planner's ranges should have excluded it.
     #[error("internal: a result exceeds the range that the planner derived")]
     Overflow,
@@ -233,6 +238,7 @@ impl ClientError {
             Self::Codec(_) => "HUSH-C012",
             Self::Unequal { .. } => "HUSH-C020",
             Self::Finish { .. } => "HUSH-C030",
+            Self::Magnitude => "HUSH-C031",
             Self::File { .. } | Self::Io(_) => "HUSH-C040",
             Self::Cpu { .. } => "HUSH-C041",
             Self::Randomness(_) => "HUSH-C042",
@@ -287,7 +293,7 @@ impl ClientError {
             Self::Eval(source) => source.kind(),
             Self::KeyFile(_) | Self::OtherKey { .. } => ErrorKind::Key,
             Self::Source(_) | Self::OutOfBounds { .. } => ErrorKind::Data,
-            Self::Finish { .. } => ErrorKind::Refused,
+            Self::Finish { .. } | Self::Magnitude => ErrorKind::Refused,
             Self::Remote(source) => source.kind(),
             Self::Exec(source) => match source.kind() {
                 hush_exec::ErrorKind::Limit => ErrorKind::Resource,

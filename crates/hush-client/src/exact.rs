@@ -5,6 +5,7 @@
 //! last step; two machines that hold the same sums print the same digits.
 
 mod joint;
+pub(crate) mod logarithm;
 
 use arrow::datatypes::i256;
 use ethnum::I256;
@@ -74,6 +75,7 @@ fn scaled(value: BigUint, inexact: bool, shift: u64) -> f64 {
 }
 
 /// The moments of one aggregate in one group.
+#[derive(Debug)]
 pub(crate) struct Moments {
     /// Rows that contribute.
     pub(crate) count: BigInt,
@@ -91,7 +93,7 @@ impl Moments {
         use AggregateFunction as F;
         let unit = ten_to(u32::from(self.scale));
         match function {
-            F::ClearOutput(_) | F::Joint(_) => None,
+            F::ClearOutput(_) | F::Geomean | F::Joint(_) | F::Product => None,
             F::Count => self.count.to_f64(),
             _ if !self.count.is_positive() => None,
             F::Sum => Some(ratio(&self.sum, &unit)),

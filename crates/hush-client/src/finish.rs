@@ -2,6 +2,8 @@
 //! The last step of every query: decrypted groups or rows become the result with an ordinary query engine,
 //! which evaluates expressions on aggregates, HAVING, ORDER BY and LIMIT.
 
+mod variance;
+
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Decimal128Array, Decimal256Array, Float64Array, Int64Array};
@@ -25,12 +27,13 @@ pub(crate) fn finish(merged: RecordBatch, sql: &str) -> Result<Vec<RecordBatch>,
     let mut config = SessionConfig::new().with_target_partitions(1).with_information_schema(false);
     // `SUM(money) * 1.19` is money.
     config.options_mut().sql_parser.parse_float_as_decimal = true;
-    let state = SessionStateBuilder::new_with_default_features()
+    let mut builder = SessionStateBuilder::new_with_default_features()
         .with_config(config)
         .with_analyzer_rules(SettleTypes::first())
-        .with_optimizer_rules(faithful_rules())
-        .build();
-    let context = SessionContext::new_with_state(state);
+        .with_optimizer_rules(faithful_rules());
+    // The later one of a name is taken.
+    builder.aggregate_functions().get_or_insert_default().extend(variance::functions());
+    let context = SessionContext::new_with_state(builder.build());
     context.register_batch("merged", merged)?;
     let batches = runtime.block_on(async {
         let frame = context.sql(sql).await?;
@@ -105,7 +108,39 @@ fn to_i256(value: &BigInt) -> Option<i256> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arrow::array::AsArray;
+    use arrow::datatypes::Float64Type;
     use arrow::util::display::array_value_to_string;
+
+    /// Small differences of large numbers, moving frames, a number that dwarfs the others while it is in the frame.
+    #[test]
+    fn variances_over_windows_are_exact() {
+        let near = |units: i64| (1i64 << 60) + units;
+        let values =
+            Int64Array::from(vec![Some(near(1)), Some(near(2)), None, Some(near(3)), Some(-near(0))]);
+        let money: Decimal128Array =
+            values.iter().map(|v| v.map(|v| i128::from(v) * 100_000_000_007)).collect();
+        let columns: [(&str, ArrayRef); 3] = [
+            ("id", Arc::new(Int64Array::from(vec![1, 2, 3, 4, 5]))),
+            ("x", Arc::new(values)),
+            ("m", Arc::new(money.with_precision_and_scale(38, 2).unwrap())),
+        ];
+        let table = RecordBatch::try_from_iter(columns).unwrap();
+        let ask = |sql: &str| -> Vec<Option<f64>> {
+            let batches = finish(table.clone(), &format!("SELECT {sql} FROM merged ORDER BY id")).unwrap();
+            batches.iter().flat_map(|batch| batch.column(0).as_primitive::<Float64Type>().iter()).collect()
+        };
+        let frame = "OVER (ORDER BY id ROWS BETWEEN 3 PRECEDING AND CURRENT ROW)";
+        let expected = [Some(0.0), Some(0.25), Some(0.25), Some(2.0 / 3.0)];
+        assert_eq!(ask(&format!("VAR_POP(x) {frame}"))[..4], expected);
+        // The large one comes first and leaves.
+        let backwards = "OVER (ORDER BY id DESC ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)";
+        assert_eq!(ask(&format!("VAR_SAMP(x) {backwards}"))[..2], [Some(0.5), Some(0.5)]);
+        assert_eq!(ask(&format!("STDDEV_SAMP(x) {frame}"))[0], None);
+        let unit = 1_000_000_000.07f64;
+        assert_eq!(ask(&format!("STDDEV_POP(m) {frame}"))[1], Some(unit / 2.0));
+        assert_eq!(ask("STDDEV(x) OVER (PARTITION BY id % 2)")[1], Some(0.5f64.sqrt()));
+    }
 
     /// One row: `a0` = 12345678901234567890123.25, `a1` = 0.1 (a double), `a2` NULL, `a3` = 7.
     fn answer(sql: &str) -> Vec<String> {

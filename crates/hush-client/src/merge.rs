@@ -2,14 +2,20 @@
 //! From decrypted sums to aggregates: linear forms, exact arithmetic, one rounding at the end.
 
 use arrow::array::{ArrayRef, Float64Array};
-use hush_plan::plan::{AggregateFunction, JointMoments, LinearForm, Moment, OutputType, OwnerAggregate};
-use num_bigint::BigInt;
-use num_traits::{ToPrimitive, Zero};
+use hush_plan::plan::{
+    AggregateFunction, JointMoments, LinearForm, Moment, OutputType, OwnerAggregate, ProductMoments,
+};
+use num_bigint::{BigInt, Sign};
+use num_integer::Integer;
+use num_traits::{One, Signed, ToPrimitive, Zero};
 use std::sync::Arc;
 
 use crate::error::ClientError;
-use crate::exact::{Joint, Moments};
+use crate::exact::logarithm::{Power, power};
+use crate::exact::{Joint, Moments, ten_to};
 use crate::finish::number_array;
+
+const NOT_A_NUMBER: ClientError = ClientError::Internal { what: "a planned coefficient is not a number" };
 
 /// A decrypted or clear number.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,10 +73,7 @@ pub(crate) fn aggregate_column(
 
 /// The aggregate in one group; `None` is NULL.
 fn aggregate_value(aggregate: &OwnerAggregate, group: &GroupNumbers) -> Result<Option<Number>, ClientError> {
-    let count = match linear(&aggregate.count, group)? {
-        Number::Exact(count) => count,
-        Number::Approx(_) => return Err(ClientError::Internal { what: "a count is approximate" }),
-    };
+    let count = exact(&aggregate.count, group)?;
     if aggregate.function == AggregateFunction::Count {
         return Ok(Some(Number::Exact(count)));
     }
@@ -79,6 +82,9 @@ fn aggregate_value(aggregate: &OwnerAggregate, group: &GroupNumbers) -> Result<O
     }
     if let (AggregateFunction::Joint(function), Some(moments)) = (aggregate.function, &aggregate.joint) {
         return Ok(joint(moments, count, group)?.statistic(function).map(Number::Approx));
+    }
+    if let Some(moments) = &aggregate.product {
+        return product(moments, aggregate.function, &count, group);
     }
     let sum = linear(&aggregate.sum, group)?;
     let squares = aggregate.squares.as_ref().map(|form| linear(form, group)).transpose()?;
@@ -109,16 +115,49 @@ fn aggregate_value(aggregate: &OwnerAggregate, group: &GroupNumbers) -> Result<O
     }
 }
 
+/// PRODUCT or GEOMEAN of one group of `count` rows.
+fn product(
+    moments: &ProductMoments,
+    function: AggregateFunction,
+    count: &BigInt,
+    group: &GroupNumbers,
+) -> Result<Option<Number>, ClientError> {
+    let (logs, mut zeros) = (exact(&moments.logs, group)?, exact(&moments.zeros, group)?);
+    let mut negatives = exact(&moments.negatives, group)?;
+    let mut factors = Vec::with_capacity(moments.constants.len());
+    for (digits, scale, rows) in &moments.constants {
+        let rows = exact(rows, group)?;
+        let factor: BigInt = digits.parse().map_err(|_| NOT_A_NUMBER)?;
+        match factor.sign() {
+            Sign::Minus => negatives += &rows,
+            Sign::NoSign => zeros += &rows,
+            Sign::Plus => {}
+        }
+        factors.push((factor.abs(), ten_to(*scale), rows));
+    }
+    let is_root = function == AggregateFunction::Geomean;
+    if is_root && !negatives.is_zero() {
+        return Ok(None);
+    }
+    if !zeros.is_zero() {
+        return Ok(Some(Number::Approx(0.0)));
+    }
+    let powers =
+        factors.iter().map(|(numerator, denominator, exponent)| Power { numerator, denominator, exponent });
+    let root = if is_root { count.clone() } else { BigInt::one() };
+    let size = power(&logs, &powers.filter(|p| !p.numerator.is_zero()).collect::<Vec<_>>(), &root);
+    if size.is_infinite() {
+        return Err(ClientError::Magnitude);
+    }
+    Ok(Some(Number::Approx(if negatives.is_odd() { -size } else { size })))
+}
+
 /// The moments of several columns in one group; products that were not planned are 0 and not read.
 fn joint(moments: &JointMoments, count: BigInt, group: &GroupNumbers) -> Result<Joint, ClientError> {
-    let exact = |form: &LinearForm| match linear(form, group)? {
-        Number::Exact(value) => Ok(value),
-        Number::Approx(_) => Err(ClientError::Internal { what: "a joint moment is approximate" }),
-    };
-    let sums = moments.sums.iter().map(exact).collect::<Result<Vec<_>, _>>()?;
+    let sums = moments.sums.iter().map(|form| exact(form, group)).collect::<Result<Vec<_>, _>>()?;
     let mut products = vec![vec![BigInt::zero(); sums.len()]; sums.len()];
     for ((i, j), form) in &moments.products {
-        let value = exact(form)?;
+        let value = exact(form, group)?;
         for (row, column) in [(*i, *j), (*j, *i)] {
             let cell = products.get_mut(row).and_then(|row| row.get_mut(column));
             *cell.ok_or(ClientError::Internal { what: "a product of a variable that there is not" })? =
@@ -126,6 +165,14 @@ fn joint(moments: &JointMoments, count: BigInt, group: &GroupNumbers) -> Result<
         }
     }
     Ok(Joint { count, scales: moments.scales.clone(), sums, products })
+}
+
+/// A linear form in exact moments.
+fn exact(form: &LinearForm, group: &GroupNumbers) -> Result<BigInt, ClientError> {
+    match linear(form, group)? {
+        Number::Exact(value) => Ok(value),
+        Number::Approx(_) => Err(ClientError::Internal { what: "an exact moment is approximate" }),
+    }
 }
 
 fn scaled(sum: &BigInt, scale: u8) -> f64 {
@@ -139,7 +186,7 @@ fn approximate(function: AggregateFunction, count: &BigInt, sum: f64, squares: O
     let sample = matches!(function, F::VarSamp | F::StddevSamp);
     let freedom = if sample { n - 1.0 } else { n };
     match function {
-        F::ClearOutput(_) | F::Joint(_) => None,
+        F::ClearOutput(_) | F::Geomean | F::Joint(_) | F::Product => None,
         F::Count => Some(n),
         F::Sum => Some(sum),
         F::Avg => Some(sum / n),
@@ -163,9 +210,7 @@ fn linear(form: &LinearForm, group: &GroupNumbers) -> Result<Number, ClientError
             Moment::Encrypted(index) => group.encrypted.get(*index),
         };
         let number = number.ok_or(ClientError::Internal { what: "the answer lacks a planned sum" })?;
-        let coefficient: BigInt = coefficient
-            .parse()
-            .map_err(|_| ClientError::Internal { what: "a planned coefficient is not a number" })?;
+        let coefficient: BigInt = coefficient.parse().map_err(|_| NOT_A_NUMBER)?;
         match number {
             Number::Exact(value) => exact += coefficient * value,
             Number::Approx(value) => {
@@ -201,6 +246,7 @@ mod tests {
             sum: form(&[("2", Moment::Encrypted(0)), ("3", Moment::Clear(0))]),
             squares: None,
             joint: None,
+            product: None,
             scale: 0,
             output: OutputType::Int,
         };
@@ -227,6 +273,7 @@ mod tests {
             sum: form(&[("1", Moment::Encrypted(0))]),
             squares: None,
             joint: None,
+            product: None,
             scale: 0,
             output: OutputType::Float,
         };

@@ -8,6 +8,7 @@
 pub(crate) mod compiled;
 pub(crate) mod groups;
 pub(crate) mod masks;
+mod product;
 pub(crate) mod scalar;
 pub(crate) mod select;
 pub(crate) mod session;

@@ -21,7 +21,7 @@ use crate::program::{Operands, Program, Translated, translate};
 use crate::range::{fits_digits, fits_int64};
 use crate::schema::{Column, ColumnType, Protection, Schema};
 use crate::sql::clear::{check_clear, encrypted_in, usable};
-use crate::sql::windows::{is_variance, retracted, window};
+use crate::sql::windows::{retracted, window};
 use crate::sql::{Query, bare, column_name, columns_of, quoted, shown};
 
 /// A row-by-row query without its encodings.
@@ -163,7 +163,7 @@ impl Builder<'_> {
     /// A frame that moves gives up what leaves it: right for exact numbers alone.
     fn check_moving(&self, call: &Function, clause: Clause) -> Result<(), PlanError> {
         let Some(argument) = retracted(call) else { return Ok(()) };
-        let mut is_exact = !is_variance(call) && is_polynomial(argument);
+        let mut is_exact = is_polynomial(argument);
         for name in columns_of(argument) {
             let column = usable(self.schema, &name, clause)?;
             let is_float = matches!(column.kind, ColumnType::Float { .. });

@@ -80,8 +80,13 @@ impl Encoding {
 pub enum Content {
     /// 1 where both columns have a value, 0 elsewhere; goes with a product of two columns that may be missing.
     BothValid(String, String),
+    /// Natural logarithm of the absolute value of a product in units, itself in units of `2^-`[`LOG_FRACTION_BITS`]; 0
+    /// where the product is 0 or a factor is missing. Factors as in [`Content::Monomial`], also one.
+    Log(Vec<String>),
     /// Product of three columns or more, 0 where any is missing: names in alphabetical order, a power as repeats.
     Monomial(Vec<String>),
+    /// 1 where a product is negative, 0 elsewhere.
+    Negative(Vec<String>),
     /// Product of two columns, 0 where either is missing.
     Product(String, String),
     /// Square of a column, 0 where missing.
@@ -98,7 +103,12 @@ pub enum Content {
         /// The further columns, sorted, each once.
         present: Vec<String>,
     },
+    /// 1 where a product is 0, 0 elsewhere and where a factor is missing.
+    Zero(Vec<String>),
 }
+
+/// Binary digits after the point of a logarithm: the sum of 10^7 of them is exact to 2^-56, more than a double holds.
+pub const LOG_FRACTION_BITS: u32 = 80;
 
 /// An encoded column as its owner knows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

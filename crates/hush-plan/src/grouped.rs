@@ -9,6 +9,7 @@
 mod call;
 mod joint;
 mod moments;
+mod product;
 
 use num_bigint::BigInt;
 

@@ -17,7 +17,7 @@ use num_bigint::BigInt;
 use num_traits::One;
 
 use crate::by_row;
-use crate::encoding::{Content, Encoding, EncodingId, Layout, Plaintext, PrivateEncoding};
+use crate::encoding::{Content, Encoding, EncodingId, LOG_FRACTION_BITS, Layout, Plaintext, PrivateEncoding};
 use crate::error::{PlanError, Unfit};
 use crate::expr::is_approximate;
 use crate::grouped;
@@ -50,6 +50,9 @@ impl Needs {
             needs.add_purposes(column)?;
             if column.purposes.contains(&Purpose::Product) {
                 factors.push(column);
+            }
+            if column.purposes.contains(&Purpose::Geomean) {
+                needs.merge(needs_of_sql(schema, &format!("GEOMEAN({})", sql::quoted(&column.name)))?);
             }
         }
         for (index, left) in factors.iter().enumerate() {
@@ -117,8 +120,7 @@ impl Needs {
 fn of_product(schema: &Schema, factors: &[String]) -> Result<Needs, PlanError> {
     let is_encrypted = |name: &&String| schema.column(name).is_some_and(|c| c.protect == Protection::Encrypt);
     let product = factors.iter().map(|name| sql::quoted(name)).collect::<Vec<_>>().join(" * ");
-    let query = sql::parse(schema, &format!("SELECT SUM({product}) FROM {}", sql::quoted(&schema.table)))?;
-    let needs = needs_of(schema, &[query])?;
+    let needs = needs_of_sql(schema, &format!("SUM({product})"))?;
     Ok(if factors.iter().filter(is_encrypted).count() < 2 { Needs::default() } else { needs })
 }
 
@@ -134,7 +136,12 @@ fn of_moments(schema: &Schema, set: &[String]) -> Result<Needs, PlanError> {
     if names.len() < 2 {
         return Ok(Needs::default());
     }
-    let text = format!("SELECT LINREG_R2({}) FROM {}", names.join(", "), sql::quoted(&schema.table));
+    needs_of_sql(schema, &format!("LINREG_R2({})", names.join(", ")))
+}
+
+/// Needs of one aggregate over all rows.
+fn needs_of_sql(schema: &Schema, aggregate: &str) -> Result<Needs, PlanError> {
+    let text = format!("SELECT {aggregate} FROM {}", sql::quoted(&schema.table));
     needs_of(schema, &[sql::parse(schema, &text)?])
 }
 
@@ -216,7 +223,11 @@ pub(crate) fn content_bound(schema: &Schema, content: &Content) -> BigInt {
         column.map_or_else(BigInt::one, value_bound)
     };
     match content {
-        Content::BothValid(..) | Content::Valid(_) => BigInt::one(),
+        Content::BothValid(..) | Content::Negative(_) | Content::Valid(_) | Content::Zero(_) => BigInt::one(),
+        // |ln m| < log2 m + 1, below the number of its binary digits.
+        Content::Log(factors) => {
+            BigInt::from(factors.iter().map(bound).product::<BigInt>().bits()) << LOG_FRACTION_BITS
+        }
         Content::Monomial(factors) => factors.iter().map(bound).product(),
         Content::Product(a, b) => bound(a) * bound(b),
         Content::Square(name) => bound(name).pow(2),
@@ -241,7 +252,11 @@ pub(crate) fn approximate_digits(schema: &Schema, content: &Content) -> Option<u
         }
     };
     match content {
-        Content::BothValid(..) | Content::Valid(_) => None,
+        Content::BothValid(..)
+        | Content::Log(_)
+        | Content::Negative(_)
+        | Content::Valid(_)
+        | Content::Zero(_) => None,
         Content::Monomial(factors) => factors.iter().filter_map(digits).max(),
         Content::Product(a, b) => digits(a).max(digits(b)),
         Content::Square(name) | Content::Value(name) => digits(name),
@@ -253,7 +268,9 @@ pub(crate) fn approximate_digits(schema: &Schema, content: &Content) -> Option<u
 pub fn content_words(content: &Content) -> String {
     match content {
         Content::BothValid(a, b) => format!("the joint validity of {a} and {b}"),
+        Content::Log(factors) => format!("the logarithm of {}", factors.join(" * ")),
         Content::Monomial(factors) => format!("the product {}", factors.join(" * ")),
+        Content::Negative(factors) => format!("where {} is negative", factors.join(" * ")),
         Content::Product(a, b) => format!("the product of {a} and {b}"),
         Content::Square(name) => format!("the square of {name}"),
         Content::Valid(name) => format!("the validity of {name}"),
@@ -262,6 +279,7 @@ pub fn content_words(content: &Content) -> String {
             let has = if present.len() == 1 { "has" } else { "have" };
             format!("{} where {} {has} a value", content_words(content), present.join(", "))
         }
+        Content::Zero(factors) => format!("where {} is 0", factors.join(" * ")),
     }
 }
 
@@ -269,7 +287,10 @@ pub fn content_words(content: &Content) -> String {
 pub(crate) fn content_columns(content: &Content) -> Vec<&str> {
     match content {
         Content::BothValid(a, b) | Content::Product(a, b) => vec![a, b],
-        Content::Monomial(factors) => factors.iter().map(String::as_str).collect(),
+        Content::Log(factors)
+        | Content::Monomial(factors)
+        | Content::Negative(factors)
+        | Content::Zero(factors) => factors.iter().map(String::as_str).collect(),
         Content::Square(name) | Content::Valid(name) | Content::Value(name) => vec![name],
         Content::Where { content, present } => {
             content_columns(content).into_iter().chain(present.iter().map(String::as_str)).collect()

@@ -47,9 +47,13 @@ pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Le
 /// Whether a quantity is 0 or 1 by row, and so as narrow as nothing else is.
 fn marks_missing(content: &Content) -> bool {
     match content {
-        Content::BothValid(..) | Content::Valid(_) => true,
+        Content::BothValid(..) | Content::Negative(_) | Content::Valid(_) | Content::Zero(_) => true,
         Content::Where { content, .. } => marks_missing(content),
-        Content::Monomial(_) | Content::Product(..) | Content::Square(_) | Content::Value(_) => false,
+        Content::Log(_)
+        | Content::Monomial(_)
+        | Content::Product(..)
+        | Content::Square(_)
+        | Content::Value(_) => false,
     }
 }
 

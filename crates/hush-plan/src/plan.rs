@@ -221,10 +221,26 @@ pub struct OwnerAggregate {
     pub squares: Option<LinearForm>,
     /// Moments of several columns together, for [`AggregateFunction::Joint`], which reads neither `sum` nor `squares`.
     pub joint: Option<JointMoments>,
+    /// Logarithms and signs, for [`AggregateFunction::Product`] and [`AggregateFunction::Geomean`], which do not read
+    /// `sum`.
+    pub product: Option<ProductMoments>,
     /// Decimal scale of `sum`.
     pub scale: u8,
     /// Type of the output column.
     pub output: OutputType,
+}
+
+/// What the product of the rows is made of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProductMoments {
+    /// Sum of the logarithms of absolute values in units, in units of `2^-`[`LOG_FRACTION_BITS`](crate::encoding::LOG_FRACTION_BITS).
+    pub logs: LinearForm,
+    /// Number of negative ones.
+    pub negatives: LinearForm,
+    /// Number of zeros.
+    pub zeros: LinearForm,
+    /// Constant factors: signed decimal digits, a decimal scale, and in how many rows.
+    pub constants: Vec<(String, u32, LinearForm)>,
 }
 
 /// Moments of several variables over the rows where all of them have a value; the first is the dependent one, `y`.
@@ -248,8 +264,12 @@ pub enum AggregateFunction {
     ClearOutput(usize),
     /// COUNT
     Count,
+    /// GEOMEAN: the `n`-th root of the product of `n` rows; NULL where one is negative.
+    Geomean,
     /// Of several columns together.
     Joint(JointFunction),
+    /// PRODUCT
+    Product,
     /// STDDEV_POP
     StddevPop,
     /// STDDEV, STDDEV_SAMP

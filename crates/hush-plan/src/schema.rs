@@ -77,6 +77,8 @@ pub enum Purpose {
     Avg,
     /// COUNT(x): the `sum` layout, for the values' sake, and the validity.
     Count,
+    /// PRODUCT and GEOMEAN: `sum`, and logarithms and signs as further columns.
+    Geomean,
     /// Element-wise products: the `slots` layout.
     Product,
     /// STDDEV: `sum` and the square as a further column.

@@ -123,6 +123,9 @@ fn merge(task: &AggregateTask, owner: &OwnerPlan) -> Vec<String> {
     if uses(&[AggregateFunction::Avg]) {
         parts.push("divide by counts".to_owned());
     }
+    if uses(&[AggregateFunction::Geomean, AggregateFunction::Product]) {
+        parts.push("products from the sums of logarithms".to_owned());
+    }
     use AggregateFunction::{StddevPop, StddevSamp, VarPop, VarSamp};
     if uses(&[StddevPop, StddevSamp, VarPop, VarSamp]) {
         parts.push("variances from the sums of squares".to_owned());

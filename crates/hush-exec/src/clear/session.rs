@@ -13,6 +13,7 @@ use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::prelude::SessionConfig;
 use object_store::ObjectStore;
 
+use super::product;
 use crate::ExecError;
 use crate::coerce::faithful_rules;
 
@@ -53,11 +54,12 @@ pub(crate) fn build(store: Arc<dyn ObjectStore>, memory_bytes: usize) -> Result<
     options.execution.parquet.schema_force_view_types = false;
     options.execution.parquet.pushdown_filters = false;
     options.execution.time_zone = Some("+00:00".to_owned());
-    Ok(SessionStateBuilder::new_with_default_features()
+    let mut builder = SessionStateBuilder::new_with_default_features()
         .with_config(config)
         .with_runtime_env(runtime)
-        .with_optimizer_rules(faithful_rules())
-        .build())
+        .with_optimizer_rules(faithful_rules());
+    builder.aggregate_functions().get_or_insert_default().extend(product::functions());
+    Ok(builder.build())
 }
 
 /// The session for one query.

@@ -69,8 +69,8 @@ pub enum Feature {
     /// `LIKE … ESCAPE` beyond one character after a literal pattern.
     #[error("an ESCAPE other than LIKE 'text' ESCAPE 'c' with a text that does not end in c")]
     LikeEscape,
-    /// A variance, or a sum of doubles, whose frame moves.
-    #[error("a variance, or a sum of floats, over a frame that moves")]
+    /// A sum or moment of doubles whose frame moves.
+    #[error("a sum, mean or variance of floats over a frame that moves")]
     MovingDoubles,
     /// `SUM(RANK() OVER …) OVER …`
     #[error("a window function within another")]
@@ -90,9 +90,6 @@ pub enum Feature {
     /// `?`, `$1`
     #[error("a placeholder")]
     Placeholder,
-    /// `PRODUCT(x)`
-    #[error("PRODUCT, which exceeds the range and depth of every parameter set within some ten rows,")]
-    Product,
     /// `LINREG(…)` within an expression.
     #[error("LINREG, which has several outputs, within an expression or after SELECT")]
     SeveralOutputs,
@@ -117,13 +114,12 @@ impl Feature {
             Self::CommonTable | Self::Subquery => Some("write it as one SELECT over the table"),
             Self::Distinct => Some("GROUP BY the clear columns"),
             Self::EncryptedAggregate => Some(
-                "COUNT, SUM, AVG, VARIANCE, STDDEV, COVAR, CORR and regressions work on encrypted columns",
+                "COUNT, SUM, AVG, VARIANCE, STDDEV, COVAR, CORR, PRODUCT and regressions work on encrypted columns",
             ),
             Self::GroupingSets => Some("one query for each set of keys"),
             Self::Join => Some("join before encrypting"),
             Self::LikeEscape => Some("strpos, starts_with, ends_with and contains take texts as they are"),
             Self::Nothing => Some("hush decrypt returns sealed columns; COUNT(*) counts rows"),
-            Self::Product => Some("encrypt a column of logarithms: the product is EXP of its SUM"),
             Self::SeveralOutputs => Some(
                 "LINREG_INTERCEPT(y, x1, ...), LINREG_SLOPE(i, y, x1, ...), LINREG_R2 and LINREG_COUNT have one each",
             ),
@@ -132,7 +128,7 @@ impl Feature {
                 Some("ROWS BETWEEN n PRECEDING AND m FOLLOWING; RANGE with UNBOUNDED and CURRENT ROW")
             }
             Self::MovingDoubles => Some(
-                "SUM, AVG, COUNT, MIN and MAX of + - * of exact columns can move; a float with a range is exact",
+                "those of + - * of exact columns can move, and COUNT, MIN and MAX; a float with a range is exact",
             ),
             Self::UnknownWindow => Some(
                 "COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, ROW_NUMBER, RANK, LAG, LEAD, FIRST_VALUE and their kin",
@@ -154,7 +150,9 @@ impl Feature {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     /// A float without a range where exact numbers are needed.
-    #[error("covariances and regressions need exact columns; give the float a range in the schema")]
+    #[error(
+        "covariances, regressions and products of rows need exact columns; give the float a range in the schema"
+    )]
     Approximate,
     /// `CASE` in a slot program.
     #[error("CASE conditions on it cannot be evaluated")]
@@ -162,6 +160,9 @@ pub enum Unfit {
     /// A cast that changes the value.
     #[error("only casts that keep the value are possible")]
     Cast,
+    /// A sum, or a clear column, under PRODUCT.
+    #[error("the product of rows can be taken of a product of encrypted columns and numbers, nothing else")]
+    NotAProduct,
     /// A date or time in arithmetic other than a difference.
     #[error("dates and times can be counted and subtracted from one another, nothing else")]
     DateArithmetic,

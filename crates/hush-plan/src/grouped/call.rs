@@ -2,7 +2,7 @@
 //! One aggregate call: by exact sums where its argument is exact, by the server's query engine where it is clear
 //! and not (floats, functions, MIN and MAX).
 
-use sqlparser::ast::Expr;
+use sqlparser::ast::{CastKind, DataType, ExactNumberInfo, Expr};
 
 use super::Builder;
 use super::moments::Form;
@@ -42,6 +42,18 @@ pub(super) fn aggregate(
         }
         _ => return Ok(by_engine(builder, call, argument, condition)),
     };
+    let of_products = matches!(function, AggregateFunction::Geomean | AggregateFunction::Product);
+    if of_products && encrypted.is_none() {
+        // In doubles, whatever the argument is.
+        let double: Expr = Expr::Cast {
+            kind: CastKind::Cast,
+            expr: Box::new(argument.clone()),
+            data_type: DataType::Double(ExactNumberInfo::None),
+            array: false,
+            format: None,
+        };
+        return Ok(by_engine(builder, call, &double, condition));
+    }
     let mut pieces = match normalise(builder.schema, argument) {
         Ok(pieces) => pieces,
         Err(_) if encrypted.is_none() => return Ok(by_engine(builder, call, argument, condition)),
@@ -49,6 +61,9 @@ pub(super) fn aggregate(
     };
     for piece in &mut pieces {
         piece.guard.extend(condition.clone());
+    }
+    if of_products {
+        return super::product::aggregate(builder, function, &pieces, text);
     }
     from_sums(builder, function, &pieces, text)
 }
@@ -60,6 +75,7 @@ pub(super) fn counted(count: LinearForm) -> OwnerAggregate {
         sum: LinearForm::default(),
         squares: None,
         joint: None,
+        product: None,
         scale: 0,
         output: OutputType::Int,
     }
@@ -81,6 +97,8 @@ fn by_engine(
     let name = match call.aggregate {
         Aggregate::Engine(name) => name,
         Aggregate::FromSums(F::Avg) => "avg",
+        Aggregate::FromSums(F::Geomean) => "geomean",
+        Aggregate::FromSums(F::Product) => "product",
         Aggregate::FromSums(F::StddevPop) => "stddev_pop",
         Aggregate::FromSums(F::StddevSamp) => "stddev_samp",
         Aggregate::FromSums(F::Sum) => "sum",
@@ -101,6 +119,7 @@ fn by_engine(
         sum: LinearForm::default(),
         squares: None,
         joint: None,
+        product: None,
         scale: 0,
         output: OutputType::Float,
     }
@@ -132,7 +151,16 @@ fn from_sums(
         _ => OutputType::Float,
     };
     let scale = u8::try_from(scale).unwrap_or(u8::MAX);
-    Ok(OwnerAggregate { function, count, sum: sum.linear, squares, joint: None, scale, output })
+    Ok(OwnerAggregate {
+        function,
+        count,
+        sum: sum.linear,
+        squares,
+        joint: None,
+        product: None,
+        scale,
+        output,
+    })
 }
 
 fn squares(

@@ -61,6 +61,7 @@ pub(super) fn aggregate(
         sum: LinearForm::default(),
         squares: None,
         joint: Some(moments),
+        product: None,
         scale: 0,
         output: OutputType::Float,
     })

@@ -87,6 +87,18 @@ impl Builder<'_> {
         }
     }
 
+    /// The sum of a quantity of the factors of a monomial over the rows of a piece.
+    pub(super) fn content_moment(
+        &mut self,
+        piece: &Piece,
+        monomial: &Monomial,
+        content: Content,
+        text: &str,
+    ) -> Result<Moment, PlanError> {
+        let content = where_present(content, &others_of(monomial, &piece.may_miss));
+        Ok(self.moment(piece, Some(content), &Weight::constant(BigInt::one(), 0), text)?.0)
+    }
+
     /// SQL that sums the clear units over the rows that satisfy `condition`.
     fn clear_sum(
         &self,
@@ -162,7 +174,7 @@ impl Builder<'_> {
 /// An encoded value is 0 where its column is missing, so a monomial takes care of its own columns only.
 fn content_of(monomial: &Monomial, may_miss: &BTreeSet<String>) -> Option<Content> {
     let factors = monomial.factors();
-    let mut present: Vec<String> = may_miss.iter().filter(|name| !factors.contains(name)).cloned().collect();
+    let mut present = others_of(monomial, may_miss);
     let content = match factors {
         [] => match present.as_slice() {
             [] => return None,
@@ -174,5 +186,18 @@ fn content_of(monomial: &Monomial, may_miss: &BTreeSet<String>) -> Option<Conten
         [a, b] => Content::Product(a.clone(), b.clone()),
         _ => Content::Monomial(factors.to_vec()),
     };
-    Some(if present.is_empty() { content } else { Content::Where { content: Box::new(content), present } })
+    Some(where_present(content, &present))
+}
+
+/// Columns that may be missing beside those of a monomial.
+fn others_of(monomial: &Monomial, may_miss: &BTreeSet<String>) -> Vec<String> {
+    may_miss.iter().filter(|name| !monomial.factors().contains(name)).cloned().collect()
+}
+
+/// The quantity on rows where all of `present` have a value.
+fn where_present(content: Content, present: &[String]) -> Content {
+    if present.is_empty() {
+        return content;
+    }
+    Content::Where { content: Box::new(content), present: present.to_vec() }
 }

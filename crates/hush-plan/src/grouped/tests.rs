@@ -54,7 +54,10 @@ fn every_refusal_of_grouped_queries_has_its_code() {
         ("HUSH-P017", &format!("SELECT SUM({power} * bp) FROM patients")),
         ("HUSH-P017", &format!("SELECT VARIANCE({power}) FROM patients")),
         ("HUSH-P012", &format!("SELECT SUM({sums}) FROM patients")),
-        ("HUSH-P005", "SELECT PRODUCT(age) FROM patients"),
+        ("HUSH-P011", "SELECT PRODUCT(age + bp) FROM patients"),
+        ("HUSH-P011", "SELECT GEOMEAN(age * year) FROM patients"),
+        ("HUSH-P011", "SELECT PRODUCT(score) FROM patients"),
+        ("HUSH-P011", "SELECT PRODUCT(born - seen) FROM patients"),
         ("HUSH-P005", "SELECT CORR(age) FROM patients"),
         ("HUSH-P005", "SELECT REGR_SLOPE(age, bp, visits) FROM patients"),
         ("HUSH-P005", "SELECT COVAR_POP(DISTINCT age, bp) FROM patients"),
@@ -101,6 +104,37 @@ fn sums_are_shared_and_constants_stay_outside() {
     assert_eq!(plan.clear, ["COUNT(*)"]);
     let last = &plan.outputs[4].sum.terms;
     assert_eq!(*last, [("-1".to_owned(), Moment::Encrypted(0)), ("3".to_owned(), Moment::Encrypted(1))]);
+}
+
+#[test]
+fn products_of_rows_are_sums_of_logarithms() {
+    let mut schema = patients();
+    let mut plan = |low, item: &str| {
+        let visits = schema.columns.iter_mut().find(|column| column.name == "visits").unwrap();
+        visits.range = Some(crate::schema::UnitRange { low, high: 1000 });
+        let query = parse(&schema, &format!("SELECT {item} FROM patients")).unwrap();
+        let plan = compile(&schema, &query, 100).unwrap();
+        let contents: Vec<Content> = plan.sums.into_iter().map(|sum| sum.content).collect();
+        (contents, plan.outputs[0].product.clone().unwrap())
+    };
+    // Signs and zeros are looked at where the range allows them.
+    let of = |names: &[&str]| -> Vec<String> { names.iter().map(|name| (*name).to_owned()).collect() };
+    let visits = of(&["visits"]);
+    assert_eq!(plan(1, "PRODUCT(visits)").0, [Content::Log(visits.clone())]);
+    assert_eq!(plan(0, "GEOMEAN(visits)").0, [Content::Log(visits.clone()), Content::Zero(visits.clone())]);
+    let all = [Content::Log(visits.clone()), Content::Negative(visits.clone()), Content::Zero(visits)];
+    assert_eq!(plan(-1, "PRODUCT(visits)").0, all);
+    let square = of(&["visits", "visits"]);
+    assert_eq!(plan(-1, "PRODUCT(visits * visits)").0, [Content::Log(square.clone()), Content::Zero(square)]);
+    // A constant is one factor for each row, a number alone too.
+    let (contents, product) = plan(1, "PRODUCT(CASE WHEN year > 0 THEN -0.5 * visits ELSE 3 END)");
+    assert_eq!(contents, [Content::Log(of(&["visits"]))]);
+    let constants: Vec<_> =
+        product.constants.iter().map(|(digits, scale, _)| (digits.as_str(), *scale)).collect();
+    assert_eq!(constants, [("-5", 1), ("3", 0)]);
+    // A value that may be missing counts through its validity.
+    let (contents, _) = plan(1, "PRODUCT(age * visits)");
+    assert_eq!(contents[..2], [Content::Valid("age".into()), Content::Log(of(&["age", "visits"]))]);
 }
 
 #[test]
@@ -317,6 +351,7 @@ fn content_value(schema: &Schema, content: &Content, row: &Row) -> BigInt {
             factors.iter().map(value).product::<Option<BigInt>>().unwrap_or_default()
         }
         Content::Product(x, y) => value(x).zip(value(y)).map_or(BigInt::ZERO, |(x, y)| x * y),
+        Content::Log(_) | Content::Negative(_) | Content::Zero(_) => panic!("no product of rows here"),
         Content::Square(x) => value(x).map_or(BigInt::ZERO, |x| &x * &x),
         Content::Valid(x) => u8::from(row[x].is_some()).into(),
         Content::Value(x) => value(x).unwrap_or_default(),

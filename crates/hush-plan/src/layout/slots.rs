@@ -34,9 +34,10 @@ pub(super) fn choose(schema: &Schema, programs: &[Program]) -> Result<Vec<(Conte
     let exact: Vec<&Program> = programs.iter().filter(|program| !program.approximate).collect();
     let mut chosen = Vec::new();
     for (columns, members) in components(&exact) {
-        let (set, primes) = parameters(&members)?;
-        for name in columns {
-            let content = Content::Value(name);
+        let contents: Vec<Content> = columns.into_iter().map(Content::Value).collect();
+        let largest = contents.iter().map(|content| content_bound(schema, content)).max().unwrap_or_default();
+        let (set, primes) = parameters(&members, largest)?;
+        for content in contents {
             let max_abs = content_bound(schema, &content);
             let plaintext = Plaintext::Primes { primes: primes.clone() };
             chosen.push((content, Choice { layout: Layout::Slots, params: set.name(), plaintext, max_abs }));
@@ -62,9 +63,10 @@ pub(super) fn components<'a>(programs: &[&'a Program]) -> Vec<(BTreeSet<String>,
     groups
 }
 
-/// The ring and primes with the fewest stored bits for these programs.
-fn parameters(programs: &[&Program]) -> Result<(&'static ParamSet, Vec<u64>), PlanError> {
-    let largest = programs.iter().map(|program| &program.bound).max().cloned().unwrap_or_default();
+/// The ring and primes with the fewest stored bits for these programs, on columns of values up to `largest`.
+fn parameters(programs: &[&Program], largest: BigInt) -> Result<(&'static ParamSet, Vec<u64>), PlanError> {
+    // A column times 0 has a result smaller than itself.
+    let largest = programs.iter().map(|program| program.bound.clone()).fold(largest, BigInt::max);
     let fitting = presets().iter().filter_map(|set| {
         let primes = lanes(primes_for(set)?, &largest)?;
         let fits = programs.iter().all(|program| fits(program, set, &primes));

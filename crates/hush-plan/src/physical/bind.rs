@@ -303,6 +303,9 @@ fn sum_words(content: &Content) -> String {
                 "the product as a further `sum` column (`products = [{factors:?}]` in the schema)"
             );
         }
+        Content::Log(_) | Content::Negative(_) | Content::Zero(_) => {
+            "sums of logarithms (`for = [\"geomean\"]` of one column)"
+        }
         Content::Product(..) => "the product as a further `sum` column (`products` in the schema)",
         Content::Square(_) => "the square as a further `sum` column (purpose `variance`)",
         Content::Valid(_) => "the encrypted validity",

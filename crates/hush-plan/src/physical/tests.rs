@@ -57,6 +57,7 @@ fn the_plan_of_the_main_job() {
             sum: form(&[("1", Moment::Encrypted(1))]),
             squares: None,
             joint: None,
+            product: None,
             scale: 0,
             output: OutputType::Float,
         }
@@ -69,6 +70,7 @@ fn the_plan_of_the_main_job() {
             sum: form(&[("1", Moment::Encrypted(2))]),
             squares: Some(form(&[("1", Moment::Encrypted(3))])),
             joint: None,
+            product: None,
             scale: 2,
             output: OutputType::Float,
         }

@@ -38,14 +38,16 @@ pub(crate) struct Call {
 
 /// The aggregate function that `name` means.
 fn aggregate_named(name: &str) -> Option<Aggregate> {
-    use AggregateFunction::{Avg, Count, StddevPop, StddevSamp, Sum, VarPop, VarSamp};
+    use AggregateFunction::{Avg, Count, Geomean, Product, StddevPop, StddevSamp, Sum, VarPop, VarSamp};
     Some(match name {
         "avg" | "mean" => Aggregate::FromSums(Avg),
         "bool_and" => Aggregate::Engine("bool_and"),
         "bool_or" => Aggregate::Engine("bool_or"),
         "count" => Aggregate::FromSums(Count),
+        "geomean" | "geometric_mean" => Aggregate::FromSums(Geomean),
         "max" => Aggregate::Engine("max"),
         "min" => Aggregate::Engine("min"),
+        "product" => Aggregate::FromSums(Product),
         "stddev" | "stddev_samp" => Aggregate::FromSums(StddevSamp),
         "stddev_pop" => Aggregate::FromSums(StddevPop),
         "sum" => Aggregate::FromSums(Sum),
@@ -137,9 +139,6 @@ pub(super) fn check_scalar(function: &Function, clause: Clause) -> Result<(), Pl
         return check_window(function, clause);
     }
     let name = plain_name(function);
-    if name.as_deref() == Some("product") {
-        return Err(refuse(Feature::Product));
-    }
     if !name.is_some_and(|name| SCALAR.contains(&name.as_str())) {
         return Err(PlanError::UnknownFunction { clause, name: function.name.to_string() });
     }

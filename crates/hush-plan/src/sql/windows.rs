@@ -188,11 +188,6 @@ pub(crate) fn retracted(function: &Function) -> Option<&Expr> {
     moves.then(|| arguments(function).into_iter().next()).flatten()
 }
 
-/// Whether the call is a moment other than the mean.
-pub(crate) fn is_variance(function: &Function) -> bool {
-    plain_name(function).is_some_and(|name| name.starts_with("var") || name.starts_with("stddev"))
-}
-
 /// The call as the engine is asked for it, when its parts have been rendered; `in_arithmetic` if its value is added or
 /// multiplied.
 pub(crate) fn render(function: &Function, in_arithmetic: bool) -> String {

@@ -197,9 +197,10 @@ impl Reader<'_> {
     }
 
     fn purposes(&self, table: &DeTable<'_>, place: &str) -> Result<Vec<Purpose>, SchemaError> {
-        const ALL: [Purpose; 6] = [
+        const ALL: [Purpose; 7] = [
             Purpose::Avg,
             Purpose::Count,
+            Purpose::Geomean,
             Purpose::Product,
             Purpose::Stddev,
             Purpose::Sum,
@@ -208,7 +209,12 @@ impl Reader<'_> {
         let Some(value) = table.get("for") else { return Ok(Vec::new()) };
         let purpose = |name: String| {
             ALL.into_iter().find(|purpose| purpose_name(*purpose) == name).ok_or_else(|| {
-                self.wrong(value, place, "for", "a list of sum, avg, count, variance, stddev, product")
+                self.wrong(
+                    value,
+                    place,
+                    "for",
+                    "a list of sum, avg, count, variance, stddev, geomean, product",
+                )
             })
         };
         self.texts(value, place, "for")?.into_iter().map(purpose).collect()

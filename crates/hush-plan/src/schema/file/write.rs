@@ -48,6 +48,7 @@ pub(super) fn purpose_name(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Avg => "avg",
         Purpose::Count => "count",
+        Purpose::Geomean => "geomean",
         Purpose::Product => "product",
         Purpose::Stddev => "stddev",
         Purpose::Sum => "sum",
