@@ -97,8 +97,9 @@ def aggregate(draw, table):
     only = condition(draw, table) if draw.random() < 0.2 else None
     ours, duck = (f" FILTER (WHERE {text})" for text in only) if only else ("", "")
     parts, column = atoms(table), draw.choice(table.columns)
+    known = lambda rows: [row for row in rows or [] if None not in row]
     listed = lambda call, function, y, x=NOTHING, digits=(0, 0): Output(
-        f"{call}{ours}", f"list([{y}, {x}]){duck}", lambda rows: function(*moments([row for row in rows or [] if None not in row], digits))
+        f"{call}{ours}", f"list([{y}, {x}]){duck}", lambda rows: function(*moments(known(rows), digits))
     )
     shape = draw.random()
     if shape < 0.1 or not parts:
@@ -107,6 +108,9 @@ def aggregate(draw, table):
         return listed(f"COUNT({column.ours})", OF_ONE["COUNT"], f"CASE WHEN {column.duck} IS NOT NULL THEN {ONES} END")
     if shape < 0.25 and column.kind == "bool":
         return listed(f"SUM({column.ours})", OF_ONE["SUM"], f"CAST({column.duck} AS HUGEINT)")
+    if shape < 0.22 and column.clear:
+        distinct = lambda rows: len({cell for cell in rows or [] if cell is not None})
+        return Output(f"COUNT(DISTINCT {column.ours}){ours}", f"list({column.duck}){duck}", distinct)
     if shape < 0.3 and column.clear and column.kind in ("int", "decimal", "float"):
         name = draw.choice(["SUM", "AVG", "MIN", "MAX"] if column.kind == "float" else ["MIN", "MAX"])
         value = lambda rows: of_clear(name, [cell for cell in rows or [] if cell is not None], column)
@@ -222,7 +226,8 @@ def window(draw, table, parts):
         choices += [(f"{name}(#)", "@", exact, over) for name in ("MIN", "MAX")] + [("COUNT(#)", "@", int, over)]
         if term.bound * table.count < WIDEST:
             choices += [("SUM(#)", "@", exact, over), ("AVG(#)", "[SUM(#) OVER, COUNT(#) OVER]", mean, over)]
-    if term.bound**2 * table.count < WIDEST:
+    # That of a window is computed in doubles: wide values which differ little leave few digits of it.
+    if term.bound < 2**24:
         deviation = lambda cell: deviation_of(*cell, 10**term.digits) if cell[1] else None
         choices.append(("STDDEV_POP(#)", "[SUM(#) OVER, COUNT(#) OVER, SUM(# * #) OVER]", deviation, partition))
     ours, duck, value, over = draw.choice(choices)
