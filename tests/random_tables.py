@@ -19,6 +19,7 @@ EPOCH = datetime.datetime(1970, 1, 1)
 DAYS = (-719162, 2932896)
 # Timestamps before 1678 and after 2261 can be stored, but a condition with one fails (HUSH-E050).
 LITERAL_DAYS = (-106_000, 106_000)
+FUNCTIONS = {"int": ["abs({0})", "{0} % 7", "coalesce({0}, 3)"], "text": ["upper({0})", "left({0}, 1)", "coalesce({0}, 'a')"]}
 COMPARISONS = ["=", "<>", "<", "<=", ">", ">="]
 
 
@@ -308,6 +309,8 @@ def simple_condition(draw, column, cells, table):
     if draw.random() < 0.15:
         other, sign = draw.choice(others), draw.choice([*COMPARISONS, "IS DISTINCT FROM"])
         return [f"{names[0]} {sign} {other.ours}", f"{names[1]} {sign} {other.duck}"]
+    if column.kind in FUNCTIONS and draw.random() < 0.2:
+        return both(draw.choice(FUNCTIONS[column.kind]) + " " + draw.choice(COMPARISONS) + " {1}")
     if draw.random() < 0.5:
         return both(draw.choice(["{0} IN ({1}, {2}, {3})", "{0} NOT IN ({1}, {2})", "{0} BETWEEN {1} AND {2}"]))
     return both("{0} " + draw.choice(COMPARISONS) + " {1}")
@@ -320,8 +323,13 @@ def key(draw, table):
         return None
     column = draw.choice(columns)
     ours, duck, digits = column.ours, column.duck, column.digits if column.duck_type == "HUGEINT" else 0
-    shape = draw.choice(["column", "column", "part", "part", "case"])
+    shape = draw.choice(["column", "column", "part", "part", "case", "function", "truth"])
     when = condition(draw, table, 1)
+    if shape == "truth":
+        return draw.choice([(*when, 0), (f"{ours} IS NULL", f"{duck} IS NULL", 0)])
+    if shape == "function" and column.kind in FUNCTIONS:
+        function = draw.choice(FUNCTIONS[column.kind])
+        return function.format(ours), function.format(duck), 0
     if shape == "case":
         choose = [f"CASE WHEN {test} THEN 'yes'{other} END" for other in [draw.choice(["", " ELSE 'no'"])] for test in when]
         return (*choose, 0)
