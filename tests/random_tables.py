@@ -255,6 +255,9 @@ def polynomial(draw, parts, degree=2):
         candidate = found.plus(more, draw.choice("+-"))
         if candidate.bound < WIDEST:
             found = candidate
+    factor = draw.choice(parts)
+    if 0 < degree >= found.degree + factor.degree and found.bound * factor.bound < WIDEST // 2**20 and draw.random() < 0.15:
+        return dataclasses.replace(found, ours=f"({found.ours})").times(factor)
     return found
 
 

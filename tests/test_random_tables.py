@@ -83,6 +83,11 @@ def check_prediction(analysis, texts):
         assert parts == predicted["work"][unit], unit
 
 
+def has_texts(table, query):
+    """Whether an answer may hold texts: those of a column, or 'yes' and 'no' of a key."""
+    return any(column.kind == "text" for column in table.columns) or "'yes'" in query
+
+
 def check_query(hush, query, database, texts, tally):
     """Plain and encrypted alike, refused or answered; the answer right and its size as predicted."""
     plain = hush("run", "t.csv", query.ours, *FILES, "--dry-run", "--quiet", status=None)
@@ -108,10 +113,9 @@ def check_table(hush, directory, seed, tally):
     database = duckdb.connect()
     database.execute("SET threads = 1")
     database.execute(f"CREATE TABLE t AS FROM {source}")
-    texts = any(column.kind == "text" for column in table.columns)
     for query in [random_query(draw, table, "t") for _ in range(QUERIES)]:
         try:
-            check_query(hush, query, database, texts or "'yes'" in query.ours, tally)
+            check_query(hush, query, database, has_texts(table, query.ours), tally)
         except Exception as error:
             schema = (directory / "t.toml").read_text(encoding="utf-8")
             raise AssertionError(f"seed {seed}, {table.count} rows\n{schema}\n{query.ours}\n{query.duck}\n{error}") from error
@@ -127,6 +131,26 @@ def test_random_queries(hush, tmp_path, draws):
     total = draws * QUERIES
     refused = total - tally["answered"] - tally["skipped"]
     assert draws == 1 or 4 * tally["skipped"] < total and 4 * refused < total, tally
+
+
+def test_a_table_encrypted_for_random_queries_answers_them(hush, tmp_path, key):
+    """Encrypted once for all its queries, a table on disk answers what a dry run does, with the bytes that are predicted."""
+    answered = 0
+    for seed in seeds(max(2, DRAWS // 10)):
+        draw = random.Random(seed)
+        table = random_table(draw)
+        table.write(tmp_path)
+        queries = [random_query(draw, table, "t").ours for _ in range(QUERIES)]
+        dry = [hush("run", "t.csv", query, *FILES, "--dry-run", "--quiet", status=None) for query in queries]
+        expected = [(query, done.stdout) for query, done in zip(queries, dry) if done.returncode == 0]
+        (tmp_path / "queries.sql").write_text(";\n".join(query for query, _ in expected), encoding="utf-8")
+        hush("encrypt", "t.csv", "--schema", "t.toml", "-o", f"T{seed}", "--for", "queries.sql", *key)
+        for query, text in expected:
+            done = hush("query", f"T{seed}", query, "--format", "csv", "--analyze", "--json", *key)
+            assert done.stdout == text, (seed, query)
+            check_prediction(json.loads(done.stderr.splitlines()[-1]), has_texts(table, query))
+            answered += 1
+    assert answered > QUERIES // 2
 
 
 def test_the_oracle_agrees_with_aggregates_of_duckdb():
