@@ -3,6 +3,8 @@
 
 DuckDB holds exact numbers in *units*, integers of 128 bits: a decimal of two digits after the point as its hundredfold. So it
 computes without rounding, and the digits are put back afterwards. A `Term` knows its bound, so that none is drawn that overflows.
+
+Not drawn because it fails today: what the comments with an error code (HUSH-E050, HUSH-D030) say.
 """
 
 import csv
