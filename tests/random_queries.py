@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random queries on the tables of `random_tables`, and an oracle for them.
+
+DuckDB selects rows, groups them, and evaluates arguments and windows in integers. Aggregates, expressions on them, `HAVING` and the
+order of groups are worked out here in fractions and rounded once, so that nothing overflows or cancels.
+"""
+
+import dataclasses
+import decimal
+import fractions
+import math
+
+from random_tables import WIDEST, atoms, by_cases, condition, key, polynomial
+
+DIGITS = decimal.Context(prec=800)
+ONES, NOTHING = "CAST(1 AS HUGEINT)", "CAST(0 AS HUGEINT)"
+
+
+class Approximate(float):
+    """A double that need not be the nearest one."""
+
+
+@dataclasses.dataclass
+class Query:
+    """Our SQL, that of DuckDB, and the function that makes the expected rows from those of DuckDB."""
+
+    ours: str
+    duck: str
+    finish: object
+
+
+@dataclasses.dataclass
+class Output:
+    """A cell: our SQL, what DuckDB computes for it, and the function that makes the value from that."""
+
+    ours: str
+    duck: str
+    value: object
+
+
+def random_query(draw, table, source):
+    """A query of groups or of rows; DuckDB reads the table from `source`."""
+    return (grouped_query if draw.random() < 0.7 else row_query)(draw, table, source)
+
+
+# --- Aggregates. ---
+
+
+def root(square):
+    """The double nearest to the root of a fraction."""
+    return float(DIGITS.sqrt(DIGITS.divide(square.numerator, square.denominator)))
+
+
+def moments(points, digits):
+    """Count and sums of pairs (y, x) in units, then the sums of squares and of products about the means."""
+    count = len(points)
+    y_unit, x_unit = (10**places for places in digits)
+    y_sum, x_sum = sum(y for y, _ in points), sum(x for _, x in points)
+    about = lambda products, both, unit: fractions.Fraction(count * products - both, max(count, 1) * unit)
+    return (
+        count,
+        fractions.Fraction(y_sum, y_unit),
+        fractions.Fraction(x_sum, x_unit),
+        about(sum(y * y for y, _ in points), y_sum * y_sum, y_unit**2),
+        about(sum(x * x for _, x in points), x_sum * x_sum, x_unit**2),
+        about(sum(y * x for y, x in points), y_sum * x_sum, y_unit * x_unit),
+    )
+
+
+OF_ONE = {
+    "COUNT": lambda n, y, x, yy, xx, xy: n,
+    "SUM": lambda n, y, x, yy, xx, xy: y if n else None,
+    "AVG": lambda n, y, x, yy, xx, xy: float(y / n) if n else None,
+    "VAR_POP": lambda n, y, x, yy, xx, xy: float(yy / n) if n else None,
+    "VARIANCE": lambda n, y, x, yy, xx, xy: float(yy / (n - 1)) if n > 1 else None,
+    "STDDEV": lambda n, y, x, yy, xx, xy: root(yy / (n - 1)) if n > 1 else None,
+    "STDDEV_POP": lambda n, y, x, yy, xx, xy: root(yy / n) if n else None,
+}
+OF_TWO = {
+    "COVAR_POP": lambda n, y, x, yy, xx, xy: float(xy / n) if n else None,
+    "COVAR_SAMP": lambda n, y, x, yy, xx, xy: float(xy / (n - 1)) if n > 1 else None,
+    "CORR": lambda n, y, x, yy, xx, xy: math.copysign(root(xy * xy / (xx * yy)), xy) if xx and yy else None,
+    "REGR_COUNT": lambda n, y, x, yy, xx, xy: n,
+    "REGR_AVGX": lambda n, y, x, yy, xx, xy: float(x / n) if n else None,
+    "REGR_AVGY": lambda n, y, x, yy, xx, xy: float(y / n) if n else None,
+    "REGR_SXX": lambda n, y, x, yy, xx, xy: float(xx) if n else None,
+    "REGR_SYY": lambda n, y, x, yy, xx, xy: float(yy) if n else None,
+    "REGR_SXY": lambda n, y, x, yy, xx, xy: float(xy) if n else None,
+    "REGR_SLOPE": lambda n, y, x, yy, xx, xy: float(xy / xx) if xx else None,
+    "REGR_INTERCEPT": lambda n, y, x, yy, xx, xy: float(y / n - xy / xx * x / n) if xx else None,
+    "REGR_R2": lambda n, y, x, yy, xx, xy: (float(xy * xy / (xx * yy)) if yy else 1.0) if xx else None,
+}
+
+
+def aggregate(draw, table):
+    """An aggregate, some with FILTER. DuckDB makes a list of its arguments."""
+    only = condition(draw, table) if draw.random() < 0.2 else None
+    ours, duck = (f" FILTER (WHERE {text})" for text in only) if only else ("", "")
+    parts, column = atoms(table), draw.choice(table.columns)
+    known = lambda rows: [row for row in rows or [] if None not in row]
+    listed = lambda call, function, y, x=NOTHING, digits=(0, 0): Output(
+        f"{call}{ours}", f"list([{y}, {x}]){duck}", lambda rows: function(*moments(known(rows), digits))
+    )
+    shape = draw.random()
+    if shape < 0.1 or not parts:
+        return listed("COUNT(*)", OF_ONE["COUNT"], ONES)
+    if shape < 0.2:
+        return listed(f"COUNT({column.ours})", OF_ONE["COUNT"], f"CASE WHEN {column.duck} IS NOT NULL THEN {ONES} END")
+    if shape < 0.25 and column.kind == "bool":
+        return listed(f"SUM({column.ours})", OF_ONE["SUM"], f"CAST({column.duck} AS HUGEINT)")
+    if shape < 0.22 and column.clear:
+        distinct = lambda rows: len({cell for cell in rows or [] if cell is not None})
+        return Output(f"COUNT(DISTINCT {column.ours}){ours}", f"list({column.duck}){duck}", distinct)
+    if shape < 0.3 and column.clear and column.kind in ("int", "decimal", "float"):
+        name = draw.choice(["SUM", "AVG", "MIN", "MAX"] if column.kind == "float" else ["MIN", "MAX"])
+        value = lambda rows: of_clear(name, [cell for cell in rows or [] if cell is not None], column)
+        return Output(f"{name}({column.ours}){ours}", f"list({column.duck}){duck}", value)
+    if shape < 0.65:
+        name, term = draw.choice(["COUNT", "SUM", "SUM", "SUM", "AVG"]), by_cases(draw, table, parts)
+    else:
+        name, term = draw.choice(list(OF_ONE)), polynomial(draw, parts, 1)
+    if shape < 0.85:
+        return listed(f"{name}({term.ours})", OF_ONE[name], term.duck, digits=(term.digits, 0))
+    name, other = draw.choice(list(OF_TWO)), polynomial(draw, parts, 1)
+    return listed(f"{name}({term.ours}, {other.ours})", OF_TWO[name], term.duck, other.duck, (term.digits, other.digits))
+
+
+def of_clear(name, values, column):
+    """The least or greatest of clear values, the sum or mean of clear doubles."""
+    if not values:
+        return None
+    if name in ("MIN", "MAX"):
+        return in_digits({"MIN": min, "MAX": max}[name](values), column.digits * (column.kind == "decimal"))
+    return Approximate(math.fsum(values) / (len(values) if name == "AVG" else 1))
+
+
+def in_digits(value, digits):
+    """Units as the number that they mean; other values as they are."""
+    return fractions.Fraction(value, 10**digits) if digits and value is not None else value
+
+
+def on_results(draw, parts):
+    """An expression over aggregates, mostly one as it is: our SQL, and its value from theirs."""
+    place, other = draw.randrange(len(parts)), draw.randrange(len(parts))
+    first, second = parts[place].ours, parts[other].ours
+    known = lambda compute: lambda values: None if None in (values[place], values[other]) else compute(values[place], values[other])
+    triple = lambda value: Approximate(value * 3 - 2) if isinstance(value, float) else value * 3 - 2
+    return draw.choice([
+        *[(first, lambda values: values[place])] * 7,
+        (f"{first} / {second}", known(lambda a, b: Approximate(fractions.Fraction(a) / fractions.Fraction(b)) if b else None)),
+        (f"-{first}", lambda values: None if values[place] is None else -values[place]),
+        (f"{first} * 3 - 2", lambda values: None if values[place] is None else triple(values[place])),
+        (f"COALESCE({first}, 0)", lambda values: 0 if values[place] is None else values[place]),
+        (f"CASE WHEN {first} > 5 THEN 1 ELSE 0 END", lambda values: int(values[place] is not None and values[place] > 5)),
+    ])
+
+
+def having(draw, parts):
+    """A condition over an aggregate and the count, which need not be in SELECT: our SQL and its truth."""
+    place, limit = draw.randrange(len(parts)), draw.choice([0, 0, 1, 3, 100])
+    known = lambda test: lambda values: values[place] is not None and test(values[place])
+    ours, test = draw.choice([
+        (f"{parts[place].ours} > {limit}", known(lambda value: value > limit)),
+        (f"NOT {parts[place].ours} > {limit}", known(lambda value: value <= limit)),
+        (f"{parts[place].ours} IS NOT NULL", lambda values: values[place] is not None),
+        (f"{parts[place].ours} BETWEEN -5 AND 5", known(lambda value: -5 <= value <= 5)),
+    ])
+    return draw.choice([(ours, test), (f"{ours} OR COUNT(*) > 2", lambda values: test(values) or values[-1] > 2)])
+
+
+def grouped_query(draw, table, source):
+    """Expressions on aggregates by up to two keys, with WHERE, HAVING, ORDER BY and LIMIT."""
+    keys = [found for found in [key(draw, table) for _ in range(draw.choice([0, 1, 1, 2]))] if found]
+    keys = list({found[0]: found for found in keys}.values())
+    parts = [aggregate(draw, table) for _ in range(draw.randint(1, 4))]
+    of_key = lambda place, digits: lambda row: in_digits(row[0][place], digits)
+    of_results = lambda value: lambda row: value(row[1])
+    outputs = [(ours, of_key(place, digits)) for place, (ours, _, digits) in enumerate(keys)]
+    outputs += [(ours, of_results(value)) for ours, value in [on_results(draw, parts) for _ in range(draw.randint(1, 4))]]
+    ordered = [output for output in outputs if " / " not in output[0] or "floor" in output[0]]
+    orders = [(*output, *direction(draw)) for output in draw.sample(ordered, draw.choice([0, 0, 1]) if ordered and keys else 0)]
+    outputs = draw.sample(outputs, draw.randint(1, len(outputs)))
+    where, duck_where = filtered(draw, table)
+    kept, test = having(draw, parts) if draw.random() < 0.2 else ("", lambda values: True)
+    limit, part = page(draw)
+
+    text = f"SELECT {named(ours for ours, _ in outputs)} FROM t{where}"
+    text += f" GROUP BY {', '.join(ours for ours, *_ in keys)}" * bool(keys) + f" HAVING {kept}" * bool(kept)
+    text += "".join(f" ORDER BY {ours}{words}" for ours, _, _, _, words in orders) + limit
+    listed = ", ".join([*(duck for _, duck, _ in keys), *(part.duck for part in parts), "COUNT(*)"])
+    duck = f"SELECT {listed} FROM {source}{duck_where}"
+    duck += f" GROUP BY {', '.join(str(place + 1) for place in range(len(keys)))}" * bool(keys)
+
+    def finish(rows):
+        size = len(keys)
+        made = [(row[:size], [*(part.value(cell) for part, cell in zip(parts, row[size:])), row[-1]]) for row in rows]
+        by_keys = [(of_key(place, 0), False, False) for place in range(size)]
+        made = in_order([row for row in made if test(row[1])], [(value, *how) for _, value, *how, _ in orders] + by_keys)
+        return [[value(row) for _, value in outputs] for row in made[part]]
+
+    return Query(text, duck, finish)
+
+
+# --- Rows. ---
+
+
+def window(draw, table, parts):
+    """A window function. Where ties matter, they are in the order of the table."""
+    partition = draw.choice(["", f"PARTITION BY {{{draw.randrange(len(table.columns))}}} "])
+    peers = f"{partition}ORDER BY {{{draw.randrange(len(table.columns))}}}{direction(draw)[2]}"
+    frame = draw.choice(["3 PRECEDING", "UNBOUNDED PRECEDING", "BETWEEN 2 PRECEDING AND 1 FOLLOWING",
+                         "BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING", "BETWEEN 1 FOLLOWING AND 4 FOLLOWING"])
+    total, moving = peers + "{tie}", f"{peers}{{tie}} ROWS {frame}"
+    term = polynomial(draw, parts)
+    exact = lambda cell: in_digits(cell, term.digits)
+    mean = lambda cell: Approximate(fractions.Fraction(cell[0], cell[1] * 10**term.digits)) if cell[1] else None
+    # Ours, that of DuckDB, the value, the window; `#` is the term, `@` the same as ours.
+    choices = [
+        *[(name, "@", int, total) for name in ("ROW_NUMBER()", "NTILE(4)")],
+        *[(name, "@", int, peers) for name in ("RANK()", "DENSE_RANK()")],
+        *[(name, "@", Approximate, peers) for name in ("PERCENT_RANK()", "CUME_DIST()")],
+        *[(f"{name}(#, 2)", "@", exact, total) for name in ("LAG", "LEAD")],
+        *[(f"{name}(#)", "@", exact, moving) for name in ("FIRST_VALUE", "LAST_VALUE")],
+    ]
+    for over in (moving, peers, partition):
+        choices += [(f"{name}(#)", "@", exact, over) for name in ("MIN", "MAX")] + [("COUNT(#)", "@", int, over)]
+        if term.bound * table.count < WIDEST:
+            choices += [("SUM(#)", "@", exact, over), ("AVG(#)", "[SUM(#) OVER, COUNT(#) OVER]", mean, over)]
+    # That of a window is computed in doubles: wide values which differ little leave few digits of it.
+    if term.bound < 2**24:
+        deviation = lambda cell: deviation_of(*cell, 10**term.digits) if cell[1] else None
+        choices.append(("STDDEV_POP(#)", "[SUM(#) OVER, COUNT(#) OVER, SUM(# * #) OVER]", deviation, partition))
+    ours, duck, value, over = draw.choice(choices)
+    in_full = lambda text, names, inner, tie: text.replace("OVER", f"OVER ({over.format(*names, tie=tie)})").replace("#", inner)
+    return Output(
+        in_full(f"{ours} OVER", [column.ours for column in table.columns], term.ours, ""),
+        in_full(duck.replace("@", f"{ours} OVER"), [column.duck for column in table.columns], f"({term.duck})", ", i"),
+        value,
+    )
+
+
+def deviation_of(total, count, squares, unit):
+    """The standard deviation from sums of units and of their squares."""
+    return Approximate(root(fractions.Fraction(squares * count - total**2, (count * unit) ** 2)))
+
+
+def cell_of_row(draw, table, parts):
+    """A column, a polynomial, a window, or what the owner makes of polynomials after decryption."""
+    column, shape = draw.choice(table.columns), draw.random()
+    if shape < 0.3 or not parts:
+        digits = column.digits if column.duck_type == "HUGEINT" else 0
+        return Output(column.ours, column.duck, lambda cell: in_digits(cell, digits))
+    if shape < 0.6:
+        return window(draw, table, parts)
+    first, second = polynomial(draw, parts), polynomial(draw, parts, 1)
+    exact = Output(first.ours, first.duck, lambda cell: in_digits(cell, first.digits))
+    quotient = lambda cell: None if cell is None else Approximate(fractions.Fraction(cell, 4 * 10**first.digits))
+    compared = Output(f"CASE WHEN {first.ours} > {second.ours} THEN 1 ELSE 0 END",
+                      f"CASE WHEN {first.plus(second, '-').duck} > 0 THEN 1 ELSE 0 END", int)
+    return draw.choice([exact, exact, exact, Output(f"({first.ours}) / 4", first.duck, quotient), compared])
+
+
+def row_query(draw, table, source):
+    """One row for each that matches, in the order of a column or of the table."""
+    parts = atoms(table)
+    cells = [cell_of_row(draw, table, parts) for _ in range(draw.randint(1, 4))]
+    where, duck_where = filtered(draw, table)
+    column, words = draw.choice(table.columns), direction(draw)[2]
+    order, duck_order = (f" ORDER BY {column.ours}{words}", f"{column.duck}{words}, ") if draw.random() < 0.4 else ("", "")
+    limit, part = page(draw)
+    text = f"SELECT {named(cell.ours for cell in cells)} FROM t{where}{order}{limit}"
+    duck = f"SELECT {', '.join(cell.duck for cell in cells)} FROM {source}{duck_where} ORDER BY {duck_order}i"
+    return Query(text, duck, lambda rows: [[c.value(cell) for c, cell in zip(cells, row)] for row in rows[part]])
+
+
+# --- Clauses. ---
+
+
+def named(expressions):
+    """The list of outputs, each with a name."""
+    return ", ".join(f"{text} AS o{place}" for place, text in enumerate(expressions))
+
+
+def filtered(draw, table):
+    """WHERE or nothing, in both dialects."""
+    where = condition(draw, table) if draw.random() < 0.5 else None
+    return (f" WHERE {text}" for text in where) if where else ("", "")
+
+
+def direction(draw):
+    """Whether descending, whether NULLs come first, and the words for it."""
+    descending, nulls_first = draw.random() < 0.5, draw.random() < 0.5
+    return descending, nulls_first, f" {'DESC' if descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
+
+
+def page(draw):
+    """LIMIT and OFFSET or nothing: our SQL and the slice."""
+    if draw.random() < 0.75:
+        return "", slice(None)
+    limit, offset = draw.choice([1, 3, 100]), draw.choice([0, 0, 1, 5])
+    return f" LIMIT {limit} OFFSET {offset}", slice(offset, offset + limit)
+
+
+def in_order(rows, columns):
+    """Rows by (value of a row, whether descending, whether NULLs come first); the first counts most."""
+    for value, descending, nulls_first in reversed(columns):
+        missing = [row for row in rows if value(row) is None]
+        present = sorted((row for row in rows if value(row) is not None), key=value, reverse=descending)
+        rows = missing + present if nulls_first else present + missing
+    return rows

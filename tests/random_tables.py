@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random schemas, tables and expressions, each expression in our SQL and in that of DuckDB.
+
+DuckDB holds exact numbers in *units*, integers of 128 bits: a decimal of two digits after the point as its hundredfold. So it
+computes without rounding, and the digits are put back afterwards. A `Term` knows its bound, so that none is drawn that overflows.
+
+Not drawn because it fails today: what the comments with an error code (HUSH-E050, HUSH-D030) say.
+"""
+
+import csv
+import dataclasses
+import datetime
+import decimal
+
+ROWS = [1, 2, 7, 60, 60, 400, 2500, 8191, 8192, 8193]
+NAMES = ["x", "N", "a b", "Größe", "select", "count", "row", "t", "c'q", "in%"]
+TEXTS = ["a", "b", "ab", "a%", "é", "a,b", "it's", 'say "a"', "A", "1", "日本", "_"]
+BITS = [1, 3, 7, 15, 20, 31, 45, 62]
+WIDEST = 2**126
+EPOCH = datetime.datetime(1970, 1, 1)
+DAYS = (-719162, 2932896)
+# Timestamps before 1678 and after 2261 can be stored, but a condition with one fails (HUSH-E050).
+LITERAL_DAYS = (-106_000, 106_000)
+FUNCTIONS = {"int": ["abs({0})", "{0} % 7", "coalesce({0}, 3)"], "text": ["upper({0})", "left({0}, 1)", "coalesce({0}, 'a')"]}
+COMPARISONS = ["=", "<>", "<", "<=", ">", ">="]
+
+
+@dataclasses.dataclass
+class Column:
+    """A column: values are units of `digits` digits after the point, days, microseconds, truths or texts from low to high."""
+
+    name: str
+    kind: str
+    type: str
+    duck: str
+    clear: bool
+    nullable: bool
+    digits: int = 0
+    low: int = 0
+    high: int = 1
+    ranged: bool = False
+
+    @property
+    def ours(self):
+        """Its name in our SQL."""
+        return f'"{self.name}"'
+
+    @property
+    def exact(self):
+        """Whether polynomials have it as it is."""
+        return self.kind in ("int", "decimal") or self.kind == "float" and not self.clear
+
+    @property
+    def duck_type(self):
+        """Type in DuckDB."""
+        if self.kind == "float" and self.clear:
+            return "DOUBLE"
+        return {"bool": "BOOLEAN", "date": "DATE", "timestamp": "TIMESTAMP", "text": "VARCHAR"}.get(self.kind, "HUGEINT")
+
+    def text(self, value):
+        """A value as the file has it."""
+        if value is None:
+            return ""
+        if self.kind in ("decimal", "float"):
+            return f"{decimal.Decimal(value).scaleb(-self.digits):f}"
+        if self.kind == "date":
+            return (EPOCH + datetime.timedelta(days=value)).date().isoformat()
+        if self.kind == "timestamp":
+            return (EPOCH + datetime.timedelta(microseconds=value)).isoformat()
+        return ("false", "true")[value] if self.kind == "bool" else str(value)
+
+    def literal(self, value):
+        """A value in our SQL and in DuckDB's."""
+        text = self.text(value)
+        if self.kind == "bool":
+            return text, text
+        if self.kind in ("date", "timestamp"):
+            return f"{self.kind.upper()} '{text}'", f"{self.kind.upper()} '{text}'"
+        if self.kind == "text":
+            quoted = text.replace("'", "''")
+            return f"'{quoted}'", f"'{quoted}'"
+        return text, f"CAST({text} AS DOUBLE)" if self.duck_type == "DOUBLE" else f"CAST({value} AS HUGEINT)"
+
+    def schema(self):
+        """Its section of the schema file."""
+        lines = [f'[columns."{self.name}"]', f'type = "{self.type}"', f'protect = "{"clear" if self.clear else "encrypt"}"']
+        lines += ["nullable = true"] if self.nullable else []
+        lines += [f'range = ["{self.text(self.low)}", "{self.text(self.high)}"]'] if self.ranged else []
+        return "\n".join(lines) + "\n"
+
+
+def interval(draw, limit):
+    """Bounds of values up to `limit`: all, from zero, a few at the end, a single one."""
+    return draw.choice([(-limit, limit), (-limit, limit), (0, limit), (max(limit - 3, 0), limit), (-limit, -limit)])
+
+
+def random_column(draw, number, name):
+    """A column of any type."""
+    kind = draw.choice(["int", "int", "int", "decimal", "decimal", "float", "bool", "date", "timestamp", "text", "text"])
+    clear = kind == "text" or draw.random() < 0.45
+    column = Column(name, kind, kind, f"c{number}", clear, draw.random() < 0.5)
+    if kind == "int":
+        bits = draw.choice(BITS)
+        column.low, column.high = interval(draw, 2**bits - draw.randint(0, 1))
+        column.type = f"int({draw.choice([size for size in (8, 16, 32, 64) if size - 1 > bits or size == 64])})"
+    elif kind == "decimal":
+        precision = draw.choice([2, 5, 9, 12, 18, 25])
+        column.digits = draw.randint(0, min(precision, 6))
+        column.low, column.high = interval(draw, 10**precision - 1)
+        column.type = f"decimal({precision},{column.digits})"
+    elif kind == "float":
+        column.digits = draw.randint(0, 5)
+        column.low, column.high = interval(draw, 10 ** draw.randint(1, 9))
+        column.type = f"float({column.digits})"
+    elif kind == "date":
+        column.low, column.high = draw.choice([DAYS, (18000, 20000), (-5, 5)])
+    elif kind == "timestamp":
+        column.low, column.high = (86_400_000_000 * day for day in draw.choice([LITERAL_DAYS, (18000, 20000), (-1, 1)]))
+    elif kind == "text":
+        column.type = draw.choice(["category", "text"])
+    column.ranged = kind == "float" or kind in ("int", "decimal") and draw.random() < 0.85
+    return column
+
+
+def random_cells(draw, column, count):
+    """Values of a column: few or many different ones, the ends of the range, and as many NULLs as it happens."""
+    uniform = lambda: draw.choice([column.low, column.high, *[draw.randint(column.low, column.high)] * 6])
+    if column.kind == "text":
+        many = [f"{text}{number}" for number in range(30) for text in TEXTS]
+        pool = draw.choice([TEXTS[:1], TEXTS[:4], TEXTS, many])
+    else:
+        pool = [uniform() for _ in range(draw.choice([1, 2, 4, 20, 400, 400, count]))]
+    missing = draw.choice([0.02, 0.2, 0.9, 1]) if column.nullable else 0
+    return [None if row and draw.random() < missing else draw.choice(pool) for row in range(count)]
+
+
+@dataclasses.dataclass
+class Table:
+    """Columns and what they hold, column by column."""
+
+    columns: list
+    cells: list
+    max_rows: int | None
+
+    @property
+    def count(self):
+        """Number of rows."""
+        return len(self.cells[0])
+
+    def write(self, directory):
+        """The file and its schema for us, and the same in units for DuckDB (`read_csv` of it is returned)."""
+        head = [f"max_rows = {self.max_rows}"] if self.max_rows else []
+        head = ["format = 1", 'table = "t"', 'status = "approved"', *head]
+        schema = "\n".join([*head, *(column.schema() for column in self.columns)])
+        (directory / "t.toml").write_text(schema, encoding="utf-8")
+        ours = [map(column.text, cells) for column, cells in zip(self.columns, self.cells)]
+        write_csv(directory / "t.csv", [column.name for column in self.columns], zip(*ours))
+        in_units = lambda column: column.text if column.duck_type != "HUGEINT" else lambda value: "" if value is None else value
+        units = [map(in_units(column), cells) for column, cells in zip(self.columns, self.cells)]
+        names = {"i": "BIGINT", **{column.duck: column.duck_type for column in self.columns}}
+        write_csv(directory / "units.csv", names, zip(range(self.count), *units))
+        return f"read_csv('{directory / 'units.csv'}', columns={names}, header=true, nullstr='')"
+
+
+def write_csv(path, header, rows):
+    """Writes a file."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+def random_table(draw):
+    """Two to six columns, from one row to more than a chunk."""
+    names = draw.sample(NAMES, draw.randint(2, 6))
+    columns = [random_column(draw, number, name) for number, name in enumerate(names)]
+    count = draw.choice(ROWS)
+    return Table(columns, [random_cells(draw, column, count) for column in columns], draw.choice([None, None, count]))
+
+
+@dataclasses.dataclass
+class Term:
+    """An exact number in our SQL, and in DuckDB's as units of `digits` digits after the point, at most `bound` of them."""
+
+    ours: str
+    duck: str
+    digits: int
+    bound: int
+    degree: int = 0
+
+    def times(self, other):
+        """The product."""
+        digits, degree = self.digits + other.digits, self.degree + other.degree
+        return Term(f"{self.ours} * {other.ours}", f"{self.duck} * {other.duck}", digits, self.bound * other.bound, degree)
+
+    def plus(self, other, sign):
+        """The sum or the difference."""
+        digits = max(self.digits, other.digits)
+        raised = [(term.duck, 10 ** (digits - term.digits)) for term in (self, other)]
+        duck = sign.join(f"{text} * CAST({factor} AS HUGEINT)" for text, factor in raised)
+        bound = sum(term.bound * factor for term, (_, factor) in zip((self, other), raised))
+        return Term(f"{self.ours} {sign} {other.ours}", f"({duck})", digits, bound, max(self.degree, other.degree))
+
+
+def constant(draw):
+    """A small number, some with digits after the point."""
+    units, digits = draw.randint(1, 9), draw.choice([0, 0, 0, 1, 2])
+    return Term(f"{decimal.Decimal(units).scaleb(-digits):f}", f"CAST({units} AS HUGEINT)", digits, units)
+
+
+def atoms(table):
+    """What polynomials of a table are made of: its exact columns, clear floats as decimals, differences of dates."""
+    found = []
+    for column in table.columns:
+        bound, degree = max(abs(column.low), abs(column.high)), int(not column.clear)
+        if column.kind == "bool":
+            # Without CAST it can be in a polynomial, but is none by itself.
+            found.append(Term(f"CAST({column.ours} AS INT)", f"CAST({column.duck} AS HUGEINT)", 0, 1, degree))
+        elif column.exact:
+            found.append(Term(column.ours, f"CAST({column.duck} AS HUGEINT)", column.digits, bound, degree))
+        elif column.kind == "float":
+            units = f"CAST(round({column.duck} * {10**column.digits}) AS HUGEINT)"
+            found.append(Term(f"CAST({column.ours} AS DECIMAL(15,{column.digits}))", units, column.digits, bound))
+        for other in table.columns:
+            # Not with itself: rows of a product with what is always 0 fail where the other factor is wide (HUSH-D030).
+            if column is not other and column.kind == other.kind and column.kind in ("date", "timestamp"):
+                found.append(difference(column, other))
+    return found
+
+
+def difference(column, other):
+    """Days between two dates, microseconds between two timestamps."""
+    duck = f"date_diff('{'day' if column.kind == 'date' else 'microsecond'}', {other.duck}, {column.duck})"
+    bound = column.high - column.low + other.high - other.low + abs(column.low - other.low)
+    degree = int(not (column.clear and other.clear))
+    return Term(f"({column.ours} - {other.ours})", f"CAST({duck} AS HUGEINT)", 0, bound, degree)
+
+
+def monomial(draw, parts, degree):
+    """A column or a product of two, with a factor."""
+    found = draw.choice(parts)
+    if found.degree > degree:
+        return constant(draw)
+    factor = draw.choice(parts)
+    if draw.random() < 0.3 and found.degree + factor.degree <= degree and found.bound * factor.bound < WIDEST // 2**20:
+        found = found.times(factor)
+    if draw.random() < 0.4 and found.bound < WIDEST // 2**30:
+        found = constant(draw).times(found)
+    return found
+
+
+def polynomial(draw, parts, degree=2):
+    """A sum of up to three products, of a degree in encrypted columns."""
+    found = monomial(draw, parts, degree)
+    while draw.random() < 0.35:
+        more = constant(draw) if draw.random() < 0.4 else monomial(draw, parts, degree)
+        candidate = found.plus(more, draw.choice("+-"))
+        if candidate.bound < WIDEST:
+            found = candidate
+    factor = draw.choice(parts)
+    if 0 < degree >= found.degree + factor.degree and found.bound * factor.bound < WIDEST // 2**20 and draw.random() < 0.15:
+        return dataclasses.replace(found, ours=f"({found.ours})").times(factor)
+    return found
+
+
+def by_cases(draw, table, parts):
+    """A polynomial, or one of two by a condition."""
+    first = polynomial(draw, parts)
+    when = condition(draw, table)
+    if when is None or draw.random() < 0.75:
+        return first
+    second = polynomial(draw, parts)
+    if draw.random() < 0.3 or first.digits != second.digits:
+        ours, duck, bound = "", "", first.bound
+    else:
+        ours, duck, bound = f" ELSE {second.ours}", f" ELSE {second.duck}", max(first.bound, second.bound)
+    both = [f"CASE WHEN {test} THEN {text}{other} END" for test, text, other in zip(when, (first.ours, first.duck), (ours, duck))]
+    return Term(both[0], both[1], first.digits, bound, max(first.degree, second.degree))
+
+
+def condition(draw, table, depth=2):
+    """A condition on clear columns in both dialects, or None if there is no clear column."""
+    columns = [number for number, column in enumerate(table.columns) if column.clear]
+    if not columns:
+        return None
+    if depth and draw.random() < 0.35:
+        first, second = condition(draw, table, depth - 1), condition(draw, table, depth - 1)
+        pattern = draw.choice(["({} AND {})", "({} OR {})", "(NOT {} AND {})", "NOT ({} OR NOT {})"])
+        return tuple(pattern.format(*sides) for sides in zip(first, second))
+    number = draw.choice(columns)
+    return tuple(simple_condition(draw, table.columns[number], table.cells[number], table))
+
+
+def simple_condition(draw, column, cells, table):
+    """A condition on one clear column, with values that it has; on numbers sometimes on a polynomial."""
+    names = column.ours, column.duck
+    if draw.random() < 0.1:
+        return [f"{name} IS {draw_not}NULL" for draw_not in [draw.choice(["", "NOT "])] for name in names]
+    values = [cell for cell in draw.sample(cells, min(len(cells), 12)) if cell is not None] or [column.low]
+    some = [column.literal(value if column.kind != "text" else str(value)) for value in draw.choices(values, k=4)]
+    both = lambda pattern: [pattern.format(name, *[text[side] for text in some]) for side, name in enumerate(names)]
+    if column.kind == "bool":
+        return both(draw.choice(["{0}", "NOT {0}", "{0} IS TRUE", "{0} = {1}", "{0} IS NOT FALSE"]))
+    if column.kind == "text" and draw.random() < 0.4:
+        pattern = draw.choice(["a%", "%a%", "_", "%''%", "a\\%%", "%é%"])
+        negated = draw.choice(["", "NOT "])
+        return [f"{names[0]} {negated}LIKE '{pattern}'", f"{names[1]} {negated}LIKE '{pattern}' ESCAPE '\\'"]
+    if column.kind in ("int", "decimal") and abs(column.low) + abs(column.high) < 2**20 and draw.random() < 0.3:
+        narrow = [c for c in table.columns if c.clear and c.kind == "int" and abs(c.low) + abs(c.high) < 2**20]
+        found = polynomial(draw, [part for c in [column, *narrow] for part in atoms(Table([c], [], None))], 0)
+        other, sign = constant(draw), draw.choice(COMPARISONS)
+        return [f"{found.ours} {sign} {other.ours}", f"{found.plus(other, '-').duck} {sign} 0"]
+    others = [c for c in table.columns if c.clear and c.kind == column.kind and (c.kind != "decimal" or c.digits == column.digits)]
+    if draw.random() < 0.15:
+        other, sign = draw.choice(others), draw.choice([*COMPARISONS, "IS DISTINCT FROM"])
+        return [f"{names[0]} {sign} {other.ours}", f"{names[1]} {sign} {other.duck}"]
+    if column.kind in FUNCTIONS and draw.random() < 0.2:
+        return both(draw.choice(FUNCTIONS[column.kind]) + " " + draw.choice(COMPARISONS) + " {1}")
+    if draw.random() < 0.5:
+        return both(draw.choice(["{0} IN ({1}, {2}, {3})", "{0} NOT IN ({1}, {2})", "{0} BETWEEN {1} AND {2}"]))
+    return both("{0} " + draw.choice(COMPARISONS) + " {1}")
+
+
+def key(draw, table):
+    """An expression over clear columns to group by, in both dialects with the digits after the point, or None."""
+    columns = [column for column in table.columns if column.clear]
+    if not columns:
+        return None
+    column = draw.choice(columns)
+    ours, duck, digits = column.ours, column.duck, column.digits if column.duck_type == "HUGEINT" else 0
+    shape = draw.choice(["column", "column", "part", "part", "case", "function", "truth"])
+    when = condition(draw, table, 1)
+    if shape == "truth":
+        return draw.choice([(*when, 0), (f"{ours} IS NULL", f"{duck} IS NULL", 0)])
+    if shape == "function" and column.kind in FUNCTIONS:
+        function = draw.choice(FUNCTIONS[column.kind])
+        return function.format(ours), function.format(duck), 0
+    if shape == "case":
+        choose = [f"CASE WHEN {test} THEN 'yes'{other} END" for other in [draw.choice(["", " ELSE 'no'"])] for test in when]
+        return (*choose, 0)
+    if shape == "part" and column.kind in ("date", "timestamp"):
+        part = draw.choice(["year", "month", "day", "quarter"])
+        return f"date_part('{part}', {ours})", f"date_part('{part}', {duck})", 0
+    if shape == "part" and column.kind == "int":
+        # Between integers the division truncates, in DuckDB that of `//`; `floor` makes a double of the quotient.
+        width, whole = draw.choice([2, 10, 1000]), "floor" if abs(column.low) + abs(column.high) < 2**53 else ""
+        histogram = f"{whole}({ours} / {width})", f"{duck} // {width}", 0
+        return draw.choice([histogram, (f"{ours} % {width}", f"{duck} % {width}", 0)])
+    # Without a digit before the point, and at the end of its type, `floor` fails (HUSH-E050).
+    if shape == "part" and column.kind == "decimal" and column.type != f"decimal({digits},{digits})":
+        unit = 10 * 10**digits
+        return f"floor({ours} / 10)", f"({duck} - (({duck} % {unit}) + {unit}) % {unit}) // {unit}", 0
+    return ours, duck, digits
