@@ -226,10 +226,9 @@ def window(draw, table, parts):
         choices += [(f"{name}(#)", "@", exact, over) for name in ("MIN", "MAX")] + [("COUNT(#)", "@", int, over)]
         if term.bound * table.count < WIDEST:
             choices += [("SUM(#)", "@", exact, over), ("AVG(#)", "[SUM(#) OVER, COUNT(#) OVER]", mean, over)]
-    # That of a window is computed in doubles: wide values which differ little leave few digits of it.
-    if term.bound < 2**24:
-        deviation = lambda cell: deviation_of(*cell, 10**term.digits) if cell[1] else None
-        choices.append(("STDDEV_POP(#)", "[SUM(#) OVER, COUNT(#) OVER, SUM(# * #) OVER]", deviation, partition))
+        if term.bound**2 * table.count < WIDEST:
+            deviation = lambda cell: deviation_of(*cell, 10**term.digits) if cell[1] else None
+            choices.append(("STDDEV_POP(#)", "[SUM(#) OVER, COUNT(#) OVER, SUM(# * #) OVER]", deviation, over))
     ours, duck, value, over = draw.choice(choices)
     in_full = lambda text, names, inner, tie: text.replace("OVER", f"OVER ({over.format(*names, tie=tie)})").replace("#", inner)
     return Output(
@@ -241,7 +240,7 @@ def window(draw, table, parts):
 
 def deviation_of(total, count, squares, unit):
     """The standard deviation from sums of units and of their squares."""
-    return Approximate(root(fractions.Fraction(squares * count - total**2, (count * unit) ** 2)))
+    return root(fractions.Fraction(squares * count - total**2, (count * unit) ** 2))
 
 
 def cell_of_row(draw, table, parts):

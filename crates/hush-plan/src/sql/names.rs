@@ -3,7 +3,9 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{CastKind, DataType, ExactNumberInfo, Expr, Ident, Value, VisitMut, VisitorMut};
+use sqlparser::ast::{
+    CastKind, DataType, ExactNumberInfo, Expr, Ident, TimezoneInfo, Value, VisitMut, VisitorMut,
+};
 
 use super::{Item, like};
 use crate::error::{Clause, PlanError};
@@ -120,6 +122,18 @@ fn beyond_decimals(expr: &Expr) -> Option<Expr> {
     })
 }
 
+/// Times have microseconds, as the tables do: the engine's nanoseconds end in the year 2262.
+fn to_microseconds(expr: &mut Expr) {
+    let kind = match expr {
+        Expr::TypedString(typed) => &mut typed.data_type,
+        Expr::Cast { data_type, .. } => data_type,
+        _ => return,
+    };
+    if let DataType::Timestamp(precision @ None, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) = kind {
+        *precision = Some(6);
+    }
+}
+
 impl VisitorMut for Resolver<'_> {
     type Break = Box<PlanError>;
 
@@ -127,6 +141,7 @@ impl VisitorMut for Resolver<'_> {
         if let Some(double) = beyond_decimals(expr) {
             *expr = double;
         }
+        to_microseconds(expr);
         let target = like::with_backslash(expr, self.clause).and_then(|()| self.target(expr));
         match target {
             Err(error) => ControlFlow::Break(Box::new(error)),
