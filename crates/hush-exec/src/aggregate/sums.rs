@@ -100,10 +100,13 @@ impl<'a> GroupSums<'a> {
     ) -> Result<PartWork<'p>, ExecError> {
         self.job.stop.check()?;
         let snapshot = self.job.snapshot;
+        let everywhere = |mask: RowMask| vec![vec![mask; masks.len()]; part.entry.chunks as usize];
+        let clear = if masks.takes_all() { None } else { snapshot.clear_part(part)? };
         let per_chunk: Vec<Vec<RowMask>> = if masks.takes_all() {
-            vec![vec![RowMask::All; masks.len()]; part.entry.chunks as usize]
+            everywhere(RowMask::All)
+        } else if clear.as_ref().is_some_and(|clear| masks.excludes(clear)) {
+            everywhere(RowMask::Nothing)
         } else {
-            let clear = snapshot.clear_part(part)?;
             let batches = masks.read(clear.as_ref(), part.entry.rows)?;
             let evaluate = |batch| Ok(self.restrict(masks.evaluate(batch, groups)?, groups.count()));
             batches.par_iter().map(evaluate).collect::<Result<_, ExecError>>()?
