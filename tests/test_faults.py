@@ -212,3 +212,25 @@ def test_values_outside_the_declared_range_and_type(hush, tmp_path, key):
     hush("encrypt", path, "--schema", schema, "-o", tmp_path / "V", *key, status=8)
     path.write_text("w,x\n1,2\n3,\n", encoding="utf-8")
     hush("encrypt", path, "--schema", schema, "-o", tmp_path / "V", *key)
+
+
+def test_a_part_damaged_on_the_server_after_it_was_summed(hush, table, key, server):
+    """A sum of a whole part was made of the part that the manifest names and stays right; who needs the file is told."""
+    hush("push", table, server.url, *server.token)
+    total = "SELECT SUM(age) AS s, SUM(charges) AS c FROM patients"
+    grouped = "SELECT ward, SUM(age) AS s FROM patients GROUP BY ward"
+    ask = ("query", server.url, total, "--format", "csv", *key, *server.token)
+    expected = hush("query", table, total, "--format", "csv", *key).stdout
+    assert hush(*ask).stdout == expected
+    for part in server.data.glob("tables/*/parts/*.enc.parquet"):
+        damaged = bytearray(part.read_bytes())
+        damaged[len(damaged) // 2] ^= 1
+        part.write_bytes(damaged)
+    assert hush(*ask).stdout == expected
+    refused = hush("query", server.url, grouped, *key, *server.token, status=None)
+    assert refused.returncode != 0 and "HUSH-E060" in refused.stderr
+    # What was kept goes with the process.
+    server.kill()
+    server.start()
+    refused = hush(*ask, status=None)
+    assert refused.returncode != 0 and "HUSH-E060" in refused.stderr

@@ -163,7 +163,8 @@ pub fn ask(options: &Options, question: Question) -> Result<Measured, BenchError
     hush::encrypt(&encryption, &key, &Silent)?;
     let encrypt_s = start.elapsed().as_secs_f64();
     let owned = OwnedTable::open_directory(&output, &key, &Pins::forgetful(), options.threads)
-        .map_err(hush::Error::from)?;
+        .map_err(hush::Error::from)?
+        .without_kept_sums();
     let sql = question.sql();
     let ask = || owned.ask(&sql, &Silent).map_err(hush::Error::from);
     let last = ask()?;

@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use hush_exec::Engine;
 use hush_exec::noop::Scheme;
+use hush_exec::{Engine, SumCache};
 use hush_keys::OwnerSeed;
 use hush_table::{SignedManifest, TableError, TableStore};
 
@@ -66,6 +66,16 @@ impl OwnedTable {
         let manifest = store.load()?;
         let engine = Engine::for_table(store.clone(), threads, hush_exec::Limits::default())?;
         Self::open(manifest, Evaluator::Embedded(Box::new(engine)), owner, pins)
+    }
+
+    /// The table, evaluated from its parts whenever it is asked: an engine in this process otherwise keeps the sums of
+    /// whole parts. For measurements; a server decides by itself.
+    #[must_use]
+    pub fn without_kept_sums(mut self) -> Self {
+        if let Evaluator::Embedded(engine) = self.evaluator {
+            self.evaluator = Evaluator::Embedded(Box::new(engine.with_sums(SumCache::new(0))));
+        }
+        self
     }
 
     /// A table in memory that nothing has been encrypted in, for a dry run.

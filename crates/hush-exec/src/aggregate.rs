@@ -4,7 +4,11 @@
 //! Parts are read a few at a time; their chunks are spread over the threads. Each thread adds to accumulators of
 //! its own, which are put together at the end: sums modulo `Q` do not depend on the order. If the accumulators of
 //! all groups do not fit the memory limit, groups are worked off in batches with one pass over the table each.
+//!
+//! A part of which every row counts once, for all of a block's columns, is summed apart and its sum kept ([`kept`]): the
+//! next plan that needs it reads nothing of the part.
 
+mod kept;
 mod sums;
 
 use hush_plan::plan::AggregateTask;
@@ -12,7 +16,9 @@ use hush_ring::Ring;
 use hush_schemes::bgv::sum::SumAccumulator;
 use rayon::prelude::*;
 
-use self::sums::GroupSums;
+pub use self::kept::SumCache;
+
+use self::sums::{GroupSums, WholeParts};
 use crate::answer::{self, SumBlock};
 use crate::clear::groups::{GroupQuery, Groups};
 use crate::clear::masks::MaskSet;
@@ -20,6 +26,7 @@ use crate::clear::scalar::Scope;
 use crate::conform;
 use crate::engine::Job;
 use crate::error::{ExecError, ExpressionRole};
+use crate::noop::Scheme;
 use crate::table::{self, PartRef};
 
 /// A block of the answer with its ring.
@@ -110,9 +117,10 @@ fn sum(
     }
     let parts = job.snapshot.parts();
     let batch = groups_per_pass(job, blocks)?;
+    let whole = whole_parts(job, groups, blocks);
     for first in (0..groups.count()).step_by(batch) {
         let range = first..groups.count().min(first + batch);
-        let sums = GroupSums::new(job, blocks, range);
+        let sums = GroupSums::new(job, blocks, range, whole);
         for window in parts.chunks(job.workers.threads()) {
             pass(&sums, masks, groups, window)?;
         }
@@ -130,19 +138,25 @@ fn pass(
     groups: &Groups,
     window: &[PartRef<'_>],
 ) -> Result<(), ExecError> {
-    let chunks: Vec<Vec<_>> =
+    let parts: Vec<_> =
         window.par_iter().map(|part| sums.load(*part, masks, groups)).collect::<Result<_, _>>()?;
-    chunks.par_iter().flatten().try_for_each(|chunk| sums.absorb(chunk))
+    sums.add(&parts)
+}
+
+/// Sums of whole parts are had where no row can belong to a group of its own, and where a second accumulator for every
+/// thread fits. A dry run adds plain values, which is as fast as looking sums up.
+fn whole_parts(job: &Job<'_>, groups: &Groups, blocks: &[Block]) -> WholeParts {
+    let fits = accumulator_bytes(job, blocks, 1).saturating_mul(2) <= job.limits.memory_bytes / 2;
+    if job.scheme == Scheme::Lattice && !groups.has_keys() && fits {
+        WholeParts::Kept
+    } else {
+        WholeParts::Summed
+    }
 }
 
 /// Groups whose accumulators fit half of the memory limit, for every thread at once.
 fn groups_per_pass(job: &Job<'_>, blocks: &[Block]) -> Result<usize, ExecError> {
-    let bytes = |groups: usize| {
-        let each = blocks
-            .iter()
-            .map(|block| SumAccumulator::memory_bytes(&block.ring, groups, block.block.columns.len()) as u64);
-        each.sum::<u64>().saturating_mul(job.workers.threads() as u64)
-    };
+    let bytes = |groups: usize| accumulator_bytes(job, blocks, groups);
     let limit = job.limits.memory_bytes / 2;
     let fixed = bytes(1);
     if fixed > limit {
@@ -151,4 +165,12 @@ fn groups_per_pass(job: &Job<'_>, blocks: &[Block]) -> Result<usize, ExecError> 
     // Linear but for the buffers of a single group, which `fixed` contains: the step is an upper bound.
     let step = (bytes(3) - bytes(2)).max(1);
     Ok(1 + usize::try_from((limit - fixed) / step).unwrap_or(usize::MAX / 2))
+}
+
+/// Bytes of the accumulators of so many groups, on all threads.
+fn accumulator_bytes(job: &Job<'_>, blocks: &[Block], groups: usize) -> u64 {
+    let each = blocks
+        .iter()
+        .map(|block| SumAccumulator::memory_bytes(&block.ring, groups, block.block.columns.len()) as u64);
+    each.sum::<u64>().saturating_mul(job.workers.threads() as u64)
 }

@@ -3,7 +3,7 @@
 //!
 //! [`groups`] runs the grouped query over all parts; [`masks`] evaluates the same predicate and keys on one part in
 //! row order, so that each row's group and weights can be applied to its ciphertext. Both use the same parsed
-//! expressions, and so agree.
+//! expressions, and so agree. [`zones`] says which parts need not be read for that.
 
 pub(crate) mod compiled;
 pub(crate) mod groups;
@@ -13,6 +13,7 @@ pub(crate) mod scalar;
 pub(crate) mod select;
 pub(crate) mod session;
 pub(crate) mod shape;
+pub(crate) mod zones;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

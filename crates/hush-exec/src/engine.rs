@@ -9,6 +9,7 @@ use hush_table::TableStore;
 use object_store::ObjectStore;
 use object_store::path::Path;
 
+use crate::aggregate::SumCache;
 use crate::answer::AnswerHead;
 use crate::clear::session;
 use crate::error::ExecError;
@@ -40,7 +41,8 @@ impl Default for Limits {
 /// Runs plans on one table.
 ///
 /// Cheap to clone; clones and engines with the same number of threads share their threads, and clones share the
-/// memory of which files have been verified. Any number of plans may run at the same time.
+/// memory of which files have been verified and the sums of whole parts ([`SumCache`]). Any number of plans may run at the
+/// same time.
 #[derive(Clone)]
 pub struct Engine {
     table: TableStore,
@@ -49,6 +51,7 @@ pub struct Engine {
     workers: Arc<Workers>,
     session: Arc<SessionState>,
     snapshot: Arc<Mutex<Option<Arc<Snapshot>>>>,
+    sums: SumCache,
 }
 
 impl Engine {
@@ -93,7 +96,22 @@ impl Engine {
         let store = table.objects().clone();
         let memory = usize::try_from(limits.memory_bytes / 2).unwrap_or(usize::MAX);
         let session = Arc::new(session::build(store, memory)?);
-        Ok(Self { table, scheme, limits, workers, session, snapshot: Arc::default() })
+        Ok(Self {
+            table,
+            scheme,
+            limits,
+            workers,
+            session,
+            snapshot: Arc::default(),
+            sums: SumCache::default(),
+        })
+    }
+
+    /// The engine, with sums of whole parts kept in `sums`: for engines that keep them together, for longer than an engine
+    /// lives, or within another bound.
+    #[must_use]
+    pub fn with_sums(self, sums: SumCache) -> Self {
+        Self { sums, ..self }
     }
 
     /// Runs a plan: the bytes of an answer ([`crate::answer::Answer`]).
@@ -133,6 +151,7 @@ impl Engine {
             scheme: self.scheme,
             workers: &self.workers,
             limits: &self.limits,
+            sums: &self.sums,
             predicate: parsed.plan.predicate.as_deref(),
             head,
             stop,
@@ -184,6 +203,7 @@ pub(crate) struct Job<'a> {
     pub(crate) scheme: Scheme,
     pub(crate) workers: &'a Arc<Workers>,
     pub(crate) limits: &'a Limits,
+    pub(crate) sums: &'a SumCache,
     pub(crate) predicate: Option<&'a str>,
     pub(crate) head: AnswerHead,
     pub(crate) stop: &'a Arc<Stop>,

@@ -40,6 +40,7 @@ mod stop;
 mod table;
 mod workers;
 
+pub use aggregate::SumCache;
 pub use clear::shape::clear_half_bytes;
 pub use engine::{Engine, Limits};
 pub use error::{ErrorKind, ExecError, ExpressionFault, ExpressionRole, PlanFault};

@@ -88,6 +88,9 @@ impl RowsPlan<'_> {
     /// The chunks of a part in which rows match.
     fn find(&self, part: PartRef<'_>) -> Result<Vec<Match>, ExecError> {
         let clear = self.job.snapshot.clear_part(part)?;
+        if clear.as_ref().is_some_and(|clear| self.selector.excludes(clear)) {
+            return Ok(Vec::new());
+        }
         let chunks = self.selector.read(clear.as_ref(), part.entry.rows)?;
         let chunks: Vec<_> = (part.place.first_chunk..).zip(chunks).collect();
         let find = |(chunk, batch): (u32, RecordBatch)| {

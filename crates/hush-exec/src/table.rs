@@ -118,6 +118,11 @@ impl Snapshot {
         Ok(self.store.open_encrypted(self.manifest(), part.place, part.entry)?.read(&projection)?)
     }
 
+    /// Whether the encrypted file of a part looks as it did when its digest was checked.
+    pub(crate) fn encrypted_looks_unchanged(&self, part: PartRef<'_>) -> bool {
+        part.entry.encrypted.is_some_and(|file| self.store.looks_unchanged(PartKind::Encrypted, &file))
+    }
+
     /// The body that some bytes hold. The first time that a snapshot sees them every residue is checked, later only
     /// the header: the digest of the file is compared each time anyway.
     ///

@@ -45,6 +45,9 @@ pub enum SumError {
         /// Code expected.
         expected: u16,
     },
+    /// A residue of a partial sum that is not below its prime.
+    #[error("a residue is not below its prime")]
+    Residue,
     /// Ring arithmetic refused.
     #[error(transparent)]
     Ring(#[from] RingError),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hush_exec::{Engine, ExecError, Stop};
+use hush_exec::{Engine, ExecError, Stop, SumCache};
 use hush_table::TableStore;
 
 use crate::error::{ApiError, Code};
@@ -57,12 +57,15 @@ pub struct EngineRunner {
     threads: usize,
     limits: hush_exec::Limits,
     engines: Mutex<HashMap<TableName, Engine>>,
+    /// Of all tables together, so that the bound holds for the process. Sums belong to files, not to versions: they stay
+    /// when an engine is forgotten because its table has a new version.
+    sums: SumCache,
 }
 
 impl EngineRunner {
     /// A runner with `threads` threads per job.
     pub fn new(tables: PathBuf, threads: usize, limits: hush_exec::Limits) -> Self {
-        Self { tables, threads, limits, engines: Mutex::default() }
+        Self { tables, threads, limits, engines: Mutex::default(), sums: SumCache::default() }
     }
 
     /// The table's engine; kept, because it remembers which files it has verified.
@@ -72,7 +75,8 @@ impl EngineRunner {
             return Ok(engine.clone());
         }
         let store = TableStore::local_existing(self.tables.join(table.as_str()))?;
-        let engine = Engine::for_table(store, self.threads, self.limits.clone())?;
+        let engine =
+            Engine::for_table(store, self.threads, self.limits.clone())?.with_sums(self.sums.clone());
         engines.insert(table.clone(), engine.clone());
         Ok(engine)
     }

@@ -17,7 +17,7 @@ mod write;
 use bytes::Bytes;
 use hush_plan::EncodingId;
 
-pub use clear::{ClearPart, ClearPartWriter};
+pub use clear::{ClearPart, ClearPartWriter, ColumnBounds};
 pub use encrypted::EncryptedPart;
 pub use source::PartSource;
 pub use write::EncryptedPartWriter;

@@ -12,6 +12,8 @@ use hush_table::ChunkRow;
 use rayon::prelude::*;
 
 use super::Block;
+use super::kept::{KeptSum, Key};
+use crate::answer::SumBlock;
 use crate::clear::groups::Groups;
 use crate::clear::masks::{MaskSet, RowMask};
 use crate::engine::Job;
@@ -25,11 +27,24 @@ pub(super) struct GroupSums<'a> {
     job: &'a Job<'a>,
     blocks: &'a [Block],
     range: Range<usize>,
-    /// Every encoded column of the blocks, once.
-    columns: Vec<EncodingId>,
-    /// For each thread one accumulator per block, made when the thread adds its first chunk.
-    threads: Vec<Mutex<Option<Vec<Sums>>>>,
+    whole: WholeParts,
+    running: ThreadSums,
 }
+
+/// What becomes of parts of which every row counts once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WholeParts {
+    /// Their sums are looked for among those kept, and kept.
+    Kept,
+    /// They are summed like any other.
+    Summed,
+}
+
+/// For each thread one accumulator per block, made when the thread adds its first chunk.
+struct ThreadSums(Vec<Mutex<Option<BlockSums>>>);
+
+/// `None` for blocks that are summed elsewhere.
+type BlockSums = Vec<Option<Sums>>;
 
 /// The sums of one block on one thread.
 enum Sums {
@@ -43,24 +58,37 @@ enum Bodies<'a> {
     Plain(Vec<PlainValues>),
 }
 
-/// A chunk with rows that count, its masks, and the columns read.
-pub(super) struct Chunk<'a> {
+/// What one part adds: the chunks with rows that count, and how each block takes them.
+pub(super) struct PartWork<'a> {
     part: PartRef<'a>,
+    /// The encoded columns that were read, in ascending order.
+    columns: Vec<EncodingId>,
+    ways: Vec<Way>,
+    chunks: Vec<Chunk>,
+}
+
+/// How a block gets its sum over a part.
+enum Way {
+    /// Chunk by chunk, under their masks.
+    Masked,
+    /// It was kept; nothing is read.
+    Kept(KeptSum),
+    /// From all rows, to be kept under this key.
+    Whole(Key),
+}
+
+/// A chunk with rows that count, its masks, and the columns read.
+pub(super) struct Chunk {
     row: ChunkRow,
     masks: Vec<RowMask>,
 }
 
 impl<'a> GroupSums<'a> {
-    pub(super) fn new(job: &'a Job<'a>, blocks: &'a [Block], range: Range<usize>) -> Self {
-        let mut columns: Vec<EncodingId> =
-            blocks.iter().flat_map(|block| &block.block.columns).copied().collect();
-        columns.sort_unstable();
-        columns.dedup();
-        let threads = std::iter::repeat_with(Mutex::default).take(job.workers.threads()).collect();
-        Self { job, blocks, range, columns, threads }
+    pub(super) fn new(job: &'a Job<'a>, blocks: &'a [Block], range: Range<usize>, whole: WholeParts) -> Self {
+        Self { job, blocks, range, whole, running: ThreadSums::new(job) }
     }
 
-    /// Evaluates the masks of a part and reads the chunks in which rows count.
+    /// Evaluates the masks of a part and reads the chunks in which rows count, in columns whose sum is not kept.
     ///
     /// # Errors
     /// Any [`ExecError`] of the clear half or of reading.
@@ -69,48 +97,50 @@ impl<'a> GroupSums<'a> {
         part: PartRef<'p>,
         masks: &MaskSet,
         groups: &Groups,
-    ) -> Result<Vec<Chunk<'p>>, ExecError> {
+    ) -> Result<PartWork<'p>, ExecError> {
         self.job.stop.check()?;
         let snapshot = self.job.snapshot;
+        let everywhere = |mask: RowMask| vec![vec![mask; masks.len()]; part.entry.chunks as usize];
+        let clear = if masks.takes_all() { None } else { snapshot.clear_part(part)? };
         let per_chunk: Vec<Vec<RowMask>> = if masks.takes_all() {
-            vec![vec![RowMask::All; masks.len()]; part.entry.chunks as usize]
+            everywhere(RowMask::All)
+        } else if clear.as_ref().is_some_and(|clear| masks.excludes(clear)) {
+            everywhere(RowMask::Nothing)
         } else {
-            let clear = snapshot.clear_part(part)?;
             let batches = masks.read(clear.as_ref(), part.entry.rows)?;
             let evaluate = |batch| Ok(self.restrict(masks.evaluate(batch, groups)?, groups.count()));
             batches.par_iter().map(evaluate).collect::<Result<_, ExecError>>()?
         };
-        let used = |masks: &Vec<RowMask>| {
-            self.blocks.iter().any(|block| masks.get(block.block.mask) != Some(&RowMask::Nothing))
-        };
+        let ways: Vec<Way> = self.blocks.iter().map(|block| self.way(part, block, &per_chunk)).collect();
+        let read: Vec<&SumBlock> =
+            self.blocks.iter().zip(&ways).filter_map(|(block, way)| way.reads(block)).collect();
+        let mut columns: Vec<EncodingId> = read.iter().flat_map(|block| &block.columns).copied().collect();
+        columns.sort_unstable();
+        columns.dedup();
+        let used =
+            |masks: &Vec<RowMask>| read.iter().any(|block| masks.get(block.mask) != Some(&RowMask::Nothing));
         let mut wanted = Vec::new();
         let mut kept = Vec::new();
         for (chunk, masks) in (part.place.first_chunk..).zip(per_chunk).filter(|(_, masks)| used(masks)) {
             wanted.push(chunk);
             kept.push(masks);
         }
-        let rows = snapshot.read_chunks(part, &self.columns, wanted)?;
-        Ok(rows.into_iter().zip(kept).map(|(row, masks)| Chunk { part, row, masks }).collect())
+        let rows = snapshot.read_chunks(part, &columns, wanted)?;
+        let chunks = rows.into_iter().zip(kept).map(|(row, masks)| Chunk { row, masks }).collect();
+        Ok(PartWork { part, columns, ways, chunks })
     }
 
-    /// Adds a chunk to this thread's sums.
+    /// Adds some parts.
     ///
     /// # Errors
-    /// [`ExecError::Corrupt`] if a column of the chunk is not what the manifest says.
-    pub(super) fn absorb(&self, chunk: &Chunk<'_>) -> Result<(), ExecError> {
-        self.job.stop.check()?;
-        let thread = self.job.workers.thread_index();
-        let slot = self.threads.get(thread).ok_or(ExecError::Internal { place: "thread index" })?;
-        let mut sums = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        let sums =
-            sums.get_or_insert_with(|| self.blocks.iter().map(|block| self.accumulator(block)).collect());
-        for (block, sum) in self.blocks.iter().zip(sums) {
-            match chunk.masks.get(block.block.mask) {
-                Some(RowMask::Nothing) | None => {}
-                Some(mask) => sum.absorb(mask, chunk.row.rows as usize, &self.bodies(chunk, block)?)?,
-            }
-        }
-        Ok(())
+    /// [`ExecError::Corrupt`] if a column of a chunk is not what the manifest says.
+    pub(super) fn add(&self, parts: &[PartWork<'_>]) -> Result<(), ExecError> {
+        parts.par_iter().try_for_each(|work| self.add_kept(work))?;
+        let masked = parts.par_iter().filter(|work| work.ways.iter().any(|way| matches!(way, Way::Masked)));
+        let chunks = masked.flat_map(|work| work.chunks.par_iter().map(move |chunk| (work, chunk)));
+        chunks.try_for_each(|(work, chunk)| self.add_masked(work, chunk))?;
+        // One after the other: there is memory for one more accumulator on each thread.
+        parts.iter().try_for_each(|work| self.add_whole(work))
     }
 
     /// Puts the threads' sums together: for each block the encoded answers of the groups.
@@ -118,21 +148,94 @@ impl<'a> GroupSums<'a> {
     /// # Errors
     /// [`ExecError::Internal`].
     pub(super) fn finish(self) -> Result<Vec<Vec<Vec<u8>>>, ExecError> {
-        let mut total: Option<Vec<Sums>> = None;
         let first = self.range.start;
-        let empty: Vec<Sums> = self.blocks.iter().map(|block| self.accumulator(block)).collect();
-        for sums in self.threads {
-            let sums = sums.into_inner().unwrap_or_else(PoisonError::into_inner);
-            match (&mut total, sums) {
-                (None, sums) => total = sums,
-                (Some(total), Some(sums)) => {
-                    let pairs: Vec<_> = total.iter_mut().zip(sums).collect();
-                    pairs.into_par_iter().try_for_each(|(mine, theirs)| mine.merge(theirs))?;
-                }
-                (Some(_), None) => {}
+        let empty = self.accumulators(|_| true);
+        let total = self.running.merge()?.unwrap_or(empty);
+        total.into_par_iter().flatten().map(|sums| sums.encode(first)).collect()
+    }
+
+    fn way(&self, part: PartRef<'_>, block: &Block, per_chunk: &[Vec<RowMask>]) -> Way {
+        let all = |masks: &Vec<RowMask>| masks.get(block.block.mask) == Some(&RowMask::All);
+        if self.whole == WholeParts::Summed || !per_chunk.iter().all(all) {
+            return Way::Masked;
+        }
+        let Some(key) = Key::new(part, &block.ring) else { return Way::Masked };
+        self.job.sums.find(&key, &block.block.columns).map_or(Way::Whole(key), Way::Kept)
+    }
+
+    fn add_kept(&self, work: &PartWork<'_>) -> Result<(), ExecError> {
+        for (index, way) in work.ways.iter().enumerate() {
+            if let Way::Kept(sum) = way {
+                self.add_sum(index, sum)?;
             }
         }
-        total.unwrap_or(empty).into_par_iter().map(|sums| sums.encode(first)).collect()
+        Ok(())
+    }
+
+    fn add_masked(&self, work: &PartWork<'_>, chunk: &Chunk) -> Result<(), ExecError> {
+        self.job.stop.check()?;
+        let running = self.running.of_thread(self.job)?;
+        let mut sums = running.lock().unwrap_or_else(PoisonError::into_inner);
+        let sums = sums.get_or_insert_with(|| self.accumulators(|_| true));
+        for ((block, way), sum) in self.blocks.iter().zip(&work.ways).zip(sums) {
+            match (way, sum, chunk.masks.get(block.block.mask)) {
+                (_, _, Some(RowMask::Nothing) | None) => {}
+                (Way::Masked, Some(sum), Some(mask)) => {
+                    sum.absorb(mask, chunk.row.rows as usize, &self.bodies(work, chunk, block)?)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Sums a part in the blocks for which that is to be kept.
+    fn add_whole(&self, work: &PartWork<'_>) -> Result<(), ExecError> {
+        let is_whole = |index: usize| matches!(work.ways.get(index), Some(Way::Whole(_)));
+        if !(0..work.ways.len()).any(is_whole) {
+            return Ok(());
+        }
+        let here = ThreadSums::new(self.job);
+        work.chunks.par_iter().try_for_each(|chunk| {
+            self.job.stop.check()?;
+            let mut sums = here.of_thread(self.job)?.lock().unwrap_or_else(PoisonError::into_inner);
+            let sums = sums.get_or_insert_with(|| self.accumulators(is_whole));
+            for (block, sum) in self.blocks.iter().zip(sums) {
+                if let Some(sum) = sum {
+                    sum.absorb(&RowMask::All, chunk.row.rows as usize, &self.bodies(work, chunk, block)?)?;
+                }
+            }
+            Ok::<_, ExecError>(())
+        })?;
+        let unchanged = self.job.snapshot.encrypted_looks_unchanged(work.part);
+        let sums = here.merge()?.unwrap_or_else(|| self.accumulators(is_whole));
+        for (index, (way, sum)) in work.ways.iter().zip(sums).enumerate() {
+            let (Way::Whole(key), Some(sum), Some(block)) = (way, sum, self.blocks.get(index)) else {
+                continue;
+            };
+            let sum = sum.into_kept()?;
+            self.add_sum(index, &sum)?;
+            if unchanged {
+                self.job.sums.keep(*key, &block.block.columns, sum);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a finished sum to one block of this thread.
+    fn add_sum(&self, block: usize, sum: &KeptSum) -> Result<(), ExecError> {
+        let running = self.running.of_thread(self.job)?;
+        let mut sums = running.lock().unwrap_or_else(PoisonError::into_inner);
+        let sums = sums.get_or_insert_with(|| self.accumulators(|_| true));
+        match sums.get_mut(block) {
+            Some(Some(running)) => running.absorb_kept(sum),
+            _ => Err(ExecError::Internal { place: "block of a kept sum" }),
+        }
+    }
+
+    fn accumulators(&self, wanted: impl Fn(usize) -> bool) -> BlockSums {
+        let blocks = self.blocks.iter().enumerate();
+        blocks.map(|(index, block)| wanted(index).then(|| self.accumulator(block))).collect()
     }
 
     fn accumulator(&self, block: &Block) -> Sums {
@@ -144,10 +247,15 @@ impl<'a> GroupSums<'a> {
     }
 
     /// The bodies of a block's columns in a chunk.
-    fn bodies<'c>(&self, chunk: &'c Chunk<'_>, block: &Block) -> Result<Bodies<'c>, ExecError> {
+    fn bodies<'c>(
+        &self,
+        work: &PartWork<'_>,
+        chunk: &'c Chunk,
+        block: &Block,
+    ) -> Result<Bodies<'c>, ExecError> {
         let damaged = || ExecError::Corrupt { code: "HUSH-T033" };
         let blob = |column: &EncodingId| {
-            let place = self.columns.binary_search(column).ok();
+            let place = work.columns.binary_search(column).ok();
             place.and_then(|place| chunk.row.encoded.get(place)).ok_or_else(damaged)
         };
         let columns = block.block.columns.iter();
@@ -159,7 +267,7 @@ impl<'a> GroupSums<'a> {
         let body = |column: &EncodingId| {
             let id = BodyId { column: column.0, chunk: chunk.row.index, element_count: elements, lanes: 1 };
             let stored = StoredBody { blob: blob(column)?, kind: BodyKind::Sum, id };
-            self.job.snapshot.body(chunk.part, &block.ring, stored)
+            self.job.snapshot.body(work.part, &block.ring, stored)
         };
         let seed = UniformSeed::from_bytes(chunk.row.seed.ok_or_else(damaged)?);
         Ok(Bodies::Encrypted(seed, columns.map(body).collect::<Result<_, _>>()?))
@@ -186,6 +294,43 @@ impl<'a> GroupSums<'a> {
     }
 }
 
+impl Way {
+    /// The block, if it needs the part's chunks.
+    fn reads<'b>(&self, block: &'b Block) -> Option<&'b SumBlock> {
+        match self {
+            Self::Masked | Self::Whole(_) => Some(&block.block),
+            Self::Kept(_) => None,
+        }
+    }
+}
+
+impl ThreadSums {
+    fn new(job: &Job<'_>) -> Self {
+        Self(std::iter::repeat_with(Mutex::default).take(job.workers.threads()).collect())
+    }
+
+    fn of_thread(&self, job: &Job<'_>) -> Result<&Mutex<Option<BlockSums>>, ExecError> {
+        self.0.get(job.workers.thread_index()).ok_or(ExecError::Internal { place: "thread index" })
+    }
+
+    /// The sums of all threads; `None` if none has added anything.
+    fn merge(self) -> Result<Option<BlockSums>, ExecError> {
+        let mut total: Option<BlockSums> = None;
+        for sums in self.0 {
+            let sums = sums.into_inner().unwrap_or_else(PoisonError::into_inner);
+            match (&mut total, sums) {
+                (None, sums) => total = sums,
+                (Some(total), Some(sums)) => {
+                    let pairs: Vec<_> = total.iter_mut().flatten().zip(sums.into_iter().flatten()).collect();
+                    pairs.into_par_iter().try_for_each(|(mine, theirs)| mine.merge(theirs))?;
+                }
+                (Some(_), None) => {}
+            }
+        }
+        Ok(total)
+    }
+}
+
 impl Sums {
     /// Adds the rows of a chunk that a mask selects.
     fn absorb(&mut self, mask: &RowMask, rows: usize, bodies: &Bodies<'_>) -> Result<(), ExecError> {
@@ -204,6 +349,24 @@ impl Sums {
             }
             _ => Err(ExecError::Internal { place: "scheme of a sum" }),
         }
+    }
+
+    /// Adds the sum of rows that were summed elsewhere.
+    fn absorb_kept(&mut self, sum: &KeptSum) -> Result<(), ExecError> {
+        let bodies: Vec<&[u64]> = sum.bodies.iter().map(AsRef::as_ref).collect();
+        let Self::Encrypted(sums) = self else {
+            return Err(ExecError::Internal { place: "scheme of a sum" });
+        };
+        sums.absorb_partial(&sum.mask, &bodies).map_err(|_| ExecError::Internal { place: "kept sum" })
+    }
+
+    /// The sum in a form that can be kept.
+    fn into_kept(self) -> Result<KeptSum, ExecError> {
+        let Self::Encrypted(sums) = self else {
+            return Err(ExecError::Internal { place: "scheme of a sum" });
+        };
+        let sum = sums.into_partial().map_err(|_| ExecError::Internal { place: "kept sum" })?;
+        Ok(sum.into())
     }
 
     /// Adds what another thread has.

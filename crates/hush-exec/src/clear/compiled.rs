@@ -17,6 +17,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use hush_table::{CHUNK_ROWS, ClearPart};
 
 use super::scalar::Scope;
+use super::zones::ZoneFilter;
 use crate::error::{ExecError, ExpressionFault, ExpressionRole};
 
 /// The clear columns that some expressions need, by position in the table.
@@ -74,6 +75,11 @@ impl Columns {
         let malformed = |_| ExecError::Expression { role, fault: ExpressionFault::Malformed };
         let expr = state.create_physical_expr(expr.clone(), &self.df_schema).map_err(malformed)?;
         Ok(Compiled { role, expr })
+    }
+
+    /// What the bounds of a part's columns tell about a condition over these columns.
+    pub(crate) fn zones(&self, condition: &Compiled) -> Option<ZoneFilter> {
+        ZoneFilter::new(&condition.expr, &self.schema, &self.positions)
     }
 
     /// The columns of one part, one batch per chunk, in row order. Without columns (or without a clear part) the

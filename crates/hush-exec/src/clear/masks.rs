@@ -11,6 +11,7 @@ use hush_table::ClearPart;
 use super::compiled::{Columns, Compiled, integer};
 use super::groups::Groups;
 use super::scalar::Scope;
+use super::zones::ZoneFilter;
 use crate::error::{ExecError, ExpressionRole};
 
 /// All masks of a task, compiled.
@@ -18,6 +19,7 @@ use crate::error::{ExecError, ExpressionRole};
 pub(crate) struct MaskSet {
     columns: Columns,
     predicate: Option<Compiled>,
+    zones: Option<ZoneFilter>,
     keys: Vec<Compiled>,
     masks: Vec<CompiledMask>,
 }
@@ -72,7 +74,8 @@ impl MaskSet {
         let columns = Columns::of(scope, predicate.into_iter().chain(parsed.iter().map(|(_, expr)| expr)))?;
         let compile = |role, expr: &Expr| columns.compile(scope.state, role, expr);
         let predicate = predicate.map(|expr| compile(ExpressionRole::Predicate, expr)).transpose()?;
-        let mut set = Self { predicate, keys: Vec::new(), masks: Vec::new(), columns };
+        let zones = predicate.as_ref().and_then(|predicate| columns.zones(predicate));
+        let mut set = Self { predicate, zones, keys: Vec::new(), masks: Vec::new(), columns };
         set.masks.extend(task.masks.iter().map(|_| CompiledMask { condition: None, weight: None }));
         for (role, expr) in &parsed {
             let compiled = set.columns.compile(scope.state, *role, expr)?;
@@ -91,6 +94,11 @@ impl MaskSet {
     /// [`ExecError::Corrupt`].
     pub(crate) fn read(&self, part: Option<&ClearPart>, rows: u64) -> Result<Vec<RecordBatch>, ExecError> {
         self.columns.read(part, rows)
+    }
+
+    /// Whether it is certain, from the bounds of the part's columns, that no mask takes any row of the part.
+    pub(crate) fn excludes(&self, part: &ClearPart) -> bool {
+        self.zones.as_ref().is_some_and(|zones| zones.excludes(part))
     }
 
     /// Whether every mask takes every row, so that no clear data need be read.

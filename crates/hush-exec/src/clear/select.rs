@@ -13,6 +13,7 @@ use hush_table::ClearPart;
 
 use super::compiled::{Columns, Compiled, double, integer};
 use super::scalar::Scope;
+use super::zones::ZoneFilter;
 use crate::error::{ExecError, ExpressionRole};
 
 /// Predicate, output columns and operands of a rows task, compiled.
@@ -21,6 +22,7 @@ pub(crate) struct RowSelector {
     columns: Columns,
     schema: SchemaRef,
     predicate: Option<Compiled>,
+    zones: Option<ZoneFilter>,
     outputs: Vec<Compiled>,
     operands: Vec<(Compiled, OperandKind)>,
     /// Largest absolute value of a double operand.
@@ -70,6 +72,7 @@ impl RowSelector {
         let predicate = predicate
             .map(|expr| columns.compile(scope.state, ExpressionRole::Predicate, expr))
             .transpose()?;
+        let zones = predicate.as_ref().and_then(|predicate| columns.zones(predicate));
         let (mut outputs, mut operands) = (Vec::new(), Vec::new());
         for (role, expr) in &parsed {
             let compiled = columns.compile(scope.state, *role, expr)?;
@@ -83,7 +86,15 @@ impl RowSelector {
             }
         }
         let limit = f64::from(task.operand_limit_log2.min(1000)).exp2();
-        Ok(Self { columns, schema: Arc::new(Schema::new(fields)), predicate, outputs, operands, limit })
+        Ok(Self {
+            columns,
+            schema: Arc::new(Schema::new(fields)),
+            predicate,
+            zones,
+            outputs,
+            operands,
+            limit,
+        })
     }
 
     /// The columns of the clear half.
@@ -97,6 +108,11 @@ impl RowSelector {
     /// [`ExecError::Corrupt`].
     pub(crate) fn read(&self, part: Option<&ClearPart>, rows: u64) -> Result<Vec<RecordBatch>, ExecError> {
         self.columns.read(part, rows)
+    }
+
+    /// Whether it is certain, from the bounds of the part's columns, that no row of the part matches.
+    pub(crate) fn excludes(&self, part: &ClearPart) -> bool {
+        self.zones.as_ref().is_some_and(|zones| zones.excludes(part))
     }
 
     /// The rows of a chunk that match, as a batch of `row` and `c0…`.

@@ -243,3 +243,27 @@ fn both_halves_agree_with_three_valued_logic() {
         fixture.plan(Some("\"year\" * 9223372036854775807 > 0"), Task::Aggregate(task(&[], vec![], &[])));
     assert_eq!(fixture.engine(1).run(&wrapping).unwrap_err().code(), "HUSH-E050");
 }
+
+/// `year` ascends over the table, so that most parts have no matching row: sums and rows are those of the others.
+#[test]
+fn parts_without_a_matching_row_are_passed_over() {
+    let mut random = Random::announced("zones");
+    let fixture = Fixture::random(&mut random, &[700, 700, 700, 700, 700]);
+    for (predicate, holds) in [
+        ("\"year\" = 2022", (|row| row.year == 2022) as fn(&Row) -> bool),
+        ("\"year\" > 2023 OR \"year\" < 2021", |row| !(2021..2024).contains(&row.year)),
+        ("\"day\" < DATE '1960-01-01'", |_| false),
+        ("\"year\" = 2021 AND ABS(\"weight\") > 10", |row| {
+            row.year == 2021 && row.weight.is_some_and(|weight| weight.abs() > 10)
+        }),
+    ] {
+        let task = task(&["\"ward\""], vec![everything()], &[(0, VALUE), (0, SQUARE)]);
+        let Decrypted { clear, sums } = ask(&fixture, 2, Some(predicate), &task);
+        let key = |row: &Row| holds(row).then(|| row.ward.clone());
+        let values = grouped(&fixture.rows, key, value);
+        let squares = grouped(&fixture.rows, key, |row| value(row) * value(row));
+        assert_eq!(counts(&clear), values.values().map(|group| group.0).collect::<Vec<_>>(), "{predicate}");
+        let expected: Vec<_> = values.values().zip(squares.values()).map(|(v, s)| vec![v.1, s.1]).collect();
+        assert_eq!(sums, expected, "{predicate}");
+    }
+}

@@ -9,6 +9,7 @@ mod aggregate;
 mod corpus;
 mod fixture;
 mod hostile;
+mod kept;
 mod mutations;
 mod reference;
 mod refusals;

@@ -22,8 +22,19 @@ use crate::fixture::{Fixture, Random, VALUE, X};
 use crate::reference::{everything, task};
 
 type StoreResult<T> = object_store::Result<T>;
-/// Gets the path that is about to be read and whether a range of it is; may give other bytes to put there first.
-type Hook = Box<dyn Fn(&Path, bool) -> Option<Bytes> + Send + Sync>;
+/// Gets the path that is about to be read, and how; may give other bytes to put there first.
+pub(crate) type Hook = Box<dyn Fn(&Path, Access) -> Option<Bytes> + Send + Sync>;
+
+/// What of an object is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// What the store knows of it, no byte.
+    Look,
+    /// A range.
+    Range,
+    /// All of it.
+    Whole,
+}
 
 /// A store that tells of every read before it happens.
 struct Watched {
@@ -58,8 +69,12 @@ impl ObjectStore for Watched {
     }
 
     async fn get_opts(&self, path: &Path, options: GetOptions) -> StoreResult<GetResult> {
-        let reads = !options.head;
-        if let Some(bytes) = reads.then(|| (self.before_read)(path, options.range.is_some())).flatten() {
+        let access = match (options.head, &options.range) {
+            (true, _) => Access::Look,
+            (false, Some(_)) => Access::Range,
+            (false, None) => Access::Whole,
+        };
+        if let Some(bytes) = (self.before_read)(path, access) {
             self.inner.put(path, PutPayload::from(bytes)).await?;
         }
         self.inner.get_opts(path, options).await
@@ -85,9 +100,9 @@ impl ObjectStore for Watched {
     }
 }
 
-fn watched(fixture: &Fixture, before_read: Hook) -> Engine {
+pub(crate) fn watched(fixture: &Fixture, threads: usize, before_read: Hook) -> Engine {
     let store = Watched { inner: fixture.store.objects().clone(), before_read };
-    Engine::new(Arc::new(store), "", 1, Limits::default()).unwrap()
+    Engine::new(Arc::new(store), "", threads, Limits::default()).unwrap()
 }
 
 fn clear_path(fixture: &Fixture) -> Path {
@@ -102,7 +117,7 @@ fn a_clear_file_that_changes_under_the_query_engine_is_found() {
     let other = Fixture::random(&mut Random::announced("watched, other"), &[500]);
     let plan = fixture.plan(None, Task::Aggregate(task(&["\"ward\""], vec![], &[])));
     let expected = fixture.engine(1).run(&plan).unwrap();
-    let unchanged = watched(&fixture, Box::new(|_, _| None));
+    let unchanged = watched(&fixture, 1, Box::new(|_, _| None));
     assert_eq!(unchanged.run(&plan).unwrap(), expected);
 
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -114,10 +129,10 @@ fn a_clear_file_that_changes_under_the_query_engine_is_found() {
     // A sound file with as many rows, once the engine begins to read: by ranges, unlike the check.
     let altered = Mutex::new(Some(read(&other)));
     let place = clear_path(&fixture);
-    let hook = move |path: &Path, ranged: bool| {
-        if ranged && *path == place { altered.lock().unwrap().take() } else { None }
+    let hook = move |path: &Path, access: Access| {
+        if access == Access::Range && *path == place { altered.lock().unwrap().take() } else { None }
     };
-    let error = watched(&fixture, Box::new(hook)).run(&plan).unwrap_err();
+    let error = watched(&fixture, 1, Box::new(hook)).run(&plan).unwrap_err();
     assert_eq!((error.code(), error.kind()), ("HUSH-E060", ErrorKind::Corrupt));
 }
 
@@ -138,13 +153,14 @@ fn a_plan_that_is_cancelled_reads_no_further_chunk() {
         let stop = Arc::new(Stop::never());
         let parts = Arc::new(AtomicUsize::new(0));
         let (seen, cancel) = (parts.clone(), stop.clone());
-        let hook = move |path: &Path, _: bool| {
-            if path.as_ref().ends_with(".enc.parquet") && seen.fetch_add(1, Ordering::Relaxed) == 1 {
+        let hook = move |path: &Path, access: Access| {
+            let read = access != Access::Look && path.as_ref().ends_with(".enc.parquet");
+            if read && seen.fetch_add(1, Ordering::Relaxed) == 1 {
                 cancel.cancel();
             }
             None
         };
-        let error = watched(&fixture, Box::new(hook)).run_until(&plan, &stop).unwrap_err();
+        let error = watched(&fixture, 1, Box::new(hook)).run_until(&plan, &stop).unwrap_err();
         assert_eq!((error.code(), error.kind()), ("HUSH-E044", ErrorKind::Limit));
         assert_eq!(parts.load(Ordering::Relaxed), 2, "of four");
     }
@@ -158,12 +174,12 @@ fn a_plan_ends_at_its_deadline_also_within_the_query_engine() {
     assert_eq!(fixture.engine(1).run_until(&plan, &over).unwrap_err().code(), "HUSH-E043");
     let stop = Arc::new(Stop::never());
     let (cancel, place) = (stop.clone(), clear_path(&fixture));
-    let hook = move |path: &Path, ranged: bool| {
-        if ranged && *path == place {
+    let hook = move |path: &Path, access: Access| {
+        if access == Access::Range && *path == place {
             cancel.cancel();
         }
         None
     };
-    let error = watched(&fixture, Box::new(hook)).run_until(&plan, &stop).unwrap_err();
+    let error = watched(&fixture, 1, Box::new(hook)).run_until(&plan, &stop).unwrap_err();
     assert_eq!(error.code(), "HUSH-E044");
 }

@@ -19,10 +19,13 @@
 //! The same code serves `approx_sum` columns, whose phases are scaled reals.
 
 mod filter;
+mod partial;
 mod selection;
 
 use hush_ring::{Eval, ExpandLabel, LazyMac, LazySum, Poly, Ring, UniformSeed};
 use hush_rlwe::{Body, SumAnswer};
+
+pub use self::partial::PartialSum;
 
 use self::filter::Filter;
 use self::selection::Selection;

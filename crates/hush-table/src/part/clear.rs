@@ -4,6 +4,8 @@
 // Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+mod bounds;
+
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
@@ -14,6 +16,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::properties::WriterProperties;
 
+pub use self::bounds::ColumnBounds;
 use super::contain::contain;
 use super::{CHUNK_ROWS, MAX_UNCOMPRESSED_BYTES, PartKind, PartSource, WrittenPart};
 use crate::digest::Digest;

@@ -89,6 +89,13 @@ enum Body {
     TooLarge,
 }
 
+/// What an object looks like now.
+pub(super) fn look(store: &Arc<dyn ObjectStore>, path: &Path) -> Result<Stamp, TableError> {
+    let (store, place) = (store.clone(), path.clone());
+    let found = block(async move { store.head(&place).await });
+    Ok(Stamp::of(&found.map_err(|cause| io(Operation::Read, path.as_ref(), cause))?))
+}
+
 /// Writes an object, replacing any. The stamp is `None` where the store gives writes no identity.
 pub(super) fn put(
     store: &Arc<dyn ObjectStore>,

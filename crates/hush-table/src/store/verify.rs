@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Checking a whole table before it is relied upon: what a server does once, when a version is committed.
+//! Checking a whole table before it is relied upon: what a server does once, when a version is committed. And looking
+//! again at a file that was checked.
 
 use std::collections::HashMap;
 
-use super::TableStore;
+use super::{TableStore, objects};
 use crate::digest::Digest;
 use crate::error::{PartFault, TableError};
-use crate::manifest::Manifest;
-use crate::part::Projection;
+use crate::manifest::{Manifest, PartFile};
+use crate::part::{PartKind, Projection};
 
 impl TableStore {
     /// Opens every part that a manifest names and checks digests, sizes, columns, chunk numbers, rows, and that no
@@ -35,6 +36,18 @@ impl TableStore {
             }
         }
         Ok(())
+    }
+
+    /// Whether a part file looks now as it did when its digest was checked: then what was read of it since is what
+    /// the digest stands for, as far as the store's tags can tell. `false` too if it was never checked, or cannot be
+    /// looked at.
+    ///
+    /// # Cost
+    /// One look at the file's metadata.
+    pub fn looks_unchanged(&self, kind: PartKind, file: &PartFile) -> bool {
+        let path = self.part_path(kind, &file.digest);
+        let known = self.verified().get(path.as_ref()).cloned();
+        known.is_some() && objects::look(&self.objects, &path).ok() == known
     }
 }
 

@@ -256,3 +256,66 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     assert_eq!(elsewhere.merge(SumAccumulator::new(&other, 3, 2)), Err(SumError::Shape));
     assert!(sum.finish().unwrap().iter().all(|answer| answer.a.is_zero_vartime()));
 }
+
+/// Sums that were ended and added later are those of one pass, whatever was absorbed beside them, and for columns in
+/// another order.
+#[test]
+fn partial_sums_add_up_to_the_same_answer() {
+    let (ring, mut draw) = (ring(), Draw::new());
+    let chunks: Vec<Chunk> = (0..3).map(|_| chunk(&ring, 2, &mut draw)).collect();
+    let full = ELEMENTS as usize * ring.degree();
+    let rows = [full, ring.degree() + 9, full];
+    let whole = |range: std::ops::Range<usize>| {
+        let mut sum = SumAccumulator::new(&ring, 1, 2);
+        for index in range {
+            sum.absorb_unfiltered(chunks[index].seed, rows[index], &chunks[index].bodies(&ring)).unwrap();
+        }
+        sum
+    };
+    let expected = whole(0..3).finish().unwrap();
+    let (first, second) = (whole(0..2).into_partial().unwrap(), whole(2..3).into_partial().unwrap());
+    let bodies =
+        |sum: &PartialSum| sum.bodies.chunks(ring.limb_count()).map(<[u64]>::to_vec).collect::<Vec<_>>();
+    let add = |sum: &mut SumAccumulator, part: &PartialSum| {
+        let bodies = bodies(part);
+        sum.absorb_partial(&part.mask, &bodies.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
+    };
+    let mut both = SumAccumulator::new(&ring, 1, 2);
+    add(&mut both, &second);
+    add(&mut both, &first);
+    assert_eq!(both.finish().unwrap(), expected);
+    let mut beside = whole(2..3);
+    add(&mut beside, &first);
+    assert_eq!(beside.finish().unwrap(), expected);
+    let mut apart = SumAccumulator::new(&ring, 1, 2);
+    add(&mut apart, &first);
+    let mut merged = whole(2..3);
+    merged.merge(apart).unwrap();
+    assert_eq!(merged.into_partial().unwrap(), whole(0..3).into_partial().unwrap());
+    let mut alone = SumAccumulator::new(&ring, 1, 1);
+    alone.absorb_partial(&first.mask, &[&bodies(&first)[1]]).unwrap();
+    alone.absorb_partial(&second.mask, &[&bodies(&second)[1]]).unwrap();
+    let answer = &alone.finish().unwrap()[0];
+    assert_eq!((&answer.a, answer.body(0)), (&expected[0].a, expected[0].body(1)));
+}
+
+#[test]
+fn partial_sums_that_do_not_fit_are_refused_and_change_nothing() {
+    let (ring, other) =
+        (ring(), Ring::new(preset("n12_q2x46_sec128_v1").unwrap(), Cpu::detect().unwrap()).unwrap());
+    let mut sum = SumAccumulator::new(&ring, 1, 1);
+    let mut draw = Draw::new();
+    let words: Vec<u64> = (0..ring.poly_words()).map(|_| draw.word() >> 20).collect();
+    let mask = Poly::<Eval>::from_words(&ring, words).unwrap();
+    let q = ring.limbs()[0].modulus().value();
+    let error = sum.absorb_partial(&Poly::zero(&other), &[&[0]]).unwrap_err();
+    assert_eq!(error, SumError::Shape);
+    assert_eq!(sum.absorb_partial(&mask, &[]), Err(SumError::BodyCount { found: 0, expected: 1 }));
+    assert_eq!(sum.absorb_partial(&mask, &[&[0, 0]]), Err(SumError::RowCount { found: 2, expected: 1 }));
+    assert_eq!(sum.absorb_partial(&mask, &[&[q]]), Err(SumError::Residue));
+    let zero = sum.into_partial().unwrap();
+    assert!(zero.mask.is_zero_vartime() && zero.bodies == [0]);
+    let mut grouped = SumAccumulator::new(&ring, 2, 1);
+    assert_eq!(grouped.absorb_partial(&mask, &[&[0]]), Err(SumError::Shape));
+    assert_eq!(grouped.into_partial().unwrap_err(), SumError::Shape);
+}

@@ -153,3 +153,29 @@ fn names_are_digests_and_nothing_else() {
     }
     assert!(is_part_name(&PartKind::Clear.file_name(&Digest::of(b""))));
 }
+
+/// Only a file that was checked and has not been touched since looks unchanged; one with the same bytes written anew may
+/// have been another in between.
+#[test]
+fn a_file_touched_after_its_check_does_not_look_unchanged() {
+    let (_guard, directory, signed) = table();
+    let store = TableStore::local_existing(&directory).unwrap();
+    let kind = PartKind::Encrypted;
+    let [first, second] = [0, 1].map(|part: usize| signed.manifest().parts[part].encrypted.unwrap());
+    assert!(!store.looks_unchanged(kind, &first), "never checked");
+    store.open_part(kind, &first).unwrap();
+    assert!(store.looks_unchanged(kind, &first) && !store.looks_unchanged(kind, &second));
+    let file = path(&directory, &signed.manifest().parts[0], kind);
+    let good = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &good[1..]).unwrap();
+    assert!(!store.looks_unchanged(kind, &first));
+    std::fs::remove_file(&file).unwrap();
+    assert!(!store.looks_unchanged(kind, &first));
+    std::fs::write(&file, &good).unwrap();
+    assert!(!store.looks_unchanged(kind, &first));
+    store.open_part(kind, &first).unwrap();
+    assert!(store.looks_unchanged(kind, &first));
+    let memory = TableStore::memory();
+    let signed = write(&memory, 1, &chunks(&mut Random::fresh(), 100, 50)).unwrap();
+    assert!(memory.looks_unchanged(kind, &signed.manifest().parts[0].encrypted.unwrap()));
+}

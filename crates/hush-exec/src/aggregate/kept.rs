@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sums of whole parts, kept between plans.
+//!
+//! Parts are immutable and named by their digests, so the sum over all rows of a part is a function of the part's file
+//! and its place in the table, the ring, and the columns. That is the key, and there is nothing to invalidate: another
+//! version of a table names the same parts, whose sums are still right, or others, whose sums are not there.
+//!
+//! # Integrity
+//! A kept sum was computed from bytes whose digest was the one in a signed manifest, and it is asked for by that digest
+//! and no other way. A file that is altered, exchanged or lost later changes nothing about it: the sum is still that of
+//! the part which the manifest names, and the answer is right. What goes with the reading is that such a file is not
+//! *noticed* by a plan that needs nothing of it. A wrong sum would last as long as the memory does; so one is kept only
+//! if the file looked the same after it was read as it did when its digest was checked.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hush_plan::EncodingId;
+use hush_ring::{Eval, Poly, Ring};
+use hush_schemes::bgv::sum::PartialSum;
+use hush_table::manifest::PartFile;
+
+use crate::table::PartRef;
+
+/// Memory for sums of whole parts: they are added to an answer instead of reading the part.
+///
+/// Cheap to clone; clones share the memory. Engines that share one (all tables of a server) keep its bound together.
+/// When it is full, the sum that was not asked for longest goes; so a plan over more parts than fit, run over and over,
+/// finds none of them.
+#[derive(Clone)]
+pub struct SumCache {
+    limit_bytes: usize,
+    kept: Arc<Mutex<Kept>>,
+}
+
+#[derive(Default)]
+struct Kept {
+    parts: HashMap<Key, PartSums>,
+    bytes: usize,
+    /// Counts uses; the part with the smallest was not used longest.
+    clock: u64,
+}
+
+/// All that a sum over every row of a part depends on, but for the columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    file: PartFile,
+    first_chunk: u32,
+    rows: u64,
+    params: u16,
+}
+
+/// The sums of one part in one ring.
+struct PartSums {
+    /// `Σ a·M`, which all columns share.
+    mask: Arc<Poly<Eval>>,
+    /// `Σ b_i` of each column, a residue for each limb.
+    bodies: BTreeMap<EncodingId, Arc<[u64]>>,
+    used: u64,
+}
+
+/// The sum of some columns of a part.
+pub(super) struct KeptSum {
+    pub(super) mask: Arc<Poly<Eval>>,
+    /// In the order in which they were asked for.
+    pub(super) bodies: Vec<Arc<[u64]>>,
+}
+
+impl Key {
+    /// The key of a part in a ring; `None` for a part without encrypted file.
+    pub(super) fn new(part: PartRef<'_>, ring: &Ring) -> Option<Self> {
+        Some(Self {
+            file: part.entry.encrypted?,
+            first_chunk: part.place.first_chunk,
+            rows: part.entry.rows,
+            params: ring.param_code(),
+        })
+    }
+}
+
+impl SumCache {
+    /// 64 MiB. The sum of a part in the ring of 64-bit columns takes 64 KiB however many of them there are, so this is
+    /// room for a thousand parts: 5·10^8 rows.
+    pub const DEFAULT_BYTES: usize = 64 << 20;
+
+    /// Memory for at most so many bytes of sums; with 0 nothing is kept.
+    pub fn new(limit_bytes: usize) -> Self {
+        Self { limit_bytes, kept: Arc::default() }
+    }
+
+    /// Bytes that are taken now, never above the limit.
+    pub fn bytes(&self) -> usize {
+        self.kept().bytes
+    }
+
+    /// The sum of these columns, if each of them is kept.
+    pub(super) fn find(&self, key: &Key, columns: &[EncodingId]) -> Option<KeptSum> {
+        let mut kept = self.kept();
+        kept.clock += 1;
+        let clock = kept.clock;
+        let sums = kept.parts.get_mut(key)?;
+        let bodies = columns.iter().map(|column| sums.bodies.get(column).cloned()).collect::<Option<_>>()?;
+        sums.used = clock;
+        Some(KeptSum { mask: sums.mask.clone(), bodies })
+    }
+
+    /// Keeps the sum of some columns, beside those of other columns of the part.
+    pub(super) fn keep(&self, key: Key, columns: &[EncodingId], sum: KeptSum) {
+        let mut kept = self.kept();
+        kept.clock += 1;
+        let used = kept.clock;
+        let mut sums = kept.take(&key).unwrap_or_else(|| PartSums::new(sum.mask));
+        sums.used = used;
+        sums.bodies.extend(columns.iter().copied().zip(sum.bodies));
+        if sums.bytes() > self.limit_bytes {
+            return;
+        }
+        while kept.bytes + sums.bytes() > self.limit_bytes {
+            // A look at each is microseconds, for the few thousand that fit.
+            let Some(oldest) = kept.parts.iter().min_by_key(|(_, sums)| sums.used).map(|(key, _)| *key)
+            else {
+                break;
+            };
+            kept.take(&oldest);
+        }
+        kept.bytes += sums.bytes();
+        kept.parts.insert(key, sums);
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for SumCache {
+    /// [`SumCache::DEFAULT_BYTES`].
+    fn default() -> Self {
+        Self::new(Self::DEFAULT_BYTES)
+    }
+}
+
+impl std::fmt::Debug for SumCache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SumCache({} of {} bytes)", self.bytes(), self.limit_bytes)
+    }
+}
+
+impl Kept {
+    fn take(&mut self, key: &Key) -> Option<PartSums> {
+        let sums = self.parts.remove(key)?;
+        self.bytes -= sums.bytes();
+        Some(sums)
+    }
+}
+
+impl PartSums {
+    fn new(mask: Arc<Poly<Eval>>) -> Self {
+        Self { mask, bodies: BTreeMap::new(), used: 0 }
+    }
+
+    fn bytes(&self) -> usize {
+        let body = |body: &Arc<[u64]>| BODY_OVERHEAD + 8 * body.len();
+        PART_OVERHEAD + 8 * self.mask.words().len() + self.bodies.values().map(body).sum::<usize>()
+    }
+}
+
+impl From<PartialSum> for KeptSum {
+    fn from(sum: PartialSum) -> Self {
+        let bodies = sum.bodies.chunks(sum.mask.ring().limb_count()).map(Arc::from).collect();
+        Self { mask: Arc::new(sum.mask), bodies }
+    }
+}
+
+/// Map entry, allocation and counters of a part, rounded up.
+const PART_OVERHEAD: usize = 256;
+/// The same of a column.
+const BODY_OVERHEAD: usize = 64;
+
+#[cfg(test)]
+mod tests;

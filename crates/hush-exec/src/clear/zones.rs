@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Zone maps: parts of whose rows none can match a condition, known from the bounds of their columns.
+//!
+//! A part that is passed over here would have been read to find that nothing matches. Whatever is not known for certain is
+//! read: the query engine prunes by any expression that it can rewrite, this module only by those of which it is plain
+//! that the rewriting is sound. They compare columns with bounds (not floats, see [`ClearPart::bounds`]), as they are or
+//! after a conversion that keeps their order, with literals, and are joined by AND and OR. Terms of a conjunction that
+//! are of another kind are left out, which only weakens it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray};
+use arrow::datatypes::{DataType, Schema};
+use datafusion::common::pruning::PruningStatistics;
+use datafusion::common::{Column, ScalarValue};
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::expressions::{
+    BinaryExpr, CastExpr, Column as ColumnExpr, InListExpr, IsNotNullExpr, IsNullExpr, Literal,
+};
+use datafusion::physical_expr::{PhysicalExpr, conjunction, split_conjunction};
+use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
+use hush_table::ClearPart;
+use hush_table::part::ColumnBounds;
+
+/// A condition on the bounds of a part's columns.
+#[derive(Debug)]
+pub(crate) struct ZoneFilter {
+    predicate: Arc<PruningPredicate>,
+    /// Names and positions in the table of the condition's columns.
+    columns: Vec<(String, usize)>,
+}
+
+impl ZoneFilter {
+    /// The filter for a condition over some columns, which have these positions in the table. `None` if nothing can be
+    /// known from bounds.
+    pub(super) fn new(
+        expr: &Arc<dyn PhysicalExpr>,
+        schema: &Arc<Schema>,
+        positions: &[usize],
+    ) -> Option<Self> {
+        let terms = split_conjunction(expr).into_iter().filter(|term| is_sound(term, schema));
+        let terms: Vec<_> = terms.cloned().collect();
+        if terms.is_empty() {
+            return None;
+        }
+        let builder = PruningPredicateBuilder::new().with_file_schema(schema.clone());
+        let predicate = builder.build(conjunction(terms))?;
+        let names = schema.fields().iter().map(|field| field.name().clone());
+        Some(Self { predicate, columns: names.zip(positions.iter().copied()).collect() })
+    }
+
+    /// Whether no row of the part can match. `false` wherever that is not certain, also if the bounds do not read: whoever
+    /// reads the part then finds out why.
+    pub(crate) fn excludes(&self, part: &ClearPart) -> bool {
+        let mut bounds = PartBounds { runs: 0, columns: HashMap::new() };
+        for (name, position) in &self.columns {
+            if let Ok(Some(found)) = part.bounds(*position) {
+                bounds.runs = found.null_count.len();
+                bounds.columns.insert(name.clone(), found);
+            }
+        }
+        let same = bounds
+            .columns
+            .values()
+            .all(|found| [found.min.len(), found.max.len(), found.null_count.len()] == [bounds.runs; 3]);
+        if bounds.runs == 0 || !same {
+            return false;
+        }
+        self.predicate.prune(&bounds).is_ok_and(|may_match| !may_match.contains(&true))
+    }
+}
+
+/// The bounds of one part's columns, as the query engine asks for them.
+struct PartBounds {
+    runs: usize,
+    columns: HashMap<String, ColumnBounds>,
+}
+
+impl PruningStatistics for PartBounds {
+    fn min_values(&self, column: &Column) -> Option<ArrayRef> {
+        Some(self.columns.get(&column.name)?.min.clone())
+    }
+
+    fn max_values(&self, column: &Column) -> Option<ArrayRef> {
+        Some(self.columns.get(&column.name)?.max.clone())
+    }
+
+    fn num_containers(&self) -> usize {
+        self.runs
+    }
+
+    fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
+        Some(Arc::new(self.columns.get(&column.name)?.null_count.clone()))
+    }
+
+    fn row_counts(&self) -> Option<ArrayRef> {
+        None
+    }
+
+    fn contained(&self, _: &Column, _: &HashSet<ScalarValue>) -> Option<BooleanArray> {
+        None
+    }
+}
+
+/// Whether a condition is of those that may be asked of bounds.
+fn is_sound(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
+    if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
+        return match binary.op() {
+            Operator::And | Operator::Or => {
+                is_sound(binary.left(), schema) && is_sound(binary.right(), schema)
+            }
+            Operator::Eq
+            | Operator::NotEq
+            | Operator::Lt
+            | Operator::LtEq
+            | Operator::Gt
+            | Operator::GtEq => {
+                is_literal(binary.right()) && is_ordered(binary.left(), schema)
+                    || is_literal(binary.left()) && is_ordered(binary.right(), schema)
+            }
+            _ => false,
+        };
+    }
+    if let Some(list) = expr.downcast_ref::<InListExpr>() {
+        return is_ordered(list.expr(), schema) && list.list().iter().all(is_literal);
+    }
+    let tested = expr.downcast_ref::<IsNullExpr>().map(IsNullExpr::arg);
+    let tested = tested.or_else(|| expr.downcast_ref::<IsNotNullExpr>().map(IsNotNullExpr::arg));
+    tested.is_some_and(|column| column.downcast_ref::<ColumnExpr>().is_some())
+}
+
+/// A literal, or one that the query engine converts to another type.
+fn is_literal(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    let below = expr.downcast_ref::<CastExpr>().map_or(expr, CastExpr::expr);
+    below.downcast_ref::<Literal>().is_some()
+}
+
+/// A column, or what a conversion that keeps the order makes of one: between integers and decimals, where a value that does
+/// not fit is an error and no other value.
+fn is_ordered(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
+    let kind = |expr: &Arc<dyn PhysicalExpr>| expr.data_type(schema).ok();
+    let is_exact = |kind: DataType| kind.is_integer() || kind.is_decimal();
+    match expr.downcast_ref::<CastExpr>() {
+        Some(cast) => {
+            let is_column = cast.expr().downcast_ref::<ColumnExpr>().is_some();
+            is_column && kind(cast.expr()).is_some_and(is_exact) && kind(expr).is_some_and(is_exact)
+        }
+        None => expr.downcast_ref::<ColumnExpr>().is_some() && kind(expr).is_some_and(has_bounds),
+    }
+}
+
+fn has_bounds(kind: DataType) -> bool {
+    let is_day = matches!(kind, DataType::Date32 | DataType::Date64 | DataType::Timestamp(..));
+    let is_text = matches!(kind, DataType::Utf8 | DataType::LargeUtf8);
+    kind.is_integer() || kind.is_decimal() || is_day || is_text || kind == DataType::Boolean
+}
+
+#[cfg(test)]
+mod tests;
