@@ -102,10 +102,7 @@ impl ClearTable {
 fn listing(schema: &SchemaRef, paths: &[String]) -> datafusion::error::Result<ListingTable> {
     let url = |path: &String| ListingTableUrl::parse(format!("{}{path}", session::STORE_URL));
     let urls = paths.iter().map(url).collect::<Result<Vec<_>, _>>()?;
-    let options = ListingOptions::new(Arc::new(ParquetFormat::default()))
-        .with_file_extension(".parquet")
-        // Bounds would prune; see the session.
-        .with_collect_stat(false);
+    let options = ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension(".parquet");
     let config = ListingTableConfig::new_with_multi_paths(urls)
         .with_listing_options(options)
         .with_schema(schema.clone());
