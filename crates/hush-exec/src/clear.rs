@@ -22,7 +22,6 @@ use arrow::array::{AsArray, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Int64Type, Schema, SchemaRef};
 use datafusion::common::DFSchema;
 use datafusion::dataframe::DataFrame;
-use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::datasource::{MemTable, TableProvider, provider_as_source};
 use datafusion::error::DataFusionError;
@@ -102,7 +101,7 @@ impl ClearTable {
 fn listing(schema: &SchemaRef, paths: &[String]) -> datafusion::error::Result<ListingTable> {
     let url = |path: &String| ListingTableUrl::parse(format!("{}{path}", session::STORE_URL));
     let urls = paths.iter().map(url).collect::<Result<Vec<_>, _>>()?;
-    let options = ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension(".parquet");
+    let options = ListingOptions::new(Arc::new(session::file_format())).with_file_extension(".parquet");
     let config = ListingTableConfig::new_with_multi_paths(urls)
         .with_listing_options(options)
         .with_schema(schema.clone());

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use datafusion::config::{ConfigNonZeroUsize, Dialect};
+use datafusion::config::{ConfigNonZeroUsize, Dialect, TableParquetOptions};
+use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::execution::SessionState;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
@@ -53,11 +54,6 @@ pub(crate) fn build(store: Arc<dyn ObjectStore>, memory_bytes: usize) -> Result<
     options.sql_parser.map_string_types_to_utf8view = false;
     options.execution.parquet.schema_force_view_types = false;
     options.execution.parquet.pushdown_filters = false;
-    // The engine's own pruning takes every cast for monotonic and finds no NaN: rows that match are lost. Ours
-    // ([`super::zones`]) knows which terms it may ask about.
-    options.execution.parquet.pruning = false;
-    options.execution.parquet.enable_page_index = false;
-    options.execution.parquet.bloom_filter_on_read = false;
     options.execution.collect_statistics = false;
     options.execution.time_zone = Some("+00:00".to_owned());
     let mut builder = SessionStateBuilder::new_with_default_features()
@@ -66,6 +62,16 @@ pub(crate) fn build(store: Arc<dyn ObjectStore>, memory_bytes: usize) -> Result<
         .with_optimizer_rules(faithful_rules());
     builder.aggregate_functions().get_or_insert_default().extend(product::functions());
     Ok(builder.build())
+}
+
+/// How clear files are read: whole. The engine's own pruning takes every cast for monotonic and its bounds leave NaN out, so
+/// that rows that match are lost; [`super::zones`] knows which terms may be asked about.
+pub(crate) fn file_format() -> ParquetFormat {
+    let mut options = TableParquetOptions::default();
+    options.global.pruning = false;
+    options.global.enable_page_index = false;
+    options.global.bloom_filter_on_read = false;
+    ParquetFormat::default().with_options(options)
 }
 
 /// The session for one query.

@@ -36,6 +36,9 @@ impl Names<'_> {
 
     /// Resolves every column in `expr`; a name that is no column may be the name of an output in `items`.
     pub(super) fn resolve(&self, mut expr: Expr, clause: Clause, items: &[Item]) -> Result<Expr, PlanError> {
+        if matches!(clause, Clause::Where | Clause::Having) {
+            settle(&mut expr);
+        }
         let mut resolver = Resolver { names: self, clause, items };
         match VisitMut::visit(&mut expr, &mut resolver) {
             ControlFlow::Continue(()) => Ok(expr),
@@ -134,6 +137,28 @@ fn to_microseconds(expr: &mut Expr) {
     }
 }
 
+/// A condition that is NULL holds nowhere, as FALSE does; the engine takes no untyped NULL for a condition.
+fn settle(condition: &mut Expr) {
+    if matches!(super::bare(condition), Expr::Value(value) if value.value == Value::Null) {
+        *condition = Expr::Value(Value::Boolean(false).into());
+    }
+}
+
+/// Settles the conditions directly in an expression.
+fn settle_conditions(expr: &mut Expr) {
+    match expr {
+        Expr::Case { operand: None, conditions, .. } => {
+            conditions.iter_mut().for_each(|when| settle(&mut when.condition));
+        }
+        Expr::Function(function) => {
+            if let Some(filter) = &mut function.filter {
+                settle(filter);
+            }
+        }
+        _ => {}
+    }
+}
+
 impl VisitorMut for Resolver<'_> {
     type Break = Box<PlanError>;
 
@@ -142,6 +167,7 @@ impl VisitorMut for Resolver<'_> {
             *expr = double;
         }
         to_microseconds(expr);
+        settle_conditions(expr);
         let target = like::with_backslash(expr, self.clause).and_then(|()| self.target(expr));
         match target {
             Err(error) => ControlFlow::Break(Box::new(error)),
