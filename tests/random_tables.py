@@ -306,7 +306,9 @@ def simple_condition(draw, column, cells, table):
         return [f"{names[0]} {negated}LIKE '{pattern}'", f"{names[1]} {negated}LIKE '{pattern}' ESCAPE '\\'"]
     if column.kind in ("int", "decimal") and abs(column.low) + abs(column.high) < 2**20 and draw.random() < 0.3:
         narrow = [c for c in table.columns if c.clear and c.kind == "int" and abs(c.low) + abs(c.high) < 2**20]
-        found = polynomial(draw, [part for c in [column, *narrow] for part in atoms(Table([c], [], None))], 0)
+        parts = [part for c in [column, *narrow] for part in atoms(Table([c], [], None))]
+        # Conditions are computed in 64 bits, and refused where that is too little.
+        found = next(drawn for drawn in iter(lambda: polynomial(draw, parts, 0), None) if drawn.bound < 2**50)
         other, sign = constant(draw), draw.choice(COMPARISONS)
         return [f"{found.ours} {sign} {other.ours}", f"{found.plus(other, '-').duck} {sign} 0"]
     others = [c for c in table.columns if c.clear and c.kind == column.kind and (c.kind != "decimal" or c.digits == column.digits)]
