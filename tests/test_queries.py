@@ -3,6 +3,7 @@
 
 import csv
 import decimal
+import fractions
 import io
 import math
 import random
@@ -145,6 +146,22 @@ def test_parquet_and_csv_agree(hush, tmp_path):
     json_lines.write_bytes(hush.bytes("run", parquet, query, *options, "--format", "json"))
     counted = duckdb.sql(f"SELECT COUNT(*), SUM(n) FROM read_json_auto('{json_lines}')").fetchall()
     assert counted == [(len(expected), sum(row[1] for row in expected))]
+
+
+def test_products_of_rows_are_the_nearest_doubles(hush, tmp_path):
+    """Thousands of factors of both signs: as exact fractions give them, rounded once; and near the plaintext engine's doubles."""
+    draw = random.Random(13)
+    rows = [(row % 3, decimal.Decimal(draw.choice([-1, 1]) * draw.randint(9_000, 11_111)).scaleb(-4)) for row in range(9000)]
+    path = tmp_path / "t.csv"
+    write_csv(path, ["k", "m"], rows)
+    query = "SELECT k, PRODUCT(m) AS p, GEOMEAN(m * m) AS g, PRODUCT(k - 1) AS c FROM t GROUP BY k ORDER BY k"
+    done = hush("run", path, query, "--sensitive", "m", "--format", "csv", "--verify")
+    for row in csv.DictReader(io.StringIO(done.stdout)):
+        factors = [fractions.Fraction(value) for group, value in rows if group == int(row["k"])]
+        product = math.prod(factors)
+        assert float(row["p"]) == float(product)
+        assert math.isclose(float(row["g"]), math.exp(2 * sum(math.log(abs(f)) for f in factors) / 3000), rel_tol=1e-12)
+        assert float(row["c"]) == (int(row["k"]) - 1) ** 3000
 
 
 def test_floats_with_and_without_a_range(hush, tmp_path):

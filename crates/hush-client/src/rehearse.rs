@@ -14,6 +14,7 @@ use hush_table::TableStore;
 use hush_table::source::Source;
 
 use crate::account::{Account, Moved, Phases, SecurityLine, Verified, peak_resident_bytes};
+use crate::ask::Outcome;
 use crate::compare::compare;
 use crate::encrypt::{Encryption, plan_encodings};
 use crate::error::ClientError;
@@ -102,8 +103,8 @@ pub fn rehearse(
     }
     account.leakage = outcome.plan.leakage.clone();
     if options.verify {
-        let verified = phases
-            .time("check", || verify(options, source, &half.schema, &outcome.batches, &pool, progress))?;
+        let verified =
+            phases.time("check", || verify(options, source, &half.schema, &outcome, &pool, progress))?;
         account.verified = Some(verified);
     }
     account.phases = phases;
@@ -231,19 +232,21 @@ fn verify(
     options: &RehearsalOptions,
     source: &Source,
     schema: &Schema,
-    result: &[RecordBatch],
+    outcome: &Outcome,
     pool: &rayon::ThreadPool,
     progress: &dyn Progress,
 ) -> Result<Verified, ClientError> {
+    // Floats are rounded when they are encrypted; products of clear rows are multiplied in doubles.
     let has_floats =
         schema.protected(Protection::Encrypt).any(|column| matches!(column.kind, ColumnType::Float { .. }));
+    let has_products = outcome.plan.owner.aggregates.iter().any(|aggregate| aggregate.product.is_some());
     let half = PrivateHalf { schema: schema.all_clear(), encodings: Vec::new() };
     let (owner, store) = (OwnerSeed::generate()?, TableStore::memory());
     let scheme = Scheme::Lattice;
     Encryption { source, half: &half, owner: &owner, store: &store, pool, scheme }.run(progress)?;
     let table = OwnedTable::open_store(&store, &owner, &Pins::forgetful(), options.threads)?;
     let expected = table.ask(&options.sql, progress)?;
-    compare(result, &expected.batches, has_floats)
+    compare(&outcome.batches, &expected.batches, has_floats || has_products)
 }
 
 /// Name of a schema file beside its data: `patients.csv` has `patients.schema.toml`.
