@@ -192,11 +192,11 @@ def test_what_is_not_there_is_refused(hush, tmp_path):
     path = tmp_path / "t.csv"
     write(path, rows(random.Random(6), 20))
     for query, code, words in [
-        ("SELECT PRODUCT(x) FROM t", "HUSH-P005", "logarithms"),
+        ("SELECT PRODUCT(x + y) FROM t", "HUSH-P011", "nothing else"),
         ("SELECT 1 + LINREG(y, x) FROM t", "HUSH-P005", "LINREG_SLOPE"),
         ("SELECT CORR(x) FROM t", "HUSH-P005", "two arguments"),
         ("SELECT LINREG_SLOPE(3, y, x, m) FROM t", "HUSH-P009", "from 1 to 2"),
-        ("SELECT CORR(x * m, y * z) FROM t", "HUSH-P017", "more than two"),
+        (f"SELECT CORR({' * '.join(['x'] * 16)}, y) FROM t", "HUSH-P017", "at most 16"),
     ]:
         done = hush("run", path, query, "--sensitive", SENSITIVE, status=3)
         assert code in done.stderr and words in done.stderr and done.stdout == "", (query, done.stderr)
