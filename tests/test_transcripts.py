@@ -95,6 +95,7 @@ def test_the_way_of_a_table(say, tmp_path, key):
     say("query", directory, query, "--analyze", "--format", "csv", *key)
     say("explain", directory, "SELECT COUNT(*) AS n FROM patients", *key)
     say("explain", directory, "SELECT age - 1 AS a FROM patients WHERE year = 2023 LIMIT 3", *key)
+    say("explain", directory, "SELECT SUM(age * age * charges) FROM patients", *key)
     say.compare("table")
 
 
@@ -116,7 +117,7 @@ def test_errors(say, tmp_path):
         "SELECT SUM(age) FROM patient",
         "SELECT SUM(agee) FROM patients",
         "SELECT MAX(charges) FROM patients",
-        "SELECT age * age * age AS c FROM patients",
+        "SELECT SUM(charges / age) FROM patients",
     ):
         say("run", PATIENTS, query)
     say("run", tmp_path / "missing.csv", "SELECT 1")
