@@ -136,17 +136,29 @@ fn is_literal(expr: &Arc<dyn PhysicalExpr>) -> bool {
     below.downcast_ref::<Literal>().is_some()
 }
 
-/// A column, or what a conversion that keeps the order makes of one: between integers and decimals, where a value that does
-/// not fit is an error and no other value.
+/// A column, or what a conversion that keeps the order and every digit makes of one: between integers and decimals, where a
+/// value that does not fit is an error and no other value. One that rounds is not asked about: the engine takes
+/// `CAST(x AS DECIMAL(9,0)) = 14` for `x = 14.00`.
 fn is_ordered(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     let kind = |expr: &Arc<dyn PhysicalExpr>| expr.data_type(schema).ok();
-    let is_exact = |kind: DataType| kind.is_integer() || kind.is_decimal();
     match expr.downcast_ref::<CastExpr>() {
         Some(cast) => {
             let is_column = cast.expr().downcast_ref::<ColumnExpr>().is_some();
-            is_column && kind(cast.expr()).is_some_and(is_exact) && kind(expr).is_some_and(is_exact)
+            let digits = (kind(cast.expr()).and_then(digits), kind(expr).and_then(digits));
+            is_column && matches!(digits, (Some(from), Some(to)) if to >= from)
         }
         None => expr.downcast_ref::<ColumnExpr>().is_some() && kind(expr).is_some_and(has_bounds),
+    }
+}
+
+/// Digits after the point of an exact number's type.
+fn digits(kind: DataType) -> Option<i8> {
+    match kind {
+        DataType::Decimal32(_, scale)
+        | DataType::Decimal64(_, scale)
+        | DataType::Decimal128(_, scale)
+        | DataType::Decimal256(_, scale) => Some(scale),
+        kind => kind.is_integer().then_some(0),
     }
 }
 

@@ -207,6 +207,10 @@ fn what_bounds_cannot_tell_is_read() {
     let integers = || Arc::new(Int64Array::from(vec![-5, 0, 5])) as ArrayRef;
     let floats = |values: [f64; 3]| Arc::new(Float64Array::from(values.to_vec())) as ArrayRef;
     let texts = |values: [&str; 3]| Arc::new(StringArray::from(values.to_vec())) as ArrayRef;
+    let cents = |units: [i128; 3]| {
+        let decimals = Decimal128Array::from(units.to_vec()).with_precision_and_scale(12, 2);
+        Arc::new(decimals.unwrap()) as ArrayRef
+    };
     let long = format!("{LONG}1");
     for (column, sql) in [
         (integers(), "CAST(x AS BOOLEAN) = false"),
@@ -216,6 +220,7 @@ fn what_bounds_cannot_tell_is_read() {
         (floats([f64::NAN; 3]), "x IS NOT NULL"),
         (texts([&long, &long, &long]), "x > 'a text that is longer'"),
         (texts(["1", "20", "3"]), "CAST(x AS BIGINT) > 10"),
+        (cents([1360, 1370, 1390]), "CAST(x AS DECIMAL(20,0)) = 14"),
     ] {
         let batch = RecordBatch::try_from_iter_with_nullable([("x", column, true)]).unwrap();
         let part = part(&batch);
