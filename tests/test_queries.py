@@ -164,6 +164,21 @@ def test_products_of_rows_are_the_nearest_doubles(hush, tmp_path):
         assert float(row["c"]) == (int(row["k"]) - 1) ** 3000
 
 
+def test_products_of_long_products(hush, tmp_path):
+    """Logarithms are added factor by factor: no product of a row's columns is too long, and the sign is that of all of them."""
+    draw = random.Random(14)
+    maybe = lambda row, value: value if row == 0 or draw.random() < 0.9 else None
+    rows = [(maybe(row, draw.choice([-1, 1]) * draw.randint(2**60, WIDE)), draw.randint(1, 9)) for row in range(3)]
+    path = tmp_path / "t.csv"
+    write_csv(path, ["x", "y"], rows)
+    query = "SELECT PRODUCT(x * x * y * x * x * x) AS p, PRODUCT(-0.5 * x * y) AS q FROM t"
+    done = hush("run", path, query, "--sensitive", "x,y", "--format", "csv")
+    (row,) = csv.DictReader(io.StringIO(done.stdout))
+    known = [(x, y) for x, y in rows if x is not None]
+    assert float(row["p"]) == float(math.prod(x**5 * y for x, y in known))
+    assert float(row["q"]) == float(math.prod(fractions.Fraction(-x * y, 2) for x, y in known))
+
+
 def test_floats_with_and_without_a_range(hush, tmp_path):
     """Without a range CKKS, within the stated precision; with one fixed point, exact."""
     draw = random.Random(10)

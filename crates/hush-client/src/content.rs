@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ethnum::{I256, U256};
+use ethnum::I256;
 use hush_plan::Content;
 use hush_schemes::Values;
 use hush_table::source::{ColumnData, RowBatch, TypedColumn, Values as Cells};
@@ -106,16 +106,17 @@ pub(crate) fn quantity<'a>(
         }
         Content::Log(factors) => {
             let factors = cells(factors)?;
-            let logs = whole_products(&factors).map(|product| match product.unsigned_abs() {
-                U256::ZERO => 0,
-                magnitude => ln_units(magnitude),
-            });
-            Quantity::I128(logs.collect())
+            let log = |row| {
+                let magnitudes = factors.iter().map(|values| whole(values, row).unsigned_abs());
+                magnitudes.map(|size| (size > 0).then(|| ln_units(size))).sum::<Option<i128>>().unwrap_or(0)
+            };
+            Quantity::I128(rows_of(&factors).map(log).collect())
         }
         Content::Monomial(factors) => long_product(&cells(factors)?),
         Content::Negative(factors) => {
             let factors = cells(factors)?;
-            Quantity::I64(whole_products(&factors).map(|product| i64::from(product < 0)).collect())
+            let sign = |row| factors.iter().map(|values| whole(values, row).signum128()).product::<i128>();
+            Quantity::I64(rows_of(&factors).map(|row| i64::from(sign(row) < 0)).collect())
         }
         Content::Product(left, right) => products(&column(left)?.values, &column(right)?.values),
         Content::Where { content, present } => {
@@ -126,10 +127,11 @@ pub(crate) fn quantity<'a>(
         Content::Zero(factors) => {
             let columns = factors.iter().map(column).collect::<Result<Vec<_>, _>>()?;
             let factors = cells(factors)?;
-            let is_zero = |(row, product)| {
-                i64::from(product == 0 && columns.iter().all(|column| is_valid(column, row)))
+            let is_zero = |row| {
+                factors.iter().any(|values| whole(values, row) == 0)
+                    && columns.iter().all(|column| is_valid(column, row))
             };
-            Quantity::I64(whole_products(&factors).enumerate().map(is_zero).collect())
+            Quantity::I64(rows_of(&factors).map(|row| i64::from(is_zero(row))).collect())
         }
     })
 }
@@ -173,7 +175,10 @@ fn products<'a>(left: &Cells, right: &Cells) -> Quantity<'a> {
 /// Row-wise products of any number of columns.
 fn long_product<'a>(factors: &[&Cells]) -> Quantity<'a> {
     if !factors.iter().any(|values| matches!(values, Cells::F64(_))) {
-        return Quantity::I256(whole_products(factors).collect());
+        // Values within their declared ranges do not wrap: the planner found at most 250 bits.
+        let times = |product: I256, factor| product.wrapping_mul(factor);
+        let product = |row| factors.iter().map(|values| whole(values, row)).fold(I256::ONE, times);
+        return Quantity::I256(rows_of(factors).map(product).collect());
     }
     let mut product = vec![1.0; factors.first().map_or(0, |first| first.len())];
     for values in factors {
@@ -182,17 +187,17 @@ fn long_product<'a>(factors: &[&Cells]) -> Quantity<'a> {
     Quantity::F64(product)
 }
 
-/// Row-wise products of integers. Values within their declared ranges do not wrap: the planner found at most 250 bits.
-fn whole_products(factors: &[&Cells]) -> impl Iterator<Item = I256> {
-    let at = |values: &Cells, row: usize| match values {
-        Cells::I64(values) => I256::from(values[row]),
-        Cells::I128(values) => I256::from(values[row]),
+/// The integer in a row; 0 of floats, which the planner keeps apart.
+fn whole(values: &Cells, row: usize) -> I256 {
+    match values {
+        Cells::I64(values) => values.get(row).map_or(I256::ZERO, |value| I256::from(*value)),
+        Cells::I128(values) => values.get(row).map_or(I256::ZERO, |value| I256::from(*value)),
         Cells::F64(_) => I256::ZERO,
-    };
-    let rows = factors.iter().map(|values| values.len()).min().unwrap_or(0);
-    let product =
-        move |row| factors.iter().fold(I256::ONE, |product, values| product.wrapping_mul(at(values, row)));
-    (0..rows).map(product)
+    }
+}
+
+fn rows_of(columns: &[&Cells]) -> std::ops::Range<usize> {
+    0..columns.first().map_or(0, |first| first.len())
 }
 
 fn wide(values: &Cells) -> Box<dyn Iterator<Item = I256> + '_> {

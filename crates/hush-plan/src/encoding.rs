@@ -80,8 +80,9 @@ impl Encoding {
 pub enum Content {
     /// 1 where both columns have a value, 0 elsewhere; goes with a product of two columns that may be missing.
     BothValid(String, String),
-    /// Natural logarithm of the absolute value of a product in units, itself in units of `2^-`[`LOG_FRACTION_BITS`]; 0
-    /// where the product is 0 or a factor is missing. Factors as in [`Content::Monomial`], also one.
+    /// Natural logarithm of the absolute value of a product in units, itself in units of `2^-`[`LOG_FRACTION_BITS`], to
+    /// half a unit for each factor; 0 where the product is 0 or a factor is missing. Factors as in
+    /// [`Content::Monomial`], also one.
     Log(Vec<String>),
     /// Product of three columns or more, 0 where any is missing: names in alphabetical order, a power as repeats.
     Monomial(Vec<String>),
