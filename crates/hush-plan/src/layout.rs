@@ -224,9 +224,10 @@ pub(crate) fn content_bound(schema: &Schema, content: &Content) -> BigInt {
     };
     match content {
         Content::BothValid(..) | Content::Negative(_) | Content::Valid(_) | Content::Zero(_) => BigInt::one(),
-        // |ln m| < log2 m + 1, below the number of its binary digits.
+        // A factor's logarithm is below 0.7 times its binary digits, which leaves room for its rounding.
         Content::Log(factors) => {
-            BigInt::from(factors.iter().map(bound).product::<BigInt>().bits()) << LOG_FRACTION_BITS
+            let bits: u64 = factors.iter().map(|name| bound(name).bits()).sum();
+            BigInt::from(bits) << LOG_FRACTION_BITS
         }
         Content::Monomial(factors) => factors.iter().map(bound).product(),
         Content::Product(a, b) => bound(a) * bound(b),
@@ -283,9 +284,9 @@ pub fn content_words(content: &Content) -> String {
     }
 }
 
-/// Columns that a quantity is made of.
+/// Columns that a quantity is made of, each once.
 pub(crate) fn content_columns(content: &Content) -> Vec<&str> {
-    match content {
+    let mut columns: Vec<&str> = match content {
         Content::BothValid(a, b) | Content::Product(a, b) => vec![a, b],
         Content::Log(factors)
         | Content::Monomial(factors)
@@ -295,7 +296,10 @@ pub(crate) fn content_columns(content: &Content) -> Vec<&str> {
         Content::Where { content, present } => {
             content_columns(content).into_iter().chain(present.iter().map(String::as_str)).collect()
         }
-    }
+    };
+    columns.sort_unstable();
+    columns.dedup();
+    columns
 }
 
 #[cfg(test)]

@@ -179,6 +179,18 @@ pub(crate) fn bare(mut expr: &Expr) -> &Expr {
     expr
 }
 
+/// Whether some part of `expr`, or all of it, is of a kind.
+pub(crate) fn holds(expr: &Expr, is_wanted: fn(&Expr) -> bool) -> bool {
+    struct Search(fn(&Expr) -> bool);
+    impl Visitor for Search {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            if (self.0)(expr) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+    }
+    expr.visit(&mut Search(is_wanted)).is_break()
+}
+
 /// Columns in a resolved expression, in order of appearance.
 pub(crate) fn columns_of(expr: &Expr) -> Vec<String> {
     struct Columns(Vec<String>);

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The functions: which are aggregates, and which scalar ones an expression may use.
 
-use std::ops::ControlFlow;
-
 use sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart,
-    Visit, Visitor,
 };
 
-use super::joint;
 use super::windows::check_window;
+use super::{holds, joint};
 use crate::error::{Clause, Feature, PlanError};
 use crate::plan::AggregateFunction;
 
@@ -114,14 +111,7 @@ pub(super) fn expressions(arguments: &[FunctionArg]) -> Result<Vec<Expr>, PlanEr
 
 /// Whether an aggregate stands anywhere in `expr`.
 pub(crate) fn has_aggregate(expr: &Expr) -> bool {
-    struct Search;
-    impl Visitor for Search {
-        type Break = ();
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            if aggregate(expr).is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        }
-    }
-    expr.visit(&mut Search).is_break()
+    holds(expr, |part| aggregate(part).is_some())
 }
 
 /// Lower-case name of a function without qualifier.

@@ -8,37 +8,17 @@
 //! *Order.* Frames of ROWS, and functions that count rows, see them in the window's order and then in that of the table, so
 //! that the same query gives the same result each time. Peers of RANGE frames and of ranks stay peers.
 
-use std::ops::ControlFlow;
-
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, OrderByExpr, OrderByOptions,
-    Value, Visit, Visitor, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
+    Value, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
 };
 
 use super::functions::plain_name;
-use super::quoted;
+use super::{holds, quoted};
 use crate::error::{Clause, Feature, PlanError};
 
-/// Functions over a frame.
-const FRAMED: &[&str] = &[
-    "avg",
-    "count",
-    "first_value",
-    "last_value",
-    "max",
-    "mean",
-    "min",
-    "nth_value",
-    "stddev",
-    "stddev_pop",
-    "stddev_samp",
-    "sum",
-    "var",
-    "var_pop",
-    "var_samp",
-    "variance",
-    "variance_pop",
-];
+/// Functions over a frame that the engine computes anew, or from what it remembers of the frame.
+const REMEMBERING: &[&str] = &["count", "max", "min"];
 /// Functions that take the frame's first or some other row.
 const BY_PLACE: &[&str] = &["first_value", "last_value", "nth_value"];
 /// Functions that depend on the order of rows and on no frame.
@@ -47,7 +27,7 @@ const BY_ORDER: &[&str] = &["lag", "lead", "ntile", "row_number"];
 const BY_RANK: &[&str] = &["cume_dist", "dense_rank", "percent_rank", "rank"];
 /// Functions with integers for values.
 const COUNTING: &[&str] = &["count", "dense_rank", "ntile", "rank", "row_number"];
-/// Functions whose value the engine updates by taking away what leaves a moving frame.
+/// Functions over a frame whose value the engine updates by taking away what leaves it.
 const RETRACTING: &[&str] = &[
     "avg",
     "mean",
@@ -74,14 +54,7 @@ pub(crate) fn window(expr: &Expr) -> Option<&Function> {
 
 /// Whether a window function stands anywhere in `expr`.
 pub(crate) fn has_window(expr: &Expr) -> bool {
-    struct Search;
-    impl Visitor for Search {
-        type Break = ();
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            if window(expr).is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        }
-    }
-    expr.visit(&mut Search).is_break()
+    holds(expr, |part| window(part).is_some())
 }
 
 /// Checks a call with OVER; its arguments, keys and bounds are visited by themselves.
@@ -94,7 +67,10 @@ pub(super) fn check_window(function: &Function, clause: Clause) -> Result<(), Pl
         return refuse(Feature::Window);
     }
     let name = plain_name(function).unwrap_or_default();
-    if ![FRAMED, BY_ORDER, BY_RANK].iter().any(|names| names.contains(&name.as_str())) {
+    if ![RETRACTING, REMEMBERING, BY_PLACE, BY_ORDER, BY_RANK]
+        .iter()
+        .any(|names| names.contains(&name.as_str()))
+    {
         return refuse(Feature::UnknownWindow);
     }
     let (Some(WindowType::WindowSpec(spec)), FunctionArguments::List(list)) =
