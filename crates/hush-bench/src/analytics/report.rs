@@ -16,6 +16,7 @@ pub fn text(seed: u64, measured: &[Measured]) -> String {
         "encrypted",
         "plan ms",
         "evaluate s",
+        "again s",
         "decrypt ms",
         "answer KB",
         "encrypt s",
@@ -33,6 +34,7 @@ pub fn text(seed: u64, measured: &[Measured]) -> String {
             format!("{} of {}", case.columns.1, case.columns.0),
             figure_text(case.plan_s * 1e3),
             figure_text(case.evaluate_s),
+            case.again_s.map_or("-".to_owned(), figure_text),
             figure_text(case.decrypt_s * 1e3),
             figure_text(case.bytes_down as f64 / 1e3),
             figure_text(case.encrypt_s),
@@ -62,7 +64,8 @@ pub fn text(seed: u64, measured: &[Measured]) -> String {
     }
     let version = measured.iter().find_map(|case| case.duckdb.as_ref()).map(|peer| peer.version.as_str());
     out.push_str(
-        "\nEvaluation: files read and checked, conditions, sums, the answer written. Encryption reads the CSV and \
+        "\nEvaluation: files read and checked, conditions, sums, the answer written; again: with the \
+         sums of whole parts kept. Encryption reads the CSV and \
          flushes to the disk.\nError: the largest relative one beside the same from the plaintext.\n",
     );
     if let Some(version) = version {

@@ -66,6 +66,11 @@ impl Question {
         }
     }
 
+    /// Whether every row of a part counts once.
+    pub(super) fn sums_whole_parts(self) -> bool {
+        self == Self::Regression
+    }
+
     /// The same for a database without regressions by many columns: the sums of the normal equations.
     pub(super) fn plaintext_sql(self) -> String {
         let Self::Regression = self else { return self.sql() };
