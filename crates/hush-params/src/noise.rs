@@ -12,9 +12,11 @@
 
 mod leveled;
 mod phase;
+mod rounded;
 
 pub use leveled::{NoiseModel, Operands, View, key_switch_log2, public_encryption_log2};
 pub use phase::{Deviations, Norms, PhaseNoise};
+pub use rounded::{rounded_bits, rounded_phase_log2, rounding_log2};
 
 /// Variance of one error coefficient: centred binomial with 21 + 21 bits.
 pub const ERROR_VARIANCE: f64 = 10.5;

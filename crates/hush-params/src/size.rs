@@ -13,6 +13,22 @@ pub fn poly_bytes(set: &ParamSet) -> usize {
     set.limb_count() * packed_bytes(set.degree(), set.residue_bits())
 }
 
+/// Most bits that are packed in one stream; longer coefficients have their lower [`ROUNDED_LOW_BITS`] first, all of them.
+const STREAM_BITS: u32 = 56;
+/// Bits in the first of two streams.
+pub const ROUNDED_LOW_BITS: u32 = 32;
+
+/// The widths of the streams in which coefficients rounded to `bits` bits are packed.
+pub fn rounded_widths(bits: u32) -> impl Iterator<Item = u32> {
+    let low = if bits > STREAM_BITS { ROUNDED_LOW_BITS } else { bits };
+    [low, bits - low].into_iter().filter(|width| *width > 0)
+}
+
+/// Bytes of one polynomial whose `N` coefficients are rounded to `bits` bits.
+pub fn rounded_poly_bytes(set: &ParamSet, bits: u32) -> usize {
+    rounded_widths(bits).map(|width| packed_bytes(set.degree(), width)).sum()
+}
+
 /// Bytes of the answer to a masked sum: the whole of `a`, and one residue a limb for each of `bodies`.
 pub fn sum_answer_bytes(set: &ParamSet, bodies: usize) -> usize {
     poly_bytes(set) + bodies * set.limb_count() * 8

@@ -49,4 +49,12 @@ pub enum RingError {
         /// Limb, from 0.
         limb: usize,
     },
+    /// Coefficients cannot be rounded to so many bits.
+    #[error("rounding to {found} bits, expected 1 to {max}")]
+    RoundedBits {
+        /// Bits asked for.
+        found: u32,
+        /// Most bits.
+        max: u32,
+    },
 }

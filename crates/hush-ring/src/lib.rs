@@ -36,6 +36,7 @@ pub mod parallel;
 mod poly;
 mod random;
 mod ring;
+mod rounding;
 #[cfg(test)]
 mod testing;
 mod uniform;
@@ -52,6 +53,7 @@ pub use limb::{ERROR_BYTES, RingLimb, TERNARY_BYTES, sample_errors, sample_terna
 pub use poly::{Coeff, Domain, Eval, Poly};
 pub use random::{RandomnessError, SecretRng, os_random};
 pub use ring::Ring;
+pub use rounding::{MAX_ROUNDED_BITS, Rounding};
 pub use uniform::{ExpandLabel, MaskPurpose, UniformSeed};
 pub use words::Words;
 

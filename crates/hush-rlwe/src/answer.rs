@@ -145,34 +145,53 @@ impl CiphertextSet {
     /// [`CodecError::ElementCount`] if the set is not a whole number of ring elements,
     /// [`CodecError::Params`] if a ciphertext belongs to another ring, [`CodecError::UnknownParams`] for toys.
     pub fn encode(&self, ring: &Ring, chunk: u32) -> Result<Vec<u8>, CodecError> {
-        let lanes = usize::from(self.lanes.max(1));
-        let (found, element_count) = (self.ciphertexts.len(), self.ciphertexts.len() / lanes);
-        if element_count * lanes != found {
-            let expected = ((element_count + 1) * lanes) as u32;
-            return Err(CodecError::ElementCount { found: found as u32, expected });
-        }
-        let components = self.ciphertexts.iter().map(|ct| ct.components().len()).max().unwrap_or(1);
-        let id = CiphertextSetId {
-            chunk,
-            element_count: element_count as u32,
-            lanes: self.lanes.max(1),
-            components: components as u8,
-        };
         let mut bytes = Vec::new();
-        set_header(ring, id)?.begin(&mut bytes)?;
+        set_header(ring, self.id(chunk)?)?.begin(&mut bytes)?;
         let zero = Poly::zero(ring);
-        for ciphertext in &self.ciphertexts {
-            ring.check_same(ciphertext.ring()).map_err(|_| CodecError::Params {
-                found: ciphertext.ring().param_code(),
-                expected: ring.param_code(),
-            })?;
-            let padding = std::iter::repeat_n(&zero, components - ciphertext.components().len());
-            for (limb, words) in ciphertext.components().iter().chain(padding).flat_map(Poly::limbs) {
+        for (_, component) in self.components(ring, &zero)? {
+            for (limb, words) in component.limbs() {
                 append_packed(&mut bytes, limb, words);
             }
         }
         header::seal(&mut bytes);
         Ok(bytes)
+    }
+
+    /// What this set is, as answer about a chunk.
+    ///
+    /// # Errors
+    /// [`CodecError::ElementCount`] if the set is not a whole number of ring elements.
+    pub(crate) fn id(&self, chunk: u32) -> Result<CiphertextSetId, CodecError> {
+        let lanes = self.lanes.max(1);
+        let (found, element_count) = (self.ciphertexts.len(), self.ciphertexts.len() / usize::from(lanes));
+        if element_count * usize::from(lanes) != found {
+            let expected = (element_count as u32 + 1) * u32::from(lanes);
+            return Err(CodecError::ElementCount { found: found as u32, expected });
+        }
+        let components = self.ciphertexts.iter().map(|ct| ct.components().len()).max().unwrap_or(1) as u8;
+        Ok(CiphertextSetId { chunk, element_count: element_count as u32, lanes, components })
+    }
+
+    /// All polynomials in payload order, each with its lane; missing components are `zero`.
+    ///
+    /// # Errors
+    /// [`CodecError::Params`] if a ciphertext belongs to another ring.
+    pub(crate) fn components<'a>(
+        &'a self,
+        ring: &Ring,
+        zero: &'a Poly<Eval>,
+    ) -> Result<impl Iterator<Item = (usize, &'a Poly<Eval>)>, CodecError> {
+        let other = self.ciphertexts.iter().find(|ciphertext| ring.check_same(ciphertext.ring()).is_err());
+        if let Some(other) = other {
+            let (found, expected) = (other.ring().param_code(), ring.param_code());
+            return Err(CodecError::Params { found, expected });
+        }
+        let most = self.ciphertexts.iter().map(|ct| ct.components().len()).max().unwrap_or(1);
+        let lanes = usize::from(self.lanes.max(1));
+        Ok(self.ciphertexts.iter().enumerate().flat_map(move |(index, ciphertext)| {
+            let padding = std::iter::repeat_n(zero, most - ciphertext.components().len());
+            ciphertext.components().iter().chain(padding).map(move |component| (index % lanes, component))
+        }))
     }
 }
 
@@ -237,11 +256,20 @@ fn unpack_poly(ring: &Ring, packed: &[u8], element: u32) -> Result<Vec<u64>, Cod
 fn sum_header(ring: &Ring, group: u32, body_count: u32) -> Result<Header, CodecError> {
     let set = set_of(ring)?;
     let kind = ObjectKind::SumAnswer;
-    Ok(Header { kind, set, column: 0, chunk: group, element_count: body_count, lanes: 1, components: 1 })
+    Ok(Header {
+        kind,
+        set,
+        column: 0,
+        chunk: group,
+        element_count: body_count,
+        lanes: 1,
+        components: 1,
+        rounded_bits: 0,
+    })
 }
 
-fn set_header(ring: &Ring, id: CiphertextSetId) -> Result<Header, CodecError> {
+pub(crate) fn set_header(ring: &Ring, id: CiphertextSetId) -> Result<Header, CodecError> {
     let CiphertextSetId { chunk, element_count, lanes, components } = id;
     let (kind, set) = (ObjectKind::Ciphertexts, set_of(ring)?);
-    Ok(Header { kind, set, column: 0, chunk, element_count, lanes, components })
+    Ok(Header { kind, set, column: 0, chunk, element_count, lanes, components, rounded_bits: 0 })
 }

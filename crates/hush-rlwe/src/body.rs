@@ -89,7 +89,7 @@ impl<'a> UncheckedBody<'a> {
         if found != expected {
             return Err(CodecError::Params { found, expected });
         }
-        self.header.expect(&header_of(self.header.set, kind, id))?;
+        self.header.expect(&body_header(self.header.set, kind, id))?;
         let limb_bytes = ring.limb_bytes();
         Ok(Body {
             payload: self.payload,
@@ -174,7 +174,7 @@ impl BodyWriter {
     /// above 4 GiB.
     pub fn new(ring: &Ring, kind: BodyKind, id: BodyId) -> Result<Self, CodecError> {
         let set = crate::set_of(ring)?;
-        let header = header_of(set, kind, id);
+        let header = body_header(set, kind, id);
         let mut bytes = Vec::new();
         header.begin(&mut bytes)?;
         Ok(Self { bytes, object_bytes: header.object_bytes() as usize })
@@ -205,7 +205,7 @@ pub fn body_bytes(ring: &Ring, element_count: u32, lanes: u8) -> usize {
     HEADER_BYTES + limbs * ring.limb_bytes() + CHECKSUM_BYTES
 }
 
-fn header_of(set: &'static hush_params::ParamSet, kind: BodyKind, id: BodyId) -> Header {
+pub(crate) fn body_header(set: &'static hush_params::ParamSet, kind: BodyKind, id: BodyId) -> Header {
     Header {
         kind: kind.object(),
         set,
@@ -214,5 +214,6 @@ fn header_of(set: &'static hush_params::ParamSet, kind: BodyKind, id: BodyId) ->
         element_count: id.element_count,
         lanes: id.lanes,
         components: 1,
+        rounded_bits: 0,
     }
 }

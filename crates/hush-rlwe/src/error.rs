@@ -143,6 +143,14 @@ pub enum CodecError {
         /// Limb, from 0.
         limb: u32,
     },
+    /// Coefficients of another width.
+    #[error("coefficients rounded to {found} bits, expected {expected} (0: residues)")]
+    RoundedBits {
+        /// Bits found.
+        found: u8,
+        /// Bits expected.
+        expected: u8,
+    },
     /// A scale of CKKS that is no scale.
     #[error("ciphertext {element}: its scale is not finite and positive")]
     Scale {

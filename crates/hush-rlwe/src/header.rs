@@ -16,7 +16,8 @@
 //! | 20 | 4 | ring elements (sum answers: bodies) |
 //! | 24 | 1 | lanes |
 //! | 25 | 1 | components stored per ring element |
-//! | 26 | 2 | reserved, 0 |
+//! | 26 | 1 | bits of a rounded coefficient; 0 where residues are stored |
+//! | 27 | 1 | reserved, 0 |
 //! | 28 | 4 | payload bytes |
 //! | 32 | … | payload |
 //! | end − 16 | 16 | first half of BLAKE3 of all bytes before |
@@ -25,7 +26,8 @@
 //! the stored one and the bytes present, before anything is allocated. The checksum finds damage; it does not
 //! authenticate (the signed manifest does).
 
-use hush_params::{ParamSet, presets::preset_by_code};
+use hush_params::{ParamSet, presets::preset_by_code, size};
+use hush_ring::MAX_ROUNDED_BITS;
 
 use crate::CodecError;
 
@@ -81,6 +83,8 @@ pub(crate) struct Header {
     pub lanes: u8,
     /// Polynomials stored per ring element and lane.
     pub components: u8,
+    /// Bits of a coefficient where the object is rounded, else 0.
+    pub rounded_bits: u8,
 }
 
 /// Bytes of a header.
@@ -93,7 +97,10 @@ pub const OVERHEAD_BYTES: usize = HEADER_BYTES + CHECKSUM_BYTES;
 impl Header {
     /// Payload bytes that these fields imply; saturates on absurd fields, which no real length then equals.
     pub(crate) fn payload_bytes(&self) -> u64 {
-        let poly = hush_params::size::poly_bytes(self.set) as u64;
+        let poly = match self.rounded_bits {
+            0 => size::poly_bytes(self.set),
+            bits => size::rounded_poly_bytes(self.set, u32::from(bits)),
+        } as u64;
         let elements = u64::from(self.element_count);
         match self.kind {
             ObjectKind::SumAnswer => poly + elements * 8 * self.set.limb_count() as u64,
@@ -125,7 +132,7 @@ impl Header {
         for field in [self.column, self.chunk, self.element_count] {
             out.extend_from_slice(&field.to_le_bytes());
         }
-        out.extend_from_slice(&[self.lanes, self.components, 0, 0]);
+        out.extend_from_slice(&[self.lanes, self.components, self.rounded_bits, 0]);
         out.extend_from_slice(&length.to_le_bytes());
         Ok(())
     }
@@ -141,13 +148,12 @@ impl Header {
         let found = u16::from_le_bytes(fields.take());
         let set = preset_by_code(found).map_err(|_| CodecError::UnknownParams { found })?;
         let [column, chunk, element_count] = [(); 3].map(|()| u32::from_le_bytes(fields.take()));
-        let [lanes, components] = fields.take();
-        let reserved: [u8; 2] = fields.take();
-        if flags != 0 || reserved != [0; 2] {
+        let [lanes, components, rounded_bits, reserved] = fields.take();
+        if flags != 0 || reserved != 0 || u32::from(rounded_bits) > MAX_ROUNDED_BITS {
             return Err(CodecError::Reserved);
         }
         let stored = u64::from(u32::from_le_bytes(fields.take()));
-        let header = Self { kind, set, column, chunk, element_count, lanes, components };
+        let header = Self { kind, set, column, chunk, element_count, lanes, components, rounded_bits };
         let expected = header.payload_bytes();
         for found in [stored, payload.len() as u64] {
             if found != expected {
@@ -173,7 +179,9 @@ impl Header {
         check(found == wanted, CodecError::ElementCount { found, expected: wanted })?;
         check(f.lanes == e.lanes, CodecError::Lanes { found: f.lanes, expected: e.lanes })?;
         let (found, wanted) = (f.components, e.components);
-        check(found == wanted, CodecError::Components { found, expected: wanted })
+        check(found == wanted, CodecError::Components { found, expected: wanted })?;
+        let (found, wanted) = (f.rounded_bits, e.rounded_bits);
+        check(found == wanted, CodecError::RoundedBits { found, expected: wanted })
     }
 }
 

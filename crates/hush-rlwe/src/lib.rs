@@ -29,6 +29,7 @@ mod galois;
 mod header;
 mod key_switch;
 mod keys;
+mod rounded;
 mod seeded;
 
 pub use answer::{
@@ -48,6 +49,7 @@ pub use galois::{conjugation_element, inverse_element, rotation_element};
 pub use header::{CHECKSUM_BYTES, HEADER_BYTES, OVERHEAD_BYTES, ObjectKind};
 pub use key_switch::{Decomposed, ExtendedPair, KeySwitchKey};
 pub use keys::{EvaluationKeys, PublicKey};
+pub use rounded::{ObjectRounding, PlaintextModulus};
 pub use seeded::SeededCiphertext;
 
 use hush_params::ParamSet;

@@ -163,7 +163,8 @@ fn hostile_fields_are_refused_before_anything_is_allocated() {
     assert_eq!(with(6, &[2]), CodecError::Version { found: 2, expected: 1 });
     assert_eq!(with(8, &[99]), CodecError::UnknownKind { found: 99 });
     assert_eq!(with(9, &[1]), CodecError::Reserved);
-    assert_eq!(with(26, &[1]), CodecError::Reserved);
+    assert_eq!(with(26, &[64]), CodecError::Reserved);
+    assert_eq!(with(27, &[1]), CodecError::Reserved);
     assert_eq!(with(10, &[0xff, 0xff]), CodecError::UnknownParams { found: 0xffff });
     for field in [[0; 4], [0xff; 4], [0, 0, 0, 0x80]] {
         assert!(matches!(with(20, &field), CodecError::Length { .. }));
@@ -256,6 +257,39 @@ fn ciphertext_sets_round_trip_and_are_checked() {
     assert!(UncheckedSumAnswer::decode(&bytes).unwrap().conform(&ring, 4, 1).is_err());
     let odd = CiphertextSet { ciphertexts: vec![ciphertext(2)], lanes: 2 };
     assert!(matches!(odd.encode(&ring, 0), Err(CodecError::ElementCount { .. })));
+}
+
+#[test]
+fn rounded_objects_are_smaller_and_no_others() {
+    let ring = small();
+    let rounding = ObjectRounding::new(&ring, 23, &[PlaintextModulus::PowerOfTwo(20)]).unwrap();
+    let whole = body(&ring, BodyKind::Sum, ID);
+    let bytes = rounding.round_body(&conform(&whole, &ring).unwrap(), BodyKind::Sum).unwrap();
+    assert_eq!(2 * (bytes.len() - OVERHEAD_BYTES), whole.len() - OVERHEAD_BYTES);
+    // 0, then ⌊2^23·(3486784401/2^20 mod q)/q⌉.
+    let q = ring.limbs()[0].modulus();
+    let u = q.mul(3_486_784_401, q.inv(1 << 20).unwrap());
+    let rounded = ((u128::from(u) << 24) / u128::from(q.value())).div_ceil(2);
+    let packed = u64::from_le_bytes(bytes[HEADER_BYTES..HEADER_BYTES + 8].try_into().unwrap());
+    assert_eq!(u128::from(packed & ((1 << 46) - 1)), rounded << 23);
+
+    let other = BodyId { chunk: 6, ..ID };
+    let wrong = rounding.restore_body(&bytes, BodyKind::Sum, other).unwrap_err();
+    assert_eq!(wrong, CodecError::Chunk { found: 5, expected: 6 });
+    let finer = ObjectRounding::new(&ring, 24, &[PlaintextModulus::PowerOfTwo(20)]).unwrap();
+    let wrong = CodecError::RoundedBits { found: 23, expected: 24 };
+    assert_eq!(finer.restore_body(&bytes, BodyKind::Sum, ID).unwrap_err(), wrong);
+    assert_eq!(conform(&bytes, &ring).unwrap_err(), CodecError::RoundedBits { found: 23, expected: 0 });
+    let wrong = CodecError::RoundedBits { found: 0, expected: 23 };
+    assert_eq!(rounding.restore_body(&whole, BodyKind::Sum, ID).unwrap_err(), wrong);
+    let mut spoiled = bytes;
+    spoiled[26] = 64;
+    assert_eq!(UncheckedBody::decode(&reseal(spoiled)).unwrap_err(), CodecError::Reserved);
+    let two = ObjectRounding::new(&ring, 23, &[PlaintextModulus::Prime(65537); 2]).unwrap();
+    let wrong = CodecError::Lanes { found: 1, expected: 2 };
+    assert_eq!(two.round_body(&conform(&whole, &ring).unwrap(), BodyKind::Sum).unwrap_err(), wrong);
+    assert!(ObjectRounding::new(&ring, 0, &[PlaintextModulus::PowerOfTwo(20)]).is_err());
+    assert!(ObjectRounding::new(&ring, 20, &[PlaintextModulus::Prime(q.value())]).is_err());
 }
 
 /// Random bytes never panic, and never conform.

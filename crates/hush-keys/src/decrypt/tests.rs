@@ -2,9 +2,12 @@
 //! Encrypt, evaluate on the server's code, decrypt: results equal those of plain integers.
 
 use hush_params::{PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45, ParamSet, noise, preset, presets};
-use hush_ring::Cpu;
+use hush_ring::{Cpu, MAX_ROUNDED_BITS};
 use hush_rlwe::UncheckedCiphertextSet;
-use hush_rlwe::{BodyId, BodyKind, CiphertextSet, CiphertextSetId, UncheckedBody, UncheckedSumAnswer};
+use hush_rlwe::{
+    BodyId, BodyKind, CiphertextSet, CiphertextSetId, ObjectRounding, PlaintextModulus, UncheckedBody,
+    UncheckedSumAnswer,
+};
 use hush_schemes::Values;
 use hush_schemes::bgv::slots::SlotCiphertext;
 use hush_schemes::bgv::sum::{NOT_SELECTED, SumAccumulator};
@@ -169,6 +172,20 @@ fn unfiltered_sums_and_stored_columns_are_exact() {
         let (seed, body) = (case.chunks[1].0, case.bodies(1)[0]);
         let back = decrypt_sum_chunk(&case.secrets[0], seed, &body, rows, t_log2).unwrap();
         assert_eq!(back, case.values[1][0], "{draw}");
+        // The same from as few bits as the bound allows.
+        let (t, log_q) = (f64::from(t_log2), set.log_q());
+        let phase = noise::bgv_fresh_phase_log2(t);
+        let bits = noise::rounded_bits(phase, t, log_q, noise::rounding_log2(set.degree(), 1)).unwrap();
+        assert!(bits <= t_log2 + 1 || t_log2 + 8 > log_q as u32);
+        if bits <= MAX_ROUNDED_BITS {
+            let moduli = [PlaintextModulus::PowerOfTwo(t_log2)];
+            let rounding = ObjectRounding::new(&case.ring, bits, &moduli).unwrap();
+            let bytes = rounding.round_body(&body, BodyKind::Sum).unwrap();
+            let bytes = rounding.restore_body(&bytes, BodyKind::Sum, body.id()).unwrap();
+            let body = checked(&bytes, &case.ring, BodyKind::Sum, body.id());
+            let back = decrypt_sum_chunk(&case.secrets[0], seed, &body, rows, t_log2).unwrap();
+            assert_eq!(back, case.values[1][0], "{draw}, {bits} bits");
+        }
     }
 }
 
@@ -284,6 +301,19 @@ fn slots_of(
     (encoder, secret, columns, ciphertexts)
 }
 
+/// The rounding of a result with so many components that no other one is finer than.
+fn fewest_bits(ring: &Ring, primes: &[u64], components: u8) -> ObjectRounding {
+    let set = ring.set().unwrap();
+    let t = primes.iter().map(|prime| (*prime as f64).log2()).fold(0.0, f64::max);
+    let fresh = noise::bgv_fresh_phase_log2(t) + 3.0;
+    let phase = if components == 3 { 13.0 + 2.0 * fresh } else { fresh };
+    let rounding = noise::rounding_log2(set.degree(), components);
+    let bits = noise::rounded_bits(phase, t, set.log_q(), rounding).unwrap();
+    assert!(bits < 19 + t as u32);
+    let moduli: Vec<_> = primes.iter().map(|prime| PlaintextModulus::Prime(*prime)).collect();
+    ObjectRounding::new(ring, bits, &moduli).unwrap()
+}
+
 /// `(x·y − 3x)·… ` in slots: products of two encrypted columns, clear columns, masks and constants.
 #[test]
 fn slot_expressions_are_exact() {
@@ -314,7 +344,13 @@ fn slot_expressions_are_exact() {
                 components,
             };
             let set = UncheckedCiphertextSet::decode(&bytes).unwrap().conform(&ring, id).unwrap();
-            decrypted.extend(decrypt_slots(&secret, &encoder, &set.ciphertexts).unwrap());
+            let whole = decrypt_slots(&secret, &encoder, &set.ciphertexts).unwrap();
+            let rounding = fewest_bits(&ring, primes, components);
+            let bytes = rounding.round_ciphertexts(&set, id.chunk).unwrap();
+            let set = rounding.restore_ciphertexts(&bytes, id).unwrap();
+            let rounded = decrypt_slots(&secret, &encoder, &set.ciphertexts).unwrap();
+            assert_eq!(whole, rounded, "{draw}");
+            decrypted.extend(rounded);
         }
         for ((x, y), found) in columns[0].iter().zip(&columns[1]).zip(&decrypted) {
             let product = if name.starts_with("n13") { x * y } else { *x };

@@ -135,16 +135,20 @@ impl NoiseModel {
         };
         let [a, b] = [a, b].map(|phase| phase.with_message(quotient));
         let product = self.multiply_phases(a, b, -log_q, operands).scaled(t_log2);
-        let square_of_secret =
-            2.0 * self.degree * MEAN_SECRET * MEAN_SECRET * self.random_product_log2().exp2();
-        let rounding = Deviations {
-            coefficient_log2: (ROUNDING_VARIANCE * self.degree * square_of_secret).log2() / 2.0,
-            slot_log2: ROUNDING_VARIANCE.log2() / 2.0 + 2.0 * self.secret_slot_log2(),
-        };
         product
             .with_message(Norms::of_coefficients(self.degree, log_q - 1.0))
-            .with_error(rounding)
+            .with_error(self.rounding_times_square())
             .with_error(self.times_secrets(ROUNDING_VARIANCE, 1.0))
+    }
+
+    /// `r·s²` with `r` uniform up to 1/2.
+    pub(super) fn rounding_times_square(&self) -> Deviations {
+        let square_of_secret =
+            2.0 * self.degree * MEAN_SECRET * MEAN_SECRET * self.random_product_log2().exp2();
+        Deviations {
+            coefficient_log2: (ROUNDING_VARIANCE * self.degree * square_of_secret).log2() / 2.0,
+            slot_log2: ROUNDING_VARIANCE.log2() / 2.0 + 2.0 * self.secret_slot_log2(),
+        }
     }
 
     /// The rounding of a division, `r_0 + r_1·s` with `r` uniform up to `u/2`.

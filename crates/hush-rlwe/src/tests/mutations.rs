@@ -159,6 +159,39 @@ fn stored_objects() -> Vec<Sample> {
         let bytes = set.encode(&small(), 4).unwrap();
         corpus.push(Sample { name, bytes, read: Box::new(read) });
     }
+    corpus.extend(rounded_objects());
+    corpus
+}
+
+/// The same, rounded.
+fn rounded_objects() -> Vec<Sample> {
+    let rounding = |bits, moduli: &[PlaintextModulus]| ObjectRounding::new(&small(), bits, moduli).unwrap();
+    let id = BodyId { element_count: 1, ..ID };
+    let mut corpus = Vec::new();
+    for (kind, name, modulus) in [
+        (BodyKind::Sum, "rounded-body-sum", PlaintextModulus::PowerOfTwo(20)),
+        (BodyKind::Slot, "rounded-body-slot", PlaintextModulus::Prime(40961)),
+    ] {
+        let rounding = rounding(23, &[modulus]);
+        let whole = body(&small(), kind, id);
+        let read = move |bytes: &[u8]| {
+            let whole = rounding.restore_body(bytes, kind, id)?;
+            let body = UncheckedBody::decode(&whole)?.conform(&small(), kind, id)?;
+            rounding.round_body(&body, kind)
+        };
+        let body = UncheckedBody::decode(&whole).unwrap().conform(&small(), kind, id).unwrap();
+        let bytes = ObjectRounding::new(&small(), 23, &[modulus]).unwrap().round_body(&body, kind).unwrap();
+        corpus.push(Sample { name, bytes, read: Box::new(read) as Reader });
+    }
+    let rounding = rounding(30, &[PlaintextModulus::Prime(40961), PlaintextModulus::Prime(65537)]);
+    let ciphertext = RlweCiphertext::new(vec![words(&small()); 2]).unwrap();
+    let set = CiphertextSet { ciphertexts: vec![ciphertext; 2], lanes: 2 };
+    let bytes = rounding.round_ciphertexts(&set, 4).unwrap();
+    let read = move |bytes: &[u8]| {
+        let id = CiphertextSetId { chunk: 4, element_count: 1, lanes: 2, components: 2 };
+        rounding.round_ciphertexts(&rounding.restore_ciphertexts(bytes, id)?, 4)
+    };
+    corpus.push(Sample { name: "rounded-ciphertexts", bytes, read: Box::new(read) });
     corpus
 }
 
