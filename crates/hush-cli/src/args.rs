@@ -313,6 +313,10 @@ pub(crate) struct Query {
     /// The analysis as JSON
     #[arg(long, requires = "analyze")]
     pub(crate) json: bool,
+    /// Speed of the link to the server in megabit per second, by which plans are chosen; 0: no link at all
+    /// [default: 100 for a server, 0 for a directory]
+    #[arg(long, value_name = "MBIT/S", value_parser = link_speed)]
+    pub(crate) link: Option<f64>,
     #[command(flatten)]
     pub(crate) key: KeyArgs,
     #[command(flatten)]
@@ -337,6 +341,10 @@ pub(crate) struct Explain {
     /// Draw the operators into this file, .svg or .dot
     #[arg(long, value_name = "FILE")]
     pub(crate) graph: Option<PathBuf>,
+    /// Speed of the link to the server in megabit per second, by which plans are chosen; 0: no link at all
+    /// [default: 100 for a server, 0 for a directory]
+    #[arg(long, value_name = "MBIT/S", value_parser = link_speed)]
+    pub(crate) link: Option<f64>,
     #[command(flatten)]
     pub(crate) key: KeyArgs,
     #[command(flatten)]
@@ -511,6 +519,12 @@ pub(crate) enum LibrariesTable {
     Primitives,
     /// Random programs, whose results are compared
     Programs,
+}
+
+/// Megabit per second.
+fn link_speed(text: &str) -> Result<f64, String> {
+    let speed: f64 = text.parse().map_err(|_| "expected a number of megabit per second".to_owned())?;
+    if (0.0..=1e7).contains(&speed) { Ok(speed) } else { Err("expected 0 to 10000000".to_owned()) }
 }
 
 #[cfg(test)]

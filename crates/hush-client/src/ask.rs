@@ -42,11 +42,10 @@ impl OwnedTable {
     /// # Errors
     /// [`ClientError::Plan`] with the reason and the ways out.
     pub fn plan(&self, sql: &str) -> Result<QueryPlan, ClientError> {
-        let body = self.manifest.manifest();
         let digest = self.manifest.digest().to_string();
         let query = hush_plan::sql::parse(&self.half.schema, sql)?;
         let half = &self.half;
-        Ok(plan_query(&half.schema, &half.encodings, body.rows, &digest, &query, &Limits::default())?)
+        Ok(plan_query(&half.schema, &half.encodings, &self.site(), &digest, &query, &Limits::default())?)
     }
 
     /// Asks a question.

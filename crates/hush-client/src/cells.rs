@@ -51,6 +51,21 @@ impl Cells {
     }
 }
 
+/// The stored body of a column in a chunk.
+///
+/// # Errors
+/// A parameter set that this version does not know.
+pub(crate) fn body_of(key: &ColumnKey, chunk: u32, rows: u32) -> Result<(BodyKind, BodyId), ClientError> {
+    let public = &key.encoding.public;
+    let (kind, lanes) = match &key.space {
+        Space::Sum { .. } | Space::ApproxSum { .. } => (BodyKind::Sum, 1),
+        Space::Slots { encoder, .. } => (BodyKind::Slot, encoder.lane_count() as u8),
+        Space::ApproxSlots { .. } => (BodyKind::Slot, 1),
+    };
+    let element_count = element_count(public.layout, preset(&public.params)?, rows);
+    Ok((kind, BodyId { column: public.id.0, chunk, element_count, lanes }))
+}
+
 /// Decrypts the stored body of one column in one chunk: its first `rows` values.
 ///
 /// # Errors
@@ -62,15 +77,9 @@ pub(crate) fn decrypt_chunk(
     rows: u32,
     blob: &[u8],
 ) -> Result<Cells, ClientError> {
-    let public = &key.encoding.public;
     let ring = key.ring();
-    let (kind, lanes) = match &key.space {
-        Space::Sum { .. } | Space::ApproxSum { .. } => (BodyKind::Sum, 1),
-        Space::Slots { encoder, .. } => (BodyKind::Slot, encoder.lane_count() as u8),
-        Space::ApproxSlots { .. } => (BodyKind::Slot, 1),
-    };
-    let element_count = element_count(public.layout, preset(&public.params)?, rows);
-    let id = BodyId { column: public.id.0, chunk, element_count, lanes };
+    let (kind, id) = body_of(key, chunk, rows)?;
+    let element_count = id.element_count;
     let body = UncheckedBody::decode(blob)?.conform(ring, kind, id)?;
     let seed = UniformSeed::from_bytes(seed);
     let rows = rows as usize;

@@ -4,7 +4,9 @@
 use hush_exec::clear_half_bytes;
 use hush_plan::QueryPlan;
 use hush_plan::plan::Task;
-use hush_plan::predict::{ASSUMED_GROUPS, Expected, PartShape, Prediction, TableShape, Times, predict};
+use hush_plan::predict::{
+    ASSUMED_GROUPS, Expected, PartShape, Prediction, Site, TableShape, Times, owned_work, predict,
+};
 use hush_table::Manifest;
 use serde_json::{Value, json};
 
@@ -12,7 +14,7 @@ use crate::account::{Phases, peak_resident_bytes};
 use crate::ask::Outcome;
 use crate::error::ClientError;
 use crate::machine::ProfileInUse;
-use crate::table::{Evaluator, OwnedTable};
+use crate::table::{Costs, Evaluator, OwnedTable};
 
 /// Version of the JSON of [`Explanation`] and [`Analysis`].
 pub const EXPLAIN_FORMAT: u16 = 1;
@@ -138,12 +140,22 @@ impl OwnedTable {
         self.predict_held(plan, held, threads)
     }
 
+    /// Where plans for this table are going to run.
+    pub(crate) fn site(&self) -> Site {
+        let Costs { profile, threads, link } = &self.costs;
+        let shape = shape(self.manifest.manifest());
+        Site { shape, threads: *threads, profile: profile.clone(), link: *link }
+    }
+
     fn predict_held(&self, plan: &QueryPlan, held: Held, threads: usize) -> Result<Prediction, ClientError> {
         let manifest = self.manifest.manifest();
         let clear = clear_half_bytes(manifest, &plan.server, held.rows)?;
         let groups = if matches!(plan.server.task, Task::Aggregate(_)) { held.rows } else { 0 };
         let expected = Expected { groups, chunks: held.chunks, clear };
-        Ok(predict(&plan.server, &manifest.encodings, &shape(manifest), &expected, threads)?)
+        let mut prediction =
+            predict(&plan.server, &manifest.encodings, &shape(manifest), &expected, threads)?;
+        prediction.work.owner_decoded += owned_work(&plan.owner, held.rows);
+        Ok(prediction)
     }
 }
 
@@ -176,6 +188,7 @@ impl Explanation {
             "error": plan.cost.precision,
             "failure_log2": hush_params::noise::FAILURE_LOG2,
             "nodes": plan.cost.nodes,
+            "ways": plan.ways,
             "prediction": self.prediction,
             "max_groups": plan.cost.max_groups,
             "times": self.times,

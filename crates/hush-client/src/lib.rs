@@ -63,7 +63,7 @@ pub use private::PrivateHalf;
 pub use progress::{Progress, Silent};
 pub use rehearse::{Rehearsal, RehearsalOptions, rehearse, schema_path};
 pub use schema_file::{read_approved_schema, read_schema, schema_text, write_schema};
-pub use table::{Evaluator, OwnedTable};
+pub use table::{ASSUMED_LINK, Evaluator, OwnedTable};
 
 /// Names of the parameter sets of this version, smallest ring first.
 pub fn parameter_sets() -> Vec<&'static str> {

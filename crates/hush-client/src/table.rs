@@ -7,10 +7,12 @@ use std::time::Duration;
 use hush_exec::noop::Scheme;
 use hush_exec::{Engine, SumCache};
 use hush_keys::OwnerSeed;
+use hush_plan::predict::MachineProfile;
 use hush_table::{SignedManifest, TableError, TableStore};
 
 use crate::columns::ColumnKeys;
 use crate::error::ClientError;
+use crate::machine::ProfileInUse;
 use crate::owner::OwnerKey;
 use crate::pins::Pins;
 use crate::private::PrivateHalf;
@@ -36,7 +38,22 @@ pub struct OwnedTable {
     pub(crate) evaluator: Evaluator,
     /// What its encoded columns and its answers hold.
     pub(crate) scheme: Scheme,
+    /// By what the planner chooses.
+    pub(crate) costs: Costs,
 }
+
+/// What things cost where a table is, as far as its owner knows.
+pub(crate) struct Costs {
+    /// Unit costs of this machine, taken for the server's too.
+    pub(crate) profile: MachineProfile,
+    /// Threads of the server.
+    pub(crate) threads: usize,
+    /// Bytes per second to the server; `None` where it is this process.
+    pub(crate) link: Option<f64>,
+}
+
+/// Bytes per second that a link to a server is taken to have where nobody says: 100 megabit.
+pub const ASSUMED_LINK: f64 = 12.5e6;
 
 impl OwnedTable {
     /// A table in a directory, evaluated by an engine in this process.
@@ -65,7 +82,15 @@ impl OwnedTable {
     ) -> Result<Self, ClientError> {
         let manifest = store.load()?;
         let engine = Engine::for_table(store.clone(), threads, hush_exec::Limits::default())?;
-        Self::open(manifest, Evaluator::Embedded(Box::new(engine)), owner, pins)
+        Self::open(manifest, Evaluator::Embedded(Box::new(engine)), owner, pins, threads)
+    }
+
+    /// The table with plans for a link of so many bytes per second between owner and server; `None` is for one process that is
+    /// both. A server over the network is otherwise taken to be at the end of [`ASSUMED_LINK`].
+    #[must_use]
+    pub fn with_link(mut self, link: Option<f64>) -> Self {
+        self.costs.link = link;
+        self
     }
 
     /// The table, evaluated from its parts whenever it is asked: an engine in this process otherwise keeps the sums of
@@ -89,7 +114,8 @@ impl OwnedTable {
     ) -> Result<Self, ClientError> {
         let manifest = store.load()?;
         let engine = Engine::dry_run(store.clone(), threads, hush_exec::Limits::default())?;
-        let opened = Self::open(manifest, Evaluator::Embedded(Box::new(engine)), owner, &Pins::forgetful())?;
+        let evaluator = Evaluator::Embedded(Box::new(engine));
+        let opened = Self::open(manifest, evaluator, owner, &Pins::forgetful(), threads)?;
         Ok(Self { scheme: Scheme::NoOp, ..opened })
     }
 
@@ -111,7 +137,17 @@ impl OwnedTable {
             }
             fetched => fetched?,
         };
-        Ok(Self { manifest, half, keys, evaluator: Evaluator::Remote(server), scheme: Scheme::Lattice })
+        // How many the server has, it does not say.
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let costs = Costs { link: Some(ASSUMED_LINK), ..Costs::of_user(threads) };
+        Ok(Self {
+            manifest,
+            half,
+            keys,
+            evaluator: Evaluator::Remote(server),
+            scheme: Scheme::Lattice,
+            costs,
+        })
     }
 
     fn fetch(
@@ -131,9 +167,11 @@ impl OwnedTable {
         evaluator: Evaluator,
         owner: &OwnerSeed,
         pins: &Pins,
+        threads: usize,
     ) -> Result<Self, ClientError> {
         let (half, keys) = open_private(&manifest, owner, pins)?;
-        Ok(Self { manifest, half, keys, evaluator, scheme: Scheme::Lattice })
+        let costs = Costs::of_user(threads);
+        Ok(Self { manifest, half, keys, evaluator, scheme: Scheme::Lattice, costs })
     }
 
     /// The signed manifest.
@@ -152,6 +190,13 @@ impl OwnedTable {
             Evaluator::Embedded(engine) => Ok(engine.run(plan)?),
             Evaluator::Remote(server) => Ok(server.run(plan, progress)?),
         }
+    }
+}
+
+impl Costs {
+    /// Of one process on this machine.
+    fn of_user(threads: usize) -> Self {
+        Self { profile: ProfileInUse::of_user().profile, threads, link: None }
     }
 }
 

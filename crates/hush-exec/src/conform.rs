@@ -6,6 +6,7 @@
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 
+use hush_params::size::MAX_ROUNDED_BITS;
 use hush_params::{ParamSet, preset};
 use hush_plan::plan::{AggregateTask, EncryptedSum, PLAN_FORMAT, RowsTask, Task};
 use hush_plan::{Encoding, EncodingId, Layout, Plaintext, ServerPlan};
@@ -113,12 +114,20 @@ pub(crate) struct RowsShape {
 }
 
 /// What is known of a fetched column.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct FetchShape {
     pub(crate) id: EncodingId,
     pub(crate) layout: Layout,
     pub(crate) set: &'static ParamSet,
-    pub(crate) lanes: u8,
+    pub(crate) plaintext: Plaintext,
+    /// Bits to which its coefficients are rounded.
+    pub(crate) bits: Option<u32>,
+}
+
+impl FetchShape {
+    pub(crate) fn lanes(&self) -> u8 {
+        program::lanes(&self.plaintext)
+    }
 }
 
 /// Compares an aggregate task with the table's encodings.
@@ -137,7 +146,17 @@ pub(crate) fn rows(task: &RowsTask, encodings: &[Encoding]) -> Result<RowsShape,
     let programs: Vec<ProgramShape> = (task.programs.iter().enumerate())
         .map(|(index, expr)| program::shape(index, expr, operand_count, encodings))
         .collect::<Result<_, _>>()?;
-    let fetch = task.fetch.iter().map(|id| fetch_shape(*id, encodings)).collect::<Result<_, _>>()?;
+    let fetch = task.fetch.iter().zip(0..).map(|(id, index)| {
+        let shape = fetch_shape(*id, encodings)?;
+        Ok(FetchShape { bits: task.bits_of_fetch(index), ..shape })
+    });
+    let fetch: Vec<FetchShape> = fetch.collect::<Result<_, _>>()?;
+    for (index, shape) in programs.iter().enumerate() {
+        check_bits("program", index, &shape.plaintext, task.bits_of_program(index))?;
+    }
+    for (index, shape) in fetch.iter().enumerate() {
+        check_bits("fetched column", index, &shape.plaintext, shape.bits)?;
+    }
     let mut approximate_operands = vec![None; operand_count];
     for (index, (expr, shape)) in task.programs.iter().zip(&programs).enumerate() {
         let approximate = shape.layout == Layout::ApproxSlots;
@@ -172,7 +191,22 @@ fn fetch_shape(id: EncodingId, encodings: &[Encoding]) -> Result<FetchShape, Pla
     if !fits {
         return Err(PlanFault::WrongLayout { id });
     }
-    Ok(FetchShape { id, layout: encoding.layout, set, lanes: program::lanes(&encoding.plaintext) })
+    let plaintext = encoding.plaintext.clone();
+    Ok(FetchShape { id, layout: encoding.layout, set, plaintext, bits: None })
+}
+
+fn check_bits(
+    what: &'static str,
+    index: usize,
+    plaintext: &Plaintext,
+    bits: Option<u32>,
+) -> Result<(), PlanFault> {
+    let is_exact = !matches!(plaintext, Plaintext::Scale { .. });
+    match bits {
+        None => Ok(()),
+        Some(bits) if is_exact && (1..=MAX_ROUNDED_BITS).contains(&bits) => Ok(()),
+        Some(found) => Err(PlanFault::RoundedBits { what, index, found, max: MAX_ROUNDED_BITS }),
+    }
 }
 
 fn find(id: EncodingId, encodings: &[Encoding]) -> Result<&Encoding, PlanFault> {
@@ -192,7 +226,9 @@ fn check_rows_lengths(task: &RowsTask) -> Result<(), PlanFault> {
     at_most("clear columns", task.clear.len(), MAX_CLEAR)?;
     at_most("operands", task.operands.len(), MAX_CLEAR)?;
     at_most("programs", task.programs.len(), MAX_PROGRAMS)?;
-    at_most("fetched columns", task.fetch.len(), MAX_SUMS)
+    at_most("fetched columns", task.fetch.len(), MAX_SUMS)?;
+    at_most("widths of programs", task.program_bits.len(), task.programs.len())?;
+    at_most("widths of fetched columns", task.fetch_bits.len(), task.fetch.len())
 }
 
 fn at_most(what: &'static str, found: usize, limit: usize) -> Result<(), PlanFault> {

@@ -202,6 +202,18 @@ pub enum PlanFault {
         /// Position in the plan.
         program: usize,
     },
+    /// A result or a column of the rows task cannot be rounded so.
+    #[error("{what} {index} cannot be rounded to {found} bits: 1 to {max}, and exact columns alone")]
+    RoundedBits {
+        /// `program` or `fetched column`.
+        what: &'static str,
+        /// Position in the plan.
+        index: usize,
+        /// Bits found.
+        found: u32,
+        /// Most bits.
+        max: u32,
+    },
     /// An approximate program whose scale grows too far.
     #[error("program {program} multiplies more approximate factors than its scale allows")]
     Scale {
@@ -313,6 +325,7 @@ impl PlanFault {
             Self::ClearProgram { .. } => "HUSH-E013",
             Self::Degree { .. } => "HUSH-E014",
             Self::Constant { .. } => "HUSH-E015",
+            Self::RoundedBits { .. } => "HUSH-E017",
             Self::Scale { .. } => "HUSH-E016",
         }
     }

@@ -14,6 +14,8 @@
 use hush_params::{ParamSet, preset};
 use hush_plan::plan::{SlotExpr, is_integer};
 use hush_plan::{Encoding, EncodingId, Layout, Plaintext};
+use hush_ring::Ring;
+use hush_rlwe::{CodecError, ObjectRounding, PlaintextModulus};
 
 use crate::PlanFault;
 
@@ -51,6 +53,19 @@ impl ProgramShape {
     pub fn lanes(&self) -> u8 {
         lanes(&self.plaintext)
     }
+}
+
+/// How objects over this plaintext space are rounded; `None` for approximate ones, which are not.
+///
+/// # Errors
+/// [`CodecError`] for bits out of range.
+pub fn rounding(ring: &Ring, plaintext: &Plaintext, bits: u32) -> Result<Option<ObjectRounding>, CodecError> {
+    let moduli: Vec<PlaintextModulus> = match plaintext {
+        Plaintext::PowerOfTwo { log2 } => vec![PlaintextModulus::PowerOfTwo(*log2)],
+        Plaintext::Primes { primes } => primes.iter().copied().map(PlaintextModulus::Prime).collect(),
+        Plaintext::Scale { .. } => return Ok(None),
+    };
+    ObjectRounding::new(ring, bits, &moduli).map(Some)
 }
 
 /// Ciphertexts per ring element of an encoded column: one for each plaintext prime, else one.

@@ -7,6 +7,7 @@
 
 mod approx;
 mod exact;
+mod fetch;
 mod program;
 
 use arrow::array::RecordBatch;
@@ -14,14 +15,14 @@ use hush_plan::EncodingId;
 use hush_plan::plan::RowsTask;
 use rayon::prelude::*;
 
+use self::fetch::Fetcher;
 use self::program::{ChunkInput, Evaluator};
 use crate::answer::{self, RowsChunkParts};
 use crate::clear::scalar::Scope;
 use crate::clear::select::{Operand, RowSelector};
-use crate::conform::{self, FetchShape, RowsShape};
+use crate::conform::{self, RowsShape};
 use crate::engine::Job;
 use crate::error::{ExecError, ExpressionRole};
-use crate::program::{element_count, rows_per_element};
 use crate::table::PartRef;
 
 /// Runs a rows task.
@@ -33,10 +34,13 @@ pub(crate) fn run(job: &Job<'_>, task: &RowsTask) -> Result<Vec<u8>, ExecError> 
     let scope = Scope { state: job.session, schema: job.snapshot.clear().df_schema(), stop: job.stop };
     let predicate = job.predicate.map(|text| scope.condition(ExpressionRole::Predicate, text)).transpose()?;
     let selector = RowSelector::parse(&scope, predicate.as_ref(), task, &shape.approximate_operands)?;
-    let evaluators = (task.programs.iter().zip(&shape.programs))
-        .map(|(expr, shape)| Evaluator::new(expr, shape, job.scheme))
+    let evaluators = (task.programs.iter().zip(&shape.programs).enumerate())
+        .map(|(index, (expr, shape))| Evaluator::new(expr, shape, task.bits_of_program(index), job.scheme))
         .collect::<Result<Vec<_>, _>>()?;
-    let plan = RowsPlan { job, shape: &shape, selector: &selector, evaluators: &evaluators };
+    let fetchers = shape.fetch.iter().map(|fetch| Fetcher::new(fetch, job.scheme));
+    let fetchers = fetchers.collect::<Result<Vec<_>, _>>()?;
+    let plan =
+        RowsPlan { job, shape: &shape, selector: &selector, evaluators: &evaluators, fetchers: &fetchers };
     let (batches, chunks) = job.workers.install(|| plan.run(task.limit.unwrap_or(u64::MAX)))?;
     let clear = answer::write_clear(&selector.concat(&batches)?)?;
     answer::encode_rows(&job.head, &clear, shape.programs.len(), shape.fetch.len(), &chunks)
@@ -48,6 +52,7 @@ struct RowsPlan<'a> {
     shape: &'a RowsShape,
     selector: &'a RowSelector,
     evaluators: &'a [Evaluator<'a>],
+    fetchers: &'a [Fetcher<'a>],
 }
 
 /// A chunk with matching rows.
@@ -114,7 +119,7 @@ impl RowsPlan<'_> {
             }
             let rows = part.rows_of(found.chunk);
             let programs = self.evaluators.iter().map(|evaluator| evaluator.object_bytes(rows));
-            let fetched = self.shape.fetch.iter().map(|fetch| fetched_bytes(fetch, rows));
+            let fetched = self.fetchers.iter().map(|fetcher| fetcher.object_bytes(rows));
             clear + answer::chunk_overhead(objects) + programs.chain(fetched).sum::<u64>()
         };
         matches.iter().map(each).sum()
@@ -145,8 +150,8 @@ impl RowsPlan<'_> {
             for evaluator in self.evaluators {
                 objects.push(evaluator.evaluate(&input)?);
             }
-            for fetch in &self.shape.fetch {
-                objects.push(input.blob(fetch.id)?.to_vec());
+            for fetcher in self.fetchers {
+                objects.push(fetcher.fetch(&input)?);
             }
             Ok(RowsChunkParts { chunk: row.index, rows: row.rows, seed, objects })
         };
@@ -162,11 +167,4 @@ fn cut(matches: &mut Vec<Match>, left: &mut u64) {
         found.matching = found.matching.slice(0, take as usize);
         take > 0
     });
-}
-
-fn fetched_bytes(fetch: &FetchShape, rows: u32) -> u64 {
-    let elements = u64::from(element_count(fetch.layout, fetch.set, rows));
-    debug_assert!(rows_per_element(fetch.layout, fetch.set) > 0);
-    let poly = hush_params::size::poly_bytes(fetch.set) as u64;
-    elements * u64::from(fetch.lanes) * poly + hush_rlwe::OVERHEAD_BYTES as u64
 }

@@ -13,6 +13,8 @@ pub fn poly_bytes(set: &ParamSet) -> usize {
     set.limb_count() * packed_bytes(set.degree(), set.residue_bits())
 }
 
+/// Most bits that a coefficient is rounded to.
+pub const MAX_ROUNDED_BITS: u32 = 63;
 /// Most bits that are packed in one stream; longer coefficients have their lower [`ROUNDED_LOW_BITS`] first, all of them.
 const STREAM_BITS: u32 = 56;
 /// Bits in the first of two streams.

@@ -8,17 +8,17 @@
 
 mod bind;
 mod cost;
+mod rows;
 
-use crate::by_row::{self, Source};
-use crate::encoding::{Content, PrivateEncoding};
+use crate::encoding::PrivateEncoding;
 use crate::error::PlanError;
 use crate::graph;
 use crate::grouped;
 use crate::leakage;
 use crate::plan::{
-    AggregateTask, EncryptedSum, OwnerPlan, OwnerProgram, PLAN_FORMAT, ProgramSource, QueryPlan, RowsTask,
-    ServerPlan, SlotExpr, Task,
+    AggregateTask, Cost, EncryptedSum, OwnerPlan, PLAN_FORMAT, QueryPlan, ServerPlan, Task, Way,
 };
+use crate::predict::Site;
 use crate::schema::Schema;
 use crate::sql::{Query, check_expression};
 use crate::steps;
@@ -43,9 +43,10 @@ impl Default for Limits {
     }
 }
 
-/// Plans `query` over a table of `rows` rows whose manifest has the digest `manifest` (hexadecimal).
+/// Plans `query` over the table at `site` whose manifest has the digest `manifest` (hexadecimal).
 ///
-/// `encodings` may hold several of one quantity; the smallest that suffices is used.
+/// `encodings` may hold several of one quantity; the smallest that suffices is used. Where a query by row can be answered in
+/// several ways, the one takes least time that `site` predicts least of ([`QueryPlan::ways`]).
 ///
 /// # Errors
 /// [`PlanError`]: what no encoding could do (see the codes of `grouped` and `by_row` queries), a missing layout, a
@@ -53,16 +54,27 @@ impl Default for Limits {
 pub fn plan_query(
     schema: &Schema,
     encodings: &[PrivateEncoding],
-    rows: u64,
+    site: &Site,
     manifest: &str,
     query: &Query,
     limits: &Limits,
 ) -> Result<QueryPlan, PlanError> {
+    let rows = site.shape.rows();
     let catalog = Catalog::new(encodings, rows)?;
-    let (task, owner, cost) = if query.is_grouped() {
+    let server = |task| ServerPlan {
+        format: PLAN_FORMAT,
+        table: schema.table.clone(),
+        manifest: manifest.to_owned(),
+        predicate: query.filter.as_ref().map(ToString::to_string),
+        task,
+        max_answer_bytes: limits.max_answer_bytes,
+    };
+    let Planned { task, owner, cost, ways } = if query.is_grouped() {
         plan_grouped(schema, &catalog, query, limits)?
     } else {
-        plan_by_row(schema, &catalog, query)?
+        let public: Vec<_> = encodings.iter().map(|encoding| encoding.public.clone()).collect();
+        let price = |task: &Task, owner: &OwnerPlan| site.price(&server(task.clone()), owner, &public);
+        rows::plan(schema, &catalog, query, &price)?
     };
     if cost.answer_bytes_each > limits.max_answer_bytes {
         return Err(PlanError::AnswerTooLarge {
@@ -73,20 +85,20 @@ pub fn plan_query(
     let leakage = leakage::of_query(schema, encodings, rows, query, &task);
     let steps = steps::of_query(query, encodings, &task, &owner);
     let graph = graph::of_query(query, encodings, &task, &owner);
-    let server = ServerPlan {
-        format: PLAN_FORMAT,
-        table: schema.table.clone(),
-        manifest: manifest.to_owned(),
-        predicate: query.filter.as_ref().map(ToString::to_string),
-        task,
-        max_answer_bytes: limits.max_answer_bytes,
-    };
+    let server = server(task);
     // What the server would not parse is refused here, where it can still be asked for otherwise.
     server.expressions().try_for_each(check_expression)?;
-    Ok(QueryPlan { server, owner, cost, leakage, graph, steps })
+    Ok(QueryPlan { server, owner, cost, leakage, graph, steps, ways })
 }
 
-type Planned = (Task, OwnerPlan, crate::plan::Cost);
+/// One way to answer a query.
+struct Planned {
+    task: Task,
+    owner: OwnerPlan,
+    cost: Cost,
+    /// What it was weighed against, itself included.
+    ways: Vec<Way>,
+}
 
 fn plan_grouped(
     schema: &Schema,
@@ -120,51 +132,7 @@ fn plan_grouped(
         max_groups: cost.max_groups,
     });
     let owner = OwnerPlan { aggregates: plan.outputs, final_sql: plan.final_sql, ..OwnerPlan::default() };
-    Ok((task, owner, cost))
-}
-
-fn plan_by_row(schema: &Schema, catalog: &Catalog<'_>, query: &Query) -> Result<Planned, PlanError> {
-    let plan = by_row::compile(schema, query, &|program| catalog.serves(program))?;
-    let fetched = plan.fetch.iter().map(|content| catalog.fetched(content)).collect::<Result<Vec<_>, _>>()?;
-    let programs =
-        plan.programs.iter().map(|program| catalog.program(program)).collect::<Result<Vec<_>, _>>()?;
-    let cost = cost::of_rows(&fetched, &programs, &plan.programs);
-    // The owner's programs name the encodings that were found for their columns.
-    let id_of = |name: &str| {
-        let of_column = |content: &Content| *content == Content::Value(name.to_owned());
-        plan.fetch
-            .iter()
-            .zip(&fetched)
-            .find(|(content, _)| of_column(content))
-            .map(|(_, f)| f.encoding.public.id)
-    };
-    let owned = plan.owned.iter().filter_map(|program| program.node.bind(&id_of));
-    let owned: Vec<SlotExpr> = owned.collect();
-    let outputs = plan.outputs.into_iter().map(|output| OwnerProgram {
-        source: match output.source {
-            Source::Clear(index) => ProgramSource::Clear(index),
-            Source::Fetched(index) => ProgramSource::Fetched(index),
-            Source::Owned(index) => ProgramSource::Owned(index),
-            Source::Program(index) => ProgramSource::Program(index),
-        },
-        valid_if: output.valid_if,
-        not_null: output.not_null,
-        scale: output.scale,
-        output: output.output,
-    });
-    let programs_of_owner = outputs.collect();
-    let owner =
-        OwnerPlan { aggregates: Vec::new(), programs: programs_of_owner, owned, final_sql: plan.final_sql };
-    let smallest = programs.iter().filter_map(|bound| bound.magnitude).fold(f64::MAX, f64::min);
-    let task = Task::Rows(RowsTask {
-        clear: plan.clear,
-        operands: plan.operands,
-        operand_limit_log2: smallest.log2().floor() as u32,
-        programs: programs.into_iter().map(|bound| bound.expression).collect(),
-        fetch: fetched.iter().map(|found| found.encoding.public.id).collect(),
-        limit: plan.limit,
-    });
-    Ok((task, owner, cost))
+    Ok(Planned { task, owner, cost, ways: Vec::new() })
 }
 
 #[cfg(test)]

@@ -105,11 +105,29 @@ pub struct RowsTask {
     pub programs: Vec<SlotExpr>,
     /// Encoded columns that go back as they are (validity, or columns selected alone).
     pub fetch: Vec<EncodingId>,
+    /// Bits of a coefficient to which each program's result is rounded; residues go back where there is no number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub program_bits: Vec<Option<u32>>,
+    /// The same for the fetched columns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fetch_bits: Vec<Option<u32>>,
     /// Clear operands of approximate programs are refused where they exceed `2^operand_limit_log2` in absolute value:
     /// the planner's bound on values holds up to there.
     pub operand_limit_log2: u32,
     /// Stop after this many matching rows (set only where no ORDER BY needs the others).
     pub limit: Option<u64>,
+}
+
+impl RowsTask {
+    /// Bits of a coefficient of the result of program `index`, if it is rounded.
+    pub fn bits_of_program(&self, index: usize) -> Option<u32> {
+        self.program_bits.get(index).copied().flatten()
+    }
+
+    /// Bits of a coefficient of fetched column `index`, if it is rounded.
+    pub fn bits_of_fetch(&self, index: usize) -> Option<u32> {
+        self.fetch_bits.get(index).copied().flatten()
+    }
 }
 
 /// An element-wise expression over encrypted slots.
@@ -176,6 +194,21 @@ pub struct QueryPlan {
     pub graph: Graph,
     /// What runs where, in plain sentences.
     pub steps: Vec<Step>,
+    /// The ways that were weighed against one another, this one among them; empty where there was only one.
+    pub ways: Vec<Way>,
+}
+
+/// A way to answer a query, with its price. Every way gives the same result.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Way {
+    /// Who evaluates, and how the answer travels.
+    pub what: String,
+    /// Predicted seconds of server, link and owner.
+    pub seconds: f64,
+    /// Predicted bytes of the answer, its clear half apart.
+    pub bytes_down: u64,
+    /// Whether the plan takes it.
+    pub taken: bool,
 }
 
 impl QueryPlan {
@@ -428,6 +461,8 @@ pub struct EncryptedNode {
     pub failure_log2: f64,
     /// Absolute error bound of an approximate result.
     pub error: Option<f64>,
+    /// Bits of a coefficient in the answer, where it is rounded: see `docs/math/rounding.md`.
+    pub answer_bits: Option<u32>,
 }
 
 /// What the server learns.

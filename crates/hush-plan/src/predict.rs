@@ -13,6 +13,7 @@
 //! *Invariant.* Pure functions of their arguments; nothing is measured here.
 
 mod profile;
+mod site;
 #[cfg(test)]
 mod tests;
 mod work;
@@ -23,6 +24,7 @@ use crate::encoding::Encoding;
 use crate::error::PlanError;
 use crate::plan::{ServerPlan, Task};
 pub use profile::{MachineProfile, PROFILE_FORMAT, ProfileError, Times, UnitCosts};
+pub use site::{Site, owned_work};
 pub use work::{BlockWork, Work};
 
 /// Rows of a full chunk.

@@ -160,6 +160,7 @@ fn words(encodings: &[PrivateEncoding], ids: impl Iterator<Item = EncodingId>) -
 #[cfg(test)]
 mod tests {
     use crate::physical::{Limits, plan_query};
+    use crate::predict::Site;
     use crate::sql::parse;
     use crate::tables::{encodings_for, patients};
 
@@ -167,7 +168,8 @@ mod tests {
         let schema = patients();
         let encodings = encodings_for(&schema, &[text]);
         let query = parse(&schema, text).unwrap();
-        let plan = plan_query(&schema, &encodings, 6000, "00ff", &query, &Limits::default()).unwrap();
+        let plan =
+            plan_query(&schema, &encodings, &Site::local(6000), "00ff", &query, &Limits::default()).unwrap();
         plan.steps.iter().map(|step| format!("{}: {}", step.actor, step.what)).collect()
     }
 

@@ -53,7 +53,7 @@ pub use limb::{ERROR_BYTES, RingLimb, TERNARY_BYTES, sample_errors, sample_terna
 pub use poly::{Coeff, Domain, Eval, Poly};
 pub use random::{RandomnessError, SecretRng, os_random};
 pub use ring::Ring;
-pub use rounding::{MAX_ROUNDED_BITS, Rounding};
+pub use rounding::Rounding;
 pub use uniform::{ExpandLabel, MaskPurpose, UniformSeed};
 pub use words::Words;
 

@@ -14,12 +14,9 @@
 
 use hush_arith::Modulus;
 use hush_kernels::{BitWidth, bits};
-use hush_params::size::rounded_widths;
+use hush_params::size::{MAX_ROUNDED_BITS, rounded_widths};
 
 use crate::{Coeff, Poly, Ring, RingError};
-
-/// Most bits that a coefficient is rounded to.
-pub const MAX_ROUNDED_BITS: u32 = 63;
 
 /// Rounds the polynomials of one ring for one plaintext modulus. Public tables.
 #[derive(Clone, Debug)]

@@ -26,8 +26,8 @@
 //! the stored one and the bytes present, before anything is allocated. The checksum finds damage; it does not
 //! authenticate (the signed manifest does).
 
-use hush_params::{ParamSet, presets::preset_by_code, size};
-use hush_ring::MAX_ROUNDED_BITS;
+use hush_params::size::{self, MAX_ROUNDED_BITS};
+use hush_params::{ParamSet, presets::preset_by_code};
 
 use crate::CodecError;
 

@@ -41,7 +41,7 @@ pub use hush_client::{
     TableDecryption, UnusedProfile, VectorSource, Verified, peak_resident_bytes, profile_path, schema_path,
 };
 pub use hush_plan::physical::MANY_GROUPS;
-pub use hush_plan::plan::{Cost, EncryptedNode, Leakage};
+pub use hush_plan::plan::{Cost, EncryptedNode, Leakage, Way};
 pub use hush_plan::predict::{MachineProfile, Prediction, Times, UnitCosts};
 pub use hush_plan::schema::Purpose;
 pub use hush_plan::{Graph, Protection, QueryPlan, Schema};

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use hush::{EncryptedNode, Error, Explanation, MANY_GROUPS};
+use hush::{EncryptedNode, Error, Explanation, MANY_GROUPS, Way};
 
 use super::profile;
 use super::query::open;
@@ -15,7 +15,7 @@ use crate::terminal::{self, print, say, visible};
 /// Plans and prints, without running.
 pub(super) fn explain(args: &Explain, threads: usize) -> Result<(), Error> {
     let drawn = args.graph.as_deref().map(Drawing::of).transpose()?;
-    let table = open(&args.table, &args.sql, (&args.key, &args.token), threads)?;
+    let table = open(&args.table, &args.sql, (&args.key, &args.token), threads, args.link)?;
     let explanation = table.explain(&args.sql, args.groups, threads, profile())?;
     if let Some(drawing) = drawn {
         drawing.write(&explanation)?;
@@ -82,6 +82,10 @@ fn text(explanation: &Explanation) -> String {
     }
     out.push_str(&format!("Cost    {}\n", wrapped(&cost(explanation), 8)));
     out.push_str(&format!("Times   {}\n", basis(&explanation.profile)));
+    for (index, way) in plan.ways.iter().enumerate() {
+        let label = if index == 0 { "Ways" } else { "" };
+        out.push_str(&format!("{label:<8}{}\n", wrapped(&weighed(way), 8)));
+    }
     out.push_str("The server learns\n");
     let leakage = &plan.leakage;
     for (label, lines) in
@@ -117,6 +121,12 @@ fn cost(explanation: &Explanation) -> String {
         explanation.memory_bytes as f64 / 1e6,
         bytes(prediction.bytes_up)
     )
+}
+
+/// A way to answer with its price; the one taken is marked.
+fn weighed(way: &Way) -> String {
+    let mark = if way.taken { "*" } else { "-" };
+    format!("{mark} {}: {} s, {} down", way.what, seconds(way.seconds), bytes(way.bytes_down))
 }
 
 fn watch(explanation: &Explanation) -> Vec<String> {
@@ -188,9 +198,10 @@ fn parameters(node: &EncryptedNode) -> String {
     let margin = node
         .margin_bits
         .map_or("no limit to its noise".to_owned(), |bits| format!("noise margin {bits:.1} bits"));
+    let rounded = node.answer_bits.map_or(String::new(), |bits| format!("; rounded to {bits} bits"));
     let error = node.error.map_or(String::new(), |error| format!("; error < {error:.1e}"));
     format!(
-        "{}; {}; depth {}; {margin}; failure < 2^{:.0}{error}",
+        "{}; {}; depth {}; {margin}; failure < 2^{:.0}{error}{rounded}",
         security(node),
         node.plaintext,
         node.depth,

@@ -15,7 +15,7 @@ use crate::terminal::{self, say};
 
 /// Asks and prints.
 pub(super) fn query(args: &Query, threads: usize) -> Result<(), Error> {
-    let open = || open(&args.table, &args.sql, (&args.key, &args.token), threads);
+    let open = || open(&args.table, &args.sql, (&args.key, &args.token), threads, args.link);
     let mut table = open()?;
     let outcome = match table.ask(&args.sql, &Bar::default()) {
         // A new version came between the plan and the server: once more on that one. Nothing was decrypted yet.
@@ -43,12 +43,20 @@ pub(super) fn open(
     sql: &str,
     (key, token): (&KeyArgs, &TokenArgs),
     threads: usize,
+    link: Option<f64>,
 ) -> Result<OwnedTable, Error> {
     let key = open_key(key)?;
-    if server::is_url(place) {
+    let table = if server::is_url(place) {
         let (server, name) = server::connect(place, token)?;
         let name = name.map_or_else(|| hush::table_of_query(sql), Ok)?;
-        return Ok(OwnedTable::open_remote(server, &name, &key, &pins())?);
-    }
-    Ok(OwnedTable::open_directory(Path::new(place), &key, &pins(), threads)?)
+        OwnedTable::open_remote(server, &name, &key, &pins())?
+    } else {
+        OwnedTable::open_directory(Path::new(place), &key, &pins(), threads)?
+    };
+    Ok(match link {
+        Some(megabit) => table.with_link((megabit > 0.0).then_some(megabit * BYTES_PER_MEGABIT)),
+        None => table,
+    })
 }
+
+const BYTES_PER_MEGABIT: f64 = 125_000.0;

@@ -12,11 +12,11 @@ use arrow::datatypes::{DataType, Decimal256Type, Field, Int64Type, Schema as Arr
 use arrow::record_batch::RecordBatch;
 use hush_exec::answer::{Answer, RowsChunk};
 use hush_exec::noop::Scheme;
-use hush_exec::program::{ProgramShape, element_count, shape};
+use hush_exec::program::{self, ProgramShape, element_count, shape};
 use hush_keys::{decrypt_approx_slots, decrypt_slots};
 use hush_plan::OwnerPlan;
 use hush_plan::plan::{OwnerProgram, ProgramOutput, ProgramSource, RowsTask};
-use hush_rlwe::{CiphertextSetId, UncheckedCiphertextSet};
+use hush_rlwe::{CiphertextSetId, ObjectRounding, UncheckedCiphertextSet};
 use hush_schemes::ckks::Scale;
 use hush_table::manifest::PartPlace;
 use hush_table::{CHUNK_ROWS, Manifest};
@@ -24,7 +24,7 @@ use num_traits::{ToPrimitive, Zero};
 
 use super::answer_error;
 use super::owned::{self, Input};
-use crate::cells::{Cells, decrypt_chunk};
+use crate::cells::{Cells, body_of, decrypt_chunk};
 use crate::columns::{ColumnKey, Space};
 use crate::error::ClientError;
 use crate::exact::big_of_arrow;
@@ -135,8 +135,8 @@ fn positions(rows: &ArrayRef, manifest: &Manifest) -> Result<Vec<(u32, usize)>, 
 /// The task's programs and fetched columns with their keys.
 struct Programs<'a> {
     scheme: Scheme,
-    shapes: Vec<(ProgramShape, &'a ColumnKey)>,
-    fetch: Vec<&'a ColumnKey>,
+    shapes: Vec<(ProgramShape, &'a ColumnKey, Option<ObjectRounding>)>,
+    fetch: Vec<(&'a ColumnKey, Option<ObjectRounding>)>,
 }
 
 impl<'a> Programs<'a> {
@@ -148,12 +148,16 @@ impl<'a> Programs<'a> {
             let first = shape.columns.first().copied();
             let first = first.ok_or(ClientError::Internal { what: "a program without columns" })?;
             let key = table.keys.get(first)?;
-            Ok::<_, ClientError>((shape, key))
+            Ok::<_, ClientError>((shape, key, rounding(key, task.bits_of_program(index))?))
+        });
+        let fetch = task.fetch.iter().enumerate().map(|(index, id)| {
+            let key = table.keys.get(*id)?;
+            Ok::<_, ClientError>((key, rounding(key, task.bits_of_fetch(index))?))
         });
         Ok(Self {
             scheme: table.scheme,
             shapes: shapes.collect::<Result<_, _>>()?,
-            fetch: task.fetch.iter().map(|id| table.keys.get(*id)).collect::<Result<_, _>>()?,
+            fetch: fetch.collect::<Result<_, _>>()?,
         })
     }
 
@@ -161,17 +165,25 @@ impl<'a> Programs<'a> {
         if chunk.fetched.len() != self.fetch.len() {
             return Err(ClientError::Answer { what: "a chunk has another number of columns".into() });
         }
-        let column = |(key, blob): (&&ColumnKey, &&[u8])| match self.scheme {
-            Scheme::Lattice => decrypt_chunk(key, chunk.seed, chunk.chunk, chunk.rows, blob),
-            Scheme::NoOp => Cells::plain(blob),
+        let column = |((key, rounding), blob): (&(&ColumnKey, Option<ObjectRounding>), &&[u8])| match (
+            self.scheme,
+            rounding,
+        ) {
+            (Scheme::Lattice, None) => decrypt_chunk(key, chunk.seed, chunk.chunk, chunk.rows, blob),
+            (Scheme::Lattice, Some(rounding)) => {
+                let (kind, id) = body_of(key, chunk.chunk, chunk.rows)?;
+                let whole = rounding.restore_body(blob, kind, id)?;
+                decrypt_chunk(key, chunk.seed, chunk.chunk, chunk.rows, &whole)
+            }
+            (Scheme::NoOp, _) => Cells::plain(blob),
         };
         self.fetch.iter().zip(&chunk.fetched).map(column).collect()
     }
 
     fn computed(&self, chunk: &RowsChunk<'_>, index: usize) -> Result<Cells, ClientError> {
-        let (Some((shape, key)), Some(object)) = (self.shapes.get(index), chunk.programs.get(index)) else {
-            return Err(ClientError::Answer { what: "a chunk lacks a program's result".into() });
-        };
+        let program = self.shapes.get(index).zip(chunk.programs.get(index));
+        let ((shape, key, rounding), object) =
+            program.ok_or(ClientError::Answer { what: "a chunk lacks a program's result".into() })?;
         if self.scheme == Scheme::NoOp {
             return Cells::plain(object);
         }
@@ -181,7 +193,10 @@ impl<'a> Programs<'a> {
             lanes: shape.lanes(),
             components: shape.components(),
         };
-        let set = UncheckedCiphertextSet::decode(object)?.conform(key.ring(), id)?;
+        let set = match rounding {
+            Some(rounding) => rounding.restore_ciphertexts(object, id)?,
+            None => UncheckedCiphertextSet::decode(object)?.conform(key.ring(), id)?,
+        };
         let elements = set.ciphertexts.chunks(usize::from(id.lanes.max(1)));
         Ok(match &key.space {
             Space::Slots { encoder, .. } => {
@@ -200,6 +215,12 @@ impl<'a> Programs<'a> {
             }
         })
     }
+}
+
+/// How objects of a column come rounded, if they do.
+fn rounding(key: &ColumnKey, bits: Option<u32>) -> Result<Option<ObjectRounding>, ClientError> {
+    let rounding = bits.map(|bits| program::rounding(key.ring(), &key.encoding.public.plaintext, bits));
+    Ok(rounding.transpose()?.flatten())
 }
 
 /// The values of one program at `rows` of a chunk; `None` where an encrypted validity says so.

@@ -10,6 +10,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 
 use hush_keys::keyfile::{Passphrase, load};
+use hush_plan::predict::Site;
 use hush_plan::{Limits, plan_query};
 use hush_testkit::{Corpus, CorpusFile};
 
@@ -214,7 +215,7 @@ fn derived(owner: &Owner, opened: &PrivateHalf, half: &PrivateHalf) -> &'static 
 fn planned(opened: &PrivateHalf, query: &str) -> &'static str {
     let plan = hush_plan::sql::parse(&opened.schema, query).and_then(|query| {
         let digest = "0".repeat(64);
-        plan_query(&opened.schema, &opened.encodings, ROWS, &digest, &query, &Limits::default())
+        plan_query(&opened.schema, &opened.encodings, &Site::local(ROWS), &digest, &query, &Limits::default())
     });
     plan.map_or_else(|error| error.code(), |_| "planned")
 }

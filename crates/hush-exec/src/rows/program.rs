@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Programs on one chunk: ring element after ring element, to the object that the answer carries.
 
+use hush_params::{ParamSet, size};
 use hush_plan::plan::SlotExpr;
 use hush_plan::{EncodingId, Layout, Plaintext};
 use hush_ring::{Ring, UniformSeed};
-use hush_rlwe::{Body, BodyId, BodyKind, CiphertextSet, OVERHEAD_BYTES, RlweCiphertext};
+use hush_rlwe::{Body, BodyId, BodyKind, CiphertextSet, OVERHEAD_BYTES, ObjectRounding, RlweCiphertext};
 use hush_schemes::SchemeError;
 use hush_schemes::bgv::slots::SlotEncoder;
 use hush_schemes::ckks::{ApproxEncoder, Scale};
@@ -14,7 +15,7 @@ use super::{approx, exact};
 use crate::clear::select::Operand;
 use crate::error::{ExecError, ExpressionRole};
 use crate::noop::{self, PlainValues, Scheme};
-use crate::program::{ProgramShape, element_count, rows_per_element};
+use crate::program::{ProgramShape, element_count, rounding, rows_per_element};
 use crate::table::{self, PartRef, Snapshot, StoredBody};
 
 /// A program with the tables that its evaluation needs.
@@ -24,6 +25,8 @@ pub(super) struct Evaluator<'a> {
     scheme: Scheme,
     ring: Ring,
     encoder: Encoder,
+    bits: Option<u32>,
+    rounding: Option<ObjectRounding>,
 }
 
 enum Encoder {
@@ -61,13 +64,15 @@ pub(super) struct ElementInput<'a> {
 }
 
 impl<'a> Evaluator<'a> {
-    /// Prepares a program.
+    /// Prepares a program, whose result is rounded to `bits` bits if there are any.
     ///
     /// # Errors
-    /// [`ExecError::Internal`] if the manifest's plaintext space does not suit the ring, which its check rules out.
+    /// [`ExecError::Internal`] if the manifest's plaintext space does not suit the ring, or the bits the space, which their checks
+    /// rule out.
     pub(super) fn new(
         expr: &'a SlotExpr,
         shape: &'a ProgramShape,
+        bits: Option<u32>,
         scheme: Scheme,
     ) -> Result<Self, ExecError> {
         let ring = table::ring(shape.set)?;
@@ -82,14 +87,17 @@ impl<'a> Evaluator<'a> {
             }
             Plaintext::PowerOfTwo { .. } => return Err(ExecError::Internal { place: "slot plaintext" }),
         };
-        Ok(Self { expr, shape, scheme, ring, encoder })
+        let rounding = bits.map(|bits| rounding(&ring, &shape.plaintext, bits)).transpose();
+        let rounding =
+            rounding.map_err(|_| ExecError::Internal { place: "rounding of a program" })?.flatten();
+        Ok(Self { expr, shape, scheme, ring, encoder, bits, rounding })
     }
 
     /// Bytes of the object for a chunk of `rows` rows.
     pub(super) fn object_bytes(&self, rows: u32) -> u64 {
         let elements = u64::from(element_count(self.shape.layout, self.shape.set, rows));
         let polys = elements * u64::from(self.shape.lanes()) * u64::from(self.shape.components());
-        polys * hush_params::size::poly_bytes(self.shape.set) as u64 + OVERHEAD_BYTES as u64
+        polys * polynomial_bytes(self.shape.set, self.bits) + OVERHEAD_BYTES as u64
     }
 
     /// Evaluates the program on a chunk: an encoded [`CiphertextSet`], or encoded [`PlainValues`] in a dry run.
@@ -145,9 +153,12 @@ impl<'a> Evaluator<'a> {
             ciphertexts.extend(self.element(&input)?);
         }
         let set = CiphertextSet { ciphertexts, lanes: self.shape.lanes() };
-        let bytes = set
-            .encode(&self.ring, input.row.index)
-            .map_err(|_| ExecError::Internal { place: "ciphertext set" })?;
+        let chunk = input.row.index;
+        let bytes = match &self.rounding {
+            Some(rounding) => rounding.round_ciphertexts(&set, chunk),
+            None => set.encode(&self.ring, chunk),
+        };
+        let bytes = bytes.map_err(|_| ExecError::Internal { place: "ciphertext set" })?;
         if bytes.len() as u64 != self.object_bytes(rows) {
             return Err(ExecError::Internal { place: "size of a ciphertext set" });
         }
@@ -224,6 +235,11 @@ impl ElementInput<'_> {
 }
 
 const NO_COLUMN: ExecError = ExecError::Internal { place: "column of a program" };
+
+/// Bytes of a polynomial of an answer, with residues or rounded.
+pub(super) fn polynomial_bytes(set: &ParamSet, bits: Option<u32>) -> u64 {
+    bits.map_or_else(|| size::poly_bytes(set), |bits| size::rounded_poly_bytes(set, bits)) as u64
+}
 
 /// What a refusal of the scheme means here.
 pub(super) fn scheme_error(error: SchemeError) -> ExecError {

@@ -64,6 +64,8 @@ fn rows(clear: &[&str], programs: Vec<SlotExpr>, fetch: Vec<EncodingId>) -> Task
         operands: Vec::new(),
         programs,
         fetch,
+        program_bits: Vec::new(),
+        fetch_bits: Vec::new(),
         operand_limit_log2: 20,
         limit: Some(10),
     })

@@ -149,6 +149,8 @@ fn every_expression_of_a_plan_is_bounded() {
         operands,
         programs: vec![program],
         fetch: vec![],
+        program_bits: Vec::new(),
+        fetch_bits: Vec::new(),
         operand_limit_log2: 20,
         limit: None,
     };
@@ -172,6 +174,8 @@ fn deep_programs_are_refused() {
             operands: vec![],
             programs: vec![SlotExpr::Neg(Box::new(SlotExpr::Column(X)))],
             fetch: vec![],
+            program_bits: Vec::new(),
+            fetch_bits: Vec::new(),
             operand_limit_log2: 20,
             limit: None,
         }),

@@ -44,6 +44,8 @@ fn rows() -> Task {
         operands: vec![],
         programs: vec![product, SlotExpr::Column(X)],
         fetch: vec![X],
+        program_bits: Vec::new(),
+        fetch_bits: Vec::new(),
         operand_limit_log2: 20,
         limit: Some(10),
     })

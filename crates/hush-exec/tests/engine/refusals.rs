@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use hush_exec::{Engine, ErrorKind, ExecError, Limits};
+use hush_params::size::MAX_ROUNDED_BITS;
 use hush_plan::EncodingId;
 use hush_plan::plan::{Mask, RowsTask, SlotExpr, Task};
 use hush_table::PartKind;
@@ -12,7 +13,7 @@ use object_store::PutPayload;
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
 
-use crate::fixture::{Fixture, Random, VALUE, X};
+use crate::fixture::{Fixture, REAL, Random, VALUE, X};
 use crate::reference::{everything, task};
 
 fn small() -> Fixture {
@@ -65,10 +66,24 @@ fn tasks_that_do_not_fit_the_table() {
         operands: vec![],
         programs,
         fetch: vec![],
+        program_bits: Vec::new(),
+        fetch_bits: Vec::new(),
         operand_limit_log2: 20,
         limit: None,
     };
     assert_eq!(code(&fixture, &fixture.plan(None, Task::Rows(rows(vec![cube])))), "HUSH-E014");
+    let rounded = |column, program_bits, fetch_bits| {
+        let programs = vec![SlotExpr::Neg(Box::new(SlotExpr::Column(column)))];
+        let task = RowsTask { program_bits, fetch_bits, fetch: vec![column], ..rows(programs) };
+        code(&fixture, &fixture.plan(None, Task::Rows(task)))
+    };
+    for bits in [0, MAX_ROUNDED_BITS + 1, u32::MAX] {
+        assert_eq!(rounded(X, vec![Some(bits)], vec![]), "HUSH-E017");
+        assert_eq!(rounded(X, vec![], vec![Some(bits)]), "HUSH-E017");
+    }
+    assert_eq!(rounded(REAL, vec![Some(40)], vec![]), "HUSH-E017");
+    assert_eq!(rounded(X, vec![None, None], vec![]), "HUSH-E005");
+    assert_eq!(rounded(X, vec![], vec![None, None]), "HUSH-E005");
 }
 
 #[test]

@@ -5,18 +5,20 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use ethnum::I256;
 use hush_exec::answer::{Answer, Content, RowsChunk};
-use hush_exec::program::shape;
+use hush_exec::program::{rounding, shape};
 use hush_keys::{decrypt_approx_slots, decrypt_slots, decrypt_sum_chunk};
-use hush_plan::EncodingId;
+use hush_params::size::MAX_ROUNDED_BITS;
 use hush_plan::plan::{RowsTask, SlotExpr, Task};
+use hush_plan::{EncodingId, Plaintext};
 use hush_ring::UniformSeed;
-use hush_rlwe::{BodyId, BodyKind, CiphertextSetId, UncheckedBody, UncheckedCiphertextSet};
+use hush_rlwe::{BodyId, BodyKind, CiphertextSetId, UncheckedBody, UncheckedCiphertextSet, body_bytes};
 use hush_schemes::bgv::slots::SlotEncoder;
 use hush_schemes::ckks::{ApproxEncoder, Scale};
 use hush_table::CHUNK_ROWS;
 
 use crate::fixture::{
-    Fixture, REAL, Random, Row, SCALE, VALUE, VALUE_T, X, Y, primes, ring, secret_id, set_name,
+    Fixture, REAL, Random, Row, SCALE, VALID, VALID_T, VALUE, VALUE_T, X, Y, primes, ring, secret_id,
+    set_name,
 };
 use crate::reference::numbers;
 
@@ -35,6 +37,8 @@ fn rows_task(clear: &[&str], operands: &[&str], programs: Vec<SlotExpr>, fetch: 
         operands: texts(operands),
         programs,
         fetch: fetch.to_vec(),
+        program_bits: Vec::new(),
+        fetch_bits: Vec::new(),
         operand_limit_log2: 20,
         limit: None,
     }
@@ -70,7 +74,7 @@ fn ask(fixture: &Fixture, threads: usize, predicate: Option<&str>, task: &RowsTa
         let decrypted: Vec<Slots> =
             (0..task.programs.len()).map(|program| decrypt_program(fixture, task, chunk, program)).collect();
         let fetched: Vec<Vec<I256>> =
-            chunk.fetched.iter().map(|blob| decrypt_fetched(fixture, chunk, blob)).collect();
+            (0..task.fetch.len()).map(|index| decrypt_fetched(fixture, task, chunk, index)).collect();
         for row in matching.iter().filter(|row| (first..first + u64::from(chunk.rows)).contains(row)) {
             let slot = (row - first) as usize;
             let mut exact = Vec::new();
@@ -104,7 +108,14 @@ fn decrypt_program(fixture: &Fixture, task: &RowsTask, chunk: &RowsChunk<'_>, pr
         lanes: shape.lanes(),
         components: shape.components(),
     };
-    let set = UncheckedCiphertextSet::decode(chunk.programs[program]).unwrap().conform(&ring, id).unwrap();
+    let object = chunk.programs[program];
+    let set = match task.bits_of_program(program) {
+        Some(bits) => {
+            rounding(&ring, &shape.plaintext, bits).unwrap().unwrap().restore_ciphertexts(object, id)
+        }
+        None => UncheckedCiphertextSet::decode(object).unwrap().conform(&ring, id),
+    };
+    let set = set.unwrap();
     if shape.scale_power == 0 {
         let encoder = SlotEncoder::new(&ring, primes()).unwrap();
         let lanes = usize::from(shape.lanes());
@@ -121,18 +132,29 @@ fn decrypt_program(fixture: &Fixture, task: &RowsTask, chunk: &RowsChunk<'_>, pr
     )
 }
 
-fn decrypt_fetched(fixture: &Fixture, chunk: &RowsChunk<'_>, blob: &[u8]) -> Vec<I256> {
-    let ring = ring(set_name(VALUE));
+fn decrypt_fetched(fixture: &Fixture, task: &RowsTask, chunk: &RowsChunk<'_>, index: usize) -> Vec<I256> {
+    let column = task.fetch[index];
+    let t_log2 = if column == VALID { VALID_T } else { VALUE_T };
+    let ring = ring(set_name(column));
     let id = BodyId {
-        column: VALUE.0,
+        column: column.0,
         chunk: chunk.chunk,
         element_count: chunk.rows.div_ceil(ring.degree() as u32),
         lanes: 1,
     };
-    let body = UncheckedBody::decode(blob).unwrap().conform(&ring, BodyKind::Sum, id).unwrap();
-    let secret = fixture.seed.column_secret(&ring, secret_id(VALUE));
+    let blob = chunk.fetched[index];
+    let whole = match task.bits_of_fetch(index) {
+        Some(bits) => {
+            assert!(blob.len() < body_bytes(&ring, id.element_count, 1));
+            let rounding = rounding(&ring, &Plaintext::PowerOfTwo { log2: t_log2 }, bits).unwrap();
+            rounding.unwrap().restore_body(blob, BodyKind::Sum, id).unwrap()
+        }
+        None => blob.to_vec(),
+    };
+    let body = UncheckedBody::decode(&whole).unwrap().conform(&ring, BodyKind::Sum, id).unwrap();
+    let secret = fixture.seed.column_secret(&ring, secret_id(column));
     let seed = UniformSeed::from_bytes(chunk.seed);
-    decrypt_sum_chunk(&secret, seed, &body, chunk.rows as usize, VALUE_T).unwrap()
+    decrypt_sum_chunk(&secret, seed, &body, chunk.rows as usize, t_log2).unwrap()
 }
 
 /// First row of every chunk: parts may end in short ones.
@@ -170,10 +192,21 @@ fn exact_programs_with_constants_and_clear_operands() {
         &["\"ward\"", "\"year\" + 1"],
         &["\"weight\"", "CAST(\"year\" AS DECIMAL(38,0))"],
         vec![product, linear, alone],
-        &[VALUE],
+        &[VALUE, VALID],
     );
-    let found = ask(&fixture, 2, Some("\"weight\" > 900 OR \"weight\" IS NULL"), &task);
-    let expected = matching(&fixture, |row| row.weight.is_none_or(|weight| weight > 900));
+    let rounded = RowsTask {
+        program_bits: vec![Some(MAX_ROUNDED_BITS), Some(60), None],
+        fetch_bits: vec![None, Some(VALID_T + 1)],
+        ..task.clone()
+    };
+    check_exact(&fixture, &task);
+    check_exact(&fixture, &rounded);
+}
+
+/// The answer to the task of [`exact_programs_with_constants_and_clear_operands`], whichever way it travels.
+fn check_exact(fixture: &Fixture, task: &RowsTask) {
+    let found = ask(fixture, 2, Some("\"weight\" > 900 OR \"weight\" IS NULL"), task);
+    let expected = matching(fixture, |row| row.weight.is_none_or(|weight| weight > 900));
     assert_eq!(numbers(&found.clear), expected.iter().map(|(number, _)| *number).collect::<Vec<_>>());
     let years = found.clear.column_by_name("c1").unwrap().as_primitive::<Int64Type>();
     for (index, (number, row)) in expected.iter().enumerate() {
@@ -185,7 +218,8 @@ fn exact_programs_with_constants_and_clear_operands() {
             I256::from(10) - y,
         ];
         assert_eq!(found.exact[index], (*number, values), "row {number}");
-        assert_eq!(found.fetched[index], (*number, vec![I256::from(row.value.unwrap_or(0))]));
+        let (value, valid) = (row.value.unwrap_or(0).into(), u8::from(row.value.is_some()).into());
+        assert_eq!(found.fetched[index], (*number, vec![value, valid]));
         assert_eq!(years.value(index), row.year + 1);
     }
 }

@@ -145,6 +145,8 @@ fn a_plan_that_is_cancelled_reads_no_further_chunk() {
         operands: vec![],
         programs,
         fetch: vec![],
+        program_bits: Vec::new(),
+        fetch_bits: Vec::new(),
         operand_limit_log2: 20,
         limit: None,
     };

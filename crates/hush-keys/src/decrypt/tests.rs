@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Encrypt, evaluate on the server's code, decrypt: results equal those of plain integers.
 
+use hush_params::size::MAX_ROUNDED_BITS;
 use hush_params::{PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45, ParamSet, noise, preset, presets};
-use hush_ring::{Cpu, MAX_ROUNDED_BITS};
+use hush_ring::Cpu;
 use hush_rlwe::UncheckedCiphertextSet;
 use hush_rlwe::{
     BodyId, BodyKind, CiphertextSet, CiphertextSetId, ObjectRounding, PlaintextModulus, UncheckedBody,

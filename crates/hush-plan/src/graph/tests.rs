@@ -3,6 +3,7 @@
 
 use crate::graph::{Graph, GraphNode};
 use crate::physical::{Limits, plan_query};
+use crate::predict::Site;
 use crate::sql::parse;
 use crate::steps::Actor;
 use crate::tables::{encodings_for, patients};
@@ -19,7 +20,7 @@ fn graph(text: &str) -> Graph {
     let schema = patients();
     let encodings = encodings_for(&schema, &[text]);
     let query = parse(&schema, text).unwrap();
-    plan_query(&schema, &encodings, 6000, "00ff", &query, &Limits::default()).unwrap().graph
+    plan_query(&schema, &encodings, &Site::local(6000), "00ff", &query, &Limits::default()).unwrap().graph
 }
 
 /// `(x, y, width, height)` of every element `name`.

@@ -117,7 +117,14 @@ fn declared_moments_serve_every_aggregate_among_their_columns() {
     let found = encodings(&schema, &Needs::of_purposes(&schema).unwrap(), 6000);
     let plan = |text: &str| {
         let query = sql::parse(&schema, text).unwrap();
-        crate::plan_query(&schema, &found, 6000, "00ff", &query, &crate::Limits::default())
+        crate::plan_query(
+            &schema,
+            &found,
+            &crate::predict::Site::local(6000),
+            "00ff",
+            &query,
+            &crate::Limits::default(),
+        )
     };
     plan("SELECT LINREG(charges, age, visits, disc) FROM patients GROUP BY ward").unwrap();
     plan("SELECT CORR(charges, visits) FROM patients").map(drop).unwrap_err();

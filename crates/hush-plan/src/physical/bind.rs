@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use hush_params::size::{self, MAX_ROUNDED_BITS};
 use hush_params::{ParamSet, noise, preset};
 use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive};
 
-use crate::encoding::{Content, EncodingId, Layout, Plaintext, PrivateEncoding};
+use super::cost;
+use crate::encoding::{Content, Encoding, EncodingId, Layout, Plaintext, PrivateEncoding};
 use crate::error::{EncodingFault, PlanError};
 use crate::grouped::ContentSum;
 use crate::layout::{content_columns, content_words, slots};
@@ -44,6 +46,24 @@ pub(super) struct Found<'a> {
     pub(super) margin: f64,
     /// Absolute error bound, for approximate ones.
     pub(super) error: Option<f64>,
+    /// How a fetched column may be rounded.
+    pub(super) rounded: Option<Rounded>,
+}
+
+/// How polynomials of an answer travel.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Residues,
+    /// Rounded, where that saves bytes.
+    Rounded,
+}
+
+/// Coefficients of an answer in as few bits as its bounds allow.
+#[derive(Clone, Copy)]
+pub(super) struct Rounded {
+    pub(super) bits: u32,
+    /// Distance in bits of the noise bound from its limit, once restored.
+    pub(super) margin: f64,
 }
 
 /// A program over encodings that suffice.
@@ -56,6 +76,8 @@ pub(super) struct BoundProgram {
     pub(super) error: Option<f64>,
     /// For an approximate program: what its columns and clear operands may reach at most.
     pub(super) magnitude: Option<f64>,
+    /// How its result may be rounded.
+    pub(super) rounded: Option<Rounded>,
 }
 
 impl<'a> Catalog<'a> {
@@ -127,18 +149,25 @@ impl<'a> Catalog<'a> {
             let missing_bits = (-margin).ceil().clamp(1.0, 1e6) as u32;
             Err(PlanError::Noise { text, columns, missing_bits })
         } else {
-            Ok(Found { encoding, set, margin, error })
+            Ok(Found { encoding, set, margin, error, rounded: None })
         })
     }
 
-    /// Any encoding of `content` that can go back as it is.
+    /// The encoding of `content` that goes back in the fewest bytes.
     ///
     /// # Errors
     /// [`PlanError::MissingLayout`].
-    pub(super) fn fetched(&self, content: &Content) -> Result<Found<'a>, PlanError> {
-        let entry = self.holding(content).next();
+    pub(super) fn fetched(&self, content: &Content, form: Form) -> Result<Found<'a>, PlanError> {
+        let found = self.holding(content).map(|entry| self.fetch(entry, form));
         let text = content_columns(content).join(", ");
-        let entry = entry.ok_or_else(|| missing(&text, &sum_words(content), &content_columns(content)))?;
+        let smallest = found.min_by_key(|found| {
+            let Encoding { layout, plaintext, .. } = &found.encoding.public;
+            cost::fetched_bytes(found.set, *layout, plaintext, found.rounded)
+        });
+        smallest.ok_or_else(|| missing(&text, &sum_words(content), &content_columns(content)))
+    }
+
+    fn fetch(&self, entry: &Entry<'a>, form: Form) -> Found<'a> {
         let Facts { encoding, set } = entry.facts;
         let (margin, error) = match &encoding.public.plaintext {
             Plaintext::PowerOfTwo { log2 } => (noise_margin(set, *log2, 1, &1.into()), None),
@@ -150,7 +179,8 @@ impl<'a> Catalog<'a> {
                 (f64::INFINITY, Some(noise::ckks_slot_error_log2(f64::from(*log2), set.degree()).exp2()))
             }
         };
-        Ok(Found { encoding, set, margin, error })
+        let rounded = rounded(set, &encoding.public.plaintext, margin, 1).filter(|_| form == Form::Rounded);
+        Found { encoding, set, margin, error, rounded }
     }
 
     fn holding(&self, content: &Content) -> impl Iterator<Item = &Entry<'a>> {
@@ -160,8 +190,9 @@ impl<'a> Catalog<'a> {
     /// Whether the server is to evaluate a program: wherever it can, and an approximate one in any case, whose precision
     /// is then stated. Also where the owner could not evaluate it either, so that the refusal is about the program.
     pub(super) fn serves(&self, program: &Program) -> bool {
-        let mut columns = program.columns.iter().map(|name| self.fetched(&Content::Value(name.clone())));
-        let mut can = || self.program(program).is_ok() || columns.any(|found| found.is_err());
+        let mut columns =
+            program.columns.iter().map(|name| self.fetched(&Content::Value(name.clone()), Form::Residues));
+        let mut can = || self.program(program, Form::Residues).is_ok() || columns.any(|found| found.is_err());
         program.approximate || program.suits_slots() && can()
     }
 
@@ -169,7 +200,7 @@ impl<'a> Catalog<'a> {
     ///
     /// # Errors
     /// [`PlanError::MissingLayout`] where no such encodings exist, [`PlanError::Overflow`] where they are too narrow.
-    pub(super) fn program(&self, program: &Program) -> Result<BoundProgram, PlanError> {
+    pub(super) fn program(&self, program: &Program, form: Form) -> Result<BoundProgram, PlanError> {
         let layout = if program.approximate { Layout::ApproxSlots } else { Layout::Slots };
         let mut common = false;
         for (set, plaintext, columns) in self.slot_classes(layout) {
@@ -181,8 +212,19 @@ impl<'a> Catalog<'a> {
             common = true;
             if let Some((lanes, margin, error)) = self.check_program(program, set, plaintext, &columns) {
                 let magnitude = program.approximate.then(|| magnitude(program, &columns));
+                let rounded = rounded(set, plaintext, margin, program.degree + 1);
+                let rounded = rounded.filter(|_| form == Form::Rounded);
                 let plaintext = plaintext.clone();
-                return Ok(BoundProgram { expression, set, plaintext, lanes, margin, error, magnitude });
+                return Ok(BoundProgram {
+                    expression,
+                    set,
+                    plaintext,
+                    lanes,
+                    margin,
+                    error,
+                    magnitude,
+                    rounded,
+                });
             }
         }
         let columns: Vec<&str> = program.columns.iter().map(String::as_str).collect();
@@ -247,6 +289,21 @@ impl<'a> Catalog<'a> {
         });
         bits.max().unwrap_or(0)
     }
+}
+
+/// The fewest bits for a ciphertext of so many components whose noise is `margin` bits below its limit. `None` for approximate
+/// ones, where nothing is saved, and where more bits are needed than are packed.
+fn rounded(set: &ParamSet, plaintext: &Plaintext, margin: f64, components: u8) -> Option<Rounded> {
+    let t_log2 = match plaintext {
+        Plaintext::PowerOfTwo { log2 } => f64::from(*log2),
+        Plaintext::Primes { primes } => primes.iter().map(|prime| (*prime as f64).log2()).fold(0.0, f64::max),
+        Plaintext::Scale { .. } => return None,
+    };
+    let (limit, rounding) = (set.log_q() - 1.0, noise::rounding_log2(set.degree(), components));
+    let bits = noise::rounded_bits(limit - margin, t_log2, set.log_q(), rounding)?;
+    let saves = size::rounded_poly_bytes(set, bits) < size::poly_bytes(set);
+    let restored = noise::rounded_phase_log2(limit - margin, t_log2, set.log_q(), bits, rounding);
+    (saves && bits <= MAX_ROUNDED_BITS).then_some(Rounded { bits, margin: limit - restored })
 }
 
 /// Largest absolute value of the columns of an approximate program.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hush_params::{ParamSet, noise, size};
 
-use super::bind::{BoundProgram, Found};
-use crate::encoding::{Layout, Plaintext};
+use super::bind::{BoundProgram, Found, Rounded};
+use crate::encoding::{Encoding, Layout, Plaintext};
 use crate::layout::content_words;
 use crate::plan::{Cost, EncryptedNode, EncryptedSum};
 use crate::predict::CHUNK_ROWS;
@@ -31,44 +31,62 @@ pub(super) fn of_sums(sums: &[EncryptedSum], found: &[Found<'_>]) -> Cost {
 
 /// Cost of one chunk of element-wise results: `degree + 1` polynomials per program and lane, one per fetched column.
 pub(super) fn of_rows(fetched: &[Found<'_>], bound: &[BoundProgram], programs: &[Program]) -> Cost {
-    // CKKS slots hold half as many values as the ring has coefficients.
-    let rings = |set: &ParamSet, layout: Layout| {
-        let values = if layout == Layout::ApproxSlots { set.degree() / 2 } else { set.degree() };
-        (CHUNK_ROWS as usize).div_ceil(values)
-    };
     let fetched_bytes: usize = fetched
         .iter()
         .map(|found| {
-            let lanes = match &found.encoding.public.plaintext {
-                Plaintext::Primes { primes } => primes.len(),
-                _ => 1,
-            };
-            lanes * size::poly_bytes(found.set) * rings(found.set, found.encoding.public.layout)
+            let Encoding { layout, plaintext, .. } = &found.encoding.public;
+            fetched_bytes(found.set, *layout, plaintext, found.rounded)
         })
         .sum();
     let program_bytes: usize = bound
         .iter()
         .zip(programs)
         .map(|(bound, program)| {
-            let polynomials = usize::from(program.degree) + 1;
+            let polynomials = bound.lanes * (usize::from(program.degree) + 1);
             let layout = if program.approximate { Layout::ApproxSlots } else { Layout::Slots };
-            bound.lanes * polynomials * size::poly_bytes(bound.set) * rings(bound.set, layout)
+            polynomials * poly_bytes(bound.set, bound.rounded) * rings(bound.set, layout)
         })
         .sum();
     let seed = if fetched.is_empty() { 0 } else { SEED_BYTES };
     let computed = bound.iter().zip(programs).map(|(bound, program)| {
         let facts = (bound.set, &bound.plaintext, program.approximate);
-        node(
-            "program",
-            program.text.clone(),
-            facts,
-            bound.margin,
-            bound.error,
-            u32::from(program.degree == 2),
-        )
+        let margin = bound.rounded.map_or(bound.margin, |rounded| rounded.margin);
+        let depth = u32::from(program.degree == 2);
+        let node = node("program", program.text.clone(), facts, margin, bound.error, depth);
+        EncryptedNode { answer_bits: bound.rounded.map(|rounded| rounded.bits), ..node }
     });
-    let nodes = computed.chain(fetched.iter().map(|found| node_of("fetch", found))).collect();
+    let sent_back = fetched.iter().map(|found| match found.rounded {
+        None => node_of("fetch", found),
+        Some(Rounded { bits, margin }) => {
+            EncryptedNode { answer_bits: Some(bits), margin_bits: Some(margin), ..node_of("fetch", found) }
+        }
+    });
+    let nodes = computed.chain(sent_back).collect();
     bounds(nodes, (fetched_bytes + program_bytes + seed) as u64)
+}
+
+/// Bytes of one chunk of a column that goes back.
+pub(super) fn fetched_bytes(
+    set: &ParamSet,
+    layout: Layout,
+    plaintext: &Plaintext,
+    rounded: Option<Rounded>,
+) -> usize {
+    let lanes = match plaintext {
+        Plaintext::Primes { primes } => primes.len(),
+        _ => 1,
+    };
+    lanes * poly_bytes(set, rounded) * rings(set, layout)
+}
+
+fn poly_bytes(set: &ParamSet, rounded: Option<Rounded>) -> usize {
+    rounded.map_or_else(|| size::poly_bytes(set), |rounded| size::rounded_poly_bytes(set, rounded.bits))
+}
+
+/// Ring elements of a chunk. CKKS slots hold half as many values as the ring has coefficients.
+fn rings(set: &ParamSet, layout: Layout) -> usize {
+    let values = if layout == Layout::ApproxSlots { set.degree() / 2 } else { set.degree() };
+    (CHUNK_ROWS as usize).div_ceil(values)
 }
 
 fn node_of(kind: &'static str, found: &Found<'_>) -> EncryptedNode {
@@ -99,6 +117,7 @@ fn node(
         margin_bits: margin.is_finite().then_some(margin),
         failure_log2: noise::FAILURE_LOG2,
         error,
+        answer_bits: None,
     }
 }
 

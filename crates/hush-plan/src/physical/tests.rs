@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::encoding::{Content, Layout, Plaintext};
-use crate::plan::{AggregateFunction, LinearForm, Mask, Moment, OutputType, OwnerAggregate};
+use crate::plan::{AggregateFunction, LinearForm, Mask, Moment, OutputType, OwnerAggregate, ProgramSource};
 use crate::schema::ColumnType;
 use crate::sql::parse;
 use crate::tables::{column, encodings_for, patients, ranged, schema};
@@ -16,7 +16,7 @@ fn plan_with(
     rows: u64,
     text: &str,
 ) -> Result<QueryPlan, PlanError> {
-    plan_query(schema, encodings, rows, "00ff", &parse(schema, text)?, &Limits::default())
+    plan_query(schema, encodings, &Site::local(rows), "00ff", &parse(schema, text)?, &Limits::default())
 }
 
 fn plan(text: &str) -> QueryPlan {
@@ -132,7 +132,7 @@ fn the_bytes_of_the_answer_limit_the_groups() {
     let query = parse(&schema, MAIN).unwrap();
     let limited = |max_answer_bytes| {
         let limits = Limits { max_answer_bytes, ..Limits::default() };
-        plan_query(&schema, &encodings, 6000, "00", &query, &limits)
+        plan_query(&schema, &encodings, &Site::local(6000), "00", &query, &limits)
     };
     let each = limited(1 << 30).unwrap().cost.answer_bytes_each;
     assert_eq!(limited(each * 7 + 1).unwrap().cost.max_groups, 7);
@@ -246,6 +246,54 @@ fn row_plans_bind_programs_and_fetches() {
         plan.owner.final_sql,
         "SELECT c0 AS \"ward\", p0 AS \"v\", p1 AS \"charges\" FROM merged ORDER BY \"row\" LIMIT 3"
     );
+}
+
+fn on_link(text: &str, link: Option<f64>) -> QueryPlan {
+    let schema = patients();
+    let encodings = encodings_for(&schema, &[text]);
+    let site = Site { link, ..Site::local(6000) };
+    let query = parse(&schema, text).unwrap();
+    plan_query(&schema, &encodings, &site, "00ff", &query, &Limits::default()).unwrap()
+}
+
+/// Bits of programs and of fetched columns, and whether the owner evaluates.
+fn way(plan: &QueryPlan) -> (Vec<Option<u32>>, Vec<Option<u32>>, bool) {
+    let Task::Rows(task) = &plan.server.task else { panic!() };
+    (task.program_bits.clone(), task.fetch_bits.clone(), !plan.owner.owned.is_empty())
+}
+
+#[test]
+fn the_way_to_answer_follows_the_link() {
+    let text = "SELECT age * visits AS v, charges FROM patients";
+    // In one process the server evaluates and nothing is rounded; over a slow link two columns are less than their product.
+    assert_eq!(way(&on_link(text, None)), (vec![], vec![], false));
+    let slow = on_link(text, Some(1e5));
+    let (programs, fetched, by_owner) = way(&slow);
+    assert!(programs.is_empty() && by_owner, "{slow:?}");
+    assert!(fetched.iter().all(Option::is_some), "{fetched:?}");
+    // A sum of many columns is less than all of them.
+    let sum = on_link("SELECT age + visits + charges + bp + 2 * age AS v FROM patients", Some(1e5));
+    let (programs, _, by_owner) = way(&sum);
+    assert!(!by_owner && programs[0].is_some_and(|bits| bits < 60), "{programs:?}");
+    for plan in [slow, sum] {
+        assert!(plan.cost.margin_bits >= 0.0);
+        let taken: Vec<_> = plan.ways.iter().filter(|way| way.taken).collect();
+        assert_eq!((plan.ways.len(), taken.len()), (4, 1));
+        assert!(plan.ways.iter().all(|way| way.seconds >= taken[0].seconds));
+        let (small, large) = plan
+            .ways
+            .iter()
+            .fold((u64::MAX, 0), |(s, l), way| (s.min(way.bytes_down), l.max(way.bytes_down)));
+        assert!(2 * small < large);
+        assert!(plan.cost.nodes.iter().all(|node| node.answer_bits.is_some()));
+    }
+}
+
+#[test]
+fn approximate_answers_are_not_rounded() {
+    let plan = on_link("SELECT score * score FROM patients", Some(1e5));
+    assert_eq!(way(&plan), (vec![], vec![], false));
+    assert!(plan.ways.is_empty());
 }
 
 #[test]

@@ -11,7 +11,8 @@ fn plan(text: &str) -> (QueryPlan, Vec<Encoding>) {
     let schema = patients();
     let encodings = encodings_for(&schema, &[text]);
     let query = parse(&schema, text).unwrap();
-    let plan = plan_query(&schema, &encodings, 20_000, "00ff", &query, &Limits::default()).unwrap();
+    let plan =
+        plan_query(&schema, &encodings, &Site::local(20_000), "00ff", &query, &Limits::default()).unwrap();
     (plan, encodings.into_iter().map(|encoding| encoding.public).collect())
 }
 

@@ -13,6 +13,8 @@ use crate::plan::{AggregateTask, RowsTask, ServerPlan, SlotExpr};
 const OBJECT_OVERHEAD_BYTES: u64 = 32 + 16;
 /// Polynomials that a product of two ciphertexts multiplies.
 const TENSOR_PRODUCTS: u64 = 4;
+/// Products of a residue that is rounded: one modulo its prime, and the words of one in 128 bits.
+const ROUNDING_PRODUCTS: u64 = 4;
 /// Polynomials of a column's ciphertext.
 const FRESH_COMPONENTS: u64 = 2;
 
@@ -138,8 +140,10 @@ impl Sizes {
         self.degree * self.limbs
     }
 
-    fn poly_bytes(&self) -> u64 {
-        size::poly_bytes(self.set) as u64
+    /// Bytes of a polynomial in an answer, with residues or rounded.
+    fn answer_bytes(&self, bits: Option<u32>) -> u64 {
+        bits.map_or_else(|| size::poly_bytes(self.set), |bits| size::rounded_poly_bytes(self.set, bits))
+            as u64
     }
 }
 
@@ -241,7 +245,7 @@ pub(super) fn rows(
     chunks: &[u64],
 ) -> Result<Counted, PlanError> {
     let mut counted = Counted::default();
-    for expr in &task.programs {
+    for (index, expr) in task.programs.iter().enumerate() {
         let columns = expr.columns();
         let first = columns.first().copied().ok_or(bad(EncodingId(0), EncodingFault::UnknownParams))?;
         let (encoding, sizes) = find(encodings, first)?;
@@ -254,14 +258,18 @@ pub(super) fn rows(
         element.owner_products = degree * lanes * sizes.residues();
         element.owner_butterflies = lanes * (sizes.limbs + 1) * sizes.butterflies;
         element.owner_decoded = lanes * sizes.degree;
+        let bits = task.bits_of_program(index);
+        if bits.is_some() {
+            rounding_work(&sizes, lanes * components, encoding.layout, &mut element);
+        }
         let object = Object { kind: "program", columns, sizes, layout: encoding.layout, element };
-        counted.push(object, lanes * components * sizes.poly_bytes(), chunks);
+        counted.push(object, lanes * components * sizes.answer_bytes(bits), chunks);
     }
-    for id in &task.fetch {
+    for (index, id) in task.fetch.iter().enumerate() {
         let (encoding, sizes) = find(encodings, *id)?;
         let lanes = lanes(encoding);
         let residues = lanes * sizes.residues();
-        let element = Work {
+        let mut element = Work {
             owner_expanded: residues,
             owner_unpacked: residues,
             owner_products: residues,
@@ -269,8 +277,13 @@ pub(super) fn rows(
             owner_decoded: lanes * sizes.degree,
             ..Work::default()
         };
+        let bits = task.bits_of_fetch(index);
+        if bits.is_some() {
+            element.unpacked += residues;
+            rounding_work(&sizes, lanes, encoding.layout, &mut element);
+        }
         let object = Object { kind: "fetch", columns: vec![*id], sizes, layout: encoding.layout, element };
-        counted.push(object, lanes * sizes.poly_bytes(), chunks);
+        counted.push(object, lanes * sizes.answer_bytes(bits), chunks);
     }
     if !counted.blocks.is_empty() {
         counted.chunks_read = chunks.len() as u64;
@@ -372,6 +385,20 @@ fn program_work(expr: &SlotExpr, sizes: &Sizes, lanes: u64, work: &mut Work) -> 
             degrees.0 + degrees.1
         }
     }
+}
+
+/// Polynomials are rounded by the server and restored by the owner. In slots both transform them, since only coefficients can
+/// be rounded.
+fn rounding_work(sizes: &Sizes, polynomials: u64, layout: Layout, work: &mut Work) {
+    if matches!(layout, Layout::Slots | Layout::ApproxSlots) {
+        let transforms = polynomials * sizes.limbs;
+        work.transforms += transforms;
+        work.butterflies += transforms * sizes.butterflies;
+        work.owner_butterflies += transforms * sizes.butterflies;
+    }
+    let residues = polynomials * sizes.residues();
+    work.products += ROUNDING_PRODUCTS * residues;
+    work.owner_products += residues;
 }
 
 /// A clear vector becomes a plaintext: one transform modulo the plaintext prime, one modulo each prime of the ring.

@@ -2,6 +2,7 @@
 //! One reader for each kind of text: the reason of a refusal, or nothing after a look at all that can be done with the value.
 
 use hush_plan::plan::QueryPlan;
+use hush_plan::predict::Site;
 use hush_plan::schema::file::{from_toml, to_toml};
 use hush_plan::sql::{check_expression, parse, parse_workload, table_of};
 use hush_plan::{
@@ -87,7 +88,8 @@ pub(crate) fn planned(
     encodings: &[PrivateEncoding],
     query: &Query,
 ) -> Result<QueryPlan, String> {
-    plan_query(schema, encodings, ROWS, &"0".repeat(64), query, &Limits::default()).map_err(code)
+    plan_query(schema, encodings, &Site::local(ROWS), &"0".repeat(64), query, &Limits::default())
+        .map_err(code)
 }
 
 fn code(error: PlanError) -> String {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Stored columns that go back: their bodies as they are, or rounded.
+
+use hush_plan::Layout;
+use hush_ring::Ring;
+use hush_rlwe::{BodyId, BodyKind, OVERHEAD_BYTES, ObjectRounding};
+
+use super::program::{ChunkInput, polynomial_bytes};
+use crate::conform::FetchShape;
+use crate::error::ExecError;
+use crate::noop::Scheme;
+use crate::program::{element_count, rounding};
+use crate::table::{self, StoredBody};
+
+/// A fetched column with what its rounding needs.
+pub(super) struct Fetcher<'a> {
+    shape: &'a FetchShape,
+    ring: Ring,
+    /// Nothing where bodies go back as they are: in dry runs always.
+    rounding: Option<ObjectRounding>,
+}
+
+impl<'a> Fetcher<'a> {
+    /// Prepares a column.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] if it cannot be rounded as its shape says, which the check of the plan rules out.
+    pub(super) fn new(shape: &'a FetchShape, scheme: Scheme) -> Result<Self, ExecError> {
+        let ring = table::ring(shape.set)?;
+        let bits = shape.bits.filter(|_| scheme == Scheme::Lattice);
+        let rounding = bits.map(|bits| rounding(&ring, &shape.plaintext, bits)).transpose();
+        let rounding = rounding.map_err(|_| ExecError::Internal { place: "rounding of a column" })?.flatten();
+        Ok(Self { shape, ring, rounding })
+    }
+
+    /// Bytes of the object for a chunk of `rows` rows.
+    pub(super) fn object_bytes(&self, rows: u32) -> u64 {
+        let elements = u64::from(element_count(self.shape.layout, self.shape.set, rows));
+        let polynomials = elements * u64::from(self.shape.lanes());
+        polynomials * polynomial_bytes(self.shape.set, self.shape.bits) + OVERHEAD_BYTES as u64
+    }
+
+    /// The column of a chunk.
+    ///
+    /// # Errors
+    /// [`ExecError::Corrupt`], [`ExecError::Internal`].
+    pub(super) fn fetch(&self, input: &ChunkInput<'_>) -> Result<Vec<u8>, ExecError> {
+        let blob = input.blob(self.shape.id)?;
+        let Some(rounding) = &self.rounding else { return Ok(blob.to_vec()) };
+        let kind = match self.shape.layout {
+            Layout::ApproxSum | Layout::Sum => BodyKind::Sum,
+            Layout::ApproxSlots | Layout::Slots => BodyKind::Slot,
+        };
+        let id = BodyId {
+            column: self.shape.id.0,
+            chunk: input.row.index,
+            element_count: element_count(self.shape.layout, self.shape.set, input.row.rows),
+            lanes: self.shape.lanes(),
+        };
+        let body = input.snapshot.body(input.part, &self.ring, StoredBody { blob, kind, id })?;
+        rounding.round_body(&body, kind).map_err(|_| ExecError::Internal { place: "rounded column" })
+    }
+}
