@@ -5,7 +5,7 @@ use hush_exec::clear_half_bytes;
 use hush_plan::QueryPlan;
 use hush_plan::plan::Task;
 use hush_plan::predict::{
-    ASSUMED_GROUPS, Expected, PartShape, Prediction, Site, TableShape, Times, owned_work, predict,
+    ASSUMED_GROUPS, Expected, PartShape, Prediction, Site, TableShape, Times, evaluated, predict,
 };
 use hush_table::Manifest;
 use serde_json::{Value, json};
@@ -152,9 +152,10 @@ impl OwnedTable {
         let clear = clear_half_bytes(manifest, &plan.server, held.rows)?;
         let groups = if matches!(plan.server.task, Task::Aggregate(_)) { held.rows } else { 0 };
         let expected = Expected { groups, chunks: held.chunks, clear };
+        let rows = held.rows;
         let mut prediction =
             predict(&plan.server, &manifest.encodings, &shape(manifest), &expected, threads)?;
-        prediction.work.owner_decoded += owned_work(&plan.owner, held.rows);
+        prediction.work.owner_evaluated = evaluated(&plan.owner, rows);
         Ok(prediction)
     }
 }

@@ -24,7 +24,7 @@ use crate::encoding::Encoding;
 use crate::error::PlanError;
 use crate::plan::{ServerPlan, Task};
 pub use profile::{MachineProfile, PROFILE_FORMAT, ProfileError, Times, UnitCosts};
-pub use site::{Site, owned_work};
+pub use site::{Site, evaluated};
 pub use work::{BlockWork, Work};
 
 /// Rows of a full chunk.

@@ -197,6 +197,7 @@ impl UnitCosts {
             + self.butterfly * work.owner_butterflies as f64
             + self.owner_product * work.owner_products as f64
             + self.unpacked * work.owner_unpacked as f64
-            + self.owner_decoded * work.owner_decoded as f64
+            // Both are arithmetic of any width on one number.
+            + self.owner_decoded * (work.owner_decoded + work.owner_evaluated) as f64
     }
 }

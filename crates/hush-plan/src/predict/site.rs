@@ -49,7 +49,7 @@ impl Site {
         let (rows, chunks) = self.shape.all_matching(limit);
         let expected = Expected { groups: 1, chunks, ..Expected::default() };
         let mut prediction = predict(plan, encodings, &self.shape, &expected, self.threads)?;
-        prediction.work.owner_decoded += owned_work(owner, rows);
+        prediction.work.owner_evaluated = evaluated(owner, rows);
         let times = self.profile.times(&prediction);
         let bytes = prediction.bytes_up + prediction.bytes_down;
         let way = self.link.map_or(0.0, |speed| bytes as f64 / speed);
@@ -57,8 +57,8 @@ impl Site {
     }
 }
 
-/// What the owner's own evaluation on so many rows counts as, in numbers decoded: both are arithmetic of any width.
-pub fn owned_work(owner: &OwnerPlan, rows: u64) -> u64 {
+/// Operations of the owner's own evaluation on so many rows.
+pub fn evaluated(owner: &OwnerPlan, rows: u64) -> u64 {
     rows * owner.owned.iter().map(operations).sum::<u64>()
 }
 

@@ -47,6 +47,8 @@ pub struct Work {
     pub owner_unpacked: u64,
     /// Coefficients that the owner puts together from their residues and decodes.
     pub owner_decoded: u64,
+    /// Operations of expressions that the owner evaluates, in integers of any width.
+    pub owner_evaluated: u64,
 }
 
 impl Work {
@@ -66,6 +68,7 @@ impl Work {
             owner_products,
             owner_unpacked,
             owner_decoded,
+            owner_evaluated,
         } = other;
         self.queries += queries;
         self.clear_cells += clear_cells;
@@ -80,6 +83,7 @@ impl Work {
         self.owner_products += owner_products;
         self.owner_unpacked += owner_unpacked;
         self.owner_decoded += owner_decoded;
+        self.owner_evaluated += owner_evaluated;
     }
 }
 
@@ -345,6 +349,7 @@ impl Work {
             owner_products: self.owner_products * count,
             owner_unpacked: self.owner_unpacked * count,
             owner_decoded: self.owner_decoded * count,
+            owner_evaluated: self.owner_evaluated * count,
         }
     }
 }
