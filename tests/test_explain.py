@@ -7,6 +7,7 @@ import xml.dom.minidom
 
 import pytest
 
+from conftest import approve
 from test_queries import HEADER, random_rows, write_csv
 
 GROUPED = ("g", "k", "g, k", "k > 0", "date_part('year', d)", "")
@@ -100,3 +101,37 @@ def test_drawings(hush, table, key, tmp_path):
     xml.dom.minidom.parse(str(tmp_path / "plan.svg"))
     refused = hush("explain", table, query, "--graph", tmp_path / "plan.png", *key, status=2)
     assert "HUSH-U001" in refused.stderr and not (tmp_path / "plan.png").exists()
+
+
+def test_the_link_decides_how_a_query_by_row_is_answered(hush, tmp_path, key):
+    """In one process as it lies; over a slow link in fewer bytes, by the owner where that is less: always the same rows."""
+    draw = random.Random(3)
+    path, schema, queries = tmp_path / "t.csv", tmp_path / "t.toml", tmp_path / "queries.sql"
+    rows = [(row, *(draw.choice(["", draw.randint(-999, 999)]) if row else 0 for _ in range(5))) for row in range(9000)]
+    write_csv(path, ["id", "a", "b", "c", "d", "e"], rows)
+    product = "SELECT id, a * b AS p FROM t WHERE id % 7 < 5"
+    many = "SELECT id, a + b + c - 3 * d + e AS s FROM t"
+    queries.write_text(f"{product};\n{many};\n", encoding="utf-8")
+    hush("init", path, "--sensitive", "a,b,c,d,e", "-o", schema)
+    approve(schema)
+    hush("encrypt", path, "--schema", schema, "-o", tmp_path / "T", "--for", queries, *key)
+    for query, slow in [(product, "you evaluate"), (many, "the server evaluates")]:
+        outputs, moved = [], []
+        for link in ("0", "1"):
+            more = ("--format", "csv", "--analyze", "--json", "--link", link)
+            done = hush("query", tmp_path / "T", query, *more, *key)
+            analysis = json.loads(done.stderr.splitlines()[-1])
+            (taken,) = [way for way in analysis["predicted"]["ways"] if way["taken"]]
+            assert taken["what"].startswith(slow if link == "1" else "the server evaluates")
+            assert ("rounded" in taken["what"]) == (link == "1")
+            outputs.append(done.stdout)
+            moved.append(analysis["measured"]["bytes_down"])
+            predicted = analysis["predicted"]["prediction"]
+            clear = predicted["clear_half"]["bytes"] - analysis["measured"]["clear_bytes"]
+            assert predicted["bytes_down"] - clear == moved[-1]
+        assert outputs[0] == outputs[1] and 3 * moved[1] < 2 * moved[0], query
+        text = hush("explain", tmp_path / "T", query, "--link", "1", "--verbose", *key).stdout
+        assert f"* {slow}, the answer is rounded" in text and "rounded to" in text
+    assert "Ways" not in hush("explain", tmp_path / "T", "SELECT SUM(id) AS s FROM t", *key).stdout
+    for link in ("-1", "fast", "nan"):
+        assert "--link" in hush("explain", tmp_path / "T", product, "--link", link, *key, status=2).stderr

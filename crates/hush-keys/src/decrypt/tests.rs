@@ -302,8 +302,8 @@ fn slots_of(
     (encoder, secret, columns, ciphertexts)
 }
 
-/// The rounding of a result with so many components that no other one is finer than.
-fn fewest_bits(ring: &Ring, primes: &[u64], components: u8) -> ObjectRounding {
+/// Rounding a result with so many components to the fewest bits that its bound allows, or to `fewer` less.
+fn rounding(ring: &Ring, primes: &[u64], components: u8, fewer: u32) -> ObjectRounding {
     let set = ring.set().unwrap();
     let t = primes.iter().map(|prime| (*prime as f64).log2()).fold(0.0, f64::max);
     let fresh = noise::bgv_fresh_phase_log2(t) + 3.0;
@@ -312,7 +312,7 @@ fn fewest_bits(ring: &Ring, primes: &[u64], components: u8) -> ObjectRounding {
     let bits = noise::rounded_bits(phase, t, set.log_q(), rounding).unwrap();
     assert!(bits < 19 + t as u32);
     let moduli: Vec<_> = primes.iter().map(|prime| PlaintextModulus::Prime(*prime)).collect();
-    ObjectRounding::new(ring, bits, &moduli).unwrap()
+    ObjectRounding::new(ring, bits - fewer, &moduli).unwrap()
 }
 
 /// `(x·y − 3x)·… ` in slots: products of two encrypted columns, clear columns, masks and constants.
@@ -346,12 +346,16 @@ fn slot_expressions_are_exact() {
             };
             let set = UncheckedCiphertextSet::decode(&bytes).unwrap().conform(&ring, id).unwrap();
             let whole = decrypt_slots(&secret, &encoder, &set.ciphertexts).unwrap();
-            let rounding = fewest_bits(&ring, primes, components);
-            let bytes = rounding.round_ciphertexts(&set, id.chunk).unwrap();
-            let set = rounding.restore_ciphertexts(&bytes, id).unwrap();
-            let rounded = decrypt_slots(&secret, &encoder, &set.ciphertexts).unwrap();
-            assert_eq!(whole, rounded, "{draw}");
-            decrypted.extend(rounded);
+            let rounded = |fewer: u32| {
+                let rounding = rounding(&ring, primes, components, fewer);
+                let bytes = rounding.round_ciphertexts(&set, id.chunk).unwrap();
+                let set = rounding.restore_ciphertexts(&bytes, id).unwrap();
+                decrypt_slots(&secret, &encoder, &set.ciphertexts).unwrap()
+            };
+            assert_eq!(whole, rounded(0), "{draw}");
+            // The bound is not much too large.
+            assert_ne!(whole, rounded(4), "{draw}");
+            decrypted.extend(whole);
         }
         for ((x, y), found) in columns[0].iter().zip(&columns[1]).zip(&decrypted) {
             let product = if name.starts_with("n13") { x * y } else { *x };
