@@ -35,6 +35,7 @@ def plain(text, directory):
             line = re.sub(r"(Kernels +)\S+ \(available: [^)]*\)", r"\1# (available: #)", line)
         if line.startswith(ANALYSIS_LINES):
             line = re.sub(" {2,}", "  ", line)
+        line = re.sub(r"(the answer [a-z ]+): [\d.]+ s", r"\1: # s", line)
         lines.append(re.sub(r"\d[\d.]* (kB|MB|B)\b", r"# \1", line).rstrip())
     return "\n".join(lines)
 
