@@ -26,9 +26,12 @@ pub fn rounded_widths(bits: u32) -> impl Iterator<Item = u32> {
     [low, bits - low].into_iter().filter(|width| *width > 0)
 }
 
-/// Bytes of one polynomial whose `N` coefficients are rounded to `bits` bits.
-pub fn rounded_poly_bytes(set: &ParamSet, bits: u32) -> usize {
-    rounded_widths(bits).map(|width| packed_bytes(set.degree(), width)).sum()
+/// Bytes of one polynomial of an answer: rounded to so many bits for each of `N` coefficients, or else [`poly_bytes`].
+pub fn answer_poly_bytes(set: &ParamSet, rounded_bits: Option<u32>) -> usize {
+    match rounded_bits {
+        Some(bits) => rounded_widths(bits).map(|width| packed_bytes(set.degree(), width)).sum(),
+        None => poly_bytes(set),
+    }
 }
 
 /// Bytes of the answer to a masked sum: the whole of `a`, and one residue a limb for each of `bodies`.

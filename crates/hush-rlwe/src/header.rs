@@ -97,10 +97,8 @@ pub const OVERHEAD_BYTES: usize = HEADER_BYTES + CHECKSUM_BYTES;
 impl Header {
     /// Payload bytes that these fields imply; saturates on absurd fields, which no real length then equals.
     pub(crate) fn payload_bytes(&self) -> u64 {
-        let poly = match self.rounded_bits {
-            0 => size::poly_bytes(self.set),
-            bits => size::rounded_poly_bytes(self.set, u32::from(bits)),
-        } as u64;
+        let rounded = (self.rounded_bits > 0).then_some(u32::from(self.rounded_bits));
+        let poly = size::answer_poly_bytes(self.set, rounded) as u64;
         let elements = u64::from(self.element_count);
         match self.kind {
             ObjectKind::SumAnswer => poly + elements * 8 * self.set.limb_count() as u64,

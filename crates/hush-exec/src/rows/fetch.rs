@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Stored columns that go back: their bodies as they are, or rounded.
 
+use hush_params::size;
 use hush_plan::Layout;
 use hush_ring::Ring;
 use hush_rlwe::{BodyId, BodyKind, OVERHEAD_BYTES, ObjectRounding};
 
-use super::program::{ChunkInput, polynomial_bytes};
+use super::program::ChunkInput;
 use crate::conform::FetchShape;
 use crate::error::ExecError;
 use crate::noop::Scheme;
@@ -37,7 +38,7 @@ impl<'a> Fetcher<'a> {
     pub(super) fn object_bytes(&self, rows: u32) -> u64 {
         let elements = u64::from(element_count(self.shape.layout, self.shape.set, rows));
         let polynomials = elements * u64::from(self.shape.lanes());
-        polynomials * polynomial_bytes(self.shape.set, self.shape.bits) + OVERHEAD_BYTES as u64
+        polynomials * size::answer_poly_bytes(self.shape.set, self.shape.bits) as u64 + OVERHEAD_BYTES as u64
     }
 
     /// The column of a chunk.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Programs on one chunk: ring element after ring element, to the object that the answer carries.
 
-use hush_params::{ParamSet, size};
+use hush_params::size;
 use hush_plan::plan::SlotExpr;
 use hush_plan::{EncodingId, Layout, Plaintext};
 use hush_ring::{Ring, UniformSeed};
@@ -97,7 +97,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn object_bytes(&self, rows: u32) -> u64 {
         let elements = u64::from(element_count(self.shape.layout, self.shape.set, rows));
         let polys = elements * u64::from(self.shape.lanes()) * u64::from(self.shape.components());
-        polys * polynomial_bytes(self.shape.set, self.bits) + OVERHEAD_BYTES as u64
+        polys * size::answer_poly_bytes(self.shape.set, self.bits) as u64 + OVERHEAD_BYTES as u64
     }
 
     /// Evaluates the program on a chunk: an encoded [`CiphertextSet`], or encoded [`PlainValues`] in a dry run.
@@ -235,11 +235,6 @@ impl ElementInput<'_> {
 }
 
 const NO_COLUMN: ExecError = ExecError::Internal { place: "column of a program" };
-
-/// Bytes of a polynomial of an answer, with residues or rounded.
-pub(super) fn polynomial_bytes(set: &ParamSet, bits: Option<u32>) -> u64 {
-    bits.map_or_else(|| size::poly_bytes(set), |bits| size::rounded_poly_bytes(set, bits)) as u64
-}
 
 /// What a refusal of the scheme means here.
 pub(super) fn scheme_error(error: SchemeError) -> ExecError {

@@ -301,7 +301,7 @@ fn rounded(set: &ParamSet, plaintext: &Plaintext, margin: f64, components: u8) -
     };
     let (limit, rounding) = (set.log_q() - 1.0, noise::rounding_log2(set.degree(), components));
     let bits = noise::rounded_bits(limit - margin, t_log2, set.log_q(), rounding)?;
-    let saves = size::rounded_poly_bytes(set, bits) < size::poly_bytes(set);
+    let saves = size::answer_poly_bytes(set, Some(bits)) < size::poly_bytes(set);
     let restored = noise::rounded_phase_log2(limit - margin, t_log2, set.log_q(), bits, rounding);
     (saves && bits <= MAX_ROUNDED_BITS).then_some(Rounded { bits, margin: limit - restored })
 }

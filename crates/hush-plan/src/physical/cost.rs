@@ -80,7 +80,7 @@ pub(super) fn fetched_bytes(
 }
 
 fn poly_bytes(set: &ParamSet, rounded: Option<Rounded>) -> usize {
-    rounded.map_or_else(|| size::poly_bytes(set), |rounded| size::rounded_poly_bytes(set, rounded.bits))
+    size::answer_poly_bytes(set, rounded.map(|rounded| rounded.bits))
 }
 
 /// Ring elements of a chunk. CKKS slots hold half as many values as the ring has coefficients.

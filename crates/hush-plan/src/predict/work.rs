@@ -143,12 +143,6 @@ impl Sizes {
     fn residues(&self) -> u64 {
         self.degree * self.limbs
     }
-
-    /// Bytes of a polynomial in an answer, with residues or rounded.
-    fn answer_bytes(&self, bits: Option<u32>) -> u64 {
-        bits.map_or_else(|| size::poly_bytes(self.set), |bits| size::rounded_poly_bytes(self.set, bits))
-            as u64
-    }
 }
 
 /// Counts an aggregate task: see `docs/math/bgv-sum.md` for what is done.
@@ -267,7 +261,7 @@ pub(super) fn rows(
             rounding_work(&sizes, lanes * components, encoding.layout, &mut element);
         }
         let object = Object { kind: "program", columns, sizes, layout: encoding.layout, element };
-        counted.push(object, lanes * components * sizes.answer_bytes(bits), chunks);
+        counted.push(object, lanes * components * (size::answer_poly_bytes(sizes.set, bits) as u64), chunks);
     }
     for (index, id) in task.fetch.iter().enumerate() {
         let (encoding, sizes) = find(encodings, *id)?;
@@ -287,7 +281,7 @@ pub(super) fn rows(
             rounding_work(&sizes, lanes, encoding.layout, &mut element);
         }
         let object = Object { kind: "fetch", columns: vec![*id], sizes, layout: encoding.layout, element };
-        counted.push(object, lanes * sizes.answer_bytes(bits), chunks);
+        counted.push(object, lanes * (size::answer_poly_bytes(sizes.set, bits) as u64), chunks);
     }
     if !counted.blocks.is_empty() {
         counted.chunks_read = chunks.len() as u64;
