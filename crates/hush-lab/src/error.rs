@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What can go wrong in the lab.
+
+use hush_expr::ExprError;
+
+/// Why a laboratory step was refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// The circuit multiplies more often in a row than the parameters allow.
+    #[error("the circuit has depth {found}, these parameters allow {limit}")]
+    Depth {
+        /// Products one after the other.
+        found: u32,
+        /// The most that are allowed.
+        limit: u32,
+    },
+    /// The text is no expression.
+    #[error(transparent)]
+    Expression(#[from] ExprError),
+    /// Ciphertexts of different levels, keys or shapes met.
+    #[error("ciphertexts at levels {left} and {right} do not go together here")]
+    Level {
+        /// Level of the first.
+        left: u32,
+        /// Level of the second, or the level expected.
+        right: u32,
+    },
+    /// A parameter is outside what the scheme allows.
+    #[error("parameter {name} = {found}: it must be {expected}")]
+    Parameter {
+        /// Its name.
+        name: &'static str,
+        /// Its value, as text.
+        found: String,
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// The operating system has no entropy to give.
+    #[error("the operating system provides no randomness")]
+    Randomness(#[from] getrandom::Error),
+    /// There is no such parameter set.
+    #[error("no parameter set of {scheme} for security {security} and depth {depth}; see `hush-lab params`")]
+    Set {
+        /// The scheme.
+        scheme: &'static str,
+        /// The security parameter asked for.
+        security: u32,
+        /// The depth asked for.
+        depth: u32,
+    },
+}
