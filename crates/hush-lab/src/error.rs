@@ -26,6 +26,18 @@ pub enum LabError {
         /// Level of the second, or the level expected.
         right: u32,
     },
+    /// The noise would be over its limit.
+    #[error(
+        "noise overflow at level {level}: 2^{bound_log2:.1} is possible, a right decryption needs less than 2^{limit_log2:.1}"
+    )]
+    Noise {
+        /// Products behind it.
+        level: u32,
+        /// log2 of the bound of the noise.
+        bound_log2: f64,
+        /// log2 of the noise that decryption bears.
+        limit_log2: f64,
+    },
     /// A parameter is outside what the scheme allows.
     #[error("parameter {name} = {found}: it must be {expected}")]
     Parameter {

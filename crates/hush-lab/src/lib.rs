@@ -24,7 +24,9 @@
 
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod bv11;
 mod error;
+pub mod primes;
 mod random;
 pub mod scheme;
 

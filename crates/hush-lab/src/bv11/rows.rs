@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Uniform vectors that are regenerated from a seed instead of stored: the `a` parts of public and evaluation keys.
+//!
+//! *Definition.* A residue is a 32-bit word of the row's stream for moduli up to 28 bits, else a 64-bit word, cut to the bits of the
+//! modulus. A word that is not below the modulus is replaced by the next good one of the words behind the vector, so that residues
+//! are exactly uniform. With `q` just below a power of two that happens about once in `2^20` words, and the loops that do the work are
+//! plain additions of words.
+
+use aes::Block;
+
+use super::OddModulus;
+use crate::{Seed, Stream};
+
+/// Rows that are generated and added up together. Sixteen residues fit their word: 28 + 4 ≤ 32 and 60 + 4 ≤ 64 bits.
+const BATCH: usize = 16;
+/// The longest modulus in 32-bit words.
+const NARROW_BITS: u32 = 28;
+
+/// A matrix of uniform residues, by rows.
+pub(crate) struct Rows {
+    stream: Stream,
+    length: usize,
+    modulus: OddModulus,
+}
+
+impl Rows {
+    pub(crate) fn new(seed: &Seed, label: &str, length: usize, modulus: OddModulus) -> Self {
+        Self { stream: Stream::derive(seed, label), length, modulus }
+    }
+
+    pub(crate) fn length(&self) -> usize {
+        self.length
+    }
+
+    pub(crate) fn modulus(&self) -> OddModulus {
+        self.modulus
+    }
+
+    pub(crate) fn is_narrow(&self) -> bool {
+        self.modulus.bits() <= NARROW_BITS
+    }
+
+    /// Calls `each` with `⟨row, secret⟩ mod q` for the rows `0..count` in their order.
+    ///
+    /// # Cost
+    /// `count · length` products, and as many words of the stream.
+    pub(crate) fn dot_each(&self, count: u64, secret: &[u64], mut each: impl FnMut(u64, u64)) {
+        debug_assert_eq!(secret.len(), self.length);
+        if self.is_narrow() {
+            let secret: Vec<u32> = secret.iter().map(|&residue| residue as u32).collect();
+            self.dot_each_in(count, &secret, &mut each);
+        } else {
+            self.dot_each_in(count, secret, &mut each);
+        }
+    }
+
+    fn dot_each_in<W: Word>(&self, count: u64, secret: &[W], each: &mut impl FnMut(u64, u64)) {
+        let mut buffer = Buffer::<W>::new(self.length);
+        let mut first = 0;
+        while first < count {
+            let last = count.min(first + BATCH as u64);
+            let batch: Vec<u64> = (first..last).collect();
+            self.generate(&batch, &mut buffer);
+            for (&row, words) in batch.iter().zip(buffer.words.chunks_exact(self.length)) {
+                each(row, W::dot(words, secret, self.modulus));
+            }
+            first = last;
+        }
+    }
+
+    /// Writes rows, one after the other.
+    fn generate<W: Word>(&self, rows: &[u64], buffer: &mut Buffer<W>) {
+        let per_row = blocks_per_row::<W>(self.length);
+        let blocks = &mut buffer.blocks[..per_row * rows.len()];
+        self.stream.fill_rows(rows, per_row, blocks);
+        let mask = u64::MAX >> (64 - self.modulus.bits());
+        let words = buffer.words.chunks_exact_mut(self.length);
+        for ((&row, blocks), words) in rows.iter().zip(blocks.chunks_exact(per_row)).zip(words) {
+            if W::read(Block::slice_as_flattened(blocks), mask, self.modulus, words) {
+                self.repair(row, per_row, mask, words);
+            }
+        }
+    }
+
+    /// Replaces the words that are not residues.
+    #[cold]
+    fn repair<W: Word>(&self, row: u64, per_row: usize, mask: u64, words: &mut [W]) {
+        let q = self.modulus.value();
+        let mut next = per_row as u64;
+        let mut block = [Block::default()];
+        let (mut spare, mut at) = (vec![W::default(); 16 / W::BYTES], 16 / W::BYTES);
+        for word in words {
+            while word.wide() >= q {
+                if at == spare.len() {
+                    self.stream.fill_at(row, next, &mut block);
+                    W::read(&block[0], mask, self.modulus, &mut spare);
+                    (next, at) = (next + 1, 0);
+                }
+                *word = spare[at];
+                at += 1;
+            }
+        }
+    }
+}
+
+/// Sums of rows for several receivers at once: a row is generated once for all that want it.
+pub(crate) struct Sums<'a> {
+    rows: &'a Rows,
+    pending: Vec<(u64, u64)>,
+    totals: Vec<Vec<u128>>,
+    buffer: Either,
+}
+
+enum Either {
+    Narrow(Buffer<u32>),
+    Wide(Buffer<u64>),
+}
+
+impl<'a> Sums<'a> {
+    /// For `count` receivers, 64 at most.
+    pub(crate) fn new(rows: &'a Rows, count: usize) -> Self {
+        debug_assert!(count <= 64);
+        let length = rows.length;
+        let buffer = if rows.is_narrow() {
+            Either::Narrow(Buffer::new(length))
+        } else {
+            Either::Wide(Buffer::new(length))
+        };
+        Self { rows, pending: Vec::with_capacity(BATCH), totals: vec![vec![0; length]; count], buffer }
+    }
+
+    /// Adds a row for every receiver whose bit is set.
+    pub(crate) fn push(&mut self, row: u64, receivers: u64) {
+        self.pending.push((row, receivers));
+        if self.pending.len() == BATCH {
+            self.flush();
+        }
+    }
+
+    /// The sums modulo q.
+    pub(crate) fn finish(mut self) -> Vec<Vec<u64>> {
+        self.flush();
+        let modulus = self.rows.modulus;
+        let reduced = |total: Vec<u128>| total.into_iter().map(|sum| modulus.reduce(sum)).collect();
+        self.totals.into_iter().map(reduced).collect()
+    }
+
+    fn flush(&mut self) {
+        match &mut self.buffer {
+            Either::Narrow(buffer) => flush(self.rows, &self.pending, buffer, &mut self.totals),
+            Either::Wide(buffer) => flush(self.rows, &self.pending, buffer, &mut self.totals),
+        }
+        self.pending.clear();
+    }
+}
+
+fn flush<W: Word>(rows: &Rows, pending: &[(u64, u64)], buffer: &mut Buffer<W>, totals: &mut [Vec<u128>]) {
+    let indices: Vec<u64> = pending.iter().map(|&(row, _)| row).collect();
+    rows.generate(&indices, buffer);
+    let mut partial = std::mem::take(&mut buffer.partial);
+    for (receiver, total) in totals.iter_mut().enumerate() {
+        partial.fill(W::default());
+        for ((_, receivers), words) in pending.iter().zip(buffer.words.chunks_exact(rows.length)) {
+            if receivers >> receiver & 1 == 1 {
+                W::accumulate(&mut partial, words);
+            }
+        }
+        for (sum, word) in total.iter_mut().zip(&partial) {
+            *sum += u128::from(word.wide());
+        }
+    }
+    buffer.partial = partial;
+}
+
+struct Buffer<W> {
+    blocks: Vec<Block>,
+    words: Vec<W>,
+    partial: Vec<W>,
+}
+
+impl<W: Word> Buffer<W> {
+    fn new(length: usize) -> Self {
+        Self {
+            blocks: vec![Block::default(); BATCH * blocks_per_row::<W>(length)],
+            words: vec![W::default(); BATCH * length],
+            partial: vec![W::default(); length],
+        }
+    }
+}
+
+fn blocks_per_row<W: Word>(length: usize) -> usize {
+    (length * W::BYTES).div_ceil(16)
+}
+
+/// A word of a stream.
+trait Word: Copy + Default {
+    const BYTES: usize;
+
+    fn wide(self) -> u64;
+    /// Cuts words out of bytes; whether some are no residues.
+    fn read(bytes: &[u8], mask: u64, modulus: OddModulus, out: &mut [Self]) -> bool;
+    /// Adds without reduction; the caller bounds the number of terms.
+    fn accumulate(sum: &mut [Self], row: &[Self]);
+    /// The inner product modulo q.
+    fn dot(a: &[Self], b: &[Self], modulus: OddModulus) -> u64;
+}
+
+macro_rules! word {
+    ($word:ty, $product:ty, $terms:literal) => {
+        impl Word for $word {
+            const BYTES: usize = size_of::<$word>();
+
+            fn wide(self) -> u64 {
+                self.into()
+            }
+
+            fn read(bytes: &[u8], mask: u64, modulus: OddModulus, out: &mut [Self]) -> bool {
+                let (mask, q) = (mask as $word, modulus.value() as $word);
+                let mut over = 0;
+                for (word, bytes) in out.iter_mut().zip(bytes.as_chunks().0) {
+                    *word = <$word>::from_le_bytes(*bytes) & mask;
+                    over |= <$word>::from(*word >= q);
+                }
+                over != 0
+            }
+
+            fn accumulate(sum: &mut [Self], row: &[Self]) {
+                for (sum, &word) in sum.iter_mut().zip(row) {
+                    *sum = sum.wrapping_add(word);
+                }
+            }
+
+            fn dot(a: &[Self], b: &[Self], modulus: OddModulus) -> u64 {
+                let q = <$product>::from(modulus.value());
+                let pieces = a.chunks($terms).zip(b.chunks($terms)).map(|(a, b)| {
+                    let products = a.iter().zip(b).map(|(&x, &y)| <$product>::from(x).wrapping_mul(y.into()));
+                    products.fold(0, <$product>::wrapping_add) % q
+                });
+                (pieces.sum::<$product>() % q) as u64
+            }
+        }
+    };
+}
+
+// 2·28 + 8 ≤ 64 and 2·60 + 7 < 128 bits.
+word!(u32, u64, 256);
+word!(u64, u128, 128);
+
+#[cfg(test)]
+mod tests {
+    use num_bigint::BigUint;
+
+    use super::*;
+
+    /// A row word by word, after the definition.
+    fn reference(seed: &Seed, row: u64, length: usize, q: u64) -> Vec<u64> {
+        let bits = 64 - q.leading_zeros();
+        let size = if bits <= 28 { 4 } else { 8 };
+        let mut bytes = vec![0; 16 * 64 + length.div_ceil(16 / size) * 16];
+        let mut stream = Stream::derive(seed, "rows");
+        stream.seek(row);
+        stream.fill(&mut bytes);
+        let words: Vec<u64> = bytes
+            .chunks(size)
+            .map(|word| {
+                word.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte)) & ((1 << bits) - 1)
+            })
+            .collect();
+        let (first, spare) = words.split_at(length.div_ceil(16 / size) * (16 / size));
+        let mut spare = spare.iter().copied().filter(|&word| word < q);
+        first[..length].iter().map(|&word| if word < q { word } else { spare.next().unwrap() }).collect()
+    }
+
+    #[test]
+    fn sums_and_products_agree_with_the_definition() {
+        let seed = Seed::from_text("rows");
+        for q in
+            [5, (1 << 25) + 3, (1 << 26) - 5, (1 << 28) + 3, (1 << 52) - 47, (1 << 59) + 1, (1 << 60) - 93]
+        {
+            let modulus = OddModulus::new(q).unwrap();
+            let length = 37;
+            let rows = Rows::new(&seed, "rows", length, modulus);
+            let expected: Vec<Vec<u64>> = (0..45).map(|row| reference(&seed, row, length, q)).collect();
+            let secret = reference(&seed, 99, length, q);
+
+            let mut sums = Sums::new(&rows, 3);
+            (0..45).for_each(|row| sums.push(row, row % 8));
+            for (receiver, sum) in sums.finish().into_iter().enumerate() {
+                let wanted = |row: &usize| row % 8 >> receiver & 1 == 1;
+                let column = |k| (0..45).filter(wanted).map(|row| u128::from(expected[row][k])).sum::<u128>();
+                assert_eq!(sum, (0..length).map(|k| (column(k) % u128::from(q)) as u64).collect::<Vec<_>>());
+            }
+            rows.dot_each(45, &secret, |row, found| {
+                let terms = expected[row as usize].iter().zip(&secret);
+                let sum: BigUint = terms.map(|(&x, &y)| BigUint::from(x) * y).sum();
+                assert_eq!(BigUint::from(found), sum % q);
+            });
+        }
+    }
+}

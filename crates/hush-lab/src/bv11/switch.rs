@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Keys that are lists of LWE samples of known messages, and sums over them: the public key, relinearisation keys, and the keys of
+//! dimension-modulus reduction are all of this form.
+
+use super::OddModulus;
+use super::rows::{Rows, Sums};
+use crate::Seed;
+use crate::random::Errors;
+
+/// Samples `(a, b = ⟨a, s⟩ + f·e + message)` modulo an odd number, one for every binary digit of every input.
+///
+/// *Layout.* Sample `c·digits + τ` belongs to digit `τ` of input `c`. *Storage.* Only the `b`; every `a` is regenerated when it is used
+/// ([`Rows`]), so that memory is `inputs · digits` words, whatever the dimension.
+pub(crate) struct SampleKey {
+    rows: Rows,
+    bodies: Bodies,
+    digits: u32,
+}
+
+/// What the samples of a key are made of.
+pub(crate) struct SampleSpec<'a> {
+    /// Separates streams: no two keys of a run share one.
+    pub(crate) label: &'a str,
+    /// The key that they are encrypted under.
+    pub(crate) secret: &'a [u64],
+    /// Of the samples.
+    pub(crate) modulus: OddModulus,
+    /// Binary digits of an input.
+    pub(crate) digits: u32,
+    /// How many inputs.
+    pub(crate) inputs: u64,
+    /// Errors are multiplied by this: 2 where the message is the parity, 1 where the output is doubled afterwards.
+    pub(crate) error_factor: i64,
+}
+
+/// The sum of the samples that the digits of one receiver's inputs select.
+pub(crate) struct SampleSum {
+    pub(crate) v: Vec<u64>,
+    pub(crate) w: u64,
+    /// How many samples: their errors add up.
+    pub(crate) used: u64,
+}
+
+impl SampleKey {
+    /// Makes the samples; `messages` gives one residue for every digit of every input, in the order of the layout.
+    ///
+    /// # Cost
+    /// `inputs · digits · dimension` products, and as many words of the stream.
+    pub(crate) fn generate(
+        spec: &SampleSpec<'_>,
+        seed: &Seed,
+        errors: &mut Errors,
+        mut messages: impl FnMut() -> u64,
+        progress: &mut dyn FnMut(f64),
+    ) -> Self {
+        let modulus = spec.modulus;
+        let rows = Rows::new(seed, spec.label, spec.secret.len(), modulus);
+        let count = spec.inputs * u64::from(spec.digits);
+        let mut bodies = Bodies::with_capacity(count, rows.is_narrow());
+        let step = (count / 100).max(1);
+        rows.dot_each(count, spec.secret, |row, product| {
+            let error = modulus.signed(errors.draw() * spec.error_factor);
+            bodies.push(modulus.add(modulus.add(product, error), messages()));
+            if row % step == 0 {
+                progress(row as f64 / count as f64);
+            }
+        });
+        Self { rows, bodies, digits: spec.digits }
+    }
+
+    /// Sums for up to 64 receivers.
+    ///
+    /// `inputs` writes the next input of every receiver and says whether there was one; an input has at most the key's digits.
+    ///
+    /// # Cost
+    /// Every sample that any receiver needs is generated once, on average `1 − 2^−receivers` of them; half of them are added for each.
+    pub(crate) fn sum(&self, receivers: usize, mut inputs: impl FnMut(&mut [u64]) -> bool) -> Vec<SampleSum> {
+        let mut sums = Sums::new(&self.rows, receivers);
+        let mut bodies = vec![0_u128; receivers];
+        let mut used = vec![0_u64; receivers];
+        let mut digits = vec![0_u64; receivers];
+        let mut row = 0_u64;
+        while inputs(&mut digits) {
+            for digit in 0..self.digits {
+                let mut wanted = 0_u64;
+                for (receiver, input) in digits.iter().enumerate() {
+                    let bit = input >> digit & 1;
+                    wanted |= bit << receiver;
+                    used[receiver] += bit;
+                }
+                if wanted != 0 {
+                    sums.push(row, wanted);
+                    let body = u128::from(self.bodies.at(row));
+                    for (receiver, sum) in bodies.iter_mut().enumerate() {
+                        *sum += body * u128::from(wanted >> receiver & 1);
+                    }
+                }
+                row += 1;
+            }
+        }
+        let modulus = self.rows.modulus();
+        let parts = sums.finish().into_iter().zip(bodies).zip(used);
+        parts.map(|((v, body), used)| SampleSum { v, w: modulus.reduce(body), used }).collect()
+    }
+
+    /// Bytes as stored, the seed included.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        32 + self.bodies.bytes()
+    }
+
+    /// Bytes with the regenerated vectors written out, every residue in the bits of its modulus.
+    pub(crate) fn expanded_bytes(&self) -> u64 {
+        let residues = self.bodies.count() * (self.rows.length() as u64 + 1);
+        residues.saturating_mul(self.rows.modulus().bits().into()) / 8
+    }
+}
+
+/// Residues in the narrowest word that fits.
+enum Bodies {
+    Narrow(Vec<u32>),
+    Wide(Vec<u64>),
+}
+
+impl Bodies {
+    fn with_capacity(count: u64, is_narrow: bool) -> Self {
+        if is_narrow {
+            Self::Narrow(Vec::with_capacity(count as usize))
+        } else {
+            Self::Wide(Vec::with_capacity(count as usize))
+        }
+    }
+
+    fn push(&mut self, residue: u64) {
+        match self {
+            Self::Narrow(words) => words.push(residue as u32),
+            Self::Wide(words) => words.push(residue),
+        }
+    }
+
+    fn at(&self, row: u64) -> u64 {
+        let word = match self {
+            Self::Narrow(words) => words.get(row as usize).map(|&word| word.into()),
+            Self::Wide(words) => words.get(row as usize).copied(),
+        };
+        debug_assert!(word.is_some());
+        word.unwrap_or(0)
+    }
+
+    fn count(&self) -> u64 {
+        match self {
+            Self::Narrow(words) => words.len() as u64,
+            Self::Wide(words) => words.len() as u64,
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Narrow(words) => 4 * words.len() as u64,
+            Self::Wide(words) => 8 * words.len() as u64,
+        }
+    }
+}
