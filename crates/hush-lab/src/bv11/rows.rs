@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Uniform vectors that are regenerated from a seed instead of stored: the `a` parts of public and evaluation keys.
 //!
-//! *Definition.* A residue is a 32-bit word of the row's stream for moduli up to 28 bits, else a 64-bit word, cut to the bits of the
+//! *Definition.* A residue is a 32-bit word of the row's stream for moduli up to 31 bits, else a 64-bit word, cut to the bits of the
 //! modulus. A word that is not below the modulus is replaced by the next good one of the words behind the vector, so that residues
 //! are exactly uniform. With `q` just below a power of two that happens about once in `2^20` words, and the loops that do the work are
 //! plain additions of words.
@@ -11,10 +11,10 @@ use aes::Block;
 use super::OddModulus;
 use crate::{Seed, Stream};
 
-/// Rows that are generated and added up together. Sixteen residues fit their word: 28 + 4 ≤ 32 and 60 + 4 ≤ 64 bits.
-const BATCH: usize = 16;
 /// The longest modulus in 32-bit words.
-const NARROW_BITS: u32 = 28;
+const NARROW_BITS: u32 = 31;
+/// Bytes of the rows that are generated together: small enough for the first cache, large enough for the cipher's parallel blocks.
+const BATCH_BYTES: usize = 8192;
 
 /// A matrix of uniform residues, by rows.
 pub(crate) struct Rows {
@@ -58,7 +58,7 @@ impl Rows {
         let mut buffer = Buffer::<W>::new(self.length);
         let mut first = 0;
         while first < count {
-            let last = count.min(first + BATCH as u64);
+            let last = count.min(first + batch_rows::<W>(self.length) as u64);
             let batch: Vec<u64> = (first..last).collect();
             self.generate(&batch, &mut buffer);
             for (&row, words) in batch.iter().zip(buffer.words.chunks_exact(self.length)) {
@@ -107,13 +107,13 @@ impl Rows {
 pub(crate) struct Sums<'a> {
     rows: &'a Rows,
     pending: Vec<(u64, u64)>,
-    totals: Vec<Vec<u128>>,
-    buffer: Either,
+    batch: usize,
+    state: State,
 }
 
-enum Either {
-    Narrow(Buffer<u32>),
-    Wide(Buffer<u64>),
+enum State {
+    Narrow(Partial<u32>),
+    Wide(Partial<u64>),
 }
 
 impl<'a> Sums<'a> {
@@ -121,18 +121,18 @@ impl<'a> Sums<'a> {
     pub(crate) fn new(rows: &'a Rows, count: usize) -> Self {
         debug_assert!(count <= 64);
         let length = rows.length;
-        let buffer = if rows.is_narrow() {
-            Either::Narrow(Buffer::new(length))
+        let (batch, state) = if rows.is_narrow() {
+            (batch_rows::<u32>(length), State::Narrow(Partial::new(length, count)))
         } else {
-            Either::Wide(Buffer::new(length))
+            (batch_rows::<u64>(length), State::Wide(Partial::new(length, count)))
         };
-        Self { rows, pending: Vec::with_capacity(BATCH), totals: vec![vec![0; length]; count], buffer }
+        Self { rows, pending: Vec::with_capacity(batch), batch, state }
     }
 
     /// Adds a row for every receiver whose bit is set.
     pub(crate) fn push(&mut self, row: u64, receivers: u64) {
         self.pending.push((row, receivers));
-        if self.pending.len() == BATCH {
+        if self.pending.len() == self.batch {
             self.flush();
         }
     }
@@ -140,52 +140,92 @@ impl<'a> Sums<'a> {
     /// The sums modulo q.
     pub(crate) fn finish(mut self) -> Vec<Vec<u64>> {
         self.flush();
-        let modulus = self.rows.modulus;
-        let reduced = |total: Vec<u128>| total.into_iter().map(|sum| modulus.reduce(sum)).collect();
-        self.totals.into_iter().map(reduced).collect()
+        match self.state {
+            State::Narrow(partial) => partial.reduced(self.rows.modulus),
+            State::Wide(partial) => partial.reduced(self.rows.modulus),
+        }
     }
 
     fn flush(&mut self) {
-        match &mut self.buffer {
-            Either::Narrow(buffer) => flush(self.rows, &self.pending, buffer, &mut self.totals),
-            Either::Wide(buffer) => flush(self.rows, &self.pending, buffer, &mut self.totals),
+        match &mut self.state {
+            State::Narrow(partial) => partial.add(self.rows, &self.pending),
+            State::Wide(partial) => partial.add(self.rows, &self.pending),
         }
         self.pending.clear();
     }
 }
 
-fn flush<W: Word>(rows: &Rows, pending: &[(u64, u64)], buffer: &mut Buffer<W>, totals: &mut [Vec<u128>]) {
-    let indices: Vec<u64> = pending.iter().map(|&(row, _)| row).collect();
-    rows.generate(&indices, buffer);
-    let mut partial = std::mem::take(&mut buffer.partial);
-    for (receiver, total) in totals.iter_mut().enumerate() {
-        partial.fill(W::default());
-        for ((_, receivers), words) in pending.iter().zip(buffer.words.chunks_exact(rows.length)) {
-            if receivers >> receiver & 1 == 1 {
-                W::accumulate(&mut partial, words);
-            }
-        }
-        for (sum, word) in total.iter_mut().zip(&partial) {
-            *sum += u128::from(word.wide());
+/// Sums without reduction: of words, and of those sums before they could overflow.
+struct Partial<W: Word> {
+    buffer: Buffer<W>,
+    indices: Vec<u64>,
+    words: Vec<Vec<W>>,
+    totals: Vec<Vec<W::Total>>,
+    /// Rows in `words`, `2^(bits of W − bits of q)` at most.
+    held: u64,
+}
+
+impl<W: Word> Partial<W> {
+    fn new(length: usize, count: usize) -> Self {
+        Self {
+            buffer: Buffer::new(length),
+            indices: Vec::new(),
+            words: vec![vec![W::default(); length]; count],
+            totals: vec![vec![W::Total::default(); length]; count],
+            held: 0,
         }
     }
-    buffer.partial = partial;
+
+    fn add(&mut self, rows: &Rows, pending: &[(u64, u64)]) {
+        self.indices.clear();
+        self.indices.extend(pending.iter().map(|&(row, _)| row));
+        rows.generate(&self.indices, &mut self.buffer);
+        let capacity = 1 << (8 * W::BYTES as u32 - rows.modulus.bits());
+        for ((_, receivers), row) in pending.iter().zip(self.buffer.words.chunks_exact(rows.length)) {
+            if self.held == capacity {
+                carry(&mut self.totals, &mut self.words);
+                self.held = 0;
+            }
+            for (receiver, sum) in self.words.iter_mut().enumerate() {
+                if receivers >> receiver & 1 == 1 {
+                    W::accumulate(sum, row);
+                }
+            }
+            self.held += 1;
+        }
+    }
+
+    fn reduced(mut self, modulus: OddModulus) -> Vec<Vec<u64>> {
+        carry(&mut self.totals, &mut self.words);
+        let reduced =
+            |total: Vec<W::Total>| total.into_iter().map(|sum| modulus.reduce(sum.into())).collect();
+        self.totals.into_iter().map(reduced).collect()
+    }
+}
+
+fn carry<W: Word>(totals: &mut [Vec<W::Total>], words: &mut [Vec<W>]) {
+    for (total, words) in totals.iter_mut().zip(words) {
+        W::carry(total, words);
+    }
 }
 
 struct Buffer<W> {
     blocks: Vec<Block>,
     words: Vec<W>,
-    partial: Vec<W>,
 }
 
 impl<W: Word> Buffer<W> {
     fn new(length: usize) -> Self {
+        let rows = batch_rows::<W>(length);
         Self {
-            blocks: vec![Block::default(); BATCH * blocks_per_row::<W>(length)],
-            words: vec![W::default(); BATCH * length],
-            partial: vec![W::default(); length],
+            blocks: vec![Block::default(); rows * blocks_per_row::<W>(length)],
+            words: vec![W::default(); rows * length],
         }
     }
+}
+
+fn batch_rows<W: Word>(length: usize) -> usize {
+    (BATCH_BYTES / (length * W::BYTES).max(1)).clamp(1, 64)
 }
 
 fn blocks_per_row<W: Word>(length: usize) -> usize {
@@ -195,33 +235,39 @@ fn blocks_per_row<W: Word>(length: usize) -> usize {
 /// A word of a stream.
 trait Word: Copy + Default {
     const BYTES: usize;
+    /// Holds `2^32` sums of words.
+    type Total: Copy + Default + Into<u128>;
 
     fn wide(self) -> u64;
     /// Cuts words out of bytes; whether some are no residues.
     fn read(bytes: &[u8], mask: u64, modulus: OddModulus, out: &mut [Self]) -> bool;
     /// Adds without reduction; the caller bounds the number of terms.
     fn accumulate(sum: &mut [Self], row: &[Self]);
+    /// Adds sums to totals and clears them.
+    fn carry(totals: &mut [Self::Total], sums: &mut [Self]);
     /// The inner product modulo q.
     fn dot(a: &[Self], b: &[Self], modulus: OddModulus) -> u64;
 }
 
 macro_rules! word {
-    ($word:ty, $product:ty, $terms:literal) => {
+    ($word:ty, $double:ty, $terms:expr) => {
         impl Word for $word {
             const BYTES: usize = size_of::<$word>();
+            type Total = $double;
 
             fn wide(self) -> u64 {
                 self.into()
             }
 
             fn read(bytes: &[u8], mask: u64, modulus: OddModulus, out: &mut [Self]) -> bool {
-                let (mask, q) = (mask as $word, modulus.value() as $word);
+                let (mask, largest) = (mask as $word, modulus.value() as $word - 1);
                 let mut over = 0;
                 for (word, bytes) in out.iter_mut().zip(bytes.as_chunks().0) {
                     *word = <$word>::from_le_bytes(*bytes) & mask;
-                    over |= <$word>::from(*word >= q);
+                    // The highest bit tells a negative difference: words and q are shorter than a word.
+                    over |= largest.wrapping_sub(*word);
                 }
-                over != 0
+                over >> (<$word>::BITS - 1) == 1
             }
 
             fn accumulate(sum: &mut [Self], row: &[Self]) {
@@ -230,21 +276,29 @@ macro_rules! word {
                 }
             }
 
+            fn carry(totals: &mut [$double], sums: &mut [Self]) {
+                for (total, sum) in totals.iter_mut().zip(sums) {
+                    *total = total.wrapping_add((*sum).into());
+                    *sum = 0;
+                }
+            }
+
             fn dot(a: &[Self], b: &[Self], modulus: OddModulus) -> u64 {
-                let q = <$product>::from(modulus.value());
-                let pieces = a.chunks($terms).zip(b.chunks($terms)).map(|(a, b)| {
-                    let products = a.iter().zip(b).map(|(&x, &y)| <$product>::from(x).wrapping_mul(y.into()));
-                    products.fold(0, <$product>::wrapping_add) % q
+                let q = <$double>::from(modulus.value());
+                let terms = 1 << $terms(modulus.bits());
+                let pieces = a.chunks(terms).zip(b.chunks(terms)).map(|(a, b)| {
+                    let products = a.iter().zip(b).map(|(&x, &y)| <$double>::from(x).wrapping_mul(y.into()));
+                    products.fold(0, <$double>::wrapping_add) % q
                 });
-                (pieces.sum::<$product>() % q) as u64
+                (pieces.sum::<$double>() % q) as u64
             }
         }
     };
 }
 
-// 2·28 + 8 ≤ 64 and 2·60 + 7 < 128 bits.
-word!(u32, u64, 256);
-word!(u64, u128, 128);
+// So many products of residues fit their sum, as a power of two.
+word!(u32, u64, |bits: u32| 64 - 2 * bits.max(16));
+word!(u64, u128, |bits: u32| 128 - 2 * bits.max(56));
 
 #[cfg(test)]
 mod tests {
@@ -255,7 +309,7 @@ mod tests {
     /// A row word by word, after the definition.
     fn reference(seed: &Seed, row: u64, length: usize, q: u64) -> Vec<u64> {
         let bits = 64 - q.leading_zeros();
-        let size = if bits <= 28 { 4 } else { 8 };
+        let size = if bits <= 31 { 4 } else { 8 };
         let mut bytes = vec![0; 16 * 64 + length.div_ceil(16 / size) * 16];
         let mut stream = Stream::derive(seed, "rows");
         stream.seek(row);
@@ -274,9 +328,17 @@ mod tests {
     #[test]
     fn sums_and_products_agree_with_the_definition() {
         let seed = Seed::from_text("rows");
-        for q in
-            [5, (1 << 25) + 3, (1 << 26) - 5, (1 << 28) + 3, (1 << 52) - 47, (1 << 59) + 1, (1 << 60) - 93]
-        {
+        for q in [
+            5,
+            (1 << 25) + 3,
+            (1 << 26) - 5,
+            (1 << 28) + 3,
+            (1 << 31) - 1,
+            (1 << 31) + 11,
+            (1 << 52) - 47,
+            (1 << 59) + 1,
+            (1 << 60) - 93,
+        ] {
             let modulus = OddModulus::new(q).unwrap();
             let length = 37;
             let rows = Rows::new(&seed, "rows", length, modulus);
