@@ -18,6 +18,12 @@ pub enum LabError {
     /// The text is no expression.
     #[error(transparent)]
     Expression(#[from] ExprError),
+    /// The circuit is too large.
+    #[error("the circuit has more than {limit} gates")]
+    Gates {
+        /// The most.
+        limit: usize,
+    },
     /// Ciphertexts of different levels, keys or shapes met.
     #[error("ciphertexts at levels {left} and {right} do not go together here")]
     Level {
@@ -60,5 +66,21 @@ pub enum LabError {
         security: u32,
         /// The depth asked for.
         depth: u32,
+    },
+    /// Something that gates on bits do not do here.
+    #[error("{what} is not possible here: there are + and * and whole powers")]
+    Unsupported {
+        /// What.
+        what: &'static str,
+    },
+    /// A number that does not fit, or a name without a value.
+    #[error(
+        "{label}: a whole number of {width} bit(s) is needed (names by --let NAME=VALUE, longer numbers by --width BITS)"
+    )]
+    Value {
+        /// The number or the name.
+        label: String,
+        /// Bits of a number.
+        width: u32,
     },
 }

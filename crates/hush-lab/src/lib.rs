@@ -25,11 +25,15 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod bv11;
+pub mod circuit;
 mod error;
+pub mod eval;
+pub mod partial;
 pub mod primes;
 mod random;
 pub mod scheme;
 
+pub use circuit::Circuit;
 pub use error::LabError;
 pub use random::{Seed, Stream};
 pub use scheme::InsecureScheme;
