@@ -71,7 +71,7 @@ impl Circuit {
 
     /// ANDs one after the other.
     pub fn depth(&self) -> u32 {
-        self.outputs.iter().flatten().map(|&gate| self.depths[gate]).max().unwrap_or(0)
+        self.depths.iter().copied().max().unwrap_or(0)
     }
 
     /// ANDs one after the other up to a gate.

@@ -68,7 +68,7 @@ pub enum LabError {
         depth: u32,
     },
     /// Something that gates on bits do not do here.
-    #[error("{what} is not possible here: there are + and * and whole powers")]
+    #[error("{what} is not possible here")]
     Unsupported {
         /// What.
         what: &'static str,

@@ -70,8 +70,7 @@ pub fn evaluate<S: InsecureScheme>(
         wrong_gates: 0,
         seconds: [0.0; 4],
     };
-    let deepest = (0..circuit.gates().len()).map(|gate| circuit.depth_at(gate)).max().unwrap_or(0);
-    for depth in 0..=deepest {
+    for depth in 0..=circuit.depth() {
         run.products(depth, observe)?;
         run.others(depth, observe)?;
     }

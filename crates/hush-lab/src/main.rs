@@ -1,33 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The `hush-lab` command: the historical schemes. Insecure, for teaching.
-use hush_lab::{bv11::*, *};
-use std::time::Instant;
-fn main() {
-    let security: u32 = std::env::args().nth(1).unwrap().parse().unwrap();
-    let depth: u32 = std::env::args().nth(2).unwrap().parse().unwrap();
-    let seed = Seed::from_text("t");
-    fn go<S: InsecureScheme>(p: &S::Params, seed: &Seed) {
-        let t = Instant::now();
-        let s = S::generate(p, seed, &mut |_| {}).unwrap();
-        println!("keygen {:?} {:?} {:?}", t.elapsed(), s.sizes(), s.description());
-        let mut r = Stream::derive(seed, "enc");
-        let t = Instant::now();
-        let a = s.encrypt(true, &mut r).unwrap();
-        println!("enc {:?}", t.elapsed());
-        println!("{}", s.noise(&a).unwrap());
-        let t = Instant::now();
-        let b = s.multiply(&a, &a).unwrap();
-        println!("mul {:?}", t.elapsed());
-        println!("{}", s.noise(&b).unwrap());
-        let t = Instant::now();
-        let b = s.finish(&b).unwrap();
-        println!("finish {:?}", t.elapsed());
-        println!("{} {}", s.noise(&b).unwrap(), s.decrypt(&b).unwrap());
-        let t = Instant::now();
-        let b = s.finish(&a).unwrap();
-        println!("raise+finish {:?}", t.elapsed());
-        println!("{} {}", s.noise(&b).unwrap(), s.decrypt(&b).unwrap());
+//! The `hush-lab` command: the historical schemes on expressions of encrypted bits. Insecure, for teaching.
+//!
+//! Results and accounts go to standard output, progress and errors to standard error. The exit status is 0 if every result is right, 1
+//! if a decryption is wrong, 2 for an error.
+
+mod args;
+mod commands;
+mod prompt;
+mod table;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    match commands::run(&args::Cli::parse()) {
+        Ok(commands::Outcome::Right) => ExitCode::SUCCESS,
+        Ok(commands::Outcome::Wrong) => ExitCode::from(1),
+        Err(error) => {
+            terminal::say(&format!("error: {error}"));
+            ExitCode::from(2)
+        }
     }
-    go::<InsecureBv11>(&Bv11Params::named(security, depth).unwrap(), &seed);
-    go::<InsecureBv11Leveled>(&Bv11LeveledParams::derive(security, depth).unwrap(), &seed);
 }

@@ -122,7 +122,8 @@ impl Chain {
             let mut chosen = Vec::new();
             for (place, (a, b)) in pairs.iter().enumerate() {
                 if a.level.max(b.level) == level {
-                    (self.rung(a)?, self.rung(b)?);
+                    self.rung(a)?;
+                    self.rung(b)?;
                     chosen.push((place, self.raise(a, level)?, self.raise(b, level)?));
                 }
             }

@@ -3,6 +3,7 @@
 
 use super::OddModulus;
 use super::chain::{fresh_bound, limit, scaled_bound, sum_bound};
+use super::rows::is_narrow;
 use super::security::{least_dimension, security_bits};
 use crate::LabError;
 use crate::primes::prime_below_power;
@@ -180,6 +181,16 @@ impl Bv11Params {
         self.depth
     }
 
+    /// Bytes of the evaluation keys: as stored, and with their vectors written out.
+    pub fn evaluation_bytes(&self) -> (u64, u64) {
+        evaluation_bytes(&self.rungs(), &self.styles())
+    }
+
+    /// The rungs of the levels and of the result: dimension and modulus.
+    pub fn levels(&self) -> Vec<Rung> {
+        self.rungs()
+    }
+
     /// Estimated bits of security: of the weaker of the two LWE instances.
     pub fn security_bits(&self) -> f64 {
         self.rung.security_bits().min(self.short.security_bits())
@@ -299,6 +310,16 @@ impl Bv11LeveledParams {
         vec![Style::QuadraticScaled; self.rungs.len().saturating_sub(1)]
     }
 
+    /// Bytes of the evaluation keys: as stored, and with their vectors written out.
+    pub fn evaluation_bytes(&self) -> (u64, u64) {
+        evaluation_bytes(&self.rungs, &self.styles())
+    }
+
+    /// The rungs of the levels: dimension and modulus.
+    pub fn levels(&self) -> Vec<Rung> {
+        self.rungs.clone()
+    }
+
     /// The products that it allows one after the other.
     pub fn depth(&self) -> u32 {
         self.rungs.len().saturating_sub(1) as u32
@@ -364,6 +385,16 @@ fn check_forecast(bounds: &[f64], rungs: &[Rung]) -> Result<(), LabError> {
         }
     }
     Ok(())
+}
+
+fn evaluation_bytes(rungs: &[Rung], styles: &[Style]) -> (u64, u64) {
+    let steps = rungs.windows(2).zip(styles).map(|(pair, style)| {
+        let samples = style.inputs(pair[0].n) * u64::from(pair[0].q.bits());
+        let bits = pair[1].q.bits();
+        let word = if is_narrow(pair[1].q) { 4 } else { 8 };
+        (32 + samples * word, samples * (u64::from(pair[1].n) + 1) * u64::from(bits) / 8)
+    });
+    steps.fold((0, 0), |(stored, expanded), step| (stored + step.0, expanded + step.1))
 }
 
 fn refuse<T>(name: &'static str, found: impl ToString, expected: &'static str) -> Result<T, LabError> {

@@ -37,7 +37,7 @@ impl Rows {
     }
 
     pub(crate) fn is_narrow(&self) -> bool {
-        self.modulus.bits() <= NARROW_BITS
+        is_narrow(self.modulus)
     }
 
     /// Calls `each` with `⟨row, secret⟩ mod q` for the rows `0..count` in their order.
@@ -101,6 +101,11 @@ impl Rows {
             }
         }
     }
+}
+
+/// Whether residues are kept and generated in 32-bit words.
+pub(crate) fn is_narrow(modulus: OddModulus) -> bool {
+    modulus.bits() <= NARROW_BITS
 }
 
 /// Sums of rows for several receivers at once: a row is generated once for all that want it.
@@ -348,7 +353,7 @@ mod tests {
             let mut sums = Sums::new(&rows, 3);
             (0..45).for_each(|row| sums.push(row, row % 8));
             for (receiver, sum) in sums.finish().into_iter().enumerate() {
-                let wanted = |row: &usize| row % 8 >> receiver & 1 == 1;
+                let wanted = |row: &usize| (row % 8) >> receiver & 1 == 1;
                 let column = |k| (0..45).filter(wanted).map(|row| u128::from(expected[row][k])).sum::<u128>();
                 assert_eq!(sum, (0..length).map(|k| (column(k) % u128::from(q)) as u64).collect::<Vec<_>>());
             }

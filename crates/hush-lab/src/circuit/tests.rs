@@ -33,7 +33,7 @@ proptest! {
         let values = [("x", x), ("y", y), ("z", z)];
         prop_assert_eq!(result("x+y", width, &values), (x + y) & mask);
         prop_assert_eq!(result("x*y+z", width, &values), (x * y + z) & mask);
-        prop_assert_eq!(result("(x+y+z)*(x+z)", width, &values), (x + y + z) * (x + z) & mask);
+        prop_assert_eq!(result("(x+y+z)*(x+z)", width, &values), ((x + y + z) * (x + z)) & mask);
         prop_assert_eq!(result("x^3 + y*1", width, &values), (x * x * x + y) & mask);
     }
 
