@@ -3,7 +3,7 @@
 
 use super::params::{Rung, Style};
 use super::security::SIGMA;
-use super::switch::{SampleKey, SampleSpec, SampleSum};
+use super::switch::{MAX_RECEIVERS, SampleKey, SampleSpec, SampleSum};
 use super::{Ciphertext, OddModulus};
 use crate::random::Errors;
 use crate::scheme::{Noise, Sizes};
@@ -81,7 +81,7 @@ impl Chain {
     pub(crate) fn encrypt(&self, bit: bool, samples: u32, randomness: &mut Stream) -> Ciphertext {
         let mut left = samples;
         let mut word = 0;
-        let sums = self.public.sum(1, |inputs| {
+        let sums = self.public.sum(1, self.rungs[0].q, |inputs| {
             if left == 0 {
                 return false;
             }
@@ -127,7 +127,7 @@ impl Chain {
                     chosen.push((place, self.raise(a, level)?, self.raise(b, level)?));
                 }
             }
-            for chosen in chosen.chunks(64) {
+            for chosen in chosen.chunks(MAX_RECEIVERS) {
                 let operands: Vec<(&Ciphertext, &Ciphertext)> =
                     chosen.iter().map(|(_, a, b)| (a, b)).collect();
                 for ((place, _, _), product) in chosen.iter().zip(self.multiply_at(level, &operands)?) {
@@ -147,7 +147,7 @@ impl Chain {
     ///
     /// # Math
     /// `(w − ⟨v,x⟩)(w' − ⟨v',x⟩) = Σ_{i≤j} h_ij x_i x_j` with `x_0 = 1`, of which every `h_ij`, the linear and constant ones too, is
-    /// replaced by its binary digits.
+    /// replaced by its (signed) binary digits.
     ///
     /// # Noise
     /// Of the product before relinearisation: `|2e₁e₂ + m₁e₂ + m₂e₁|`.
@@ -223,7 +223,7 @@ impl Chain {
         let (Some(Step { key, style }), Some(from), Some(to)) = places else {
             return Err(LabError::Level { left: level, right: level + 1 });
         };
-        let sums = key.sum(bounds.len(), |out| {
+        let sums = key.sum(bounds.len(), from.q, |out| {
             let more = inputs(out);
             if style.is_scaled() {
                 out.iter_mut().for_each(|input| *input = from.q.halve(*input));

@@ -133,7 +133,7 @@ impl Bv11Params {
         if depth > MAX_DEPTH {
             return refuse("depth", depth, "at most 16");
         }
-        let errors = scaled_bound(half(Style::Linear.inputs(n) * u64::from(rung.q.bits())));
+        let errors = scaled_bound(nonzero(Style::Linear.inputs(n) * u64::from(rung.q.bits())));
         // Sixteen times the errors: a quarter is the limit, and noise up to 3/16 of q has room beside them.
         let p = prime_below_power((16.0 * errors).log2().ceil().max(2.0) as u32);
         let q_short = OddModulus::new(p)?;
@@ -147,14 +147,14 @@ impl Bv11Params {
 
     /// Bounds of the noise at every level, of one product each, and of the reduced result.
     pub fn forecast(&self) -> Vec<f64> {
-        let rows = half(Style::Quadratic.inputs(self.rung.n) * u64::from(self.rung.q.bits()));
+        let rows = nonzero(Style::Quadratic.inputs(self.rung.n) * u64::from(self.rung.q.bits()));
         let mut bounds = vec![fresh_bound(self.samples)];
         let mut bound = fresh_bound(self.samples);
         for _ in 0..self.depth {
             bound = 2.0 * bound * bound + 2.0 * bound + sum_bound(rows);
             bounds.push(bound);
         }
-        let rows = half(Style::Linear.inputs(self.rung.n) * u64::from(self.rung.q.bits()));
+        let rows = nonzero(Style::Linear.inputs(self.rung.n) * u64::from(self.rung.q.bits()));
         let ratio = self.short.q.value() as f64 / self.rung.q.value() as f64;
         bounds.push(ratio * (bound + 0.5) + 0.5 + scaled_bound(rows));
         bounds
@@ -234,28 +234,28 @@ impl Bv11LeveledParams {
             return Err(missing);
         }
         let depth = depth.max(1) as usize;
-        let mut bits = vec![26_u32; depth + 1];
-        for round in 0..ROUNDS {
+        let mut bits = vec![12_u32; depth + 1];
+        for _ in 0..ROUNDS {
+            let least = |bits: u32| least_dimension(security.into(), bits.into());
             let dimensions: Vec<u32> =
-                bits.iter().map(|&bits| least_dimension(security.into(), bits.into())).collect();
+                bits.iter().map(|&bits| least(bits).max(bits * LEAST_RATIO.0 / LEAST_RATIO.1)).collect();
             let samples = (dimensions[0] + 1) * bits[0] + 2 * security;
             let errors: Vec<f64> = (0..depth)
                 .map(|level| {
                     let inputs = Style::QuadraticScaled.inputs(dimensions[level]);
-                    scaled_bound(half(inputs * u64::from(bits[level])))
+                    scaled_bound(nonzero(inputs * u64::from(bits[level])))
                 })
                 .collect();
             // The noise of level ℓ: fresh, or twice the errors of the step before it.
             let noise =
                 |level: usize| if level == 0 { fresh_bound(samples) } else { 2.0 * errors[level - 1] };
-            let mut wanted = vec![0_u32; depth + 1];
-            let mut modulus_log2 = (4.0 * ROOM * noise(depth)).log2();
-            wanted[depth] = modulus_log2.ceil() as u32;
+            // Bits only grow from round to round, so that it ends.
+            let mut wanted = bits.clone();
+            wanted[depth] = wanted[depth].max((4.0 * ROOM * noise(depth)).log2().ceil() as u32);
             for level in (0..depth).rev() {
                 let operand = ROOM * noise(level);
-                let product = 2.0 * operand * operand;
-                modulus_log2 = f64::from(wanted[level + 1]) + (product / errors[level]).log2();
-                wanted[level] = modulus_log2.ceil().max(f64::from(wanted[level + 1])) as u32;
+                let factor_log2 = (2.0 * operand * operand / errors[level]).log2().max(0.0);
+                wanted[level] = wanted[level].max(wanted[level + 1] + factor_log2.ceil() as u32);
             }
             if wanted[0] > super::modulus::MAX_MODULUS_BITS {
                 return Err(missing);
@@ -264,12 +264,7 @@ impl Bv11LeveledParams {
                 let rungs = dimensions.iter().zip(&bits).map(|(&n, &bits)| rung(n, prime_below_power(bits)));
                 return Self::custom(rungs.collect::<Result<_, _>>()?, Some(samples), Overflow::Refuse);
             }
-            // Every other round upwards only, lest two solutions alternate for ever.
-            bits = wanted
-                .iter()
-                .zip(&bits)
-                .map(|(&wanted, &old)| if round % 2 == 0 { wanted } else { wanted.max(old) })
-                .collect();
+            bits = wanted;
         }
         Err(missing)
     }
@@ -298,7 +293,7 @@ impl Bv11LeveledParams {
         let mut bound = fresh_bound(self.samples);
         let mut bounds = vec![bound];
         for pair in self.rungs.windows(2) {
-            let rows = half(Style::QuadraticScaled.inputs(pair[0].n) * u64::from(pair[0].q.bits()));
+            let rows = nonzero(Style::QuadraticScaled.inputs(pair[0].n) * u64::from(pair[0].q.bits()));
             let ratio = pair[1].q.value() as f64 / pair[0].q.value() as f64;
             bound = ratio * (2.0 * bound * bound + 2.0 * bound + 0.5) + 0.5 + scaled_bound(rows);
             bounds.push(bound);
@@ -401,10 +396,10 @@ fn refuse<T>(name: &'static str, found: impl ToString, expected: &'static str) -
     Err(LabError::Parameter { name, found: found.to_string(), expected })
 }
 
-/// How many of `digits` uniform binary digits are 1, at most.
-fn half(digits: u64) -> f64 {
+/// How many of the `digits` of uniform residues are not 0, at most: a third of those of their non-adjacent forms, and a little.
+fn nonzero(digits: u64) -> f64 {
     let digits = digits as f64;
-    (digits / 2.0 + 4.0 * digits.sqrt()).min(digits)
+    (0.36 * digits + 4.0 * digits.sqrt()).min(digits)
 }
 
 pub(crate) fn security_text(bits: f64) -> String {
@@ -418,6 +413,9 @@ pub(crate) fn security_text(bits: f64) -> String {
 const MAX_DIMENSION: u32 = 8192;
 const MAX_SAMPLES: u32 = 1 << 24;
 const MAX_DEPTH: u32 = 16;
+/// Dimension for a bit of the modulus, of the weakest set of the table: where lattice reduction with small blocks suffices, the estimate
+/// says nothing, and dimensions would fall as moduli grow.
+const LEAST_RATIO: (u32, u32) = (395, 52);
 const ROUNDS: usize = 64;
 /// Operands of a product may be sums of this many ciphertexts.
 const ROOM: f64 = 2.0;

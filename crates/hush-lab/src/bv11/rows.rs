@@ -184,6 +184,9 @@ impl<W: Word> Partial<W> {
     fn add(&mut self, rows: &Rows, pending: &[(u64, u64)]) {
         self.indices.clear();
         self.indices.extend(pending.iter().map(|&(row, _)| row));
+        if self.words.len() <= 2 {
+            return self.add_at_once(rows, pending);
+        }
         rows.generate(&self.indices, &mut self.buffer);
         let capacity = 1 << (8 * W::BYTES as u32 - rows.modulus.bits());
         for ((_, receivers), row) in pending.iter().zip(self.buffer.words.chunks_exact(rows.length)) {
@@ -194,6 +197,33 @@ impl<W: Word> Partial<W> {
             for (receiver, sum) in self.words.iter_mut().enumerate() {
                 if receivers >> receiver & 1 == 1 {
                     W::accumulate(sum, row);
+                }
+            }
+            self.held += 1;
+        }
+    }
+
+    /// As [`Partial::add`], for few receivers: words are cut and added in one pass, which is taken back in the rare case that one is
+    /// no residue.
+    fn add_at_once(&mut self, rows: &Rows, pending: &[(u64, u64)]) {
+        let per_row = blocks_per_row::<W>(rows.length);
+        let capacity = 1 << (8 * W::BYTES as u32 - rows.modulus.bits());
+        let mask = u64::MAX >> (64 - rows.modulus.bits());
+        let blocks = &mut self.buffer.blocks[..per_row * pending.len()];
+        rows.stream.fill_rows(&self.indices, per_row, blocks);
+        for (&(row, receivers), blocks) in pending.iter().zip(blocks.chunks_exact(per_row)) {
+            if self.held == capacity {
+                carry(&mut self.totals, &mut self.words);
+                self.held = 0;
+            }
+            let bytes = Block::slice_as_flattened(blocks);
+            for (receiver, sum) in self.words.iter_mut().enumerate() {
+                if receivers >> receiver & 1 == 1 && W::accumulate_read(sum, bytes, mask, rows.modulus) {
+                    let words = &mut self.buffer.words[..rows.length];
+                    W::read(bytes, mask, rows.modulus, words);
+                    W::take_back(sum, words);
+                    rows.repair(row, per_row, mask, words);
+                    W::accumulate(sum, words);
                 }
             }
             self.held += 1;
@@ -248,6 +278,10 @@ trait Word: Copy + Default {
     fn read(bytes: &[u8], mask: u64, modulus: OddModulus, out: &mut [Self]) -> bool;
     /// Adds without reduction; the caller bounds the number of terms.
     fn accumulate(sum: &mut [Self], row: &[Self]);
+    /// Cuts words out of bytes and adds them; whether some are no residues.
+    fn accumulate_read(sum: &mut [Self], bytes: &[u8], mask: u64, modulus: OddModulus) -> bool;
+    /// Undoes an addition.
+    fn take_back(sum: &mut [Self], row: &[Self]);
     /// Adds sums to totals and clears them.
     fn carry(totals: &mut [Self::Total], sums: &mut [Self]);
     /// The inner product modulo q.
@@ -278,6 +312,23 @@ macro_rules! word {
             fn accumulate(sum: &mut [Self], row: &[Self]) {
                 for (sum, &word) in sum.iter_mut().zip(row) {
                     *sum = sum.wrapping_add(word);
+                }
+            }
+
+            fn accumulate_read(sum: &mut [Self], bytes: &[u8], mask: u64, modulus: OddModulus) -> bool {
+                let (mask, largest) = (mask as $word, modulus.value() as $word - 1);
+                let mut over = 0;
+                for (sum, bytes) in sum.iter_mut().zip(bytes.as_chunks().0) {
+                    let word = <$word>::from_le_bytes(*bytes) & mask;
+                    *sum = sum.wrapping_add(word);
+                    over |= largest.wrapping_sub(word);
+                }
+                over >> (<$word>::BITS - 1) == 1
+            }
+
+            fn take_back(sum: &mut [Self], row: &[Self]) {
+                for (sum, &word) in sum.iter_mut().zip(row) {
+                    *sum = sum.wrapping_sub(word);
                 }
             }
 
@@ -350,12 +401,18 @@ mod tests {
             let expected: Vec<Vec<u64>> = (0..45).map(|row| reference(&seed, row, length, q)).collect();
             let secret = reference(&seed, 99, length, q);
 
-            let mut sums = Sums::new(&rows, 3);
-            (0..45).for_each(|row| sums.push(row, row % 8));
-            for (receiver, sum) in sums.finish().into_iter().enumerate() {
-                let wanted = |row: &usize| (row % 8) >> receiver & 1 == 1;
-                let column = |k| (0..45).filter(wanted).map(|row| u128::from(expected[row][k])).sum::<u128>();
-                assert_eq!(sum, (0..length).map(|k| (column(k) % u128::from(q)) as u64).collect::<Vec<_>>());
+            for receivers in 1..=3 {
+                let mut sums = Sums::new(&rows, receivers);
+                (0..45).for_each(|row| sums.push(row, row % 8));
+                for (receiver, sum) in sums.finish().into_iter().enumerate() {
+                    let wanted = |row: &usize| (row % 8) >> receiver & 1 == 1;
+                    let column =
+                        |k| (0..45).filter(wanted).map(|row| u128::from(expected[row][k])).sum::<u128>();
+                    assert_eq!(
+                        sum,
+                        (0..length).map(|k| (column(k) % u128::from(q)) as u64).collect::<Vec<_>>()
+                    );
+                }
             }
             rows.dot_each(45, &secret, |row, found| {
                 let terms = expected[row as usize].iter().zip(&secret);

@@ -68,25 +68,41 @@ impl SampleKey {
         Self { rows, bodies, digits: spec.digits }
     }
 
-    /// Sums for up to 64 receivers.
+    /// Sums for up to [`MAX_RECEIVERS`].
     ///
-    /// `inputs` writes the next input of every receiver and says whether there was one; an input has at most the key's digits.
+    /// `inputs` writes the next input of every receiver, a residue modulo `from`, and says whether there was one.
+    ///
+    /// Differs: the digits of an input are those of its non-adjacent form, −1, 0 or 1, of which a third is not 0, instead of half of
+    /// the digits 0 and 1. The key is the paper's; fewer of its samples are generated, and fewer errors add up. The form of a
+    /// representative in `(−q/2, q/2)` has as many digits as `q`. Keys with a single digit have inputs 0 or 1.
     ///
     /// # Cost
-    /// Every sample that any receiver needs is generated once, on average `1 − 2^−receivers` of them; half of them are added for each.
-    pub(crate) fn sum(&self, receivers: usize, mut inputs: impl FnMut(&mut [u64]) -> bool) -> Vec<SampleSum> {
-        let mut sums = Sums::new(&self.rows, receivers);
-        let mut bodies = vec![0_u128; receivers];
+    /// Every sample that any receiver needs is generated once, on average `1 − (2/3)^receivers` of them.
+    pub(crate) fn sum(
+        &self,
+        receivers: usize,
+        from: OddModulus,
+        mut inputs: impl FnMut(&mut [u64]) -> bool,
+    ) -> Vec<SampleSum> {
+        debug_assert!(receivers <= MAX_RECEIVERS);
+        // The first half of the sums takes the digits 1, the second the digits −1.
+        let mut sums = Sums::new(&self.rows, 2 * receivers);
+        let mut bodies = vec![0_u128; 2 * receivers];
         let mut used = vec![0_u64; receivers];
-        let mut digits = vec![0_u64; receivers];
+        let mut residues = vec![0_u64; receivers];
+        let mut digits = vec![0_u64; 2 * receivers];
         let mut row = 0_u64;
-        while inputs(&mut digits) {
+        while inputs(&mut residues) {
+            for (receiver, &residue) in residues.iter().enumerate() {
+                let (plus, minus) =
+                    if self.digits == 1 { (residue, 0) } else { non_adjacent(from.centred(residue)) };
+                (digits[receiver], digits[receivers + receiver]) = (plus, minus);
+                used[receiver] += u64::from((plus | minus).count_ones());
+            }
             for digit in 0..self.digits {
                 let mut wanted = 0_u64;
-                for (receiver, input) in digits.iter().enumerate() {
-                    let bit = input >> digit & 1;
-                    wanted |= bit << receiver;
-                    used[receiver] += bit;
+                for (receiver, digits) in digits.iter().enumerate() {
+                    wanted |= (digits >> digit & 1) << receiver;
                 }
                 if wanted != 0 {
                     sums.push(row, wanted);
@@ -98,9 +114,15 @@ impl SampleKey {
                 row += 1;
             }
         }
-        let modulus = self.rows.modulus();
-        let parts = sums.finish().into_iter().zip(bodies).zip(used);
-        parts.map(|((v, body), used)| SampleSum { v, w: modulus.reduce(body), used }).collect()
+        let q = self.rows.modulus();
+        let mut vectors = sums.finish();
+        let minus = vectors.split_off(receivers);
+        let parts = vectors.into_iter().zip(minus).enumerate().map(|(receiver, (plus, minus))| SampleSum {
+            v: plus.into_iter().zip(minus).map(|(plus, minus)| q.sub(plus, minus)).collect(),
+            w: q.sub(q.reduce(bodies[receiver]), q.reduce(bodies[receivers + receiver])),
+            used: used[receiver],
+        });
+        parts.collect()
     }
 
     /// Bytes as stored, the seed included.
@@ -114,6 +136,19 @@ impl SampleKey {
         residues.saturating_mul(self.rows.modulus().bits().into()) / 8
     }
 }
+
+/// The places of the digits 1 and of the digits −1 of the non-adjacent form, for `|x| < 2^62`: no two neighbours are both not 0.
+fn non_adjacent(x: i64) -> (u64, u64) {
+    let magnitude = x.unsigned_abs();
+    let half = magnitude >> 1;
+    let more = magnitude + half;
+    let places = half ^ more;
+    let (plus, minus) = (more & places, half & places);
+    if x < 0 { (minus, plus) } else { (plus, minus) }
+}
+
+/// Receivers of one pass: every one takes two of the 64 sums of [`Sums`].
+pub(crate) const MAX_RECEIVERS: usize = 32;
 
 /// Residues in the narrowest word that fits.
 enum Bodies {
@@ -157,6 +192,25 @@ impl Bodies {
         match self {
             Self::Narrow(words) => 4 * words.len() as u64,
             Self::Wide(words) => 8 * words.len() as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn digits_are_those_of_the_number_and_no_two_neighbours(x in -(1_i64 << 59)..1 << 59) {
+            let (plus, minus) = non_adjacent(x);
+            prop_assert_eq!(i128::from(plus) - i128::from(minus), i128::from(x));
+            let places = plus | minus;
+            prop_assert_eq!((plus & minus, places & places >> 1), (0, 0));
+            // As many digits as an odd number whose half bounds it.
+            prop_assert!(64 - places.leading_zeros() <= 65 - x.unsigned_abs().leading_zeros());
         }
     }
 }
