@@ -99,9 +99,13 @@ impl Stream {
 }
 
 fn count_from(row: u64, first: u64, blocks: &mut [Block]) {
+    let row = row.to_le_bytes();
     for (place, block) in blocks.iter_mut().enumerate() {
-        let counter = u128::from(row) | (u128::from(first.wrapping_add(place as u64)) << 64);
-        *block = counter.to_le_bytes().into();
+        let counter = first.wrapping_add(place as u64).to_le_bytes();
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&row);
+        bytes[8..].copy_from_slice(&counter);
+        block.0 = bytes;
     }
 }
 

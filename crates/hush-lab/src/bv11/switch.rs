@@ -91,7 +91,7 @@ impl SampleKey {
         let mut used = vec![0_u64; receivers];
         let mut residues = vec![0_u64; receivers];
         let mut digits = vec![0_u64; 2 * receivers];
-        let mut row = 0_u64;
+        let mut first = 0_u64;
         while inputs(&mut residues) {
             for (receiver, &residue) in residues.iter().enumerate() {
                 let (plus, minus) =
@@ -99,20 +99,22 @@ impl SampleKey {
                 (digits[receiver], digits[receivers + receiver]) = (plus, minus);
                 used[receiver] += u64::from((plus | minus).count_ones());
             }
-            for digit in 0..self.digits {
+            let mut places = digits.iter().fold(0, |all, digits| all | digits);
+            while places != 0 {
+                let place = places.trailing_zeros();
+                places &= places - 1;
                 let mut wanted = 0_u64;
                 for (receiver, digits) in digits.iter().enumerate() {
-                    wanted |= (digits >> digit & 1) << receiver;
+                    wanted |= (digits >> place & 1) << receiver;
                 }
-                if wanted != 0 {
-                    sums.push(row, wanted);
-                    let body = u128::from(self.bodies.at(row));
-                    for (receiver, sum) in bodies.iter_mut().enumerate() {
-                        *sum += body * u128::from(wanted >> receiver & 1);
-                    }
+                let sample = first + u64::from(place);
+                sums.push(sample, wanted);
+                let body = u128::from(self.bodies.at(sample));
+                for (receiver, sum) in bodies.iter_mut().enumerate() {
+                    *sum += body * u128::from(wanted >> receiver & 1);
                 }
-                row += 1;
             }
+            first += u64::from(self.digits);
         }
         let q = self.rows.modulus();
         let mut vectors = sums.finish();
