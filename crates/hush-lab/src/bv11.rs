@@ -57,117 +57,73 @@ pub struct InsecureBv11Leveled {
     chain: Chain,
 }
 
-impl InsecureScheme for InsecureBv11 {
-    type Params = Bv11Params;
-    type Ciphertext = Ciphertext;
+macro_rules! scheme_on_a_chain {
+    ($scheme:ident, $params:ident, $name:literal) => {
+        impl InsecureScheme for $scheme {
+            type Params = $params;
+            type Ciphertext = Ciphertext;
 
-    const NAME: &'static str = "bv11";
+            const NAME: &'static str = $name;
 
-    fn generate(params: &Bv11Params, seed: &Seed, progress: &mut dyn FnMut(f64)) -> Result<Self, LabError> {
-        let (rungs, styles) = (params.rungs(), params.styles());
-        let chain = Chain::generate(rungs, &styles, params.samples, params.depth, seed, progress)?;
-        Ok(Self { params: params.clone(), chain })
-    }
+            fn generate(
+                params: &$params,
+                seed: &Seed,
+                progress: &mut dyn FnMut(f64),
+            ) -> Result<Self, LabError> {
+                let (rungs, styles) = (params.levels(), params.styles());
+                let chain = Chain::generate(rungs, &styles, params.samples, params.depth(), seed, progress)?;
+                Ok(Self { params: params.clone(), chain })
+            }
 
-    fn encrypt(&self, bit: bool, randomness: &mut Stream) -> Result<Ciphertext, LabError> {
-        Ok(self.chain.encrypt(bit, self.params.samples, randomness))
-    }
+            fn encrypt(&self, bit: bool, randomness: &mut Stream) -> Result<Ciphertext, LabError> {
+                Ok(self.chain.encrypt(bit, self.params.samples, randomness))
+            }
 
-    fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, LabError> {
-        self.chain.add(a, b)
-    }
+            fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, LabError> {
+                self.chain.add(a, b)
+            }
 
-    fn multiply(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, LabError> {
-        single(self.chain.multiply_all(&[(a, b)]))
-    }
+            fn multiply(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, LabError> {
+                single(self.chain.multiply_all(&[(a, b)]))
+            }
 
-    fn multiply_all(&self, pairs: &[(&Ciphertext, &Ciphertext)]) -> Result<Vec<Ciphertext>, LabError> {
-        self.chain.multiply_all(pairs)
-    }
+            fn multiply_all(
+                &self,
+                pairs: &[(&Ciphertext, &Ciphertext)],
+            ) -> Result<Vec<Ciphertext>, LabError> {
+                self.chain.multiply_all(pairs)
+            }
 
-    /// Raises to the last level and reduces dimension and modulus [BV11, section 4.2, BTS].
-    fn finish(&self, ct: &Ciphertext) -> Result<Ciphertext, LabError> {
-        self.chain.raise(ct, self.chain.last_level())
-    }
+            /// Raises to the last level, the smallest [BV11, section 4.2, BTS].
+            fn finish(&self, ct: &Ciphertext) -> Result<Ciphertext, LabError> {
+                self.chain.raise(ct, self.chain.last_level())
+            }
 
-    fn decrypt(&self, ct: &Ciphertext) -> Result<bool, LabError> {
-        self.chain.decrypt(ct)
-    }
+            fn decrypt(&self, ct: &Ciphertext) -> Result<bool, LabError> {
+                self.chain.decrypt(ct)
+            }
 
-    fn noise(&self, ct: &Ciphertext) -> Result<Noise, LabError> {
-        self.chain.noise(ct)
-    }
+            fn noise(&self, ct: &Ciphertext) -> Result<Noise, LabError> {
+                self.chain.noise(ct)
+            }
 
-    fn depth_limit(&self) -> Option<u32> {
-        Some(self.params.depth)
-    }
+            fn depth_limit(&self) -> Option<u32> {
+                Some(self.params.depth())
+            }
 
-    fn description(&self) -> Vec<(&'static str, String)> {
-        self.params.description()
-    }
+            fn description(&self) -> Vec<(&'static str, String)> {
+                self.params.description()
+            }
 
-    fn sizes(&self) -> Sizes {
-        self.chain.sizes()
-    }
+            fn sizes(&self) -> Sizes {
+                self.chain.sizes()
+            }
+        }
+    };
 }
 
-impl InsecureScheme for InsecureBv11Leveled {
-    type Params = Bv11LeveledParams;
-    type Ciphertext = Ciphertext;
-
-    const NAME: &'static str = "bv11-leveled";
-
-    fn generate(
-        params: &Bv11LeveledParams,
-        seed: &Seed,
-        progress: &mut dyn FnMut(f64),
-    ) -> Result<Self, LabError> {
-        let (rungs, styles) = (params.rungs.clone(), params.styles());
-        let chain = Chain::generate(rungs, &styles, params.samples, params.depth(), seed, progress)?;
-        Ok(Self { params: params.clone(), chain })
-    }
-
-    fn encrypt(&self, bit: bool, randomness: &mut Stream) -> Result<Ciphertext, LabError> {
-        Ok(self.chain.encrypt(bit, self.params.samples, randomness))
-    }
-
-    fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, LabError> {
-        self.chain.add(a, b)
-    }
-
-    fn multiply(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, LabError> {
-        single(self.chain.multiply_all(&[(a, b)]))
-    }
-
-    fn multiply_all(&self, pairs: &[(&Ciphertext, &Ciphertext)]) -> Result<Vec<Ciphertext>, LabError> {
-        self.chain.multiply_all(pairs)
-    }
-
-    /// Raises to the last level, the smallest.
-    fn finish(&self, ct: &Ciphertext) -> Result<Ciphertext, LabError> {
-        self.chain.raise(ct, self.chain.last_level())
-    }
-
-    fn decrypt(&self, ct: &Ciphertext) -> Result<bool, LabError> {
-        self.chain.decrypt(ct)
-    }
-
-    fn noise(&self, ct: &Ciphertext) -> Result<Noise, LabError> {
-        self.chain.noise(ct)
-    }
-
-    fn depth_limit(&self) -> Option<u32> {
-        Some(self.params.depth())
-    }
-
-    fn description(&self) -> Vec<(&'static str, String)> {
-        self.params.description()
-    }
-
-    fn sizes(&self) -> Sizes {
-        self.chain.sizes()
-    }
-}
+scheme_on_a_chain!(InsecureBv11, Bv11Params, "bv11");
+scheme_on_a_chain!(InsecureBv11Leveled, Bv11LeveledParams, "bv11-leveled");
 
 fn single(products: Result<Vec<Ciphertext>, LabError>) -> Result<Ciphertext, LabError> {
     products?.pop().ok_or(LabError::Level { left: 0, right: 0 })

@@ -41,7 +41,7 @@ pub trait InsecurePartial {
     fn multiply(&self, a: &BigUint, b: &BigUint) -> Result<BigUint, LabError>;
 }
 
-/// **Insecure.** Textbook RSA [RSA78]: `c = m^e mod n`, so that products of ciphertexts encrypt products.
+/// **Insecure.** Textbook RSA (Rivest, Shamir and Adleman 1978): `c = m^e mod n`, so that products of ciphertexts encrypt products.
 pub struct InsecureRsa {
     n: BigUint,
     e: BigUint,
@@ -83,7 +83,7 @@ impl InsecurePartial for InsecureRsa {
     }
 }
 
-/// **Insecure** at these sizes. Paillier [Pai99]: `c = (1 + n)^m r^n mod n²`, so that products of ciphertexts encrypt sums.
+/// **Insecure** at these sizes. Paillier (Eurocrypt 1999): `c = (1 + n)^m r^n mod n²`, so that products of ciphertexts encrypt sums.
 pub struct InsecurePaillier {
     n: BigUint,
     n_squared: BigUint,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The command, as a person runs it.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests, not only tests")]
+
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 

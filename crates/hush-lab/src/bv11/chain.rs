@@ -25,7 +25,7 @@ struct Step {
 }
 
 impl Chain {
-    /// Makes all keys. [BV11, section 4.1, SH.Keygen, and section 4.3]; `s_ℓ[0]` is 1 and not stored.
+    /// Makes all keys. [BV11, section 4.1, SH.Keygen, and section 4.2]; `s_ℓ[0]` is 1 and not stored.
     ///
     /// # Cost
     /// For every step `inputs · ⌈log2 q⌉ · n` products modulo the next modulus.

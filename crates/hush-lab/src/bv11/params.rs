@@ -161,13 +161,7 @@ impl Bv11Params {
     }
 
     fn check_noise(&self) -> Result<(), LabError> {
-        check_forecast(&self.forecast(), &self.rungs())
-    }
-
-    pub(crate) fn rungs(&self) -> Vec<Rung> {
-        let mut rungs = vec![self.rung; self.depth as usize + 1];
-        rungs.push(self.short);
-        rungs
+        check_forecast(&self.forecast(), &self.levels())
     }
 
     pub(crate) fn styles(&self) -> Vec<Style> {
@@ -183,12 +177,14 @@ impl Bv11Params {
 
     /// Bytes of the evaluation keys: as stored, and with their vectors written out.
     pub fn evaluation_bytes(&self) -> (u64, u64) {
-        evaluation_bytes(&self.rungs(), &self.styles())
+        evaluation_bytes(&self.levels(), &self.styles())
     }
 
     /// The rungs of the levels and of the result: dimension and modulus.
     pub fn levels(&self) -> Vec<Rung> {
-        self.rungs()
+        let mut rungs = vec![self.rung; self.depth as usize + 1];
+        rungs.push(self.short);
+        rungs
     }
 
     /// Estimated bits of security: of the weaker of the two LWE instances.
