@@ -14,13 +14,14 @@ impl OddModulus {
     /// Checks a modulus.
     ///
     /// # Errors
-    /// [`LabError::Parameter`] if it is even: the bit is the parity of the phase, which a multiple of an even `q` would not change
-    /// in a noticeable way, but half of 1 does not exist then and rounding to another modulus loses the bit. Also if it is too small
-    /// or too large.
+    /// [`LabError::Parameter`] if it is even: samples `⟨a,s⟩ + 2e` could be reduced modulo 2, where the errors vanish, and linear
+    /// algebra would find the key's parities, which are all that reading a bit takes. Also if it is too small or too large.
     pub fn new(q: u64) -> Result<Self, LabError> {
         let refuse = |expected| Err(LabError::Parameter { name: "q", found: q.to_string(), expected });
         if q.is_multiple_of(2) {
-            return refuse("odd: 1/2 must exist modulo q, and a bit must not be lost when q is subtracted");
+            return refuse(
+                "odd: modulo 2, which divides an even q, the errors 2e vanish and linear algebra finds the key",
+            );
         }
         if !(3..1 << MAX_MODULUS_BITS).contains(&q) {
             return refuse("between 3 and 2^60");

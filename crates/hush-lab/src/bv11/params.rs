@@ -139,6 +139,7 @@ impl Bv11Params {
         let q_short = OddModulus::new(p)?;
         let short = Rung { n: least_dimension(bits, q_short.log2()).min(n), q: q_short };
         let params = Self { depth, samples, rung, short };
+        check_memory(n, params.evaluation_bytes().0)?;
         if overflow == Overflow::Refuse {
             params.check_noise()?;
         }
@@ -278,6 +279,7 @@ impl Bv11LeveledParams {
         }
         let samples = checked_samples(samples, rungs[0], overflow)?;
         let params = Self { samples, rungs };
+        check_memory(params.rungs[0].n, params.evaluation_bytes().0)?;
         if overflow == Overflow::Refuse {
             check_forecast(&params.forecast(), &params.rungs)?;
         }
@@ -378,6 +380,14 @@ fn check_forecast(bounds: &[f64], rungs: &[Rung]) -> Result<(), LabError> {
     Ok(())
 }
 
+/// Refuses what would fill the memory before anything is made.
+fn check_memory(n: u32, bytes: u64) -> Result<(), LabError> {
+    if bytes > MAX_KEY_BYTES {
+        return refuse("n", n, "smaller: the evaluation keys would take more than 8 GB");
+    }
+    Ok(())
+}
+
 fn evaluation_bytes(rungs: &[Rung], styles: &[Style]) -> (u64, u64) {
     let steps = rungs.windows(2).zip(styles).map(|(pair, style)| {
         let samples = style.inputs(pair[0].n) * u64::from(pair[0].q.bits());
@@ -408,6 +418,7 @@ pub(crate) fn security_text(bits: f64) -> String {
 
 const MAX_DIMENSION: u32 = 8192;
 const MAX_SAMPLES: u32 = 1 << 24;
+const MAX_KEY_BYTES: u64 = 8_000_000_000;
 const MAX_DEPTH: u32 = 16;
 /// Dimension for a bit of the modulus, of the weakest set of the table: where lattice reduction with small blocks suffices, the estimate
 /// says nothing, and dimensions would fall as moduli grow.

@@ -136,6 +136,7 @@ fn what_cannot_work_is_refused_with_its_reason() {
     assert!(matches!(refused(1, 16, 1 << 26, None), LabError::Parameter { name: "q", .. }));
     assert!(matches!(refused(1, 0, 101, None), LabError::Parameter { name: "n", .. }));
     assert!(matches!(refused(1, 1 << 20, 101, None), LabError::Parameter { name: "n", .. }));
+    assert!(matches!(refused(2, 8192, (1 << 59) + 1, None), LabError::Parameter { name: "n", .. }));
     assert!(matches!(refused(17, 16, (1 << 59) + 1, None), LabError::Parameter { name: "depth", .. }));
     assert!(matches!(refused(1, 16, (1 << 26) - 5, Some(10)), LabError::Parameter { name: "m", .. }));
     // Room for one product, not for two.
@@ -202,4 +203,33 @@ fn random_circuits_on_the_sets_of_the_table() {
         let scheme = InsecureBv11Leveled::generate(&params, &Seed::from_text("sets"), &mut |_| {}).unwrap();
         (0..count).for_each(|_| random_circuit(&scheme, 5, &mut random));
     }
+}
+
+/// Why an even modulus is refused: what a public key with one would give away.
+#[test]
+fn an_even_modulus_would_leave_linear_equations_without_errors() {
+    let (n, q) = (20_usize, 1_u64 << 20);
+    let mut random = Stream::derive(&Seed::from_text("even"), "test");
+    let secret: Vec<u64> = (0..n).map(|_| random.below(q)).collect();
+    // Rows (a, b) modulo 2 as bits, of b = ⟨a, s⟩ + 2e mod q.
+    let mut equations: Vec<u32> = (0..200)
+        .map(|_| {
+            let a: Vec<u64> = (0..n).map(|_| random.below(q)).collect();
+            let product = a.iter().zip(&secret).fold(0, |sum, (x, y)| (sum + x * y) % q);
+            let b = (product + 2 * random.below(1000)) % q;
+            a.iter().chain([&b]).enumerate().fold(0, |row, (place, x)| row | ((x & 1) as u32) << place)
+        })
+        .collect();
+    for column in 0..n {
+        let pivot = (column..equations.len()).find(|&row| equations[row] >> column & 1 == 1).unwrap();
+        equations.swap(column, pivot);
+        let chosen = equations[column];
+        for (row, equation) in equations.iter_mut().enumerate() {
+            if row != column && *equation >> column & 1 == 1 {
+                *equation ^= chosen;
+            }
+        }
+    }
+    let found: Vec<u64> = (0..n).map(|column| u64::from(equations[column] >> n)).collect();
+    assert_eq!(found, secret.iter().map(|x| x & 1).collect::<Vec<_>>());
 }
