@@ -189,20 +189,34 @@ fn every_named_set_promises_its_products_and_its_security() {
     }
 }
 
-/// `cargo test --release -p hush-lab --lib sets -- --ignored`: 1000 circuits at the toy size of either variant, 20 at the medium, 1 at the large; some
-/// minutes.
+fn circuits_on_sets(security: u32, count: usize) {
+    let seed = Seed::from_text("sets");
+    let mut random = Stream::derive(&seed, "test");
+    let params = Bv11LeveledParams::derive(security, 1).unwrap();
+    let scheme = InsecureBv11Leveled::generate(&params, &seed, &mut |_| {}).unwrap();
+    (0..count).for_each(|_| random_circuit(&scheme, 5, &mut random));
+    let params = Bv11Params::named(security, 1).unwrap();
+    let scheme = InsecureBv11::generate(&params, &seed, &mut |_| {}).unwrap();
+    (0..count).for_each(|_| random_circuit(&scheme, 5, &mut random));
+}
+
+/// `cargo test --release -p hush-lab --lib sets -- --ignored` runs this and the next two.
 #[test]
 #[ignore = "minutes"]
-fn random_circuits_on_the_sets_of_the_table() {
-    let mut random = Stream::derive(&Seed::from_text("sets"), "test");
-    for (security, count) in [(42, 1000), (62, 20), (72, 1)] {
-        let params = Bv11Params::named(security, 1).unwrap();
-        let scheme = InsecureBv11::generate(&params, &Seed::from_text("sets"), &mut |_| {}).unwrap();
-        (0..count).for_each(|_| random_circuit(&scheme, 5, &mut random));
-        let params = Bv11LeveledParams::derive(security, 1).unwrap();
-        let scheme = InsecureBv11Leveled::generate(&params, &Seed::from_text("sets"), &mut |_| {}).unwrap();
-        (0..count).for_each(|_| random_circuit(&scheme, 5, &mut random));
-    }
+fn a_thousand_random_circuits_on_the_toy_sets() {
+    circuits_on_sets(42, 1000);
+}
+
+#[test]
+#[ignore = "a minute"]
+fn twenty_random_circuits_on_the_medium_sets() {
+    circuits_on_sets(62, 20);
+}
+
+#[test]
+#[ignore = "half a minute"]
+fn a_random_circuit_on_the_large_sets() {
+    circuits_on_sets(72, 1);
 }
 
 /// Why an even modulus is refused: what a public key with one would give away.
