@@ -36,6 +36,7 @@ ALLOWED = {
     "hush": {"hush-client", "hush-plan", "hush-table"},
     "hush-bench": {"hush"} | SCHEMES | {"hush-keys"},
     "hush-cli": {"hush", "hush-bench"},
+    "hush-lab": {"hush-arith", "hush-kernels"},
     "hush-testkit": set(),
     "hush-py": {"hush"},
 }
