@@ -57,6 +57,6 @@ impl InsecureCnt12PublicKey {
         } else {
             words::add_assign(&mut sum, &small.magnitude().to_u64_digits());
         }
-        self.modulus.reduce_words(sum)
+        self.modulus.reduce_words(&sum)
     }
 }

@@ -31,10 +31,10 @@ impl Expansion {
     pub(crate) fn fill(&self, index: u64, first: u64, out: &mut [u8]) {
         debug_assert_eq!(first % BLOCK_BYTES as u64, 0);
         let number = |at: usize| u128::from(index) << 64 | u128::from(first / BLOCK_BYTES as u64 + at as u64);
-        let (blocks, tail) = Block::slice_as_chunks_mut(out);
-        for (at, block) in blocks.iter_mut().enumerate() {
-            *block = number(at).to_le_bytes().into();
+        for (at, block) in out.as_chunks_mut().0.iter_mut().enumerate() {
+            *block = number(at).to_le_bytes();
         }
+        let (blocks, tail) = Block::slice_as_chunks_mut(out);
         self.0.encrypt_blocks(blocks);
         if !tail.is_empty() {
             let mut block: Block = number(blocks.len()).to_le_bytes().into();

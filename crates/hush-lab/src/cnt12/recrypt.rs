@@ -7,7 +7,11 @@ use super::{
     Cnt12Error, InsecureCnt12Ciphertext, InsecureCnt12PublicKey,
     circuit::{self, Gates},
 };
-use crate::integer::{IntegerError, modulus::LongModulus, words};
+use crate::integer::{
+    IntegerError,
+    modulus::{LongModulus, MAX_PRODUCTS},
+    words,
+};
 
 /// Bits of the digits that encrypted key bits are summed in.
 const DIGIT_BITS: u32 = 46;
@@ -140,20 +144,10 @@ impl Gates for ResidueGates<'_> {
     }
 
     fn sum_of_products(&self, pairs: Vec<(Vec<u64>, Vec<u64>)>) -> Option<Vec<u64>> {
-        // Fifteen products are reduced together.
-        let sums = pairs.chunks(15).filter_map(|pairs| {
-            let (first, rest) = pairs.split_first()?;
-            let spectra = |pair: &(Vec<u64>, Vec<u64>)| {
-                (self.modulus.spectrum(&pair.0), self.modulus.spectrum(&pair.1))
-            };
-            let (a, b) = spectra(first);
-            let mut sum = self.modulus.product(&a, &b);
-            for pair in rest {
-                let (a, b) = spectra(pair);
-                self.modulus.product_add_assign(&mut sum, &a, &b);
-            }
-            Some(self.modulus.reduce(sum))
-        });
-        sums.reduce(|a, b| self.modulus.add(&a, &b))
+        let sum = |pairs: &[(Vec<u64>, Vec<u64>)]| {
+            let pairs: Vec<(&[u64], &[u64])> = pairs.iter().map(|(a, b)| (&a[..], &b[..])).collect();
+            self.modulus.sum_of_products(&pairs)
+        };
+        pairs.chunks(MAX_PRODUCTS).map(sum).reduce(|a, b| self.modulus.add(&a, &b))
     }
 }

@@ -36,25 +36,55 @@ pub(crate) fn split_into(words: &[u64], bits: u32, digits: &mut [u64]) {
     }
 }
 
-/// `Σ_k c_k·2^(bits·k)` over the coefficients of [`Transform::inverse`], which count as signed: those above half of
-/// `q_0·q_1` are negative. Returns the low `bits·len/64` words and what remains above them.
+/// Whether coefficients can be negative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sign {
+    /// They are in `[0, q_0·q_1)`.
+    None,
+    /// Those above half of `q_0·q_1` are negative.
+    Signed,
+}
+
+/// `Σ_k c_k·2^(bits·k)` over the coefficients of [`Transform::inverse`]. Sets `words` to the low `⌊bits·len/64⌋` words and returns
+/// what remains above `2^(bits·len)`.
 ///
 /// # Ranges
-/// `|c_k| < q_0·q_1/2 − q_0`; `bits·len` a multiple of 64.
+/// `|c_k| < q_0·q_1/2 − q_0` if signed; `bits·len` a multiple of 64.
 ///
 /// # Cost
 /// One word product and a few additions a coefficient.
-pub(crate) fn join(transform: &Transform, pair: &[u64], bits: u32) -> (Vec<u64>, i128) {
-    let [q0, q1] = transform.moduli().map(|modulus| i128::from(modulus.value()));
-    let (product, half) = (q0 * q1, (q1 / 2) as u64);
-    let (first, second) = pair.split_at(pair.len() / 2);
-    let mut words = Vec::with_capacity((first.len() * bits as usize).div_ceil(64));
+pub(crate) fn join(
+    transform: &Transform,
+    pair: [&[u64]; 2],
+    bits: u32,
+    sign: Sign,
+    words: &mut Vec<u64>,
+) -> i128 {
+    words.clear();
+    match sign {
+        Sign::None => join_as::<false>(transform, pair, bits, words),
+        Sign::Signed => join_as::<true>(transform, pair, bits, words),
+    }
+}
+
+fn join_as<const SIGNED: bool>(
+    transform: &Transform,
+    [first, second]: [&[u64]; 2],
+    bits: u32,
+    words: &mut Vec<u64>,
+) -> i128 {
+    let [q0, q1] = transform.moduli().map(|modulus| u128::from(modulus.value()));
+    // Both primes are below 2^47, so casts between signed and unsigned change nothing here.
+    let (product, half) = ((q0 * q1) as i128, (q1 / 2) as u64);
     let mask = (1u64 << bits) - 1;
     let (mut carry, mut window, mut held) = (0i128, 0u64, 0u32);
     for (&r, &h) in first.iter().zip(second) {
-        // Both primes are below 2^47, so the casts between signed and unsigned change nothing.
-        let magnitude = (u128::from(h) * u128::from(q0 as u64) + u128::from(r)) as i128;
-        carry += if h > half { magnitude - product } else { magnitude };
+        let magnitude = (u128::from(h) * q0 + u128::from(r)) as i128;
+        // Sums stay below 2^94 + 2^94: no overflow.
+        carry = carry.wrapping_add(magnitude);
+        if SIGNED && h > half {
+            carry = carry.wrapping_sub(product);
+        }
         let digit = carry as u64 & mask;
         carry >>= bits;
         window |= digit << held;
@@ -62,12 +92,12 @@ pub(crate) fn join(transform: &Transform, pair: &[u64], bits: u32) -> (Vec<u64>,
         if held >= 64 {
             words.push(window);
             held -= 64;
-            // held < bits now, so the shift is in range; for held = 0 it takes all bits away.
+            // held < bits now, so the shift is in range.
             window = digit >> (bits - held);
         }
     }
     debug_assert_eq!(held, 0);
-    (words, carry)
+    carry
 }
 
 #[cfg(test)]
@@ -99,7 +129,8 @@ mod tests {
             let [q0, q1] = transform.moduli().map(|q| i128::from(q.value()));
             let canonical = values.iter().map(|v| v.rem_euclid(q0 * q1));
             let (first, second): (Vec<u64>, Vec<u64>) = canonical.map(|v| ((v % q0) as u64, (v / q0) as u64)).unzip();
-            let (words, carry) = join(&transform, &[first, second].concat(), bits);
+            let mut words = vec![1, 2, 3];
+            let carry = join(&transform, [&first, &second], bits, Sign::Signed, &mut words);
             let sum: BigInt = values.iter().enumerate().map(|(k, &v)| BigInt::from(v) << (k * bits as usize)).sum();
             prop_assert_eq!(BigInt::from(to_big(&words)) + (BigInt::from(carry) << (64 * words.len())), sum);
         }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Arithmetic modulo one long odd integer.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, sync::Mutex};
 
 use hush_kernels::Cpu;
 use num_bigint::BigUint;
 
 use super::{
-    IntegerError, digits,
+    IntegerError,
+    digits::{self, Sign},
     reciprocal::reciprocal,
     transform::{Spectrum, Transform},
     words,
@@ -22,7 +23,7 @@ use super::{
 /// # Memory
 /// 16·L bytes for `⌊2^(128K)/x⌋`, 8·L for `x`, and `48·L` for the tables if `L > 2^17`: 0.2 MB for 147 456 bits, 1.6 MB
 /// for 843 033, 19 MB for 4 251 866, 151 MB for 19 575 950 bits, next to kernel tables of a few MB.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct LongModulus {
     value: Vec<u64>,
     bits: u64,
@@ -35,6 +36,24 @@ pub(crate) struct LongModulus {
     value_spectrum: Spectrum,
     /// `⌊x/2^(γ−64)⌋`, which has its top bit set.
     top: u64,
+    /// Buffers of products that are over, one for each thread that had one.
+    buffers: Mutex<Vec<Buffers>>,
+}
+
+/// What a product needs besides its operands: six times `16·L` bytes or so, allocated once.
+#[derive(Debug)]
+struct Buffers {
+    digits: Vec<u64>,
+    /// Operands in the full ring.
+    left: Spectrum,
+    right: Spectrum,
+    sum: Spectrum,
+    /// In the half ring.
+    multiple: Spectrum,
+    /// The sum of products, then the remainder.
+    words: Vec<u64>,
+    /// The quotient, then its product with the modulus.
+    quotient: Vec<u64>,
 }
 
 /// Fewest bits of a modulus.
@@ -67,6 +86,7 @@ impl LongModulus {
             top: words::from_big(&(value >> (bits - 64)), 1)[0],
             full,
             half,
+            buffers: Mutex::new(Vec::new()),
         })
     }
 
@@ -86,58 +106,100 @@ impl LongModulus {
     /// In: `K` words, below `2x`. Out: below `x`.
     ///
     /// # Cost
-    /// Six transforms of length `L` (those of a half ring count half) and 5·L/2 digits joined.
+    /// Six transforms of length `L` (those of a half ring count half) and `2·L` digits joined.
     pub(crate) fn mul(&self, a: &[u64], b: &[u64]) -> Vec<u64> {
-        self.reduce(self.full.mul(&self.spectrum(a), &self.spectrum(b)))
+        self.sum_of_products(&[(a, b)])
     }
 
-    /// The transform of an integer of `K` words.
-    pub(crate) fn spectrum(&self, a: &[u64]) -> Spectrum {
-        self.full.forward(&digits::split(a, self.digit_bits))
+    /// `Σ a·b mod x`, reduced once.
+    ///
+    /// # Ranges
+    /// In: `K` words each, at most [`MAX_PRODUCTS`] pairs, the sum below `16·x²`. Out: `K` words, below `x`.
+    pub(crate) fn sum_of_products(&self, pairs: &[(&[u64], &[u64])]) -> Vec<u64> {
+        debug_assert!(pairs.len() <= MAX_PRODUCTS);
+        self.with_buffers(|buffers| {
+            for (index, (a, b)) in pairs.iter().enumerate() {
+                self.load(a, &mut buffers.digits, &mut buffers.left);
+                self.load(b, &mut buffers.digits, &mut buffers.right);
+                match index {
+                    0 => self.full.mul_into(&mut buffers.sum, &buffers.left, &buffers.right),
+                    _ => self.full.mul_add_assign(&mut buffers.sum, &buffers.left, &buffers.right),
+                }
+            }
+            let pair = self.full.inverse(&mut buffers.sum, 0);
+            digits::join(&self.full, pair, self.digit_bits, Sign::None, &mut buffers.words);
+            self.reduce(buffers)
+        })
     }
 
-    /// The product of two spectra.
-    pub(crate) fn product(&self, a: &Spectrum, b: &Spectrum) -> Spectrum {
-        self.full.mul(a, b)
+    /// The remainder of any integer below `16·x²`.
+    pub(crate) fn reduce_words(&self, words: &[u64]) -> Vec<u64> {
+        self.with_buffers(|buffers| {
+            buffers.words.clear();
+            buffers.words.extend_from_slice(words);
+            buffers.words.resize(self.full.len() * self.digit_bits as usize / 64, 0);
+            self.reduce(buffers)
+        })
     }
 
-    /// `acc ← acc + a·b`: at most 15 times for the product of one [`LongModulus::product`].
-    pub(crate) fn product_add_assign(&self, acc: &mut Spectrum, a: &Spectrum, b: &Spectrum) {
-        self.full.mul_add_assign(acc, a, b);
-    }
-
-    /// A sum of products, modulo `x`.
+    /// The words of `buffers` modulo `x`.
     ///
     /// # Math
     /// Barrett. With `t < 16·x²` and `μ = ⌊2^(128K)/x⌋` the quotient `⌊⌊t/2^(64(K−2))⌋·μ/2^(64(K+2))⌋` falls short of `t/x` by
-    /// less than 6: less than 1 for the words of `t` cut off, as `x > 2^(64(K−2))`; less than 4 for the floor in `μ`, as
-    /// `t < 2^(128K + 2)`; less than 1 for its own floor. The remainder, below `7x < F`, is computed modulo `F` alone:
-    /// `2^(b·L/2) = −1` folds `t`, and half the transform length gives quotient times `x`.
-    ///
-    /// # Ranges
-    /// In: the sum below `16·x²`. Out: `K` words, below `x`.
-    pub(crate) fn reduce(&self, products: Spectrum) -> Vec<u64> {
-        self.reduce_words(digits::join(&self.full, &self.full.inverse(products), self.digit_bits).0)
-    }
-
-    /// As [`LongModulus::reduce`], for the words of any integer below `16·x²`.
-    pub(crate) fn reduce_words(&self, mut t: Vec<u64>) -> Vec<u64> {
+    /// less than 7: less than 1 for the words of `t` cut off, as `x > 2^(64(K−2))`; less than 4 for the floor in `μ`, as
+    /// `t < 2^(128K + 2)`; less than 1 for its own floor, less than 1 for the coefficients left out, which end over 92 + 36 bits
+    /// below. The remainder, below `8x < F`, is computed modulo `F` alone: `2^(b·L/2) = −1` folds `t`, and half the transform
+    /// length gives quotient times `x`.
+    fn reduce(&self, buffers: &mut Buffers) -> Vec<u64> {
         let word_count = self.word_count();
-        t.resize(self.full.len() * self.digit_bits as usize / 64, 0);
-        let mut estimate = self
-            .full
-            .forward(&digits::split(&t[word_count - 2..t.len().min(2 * word_count + 2)], self.digit_bits));
-        self.full.mul_assign(&mut estimate, &self.inverse);
-        let (estimate, _) = digits::join(&self.full, &self.full.inverse(estimate), self.digit_bits);
-        let quotient = &estimate[word_count + 2..estimate.len().min(2 * word_count + 3)];
-        let mut multiple = self.half.forward(&digits::split(quotient, self.digit_bits));
-        self.half.mul_assign(&mut multiple, &self.value_spectrum);
-        let (multiple, carry) = digits::join(&self.half, &self.half.inverse(multiple), self.digit_bits);
-        let mut rest = fold(t, &multiple, carry);
-        debug_assert!(rest[word_count..].iter().all(|&word| word == 0));
-        rest.truncate(word_count);
+        let t = &buffers.words;
+        self.load(
+            &t[word_count - 2..t.len().min(2 * word_count + 2)],
+            &mut buffers.digits,
+            &mut buffers.left,
+        );
+        self.full.mul_assign(&mut buffers.left, &self.inverse);
+        // The first coefficient that is joined: at a whole word, and long before the quotient.
+        let from = (64 * (word_count as u64 + 2) / u64::from(self.digit_bits)).saturating_sub(GUARD_DIGITS)
+            as usize
+            / 64
+            * 64;
+        let pair = self.full.inverse(&mut buffers.left, from);
+        digits::join(&self.full, pair, self.digit_bits, Sign::None, &mut buffers.quotient);
+        let first = word_count + 2 - from * self.digit_bits as usize / 64;
+        let quotient = &buffers.quotient[first..buffers.quotient.len().min(first + word_count + 1)];
+        let digits = split(quotient, self.digit_bits, &mut buffers.digits);
+        self.half.forward_into(digits, &mut buffers.multiple);
+        self.half.mul_assign(&mut buffers.multiple, &self.value_spectrum);
+        let pair = self.half.inverse(&mut buffers.multiple, 0);
+        let carry = digits::join(&self.half, pair, self.digit_bits, Sign::Signed, &mut buffers.quotient);
+        fold(&mut buffers.words, &buffers.quotient, carry);
+        debug_assert!(buffers.words[word_count..buffers.quotient.len()].iter().all(|&word| word == 0));
+        let mut rest = buffers.words[..word_count].to_vec();
         self.normalize(&mut rest);
         rest
+    }
+
+    fn load(&self, a: &[u64], digits: &mut Vec<u64>, out: &mut Spectrum) {
+        self.full.forward_into(split(a, self.digit_bits, digits), out);
+    }
+
+    fn with_buffers<T>(&self, run: impl FnOnce(&mut Buffers) -> T) -> T {
+        let kept = self.buffers.lock().ok().and_then(|mut kept| kept.pop());
+        let mut buffers = kept.unwrap_or_else(|| Buffers {
+            digits: Vec::new(),
+            left: self.full.zero(),
+            right: self.full.zero(),
+            sum: self.full.zero(),
+            multiple: self.half.zero(),
+            words: Vec::new(),
+            quotient: Vec::new(),
+        });
+        let result = run(&mut buffers);
+        if let Ok(mut kept) = self.buffers.lock() {
+            kept.push(buffers);
+        }
+        result
     }
 
     /// `acc ← acc mod x`, for any `K` words.
@@ -174,31 +236,59 @@ impl LongModulus {
 
     /// `⌊a·b/2^(64·from)⌋ mod 2^64`, exactly, for `K` words each: the slow way for a single word of a product.
     pub(crate) fn product_word(&self, a: &[u64], b: &[u64], from: usize) -> u64 {
-        let product = self.full.mul(&self.spectrum(a), &self.spectrum(b));
-        let (words, _) = digits::join(&self.full, &self.full.inverse(product), self.digit_bits);
-        words.get(from).copied().unwrap_or(0)
+        self.with_buffers(|buffers| {
+            self.load(a, &mut buffers.digits, &mut buffers.left);
+            self.load(b, &mut buffers.digits, &mut buffers.right);
+            self.full.mul_assign(&mut buffers.left, &buffers.right);
+            let pair = self.full.inverse(&mut buffers.left, 0);
+            digits::join(&self.full, pair, self.digit_bits, Sign::None, &mut buffers.words);
+            buffers.words.get(from).copied().unwrap_or(0)
+        })
     }
 }
 
-/// `t − multiple − carry·2^m mod 2^m + 1` where `multiple` has `m` bits and `t` at most twice as many. The result must be
-/// known not to be `2^m`.
-fn fold(t: Vec<u64>, multiple: &[u64], carry: i128) -> Vec<u64> {
-    let mut low = t;
-    let high = low.split_off(multiple.len());
+impl Clone for LongModulus {
+    fn clone(&self) -> Self {
+        Self {
+            value: self.value.clone(),
+            full: self.full.clone(),
+            half: self.half.clone(),
+            inverse: self.inverse.clone(),
+            value_spectrum: self.value_spectrum.clone(),
+            buffers: Mutex::new(Vec::new()),
+            ..*self
+        }
+    }
+}
+
+/// Splits into a buffer of any length.
+fn split<'a>(words: &[u64], bits: u32, digits: &'a mut Vec<u64>) -> &'a [u64] {
+    digits.resize((64 * words.len()).div_ceil(bits as usize), 0);
+    digits::split_into(words, bits, digits);
+    digits
+}
+
+/// The low `m = 64·multiple.len()` bits of `t ← t − multiple − carry·2^m mod 2^m + 1`, where `t` has at most `2m` bits. The result
+/// must be known not to be `2^m`.
+fn fold(t: &mut [u64], multiple: &[u64], carry: i128) {
+    let (low, high) = t.split_at_mut(multiple.len());
     // What stands at 2^m, as 2^m = −1 counts the other way round at 1.
     let mut units = carry;
-    units += i128::from(words::sub_assign(&mut low, &high));
-    units += i128::from(words::sub_assign(&mut low, multiple));
+    units += i128::from(words::sub_assign(low, high));
+    units += i128::from(words::sub_assign(low, multiple));
     while units != 0 {
         let size = [units.unsigned_abs() as u64, (units.unsigned_abs() >> 64) as u64];
-        let over = match units > 0 {
-            true => -i128::from(words::add_assign(&mut low, &size)),
-            false => i128::from(words::sub_assign(&mut low, &size)),
+        units = match units > 0 {
+            true => -i128::from(words::add_assign(low, &size)),
+            false => i128::from(words::sub_assign(low, &size)),
         };
-        units = over;
     }
-    low
 }
+
+/// Products that are reduced together.
+pub(crate) const MAX_PRODUCTS: usize = 15;
+/// Coefficients below the quotient that still matter to it.
+const GUARD_DIGITS: u64 = 128;
 
 #[cfg(test)]
 mod tests {
@@ -248,12 +338,9 @@ mod tests {
                 let modulus = LongModulus::new(&x, cpu).unwrap();
                 for back in [1u8, 2, 77] {
                     let big = &x - back;
-                    let spectrum = modulus.spectrum(&words::from_big(&big, modulus.word_count()));
-                    let mut sum = modulus.product(&spectrum, &spectrum);
-                    for _ in 1..15 {
-                        modulus.product_add_assign(&mut sum, &spectrum, &spectrum);
-                    }
-                    assert_eq!(words::to_big(&modulus.reduce(sum)), &big * &big * 15u8 % &x, "{bits} {back}");
+                    let a = words::from_big(&big, modulus.word_count());
+                    let sum = modulus.sum_of_products(&[(&a[..], &a[..]); MAX_PRODUCTS]);
+                    assert_eq!(words::to_big(&sum), &big * &big * MAX_PRODUCTS % &x, "{bits} {back}");
                 }
             }
         }

@@ -27,8 +27,11 @@ pub(crate) fn product(a: &BigUint, b: &BigUint, cpu: Cpu) -> Result<BigUint, Int
     let (len, bits) = Transform::shape(a.bits() + b.bits() + 128)?;
     let transform = Transform::new(len, cpu)?;
     let spectrum = |x: &BigUint| transform.forward(&digits::split(&x.to_u64_digits(), bits));
-    let pair = transform.inverse(transform.mul(&spectrum(a), &spectrum(b)));
-    Ok(words::to_big(&digits::join(&transform, &pair, bits).0))
+    let mut product = spectrum(a);
+    transform.mul_assign(&mut product, &spectrum(b));
+    let mut words = Vec::new();
+    digits::join(&transform, transform.inverse(&mut product, 0), bits, digits::Sign::None, &mut words);
+    Ok(words::to_big(&words))
 }
 
 /// `⌊2^(2n)/d⌋` for `n = d.bits()`; zero for `d = 0`.

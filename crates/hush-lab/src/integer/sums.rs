@@ -148,13 +148,17 @@ impl LongSums {
 
     fn finish(&self, row: Vec<Accumulator>) -> Vec<u64> {
         let mut halves = [Vec::new(), Vec::new()];
+        let mut spectrum = self.transform.zero();
         for acc in row {
-            let residues = self.transform.inverse_of_rows(acc.residues(self.cpu, &self.transform));
-            for (half, residues) in halves.iter_mut().zip(residues.chunks_exact(LEN)) {
-                half.extend_from_slice(&residues[self.overlap..]);
+            acc.residues_into(self.cpu, &self.transform, &mut spectrum);
+            for (half, part) in halves.iter_mut().zip(self.transform.inverse(&mut spectrum, self.overlap)) {
+                half.extend_from_slice(part);
             }
         }
-        digits::join(&self.transform, &halves.concat(), self.width.bits()).0
+        let mut words = Vec::new();
+        let pair = [&halves[0][..], &halves[1][..]];
+        digits::join(&self.transform, pair, self.width.bits(), digits::Sign::None, &mut words);
+        words
     }
 }
 
@@ -170,19 +174,21 @@ impl Accumulator {
         }
     }
 
-    fn residues(&self, cpu: Cpu, transform: &Transform) -> Vec<u64> {
-        let mut out = vec![0; 2 * LEN];
+    fn residues_into(&self, cpu: Cpu, transform: &Transform, out: &mut Spectrum) {
         for (prime, modulus) in transform.moduli().into_iter().enumerate() {
             let range = prime * LEN..(prime + 1) * LEN;
-            let (low, high) = (&self.low[range.clone()], &self.high[range.clone()]);
-            lazy::reduce_wide(cpu, modulus, &mut out[range], low, high);
+            let (low, high) = (&self.low[range.clone()], &self.high[range]);
+            lazy::reduce_wide(cpu, modulus, out.row_mut(prime), low, high);
         }
-        out
     }
 
     /// Makes room for as many products again, less one.
     fn reduce(&mut self, cpu: Cpu, transform: &Transform) {
-        self.low = self.residues(cpu, transform);
+        let mut residues = transform.zero();
+        self.residues_into(cpu, transform, &mut residues);
+        for (prime, low) in self.low.chunks_exact_mut(LEN).enumerate() {
+            low.copy_from_slice(residues.row(prime));
+        }
         self.high.fill(0);
     }
 }

@@ -90,7 +90,7 @@ impl Transform {
     /// # Cost
     /// `2·L/N` kernel transforms, and `2·(log2(L/N) + 1)` passes over `L` words if `L > N`.
     pub(crate) fn forward(&self, digits: &[u64]) -> Spectrum {
-        let mut spectrum = Spectrum(vec![0; 2 * self.len]);
+        let mut spectrum = self.zero();
         self.forward_into(digits, &mut spectrum);
         spectrum
     }
@@ -104,40 +104,32 @@ impl Transform {
         }
     }
 
-    /// The inverse of values that are not from a spectrum: `L` words modulo each prime, canonical.
-    pub(crate) fn inverse_of_rows(&self, rows: Vec<u64>) -> Vec<u64> {
-        self.inverse(Spectrum(rows))
-    }
-
-    /// The polynomial: `(r_0, h)` in one vector of `2·L` words, such that coefficient `k` is `r_0[k] + q_0·h[k]` modulo
-    /// `q_0·q_1`, with `r_0` and `h` canonical for `q_0` and `q_1`.
+    /// The polynomial from coefficient `from` on: `(r_0, h)`, such that coefficient `k` is `r_0[k] + q_0·h[k]` modulo
+    /// `q_0·q_1`, with `r_0` and `h` canonical for `q_0` and `q_1`. In place of the values.
     ///
     /// # Cost
     /// As [`Transform::forward`], and one pass.
-    pub(crate) fn inverse(&self, spectrum: Spectrum) -> Vec<u64> {
-        let mut residues = spectrum.0;
-        for (field, residues) in self.fields.iter().zip(residues.chunks_exact_mut(self.len)) {
-            field.inverse(self.cpu, residues);
-        }
-        self.mixed_radix(&mut residues);
-        residues
-    }
-
-    /// Residues modulo the two primes to the mixed-radix pair of [`Transform::inverse`]; any length.
-    pub(crate) fn mixed_radix(&self, residues: &mut [u64]) {
-        let (first, second) = residues.split_at_mut(residues.len() / 2);
+    pub(crate) fn inverse<'a>(&self, spectrum: &'a mut Spectrum, from: usize) -> [&'a [u64]; 2] {
+        let (first, second) = spectrum.0.split_at_mut(self.len);
+        self.fields[0].inverse(self.cpu, first);
+        self.fields[1].inverse(self.cpu, second);
+        let (first, second) = (&first[from..], &mut second[from..]);
         convert::sub_scale_assign(self.cpu, self.fields[1].modulus, second, first, self.first_inverse);
+        [first, second]
     }
 
-    /// `a·b`, value by value.
-    pub(crate) fn mul(&self, a: &Spectrum, b: &Spectrum) -> Spectrum {
-        let mut out = vec![0; 2 * self.len];
+    /// A spectrum of zeros.
+    pub(crate) fn zero(&self) -> Spectrum {
+        Spectrum(vec![0; 2 * self.len])
+    }
+
+    /// `out ← a·b`, value by value.
+    pub(crate) fn mul_into(&self, out: &mut Spectrum, a: &Spectrum, b: &Spectrum) {
         for (k, field) in self.fields.iter().enumerate() {
             let range = k * self.len..(k + 1) * self.len;
             let (a, b) = (&a.0[range.clone()], &b.0[range.clone()]);
-            pointwise::mul_into(self.cpu, field.modulus, &mut out[range], a, b);
+            pointwise::mul_into(self.cpu, field.modulus, &mut out.0[range], a, b);
         }
-        Spectrum(out)
     }
 
     /// `acc ← acc·x`, value by value.
@@ -163,6 +155,12 @@ impl Spectrum {
     pub(crate) fn row(&self, prime: usize) -> &[u64] {
         let len = self.0.len() / 2;
         &self.0[prime * len..][..len]
+    }
+
+    /// The same, to be written.
+    pub(crate) fn row_mut(&mut self, prime: usize) -> &mut [u64] {
+        let len = self.0.len() / 2;
+        &mut self.0[prime * len..][..len]
     }
 }
 
@@ -276,12 +274,14 @@ mod tests {
                 };
                 for (i, j) in [(0, 0), (1, len - 1), (len / 2, len / 2 - 1), (len - 1, len - 1), (len / 3, 5)]
                 {
-                    let pair = transform.inverse(transform.mul(&at(i), &at(j)));
+                    let mut product = at(i);
+                    transform.mul_assign(&mut product, &at(j));
+                    let [first, second] = transform.inverse(&mut product, 0);
                     let product = u128::from(3 + i as u64) * u128::from(3 + j as u64);
                     let modulus = u128::from(q0.value()) * u128::from(q1.value());
                     let expected = if i + j < len { product } else { modulus - product };
                     for k in 0..len {
-                        let found = u128::from(pair[k]) + u128::from(q0.value()) * u128::from(pair[len + k]);
+                        let found = u128::from(first[k]) + u128::from(q0.value()) * u128::from(second[k]);
                         assert_eq!(
                             found,
                             if k == (i + j) % len { expected } else { 0 },
