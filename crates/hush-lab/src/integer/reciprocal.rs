@@ -30,7 +30,8 @@ pub(crate) fn product(a: &BigUint, b: &BigUint, cpu: Cpu) -> Result<BigUint, Int
     let mut product = spectrum(a);
     transform.mul_assign(&mut product, &spectrum(b));
     let mut words = Vec::new();
-    digits::join(&transform, transform.inverse(&mut product, 0), bits, digits::Sign::None, &mut words);
+    let pair = transform.inverse(&mut product, 0);
+    digits::join(&transform, pair, bits, digits::Sign::None, &mut words);
     Ok(words::to_big(&words))
 }
 

@@ -4,13 +4,13 @@
 //! # Math
 //! All digits have one width, such that the coefficients of the whole sum stay below `2^92`: 37 bits for 2^18 products.
 //! Overlap-save: a block of [`LEN`] digits of `x_i` that begins `overlap` digits early, times all digits of `b_i`, is right from
-//! digit `overlap` on. Transforms of blocks are multiplied and summed over `i` unreduced; one inverse transform per block ends it.
+//! digit `overlap` on. Transforms of blocks are multiplied and summed over `i`; one inverse transform per block ends it.
 //!
 //! # Cost
 //! For each `i`, the transform of `x_i` once and a multiplication of its length for each sum: all sums together cost little
 //! more than one.
 
-use hush_kernels::{BitWidth, Cpu, bits::unpack_bits, lazy};
+use hush_kernels::{BitWidth, Cpu, bits::unpack_bits, convert, lazy};
 
 use super::{
     IntegerError, digits,
@@ -39,16 +39,10 @@ pub(crate) struct SumShape {
     pub(crate) count: usize,
 }
 
-/// Points of a transform: two rows of it, their accumulators and the multipliers of a group fit the second cache.
-const LEN: usize = 4096;
-/// Terms whose multipliers are transformed together, so that accumulators are fetched once for all of them.
+/// Points of a transform: those of a group, of its multipliers and the accumulators fit the second cache.
+const LEN: usize = 2048;
+/// Terms that are transformed and summed together. At most [`convert::MAX_ROWS`].
 const GROUP: usize = 16;
-
-/// Unreduced sums of products of spectra.
-struct Accumulator {
-    low: Vec<u64>,
-    high: Vec<u64>,
-}
 
 impl LongSums {
     /// # Errors
@@ -73,19 +67,18 @@ impl LongSums {
     /// `fill(i, first, bytes)` writes the bytes of `x_i` from byte `first` on, a multiple of 16; bits beyond the length are ignored.
     ///
     /// # Memory
-    /// For each sum 32 bytes a digit: 3.8 MB for 4 251 866 bits, 18 MB for 19 575 950.
+    /// For each sum 17 bytes a digit: 2 MB for 4 251 866 bits, 9 MB for 19 575 950.
     pub(crate) fn sums(
         &self,
         multipliers: &[Vec<Vec<u64>>],
         mut fill: impl FnMut(usize, u64, &mut [u8]),
     ) -> Vec<Vec<u64>> {
-        let mut accumulators: Vec<Vec<Accumulator>> = multipliers
-            .iter()
-            .map(|_| (0..self.block_count()).map(|_| Accumulator::new()).collect())
-            .collect();
+        let zeros = || (0..self.block_count()).map(|_| self.transform.zero()).collect();
+        let mut accumulators: Vec<Vec<Spectrum>> = multipliers.iter().map(|_| zeros()).collect();
         let mut digits = vec![0; LEN];
         let mut packed = vec![0; self.width.packed_bytes(LEN)];
-        let mut long = self.transform.forward(&[]);
+        let mut long = vec![self.transform.zero(); GROUP];
+        let mut products = [self.transform.zero(), self.transform.zero()];
         for first in (0..self.shape.count).step_by(GROUP) {
             let group = first..self.shape.count.min(first + GROUP);
             let short: Vec<Vec<Spectrum>> = multipliers
@@ -93,20 +86,41 @@ impl LongSums {
                 .map(|row| row[group.clone()].iter().map(|b| self.spectrum(b)).collect())
                 .collect();
             for block in 0..self.block_count() {
-                for (at, index) in group.clone().enumerate() {
+                for (index, long) in group.clone().zip(&mut long) {
                     self.load(block, &mut packed, |first, bytes| fill(index, first, bytes));
                     unpack_bits(self.cpu, self.width, &packed, &mut digits);
-                    self.transform.forward_into(&digits, &mut long);
-                    for (row, short) in accumulators.iter_mut().zip(&short) {
-                        row[block].add(self.cpu, &long, &short[at]);
+                    self.transform.forward_into(&digits, long);
+                }
+                // Two sums at a time share what they read of the long integers; a last one goes with itself.
+                for (pair, short) in accumulators.chunks_mut(2).zip(short.chunks(2)) {
+                    let both = [&short[0], &short[short.len() - 1]];
+                    self.dot_pair(&long[..group.len()], both, &mut products);
+                    for (row, product) in pair.iter_mut().zip(&products) {
+                        self.accumulate(&mut row[block], product);
                     }
                 }
             }
-            if (first / GROUP + 1) % (lazy::MAX_PRODUCT_TERMS / GROUP / 2) == 0 {
-                accumulators.iter_mut().flatten().for_each(|acc| acc.reduce(self.cpu, &self.transform));
-            }
         }
         accumulators.into_iter().map(|row| self.finish(row)).collect()
+    }
+
+    /// The two sums of products of one group.
+    fn dot_pair(&self, long: &[Spectrum], short: [&Vec<Spectrum>; 2], out: &mut [Spectrum; 2]) {
+        let [left, right] = out;
+        for (prime, modulus) in self.transform.moduli().into_iter().enumerate() {
+            let a: Vec<&[u64]> = long.iter().map(|spectrum| spectrum.row(prime)).collect();
+            let b: [Vec<&[u64]>; 2] =
+                short.map(|row| row.iter().map(|spectrum| spectrum.row(prime)).collect());
+            let out = (left.row_mut(prime), right.row_mut(prime));
+            convert::dot_pair(self.cpu, modulus, out, &a, (&b[0], &b[1]));
+        }
+    }
+
+    /// Adds canonical words unreduced: at most once for each group, and there are fewer than [`lazy::MAX_SUM_TERMS`].
+    fn accumulate(&self, acc: &mut Spectrum, x: &Spectrum) {
+        for prime in 0..2 {
+            lazy::accumulate(self.cpu, acc.row_mut(prime), x.row(prime));
+        }
     }
 
     fn spectrum(&self, short: &[u64]) -> Spectrum {
@@ -146,12 +160,13 @@ impl LongSums {
         }
     }
 
-    fn finish(&self, row: Vec<Accumulator>) -> Vec<u64> {
+    fn finish(&self, row: Vec<Spectrum>) -> Vec<u64> {
         let mut halves = [Vec::new(), Vec::new()];
-        let mut spectrum = self.transform.zero();
-        for acc in row {
-            acc.residues_into(self.cpu, &self.transform, &mut spectrum);
-            for (half, part) in halves.iter_mut().zip(self.transform.inverse(&mut spectrum, self.overlap)) {
+        for mut acc in row {
+            for (prime, modulus) in self.transform.moduli().into_iter().enumerate() {
+                lazy::reduce_assign(self.cpu, modulus, acc.row_mut(prime));
+            }
+            for (half, part) in halves.iter_mut().zip(self.transform.inverse(&mut acc, self.overlap)) {
                 half.extend_from_slice(part);
             }
         }
@@ -159,37 +174,6 @@ impl LongSums {
         let pair = [&halves[0][..], &halves[1][..]];
         digits::join(&self.transform, pair, self.width.bits(), digits::Sign::None, &mut words);
         words
-    }
-}
-
-impl Accumulator {
-    fn new() -> Self {
-        Self { low: vec![0; 2 * LEN], high: vec![0; 2 * LEN] }
-    }
-
-    fn add(&mut self, cpu: Cpu, a: &Spectrum, b: &Spectrum) {
-        let rows = self.low.chunks_exact_mut(LEN).zip(self.high.chunks_exact_mut(LEN));
-        for (prime, (low, high)) in rows.enumerate() {
-            lazy::mul_accumulate(cpu, low, high, a.row(prime), b.row(prime));
-        }
-    }
-
-    fn residues_into(&self, cpu: Cpu, transform: &Transform, out: &mut Spectrum) {
-        for (prime, modulus) in transform.moduli().into_iter().enumerate() {
-            let range = prime * LEN..(prime + 1) * LEN;
-            let (low, high) = (&self.low[range.clone()], &self.high[range]);
-            lazy::reduce_wide(cpu, modulus, out.row_mut(prime), low, high);
-        }
-    }
-
-    /// Makes room for as many products again, less one.
-    fn reduce(&mut self, cpu: Cpu, transform: &Transform) {
-        let mut residues = transform.zero();
-        self.residues_into(cpu, transform, &mut residues);
-        for (prime, low) in self.low.chunks_exact_mut(LEN).enumerate() {
-            low.copy_from_slice(residues.row(prime));
-        }
-        self.high.fill(0);
     }
 }
 

@@ -2,10 +2,10 @@
 //! Products in `Z[Y]/(Y^L + 1)`, modulo two primes of 46.9 bits.
 //!
 //! # Math
-//! The kernels transform at most `N = 2^16` points. A longer ring splits first: with `ψ^L = −1` and `h` half the length of
-//! `Y^(2h) − ψ^e`, which is `(Y^h − ψ^(e/2))·(Y^h + ψ^(e/2))`, a polynomial `u + v·Y^h` goes to `u ± ψ^(e/2)·v`. After
-//! `log2(L/N)` layers there are rings `Z_q[Y]/(Y^N − ψ^e)`, and `Y = μX` with `μ^N = −ψ^e` makes each one negacyclic:
-//! coefficient `k` is multiplied by `μ^k`.
+//! The kernels transform at most `N = 2^16` points. A longer ring splits into `R = L/N` first: with `ψ^L = −1` and the `R` odd
+//! multiples `e` of `N`, `Y^L + 1 = Π (Y^N − ψ^e)`. A polynomial `Σ_k a_k·Y^(kN)` of blocks `a_k` goes to `Σ_k ψ^(ek)·a_k` modulo
+//! each factor, and `Y = μX` with `μ^N = −ψ^e` makes the factor negacyclic: coefficient `k` is multiplied by `μ^k`. Blocks are
+//! recombined by one loop of weighted sums, not by `log2 R` layers: memory is slower than multiplications here.
 
 use hush_arith::{MAX_MODULUS, Modulus};
 use hush_kernels::{Cpu, NttPlan, convert, pointwise};
@@ -31,18 +31,27 @@ pub(crate) struct Spectrum(Vec<u64>);
 struct Field {
     modulus: Modulus,
     plan: NttPlan,
-    /// The layers from the whole ring down; each has the roots `ψ^(e/2)` of its parts and their inverses.
-    layers: Vec<Vec<[u64; 2]>>,
-    /// `μ^k` and `μ^−k` for each block; empty if there is one block alone.
-    twists: Vec<[Vec<u64>; 2]>,
+    /// For each factor; empty if there is one alone.
+    factors: Vec<Factor>,
+}
+
+/// What leads to `Y^N − ψ^e` and back. Both lists of weights end with a zero, for the tag that the kernel expects.
+#[derive(Debug, Clone)]
+struct Factor {
+    /// `ψ^(ek)` for each block `k`.
+    weights: Vec<u64>,
+    /// For the block with the index of this factor, `k`: `ψ^(−ek)/R` for each `e`.
+    inverse_weights: Vec<u64>,
+    /// `μ^k` and `μ^−k`.
+    twist: [Vec<u64>; 2],
 }
 
 /// The longest ring for which the primes have roots.
 pub(crate) const MAX_LEN: usize = 1 << 22;
 /// The longest block.
 const MAX_BLOCK: usize = hush_kernels::ntt::MAX_DEGREE;
-/// Words of a layer that are combined while they are in the first cache.
-const TILE: usize = 1024;
+/// Columns that are recombined together, so that they stay in the first cache.
+const TILE: usize = 512;
 
 impl Transform {
     /// Computes the tables: `4·L` words if `L > 2^16`, and the kernels' `O(min(L, 2^16))`.
@@ -88,7 +97,7 @@ impl Transform {
     /// The transform of at most `L` digits below `2^46`; those that are missing count as zero.
     ///
     /// # Cost
-    /// `2·L/N` kernel transforms, and `2·(log2(L/N) + 1)` passes over `L` words if `L > N`.
+    /// `2·L/N` kernel transforms and, if `L > N`, `2·L·L/N` products (half as many for half as many digits).
     pub(crate) fn forward(&self, digits: &[u64]) -> Spectrum {
         let mut spectrum = self.zero();
         self.forward_into(digits, &mut spectrum);
@@ -98,9 +107,7 @@ impl Transform {
     /// As [`Transform::forward`], into a spectrum of this length.
     pub(crate) fn forward_into(&self, digits: &[u64], out: &mut Spectrum) {
         for (field, values) in self.fields.iter().zip(out.0.chunks_exact_mut(self.len)) {
-            values[..digits.len()].copy_from_slice(digits);
-            values[digits.len()..].fill(0);
-            field.forward(self.cpu, values, digits.len());
+            field.forward(self.cpu, digits, values);
         }
     }
 
@@ -169,74 +176,73 @@ impl Field {
         let block = len.min(MAX_BLOCK);
         let plan = NttPlan::new(modulus, block, cpu)?;
         let psi = modulus.psi(len)?;
-        let (mut layers, mut twists) = (Vec::new(), Vec::new());
-        // e of the parts of a layer, from left to right; Y^L + 1 = Y^L − ψ^L.
-        let mut exponents = vec![len as u64];
-        while exponents.len() * block < len {
-            let root = |e: &u64| modulus.pow(psi, e / 2);
-            layers.push(
-                exponents
-                    .iter()
-                    .map(|e| Ok([root(e), modulus.inv(root(e))?]))
-                    .collect::<Result<_, IntegerError>>()?,
-            );
-            exponents = exponents.iter().flat_map(|e| [e / 2, e / 2 + len as u64]).collect();
-        }
-        if len > block {
-            for e in exponents {
-                let mu = modulus.pow(psi, (e + len as u64) / block as u64);
-                twists.push([powers(modulus, mu, block), powers(modulus, modulus.inv(mu)?, block)]);
+        let count = len / block;
+        let mut factors = Vec::new();
+        if count > 1 {
+            let inverse_count = modulus.inv(count as u64)?;
+            let odd_power = |factor: usize, k: usize| modulus.pow(psi, ((2 * factor + 1) * k * block) as u64);
+            for factor in 0..count {
+                let weights = (0..count).map(|k| odd_power(factor, k)).chain([0]).collect();
+                let inverse_weights = (0..count)
+                    .map(|e| Ok(modulus.mul(modulus.inv(odd_power(e, factor))?, inverse_count)))
+                    .chain([Ok(0)])
+                    .collect::<Result<_, IntegerError>>()?;
+                // −ψ^e = ψ^(e + L), a multiple of N in the exponent.
+                let mu = modulus.pow(psi, (2 * factor + 1 + count) as u64);
+                let twist = [powers(modulus, mu, block), powers(modulus, modulus.inv(mu)?, block)];
+                factors.push(Factor { weights, inverse_weights, twist });
             }
         }
-        Ok(Self { modulus, plan, layers, twists })
+        Ok(Self { modulus, plan, factors })
     }
 
-    /// `used` words from the start may differ from zero.
-    fn forward(&self, cpu: Cpu, values: &mut [u64], used: usize) {
-        let q = self.modulus;
-        for (depth, roots) in self.layers.iter().enumerate() {
-            let part_len = values.len() >> depth;
-            for (part, &[root, _]) in values.chunks_exact_mut(part_len).zip(roots) {
-                let (u, v) = part.split_at_mut(part_len / 2);
-                if depth == 0 && used <= part_len / 2 {
-                    v.copy_from_slice(u);
-                    continue;
-                }
-                // v ← u − root·v = (u + root·v) − 2·root·v.
-                let minus_twice = q.neg(q.add(root, root));
-                for (u, v) in u.chunks_mut(TILE).zip(v.chunks_mut(TILE)) {
-                    pointwise::mul_scalar_add_assign(cpu, q, u, v, root);
-                    convert::combine_assign(cpu, q, v, minus_twice, u, 1);
-                }
+    fn forward(&self, cpu: Cpu, digits: &[u64], values: &mut [u64]) {
+        if self.factors.is_empty() {
+            values[..digits.len()].copy_from_slice(digits);
+            values[digits.len()..].fill(0);
+            return self.plan.forward(values);
+        }
+        let block_len = self.plan.degree();
+        let used = digits.len().div_ceil(block_len).max(1);
+        let mut tile = vec![0; used * TILE];
+        for at in (0..block_len).step_by(TILE) {
+            for (k, row) in tile.chunks_exact_mut(TILE).enumerate() {
+                let rest = digits.get(k * block_len + at..).unwrap_or(&[]);
+                let (copied, zeros) = row.split_at_mut(rest.len().min(TILE));
+                copied.copy_from_slice(&rest[..copied.len()]);
+                zeros.fill(0);
+            }
+            for (block, factor) in values.chunks_exact_mut(block_len).zip(&self.factors) {
+                // The kernel's last weight is for a tag above 52 bits, which digits do not have: any weight does.
+                let out = &mut block[at..at + TILE];
+                convert::tagged_sum(cpu, self.modulus, out, &tile, &factor.weights[..used + 1]);
             }
         }
-        for (index, block) in values.chunks_exact_mut(self.plan.degree()).enumerate() {
-            if let Some([twist, _]) = self.twists.get(index) {
-                pointwise::mul_assign(cpu, q, block, twist);
-            }
+        for (block, factor) in values.chunks_exact_mut(block_len).zip(&self.factors) {
+            pointwise::mul_assign(cpu, self.modulus, block, &factor.twist[0]);
             self.plan.forward(block);
         }
     }
 
     fn inverse(&self, cpu: Cpu, values: &mut [u64]) {
-        let q = self.modulus;
-        for (index, block) in values.chunks_exact_mut(self.plan.degree()).enumerate() {
+        let block_len = self.plan.degree();
+        for (index, block) in values.chunks_exact_mut(block_len).enumerate() {
             self.plan.inverse(block);
-            if let Some([_, twist]) = self.twists.get(index) {
-                pointwise::mul_assign(cpu, q, block, twist);
+            if let Some(factor) = self.factors.get(index) {
+                pointwise::mul_assign(cpu, self.modulus, block, &factor.twist[1]);
             }
         }
-        let half = q.value().div_ceil(2);
-        for (depth, roots) in self.layers.iter().enumerate().rev() {
-            let part_len = values.len() >> depth;
-            for (part, &[root, inverse]) in values.chunks_exact_mut(part_len).zip(roots) {
-                let (u, v) = part.split_at_mut(part_len / 2);
-                // v ← (u − v)/(2·root), then u ← u − root·v = (u + v)/2.
-                let factor = q.mul(half, inverse);
-                for (u, v) in u.chunks_mut(TILE).zip(v.chunks_mut(TILE)) {
-                    convert::combine_assign(cpu, q, v, q.neg(factor), u, factor);
-                    pointwise::mul_scalar_add_assign(cpu, q, u, v, q.neg(root));
-                }
+        if self.factors.is_empty() {
+            return;
+        }
+        let mut tile = vec![0; self.factors.len() * TILE];
+        for at in (0..block_len).step_by(TILE) {
+            for (row, block) in tile.chunks_exact_mut(TILE).zip(values.chunks_exact(block_len)) {
+                row.copy_from_slice(&block[at..at + TILE]);
+            }
+            for (block, factor) in values.chunks_exact_mut(block_len).zip(&self.factors) {
+                let out = &mut block[at..at + TILE];
+                convert::tagged_sum(cpu, self.modulus, out, &tile, &factor.inverse_weights);
             }
         }
     }
