@@ -181,7 +181,9 @@ impl InsecureCnt12Parameters {
     /// bits that are each a sum of up to `Θ/θ` bits of the key, and [`MARGIN_BITS`].
     pub fn refreshed_noise_bits(&self) -> u64 {
         let l = &self.literal;
-        let input = l.noise_bits as f64 + 1.0 + ((l.secret_bits / l.boxes) as f64).log2() / 2.0;
+        // 2r has the standard deviation 2^(ρ+1)/√3; half of a box is summed.
+        let input = l.noise_bits as f64 + 1.0 - 3f64.log2() / 2.0
+            + ((l.secret_bits / l.boxes) as f64 / 2.0).max(1.0).log2() / 2.0;
         let columns = vec![vec![input; l.boxes]; l.precision as usize + 1];
         circuit::rounded_sum(&NoiseGates, columns)
             .map_or(u64::MAX / 4, |bits| bits.ceil() as u64 + MARGIN_BITS)
@@ -210,7 +212,7 @@ impl InsecureCnt12Parameters {
 }
 
 /// Between the usual size of a refreshed ciphertext's noise and what no run exceeds.
-const MARGIN_BITS: u64 = 16;
+const MARGIN_BITS: u64 = 22;
 
 #[cfg(test)]
 mod tests {

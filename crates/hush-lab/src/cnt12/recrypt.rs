@@ -86,7 +86,7 @@ impl InsecureCnt12PublicKey {
             sums.iter_mut().for_each(|sum| sum.fill(0));
             let used = chunk_bytes.min(total_bytes - start);
             packed[used..].fill(0);
-            let is_cut = start + used == total_bytes && l.ciphertext_bits % 8 != 0;
+            let is_cut = start + used == total_bytes && !l.ciphertext_bits.is_multiple_of(8);
             for (index, number) in numbers.iter().enumerate().filter(|(_, number)| **number != 0) {
                 self.masks.fill((l.zero_count + first + index) as u64, start as u64, &mut packed[..used]);
                 if is_cut {

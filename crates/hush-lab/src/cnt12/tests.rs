@@ -51,7 +51,7 @@ fn check_expand(set: InsecureCnt12Parameters, seed: u8, stride: usize) {
     assert_eq!(found.len(), set.literal().secret_bits);
     for (index, &found) in found.iter().enumerate().step_by(stride) {
         let top = pk.exact_top(&ct.words, index) >> (62 - n);
-        assert_eq!(u64::from(found), (top + 1) / 2 % (2 << n), "{index}");
+        assert_eq!(u64::from(found), top.div_ceil(2) % (2 << n), "{index}");
     }
 }
 

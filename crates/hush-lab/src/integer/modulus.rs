@@ -323,7 +323,7 @@ mod tests {
             prop_assert_eq!(words::to_big(&modulus.add(&a, &b)), (&big_a + &big_b) % &x);
             prop_assert_eq!(words::to_big(&modulus.mul(&a, &b)), &big_a * &big_b % &x);
             let from = count / 2;
-            let word = words::from_big(&(&big_a * &big_b >> (64 * from)), 1)[0];
+            let word = words::from_big(&((&big_a * &big_b) >> (64 * from)), 1)[0];
             prop_assert_eq!(modulus.product_word(&a, &b, from), word);
         }
     }
