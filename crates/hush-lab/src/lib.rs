@@ -8,6 +8,7 @@
 //!   circuit   gates on bits, their depth; adders and multipliers of small integers
 //!   scheme    what every scheme offers
 //!   bv11      LWE: relinearisation, dimension-modulus reduction; the leveled variant
+//!   cnt12     approximate GCD: compressed public keys, squashed decryption, Recrypt        integer   its long products
 //!   partial   RSA (multiplicative), Paillier (additive)
 //! ```
 //!
@@ -26,8 +27,10 @@
 
 pub mod bv11;
 pub mod circuit;
+pub mod cnt12;
 mod error;
 pub mod eval;
+pub mod integer;
 pub mod partial;
 pub mod primes;
 mod random;
