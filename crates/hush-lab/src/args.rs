@@ -39,7 +39,7 @@ pub(crate) struct Options {
     /// The scheme
     #[arg(long, value_enum, default_value_t = Scheme::Bv11)]
     pub(crate) scheme: Scheme,
-    /// Security parameter of a named set: 42, 52, 62, 72, 128 (for bv11-leveled any from 30 to 256)
+    /// Security parameter of a named set: 42, 52, 62, 72, also 128 for bv11, 16 for cnt12 (bv11-leveled: any from 30 to 256)
     #[arg(long, value_name = "BITS", default_value_t = 42)]
     pub(crate) security: u32,
     /// Products one after the other that parameters must allow (default: what the circuit needs)
@@ -63,6 +63,9 @@ pub(crate) struct Options {
     /// Own parameters of bv11: samples of the public key
     #[arg(long, value_name = "M", requires = "n")]
     pub(crate) m: Option<u32>,
+    /// Own parameters of cnt12, the others as in the named set: rho, eta, gamma, tau, alpha, Theta, theta, n
+    #[arg(long = "cnt12", value_name = "NAME=VALUE", value_delimiter = ',', value_parser = assignment)]
+    pub(crate) cnt12: Vec<(String, u64)>,
     /// Accept own parameters whose noise overflows, to see what happens
     #[arg(long)]
     pub(crate) show_overflow: bool,

@@ -10,6 +10,7 @@
 //!   keygen ─▶ InsecureCnt12SecretKey     p, and s: one position of each of θ boxes
 //!         └─▶ InsecureCnt12PublicKey     x_0, y_0, two seeds, and η + λ bits for each of τ zeros and Θ bits of s
 //!   encrypt  the bits, with the public key in one pass over it          evaluate   add, multiply
+//!   scheme   all of it as a scheme of the lab             security   what the sets are worth
 //!   expand   c·y_i/2^κ mod 2 to n bits: one word of each product        recrypt    Σ s_i·z_i, rounded, under encryption
 //! ```
 //!
@@ -32,6 +33,8 @@ mod keys;
 mod parameters;
 mod random;
 mod recrypt;
+mod scheme;
+mod security;
 #[cfg(test)]
 mod tests;
 
@@ -41,3 +44,4 @@ pub use keygen::insecure_cnt12_keys;
 pub use keys::{InsecureCnt12PublicKey, InsecureCnt12SecretKey};
 pub use parameters::{InsecureCnt12Literal, InsecureCnt12Parameters};
 pub use random::InsecureCnt12Random;
+pub use scheme::{Cnt12Bit, InsecureCnt12};

@@ -2,6 +2,7 @@
 //! What the commands do.
 
 use hush_lab::bv11::{Bv11LeveledParams, Bv11Params, InsecureBv11, InsecureBv11Leveled, Overflow, rung};
+use hush_lab::cnt12::{InsecureCnt12, InsecureCnt12Parameters};
 use hush_lab::eval::{Step, evaluate};
 use hush_lab::partial::{self, InsecurePaillier, InsecurePartial, InsecureRsa};
 use hush_lab::{Circuit, InsecureScheme, LabError, Seed, Stream};
@@ -44,6 +45,7 @@ enum Keys {
     None,
     Bv11(InsecureBv11),
     Leveled(InsecureBv11Leveled),
+    Cnt12(Box<InsecureCnt12>),
 }
 
 impl Session {
@@ -104,9 +106,16 @@ impl Session {
                 self.keys = Keys::Bv11(keys);
                 outcome
             }
-            Scheme::Cnt12 | Scheme::Paillier | Scheme::Rsa => {
-                Err(LabError::Unsupported { what: "this scheme, for bits," })
+            Scheme::Cnt12 => {
+                let keys = match std::mem::replace(&mut self.keys, Keys::None) {
+                    Keys::Cnt12(keys) => keys,
+                    _ => Box::new(generate(&self.cnt12_params()?, &self.seed)?),
+                };
+                let outcome = observe(&*keys, &circuit, &seed);
+                self.keys = Keys::Cnt12(keys);
+                outcome
             }
+            Scheme::Paillier | Scheme::Rsa => Err(LabError::Unsupported { what: "this scheme, for bits," }),
         }
     }
 
@@ -147,6 +156,10 @@ impl Session {
         }
         let rungs: Result<Vec<_>, _> = n.iter().zip(q).map(|(&n, &q)| rung(n, q)).collect();
         Bv11LeveledParams::custom(rungs?, self.options.m, self.overflow())
+    }
+
+    fn cnt12_params(&self) -> Result<InsecureCnt12Parameters, LabError> {
+        InsecureCnt12Parameters::named_with(self.options.security, &self.options.cnt12)
     }
 
     fn partial<S: InsecurePartial>(&mut self, expression: &str) -> Result<Outcome, LabError> {
@@ -209,6 +222,12 @@ fn observe<S: InsecureScheme>(scheme: &S, circuit: &Circuit, seed: &Seed) -> Res
             noise.limit_log2,
             seconds(step.seconds)
         ));
+        if let Some(before) = step.before_refresh {
+            print(&format!(
+                "    before Recrypt {:<13} 2^{:<7.1} 2^{:<7.1} 2^{:<7.1}",
+                "", before.measured_log2, before.bound_log2, before.limit_log2
+            ));
+        }
     })?;
     for noise in &evaluation.finished {
         print(&format!("Sent back   noise {noise}"));

@@ -3,10 +3,15 @@
 
 use hush_expr::ExprError;
 
+use crate::cnt12::Cnt12Error;
+
 /// Why a laboratory step was refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LabError {
+    /// The approximate-GCD scheme.
+    #[error(transparent)]
+    Cnt12(#[from] Cnt12Error),
     /// The circuit multiplies more often in a row than the parameters allow.
     #[error("the circuit has depth {found}, these parameters allow {limit}")]
     Depth {

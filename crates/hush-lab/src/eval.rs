@@ -14,11 +14,13 @@ pub struct Step {
     pub gate: usize,
     /// Its noise, by the secret key.
     pub noise: Noise,
+    /// The noise of a product before it was refreshed, in a scheme that refreshes.
+    pub before_refresh: Option<Noise>,
     /// Its bit, decrypted.
     pub bit: bool,
     /// Whether that is the bit of the evaluation in the clear.
     pub is_right: bool,
-    /// Seconds of its operation; products of one depth are computed together and have equal shares.
+    /// Seconds of its operation; inputs, and products of one depth, are computed together and have equal shares.
     pub seconds: f64,
 }
 
@@ -70,9 +72,10 @@ pub fn evaluate<S: InsecureScheme>(
         wrong_gates: 0,
         seconds: [0.0; 4],
     };
+    run.inputs(observe)?;
     for depth in 0..=circuit.depth() {
         run.products(depth, observe)?;
-        run.others(depth, observe)?;
+        run.sums(depth, observe)?;
     }
     let mut finished = Vec::new();
     let mut decrypted = vec![false; values.len()];
@@ -132,23 +135,35 @@ impl<S: InsecureScheme> Run<'_, S> {
         Ok(())
     }
 
-    /// The inputs and sums of one depth, in their order.
-    fn others(&mut self, depth: u32, observe: &mut dyn FnMut(Step)) -> Result<(), LabError> {
+    /// The encrypted bits, several in one call.
+    fn inputs(&mut self, observe: &mut dyn FnMut(Step)) -> Result<(), LabError> {
+        let is_input = |&gate: &usize| matches!(self.circuit.gates()[gate], Gate::Input(_));
+        let gates: Vec<usize> = (0..self.circuit.gates().len()).filter(is_input).collect();
+        for gates in gates.chunks(ENCRYPTED_TOGETHER) {
+            let bits: Vec<bool> = gates.iter().map(|&gate| self.values[gate]).collect();
+            let started = Instant::now();
+            let cts = self.scheme.encrypt_all(&bits, &mut self.randomness)?;
+            let seconds = started.elapsed().as_secs_f64();
+            self.seconds[0] += seconds;
+            for (&gate, ct) in gates.iter().zip(cts) {
+                self.keep(gate, ct, seconds / gates.len() as f64, observe)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The sums of one depth, in their order.
+    fn sums(&mut self, depth: u32, observe: &mut dyn FnMut(Step)) -> Result<(), LabError> {
         let gates: Vec<usize> = self.at(depth).collect();
         for gate in gates {
-            let started = Instant::now();
-            let (ct, phase, operands) = match self.circuit.gates()[gate] {
-                Gate::And(..) => continue,
-                Gate::Input(input) => {
-                    let bit = self.circuit.inputs()[input].value;
-                    (self.scheme.encrypt(bit, &mut self.randomness)?, 0, Vec::new())
-                }
-                Gate::Xor(a, b) => (self.scheme.add(self.ct(a)?, self.ct(b)?)?, 1, vec![a, b]),
-            };
-            let seconds = started.elapsed().as_secs_f64();
-            self.seconds[phase] += seconds;
-            self.keep(gate, ct, seconds, observe)?;
-            self.release(&operands);
+            if let Gate::Xor(a, b) = self.circuit.gates()[gate] {
+                let started = Instant::now();
+                let ct = self.scheme.add(self.ct(a)?, self.ct(b)?)?;
+                let seconds = started.elapsed().as_secs_f64();
+                self.seconds[1] += seconds;
+                self.keep(gate, ct, seconds, observe)?;
+                self.release(&[a, b]);
+            }
         }
         Ok(())
     }
@@ -163,7 +178,8 @@ impl<S: InsecureScheme> Run<'_, S> {
         let (noise, bit) = (self.scheme.noise(&ct)?, self.scheme.decrypt(&ct)?);
         let is_right = bit == self.values[gate];
         self.wrong_gates += usize::from(!is_right);
-        observe(Step { gate, noise, bit, is_right, seconds });
+        let before_refresh = self.scheme.noise_before_refresh(&ct)?;
+        observe(Step { gate, noise, before_refresh, bit, is_right, seconds });
         if self.uses[gate] > 0 {
             self.cts[gate] = Some(ct);
         }
@@ -204,6 +220,8 @@ fn uses(circuit: &Circuit) -> Vec<usize> {
 
 /// Products in one call: their operands and results are in memory together.
 const TOGETHER: usize = 64;
+/// Inputs in one call.
+const ENCRYPTED_TOGETHER: usize = 16;
 
 #[cfg(test)]
 mod tests {

@@ -31,6 +31,14 @@ pub trait InsecureScheme: Sized {
     /// Of the scheme.
     fn encrypt(&self, bit: bool, randomness: &mut Stream) -> Result<Self::Ciphertext, LabError>;
 
+    /// Encrypts bits together; a scheme may share work among them.
+    ///
+    /// # Errors
+    /// As [`InsecureScheme::encrypt`].
+    fn encrypt_all(&self, bits: &[bool], randomness: &mut Stream) -> Result<Vec<Self::Ciphertext>, LabError> {
+        bits.iter().map(|&bit| self.encrypt(bit, randomness)).collect()
+    }
+
     /// The XOR of two bits. Operands may differ in level: the lower one is raised.
     ///
     /// # Errors
@@ -73,6 +81,14 @@ pub trait InsecureScheme: Sized {
     /// # Errors
     /// Of the scheme.
     fn noise(&self, ct: &Self::Ciphertext) -> Result<Noise, LabError>;
+
+    /// The noise of the product that a ciphertext was refreshed from, with the limit of the refresh; `None` if it was not.
+    ///
+    /// # Errors
+    /// Of the scheme.
+    fn noise_before_refresh(&self, _ct: &Self::Ciphertext) -> Result<Option<Noise>, LabError> {
+        Ok(None)
+    }
 
     /// The most products one after the other; `None` where bootstrapping leaves no limit.
     fn depth_limit(&self) -> Option<u32>;

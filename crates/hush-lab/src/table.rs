@@ -2,6 +2,7 @@
 //! `hush-lab params`.
 
 use hush_lab::bv11::{Bv11LeveledParams, Bv11Params, Rung};
+use hush_lab::cnt12::InsecureCnt12Parameters;
 
 use crate::terminal::{bytes, print};
 
@@ -27,6 +28,25 @@ pub(crate) fn print_sets() {
         if let Ok(params) = Bv11LeveledParams::derive(security, depth) {
             row(security, depth, &params.levels(), params.evaluation_bytes(), params.security_bits());
         }
+    }
+    print("\ncnt12: bootstrapping after every product, so that no depth is too much");
+    print(
+        "  set  name    gamma     eta   rho  tau   Theta  keys stored  written out  guess noise, split squashed key",
+    );
+    for (name, set) in InsecureCnt12Parameters::insecure_named() {
+        let (l, sizes) = (set.literal(), set.sizes());
+        let [guessing, splitting] = set.attacks_log2();
+        print(&format!(
+            "  {:<4} {name:<7} {:<9} {:<5} {:<4} {:<5} {:<6} {:<12} {:<12} {guessing:.0}, {splitting:.0} bits",
+            l.security,
+            l.ciphertext_bits,
+            l.prime_bits,
+            l.noise_bits,
+            l.zero_count,
+            l.secret_bits,
+            bytes(set.public_key_bytes()),
+            bytes(sizes.evaluation_expanded + l.zero_count as u64 * sizes.ciphertext)
+        ));
     }
     print("\nrsa, paillier: --modulus-bits 16 to 8192");
 }

@@ -115,3 +115,40 @@ fn help_and_sets_say_insecure() {
     let sets = String::from_utf8(lab(&["params"], "").stdout).unwrap();
     assert!(sets.contains("981:28") && sets.contains("broken"), "{sets}");
 }
+
+/// Sizes of our own for tests of the approximate-GCD scheme.
+const MINI: [&str; 6] = ["--scheme", "cnt12", "--security", "16", "--seed", "test"];
+
+#[test]
+fn the_approximate_gcd_scheme_bootstraps_after_every_product() {
+    let (status, out, error) = eval(&[&MINI[..], &["1+(1*0+1)*1"]].concat());
+    assert_eq!(status, 0, "{out} {error}");
+    for expected in [
+        "Scheme      cnt12 (insecure)",
+        "depth                no limit",
+        "g3 = g1 * g2",
+        "Result      0\nVerified    equals the evaluation in the clear\n",
+    ] {
+        assert!(out.contains(expected), "{expected}: {out}");
+    }
+    assert_eq!(out.matches("before Recrypt").count(), 2, "{out}");
+    // Deeper than any leveled set: the noise of the last product is that of the first.
+    let (status, out, _) = eval(&[&MINI[..], &["--width", "3", "3*3*3"]].concat());
+    assert!(status == 0 && out.contains("Result      3\nVerified"), "{out}");
+}
+
+#[test]
+fn own_parameters_of_the_approximate_gcd_scheme_are_checked() {
+    for (sizes, expected) in [
+        ("eta=300,alpha=200", "a product of refreshed ciphertexts may have"),
+        ("alpha=630", "a fresh ciphertext may have"),
+        ("Theta=31", "31 bits of the squashed key in 15 boxes"),
+        ("gamma=20031", "ciphertext_bits mod 64 is 63"),
+        ("omega=1", "it must be rho, eta, gamma, tau, alpha, Theta, theta or n"),
+    ] {
+        let (status, _, error) = eval(&[&MINI[..], &["--cnt12", sizes, "1*1"]].concat());
+        assert!(status == 2 && error.contains(expected), "{sizes}: {error}");
+    }
+    let (status, out, _) = eval(&[&MINI[..], &["--cnt12", "eta=700,tau=10", "1*1"]].concat());
+    assert!(status == 0 && out.contains("700 bits"), "{out}");
+}

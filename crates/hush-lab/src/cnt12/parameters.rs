@@ -6,6 +6,7 @@ use super::{
     circuit::{self, NoiseGates},
     error::Stage,
 };
+use crate::LabError;
 
 /// Sizes, not yet checked; the paper's names in parentheses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,6 +156,37 @@ impl InsecureCnt12Parameters {
         ]
     }
 
+    /// The named set of a security parameter, some of its sizes replaced: by the names of the paper, `Theta` for `Θ` and `theta` for `θ`.
+    ///
+    /// # Errors
+    /// [`LabError::Set`] for a security parameter without a set; [`LabError::Parameter`] for an unknown name; [`LabError::Cnt12`] for
+    /// sizes that do not fit.
+    pub fn named_with(security: u32, sizes: &[(String, u64)]) -> Result<Self, LabError> {
+        let named = Self::insecure_named().into_iter().find(|(_, set)| set.literal.security == security);
+        let mut literal = named.ok_or(LabError::Set { scheme: "cnt12", security, depth: 0 })?.1.literal;
+        let short = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+        for &(ref name, value) in sizes {
+            match name.as_str() {
+                "rho" => literal.noise_bits = value,
+                "eta" => literal.prime_bits = value,
+                "gamma" => literal.ciphertext_bits = value,
+                "tau" => literal.zero_count = short(value),
+                "alpha" => literal.factor_bits = value,
+                "Theta" => literal.secret_bits = short(value),
+                "theta" => literal.boxes = short(value),
+                "n" => literal.precision = u32::try_from(value).unwrap_or(u32::MAX),
+                _ => {
+                    return Err(LabError::Parameter {
+                        name: "of cnt12",
+                        found: name.clone(),
+                        expected: "rho, eta, gamma, tau, alpha, Theta, theta or n",
+                    });
+                }
+            }
+        }
+        Ok(Self::new(literal)?)
+    }
+
     /// The sizes.
     pub const fn literal(&self) -> &InsecureCnt12Literal {
         &self.literal
@@ -222,7 +254,8 @@ mod tests {
     fn named_sets_fit_and_have_the_published_sizes() {
         let bytes = [None, Some(76_519), Some(437_567), Some(2_207_241), Some(10_303_797)];
         for ((name, set), bytes) in InsecureCnt12Parameters::insecure_named().into_iter().zip(bytes) {
-            InsecureCnt12Parameters::new(*set.literal()).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let checked = InsecureCnt12Parameters::new(*set.literal());
+            assert!(checked.is_ok(), "{name}: {checked:?}");
             if let Some(bytes) = bytes {
                 assert_eq!(set.public_key_bytes(), bytes, "{name}");
             }
