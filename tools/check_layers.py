@@ -21,7 +21,7 @@ TABLES = {"hush-params", "hush-plan", "hush-table"}
 ALLOWED = {
     "hush-arith": set(),
     "hush-expr": set(),
-    "hush-lab": {"hush-expr", "hush-kernels"} | SCHEMES,
+    "hush-lab": SCHEMES | {"hush-expr", "hush-kernels", "hush-keys"},
     "hush-params": set(),
     "hush-kernels": {"hush-arith"},
     "hush-ring": GROUND | {"hush-kernels"},

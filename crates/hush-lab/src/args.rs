@@ -77,6 +77,8 @@ pub(crate) struct Options {
 /// The schemes, all of them insecure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Scheme {
+    /// Hushtable's own scheme, on rings, at 128 bits whatever --security says
+    Bgv,
     /// LWE, relinearisation, one reduction at the end
     Bv11,
     /// LWE, a reduction after every product

@@ -4,6 +4,7 @@
 use hush_lab::bv11::{Bv11LeveledParams, Bv11Params, InsecureBv11, InsecureBv11Leveled, Overflow, rung};
 use hush_lab::cnt12::{InsecureCnt12, InsecureCnt12Parameters};
 use hush_lab::eval::{Step, evaluate};
+use hush_lab::modern::{InsecureBgv, ModernParams};
 use hush_lab::partial::{self, InsecurePaillier, InsecurePartial, InsecureRsa};
 use hush_lab::{Circuit, InsecureScheme, LabError, Seed, Stream};
 
@@ -46,6 +47,7 @@ enum Keys {
     Bv11(InsecureBv11),
     Leveled(InsecureBv11Leveled),
     Cnt12(Box<InsecureCnt12>),
+    Bgv(Box<InsecureBgv>),
 }
 
 impl Session {
@@ -72,7 +74,7 @@ impl Session {
         match self.options.scheme {
             Scheme::Rsa => self.partial::<InsecureRsa>(expression),
             Scheme::Paillier => self.partial::<InsecurePaillier>(expression),
-            Scheme::Bv11 | Scheme::Bv11Leveled | Scheme::Cnt12 => self.bits(expression),
+            Scheme::Bgv | Scheme::Bv11 | Scheme::Bv11Leveled | Scheme::Cnt12 => self.bits(expression),
         }
     }
 
@@ -113,6 +115,15 @@ impl Session {
                 };
                 let outcome = observe(&*keys, &circuit, &seed);
                 self.keys = Keys::Cnt12(keys);
+                outcome
+            }
+            Scheme::Bgv => {
+                let keys = match std::mem::replace(&mut self.keys, Keys::None) {
+                    Keys::Bgv(keys) if keys.depth_limit() >= Some(depth) => keys,
+                    _ => Box::new(generate(&ModernParams::new(depth)?, &self.seed)?),
+                };
+                let outcome = observe(&*keys, &circuit, &seed);
+                self.keys = Keys::Bgv(keys);
                 outcome
             }
             Scheme::Paillier | Scheme::Rsa => Err(LabError::Unsupported { what: "this scheme, for bits," }),

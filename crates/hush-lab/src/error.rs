@@ -4,6 +4,7 @@
 use hush_expr::ExprError;
 
 use crate::cnt12::Cnt12Error;
+use crate::modern::ModernError;
 
 /// Why a laboratory step was refused.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +38,9 @@ pub enum LabError {
         /// Level of the second, or the level expected.
         right: u32,
     },
+    /// Hushtable's own scheme.
+    #[error(transparent)]
+    Modern(#[from] ModernError),
     /// The noise would be over its limit.
     #[error(
         "noise overflow at level {level}: 2^{bound_log2:.1} is possible, a right decryption needs less than 2^{limit_log2:.1}"

@@ -9,6 +9,7 @@
 //!   scheme    what every scheme offers
 //!   bv11      LWE: relinearisation, dimension-modulus reduction; the leveled variant
 //!   cnt12     approximate GCD: compressed public keys, squashed decryption, Recrypt        integer   its long products
+//!   modern    BGV as Hushtable has it, at 128 bits, for comparison
 //!   partial   RSA (multiplicative), Paillier (additive)
 //! ```
 //!
@@ -31,6 +32,7 @@ pub mod cnt12;
 mod error;
 pub mod eval;
 pub mod integer;
+pub mod modern;
 pub mod partial;
 pub mod primes;
 mod random;
