@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Arguments.
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use hush_lab::bench::{Case, Contender, Question};
 
 /// INSECURE, for teaching: the historical homomorphic schemes, on expressions of encrypted bits.
 ///
@@ -29,6 +32,8 @@ pub(crate) enum Command {
         #[command(flatten)]
         options: Options,
     },
+    /// INSECURE schemes timed: the comparison of 2013 at security parameters 42 to 72, published seconds beside ours, and BGV at 128 bits
+    Bench(Bench),
     /// Show the parameter sets, their key sizes and the security that an estimate leaves them
     Params,
 }
@@ -72,6 +77,47 @@ pub(crate) struct Options {
     /// Bits of the modulus of rsa and paillier
     #[arg(long, value_name = "BITS", default_value_t = 512)]
     pub(crate) modulus_bits: u32,
+}
+
+/// What is measured.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Bench {
+    /// Repetitions behind each median; what takes over 20 seconds together is repeated less
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) repeat: u32,
+    /// Leave out larger security parameters: 62 takes minutes, 72 most of an hour
+    #[arg(long, value_name = "N", default_value_t = 72)]
+    pub(crate) up_to: u32,
+    /// Only this question, may be repeated: add, multiply, owner-multiply, eleven (depth 1), seven (depth 2)
+    #[arg(long, value_name = "QUESTION", value_parser = question)]
+    pub(crate) only: Vec<Question>,
+    /// Only this scheme, may be repeated: agcd, lwe, lwe-leveled, bgv
+    #[arg(long, value_name = "SCHEME", value_parser = contender)]
+    pub(crate) scheme: Vec<Contender>,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write a plot of seconds against the security parameter, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Seed of keys, bits and noise
+    #[arg(long, value_name = "TEXT", default_value = "2013")]
+    pub(crate) seed: String,
+    /// Measure this case alone, in this process, and print its rows as lines of JSON
+    #[arg(long, hide = true, value_parser = case)]
+    pub(crate) case: Option<Case>,
+}
+
+fn question(name: &str) -> Result<Question, &'static str> {
+    Question::by_name(name).ok_or("expected add, multiply, owner-multiply, eleven or seven")
+}
+
+fn contender(name: &str) -> Result<Contender, &'static str> {
+    Contender::by_name(name).ok_or("expected agcd, lwe, lwe-leveled or bgv")
+}
+
+fn case(text: &str) -> Result<Case, &'static str> {
+    Case::parse(text).ok_or("expected SCHEME:SECURITY:DEPTH")
 }
 
 /// The schemes, all of them insecure.

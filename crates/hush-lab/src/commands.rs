@@ -12,6 +12,7 @@ use crate::args::{Cli, Command, Options, Scheme};
 use crate::prompt;
 use crate::table;
 use crate::terminal::{Progress, bytes, print, seconds};
+use crate::timing;
 
 /// Whether what was decrypted is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,7 @@ pub(crate) enum Outcome {
 
 pub(crate) fn run(cli: &Cli) -> Result<Outcome, LabError> {
     match &cli.command {
+        Command::Bench(args) => timing::bench(args),
         Command::Eval { expression, options } => Session::new(options.clone())?.line(expression),
         Command::Repl { options } => prompt::repl(Session::new(options.clone())?),
         Command::Params => {

@@ -63,6 +63,9 @@ pub enum LabError {
         /// What it must be.
         expected: &'static str,
     },
+    /// A process of the benchmark could not be started.
+    #[error("a process for one case could not be started")]
+    Process(#[source] std::io::Error),
     /// The operating system has no entropy to give.
     #[error("the operating system provides no randomness")]
     Randomness(#[from] getrandom::Error),

@@ -4,6 +4,7 @@
 //!
 //! ```text
 //!   main      arguments, the prompt
+//!   bench     the comparison of 2013 again: times, keys, memory, failures
 //!   eval      text ─▶ circuit ─▶ keys ─▶ encrypt ─▶ gates, noise after each ─▶ decrypt ─▶ compare
 //!   circuit   gates on bits, their depth; adders and multipliers of small integers
 //!   scheme    what every scheme offers
@@ -26,6 +27,7 @@
 
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod bench;
 pub mod bv11;
 pub mod circuit;
 pub mod cnt12;

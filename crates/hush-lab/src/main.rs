@@ -9,6 +9,7 @@ mod commands;
 mod prompt;
 mod table;
 mod terminal;
+mod timing;
 
 use std::process::ExitCode;
 
