@@ -17,7 +17,7 @@ impl InsecureCnt12Parameters {
     /// run in dimension `γ/η` on numbers of `γ` bits is its own cost, for which there is no good estimate.
     ///
     /// # References
-    /// Chen and Nguyen, EUROCRYPT 2012 (eprint 2011/436).
+    /// \[CN12\]; \[CNT12, section 4\] for the boxes of the squashed key.
     pub fn security_bits(&self) -> f64 {
         let [guessing, subset_sum] = self.attacks_log2();
         guessing.min(subset_sum)
