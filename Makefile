@@ -9,7 +9,7 @@ QUERY := SELECT ward, COUNT(*), AVG(age), STDDEV(charges) FROM patients WHERE ye
 
 # In one build, so that the native module of Python shares the query engine with the programs.
 build:
-	cargo build --release --locked -p hush-cli -p hush-server -p hush-py
+	cargo build --release --locked -p hush-cli -p hush-lab -p hush-server -p hush-py
 	rm -rf $(CARGO_TARGET_DIR)/wheels
 	python3 tools/wheel.py $(CARGO_TARGET_DIR)/release/lib_hushtable.so $(CARGO_TARGET_DIR)/wheels
 
