@@ -33,7 +33,7 @@ test-slow: test
 	HUSH_CPU=avx2 cargo test --locked $(LIGHT)
 	HUSH_CPU=scalar cargo test --release --locked $(HEAVY)
 	cargo test --locked $(LIGHT) --lib sweep -- --ignored
-	cargo test --release --locked -p hush-lab --lib sets -- --ignored
+	cargo test --release --locked -p hush-lab --lib -- --ignored
 	HUSH_MUTATIONS=50 cargo test --locked $(LIGHT) --lib mutations
 	HUSH_MUTATIONS=50 cargo test --locked $(LIGHT) --test mutations
 	HUSH_MUTATIONS=50 cargo test --release --locked $(HEAVY) --test engine mutations

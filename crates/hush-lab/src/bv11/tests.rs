@@ -200,7 +200,7 @@ fn circuits_on_sets(security: u32, count: usize) {
     (0..count).for_each(|_| random_circuit(&scheme, 5, &mut random));
 }
 
-/// `cargo test --release -p hush-lab --lib sets -- --ignored` runs this and the next two.
+/// `cargo test --release -p hush-lab --lib -- --ignored` runs this and the next two.
 #[test]
 #[ignore = "minutes"]
 fn a_thousand_random_circuits_on_the_toy_sets() {
