@@ -40,10 +40,7 @@ pub struct Stream {
 impl Stream {
     /// The stream of `seed` under `label`, at row 0. Different labels give unrelated streams.
     pub fn derive(seed: &Seed, label: &str) -> Self {
-        let key = blake3::derive_key(&format!("hushtable lab 2026 {label}"), &seed.0);
-        let mut half = [0; 16];
-        half.copy_from_slice(&key[..16]);
-        Self { cipher: Aes128Enc::new(&half.into()), row: 0, next_block: 0 }
+        Self { cipher: Aes128Enc::new(&derived_key(seed, label).into()), row: 0, next_block: 0 }
     }
 
     /// Goes to the start of a row.
@@ -96,6 +93,14 @@ impl Stream {
             }
         }
     }
+}
+
+/// The key of the stream of `seed` under `label`.
+pub(crate) fn derived_key(seed: &Seed, label: &str) -> [u8; 16] {
+    let key = blake3::derive_key(&format!("hushtable lab 2026 {label}"), &seed.0);
+    let mut half = [0; 16];
+    half.copy_from_slice(&key[..16]);
+    half
 }
 
 fn count_from(row: u64, first: u64, blocks: &mut [Block]) {

@@ -331,7 +331,7 @@ const LONG_S: f64 = 20.0;
 const LWE_KEYS_S: f64 = 0.6;
 const LWE_PASS_S: f64 = 0.13;
 /// Seconds for a bit of `γ` times a bit of `η`, for a bit of `Θ·γ` and of `τ·γ`, and for the products of a Recrypt for a bit of `γ`.
-const AGCD_REMAINDER_S: f64 = 3e-13;
+const AGCD_REMAINDER_S: f64 = 5.3e-13;
 const AGCD_EXPANDED_S: f64 = 1e-10;
 const AGCD_ENCRYPTED_S: f64 = 4e-10;
-const AGCD_PRODUCTS_S: f64 = 1e-6;
+const AGCD_PRODUCTS_S: f64 = 3e-7;
