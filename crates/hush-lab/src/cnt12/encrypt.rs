@@ -26,7 +26,7 @@ impl InsecureCnt12PublicKey {
     /// [`Cnt12Error::Integer`].
     ///
     /// # References
-    /// eprint 2011/440, section 3. Here `x_i = p·q_i + 2r_i`, so the sum needs no doubling; `r` does ([`keys::signed_noise`]).
+    /// eprint 2011/440, section 3. Here `x_i = p·q_i + 2r_i`, so the sum needs no doubling; `r` does (`keys::signed_noise`).
     pub fn encrypt(
         &self,
         bits: &[bool],

@@ -210,7 +210,7 @@ impl InsecureCnt12Parameters {
     }
 
     /// What the noise of a refreshed ciphertext stays below in practice, bits: its usual size after the circuit of Recrypt on encrypted
-    /// bits that are each a sum of up to `Θ/θ` bits of the key, and [`MARGIN_BITS`].
+    /// bits that are each a sum of up to `Θ/θ` bits of the key, and `MARGIN_BITS`.
     pub fn refreshed_noise_bits(&self) -> u64 {
         let l = &self.literal;
         // 2r has the standard deviation 2^(ρ+1)/√3; half of a box is summed.

@@ -24,7 +24,7 @@ impl InsecureCnt12PublicKey {
     ///
     /// # Math
     /// `c/p` is nearly `Σ s_i·z_i` modulo 2, and the bit is `c − ⌊c/p⌉` modulo 2. A box has one `s_i = 1`, so bit `b` of its number is
-    /// the sum of the encrypted `s_i` with bit `b` of `z_i` set. [`circuit::rounded_sum`] adds the numbers of the boxes.
+    /// the sum of the encrypted `s_i` with bit `b` of `z_i` set. `circuit::rounded_sum` adds the numbers of the boxes.
     ///
     /// # Noise
     /// In: at most [`super::InsecureCnt12Parameters::refreshable_bits`], or the bit is lost. Out: in practice below
