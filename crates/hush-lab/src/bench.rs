@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 pub use case::{Case, Contender, measure};
 pub use plot::write as write_plot;
 pub use question::Question;
-pub use report::{crossover, text};
+pub use report::{Crossover, Seconds, crossover, ours, published, text};
 
 use crate::LabError;
 

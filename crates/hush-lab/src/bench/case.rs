@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use super::report::SETS;
 use super::{Options, Question, Row};
 use crate::bv11::{Bv11LeveledParams, Bv11Params, InsecureBv11, InsecureBv11Leveled};
 use crate::cnt12::{InsecureCnt12, InsecureCnt12Parameters};
@@ -95,7 +96,7 @@ impl Case {
     /// The cases that options ask for, the small ones first.
     pub(super) fn all(options: &Options) -> Vec<Self> {
         let mut cases = Vec::new();
-        for security in [42, 52, 62, 72] {
+        for security in SETS {
             if security <= options.up_to {
                 cases.push(Self::new(Contender::Agcd, security, 0));
                 for depth in [1, 2] {

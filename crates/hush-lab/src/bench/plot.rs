@@ -5,11 +5,11 @@ use std::path::Path;
 
 use plotters::prelude::*;
 
-use super::report::{Crossover, ours, published};
-use super::{Contender, Question, Row, crossover};
+use super::report::{Crossover, SETS, Seconds, ours, published};
+use super::{Contender, Row, crossover};
 
-/// A line of the plot: its name, colour, and what is read of a row.
-type Series = (&'static str, Contender, RGBColor, fn(&Row) -> Option<f64>);
+/// A line of the plot: its name, whose it is, its colour, and where its seconds come from.
+type Series = (&'static str, Contender, RGBColor, Seconds);
 
 const AGCD: RGBColor = RGBColor(178, 60, 70);
 const LWE: RGBColor = RGBColor(46, 98, 150);
@@ -33,10 +33,11 @@ pub fn write(path: &Path, rows: &[Row]) -> Result<(), String> {
 fn draw(path: &Path, rows: &[Row]) -> Result<(), Box<dyn std::error::Error>> {
     let root = SVGBackend::new(path, (840, 560)).into_drawing_area();
     root.fill(&WHITE)?;
-    let times = rows.iter().filter(|row| row.question == Question::Multiply);
-    let times: Vec<f64> = times.flat_map(|row| [Some(row.seconds), row.published_s]).flatten().collect();
-    let least = times.iter().copied().fold(1.0, f64::min) / 2.0;
-    let most = times.iter().copied().fold(1.0, f64::max) * 3.0;
+    let lines = SERIES.map(|(_, contender, _, of)| points(rows, contender, of));
+    let modern = ours(rows, Contender::Bgv, 128);
+    let times = || lines.iter().flatten().map(|point| point.1).chain(modern);
+    let least = times().fold(1.0, f64::min) / 2.0;
+    let most = times().fold(1.0, f64::max) * 20.0;
     let mut chart = ChartBuilder::on(&root)
         .caption("Multiply: encrypt, AND, decrypt (insecure schemes; one thread)", ("sans-serif", 20))
         .margin(16)
@@ -50,8 +51,7 @@ fn draw(path: &Path, rows: &[Row]) -> Result<(), Box<dyn std::error::Error>> {
         .x_labels(8)
         .y_label_formatter(&|seconds| format!("{seconds}"))
         .draw()?;
-    for (name, contender, colour, of) in SERIES {
-        let points = points(rows, contender, of);
+    for ((name, contender, colour, of), points) in SERIES.into_iter().zip(lines) {
         let is_ours = name.ends_with("ours");
         let style = if is_ours { colour.stroke_width(3) } else { colour.mix(0.45).stroke_width(2) };
         if !points.is_empty() {
@@ -61,21 +61,20 @@ fn draw(path: &Path, rows: &[Row]) -> Result<(), Box<dyn std::error::Error>> {
                 .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style));
             chart.draw_series(points.into_iter().map(|point| Circle::new(point, 4, style.filled())))?;
         }
-        if contender == Contender::Lwe
-            && let Some(Crossover::At(at)) = crossover(rows, of)
-        {
-            let line = PathElement::new([(at, least), (at, most)], BLACK.mix(0.4));
-            chart.draw_series([line])?;
+        if contender == Contender::Lwe {
+            let height = if is_ours { least * 1.4 } else { most / 2.0 };
             let side = if is_ours { "ours" } else { "2013" };
-            let text = format!("crossover, {side}: {at:.0}");
-            let height = if is_ours { least * 1.3 } else { most / 1.5 };
+            let (at, text) = match crossover(rows, of) {
+                Some(Crossover::At(at)) => {
+                    chart.draw_series([PathElement::new([(at, least), (at, most)], BLACK.mix(0.4))])?;
+                    (at, format!("crossover, {side}: {at:.0}"))
+                }
+                Some(Crossover::Before(at)) => (40.0, format!("crossover, {side}: {at:.0} or less")),
+                Some(Crossover::After(_)) | None => continue,
+            };
             chart.draw_series([Text::new(text, (at + 0.2, height), ("sans-serif", 13))])?;
         }
     }
-    let modern = rows
-        .iter()
-        .find(|row| (row.contender, row.question) == (Contender::Bgv, Question::Multiply))
-        .map(|row| row.seconds);
     if let Some(seconds) = modern {
         let style = MODERN.stroke_width(2);
         chart
@@ -93,9 +92,6 @@ fn draw(path: &Path, rows: &[Row]) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn points(rows: &[Row], contender: Contender, of: fn(&Row) -> Option<f64>) -> Vec<(f64, f64)> {
-    rows.iter()
-        .filter(|row| (row.contender, row.question) == (contender, Question::Multiply))
-        .filter_map(|row| Some((f64::from(row.security), of(row)?)))
-        .collect()
+fn points(rows: &[Row], contender: Contender, of: Seconds) -> Vec<(f64, f64)> {
+    SETS.into_iter().filter_map(|at| Some((f64::from(at), of(rows, contender, at)?))).collect()
 }

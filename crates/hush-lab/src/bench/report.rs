@@ -22,7 +22,7 @@ pub fn text(rows: &[Row]) -> String {
         }
     }
     let _ = write!(out, "\n{LEGEND}");
-    for (name, of) in [("published", published as fn(&Row) -> Option<f64>), ("ours", ours)] {
+    for (name, of) in [("published", published as Seconds), ("ours", ours)] {
         let _ = writeln!(out, "{}", crossover_text(name, crossover(rows, of)));
     }
     let failures: u32 = rows.iter().map(|row| row.failures).sum();
@@ -58,16 +58,12 @@ pub(super) fn line(row: &Row) -> String {
 
 /// The security parameter from which LWE multiplies faster than approximate GCD, by straight lines between logarithms of seconds; `None`
 /// if the rows do not say.
-pub fn crossover(rows: &[Row], of: fn(&Row) -> Option<f64>) -> Option<Crossover> {
-    let seconds = |contender, security| {
-        let wanted = (contender, security, Question::Multiply);
-        rows.iter().find(|row| (row.contender, row.security, row.question) == wanted).and_then(of)
-    };
-    let gaps: Vec<(f64, f64)> = [42, 52, 62, 72]
+pub fn crossover(rows: &[Row], of: Seconds) -> Option<Crossover> {
+    let gaps: Vec<(f64, f64)> = SETS
         .into_iter()
         .filter_map(|at| {
-            let gap = seconds(Contender::Agcd, at)?.ln() - seconds(Contender::Lwe, at)?.ln();
-            Some((f64::from(at), gap))
+            let [agcd, lwe] = [Contender::Agcd, Contender::Lwe].map(|contender| of(rows, contender, at));
+            Some((f64::from(at), agcd?.ln() - lwe?.ln()))
         })
         .collect();
     let (first, last) = (gaps.first()?, gaps.last()?);
@@ -81,6 +77,9 @@ pub fn crossover(rows: &[Row], of: fn(&Row) -> Option<f64>) -> Option<Crossover>
     }))
 }
 
+/// Seconds of a multiplication, if they are known.
+pub type Seconds = fn(&[Row], Contender, u32) -> Option<f64>;
+
 /// Where LWE overtakes approximate GCD.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Crossover {
@@ -92,13 +91,15 @@ pub enum Crossover {
     Before(f64),
 }
 
-pub(super) fn published(row: &Row) -> Option<f64> {
-    row.published_s
+/// Those of 2013, whatever was measured.
+pub fn published(_rows: &[Row], contender: Contender, security: u32) -> Option<f64> {
+    Question::Multiply.published_s(contender, security)
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "stands beside what may be missing")]
-pub(super) fn ours(row: &Row) -> Option<f64> {
-    Some(row.seconds)
+/// Those of the rows.
+pub fn ours(rows: &[Row], contender: Contender, security: u32) -> Option<f64> {
+    let wanted = (contender, security, Question::Multiply);
+    rows.iter().find(|row| (row.contender, row.security, row.question) == wanted).map(|row| row.seconds)
 }
 
 fn crossover_text(name: &str, crossover: Option<Crossover>) -> String {
@@ -115,6 +116,9 @@ fn crossover_text(name: &str, crossover: Option<Crossover>) -> String {
         }
     }
 }
+
+/// The security parameters of the comparison.
+pub(super) const SETS: [u32; 4] = [42, 52, 62, 72];
 
 /// Three significant digits.
 fn figure(value: f64) -> String {

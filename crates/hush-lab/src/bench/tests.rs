@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Cases, rows, crossovers.
 
-use super::report::{Crossover, ours, published};
 use super::*;
 
 fn row(contender: Contender, security: u32, seconds: f64) -> Row {
