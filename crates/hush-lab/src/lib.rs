@@ -3,7 +3,7 @@
 //! side, and an evaluator of expressions on single encrypted bits.
 //!
 //! ```text
-//!   main      arguments, the prompt
+//!   main      arguments, the prompt, the benchmark's report
 //!   bench     the comparison of 2013 again: times, keys, memory, failures
 //!   eval      text ─▶ circuit ─▶ keys ─▶ encrypt ─▶ gates, noise after each ─▶ decrypt ─▶ compare
 //!   circuit   gates on bits, their depth; adders and multipliers of small integers

@@ -114,7 +114,7 @@ fn expand_is_exact_in_the_medium_set() {
 
 #[test]
 fn mini_circuits() {
-    check_circuits(InsecureCnt12Parameters::insecure_mini(), 9, 50);
+    check_circuits(InsecureCnt12Parameters::insecure_mini(), 9, 30);
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn check_expressions(security: u32, count: usize) {
 
 #[test]
 fn random_expressions_on_the_mini_set() {
-    check_expressions(16, 40);
+    check_expressions(16, 25);
 }
 
 #[test]
