@@ -105,7 +105,8 @@ pub trait InsecureScheme: Sized {
 pub struct Noise {
     /// Measured with the secret key. It means nothing once the noise is over its limit.
     pub measured_log2: f64,
-    /// Never exceeded, but with a chance below 2^-40; computed from public values.
+    /// Never exceeded, but with a chance below 2^-40; computed from public values. Behind Recrypt it is an estimate with a margin,
+    /// as the parameters of its authors have no room for a bound: now and then one exceeds it by a few bits.
     pub bound_log2: f64,
     /// Decryption is right below this.
     pub limit_log2: f64,
