@@ -9,7 +9,7 @@ QUERY := SELECT ward, COUNT(*), AVG(age), STDDEV(charges) FROM patients WHERE ye
 
 # In one build, so that the native module of Python shares the query engine with the programs.
 build:
-	cargo build --release --locked -p hush-cli -p hush-server -p hush-py
+	cargo build --release --locked -p hush-cli -p hush-lab -p hush-server -p hush-py
 	rm -rf $(CARGO_TARGET_DIR)/wheels
 	python3 tools/wheel.py $(CARGO_TARGET_DIR)/release/lib_hushtable.so $(CARGO_TARGET_DIR)/wheels
 
@@ -19,7 +19,7 @@ run: build
 # The crates below the query engine are tested in the dev profile, with debug assertions; those on it in the release
 # profile, whose query engine is built anyway; then the programs, end to end.
 LIGHT := -p hush-testkit -p hush-arith -p hush-params -p hush-kernels -p hush-ring -p hush-rlwe -p hush-schemes -p hush-circuits \
-	-p hush-expr -p hush-keys -p hush-plan -p hush-table
+	-p hush-expr -p hush-keys -p hush-lab -p hush-plan -p hush-table
 HEAVY := -p hush-exec -p hush-server -p hush-client -p hush -p hush-bench -p hush-cli
 
 test: build $(VENV)/ok
@@ -33,6 +33,7 @@ test-slow: test
 	HUSH_CPU=avx2 cargo test --locked $(LIGHT)
 	HUSH_CPU=scalar cargo test --release --locked $(HEAVY)
 	cargo test --locked $(LIGHT) --lib sweep -- --ignored
+	cargo test --release --locked -p hush-lab --lib -- --ignored
 	HUSH_MUTATIONS=50 cargo test --locked $(LIGHT) --lib mutations
 	HUSH_MUTATIONS=50 cargo test --locked $(LIGHT) --test mutations
 	HUSH_MUTATIONS=50 cargo test --release --locked $(HEAVY) --test engine mutations

@@ -403,6 +403,16 @@ pub(crate) enum Benchmark {
     Libraries(Libraries),
     /// Grouped moments with a correlation, and a regression by 8 features, beside DuckDB on the plaintext where it is installed
     Analytics(Analytics),
+    /// W2: two historical schemes, insecure, with the published seconds beside ours; starts hush-lab, which lies beside this program
+    #[command(name = "lwe-agcd", visible_alias = "W2")]
+    LweAgcd(LweAgcd),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LweAgcd {
+    /// Of `hush-lab bench`: see `hush-lab bench --help`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
@@ -545,6 +555,16 @@ mod tests {
         let vectors: Vec<(&str, &str)> = args.vectors.iter().map(|(a, b)| (&**a, &**b)).collect();
         assert_eq!(vectors, [("x", "-1,2"), ("y", "@f"), ("data", "3")]);
         assert!(args.json && matches!(args.scheme, Scheme::Bgv));
+    }
+
+    #[test]
+    fn arguments_of_the_laboratory_are_passed_on() {
+        let line = "hush bench lwe-agcd --up-to 52 --json".split(' ').map(OsString::from);
+        let Command::Bench(Bench { benchmark: Benchmark::LweAgcd(lab) }) = Cli::of_arguments(line).command
+        else {
+            panic!("another command");
+        };
+        assert_eq!(lab.arguments, ["--up-to", "52", "--json"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod bench;
 mod doctor;
 mod eval;
 mod explain;
+mod lab;
 mod owner;
 mod query;
 mod rehearsal;

@@ -4,6 +4,7 @@
 //! ```text
 //!   text ─ parse ─▶ Expression ─ build ─▶ Circuit: products of two, sums of integer multiples
 //!                       │                    depth, range of every step, exact factor for the owner
+//!                       ├─ fold: any other meaning of sums and products
 //!                       └─ value_at: what it means, in exact fractions
 //! ```
 //!
@@ -21,6 +22,7 @@ mod build;
 mod circuit;
 mod error;
 mod expression;
+mod fold;
 mod interval;
 mod parse;
 mod ratio;
@@ -28,6 +30,7 @@ mod ratio;
 pub use circuit::{Aggregate, Circuit, Input, Step};
 pub use error::ExprError;
 pub use expression::{Expression, Function};
+pub use fold::Fold;
 pub use interval::Interval;
 pub use ratio::Ratio;
 

@@ -236,3 +236,47 @@ fn same_again(text: &str) {
     // Must not panic.
     let _ = Circuit::build(&expression, &vec![cents(); expression.names().len()]);
 }
+
+/// Writes what it is given, in full parentheses.
+struct Writer(Vec<String>);
+
+impl Fold for Writer {
+    type Value = String;
+    type Error = ExprError;
+
+    fn call(&mut self, function: Function, arguments: Vec<String>) -> Result<String, ExprError> {
+        Ok(format!("{}[{}]", function.name(), arguments.join(",")))
+    }
+    fn name(&mut self, index: usize) -> Result<String, ExprError> {
+        Ok(self.0[index].clone())
+    }
+    fn negative(&mut self, value: String) -> Result<String, ExprError> {
+        Ok(format!("-{value}"))
+    }
+    fn number(&mut self, number: &Ratio) -> Result<String, ExprError> {
+        Ok(number.to_string())
+    }
+    fn power(&mut self, base: String, exponent: u32) -> Result<String, ExprError> {
+        Ok(format!("{base}^{exponent}"))
+    }
+    fn product(&mut self, factors: Vec<String>) -> Result<String, ExprError> {
+        Ok(format!("({})", factors.join("*")))
+    }
+    fn reciprocal(&mut self, value: String, position: usize) -> Result<String, ExprError> {
+        Ok(format!("(1/{value}@{position})"))
+    }
+    fn sum(&mut self, terms: Vec<String>) -> Result<String, ExprError> {
+        Ok(format!("({})", terms.join("+")))
+    }
+}
+
+#[test]
+fn a_fold_visits_every_piece_from_left_to_right() {
+    let written = |text: &str| {
+        let expression = Expression::parse(text).unwrap();
+        let mut writer = Writer(expression.names().to_vec());
+        expression.fold(&mut writer).unwrap()
+    };
+    assert_eq!(written("1+(x*0+y)*1-z/2"), "(1+(((x*0)+y)*1)+-(z*(1/2@15)))");
+    assert_eq!(written("dot(x, x^2)"), "dot[x,x^2]");
+}

@@ -16,6 +16,7 @@ pub(super) fn bench(args: &Bench, threads: usize) -> Result<(), Error> {
         Benchmark::SplitTable(args) => split_table(args, threads),
         Benchmark::Libraries(args) => side_by_side(args),
         Benchmark::Analytics(args) => analytical(args, threads),
+        Benchmark::LweAgcd(args) => super::lab::bench(&args.arguments),
     }
 }
 

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One scheme at one security parameter: keys, then the questions that they allow.
+
+use std::fmt;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::report::SETS;
+use super::{Options, Question, Row};
+use crate::bv11::{Bv11LeveledParams, Bv11Params, InsecureBv11, InsecureBv11Leveled};
+use crate::cnt12::{InsecureCnt12, InsecureCnt12Parameters};
+use crate::eval::evaluate;
+use crate::modern::{InsecureBgv, ModernParams};
+use crate::{Circuit, InsecureScheme, LabError, Seed, Stream};
+
+/// A scheme of the comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Contender {
+    /// Coron, Naccache and Tibouchi 2012.
+    Agcd,
+    /// Hushtable's BGV at 128 bits.
+    Bgv,
+    /// Brakerski and Vaikuntanathan 2011.
+    Lwe,
+    /// The same, with a reduction after every product.
+    LweLeveled,
+}
+
+impl Contender {
+    /// In the order of the report.
+    pub const ALL: [Self; 4] = [Self::Agcd, Self::Lwe, Self::LweLeveled, Self::Bgv];
+
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Agcd => "agcd",
+            Self::Bgv => "bgv",
+            Self::Lwe => "lwe",
+            Self::LweLeveled => "lwe-leveled",
+        }
+    }
+
+    /// By its name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|contender| contender.name() == name)
+    }
+}
+
+/// What one process measures: questions that share keys.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// Who.
+    pub contender: Contender,
+    /// At which security parameter.
+    pub security: u32,
+    /// The depth of the keys; of no meaning where bootstrapping leaves no limit.
+    pub depth: u32,
+    /// What.
+    pub questions: Vec<Question>,
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.contender.name(), self.security, self.depth)
+    }
+}
+
+impl Case {
+    /// A case by its text, with all questions of its depth.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split(':');
+        let contender = Contender::by_name(parts.next()?)?;
+        let (security, depth) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        parts.next().is_none().then(|| Self::new(contender, security, depth))
+    }
+
+    fn new(contender: Contender, security: u32, depth: u32) -> Self {
+        let is_asked = |question: &Question| match (contender, question) {
+            (Contender::Agcd, _) => true,
+            (_, Question::OwnerMultiply) => false,
+            (_, question) => question.depth().max(1) == depth,
+        };
+        let questions = Question::ALL.into_iter().filter(is_asked).collect();
+        Self { contender, security, depth, questions }
+    }
+
+    /// Only some of the questions; all if there are none.
+    #[must_use]
+    pub fn only(mut self, questions: &[Question]) -> Self {
+        self.questions.retain(|question| questions.is_empty() || questions.contains(question));
+        self
+    }
+
+    /// The cases that options ask for, the small ones first.
+    pub(super) fn all(options: &Options) -> Vec<Self> {
+        let mut cases = Vec::new();
+        for security in SETS {
+            if security <= options.up_to {
+                cases.push(Self::new(Contender::Agcd, security, 0));
+                for depth in [1, 2] {
+                    cases.push(Self::new(Contender::Lwe, security, depth));
+                    cases.push(Self::new(Contender::LweLeveled, security, depth));
+                }
+            }
+        }
+        cases.extend([1, 2].map(|depth| Self::new(Contender::Bgv, 128, depth)));
+        let is_wanted =
+            |case: &Self| options.contenders.is_empty() || options.contenders.contains(&case.contender);
+        let mut cases: Vec<Self> =
+            cases.into_iter().filter(is_wanted).map(|case| case.only(&options.questions)).collect();
+        cases.retain(|case| !case.questions.is_empty());
+        cases
+    }
+
+    /// About how many seconds it takes on one core of a machine of 2024; wrong by a factor of two or three elsewhere.
+    ///
+    /// # Math
+    /// The LWE schemes expand their keys from seeds, once to make them and once for every depth of every run: bytes. Approximate GCD
+    /// takes remainders for its keys, and a pass over the keys and 45 long products for every Recrypt: bits of `γ`.
+    pub fn estimate_s(&self, repeat: u32) -> f64 {
+        let runs = f64::from(repeat);
+        let lwe = |(_, expanded): (u64, u64)| {
+            let gigabytes = expanded as f64 * 1e-9;
+            let passes: f64 = self.questions.iter().map(|question| f64::from(question.depth())).sum();
+            let run_s = LWE_PASS_S * gigabytes * passes;
+            LWE_KEYS_S * gigabytes + run_s * enough(runs, run_s)
+        };
+        match self.contender {
+            Contender::Agcd => InsecureCnt12Parameters::named_with(self.security, &[]).map_or(0.0, |set| {
+                let l = set.literal();
+                let gamma = l.ciphertext_bits as f64;
+                let recrypts: f64 = self.questions.iter().map(|question| recrypt_count(*question)).sum();
+                let keys_s =
+                    (l.zero_count + l.secret_bits) as f64 * gamma * l.prime_bits as f64 * AGCD_REMAINDER_S;
+                let recrypt_s = l.secret_bits as f64 * gamma * AGCD_EXPANDED_S + gamma * AGCD_PRODUCTS_S;
+                let encryption_s =
+                    l.zero_count as f64 * gamma * AGCD_ENCRYPTED_S * self.questions.len() as f64;
+                let run_s = recrypts * recrypt_s + encryption_s;
+                keys_s + run_s * enough(runs, run_s)
+            }),
+            Contender::Bgv => 0.5,
+            Contender::Lwe => {
+                Bv11Params::named(self.security, self.depth).map_or(0.0, |set| lwe(set.evaluation_bytes()))
+            }
+            Contender::LweLeveled => Bv11LeveledParams::derive(self.security, self.depth)
+                .map_or(0.0, |set| lwe(set.evaluation_bytes())),
+        }
+    }
+}
+
+/// Makes the keys of a case and asks every question, until it was asked `repeat` times or has taken long.
+///
+/// `keys` is told the share of the keys that is done; `emit` every row as soon as it is there.
+///
+/// # Errors
+/// Of the schemes; [`LabError::Set`] for a case without parameters.
+pub fn measure(
+    case: &Case,
+    repeat: u32,
+    seed: &str,
+    keys: &mut dyn FnMut(f64),
+    emit: &mut dyn FnMut(&Row),
+) -> Result<(), LabError> {
+    let mut desk = Desk { case, repeat, seed: Seed::from_text(seed), keys, emit };
+    match case.contender {
+        Contender::Agcd => {
+            let set = InsecureCnt12Parameters::named_with(case.security, &[])?;
+            let (scheme, keys_s) = desk.generate::<InsecureCnt12>(&set)?;
+            for &question in &case.questions {
+                match question {
+                    Question::OwnerMultiply => {
+                        desk.row(&scheme, question, keys_s, set.security_bits(), 1, &mut owner_product)?;
+                    }
+                    _ => desk.circuit(&scheme, question, keys_s, set.security_bits(), 1)?,
+                }
+            }
+            Ok(())
+        }
+        Contender::Bgv => {
+            let params = ModernParams::new(case.depth)?;
+            desk.circuits::<InsecureBgv>(&params, 128.0, params.slots() as u64)
+        }
+        Contender::Lwe => {
+            let params = Bv11Params::named(case.security, case.depth)?;
+            desk.circuits::<InsecureBv11>(&params, params.security_bits(), 1)
+        }
+        Contender::LweLeveled => {
+            let params = Bv11LeveledParams::derive(case.security, case.depth)?;
+            desk.circuits::<InsecureBv11Leveled>(&params, params.security_bits(), 1)
+        }
+    }
+}
+
+struct Desk<'a> {
+    case: &'a Case,
+    repeat: u32,
+    seed: Seed,
+    keys: &'a mut dyn FnMut(f64),
+    emit: &'a mut dyn FnMut(&Row),
+}
+
+/// One run of a question: seconds of encryption, seconds of everything, and whether the result was right.
+type Run<'a, S> = &'a mut dyn FnMut(&S, &mut Stream) -> Result<([f64; 2], bool), LabError>;
+
+impl Desk<'_> {
+    fn generate<S: InsecureScheme>(&mut self, params: &S::Params) -> Result<(S, f64), LabError> {
+        let started = Instant::now();
+        let scheme = S::generate(params, &self.seed, self.keys)?;
+        Ok((scheme, started.elapsed().as_secs_f64()))
+    }
+
+    fn circuits<S: InsecureScheme>(
+        &mut self,
+        params: &S::Params,
+        security: f64,
+        slots: u64,
+    ) -> Result<(), LabError> {
+        let (scheme, keys_s) = self.generate::<S>(params)?;
+        let questions = &self.case.questions;
+        questions.iter().try_for_each(|&question| self.circuit(&scheme, question, keys_s, security, slots))
+    }
+
+    fn circuit<S: InsecureScheme>(
+        &mut self,
+        scheme: &S,
+        question: Question,
+        keys_s: f64,
+        security: f64,
+        slots: u64,
+    ) -> Result<(), LabError> {
+        self.row(scheme, question, keys_s, security, slots, &mut |scheme, randomness| {
+            let values: Vec<(String, u64)> =
+                ('a'..='l').map(|name| (name.to_string(), randomness.below(2))).collect();
+            let circuit = Circuit::parse(question.expression(), 1, &values)?;
+            let mut seed = Seed([0; 32]);
+            randomness.fill(&mut seed.0);
+            let evaluation = evaluate(scheme, &circuit, &seed, &mut |_| {})?;
+            let [encryption, ..] = evaluation.seconds;
+            Ok(([encryption, evaluation.seconds.iter().sum()], evaluation.is_right()))
+        })
+    }
+
+    fn row<S: InsecureScheme>(
+        &mut self,
+        scheme: &S,
+        question: Question,
+        keys_s: f64,
+        security: f64,
+        slots: u64,
+        run: Run<'_, S>,
+    ) -> Result<(), LabError> {
+        let mut randomness = Stream::derive(&self.seed, &format!("{} {}", self.case, question.name()));
+        let (mut encryptions, mut totals, mut failures) = (Vec::new(), Vec::new(), 0);
+        while !is_enough(&totals, self.repeat) {
+            let ([encryption, total], is_right) = run(scheme, &mut randomness)?;
+            encryptions.push(encryption);
+            totals.push(total);
+            failures += u32::from(!is_right);
+        }
+        let sizes = scheme.sizes();
+        (self.emit)(&Row {
+            contender: self.case.contender,
+            security: self.case.security,
+            question,
+            runs: totals.len() as u32,
+            seconds: median(totals),
+            encryption_s: median(encryptions),
+            keys_s,
+            failures,
+            key_bytes: sizes.public + sizes.evaluation,
+            expanded_bytes: sizes.evaluation_expanded,
+            ciphertext_bytes: sizes.ciphertext,
+            peak_mb: peak_mb(),
+            estimated_security: security,
+            slots,
+            published_s: question.published_s(self.case.contender, self.case.security),
+        });
+        Ok(())
+    }
+}
+
+/// Two bits encrypted by the owner, their product with one Recrypt, decrypted.
+fn owner_product(scheme: &InsecureCnt12, randomness: &mut Stream) -> Result<([f64; 2], bool), LabError> {
+    let bits = [(); 2].map(|()| randomness.below(2) == 1);
+    let started = Instant::now();
+    let [a, b] = bits.map(|bit| scheme.encrypt_by_owner(bit, randomness));
+    let (a, b, encryption) = (a?, b?, started.elapsed());
+    let product = scheme.decrypt(&scheme.multiply(&a, &b)?)?;
+    let total = started.elapsed();
+    Ok(([encryption, total].map(|time| time.as_secs_f64()), product == (bits[0] & bits[1])))
+}
+
+fn is_enough(totals: &[f64], repeat: u32) -> bool {
+    let spent: f64 = totals.iter().sum();
+    totals.len() >= repeat.max(1) as usize || (!totals.is_empty() && spent > LONG_S)
+}
+
+/// How often something of `run_s` seconds is repeated.
+fn enough(runs: f64, run_s: f64) -> f64 {
+    runs.min((LONG_S / run_s).ceil().max(1.0))
+}
+
+fn recrypt_count(question: Question) -> f64 {
+    match question {
+        Question::Add => 0.0,
+        Question::OwnerMultiply => 1.0,
+        Question::Multiply => 3.0,
+        Question::Eleven => 18.0,
+        Question::Seven => 9.0,
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let (low, high) = (values.len().saturating_sub(1) / 2, values.len() / 2);
+    values.get(low).zip(values.get(high)).map_or(0.0, |(low, high)| (low + high) / 2.0)
+}
+
+/// Peak resident megabytes of this process; 0 where the system does not tell.
+fn peak_mb() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
+    kib.unwrap_or(0.0) * 1024.0 / 1e6
+}
+
+/// What takes so many seconds together is not repeated.
+const LONG_S: f64 = 20.0;
+/// Seconds for a gigabyte of expanded keys: making them, and adding up what a product selects.
+const LWE_KEYS_S: f64 = 0.6;
+const LWE_PASS_S: f64 = 0.13;
+/// Seconds for a bit of `γ` times a bit of `η`, for a bit of `Θ·γ` and of `τ·γ`, and for the products of a Recrypt for a bit of `γ`.
+const AGCD_REMAINDER_S: f64 = 5.3e-13;
+const AGCD_EXPANDED_S: f64 = 1e-10;
+const AGCD_ENCRYPTED_S: f64 = 4e-10;
+const AGCD_PRODUCTS_S: f64 = 3e-7;

@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Parameters of both variants: named sets, custom ones, and what noise they lead to.
+
+use super::OddModulus;
+use super::chain::{fresh_bound, limit, scaled_bound, sum_bound};
+use super::rows::is_narrow;
+use super::security::{least_dimension, security_bits};
+use crate::LabError;
+use crate::primes::prime_below_power;
+
+/// Where a ciphertext lives: a dimension and a modulus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rung {
+    /// LWE dimension, in `[1, 8192]`.
+    pub n: u32,
+    /// Modulus.
+    pub q: OddModulus,
+}
+
+impl Rung {
+    fn security_bits(self) -> f64 {
+        security_bits(self.n, self.q.log2())
+    }
+}
+
+/// What a step from one rung to the next does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// Dimension-modulus reduction of a ciphertext.
+    Linear,
+    /// Relinearisation of a product.
+    Quadratic,
+    /// Relinearisation and reduction of a product at once.
+    QuadraticScaled,
+}
+
+impl Style {
+    /// How many inputs a key has: `x_0 = 1` counts as a coordinate.
+    pub(crate) fn inputs(self, n: u32) -> u64 {
+        let n = u64::from(n);
+        match self {
+            Self::Linear => n + 1,
+            Self::Quadratic | Self::QuadraticScaled => (n + 1) * (n + 2) / 2,
+        }
+    }
+
+    pub(crate) fn is_scaled(self) -> bool {
+        self != Self::Quadratic
+    }
+}
+
+/// Whether parameters that cannot work are accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overflow {
+    /// They are an error.
+    Refuse,
+    /// They are accepted, to see what happens.
+    Show,
+}
+
+/// Parameters of [`super::InsecureBv11`]: one modulus for all levels, and a short one for the result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bv11Params {
+    pub(crate) depth: u32,
+    pub(crate) samples: u32,
+    pub(crate) rung: Rung,
+    pub(crate) short: Rung,
+}
+
+impl Bv11Params {
+    /// The sets for which a table exists: depth, security parameter, dimension, bits of the modulus.
+    ///
+    /// Average-case noise at 8 standard deviations. The row of depth 2 for 52 bits is computed with [`security_bits`], the others are
+    /// the lattice estimator's. Sets for 42 bits are broken: no instance that lattice reduction fails to break at once is that weak.
+    pub const SETS: [(u32, u32, u32, u32); 10] = [
+        (1, 42, 269, 26),
+        (1, 52, 344, 26),
+        (1, 62, 421, 26),
+        (1, 72, 520, 27),
+        (1, 128, 981, 28),
+        (2, 42, 395, 52),
+        (2, 52, 779, 54),
+        (2, 62, 965, 55),
+        (2, 72, 1134, 55),
+        (2, 128, 2100, 57),
+    ];
+
+    /// The smallest named set for `security` whose depth suffices.
+    ///
+    /// # Errors
+    /// [`LabError::Set`].
+    pub fn named(security: u32, depth: u32) -> Result<Self, LabError> {
+        let set = Self::SETS.iter().find(|set| set.0 >= depth && set.1 == security);
+        let &(depth, security, n, bits) = set.ok_or(LabError::Set { scheme: "bv11", security, depth })?;
+        let samples = (n + 1) * bits + 2 * security;
+        Self::with_security(
+            depth,
+            n,
+            prime_below_power(bits),
+            Some(samples),
+            security.into(),
+            Overflow::Refuse,
+        )
+    }
+
+    /// Parameters of one's own. `samples` is the `m` of the public key, by default enough for the leftover hash lemma; the short rung
+    /// is as hard to break as the first.
+    ///
+    /// # Errors
+    /// [`LabError::Parameter`] for an even modulus, and for what is out of range or insecure beyond what was asked for;
+    /// [`LabError::Noise`] if a product at every level would leave no room.
+    pub fn custom(
+        depth: u32,
+        n: u32,
+        q: u64,
+        samples: Option<u32>,
+        overflow: Overflow,
+    ) -> Result<Self, LabError> {
+        let rung = rung(n, q)?;
+        Self::with_security(depth, n, q, samples, rung.security_bits(), overflow)
+    }
+
+    fn with_security(
+        depth: u32,
+        n: u32,
+        q: u64,
+        samples: Option<u32>,
+        bits: f64,
+        overflow: Overflow,
+    ) -> Result<Self, LabError> {
+        let rung = rung(n, q)?;
+        let samples = checked_samples(samples, rung, overflow)?;
+        if depth > MAX_DEPTH {
+            return refuse("depth", depth, "at most 16");
+        }
+        let errors = scaled_bound(nonzero(Style::Linear.inputs(n) * u64::from(rung.q.bits())));
+        // Sixteen times the errors: a quarter is the limit, and noise up to 3/16 of q has room beside them.
+        let p = prime_below_power((16.0 * errors).log2().ceil().max(2.0) as u32);
+        let q_short = OddModulus::new(p)?;
+        let short = Rung { n: least_dimension(bits, q_short.log2()).min(n), q: q_short };
+        let params = Self { depth, samples, rung, short };
+        check_memory(n, params.evaluation_bytes().0)?;
+        if overflow == Overflow::Refuse {
+            params.check_noise()?;
+        }
+        Ok(params)
+    }
+
+    /// Bounds of the noise at every level, of one product each, and of the reduced result.
+    pub fn forecast(&self) -> Vec<f64> {
+        let rows = nonzero(Style::Quadratic.inputs(self.rung.n) * u64::from(self.rung.q.bits()));
+        let mut bounds = vec![fresh_bound(self.samples)];
+        let mut bound = fresh_bound(self.samples);
+        for _ in 0..self.depth {
+            bound = 2.0 * bound * bound + 2.0 * bound + sum_bound(rows);
+            bounds.push(bound);
+        }
+        let rows = nonzero(Style::Linear.inputs(self.rung.n) * u64::from(self.rung.q.bits()));
+        let ratio = self.short.q.value() as f64 / self.rung.q.value() as f64;
+        bounds.push(ratio * (bound + 0.5) + 0.5 + scaled_bound(rows));
+        bounds
+    }
+
+    fn check_noise(&self) -> Result<(), LabError> {
+        check_forecast(&self.forecast(), &self.levels())
+    }
+
+    pub(crate) fn styles(&self) -> Vec<Style> {
+        let mut styles = vec![Style::Quadratic; self.depth as usize];
+        styles.push(Style::Linear);
+        styles
+    }
+
+    /// The products that it allows one after the other.
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// Bytes of the evaluation keys: as stored, and with their vectors written out.
+    pub fn evaluation_bytes(&self) -> (u64, u64) {
+        evaluation_bytes(&self.levels(), &self.styles())
+    }
+
+    /// The rungs of the levels and of the result: dimension and modulus.
+    pub fn levels(&self) -> Vec<Rung> {
+        let mut rungs = vec![self.rung; self.depth as usize + 1];
+        rungs.push(self.short);
+        rungs
+    }
+
+    /// Estimated bits of security: of the weaker of the two LWE instances.
+    pub fn security_bits(&self) -> f64 {
+        self.rung.security_bits().min(self.short.security_bits())
+    }
+
+    /// Names and values, for people.
+    pub fn description(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("dimension n", self.rung.n.to_string()),
+            ("modulus q", format!("{} ({} bits)", self.rung.q.value(), self.rung.q.bits())),
+            ("samples m", self.samples.to_string()),
+            ("errors", "centred binomial, standard deviation 3.24".to_owned()),
+            ("depth L", self.depth.to_string()),
+            ("short dimension k", self.short.n.to_string()),
+            ("short modulus p", format!("{} ({} bits)", self.short.q.value(), self.short.q.bits())),
+            ("estimated security", security_text(self.security_bits())),
+        ]
+    }
+}
+
+/// Parameters of [`super::InsecureBv11Leveled`]: a smaller modulus, and a smaller dimension, after every product.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bv11LeveledParams {
+    pub(crate) samples: u32,
+    pub(crate) rungs: Vec<Rung>,
+}
+
+impl Bv11LeveledParams {
+    /// Finds parameters for `depth` products with operands that are sums of two, and `security` bits of security by
+    /// [`security_bits`].
+    ///
+    /// # Math
+    /// The last modulus holds the errors of a relinearisation; every modulus before is larger by the factor that takes a product's
+    /// noise down to those errors. Dimensions follow from moduli and errors from dimensions, so both are found by repetition.
+    ///
+    /// # Errors
+    /// [`LabError::Set`] if the first modulus would have more than 60 bits.
+    pub fn derive(security: u32, depth: u32) -> Result<Self, LabError> {
+        let missing = LabError::Set { scheme: "bv11-leveled", security, depth };
+        if depth > MAX_DEPTH || !(30..=256).contains(&security) {
+            return Err(missing);
+        }
+        let depth = depth.max(1) as usize;
+        let mut bits = vec![12_u32; depth + 1];
+        for _ in 0..ROUNDS {
+            let least = |bits: u32| least_dimension(security.into(), bits.into());
+            let dimensions: Vec<u32> =
+                bits.iter().map(|&bits| least(bits).max(bits * LEAST_RATIO.0 / LEAST_RATIO.1)).collect();
+            let samples = (dimensions[0] + 1) * bits[0] + 2 * security;
+            let errors: Vec<f64> = (0..depth)
+                .map(|level| {
+                    let inputs = Style::QuadraticScaled.inputs(dimensions[level]);
+                    scaled_bound(nonzero(inputs * u64::from(bits[level])))
+                })
+                .collect();
+            // The noise of level ℓ: fresh, or twice the errors of the step before it.
+            let noise =
+                |level: usize| if level == 0 { fresh_bound(samples) } else { 2.0 * errors[level - 1] };
+            // Bits only grow from round to round, so that it ends.
+            let mut wanted = bits.clone();
+            wanted[depth] = wanted[depth].max((4.0 * ROOM * noise(depth)).log2().ceil() as u32);
+            for level in (0..depth).rev() {
+                let operand = ROOM * noise(level);
+                let factor_log2 = (2.0 * operand * operand / errors[level]).log2().max(0.0);
+                wanted[level] = wanted[level].max(wanted[level + 1] + factor_log2.ceil() as u32);
+            }
+            if wanted[0] > super::modulus::MAX_MODULUS_BITS {
+                return Err(missing);
+            }
+            if wanted == bits {
+                let rungs = dimensions.iter().zip(&bits).map(|(&n, &bits)| rung(n, prime_below_power(bits)));
+                return Self::custom(rungs.collect::<Result<_, _>>()?, Some(samples), Overflow::Refuse);
+            }
+            bits = wanted;
+        }
+        Err(missing)
+    }
+
+    /// Parameters of one's own: a rung for every level, from fresh to the last.
+    ///
+    /// # Errors
+    /// As [`Bv11Params::custom`]; also [`LabError::Parameter`] if moduli increase.
+    pub fn custom(rungs: Vec<Rung>, samples: Option<u32>, overflow: Overflow) -> Result<Self, LabError> {
+        if !(2..=MAX_DEPTH as usize + 1).contains(&rungs.len()) {
+            return refuse("levels", rungs.len(), "a fresh one and 1 to 16 others");
+        }
+        if let Some(pair) = rungs.windows(2).find(|pair| pair[0].q.value() < pair[1].q.value()) {
+            return refuse("q", pair[1].q.value(), "no larger than the modulus of the level before");
+        }
+        let samples = checked_samples(samples, rungs[0], overflow)?;
+        let params = Self { samples, rungs };
+        check_memory(params.rungs[0].n, params.evaluation_bytes().0)?;
+        if overflow == Overflow::Refuse {
+            check_forecast(&params.forecast(), &params.rungs)?;
+        }
+        Ok(params)
+    }
+
+    /// Bounds of the noise at every level, of one product each.
+    pub fn forecast(&self) -> Vec<f64> {
+        let mut bound = fresh_bound(self.samples);
+        let mut bounds = vec![bound];
+        for pair in self.rungs.windows(2) {
+            let rows = nonzero(Style::QuadraticScaled.inputs(pair[0].n) * u64::from(pair[0].q.bits()));
+            let ratio = pair[1].q.value() as f64 / pair[0].q.value() as f64;
+            bound = ratio * (2.0 * bound * bound + 2.0 * bound + 0.5) + 0.5 + scaled_bound(rows);
+            bounds.push(bound);
+        }
+        bounds
+    }
+
+    pub(crate) fn styles(&self) -> Vec<Style> {
+        vec![Style::QuadraticScaled; self.rungs.len().saturating_sub(1)]
+    }
+
+    /// Bytes of the evaluation keys: as stored, and with their vectors written out.
+    pub fn evaluation_bytes(&self) -> (u64, u64) {
+        evaluation_bytes(&self.rungs, &self.styles())
+    }
+
+    /// The rungs of the levels: dimension and modulus.
+    pub fn levels(&self) -> Vec<Rung> {
+        self.rungs.clone()
+    }
+
+    /// The products that it allows one after the other.
+    pub fn depth(&self) -> u32 {
+        self.rungs.len().saturating_sub(1) as u32
+    }
+
+    /// Estimated bits of security: of the weakest level.
+    pub fn security_bits(&self) -> f64 {
+        self.rungs.iter().map(|rung| rung.security_bits()).fold(f64::MAX, f64::min)
+    }
+
+    /// Names and values, for people.
+    pub fn description(&self) -> Vec<(&'static str, String)> {
+        let list =
+            |text: &dyn Fn(&Rung) -> String| self.rungs.iter().map(text).collect::<Vec<_>>().join(", ");
+        vec![
+            ("dimensions n", list(&|rung| rung.n.to_string())),
+            ("moduli q", list(&|rung| format!("{} ({} bits)", rung.q.value(), rung.q.bits()))),
+            ("samples m", self.samples.to_string()),
+            ("errors", "centred binomial, standard deviation 3.24".to_owned()),
+            ("depth L", self.depth().to_string()),
+            ("estimated security", security_text(self.security_bits())),
+        ]
+    }
+}
+
+/// A rung with a dimension in range.
+///
+/// # Errors
+/// [`LabError::Parameter`].
+pub fn rung(n: u32, q: u64) -> Result<Rung, LabError> {
+    if !(1..=MAX_DIMENSION).contains(&n) {
+        return refuse("n", n, "between 1 and 8192");
+    }
+    Ok(Rung { n, q: OddModulus::new(q)? })
+}
+
+fn checked_samples(samples: Option<u32>, rung: Rung, overflow: Overflow) -> Result<u32, LabError> {
+    let least = (rung.n + 1) * rung.q.bits();
+    let samples = samples.unwrap_or(least + 2 * rung.security_bits().min(256.0) as u32);
+    if !(1..=MAX_SAMPLES).contains(&samples) {
+        return refuse("m", samples, "between 1 and 2^24");
+    }
+    if samples < least && overflow == Overflow::Refuse {
+        return refuse(
+            "m",
+            samples,
+            "at least (n+1)*log2 q, or a ciphertext does not hide which samples it sums",
+        );
+    }
+    Ok(samples)
+}
+
+fn check_forecast(bounds: &[f64], rungs: &[Rung]) -> Result<(), LabError> {
+    for (level, (&bound, rung)) in bounds.iter().zip(rungs).enumerate() {
+        let limit = limit(rung.q);
+        if bound >= limit {
+            let level = level as u32;
+            return Err(LabError::Noise {
+                level,
+                bound_log2: bound.log2(),
+                limit_log2: limit.max(1.0).log2(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses what would fill the memory before anything is made.
+fn check_memory(n: u32, bytes: u64) -> Result<(), LabError> {
+    if bytes > MAX_KEY_BYTES {
+        return refuse("n", n, "smaller: the evaluation keys would take more than 8 GB");
+    }
+    Ok(())
+}
+
+fn evaluation_bytes(rungs: &[Rung], styles: &[Style]) -> (u64, u64) {
+    let steps = rungs.windows(2).zip(styles).map(|(pair, style)| {
+        let samples = style.inputs(pair[0].n) * u64::from(pair[0].q.bits());
+        let bits = pair[1].q.bits();
+        let word = if is_narrow(pair[1].q) { 4 } else { 8 };
+        (32 + samples * word, samples * (u64::from(pair[1].n) + 1) * u64::from(bits) / 8)
+    });
+    steps.fold((0, 0), |(stored, expanded), step| (stored + step.0, expanded + step.1))
+}
+
+fn refuse<T>(name: &'static str, found: impl ToString, expected: &'static str) -> Result<T, LabError> {
+    Err(LabError::Parameter { name, found: found.to_string(), expected })
+}
+
+/// How many of the `digits` of uniform residues are not 0, at most: a third of those of their non-adjacent forms, and a little.
+fn nonzero(digits: u64) -> f64 {
+    let digits = digits as f64;
+    (0.36 * digits + 4.0 * digits.sqrt()).min(digits)
+}
+
+pub(crate) fn security_text(bits: f64) -> String {
+    if bits < 45.0 {
+        format!("about {bits:.0} bits: broken, lattice reduction at once")
+    } else {
+        format!("about {bits:.0} bits (primal lattice attack, MATZOV costs)")
+    }
+}
+
+const MAX_DIMENSION: u32 = 8192;
+const MAX_SAMPLES: u32 = 1 << 24;
+const MAX_KEY_BYTES: u64 = 8_000_000_000;
+const MAX_DEPTH: u32 = 16;
+/// Dimension for a bit of the modulus, of the weakest set of the table: where lattice reduction with small blocks suffices, the estimate
+/// says nothing, and dimensions would fall as moduli grow.
+const LEAST_RATIO: (u32, u32) = (395, 52);
+const ROUNDS: usize = 64;
+/// Operands of a product may be sums of this many ciphertexts.
+const ROOM: f64 = 2.0;

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What can go wrong in the lab.
+
+use hush_expr::ExprError;
+
+use crate::cnt12::Cnt12Error;
+use crate::modern::ModernError;
+
+/// Why a laboratory step was refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// The approximate-GCD scheme.
+    #[error(transparent)]
+    Cnt12(#[from] Cnt12Error),
+    /// The circuit multiplies more often in a row than the parameters allow.
+    #[error("the circuit has depth {found}, these parameters allow {limit}")]
+    Depth {
+        /// Products one after the other.
+        found: u32,
+        /// The most that are allowed.
+        limit: u32,
+    },
+    /// The text is no expression.
+    #[error(transparent)]
+    Expression(#[from] ExprError),
+    /// The circuit is too large.
+    #[error("the circuit has more than {limit} gates")]
+    Gates {
+        /// The most.
+        limit: usize,
+    },
+    /// Ciphertexts of different levels, keys or shapes met.
+    #[error("ciphertexts at levels {left} and {right} do not go together here")]
+    Level {
+        /// Level of the first.
+        left: u32,
+        /// Level of the second, or the level expected.
+        right: u32,
+    },
+    /// Hushtable's own scheme.
+    #[error(transparent)]
+    Modern(#[from] ModernError),
+    /// The noise would be over its limit.
+    #[error(
+        "noise overflow at level {level}: 2^{bound_log2:.1} is possible, a right decryption needs less than 2^{limit_log2:.1}"
+    )]
+    Noise {
+        /// Products behind it.
+        level: u32,
+        /// log2 of the bound of the noise.
+        bound_log2: f64,
+        /// log2 of the noise that decryption bears.
+        limit_log2: f64,
+    },
+    /// A parameter is outside what the scheme allows.
+    #[error("parameter {name} = {found}: it must be {expected}")]
+    Parameter {
+        /// Its name.
+        name: &'static str,
+        /// Its value, as text.
+        found: String,
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// A process of the benchmark could not be started.
+    #[error("a process for one case could not be started")]
+    Process(#[source] std::io::Error),
+    /// The operating system has no entropy to give.
+    #[error("the operating system provides no randomness")]
+    Randomness(#[from] getrandom::Error),
+    /// There is no such parameter set.
+    #[error("no parameter set of {scheme} for security {security} and depth {depth}; see `hush-lab params`")]
+    Set {
+        /// The scheme.
+        scheme: &'static str,
+        /// The security parameter asked for.
+        security: u32,
+        /// The depth asked for.
+        depth: u32,
+    },
+    /// Something that gates on bits do not do here.
+    #[error("{what} is not possible here")]
+    Unsupported {
+        /// What.
+        what: &'static str,
+    },
+    /// A number that does not fit, or a name without a value.
+    #[error(
+        "{label}: a whole number of {width} bit(s) is needed (names by --let NAME=VALUE, longer numbers by --width BITS)"
+    )]
+    Value {
+        /// The number or the name.
+        label: String,
+        /// Bits of a number.
+        width: u32,
+    },
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `hush-lab bench`.
+
+use hush_lab::LabError;
+use hush_lab::bench::{self, Case, Options};
+
+use crate::args::Bench;
+use crate::commands::Outcome;
+use crate::terminal::{Progress, print, say};
+
+/// Runs every case, or one of them in this process; wrong if any result was.
+pub(crate) fn bench(args: &Bench) -> Result<Outcome, LabError> {
+    if let Some(case) = &args.case {
+        return alone(&case.clone().only(&args.only), args);
+    }
+    say("INSECURE schemes, for comparison. One case after the other, on one thread:");
+    let options = Options {
+        repeat: args.repeat,
+        up_to: args.up_to,
+        questions: args.only.clone(),
+        contenders: args.scheme.clone(),
+        seed: args.seed.clone(),
+    };
+    let program = std::env::current_exe().map_err(LabError::Process)?;
+    let rows = bench::run(&options, &program, &mut |text| say(text))?;
+    if let Some(path) = &args.plot {
+        match bench::write_plot(path, &rows) {
+            Ok(()) => say(&format!("plot {}", path.display())),
+            Err(message) => say(&format!("error: no plot {}: {message}", path.display())),
+        }
+    }
+    match args.json {
+        true => print(&json(&rows)),
+        false => print(bench::text(&rows).trim_end()),
+    }
+    Ok(if rows.iter().any(|row| row.failures > 0) { Outcome::Wrong } else { Outcome::Right })
+}
+
+fn alone(case: &Case, args: &Bench) -> Result<Outcome, LabError> {
+    let mut progress = Some(Progress::new("keys"));
+    bench::measure(
+        case,
+        args.repeat,
+        &args.seed,
+        &mut |share| {
+            if let Some(progress) = &mut progress {
+                progress.at(share);
+            }
+        },
+        &mut |row| print(&json(row)),
+    )?;
+    progress.take().map(Progress::finish);
+    Ok(Outcome::Right)
+}
+
+/// Rows hold numbers and names alone, which always have a text.
+fn json(value: &(impl serde::Serialize + ?Sized)) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
