@@ -4,6 +4,7 @@
 // Answers come from a server that nobody vouches for: what may be absent is asked for with `get`.
 #![warn(clippy::indexing_slicing)]
 
+mod gathered;
 mod groups;
 mod owned;
 mod rows;
@@ -11,7 +12,7 @@ mod rows;
 use arrow::record_batch::RecordBatch;
 use hush_exec::answer::{Answer, AnswerError, Content};
 use hush_plan::plan::Task;
-use hush_plan::{Limits, QueryPlan, plan_query};
+use hush_plan::{Limits, QueryPlan, ServerPlan, plan_query};
 use hush_table::Digest;
 
 use crate::account::{Moved, Phases};
@@ -58,37 +59,55 @@ impl OwnedTable {
         self.run(plan, phases, progress)
     }
 
-    /// Runs a plan that was made for this version of the table.
+    /// Runs a plan that was made for this version of the table. Where the answer has more groups than the plan adds up, the rows
+    /// are asked for instead, and grouped here.
     ///
     /// # Errors
     /// As [`OwnedTable::ask`].
     pub(crate) fn run(
         &self,
-        plan: QueryPlan,
+        mut plan: QueryPlan,
         mut phases: Phases,
         progress: &dyn Progress,
     ) -> Result<Outcome, ClientError> {
-        let request = serde_json::to_vec(&plan.server)
-            .map_err(|_| ClientError::Internal { what: "the plan does not serialise" })?;
-        let bytes = phases.time("server", || self.evaluate(&request, progress))?;
+        let gathered = plan.gathered.take();
+        let request = serialised(&plan.server)?;
+        let bytes = match (phases.time("server", || self.evaluate(&request, progress)), gathered) {
+            (Err(error), Some(gathered)) if error.is_too_many_groups() => {
+                return self.run(*gathered, phases, progress);
+            }
+            (answered, _) => answered?,
+        };
         let moved = Moved { up: request.len() as u64, down: bytes.len() as u64 };
         let (batches, held) = phases.time("decrypt", || {
             let answer = Answer::decode(&bytes, plan.server.max_answer_bytes).map_err(answer_error)?;
             answer.expect(self.manifest.digest(), Digest::of(&request)).map_err(answer_error)?;
-            let merged = match (&answer.content, &plan.server.task) {
-                (Content::Aggregate(sums), Task::Aggregate(task)) => {
-                    groups::merge(self, &plan.owner, task, &answer, sums)
-                }
-                (Content::Rows(chunks), Task::Rows(task)) => {
-                    rows::merge(self, &plan.owner, task, &answer, chunks)
-                }
-                _ => Err(ClientError::Answer { what: "it is of another kind than the plan".into() }),
-            }?;
+            let merged = self.merge(&plan, &answer)?;
             let held = held(&answer)?;
             Ok::<_, ClientError>((finish(merged, &plan.owner.final_sql)?, held))
         })?;
         Ok(Outcome { batches, plan, phases, moved, held })
     }
+
+    /// The table `merged` of a plan, from its answer.
+    fn merge(&self, plan: &QueryPlan, answer: &Answer<'_>) -> Result<RecordBatch, ClientError> {
+        match (&answer.content, &plan.server.task, &plan.owner.regroup) {
+            (Content::Aggregate(sums), Task::Aggregate(task), None) => {
+                groups::merge(self, &plan.owner, task, answer, sums)
+            }
+            (Content::Rows(chunks), Task::Rows(task), None) => {
+                rows::merge(self, &plan.owner, task, answer, chunks)
+            }
+            (Content::Rows(chunks), Task::Rows(task), Some(regroup)) => {
+                gathered::merge(self, &plan.owner, regroup, task, answer, chunks)
+            }
+            _ => Err(ClientError::Answer { what: "it is of another kind than the plan".into() }),
+        }
+    }
+}
+
+fn serialised(plan: &ServerPlan) -> Result<Vec<u8>, ClientError> {
+    serde_json::to_vec(plan).map_err(|_| ClientError::Internal { what: "the plan does not serialise" })
 }
 
 fn held(answer: &Answer<'_>) -> Result<Held, ClientError> {

@@ -45,6 +45,39 @@ impl Cells {
         }
     }
 
+    /// The values at `rows`; `None` where there is none.
+    pub(crate) fn at(&self, rows: &[usize]) -> Option<Self> {
+        Some(match self {
+            Self::Exact(values) => {
+                Self::Exact(rows.iter().map(|row| values.get(*row).copied()).collect::<Option<_>>()?)
+            }
+            Self::Approx(values) => {
+                Self::Approx(rows.iter().map(|row| values.get(*row).copied()).collect::<Option<_>>()?)
+            }
+        })
+    }
+
+    /// Adds the values of the next chunk of the same column.
+    ///
+    /// # Errors
+    /// None but bugs: a column is exact or approximate throughout.
+    pub(crate) fn append(&mut self, next: Self) -> Result<(), ClientError> {
+        match (self, next) {
+            (Self::Exact(values), Self::Exact(next)) => values.extend(next),
+            (Self::Approx(values), Self::Approx(next)) => values.extend(next),
+            _ => return Err(ClientError::Internal { what: "a column changes its kind between chunks" }),
+        }
+        Ok(())
+    }
+
+    /// The values of some rows as an engine that encrypts nothing takes them.
+    pub(crate) fn to_plain(&self, rows: std::ops::Range<usize>) -> PlainValues {
+        match self {
+            Self::Exact(values) => PlainValues::Exact(values.get(rows).unwrap_or_default().to_vec()),
+            Self::Approx(values) => PlainValues::Approx(values.get(rows).unwrap_or_default().to_vec()),
+        }
+    }
+
     /// Whether a validity column says that `row` has a value.
     pub(crate) fn is_one(&self, row: usize) -> bool {
         matches!(self, Self::Exact(values) if values.get(row) == Some(&I256::ONE))

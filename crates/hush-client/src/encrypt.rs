@@ -118,14 +118,21 @@ impl Encryption<'_> {
                 let version = present.version.saturating_add(1);
                 Ok(TableIdentity { table, table_id: present.table_id, version, verifying_key })
             }
-            Err(hush_table::TableError::NoTable { .. }) => {
-                let mut id = [0_u8; 16];
-                hush_ring::os_random(&mut id)?;
-                Ok(TableIdentity { table, table_id: TableId::from_bytes(id), version: 1, verifying_key })
-            }
+            Err(hush_table::TableError::NoTable { .. }) => new_identity(self.owner, table),
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Who a new table is.
+///
+/// # Errors
+/// [`ClientError::Randomness`].
+pub(crate) fn new_identity(owner: &OwnerSeed, table: String) -> Result<TableIdentity, ClientError> {
+    let mut id = [0_u8; 16];
+    hush_ring::os_random(&mut id)?;
+    let verifying_key = owner.verifying_key().to_bytes();
+    Ok(TableIdentity { table, table_id: TableId::from_bytes(id), version: 1, verifying_key })
 }
 
 /// Encodings of `schema` for a new table: fresh secret ids.

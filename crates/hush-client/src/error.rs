@@ -282,6 +282,15 @@ impl ClientError {
         }
     }
 
+    /// Whether an answer would have had more groups than its plan allowed.
+    pub(crate) fn is_too_many_groups(&self) -> bool {
+        match self {
+            Self::Exec(source) => matches!(source, hush_exec::ExecError::GroupLimit { .. }),
+            Self::Remote(source) => source.server_code() == Some("HUSH-E040"),
+            _ => false,
+        }
+    }
+
     /// Who can mend it.
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -89,7 +89,7 @@ impl OwnedTable {
         profile: ProfileInUse,
     ) -> Result<Explanation, ClientError> {
         let mut phases = Phases::default();
-        let plan = phases.time("plan", || self.plan(sql))?;
+        let plan = phases.time("plan", || self.plan(sql))?.for_groups(groups.unwrap_or(0));
         let prediction = self.predict(&plan, groups.unwrap_or(ASSUMED_GROUPS), threads)?;
         Ok(Explanation::new(plan, prediction, profile, phases.of("plan")))
     }

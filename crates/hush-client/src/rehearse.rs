@@ -89,7 +89,9 @@ pub fn rehearse(
     let manifest = phases.time(phase, || encryption.run(progress))?;
     let table = phases.time("server", || match scheme {
         Scheme::Lattice => OwnedTable::open_store(&store, &owner, &Pins::forgetful(), options.threads),
-        Scheme::NoOp => OwnedTable::open_dry_run(&store, &owner, options.threads),
+        Scheme::NoOp => {
+            OwnedTable::open_dry_run(&store, &owner, options.threads, hush_exec::Limits::default())
+        }
     })?;
     let outcome = pool.install(|| table.ask(&options.sql, progress))?;
     let analysis = options.analyze.clone().map(|profile| table.analyze(&outcome, options.threads, profile));

@@ -111,9 +111,10 @@ impl OwnedTable {
         store: &TableStore,
         owner: &OwnerSeed,
         threads: usize,
+        limits: hush_exec::Limits,
     ) -> Result<Self, ClientError> {
         let manifest = store.load()?;
-        let engine = Engine::dry_run(store.clone(), threads, hush_exec::Limits::default())?;
+        let engine = Engine::dry_run(store.clone(), threads, limits)?;
         let evaluator = Evaluator::Embedded(Box::new(engine));
         let opened = Self::open(manifest, evaluator, owner, &Pins::forgetful(), threads)?;
         Ok(Self { scheme: Scheme::NoOp, ..opened })

@@ -111,6 +111,14 @@ fn aggregate(query: &Query, task: &AggregateTask, says: &mut Vec<String>) {
     }
 }
 
+/// What more groups than are added up tell besides.
+pub(crate) fn of_many_groups(most: u64, task: &Task) -> Vec<String> {
+    let Task::Rows(task) = task else { return Vec::new() };
+    let mut says = Vec::new();
+    by_row(task, &mut says);
+    says.into_iter().map(|line| format!("with more than {most} groups, {line}")).collect()
+}
+
 fn by_row(task: &RowsTask, says: &mut Vec<String>) {
     if !task.fetch.is_empty() {
         let mut ids: Vec<u32> = task.fetch.iter().map(|id| id.0).collect();

@@ -8,6 +8,7 @@
 
 mod bind;
 mod cost;
+mod gathered;
 mod rows;
 
 use crate::encoding::PrivateEncoding;
@@ -18,11 +19,12 @@ use crate::leakage;
 use crate::plan::{
     AggregateTask, Cost, EncryptedSum, OwnerPlan, PLAN_FORMAT, QueryPlan, ServerPlan, Task, Way,
 };
-use crate::predict::Site;
+use crate::predict::{ASSUMED_GROUPS, Site};
 use crate::schema::Schema;
 use crate::sql::{Query, check_expression};
 use crate::steps;
 use bind::Catalog;
+use gathered::groups_worth_summing;
 
 /// Groups above which a front should warn: an answer has tens of kilobytes per group and column.
 pub const MANY_GROUPS: u64 = 100;
@@ -69,26 +71,51 @@ pub fn plan_query(
         task,
         max_answer_bytes: limits.max_answer_bytes,
     };
-    let Planned { task, owner, cost, ways } = if query.is_grouped() {
+    let public: Vec<_> = encodings.iter().map(|encoding| encoding.public.clone()).collect();
+    let price = |task: &Task, owner: &OwnerPlan, groups: u64| {
+        site.price(&server(task.clone()), owner, &public, groups)
+    };
+    let of_rows = |task: &Task, owner: &OwnerPlan| price(task, owner, 1);
+    let mut planned = if query.is_grouped() {
         plan_grouped(schema, &catalog, query, limits)?
     } else {
-        let public: Vec<_> = encodings.iter().map(|encoding| encoding.public.clone()).collect();
-        let price = |task: &Task, owner: &OwnerPlan| site.price(&server(task.clone()), owner, &public);
-        rows::plan(schema, &catalog, query, &price)?
+        rows::plan(schema, &catalog, query, &of_rows)?
     };
+    let mut instead = None;
+    if let Task::Aggregate(task) = &planned.task {
+        let both = (task, &planned.owner);
+        let gathered = gathered::plan(schema, &catalog, query, both, &site.profile, &of_rows)?;
+        if let Some(gathered) = gathered.filter(|gathered| gathered.bytes_down <= limits.max_answer_bytes) {
+            let seconds = |groups| Ok(price(&planned.task, &planned.owner, groups)?.0);
+            let most = groups_worth_summing(planned.cost.max_groups, gathered.seconds, seconds)?;
+            let assumed = price(&planned.task, &planned.owner, ASSUMED_GROUPS.min(most))?;
+            planned.limit_groups(most, assumed, (gathered.seconds, gathered.bytes_down));
+            instead = Some(gathered);
+        }
+    }
+    let Planned { task, owner, cost, ways } = planned;
     if cost.answer_bytes_each > limits.max_answer_bytes {
         return Err(PlanError::AnswerTooLarge {
             needed: cost.answer_bytes_each,
             limit: limits.max_answer_bytes,
         });
     }
-    let leakage = leakage::of_query(schema, encodings, rows, query, &task);
-    let steps = steps::of_query(query, encodings, &task, &owner);
-    let graph = graph::of_query(query, encodings, &task, &owner);
-    let server = server(task);
-    // What the server would not parse is refused here, where it can still be asked for otherwise.
-    server.expressions().try_for_each(check_expression)?;
-    Ok(QueryPlan { server, owner, cost, leakage, graph, steps, ways })
+    let finish = |task: Task, owner: OwnerPlan, cost, ways, gathered| {
+        let leakage = leakage::of_query(schema, encodings, rows, query, &task);
+        let steps = steps::of_query(query, encodings, &task, &owner);
+        let graph = graph::of_query(query, encodings, &task, &owner);
+        let server = server(task);
+        // What the server would not parse is refused here, where it can still be asked for otherwise.
+        server.expressions().try_for_each(check_expression)?;
+        Ok::<_, PlanError>(QueryPlan { server, owner, cost, leakage, graph, steps, ways, gathered })
+    };
+    let instead = instead.map(|other| finish(other.task, other.owner, other.cost, ways.clone(), None));
+    let mut plan = finish(task, owner, cost, ways, None)?;
+    plan.gathered = instead.transpose()?.map(Box::new);
+    if let Some(gathered) = &plan.gathered {
+        plan.leakage.query.extend(leakage::of_many_groups(plan.cost.max_groups, &gathered.server.task));
+    }
+    Ok(plan)
 }
 
 /// One way to answer a query.
@@ -98,6 +125,27 @@ struct Planned {
     cost: Cost,
     /// What it was weighed against, itself included.
     ways: Vec<Way>,
+}
+
+impl Planned {
+    /// Leaves more groups than `most` to the other way. Both prices are seconds and bytes: of so many groups as are assumed, and of
+    /// the rows.
+    fn limit_groups(&mut self, most: u64, (seconds, bytes_down): (f64, u64), rows: (f64, u64)) {
+        self.cost.max_groups = most;
+        if let Task::Aggregate(task) = &mut self.task {
+            task.max_groups = most;
+        }
+        let sums = format!("up to {most} groups the server adds up");
+        self.ways = vec![
+            Way { what: sums, seconds, bytes_down, taken: true },
+            Way {
+                what: "with more you group the rows".to_owned(),
+                seconds: rows.0,
+                bytes_down: rows.1,
+                taken: false,
+            },
+        ];
+    }
 }
 
 fn plan_grouped(

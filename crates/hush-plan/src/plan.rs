@@ -196,6 +196,9 @@ pub struct QueryPlan {
     pub steps: Vec<Step>,
     /// The ways that were weighed against one another, this one among them; empty where there was only one.
     pub ways: Vec<Way>,
+    /// How a query of more than [`Cost::max_groups`] groups is answered instead, if it can be: the rows that match go back, and the
+    /// owner groups them ([`OwnerPlan::regroup`]).
+    pub gathered: Option<Box<QueryPlan>>,
 }
 
 /// A way to answer a query, with its price. Every way gives the same result.
@@ -212,14 +215,23 @@ pub struct Way {
 }
 
 impl QueryPlan {
-    /// Whether the result has one row for each matching row, as against groups or one total.
+    /// Whether the answer has one row for each matching row, as against groups or one total.
     pub fn is_by_row(&self) -> bool {
         matches!(self.server.task, Task::Rows(_))
     }
 
-    /// Whether the result has one row for each group of keys.
+    /// Whether the answer has one row for each group of keys.
     pub fn has_groups(&self) -> bool {
         matches!(&self.server.task, Task::Aggregate(task) if !task.keys.is_empty())
+    }
+
+    /// The plan that answers a query of so many groups.
+    #[must_use]
+    pub fn for_groups(self, groups: u64) -> Self {
+        match self.gathered {
+            Some(gathered) if groups > self.cost.max_groups => *gathered,
+            gathered => Self { gathered, ..self },
+        }
     }
 }
 
@@ -237,8 +249,19 @@ pub struct OwnerPlan {
     /// Expressions that the owner evaluates: columns are fetched ones, clear operands are positions in
     /// [`RowsTask::clear`].
     pub owned: Vec<SlotExpr>,
+    /// Where the owner groups the rows of a rows task: what he does with them before anything else.
+    pub regroup: Option<Regroup>,
     /// SQL over `merged`.
     pub final_sql: String,
+}
+
+/// A grouped query on rows that the owner has: the task that a server would have had, on clear columns and fetched quantities.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Regroup {
+    /// Names of the clear columns, in the order of [`RowsTask::clear`].
+    pub clear: Vec<String>,
+    /// The task; its sums are over the fetched columns. Only rows that match are there, so that it has no predicate.
+    pub task: AggregateTask,
 }
 
 /// One aggregate, from exact sums.

@@ -73,6 +73,12 @@ impl Query {
         self.expressions().flat_map(columns_of).collect()
     }
 
+    /// Names of the columns that are read after the filter, sorted.
+    pub(crate) fn grouped_columns(&self) -> BTreeSet<String> {
+        let unfiltered = Self { filter: None, ..self.clone() };
+        unfiltered.columns()
+    }
+
     /// Names of the output columns, in order.
     pub fn outputs(&self) -> impl Iterator<Item = &str> {
         self.items.iter().map(|item| item.name.as_str())

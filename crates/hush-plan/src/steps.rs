@@ -72,8 +72,15 @@ pub(crate) fn of_query(
             let count = owner.owned.len();
             let plural = if count == 1 { "" } else { "s" };
             let owned = (count > 0).then(|| format!("evaluate {count} expression{plural} on them"));
+            let regroup = owner.regroup.as_ref().map(|regroup| {
+                let sums = if regroup.task.sums.len() == 1 { "value" } else { "values" };
+                format!("group them, and add up {} {sums} in each group", regroup.task.sums.len())
+            });
             let windows = query.has_windows().then(|| "compute windows over them".to_owned());
-            say(Actor::Owner, decrypt.into_iter().chain(owned).chain(windows).chain(last(query)).collect());
+            say(
+                Actor::Owner,
+                decrypt.into_iter().chain(owned).chain(regroup).chain(windows).chain(last(query)).collect(),
+            );
         }
     }
     steps

@@ -106,6 +106,44 @@ pub(super) fn merge(
     Ok(RecordBatch::try_new(Arc::new(ArrowSchema::new(fields)), columns)?)
 }
 
+/// The clear half of a rows answer, and the fetched columns at the rows that match.
+///
+/// # Errors
+/// [`ClientError::Answer`] if the answer is not one to this task.
+pub(super) fn fetched(
+    table: &OwnedTable,
+    task: &RowsTask,
+    answer: &Answer<'_>,
+    chunks: &[RowsChunk<'_>],
+) -> Result<(RecordBatch, Vec<Cells>), ClientError> {
+    let clear = answer.clear().map_err(answer_error)?;
+    if clear.num_columns() != task.clear.len() + 1 {
+        return Err(ClientError::Answer { what: "its clear half has another number of columns".into() });
+    }
+    let positions = positions(clear.column(0), table.manifest.manifest())?;
+    let programs = Programs::new(table, task)?;
+    let mut gathered: Vec<Option<Cells>> = task.fetch.iter().map(|_| None).collect();
+    let mut at = 0;
+    for chunk in chunks {
+        let own = positions.iter().skip(at).take_while(|(index, _)| *index == chunk.chunk);
+        let rows: Vec<usize> = own.map(|(_, row)| *row).collect();
+        at += rows.len();
+        for (all, cells) in gathered.iter_mut().zip(programs.fetched(chunk)?) {
+            let outside = || ClientError::Answer { what: "a row lies outside its chunk".into() };
+            let picked = cells.at(&rows).ok_or_else(outside)?;
+            match all {
+                Some(all) => all.append(picked)?,
+                None => *all = Some(picked),
+            }
+        }
+    }
+    if at != positions.len() {
+        return Err(ClientError::Answer { what: "matching rows without their ciphertexts".into() });
+    }
+    let gathered = gathered.into_iter().map(|cells| cells.unwrap_or_else(|| Cells::Exact(Vec::new())));
+    Ok((clear, gathered.collect()))
+}
+
 /// Chunk and place in the chunk of every matching row.
 fn positions(rows: &ArrayRef, manifest: &Manifest) -> Result<Vec<(u32, usize)>, ClientError> {
     let malformed = || ClientError::Answer { what: "its row numbers are malformed".into() };

@@ -167,6 +167,12 @@ impl<'a> Catalog<'a> {
         smallest.ok_or_else(|| missing(&text, &sum_words(content), &content_columns(content)))
     }
 
+    /// An encoding by its number, to go back; `None` if there is none.
+    pub(super) fn stored(&self, id: EncodingId, form: Form) -> Option<Found<'a>> {
+        let entry = self.entries.iter().find(|entry| entry.facts.encoding.public.id == id)?;
+        Some(self.fetch(entry, form))
+    }
+
     fn fetch(&self, entry: &Entry<'a>, form: Form) -> Found<'a> {
         let Facts { encoding, set } = entry.facts;
         let (margin, error) = match &encoding.public.plaintext {

@@ -19,7 +19,7 @@ use crate::schema::Schema;
 use crate::sql::Query;
 
 /// Seconds and bytes of a way.
-type Price<'a> = dyn Fn(&Task, &OwnerPlan) -> Result<(f64, u64), PlanError> + 'a;
+pub(super) type Price<'a> = dyn Fn(&Task, &OwnerPlan) -> Result<(f64, u64), PlanError> + 'a;
 
 /// Plans a query by row: the way with the least predicted time.
 ///
@@ -111,6 +111,7 @@ impl<'p, 'a> Bound<'p, 'a> {
             aggregates: Vec::new(),
             programs: outputs.collect(),
             owned,
+            regroup: None,
             final_sql: plan.final_sql.clone(),
         };
         let bits = |rounded: Option<Rounded>| rounded.map(|rounded| rounded.bits);

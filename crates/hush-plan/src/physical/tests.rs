@@ -290,6 +290,44 @@ fn the_way_to_answer_follows_the_link() {
 }
 
 #[test]
+fn many_groups_are_left_to_the_owner() {
+    let text = "SELECT ward, COUNT(*), SUM(age * weight), STDDEV(charges) FROM patients WHERE year = 2023 GROUP BY ward";
+    let groups = |link| on_link(text, link).cost.max_groups;
+    // Fewer over a slow link, never less than are assumed.
+    let (local, slow) = (groups(None), groups(Some(1e5)));
+    assert!(slow == 10 && (10..10_000).contains(&local), "{local} {slow}");
+    let plan = on_link(text, Some(1e5));
+    let Task::Aggregate(task) = &plan.server.task else { panic!() };
+    assert_eq!(task.max_groups, slow);
+    assert!(
+        plan.leakage.query.iter().any(|line| line.starts_with("with more than 10 groups, which encrypted"))
+    );
+    let gathered = plan.clone().for_groups(11);
+    assert_eq!(plan.clone().for_groups(10), plan);
+    let Task::Rows(rows) = &gathered.server.task else { panic!() };
+    // What the filter alone reads stays where it is.
+    assert_eq!(rows.clear, ["\"ward\"", "\"weight\""]);
+    assert_eq!((rows.programs.len(), rows.limit, gathered.server.predicate.is_some()), (0, None, true));
+    let mut summed: Vec<_> = task.sums.iter().map(|sum| sum.column).collect();
+    summed.sort_unstable();
+    summed.dedup();
+    assert_eq!(rows.fetch, summed);
+    // Squares are wider than what is packed.
+    assert!(rows.fetch_bits.iter().any(Option::is_some));
+    assert!(gathered.cost.margin_bits >= 0.0);
+    let regroup = gathered.owner.regroup.unwrap();
+    assert_eq!((&regroup.task.keys, &regroup.task.masks), (&task.keys, &task.masks));
+    assert_eq!(
+        (gathered.owner.aggregates, gathered.owner.final_sql),
+        (plan.owner.aggregates, plan.owner.final_sql)
+    );
+    for one_way in ["SELECT SUM(age) FROM patients", "SELECT ward, SUM(year) FROM patients GROUP BY ward"] {
+        let plan = on_link(one_way, Some(1e5));
+        assert!(plan.gathered.is_none() && plan.ways.is_empty(), "{one_way}");
+    }
+}
+
+#[test]
 fn approximate_answers_are_not_rounded() {
     let plan = on_link("SELECT score * score FROM patients", Some(1e5));
     assert_eq!(way(&plan), (vec![], vec![], false));

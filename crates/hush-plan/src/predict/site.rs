@@ -31,8 +31,8 @@ impl Site {
         }
     }
 
-    /// Seconds that a rows plan takes if every row matches, and bytes of its answer. What all plans for a query have in common
-    /// (its clear half) is left out.
+    /// Seconds that a plan takes for so many groups, or if every row matches, and bytes of its answer. What all plans for a query
+    /// have in common (its clear half) is left out.
     ///
     /// # Errors
     /// [`PlanError::BadEncoding`] for an encoding or parameter set that the table does not have.
@@ -41,13 +41,14 @@ impl Site {
         plan: &ServerPlan,
         owner: &OwnerPlan,
         encodings: &[Encoding],
+        groups: u64,
     ) -> Result<(f64, u64), PlanError> {
         let limit = match &plan.task {
             Task::Rows(task) => task.limit,
             Task::Aggregate(_) => None,
         };
         let (rows, chunks) = self.shape.all_matching(limit);
-        let expected = Expected { groups: 1, chunks, ..Expected::default() };
+        let expected = Expected { groups, chunks, ..Expected::default() };
         let mut prediction = predict(plan, encodings, &self.shape, &expected, self.threads)?;
         prediction.work.owner_evaluated = evaluated(owner, rows);
         let times = self.profile.times(&prediction);
