@@ -27,7 +27,8 @@ pub(super) struct Gathered {
     pub(super) bytes_down: u64,
 }
 
-/// Plans the rows for a grouped task; `None` where it sums nothing encrypted, or has one group anyway.
+/// Plans the rows for a grouped task; `None` where it sums nothing encrypted or something approximate, or has
+/// one group anyway.
 ///
 /// # Errors
 /// Those of `price`.
@@ -50,7 +51,10 @@ pub(super) fn plan(
     let mut best: Option<Gathered> = None;
     for form in [Form::Residues, Form::Rounded] {
         let fetched: Option<Vec<Found<'_>>> = columns.iter().map(|id| catalog.stored(*id, form)).collect();
-        let Some(fetched) = fetched else { return Ok(None) };
+        // The precision of approximate sums is stated of what the server adds up.
+        let Some(fetched) = fetched.filter(|all| all.iter().all(|found| found.error.is_none())) else {
+            return Ok(None);
+        };
         let bits = fetched.iter().map(|found| found.rounded.map(|rounded| rounded.bits));
         let rows = Task::Rows(RowsTask {
             clear: clear.iter().map(|name| quoted(name)).collect(),
