@@ -36,7 +36,7 @@ def plain(text, directory):
         if line.startswith(ANALYSIS_LINES):
             line = re.sub(" {2,}", "  ", line)
         line = re.sub(r"(the answer [a-z ]+|the server adds up|you group the rows): [\d.]+ s", r"\1: # s", line)
-        line = re.sub(r"(up to|more than) [\d,]+ groups", r"\1 # groups", line)
+        line = re.sub(r"up to [\d,]+ groups", "up to # groups", line)
         lines.append(re.sub(r"\d[\d.]* (kB|MB|B)\b", r"# \1", line).rstrip())
     return "\n".join(lines)
 

@@ -112,11 +112,11 @@ fn aggregate(query: &Query, task: &AggregateTask, says: &mut Vec<String>) {
 }
 
 /// What more groups than are added up tell besides.
-pub(crate) fn of_many_groups(most: u64, task: &Task) -> Vec<String> {
+pub(crate) fn of_many_groups(task: &Task) -> Vec<String> {
     let Task::Rows(task) = task else { return Vec::new() };
     let mut says = Vec::new();
     by_row(task, &mut says);
-    says.into_iter().map(|line| format!("with more than {most} groups, {line}")).collect()
+    says.into_iter().map(|line| format!("with more groups than it adds up, {line}")).collect()
 }
 
 fn by_row(task: &RowsTask, says: &mut Vec<String>) {

@@ -113,7 +113,7 @@ pub fn plan_query(
     let mut plan = finish(task, owner, cost, ways, None)?;
     plan.gathered = instead.transpose()?.map(Box::new);
     if let Some(gathered) = &plan.gathered {
-        plan.leakage.query.extend(leakage::of_many_groups(plan.cost.max_groups, &gathered.server.task));
+        plan.leakage.query.extend(leakage::of_many_groups(&gathered.server.task));
     }
     Ok(plan)
 }
