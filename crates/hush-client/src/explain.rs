@@ -156,9 +156,16 @@ impl OwnedTable {
         let mut prediction =
             predict(&plan.server, &manifest.encodings, &shape(manifest), &expected, threads)?;
         prediction.work.owner_evaluated = evaluated(&plan.owner, rows);
+        if let (Some(_), Task::Rows(task)) = (&plan.owner.regroup, &plan.server.task) {
+            // Decrypted, as a table in memory, read from it and taken apart.
+            prediction.owner_memory_bytes = 4 * rows * task.fetch.len() as u64 * REGROUPED_VALUE_BYTES;
+        }
         Ok(prediction)
     }
 }
+
+/// Bytes of a plain value of a quantity.
+const REGROUPED_VALUE_BYTES: u64 = 32;
 
 /// How the table's rows lie in files.
 fn shape(manifest: &Manifest) -> TableShape {
@@ -174,7 +181,8 @@ fn shape(manifest: &Manifest) -> TableShape {
 impl Explanation {
     fn new(plan: QueryPlan, prediction: Prediction, profile: ProfileInUse, planning_s: f64) -> Self {
         let times = profile.profile.times(&prediction);
-        let memory_bytes = profile.profile.base_memory_bytes.saturating_add(prediction.server_memory_bytes);
+        let both = prediction.server_memory_bytes.saturating_add(prediction.owner_memory_bytes);
+        let memory_bytes = profile.profile.base_memory_bytes.saturating_add(both);
         Self { plan, prediction, times, memory_bytes, profile, planning_s }
     }
 

@@ -144,6 +144,8 @@ pub struct Prediction {
     pub work: Work,
     /// Memory of the server beyond its program: running sums, parts being read, the answer.
     pub server_memory_bytes: u64,
+    /// Memory of the owner beyond the program for rows that are grouped there; 0 otherwise.
+    pub owner_memory_bytes: u64,
 }
 
 /// Predicts what `plan` costs on a table of this shape with `threads` threads.
@@ -200,6 +202,7 @@ pub fn predict(
         blocks: counted.blocks,
         work,
         // Objects of an answer are put together once more in its container.
+        owner_memory_bytes: 0,
         server_memory_bytes: counted.sums_bytes.saturating_mul(threads as u64) + window + 2 * bytes_down,
     })
 }
