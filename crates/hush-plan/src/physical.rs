@@ -84,7 +84,7 @@ pub fn plan_query(
     let mut instead = None;
     if let Task::Aggregate(task) = &planned.task {
         let both = (task, &planned.owner);
-        let gathered = gathered::plan(schema, &catalog, query, both, &site.profile, &of_rows)?;
+        let gathered = gathered::plan(schema, &catalog, query, both, site, &of_rows)?;
         if let Some(gathered) = gathered.filter(|gathered| gathered.bytes_down <= limits.max_answer_bytes) {
             let seconds = |groups| Ok(price(&planned.task, &planned.owner, groups)?.0);
             let most = groups_worth_summing(planned.cost.max_groups, gathered.seconds, seconds)?;

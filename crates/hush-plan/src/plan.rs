@@ -208,7 +208,7 @@ pub struct Way {
     pub what: String,
     /// Predicted seconds of server, link and owner.
     pub seconds: f64,
-    /// Predicted bytes of the answer, its clear half apart.
+    /// Predicted bytes of the answer, without what the clear half of every way has.
     pub bytes_down: u64,
     /// Whether the plan takes it.
     pub taken: bool,

@@ -14,7 +14,7 @@ use super::rows::Price;
 use crate::encoding::EncodingId;
 use crate::error::PlanError;
 use crate::plan::{AggregateTask, Cost, OwnerPlan, Regroup, RowsTask, Task};
-use crate::predict::{ASSUMED_GROUPS, MachineProfile};
+use crate::predict::{ASSUMED_GROUPS, Site};
 use crate::schema::{Protection, Schema};
 use crate::sql::{Query, quoted};
 
@@ -37,7 +37,7 @@ pub(super) fn plan(
     catalog: &Catalog<'_>,
     query: &Query,
     (task, owner): (&AggregateTask, &OwnerPlan),
-    profile: &MachineProfile,
+    site: &Site,
     price: &Price<'_>,
 ) -> Result<Option<Gathered>, PlanError> {
     if task.keys.is_empty() || task.sums.is_empty() {
@@ -66,10 +66,15 @@ pub(super) fn plan(
             operand_limit_log2: 0,
             limit: None,
         });
-        let (mut seconds, bytes_down) = price(&rows, owner)?;
+        let (mut seconds, mut bytes_down) = price(&rows, owner)?;
+        // Sums have a clear half of a row for each group; here it has one for each row.
+        let clear_bytes = catalog.rows() * (1 + clear.len() as u64) * CLEAR_CELL_BYTES;
+        bytes_down += clear_bytes;
+        seconds += site.link.map_or(0.0, |speed| clear_bytes as f64 / speed);
         // The owner's engine is asked too; what it reads, it has decoded.
-        seconds += REGROUP_QUERIES * profile.units.query;
-        seconds += profile.units.owner_decoded * (catalog.rows() * columns.len() as u64) as f64;
+        let units = &site.profile.units;
+        seconds += REGROUP_QUERIES * units.query;
+        seconds += units.owner_decoded * (catalog.rows() * columns.len() as u64) as f64;
         if best.as_ref().is_none_or(|best| seconds < best.seconds) {
             let regroup = Regroup {
                 clear: clear.clone(),
@@ -110,5 +115,7 @@ pub(super) fn groups_worth_summing(
     Ok(low)
 }
 
+/// Bytes of a clear value in an answer; texts are some longer.
+const CLEAR_CELL_BYTES: u64 = 8;
 /// Queries of an engine that regrouping takes: the groups, and the masks of each chunk.
 const REGROUP_QUERIES: f64 = 2.0;
