@@ -167,13 +167,11 @@ pub fn measure(
     match case.contender {
         Contender::Agcd => {
             let set = InsecureCnt12Parameters::named_with(case.security, &[])?;
-            let (scheme, keys_s) = desk.generate::<InsecureCnt12>(&set)?;
+            let made = desk.generate::<InsecureCnt12>(&set, set.security_bits(), 1)?;
             for &question in &case.questions {
                 match question {
-                    Question::OwnerMultiply => {
-                        desk.row(&scheme, question, keys_s, set.security_bits(), 1, &mut owner_product)?;
-                    }
-                    _ => desk.circuit(&scheme, question, keys_s, set.security_bits(), 1)?,
+                    Question::OwnerMultiply => desk.row(&made, question, &mut owner_product)?,
+                    _ => desk.circuit(&made, question)?,
                 }
             }
             Ok(())
@@ -204,33 +202,39 @@ struct Desk<'a> {
 /// One run of a question: seconds of encryption, seconds of everything, and whether the result was right.
 type Run<'a, S> = &'a mut dyn FnMut(&S, &mut Stream) -> Result<([f64; 2], bool), LabError>;
 
+/// A scheme with its keys, and what is said of it in every row.
+struct Made<S> {
+    scheme: S,
+    keys_s: f64,
+    estimated_security: f64,
+    slots: u64,
+}
+
 impl Desk<'_> {
-    fn generate<S: InsecureScheme>(&mut self, params: &S::Params) -> Result<(S, f64), LabError> {
+    fn generate<S: InsecureScheme>(
+        &mut self,
+        params: &S::Params,
+        estimated_security: f64,
+        slots: u64,
+    ) -> Result<Made<S>, LabError> {
         let started = Instant::now();
         let scheme = S::generate(params, &self.seed, self.keys)?;
-        Ok((scheme, started.elapsed().as_secs_f64()))
+        Ok(Made { scheme, keys_s: started.elapsed().as_secs_f64(), estimated_security, slots })
     }
 
     fn circuits<S: InsecureScheme>(
         &mut self,
         params: &S::Params,
-        security: f64,
+        estimated_security: f64,
         slots: u64,
     ) -> Result<(), LabError> {
-        let (scheme, keys_s) = self.generate::<S>(params)?;
+        let made = self.generate::<S>(params, estimated_security, slots)?;
         let questions = &self.case.questions;
-        questions.iter().try_for_each(|&question| self.circuit(&scheme, question, keys_s, security, slots))
+        questions.iter().try_for_each(|&question| self.circuit(&made, question))
     }
 
-    fn circuit<S: InsecureScheme>(
-        &mut self,
-        scheme: &S,
-        question: Question,
-        keys_s: f64,
-        security: f64,
-        slots: u64,
-    ) -> Result<(), LabError> {
-        self.row(scheme, question, keys_s, security, slots, &mut |scheme, randomness| {
+    fn circuit<S: InsecureScheme>(&mut self, made: &Made<S>, question: Question) -> Result<(), LabError> {
+        self.row(made, question, &mut |scheme, randomness| {
             let values: Vec<(String, u64)> =
                 ('a'..='l').map(|name| (name.to_string(), randomness.below(2))).collect();
             let circuit = Circuit::parse(question.expression(), 1, &values)?;
@@ -244,13 +248,11 @@ impl Desk<'_> {
 
     fn row<S: InsecureScheme>(
         &mut self,
-        scheme: &S,
+        made: &Made<S>,
         question: Question,
-        keys_s: f64,
-        security: f64,
-        slots: u64,
         run: Run<'_, S>,
     ) -> Result<(), LabError> {
+        let Made { scheme, keys_s, estimated_security, slots } = made;
         let mut randomness = Stream::derive(&self.seed, &format!("{} {}", self.case, question.name()));
         let (mut encryptions, mut totals, mut failures) = (Vec::new(), Vec::new(), 0);
         while !is_enough(&totals, self.repeat) {
@@ -267,14 +269,14 @@ impl Desk<'_> {
             runs: totals.len() as u32,
             seconds: median(totals),
             encryption_s: median(encryptions),
-            keys_s,
+            keys_s: *keys_s,
             failures,
             key_bytes: sizes.public + sizes.evaluation,
             expanded_bytes: sizes.evaluation_expanded,
             ciphertext_bytes: sizes.ciphertext,
             peak_mb: peak_mb(),
-            estimated_security: security,
-            slots,
+            estimated_security: *estimated_security,
+            slots: *slots,
             published_s: question.published_s(self.case.contender, self.case.security),
         });
         Ok(())
