@@ -43,11 +43,8 @@ pub(super) fn merge(
     answer: &Answer<'_>,
     chunks: &[RowsChunk<'_>],
 ) -> Result<RecordBatch, ClientError> {
-    let clear = answer.clear().map_err(answer_error)?;
-    if clear.num_columns() != task.clear.len() + 1 {
-        return Err(ClientError::Answer { what: "its clear half has another number of columns".into() });
-    }
-    let positions = positions(clear.column(0), table.manifest.manifest())?;
+    let matching = Matching::of(table, task, answer)?;
+    let Matching { clear, positions } = &matching;
     let programs = Programs::new(table, task)?;
     let mut picked = vec![Vec::new(); owner.programs.len()];
     let mut at = 0;
@@ -58,25 +55,21 @@ pub(super) fn merge(
             let ProgramSource::Clear(index) = program.source else {
                 return Err(ClientError::Internal { what: "the plan reads a column that it does not fetch" });
             };
-            column.extend(clear_units(&clear, index, 0..at)?);
+            column.extend(clear_units(clear, index, 0..at)?);
         }
     }
     for chunk in chunks {
-        let own = positions.iter().skip(at).take_while(|(index, _)| *index == chunk.chunk);
-        let rows: Vec<usize> = own.map(|(_, row)| *row).collect();
+        let rows = matching.rows_of(chunk, at)?;
         let end = at + rows.len();
-        if rows.iter().any(|row| *row >= chunk.rows as usize) {
-            return Err(ClientError::Answer { what: "a row lies outside its chunk".into() });
-        }
         let fetched = programs.fetched(chunk)?;
         for (program, column) in owner.programs.iter().zip(&mut picked) {
             let computed = match program.source {
                 ProgramSource::Program(index) => Some(programs.computed(chunk, index)?),
                 ProgramSource::Fetched(_) | ProgramSource::Clear(_) | ProgramSource::Owned(_) => None,
             };
-            let input = Input { task, clear: &clear, range: at..end, fetched: &fetched, rows: &rows };
+            let input = Input { task, clear, range: at..end, fetched: &fetched, rows: &rows };
             match program.source {
-                ProgramSource::Clear(index) => column.extend(clear_units(&clear, index, at..end)?),
+                ProgramSource::Clear(index) => column.extend(clear_units(clear, index, at..end)?),
                 ProgramSource::Owned(index) => {
                     let expr = owner.owned.get(index);
                     let expr = expr.ok_or(ClientError::Internal { what: "the plan lacks an expression" })?;
@@ -98,7 +91,7 @@ pub(super) fn merge(
         columns.push(column.clone());
     }
     for (index, (program, mut values)) in owner.programs.iter().zip(picked).enumerate() {
-        blank_nulls(program, &clear, &mut values)?;
+        blank_nulls(program, clear, &mut values)?;
         let column = output_array(program.output, &values)?;
         fields.push(Field::new(format!("p{index}"), column.data_type().clone(), true));
         columns.push(column);
@@ -116,32 +109,56 @@ pub(super) fn fetched(
     answer: &Answer<'_>,
     chunks: &[RowsChunk<'_>],
 ) -> Result<(RecordBatch, Vec<Cells>), ClientError> {
-    let clear = answer.clear().map_err(answer_error)?;
-    if clear.num_columns() != task.clear.len() + 1 {
-        return Err(ClientError::Answer { what: "its clear half has another number of columns".into() });
-    }
-    let positions = positions(clear.column(0), table.manifest.manifest())?;
+    let matching = Matching::of(table, task, answer)?;
     let programs = Programs::new(table, task)?;
     let mut gathered: Vec<Option<Cells>> = task.fetch.iter().map(|_| None).collect();
     let mut at = 0;
     for chunk in chunks {
-        let own = positions.iter().skip(at).take_while(|(index, _)| *index == chunk.chunk);
-        let rows: Vec<usize> = own.map(|(_, row)| *row).collect();
+        let rows = matching.rows_of(chunk, at)?;
         at += rows.len();
         for (all, cells) in gathered.iter_mut().zip(programs.fetched(chunk)?) {
-            let outside = || ClientError::Answer { what: "a row lies outside its chunk".into() };
-            let picked = cells.at(&rows).ok_or_else(outside)?;
+            let missing = || ClientError::Internal { what: "a decrypted chunk is shorter than its rows" };
+            let picked = cells.at(&rows).ok_or_else(missing)?;
             match all {
                 Some(all) => all.append(picked)?,
                 None => *all = Some(picked),
             }
         }
     }
-    if at != positions.len() {
+    if at != matching.positions.len() {
         return Err(ClientError::Answer { what: "matching rows without their ciphertexts".into() });
     }
     let gathered = gathered.into_iter().map(|cells| cells.unwrap_or_else(|| Cells::Exact(Vec::new())));
-    Ok((clear, gathered.collect()))
+    Ok((matching.clear, gathered.collect()))
+}
+
+/// The rows that match.
+struct Matching {
+    /// Their clear half: the row's number in the table, then the columns of the task.
+    clear: RecordBatch,
+    /// Chunk and place in the chunk of each.
+    positions: Vec<(u32, usize)>,
+}
+
+impl Matching {
+    fn of(table: &OwnedTable, task: &RowsTask, answer: &Answer<'_>) -> Result<Self, ClientError> {
+        let clear = answer.clear().map_err(answer_error)?;
+        if clear.num_columns() != task.clear.len() + 1 {
+            return Err(ClientError::Answer { what: "its clear half has another number of columns".into() });
+        }
+        let positions = positions(clear.column(0), table.manifest.manifest())?;
+        Ok(Self { clear, positions })
+    }
+
+    /// The places in `chunk` of the rows that lie in it, from row `at` of the answer on.
+    fn rows_of(&self, chunk: &RowsChunk<'_>, at: usize) -> Result<Vec<usize>, ClientError> {
+        let own = self.positions.iter().skip(at).take_while(|(index, _)| *index == chunk.chunk);
+        let rows: Vec<usize> = own.map(|(_, row)| *row).collect();
+        if rows.iter().any(|row| *row >= chunk.rows as usize) {
+            return Err(ClientError::Answer { what: "a row lies outside its chunk".into() });
+        }
+        Ok(rows)
+    }
 }
 
 /// Chunk and place in the chunk of every matching row.
