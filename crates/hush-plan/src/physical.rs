@@ -112,8 +112,13 @@ pub fn plan_query(
     let instead = instead.map(|other| finish(other.task, other.owner, other.cost, ways.clone(), None));
     let mut plan = finish(task, owner, cost, ways, None)?;
     plan.gathered = instead.transpose()?.map(Box::new);
-    if let Some(gathered) = &plan.gathered {
+    if let Some(gathered) = &mut plan.gathered {
+        // Whoever asks for the rows has asked for the groups before.
         plan.leakage.query.extend(leakage::of_many_groups(&gathered.server.task));
+        gathered.leakage = plan.leakage.clone();
+        for way in &mut gathered.ways {
+            way.taken = !way.taken;
+        }
     }
     Ok(plan)
 }

@@ -65,7 +65,11 @@ pub(crate) fn of_query(
         }
         Task::Rows(task) => {
             let limit = task.limit.map(|limit| format!("stop after {limit} rows"));
-            say(Actor::ServerClear, keep.into_iter().chain(limit).collect());
+            let groups = owner.regroup.as_ref().map(|_| {
+                let keys: Vec<String> = query.keys.iter().map(shown).collect();
+                format!("split them by {}, and find more groups than it adds up", keys.join(", "))
+            });
+            say(Actor::ServerClear, keep.into_iter().chain(groups).chain(limit).collect());
             say(Actor::ServerEncrypted, programs(encodings, task));
             let secret = !task.programs.is_empty() || !task.fetch.is_empty();
             let decrypt = secret.then(|| "decrypt the rows that match".to_owned());

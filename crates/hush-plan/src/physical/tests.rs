@@ -308,6 +308,11 @@ fn many_groups_are_left_to_the_owner() {
     let gathered = plan.clone().for_groups(11);
     assert_eq!(plan.clone().for_groups(10), plan);
     let Task::Rows(rows) = &gathered.server.task else { panic!() };
+    let taken = |plan: &QueryPlan| plan.ways.iter().map(|way| way.taken).collect::<Vec<_>>();
+    assert_eq!((taken(&plan), taken(&gathered)), (vec![true, false], vec![false, true]));
+    // The groups were asked for first.
+    assert_eq!(gathered.leakage, plan.leakage);
+    assert!(gathered.steps[0].what.contains("find more groups than it adds up"), "{:?}", gathered.steps);
     // What the filter alone reads stays where it is.
     assert_eq!(rows.clear, ["\"ward\"", "\"weight\""]);
     assert_eq!((rows.programs.len(), rows.limit, gathered.server.predicate.is_some()), (0, None, true));
