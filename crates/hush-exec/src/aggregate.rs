@@ -26,7 +26,7 @@ use crate::clear::scalar::Scope;
 use crate::conform;
 use crate::engine::Job;
 use crate::error::{ExecError, ExpressionRole};
-use crate::noop::Scheme;
+use crate::noop::{PlainSums, Scheme};
 use crate::table::{self, PartRef};
 
 /// A block of the answer with its ring.
@@ -169,8 +169,9 @@ fn groups_per_pass(job: &Job<'_>, blocks: &[Block]) -> Result<usize, ExecError> 
 
 /// Bytes of the accumulators of so many groups, on all threads.
 fn accumulator_bytes(job: &Job<'_>, blocks: &[Block], groups: usize) -> u64 {
-    let each = blocks
-        .iter()
-        .map(|block| SumAccumulator::memory_bytes(&block.ring, groups, block.block.columns.len()) as u64);
+    let each = blocks.iter().map(|block| match (job.scheme, block.block.columns.len()) {
+        (Scheme::Lattice, columns) => SumAccumulator::memory_bytes(&block.ring, groups, columns) as u64,
+        (Scheme::NoOp, columns) => PlainSums::memory_bytes(groups, columns) as u64,
+    });
     each.sum::<u64>().saturating_mul(job.workers.threads() as u64)
 }

@@ -190,6 +190,11 @@ impl PlainSums {
         Self { sums: vec![None; groups * columns], columns }
     }
 
+    /// Memory of so many sums.
+    pub(crate) fn memory_bytes(groups: usize, columns: usize) -> usize {
+        groups.saturating_mul(columns).saturating_mul(size_of::<Option<PlainSum>>())
+    }
+
     /// Adds every row of a chunk to group 0.
     ///
     /// # Errors

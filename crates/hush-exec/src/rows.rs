@@ -82,10 +82,11 @@ impl RowsPlan<'_> {
                     return Err(ExecError::AnswerLimit { found: bytes, limit });
                 }
             }
-            for (part, matches) in window.iter().zip(found) {
-                chunks.extend(self.answer(*part, &matches)?);
-                batches.extend(matches.into_iter().map(|found| found.matching));
-            }
+            let answer = |(part, matches): (&PartRef<'_>, &Vec<Match>)| self.answer(*part, matches);
+            let answered: Vec<_> =
+                window.par_iter().zip(&found).map(answer).collect::<Result<_, ExecError>>()?;
+            chunks.extend(answered.into_iter().flatten());
+            batches.extend(found.into_iter().flatten().map(|found| found.matching));
         }
         Ok((batches, chunks))
     }
