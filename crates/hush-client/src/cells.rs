@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Stored columns decrypted chunk by chunk.
 
+use arrow::buffer::NullBuffer;
 use ethnum::I256;
 use hush_exec::noop::PlainValues;
 use hush_exec::program::element_count;
@@ -13,8 +14,6 @@ use hush_schemes::ckks::ApproxCiphertext;
 
 use crate::columns::{ColumnKey, Space};
 use crate::error::ClientError;
-use crate::exact::big;
-use crate::merge::Number;
 
 /// One chunk of a decrypted column.
 pub(crate) enum Cells {
@@ -34,14 +33,6 @@ impl Cells {
             Some(PlainValues::Exact(values)) => Ok(Self::Exact(values)),
             Some(PlainValues::Approx(values)) => Ok(Self::Approx(values)),
             None => Err(ClientError::Answer { what: "a chunk has no plain values".into() }),
-        }
-    }
-
-    /// The value at `row`.
-    pub(crate) fn number(&self, row: usize) -> Option<Number> {
-        match self {
-            Self::Exact(values) => values.get(row).map(|value| Number::Exact(big(*value))),
-            Self::Approx(values) => values.get(row).map(|value| Number::Approx(*value)),
         }
     }
 
@@ -78,9 +69,15 @@ impl Cells {
         }
     }
 
-    /// Whether a validity column says that `row` has a value.
-    pub(crate) fn is_one(&self, row: usize) -> bool {
-        matches!(self, Self::Exact(values) if values.get(row) == Some(&I256::ONE))
+    /// What a validity column says of each row: a NULL where it has no value.
+    ///
+    /// # Errors
+    /// None but bugs: validity is exact.
+    pub(crate) fn nulls(&self) -> Result<NullBuffer, ClientError> {
+        match self {
+            Self::Exact(values) => Ok(values.iter().map(|value| *value == I256::ONE).collect()),
+            Self::Approx(_) => Err(ClientError::Internal { what: "an approximate validity" }),
+        }
     }
 }
 

@@ -3,25 +3,23 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, TimestampMicrosecondArray,
-};
+use arrow::array::ArrayRef;
 use arrow::compute::cast;
-use arrow::datatypes::{Field, Schema as ArrowSchema};
+use arrow::datatypes::{
+    Date32Type, Decimal128Type, Field, Int64Type, Schema as ArrowSchema, TimestampMicrosecondType,
+};
 use arrow::record_batch::RecordBatch;
 use hush_keys::SealKey;
 use hush_plan::schema::Column;
 use hush_plan::{ColumnType, Content, Protection};
 use hush_table::{ChunkRow, Manifest, PartEntry, Projection, TableStore};
-use num_traits::{ToPrimitive, Zero};
 
+use crate::arrays::{booleans, floats, integers};
 use crate::cells::{Cells, decrypt_chunk};
 use crate::chunk::{from_ipc, sealed_place};
 use crate::columns::{ColumnKey, ColumnKeys};
 use crate::encrypt::{arrow_type, sealed_columns};
 use crate::error::ClientError;
-use crate::finish::checked;
-use crate::merge::Number;
 use crate::owner::OwnerKey;
 use crate::pins::Pins;
 use crate::private::PrivateHalf;
@@ -115,7 +113,7 @@ impl TableDecryption {
                     let found = opened.iter().find(|(name, _)| *name == column.name);
                     Ok(found.ok_or(ClientError::Internal { what: "a sealed column is missing" })?.1.clone())
                 }
-                _ => to_array(column, &decrypted, rows),
+                _ => to_array(column, &decrypted),
             });
             let arrays = arrays.collect::<Result<Vec<ArrayRef>, ClientError>>()?;
             batches.push(RecordBatch::try_new(self.schema.clone(), arrays)?);
@@ -209,47 +207,30 @@ fn decrypt_columns<'a>(keys: &[&'a ColumnKey], chunk: &ChunkRow) -> Result<Decry
     columns.collect()
 }
 
-fn to_array(column: &Column, decrypted: &Decrypted<'_>, rows: usize) -> Result<ArrayRef, ClientError> {
+fn to_array(column: &Column, decrypted: &Decrypted<'_>) -> Result<ArrayRef, ClientError> {
     let find =
         |content: Content| decrypted.iter().find(|(known, _)| **known == content).map(|(_, cells)| cells);
     let values = find(Content::Value(column.name.clone()));
     let values = values.ok_or(ClientError::Internal { what: "an encrypted column is missing" })?;
-    let valid = find(Content::Valid(column.name.clone()));
-    let cell = |row: usize| match valid {
-        Some(valid) if !valid.is_one(row) => None,
-        _ => values.number(row),
+    let nulls = find(Content::Valid(column.name.clone())).map(Cells::nulls).transpose()?;
+    let values = match (values, column.kind) {
+        (Cells::Exact(values), _) => values,
+        (Cells::Approx(values), ColumnType::Float { .. }) => return floats(values.clone(), nulls),
+        (Cells::Approx(_), _) => return Err(ClientError::Internal { what: "an approximate exact column" }),
     };
-    let exact = |row: usize| match cell(row) {
-        Some(Number::Exact(value)) => Some(value),
-        _ => None,
-    };
-    let short = |row: usize| checked(exact(row).as_ref(), ToPrimitive::to_i64);
-    let rows = 0..rows;
     Ok(match column.kind {
-        ColumnType::Bool => {
-            Arc::new(rows.map(|row| exact(row).map(|v| !v.is_zero())).collect::<BooleanArray>())
-        }
-        ColumnType::Date => {
-            let days = rows.map(|row| checked(exact(row).as_ref(), ToPrimitive::to_i32));
-            Arc::new(days.collect::<Result<Date32Array, _>>()?)
-        }
-        ColumnType::Timestamp => Arc::new(rows.map(short).collect::<Result<TimestampMicrosecondArray, _>>()?),
+        ColumnType::Bool => booleans(values, nulls),
+        ColumnType::Date => Arc::new(integers::<Date32Type>(values, nulls)?),
+        ColumnType::Timestamp => Arc::new(integers::<TimestampMicrosecondType>(values, nulls)?),
         ColumnType::Decimal { precision, scale } => {
-            let units = rows.map(|row| checked(exact(row).as_ref(), ToPrimitive::to_i128));
-            let array = units.collect::<Result<Decimal128Array, _>>()?;
-            Arc::new(array.with_precision_and_scale(precision, scale as i8)?)
+            let units = integers::<Decimal128Type>(values, nulls)?;
+            Arc::new(units.with_precision_and_scale(precision, scale as i8)?)
         }
         ColumnType::Float { digits } => {
             let unit = 10_f64.powi(i32::from(digits));
-            let float = |row: usize| {
-                cell(row).map(|number| match number {
-                    Number::Exact(value) => value.to_f64().unwrap_or(f64::NAN) / unit,
-                    Number::Approx(value) => value,
-                })
-            };
-            Arc::new(rows.map(float).collect::<Float64Array>())
+            floats(values.iter().map(|value| value.as_f64() / unit).collect(), nulls)?
         }
-        ColumnType::Int { .. } => Arc::new(rows.map(short).collect::<Result<Int64Array, _>>()?),
+        ColumnType::Int { .. } => Arc::new(integers::<Int64Type>(values, nulls)?),
         ColumnType::Category | ColumnType::Text => {
             return Err(ClientError::Internal { what: "text has no encrypted form" });
         }

@@ -16,6 +16,7 @@
 //! others than the key's owner.
 
 mod account;
+mod arrays;
 mod ask;
 mod cells;
 mod chunk;

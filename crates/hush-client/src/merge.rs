@@ -10,10 +10,10 @@ use num_integer::Integer;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 use std::sync::Arc;
 
+use crate::arrays::big_numbers;
 use crate::error::ClientError;
 use crate::exact::logarithm::{Power, power};
 use crate::exact::{Joint, Moments, ten_to};
-use crate::finish::number_array;
 
 const NOT_A_NUMBER: ClientError = ClientError::Internal { what: "a planned coefficient is not a number" };
 
@@ -68,7 +68,7 @@ pub(crate) fn aggregate_column(
             _ => None,
         })
         .collect();
-    number_array(&integers, aggregate.output)
+    big_numbers(&integers, aggregate.output)
 }
 
 /// The aggregate in one group; `None` is NULL.

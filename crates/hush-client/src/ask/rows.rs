@@ -2,14 +2,17 @@
 //! Element-wise answers: chunk by chunk the programs and fetched columns are decrypted, and the matching rows
 //! picked into the table `merged`.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Date32Array, Float64Array, TimestampMicrosecondArray,
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::buffer::NullBuffer;
+use arrow::compute::{cast, concat};
+use arrow::datatypes::{
+    DataType, Date32Type, Decimal256Type, Field, Int64Type, Schema as ArrowSchema, TimestampMicrosecondType,
 };
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Decimal256Type, Field, Int64Type, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
+use ethnum::I256;
 use hush_exec::answer::{Answer, RowsChunk};
 use hush_exec::noop::Scheme;
 use hush_exec::program::{self, ProgramShape, element_count, shape};
@@ -20,16 +23,15 @@ use hush_rlwe::{CiphertextSetId, ObjectRounding, UncheckedCiphertextSet};
 use hush_schemes::ckks::Scale;
 use hush_table::manifest::PartPlace;
 use hush_table::{CHUNK_ROWS, Manifest};
-use num_traits::{ToPrimitive, Zero};
+use rayon::prelude::*;
 
 use super::answer_error;
 use super::owned::{self, Input};
+use crate::arrays::{booleans, floats, integers, numbers};
 use crate::cells::{Cells, body_of, decrypt_chunk};
 use crate::columns::{ColumnKey, Space};
 use crate::error::ClientError;
-use crate::exact::big_of_arrow;
-use crate::finish::{checked, number_array};
-use crate::merge::Number;
+use crate::finish::ROW;
 use crate::table::OwnedTable;
 
 /// Builds `merged`: clear columns `c0…` and programs `p0…`, one row per matching row.
@@ -44,55 +46,33 @@ pub(super) fn merge(
     chunks: &[RowsChunk<'_>],
 ) -> Result<RecordBatch, ClientError> {
     let matching = Matching::of(table, task, answer)?;
-    let Matching { clear, positions } = &matching;
-    let programs = Programs::new(table, task)?;
-    let mut picked = vec![Vec::new(); owner.programs.len()];
-    let mut at = 0;
-    if task.programs.is_empty() && task.fetch.is_empty() {
-        // Nothing encrypted is asked for, so there are no chunks.
-        at = positions.len();
-        for (program, column) in owner.programs.iter().zip(&mut picked) {
-            let ProgramSource::Clear(index) = program.source else {
-                return Err(ClientError::Internal { what: "the plan reads a column that it does not fetch" });
-            };
-            column.extend(clear_units(clear, index, 0..at)?);
-        }
+    let clear = &matching.clear;
+    let outputs = Outputs { owner, task, clear, programs: Programs::new(table, task)? };
+    let places = matching.places(chunks)?;
+    let covered = places.last().map_or(0, |(range, _)| range.end);
+    // Where nothing encrypted is asked for there are no chunks.
+    let is_clear = task.programs.is_empty() && task.fetch.is_empty();
+    let is_accompanied = !is_clear || !chunks.is_empty();
+    if is_accompanied && covered != clear.num_rows() && !owner.programs.is_empty() {
+        return Err(unaccompanied());
     }
-    for chunk in chunks {
-        let rows = matching.rows_of(chunk, at)?;
-        let end = at + rows.len();
-        let fetched = programs.fetched(chunk)?;
-        for (program, column) in owner.programs.iter().zip(&mut picked) {
-            let computed = match program.source {
-                ProgramSource::Program(index) => Some(programs.computed(chunk, index)?),
-                ProgramSource::Fetched(_) | ProgramSource::Clear(_) | ProgramSource::Owned(_) => None,
-            };
-            let input = Input { task, clear, range: at..end, fetched: &fetched, rows: &rows };
-            match program.source {
-                ProgramSource::Clear(index) => column.extend(clear_units(clear, index, at..end)?),
-                ProgramSource::Owned(index) => {
-                    let expr = owner.owned.get(index);
-                    let expr = expr.ok_or(ClientError::Internal { what: "the plan lacks an expression" })?;
-                    column.extend(mark(program, &fetched, &rows, owned::evaluate(expr, &input)?)?);
-                }
-                _ => column.extend(pick(program, computed.as_ref(), &fetched, &rows)?),
-            }
-        }
-        at = end;
-    }
-    if at != positions.len() && !owner.programs.is_empty() {
-        return Err(ClientError::Answer { what: "matching rows without their ciphertexts".into() });
-    }
+    let pieces = if chunks.is_empty() {
+        vec![outputs.of_clear()?]
+    } else {
+        let of_chunk = |(chunk, (range, rows))| outputs.of_chunk(chunk, range, rows);
+        chunks.par_iter().zip(places).map(of_chunk).collect::<Result<Vec<_>, _>>()?
+    };
     let row_numbers = cast(clear.column(0), &DataType::Int64)?;
-    let mut fields = vec![Field::new("row", DataType::Int64, false)];
+    let mut fields = vec![Field::new(ROW, DataType::Int64, false)];
     let mut columns: Vec<ArrayRef> = vec![row_numbers];
     for (index, column) in clear.columns().iter().skip(1).enumerate() {
         fields.push(Field::new(format!("c{index}"), column.data_type().clone(), true));
         columns.push(column.clone());
     }
-    for (index, (program, mut values)) in owner.programs.iter().zip(picked).enumerate() {
-        blank_nulls(program, clear, &mut values)?;
-        let column = output_array(program.output, &values)?;
+    for index in 0..owner.programs.len() {
+        let arrays: Vec<&dyn Array> =
+            pieces.iter().filter_map(|piece| piece.get(index)).map(|a| &**a).collect();
+        let column = concat(&arrays)?;
         fields.push(Field::new(format!("p{index}"), column.data_type().clone(), true));
         columns.push(column);
     }
@@ -111,26 +91,35 @@ pub(super) fn fetched(
 ) -> Result<(RecordBatch, Vec<Cells>), ClientError> {
     let matching = Matching::of(table, task, answer)?;
     let programs = Programs::new(table, task)?;
-    let mut gathered: Vec<Option<Cells>> = task.fetch.iter().map(|_| None).collect();
-    let mut at = 0;
-    for chunk in chunks {
-        let rows = matching.rows_of(chunk, at)?;
-        at += rows.len();
-        for (all, cells) in gathered.iter_mut().zip(programs.fetched(chunk)?) {
-            let missing = || ClientError::Internal { what: "a decrypted chunk is shorter than its rows" };
-            let picked = cells.at(&rows).ok_or_else(missing)?;
-            match all {
-                Some(all) => all.append(picked)?,
-                None => *all = Some(picked),
-            }
+    let places = matching.places(chunks)?;
+    if places.last().map_or(0, |(range, _)| range.end) != matching.positions.len() {
+        return Err(unaccompanied());
+    }
+    let pieces = chunks.par_iter().zip(&places).map(|(chunk, (_, rows))| {
+        let columns = programs.fetched(chunk)?;
+        columns.iter().map(|cells| cells.at(rows).ok_or_else(too_short)).collect::<Result<Vec<_>, _>>()
+    });
+    let mut pieces = pieces.collect::<Result<Vec<_>, ClientError>>()?.into_iter();
+    let mut gathered =
+        pieces.next().unwrap_or_else(|| task.fetch.iter().map(|_| Cells::Exact(Vec::new())).collect());
+    for piece in pieces {
+        for (all, cells) in gathered.iter_mut().zip(piece) {
+            all.append(cells)?;
         }
     }
-    if at != matching.positions.len() {
-        return Err(ClientError::Answer { what: "matching rows without their ciphertexts".into() });
-    }
-    let gathered = gathered.into_iter().map(|cells| cells.unwrap_or_else(|| Cells::Exact(Vec::new())));
-    Ok((matching.clear, gathered.collect()))
+    Ok((matching.clear, gathered))
 }
+
+fn unaccompanied() -> ClientError {
+    ClientError::Answer { what: "matching rows without their ciphertexts".into() }
+}
+
+fn too_short() -> ClientError {
+    ClientError::Internal { what: "a decrypted chunk is shorter than its rows" }
+}
+
+/// The rows of the answer that lie in one chunk, and their places in it.
+type Place = (Range<usize>, Vec<usize>);
 
 /// The rows that match.
 struct Matching {
@@ -150,14 +139,21 @@ impl Matching {
         Ok(Self { clear, positions })
     }
 
-    /// The places in `chunk` of the rows that lie in it, from row `at` of the answer on.
-    fn rows_of(&self, chunk: &RowsChunk<'_>, at: usize) -> Result<Vec<usize>, ClientError> {
-        let own = self.positions.iter().skip(at).take_while(|(index, _)| *index == chunk.chunk);
-        let rows: Vec<usize> = own.map(|(_, row)| *row).collect();
-        if rows.iter().any(|row| *row >= chunk.rows as usize) {
-            return Err(ClientError::Answer { what: "a row lies outside its chunk".into() });
+    /// For each chunk of the answer the rows of `clear` that lie in it, and their places in the chunk.
+    fn places(&self, chunks: &[RowsChunk<'_>]) -> Result<Vec<Place>, ClientError> {
+        let mut at = 0;
+        let mut places = Vec::with_capacity(chunks.len());
+        for chunk in chunks {
+            let own = self.positions.iter().skip(at).take_while(|(index, _)| *index == chunk.chunk);
+            let rows: Vec<usize> = own.map(|(_, row)| *row).collect();
+            if rows.iter().any(|row| *row >= chunk.rows as usize) {
+                return Err(ClientError::Answer { what: "a row lies outside its chunk".into() });
+            }
+            let end = at + rows.len();
+            places.push((at..end, rows));
+            at = end;
         }
-        Ok(rows)
+        Ok(places)
     }
 }
 
@@ -278,100 +274,110 @@ fn rounding(key: &ColumnKey, bits: Option<u32>) -> Result<Option<ObjectRounding>
     Ok(rounding.transpose()?.flatten())
 }
 
-/// The values of one program at `rows` of a chunk; `None` where an encrypted validity says so.
-fn pick(
-    program: &OwnerProgram,
-    computed: Option<&Cells>,
-    fetched: &[Cells],
-    rows: &[usize],
-) -> Result<Vec<Option<Number>>, ClientError> {
-    let missing = || ClientError::Internal { what: "the plan reads a column that it does not fetch" };
-    let values = match (program.source, computed) {
-        (ProgramSource::Fetched(index), _) => fetched.get(index).ok_or_else(missing)?,
-        (ProgramSource::Program(_), Some(values)) => values,
-        (ProgramSource::Program(_) | ProgramSource::Clear(_) | ProgramSource::Owned(_), _) => {
-            return Err(missing());
+/// What the columns `p0…` are made of.
+struct Outputs<'a> {
+    owner: &'a OwnerPlan,
+    task: &'a RowsTask,
+    clear: &'a RecordBatch,
+    programs: Programs<'a>,
+}
+
+impl Outputs<'_> {
+    /// All columns at the matching rows `range`, which lie in one chunk at the places `rows`.
+    fn of_chunk(
+        &self,
+        chunk: &RowsChunk<'_>,
+        range: Range<usize>,
+        rows: Vec<usize>,
+    ) -> Result<Vec<ArrayRef>, ClientError> {
+        let fetched = self.programs.fetched(chunk)?;
+        let input = Input { task: self.task, clear: self.clear, range, fetched: &fetched, rows: &rows };
+        let column = |program: &OwnerProgram| {
+            let computed = match program.source {
+                ProgramSource::Program(index) => Some(self.programs.computed(chunk, index)?),
+                ProgramSource::Clear(_) | ProgramSource::Fetched(_) | ProgramSource::Owned(_) => None,
+            };
+            self.column(program, computed.as_ref(), &input)
+        };
+        self.owner.programs.iter().map(column).collect()
+    }
+
+    /// All columns of an answer without ciphertexts.
+    fn of_clear(&self) -> Result<Vec<ArrayRef>, ClientError> {
+        let range = 0..self.clear.num_rows();
+        let input = Input { task: self.task, clear: self.clear, range, fetched: &[], rows: &[] };
+        self.owner.programs.iter().map(|program| self.column(program, None, &input)).collect()
+    }
+
+    fn column(
+        &self,
+        program: &OwnerProgram,
+        computed: Option<&Cells>,
+        input: &Input<'_>,
+    ) -> Result<ArrayRef, ClientError> {
+        let missing = || ClientError::Internal { what: "the plan reads a column that it does not fetch" };
+        let at_rows = |cells: &Cells| cells.at(input.rows).ok_or_else(too_short);
+        let fetched = |index: usize| input.fetched.get(index).ok_or_else(missing);
+        let mut nulls = None;
+        let values = match program.source {
+            ProgramSource::Clear(index) => {
+                let (units, unknown) = clear_units(input.clear, index, input.range.clone())?;
+                nulls = unknown;
+                Cells::Exact(units)
+            }
+            // An answer without rows has no chunks to fetch from.
+            _ if input.rows.is_empty() => Cells::Exact(Vec::new()),
+            ProgramSource::Fetched(index) => at_rows(fetched(index)?)?,
+            ProgramSource::Owned(index) => {
+                let expr = self.owner.owned.get(index);
+                let expr = expr.ok_or(ClientError::Internal { what: "the plan lacks an expression" })?;
+                Cells::Exact(owned::evaluate(expr, input)?)
+            }
+            ProgramSource::Program(_) => at_rows(computed.ok_or_else(missing)?)?,
+        };
+        for index in program.valid_if.iter().filter(|_| !input.rows.is_empty()) {
+            nulls = NullBuffer::union(nulls.as_ref(), Some(&at_rows(fetched(*index)?)?.nulls()?));
         }
-    };
-    let numbers = rows.iter().map(|row| values.number(*row).ok_or_else(missing));
-    mark(program, fetched, rows, numbers.collect::<Result<Vec<_>, _>>()?)
+        for index in &program.not_null {
+            let operand = clear_column(input.clear, *index)?.slice(input.range.start, input.range.len());
+            nulls = NullBuffer::union(nulls.as_ref(), operand.logical_nulls().as_ref());
+        }
+        output_array(program.output, values, nulls)
+    }
 }
 
-/// The numbers at `rows` of a chunk; `None` where an encrypted validity says so.
-fn mark(
-    program: &OwnerProgram,
-    fetched: &[Cells],
-    rows: &[usize],
-    numbers: Vec<Number>,
-) -> Result<Vec<Option<Number>>, ClientError> {
-    let missing = || ClientError::Internal { what: "the plan reads a column that it does not fetch" };
-    let valid = program.valid_if.iter().map(|index| fetched.get(*index).ok_or_else(missing));
-    let valid = valid.collect::<Result<Vec<_>, _>>()?;
-    let marked = rows.iter().zip(numbers).map(|(row, number)| {
-        let is_valid = valid.iter().all(|cells| cells.is_one(*row));
-        is_valid.then_some(number)
-    });
-    Ok(marked.collect())
-}
-
-/// Clear integer units at the matching rows `range`.
+/// Clear integer units at the matching rows `range`, 0 where they are NULL.
 pub(super) fn clear_units(
     clear: &RecordBatch,
     index: usize,
-    range: std::ops::Range<usize>,
-) -> Result<Vec<Option<Number>>, ClientError> {
-    let column = clear.columns().get(index + 1);
-    let column =
-        column.ok_or(ClientError::Internal { what: "the plan names a clear column that it lacks" })?;
-    let wide = cast(&column.slice(range.start, range.len()), &DataType::Decimal256(76, 0))?;
+    range: Range<usize>,
+) -> Result<(Vec<I256>, Option<NullBuffer>), ClientError> {
+    let column = clear_column(clear, index)?.slice(range.start, range.len());
+    let wide = cast(&column, &DataType::Decimal256(76, 0))?;
     let wide = wide.as_primitive::<Decimal256Type>();
-    Ok(wide.iter().map(|cell| cell.map(|cell| Number::Exact(big_of_arrow(cell)))).collect())
+    let units =
+        wide.iter().map(|cell| cell.map_or(I256::ZERO, |cell| I256::from_le_bytes(cell.to_le_bytes())));
+    Ok((units.collect(), wide.nulls().cloned()))
 }
 
-/// Applies the clear columns that must not be NULL.
-fn blank_nulls(
-    program: &OwnerProgram,
-    clear: &RecordBatch,
-    values: &mut [Option<Number>],
-) -> Result<(), ClientError> {
-    for index in &program.not_null {
-        let column = clear.columns().get(index + 1);
-        let column =
-            column.ok_or(ClientError::Internal { what: "the plan names a clear column that it lacks" })?;
-        for (row, value) in values.iter_mut().enumerate() {
-            if column.is_null(row) {
-                *value = None;
-            }
-        }
-    }
-    Ok(())
+fn clear_column(clear: &RecordBatch, index: usize) -> Result<&ArrayRef, ClientError> {
+    let lacking = ClientError::Internal { what: "the plan names a clear column that it lacks" };
+    clear.columns().get(index + 1).ok_or(lacking)
 }
 
-fn output_array(output: ProgramOutput, values: &[Option<Number>]) -> Result<ArrayRef, ClientError> {
-    if values.iter().flatten().any(|value| matches!(value, Number::Approx(_))) {
-        let floats = values.iter().map(|value| value.as_ref().map(Number::to_f64));
-        return Ok(Arc::new(floats.collect::<Float64Array>()));
-    }
-    let integers = || {
-        values.iter().map(|value| match value {
-            Some(Number::Exact(value)) => Some(value),
-            _ => None,
-        })
+fn output_array(
+    output: ProgramOutput,
+    values: Cells,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef, ClientError> {
+    let values = match values {
+        Cells::Exact(values) => values,
+        Cells::Approx(values) => return floats(values, nulls),
     };
     Ok(match output {
-        ProgramOutput::Bool => {
-            Arc::new(integers().map(|v| v.map(|v| !v.is_zero())).collect::<BooleanArray>())
-        }
-        ProgramOutput::Date => {
-            let days = integers().map(|value| checked(value, ToPrimitive::to_i32));
-            Arc::new(days.collect::<Result<Date32Array, _>>()?)
-        }
-        ProgramOutput::Timestamp => {
-            let micros = integers().map(|value| checked(value, ToPrimitive::to_i64));
-            Arc::new(micros.collect::<Result<TimestampMicrosecondArray, _>>()?)
-        }
-        ProgramOutput::Number(output) => {
-            number_array(&integers().map(|v| v.cloned()).collect::<Vec<_>>(), output)?
-        }
+        ProgramOutput::Bool => booleans(&values, nulls),
+        ProgramOutput::Date => Arc::new(integers::<Date32Type>(&values, nulls)?),
+        ProgramOutput::Timestamp => Arc::new(integers::<TimestampMicrosecondType>(&values, nulls)?),
+        ProgramOutput::Number(output) => numbers(&values, nulls, output)?,
     })
 }
