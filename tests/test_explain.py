@@ -83,9 +83,9 @@ def test_calibration_is_kept_and_damage_is_noticed(hush, table, key, tmp_path):
     profile = tmp_path / "cache" / "hushtable" / "machine.json"
     assert "built-in" in hush("explain", table, query, *key).stdout
     assert str(profile) in hush("doctor", "--calibrate").stdout
-    assert json.loads(profile.read_text(encoding="utf-8"))["format"] == 1
+    assert json.loads(profile.read_text(encoding="utf-8"))["format"] == 2
     assert "this machine's profile" in hush("explain", table, query, *key).stdout
-    for text in ("{", profile.read_text(encoding="utf-8").replace('"format": 1', '"format": 9')):
+    for text in ("{", profile.read_text(encoding="utf-8").replace('"format": 2', '"format": 9')):
         profile.write_text(text, encoding="utf-8")
         done = hush("explain", table, query, *key)
         assert "HUSH-C044" in done.stderr and "built-in" in done.stdout

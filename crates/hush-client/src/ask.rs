@@ -83,7 +83,7 @@ impl OwnedTable {
             let answer = Answer::decode(&bytes, plan.server.max_answer_bytes).map_err(answer_error)?;
             answer.expect(self.manifest.digest(), Digest::of(&request)).map_err(answer_error)?;
             let merged = self.merge(&plan, &answer)?;
-            let held = held(&answer)?;
+            let held = held(&answer, &merged)?;
             Ok::<_, ClientError>((finish(merged, &plan.owner.final_sql)?, held))
         })?;
         Ok(Outcome { batches, plan, phases, moved, held })
@@ -110,13 +110,14 @@ fn serialised(plan: &ServerPlan) -> Result<Vec<u8>, ClientError> {
     serde_json::to_vec(plan).map_err(|_| ClientError::Internal { what: "the plan does not serialise" })
 }
 
-fn held(answer: &Answer<'_>) -> Result<Held, ClientError> {
+fn held(answer: &Answer<'_>, merged: &RecordBatch) -> Result<Held, ClientError> {
     Ok(match &answer.content {
         Content::Aggregate(sums) => {
-            Held { rows: u64::from(sums.group_count), chunks: Vec::new(), clear_bytes: answer.clear_len() }
+            Held { rows: u64::from(sums.group_count), clear_bytes: answer.clear_len(), ..Held::default() }
         }
         Content::Rows(chunks) => Held {
             rows: answer.clear().map_err(answer_error)?.num_rows() as u64,
+            regrouped: merged.num_rows() as u64,
             chunks: chunks.iter().map(|chunk| u64::from(chunk.rows)).collect(),
             clear_bytes: answer.clear_len(),
         },

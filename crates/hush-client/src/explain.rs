@@ -2,11 +2,11 @@
 //! What a query would cost and tell, before it runs; and, after a run, measured beside predicted.
 
 use hush_exec::clear_half_bytes;
-use hush_plan::QueryPlan;
 use hush_plan::plan::Task;
 use hush_plan::predict::{
-    ASSUMED_GROUPS, Expected, PartShape, Prediction, Site, TableShape, Times, evaluated, predict,
+    ASSUMED_GROUPS, ClearColumn, Expected, PartShape, Prediction, Site, TableShape, Times, of_rows, predict,
 };
+use hush_plan::{ColumnType, QueryPlan, Schema};
 use hush_table::Manifest;
 use serde_json::{Value, json};
 
@@ -67,6 +67,8 @@ pub struct Measured {
 pub(crate) struct Held {
     /// Groups, or matching rows.
     pub(crate) rows: u64,
+    /// Groups of rows that the owner grouped.
+    pub(crate) regrouped: u64,
     /// Rows of each chunk that came back.
     pub(crate) chunks: Vec<u64>,
     /// Bytes of the clear half; 0 before there is an answer.
@@ -133,8 +135,9 @@ impl OwnedTable {
             Task::Aggregate(task) if task.keys.is_empty() => Held { rows: 1, ..Held::default() },
             Task::Aggregate(_) => Held { rows: groups.min(plan.cost.max_groups), ..Held::default() },
             Task::Rows(task) => {
-                let (rows, chunks) = shape(self.manifest.manifest()).all_matching(task.limit);
-                Held { rows, chunks, clear_bytes: 0 }
+                let (rows, chunks) =
+                    shape(self.manifest.manifest(), &self.half.schema).all_matching(task.limit);
+                Held { rows, regrouped: groups, chunks, clear_bytes: 0 }
             }
         };
         self.predict_held(plan, held, threads)
@@ -143,19 +146,29 @@ impl OwnedTable {
     /// Where plans for this table are going to run.
     pub(crate) fn site(&self) -> Site {
         let Costs { profile, threads, link } = &self.costs;
-        let shape = shape(self.manifest.manifest());
+        let shape = shape(self.manifest.manifest(), &self.half.schema);
         Site { shape, threads: *threads, profile: profile.clone(), link: *link }
     }
 
-    fn predict_held(&self, plan: &QueryPlan, held: Held, threads: usize) -> Result<Prediction, ClientError> {
+    pub(crate) fn predict_held(
+        &self,
+        plan: &QueryPlan,
+        held: Held,
+        threads: usize,
+    ) -> Result<Prediction, ClientError> {
         let manifest = self.manifest.manifest();
         let clear = clear_half_bytes(manifest, &plan.server, held.rows)?;
         let groups = if matches!(plan.server.task, Task::Aggregate(_)) { held.rows } else { 0 };
-        let expected = Expected { groups, chunks: held.chunks, clear };
-        let rows = held.rows;
-        let mut prediction =
-            predict(&plan.server, &manifest.encodings, &shape(manifest), &expected, threads)?;
-        prediction.work.owner_evaluated = evaluated(&plan.owner, rows);
+        let (rows, regrouped) = (held.rows, held.regrouped);
+        let expected = Expected { groups, rows, chunks: held.chunks, clear };
+        let mut prediction = predict(
+            &plan.server,
+            &manifest.encodings,
+            &shape(manifest, &self.half.schema),
+            &expected,
+            threads,
+        )?;
+        prediction.work.add(of_rows(&plan.server, &plan.owner, rows, regrouped));
         if let (Some(_), Task::Rows(task)) = (&plan.owner.regroup, &plan.server.task) {
             // Decrypted, as a table in memory, read from it and taken apart.
             prediction.owner_memory_bytes = 4 * rows * task.fetch.len() as u64 * REGROUPED_VALUE_BYTES;
@@ -168,14 +181,22 @@ impl OwnedTable {
 const REGROUPED_VALUE_BYTES: u64 = 32;
 
 /// How the table's rows lie in files.
-fn shape(manifest: &Manifest) -> TableShape {
+fn shape(manifest: &Manifest, schema: &Schema) -> TableShape {
     let bytes = |file: Option<hush_table::PartFile>| file.map_or(0, |file| file.bytes);
     let part = |part: &hush_table::PartEntry| PartShape {
         rows: part.rows,
         clear_bytes: bytes(part.clear),
         encrypted_bytes: bytes(part.encrypted),
     };
-    TableShape { parts: manifest.parts.iter().map(part).collect() }
+    let clear = |column: &hush_table::ClearColumn| ClearColumn {
+        name: column.name.clone(),
+        // The names of categories are few, and kept once.
+        is_text: schema.column(&column.name).is_some_and(|column| column.kind == ColumnType::Text),
+    };
+    TableShape {
+        parts: manifest.parts.iter().map(part).collect(),
+        clear: manifest.clear_columns.iter().map(clear).collect(),
+    }
 }
 
 impl Explanation {

@@ -10,6 +10,7 @@
 
 use std::collections::BTreeSet;
 
+use num_bigint::BigInt;
 use sqlparser::ast::{BinaryOperator, Expr, Function, UnaryOperator};
 
 use crate::encoding::Content;
@@ -35,6 +36,7 @@ pub(crate) struct ByRow {
     pub(crate) owned: Vec<Program>,
     pub(crate) fetch: Vec<Content>,
     pub(crate) outputs: Vec<RowOutput>,
+    pub(crate) windows: u64,
     pub(crate) final_sql: String,
     pub(crate) limit: Option<u64>,
 }
@@ -83,8 +85,9 @@ pub(crate) fn compile(
     let parts = Parts { items, having: None, order, ties: vec![quoted("row")] };
     plan.final_sql = final_sql::assemble(query, &parts);
     plan.operands = operands.0;
+    plan.windows = query.windows();
     // Windows look at every row that matches, whatever is kept of them.
-    if query.order.is_empty() && !query.has_windows() {
+    if query.order.is_empty() && plan.windows == 0 {
         plan.limit = query.limit.map(|limit| limit.saturating_add(query.offset));
     }
     Ok(plan)
@@ -99,6 +102,7 @@ impl ByRow {
             owned: Vec::new(),
             fetch: Vec::new(),
             outputs: Vec::new(),
+            windows: 0,
             final_sql: String::new(),
             limit: None,
         }
@@ -249,13 +253,15 @@ impl Builder<'_> {
             (ProgramOutput::Number(OutputType::Float), 0)
         } else {
             // As it would be with every column clear, so that both ways give one type.
-            match output_of(&normalise(&self.schema.all_clear(), expr)?, expr)? {
-                (output, scale) if u32::from(scale) == program.scale => (output, scale),
-                // Terms that cancelled took their digits with them; the program still computes with these.
-                _ => {
+            let pieces = normalise(&self.schema.all_clear(), expr)?;
+            let (output, scale) = output_of(&pieces, expr)?;
+            // Terms that cancelled took their digits with them; the program still computes with these.
+            match program.scale.checked_sub(u32::from(scale)) {
+                Some(0) => (output, scale),
+                shift => {
+                    let units = bound_of(&pieces, expr)? * BigInt::from(10).pow(shift.unwrap_or(0));
                     let scale = narrow(program.scale);
-                    let wide = !fits_digits(&program.bound, 38);
-                    (ProgramOutput::Number(OutputType::Decimal { scale, wide }), scale)
+                    (ProgramOutput::Number(decimal(&units, scale, expr)?), scale)
                 }
             }
         };
@@ -320,21 +326,27 @@ fn is_polynomial(expr: &Expr) -> bool {
 fn output_of(pieces: &[Piece], expr: &Expr) -> Result<(ProgramOutput, u8), PlanError> {
     let [piece] = pieces else { return Err(not_a_number(expr)) };
     let weight = piece.clear_weight().ok_or_else(|| not_a_number(expr))?;
-    let bound = weight.range().max_abs();
+    let bound = bound_of(pieces, expr)?;
     let scale = narrow(weight.scale);
-    let number = if scale == 0 && fits_int64(&bound) {
-        OutputType::Int
-    } else {
-        match [false, true].into_iter().find(|wide| fits_digits(&bound, if *wide { 76 } else { 38 })) {
-            Some(wide) => OutputType::Decimal { scale, wide },
-            None => return Err(too_wide(expr)),
-        }
-    };
+    let number =
+        if scale == 0 && fits_int64(&bound) { OutputType::Int } else { decimal(&bound, scale, expr)? };
     match piece.kind {
         Kind::Number => Ok((ProgramOutput::Number(number), scale)),
         Kind::Date => Ok((ProgramOutput::Date, 0)),
         Kind::Timestamp => Err(PlanError::WrongType { text: shown(expr), reason: Unfit::DateArithmetic }),
     }
+}
+
+/// Largest absolute value of an exact polynomial, in units.
+fn bound_of(pieces: &[Piece], expr: &Expr) -> Result<BigInt, PlanError> {
+    let [piece] = pieces else { return Err(not_a_number(expr)) };
+    Ok(piece.clear_weight().ok_or_else(|| not_a_number(expr))?.range().max_abs())
+}
+
+/// The narrowest decimal for so many units.
+fn decimal(bound: &BigInt, scale: u8, expr: &Expr) -> Result<OutputType, PlanError> {
+    let wide = [false, true].into_iter().find(|wide| fits_digits(bound, if *wide { 76 } else { 38 }));
+    Ok(OutputType::Decimal { scale, wide: wide.ok_or_else(|| too_wide(expr))? })
 }
 
 fn not_a_number(expr: &Expr) -> PlanError {

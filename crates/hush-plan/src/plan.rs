@@ -251,6 +251,8 @@ pub struct OwnerPlan {
     pub owned: Vec<SlotExpr>,
     /// Where the owner groups the rows of a rows task: what he does with them before anything else.
     pub regroup: Option<Regroup>,
+    /// Window functions in `final_sql`.
+    pub windows: u64,
     /// SQL over `merged`.
     pub final_sql: String,
 }

@@ -12,6 +12,7 @@
 //!
 //! *Invariant.* Pure functions of their arguments; nothing is measured here.
 
+mod clear;
 mod profile;
 mod site;
 #[cfg(test)]
@@ -23,8 +24,9 @@ use serde::Serialize;
 use crate::encoding::Encoding;
 use crate::error::PlanError;
 use crate::plan::{ServerPlan, Task};
+pub use clear::ClearColumn;
 pub use profile::{MachineProfile, PROFILE_FORMAT, ProfileError, Times, UnitCosts};
-pub use site::{Site, evaluated};
+pub use site::{Site, of_rows};
 pub use work::{BlockWork, Work};
 
 /// Rows of a full chunk.
@@ -45,6 +47,8 @@ pub const ASSUMED_GROUPS: u64 = 10;
 pub struct TableShape {
     /// The parts in row order.
     pub parts: Vec<PartShape>,
+    /// The clear columns.
+    pub clear: Vec<ClearColumn>,
 }
 
 /// One part of a table. All its chunks are full but perhaps the last.
@@ -65,6 +69,10 @@ impl PartShape {
     }
 }
 
+fn rows_of(parts: &[PartShape]) -> u64 {
+    parts.iter().map(|part| part.rows).sum()
+}
+
 impl TableShape {
     /// Rows of every chunk, in order.
     pub fn chunks(&self) -> Vec<u64> {
@@ -77,7 +85,21 @@ impl TableShape {
 
     /// Rows of the table.
     pub fn rows(&self) -> u64 {
-        self.parts.iter().map(|part| part.rows).sum()
+        rows_of(&self.parts)
+    }
+
+    /// The parts that are read for the first `limit` rows if every row matches: a few together, until there are enough.
+    fn looked_at(&self, limit: Option<u64>, threads: usize) -> &[PartShape] {
+        let mut left = limit.unwrap_or(u64::MAX);
+        let mut end = 0;
+        for window in self.parts.chunks(threads.max(1)) {
+            if left == 0 {
+                break;
+            }
+            left = left.saturating_sub(rows_of(window));
+            end += window.len();
+        }
+        &self.parts[..end]
     }
 
     /// The rows and chunks that a rows task touches if every row matches: all, or those up to `limit`.
@@ -100,6 +122,8 @@ impl TableShape {
 pub struct Expected {
     /// Groups of an aggregate answer.
     pub groups: u64,
+    /// Rows of a rows answer.
+    pub rows: u64,
     /// Rows of each chunk that goes back in a rows answer.
     pub chunks: Vec<u64>,
     /// Bytes of the clear half.
@@ -138,6 +162,10 @@ pub struct Prediction {
     pub chunks_read: u64,
     /// Threads that have a chunk to work on.
     pub busy_threads: u64,
+    /// Threads of the owner that have a chunk or a group to work on.
+    pub owner_threads: u64,
+    /// Of the bytes read those that wait for each other: parts are read together, a thread for each.
+    pub longest_reads: u64,
     /// Counted work for each mask and parameter set, program and fetched column.
     pub blocks: Vec<BlockWork>,
     /// All work together.
@@ -161,10 +189,14 @@ pub fn predict(
 ) -> Result<Prediction, PlanError> {
     // A plan is strings, numbers and lists, which always serialise.
     let bytes_up = serde_json::to_vec(plan).map_or(0, |bytes| bytes.len() as u64);
-    let chunks = shape.chunks();
+    let limit = match &plan.task {
+        Task::Aggregate(_) => None,
+        Task::Rows(task) => task.limit,
+    };
+    let parts = shape.looked_at(limit, threads);
     let counted = match &plan.task {
-        Task::Aggregate(task) => work::aggregate(plan, task, encodings, &chunks, expected.groups)?,
-        Task::Rows(task) => work::rows(plan, task, encodings, &chunks, &expected.chunks)?,
+        Task::Aggregate(task) => work::aggregate(plan, task, encodings, shape, expected.groups)?,
+        Task::Rows(task) => work::rows(plan, task, encodings, shape, rows_of(parts), expected)?,
     };
     let (directory, each_overhead) = match &plan.task {
         Task::Aggregate(_) => (counted.blocks.len() as u64 * BLOCK_ENTRY_BYTES, 0),
@@ -180,14 +212,22 @@ pub fn predict(
         .saturating_add(items.saturating_mul(each_overhead))
         .saturating_add(bytes_fixed)
         .saturating_add(expected.clear.bytes);
-    let mut work = Work { queries: 1, ..Work::default() };
-    counted.blocks.iter().for_each(|block| work.add(&block.work));
-    work.clear_cells = counted.clear_cells;
+    let queries = u64::from(matches!(plan.task, Task::Aggregate(_)));
+    let mut work = Work { queries, ..Work::default() };
+    counted.blocks.iter().for_each(|block| work.add(block.work));
+    work.add(counted.clear);
     // Digests are of whole files, whichever columns are wanted.
-    let (uses_clear, uses_encrypted) = (counted.clear_cells > 0, !counted.blocks.is_empty());
-    let files: Vec<u64> = shape.parts.iter().map(|part| part.read(uses_clear, uses_encrypted)).collect();
+    let uses_clear = counted.clear.clear_cells + counted.clear.text_cells > 0;
+    let files = parts.iter().map(|part| part.read(uses_clear, !counted.blocks.is_empty()));
+    let files: Vec<u64> = files.collect();
     work.bytes_read = files.iter().sum();
-    let window = files.chunks(threads.max(1)).map(|window| window.iter().sum::<u64>()).max().unwrap_or(0);
+    let windows = || files.chunks(threads.max(1));
+    let window = windows().map(|window| window.iter().sum::<u64>()).max().unwrap_or(0);
+    let longest_reads = windows().filter_map(|window| window.iter().max()).sum();
+    let items_of_owner = match &plan.task {
+        Task::Aggregate(_) => expected.groups,
+        Task::Rows(_) => expected.chunks.len() as u64,
+    };
     Ok(Prediction {
         bytes_up,
         bytes_down,
@@ -199,6 +239,8 @@ pub fn predict(
         groups: if matches!(plan.task, Task::Aggregate(_)) { expected.groups } else { 0 },
         chunks_read: counted.chunks_read,
         busy_threads: (threads as u64).min(counted.chunks_read).max(1),
+        owner_threads: (threads as u64).min(items_of_owner).max(1),
+        longest_reads,
         blocks: counted.blocks,
         work,
         // Objects of an answer are put together once more in its container.

@@ -96,7 +96,12 @@ impl Query {
 
     /// Whether a window function stands in it.
     pub(crate) fn has_windows(&self) -> bool {
-        self.expressions().any(windows::has_window)
+        self.windows() > 0
+    }
+
+    /// How often a window function is asked for.
+    pub(crate) fn windows(&self) -> u64 {
+        self.expressions().map(windows::count_windows).sum()
     }
 
     fn expressions(&self) -> impl Iterator<Item = &Expr> {

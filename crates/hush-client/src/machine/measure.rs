@@ -1,29 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Measuring the unit costs: medians of several runs on one thread, about two seconds in all.
+//! Measuring the unit costs on one thread, a few seconds in all.
 //!
-//! Inner loops are measured by themselves. What the query engine and the reading of files cost is measured on a small
-//! table in memory, as what is left of a query's time when the inner loops are taken away.
+//! Inner loops are measured by themselves. What the query engine and the owner's work on rows cost is measured on a small table in
+//! a directory that is opened anew each time, as what is left of a query's time when all that is known is taken away.
 
 use std::hint::black_box;
 use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use ethnum::I256;
 use hush_exec::noop::Scheme;
 use hush_keys::{OwnerSeed, decrypt_sum};
 use hush_params::preset;
-use hush_plan::predict::{MachineProfile, PROFILE_FORMAT, UnitCosts};
+use hush_plan::predict::{MachineProfile, Times, UnitCosts, Work};
 use hush_plan::sql::parse_workload;
-use hush_plan::{Protection, Schema, needs_of};
+use hush_plan::{ColumnType, Protection, QueryPlan, Schema, needs_of};
 use hush_ring::{Cpu, ExpandLabel, LazyMac, Ring, UniformSeed};
 use hush_schemes::bgv::sum::SumAccumulator;
-use hush_table::TableStore;
 use hush_table::source::{OpenOptions, Source};
+use hush_table::{Projection, TableStore};
 
 use super::now;
-use crate::account::peak_resident_bytes;
+use crate::account::{Phases, peak_resident_bytes};
 use crate::columns::kernels;
 use crate::encrypt::{Encryption, plan_encodings};
 use crate::error::ClientError;
+use crate::explain::Held;
 use crate::pins::Pins;
 use crate::policy::{Policy, propose_schema};
 use crate::private::PrivateHalf;
@@ -33,96 +37,236 @@ use crate::table::OwnedTable;
 
 /// Runs behind each median.
 const RUNS: usize = 7;
+/// Rounds of queries.
+const ROUNDS: usize = 12;
 /// Repetitions within a run of an inner loop, so that it is long beside the clock's step.
 const LOOPS: usize = 32;
 /// Ring of the inner loops: that of most sums.
 const RING: &str = "n12_q2x46_sec128_v1";
 /// Rows of the table: several full chunks.
 const ROWS: u64 = 16 * 8192;
-/// Bytes whose digest is taken.
-const DIGEST_BYTES: usize = 4 << 20;
-/// A query that uses every part of the server.
-const QUERY: &str = "SELECT k, SUM(x) AS s FROM t WHERE y >= 0 GROUP BY k";
-/// The same without encrypted columns.
-const CLEAR_QUERY: &str = "SELECT k, SUM(y) AS s FROM t WHERE y >= 0 GROUP BY k";
+/// What the table is made for.
+const WORKLOAD: &str = "SELECT SUM(x) AS s FROM t";
+/// A filter on one number.
+const FILTERED: &str = "SELECT COUNT(*) AS n FROM t WHERE y >= 500";
+/// A filter on one text.
+const FILTERED_TEXT: &str = "SELECT COUNT(*) AS n FROM t WHERE s >= 'n5'";
+/// Groups, in the engine and in masks.
+const GROUPED: &str = "SELECT k, SUM(x) AS s FROM t GROUP BY k";
+/// Many groups.
+const MANY: &str = "SELECT s, SUM(x) AS n FROM t GROUP BY s";
+/// Rows, all and few, and values from several of them.
+const BY_ROW: &str = "SELECT y, x FROM t";
+/// Few rows of every chunk.
+const FEW: &str = "SELECT x FROM t WHERE y = 500";
+/// A window over rows.
+const WINDOW: &str = "SELECT SUM(x) OVER (ORDER BY y ROWS 3 PRECEDING) AS s FROM t";
 
 /// Measures this machine.
 ///
 /// # Errors
-/// Those of making a table in memory and asking it.
+/// Those of making a table in a temporary directory and asking it.
 pub fn calibrate() -> Result<MachineProfile, ClientError> {
     let directory = tempfile::tempdir()?;
-    let table = |rows: u64| -> Result<OwnedTable, ClientError> {
-        let path = directory.path().join(format!("{rows}/t.csv"));
-        example(&path, rows)
-    };
-    let (small, large) = (table(1)?, table(ROWS)?);
-    let (query, owner_query) = asked(&small, CLEAR_QUERY)?;
+    let (small, large) = (Example::new(directory.path(), 1)?, Example::new(directory.path(), ROWS)?);
     let base_memory_bytes = peak_resident_bytes().unwrap_or(MachineProfile::built_in().base_memory_bytes);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    // In turns, so that what else the machine does meanwhile meets all of them.
+    let mut first = Asked::new(&small, FILTERED, 0)?;
+    let mut decrypted = Asked::new(&small, GROUPED, 0)?;
+    let mut filtered = Asked::new(&large, FILTERED, 0)?;
+    let mut filtered_text = Asked::new(&large, FILTERED_TEXT, 0)?;
+    let mut grouped = Asked::new(&large, GROUPED, 0)?;
+    let mut few = Asked::new(&large, FEW, 0)?;
+    let mut by_row = Asked::new(&large, BY_ROW, 0)?;
+    let mut window = Asked::new(&large, WINDOW, 0)?;
+    let mut regrouped = Asked::new(&large, GROUPED, u64::MAX)?;
+    let mut many = Asked::new(&large, MANY, u64::MAX)?;
+    for _ in 0..ROUNDS {
+        first.once()?;
+        decrypted.once()?;
+        filtered.once()?;
+        filtered_text.once()?;
+        grouped.once()?;
+        few.once()?;
+        by_row.once()?;
+        window.once()?;
+        regrouped.once()?;
+        many.once()?;
+    }
     let mut units = loops()?;
-    (units.query, units.owner_query) = (query, owner_query);
-    let profile = |units| MachineProfile {
-        format: PROFILE_FORMAT,
-        measured_at: Some(now()),
-        kernels: String::new(),
-        units,
-        base_memory_bytes,
-    };
-    // With the cost of a cell at nothing, the prediction is what all else takes.
-    let (whole, _) = asked(&large, QUERY)?;
-    let prediction = large.predict(&large.plan(QUERY)?, 8, 1)?;
-    let others = profile(units).times(&prediction).server_s;
-    let cells = prediction.work.clear_cells.max(1) as f64;
-    let (clear, _) = asked(&large, CLEAR_QUERY)?;
-    let clear_cells = large.predict(&large.plan(CLEAR_QUERY)?, 8, 1)?.work.clear_cells.max(1) as f64;
-    // Noise can make either difference negative; the larger is the better witness.
-    units.clear_cell = ((whole - others) / cells).max((clear - query) / clear_cells).max(1e-12);
-    Ok(MachineProfile { kernels: kernels()?.0, ..profile(units) })
+    (units.query, units.owner_query) = (slower(&first.server), slower(&first.owner));
+    (units.byte_read, units.byte_loaded) = large.read()?;
+    units.clear_cell = filtered.server_left(units, |work| work.clear_cells)?;
+    units.text_cell = filtered_text.server_left(units, |work| work.text_cells)?;
+    units.grouped_row = grouped.server_left(units, |work| work.grouped_rows)?;
+    units.owner_decoded = few.owner_left(units, |work| work.owner_decoded)?;
+    units.selected_row = by_row.server_left(units, |work| work.selected_rows)?;
+    units.owner_cell = by_row.owner_left(units, |work| work.owner_cells)?;
+    units.owner_windowed = window.owner_left(units, |work| work.owner_windowed)?;
+    units.owner_regrouped = regrouped.owner_left(units, |work| work.owner_regrouped)?;
+    units.owner_group = many.owner_left(units, |work| work.owner_groups)?;
+    // A command that has just been started has nothing at hand.
+    (units.query, units.owner_query) = (earliest(&first.server), earliest(&decrypted.owner));
+    let crowding = crowding(threads)?;
+    let kernels = kernels()?.0;
+    let threads = threads as u64;
+    Ok(MachineProfile { kernels, threads, crowding, base_memory_bytes, ..alone(units) })
 }
 
-/// A table in memory: `k` and `y` clear, `x` encrypted.
-fn example(path: &std::path::Path, rows: u64) -> Result<OwnedTable, ClientError> {
-    std::fs::create_dir_all(path.parent().unwrap_or(path))?;
-    let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
-    writeln!(file, "k,y,x")?;
-    for row in 0..rows {
-        writeln!(file, "{},{},{}", row % 8, row % 1000, row * 7919 % 100_000)?;
-    }
-    file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-    let source = Source::open(path, &OpenOptions::default())?;
-    let policy = Policy { sensitive: Some(vec!["x".to_owned()]), clear: Vec::new() };
-    let mut schema: Schema = propose_schema(&source, &policy)?.schema;
-    schema.columns.iter_mut().for_each(|column| {
-        if column.name != "x" {
-            column.protect = Protection::Clear;
+/// A profile of one thread.
+fn alone(units: UnitCosts) -> MachineProfile {
+    let kernels = String::new();
+    MachineProfile { measured_at: Some(now()), kernels, units, ..MachineProfile::built_in() }
+}
+
+/// A table in a directory: `k`, `y` and the text `s` clear, `x` encrypted.
+struct Example {
+    directory: PathBuf,
+    owner: OwnerSeed,
+    pool: rayon::ThreadPool,
+}
+
+impl Example {
+    fn new(parent: &Path, rows: u64) -> Result<Self, ClientError> {
+        let path = parent.join(format!("{rows}.csv"));
+        let mut file = std::io::BufWriter::new(std::fs::File::create(&path)?);
+        writeln!(file, "k,y,s,x")?;
+        for row in 0..rows {
+            let scattered = row * 7919 % 100_000;
+            writeln!(file, "{},{},n{scattered},{scattered}", row % 8, row % 1000)?;
         }
-    });
-    (schema.max_rows, schema.approved) = (rows, true);
-    let needs = needs_of(&schema, &parse_workload(&schema, QUERY)?)?;
-    let encodings = plan_encodings(&schema, &needs, rows)?;
-    let half = PrivateHalf { schema, encodings };
-    let (owner, store, pool) = (OwnerSeed::generate()?, TableStore::memory(), thread_pool(2)?);
-    Encryption {
-        source: &source,
-        half: &half,
-        owner: &owner,
-        store: &store,
-        pool: &pool,
-        scheme: Scheme::Lattice,
+        file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+        let source = Source::open(&path, &OpenOptions::default())?;
+        let policy = Policy { sensitive: Some(vec!["x".to_owned()]), clear: Vec::new() };
+        let mut schema: Schema = propose_schema(&source, &policy)?.schema;
+        for column in schema.columns.iter_mut().filter(|column| column.name != "x") {
+            column.protect = Protection::Clear;
+            if column.name == "s" {
+                column.kind = ColumnType::Text;
+            }
+        }
+        (schema.table, schema.max_rows, schema.approved) = ("t".to_owned(), rows, true);
+        let needs = needs_of(&schema, &parse_workload(&schema, WORKLOAD)?)?;
+        let encodings = plan_encodings(&schema, &needs, rows)?;
+        let half = PrivateHalf { schema, encodings };
+        let directory = parent.join(format!("{rows}"));
+        let (owner, store) = (OwnerSeed::generate()?, TableStore::local(&directory)?);
+        let (source, half, scheme, pool) = (&source, &half, Scheme::Lattice, thread_pool(1)?);
+        Encryption { source, half, owner: &owner, store: &store, pool: &pool, scheme }.run(&Silent)?;
+        Ok(Self { directory, owner, pool })
     }
-    .run(&Silent)?;
-    OwnedTable::open_store(&store, &owner, &Pins::forgetful(), 1)
+
+    fn store(&self) -> Result<TableStore, ClientError> {
+        Ok(TableStore::local_existing(&self.directory)?)
+    }
+
+    fn open(&self) -> Result<OwnedTable, ClientError> {
+        OwnedTable::open_store(&self.store()?, &self.owner, &Pins::forgetful(), 1)
+    }
+
+    /// Seconds for each byte of the encrypted file: to compare its digest, and to take the columns out.
+    fn read(&self) -> Result<(f64, f64), ClientError> {
+        let (mut digest, mut load) = (Vec::new(), Vec::new());
+        let signed = self.store()?.load()?;
+        let manifest = signed.manifest();
+        let columns = || manifest.encodings.iter().map(|encoding| encoding.id);
+        for _ in 0..RUNS {
+            let store = self.store()?;
+            for (place, entry) in manifest.placed_parts() {
+                let start = Instant::now();
+                let part = store.open_encrypted(manifest, place, entry)?;
+                let opened = start.elapsed().as_secs_f64();
+                let rows = part.read(&Projection::encodings(columns()))?;
+                let loaded = start.elapsed().as_secs_f64() - opened;
+                let bytes: usize = rows.iter().flat_map(|row| &row.encoded).map(|blob| blob.len()).sum();
+                let file = entry.encrypted.map_or(1, |file| file.bytes.max(1));
+                digest.push(opened / file as f64);
+                load.push(loaded / bytes.max(1) as f64);
+            }
+        }
+        Ok((slower(&digest), slower(&load)))
+    }
 }
 
-/// Medians of the server's and the owner's time for a query.
-fn asked(table: &OwnedTable, sql: &str) -> Result<(f64, f64), ClientError> {
-    let (mut server, mut owner) = (Vec::new(), Vec::new());
-    for _ in 0..RUNS {
-        let outcome = table.ask(sql, &Silent)?;
-        server.push(outcome.phases.of("server"));
-        owner.push(outcome.phases.of("decrypt"));
+/// A query that is asked several times, of the table opened anew.
+struct Asked<'a> {
+    example: &'a Example,
+    plan: QueryPlan,
+    held: Held,
+    /// Seconds of the server.
+    server: Vec<f64>,
+    /// Seconds of the owner.
+    owner: Vec<f64>,
+}
+
+impl<'a> Asked<'a> {
+    /// The query as it would be answered for so many groups.
+    fn new(example: &'a Example, sql: &str, groups: u64) -> Result<Self, ClientError> {
+        let plan = example.open()?.plan(sql)?.for_groups(groups);
+        Ok(Self { example, plan, held: Held::default(), server: Vec::new(), owner: Vec::new() })
     }
-    Ok((median(server), median(owner)))
+
+    fn once(&mut self) -> Result<(), ClientError> {
+        let table = self.example.open()?;
+        let ask = || table.run(self.plan.clone(), Phases::default(), &Silent);
+        let outcome = self.example.pool.install(ask)?;
+        self.server.push(outcome.phases.of("server"));
+        self.owner.push(outcome.phases.of("decrypt"));
+        self.held = outcome.held;
+        Ok(())
+    }
+
+    fn server_left(&self, units: UnitCosts, count: fn(&Work) -> u64) -> Result<f64, ClientError> {
+        self.left(slower(&self.server), units, |times| times.server_s, count)
+    }
+
+    fn owner_left(&self, units: UnitCosts, count: fn(&Work) -> u64) -> Result<f64, ClientError> {
+        self.left(slower(&self.owner), units, |times| times.owner_s, count)
+    }
+
+    /// What the units do not explain of some seconds, for each of what `count` counts.
+    fn left(
+        &self,
+        measured: f64,
+        units: UnitCosts,
+        explained: fn(&Times) -> f64,
+        count: fn(&Work) -> u64,
+    ) -> Result<f64, ClientError> {
+        let prediction = self.example.open()?.predict_held(&self.plan, self.held.clone(), 1)?;
+        let explained = explained(&alone(units).times(&prediction));
+        // Noise can make the difference negative.
+        Ok(((measured - explained) / count(&prediction.work).max(1) as f64).max(1e-12))
+    }
+}
+
+/// How many times longer a transform takes while every other thread transforms too.
+fn crowding(threads: usize) -> Result<f64, ClientError> {
+    let cpu = Cpu::detect().map_err(|source| ClientError::Cpu { source })?;
+    let ring = Ring::new(preset(RING)?, cpu)?;
+    let degree = ring.degree();
+    let transform = |words: &mut [u64]| {
+        for (limb, words) in ring.limbs().iter().zip(words.chunks_exact_mut(degree)) {
+            limb.forward(words);
+        }
+    };
+    let mut words = vec![0; ring.poly_words()];
+    let alone = timed(|| transform(&mut words));
+    let done = AtomicBool::new(false);
+    let crowded = std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(|| {
+                let mut words = vec![0; ring.poly_words()];
+                while !done.load(Ordering::Relaxed) {
+                    transform(black_box(&mut words));
+                }
+            });
+        }
+        let crowded = timed(|| transform(&mut words));
+        done.store(true, Ordering::Relaxed);
+        crowded
+    });
+    Ok((crowded / alone).max(1.0))
 }
 
 /// The inner loops.
@@ -162,32 +306,33 @@ fn loops() -> Result<UnitCosts, ClientError> {
     let answers = answers.map_err(|_| ClientError::Internal { what: "an empty sum does not end" })?;
     let answer = answers.first().ok_or(ClientError::Internal { what: "an empty sum has no answer" })?;
     let owner_product = timed(|| black_box(decrypt_sum(&secret, answer, 0, 40)).is_ok()) / residues;
-    let mut lifted = vec![0; limbs];
-    let owner_decoded = timed(|| {
-        for place in 0..degree {
-            for (residue, row) in lifted.iter_mut().zip(a.chunks_exact(degree)) {
-                *residue = row[place];
-            }
-            black_box(ring.crt().lift_centered(&lifted));
-        }
-    }) / degree as f64;
-    let bytes = vec![7_u8; DIGEST_BYTES];
-    let started = |_| {
-        let start = Instant::now();
-        black_box(blake3::hash(&bytes));
-        start.elapsed().as_secs_f64()
-    };
-    let byte_read = median((0..RUNS).map(started).collect()) / DIGEST_BYTES as f64;
+    let mut wide = vec![I256::from(i64::MAX); degree];
+    let owner_operation = timed(|| {
+        let terms: Vec<I256> = wide.iter().map(|value| value.wrapping_mul(*value)).collect();
+        wide.iter_mut().zip(terms).for_each(|(value, term)| *value = value.wrapping_add(term));
+    });
+    black_box(&wide);
+    // Two operations on each.
+    let owner_operation = owner_operation / 2.0 / degree as f64;
     Ok(UnitCosts {
         query: 0.0,
         clear_cell: 0.0,
-        byte_read,
+        text_cell: 0.0,
+        grouped_row: 0.0,
+        selected_row: 0.0,
+        byte_read: 0.0,
+        byte_loaded: 0.0,
         expanded,
         butterfly,
         product,
         unpacked,
         owner_product,
-        owner_decoded,
+        owner_decoded: 0.0,
+        owner_operation,
+        owner_cell: 0.0,
+        owner_windowed: 0.0,
+        owner_regrouped: 0.0,
+        owner_group: 0.0,
         owner_query: 0.0,
     })
 }
@@ -203,6 +348,17 @@ fn timed<T>(mut work: impl FnMut() -> T) -> f64 {
     };
     run();
     median((0..RUNS).map(|_| run()).collect())
+}
+
+/// The upper quartile: a command that has just been started takes longer than one that repeats itself.
+fn slower(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() * 3 / 4).copied().unwrap_or(0.0)
+}
+
+fn earliest(values: &[f64]) -> f64 {
+    values.first().copied().unwrap_or(0.0)
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -93,6 +93,16 @@ fn types_do_not_depend_on_what_is_encrypted() {
 }
 
 #[test]
+fn terms_that_cancel_leave_the_type_of_what_is_left() {
+    // The terms that cancel are beyond every decimal.
+    let long = ["bp"; 14].join(" * ");
+    let plan = plan(&format!("SELECT {long} * 1.5 - {long} * 1.5 + age FROM patients"));
+    let output = &plan.outputs[0];
+    let decimal = OutputType::Decimal { scale: 1, wide: false };
+    assert_eq!((output.output, output.scale), (ProgramOutput::Number(decimal), 1));
+}
+
+#[test]
 fn floats_in_the_clear_are_left_to_the_owner() {
     let plan = plan("SELECT age * rate FROM patients");
     assert!(plan.programs.is_empty());

@@ -66,21 +66,15 @@ pub(super) fn plan(
             operand_limit_log2: 0,
             limit: None,
         });
-        let (mut seconds, mut bytes_down) = price(&rows, owner)?;
+        let regroup =
+            Regroup { clear: clear.clone(), task: AggregateTask { max_groups: u64::MAX, ..task.clone() } };
+        let owner = OwnerPlan { regroup: Some(regroup), ..owner.clone() };
+        let (mut seconds, mut bytes_down) = price(&rows, &owner)?;
         // Sums have a clear half of a row for each group; here it has one for each row.
         let clear_bytes = catalog.rows() * (1 + clear.len() as u64) * CLEAR_CELL_BYTES;
         bytes_down += clear_bytes;
         seconds += site.link.map_or(0.0, |speed| clear_bytes as f64 / speed);
-        // The owner's engine is asked too; what it reads, it has decoded.
-        let units = &site.profile.units;
-        seconds += REGROUP_QUERIES * units.query;
-        seconds += units.owner_decoded * (catalog.rows() * columns.len() as u64) as f64;
         if best.as_ref().is_none_or(|best| seconds < best.seconds) {
-            let regroup = Regroup {
-                clear: clear.clone(),
-                task: AggregateTask { max_groups: u64::MAX, ..task.clone() },
-            };
-            let owner = OwnerPlan { regroup: Some(regroup), ..owner.clone() };
             best = Some(Gathered {
                 task: rows,
                 owner,
@@ -117,5 +111,3 @@ pub(super) fn groups_worth_summing(
 
 /// Bytes of a clear value in an answer; texts are some longer.
 const CLEAR_CELL_BYTES: u64 = 8;
-/// Queries of an engine that regrouping takes: the groups, and the masks of each chunk.
-const REGROUP_QUERIES: f64 = 2.0;

@@ -112,6 +112,7 @@ impl<'p, 'a> Bound<'p, 'a> {
             programs: outputs.collect(),
             owned,
             regroup: None,
+            windows: plan.windows,
             final_sql: plan.final_sql.clone(),
         };
         let bits = |rounded: Option<Rounded>| rounded.map(|rounded| rounded.bits);

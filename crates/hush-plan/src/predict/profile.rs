@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 use super::{Prediction, Work};
 
 /// Version of the profile's file.
-pub const PROFILE_FORMAT: u16 = 1;
+pub const PROFILE_FORMAT: u16 = 2;
 /// Largest file that is read, in bytes.
 const PROFILE_MAX_BYTES: usize = 64 << 10;
 /// Seconds above which no unit is believed.
 const UNIT_LIMIT: f64 = 60.0;
+/// Crowding above which none is believed: as many threads as the largest machine has.
+const CROWDING_LIMIT: f64 = 1024.0;
 /// Bytes above which no program is believed to be, without data.
 const BASE_LIMIT: u64 = 1 << 40;
 
@@ -24,8 +26,12 @@ pub struct MachineProfile {
     pub measured_at: Option<u64>,
     /// Kernels that it was measured with.
     pub kernels: String,
-    /// Seconds for each unit, on one thread.
+    /// Seconds for each unit, on one thread while the others rest.
     pub units: UnitCosts,
+    /// Threads of the machine.
+    pub threads: u64,
+    /// How many times longer a unit takes while all threads are busy. Threads may share a core.
+    pub crowding: f64,
     /// Bytes of memory that the program takes before it has any data.
     pub base_memory_bytes: u64,
 }
@@ -36,10 +42,18 @@ pub struct MachineProfile {
 pub struct UnitCosts {
     /// A query of the engine for clear columns, whatever its rows.
     pub query: f64,
-    /// One value of an expression over clear columns.
+    /// One number of a clear column, or one value of an expression over clear columns.
     pub clear_cell: f64,
+    /// One text of a clear column.
+    pub text_cell: f64,
+    /// One row whose group is looked for.
+    pub grouped_row: f64,
+    /// One row picked for the answer.
+    pub selected_row: f64,
     /// One byte read, its digest compared.
     pub byte_read: f64,
+    /// One byte of an encoded column taken out of a file.
+    pub byte_loaded: f64,
     /// One residue expanded from a seed.
     pub expanded: f64,
     /// One butterfly of a transform.
@@ -52,6 +66,16 @@ pub struct UnitCosts {
     pub owner_product: f64,
     /// One coefficient put together and decoded.
     pub owner_decoded: f64,
+    /// One operation on wide integers.
+    pub owner_operation: f64,
+    /// One value of a row, as an array and through the last query.
+    pub owner_cell: f64,
+    /// One value of a window function.
+    pub owner_windowed: f64,
+    /// One value of a row that the owner groups.
+    pub owner_regrouped: f64,
+    /// One group that the owner makes of rows.
+    pub owner_group: f64,
     /// What the owner does once: opens the answer and runs the final query.
     pub owner_query: f64,
 }
@@ -99,14 +123,23 @@ impl MachineProfile {
     pub fn built_in() -> Self {
         let units = UnitCosts {
             query: 1e-2,
-            clear_cell: 1e-8,
-            byte_read: 1e-9,
+            clear_cell: 6e-9,
+            text_cell: 4e-8,
+            grouped_row: 3e-8,
+            selected_row: 3e-8,
+            byte_read: 5e-10,
+            byte_loaded: 4e-10,
             expanded: 2e-9,
             butterfly: 4e-10,
             product: 1e-9,
             unpacked: 5e-10,
             owner_product: 5e-10,
-            owner_decoded: 1e-7,
+            owner_decoded: 5e-8,
+            owner_operation: 1e-8,
+            owner_cell: 2e-8,
+            owner_windowed: 5e-7,
+            owner_regrouped: 1e-7,
+            owner_group: 2e-6,
             owner_query: 5e-3,
         };
         Self {
@@ -114,6 +147,8 @@ impl MachineProfile {
             measured_at: None,
             kernels: "built-in".to_owned(),
             units,
+            threads: 1,
+            crowding: 1.0,
             base_memory_bytes: 40_000_000,
         }
     }
@@ -142,6 +177,9 @@ impl MachineProfile {
         if let Some((unit, _)) = profile.units.named().iter().find(|unit| !is_cost(unit)) {
             return Err(damaged(&format!("the cost of {unit} is no time")));
         }
+        if profile.threads == 0 || !(1.0..=CROWDING_LIMIT).contains(&profile.crowding) {
+            return Err(damaged("threads that share a machine are not slower than one alone"));
+        }
         if profile.base_memory_bytes > BASE_LIMIT {
             return Err(damaged("the program's memory is no size"));
         }
@@ -157,47 +195,79 @@ impl MachineProfile {
     /// What a prediction's work takes.
     pub fn times(&self, prediction: &Prediction) -> Times {
         let (work, units) = (&prediction.work, &self.units);
-        let busy = prediction.busy_threads.max(1) as f64;
+        // Seconds of work that `busy` threads share.
+        let shared = |seconds: f64, busy: u64| seconds * self.slowness(busy) / busy.max(1) as f64;
+        let reading =
+            units.byte_read * prediction.longest_reads as f64 * self.slowness(prediction.busy_threads);
+        let arrays = units.byte_read * prediction.bytes_down as f64
+            + units.owner_cell * work.owner_cells as f64
+            + units.owner_windowed * work.owner_windowed as f64
+            + units.owner_group * work.owner_groups as f64;
+        // Rows are grouped by an engine of the owner's own.
+        let own_query = if work.owner_regrouped > 0 { units.query } else { 0.0 };
         Times {
-            server_s: units.query * work.queries as f64 + units.in_chunks(work) / busy,
-            owner_s: units.owner_query + units.of_owner(work, prediction.bytes_down),
+            server_s: units.query * work.queries as f64
+                + reading
+                + shared(units.in_chunks(work), prediction.busy_threads),
+            owner_s: units.owner_query
+                + own_query
+                + arrays
+                + shared(units.of_owner(work), prediction.owner_threads)
+                + shared(units.owner_regrouped * work.owner_regrouped as f64, self.threads),
         }
+    }
+
+    /// How many times longer a unit takes with so many busy threads than with one.
+    fn slowness(&self, busy: u64) -> f64 {
+        let others = self.threads.saturating_sub(1).max(1) as f64;
+        1.0 + (self.crowding - 1.0) * (busy.saturating_sub(1) as f64 / others).min(1.0)
     }
 }
 
 impl UnitCosts {
     /// Names, as in the file, and seconds.
-    pub fn named(&self) -> [(&'static str, f64); 10] {
+    pub fn named(&self) -> [(&'static str, f64); 19] {
         [
             ("query", self.query),
             ("clear_cell", self.clear_cell),
+            ("text_cell", self.text_cell),
+            ("grouped_row", self.grouped_row),
+            ("selected_row", self.selected_row),
             ("byte_read", self.byte_read),
+            ("byte_loaded", self.byte_loaded),
             ("expanded", self.expanded),
             ("butterfly", self.butterfly),
             ("product", self.product),
             ("unpacked", self.unpacked),
             ("owner_product", self.owner_product),
             ("owner_decoded", self.owner_decoded),
+            ("owner_operation", self.owner_operation),
+            ("owner_cell", self.owner_cell),
+            ("owner_windowed", self.owner_windowed),
+            ("owner_regrouped", self.owner_regrouped),
+            ("owner_group", self.owner_group),
             ("owner_query", self.owner_query),
         ]
     }
 
     fn in_chunks(&self, work: &Work) -> f64 {
         self.clear_cell * work.clear_cells as f64
-            + self.byte_read * work.bytes_read as f64
+            + self.text_cell * work.text_cells as f64
+            + self.grouped_row * work.grouped_rows as f64
+            + self.selected_row * work.selected_rows as f64
+            + self.byte_loaded * work.bytes_loaded as f64
             + self.expanded * work.expanded as f64
             + self.butterfly * work.butterflies as f64
             + self.product * work.products as f64
             + self.unpacked * work.unpacked as f64
     }
 
-    fn of_owner(&self, work: &Work, bytes_down: u64) -> f64 {
-        self.byte_read * bytes_down as f64
-            + self.expanded * work.owner_expanded as f64
+    fn of_owner(&self, work: &Work) -> f64 {
+        self.expanded * work.owner_expanded as f64
             + self.butterfly * work.owner_butterflies as f64
             + self.owner_product * work.owner_products as f64
             + self.unpacked * work.owner_unpacked as f64
-            // Both are arithmetic of any width on one number.
-            + self.owner_decoded * (work.owner_decoded + work.owner_evaluated) as f64
+            + self.owner_decoded * work.owner_decoded as f64
+            + self.owner_operation * work.owner_evaluated as f64
     }
 }

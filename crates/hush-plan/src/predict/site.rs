@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where a plan is to run: what it takes to choose between ways that give the same result.
 
-use super::{Expected, MachineProfile, TableShape, predict};
+use super::{ASSUMED_GROUPS, Expected, MachineProfile, TableShape, Work, predict};
 use crate::encoding::Encoding;
 use crate::error::PlanError;
 use crate::plan::{OwnerPlan, ServerPlan, SlotExpr, Task};
@@ -24,7 +24,7 @@ impl Site {
     pub fn local(rows: u64) -> Self {
         let part = super::PartShape { rows, ..super::PartShape::default() };
         Self {
-            shape: TableShape { parts: vec![part] },
+            shape: TableShape { parts: vec![part], clear: Vec::new() },
             threads: 1,
             profile: MachineProfile::built_in(),
             link: None,
@@ -48,9 +48,9 @@ impl Site {
             Task::Aggregate(_) => None,
         };
         let (rows, chunks) = self.shape.all_matching(limit);
-        let expected = Expected { groups, chunks, ..Expected::default() };
+        let expected = Expected { groups, rows, chunks, ..Expected::default() };
         let mut prediction = predict(plan, encodings, &self.shape, &expected, self.threads)?;
-        prediction.work.owner_evaluated = evaluated(owner, rows);
+        prediction.work.add(of_rows(plan, owner, rows, ASSUMED_GROUPS));
         let times = self.profile.times(&prediction);
         let bytes = prediction.bytes_up + prediction.bytes_down;
         let way = self.link.map_or(0.0, |speed| bytes as f64 / speed);
@@ -58,9 +58,26 @@ impl Site {
     }
 }
 
-/// Operations of the owner's own evaluation on so many rows.
-pub fn evaluated(owner: &OwnerPlan, rows: u64) -> u64 {
-    rows * owner.owned.iter().map(operations).sum::<u64>()
+/// What the owner does with so many rows that match, once they are decrypted; where he groups them, into so many groups.
+pub fn of_rows(plan: &ServerPlan, owner: &OwnerPlan, rows: u64, groups: u64) -> Work {
+    let Task::Rows(task) = &plan.task else { return Work::default() };
+    let owner_evaluated = rows * owner.owned.iter().map(operations).sum::<u64>();
+    // With the number of the row.
+    let clear = task.clear.len() as u64 + 1;
+    match &owner.regroup {
+        None => {
+            let owner_cells = rows * (clear + owner.programs.len() as u64);
+            let owner_windowed = rows * owner.windows;
+            Work { owner_evaluated, owner_cells, owner_windowed, ..Work::default() }
+        }
+        Some(_) => {
+            let owner_regrouped = rows * (clear + task.fetch.len() as u64);
+            // The server has counted groups before it refused.
+            let (queries, grouped_rows) = (1, rows);
+            let owner = Work { owner_evaluated, owner_regrouped, owner_groups: groups, ..Work::default() };
+            Work { queries, grouped_rows, ..owner }
+        }
+    }
 }
 
 /// Nodes of an expression.

@@ -17,13 +17,15 @@ fn plan(text: &str) -> (QueryPlan, Vec<Encoding>) {
 }
 
 fn shape() -> TableShape {
-    TableShape { parts: vec![PartShape { rows: 20_000, clear_bytes: 1000, encrypted_bytes: 5000 }] }
+    let column = |name: &str, is_text| ClearColumn { name: name.to_owned(), is_text };
+    let parts = vec![PartShape { rows: 20_000, clear_bytes: 1000, encrypted_bytes: 5000 }];
+    TableShape { parts, clear: vec![column("ward", true), column("year", false)] }
 }
 
 fn predicted(text: &str, groups: u64) -> Prediction {
     let (plan, encodings) = plan(text);
-    let (_, chunks) = shape().all_matching(None);
-    let expected = Expected { groups, chunks, clear: ClearBytes { bytes: 100, exact: true } };
+    let (rows, chunks) = shape().all_matching(None);
+    let expected = Expected { groups, rows, chunks, clear: ClearBytes { bytes: 100, exact: true } };
     predict(&plan.server, &encodings, &shape(), &expected, 2).unwrap()
 }
 
@@ -53,7 +55,9 @@ fn a_filter_costs_a_transform_for_each_group_and_element() {
         let limbs = hush_params::preset(block.params).unwrap().limb_count() as u64;
         assert_eq!(found.work.transforms, (block.elements + 1) * groups * limbs);
         assert_eq!(found.work.bytes_read, 6000);
-        assert!(found.work.clear_cells >= 3 * 20_000);
+        // Engine: one column, filter, key and count; masks: one column, filter, key and the mask.
+        assert_eq!(found.work.clear_cells, (4 + 4) * 20_000);
+        assert_eq!((found.work.text_cells, found.work.grouped_rows), (2 * 20_000, 2 * 20_000));
     }
 }
 
@@ -69,6 +73,7 @@ fn columns_of_one_mask_and_set_share_their_transforms() {
 fn a_limit_reads_no_more_chunks_than_it_needs() {
     let shape = TableShape {
         parts: [9000, 100, 8192].map(|rows| PartShape { rows, ..PartShape::default() }).to_vec(),
+        clear: Vec::new(),
     };
     assert_eq!(shape.chunks(), [8192, 808, 100, 8192]);
     assert_eq!(shape.all_matching(Some(8193)), (8193, vec![8192, 808]));
@@ -88,6 +93,20 @@ fn more_work_takes_longer() {
 }
 
 #[test]
+fn threads_share_work_and_get_in_each_others_way() {
+    let prediction = predicted("SELECT ward, SUM(age) AS s FROM patients GROUP BY ward", 10);
+    let time = |threads, crowding| {
+        let profile = MachineProfile { threads, crowding, ..MachineProfile::built_in() };
+        profile.times(&prediction).server_s - profile.units.query
+    };
+    assert_eq!(prediction.busy_threads, 2);
+    let freely = time(2, 1.0);
+    assert!((time(2, 1.5) / freely - 1.5).abs() < 1e-9);
+    // Two of four threads: a third of the way from one alone to all of them.
+    assert!((time(4, 1.5) / freely - (1.0 + 0.5 / 3.0)).abs() < 1e-9);
+}
+
+#[test]
 fn a_profile_survives_its_file_and_damage_is_found() {
     let profile = MachineProfile { measured_at: Some(1_790_000_000), ..MachineProfile::built_in() };
     let text = profile.to_json();
@@ -100,10 +119,12 @@ fn a_profile_survives_its_file_and_damage_is_found() {
     assert!(damaged(&text.replace("\"query\": 0.01", "\"query\": -0.01")));
     assert!(damaged(&text.replace("\"query\": 0.01", "\"query\": 1e9")));
     assert!(damaged(&text.replace("\"query\"", "\"querys\"")));
+    assert!(damaged(&text.replace("\"crowding\": 1.0", "\"crowding\": 0.5")));
+    assert!(damaged(&text.replace("\"threads\": 1", "\"threads\": 0")));
     assert!(damaged(&" ".repeat(100_000)));
-    let other = text.replace("\"format\": 1", "\"format\": 2");
+    let other = text.replace("\"format\": 2", "\"format\": 3");
     assert_eq!(
         MachineProfile::from_json(other.as_bytes()),
-        Err(ProfileError::Format { found: 2, expected: 1 })
+        Err(ProfileError::Format { found: 3, expected: 2 })
     );
 }

@@ -4,7 +4,7 @@
 use hush_params::{ParamSet, preset, size};
 use serde::Serialize;
 
-use super::CHUNK_ROWS;
+use super::{CHUNK_ROWS, Expected, TableShape, clear};
 use crate::encoding::{Encoding, EncodingId, Layout, Plaintext};
 use crate::error::{EncodingFault, PlanError};
 use crate::plan::{AggregateTask, RowsTask, ServerPlan, SlotExpr};
@@ -15,6 +15,8 @@ const OBJECT_OVERHEAD_BYTES: u64 = 32 + 16;
 const TENSOR_PRODUCTS: u64 = 4;
 /// Products of a residue that is rounded: one modulo its prime, and the words of one in 128 bits.
 const ROUNDING_PRODUCTS: u64 = 4;
+/// Operations with which a sum of a group becomes a result.
+const FINISHING_OPERATIONS: u64 = 10;
 /// Polynomials of a column's ciphertext.
 const FRESH_COMPONENTS: u64 = 2;
 
@@ -23,10 +25,18 @@ const FRESH_COMPONENTS: u64 = 2;
 pub struct Work {
     /// Queries that the engine for clear columns answers.
     pub queries: u64,
-    /// Values of expressions over clear columns: rows times expressions.
+    /// Numbers of clear columns that are decoded, and values of expressions over clear columns.
     pub clear_cells: u64,
+    /// Texts of clear columns that are decoded.
+    pub text_cells: u64,
+    /// Rows whose group is looked for.
+    pub grouped_rows: u64,
+    /// Rows that are picked for the answer.
+    pub selected_rows: u64,
     /// Bytes of files that are read and whose digests are compared.
     pub bytes_read: u64,
+    /// Bytes of encoded columns that are taken out of files.
+    pub bytes_loaded: u64,
     /// Residues that the server expands from seeds.
     pub expanded: u64,
     /// Number-theoretic transforms of the server, one prime each.
@@ -47,17 +57,39 @@ pub struct Work {
     pub owner_unpacked: u64,
     /// Coefficients that the owner puts together from their residues and decodes.
     pub owner_decoded: u64,
-    /// Operations of expressions that the owner evaluates, in integers of any width.
+    /// Operations on wide integers, on rows and on groups.
     pub owner_evaluated: u64,
+    /// Values of rows that become arrays and go through the last query.
+    pub owner_cells: u64,
+    /// Values of rows that window functions make.
+    pub owner_windowed: u64,
+    /// Values of rows that the owner groups.
+    pub owner_regrouped: u64,
+    /// Groups that the owner makes of rows.
+    pub owner_groups: u64,
 }
 
 impl Work {
     /// Adds other work.
-    pub fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, mut other: Self) {
+        self.counts().into_iter().zip(other.counts()).for_each(|(mine, theirs)| *mine += *theirs);
+    }
+
+    fn times(mut self, count: u64) -> Self {
+        self.counts().into_iter().for_each(|mine| *mine *= count);
+        self
+    }
+
+    /// All of it.
+    fn counts(&mut self) -> [&mut u64; 22] {
         let Self {
             queries,
             clear_cells,
+            text_cells,
+            grouped_rows,
+            selected_rows,
             bytes_read,
+            bytes_loaded,
             expanded,
             transforms,
             butterflies,
@@ -69,21 +101,35 @@ impl Work {
             owner_unpacked,
             owner_decoded,
             owner_evaluated,
-        } = other;
-        self.queries += queries;
-        self.clear_cells += clear_cells;
-        self.bytes_read += bytes_read;
-        self.expanded += expanded;
-        self.transforms += transforms;
-        self.butterflies += butterflies;
-        self.products += products;
-        self.unpacked += unpacked;
-        self.owner_expanded += owner_expanded;
-        self.owner_butterflies += owner_butterflies;
-        self.owner_products += owner_products;
-        self.owner_unpacked += owner_unpacked;
-        self.owner_decoded += owner_decoded;
-        self.owner_evaluated += owner_evaluated;
+            owner_cells,
+            owner_windowed,
+            owner_regrouped,
+            owner_groups,
+        } = self;
+        [
+            queries,
+            clear_cells,
+            text_cells,
+            grouped_rows,
+            selected_rows,
+            bytes_read,
+            bytes_loaded,
+            expanded,
+            transforms,
+            butterflies,
+            products,
+            unpacked,
+            owner_expanded,
+            owner_butterflies,
+            owner_products,
+            owner_unpacked,
+            owner_decoded,
+            owner_evaluated,
+            owner_cells,
+            owner_windowed,
+            owner_regrouped,
+            owner_groups,
+        ]
     }
 }
 
@@ -114,7 +160,8 @@ pub(super) struct Counted {
     pub(super) bytes_each: u64,
     /// Encrypted bytes of a rows answer.
     pub(super) answer_bytes: u64,
-    pub(super) clear_cells: u64,
+    /// Work of the clear half.
+    pub(super) clear: Work,
     pub(super) chunks_read: u64,
     /// Running sums of one thread.
     pub(super) sums_bytes: u64,
@@ -139,6 +186,11 @@ impl Sizes {
         Self { set, degree, limbs: set.limb_count() as u64, butterflies }
     }
 
+    /// Bytes of one stored polynomial.
+    fn poly_bytes(&self) -> u64 {
+        size::poly_bytes(self.set) as u64
+    }
+
     /// Residues of one polynomial.
     fn residues(&self) -> u64 {
         self.degree * self.limbs
@@ -150,9 +202,10 @@ pub(super) fn aggregate(
     plan: &ServerPlan,
     task: &AggregateTask,
     encodings: &[Encoding],
-    chunks: &[u64],
+    shape: &TableShape,
     groups: u64,
 ) -> Result<Counted, PlanError> {
+    let chunks = &shape.chunks();
     let mut blocks: Vec<(usize, Sizes, Vec<EncodingId>)> = Vec::new();
     for sum in &task.sums {
         let (_, sizes) = find(encodings, sum.column)?;
@@ -162,14 +215,14 @@ pub(super) fn aggregate(
             None => blocks.push((sum.mask, sizes, vec![sum.column])),
         }
     }
-    let conditions =
-        task.masks.iter().map(|mask| u64::from(mask.condition.is_some()) + u64::from(mask.weight.is_some()));
-    let selections = u64::from(plan.predicate.is_some()) + task.keys.len() as u64 + conditions.sum::<u64>();
+    let of_masks = task.masks.iter().flat_map(|mask| mask.condition.iter().chain(&mask.weight));
+    let selecting: Vec<&str> =
+        plan.predicate.iter().chain(&task.keys).chain(of_masks).map(String::as_str).collect();
     let mut counted = Counted::default();
     for (mask, sizes, columns) in blocks {
         let bodies = columns.len() as u64;
         let sums = task.sums.iter().filter(|sum| sum.mask == mask && columns.contains(&sum.column)).count();
-        let work = sum_work(&sizes, chunks, bodies, (selections == 0, groups), sums as u64);
+        let work = sum_work(&sizes, chunks, bodies, (selecting.is_empty(), groups), sums as u64);
         counted.bytes_each +=
             (size::sum_answer_bytes(sizes.set, columns.len()) as u64) + OBJECT_OVERHEAD_BYTES;
         counted.sums_bytes += accumulator_bytes(&sizes, groups, bodies);
@@ -186,12 +239,21 @@ pub(super) fn aggregate(
     if !counted.blocks.is_empty() {
         counted.chunks_read = chunks.len() as u64;
     }
-    let rows: u64 = chunks.iter().sum();
+    let rows = shape.rows();
+    let grouped_rows = if task.keys.is_empty() { 0 } else { rows };
     // The manifest knows how many rows there are: COUNT(*) alone reads nothing.
-    let grouped =
-        if selections == 0 && task.clear.len() <= 1 { 0 } else { task.clear.len() as u64 + selections };
-    let masked = if counted.blocks.is_empty() { 0 } else { selections };
-    counted.clear_cells = rows * (grouped + masked);
+    if !selecting.is_empty() || task.clear.len() > 1 {
+        let expressions = plan.predicate.iter().chain(&task.keys).chain(&task.clear);
+        let expressions: Vec<&str> = expressions.map(String::as_str).collect();
+        counted.clear.add(clear::evaluated(rows, &expressions, &shape.clear));
+        counted.clear.grouped_rows += grouped_rows;
+    }
+    // Masks are made part by part, from the same columns.
+    if !selecting.is_empty() && !counted.blocks.is_empty() {
+        counted.clear.add(clear::evaluated(rows, &selecting, &shape.clear));
+        counted.clear.clear_cells += rows * task.masks.len() as u64;
+        counted.clear.grouped_rows += grouped_rows;
+    }
     Ok(counted)
 }
 
@@ -203,6 +265,7 @@ fn sum_work(sizes: &Sizes, chunks: &[u64], bodies: u64, (whole, groups): (bool, 
         let (full, rest) = (rows / sizes.degree, rows % sizes.degree);
         let elements = full + u64::from(rest > 0);
         work.expanded += elements * sizes.residues();
+        work.bytes_loaded += elements * bodies * sizes.poly_bytes();
         // Bodies are checked once and added up once.
         work.unpacked += 2 * elements * bodies * sizes.residues();
         if whole {
@@ -224,6 +287,7 @@ fn sum_work(sizes: &Sizes, chunks: &[u64], bodies: u64, (whole, groups): (bool, 
     work.owner_unpacked = groups * sizes.residues();
     work.owner_products = groups * sums * sizes.residues();
     work.owner_decoded = groups * sums;
+    work.owner_evaluated = groups * sums * FINISHING_OPERATIONS;
     work
 }
 
@@ -234,14 +298,16 @@ fn accumulator_bytes(sizes: &Sizes, groups: u64, bodies: u64) -> u64 {
     groups * group + if groups == 1 { poly } else { 0 } + 3 * poly
 }
 
-/// Counts a rows task whose answer holds the chunks with these numbers of rows.
+/// Counts a rows task that looks at so many rows for what is expected.
 pub(super) fn rows(
     plan: &ServerPlan,
     task: &RowsTask,
     encodings: &[Encoding],
-    all: &[u64],
-    chunks: &[u64],
+    shape: &TableShape,
+    looked_at: u64,
+    expected: &Expected,
 ) -> Result<Counted, PlanError> {
+    let chunks = &expected.chunks;
     let mut counted = Counted::default();
     for (index, expr) in task.programs.iter().enumerate() {
         let columns = expr.columns();
@@ -268,6 +334,7 @@ pub(super) fn rows(
         let lanes = lanes(encoding);
         let residues = lanes * sizes.residues();
         let mut element = Work {
+            bytes_loaded: lanes * sizes.poly_bytes(),
             owner_expanded: residues,
             owner_unpacked: residues,
             owner_products: residues,
@@ -286,10 +353,9 @@ pub(super) fn rows(
     if !counted.blocks.is_empty() {
         counted.chunks_read = chunks.len() as u64;
     }
-    let expressions =
-        u64::from(plan.predicate.is_some()) + task.clear.len() as u64 + task.operands.len() as u64;
-    let looked_at = if task.limit.is_some() { chunks } else { all };
-    counted.clear_cells = looked_at.iter().sum::<u64>() * expressions;
+    let expressions: Vec<&str> = plan.expressions().collect();
+    counted.clear = clear::evaluated(looked_at, &expressions, &shape.clear);
+    counted.clear.selected_rows = expected.rows;
     Ok(counted)
 }
 
@@ -327,32 +393,12 @@ impl Counted {
     }
 }
 
-impl Work {
-    fn times(&self, count: u64) -> Self {
-        Self {
-            queries: self.queries * count,
-            clear_cells: self.clear_cells * count,
-            bytes_read: self.bytes_read * count,
-            expanded: self.expanded * count,
-            transforms: self.transforms * count,
-            butterflies: self.butterflies * count,
-            products: self.products * count,
-            unpacked: self.unpacked * count,
-            owner_expanded: self.owner_expanded * count,
-            owner_butterflies: self.owner_butterflies * count,
-            owner_products: self.owner_products * count,
-            owner_unpacked: self.owner_unpacked * count,
-            owner_decoded: self.owner_decoded * count,
-            owner_evaluated: self.owner_evaluated * count,
-        }
-    }
-}
-
 /// Adds the work of an expression on one ring element; gives its number of encrypted factors.
 fn program_work(expr: &SlotExpr, sizes: &Sizes, lanes: u64, work: &mut Work) -> u64 {
     let residues = lanes * sizes.residues();
     match expr {
         SlotExpr::Column(_) => {
+            work.bytes_loaded += lanes * sizes.poly_bytes();
             work.expanded += residues;
             work.unpacked += 2 * residues;
             1

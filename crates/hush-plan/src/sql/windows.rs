@@ -8,13 +8,15 @@
 //! *Order.* Frames of ROWS, and functions that count rows, see them in the window's order and then in that of the table, so
 //! that the same query gives the same result each time. Peers of RANGE frames and of ranks stay peers.
 
+use std::ops::ControlFlow;
+
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, OrderByExpr, OrderByOptions,
-    Value, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
+    Value, Visit, Visitor, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
 };
 
 use super::functions::plain_name;
-use super::{holds, quoted};
+use super::quoted;
 use crate::error::{Clause, Feature, PlanError};
 
 /// Functions over a frame that the engine computes anew, or from what it remembers of the frame.
@@ -52,9 +54,19 @@ pub(crate) fn window(expr: &Expr) -> Option<&Function> {
     }
 }
 
-/// Whether a window function stands anywhere in `expr`.
-pub(crate) fn has_window(expr: &Expr) -> bool {
-    holds(expr, |part| window(part).is_some())
+/// Window functions in `expr`.
+pub(super) fn count_windows(expr: &Expr) -> u64 {
+    struct Count(u64);
+    impl Visitor for Count {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            self.0 += u64::from(window(expr).is_some());
+            ControlFlow::Continue(())
+        }
+    }
+    let mut count = Count(0);
+    let _ = expr.visit(&mut count);
+    count.0
 }
 
 /// Checks a call with OVER; its arguments, keys and bounds are visited by themselves.
@@ -97,7 +109,7 @@ pub(super) fn check_window(function: &Function, clause: Clause) -> Result<(), Pl
         return refuse(Feature::Dialect);
     }
     let parts = inner(function, spec);
-    if parts.into_iter().any(has_window) {
+    if parts.into_iter().any(|part| count_windows(part) > 0) {
         return refuse(Feature::NestedWindow);
     }
     match &spec.window_frame {
