@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::BenchError;
 use crate::split_table::{Check, median};
 use crate::usage::peak_mb;
-use expected::relative_error;
+pub(crate) use expected::relative_error;
 pub use table::Question;
 use table::Table;
 
@@ -232,7 +232,7 @@ fn write_schema(table: &Table, csv: &Path, path: &Path) -> Result<(), BenchError
 }
 
 /// The cells of a result as doubles, row by row.
-fn cells(batches: &[RecordBatch]) -> Result<Vec<Vec<f64>>, BenchError> {
+pub(crate) fn cells(batches: &[RecordBatch]) -> Result<Vec<Vec<f64>>, BenchError> {
     let mut rows = Vec::new();
     for batch in batches {
         let doubles = batch.columns().iter().map(|column| cast(column, &DataType::Float64));

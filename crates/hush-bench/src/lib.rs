@@ -13,6 +13,7 @@ pub mod analytics;
 mod error;
 pub mod libraries;
 mod peers;
+pub mod predictions;
 pub mod split_table;
 mod synthetic;
 mod usage;

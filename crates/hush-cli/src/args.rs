@@ -403,6 +403,8 @@ pub(crate) enum Benchmark {
     Libraries(Libraries),
     /// Grouped moments with a correlation, and a regression by 8 features, beside DuckDB on the plaintext where it is installed
     Analytics(Analytics),
+    /// Predicted bytes and times of queries of every kind beside measured ones
+    Predictions(Predictions),
     /// W2: two historical schemes, insecure, with the published seconds beside ours; starts hush-lab, which lies beside this program
     #[command(name = "lwe-agcd", visible_alias = "W2")]
     LweAgcd(LweAgcd),
@@ -438,6 +440,22 @@ pub(crate) struct Analytics {
     /// Ask this question alone, in this process, of a table of so many rows, and print it as JSON
     #[arg(long, hide = true)]
     pub(crate) question: Option<AnalyticsQuestion>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Predictions {
+    /// Rows of each table, separated by commas
+    #[arg(long, value_delimiter = ',', default_values_t = [100_000, 1_000_000], value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub(crate) rows: Vec<u64>,
+    /// Seed of the tables
+    #[arg(long, default_value_t = 2024)]
+    pub(crate) seed: u64,
+    /// Repetitions of each query
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -87,7 +87,7 @@ fn solve(system: &mut [Vec<f64>]) -> Vec<f64> {
 }
 
 /// The largest relative error of a cell; infinite if the shapes differ or a cell is not a number.
-pub(super) fn relative_error(found: &[Vec<f64>], expected: &[Vec<f64>]) -> f64 {
+pub(crate) fn relative_error(found: &[Vec<f64>], expected: &[Vec<f64>]) -> f64 {
     let is_same_shape =
         found.len() == expected.len() && found.iter().zip(expected).all(|(a, b)| a.len() == b.len());
     if !is_same_shape {

@@ -5,9 +5,12 @@ use std::io;
 
 use hush::Error;
 use hush_bench::split_table::{Options, plots, report, run, run_variant};
-use hush_bench::{BenchError, analytics, libraries};
+use hush_bench::{BenchError, analytics, libraries, predictions};
 
-use crate::args::{Analytics, AnalyticsQuestion, Bench, Benchmark, Libraries, LibrariesTable, SplitTable};
+use super::profile;
+use crate::args::{
+    Analytics, AnalyticsQuestion, Bench, Benchmark, Libraries, LibrariesTable, Predictions, SplitTable,
+};
 use crate::terminal::{print, say};
 
 /// Runs a benchmark and prints its report.
@@ -16,6 +19,7 @@ pub(super) fn bench(args: &Bench, threads: usize) -> Result<(), Error> {
         Benchmark::SplitTable(args) => split_table(args, threads),
         Benchmark::Libraries(args) => side_by_side(args),
         Benchmark::Analytics(args) => analytical(args, threads),
+        Benchmark::Predictions(args) => predicted(args, threads),
         Benchmark::LweAgcd(args) => super::lab::bench(&args.arguments),
     }
 }
@@ -112,6 +116,15 @@ fn analytical(args: &Analytics, threads: usize) -> Result<(), Error> {
     let program = std::env::current_exe().map_err(Error::output)?;
     let measured = analytics::run(&options, &program).map_err(to_error)?;
     let text = if args.json { json(&measured)? } else { analytics::report::text(args.seed, &measured) };
+    print(&format!("{}\n", text.trim_end()))
+}
+
+fn predicted(args: &Predictions, threads: usize) -> Result<(), Error> {
+    let options =
+        predictions::Options { rows: args.rows.clone(), seed: args.seed, repeat: args.repeat, threads };
+    let profile = profile();
+    let measured = predictions::run(&options, &profile).map_err(to_error)?;
+    let text = if args.json { json(&measured)? } else { predictions::text(&options, &profile, &measured) };
     print(&format!("{}\n", text.trim_end()))
 }
 
