@@ -7,6 +7,7 @@
 
 pub(crate) mod compiled;
 pub(crate) mod groups;
+mod keys;
 pub(crate) mod masks;
 mod product;
 pub(crate) mod scalar;

@@ -4,21 +4,19 @@
 //! This is one ordinary query of the embedded engine: `SELECT keys, aggregates … WHERE … GROUP BY keys`. Its rows,
 //! sorted by key (ascending, NULLs first), are the groups of the answer.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::{Field, Schema};
-use arrow::row::{RowConverter, SortField};
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::hash_utils::RandomState;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::dataframe::DataFrame;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder, TableSource, cast, col};
 use hush_plan::plan::AggregateTask;
 
+use super::keys::KeyIndex;
 use super::scalar::{Scope, plain_type};
 use super::session::{self, Partitions};
 use super::{ClearTable, evaluation_error};
@@ -129,28 +127,18 @@ impl GroupQuery {
 pub(crate) struct Groups {
     /// Columns `k0…`, `c0…`; one row per group.
     pub(crate) batch: RecordBatch,
-    converter: Option<RowConverter>,
-    index: HashMap<Box<[u8]>, u32, RandomState>,
+    index: KeyIndex,
 }
 
 impl Groups {
     fn new(batch: RecordBatch, key_count: usize) -> Result<Self, ExecError> {
+        let (index, order) = KeyIndex::new(batch.columns().get(..key_count).unwrap_or_default())?;
+        if matches!(index, KeyIndex::Alone) {
+            return Ok(Self { batch, index });
+        }
         let internal = |_| ExecError::Internal { place: "group keys" };
-        let mut index = HashMap::with_hasher(RandomState::default());
-        if key_count == 0 {
-            return Ok(Self { batch, converter: None, index });
-        }
-        let keys: Vec<ArrayRef> = batch.columns().iter().take(key_count).cloned().collect();
-        let fields = keys.iter().map(|key| SortField::new(key.data_type().clone())).collect();
-        let converter = RowConverter::new(fields).map_err(internal)?;
-        let rows = converter.convert_columns(&keys).map_err(internal)?;
-        let mut order: Vec<u32> = (0..batch.num_rows() as u32).collect();
-        order.sort_unstable_by(|left, right| rows.row(*left as usize).cmp(&rows.row(*right as usize)));
-        for (group, row) in (0_u32..).zip(&order) {
-            index.insert(rows.row(*row as usize).data().into(), group);
-        }
         let batch = take_record_batch(&batch, &UInt32Array::from(order)).map_err(internal)?;
-        Ok(Self { batch, converter: Some(converter), index })
+        Ok(Self { batch, index })
     }
 
     /// Number of groups.
@@ -160,7 +148,7 @@ impl Groups {
 
     /// Whether there are keys; without, all rows belong to group 0.
     pub(crate) fn has_keys(&self) -> bool {
-        self.converter.is_some()
+        !matches!(self.index, KeyIndex::Alone)
     }
 
     /// Overwrites `groups` (one entry per row) with the row's group where `selected` says so.
@@ -174,25 +162,7 @@ impl Groups {
         selected: impl Fn(usize) -> bool,
         groups: &mut [u32],
     ) -> Result<(), ExecError> {
-        let Some(converter) = &self.converter else {
-            (0..groups.len()).filter(|row| selected(*row)).for_each(|row| groups[row] = 0);
-            return Ok(());
-        };
-        let internal = ExecError::Internal { place: "group of a row" };
-        let Ok(rows) = converter.convert_columns(keys) else { return Err(internal) };
-        if rows.num_rows() != groups.len() {
-            return Err(internal);
-        }
-        // Tables are often sorted or clustered by their keys: look up only where the key changes.
-        let mut last: Option<(usize, u32)> = None;
-        for (row, group) in groups.iter_mut().enumerate().filter(|(row, _)| selected(*row)) {
-            let key = rows.row(row);
-            let known = last.filter(|(row, _)| rows.row(*row) == key).map(|(_, group)| group);
-            let found = known.or_else(|| self.index.get(key.data()).copied());
-            let Some(found) = found else { return Err(internal) };
-            (*group, last) = (found, Some((row, found)));
-        }
-        Ok(())
+        self.index.assign(keys, selected, groups)
     }
 }
 

@@ -82,10 +82,15 @@ impl PartSource {
 
 impl FileSource {
     fn read(&self, start: u64, length: u64) -> io::Result<Bytes> {
-        let mut bytes = vec![0; usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?];
+        // Not set to zero first: this is most of what a query writes to memory.
+        let mut bytes = Vec::new();
+        let expected = usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        bytes.try_reserve_exact(expected).map_err(|_| io::ErrorKind::OutOfMemory)?;
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.seek(SeekFrom::Start(start))?;
-        file.read_exact(&mut bytes)?;
+        if (&mut *file).take(length).read_to_end(&mut bytes)? < expected {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         Ok(bytes.into())
     }
 }
