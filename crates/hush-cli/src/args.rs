@@ -353,7 +353,7 @@ pub(crate) struct Explain {
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// Measure what the steps of a query take on this machine, for predictions (a few seconds)
+    /// Measure what the steps of a query take on this machine, for predictions (some ten seconds)
     #[arg(long)]
     pub(crate) calibrate: bool,
 }

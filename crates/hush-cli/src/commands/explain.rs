@@ -179,9 +179,10 @@ fn verbose(explanation: &Explanation) -> String {
     }
     let work = &prediction.work;
     out.push_str(&format!(
-        " clear: {} values, {} read\n you: {} products with the key, {} numbers decoded\nServer  {} s, {:.1} MB beyond the program\n\
+        " clear: {} values, {} texts, {} read\n you: {} products with the key, {} numbers decoded\nServer  {} s, {:.1} MB beyond the program\n\
          You     {} s\nKeys    {} B of evaluation keys\nPlanned in {:.1} ms\n",
         grouped(work.clear_cells),
+        grouped(work.text_cells),
         bytes(work.bytes_read),
         grouped(work.owner_products),
         grouped(work.owner_decoded),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Measuring the unit costs on one thread, a few seconds in all.
+//! Measuring the unit costs on one thread, some ten seconds in all.
 //!
 //! Inner loops are measured by themselves. What the query engine and the owner's work on rows cost is measured on a small table in
 //! a directory that is opened anew each time, as what is left of a query's time when all that is known is taken away.
@@ -55,7 +55,7 @@ const FILTERED_TEXT: &str = "SELECT COUNT(*) AS n FROM t WHERE s >= 'n5'";
 const GROUPED: &str = "SELECT k, SUM(x) AS s FROM t GROUP BY k";
 /// Many groups.
 const MANY: &str = "SELECT s, SUM(x) AS n FROM t GROUP BY s";
-/// Rows, all and few, and values from several of them.
+/// All rows.
 const BY_ROW: &str = "SELECT y, x FROM t";
 /// Few rows of every chunk.
 const FEW: &str = "SELECT x FROM t WHERE y = 500";
@@ -242,37 +242,42 @@ impl<'a> Asked<'a> {
 
 /// How many times longer a transform takes while every other thread transforms too.
 fn crowding(threads: usize) -> Result<f64, ClientError> {
-    let cpu = Cpu::detect().map_err(|source| ClientError::Cpu { source })?;
-    let ring = Ring::new(preset(RING)?, cpu)?;
-    let degree = ring.degree();
-    let transform = |words: &mut [u64]| {
-        for (limb, words) in ring.limbs().iter().zip(words.chunks_exact_mut(degree)) {
-            limb.forward(words);
-        }
-    };
+    let ring = ring()?;
     let mut words = vec![0; ring.poly_words()];
-    let alone = timed(|| transform(&mut words));
+    let alone = timed(|| transform(&ring, &mut words));
     let done = AtomicBool::new(false);
     let crowded = std::thread::scope(|scope| {
         for _ in 1..threads {
             scope.spawn(|| {
                 let mut words = vec![0; ring.poly_words()];
                 while !done.load(Ordering::Relaxed) {
-                    transform(black_box(&mut words));
+                    transform(&ring, black_box(&mut words));
                 }
             });
         }
-        let crowded = timed(|| transform(&mut words));
+        let crowded = timed(|| transform(&ring, &mut words));
         done.store(true, Ordering::Relaxed);
         crowded
     });
     Ok((crowded / alone).max(1.0))
 }
 
+/// The ring of the inner loops.
+fn ring() -> Result<Ring, ClientError> {
+    let cpu = Cpu::detect().map_err(|source| ClientError::Cpu { source })?;
+    Ok(Ring::new(preset(RING)?, cpu)?)
+}
+
+/// Transforms a polynomial modulo each prime.
+fn transform(ring: &Ring, words: &mut [u64]) {
+    for (limb, words) in ring.limbs().iter().zip(words.chunks_exact_mut(ring.degree())) {
+        limb.forward(words);
+    }
+}
+
 /// The inner loops.
 fn loops() -> Result<UnitCosts, ClientError> {
-    let cpu = Cpu::detect().map_err(|source| ClientError::Cpu { source })?;
-    let ring = Ring::new(preset(RING)?, cpu)?;
+    let ring = ring()?;
     let (degree, limbs) = (ring.degree(), ring.limb_count());
     let residues = (degree * limbs) as f64;
     let seed = UniformSeed::from_bytes([7; 32]);
@@ -280,11 +285,7 @@ fn loops() -> Result<UnitCosts, ClientError> {
     let expanded = timed(|| seed.expand_into(&ring, ExpandLabel::sum(0), &mut a)) / residues;
     let mut b = a.clone();
     let butterflies = residues / 2.0 * f64::from(degree.ilog2());
-    let butterfly = timed(|| {
-        for (limb, words) in ring.limbs().iter().zip(b.chunks_exact_mut(degree)) {
-            limb.forward(words);
-        }
-    }) / butterflies;
+    let butterfly = timed(|| transform(&ring, &mut b)) / butterflies;
     let mut sum = LazyMac::new(&ring);
     let product = timed(|| sum.mul_add(&a, &b)) / residues;
     black_box(sum.finish());

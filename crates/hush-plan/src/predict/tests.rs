@@ -82,6 +82,25 @@ fn a_limit_reads_no_more_chunks_than_it_needs() {
 }
 
 #[test]
+fn a_limit_reads_parts_together_until_there_are_enough_rows() {
+    let parts = [9000, 100, 8192, 5].map(|rows| PartShape { rows, clear_bytes: rows, encrypted_bytes: 0 });
+    let shape = TableShape { parts: parts.to_vec(), clear: Vec::new() };
+    let read = |limit, threads| shape.looked_at(limit, threads).len();
+    assert_eq!([read(Some(9000), 1), read(Some(9001), 1), read(Some(9101), 1), read(None, 1)], [1, 2, 3, 4]);
+    assert_eq!([read(Some(1), 2), read(Some(9101), 2), read(Some(0), 2), read(Some(1), 9)], [2, 4, 0, 4]);
+}
+
+#[test]
+fn all_counts_of_work_are_added() {
+    let mut work = Work::default();
+    work.counts().into_iter().for_each(|count| *count = 1);
+    let mut sum = work;
+    sum.add(work);
+    let figures = serde_json::to_value(sum).unwrap();
+    assert!(figures.as_object().unwrap().values().all(|figure| *figure == 2), "{figures}");
+}
+
+#[test]
 fn more_work_takes_longer() {
     let profile = MachineProfile::built_in();
     let time = |text: &str, groups| profile.times(&predicted(text, groups));
