@@ -12,6 +12,7 @@ import collections
 import csv
 import datetime
 import fractions
+import itertools
 import json
 import math
 import os
@@ -168,26 +169,22 @@ def test_the_oracle_agrees_with_aggregates_of_duckdb():
                 assert found is not None and math.isclose(found, want, rel_tol=1e-9, abs_tol=1e-9), name
 
 
-def ranks(values):
-    """The place of each value, equal ones in the order they come."""
-    order = sorted(range(len(values)), key=values.__getitem__)
-    return [order.index(place) for place in range(len(values))]
-
-
-def test_predicted_memory_ranks_queries_as_measured_memory_does(hush, tmp_path):
-    """From one group to 200, from one aggregate to five: Spearman's coefficient, which is 0 where they have nothing in common."""
+def test_predicted_memory_is_like_measured_memory(hush, tmp_path):
+    """From 100 rows to 100 000, one group to 5000, one aggregate to five: within a factor of two, and queries far apart in order."""
     draw = random.Random(next(iter(seeds(1))))
-    rows = [(row, draw.randint(-(2**40), 2**40), draw.randint(-9, 9), draw.randint(0, 10**9)) for row in range(8193)]
-    write_csv(tmp_path / "t.csv", ["k", "x", "y", "z"], rows)
     aggregates = ["SUM(x)", "SUM(y)", "VARIANCE(x)", "CORR(x, y)", "AVG(z)", "REGR_R2(z, x)", "STDDEV(y)", "SUM(x * y)"]
-    predicted, measured = [], []
-    for groups in [1, 5, 20, 60, 120, 200] * 3:
-        items = ", ".join(draw.sample(aggregates, draw.randint(1, 5)))
-        choice = ("--sensitive", "x,y,z", "--clear", "k", "--analyze", "--json")
-        done = hush("run", "t.csv", f"SELECT {items} FROM t GROUP BY k % {groups}", *choice)
-        analysis = json.loads(done.stderr.splitlines()[-1])["analysis"]
-        predicted.append(analysis["predicted"]["memory_bytes"])
-        measured.append(analysis["measured"]["peak_bytes"])
-    count = len(predicted)
-    apart = sum((first - second) ** 2 for first, second in zip(ranks(predicted), ranks(measured)))
-    assert 1 - 6 * apart / (count**3 - count) > 0.8, list(zip(predicted, measured))
+    choice = ("--sensitive", "x,y,z", "--clear", "k", "--analyze", "--json")
+    found = []
+    for count in (100, 10_000, 100_000):
+        rows = [(row, draw.randint(-(2**40), 2**40), draw.randint(-9, 9), draw.randint(0, 10**9)) for row in range(count)]
+        write_csv(tmp_path / "t.csv", ["k", "x", "y", "z"], rows)
+        for groups in (1, 5, 20, 60, 200, 1000, 5000):
+            items = ", ".join(draw.sample(aggregates, draw.randint(1, 5)))
+            done = hush("run", "t.csv", f"SELECT {items} FROM t GROUP BY k % {groups}", *choice)
+            analysis = json.loads(done.stderr.splitlines()[-1])["analysis"]
+            found.append((analysis["predicted"]["memory_bytes"], analysis["measured"]["peak_bytes"]))
+    assert all(predicted / 2 < measured < 2 * predicted for predicted, measured in found), found
+    # What a process takes at its most varies by some megabytes from run to run: nearer ones may come in any order.
+    apart = [(more, less) for more, less in itertools.permutations(found, 2) if more[0] > less[0] + 20e6]
+    ordered = sum(more[1] > less[1] for more, less in apart)
+    assert len(apart) > 30 and ordered > 0.85 * len(apart), found

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Aggregate tasks: groups from the clear half, masked sums of encoded columns, one pass over the chunks.
 //!
-//! Parts are read a few at a time; their chunks are spread over the threads. Each thread adds to accumulators of
+//! Parts are worked off a few at a time, their chunks spread over the threads. A chunk is read just before it is added: it
+//! is still in the thread's cache then, and memory holds one chunk for each thread. Each thread adds to accumulators of
 //! its own, which are put together at the end: sums modulo `Q` do not depend on the order. If the accumulators of
 //! all groups do not fit the memory limit, groups are worked off in batches with one pass over the table each.
 //!
@@ -131,7 +132,7 @@ fn sum(
     Ok(answers)
 }
 
-/// Reads a few parts and adds all their chunks.
+/// Adds all chunks of a few parts.
 fn pass(
     sums: &GroupSums<'_>,
     masks: &MaskSet,

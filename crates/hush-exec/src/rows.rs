@@ -13,6 +13,7 @@ mod program;
 use arrow::array::RecordBatch;
 use hush_plan::EncodingId;
 use hush_plan::plan::RowsTask;
+use hush_table::ChunkRow;
 use rayon::prelude::*;
 
 use self::fetch::Fetcher;
@@ -23,7 +24,7 @@ use crate::clear::select::{Operand, RowSelector};
 use crate::conform::{self, RowsShape};
 use crate::engine::Job;
 use crate::error::{ExecError, ExpressionRole};
-use crate::table::PartRef;
+use crate::table::{self, PartRef};
 
 /// Runs a rows task.
 ///
@@ -135,9 +136,11 @@ impl RowsPlan<'_> {
         columns.extend(self.shape.programs.iter().flat_map(|program| &program.columns));
         columns.sort_unstable();
         columns.dedup();
-        let chunks = matches.iter().map(|found| found.chunk).collect();
-        let rows = self.job.snapshot.read_chunks(part, &columns, chunks)?;
-        let answer = |(row, found): (hush_table::ChunkRow, &Match)| {
+        if matches.is_empty() {
+            return Ok(Vec::new());
+        }
+        let encrypted = self.job.snapshot.encrypted_part(part)?;
+        let answer = |row: ChunkRow, found: &Match| {
             self.job.stop.check()?;
             let seed = row.seed.ok_or(ExecError::Corrupt { code: "HUSH-T033" })?;
             let input = ChunkInput {
@@ -156,7 +159,14 @@ impl RowsPlan<'_> {
             }
             Ok(RowsChunkParts { chunk: row.index, rows: row.rows, seed, objects })
         };
-        rows.into_par_iter().zip(matches).map(answer).collect()
+        let answers = |matches: &[Match]| {
+            let projection = table::projection(&columns, matches.iter().map(|found| found.chunk));
+            let rows = encrypted.chunks(&projection)?.zip(matches);
+            rows.map(|(row, found)| answer(row?, found)).collect::<Result<Vec<_>, ExecError>>()
+        };
+        let at_once = table::chunks_at_once(matches.len(), self.job.workers.threads());
+        let answered: Vec<_> = matches.par_chunks(at_once).map(answers).collect::<Result<_, _>>()?;
+        Ok(answered.into_iter().flatten().collect())
     }
 }
 

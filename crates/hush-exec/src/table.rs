@@ -12,7 +12,7 @@ use hush_rlwe::{Body, BodyId, BodyKind, UncheckedBody};
 use hush_table::manifest::PartPlace;
 use hush_table::part::PartKind;
 use hush_table::{
-    CHUNK_ROWS, ChunkRow, ClearPart, Digest, Manifest, PartEntry, Projection, SignedManifest, TableStore,
+    CHUNK_ROWS, ClearPart, Digest, EncryptedPart, Manifest, PartEntry, Projection, SignedManifest, TableStore,
 };
 use rayon::prelude::*;
 
@@ -99,23 +99,12 @@ impl Snapshot {
         }
     }
 
-    /// Reads encoded columns of some chunks of a part, in chunk order.
+    /// Opens the encrypted file of a part.
     ///
     /// # Errors
     /// [`ExecError::Corrupt`], [`ExecError::Io`].
-    pub(crate) fn read_chunks(
-        &self,
-        part: PartRef<'_>,
-        columns: &[EncodingId],
-        chunks: Vec<u32>,
-    ) -> Result<Vec<ChunkRow>, ExecError> {
-        if chunks.is_empty() {
-            return Ok(Vec::new());
-        }
-        let all = chunks.len() == part.entry.chunks as usize;
-        let chunks = if all { None } else { Some(chunks) };
-        let projection = Projection { chunks, ..Projection::encodings(columns.iter().copied()) };
-        Ok(self.store.open_encrypted(self.manifest(), part.place, part.entry)?.read(&projection)?)
+    pub(crate) fn encrypted_part(&self, part: PartRef<'_>) -> Result<EncryptedPart, ExecError> {
+        Ok(self.store.open_encrypted(self.manifest(), part.place, part.entry)?)
     }
 
     /// Whether the encrypted file of a part looks as it did when its digest was checked.
@@ -148,6 +137,17 @@ impl Snapshot {
         *self.conformed.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default() |= bit;
         Ok(body)
     }
+}
+
+/// Encoded columns of some chunks, with their seeds.
+pub(crate) fn projection(columns: &[EncodingId], chunks: impl Iterator<Item = u32>) -> Projection {
+    Projection { chunks: Some(chunks.collect()), ..Projection::encodings(columns.iter().copied()) }
+}
+
+/// How many chunks of a part one thread reads, one after the other and each just before it is used: few, so that all
+/// threads have some; more than one, because the headers of all chunks before are passed each time.
+pub(crate) fn chunks_at_once(chunks: usize, threads: usize) -> usize {
+    chunks.div_ceil(4 * threads).clamp(1, 8)
 }
 
 impl PartRef<'_> {

@@ -218,12 +218,17 @@ pub fn predict(
     work.add(counted.clear);
     // Digests are of whole files, whichever columns are wanted.
     let uses_clear = counted.clear.clear_cells + counted.clear.text_cells > 0;
-    let files = parts.iter().map(|part| part.read(uses_clear, !counted.blocks.is_empty()));
+    let uses_encrypted = !counted.blocks.is_empty();
+    let files = parts.iter().map(|part| part.read(uses_clear, uses_encrypted));
     let files: Vec<u64> = files.collect();
     work.bytes_read = files.iter().sum();
-    let windows = || files.chunks(threads.max(1));
-    let window = windows().map(|window| window.iter().sum::<u64>()).max().unwrap_or(0);
-    let longest_reads = windows().filter_map(|window| window.iter().max()).sum();
+    let longest_reads = files.chunks(threads.max(1)).filter_map(|window| window.iter().max()).sum();
+    // Clear columns of a few parts together, encrypted ones chunk by chunk.
+    let clear_of = |window: &[PartShape]| window.iter().map(|part| part.read(uses_clear, false)).sum::<u64>();
+    let clear_held = parts.chunks(threads.max(1)).map(clear_of).max().unwrap_or(0);
+    let chunk_of =
+        |part: &PartShape| part.read(false, uses_encrypted) / part.rows.div_ceil(CHUNK_ROWS).max(1);
+    let chunks_held = parts.iter().map(chunk_of).max().unwrap_or(0).saturating_mul(threads as u64);
     let items_of_owner = match &plan.task {
         Task::Aggregate(_) => expected.groups,
         Task::Rows(_) => expected.chunks.len() as u64,
@@ -245,6 +250,9 @@ pub fn predict(
         work,
         // Objects of an answer are put together once more in its container.
         owner_memory_bytes: 0,
-        server_memory_bytes: counted.sums_bytes.saturating_mul(threads as u64) + window + 2 * bytes_down,
+        server_memory_bytes: counted.sums_bytes.saturating_mul(threads as u64)
+            + clear_held
+            + chunks_held
+            + 2 * bytes_down,
     })
 }

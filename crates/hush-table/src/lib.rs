@@ -48,5 +48,7 @@ pub mod store;
 pub use digest::{Digest, TableId, to_hex};
 pub use error::{ManifestFault, PartFault, TableError};
 pub use manifest::{ClearColumn, Manifest, PartEntry, PartFile, Pin, SignedManifest};
-pub use part::{CHUNK_ROWS, ChunkRow, ClearPart, EncodedChunk, EncryptedPart, PartKind, Projection};
+pub use part::{
+    CHUNK_ROWS, ChunkRow, ChunkRows, ClearPart, EncodedChunk, EncryptedPart, PartKind, Projection,
+};
 pub use store::{Catalog, TableIdentity, TableLayout, TableStore, TableWriter};

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use hush_plan::EncodingId;
 
 pub use clear::{ClearPart, ClearPartWriter, ColumnBounds};
-pub use encrypted::EncryptedPart;
+pub use encrypted::{ChunkRows, EncryptedPart};
 pub use source::PartSource;
 pub use write::EncryptedPartWriter;
 

@@ -68,12 +68,16 @@ const WINDOW: &str = "SELECT SUM(x) OVER (ORDER BY y ROWS 3 PRECEDING) AS s FROM
 /// Those of making a table in a temporary directory and asking it.
 pub fn calibrate() -> Result<MachineProfile, ClientError> {
     let directory = tempfile::tempdir()?;
-    let (small, large) = (Example::new(directory.path(), 1)?, Example::new(directory.path(), ROWS)?);
-    let base_memory_bytes = peak_resident_bytes().unwrap_or(MachineProfile::built_in().base_memory_bytes);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    // In turns, so that what else the machine does meanwhile meets all of them.
+    let small = Example::new(directory.path(), 1)?;
     let mut first = Asked::new(&small, FILTERED, 0)?;
     let mut decrypted = Asked::new(&small, GROUPED, 0)?;
+    first.once()?;
+    decrypted.once()?;
+    // The most so far, and so before there are any rows to speak of.
+    let base_memory_bytes = peak_resident_bytes().unwrap_or(MachineProfile::built_in().base_memory_bytes);
+    let large = Example::new(directory.path(), ROWS)?;
+    // In turns, so that what else the machine does meanwhile meets all of them.
     let mut filtered = Asked::new(&large, FILTERED, 0)?;
     let mut filtered_text = Asked::new(&large, FILTERED_TEXT, 0)?;
     let mut grouped = Asked::new(&large, GROUPED, 0)?;

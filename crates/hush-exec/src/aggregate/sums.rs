@@ -8,7 +8,7 @@ use hush_plan::{EncodingId, Layout};
 use hush_ring::UniformSeed;
 use hush_rlwe::{Body, BodyId, BodyKind};
 use hush_schemes::bgv::sum::{NOT_SELECTED, SumAccumulator};
-use hush_table::ChunkRow;
+use hush_table::{ChunkRow, EncryptedPart};
 use rayon::prelude::*;
 
 use super::Block;
@@ -20,7 +20,7 @@ use crate::engine::Job;
 use crate::error::ExecError;
 use crate::noop::{self, PlainSums, PlainValues, Scheme};
 use crate::program;
-use crate::table::{PartRef, StoredBody};
+use crate::table::{self, PartRef, StoredBody};
 
 /// The sums of a range of groups.
 pub(super) struct GroupSums<'a> {
@@ -61,7 +61,9 @@ enum Bodies<'a> {
 /// What one part adds: the chunks with rows that count, and how each block takes them.
 pub(super) struct PartWork<'a> {
     part: PartRef<'a>,
-    /// The encoded columns that were read, in ascending order.
+    /// The part's file; `None` if nothing of it is needed.
+    encrypted: Option<EncryptedPart>,
+    /// The encoded columns that are read, in ascending order.
     columns: Vec<EncodingId>,
     ways: Vec<Way>,
     chunks: Vec<Chunk>,
@@ -77,9 +79,9 @@ enum Way {
     Whole(Key),
 }
 
-/// A chunk with rows that count, its masks, and the columns read.
-pub(super) struct Chunk {
-    row: ChunkRow,
+/// A chunk with rows that count, and its masks.
+struct Chunk {
+    index: u32,
     masks: Vec<RowMask>,
 }
 
@@ -88,7 +90,7 @@ impl<'a> GroupSums<'a> {
         Self { job, blocks, range, whole, running: ThreadSums::new(job) }
     }
 
-    /// Evaluates the masks of a part and reads the chunks in which rows count, in columns whose sum is not kept.
+    /// Evaluates the masks of a part: which chunks have rows that count, and which columns have sums that are not kept.
     ///
     /// # Errors
     /// Any [`ExecError`] of the clear half or of reading.
@@ -119,15 +121,10 @@ impl<'a> GroupSums<'a> {
         columns.dedup();
         let used =
             |masks: &Vec<RowMask>| read.iter().any(|block| masks.get(block.mask) != Some(&RowMask::Nothing));
-        let mut wanted = Vec::new();
-        let mut kept = Vec::new();
-        for (chunk, masks) in (part.place.first_chunk..).zip(per_chunk).filter(|(_, masks)| used(masks)) {
-            wanted.push(chunk);
-            kept.push(masks);
-        }
-        let rows = snapshot.read_chunks(part, &columns, wanted)?;
-        let chunks = rows.into_iter().zip(kept).map(|(row, masks)| Chunk { row, masks }).collect();
-        Ok(PartWork { part, columns, ways, chunks })
+        let chunks = (part.place.first_chunk..).zip(per_chunk).filter(|(_, masks)| used(masks));
+        let chunks: Vec<_> = chunks.map(|(index, masks)| Chunk { index, masks }).collect();
+        let encrypted = (!chunks.is_empty()).then(|| snapshot.encrypted_part(part)).transpose()?;
+        Ok(PartWork { part, encrypted, columns, ways, chunks })
     }
 
     /// Adds some parts.
@@ -137,8 +134,13 @@ impl<'a> GroupSums<'a> {
     pub(super) fn add(&self, parts: &[PartWork<'_>]) -> Result<(), ExecError> {
         parts.par_iter().try_for_each(|work| self.add_kept(work))?;
         let masked = parts.par_iter().filter(|work| work.ways.iter().any(|way| matches!(way, Way::Masked)));
-        let chunks = masked.flat_map(|work| work.chunks.par_iter().map(move |chunk| (work, chunk)));
-        chunks.try_for_each(|(work, chunk)| self.add_masked(work, chunk))?;
+        masked.try_for_each(|work| {
+            self.read(work, |chunk, row| {
+                let running = self.running.of_thread(self.job)?;
+                let mut sums = running.lock().unwrap_or_else(PoisonError::into_inner);
+                self.add_masked(work, chunk, row, sums.get_or_insert_with(|| self.accumulators(|_| true)))
+            })
+        })?;
         // One after the other: there is memory for one more accumulator on each thread.
         parts.iter().try_for_each(|work| self.add_whole(work))
     }
@@ -172,16 +174,35 @@ impl<'a> GroupSums<'a> {
         Ok(())
     }
 
-    fn add_masked(&self, work: &PartWork<'_>, chunk: &Chunk) -> Result<(), ExecError> {
-        self.job.stop.check()?;
-        let running = self.running.of_thread(self.job)?;
-        let mut sums = running.lock().unwrap_or_else(PoisonError::into_inner);
-        let sums = sums.get_or_insert_with(|| self.accumulators(|_| true));
+    /// Reads the chunks of a part and gives each to `take`, on all threads.
+    fn read(
+        &self,
+        work: &PartWork<'_>,
+        take: impl Fn(&Chunk, &ChunkRow) -> Result<(), ExecError> + Sync,
+    ) -> Result<(), ExecError> {
+        let Some(encrypted) = &work.encrypted else { return Ok(()) };
+        let at_once = table::chunks_at_once(work.chunks.len(), self.job.workers.threads());
+        work.chunks.par_chunks(at_once).try_for_each(|chunks| {
+            let projection = table::projection(&work.columns, chunks.iter().map(|chunk| chunk.index));
+            encrypted.chunks(&projection)?.zip(chunks).try_for_each(|(row, chunk)| {
+                self.job.stop.check()?;
+                take(chunk, &row?)
+            })
+        })
+    }
+
+    fn add_masked(
+        &self,
+        work: &PartWork<'_>,
+        chunk: &Chunk,
+        row: &ChunkRow,
+        sums: &mut BlockSums,
+    ) -> Result<(), ExecError> {
         for ((block, way), sum) in self.blocks.iter().zip(&work.ways).zip(sums) {
             match (way, sum, chunk.masks.get(block.block.mask)) {
                 (_, _, Some(RowMask::Nothing) | None) => {}
                 (Way::Masked, Some(sum), Some(mask)) => {
-                    sum.absorb(mask, chunk.row.rows as usize, &self.bodies(work, chunk, block)?)?;
+                    sum.absorb(mask, row.rows as usize, &self.bodies(work, row, block)?)?;
                 }
                 _ => {}
             }
@@ -196,16 +217,15 @@ impl<'a> GroupSums<'a> {
             return Ok(());
         }
         let here = ThreadSums::new(self.job);
-        work.chunks.par_iter().try_for_each(|chunk| {
-            self.job.stop.check()?;
+        self.read(work, |_, row| {
             let mut sums = here.of_thread(self.job)?.lock().unwrap_or_else(PoisonError::into_inner);
             let sums = sums.get_or_insert_with(|| self.accumulators(is_whole));
             for (block, sum) in self.blocks.iter().zip(sums) {
                 if let Some(sum) = sum {
-                    sum.absorb(&RowMask::All, chunk.row.rows as usize, &self.bodies(work, chunk, block)?)?;
+                    sum.absorb(&RowMask::All, row.rows as usize, &self.bodies(work, row, block)?)?;
                 }
             }
-            Ok::<_, ExecError>(())
+            Ok(())
         })?;
         let unchanged = self.job.snapshot.encrypted_looks_unchanged(work.part);
         let sums = here.merge()?.unwrap_or_else(|| self.accumulators(is_whole));
@@ -250,26 +270,26 @@ impl<'a> GroupSums<'a> {
     fn bodies<'c>(
         &self,
         work: &PartWork<'_>,
-        chunk: &'c Chunk,
+        row: &'c ChunkRow,
         block: &Block,
     ) -> Result<Bodies<'c>, ExecError> {
         let damaged = || ExecError::Corrupt { code: "HUSH-T033" };
         let blob = |column: &EncodingId| {
             let place = work.columns.binary_search(column).ok();
-            place.and_then(|place| chunk.row.encoded.get(place)).ok_or_else(damaged)
+            place.and_then(|place| row.encoded.get(place)).ok_or_else(damaged)
         };
         let columns = block.block.columns.iter();
         if self.job.scheme == Scheme::NoOp {
             let plain = columns.map(|column| noop::column(blob(column)?));
             return Ok(Bodies::Plain(plain.collect::<Result<_, _>>()?));
         }
-        let elements = program::element_count(Layout::Sum, block.block.set, chunk.row.rows);
+        let elements = program::element_count(Layout::Sum, block.block.set, row.rows);
         let body = |column: &EncodingId| {
-            let id = BodyId { column: column.0, chunk: chunk.row.index, element_count: elements, lanes: 1 };
+            let id = BodyId { column: column.0, chunk: row.index, element_count: elements, lanes: 1 };
             let stored = StoredBody { blob: blob(column)?, kind: BodyKind::Sum, id };
             self.job.snapshot.body(work.part, &block.ring, stored)
         };
-        let seed = UniformSeed::from_bytes(chunk.row.seed.ok_or_else(damaged)?);
+        let seed = UniformSeed::from_bytes(row.seed.ok_or_else(damaged)?);
         Ok(Bodies::Encrypted(seed, columns.map(body).collect::<Result<_, _>>()?))
     }
 

@@ -32,7 +32,7 @@ pub struct MachineProfile {
     pub threads: u64,
     /// How many times longer a unit takes while all threads are busy. Threads may share a core.
     pub crowding: f64,
-    /// Bytes of memory that the program takes before it has any data.
+    /// Bytes of memory that the program takes for a query of next to no data: its code, its keys and the query engine.
     pub base_memory_bytes: u64,
 }
 
@@ -149,7 +149,7 @@ impl MachineProfile {
             units,
             threads: 1,
             crowding: 1.0,
-            base_memory_bytes: 40_000_000,
+            base_memory_bytes: 80_000_000,
         }
     }
 

@@ -11,8 +11,8 @@ use crate::error::{PartFault, TableError};
 
 /// Runs a reader of somebody else's bytes; a panic inside becomes the error of a damaged part.
 ///
-/// What `read` borrows must not be changed by it (a lock it may poison is read on regardless, see
-/// [`super::source`]): then nothing half-changed can be seen afterwards.
+/// What `read` borrows must not be changed by it, or not be used after an error: then nothing half-changed can be seen
+/// afterwards.
 pub(super) fn contain<T>(
     part: Digest,
     read: impl FnOnce() -> Result<T, TableError>,

@@ -4,6 +4,9 @@
 // Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use std::collections::VecDeque;
+use std::sync::Arc;
+
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, Type as PhysicalType};
 use parquet::column::page::{Page, PageReader};
@@ -88,48 +91,36 @@ impl EncryptedPart {
         self.heads.len() as u32
     }
 
-    /// Reads some columns of some chunks, in chunk order.
+    /// Reads some columns of some chunks, in chunk order, all together.
     ///
     /// # Errors
-    /// [`TableError::BadPart`]: an encoding, sealed column or chunk that the part does not have, or a damaged
-    /// page; [`TableError::Parquet`] from the page reader.
-    ///
-    /// # Cost
-    /// Reads the pages of these columns and chunks alone. Blobs are views: of the part where it is in memory, else
-    /// of the page just read.
+    /// Those of [`EncryptedPart::chunks`] and of its items.
     pub fn read(&self, projection: &Projection) -> Result<Vec<ChunkRow>, TableError> {
-        contain(self.digest, || self.read_contained(projection))
+        self.chunks(projection)?.collect()
     }
 
-    fn read_contained(&self, projection: &Projection) -> Result<Vec<ChunkRow>, TableError> {
-        let wanted = self.wanted(projection)?;
-        let mut rows: Vec<ChunkRow> = self
-            .heads
-            .iter()
-            .zip(&wanted)
-            .filter(|(_, wanted)| **wanted)
-            .map(|(head, _)| ChunkRow {
-                index: head.index,
-                rows: head.rows,
-                seed: None,
-                encoded: Vec::with_capacity(projection.encodings.len()),
-                sealed: Vec::with_capacity(projection.sealed.len()),
-            })
-            .collect();
-        if projection.seed {
-            for (row, seed) in rows.iter_mut().zip(self.column("seed", ValueForm::Fixed(32), &wanted)?) {
-                row.seed = seed.as_ref().try_into().ok();
-            }
-        }
-        for id in &projection.encodings {
-            let blobs = self.column(&encoding_column(*id), ValueForm::Prefixed, &wanted)?;
-            rows.iter_mut().zip(blobs).for_each(|(row, blob)| row.encoded.push(blob));
-        }
-        for number in &projection.sealed {
-            let blobs = self.column(&sealed_column(*number), ValueForm::Prefixed, &wanted)?;
-            rows.iter_mut().zip(blobs).for_each(|(row, blob)| row.sealed.push(blob));
-        }
-        Ok(rows)
+    /// Some columns of some chunks, in chunk order, each chunk read when it is asked for.
+    ///
+    /// # Errors
+    /// [`TableError::BadPart`]: an encoding, sealed column or chunk that the part does not have. Of the items: a damaged
+    /// page, or [`TableError::Parquet`] from the page reader; nothing follows an error.
+    ///
+    /// # Cost
+    /// Reads the pages of these columns and chunks alone, and the headers of those before them. Blobs are views: of the
+    /// part where it is in memory, else of the page just read.
+    pub fn chunks(&self, projection: &Projection) -> Result<ChunkRows<'_>, TableError> {
+        contain(self.digest, || {
+            let wanted: Arc<[bool]> = self.wanted(projection)?.into();
+            let seed =
+                projection.seed.then(|| self.column("seed", ValueForm::Fixed(32), &wanted)).transpose()?;
+            let blobs = |name: String| self.column(&name, ValueForm::Prefixed, &wanted);
+            let encoded = projection.encodings.iter().map(|id| blobs(encoding_column(*id)));
+            let sealed = projection.sealed.iter().map(|number| blobs(sealed_column(*number)));
+            let (encoded, sealed) = (encoded.collect::<Result<_, _>>()?, sealed.collect::<Result<_, _>>()?);
+            let heads = self.heads.iter().zip(&*wanted).filter(|(_, wanted)| **wanted);
+            let heads: Vec<ChunkHead> = heads.map(|(head, _)| *head).collect();
+            Ok(ChunkRows { part: self, heads: heads.into_iter(), seed, encoded, sealed })
+        })
     }
 
     /// One flag per chunk of the part: whether the projection asks for it.
@@ -145,29 +136,25 @@ impl EncryptedPart {
     }
 
     fn read_heads(&self, entry: &PartEntry) -> Result<Vec<ChunkHead>, TableError> {
-        let all = vec![true; entry.chunks as usize];
+        let all: Arc<[bool]> = vec![true; entry.chunks as usize].into();
         let numbers = |name: &str| -> Result<Vec<u32>, TableError> {
-            let values = self.column(name, ValueForm::Fixed(4), &all)?;
-            let number = |value: &Bytes| value.as_ref().try_into().map_or(0, u32::from_le_bytes);
-            Ok(values.iter().map(number).collect())
+            let mut values = self.column(name, ValueForm::Fixed(4), &all)?;
+            let number = |value: Bytes| value.as_ref().try_into().map_or(0, u32::from_le_bytes);
+            all.iter().map(|_| values.next(self).map(number)).collect()
         };
         let (indices, rows) = (numbers("chunk")?, numbers("rows")?);
         Ok(indices.into_iter().zip(rows).map(|(index, rows)| ChunkHead { index, rows }).collect())
     }
 
     /// The wanted values of a column, in order.
-    fn column(&self, name: &str, form: ValueForm, wanted: &[bool]) -> Result<Vec<Bytes>, TableError> {
+    fn column(&self, name: &str, form: ValueForm, wanted: &Arc<[bool]>) -> Result<Values, TableError> {
         let position = self.columns.iter().position(|column| column == name);
         let position = position.ok_or_else(|| self.bad(PartFault::NoColumn { column: name.to_owned() }))?;
         let parquet = |source| TableError::Parquet { part: self.digest, source };
         let group = self.reader.get_row_group(0).map_err(parquet)?;
         let pages = group.get_column_page_reader(position).map_err(parquet)?;
-        let mut values = Vec::with_capacity(wanted.iter().filter(|wanted| **wanted).count());
-        read_pages(pages, form, wanted, &mut values).map_err(|cause| match cause {
-            PageError::Damaged => self.bad(PartFault::Page { column: name.to_owned() }),
-            PageError::Parquet(source) => parquet(source),
-        })?;
-        Ok(values)
+        let wanted = wanted.clone();
+        Ok(Values { column: name.to_owned(), form, pages, wanted, passed: 0, ready: VecDeque::new() })
     }
 
     fn bad(&self, fault: PartFault) -> TableError {
@@ -195,32 +182,84 @@ impl From<parquet::errors::ParquetError> for PageError {
     }
 }
 
-/// Walks a column's pages, skipping those without a wanted value, and slices the values out. Pages must be plain
-/// and cover exactly `wanted.len()` values.
-fn read_pages(
-    mut pages: Box<dyn PageReader>,
-    form: ValueForm,
-    wanted: &[bool],
-    values: &mut Vec<Bytes>,
-) -> Result<(), PageError> {
-    let mut rest = wanted;
-    while !rest.is_empty() {
-        let ahead = pages.peek_next_page()?.ok_or(PageError::Damaged)?;
-        let count = ahead.num_levels.or(ahead.num_rows).ok_or(PageError::Damaged)?;
-        let (here, after) = rest.split_at_checked(count).filter(|_| count > 0).ok_or(PageError::Damaged)?;
-        rest = after;
-        if here.contains(&true) {
-            let page = pages.get_next_page()?.ok_or(PageError::Damaged)?;
-            slice_page(&page, form, here, values).ok_or(PageError::Damaged)?;
-        } else {
-            pages.skip_next_page()?;
-        }
+/// Chunks of a part, each read when it is asked for.
+pub struct ChunkRows<'a> {
+    part: &'a EncryptedPart,
+    heads: std::vec::IntoIter<ChunkHead>,
+    seed: Option<Values>,
+    encoded: Vec<Values>,
+    sealed: Vec<Values>,
+}
+
+impl ChunkRows<'_> {
+    fn read(&mut self, head: ChunkHead) -> Result<ChunkRow, TableError> {
+        let part = self.part;
+        let seed = self.seed.as_mut().map(|values| values.next(part)).transpose()?;
+        let seed = seed.and_then(|seed| seed.as_ref().try_into().ok());
+        let encoded = self.encoded.iter_mut().map(|values| values.next(part)).collect::<Result<_, _>>()?;
+        let sealed = self.sealed.iter_mut().map(|values| values.next(part)).collect::<Result<_, _>>()?;
+        Ok(ChunkRow { index: head.index, rows: head.rows, seed, encoded, sealed })
     }
-    if pages.peek_next_page()?.is_some() { Err(PageError::Damaged) } else { Ok(()) }
+}
+
+impl Iterator for ChunkRows<'_> {
+    type Item = Result<ChunkRow, TableError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let head = self.heads.next()?;
+        let read = contain(self.part.digest, || self.read(head));
+        if read.is_err() {
+            self.heads = Vec::new().into_iter();
+        }
+        Some(read)
+    }
+}
+
+/// The wanted values of one column, page by page.
+struct Values {
+    column: String,
+    form: ValueForm,
+    pages: Box<dyn PageReader>,
+    wanted: Arc<[bool]>,
+    /// Values in the pages that were read or skipped.
+    passed: usize,
+    /// Wanted values of the page last read.
+    ready: VecDeque<Bytes>,
+}
+
+impl Values {
+    fn next(&mut self, part: &EncryptedPart) -> Result<Bytes, TableError> {
+        self.advance().map_err(|cause| match cause {
+            PageError::Damaged => part.bad(PartFault::Page { column: self.column.clone() }),
+            PageError::Parquet(source) => TableError::Parquet { part: part.digest, source },
+        })
+    }
+
+    /// Walks on to the next page with a wanted value. Pages are plain and cover exactly as many values as there are
+    /// chunks.
+    fn advance(&mut self) -> Result<Bytes, PageError> {
+        while self.ready.is_empty() {
+            let ahead = self.pages.peek_next_page()?.ok_or(PageError::Damaged)?;
+            let count = ahead.num_levels.or(ahead.num_rows).filter(|count| *count > 0);
+            let end = count.and_then(|count| self.passed.checked_add(count)).ok_or(PageError::Damaged)?;
+            let here = self.wanted.get(self.passed..end).ok_or(PageError::Damaged)?;
+            if here.contains(&true) {
+                let page = self.pages.get_next_page()?.ok_or(PageError::Damaged)?;
+                slice_page(&page, self.form, here, &mut self.ready).ok_or(PageError::Damaged)?;
+            } else {
+                self.pages.skip_next_page()?;
+            }
+            self.passed = end;
+            if end == self.wanted.len() && self.pages.peek_next_page()?.is_some() {
+                return Err(PageError::Damaged);
+            }
+        }
+        self.ready.pop_front().ok_or(PageError::Damaged)
+    }
 }
 
 /// Slices one plain page of required values; `None` if it does not hold exactly `wanted.len()` of them.
-fn slice_page(page: &Page, form: ValueForm, wanted: &[bool], values: &mut Vec<Bytes>) -> Option<()> {
+fn slice_page(page: &Page, form: ValueForm, wanted: &[bool], values: &mut VecDeque<Bytes>) -> Option<()> {
     let Page::DataPage { buf, num_values, encoding: Encoding::PLAIN, .. } = page else { return None };
     if *num_values as usize != wanted.len() {
         return None;
@@ -240,7 +279,7 @@ fn slice_page(page: &Page, form: ValueForm, wanted: &[bool], values: &mut Vec<By
             return None;
         }
         if *wanted {
-            values.push(buf.slice(at..end));
+            values.push_back(buf.slice(at..end));
         }
         at = end;
     }

@@ -5,8 +5,9 @@
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io::{self, BufReader, Read};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 use parquet::errors::ParquetError;
@@ -23,10 +24,10 @@ pub enum PartSource {
     Memory(Bytes),
 }
 
-/// A file of known length. The mutex keeps position and read together; it is held for one read each.
+/// A file of known length. Every read says where it begins, so threads do not wait for each other.
 #[derive(Clone, Debug)]
 pub struct FileSource {
-    file: Arc<Mutex<File>>,
+    file: Arc<File>,
     length: u64,
 }
 
@@ -37,7 +38,7 @@ impl PartSource {
     /// The file's metadata cannot be read.
     pub fn from_file(file: File) -> io::Result<Self> {
         let length = file.metadata()?.len();
-        Ok(Self::File(FileSource { file: Arc::new(Mutex::new(file)), length }))
+        Ok(Self::File(FileSource { file: Arc::new(file), length }))
     }
 
     /// Length in bytes.
@@ -60,9 +61,7 @@ impl PartSource {
             Self::Memory(bytes) => Ok(Digest::of(bytes)),
             Self::File(source) => {
                 let mut hasher = blake3::Hasher::new();
-                let mut file = source.file.lock().unwrap_or_else(PoisonError::into_inner);
-                file.seek(SeekFrom::Start(0))?;
-                hasher.update_reader(&mut *file)?;
+                hasher.update_reader(Cursor { source: source.clone(), position: 0 })?;
                 Ok(Digest::from_bytes(*hasher.finalize().as_bytes()))
             }
         }
@@ -82,15 +81,11 @@ impl PartSource {
 
 impl FileSource {
     fn read(&self, start: u64, length: u64) -> io::Result<Bytes> {
-        // Not set to zero first: this is most of what a query writes to memory.
         let mut bytes = Vec::new();
-        let expected = usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        bytes.try_reserve_exact(expected).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.seek(SeekFrom::Start(start))?;
-        if (&mut *file).take(length).read_to_end(&mut bytes)? < expected {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        let length = usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        bytes.try_reserve_exact(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        bytes.resize(length, 0);
+        self.file.read_exact_at(&mut bytes, start)?;
         Ok(bytes.into())
     }
 }
@@ -113,9 +108,7 @@ struct Cursor {
 
 impl Read for Cursor {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut file = self.source.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.seek(SeekFrom::Start(self.position))?;
-        let read = file.read(buffer)?;
+        let read = self.source.file.read_at(buffer, self.position)?;
         self.position = self.position.saturating_add(read as u64);
         Ok(read)
     }

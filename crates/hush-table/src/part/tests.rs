@@ -109,6 +109,29 @@ fn one_column_of_some_chunks_alone() {
 }
 
 #[test]
+fn chunks_are_read_one_by_one_until_one_is_damaged() {
+    let written = chunks(&mut Random::fresh(), 4, 100);
+    let part = write(&written);
+    let mut bytes = part.bytes.to_vec();
+    let blob = &written[2].encoded[1];
+    let place = bytes.windows(blob.len()).position(|window| window == blob).unwrap();
+    // The length before the blob.
+    bytes[place - 4] ^= 1;
+    for source in [PartSource::Memory(bytes.clone().into()), file_source(&bytes.into())] {
+        let opened = EncryptedPart::open(source, &manifest(), PLACE, &entry(&part)).unwrap();
+        let mut rows = opened.chunks(&everything()).unwrap();
+        for expected in &written[..2] {
+            assert_same(&rows.next().unwrap().unwrap(), expected);
+        }
+        assert_eq!(rows.next().unwrap().unwrap_err().code(), "HUSH-T033");
+        assert!(rows.next().is_none());
+        let others = Projection { chunks: Some(vec![11, 13]), ..everything() };
+        let read = opened.read(&others).unwrap();
+        assert_eq!(read.iter().map(|row| row.index).collect::<Vec<_>>(), [11, 13]);
+    }
+}
+
+#[test]
 fn what_a_part_does_not_have_is_refused() {
     let part = write(&chunks(&mut Random::fresh(), 2, 1));
     let wrong = [
