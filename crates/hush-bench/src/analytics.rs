@@ -159,6 +159,7 @@ pub fn ask(options: &Options, question: Question) -> Result<Measured, BenchError
         output: output.clone(),
         workload: None,
         threads: options.threads,
+        memory_limit: None,
         pins: Pins::forgetful(),
     };
     let start = std::time::Instant::now();

@@ -154,6 +154,7 @@ impl Tables {
                 output: output.clone(),
                 workload: encrypts.then(|| workload.clone()),
                 threads: options.threads,
+                memory_limit: None,
                 pins: Pins::forgetful(),
             };
             hush::encrypt(&encryption, &key, &Silent)?;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::output::Format;
+use crate::size;
 
 /// Ask questions of a table that the server cannot read.
 #[derive(Debug, Parser)]
@@ -244,11 +245,14 @@ pub(crate) struct Keygen {
     /// Write a second, identical copy here (another disk, please)
     #[arg(long, value_name = "PATH")]
     pub(crate) backup: Option<PathBuf>,
+    /// Memory that trying a passphrase takes at most, for small machines (default: about a second's work, 128 MiB or more)
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    pub(crate) opens_in: Option<u64>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Encrypt {
-    /// CSV or Parquet file
+    /// CSV or Parquet file; - is CSV on standard input
     pub(crate) file: PathBuf,
     /// Table directory to write
     #[arg(long, short, value_name = "DIR")]
@@ -259,6 +263,9 @@ pub(crate) struct Encrypt {
     /// SQL queries, separated by semicolons, whose layouts the table must have
     #[arg(long = "for", value_name = "PATH")]
     pub(crate) workload: Option<PathBuf>,
+    /// Most memory that the program may take, for instance 64MB (the key included: see keygen --opens-in)
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    pub(crate) memory_limit: Option<u64>,
     #[command(flatten)]
     pub(crate) key: KeyArgs,
 }

@@ -46,6 +46,11 @@ fn default_threads() -> usize {
 
 /// Opens the owner's key.
 fn open_key(args: &KeyArgs) -> Result<OwnerKey, Error> {
+    open_key_within(args, None)
+}
+
+/// Opens the owner's key in a process that may take so many bytes of memory.
+fn open_key_within(args: &KeyArgs, memory_limit: Option<u64>) -> Result<OwnerKey, Error> {
     let path = args.key.clone().map_or_else(default_key_path, Ok)?;
     let source = passphrase::Source { file: args.passphrase_file.as_deref(), descriptor: args.passphrase_fd };
     if !path.exists() {
@@ -55,7 +60,11 @@ fn open_key(args: &KeyArgs) -> Result<OwnerKey, Error> {
         ));
     }
     let text = passphrase::read(&source, false)?;
-    Ok(OwnerKey::open(&path, passphrase::secret(&text))?)
+    let secret = passphrase::secret(&text);
+    Ok(match memory_limit {
+        Some(limit) => OwnerKey::open_within(&path, secret, limit)?,
+        None => OwnerKey::open(&path, secret)?,
+    })
 }
 
 /// What this user remembers of tables; says so where nothing can be remembered.

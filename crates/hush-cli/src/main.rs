@@ -11,6 +11,7 @@ mod commands;
 mod output;
 mod passphrase;
 mod progress;
+mod size;
 mod terminal;
 
 use std::process::ExitCode;

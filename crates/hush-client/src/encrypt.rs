@@ -4,6 +4,9 @@
 //! Nothing of a protected column is written but ciphertext: there are no temporary files. The manifest comes
 //! last; an interrupted run leaves no table, and the same command again completes, with fresh seeds.
 
+mod memory;
+mod system;
+
 use std::sync::Arc;
 
 use arrow::array::RecordBatchOptions;
@@ -14,10 +17,14 @@ use hush_keys::{Encryptor, OwnerSeed};
 use hush_plan::{ColumnType, PrivateEncoding, Protection, Schema};
 use hush_table::source::{ColumnData, RowBatch, Source};
 use hush_table::{
-    EncodedChunk, SignedManifest, TableId, TableIdentity, TableLayout, TableStore, TableWriter,
+    CHUNK_ROWS, EncodedChunk, SignedManifest, TableId, TableIdentity, TableLayout, TableStore, TableWriter,
 };
 use rayon::prelude::*;
 
+pub(crate) use self::memory::PROGRAM_BYTES;
+use self::memory::{Flow, Need};
+pub(crate) use self::system::memory_limit;
+use crate::account::peak_resident_bytes;
 use crate::chunk::ChunkPlan;
 use crate::columns::ColumnKeys;
 use crate::error::ClientError;
@@ -36,6 +43,8 @@ pub(crate) struct Encryption<'a> {
     pub(crate) store: &'a TableStore,
     /// Threads.
     pub(crate) pool: &'a rayon::ThreadPool,
+    /// Most bytes that the process may take; `None` for as many as the system lets it.
+    pub(crate) memory_limit: Option<u64>,
     /// `NoOp` for a dry run in memory: nothing is encrypted.
     pub(crate) scheme: Scheme,
 }
@@ -44,10 +53,11 @@ impl Encryption<'_> {
     /// Encrypts the whole file as version 1 of a new table, or as the next version of the present one.
     ///
     /// # Cost
-    /// Memory: a few chunks per thread and two parts; see `TableWriter`.
+    /// Memory: a few chunks per thread and two parts, whatever the number of rows; less under a limit.
     ///
     /// # Errors
-    /// What the data, the disk or the schema are wrong in; the place then holds what it held before.
+    /// What the data, the disk or the schema are wrong in; the place then holds what it held before. Memory or disk that cannot
+    /// suffice are refused before anything is read.
     pub(crate) fn run(&self, progress: &dyn Progress) -> Result<SignedManifest, ClientError> {
         let schema = &self.half.schema;
         let identity = self.identity()?;
@@ -67,9 +77,11 @@ impl Encryption<'_> {
             encodings: self.half.encodings.iter().map(|encoding| encoding.public.clone()).collect(),
             sealed_columns: plan.sealed.len() as u32,
         };
-        let mut writer = TableWriter::begin(self.store, identity, layout)?;
+        let flow = self.flow(&plan)?;
+        self.check_disk(&plan)?;
+        let mut writer = TableWriter::begin(self.store, identity, layout)?.with_part_bytes(flow.part_bytes);
         progress.begin("encrypt", self.source.rows(), "rows");
-        let written = self.write_chunks(&plan, &clear, &mut writer, progress);
+        let written = self.write_chunks(&plan, flow, &clear, &mut writer, progress);
         progress.end();
         written?;
         let sealed_schema = self.half.seal(self.owner, table_id)?;
@@ -79,16 +91,17 @@ impl Encryption<'_> {
     fn write_chunks(
         &self,
         plan: &ChunkPlan<'_>,
+        flow: Flow,
         clear: &SchemaRef,
         writer: &mut TableWriter,
         progress: &dyn Progress,
     ) -> Result<(), ClientError> {
-        // Batches in flight: two a thread keep all busy while the writer takes the last ones.
-        let window = 2 * self.pool.current_num_threads();
-        let mut batches = self.source.typed(&self.half.schema)?.prefetch(window)?;
+        let batches = self.source.typed(&self.half.schema)?.with_text_limit(flow.text_bytes);
+        let mut batches = batches.prefetch(flow.window)?;
         let mut next_chunk = 0_u32;
         loop {
-            let window: Vec<RowBatch> = batches.by_ref().take(window).collect::<Result<_, _>>()?;
+            self.check_memory()?;
+            let window: Vec<RowBatch> = batches.by_ref().take(flow.window).collect::<Result<_, _>>()?;
             if window.is_empty() {
                 return Ok(());
             }
@@ -105,6 +118,35 @@ impl Encryption<'_> {
                 progress.advance(batch.rows as u64);
             }
         }
+    }
+
+    fn flow(&self, plan: &ChunkPlan<'_>) -> Result<Flow, ClientError> {
+        let threads = self.pool.current_num_threads();
+        let limits = [self.memory_limit, memory_limit(threads)];
+        let Some(limit) = limits.into_iter().flatten().min() else { return Ok(Flow::unlimited(threads)) };
+        Flow::within(limit, threads, &Need::of(&self.half.schema, plan, self.source.decode_bytes()))
+    }
+
+    /// Refuses what has taken more than its limit, by the system's own count. The model should have kept it below: what it cannot
+    /// know are files of unusual pages.
+    fn check_memory(&self) -> Result<(), ClientError> {
+        match (self.memory_limit, peak_resident_bytes()) {
+            (Some(limit), Some(found)) if found > limit => Err(ClientError::MemoryPassed { limit, found }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a table whose encrypted columns alone will not fit the disk. Rows that are estimated get a fifth off.
+    fn check_disk(&self, plan: &ChunkPlan<'_>) -> Result<(), ClientError> {
+        let (Some(rows), Some(free)) = (self.source.estimated_rows(), self.store.free_bytes()) else {
+            return Ok(());
+        };
+        let surely = if self.source.rows().is_some() { rows } else { rows - rows / 5 };
+        let needed = (surely / u64::from(CHUNK_ROWS)).saturating_mul(Need::stored_bytes(plan));
+        if needed > free {
+            return Err(ClientError::DiskSpace { place: self.store.place(), needed, free });
+        }
+        Ok(())
     }
 
     /// A new table, or the next version of the table that is there and belongs to this key.

@@ -79,6 +79,19 @@ pub enum ClientError {
         /// What is wrong.
         what: &'static str,
     },
+    /// A disk without room for the table.
+    #[error(
+        "{place}: the encrypted columns take about {}, {} are free\n  Ways out: another disk; fewer columns or purposes in the schema. Nothing was written.",
+        megabytes(*needed), megabytes(*free)
+    )]
+    DiskSpace {
+        /// Where.
+        place: String,
+        /// Bytes that will surely be needed.
+        needed: u64,
+        /// Bytes that are free.
+        free: u64,
+    },
     /// Encryption refused.
     #[error("encryption refused: {0}")]
     Encrypt(#[from] hush_keys::EncryptError),
@@ -114,6 +127,28 @@ pub enum ClientError {
     /// A key file.
     #[error(transparent)]
     KeyFile(#[from] hush_keys::keyfile::KeyFileError),
+    /// A limit on memory under which not even one chunk can be encrypted.
+    #[error(
+        "a memory limit of {} is too low: this table takes {} at the least\n  Ways out: --memory-limit {} (in a container, its limit too); fewer columns or purposes in the schema. Nothing was written.",
+        megabytes(*limit), megabytes_up(*needed), megabytes_up(*needed).replace(' ', "")
+    )]
+    MemoryLimit {
+        /// The limit.
+        limit: u64,
+        /// The lowest that would do.
+        needed: u64,
+    },
+    /// The process took more memory than it may.
+    #[error(
+        "the process took {}, its limit is {}\n  Ways out: a higher --memory-limit; Parquet with smaller pages, or CSV. Nothing was written.",
+        megabytes_up(*found), megabytes(*limit)
+    )]
+    MemoryPassed {
+        /// The limit.
+        limit: u64,
+        /// What the system counted.
+        found: u64,
+    },
     /// The table belongs to another key.
     #[error(
         "the table was made with key {expected}, this key is {found}\n  Way out: --key with the file of key {expected}."
@@ -243,6 +278,9 @@ impl ClientError {
             Self::Cpu { .. } => "HUSH-C041",
             Self::Randomness(_) => "HUSH-C042",
             Self::Pin { .. } => "HUSH-C043",
+            Self::MemoryLimit { .. } => "HUSH-C060",
+            Self::MemoryPassed { .. } => "HUSH-C061",
+            Self::DiskSpace { .. } => "HUSH-C062",
             Self::Encoding { .. } | Self::Params(_) => "HUSH-C050",
             Self::Arrow
             | Self::Encrypt(_)
@@ -300,6 +338,7 @@ impl ClientError {
             }
             Self::Plan(_) | Self::SchemaFile { .. } => ErrorKind::Refused,
             Self::Eval(source) => source.kind(),
+            Self::KeyFile(hush_keys::keyfile::KeyFileError::Memory { .. }) => ErrorKind::Resource,
             Self::KeyFile(_) | Self::OtherKey { .. } => ErrorKind::Key,
             Self::Source(_) | Self::OutOfBounds { .. } => ErrorKind::Data,
             Self::Finish { .. } | Self::Magnitude => ErrorKind::Refused,
@@ -318,7 +357,12 @@ impl ClientError {
             | Self::Pin { .. }
             | Self::Replaced { .. }
             | Self::Encoding { .. } => ErrorKind::Damaged,
-            Self::File { .. } | Self::Io(_) | Self::Randomness(_) => ErrorKind::Resource,
+            Self::DiskSpace { .. }
+            | Self::File { .. }
+            | Self::Io(_)
+            | Self::MemoryLimit { .. }
+            | Self::MemoryPassed { .. }
+            | Self::Randomness(_) => ErrorKind::Resource,
             Self::Params(_) => ErrorKind::Damaged,
             Self::Arrow
             | Self::Encrypt(_)
@@ -329,6 +373,16 @@ impl ClientError {
             | Self::Unequal { .. } => ErrorKind::Internal,
         }
     }
+}
+
+/// Bytes as megabytes, a tenth at the finest.
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
+/// Bytes as whole megabytes, rounded up: what suffices.
+fn megabytes_up(bytes: u64) -> String {
+    format!("{} MB", bytes.div_ceil(1_000_000))
 }
 
 /// Codes with which a server says that a plan was made for another version.

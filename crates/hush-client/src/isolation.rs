@@ -163,6 +163,7 @@ fn encrypt(directory: &Path, key: &OwnerKey) {
         output: directory.join("T"),
         workload: None,
         threads: 2,
+        memory_limit: None,
         pins: Pins::forgetful(),
     };
     owner::encrypt(&options, key, &Silent).unwrap();

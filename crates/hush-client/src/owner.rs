@@ -4,13 +4,13 @@
 use std::path::{Path, PathBuf};
 
 use hush_exec::noop::Scheme;
-use hush_keys::keyfile::{Passphrase, WorkFactor, load, store};
+use hush_keys::keyfile::{Passphrase, WorkFactor, load, load_within, store};
 use hush_keys::{OwnerSeed, harden_process};
 use hush_plan::{Needs, Schema, needs_of};
 use hush_table::source::Source;
 use hush_table::{SignedManifest, TableStore};
 
-use crate::encrypt::{Encryption, plan_encodings};
+use crate::encrypt::{Encryption, PROGRAM_BYTES, memory_limit, plan_encodings};
 use crate::error::ClientError;
 use crate::pins::Pins;
 use crate::private::PrivateHalf;
@@ -32,12 +32,13 @@ impl OwnerKey {
         path: &Path,
         backup: Option<&Path>,
         passphrase: &dyn Fn() -> Passphrase,
+        work: WorkFactor,
     ) -> Result<Self, ClientError> {
         harden_process();
         let seed = OwnerSeed::generate()?;
-        store(path, &seed, passphrase(), WorkFactor::Calibrated)?;
+        store(path, &seed, passphrase(), work)?;
         if let Some(backup) = backup {
-            store(backup, &seed, passphrase(), WorkFactor::Calibrated)?;
+            store(backup, &seed, passphrase(), work)?;
         }
         Ok(Self { seed })
     }
@@ -54,10 +55,27 @@ impl OwnerKey {
     /// Opens a key file.
     ///
     /// # Errors
-    /// [`ClientError::KeyFile`]: missing, open to others, damaged, wrong passphrase.
+    /// [`ClientError::KeyFile`]: missing, open to others, damaged, wrong passphrase, or one that takes more memory to try than
+    /// the system lets this process have.
     pub fn open(path: &Path, passphrase: Passphrase) -> Result<Self, ClientError> {
+        Self::open_limited(path, passphrase, memory_limit(1))
+    }
+
+    /// Opens a key file in a process that may take so many bytes of memory.
+    ///
+    /// # Errors
+    /// As [`OwnerKey::open`].
+    pub fn open_within(path: &Path, passphrase: Passphrase, limit: u64) -> Result<Self, ClientError> {
+        Self::open_limited(path, passphrase, Some(memory_limit(1).map_or(limit, |most| most.min(limit))))
+    }
+
+    fn open_limited(path: &Path, passphrase: Passphrase, limit: Option<u64>) -> Result<Self, ClientError> {
         harden_process();
-        Ok(Self { seed: load(path, passphrase)? })
+        let seed = match limit {
+            Some(limit) => load_within(path, passphrase, limit.saturating_sub(PROGRAM_BYTES))?,
+            None => load(path, passphrase)?,
+        };
+        Ok(Self { seed })
     }
 
     /// A seed that a test has made.
@@ -90,6 +108,8 @@ pub struct EncryptOptions {
     pub workload: Option<PathBuf>,
     /// Threads.
     pub threads: usize,
+    /// Most bytes of memory that the process may take, its code included; `None` for as many as the system lets it.
+    pub memory_limit: Option<u64>,
     /// Where the new version is remembered.
     pub pins: Pins,
 }
@@ -97,7 +117,8 @@ pub struct EncryptOptions {
 /// Encrypts data into a table directory.
 ///
 /// # Errors
-/// An unapproved schema, bad data, a full disk: the directory then holds what it held before.
+/// An unapproved schema, bad data, a full disk, a limit on memory that is too low: the directory then holds what it held
+/// before.
 pub fn encrypt(
     options: &EncryptOptions,
     key: &OwnerKey,
@@ -123,6 +144,7 @@ pub fn encrypt(
         owner: key.seed(),
         store: &store,
         pool: &pool,
+        memory_limit: options.memory_limit,
         scheme: Scheme::Lattice,
     };
     let manifest = encryption.run(progress)?;

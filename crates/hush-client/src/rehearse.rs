@@ -84,7 +84,15 @@ pub fn rehearse(
     let half = PrivateHalf { schema, encodings };
     let store = TableStore::memory();
     let scheme = if options.dry_run { Scheme::NoOp } else { Scheme::Lattice };
-    let encryption = Encryption { source, half: &half, owner: &owner, store: &store, pool: &pool, scheme };
+    let encryption = Encryption {
+        source,
+        half: &half,
+        owner: &owner,
+        store: &store,
+        pool: &pool,
+        memory_limit: None,
+        scheme,
+    };
     let phase = if options.dry_run { "copy" } else { "encrypt" };
     let manifest = phases.time(phase, || encryption.run(progress))?;
     let table = phases.time("server", || match scheme {
@@ -245,7 +253,8 @@ fn verify(
     let half = PrivateHalf { schema: schema.all_clear(), encodings: Vec::new() };
     let (owner, store) = (OwnerSeed::generate()?, TableStore::memory());
     let scheme = Scheme::Lattice;
-    Encryption { source, half: &half, owner: &owner, store: &store, pool, scheme }.run(progress)?;
+    Encryption { source, half: &half, owner: &owner, store: &store, pool, memory_limit: None, scheme }
+        .run(progress)?;
     let table = OwnedTable::open_store(&store, &owner, &Pins::forgetful(), options.threads)?;
     let expected = table.ask(&options.sql, progress)?;
     compare(&outcome.batches, &expected.batches, has_floats || has_products)

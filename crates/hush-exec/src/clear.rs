@@ -6,6 +6,7 @@
 //! expressions, and so agree. [`zones`] says which parts need not be read for that.
 
 pub(crate) mod compiled;
+mod files;
 pub(crate) mod groups;
 mod keys;
 pub(crate) mod masks;
@@ -20,17 +21,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{AsArray, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{Int64Type, Schema, SchemaRef};
+use arrow::datatypes::{Int64Type, Schema};
 use datafusion::common::DFSchema;
 use datafusion::dataframe::DataFrame;
-use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::datasource::{MemTable, TableProvider, provider_as_source};
 use datafusion::error::DataFusionError;
 use datafusion::execution::SessionState;
 use datafusion::functions_aggregate::count::count_all;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder, TableSource};
 use hush_table::Manifest;
+use object_store::path::Path;
 
+use self::files::ClearFiles;
 use crate::error::{ExecError, ExpressionRole};
 
 /// The clear columns of one table version as the query engine sees them.
@@ -43,27 +45,27 @@ pub(crate) struct ClearTable {
 }
 
 impl ClearTable {
-    /// Registers exactly the manifest's files. `paths` are their places in the store, in row order.
+    /// Registers exactly the manifest's files. `files` are their places in the store and their lengths, in row order.
     ///
     /// A table without clear columns still has rows to count: it becomes a table of rows without columns.
     ///
     /// # Errors
     /// [`ExecError::Internal`] if the query engine refuses the table.
-    pub(crate) fn new(manifest: &Manifest, paths: &[String]) -> Result<Self, ExecError> {
+    pub(crate) fn new(manifest: &Manifest, files: Vec<(Path, u64)>) -> Result<Self, ExecError> {
         let schema = manifest.clear_schema()?;
         let internal = |_| ExecError::Internal { place: "clear table" };
         let df_schema = DFSchema::try_from(schema.as_ref().clone()).map_err(internal)?;
         let provider: Arc<dyn TableProvider> = if schema.fields().is_empty() {
             Arc::new(rows_alone(manifest.rows).map_err(internal)?)
         } else {
-            Arc::new(listing(&schema, paths).map_err(internal)?)
+            Arc::new(ClearFiles::new(schema, files))
         };
         let source = provider_as_source(provider);
         Ok(Self { df_schema, source, rows: manifest.rows, complete: AtomicBool::new(false) })
     }
 
-    /// Checks, the first time, that the query engine finds every row of the manifest: it takes a file that it does
-    /// not find for no rows, and a total over fewer rows looks like any other total.
+    /// Checks, the first time, that the query engine finds every row of the manifest: a total over fewer rows looks like
+    /// any other total.
     ///
     /// # Errors
     /// [`ExecError::MissingRows`]; those of the query engine.
@@ -97,16 +99,6 @@ impl ClearTable {
             Some(rows) => Ok(provider_as_source(Arc::new(rows_alone(rows)?))),
         }
     }
-}
-
-fn listing(schema: &SchemaRef, paths: &[String]) -> datafusion::error::Result<ListingTable> {
-    let url = |path: &String| ListingTableUrl::parse(format!("{}{path}", session::STORE_URL));
-    let urls = paths.iter().map(url).collect::<Result<Vec<_>, _>>()?;
-    let options = ListingOptions::new(Arc::new(session::file_format())).with_file_extension(".parquet");
-    let config = ListingTableConfig::new_with_multi_paths(urls)
-        .with_listing_options(options)
-        .with_schema(schema.clone());
-    ListingTable::try_new(config)
 }
 
 fn rows_alone(rows: u64) -> datafusion::error::Result<MemTable> {

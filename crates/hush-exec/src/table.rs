@@ -46,11 +46,11 @@ pub(crate) struct StoredBody<'a> {
 impl Snapshot {
     pub(crate) fn new(store: TableStore, signed: SignedManifest) -> Result<Self, ExecError> {
         let manifest = signed.manifest();
-        let path = |entry: &PartEntry| {
-            entry.clear.map(|file| store.part_path(PartKind::Clear, &file.digest).to_string())
+        let file = |entry: &PartEntry| {
+            let file = entry.clear?;
+            Some((store.part_path(PartKind::Clear, &file.digest), file.bytes))
         };
-        let paths: Vec<String> = manifest.parts.iter().filter_map(path).collect();
-        let clear = ClearTable::new(manifest, &paths)?;
+        let clear = ClearTable::new(manifest, manifest.parts.iter().filter_map(file).collect())?;
         Ok(Self { store, clear, signed, conformed: Mutex::default() })
     }
 

@@ -43,6 +43,8 @@ pub enum WorkFactor {
     Calibrated,
     /// scrypt with `N = 2^log2`; for tests and for machines that share one key. Clamped to 1 … 22.
     Log2(u8),
+    /// As much work as takes at most so many bytes of memory: a guess costs time and memory in proportion.
+    Memory(u64),
 }
 
 /// Why a key file was not written or not read.
@@ -80,6 +82,19 @@ pub enum KeyFileError {
         path: PathBuf,
         /// Why it failed.
         source: io::Error,
+    },
+    /// Trying the passphrase takes more memory than there may be.
+    #[error(
+        "{path}: its passphrase takes {found} MiB of memory to try, the limit leaves {limit} MiB\n  Ways out: a higher limit (--memory-limit, or the container's); a key made with hush keygen --opens-in {limit}MiB",
+        path = path.display()
+    )]
+    Memory {
+        /// The file.
+        path: PathBuf,
+        /// MiB needed.
+        found: u64,
+        /// MiB allowed.
+        limit: u64,
     },
     /// Not a regular file (a link, a directory, a device).
     #[error("{path} is not a regular file", path = path.display())]
@@ -138,6 +153,7 @@ impl KeyFileError {
             Self::ExcessiveWork { .. } => "HUSH-K012",
             Self::Io { .. } => "HUSH-K013",
             Self::Randomness(_) => "HUSH-K014",
+            Self::Memory { .. } => "HUSH-K015",
         }
     }
 }
@@ -212,6 +228,30 @@ pub fn store(
 /// A [`KeyFileError`] that says whether the file is missing, open to others, foreign, damaged, too new, or
 /// whether the passphrase is wrong.
 pub fn load(path: &Path, passphrase: Passphrase) -> Result<OwnerSeed, KeyFileError> {
+    load_with(path, passphrase, MAX_WORK_LOG2)
+}
+
+/// Reads the seed back in at most so many bytes of memory.
+///
+/// # Errors
+/// As [`load`]; [`KeyFileError::Memory`] for a file whose passphrase takes more to try.
+pub fn load_within(
+    path: &Path,
+    passphrase: Passphrase,
+    memory_bytes: u64,
+) -> Result<OwnerSeed, KeyFileError> {
+    let most = work_within(memory_bytes);
+    load_with(path, passphrase, most).map_err(|error| match error {
+        KeyFileError::ExcessiveWork { path, found } if found <= MAX_WORK_LOG2 => KeyFileError::Memory {
+            path,
+            found: (scrypt_bytes(found) >> 20).max(1),
+            limit: memory_bytes >> 20,
+        },
+        other => other,
+    })
+}
+
+fn load_with(path: &Path, passphrase: Passphrase, max_work: u8) -> Result<OwnerSeed, KeyFileError> {
     let mut file = OpenOptions::new()
         .read(true)
         .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC).bits() as i32)
@@ -225,7 +265,7 @@ pub fn load(path: &Path, passphrase: Passphrase) -> Result<OwnerSeed, KeyFileErr
         return Err(KeyFileError::Damaged { path: path.to_owned() });
     }
     let mut identity = scrypt::Identity::new(passphrase.0);
-    identity.set_max_work_factor(MAX_WORK_LOG2);
+    identity.set_max_work_factor(max_work);
     let plain = age::decrypt(&identity, &sealed).map(Zeroizing::new);
     let plain = plain.map_err(|error| decrypt_error(path, error))?;
     parse(path, &plain)
@@ -240,8 +280,10 @@ fn wrap(seed: &OwnerSeed, passphrase: Passphrase, work: WorkFactor) -> Result<Ve
     plain.extend_from_slice(&seed.key_id().to_bytes());
     plain.extend_from_slice(seed.expose());
     let mut recipient = scrypt::Recipient::new(passphrase.0);
-    if let WorkFactor::Log2(log2) = work {
-        recipient.set_work_factor(log2.clamp(1, MAX_WORK_LOG2));
+    match work {
+        WorkFactor::Calibrated => {}
+        WorkFactor::Log2(log2) => recipient.set_work_factor(log2.clamp(1, MAX_WORK_LOG2)),
+        WorkFactor::Memory(bytes) => recipient.set_work_factor(work_within(bytes)),
     }
     age::encrypt(&recipient, &plain)
 }
@@ -268,6 +310,16 @@ fn parse(path: &Path, plain: &[u8]) -> Result<OwnerSeed, KeyFileError> {
         return Err(damaged());
     }
     Ok(seed)
+}
+
+/// Memory of scrypt with `N = 2^log2` and age's block size `r = 8`: `128·r·N`.
+fn scrypt_bytes(log2: u8) -> u64 {
+    1024 << log2
+}
+
+/// The most work that takes no more than so many bytes; never less than 1.
+fn work_within(bytes: u64) -> u8 {
+    (1..=MAX_WORK_LOG2).take_while(|log2| scrypt_bytes(*log2) <= bytes).last().unwrap_or(1)
 }
 
 fn check_access(path: &Path, file: &File) -> Result<(), KeyFileError> {

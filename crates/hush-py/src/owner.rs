@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use hush::{EncryptOptions, Error, OwnerKey, Passphrase, Pins, Policy, Proposal};
+use hush::{EncryptOptions, Error, OwnerKey, Passphrase, Pins, Policy, Proposal, WorkFactor};
 use pyo3::prelude::*;
 
 use crate::data::Source;
@@ -30,7 +30,9 @@ impl Key {
     #[staticmethod]
     fn create(py: Python<'_>, path: PathBuf, backup: Option<PathBuf>, passphrase: &str) -> PyResult<Self> {
         let secret = secret(passphrase).or_raise(py)?;
-        let key = work::run(py, |_| Ok(OwnerKey::create(&path, backup.as_deref(), &secret)?))?;
+        let key = work::run(py, |_| {
+            Ok(OwnerKey::create(&path, backup.as_deref(), &secret, WorkFactor::Calibrated)?)
+        })?;
         Ok(Self { key, is_temporary: false })
     }
 
@@ -145,6 +147,7 @@ pub(crate) fn encrypt(
     threads: usize,
 ) -> PyResult<()> {
     let (source, schema) = (source.0.clone(), schema.schema.clone());
-    let options = EncryptOptions { source, schema, output, workload, threads, pins: key.pins() };
+    let options =
+        EncryptOptions { source, schema, output, workload, threads, memory_limit: None, pins: key.pins() };
     work::run(py, |progress| hush::encrypt(&options, &key.key, progress).map(drop))
 }

@@ -25,7 +25,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::SchemaRef;
@@ -43,6 +43,9 @@ mod typed;
 pub use error::{NotATable, Place, SourceError};
 pub(crate) use raw::RawRows;
 pub use typed::{Prefetched, TypedReader};
+
+/// First bytes of every Parquet file.
+const PARQUET_MAGIC: &[u8] = b"PAR1";
 
 /// Rows of a batch.
 const CHUNK_ROWS: usize = crate::part::CHUNK_ROWS as usize;
@@ -109,9 +112,9 @@ impl Form {
     }
 }
 
-/// A file, or batches in memory, that can be read as a table, as often as needed.
+/// A file, or batches in memory, that can be read as a table, as often as needed; or a stream, once.
 ///
-/// Cheap to clone. Holds the names of the columns, no values.
+/// Cheap to clone. Holds the names of the columns, no values but the first megabyte of a stream.
 #[derive(Clone, Debug)]
 pub struct Source {
     origin: Origin,
@@ -120,6 +123,8 @@ pub struct Source {
     name: Option<String>,
     null_tokens: Vec<String>,
     rows: Option<u64>,
+    estimated_rows: Option<u64>,
+    decode_bytes: u64,
 }
 
 /// A column as the file declares it.
@@ -151,13 +156,25 @@ pub enum Declared {
 enum Origin {
     File(PathBuf),
     Memory(Bytes),
+    /// Read once: its first bytes, and what follows until somebody takes it.
+    Stream {
+        start: Bytes,
+        rest: Arc<Mutex<Option<Input>>>,
+    },
 }
+
+/// What is read from one end to the other.
+type Input = Box<dyn Read + Send>;
+
+/// Bytes of a stream that are read to find the delimiter and the names of the columns.
+const STREAM_START_BYTES: u64 = 1 << 20;
 
 impl std::fmt::Debug for Origin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::File(path) => f.debug_tuple("File").field(path).finish(),
             Self::Memory(bytes) => write!(f, "Memory({} bytes)", bytes.len()),
+            Self::Stream { .. } => f.write_str("Stream"),
         }
     }
 }
@@ -179,6 +196,22 @@ impl Source {
         Self::with_origin(Origin::Memory(bytes), options)
     }
 
+    /// CSV that can be read only once, such as standard input. Looking at its names takes its first megabyte, or all that
+    /// there is; the first typed pass takes the rest, and a second one is [`SourceError::ReadOnce`].
+    ///
+    /// # Errors
+    /// As [`Source::open`]; Parquet is [`SourceError::NotATable`], for its index is at its end.
+    pub fn from_stream(mut input: Input, options: &OpenOptions) -> Result<Self, SourceError> {
+        let mut start = Vec::new();
+        let read = input.by_ref().take(STREAM_START_BYTES).read_to_end(&mut start);
+        read.map_err(|source| SourceError::Read { source })?;
+        if start.starts_with(PARQUET_MAGIC) {
+            return Err(SourceError::NotATable { found: NotATable::ParquetStream });
+        }
+        let rest = Arc::new(Mutex::new(Some(input)));
+        Self::with_origin(Origin::Stream { start: start.into(), rest }, options)
+    }
+
     /// Arrow batches of one schema, called `name` as a file of that name would be.
     ///
     /// They are held as uncompressed Parquet in memory, so that they are read like any other file; nothing is written to
@@ -196,7 +229,7 @@ impl Source {
     fn with_origin(origin: Origin, options: &OpenOptions) -> Result<Self, SourceError> {
         let mut start = Vec::with_capacity(records::SNIFF_BYTES);
         origin
-            .reader()?
+            .beginning()?
             .take(records::SNIFF_BYTES as u64)
             .read_to_end(&mut start)
             .map_err(|source| SourceError::Read { source })?;
@@ -207,16 +240,22 @@ impl Source {
             name: None,
             null_tokens: options.null_tokens.clone(),
             rows: None,
+            estimated_rows: None,
+            decode_bytes: 0,
         };
-        if start.starts_with(b"PAR1") {
-            let (columns, rows) = parquet_rows::describe(&source)?;
-            source.columns = columns.into();
-            source.rows = Some(rows);
+        if start.starts_with(PARQUET_MAGIC) {
+            let described = parquet_rows::describe(&source)?;
+            source.columns = described.columns.into();
+            source.rows = Some(described.rows);
+            source.decode_bytes = described.decode_bytes;
         } else {
             records::check_text(&start)?;
             let delimiter = options.delimiter.unwrap_or_else(|| records::sniff_delimiter(&start));
             source.format = Format::Csv { delimiter };
-            source.columns = records::header(&mut source.records()?)?.into();
+            let mut first = records::Records::new(source.origin.beginning()?, delimiter);
+            source.columns = records::header(&mut first)?.into();
+            source.estimated_rows = estimated_rows(&start, source.origin.bytes());
+            source.decode_bytes = records::READER_BYTES;
         }
         check_names(&source.columns)?;
         Ok(source)
@@ -237,12 +276,22 @@ impl Source {
         self.rows
     }
 
+    /// About how many rows there are: what the file says, or what its size and its first lines suggest. `None` for a stream.
+    pub fn estimated_rows(&self) -> Option<u64> {
+        self.rows.or(self.estimated_rows)
+    }
+
+    /// About how many bytes of memory a pass takes beside the chunks that it makes: read buffers, or the pages of Parquet.
+    pub fn decode_bytes(&self) -> u64 {
+        self.decode_bytes
+    }
+
     /// The name that SQL gives the table: the file's name without its extensions, with `_` for whatever is
     /// not an ASCII letter, digit or `_`, cut to 64 characters. Every server takes such a name.
     pub fn table_name(&self) -> String {
         let stem = self.name.clone().or_else(|| match &self.origin {
             Origin::File(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
-            Origin::Memory(_) => None,
+            Origin::Memory(_) | Origin::Stream { .. } => None,
         });
         let stem = stem.unwrap_or_else(|| "table".to_owned());
         let stem = stem.split('.').find(|part| !part.is_empty()).unwrap_or("table");
@@ -311,7 +360,26 @@ impl Source {
 }
 
 impl Origin {
-    fn reader(&self) -> Result<Box<dyn Read + Send>, SourceError> {
+    /// A reader of the first bytes: at least as many as names and delimiter are found in.
+    fn beginning(&self) -> Result<Input, SourceError> {
+        match self {
+            Self::File(_) | Self::Memory(_) => self.reader(),
+            Self::Stream { start, .. } => Ok(Box::new(std::io::Cursor::new(start.clone()))),
+        }
+    }
+
+    /// Bytes, where that is known before they are read.
+    fn bytes(&self) -> Option<u64> {
+        match self {
+            Self::File(path) => {
+                path.metadata().ok().filter(std::fs::Metadata::is_file).map(|meta| meta.len())
+            }
+            Self::Memory(bytes) => Some(bytes.len() as u64),
+            Self::Stream { .. } => None,
+        }
+    }
+
+    fn reader(&self) -> Result<Input, SourceError> {
         Ok(match self {
             Self::File(path) => {
                 let failed = |source| SourceError::Open { path: path.clone(), source };
@@ -322,8 +390,20 @@ impl Origin {
                 Box::new(file)
             }
             Self::Memory(bytes) => Box::new(std::io::Cursor::new(bytes.clone())),
+            Self::Stream { start, rest } => {
+                let rest = rest.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let rest = rest.ok_or(SourceError::ReadOnce)?;
+                Box::new(std::io::Cursor::new(start.clone()).chain(rest))
+            }
         })
     }
+}
+
+/// Rows of a text of `bytes` that begins with `start`, by its line ends: quoted ones count, so it is rather too many.
+fn estimated_rows(start: &[u8], bytes: Option<u64>) -> Option<u64> {
+    let lines = start.iter().filter(|byte| **byte == b'\n').count() as u64;
+    let rows = u128::from(bytes?) * u128::from(lines) / (start.len().max(1) as u128);
+    u64::try_from(rows).ok()
 }
 
 /// Consecutive rows of a typed pass. `Debug` shows sizes, never values.

@@ -376,8 +376,15 @@ impl TableStore {
         self.verified.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
+    /// Bytes that this user may still write to the directory's disk; `None` for other stores, and where the system does not
+    /// tell.
+    pub fn free_bytes(&self) -> Option<u64> {
+        let disk = rustix::fs::statvfs(self.directory.as_ref()?).ok()?;
+        disk.f_bavail.checked_mul(disk.f_frsize)
+    }
+
     /// The table's place in words.
-    fn place(&self) -> String {
+    pub fn place(&self) -> String {
         self.directory
             .as_ref()
             .map_or_else(|| self.prefix.to_string(), |directory| directory.display().to_string())

@@ -38,7 +38,8 @@ pub use hush_client::{
     Account, Analysis, EncryptOptions, ErrorKind, EvalAccount, EvalOptions, Evaluation, Explanation,
     Measured, Moved, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy, PrivateHalf,
     ProfileInUse, Progress, Proposal, Rehearsal, RehearsalOptions, SchemeKind, SecurityLine, Silent,
-    TableDecryption, UnusedProfile, VectorSource, Verified, peak_resident_bytes, profile_path, schema_path,
+    TableDecryption, UnusedProfile, VectorSource, Verified, WorkFactor, peak_resident_bytes, profile_path,
+    schema_path,
 };
 pub use hush_plan::physical::MANY_GROUPS;
 pub use hush_plan::plan::{Cost, EncryptedNode, Leakage, Way};
@@ -99,6 +100,14 @@ pub fn eval(options: &EvalOptions) -> Result<Evaluation, Error> {
 /// [`Error`], with a stable code.
 pub fn open(file: &Path) -> Result<Source, Error> {
     Ok(Source::open(file, &OpenOptions::default())?)
+}
+
+/// CSV from standard input, or from whatever else can be read only once; see [`Source::from_stream`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn open_stream(input: Box<dyn std::io::Read + Send>) -> Result<Source, Error> {
+    Ok(Source::from_stream(input, &OpenOptions::default())?)
 }
 
 /// Proposes a schema for data; see [`hush_client::propose_schema`].

@@ -161,6 +161,7 @@ fn once(
         output: output.to_owned(),
         workload: None,
         threads: options.threads,
+        memory_limit: None,
         pins: Pins::forgetful(),
     };
     let signed = phases.time("encrypt", || hush::encrypt(&encryption, &key, &Silent))?;

@@ -3,12 +3,14 @@
 
 use std::path::Path;
 
-use hush::{EncryptOptions, Error, OwnerKey, Policy, Protection, TableDecryption, TableStore, schema_path};
+use hush::{
+    EncryptOptions, Error, OwnerKey, Policy, Protection, TableDecryption, TableStore, WorkFactor, schema_path,
+};
 
 use tempfile::TempDir;
 
 use super::server::{connect_to_table, is_url};
-use super::{default_key_path, open_key, pins};
+use super::{default_key_path, open_key, open_key_within, pins};
 use crate::account::{bytes, grouped};
 use crate::args::{Decrypt, Encrypt, Init, Keygen};
 use crate::output::write_stream;
@@ -58,7 +60,8 @@ pub(super) fn keygen(args: &Keygen) -> Result<(), Error> {
     let path = args.output.clone().map_or_else(default_key_path, Ok)?;
     let source = passphrase::Source { file: args.passphrase_file.as_deref(), descriptor: args.passphrase_fd };
     let text = passphrase::read(&source, true)?;
-    let key = OwnerKey::create(&path, args.backup.as_deref(), &|| passphrase::secret(&text))?;
+    let work = args.opens_in.map_or(WorkFactor::Calibrated, WorkFactor::Memory);
+    let key = OwnerKey::create(&path, args.backup.as_deref(), &|| passphrase::secret(&text), work)?;
     let backup = match &args.backup {
         Some(backup) => format!("Backup at {}.", backup.display()),
         None => "No backup was made: --backup PATH writes one.".to_owned(),
@@ -75,14 +78,27 @@ pub(super) fn keygen(args: &Keygen) -> Result<(), Error> {
 
 /// Encrypts a file into a table directory.
 pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
-    let key = open_key(&args.key)?;
-    let schema = args.schema.clone().unwrap_or_else(|| schema_path(&args.file));
+    let is_stream = args.file.as_os_str() == "-";
+    let schema = match &args.schema {
+        Some(schema) => schema.clone(),
+        None if is_stream => {
+            return Err(Error::usage("standard input has no schema beside it\n  Way out: --schema PATH."));
+        }
+        None => schema_path(&args.file),
+    };
+    let schema = hush::approved_schema(&schema)?;
+    let key = open_key_within(&args.key, args.memory_limit)?;
     let options = EncryptOptions {
-        schema: hush::approved_schema(&schema)?,
-        source: hush::open(&args.file)?,
+        schema,
+        source: if is_stream {
+            hush::open_stream(Box::new(std::io::stdin()))?
+        } else {
+            hush::open(&args.file)?
+        },
         output: args.output.clone(),
         workload: args.workload.clone(),
         threads,
+        memory_limit: args.memory_limit,
         pins: pins(),
     };
     let signed = hush::encrypt(&options, &key, &Bar::default())?;

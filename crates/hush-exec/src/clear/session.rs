@@ -38,6 +38,8 @@ pub(crate) fn build(store: Arc<dyn ObjectStore>, memory_bytes: usize) -> Result<
     let failed = |_| ExecError::Internal { place: "query engine session" };
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(FairSpillPool::new(memory_bytes)))
+        // What a file's footer says is believed no longer than the file has been looked at.
+        .with_metadata_cache_limit(0)
         // Clear columns are clear, but a server that only reads should not write them elsewhere.
         .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled))
         .build_arc()

@@ -33,6 +33,23 @@ fn a_stored_seed_comes_back_and_is_private() {
 }
 
 #[test]
+fn a_key_opens_in_the_memory_that_it_was_made_for_and_in_no_less() {
+    const MIB: u64 = 1 << 20;
+    let (dir, _, seed) = stored();
+    for (made_for, takes) in [(MIB, MIB), (3 * MIB, 2 * MIB), (4 * MIB - 1, 2 * MIB)] {
+        let path = dir.path().join(format!("{made_for}.hushkey"));
+        store(&path, &seed, pass("correct horse"), WorkFactor::Memory(made_for)).unwrap();
+        assert_eq!(load_within(&path, pass("correct horse"), takes).unwrap().expose(), seed.expose());
+        match load_within(&path, pass("correct horse"), takes - 1) {
+            Err(KeyFileError::Memory { found, limit, .. }) => {
+                assert_eq!((found, limit), (takes / MIB, (takes - 1) / MIB));
+            }
+            other => panic!("{:?}", other.err()),
+        }
+    }
+}
+
+#[test]
 fn a_wrong_passphrase_is_named_as_such() {
     let (_dir, path, _) = stored();
     assert!(matches!(load(&path, pass("wrong")), Err(KeyFileError::WrongPassphrase { .. })));

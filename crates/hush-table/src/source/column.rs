@@ -106,6 +106,14 @@ impl ColumnBuilder {
         })
     }
 
+    /// Bytes of the texts collected; 0 of other columns.
+    pub(super) fn text_bytes(&self) -> usize {
+        match &self.store {
+            Store::Text(builder) => builder.values_slice().len(),
+            Store::F64(_) | Store::I128(_) | Store::I64(_) => 0,
+        }
+    }
+
     /// Rows collected.
     pub(super) fn rows(&self) -> usize {
         self.rows

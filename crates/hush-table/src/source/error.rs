@@ -40,6 +40,9 @@ pub enum NotATable {
     /// A spreadsheet's or database's own format.
     #[error("a database file")]
     Database,
+    /// Parquet on standard input; its index is at its end.
+    #[error("Parquet that cannot be read from its end")]
+    ParquetStream,
     /// UTF-16 text.
     #[error("UTF-16 text")]
     Utf16,
@@ -54,6 +57,18 @@ pub enum SourceError {
     Absent {
         /// Their names.
         columns: Vec<String>,
+    },
+    /// The texts of one chunk take more memory than was set aside for them.
+    #[error(
+        "{place}: the texts of {rows} rows take more than {limit_bytes} bytes, which the limit on memory leaves them"
+    )]
+    ChunkTooLarge {
+        /// Where it was noticed.
+        place: Place,
+        /// Rows of the chunk so far.
+        rows: usize,
+        /// Bytes set aside.
+        limit_bytes: usize,
     },
     /// Two columns have one name.
     #[error("two columns are named {column}")]
@@ -141,6 +156,9 @@ pub enum SourceError {
         /// Columns.
         expected: usize,
     },
+    /// A second pass over what can be read once.
+    #[error("standard input can be read only once")]
+    ReadOnce,
     /// Reading failed.
     #[error("reading failed: {source}")]
     Read {
@@ -225,6 +243,8 @@ impl SourceError {
             Self::OutOfRange { .. } => "HUSH-D022",
             Self::NotUtf8 { .. } => "HUSH-D023",
             Self::TooManyRows { .. } => "HUSH-D024",
+            Self::ChunkTooLarge { .. } => "HUSH-D025",
+            Self::ReadOnce => "HUSH-D026",
             Self::Unlisted { .. } => "HUSH-S020",
             Self::Absent { .. } => "HUSH-S021",
         }
@@ -234,12 +254,16 @@ impl SourceError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Absent { .. } => "Remove them from the schema, or check that this is the right file.",
+            Self::ChunkTooLarge { .. } => {
+                "Raise --memory-limit, or drop the long texts in the schema. Nothing was written."
+            }
             Self::DuplicateColumn { .. } => "Rename one of them.",
             Self::Empty => "Check the path; a table needs column names and rows.",
             Self::HeaderNotText | Self::NotUtf8 { .. } => "Save the file as UTF-8.",
             Self::Missing { .. } => "Set nullable = true for the column in the schema. Nothing was written.",
             Self::NoHeader => "Add a first line with the names of the columns.",
             Self::NoRows => "Add rows; an empty table has nothing to encrypt.",
+            Self::NotATable { found: NotATable::ParquetStream } => "Save it as a file first.",
             Self::NotATable { .. } => "Save it as UTF-8 CSV or as Parquet, uncompressed on the outside.",
             Self::NotUnits { .. } => "Use protect = \"seal\", \"clear\" or \"drop\" for it.",
             Self::Open { .. } => "Check the path and its permissions.",
@@ -250,6 +274,7 @@ impl SourceError {
             Self::Ragged { .. } => {
                 "Quote fields that hold the delimiter or a line break. Nothing was written."
             }
+            Self::ReadOnce => "Save it as a file first.",
             Self::Read { .. } => "Check the disk and run the command again.",
             Self::RecordTooLong { .. } | Self::UnclosedQuote { .. } => {
                 "Close the quote (\"\" inside one). Nothing was written."

@@ -10,23 +10,36 @@ use bytes::Bytes;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::reader::ChunkReader;
 
 use super::records::COLUMN_LIMIT;
 use super::{CHUNK_ROWS, Origin, Source, SourceColumn, SourceError, cells};
 
+/// What a Parquet file says of itself.
+pub(super) struct Described {
+    pub(super) columns: Vec<SourceColumn>,
+    pub(super) rows: u64,
+    /// About what reading it takes: of every column a page, packed and unpacked, and a dictionary.
+    pub(super) decode_bytes: u64,
+}
+
+/// Most that a column is taken to need while it is read: writers close pages and dictionaries at a megabyte.
+const COLUMN_DECODE_BYTES: u64 = 3 << 20;
+
 /// Columns and number of rows of a Parquet file.
-pub(super) fn describe(source: &Source) -> Result<(Vec<SourceColumn>, u64), SourceError> {
+pub(super) fn describe(source: &Source) -> Result<Described, SourceError> {
     match &source.origin {
         Origin::File(path) => {
             let file = File::open(path).map_err(|source| SourceError::Open { path: path.clone(), source })?;
             describe_input(file)
         }
         Origin::Memory(bytes) => describe_input(bytes.clone()),
+        Origin::Stream { .. } => Err(SourceError::ReadOnce),
     }
 }
 
-fn describe_input<T: ChunkReader + 'static>(input: T) -> Result<(Vec<SourceColumn>, u64), SourceError> {
+fn describe_input<T: ChunkReader + 'static>(input: T) -> Result<Described, SourceError> {
     let builder = builder(input)?;
     let rows = u64::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
     let fields = builder.schema().fields();
@@ -41,7 +54,14 @@ fn describe_input<T: ChunkReader + 'static>(input: T) -> Result<(Vec<SourceColum
         unsupported: cells::unsupported(field.data_type()),
         declared: cells::declared(field.data_type()),
     };
-    Ok((fields.iter().enumerate().map(column).collect(), rows))
+    let columns = fields.iter().enumerate().map(column).collect();
+    let of_column = |chunk: &ColumnChunkMetaData| {
+        let bytes = chunk.uncompressed_size().saturating_add(chunk.compressed_size());
+        u64::try_from(bytes).unwrap_or(0).min(COLUMN_DECODE_BYTES)
+    };
+    let of_group = |group: &RowGroupMetaData| group.columns().iter().map(of_column).sum();
+    let decode_bytes = builder.metadata().row_groups().iter().map(of_group).max().unwrap_or(0);
+    Ok(Described { columns, rows, decode_bytes })
 }
 
 /// Batches as a Parquet file in memory.
@@ -95,6 +115,7 @@ impl ParquetRows {
                 reader(file, columns)?
             }
             Origin::Memory(bytes) => reader(bytes.clone(), columns)?,
+            Origin::Stream { .. } => return Err(SourceError::ReadOnce),
         };
         let rows = source.rows().and_then(|rows| usize::try_from(rows).ok());
         let bare_rows = rows.filter(|_| columns.is_empty());

@@ -20,6 +20,12 @@ pub(super) const COLUMN_LIMIT: usize = 16 * 1024;
 
 const READ_BYTES: usize = 256 * 1024;
 
+/// About what a pass over records takes, beside what it makes of them.
+pub(super) const READER_BYTES: u64 = (READ_BYTES + 4 * FIRST_RECORD_BYTES) as u64;
+
+/// Room for a record before any is seen; doubled as often as one needs.
+const FIRST_RECORD_BYTES: usize = 64 * 1024;
+
 /// One record: its fields with quotes removed.
 #[derive(Clone, Copy)]
 pub(crate) struct Record<'a> {
@@ -60,6 +66,8 @@ pub(crate) struct Records {
     stage: Stage,
     fields: Vec<u8>,
     ends: Vec<usize>,
+    /// Most bytes of a record.
+    limit: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -80,9 +88,15 @@ impl Records {
             buffer: vec![0; READ_BYTES],
             unread: 0..0,
             stage: Stage::Reading,
-            fields: vec![0; 64 * 1024],
+            fields: vec![0; FIRST_RECORD_BYTES],
             ends: vec![0; 256],
+            limit: RECORD_LIMIT_BYTES,
         }
+    }
+
+    /// Lowers the limit on a record, to no less than what is set aside for the first.
+    pub(super) fn limit(&mut self, bytes: usize) {
+        self.limit = bytes.clamp(FIRST_RECORD_BYTES, RECORD_LIMIT_BYTES);
     }
 
     /// The next record, `None` at the end.
@@ -156,9 +170,9 @@ impl Records {
 
     fn grow_fields(&mut self) -> Result<(), SourceError> {
         let length = self.fields.len() * 2;
-        if length > RECORD_LIMIT_BYTES {
+        if length > self.limit {
             let line = self.record(self.fields.len(), 0, 0).line();
-            return Err(SourceError::RecordTooLong { line, limit_bytes: RECORD_LIMIT_BYTES });
+            return Err(SourceError::RecordTooLong { line, limit_bytes: self.fields.len() });
         }
         self.fields.resize(length, 0);
         Ok(())

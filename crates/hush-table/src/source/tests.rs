@@ -6,6 +6,7 @@ use hush_plan::schema::{ColumnType, UnitRange};
 use super::*;
 
 mod csv;
+mod limits;
 mod parquet;
 
 /// xorshift64*, so that a failing seed can be run again.

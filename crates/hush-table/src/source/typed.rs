@@ -20,6 +20,8 @@ pub struct TypedReader {
     targets: Vec<Option<usize>>,
     nulls: NullTokens,
     max_rows: u64,
+    /// Most bytes of texts in a chunk.
+    text_limit: usize,
     next_row: u64,
     ended: bool,
 }
@@ -66,7 +68,18 @@ impl TypedReader {
             }
         };
         let nulls = NullTokens::new(&schema.null_tokens);
-        Ok(Self { rows, builders, targets, nulls, max_rows: schema.max_rows, next_row: 0, ended: false })
+        let (max_rows, text_limit) = (schema.max_rows, usize::MAX);
+        Ok(Self { rows, builders, targets, nulls, max_rows, text_limit, next_row: 0, ended: false })
+    }
+
+    /// Refuses a chunk whose texts take more than `bytes` ([`SourceError::ChunkTooLarge`]), and a record of more.
+    #[must_use]
+    pub fn with_text_limit(mut self, bytes: usize) -> Self {
+        self.text_limit = bytes;
+        if let Rows::Csv(records) = &mut self.rows {
+            records.limit(bytes);
+        }
+        self
     }
 
     /// Runs this pass on a thread of its own, at most `depth` chunks ahead of its consumer.
@@ -92,6 +105,11 @@ impl TypedReader {
     /// Reads up to a chunk of rows into the builders.
     fn fill(&mut self) -> Result<usize, SourceError> {
         let first_row = self.next_row;
+        let limit_bytes = self.text_limit;
+        let too_large = |builders: &[Option<ColumnBuilder>]| {
+            let texts = || builders.iter().flatten().map(ColumnBuilder::text_bytes).sum::<usize>();
+            limit_bytes < usize::MAX && texts() > limit_bytes
+        };
         match &mut self.rows {
             Rows::Csv(records) => {
                 let mut rows = 0;
@@ -109,6 +127,10 @@ impl TypedReader {
                         }
                     }
                     rows += 1;
+                    if too_large(&self.builders) {
+                        let place = Place::Line(record.line());
+                        return Err(SourceError::ChunkTooLarge { place, rows, limit_bytes });
+                    }
                 }
                 Ok(rows)
             }
@@ -131,6 +153,10 @@ impl TypedReader {
                         });
                     }
                     rows += slice.to - slice.from;
+                    if too_large(&self.builders) {
+                        let place = Place::Row(first_row + rows as u64);
+                        return Err(SourceError::ChunkTooLarge { place, rows, limit_bytes });
+                    }
                 }
                 Ok(rows)
             }

@@ -43,7 +43,7 @@ pub struct TableLayout {
 /// Takes the chunks of a table in order, cuts parts and stores them, and commits the manifest at the end.
 ///
 /// While it exists it holds the directory's lock. A part is written by a thread of its own while the next one
-/// is collected: at most two parts, some 130 MB, are in memory. Dropped without [`TableWriter::finish`] it leaves
+/// is collected: at most two parts are in memory, one of them twice (some 100 MB in full parts). Dropped without [`TableWriter::finish`] it leaves
 /// no new manifest and removes the parts that it has stored; killed, it leaves files that the next writer removes.
 #[derive(Debug)]
 pub struct TableWriter {
@@ -51,6 +51,8 @@ pub struct TableWriter {
     head: Manifest,
     verifying_key: [u8; 32],
     clear: SchemaRef,
+    /// Size at which a part is cut.
+    part_bytes: u64,
     next_chunk: u32,
     /// A short chunk has come: it must have been the last.
     ended: bool,
@@ -96,6 +98,7 @@ impl TableWriter {
             head,
             verifying_key,
             clear: layout.clear,
+            part_bytes: PART_TARGET_BYTES,
             next_chunk: 0,
             ended: false,
             open: None,
@@ -103,6 +106,13 @@ impl TableWriter {
             finished: false,
             _lock: lock,
         })
+    }
+
+    /// Cuts parts at the first chunk that reaches `bytes` instead of [`PART_TARGET_BYTES`]: more files, less memory.
+    #[must_use]
+    pub fn with_part_bytes(mut self, bytes: u64) -> Self {
+        self.part_bytes = bytes.min(PART_TARGET_BYTES);
+        self
     }
 
     /// Takes the next chunk: its clear rows (ignored if the table has no clear columns) and its blobs (none if it
@@ -125,7 +135,7 @@ impl TableWriter {
             self.head.rows = self.head.rows.saturating_add(u64::from(rows));
             self.ended = rows < CHUNK_ROWS;
         }
-        let full = part.is_full();
+        let full = part.is_full(self.part_bytes);
         if part.chunks > 0 {
             self.open = Some(part);
         }
@@ -250,10 +260,10 @@ impl OpenPart {
         Ok(())
     }
 
-    fn is_full(&self) -> bool {
+    fn is_full(&self, part_bytes: u64) -> bool {
         let clear = self.clear.as_ref().map_or(0, ClearPartWriter::bytes);
         let encrypted = self.encrypted.as_ref().map_or(0, EncryptedPartWriter::bytes);
-        self.chunks >= MAX_PART_CHUNKS || clear.max(encrypted) >= PART_TARGET_BYTES
+        self.chunks >= MAX_PART_CHUNKS || clear.max(encrypted) >= part_bytes
     }
 
     /// Writes both files and stores them.

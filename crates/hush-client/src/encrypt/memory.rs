@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How much of a table is in memory while it is encrypted: a model, and what to do with less than usual of it.
+//!
+//! Chunks pass through in a window: read ahead, encrypted together, collected into a part, and written while the next part is
+//! collected. What is in flight is therefore so many chunks and three times a part, whatever the number of rows. Under a
+//! limit parts get smaller first (more files), then the window (less overlap of reading, encrypting and writing); texts, which
+//! have no size of their own, get what is left, and a chunk with more is refused.
+
+use hush_plan::{ColumnType, Content, Protection, Schema};
+use hush_rlwe::body_bytes;
+use hush_table::part::{CHUNK_ROWS, MAX_PART_CHUNKS, PART_TARGET_BYTES};
+
+use super::system::resident_bytes;
+use crate::chunk::ChunkPlan;
+use crate::columns::{ColumnKey, Space};
+use crate::error::ClientError;
+
+const MIB: u64 = 1 << 20;
+const ROWS: u64 = CHUNK_ROWS as u64;
+/// What the program takes before it reads a row: code that has run (28 MB of it measured), tables of the rings, threads.
+pub(crate) const PROGRAM_BYTES: u64 = 36 * MIB;
+/// Bytes of a text, where nobody knows them yet.
+const TEXT_BYTES: u64 = 32;
+/// Most bytes of a record of a table whose texts are all left out.
+const RECORD_BYTES: usize = MIB as usize;
+/// Sizes of parts, from best to worst; the small ones make many files.
+const PARTS: [&[u64]; 2] = [&[PART_TARGET_BYTES, 16 * MIB, 8 * MIB, 4 * MIB], &[2 * MIB, MIB]];
+
+/// How chunks pass through the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Flow {
+    /// Chunks that are encrypted together; as many are read ahead.
+    pub(super) window: usize,
+    /// Bytes at which a part is cut.
+    pub(super) part_bytes: u64,
+    /// Most bytes of texts in a chunk.
+    pub(super) text_bytes: usize,
+}
+
+/// What the parts of a table take, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Need {
+    /// The program; reading, beside the chunks that come of it; the keys.
+    fixed: u64,
+    /// One chunk's values, without texts.
+    typed: u64,
+    /// Columns of texts.
+    texts: u64,
+    /// One chunk's values as they are encrypted, and buffers: for each thread.
+    working: u64,
+    /// One chunk's encoded and sealed columns, without texts.
+    encrypted: u64,
+    /// One chunk's clear columns, without texts.
+    clear: u64,
+}
+
+impl Need {
+    /// What a chunk of a table takes. `decode` is what the reader needs ([`hush_table::source::Source::decode_bytes`]).
+    pub(super) fn of(schema: &Schema, plan: &ChunkPlan<'_>, decode: u64) -> Self {
+        // A program that does other things beside this, such as Python, has taken more already.
+        let program = PROGRAM_BYTES.max(resident_bytes().unwrap_or(0));
+        let mut need = Self { fixed: program + decode, ..Self::default() };
+        for column in schema.columns.iter().filter(|column| column.protect != Protection::Drop) {
+            let is_text = matches!(column.kind, ColumnType::Category | ColumnType::Text);
+            let bytes = ROWS * cell_bytes(column.kind);
+            need.typed += bytes;
+            need.texts += u64::from(is_text);
+            match column.protect {
+                Protection::Clear => need.clear += bytes,
+                Protection::Seal => need.encrypted += bytes,
+                Protection::Decide | Protection::Drop | Protection::Encrypt => {}
+            }
+        }
+        for key in plan.keys.iter() {
+            let ring = key.ring();
+            let element_words = ring.poly_words() as u64;
+            need.fixed += 24 * element_words;
+            need.encrypted += encoded_bytes(key);
+            need.working += plaintext_bytes(&key.encoding.content);
+            need.fixed += if has_slots(key) { 64 * element_words } else { 0 };
+        }
+        let widest = plan.keys.iter().map(|key| key.ring().poly_words() as u64).max().unwrap_or(0);
+        need.working += 64 * widest;
+        need
+    }
+
+    /// Bytes of encoded columns in the files, for each chunk.
+    pub(super) fn stored_bytes(plan: &ChunkPlan<'_>) -> u64 {
+        plan.keys.iter().map(encoded_bytes).sum()
+    }
+
+    /// The most that is in memory at a time, with so many bytes of texts in a chunk.
+    fn bytes(&self, flow: Flow, threads: usize) -> u64 {
+        let window = flow.window as u64;
+        let texts = if self.texts > 0 { flow.text_bytes as u64 } else { 0 };
+        // Those in work, those that wait, one that finds no room to wait and one that is being read.
+        let read = (2 * window + 2) * (self.typed + texts);
+        let working = window.min(threads as u64) * self.working;
+        let encrypted = window * (self.encrypted + texts);
+        let most_chunks = flow.part_bytes / self.encrypted.max(1) + 1;
+        let chunks = most_chunks.min(u64::from(MAX_PART_CHUNKS));
+        let part = |chunk: u64| flow.part_bytes.min(chunks * chunk) + chunk + texts;
+        let parts = [self.encrypted, self.clear].into_iter().filter(|bytes| *bytes > 0);
+        // One is collected while the one before is in memory as chunks and as a file.
+        let parts: u64 = parts.map(|chunk| 3 * part(chunk)).sum();
+        // What is freed does not all go back at once.
+        self.fixed + (read + working + encrypted + parts) * 9 / 8
+    }
+}
+
+impl Flow {
+    /// Without a limit.
+    pub(super) fn unlimited(threads: usize) -> Self {
+        // Two chunks a thread keep all busy while the writer takes the last ones.
+        Self { window: 2 * threads, part_bytes: PART_TARGET_BYTES, text_bytes: usize::MAX }
+    }
+
+    /// Within so many bytes of memory, code and all.
+    ///
+    /// # Errors
+    /// [`ClientError::MemoryLimit`] if one chunk at a time is too much.
+    pub(super) fn within(limit: u64, threads: usize, need: &Need) -> Result<Self, ClientError> {
+        let text_bytes = usize::try_from(need.texts * ROWS * TEXT_BYTES).unwrap_or(usize::MAX);
+        let windows =
+            || std::iter::successors(Some(2 * threads), |window| Some(window / 2).filter(|w| *w > 0));
+        let flows = PARTS.into_iter().flat_map(|sizes| {
+            let of_window = move |window| sizes.iter().map(move |part| (window, *part));
+            windows().flat_map(of_window)
+        });
+        let flows = flows.map(|(window, part_bytes)| Self { window, part_bytes, text_bytes });
+        let Some(flow) = flows.clone().find(|flow| need.bytes(*flow, threads) <= limit) else {
+            let needed = flows.map(|flow| need.bytes(flow, threads)).min().unwrap_or(u64::MAX);
+            return Err(ClientError::MemoryLimit { limit, needed });
+        };
+        Ok(flow.with_all_texts(limit, threads, need))
+    }
+
+    /// With as many bytes of texts as the limit leaves room for.
+    fn with_all_texts(self, limit: u64, threads: usize, need: &Need) -> Self {
+        let with = |text_bytes| Self { text_bytes, ..self };
+        if need.texts == 0 {
+            return with(RECORD_BYTES);
+        }
+        let fits = |bytes: usize| need.bytes(with(bytes), threads) <= limit;
+        let mut most = self.text_bytes;
+        let mut step = usize::try_from(limit).unwrap_or(usize::MAX).next_power_of_two() / 2;
+        while step > 0 {
+            most += if fits(most + step) { step } else { 0 };
+            step /= 2;
+        }
+        with(most)
+    }
+}
+
+/// Bytes of a cell: a number and whether it is there, or the offset of a text.
+fn cell_bytes(kind: ColumnType) -> u64 {
+    match kind {
+        ColumnType::Category | ColumnType::Text => 5,
+        ColumnType::Decimal { precision, .. } if precision > 18 => 17,
+        ColumnType::Int { bits } if bits > 64 => 17,
+        _ => 9,
+    }
+}
+
+/// Bytes of a full chunk of an encoded column.
+fn encoded_bytes(key: &ColumnKey) -> u64 {
+    let ring = key.ring();
+    let elements = ROWS.div_ceil(ring.degree() as u64) as u32;
+    let lanes = match &key.space {
+        Space::Slots { encoder, .. } => encoder.lane_count() as u8,
+        Space::ApproxSlots { .. } | Space::ApproxSum { .. } | Space::Sum { .. } => 1,
+    };
+    body_bytes(ring, elements, lanes) as u64
+}
+
+fn has_slots(key: &ColumnKey) -> bool {
+    matches!(key.space, Space::Slots { .. } | Space::ApproxSlots { .. })
+}
+
+/// Bytes of what a chunk of an encoded column is computed into before it is encrypted.
+fn plaintext_bytes(content: &Content) -> u64 {
+    match content {
+        Content::Value(_) => 0,
+        Content::Valid(_) | Content::BothValid(..) | Content::Negative(_) | Content::Zero(_) => 8 * ROWS,
+        Content::Log(_) => 16 * ROWS,
+        Content::Monomial(_) | Content::Product(..) | Content::Square(_) => 32 * ROWS,
+        // Before and after.
+        Content::Where { content, .. } => 32 * ROWS + plaintext_bytes(content),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THREADS: usize = 2;
+
+    fn four_columns() -> Need {
+        let chunk = 4 * 94_300;
+        Need {
+            fixed: PROGRAM_BYTES + MIB,
+            typed: 4 * 9 * ROWS,
+            working: chunk,
+            encrypted: chunk,
+            ..Need::default()
+        }
+    }
+
+    #[test]
+    fn a_limit_is_kept_by_smaller_parts_first_and_then_by_a_smaller_window() {
+        let need = four_columns();
+        let unlimited = Flow { text_bytes: RECORD_BYTES, ..Flow::unlimited(THREADS) };
+        let plenty = need.bytes(unlimited, THREADS);
+        assert_eq!(Flow::within(plenty, THREADS, &need).unwrap(), unlimited);
+        let mut seen = vec![unlimited];
+        for limit in (0..plenty).rev().step_by(MIB as usize / 8) {
+            let Ok(flow) = Flow::within(limit, THREADS, &need) else { break };
+            assert!(need.bytes(flow, THREADS) <= limit, "{flow:?} in {limit}");
+            seen.push(flow);
+        }
+        seen.dedup();
+        let sizes: Vec<_> = seen.iter().map(|flow| (flow.window, flow.part_bytes / MIB)).collect();
+        // Two and one megabyte only where four do not fit in any window.
+        assert_eq!(sizes, [(4, 32), (4, 16), (4, 8), (4, 4), (2, 4), (1, 4), (4, 2), (4, 1), (2, 1), (1, 1)]);
+    }
+
+    #[test]
+    fn too_low_a_limit_is_refused_with_the_lowest_that_would_do() {
+        let need = four_columns();
+        let Err(ClientError::MemoryLimit { limit, needed }) = Flow::within(MIB, THREADS, &need) else {
+            panic!("a megabyte is not enough")
+        };
+        assert_eq!(limit, MIB);
+        assert!(Flow::within(needed, THREADS, &need).is_ok());
+        assert!(Flow::within(needed - 1, THREADS, &need).is_err());
+    }
+
+    #[test]
+    fn texts_get_what_is_left() {
+        let need = Need { texts: 1, ..four_columns() };
+        let tight = Flow::within(64 * MIB, THREADS, &need).unwrap();
+        let wide = Flow::within(512 * MIB, THREADS, &need).unwrap();
+        assert!(
+            tight.text_bytes >= 32 * 8192 && wide.text_bytes > 4 * tight.text_bytes,
+            "{tight:?} {wide:?}"
+        );
+        for (flow, limit) in [(tight, 64 * MIB), (wide, 512 * MIB)] {
+            assert!(need.bytes(flow, THREADS) <= limit);
+        }
+    }
+}
