@@ -153,10 +153,13 @@ mod tests {
         let profile = calibrate().unwrap();
         // The reader of JSON may miss the last bit of a double.
         let again = MachineProfile::from_json(profile.to_json().as_bytes()).unwrap();
+        let same = |one: f64, other: f64| (one / other - 1.0).abs() < 1e-12;
         for ((name, cost), (_, again)) in profile.units.named().iter().zip(again.units.named()) {
-            assert!((cost / again - 1.0).abs() < 1e-12, "{name}");
+            assert!(same(*cost, again), "{name}");
         }
-        assert_eq!(again, MachineProfile { units: again.units, ..profile.clone() });
+        assert!(same(profile.crowding, again.crowding), "crowding");
+        let (units, crowding) = (again.units, again.crowding);
+        assert_eq!(again, MachineProfile { units, crowding, ..profile.clone() });
         assert!(profile.units.named().iter().all(|(_, seconds)| *seconds > 0.0), "{profile:?}");
     }
 }
