@@ -20,7 +20,7 @@ run: build
 # profile, whose query engine is built anyway; then the programs, end to end.
 LIGHT := -p hush-testkit -p hush-arith -p hush-params -p hush-kernels -p hush-ring -p hush-rlwe -p hush-schemes -p hush-circuits \
 	-p hush-expr -p hush-keys -p hush-lab -p hush-plan -p hush-table
-HEAVY := -p hush-exec -p hush-server -p hush-client -p hush -p hush-bench -p hush-cli
+HEAVY := -p hush-exec -p hush-server -p hush-remote -p hush-edge -p hush-client -p hush -p hush-bench -p hush-cli
 
 test: build $(VENV)/ok
 	$(VENV)/bin/pip install -q --disable-pip-version-check --no-deps --force-reinstall $(CARGO_TARGET_DIR)/wheels/hushtable-*.whl

@@ -33,10 +33,12 @@ ALLOWED = {
     "hush-table": {"hush-params", "hush-plan"},
     "hush-exec": SCHEMES | TABLES,
     "hush-server": {"hush-exec", "hush-plan", "hush-table"},
-    "hush-client": SCHEMES | TABLES | {"hush-circuits", "hush-exec", "hush-expr", "hush-keys"},
-    "hush": {"hush-client", "hush-plan", "hush-table"},
+    "hush-remote": {"hush-plan", "hush-ring", "hush-table"},
+    "hush-edge": SCHEMES | TABLES | {"hush-remote"},
+    "hush-client": SCHEMES | TABLES | {"hush-circuits", "hush-edge", "hush-exec", "hush-expr", "hush-keys", "hush-remote"},
+    "hush": {"hush-client", "hush-edge", "hush-plan", "hush-table"},
     "hush-bench": {"hush"} | SCHEMES | {"hush-keys"},
-    "hush-cli": {"hush", "hush-bench"},
+    "hush-cli": {"hush", "hush-bench", "hush-edge"},
     "hush-testkit": set(),
     "hush-py": {"hush"},
 }
@@ -45,6 +47,8 @@ NEVER = [
     ("hush-server", "hush-keys"),
     ("hush-exec", "hush-keys"),
     ("hush-circuits", "hush-keys"),
+    ("hush-edge", "hush-exec"),
+    ("hush-edge", "hush-keys"),
     *(("hush-plan", crate) for crate in ("hush-arith", "hush-kernels", "hush-ring", "hush-rlwe", "hush-schemes", "hush-circuits")),
 ]
 

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Arguments. Secrets come by file or descriptor, never by argument.
 
+mod credentials;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+use hush_edge::size;
+
+pub(crate) use credentials::{KeyArgs, TokenArgs};
+
+use crate::edge::Edge;
 use crate::output::Format;
-use crate::size;
 
 /// Ask questions of a table that the server cannot read.
 #[derive(Debug, Parser)]
@@ -49,6 +55,8 @@ pub(crate) enum Command {
     Decrypt(Decrypt),
     /// Delete a table on a server
     Delete(Delete),
+    /// Devices: keys that only encrypt, rows that come over time, deliveries
+    Edge(Edge),
     /// Show the processor, the kernels chosen, the memory and what predictions of time rest on
     Doctor(Doctor),
     /// Run a benchmark of the workloads that Hushtable was built for
@@ -64,28 +72,6 @@ pub(crate) struct Policy {
     /// These columns may be read by the server
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     pub(crate) clear: Vec<String>,
-}
-
-/// Where the owner's key is and how it opens.
-#[derive(Debug, Args)]
-pub(crate) struct KeyArgs {
-    /// Owner key file (default: ~/.config/hushtable/owner.hushkey)
-    #[arg(long, value_name = "PATH", env = "HUSH_KEY")]
-    pub(crate) key: Option<PathBuf>,
-    /// File whose first line is the passphrase
-    #[arg(long, value_name = "PATH", env = "HUSH_PASSPHRASE_FILE")]
-    pub(crate) passphrase_file: Option<PathBuf>,
-    /// Open file descriptor whose first line is the passphrase
-    #[arg(long, value_name = "N", conflicts_with = "passphrase_file")]
-    pub(crate) passphrase_fd: Option<u32>,
-}
-
-/// How to reach a server.
-#[derive(Debug, Args)]
-pub(crate) struct TokenArgs {
-    /// File that holds the server's API token
-    #[arg(long, value_name = "PATH", env = "HUSH_TOKEN_FILE")]
-    pub(crate) token_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -18,6 +18,7 @@ use hush::{Error, OwnerKey, Pins, ProfileInUse};
 use crate::args::{Cli, Command, KeyArgs};
 use crate::passphrase;
 use crate::terminal::{say, visible};
+pub(crate) use server::{connect_to_table, is_url};
 
 /// Runs the command.
 pub(crate) fn run(cli: &Cli) -> Result<(), Error> {
@@ -35,6 +36,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Error> {
         Command::Delete(args) => server::delete(args),
         Command::Query(args) => query::query(args, threads),
         Command::Explain(args) => explain::explain(args, threads),
+        Command::Edge(args) => crate::edge::edge(args),
         Command::Doctor(args) => doctor::doctor(args),
         Command::Bench(args) => bench::bench(args, threads),
     }
@@ -45,7 +47,7 @@ fn default_threads() -> usize {
 }
 
 /// Opens the owner's key.
-fn open_key(args: &KeyArgs) -> Result<OwnerKey, Error> {
+pub(crate) fn open_key(args: &KeyArgs) -> Result<OwnerKey, Error> {
     open_key_within(args, None)
 }
 
@@ -68,7 +70,7 @@ fn open_key_within(args: &KeyArgs, memory_limit: Option<u64>) -> Result<OwnerKey
 }
 
 /// What this user remembers of tables; says so where nothing can be remembered.
-fn pins() -> Pins {
+pub(crate) fn pins() -> Pins {
     let pins = Pins::of_user();
     if !pins.remembers() {
         say("warning: versions of tables are not remembered, so an older one would not be noticed\n  \

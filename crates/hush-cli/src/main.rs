@@ -8,10 +8,10 @@ mod account;
 mod analysis;
 mod args;
 mod commands;
+mod edge;
 mod output;
 mod passphrase;
 mod progress;
-mod size;
 mod terminal;
 
 use std::process::ExitCode;

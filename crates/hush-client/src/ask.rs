@@ -19,7 +19,7 @@ use crate::account::{Moved, Phases};
 use crate::error::ClientError;
 use crate::explain::Held;
 use crate::finish::finish;
-use crate::progress::Progress;
+use hush_remote::Progress;
 use crate::table::OwnedTable;
 
 /// A result with what it cost.

@@ -17,7 +17,7 @@ use hush_table::source::{ColumnData, RowBatch};
 use zeroize::Zeroizing;
 
 use crate::columns::{ColumnKey, ColumnKeys, Space};
-use crate::content::{Quantity, View, quantity};
+use hush_edge::{Quantity, View, quantity};
 use crate::error::ClientError;
 
 /// What a table's chunks are encrypted with.

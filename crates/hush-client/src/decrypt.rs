@@ -9,6 +9,7 @@ use arrow::datatypes::{
     Date32Type, Decimal128Type, Field, Int64Type, Schema as ArrowSchema, TimestampMicrosecondType,
 };
 use arrow::record_batch::RecordBatch;
+use hush_edge::arrow_type;
 use hush_keys::SealKey;
 use hush_plan::schema::Column;
 use hush_plan::{ColumnType, Content, Protection};
@@ -18,7 +19,7 @@ use crate::arrays::{booleans, floats, integers};
 use crate::cells::{Cells, decrypt_chunk};
 use crate::chunk::{from_ipc, sealed_place};
 use crate::columns::{ColumnKey, ColumnKeys};
-use crate::encrypt::{arrow_type, sealed_columns};
+use crate::encrypt::sealed_columns;
 use crate::error::ClientError;
 use crate::owner::OwnerKey;
 use crate::pins::Pins;
@@ -91,6 +92,7 @@ impl TableDecryption {
         } else {
             vec![ChunkRow {
                 index: place.first_chunk,
+                written: place.first_chunk,
                 rows: entry.rows as u32,
                 seed: None,
                 encoded: vec![],
@@ -202,7 +204,7 @@ type Decrypted<'a> = Vec<(&'a Content, Cells)>;
 fn decrypt_columns<'a>(keys: &[&'a ColumnKey], chunk: &ChunkRow) -> Result<Decrypted<'a>, ClientError> {
     let columns = keys.iter().zip(&chunk.encoded).map(|(key, blob)| {
         let seed = chunk.seed.ok_or(ClientError::Internal { what: "a chunk was read without its seed" })?;
-        Ok((&key.encoding.content, decrypt_chunk(key, seed, chunk.index, chunk.rows, blob)?))
+        Ok((&key.encoding.content, decrypt_chunk(key, seed, chunk.written, chunk.rows, blob)?))
     });
     columns.collect()
 }

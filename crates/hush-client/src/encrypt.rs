@@ -7,15 +7,12 @@
 mod memory;
 mod system;
 
-use std::sync::Arc;
-
-use arrow::array::RecordBatchOptions;
-use arrow::datatypes::{DataType, Field, Schema as ArrowSchema, SchemaRef, TimeUnit};
-use arrow::record_batch::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use hush_edge::{clear_rows, clear_schema};
 use hush_exec::noop::Scheme;
 use hush_keys::{Encryptor, OwnerSeed};
-use hush_plan::{ColumnType, PrivateEncoding, Protection, Schema};
-use hush_table::source::{ColumnData, RowBatch, Source};
+use hush_plan::{PrivateEncoding, Protection, Schema};
+use hush_table::source::{RowBatch, Source};
 use hush_table::{
     CHUNK_ROWS, EncodedChunk, SignedManifest, TableId, TableIdentity, TableLayout, TableStore, TableWriter,
 };
@@ -29,7 +26,7 @@ use crate::chunk::ChunkPlan;
 use crate::columns::ColumnKeys;
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
-use crate::progress::Progress;
+use hush_remote::Progress;
 
 /// Everything that one encryption needs.
 pub(crate) struct Encryption<'a> {
@@ -197,44 +194,8 @@ pub(crate) fn plan_encodings(
     failed.map_or(Ok(encodings), Err)
 }
 
-/// Arrow schema of the clear columns, in file order.
-pub(crate) fn clear_schema(schema: &Schema) -> SchemaRef {
-    let fields = schema
-        .protected(Protection::Clear)
-        .map(|column| Field::new(&column.name, arrow_type(column.kind), true));
-    Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()))
-}
-
-/// The Arrow type of a clear or sealed column.
-pub(crate) fn arrow_type(kind: ColumnType) -> DataType {
-    match kind {
-        ColumnType::Bool => DataType::Boolean,
-        ColumnType::Category | ColumnType::Text => DataType::Utf8,
-        ColumnType::Date => DataType::Date32,
-        ColumnType::Decimal { precision, scale } => DataType::Decimal128(precision, scale as i8),
-        ColumnType::Float { .. } => DataType::Float64,
-        ColumnType::Int { .. } => DataType::Int64,
-        ColumnType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
-    }
-}
-
 /// Sealed columns: place in a batch and name, in file order.
 pub(crate) fn sealed_columns(schema: &Schema) -> Vec<(usize, &str)> {
     let columns = schema.columns.iter().enumerate();
     columns.filter(|(_, c)| c.protect == Protection::Seal).map(|(i, c)| (i, c.name.as_str())).collect()
-}
-
-fn clear_rows(schema: &Schema, clear: &SchemaRef, batch: &RowBatch) -> Result<RecordBatch, ClientError> {
-    let arrays = schema
-        .columns
-        .iter()
-        .zip(&batch.columns)
-        .filter(|(column, _)| column.protect == Protection::Clear)
-        .map(|(_, data)| match data {
-            Some(ColumnData::Array(array)) => Ok(array.clone()),
-            _ => Err(ClientError::Internal { what: "a clear column's data was not read" }),
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.rows));
-    Ok(RecordBatch::try_new_with_options(clear.clone(), arrays, &options)?)
 }

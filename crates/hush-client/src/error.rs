@@ -7,47 +7,7 @@ use std::path::PathBuf;
 use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 use hush_plan::EncodingId;
-
-/// Kinds of errors, by who can mend them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ErrorKind {
-    /// A bug of ours.
-    Internal,
-    /// The command line.
-    Usage,
-    /// Refused by policy or planner before anything ran.
-    Refused,
-    /// A key, passphrase or token.
-    Key,
-    /// Precision or ranges do not suffice.
-    Precision,
-    /// A limit, memory or disk.
-    Resource,
-    /// A server.
-    Remote,
-    /// The input data.
-    Data,
-    /// Stored bytes are damaged or not what their owner signed.
-    Damaged,
-}
-
-impl ErrorKind {
-    /// The exit status of the command line.
-    pub fn exit_status(self) -> u8 {
-        match self {
-            Self::Internal => 1,
-            Self::Usage => 2,
-            Self::Refused => 3,
-            Self::Key => 4,
-            Self::Precision => 5,
-            Self::Resource => 6,
-            Self::Remote => 7,
-            Self::Data => 8,
-            Self::Damaged => 9,
-        }
-    }
-}
+pub use hush_table::error::ErrorKind;
 
 /// Everything that can go wrong on the owner's side.
 #[derive(Debug, thiserror::Error)]
@@ -195,9 +155,12 @@ pub enum ClientError {
     /// No entropy.
     #[error(transparent)]
     Randomness(#[from] hush_ring::RandomnessError),
+    /// What devices do, too.
+    #[error(transparent)]
+    Edge(#[from] hush_edge::EdgeError),
     /// A server.
     #[error(transparent)]
-    Remote(#[from] crate::remote::RemoteError),
+    Remote(#[from] hush_remote::RemoteError),
     /// A server shows another table under a name than it did before.
     #[error(
         "{place} is another table than the one seen there last\n  Ways out: ask the server's operator; if you put it there, remove {pin}.",
@@ -255,6 +218,7 @@ impl ClientError {
     /// A stable code.
     pub fn code(&self) -> &'static str {
         match self {
+            Self::Edge(source) => source.code(),
             Self::Eval(source) => source.code(),
             Self::Exec(source) => source.code(),
             Self::KeyFile(source) => source.code(),
@@ -296,6 +260,7 @@ impl ClientError {
         let (ways, label) = match self {
             Self::Eval(source) => (source.ways_out().to_owned(), "Ways out: "),
             Self::Plan(source) => (source.ways_out().join("; "), "Ways out: "),
+            Self::Edge(source) => (source.hint().unwrap_or_default().to_owned(), "Way out: "),
             Self::Source(source) => (source.hint().to_owned(), ""),
             Self::SchemaFile { source, .. } => (source.hint().to_owned(), ""),
             Self::Table(source) => (source.hint().unwrap_or_default().to_owned(), "Way out: "),
@@ -337,6 +302,7 @@ impl ClientError {
                 ErrorKind::Precision
             }
             Self::Plan(_) | Self::SchemaFile { .. } => ErrorKind::Refused,
+            Self::Edge(source) => source.kind(),
             Self::Eval(source) => source.kind(),
             Self::KeyFile(hush_keys::keyfile::KeyFileError::Memory { .. }) => ErrorKind::Resource,
             Self::KeyFile(_) | Self::OtherKey { .. } => ErrorKind::Key,
@@ -349,7 +315,7 @@ impl ClientError {
                 hush_exec::ErrorKind::Internal => ErrorKind::Internal,
                 _ => ErrorKind::Refused,
             },
-            Self::Table(source) => table_kind(source),
+            Self::Table(source) => source.kind(),
             Self::Answer { .. }
             | Self::Codec(_)
             | Self::Decrypt(_)
@@ -413,15 +379,5 @@ impl From<DataFusionError> for ClientError {
             _ => "the query engine refused it",
         };
         Self::Finish { what }
-    }
-}
-
-pub(crate) fn table_kind(error: &hush_table::TableError) -> ErrorKind {
-    use hush_table::TableError as E;
-    match error {
-        E::Io { .. } | E::TooLarge { .. } => ErrorKind::Resource,
-        E::NoTable { .. } | E::OtherTable { .. } | E::BadName { .. } => ErrorKind::Usage,
-        E::StaleVersion { .. } | E::Busy { .. } => ErrorKind::Refused,
-        _ => ErrorKind::Damaged,
     }
 }

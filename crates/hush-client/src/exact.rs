@@ -5,7 +5,6 @@
 //! last step; two machines that hold the same sums print the same digits.
 
 mod joint;
-pub(crate) mod logarithm;
 
 use arrow::datatypes::i256;
 use ethnum::I256;

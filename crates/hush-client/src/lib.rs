@@ -22,10 +22,10 @@ mod cells;
 mod chunk;
 mod columns;
 mod compare;
-mod content;
 #[cfg(test)]
 mod corpus;
 mod decrypt;
+mod devices;
 mod encrypt;
 mod error;
 mod eval;
@@ -40,9 +40,7 @@ mod owner;
 mod pins;
 mod policy;
 mod private;
-mod progress;
 mod rehearse;
-pub mod remote;
 mod schema_file;
 mod table;
 
@@ -50,18 +48,20 @@ pub use account::{Account, Moved, Phases, SecurityLine, Verified, peak_resident_
 pub use ask::Outcome;
 pub use columns::kernels;
 pub use decrypt::TableDecryption;
+pub use devices::{Accepted, TablePlace, accept_deliveries, device_key};
 pub use error::{ClientError, ErrorKind};
 pub use eval::{
     EvalAccount, EvalError, EvalOptions, Evaluation, Numbers, SchemeKind, VectorSource, evaluate_expression,
 };
 pub use explain::{Analysis, EXPLAIN_FORMAT, Explanation, Measured};
+pub use hush_remote::{self as remote, Progress, Silent};
 pub use hush_keys::keyfile::{Passphrase, WorkFactor};
 pub use machine::{ProfileInUse, UnusedProfile, calibrate, profile_path, save_profile};
 pub use owner::{EncryptOptions, OwnerKey, encrypt};
 pub use pins::Pins;
 pub use policy::{Policy, Proposal, propose_schema};
 pub use private::PrivateHalf;
-pub use progress::{Progress, Silent};
+
 pub use rehearse::{Rehearsal, RehearsalOptions, rehearse, schema_path};
 pub use schema_file::{read_approved_schema, read_schema, schema_text, write_schema};
 pub use table::{ASSUMED_LINK, Evaluator, OwnedTable};

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::arrays::big_numbers;
 use crate::error::ClientError;
-use crate::exact::logarithm::{Power, power};
+use hush_edge::logarithm::{Power, power};
 use crate::exact::{Joint, Moments, ten_to};
 
 const NOT_A_NUMBER: ClientError = ClientError::Internal { what: "a planned coefficient is not a number" };

@@ -14,7 +14,7 @@ use crate::encrypt::{Encryption, PROGRAM_BYTES, memory_limit, plan_encodings};
 use crate::error::ClientError;
 use crate::pins::Pins;
 use crate::private::PrivateHalf;
-use crate::progress::Progress;
+use hush_remote::Progress;
 use crate::rehearse::thread_pool;
 use crate::schema_file::require_approval;
 

@@ -23,7 +23,7 @@ use crate::machine::ProfileInUse;
 use crate::pins::Pins;
 use crate::policy::{Policy, propose_schema};
 use crate::private::PrivateHalf;
-use crate::progress::Progress;
+use hush_remote::Progress;
 use crate::schema_file::read_schema;
 use crate::table::OwnedTable;
 

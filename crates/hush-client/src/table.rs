@@ -16,8 +16,8 @@ use crate::machine::ProfileInUse;
 use crate::owner::OwnerKey;
 use crate::pins::Pins;
 use crate::private::PrivateHalf;
-use crate::progress::Progress;
-use crate::remote::RemoteServer;
+use hush_remote::Progress;
+use hush_remote::RemoteServer;
 
 /// How long a version that is being pushed gets to appear.
 const PUSH_PATIENCE: Duration = Duration::from_millis(500);

@@ -121,7 +121,8 @@ impl RowsPlan<'_> {
             }
             let rows = part.rows_of(found.chunk);
             let programs = self.evaluators.iter().map(|evaluator| evaluator.object_bytes(rows));
-            let fetched = self.fetchers.iter().map(|fetcher| fetcher.object_bytes(rows));
+            let from_device = part.entry.delivery.is_some();
+            let fetched = self.fetchers.iter().map(|fetcher| fetcher.object_bytes(rows, from_device));
             clear + answer::chunk_overhead(objects) + programs.chain(fetched).sum::<u64>()
         };
         matches.iter().map(each).sum()

@@ -41,6 +41,8 @@ pub(crate) struct StoredBody<'a> {
     pub(crate) blob: &'a [u8],
     pub(crate) kind: BodyKind,
     pub(crate) id: BodyId,
+    /// The chunk's index in the table; that in `id` may be another.
+    pub(crate) index: u32,
 }
 
 impl Snapshot {
@@ -123,11 +125,11 @@ impl Snapshot {
         ring: &Ring,
         stored: StoredBody<'b>,
     ) -> Result<Body<'b>, ExecError> {
-        let StoredBody { blob, kind, id } = stored;
+        let StoredBody { blob, kind, id, index } = stored;
         let damaged = |_| ExecError::Corrupt { code: "HUSH-T033" };
         let file = part.entry.encrypted.map_or(Digest::from_bytes([0; 32]), |file| file.digest);
         let key = (file, EncodingId(id.column));
-        let bit = 1_u64 << (id.chunk.saturating_sub(part.place.first_chunk) % u64::BITS);
+        let bit = 1_u64 << (index.saturating_sub(part.place.first_chunk) % u64::BITS);
         let known = |map: &HashMap<_, u64>| map.get(&key).is_some_and(|bits| bits & bit != 0);
         if known(&self.conformed.lock().unwrap_or_else(PoisonError::into_inner)) {
             return Body::from_verified(blob, ring, kind, id).map_err(damaged);

@@ -6,8 +6,8 @@
 //! Independent of secrets, phases and messages, except the conversion to floats in the approximate layouts.
 
 use ethnum::I256;
-use hush_ring::{ExpandLabel, Ring, UniformSeed};
-use hush_rlwe::{Body, RlweCiphertext, SumAnswer};
+use hush_ring::{Ring, UniformSeed};
+use hush_rlwe::{Body, RlweCiphertext, SumAnswer, SumMasks};
 use hush_schemes::bgv::decode_power_of_two;
 use hush_schemes::bgv::slots::SlotEncoder;
 use hush_schemes::ckks::{ApproxEncoder, Scale, decode_coefficient};
@@ -179,12 +179,15 @@ fn chunk_phases(
     if found != expected {
         return Err(DecryptError::ElementCount { found, expected });
     }
+    let masks = SumMasks::of(seed, std::slice::from_ref(body))?;
     let mut phases = Vec::with_capacity(expected as usize * ring.degree());
     for element in 0..expected {
-        let mut words: Vec<u64> = seed.expand(ring, ExpandLabel::sum(element)).words().to_vec();
+        let mut words = vec![0; ring.poly_words()];
+        masks.expand_into(ring, element, &mut words);
         let mut stored = vec![0; ring.degree()];
         let limbs = ring.limbs().iter().zip(words.chunks_exact_mut(ring.degree()));
         for (index, (limb, words)) in limbs.enumerate() {
+            limb.reduce_assign(words);
             limb.mul_assign(words, secret.eval_limb(index));
             limb.inverse(words);
             limb.unpack(body.packed(element, 0, index), &mut stored);

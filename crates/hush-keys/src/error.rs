@@ -75,6 +75,9 @@ pub enum DecryptError {
         /// Columns present.
         body_count: usize,
     },
+    /// The masks of a body cannot be had.
+    #[error(transparent)]
+    Codec(#[from] CodecError),
     /// A body of another layout or size than asked for.
     #[error("{found} ring elements, expected {expected}")]
     ElementCount {

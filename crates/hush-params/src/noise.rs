@@ -61,11 +61,29 @@ pub fn sum_deviation(rows: f64, weight_max: f64) -> f64 {
     (ERROR_VARIANCE * rows.max(1.0)).sqrt() * weight_max.max(1.0)
 }
 
-/// log2 bound on the phase of a BGV masked sum: message below `2^(t_log2 − 1)`, error `t·Σ w_i e_i`.
+/// What a slot of a polynomial that serves a public key may have at most, squared, in proportion to its mean square: of the
+/// key's error, which is drawn again until all slots are below, and of the secret, for which no key is made otherwise. One
+/// slot of many reaches 20 with a chance of `N/2·exp(−20)`, 2^-18 at N = 8192.
+pub const DEVICE_SLOT_RATIO: f64 = 20.0;
+
+/// By how much the error of a sum deviates more where a device encrypted with public keys, as a factor.
+///
+/// # Math
+/// The phase of `(B·u + t·e + m, A·u + t·e')` with `B = −A·s + t·E` is `m + t·(e + E·u + e'·s)`. A masked sum weighs the
+/// coefficients of each by `w`; that of `E·u` is a scalar product of `u` with a polynomial of norm at most `max|Ê|·‖w‖`, by
+/// Parseval, and `u`, uniform ternary, is sub-Gaussian with proxy 2/3. Likewise `e'·s` with proxy 10.5 and `max|ŝ|`, whose mean
+/// square is `2N/3`. Both slots are within [`DEVICE_SLOT_RATIO`] of their mean squares, so that the proxies add up to
+/// `10.5·(1 + 2·20·(2/3)·N)·Σ w²`; the draws of different ring elements are independent given `E` and `s`.
+pub fn device_factor(degree: usize) -> f64 {
+    (1.0 + 2.0 * DEVICE_SLOT_RATIO * (2.0 / 3.0) * degree as f64).sqrt()
+}
+
+/// log2 bound on the phase of a BGV masked sum: message below `2^(t_log2 − 1)`, error `t·Σ w_i e_i`. `factor` is 1, or
+/// [`device_factor`] where devices encrypted.
 ///
 /// The phase decrypts correctly where this is at most `log2 Q − 1`.
-pub fn bgv_sum_phase_log2(t_log2: f64, rows: f64, weight_max: f64) -> f64 {
-    t_log2 + (0.5 + tail(1.0) * sum_deviation(rows, weight_max)).log2()
+pub fn bgv_sum_phase_log2(t_log2: f64, rows: f64, weight_max: f64, factor: f64) -> f64 {
+    t_log2 + (0.5 + tail(1.0) * factor * sum_deviation(rows, weight_max)).log2()
 }
 
 /// log2 bound on the ∞-norm of a fresh BGV ciphertext's phase, plaintext modulus `2^t_log2`.
@@ -95,10 +113,10 @@ pub fn sub_phase_log2(a: f64, b: f64) -> f64 {
 }
 
 /// Absolute error (log2, in units of the value) of a CKKS masked sum by coefficient packing: error tail plus
-/// the rounding of each encoded value, divided by the scale.
-pub fn ckks_sum_error_log2(scale_log2: f64, rows: f64, weight_max: f64) -> f64 {
+/// the rounding of each encoded value, divided by the scale. `factor` is 1, or [`device_factor`] where devices encrypted.
+pub fn ckks_sum_error_log2(scale_log2: f64, rows: f64, weight_max: f64, factor: f64) -> f64 {
     let rounding = 0.5 * rows.max(1.0) * weight_max.max(1.0);
-    (tail(1.0) * sum_deviation(rows, weight_max) + rounding).log2() - scale_log2
+    (tail(1.0) * factor * sum_deviation(rows, weight_max) + rounding).log2() - scale_log2
 }
 
 /// log2 bound on the error of one slot of a fresh CKKS ciphertext, in units of the value: the coefficients' errors seen
@@ -131,9 +149,9 @@ mod tests {
 
     #[test]
     fn sixty_four_bit_sums_fit_two_limbs_and_one_limb_holds_27_bits() {
-        assert!(bgv_sum_phase_log2(64.0, 1e9, 1.0) <= 92.0 - 1.0);
-        assert!(bgv_sum_phase_log2(27.0, 1e7, 1.0) <= 46.0 - 1.0);
-        assert!(bgv_sum_phase_log2(40.0, 1e7, 1.0) > 46.0 - 1.0);
+        assert!(bgv_sum_phase_log2(64.0, 1e9, 1.0, 1.0) <= 92.0 - 1.0);
+        assert!(bgv_sum_phase_log2(27.0, 1e7, 1.0, 1.0) <= 46.0 - 1.0);
+        assert!(bgv_sum_phase_log2(40.0, 1e7, 1.0, 1.0) > 46.0 - 1.0);
     }
 
     #[test]

@@ -97,6 +97,14 @@ pub enum PlanError {
         /// Bits of the largest sum.
         bits: u64,
     },
+    /// A column of a table for devices needs what only the owner can do.
+    #[error("{column}: {what} needs the owner's secret, which a device does not have")]
+    NotByDevices {
+        /// The column.
+        column: String,
+        /// What it needs.
+        what: &'static str,
+    },
     /// Too much noise for the parameters that the column was encrypted with.
     #[error(
         "{text}: the clear factors of {columns} leave too little room for noise ({missing_bits} bits missing)"
@@ -307,6 +315,7 @@ impl PlanError {
             Self::MixedArithmetic { .. } => "HUSH-P024",
             Self::AnswerTooLarge { .. } => "HUSH-P025",
             Self::BadEncoding { .. } => "HUSH-P026",
+            Self::NotByDevices { .. } => "HUSH-P027",
         }
     }
 
@@ -341,6 +350,10 @@ impl PlanError {
                 "a narrower range for the column in the schema",
                 "smaller constants or clear factors",
                 "fewer rows per table",
+            ]),
+            Self::NotByDevices { .. } => fixed(&[
+                "another protection or purpose for the column in the schema",
+                "a table without `edge = true`, which the owner encrypts",
             ]),
             Self::Noise { .. } | Self::Overflow { .. } => fixed(&[
                 "hush encrypt FILE -o TABLE --for queries.sql sizes the columns for this query",

@@ -22,7 +22,7 @@ use crate::error::{PlanError, Unfit};
 use crate::expr::is_approximate;
 use crate::grouped;
 use crate::program::Program;
-use crate::range::at_least_one;
+use crate::range::{Writers, at_least_one};
 use crate::schema::units::column_bounds;
 use crate::schema::{Column, ColumnType, Protection, Purpose, Schema};
 use crate::sql::{self, Query};
@@ -179,14 +179,10 @@ pub fn plan_encodings(
     rows: u64,
     new_id: &mut dyn FnMut() -> String,
 ) -> Result<Vec<PrivateEncoding>, PlanError> {
-    let mut chosen: Vec<(Content, Choice)> = Vec::new();
-    for (content, weight) in &needs.sums {
-        let choice = match approximate_digits(schema, content) {
-            Some(digits) => approx::sum(content, digits, rows, weight)?,
-            None => sum::choose(content, &content_bound(schema, content), rows, weight)?,
-        };
-        chosen.push((content.clone(), choice));
-    }
+    let mut chosen = match schema.writers() {
+        Writers::Owner => owned_sums(schema, needs, rows)?,
+        Writers::Devices => shared_sums(schema, needs, rows)?,
+    };
     chosen.extend(slots::choose(schema, &needs.programs)?);
     chosen.extend(approx::slots(schema, &needs.programs)?);
 
@@ -204,6 +200,43 @@ pub fn plan_encodings(
             secret_id: new_id(),
         })
         .collect())
+}
+
+/// Columns to be summed that the owner alone encrypts.
+fn owned_sums(schema: &Schema, needs: &Needs, rows: u64) -> Result<Vec<(Content, Choice)>, PlanError> {
+    let choose = |(content, weight): (&Content, &BigInt)| {
+        let choice = match approximate_digits(schema, content) {
+            Some(digits) => approx::sum(content, digits, rows, weight, Writers::Owner)?,
+            None => sum::choose(content, &content_bound(schema, content), rows, weight)?,
+        };
+        Ok((content.clone(), choice))
+    };
+    needs.sums.iter().map(choose).collect()
+}
+
+/// Columns to be summed that devices encrypt too. Sealed columns and element-wise products are not among what they can.
+fn shared_sums(schema: &Schema, needs: &Needs, rows: u64) -> Result<Vec<(Content, Choice)>, PlanError> {
+    if let Some(column) = schema.protected(Protection::Seal).next() {
+        return Err(PlanError::NotByDevices { column: column.name.clone(), what: "sealing" });
+    }
+    if let Some(column) = needs.programs.iter().find_map(|program| program.columns.first()) {
+        return Err(PlanError::NotByDevices { column: column.clone(), what: "element-wise products" });
+    }
+    let mut chosen = BTreeMap::new();
+    let mut exact = Vec::new();
+    for (content, weight_max) in &needs.sums {
+        match approximate_digits(schema, content) {
+            Some(digits) => {
+                let choice = approx::sum(content, digits, rows, weight_max, Writers::Devices)?;
+                chosen.insert(content.clone(), choice);
+            }
+            None => exact.push(sum::Asked { content, max_abs: content_bound(schema, content), weight_max }),
+        }
+    }
+    let taken: Vec<&str> = chosen.values().map(|choice| choice.params).collect();
+    let shared = sum::choose_shared(&exact, rows, &taken)?;
+    chosen.extend(exact.iter().map(|asked| asked.content.clone()).zip(shared));
+    Ok(chosen.into_iter().collect())
 }
 
 /// A layout with its parameters, for one quantity.

@@ -62,7 +62,7 @@ pub fn plan_query(
     limits: &Limits,
 ) -> Result<QueryPlan, PlanError> {
     let rows = site.shape.rows();
-    let catalog = Catalog::new(encodings, rows)?;
+    let catalog = Catalog::new(encodings, rows, schema.writers())?;
     let server = |task| ServerPlan {
         format: PLAN_FORMAT,
         table: schema.table.clone(),

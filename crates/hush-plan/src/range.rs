@@ -112,18 +112,39 @@ pub fn message_log2(sum: &BigInt) -> u64 {
     (sum.abs().bits() + 1).max(2)
 }
 
+/// Who encrypts the rows of a table, which decides how noisy they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Writers {
+    /// The owner alone, with secret keys.
+    #[default]
+    Owner,
+    /// Devices too, with public keys.
+    Devices,
+}
+
+impl Writers {
+    /// By how much errors of rows deviate more than the owner's do.
+    pub fn noise_factor(self, set: &ParamSet) -> f64 {
+        match self {
+            Self::Owner => 1.0,
+            Self::Devices => noise::device_factor(set.degree()),
+        }
+    }
+}
+
 /// The largest `k` for which a masked sum still decrypts, or `None` where not even `k = 2` does.
-pub fn noise_room_log2(set: &ParamSet, rows: u64, weight_max: &BigInt) -> Option<u32> {
+pub fn noise_room_log2(set: &ParamSet, rows: u64, weight_max: &BigInt, writers: Writers) -> Option<u32> {
     // A double cannot hold weights above 2^1023; nothing near that fits any set.
     let weight = weight_max.to_f64().filter(|weight| weight.is_finite())?;
-    let room = set.log_q() - 1.0 - noise::bgv_sum_phase_log2(0.0, rows as f64, weight);
+    let room = set.log_q() - 1.0 - noise::bgv_sum_phase_log2(0.0, rows as f64, weight, writers.noise_factor(set));
     (room >= 2.0).then_some(room.floor() as u32)
 }
 
 /// Distance in bits between the noise of a masked sum and its limit; negative where it does not fit.
-pub fn noise_margin(set: &ParamSet, t_log2: u32, rows: u64, weight_max: &BigInt) -> f64 {
+pub fn noise_margin(set: &ParamSet, t_log2: u32, rows: u64, weight_max: &BigInt, writers: Writers) -> f64 {
     let weight = weight_max.to_f64().unwrap_or(f64::INFINITY);
-    set.log_q() - 1.0 - noise::bgv_sum_phase_log2(f64::from(t_log2), rows as f64, weight)
+    let factor = writers.noise_factor(set);
+    set.log_q() - 1.0 - noise::bgv_sum_phase_log2(f64::from(t_log2), rows as f64, weight, factor)
 }
 
 /// Whether `|value| ≤ i64::MAX`.
@@ -190,13 +211,15 @@ mod tests {
         for rows in [1, 6_000, 1_000_000_000] {
             for weight in [1i64, 1000, 1 << 20] {
                 let weight = BigInt::from(weight);
-                let room = noise_room_log2(set, rows, &weight).unwrap();
-                assert!(noise_margin(set, room, rows, &weight) >= 0.0);
-                assert!(noise_margin(set, room + 1, rows, &weight) < 0.0);
+                for writers in [Writers::Owner, Writers::Devices] {
+                    let room = noise_room_log2(set, rows, &weight, writers).unwrap();
+                    assert!(noise_margin(set, room, rows, &weight, writers) >= 0.0);
+                    assert!(noise_margin(set, room + 1, rows, &weight, writers) < 0.0);
+                }
             }
         }
-        assert_eq!(noise_room_log2(set, 1, &(BigInt::one() << 100)), None);
-        assert_eq!(noise_room_log2(set, 1, &(BigInt::one() << 5000)), None);
+        assert_eq!(noise_room_log2(set, 1, &(BigInt::one() << 100), Writers::Owner), None);
+        assert_eq!(noise_room_log2(set, 1, &(BigInt::one() << 5000), Writers::Owner), None);
     }
 
     #[test]

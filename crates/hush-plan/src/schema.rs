@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::range::Writers;
+
 /// A column's logical type. Every encrypted value is an integer number of *units*:
 /// an integer itself, a decimal times `10^scale`, a date in days or a timestamp in microseconds since 1970,
 /// a boolean as 0 or 1, a ranged float times `10^digits` (rounded half away from zero).
@@ -149,6 +151,8 @@ pub struct Schema {
     /// Sets of columns whose sums, squares and products over the rows that they have in common are encrypted too, so that
     /// COVAR, CORR and regressions among them work. Clear columns may be among them.
     pub moments: Vec<Vec<String>>,
+    /// Whether devices may append rows that they encrypt with public keys; the parameters then leave room for their noise.
+    pub edge: bool,
 }
 
 impl Schema {
@@ -166,6 +170,11 @@ impl Schema {
     /// Columns by protection, in file order.
     pub fn protected(&self, protect: Protection) -> impl Iterator<Item = &Column> {
         self.columns.iter().filter(move |column| column.protect == protect)
+    }
+
+    /// Who encrypts rows.
+    pub fn writers(&self) -> Writers {
+        if self.edge { Writers::Devices } else { Writers::Owner }
     }
 
     /// Position of every column by exact name.

@@ -44,6 +44,7 @@ pub(crate) fn schema(table: &str, columns: Vec<Column>) -> Schema {
         notes: Vec::new(),
         products: Vec::new(),
         moments: Vec::new(),
+        edge: false,
     }
 }
 

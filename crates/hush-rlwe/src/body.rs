@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Stored bodies: the `b` halves of one encoded column in one chunk. The `a` halves come from the chunk's seed.
+//! Stored bodies: the `b` halves of one encoded column in one chunk. The `a` halves come from the chunk's seed, or, where
+//! somebody without the secret encrypted, stand beside them.
 //!
 //! # Payload
 //! Ring element after ring element, lane after lane within it, limb after limb within that: `N` residues
-//! packed at the parameter set's residue width, each limb padded to a whole byte.
+//! packed at the parameter set's residue width, each limb padded to a whole byte. Where masks are stored, an element's mask
+//! follows its body.
 //!
 //! Evaluation reads the packed bytes as they lie; nothing is unpacked into objects.
 
-use hush_ring::{Ring, RingLimb};
+use hush_ring::{ExpandLabel, Ring, RingLimb, UniformSeed};
 
 use crate::header::{self, CHECKSUM_BYTES, HEADER_BYTES, Header, ObjectKind};
 use crate::{CodecError, check_residues};
@@ -30,6 +32,8 @@ pub struct BodyId {
 /// The domain and use of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyKind {
+    /// As [`BodyKind::Sum`], with the masks, in the evaluation domain. Decodes where sum bodies are asked for.
+    MaskedSum,
     /// `slots` and `approx_slots`: evaluation domain, one mask per ciphertext.
     Slot,
     /// `sum` and `approx_sum`: coefficients, under the mask that the chunk's columns share.
@@ -39,8 +43,25 @@ pub enum BodyKind {
 impl BodyKind {
     fn object(self) -> ObjectKind {
         match self {
+            Self::MaskedSum => ObjectKind::MaskedSumBody,
             Self::Slot => ObjectKind::SlotBody,
             Self::Sum => ObjectKind::SumBody,
+        }
+    }
+
+    /// The kind that an object may be where this one is asked for.
+    fn of_object(self, object: ObjectKind) -> Self {
+        match (self, object) {
+            (Self::Sum, ObjectKind::MaskedSumBody) => Self::MaskedSum,
+            _ => self,
+        }
+    }
+
+    /// Polynomials for each ciphertext.
+    fn components(self) -> u8 {
+        match self {
+            Self::MaskedSum => 2,
+            Self::Slot | Self::Sum => 1,
         }
     }
 }
@@ -80,6 +101,13 @@ impl<'a> UncheckedBody<'a> {
                     check_residues(limb, &words, element, index)?;
                 }
             }
+            for (index, limb) in ring.limbs().iter().enumerate().take(body.mask_limbs()) {
+                limb.unpack(body.packed_mask(element, index), &mut words);
+                check_residues(limb, &words, element, index)?;
+                if words.iter().all(|word| *word == 0) {
+                    return Err(CodecError::Transparent { element });
+                }
+            }
         }
         Ok(body)
     }
@@ -89,14 +117,15 @@ impl<'a> UncheckedBody<'a> {
         if found != expected {
             return Err(CodecError::Params { found, expected });
         }
+        let kind = kind.of_object(self.header.kind);
         self.header.expect(&body_header(self.header.set, kind, id))?;
-        let limb_bytes = ring.limb_bytes();
         Ok(Body {
             payload: self.payload,
             id,
             param_code: ring.param_code(),
+            components: usize::from(kind.components()),
             limb_count: ring.limb_count(),
-            limb_bytes,
+            limb_bytes: ring.limb_bytes(),
         })
     }
 }
@@ -109,6 +138,7 @@ pub struct Body<'a> {
     payload: &'a [u8],
     id: BodyId,
     param_code: u16,
+    components: usize,
     limb_count: usize,
     limb_bytes: usize,
 }
@@ -144,12 +174,99 @@ impl<'a> Body<'a> {
 
     /// The packed residues of one limb; empty if there is no such element, lane or limb.
     pub fn packed(&self, element: u32, lane: u8, limb: usize) -> &'a [u8] {
-        if lane >= self.id.lanes || limb >= self.limb_count {
+        self.polynomial(element, lane, 0, limb)
+    }
+
+    /// Whether the masks stand beside the bodies.
+    pub fn has_masks(&self) -> bool {
+        self.components > 1
+    }
+
+    /// Limbs of a stored mask; 0 where there is none.
+    fn mask_limbs(&self) -> usize {
+        if self.has_masks() { self.limb_count } else { 0 }
+    }
+
+    /// The packed residues of one limb of a stored mask; empty if there is no such element, limb or mask.
+    fn packed_mask(&self, element: u32, limb: usize) -> &'a [u8] {
+        self.polynomial(element, 0, 1, limb)
+    }
+
+    fn polynomial(&self, element: u32, lane: u8, component: usize, limb: usize) -> &'a [u8] {
+        if lane >= self.id.lanes || component >= self.components || limb >= self.limb_count {
             return &[];
         }
-        let poly = element as usize * usize::from(self.id.lanes) + usize::from(lane);
-        let start = (poly * self.limb_count + limb) * self.limb_bytes;
+        let ciphertext = element as usize * usize::from(self.id.lanes) + usize::from(lane);
+        let start = ((ciphertext * self.components + component) * self.limb_count + limb) * self.limb_bytes;
         self.payload.get(start..start + self.limb_bytes).unwrap_or(&[])
+    }
+}
+
+/// The masks that the sum columns of a chunk share.
+#[derive(Clone, Copy, Debug)]
+pub enum SumMasks<'a> {
+    /// Expanded from the chunk's seed.
+    Seed(UniformSeed),
+    /// Stored in every one of the bodies; these are those of the first.
+    Stored(Body<'a>),
+}
+
+impl<'a> SumMasks<'a> {
+    /// The masks of bodies of one chunk with this seed.
+    ///
+    /// # Cost
+    /// Where masks are stored, one comparison of bytes for each body after the first.
+    ///
+    /// # Errors
+    /// [`CodecError::Masks`] if the bodies do not share their masks, so that no one sum of masks serves them all.
+    pub fn of(seed: UniformSeed, bodies: &[Body<'a>]) -> Result<Self, CodecError> {
+        let Some(first) = bodies.first().filter(|body| body.has_masks()) else {
+            let seeded = !bodies.iter().any(Body::has_masks);
+            return if seeded { Ok(Self::Seed(seed)) } else { Err(CodecError::Masks) };
+        };
+        let same = |body: &Body<'_>| {
+            let mut elements = 0..first.id.element_count;
+            let limb = |element, limb| body.packed_mask(element, limb) == first.packed_mask(element, limb);
+            body.has_masks() && elements.all(|element| (0..first.limb_count).all(|index| limb(element, index)))
+        };
+        if bodies.iter().skip(1).all(same) { Ok(Self::Stored(*first)) } else { Err(CodecError::Masks) }
+    }
+
+    /// One limb of the mask of a ring element, in the evaluation domain: canonical, or at least below the packed width.
+    ///
+    /// # Panics
+    /// If the ring has no such limb.
+    pub fn limb_into(&self, ring: &Ring, element: u32, index: usize, out: &mut [u64]) {
+        match self {
+            Self::Seed(seed) => seed.expand_limb(ring, ExpandLabel::sum(element), index, out),
+            Self::Stored(body) => ring.limbs()[index].unpack(body.packed_mask(element, index), out),
+        }
+    }
+
+    /// The mask of a ring element, limb after limb.
+    ///
+    /// # Panics
+    /// If `words` does not hold exactly one polynomial.
+    pub fn expand_into(&self, ring: &Ring, element: u32, words: &mut [u64]) {
+        assert_eq!(words.len(), ring.poly_words(), "one polynomial");
+        for (index, out) in words.chunks_exact_mut(ring.degree()).enumerate() {
+            self.limb_into(ring, element, index, out);
+        }
+    }
+
+    /// Adds one limb of a mask to accumulators without reduction; see [`hush_ring::LazySum`]. `scratch` holds a limb.
+    ///
+    /// # Panics
+    /// If the ring has no such limb.
+    pub fn accumulate_limb(&self, ring: &Ring, at: (u32, usize), sums: &mut [u64], scratch: &mut [u64]) {
+        let (element, index) = at;
+        match self {
+            Self::Seed(seed) => seed.accumulate_limb(ring, ExpandLabel::sum(element), index, sums),
+            Self::Stored(_) => {
+                self.limb_into(ring, element, index, scratch);
+                ring.limbs()[index].accumulate(sums, scratch);
+            }
+        }
     }
 }
 
@@ -199,6 +316,16 @@ impl BodyWriter {
     }
 }
 
+/// Whether bytes begin as a body with masks does.
+pub fn has_masks(bytes: &[u8]) -> bool {
+    Header::parse(bytes).is_ok_and(|(header, _)| header.kind == ObjectKind::MaskedSumBody)
+}
+
+/// Bytes of a body object with this many ring elements, each with its mask.
+pub fn masked_body_bytes(ring: &Ring, element_count: u32) -> usize {
+    body_bytes(ring, element_count, BodyKind::MaskedSum.components())
+}
+
 /// Bytes of a body object with this many ring elements and lanes.
 pub fn body_bytes(ring: &Ring, element_count: u32, lanes: u8) -> usize {
     let limbs = element_count as usize * usize::from(lanes) * ring.limb_count();
@@ -213,7 +340,7 @@ pub(crate) fn body_header(set: &'static hush_params::ParamSet, kind: BodyKind, i
         chunk: id.chunk,
         element_count: id.element_count,
         lanes: id.lanes,
-        components: 1,
+        components: kind.components(),
         rounded_bits: 0,
     }
 }

@@ -113,6 +113,9 @@ pub enum CodecError {
     /// Does not begin like one of our objects.
     #[error("not a Hushtable ciphertext: wrong magic bytes")]
     Magic,
+    /// Bodies of one chunk with masks of their own, or some with masks and some without.
+    #[error("the columns of a chunk do not share their masks")]
+    Masks,
     /// The meaning of phases that is stored: 0 none, 1 a factor (BGV), 2 a scale (CKKS).
     #[error("ciphertexts with stored meaning {found}, expected {expected} (0 none, 1 factor, 2 scale)")]
     Meaning {

@@ -37,6 +37,9 @@ use crate::CodecError;
 pub enum ObjectKind {
     /// Full ciphertexts of 1 to 3 components, `Eval`: a server's answer to a slot expression.
     Ciphertexts,
+    /// Bodies in the coefficient domain, each with its mask in the evaluation domain: a chunk of a sum column from a device
+    /// that has no secret, only public keys.
+    MaskedSumBody,
     /// Bodies of seeded ciphertexts, `Eval`: a chunk of a slot column.
     SlotBody,
     /// One `a` and one constant coefficient per body: a server's answer to a masked sum.
@@ -52,6 +55,7 @@ impl ObjectKind {
             Self::SlotBody => 2,
             Self::SumAnswer => 3,
             Self::Ciphertexts => 4,
+            Self::MaskedSumBody => 5,
         }
     }
 
@@ -61,6 +65,7 @@ impl ObjectKind {
             2 => Ok(Self::SlotBody),
             3 => Ok(Self::SumAnswer),
             4 => Ok(Self::Ciphertexts),
+            5 => Ok(Self::MaskedSumBody),
             found => Err(CodecError::UnknownKind { found }),
         }
     }

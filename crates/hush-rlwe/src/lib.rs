@@ -2,7 +2,7 @@
 //! Ring-LWE containers: stored bodies, ciphertexts, answers, and their binary forms.
 //!
 //! *Words used.* A ciphertext `(b, a)` has the **phase** `b + a·s`. A **body** is `b` alone: the mask `a` of a
-//! stored ciphertext is expanded from its chunk's seed. A **lane** is one of several plaintext moduli.
+//! stored ciphertext is expanded from its chunk's seed, or stored beside it where a public key encrypted. A **lane** is one of several plaintext moduli.
 //!
 //! ```text
 //!   bytes ─ decode ─▶ Unchecked… ─ conform(what the manifest says) ─▶ Body | SumAnswer | CiphertextSet
@@ -35,7 +35,9 @@ mod seeded;
 pub use answer::{
     CiphertextSet, CiphertextSetId, SumAnswer, UncheckedCiphertextSet, UncheckedSumAnswer, sum_answer_bytes,
 };
-pub use body::{Body, BodyId, BodyKind, BodyWriter, UncheckedBody, body_bytes};
+pub use body::{
+    Body, BodyId, BodyKind, BodyWriter, SumMasks, UncheckedBody, body_bytes, has_masks, masked_body_bytes,
+};
 pub use chain_object::{
     CHAIN_HEADER_BYTES, CHAIN_OVERHEAD_BYTES, ChainId, ChainObjectKind, LeveledSetId, PhaseMeaning,
     UncheckedEvaluationKeys, UncheckedLeveledSet, UncheckedPublicKey, UncheckedSeededSet, encode_leveled,

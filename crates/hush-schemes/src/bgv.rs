@@ -7,13 +7,14 @@
 //! - [`sum`]: values as coefficients, `t` a power of two, masked sums by multiplying with reversed masks;
 //! - [`slots`]: values as evaluations modulo primes `t`, element-wise arithmetic.
 //!
-//! Neither layout switches moduli, so no correction factors appear there.
+//! [`public`] encrypts for the first of them without the secret. Neither layout switches moduli, so no correction factors appear there.
 //!
 //! [`Bgv`] and [`Bfv`] are the complete schemes over a modulus chain: products, rotations, divisions, conversions. BFV moves the
 //! message to the high digits.
 
 mod batch;
 mod leveled;
+pub mod public;
 mod scale_invariant;
 pub mod slots;
 mod stored;

@@ -6,6 +6,51 @@ use hush_rlwe::{CodecError, RlweError};
 
 use crate::RealScale;
 
+/// Why something was not encrypted with public keys, or no such keys were made. No output exists then.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PublicKeyError {
+    /// The binary form could not be written.
+    #[error(transparent)]
+    Codec(#[from] CodecError),
+    /// Not as many columns as keys, or columns of different lengths, or without rows.
+    #[error("{found} columns for {expected} public keys, or columns that are empty or of different lengths")]
+    Columns {
+        /// Columns found.
+        found: usize,
+        /// Keys.
+        expected: usize,
+    },
+    /// No entropy.
+    #[error("the operating system provides no randomness")]
+    Randomness,
+    /// Ring arithmetic refused; a key of another ring, for one.
+    #[error(transparent)]
+    Ring(#[from] RingError),
+    /// A value does not fit the encoding.
+    #[error("column {column}")]
+    Scheme {
+        /// Encoded column.
+        column: u32,
+        /// What does not fit.
+        source: SchemeError,
+    },
+    /// A secret with a slot so large that sums over a device's rows would not be safe; one in 2^18 is like that.
+    #[error("the secret of column {column} does not suit a public key")]
+    Secret {
+        /// Encoded column.
+        column: u32,
+    },
+    /// The plaintext modulus leaves no room for the noise of public keys.
+    #[error("plaintext modulus 2^{found} in a ciphertext modulus of {log_q} bits, with public keys")]
+    TooNarrow {
+        /// log2 of the plaintext modulus.
+        found: u32,
+        /// ⌊log2 Q⌋.
+        log_q: u32,
+    },
+}
+
 /// Why a chunk or an accumulator does not fit a masked sum.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

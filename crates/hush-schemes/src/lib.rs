@@ -27,6 +27,6 @@ mod error;
 mod scale;
 mod values;
 
-pub use error::{SchemeError, SumError};
+pub use error::{PublicKeyError, SchemeError, SumError};
 pub use scale::RealScale;
 pub use values::Values;

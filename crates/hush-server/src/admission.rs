@@ -12,7 +12,7 @@ use axum::Json;
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::header::{AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -27,6 +27,13 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub const OPEN_ROUTE: &str = "/v1/health";
 
 const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("1");
+/// What the devices' token opens: methods and routes.
+const DEVICE_ROUTES: [(Method, &str); 4] = [
+    (Method::GET, "/v1/version"),
+    (Method::HEAD, "/v1/tables/{table}/parts/{part}"),
+    (Method::PUT, "/v1/tables/{table}/parts/{part}"),
+    (Method::PUT, "/v1/tables/{table}/deliveries"),
+];
 /// Grain of the memory semaphore.
 const GRAIN: u64 = 4096;
 
@@ -44,9 +51,17 @@ impl<S: Sync> FromRequestParts<S> for Place {
     }
 }
 
+/// Who may pass the door.
+pub struct Tokens {
+    /// The owner's token.
+    pub owner: TokenHash,
+    /// The token of devices, which lets parts and deliveries in and nothing out.
+    pub devices: TokenHash,
+}
+
 /// State of the door.
 pub struct Admission {
-    token: Option<TokenHash>,
+    tokens: Option<Tokens>,
     requests: Arc<Semaphore>,
     buffered: Arc<Semaphore>,
     id_prefix: u32,
@@ -54,14 +69,14 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// A door with the given token (`None`: open to all) and limits.
+    /// A door with the given tokens (`None`: open to all) and limits.
     ///
     /// # Errors
     /// [`Code::Internal`] if the operating system gives no randomness for the id prefix.
-    pub fn new(token: Option<TokenHash>, limits: &Limits) -> Result<Self, ApiError> {
+    pub fn new(tokens: Option<Tokens>, limits: &Limits) -> Result<Self, ApiError> {
         let grains = usize::try_from(limits.max_buffered_bytes.div_ceil(GRAIN)).unwrap_or(usize::MAX);
         Ok(Self {
-            token,
+            tokens,
             requests: Arc::new(Semaphore::new(limits.max_requests)),
             buffered: Arc::new(Semaphore::new(grains.min(Semaphore::MAX_PERMITS))),
             id_prefix: getrandom::u32().map_err(|_| Code::Internal)?,
@@ -82,13 +97,19 @@ impl Admission {
         format!("{:08x}{:08x}", self.id_prefix, self.next_id.fetch_add(1, Ordering::Relaxed))
     }
 
-    fn admit(&self, headers: &HeaderMap) -> Result<Place, ApiError> {
+    fn admit(&self, headers: &HeaderMap, method: &Method, route: &str) -> Result<Place, ApiError> {
         // Before the cap, so that strangers cannot fill it; a hash and a comparison are cheap.
-        if let Some(token) = &self.token {
+        if let Some(tokens) = &self.tokens {
             let presented = headers.get(AUTHORIZATION).map_or(&b""[..], HeaderValue::as_bytes);
             let presented = presented.strip_prefix(b"Bearer ").unwrap_or_default();
-            if !token.accepts(presented) {
+            // Both are compared in any case: which one it is takes no time to tell.
+            let (owner, device) = (tokens.owner.accepts(presented), tokens.devices.accepts(presented));
+            if !owner && !device {
                 return Err(Code::Unauthorised.into());
+            }
+            let opens = |(allowed, pattern): &(Method, &str)| allowed == method && *pattern == route;
+            if !owner && !DEVICE_ROUTES.iter().any(opens) {
+                return Err(Code::NotForDevices.into());
             }
         }
         let permit = Arc::clone(&self.requests).try_acquire_owned().map_err(|_| Code::Busy)?;
@@ -106,7 +127,7 @@ pub async fn guard(State(door): State<Arc<Admission>>, mut request: Request, nex
     let mut response = if route.as_deref() == Some(OPEN_ROUTE) {
         next.run(request).await
     } else {
-        match door.admit(request.headers()) {
+        match door.admit(request.headers(), &method, route.as_deref().unwrap_or_default()) {
             Ok(place) => {
                 // Kept here too: extensions go as soon as the handler has taken the request apart.
                 request.extensions_mut().insert(place.clone());
@@ -179,13 +200,13 @@ mod tests {
     fn places_are_counted_and_come_back() {
         let door = door(&["--max-requests", "2"]);
         let headers = HeaderMap::new();
-        let first = door.admit(&headers).unwrap();
-        let second = door.admit(&headers).unwrap();
+        let first = door.admit(&headers, &Method::GET, "").unwrap();
+        let second = door.admit(&headers, &Method::GET, "").unwrap();
         let streaming = second.clone();
         drop(second);
-        assert_eq!(door.admit(&headers).map(|_| ()).unwrap_err().code, Code::Busy);
+        assert_eq!(door.admit(&headers, &Method::GET, "").map(|_| ()).unwrap_err().code, Code::Busy);
         drop(streaming);
-        let third = door.admit(&headers);
+        let third = door.admit(&headers, &Method::GET, "");
         assert!(third.is_ok());
         drop((first, third));
     }
@@ -203,12 +224,47 @@ mod tests {
     #[test]
     fn the_token_is_asked_for_before_a_place() {
         let limits = Limits::parse_from(["limits"]);
-        let door = Admission::new(Some(TokenHash::of(b"secret")), &limits).unwrap();
+        let door = Admission::new(Some(tokens()), &limits).unwrap();
+        let admit = |headers: &HeaderMap| door.admit(headers, &Method::DELETE, "/v1/tables/{table}");
         let with = |value: &str| HeaderMap::from_iter([(AUTHORIZATION, value.parse().unwrap())]);
-        assert!(door.admit(&with("Bearer secret")).is_ok());
+        assert!(admit(&with("Bearer secret")).is_ok());
         for bad in ["Bearer secre", "Bearer secret2", "secret", "Basic secret", "Bearer "] {
-            assert_eq!(door.admit(&with(bad)).map(|_| ()).unwrap_err().code, Code::Unauthorised, "{bad}");
+            assert_eq!(admit(&with(bad)).map(|_| ()).unwrap_err().code, Code::Unauthorised, "{bad}");
         }
-        assert!(door.admit(&HeaderMap::new()).is_err());
+        assert!(admit(&HeaderMap::new()).is_err());
+    }
+
+    #[test]
+    fn the_token_of_devices_lets_deliveries_in_and_nothing_out() {
+        let limits = Limits::parse_from(["limits"]);
+        let door = Admission::new(Some(tokens()), &limits).unwrap();
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, "Bearer device".parse().unwrap())]);
+        let described = crate::routes::described().1;
+        let mut allowed = 0;
+        for (route, item) in &described.paths.paths {
+            let methods = [
+                (Method::GET, &item.get),
+                (Method::HEAD, &item.head),
+                (Method::PUT, &item.put),
+                (Method::POST, &item.post),
+                (Method::DELETE, &item.delete),
+            ];
+            for (method, operation) in methods.into_iter().filter(|(_, operation)| operation.is_some()) {
+                let _ = operation;
+                let opened = door.admit(&headers, &method, route);
+                if DEVICE_ROUTES.contains(&(method.clone(), route.as_str())) {
+                    allowed += 1;
+                    assert!(opened.is_ok(), "{method} {route}");
+                } else {
+                    assert_eq!(opened.map(|_| ()).unwrap_err().code, Code::NotForDevices, "{method} {route}");
+                }
+            }
+        }
+        // Each of them is a route that exists.
+        assert_eq!(allowed, DEVICE_ROUTES.len());
+    }
+
+    fn tokens() -> Tokens {
+        Tokens { owner: TokenHash::of(b"secret"), devices: TokenHash::of(b"device") }
     }
 }

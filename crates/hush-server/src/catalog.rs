@@ -4,6 +4,7 @@
 //! `tables/{t}/manifest.hush` and `tables/{t}/parts/…` are laid out as a local table is, so that a data
 //! directory can be read, copied and checked with the same tools. A table without a manifest is invisible.
 
+mod deliveries;
 mod seeds;
 
 use std::collections::{BTreeMap, HashSet};
@@ -146,7 +147,10 @@ impl Catalog {
         seeds.record(&manifest.manifest().key_id, &fresh)?;
         durable::replace(&self.manifest_path(table), container)?;
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
-        tables.insert(table.clone(), Arc::new(manifest));
+        let manifest = Arc::new(manifest);
+        tables.insert(table.clone(), Arc::clone(&manifest));
+        drop(tables);
+        self.forget_deliveries(table, &manifest);
         Ok(if current.is_some() { Committed::Replaced } else { Committed::Created })
     }
 
@@ -180,7 +184,11 @@ impl Catalog {
             if in_use.contains(&table) {
                 continue;
             }
-            let named = self.find(&table).map(|manifest| part_names(&manifest)).unwrap_or_default();
+            let mut named = self.find(&table).map(|manifest| part_names(&manifest)).unwrap_or_default();
+            if self.find(&table).is_ok() {
+                let Some(awaited) = self.awaited_parts(&table) else { continue };
+                named.extend(awaited);
+            }
             for file in self.part_files(&table) {
                 let name = file.file_name().to_str().and_then(PartName::from_file_name);
                 let orphan = name.is_none_or(|name| !named.contains(&name));

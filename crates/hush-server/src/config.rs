@@ -27,6 +27,10 @@ pub struct Config {
     /// File with the API token, mode 0600; made if absent [default: DIR/token].
     #[arg(long, value_name = "PATH", conflicts_with = "no_auth_insecure")]
     pub token_file: Option<PathBuf>,
+    /// File with the token of devices, which lets deliveries in and nothing out; mode 0600, made if absent [default:
+    /// DIR/device-token].
+    #[arg(long, value_name = "FILE", conflicts_with = "no_auth_insecure")]
+    pub device_token_file: Option<PathBuf>,
     /// Serve without a token. Only on a loopback address.
     #[arg(long)]
     pub no_auth_insecure: bool,
@@ -36,6 +40,11 @@ pub struct Config {
 }
 
 impl Config {
+    /// Path of the file with the devices' token.
+    pub fn device_token_path(&self) -> PathBuf {
+        self.device_token_file.clone().unwrap_or_else(|| self.data.join("device-token"))
+    }
+
     /// The token file's path.
     pub fn token_path(&self) -> PathBuf {
         self.token_file.clone().unwrap_or_else(|| self.data.join("token"))

@@ -113,6 +113,14 @@ codes! {
     /// Answers take all that they may.
     ResultsFull = "HUSH-V033", INSUFFICIENT_STORAGE,
         "answers take all the space that they may; delete finished jobs, wait, or have --max-results-bytes raised";
+    /// Not a sound delivery.
+    BadDelivery = "HUSH-V034", UNPROCESSABLE_ENTITY,
+        "the delivery is malformed, wrongly signed, or its device is not certified by the table's owner";
+    /// Another delivery has the number.
+    DeliveryConflict = "HUSH-V035", CONFLICT,
+        "another delivery of this stream has this number; a spool was copied: give the device a new one";
+    /// The devices' token.
+    NotForDevices = "HUSH-V036", FORBIDDEN, "the devices' token lets parts and deliveries in, and nothing else";
     /// Ours.
     Internal = "HUSH-V099", INTERNAL_SERVER_ERROR, "internal error; the server's log has the request id";
 }

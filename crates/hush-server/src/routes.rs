@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The routes below `/v1`. Each handler states its own description; [`crate::openapi`] collects them.
 
+pub mod deliveries;
 pub mod jobs;
 pub mod meta;
 pub mod parts;
@@ -66,6 +67,7 @@ pub fn described() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(tables::show, tables::delete))
         .routes(routes!(tables::manifest, tables::commit))
         .routes(routes!(parts::head, parts::fetch, parts::upload))
+        .routes(routes!(deliveries::list, deliveries::deliver))
         .routes(routes!(jobs::submit))
         .routes(routes!(jobs::show, jobs::delete))
         .routes(routes!(jobs::result))

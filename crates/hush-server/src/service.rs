@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::admission::Admission;
+use crate::admission::{Admission, Tokens};
 use crate::catalog::Catalog;
 use crate::config::Config;
 use crate::connection;
@@ -95,7 +95,10 @@ impl Server {
         let lock = lock(config)?;
         let token = match config.no_auth_insecure {
             true => None,
-            false => Some(TokenHash::load_or_create(&config.token_path())?),
+            false => Some(Tokens {
+                owner: TokenHash::load_or_create(&config.token_path())?,
+                devices: TokenHash::load_or_create(&config.device_token_path())?,
+            }),
         };
         let limits = config.limits.clone();
         let admission = Admission::new(token, &limits).map_err(|_| StartError::Randomness)?;

@@ -14,6 +14,10 @@ pub struct Digest([u8; 32]);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TableId([u8; 16]);
 
+/// 16 random bytes that a device's spool keeps. Public.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StreamId([u8; 16]);
+
 /// The text is not exactly the expected number of lowercase hexadecimal digits.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
 #[error("expected {expected} lowercase hexadecimal digits, found {found} bytes of text")]
@@ -50,6 +54,13 @@ impl TableId {
     /// The 16 bytes.
     pub fn as_bytes(&self) -> &[u8; 16] {
         &self.0
+    }
+}
+
+impl StreamId {
+    /// Wraps 16 random bytes.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
     }
 }
 
@@ -97,6 +108,7 @@ macro_rules! hex_text {
 }
 
 hex_text!(Digest, 32);
+hex_text!(StreamId, 16);
 hex_text!(TableId, 16);
 
 /// Lowercase hex of some bytes.
@@ -108,7 +120,7 @@ pub fn to_hex(bytes: &[u8]) -> String {
 }
 
 /// Bytes of a text of lowercase hex digits; `None` for any other text (uppercase included: one value, one text).
-pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
+pub fn from_hex(text: &str) -> Option<Vec<u8>> {
     let nibble = |digit: u8| match digit {
         b'0'..=b'9' => Some(digit - b'0'),
         b'a'..=b'f' => Some(digit - b'a' + 10),

@@ -3,8 +3,10 @@
 //! digests, never a value of the table.
 
 mod fault;
+mod kind;
 
-pub use fault::{Counted, ManifestFault, Measured, Operation, PartFault};
+pub use fault::{Counted, DeliveryFault, ManifestFault, Measured, Operation, PartFault};
+pub use kind::ErrorKind;
 
 use crate::digest::{Digest, TableId};
 
@@ -177,6 +179,12 @@ pub enum TableError {
         /// The name, cut to 64 characters.
         found: String,
     },
+    /// What a device delivered is not for this table, or damaged.
+    #[error("the delivery is refused: {fault}")]
+    BadDelivery {
+        /// What is wrong.
+        fault: DeliveryFault,
+    },
     /// The file system or object store failed.
     #[error("cannot {operation} {place:?}: {source}")]
     Io {
@@ -216,6 +224,7 @@ impl TableError {
             Self::ClearType { .. } => "HUSH-T041",
             Self::BadName { .. } => "HUSH-T042",
             Self::Io { .. } => "HUSH-T050",
+            Self::BadDelivery { .. } => "HUSH-T060",
         }
     }
 
@@ -262,6 +271,9 @@ impl TableError {
                 "free some space and run the same command again; nothing half-written is visible"
             }
             Self::Io { .. } => "check the place and its permissions and run the same command again",
+            Self::BadDelivery { .. } => {
+                "make a new key file for the device with `hush edge key`, and give it a new spool"
+            }
             Self::BadChunk { .. } => return None,
         })
     }

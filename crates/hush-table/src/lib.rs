@@ -35,6 +35,7 @@
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 
 pub mod classify;
+pub mod delivery;
 pub mod digest;
 pub mod error;
 #[cfg(test)]
@@ -45,10 +46,11 @@ pub mod profile;
 pub mod source;
 pub mod store;
 
-pub use digest::{Digest, TableId, to_hex};
-pub use error::{ManifestFault, PartFault, TableError};
+pub use delivery::{Delivery, DeliveryId, SignedDelivery};
+pub use digest::{Digest, StreamId, TableId, from_hex, to_hex};
+pub use error::{DeliveryFault, ManifestFault, PartFault, TableError};
 pub use manifest::{ClearColumn, Manifest, PartEntry, PartFile, Pin, SignedManifest};
 pub use part::{
     CHUNK_ROWS, ChunkRow, ChunkRows, ClearPart, EncodedChunk, EncryptedPart, PartKind, Projection,
 };
-pub use store::{Catalog, TableIdentity, TableLayout, TableStore, TableWriter};
+pub use store::{Catalog, Delivered, TableIdentity, TableLayout, TableStore, TableWriter};

@@ -14,9 +14,10 @@ use arrow::datatypes::DataType;
 use hush_plan::{Encoding, EncodingId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub(crate) use container::MAX_CONTAINER_BYTES;
+pub(crate) use container::{MAX_CONTAINER_BYTES, verify};
 pub use container::{SignedManifest, UncheckedManifest};
 
+use crate::delivery::DeliveryId;
 use crate::digest::{Digest, TableId, from_hex, to_hex};
 use crate::error::{ManifestFault, TableError};
 
@@ -98,6 +99,9 @@ pub struct PartEntry {
     pub clear: Option<PartFile>,
     /// File of the encodings and sealed columns; absent exactly if there are none.
     pub encrypted: Option<PartFile>,
+    /// The delivery that a device made of it: its chunks are then numbered from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<DeliveryId>,
 }
 
 /// A file of a part.
@@ -159,6 +163,17 @@ impl Manifest {
             next.first_row = here.first_row.saturating_add(entry.rows);
             Some((here, entry))
         })
+    }
+
+    /// The number that a chunk has in its own file: its place in the part, where a device made that.
+    pub fn written_index(&self, chunk: u32) -> u32 {
+        let holding = self.placed_parts().find(|(place, entry)| {
+            chunk.checked_sub(place.first_chunk).is_some_and(|offset| offset < entry.chunks)
+        });
+        match holding {
+            Some((place, entry)) if entry.delivery.is_some() => chunk.saturating_sub(place.first_chunk),
+            _ => chunk,
+        }
     }
 
     /// Chunks of the table (saturating).

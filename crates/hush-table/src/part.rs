@@ -78,6 +78,8 @@ pub struct EncodedChunk {
 pub struct ChunkRow {
     /// Global index of the chunk in its table.
     pub index: u32,
+    /// The index that stands in the file, to which its blobs are bound: the same, but in parts that a device made.
+    pub written: u32,
     /// Rows, 1 to [`CHUNK_ROWS`].
     pub rows: u32,
     /// The seed, if asked for.

@@ -5,6 +5,7 @@
 //! <prefix>/manifest.hush                     written last, replaced atomically
 //! <prefix>/parts/<digest>.clear.parquet
 //! <prefix>/parts/<digest>.enc.parquet
+//! <prefix>/deliveries/<stream>-<number>.delivery    from devices, until the owner takes them in
 //! <directory>/.lock, *.partial               directories only: the writer's lock, files not yet in place
 //! ```
 //!
@@ -12,7 +13,8 @@
 //! asynchronous themselves are driven by one background runtime of the process.
 
 mod catalog;
-mod local;
+mod deliveries;
+pub mod files;
 mod objects;
 #[cfg(test)]
 mod tests;
@@ -30,6 +32,7 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 
 pub use catalog::{Catalog, CatalogEntry};
+pub use deliveries::{DELIVERIES_NAME, Delivered};
 pub use writer::{TableIdentity, TableLayout, TableWriter};
 
 use self::objects::{Found, Replace, Stamp};
@@ -73,7 +76,7 @@ impl TableStore {
     /// [`TableError::Io`] if the directory cannot be made or opened.
     pub fn local(directory: impl Into<PathBuf>) -> Result<Self, TableError> {
         let directory = directory.into();
-        local::make_directory(&directory)?;
+        files::make_directory(&directory)?;
         let files = LocalFileSystem::new_with_prefix(&directory)
             .map_err(|cause| objects::io(Operation::Read, &directory.display().to_string(), cause))?;
         Ok(Self { directory: Some(directory), ..Self::new(Arc::new(files), Path::default()) })
@@ -182,7 +185,7 @@ impl TableStore {
         match &self.directory {
             Some(directory) => {
                 let folder = directory.join(PARTS_NAME);
-                local::write(&folder, &part.kind.file_name(&part.file.digest), &part.bytes)
+                files::write(&folder, &part.kind.file_name(&part.file.digest), &part.bytes)
             }
             None => {
                 let stamp = objects::put(&self.objects, &path, part.bytes.clone())?;
@@ -257,11 +260,11 @@ impl TableStore {
             return objects::replace(&self.objects, &path, bytes, replace);
         };
         // Names before the manifest, the manifest's name after; the directory's own name was made by us, perhaps.
-        local::sync_directory(&directory.join(PARTS_NAME))?;
-        local::sync_directory(directory)?;
-        local::write(directory, MANIFEST_NAME, manifest.as_bytes())?;
-        local::sync_directory(directory)?;
-        directory.parent().map_or(Ok(()), local::sync_directory)
+        files::sync_directory(&directory.join(PARTS_NAME))?;
+        files::sync_directory(directory)?;
+        files::write(directory, MANIFEST_NAME, manifest.as_bytes())?;
+        files::sync_directory(directory)?;
+        directory.parent().map_or(Ok(()), files::sync_directory)
     }
 
     /// Refuses a version that does not follow the present one of the same table.
@@ -302,7 +305,8 @@ impl TableStore {
             .flat_map(|(manifest, _)| part_files(manifest.manifest()))
             .map(|(kind, file)| kind.file_name(&file.digest))
             .collect();
-        self.remove_parts(|name| !named.contains(name))
+        let awaited = self.awaited_parts()?;
+        self.remove_parts(|name| !named.contains(name) && !awaited.contains(name))
     }
 
     /// Deletes the table: first the manifest, so that no half of a table is ever visible, then its parts. Files
@@ -313,9 +317,10 @@ impl TableStore {
     pub fn delete(&self) -> Result<(), TableError> {
         let lock = self.lock()?;
         objects::delete(&self.objects, &self.prefix.clone().join(MANIFEST_NAME))?;
+        self.remove_deliveries()?;
         self.remove_parts(|_| true)?;
         drop(lock);
-        self.directory.as_deref().map_or(Ok(()), local::remove_empty)
+        self.directory.as_deref().map_or(Ok(()), files::remove_empty)
     }
 
     /// Removes the parts of a version that was given up, but for those that the present manifest names too.
@@ -337,7 +342,7 @@ impl TableStore {
         let mut removed = 0;
         let parts = self.prefix.clone().join(PARTS_NAME);
         for (name, _) in objects::list(&self.objects, &parts)? {
-            if is_part_name(&name) && doomed(&name) || local::is_partial(&name) {
+            if is_part_name(&name) && doomed(&name) || files::is_partial(&name) {
                 let path = parts.clone().join(name.as_str());
                 objects::delete(&self.objects, &path)?;
                 self.verified().remove(path.as_ref());
@@ -345,7 +350,7 @@ impl TableStore {
             }
         }
         if let Some(directory) = &self.directory {
-            removed += local::remove_partial(directory)?;
+            removed += files::remove_partial(directory)?;
         }
         Ok(removed)
     }
@@ -367,8 +372,8 @@ impl TableStore {
     }
 
     /// The writer's lock; stores other than directories have none and rely on conditional writes.
-    fn lock(&self) -> Result<Option<local::Lock>, TableError> {
-        self.directory.as_deref().map(local::Lock::take).transpose()
+    fn lock(&self) -> Result<Option<files::Lock>, TableError> {
+        self.directory.as_deref().map(files::Lock::take).transpose()
     }
 
     fn verified(&self) -> std::sync::MutexGuard<'_, HashMap<String, Stamp>> {

@@ -79,6 +79,12 @@ impl From<hush_table::source::SourceError> for Error {
     }
 }
 
+impl From<hush_edge::EdgeError> for Error {
+    fn from(error: hush_edge::EdgeError) -> Self {
+        ClientError::from(error).into()
+    }
+}
+
 impl From<hush_client::remote::RemoteError> for Error {
     fn from(error: hush_client::remote::RemoteError) -> Self {
         ClientError::from(error).into()

@@ -35,11 +35,14 @@ use std::path::Path;
 pub use error::Error;
 pub use hush_client::remote::{ApiToken, PushReport, RemoteServer, TableSummary};
 pub use hush_client::{
-    Account, Analysis, EncryptOptions, ErrorKind, EvalAccount, EvalOptions, Evaluation, Explanation,
+    Accepted, Account, Analysis, EncryptOptions, ErrorKind, EvalAccount, EvalOptions, Evaluation, Explanation,
     Measured, Moved, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy, PrivateHalf,
     ProfileInUse, Progress, Proposal, Rehearsal, RehearsalOptions, SchemeKind, SecurityLine, Silent,
-    TableDecryption, UnusedProfile, VectorSource, Verified, WorkFactor, peak_resident_bytes, profile_path,
+    TableDecryption, TablePlace, UnusedProfile, VectorSource, Verified, WorkFactor, peak_resident_bytes, profile_path,
     schema_path,
+};
+pub use hush_edge::{
+    Destination, DeviceKey, Event as GatewayEvent, GatewayOptions, Input, LineForm, Summary as GatewaySummary,
 };
 pub use hush_plan::physical::MANY_GROUPS;
 pub use hush_plan::plan::{Cost, EncryptedNode, Leakage, Way};
@@ -157,6 +160,34 @@ pub fn encrypt(
     progress: &dyn Progress,
 ) -> Result<SignedManifest, Error> {
     Ok(hush_client::encrypt(options, key, progress)?)
+}
+
+/// Makes the key of a device; see [`hush_client::device_key`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn device_key(place: TablePlace<'_>, key: &OwnerKey, pins: &Pins) -> Result<DeviceKey, Error> {
+    Ok(hush_client::device_key(place, key, pins)?)
+}
+
+/// Takes in what devices delivered; see [`hush_client::accept_deliveries`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn accept_deliveries(place: TablePlace<'_>, key: &OwnerKey, pins: &Pins) -> Result<Accepted, Error> {
+    Ok(hush_client::accept_deliveries(place, key, pins)?)
+}
+
+/// The whole way of rows through a device; see [`hush_edge::run`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn run_gateway(
+    key: &DeviceKey,
+    options: &GatewayOptions,
+    report: &(dyn Fn(GatewayEvent) + Sync),
+) -> Result<GatewaySummary, Error> {
+    Ok(hush_edge::run(key, options, report)?)
 }
 
 /// The table that a query names, so that it can be asked for on a server.

@@ -13,7 +13,7 @@ use crate::progress::Bar;
 use crate::terminal::{self, print, say, visible};
 
 /// Whether the text names a server rather than a directory.
-pub(super) fn is_url(text: &str) -> bool {
+pub(crate) fn is_url(text: &str) -> bool {
     text.starts_with("http://") || text.starts_with("https://")
 }
 
@@ -28,7 +28,7 @@ pub(super) fn connect(url: &str, token: &TokenArgs) -> Result<(RemoteServer, Opt
 }
 
 /// Connects to the server of `SERVER/tables/NAME`, and gives the name.
-pub(super) fn connect_to_table(url: &str, token: &TokenArgs) -> Result<(RemoteServer, String), Error> {
+pub(crate) fn connect_to_table(url: &str, token: &TokenArgs) -> Result<(RemoteServer, String), Error> {
     let (server, name) = connect(url, token)?;
     let name = name.ok_or_else(|| Error::usage("which table?\n  Way out: SERVER/tables/NAME"))?;
     Ok((server, name))

@@ -11,6 +11,7 @@ use arrow::array::{ArrayRef, RecordBatchOptions};
 use arrow::compute::cast;
 use arrow::datatypes::{Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
+use hush_edge::arrow_type;
 use hush_exec::answer::{Answer, Content, RowsChunk};
 use hush_keys::OwnerSeed;
 use hush_plan::plan::{AggregateTask, PLAN_FORMAT, Regroup, RowsTask, Task};
@@ -19,10 +20,10 @@ use hush_table::{CHUNK_ROWS, Digest, EncodedChunk, TableLayout, TableStore, Tabl
 
 use super::{answer_error, groups, rows, serialised};
 use crate::cells::Cells;
-use crate::encrypt::{arrow_type, new_identity};
+use crate::encrypt::new_identity;
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
-use crate::progress::Silent;
+use hush_remote::Silent;
 use crate::table::OwnedTable;
 
 /// Builds `merged`, as [`groups::merge`] does, from the rows that match.

@@ -19,7 +19,7 @@ use hush_exec::program::{self, ProgramShape, element_count, shape};
 use hush_keys::{decrypt_approx_slots, decrypt_slots};
 use hush_plan::OwnerPlan;
 use hush_plan::plan::{OwnerProgram, ProgramOutput, ProgramSource, RowsTask};
-use hush_rlwe::{CiphertextSetId, ObjectRounding, UncheckedCiphertextSet};
+use hush_rlwe::{CiphertextSetId, ObjectRounding, UncheckedCiphertextSet, has_masks};
 use hush_schemes::ckks::Scale;
 use hush_table::manifest::PartPlace;
 use hush_table::{CHUNK_ROWS, Manifest};
@@ -186,6 +186,7 @@ fn positions(rows: &ArrayRef, manifest: &Manifest) -> Result<Vec<(u32, usize)>, 
 /// The task's programs and fetched columns with their keys.
 struct Programs<'a> {
     scheme: Scheme,
+    manifest: &'a Manifest,
     shapes: Vec<(ProgramShape, &'a ColumnKey, Option<ObjectRounding>)>,
     fetch: Vec<(&'a ColumnKey, Option<ObjectRounding>)>,
 }
@@ -207,6 +208,7 @@ impl<'a> Programs<'a> {
         });
         Ok(Self {
             scheme: table.scheme,
+            manifest: table.manifest.manifest(),
             shapes: shapes.collect::<Result<_, _>>()?,
             fetch: fetch.collect::<Result<_, _>>()?,
         })
@@ -216,15 +218,16 @@ impl<'a> Programs<'a> {
         if chunk.fetched.len() != self.fetch.len() {
             return Err(ClientError::Answer { what: "a chunk has another number of columns".into() });
         }
+        let written = self.manifest.written_index(chunk.chunk);
         let column = |((key, rounding), blob): (&(&ColumnKey, Option<ObjectRounding>), &&[u8])| match (
             self.scheme,
-            rounding,
+            rounding.as_ref().filter(|_| !has_masks(blob)),
         ) {
-            (Scheme::Lattice, None) => decrypt_chunk(key, chunk.seed, chunk.chunk, chunk.rows, blob),
+            (Scheme::Lattice, None) => decrypt_chunk(key, chunk.seed, written, chunk.rows, blob),
             (Scheme::Lattice, Some(rounding)) => {
-                let (kind, id) = body_of(key, chunk.chunk, chunk.rows)?;
+                let (kind, id) = body_of(key, written, chunk.rows)?;
                 let whole = rounding.restore_body(blob, kind, id)?;
-                decrypt_chunk(key, chunk.seed, chunk.chunk, chunk.rows, &whole)
+                decrypt_chunk(key, chunk.seed, written, chunk.rows, &whole)
             }
             (Scheme::NoOp, _) => Cells::plain(blob),
         };

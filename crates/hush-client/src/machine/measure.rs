@@ -31,7 +31,7 @@ use crate::explain::Held;
 use crate::pins::Pins;
 use crate::policy::{Policy, propose_schema};
 use crate::private::PrivateHalf;
-use crate::progress::Silent;
+use hush_remote::Silent;
 use crate::rehearse::thread_pool;
 use crate::table::OwnedTable;
 

@@ -285,8 +285,8 @@ impl<'a> GroupSums<'a> {
         }
         let elements = program::element_count(Layout::Sum, block.block.set, row.rows);
         let body = |column: &EncodingId| {
-            let id = BodyId { column: column.0, chunk: row.index, element_count: elements, lanes: 1 };
-            let stored = StoredBody { blob: blob(column)?, kind: BodyKind::Sum, id };
+            let id = BodyId { column: column.0, chunk: row.written, element_count: elements, lanes: 1 };
+            let stored = StoredBody { blob: blob(column)?, kind: BodyKind::Sum, id, index: row.index };
             self.job.snapshot.body(work.part, &block.ring, stored)
         };
         let seed = UniformSeed::from_bytes(row.seed.ok_or_else(damaged)?);

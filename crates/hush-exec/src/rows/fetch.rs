@@ -4,7 +4,7 @@
 use hush_params::size;
 use hush_plan::Layout;
 use hush_ring::Ring;
-use hush_rlwe::{BodyId, BodyKind, OVERHEAD_BYTES, ObjectRounding};
+use hush_rlwe::{BodyId, BodyKind, OVERHEAD_BYTES, ObjectRounding, has_masks, masked_body_bytes};
 
 use super::program::ChunkInput;
 use crate::conform::FetchShape;
@@ -34,9 +34,12 @@ impl<'a> Fetcher<'a> {
         Ok(Self { shape, ring, rounding })
     }
 
-    /// Bytes of the object for a chunk of `rows` rows.
-    pub(super) fn object_bytes(&self, rows: u32) -> u64 {
+    /// Bytes of the object for a chunk of `rows` rows, that a device encrypted or the owner.
+    pub(super) fn object_bytes(&self, rows: u32, from_device: bool) -> u64 {
         let elements = u64::from(element_count(self.shape.layout, self.shape.set, rows));
+        if from_device {
+            return masked_body_bytes(&self.ring, elements as u32) as u64;
+        }
         let polynomials = elements * u64::from(self.shape.lanes());
         polynomials * size::answer_poly_bytes(self.shape.set, self.shape.bits) as u64 + OVERHEAD_BYTES as u64
     }
@@ -47,18 +50,21 @@ impl<'a> Fetcher<'a> {
     /// [`ExecError::Corrupt`], [`ExecError::Internal`].
     pub(super) fn fetch(&self, input: &ChunkInput<'_>) -> Result<Vec<u8>, ExecError> {
         let blob = input.blob(self.shape.id)?;
-        let Some(rounding) = &self.rounding else { return Ok(blob.to_vec()) };
+        // What devices encrypted goes back whole: the owner needs the masks beside it.
+        let Some(rounding) = self.rounding.as_ref().filter(|_| !has_masks(blob)) else {
+            return Ok(blob.to_vec());
+        };
         let kind = match self.shape.layout {
             Layout::ApproxSum | Layout::Sum => BodyKind::Sum,
             Layout::ApproxSlots | Layout::Slots => BodyKind::Slot,
         };
         let id = BodyId {
             column: self.shape.id.0,
-            chunk: input.row.index,
+            chunk: input.row.written,
             element_count: element_count(self.shape.layout, self.shape.set, input.row.rows),
             lanes: self.shape.lanes(),
         };
-        let body = input.snapshot.body(input.part, &self.ring, StoredBody { blob, kind, id })?;
+        let body = input.snapshot.body(input.part, &self.ring, StoredBody { blob, kind, id, index: input.row.index })?;
         rounding.round_body(&body, kind).map_err(|_| ExecError::Internal { place: "rounded column" })
     }
 }

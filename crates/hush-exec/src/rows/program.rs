@@ -187,11 +187,11 @@ impl<'a> Evaluator<'a> {
         debug_assert!(matches!(self.shape.layout, Layout::Slots | Layout::ApproxSlots));
         let id = BodyId {
             column: column.0,
-            chunk: input.row.index,
+            chunk: input.row.written,
             element_count: elements,
             lanes: self.shape.lanes(),
         };
-        let stored = StoredBody { blob: input.blob(column)?, kind: BodyKind::Slot, id };
+        let stored = StoredBody { blob: input.blob(column)?, kind: BodyKind::Slot, id, index: input.row.index };
         input.snapshot.body(input.part, &self.ring, stored)
     }
 }

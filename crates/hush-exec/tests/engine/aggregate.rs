@@ -132,7 +132,7 @@ fn approximate_sums() {
         let rows = fixture.rows.iter().filter(|row| row.year == year);
         let expected: f64 = rows.clone().map(|row| row.real).sum();
         let found = decrypt_real(&fixture, &answer, &task, group as u32, 0);
-        let bound = hush_params::noise::ckks_sum_error_log2(36.0, rows.count() as f64, 1.0).exp2();
+        let bound = hush_params::noise::ckks_sum_error_log2(36.0, rows.count() as f64, 1.0, 1.0).exp2();
         assert!((found - expected).abs() <= bound + 1e-7, "year {year}: off by {}", found - expected);
     }
 }

@@ -159,6 +159,7 @@ impl Fixture {
                 chunks: count.div_ceil(CHUNK_ROWS as usize) as u32,
                 clear: None,
                 encrypted: Some(encrypted.file),
+                delivery: None,
             };
             if clear == Clear::Columns {
                 let plain = plain.finish().unwrap();

@@ -61,7 +61,7 @@ fn checked<'a>(bytes: &'a [u8], ring: &Ring, kind: BodyKind, id: BodyId) -> Body
 fn widest_t(set: &ParamSet, rows: f64, weight: f64) -> u32 {
     (1..250)
         .rev()
-        .find(|&t| noise::bgv_sum_phase_log2(f64::from(t), rows, weight) <= set.log_q() - 1.0)
+        .find(|&t| noise::bgv_sum_phase_log2(f64::from(t), rows, weight, 1.0) <= set.log_q() - 1.0)
         .unwrap()
 }
 
@@ -408,7 +408,7 @@ fn approximate_sums_stay_within_the_declared_bound() {
     let groups: Vec<u32> = (0..rows).map(|_| (draw.word() % 2) as u32).collect();
     let mut sum = SumAccumulator::new(&ring, 2, 1);
     sum.absorb_masked(chunk.seed(), &groups, None, &[body]).unwrap();
-    let bound = noise::ckks_sum_error_log2(50.0, rows as f64, 1.0).exp2();
+    let bound = noise::ckks_sum_error_log2(50.0, rows as f64, 1.0, 1.0).exp2();
     for (group, answer) in (0..).zip(sum.finish().unwrap()) {
         let expected: f64 = values.iter().zip(&groups).filter(|(_, g)| **g == group).map(|(v, _)| v).sum();
         let found = decrypt_approx_sum(&secret, &answer, 0, scale).unwrap();

@@ -20,7 +20,7 @@ use super::{Choice, approximate_digits, content_words};
 use crate::encoding::{Content, Layout, Plaintext};
 use crate::error::PlanError;
 use crate::program::Program;
-use crate::range::log2;
+use crate::range::{Writers, log2};
 use crate::schema::Schema;
 
 /// Magnitude that a column should have room for before a larger ring is taken.
@@ -41,17 +41,22 @@ pub(super) fn sum(
     digits: u8,
     rows: u64,
     weight_max: &BigInt,
+    writers: Writers,
 ) -> Result<Choice, PlanError> {
     let refusal = |bits| PlanError::NoParameters { content: content_words(content), rows, bits };
     let weight = weight_max.to_f64().filter(|weight| weight.is_finite()).ok_or_else(|| refusal(u64::MAX))?;
-    let scale = (noise::ckks_sum_error_log2(0.0, rows as f64, weight) - target_log2(digits)).ceil().max(1.0);
-    if scale > MAX_SCALE_LOG2 {
-        return Err(refusal(scale as u64));
-    }
+    let scale_over = |set: &ParamSet| {
+        let error = noise::ckks_sum_error_log2(0.0, rows as f64, weight, writers.noise_factor(set));
+        (error - target_log2(digits)).ceil().max(1.0)
+    };
     let share = log2(&(BigInt::from(rows.max(1)) * weight_max)).ceil();
     let sets = presets().iter().filter(|set| set.limb_count() >= 2 && set.residue_bits() == 46);
-    let rooms: Vec<(&ParamSet, f64)> = sets.map(|set| (set, set.log_q() - 2.0 - scale - share)).collect();
-    let (set, room) = comfortable(&rooms).ok_or_else(|| refusal((scale + share) as u64))?;
+    let sets = sets.filter(|set| scale_over(set) <= MAX_SCALE_LOG2);
+    let rooms: Vec<(&ParamSet, f64)> =
+        sets.map(|set| (set, set.log_q() - 2.0 - scale_over(set) - share)).collect();
+    let least = || presets().iter().map(scale_over).fold(f64::INFINITY, f64::min) + share;
+    let (set, room) = comfortable(&rooms).ok_or_else(|| refusal(least() as u64))?;
+    let scale = scale_over(set);
     Ok(Choice {
         layout: Layout::ApproxSum,
         params: set.name(),

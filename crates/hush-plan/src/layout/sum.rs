@@ -12,7 +12,7 @@ use num_bigint::BigInt;
 use super::{Choice, content_words};
 use crate::encoding::{Content, Layout, Plaintext};
 use crate::error::PlanError;
-use crate::range::{largest_sum, message_log2, noise_room_log2};
+use crate::range::{Writers, largest_sum, message_log2, noise_room_log2};
 
 /// Largest `k` that a plaintext modulus `2^k` may have.
 const MAX_T_LOG2: u32 = 250;
@@ -28,7 +28,7 @@ pub(super) fn choose(
 ) -> Result<Choice, PlanError> {
     let least = message_log2(&largest_sum(rows, weight_max, max_abs));
     let fitting = presets().iter().filter_map(|set| {
-        let most = u64::from(noise_room_log2(set, rows, weight_max)?.min(MAX_T_LOG2));
+        let most = u64::from(noise_room_log2(set, rows, weight_max, Writers::Owner)?.min(MAX_T_LOG2));
         let log2 = u32::try_from(least + most.checked_sub(least)? / 2).ok()?;
         Some((set, log2))
     });
@@ -41,6 +41,64 @@ pub(super) fn choose(
         plaintext: Plaintext::PowerOfTwo { log2 },
         max_abs: max_abs.clone(),
     })
+}
+
+/// A quantity to be summed in a table that devices write to.
+pub(super) struct Asked<'a> {
+    pub(super) content: &'a Content,
+    pub(super) max_abs: BigInt,
+    pub(super) weight_max: &'a BigInt,
+}
+
+/// As [`choose`] for all columns together, where devices encrypt: columns over one ring share masks, and so the multiples that
+/// errors come in, which are their plaintext modulus. The rings of `taken` have errors in other multiples.
+pub(super) fn choose_shared(asked: &[Asked<'_>], rows: u64, taken: &[&str]) -> Result<Vec<Choice>, PlanError> {
+    let options = asked.iter().map(|asked| {
+        let least = message_log2(&largest_sum(rows, asked.weight_max, &asked.max_abs));
+        let sets = presets().iter().filter(|set| !taken.contains(&set.name()));
+        let fitting = sets.filter_map(|set| {
+            let most = u64::from(noise_room_log2(set, rows, asked.weight_max, Writers::Devices)?.min(MAX_T_LOG2));
+            (least <= most).then_some((set, least, most))
+        });
+        let mut fitting: Vec<_> = fitting.collect();
+        fitting.sort_by_key(|(set, ..)| stored_bits(set));
+        (fitting, least)
+    });
+    let options: Vec<_> = options.collect();
+    // Which of its options each column takes.
+    let mut taken = vec![0; asked.len()];
+    loop {
+        let chosen = options.iter().zip(&taken).zip(asked).map(|(((fitting, least), at), asked)| {
+            let content = || content_words(asked.content);
+            fitting.get(*at).ok_or_else(|| PlanError::NoParameters { content: content(), rows, bits: *least })
+        });
+        let chosen = chosen.collect::<Result<Vec<_>, _>>()?;
+        let common = |set: &ParamSet| {
+            let members = || chosen.iter().filter(|(other, ..)| other.code() == set.code());
+            let least = members().map(|(_, least, _)| *least).max().unwrap_or(0);
+            let most = members().map(|(.., most)| *most).min().unwrap_or(0);
+            (least, most)
+        };
+        let crowded = chosen.iter().position(|(set, _, most)| {
+            let (least, lowest) = common(set);
+            least > lowest && *most == lowest
+        });
+        // Of columns that cannot share, the one with the largest weights moves to a larger ring.
+        if let Some(place) = crowded {
+            taken[place] += 1;
+            continue;
+        }
+        let choice = |(asked, (set, ..)): (&Asked<'_>, &(&'static ParamSet, u64, u64))| {
+            let (least, most) = common(set);
+            Choice {
+                layout: Layout::Sum,
+                params: set.name(),
+                plaintext: Plaintext::PowerOfTwo { log2: (least + (most - least) / 2) as u32 },
+                max_abs: asked.max_abs.clone(),
+            }
+        };
+        return Ok(asked.iter().zip(chosen.iter().copied()).map(choice).collect());
+    }
 }
 
 /// Bits stored per value in a full chunk; a ring larger than a chunk is partly padding.

@@ -4,7 +4,7 @@ use hush_params::{PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45, preset};
 use num_traits::ToPrimitive;
 
 use super::*;
-use crate::range::{largest_sum, message_log2, noise_margin};
+use crate::range::{Writers, largest_sum, message_log2, noise_margin};
 use crate::schema::UnitRange;
 use crate::sql;
 use crate::tables::{column, encodings, nullable, patients, ranged, schema, with_purposes};
@@ -62,7 +62,7 @@ fn spare_room_is_split_between_message_and_noise() {
     let one = BigInt::one();
     let least = message_log2(&largest_sum(6000, &one, &150.into()));
     let set = preset(&params).unwrap();
-    let noise_spare = noise_margin(set, log2, 6000, &one);
+    let noise_spare = noise_margin(set, log2, 6000, &one, Writers::Owner);
     let message_spare = f64::from(log2) - least.to_f64().unwrap();
     assert_eq!(least, 21);
     assert!(
@@ -82,7 +82,7 @@ fn every_choice_keeps_both_bounds_from_one_row_to_a_thousand_million() {
                 let Plaintext::PowerOfTwo { log2 } = choice.plaintext else { panic!("{choice:?}") };
                 let largest = largest_sum(rows, &weight, &bound);
                 assert!(largest < BigInt::one() << (log2 - 1));
-                assert!(noise_margin(preset(choice.params).unwrap(), log2, rows, &weight) >= 0.0);
+                assert!(noise_margin(preset(choice.params).unwrap(), log2, rows, &weight, Writers::Owner) >= 0.0);
             }
         }
     }
@@ -222,7 +222,7 @@ fn floats_without_a_range_keep_their_digits_and_get_a_magnitude() {
         let schema = schema("t", vec![float(digits)]);
         let found = encodings(&schema, &Needs::of_purposes(&schema).unwrap(), rows);
         let Plaintext::Scale { log2 } = found[0].public.plaintext else { panic!() };
-        let error = hush_params::noise::ckks_sum_error_log2(f64::from(log2), rows as f64, 1.0).exp2();
+        let error = hush_params::noise::ckks_sum_error_log2(f64::from(log2), rows as f64, 1.0, 1.0).exp2();
         assert!(error <= 0.5 * 10f64.powi(-i32::from(digits)), "{digits} {rows} {error}");
         let largest: BigInt = found[0].max_abs.parse().unwrap();
         assert!(largest >= BigInt::one() << 20, "{largest}");
@@ -240,4 +240,48 @@ fn floats_without_a_range_keep_their_digits_and_get_a_magnitude() {
 fn a_zero_range_and_an_empty_table_still_have_parameters() {
     let column = Column { range: Some(UnitRange { low: 0, high: 0 }), ..int(8) };
     assert_eq!(chosen(vec![column], 0, &value()).0, "n11_q1x46_sec128_v1");
+}
+
+/// Devices: a ring's exact columns have one plaintext modulus, which suits each; approximate ones are over other rings.
+#[test]
+fn tables_for_devices_share_what_their_masks_share() {
+    let one = || BigInt::one();
+    let mut schema = patients();
+    schema.columns.retain(|column| column.protect != Protection::Seal);
+    schema.edge = true;
+    let float = column("level", ColumnType::Float { digits: 4 }, Protection::Encrypt);
+    schema.columns.push(with_purposes(float, &[Purpose::Variance]));
+    let mut needs = Needs::of_purposes(&schema).unwrap();
+    // Large weights leave little room for large messages.
+    needs.add_sum(Content::Value("charges".into()), one() << 20);
+    let rows = 1_000_000;
+    let encodings = plan_encodings(&schema, &needs, rows, &mut String::new).unwrap();
+    assert_eq!(encodings.len(), needs.sums.len());
+    let mut shared = BTreeMap::new();
+    for encoding in &encodings {
+        let set = preset(&encoding.public.params).unwrap();
+        let weight = needs.sums.get(&encoding.content).unwrap();
+        let scale = match encoding.public.plaintext {
+            Plaintext::PowerOfTwo { log2 } => {
+                assert!(noise_margin(set, log2, rows, weight, Writers::Devices) >= 0.0, "{encoding:?}");
+                let max_abs: BigInt = encoding.max_abs.parse().unwrap();
+                assert!(message_log2(&largest_sum(rows, weight, &max_abs)) <= u64::from(log2), "{encoding:?}");
+                log2
+            }
+            _ => 0,
+        };
+        assert_eq!(*shared.entry(encoding.public.params.clone()).or_insert(scale), scale, "{encoding:?}");
+    }
+    assert!(shared.len() > 1 && shared.values().any(|scale| *scale == 0), "{shared:?}");
+
+    let refused = |schema: &Schema| {
+        let needs = Needs::of_purposes(schema).unwrap();
+        plan_encodings(schema, &needs, rows, &mut String::new).unwrap_err().code()
+    };
+    let mut sealing = schema.clone();
+    sealing.columns.push(column("note", ColumnType::Text, Protection::Seal));
+    assert_eq!(refused(&sealing), "HUSH-P027");
+    let factor = ranged(column("factor", ColumnType::Int { bits: 8 }, Protection::Encrypt), 0, 9);
+    schema.columns.push(with_purposes(factor, &[Purpose::Product]));
+    assert_eq!(refused(&schema), "HUSH-P027");
 }

@@ -15,7 +15,7 @@ use crate::grouped::ContentSum;
 use crate::layout::{content_columns, content_words, slots};
 use crate::plan::SlotExpr;
 use crate::program::Program;
-use crate::range::{largest_sum, log2, message_log2, noise_margin};
+use crate::range::{Writers, largest_sum, log2, message_log2, noise_margin};
 
 /// Largest log2 of the scale of an approximate result that decrypts.
 const MAX_RESULT_SCALE_LOG2: f64 = 120.0;
@@ -23,6 +23,7 @@ const MAX_RESULT_SCALE_LOG2: f64 = 120.0;
 /// The encodings of a table, read once.
 pub(super) struct Catalog<'a> {
     rows: u64,
+    writers: Writers,
     entries: Vec<Entry<'a>>,
 }
 
@@ -81,14 +82,18 @@ pub(super) struct BoundProgram {
 }
 
 impl<'a> Catalog<'a> {
-    /// Reads the encodings of a table of `rows` rows.
+    /// Reads the encodings of a table of `rows` rows, some of which devices may have encrypted.
     ///
     /// # Errors
     /// [`PlanError::BadEncoding`].
-    pub(super) fn new(encodings: &'a [PrivateEncoding], rows: u64) -> Result<Self, PlanError> {
+    pub(super) fn new(
+        encodings: &'a [PrivateEncoding],
+        rows: u64,
+        writers: Writers,
+    ) -> Result<Self, PlanError> {
         let mut entries = encodings.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         entries.sort_by_key(|entry| entry.facts.set.limb_count() * entry.facts.set.residue_bits() as usize);
-        Ok(Self { rows, entries })
+        Ok(Self { rows, writers, entries })
     }
 
     /// Rows of the table.
@@ -130,12 +135,13 @@ impl<'a> Catalog<'a> {
         let sum = largest_sum(self.rows, weight_max, &entry.max_abs);
         let (needed, held, margin, error) = match (encoding.public.layout, &encoding.public.plaintext) {
             (Layout::Sum, Plaintext::PowerOfTwo { log2 }) => {
-                let margin = noise_margin(set, *log2, self.rows, weight_max);
+                let margin = noise_margin(set, *log2, self.rows, weight_max, self.writers);
                 (message_log2(&sum), u64::from(*log2), margin, None)
             }
             (Layout::ApproxSum, Plaintext::Scale { log2: scale }) => {
                 let weight = weight_max.to_f64().unwrap_or(f64::INFINITY);
-                let error = noise::ckks_sum_error_log2(f64::from(*scale), self.rows as f64, weight);
+                let factor = self.writers.noise_factor(set);
+                let error = noise::ckks_sum_error_log2(f64::from(*scale), self.rows as f64, weight, factor);
                 let phase = noise::add_phase_log2(log2(&sum), error) + f64::from(*scale);
                 let held = (set.log_q() - 1.0).floor() as u64;
                 (phase.ceil() as u64, held, set.log_q() - 1.0 - phase, Some(error.exp2()))
@@ -176,10 +182,11 @@ impl<'a> Catalog<'a> {
     fn fetch(&self, entry: &Entry<'a>, form: Form) -> Found<'a> {
         let Facts { encoding, set } = entry.facts;
         let (margin, error) = match &encoding.public.plaintext {
-            Plaintext::PowerOfTwo { log2 } => (noise_margin(set, *log2, 1, &1.into()), None),
+            Plaintext::PowerOfTwo { log2 } => (noise_margin(set, *log2, 1, &1.into(), self.writers), None),
             Plaintext::Primes { .. } => (set.log_q() - 1.0 - noise::bgv_fresh_phase_log2(45.0), None),
             Plaintext::Scale { log2 } if encoding.public.layout == Layout::ApproxSum => {
-                (f64::INFINITY, Some(noise::ckks_sum_error_log2(f64::from(*log2), 1.0, 1.0).exp2()))
+                let factor = self.writers.noise_factor(set);
+                (f64::INFINITY, Some(noise::ckks_sum_error_log2(f64::from(*log2), 1.0, 1.0, factor).exp2()))
             }
             Plaintext::Scale { log2 } => {
                 (f64::INFINITY, Some(noise::ckks_slot_error_log2(f64::from(*log2), set.degree()).exp2()))

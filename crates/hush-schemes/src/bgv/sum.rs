@@ -9,6 +9,9 @@
 //! - of `a·M` all is needed, because the owner multiplies it by the secret: one NTT of `M` per ring element and
 //!   group, shared by all columns of the chunk, because they share `a`.
 //!
+//! Masks are expanded from the chunk's seed, or read where a public key encrypted ([`hush_rlwe::SumMasks`]); a sum may take
+//! both kinds.
+//!
 //! Where every row counts once, `M` is the same for all ring elements, so the `a` are added up and multiplied by
 //! it once, at the end.
 //!
@@ -22,8 +25,8 @@ mod filter;
 mod partial;
 mod selection;
 
-use hush_ring::{Eval, ExpandLabel, LazyMac, LazySum, Poly, Ring, UniformSeed};
-use hush_rlwe::{Body, SumAnswer};
+use hush_ring::{Eval, LazyMac, LazySum, Poly, Ring, UniformSeed};
+use hush_rlwe::{Body, SumAnswer, SumMasks};
 
 pub use self::partial::PartialSum;
 
@@ -118,10 +121,11 @@ impl SumAccumulator {
         if row_count.div_ceil(degree) != element_count as usize {
             return Err(SumError::RowCount { found: row_count, expected: element_count as usize * degree });
         }
+        let masks = SumMasks::of(seed, bodies)?;
         let whole = (row_count / degree) as u32;
-        (0..whole).for_each(|element| self.absorb_whole(seed, element, bodies));
+        (0..whole).for_each(|element| self.absorb_whole(masks, element, bodies));
         let rest = vec![0; row_count % degree];
-        self.absorb_filtered(seed, whole, &Filter::new(&rest, None, &self.ring), bodies);
+        self.absorb_filtered(masks, whole, &Filter::new(&rest, None, &self.ring), bodies);
         Ok(())
     }
 
@@ -152,16 +156,17 @@ impl SumAccumulator {
             }
         }
         self.check_groups(groups)?;
+        let masks = SumMasks::of(seed, bodies)?;
         let degree = self.ring.degree();
         for (element, groups) in (0..element_count).zip(groups.chunks(degree)) {
             let weights = weights.and_then(|weights| weights.chunks(degree).nth(element as usize));
             if self.groups.len() == 1 {
-                self.absorb_filtered(seed, element, &Filter::new(groups, weights, &self.ring), bodies);
+                self.absorb_filtered(masks, element, &Filter::new(groups, weights, &self.ring), bodies);
                 continue;
             }
             let selection = Selection::new(groups, weights, &self.ring, &mut self.scratch.counts);
             if !selection.is_empty() {
-                self.absorb_selection(seed, element, &selection, bodies);
+                self.absorb_selection(masks, element, &selection, bodies);
             }
         }
         Ok(())
@@ -198,14 +203,15 @@ impl SumAccumulator {
         answers.collect()
     }
 
-    fn absorb_whole(&mut self, seed: UniformSeed, element: u32, bodies: &[Body<'_>]) {
-        let Self { ring, whole, groups, .. } = self;
+    fn absorb_whole(&mut self, masks: SumMasks<'_>, element: u32, bodies: &[Body<'_>]) {
+        let Self { ring, whole, groups, scratch, .. } = self;
         let Some(group) = groups.first_mut() else {
             return;
         };
-        let masks = whole.get_or_insert_with(|| LazySum::new(ring));
-        let label = ExpandLabel::sum(element);
-        masks.add_with(|_, index, sums| seed.accumulate_limb(ring, label, index, sums));
+        let whole = whole.get_or_insert_with(|| LazySum::new(ring));
+        whole.add_with(|_, index, sums| {
+            masks.accumulate_limb(ring, (element, index), sums, &mut scratch.body);
+        });
         for (totals, body) in group.bodies.chunks_exact_mut(ring.limb_count()).zip(bodies) {
             for (index, (limb, total)) in ring.limbs().iter().zip(totals).enumerate() {
                 *total = limb.modulus().add(*total, limb.unpack_sum(body.packed(element, 0, index)));
@@ -213,21 +219,21 @@ impl SumAccumulator {
         }
     }
 
-    fn absorb_filtered(&mut self, seed: UniformSeed, element: u32, filter: &Filter, bodies: &[Body<'_>]) {
+    fn absorb_filtered(&mut self, masks: SumMasks<'_>, element: u32, filter: &Filter, bodies: &[Body<'_>]) {
         if filter.is_empty() {
             return;
         }
         if filter.is_whole(self.ring.degree()) {
-            return self.absorb_whole(seed, element, bodies);
+            return self.absorb_whole(masks, element, bodies);
         }
         let Self { ring, scratch, groups, .. } = self;
         let Some(group) = groups.first_mut() else {
             return;
         };
-        seed.expand_into(ring, ExpandLabel::sum(element), &mut scratch.mask);
+        masks.expand_into(ring, element, &mut scratch.mask);
         filter.selector_into(ring, &mut scratch.selector);
-        let masks = group.masks.get_or_insert_with(|| LazyMac::new(ring));
-        masks.mul_add(&scratch.mask, &scratch.selector);
+        let products = group.masks.get_or_insert_with(|| LazyMac::new(ring));
+        products.mul_add(&scratch.mask, &scratch.selector);
         for (totals, body) in group.bodies.chunks_exact_mut(ring.limb_count()).zip(bodies) {
             for (index, (limb, total)) in ring.limbs().iter().zip(totals).enumerate() {
                 limb.unpack(body.packed(element, 0, index), &mut scratch.body);
@@ -238,17 +244,17 @@ impl SumAccumulator {
 
     fn absorb_selection(
         &mut self,
-        seed: UniformSeed,
+        masks: SumMasks<'_>,
         element: u32,
         selection: &Selection,
         bodies: &[Body<'_>],
     ) {
         let Self { ring, scratch, groups, .. } = self;
-        seed.expand_into(ring, ExpandLabel::sum(element), &mut scratch.mask);
+        masks.expand_into(ring, element, &mut scratch.mask);
         for part in selection.parts() {
             selection.selector_into(ring, part, &mut scratch.selector);
-            let masks = groups[part.group as usize].masks.get_or_insert_with(|| LazyMac::new(ring));
-            masks.mul_add(&scratch.mask, &scratch.selector);
+            let products = groups[part.group as usize].masks.get_or_insert_with(|| LazyMac::new(ring));
+            products.mul_add(&scratch.mask, &scratch.selector);
         }
         for (column, body) in bodies.iter().enumerate() {
             for (index, limb) in ring.limbs().iter().enumerate() {

@@ -39,10 +39,43 @@ pub enum Operation {
     Write,
 }
 
+/// What is wrong with a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeliveryFault {
+    /// Not JSON, not canonical, of another format or without rows.
+    #[error("its body is not that of a delivery")]
+    Body,
+    /// Not signed by the table's owner for this device and these encodings.
+    #[error("the table's owner has not certified the device for it")]
+    Certificate,
+    /// Another one has its number.
+    #[error("another delivery of its stream has its number; a spool was copied")]
+    Conflict,
+    /// Not the files that parts of the table have.
+    #[error("it lacks a file that parts of the table have, or has one that they do not")]
+    Files,
+    /// Not the bytes of a delivery.
+    #[error("it does not have the form or length of a delivery")]
+    Length,
+    /// Altered.
+    #[error("its signature is not valid")]
+    Signature,
+    /// Of another table.
+    #[error("it belongs to another table")]
+    Table,
+}
+
 /// Rules that a manifest's body can break.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ManifestFault {
+    /// One delivery twice.
+    #[error("part {index} is a delivery that an earlier part is")]
+    DeliveryRepeated {
+        /// The part.
+        index: usize,
+    },
     /// Not the canonical text.
     #[error("its body is not in canonical form")]
     NotCanonical,

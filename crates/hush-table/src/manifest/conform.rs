@@ -110,6 +110,7 @@ fn plaintext_primes(primes: &[u64], set: &ParamSet) -> bool {
 
 fn parts(manifest: &Manifest) -> Result<(), ManifestFault> {
     let mut files = HashSet::with_capacity(manifest.parts.len());
+    let mut deliveries = HashSet::new();
     let mut rows = 0_u64;
     let mut chunks = 0_u32;
     for (index, part) in manifest.parts.iter().enumerate() {
@@ -127,6 +128,9 @@ fn parts(manifest: &Manifest) -> Result<(), ManifestFault> {
         // Two parts may hold the same clear rows; encrypted ones differ at least in their chunk indices.
         if part.encrypted.is_some_and(|file| !files.insert(file.digest)) {
             return Err(ManifestFault::PartRepeated { index });
+        }
+        if part.delivery.is_some_and(|id| !deliveries.insert(id)) {
+            return Err(ManifestFault::DeliveryRepeated { index });
         }
         rows = rows.saturating_add(part.rows);
         chunks = chunks.saturating_add(part.chunks);

@@ -207,7 +207,7 @@ fn require(found: &[u8; 32], expected: &[u8; 32]) -> Result<(), TableError> {
 
 /// Strict verification: one message and key have one valid signature encoding, and small-order keys are refused,
 /// so that a digest of the container identifies what was signed.
-fn verify(signed: &[u8], key: &[u8; 32], signature: &[u8; 64]) -> Result<(), TableError> {
+pub(crate) fn verify(signed: &[u8], key: &[u8; 32], signature: &[u8; 64]) -> Result<(), TableError> {
     let key = VerifyingKey::from_bytes(key).map_err(|_| TableError::BadSignature)?;
     key.verify_strict(signed, &Signature::from_bytes(signature)).map_err(|_| TableError::BadSignature)
 }

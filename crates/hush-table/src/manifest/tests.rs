@@ -285,6 +285,7 @@ fn a_table_of_the_most_parts_fits_its_container() {
         chunks: 64,
         clear: file(number, "c"),
         encrypted: file(number, "e"),
+        delivery: None,
     };
     let most = Manifest {
         parts: (0..MAX_PARTS).map(entry).collect(),

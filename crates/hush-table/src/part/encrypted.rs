@@ -35,7 +35,10 @@ pub struct EncryptedPart {
 /// Index and rows of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ChunkHead {
+    /// In the table.
     index: u32,
+    /// In the file.
+    written: u32,
     rows: u32,
 }
 
@@ -81,7 +84,7 @@ impl EncryptedPart {
         let columns = expected_columns(manifest);
         check_footer(&reader, &columns, entry.chunks, length).map_err(bad)?;
         let mut part = Self { reader, digest, heads: Vec::new(), columns };
-        part.heads = part.read_heads(entry)?;
+        part.heads = part.read_heads(place, entry)?;
         check_heads(&part.heads, place, entry).map_err(bad)?;
         Ok(part)
     }
@@ -135,7 +138,7 @@ impl EncryptedPart {
         Ok(wanted)
     }
 
-    fn read_heads(&self, entry: &PartEntry) -> Result<Vec<ChunkHead>, TableError> {
+    fn read_heads(&self, place: PartPlace, entry: &PartEntry) -> Result<Vec<ChunkHead>, TableError> {
         let all: Arc<[bool]> = vec![true; entry.chunks as usize].into();
         let numbers = |name: &str| -> Result<Vec<u32>, TableError> {
             let mut values = self.column(name, ValueForm::Fixed(4), &all)?;
@@ -143,7 +146,8 @@ impl EncryptedPart {
             all.iter().map(|_| values.next(self).map(number)).collect()
         };
         let (indices, rows) = (numbers("chunk")?, numbers("rows")?);
-        Ok(indices.into_iter().zip(rows).map(|(index, rows)| ChunkHead { index, rows }).collect())
+        let heads = (place.first_chunk..).zip(indices).zip(rows);
+        Ok(heads.map(|((index, written), rows)| ChunkHead { index, written, rows }).collect())
     }
 
     /// The wanted values of a column, in order.
@@ -198,7 +202,7 @@ impl ChunkRows<'_> {
         let seed = seed.and_then(|seed| seed.as_ref().try_into().ok());
         let encoded = self.encoded.iter_mut().map(|values| values.next(part)).collect::<Result<_, _>>()?;
         let sealed = self.sealed.iter_mut().map(|values| values.next(part)).collect::<Result<_, _>>()?;
-        Ok(ChunkRow { index: head.index, rows: head.rows, seed, encoded, sealed })
+        Ok(ChunkRow { index: head.index, written: head.written, rows: head.rows, seed, encoded, sealed })
     }
 }
 
@@ -353,9 +357,10 @@ fn column_form_is_right(column: &ColumnChunkMetaData, position: usize, chunks: u
 fn check_heads(heads: &[ChunkHead], place: PartPlace, entry: &PartEntry) -> Result<(), PartFault> {
     let last = heads.len().saturating_sub(1);
     for (offset, head) in heads.iter().enumerate() {
-        let expected = place.first_chunk.saturating_add(offset as u32);
-        if head.index != expected {
-            return Err(PartFault::ChunkIndex { found: head.index, expected });
+        let first = if entry.delivery.is_some() { 0 } else { place.first_chunk };
+        let expected = first.saturating_add(offset as u32);
+        if head.written != expected {
+            return Err(PartFault::ChunkIndex { found: head.written, expected });
         }
         if !(1..=CHUNK_ROWS).contains(&head.rows) || (head.rows < CHUNK_ROWS && offset != last) {
             return Err(PartFault::ShortChunk { index: head.index });

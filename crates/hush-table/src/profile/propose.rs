@@ -40,6 +40,7 @@ pub fn propose(profile: &TableProfile, table: &str) -> Schema {
         notes,
         products: Vec::new(),
         moments: Vec::new(),
+        edge: false,
     };
     columns.iter_mut().for_each(|column| keep_possible_purposes(&schema, column));
     schema.columns = columns;

@@ -41,6 +41,7 @@ pub(super) fn schema(columns: Vec<Column>) -> Schema {
         notes: Vec::new(),
         products: Vec::new(),
         moments: Vec::new(),
+        edge: false,
     }
 }
 

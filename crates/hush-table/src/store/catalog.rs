@@ -9,7 +9,7 @@ use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 
-use super::{TableStore, local, objects};
+use super::{TableStore, files, objects};
 use crate::error::{Operation, TableError};
 use crate::manifest::SignedManifest;
 
@@ -43,7 +43,7 @@ impl Catalog {
     /// [`TableError::Io`].
     pub fn local(directory: impl Into<PathBuf>) -> Result<Self, TableError> {
         let directory = directory.into();
-        local::make_directory(&directory)?;
+        files::make_directory(&directory)?;
         let files = LocalFileSystem::new_with_prefix(&directory)
             .map_err(|cause| objects::io(Operation::Read, &directory.display().to_string(), cause))?;
         let files = Arc::new(files);

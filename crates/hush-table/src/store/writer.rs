@@ -7,7 +7,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use hush_plan::Encoding;
 
-use super::{TableStore, local::Lock};
+use super::{TableStore, files::Lock};
 use crate::digest::TableId;
 use crate::error::{Operation, PartFault, TableError};
 use crate::manifest::{BODY_FORMAT, ClearColumn, Manifest, PartEntry, SignedManifest, key_id};
@@ -271,7 +271,7 @@ impl OpenPart {
         let keep = |part: WrittenPart| store.put_part(&part).map(|()| part.file);
         let clear = self.clear.map(|writer| writer.finish().and_then(keep)).transpose()?;
         let encrypted = self.encrypted.map(|writer| writer.finish().and_then(keep)).transpose()?;
-        Ok(PartEntry { rows: self.rows, chunks: self.chunks, clear, encrypted })
+        Ok(PartEntry { rows: self.rows, chunks: self.chunks, clear, encrypted, delivery: None })
     }
 }
 

@@ -91,7 +91,7 @@ fn part(batch: &RecordBatch) -> ClearPart {
     writer.push(batch).unwrap();
     let written = writer.finish().unwrap();
     let rows = batch.num_rows() as u64;
-    let entry = PartEntry { rows, chunks: 1, clear: Some(written.file), encrypted: None };
+    let entry = PartEntry { rows, chunks: 1, clear: Some(written.file), encrypted: None, delivery: None };
     let schema = batch.schema();
     let columns =
         schema.fields().iter().map(|field| ClearColumn::new(field.name(), field.data_type()).unwrap());

@@ -40,9 +40,10 @@ struct Reader<'i> {
 
 impl Reader<'_> {
     fn schema(&self, top: &DeTable<'_>) -> Result<Schema, SchemaError> {
-        const KEYS: [&str; 10] = [
+        const KEYS: [&str; 11] = [
             "approved_by",
             "columns",
+            "edge",
             "format",
             "max_rows",
             "moments",
@@ -76,6 +77,7 @@ impl Reader<'_> {
             notes: self.notes(),
             products: Vec::new(),
             moments: Vec::new(),
+            edge: self.edge(top)?,
         };
         if let Some(value) = top.get("moments") {
             schema.moments = self.moments(value, &schema)?;
@@ -100,6 +102,11 @@ impl Reader<'_> {
             None => Ok(vec![String::new()]),
             Some(value) => self.texts(value, SCHEMA, "null_tokens"),
         }
+    }
+
+    fn edge(&self, top: &DeTable<'_>) -> Result<bool, SchemaError> {
+        let Some(value) = top.get("edge") else { return Ok(false) };
+        value.get_ref().as_bool().ok_or_else(|| self.wrong(value, SCHEMA, "edge", "true or false"))
     }
 
     fn max_rows(&self, top: &DeTable<'_>) -> Result<u64, SchemaError> {

@@ -194,6 +194,7 @@ fn random_schemas_survive_the_round_trip() {
             approved_by: random.text(),
             notes: vec!["clear together: a + b single out 3 of 9 rows".to_owned()],
             products: numbers.windows(2).map(<[String]>::to_vec).collect(),
+            edge: random.below(2) == 0,
             moments: if of_moments.len() < 2 { Vec::new() } else { vec![of_moments] },
         };
         let text = to_toml(&schema);

@@ -81,6 +81,9 @@ fn head(out: &mut String, schema: &Schema) {
     line(out, &format!("unlisted = {}      # a new column stops the job", quoted(UNLISTED)));
     line(out, &format!("null_tokens = {}", quoted_list(schema.null_tokens.iter().map(String::as_str))));
     line(out, &format!("max_rows = {}      # sums are sized for this many", schema.max_rows));
+    if schema.edge {
+        line(out, "edge = true      # devices may append rows with public keys");
+    }
     if !schema.products.is_empty() {
         line(out, &format!("products = {}", lists(&schema.products)));
     }

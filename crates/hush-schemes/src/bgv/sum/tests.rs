@@ -2,7 +2,7 @@
 //! Masked sums against the definition: multiply both halves by `M` by schoolbook.
 
 use hush_params::preset;
-use hush_ring::{Coeff, Cpu, Poly};
+use hush_ring::{Coeff, Cpu, ExpandLabel, Poly};
 use hush_rlwe::{BodyId, BodyKind, BodyWriter, UncheckedBody};
 use hush_testkit::Draw;
 

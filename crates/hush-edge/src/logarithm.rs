@@ -38,7 +38,7 @@ static TABLE: LazyLock<(u128, Vec<u128>)> = LazyLock::new(|| {
 ///
 /// # Cost
 /// 90 steps of a shift, an addition and a comparison: some 100 ns.
-pub(crate) fn ln_units(magnitude: U256) -> i128 {
+pub fn ln_units(magnitude: U256) -> i128 {
     let (ln_two, factors) = &*TABLE;
     let exponent = 255 - magnitude.leading_zeros();
     // In [1, 2), with 126 digits after the point.
@@ -57,18 +57,18 @@ pub(crate) fn ln_units(magnitude: U256) -> i128 {
 }
 
 /// A power `base^exponent` of a positive rational, as its logarithm.
-pub(crate) struct Power<'a> {
+pub struct Power<'a> {
     /// Positive integer.
-    pub(crate) numerator: &'a BigInt,
+    pub numerator: &'a BigInt,
     /// Positive integer.
-    pub(crate) denominator: &'a BigInt,
+    pub denominator: &'a BigInt,
     /// How often it stands in the product.
-    pub(crate) exponent: &'a BigInt,
+    pub exponent: &'a BigInt,
 }
 
 /// `(exp(logs·2^-LOG_FRACTION_BITS) · Π powers)^(1/root)`, with a relative error below `2^-80` beside that of `logs`. Infinite
 /// above the largest double.
-pub(crate) fn power(logs: &BigInt, powers: &[Power<'_>], root: &BigInt) -> f64 {
+pub fn power(logs: &BigInt, powers: &[Power<'_>], root: &BigInt) -> f64 {
     let mut total = logs << (RESULT_BITS - LOG_FRACTION_BITS);
     for factor in powers {
         total += (ln(factor.numerator) - ln(factor.denominator)) * factor.exponent;

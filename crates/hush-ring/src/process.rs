@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Best-effort hardening of the process that holds keys.
+//! Best-effort hardening of a process that holds keys or plaintext.
 
 /// What [`harden_process`] achieved. `false` means that the platform refused or does not offer it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
 
+use hush_table::error::ErrorKind;
+
 use super::*;
-use crate::error::ErrorKind;
-use crate::progress::Silent;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The owner's end of the network: pushes tables to a server, sends plans, fetches answers.
+//! The other end of the network from a server: pushes tables to it, sends plans, fetches answers, delivers rows of a device.
 //!
 //! ```text
 //! RemoteServer ─ push ─▶ HEAD/PUT parts (resumed) ─▶ PUT manifest
@@ -20,11 +20,13 @@
 
 mod backoff;
 #[cfg(test)]
-pub(crate) mod canned;
+mod canned;
+mod deliver;
 mod error;
 mod job;
 #[cfg(test)]
-pub(crate) mod mutations;
+mod mutations;
+mod progress;
 mod pull;
 mod push;
 #[cfg(test)]
@@ -34,15 +36,16 @@ mod transport;
 
 use std::path::Path;
 
-use hush_table::SignedManifest;
+use hush_table::{SignedDelivery, SignedManifest};
 use serde::Deserialize;
 
+pub use deliver::WaitingDeliveries;
 pub use error::{RemoteError, TokenFault};
 pub use job::{JobId, JobState, JobStatus};
+pub use progress::{Progress, Silent};
 pub use push::PushReport;
 pub use token::ApiToken;
 
-use crate::progress::Progress;
 use transport::{Call, Method, Transport};
 
 /// Largest list of tables that is read.
@@ -187,6 +190,31 @@ impl RemoteServer {
         pull::pull(self, table, directory, progress)
     }
 
+    /// Delivers what a device encrypted: its parts, which lie below `directory` as a table's do, then the delivery itself. Broken
+    /// off and called again, it continues where it was; called twice, it does nothing.
+    ///
+    /// # Errors
+    /// [`RemoteError::Refused`] for a device that the table's owner has not certified; [`RemoteError::Table`] for damaged parts.
+    pub fn deliver(&self, table: &str, directory: &Path, signed: &SignedDelivery) -> Result<(), RemoteError> {
+        deliver::deliver(&self.transport, table, directory, signed)
+    }
+
+    /// Deliveries that wait beside a table, by stream and number.
+    ///
+    /// # Errors
+    /// Any [`RemoteError`] of the connection.
+    pub fn deliveries(&self, table: &str) -> Result<WaitingDeliveries, RemoteError> {
+        deliver::waiting(&self.transport, table)
+    }
+
+    /// Makes a manifest, all of whose parts the server has, the table's present version.
+    ///
+    /// # Errors
+    /// [`RemoteError::Refused`] if it is not newer, or parts are missing.
+    pub fn commit(&self, manifest: &SignedManifest) -> Result<(), RemoteError> {
+        deliver::commit(&self.transport, manifest)
+    }
+
     /// Deletes a table on the server.
     ///
     /// # Errors
@@ -217,7 +245,7 @@ impl RemoteServer {
     /// # Errors
     /// [`RemoteError::TooLarge`], [`RemoteError::Altered`].
     pub fn fetch(&self, status: &JobStatus, max_bytes: u64) -> Result<Vec<u8>, RemoteError> {
-        job::fetch(&self.transport, status, max_bytes, &crate::progress::Silent)
+        job::fetch(&self.transport, status, max_bytes, &Silent)
     }
 
     /// Runs a plan: submits, waits, fetches, acknowledges. The answer is at most as long as the plan allows.

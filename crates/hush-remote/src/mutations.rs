@@ -12,9 +12,17 @@ use hush_table::{Digest, TableStore};
 use super::canned::{Canned, JOB, endless, response, sound};
 use super::job::{JobId, JobState, JobStatus};
 use super::*;
-use crate::corpus::corpus;
-use crate::progress::Silent;
 use hush_testkit::{Corpus, CorpusFile, damaged, damaged_json};
+
+fn corpus() -> Corpus {
+    Corpus::of(env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn what_earlier_versions_wrote_is_read_and_what_was_dangerous_is_refused() {
+    let canned = Canned::new();
+    corpus().check(&made(), |file| read(&canned, file));
+}
 
 fn with_job() -> (Canned, JobId) {
     let canned = Canned::new();
@@ -29,7 +37,7 @@ fn code(error: RemoteError) -> String {
 }
 
 /// Reads a body of the corpus under a sound head, or a whole reply; the code of a refusal.
-pub(crate) fn read(canned: &Canned, file: &CorpusFile) -> Result<(), String> {
+fn read(canned: &Canned, file: &CorpusFile) -> Result<(), String> {
     let reply = match file.reader() {
         "http" => file.bytes.clone(),
         "refusal" => response("404 Not Found", &file.bytes),
@@ -88,7 +96,7 @@ fn push(canned: &Canned, replies: &[&[u8]]) -> Result<(), String> {
 }
 
 /// Whole replies that take a program to write, or say more than there is.
-pub(crate) fn made() -> Vec<CorpusFile> {
+fn made() -> Vec<CorpusFile> {
     let version = r#"{"name":"hush-server","version":"0.1.0","plan_format":1}"#;
     let good = response("200 OK", version.as_bytes());
     let pieces = |size: &str| {
@@ -179,7 +187,7 @@ fn damaged_refusals_are_told_without_what_a_terminal_would_obey() {
 #[test]
 fn damaged_manifests_and_answers_are_refused_or_are_whole() {
     let (canned, id) = with_job();
-    let golden = include_bytes!("../../../hush-table/tests/golden/table_v1/manifest.hush");
+    let golden = include_bytes!("../../hush-table/tests/golden/table_v1/manifest.hush");
     let manifest = |reply: &[u8]| match canned.set(&[reply]).manifest("golden") {
         Err(error) => sound(&error),
         Ok(manifest) => {
@@ -282,7 +290,7 @@ fn a_failed_job_has_a_code_and_a_done_one_a_result() {
 fn a_server_that_does_not_wait_is_not_asked_without_a_pause() {
     let mut canned = Canned::new();
     canned.client.transport.first_pause = Duration::from_millis(40);
-    let plan = include_bytes!("../../../hush-plan/tests/corpus/0.1/plan-rows.json");
+    let plan = include_bytes!("../../hush-plan/tests/corpus/0.1/plan-rows.json");
     let accepted = response("202 Accepted", format!("{{\"id\":\"{JOB}\"}}").as_bytes());
     let [queued, failed] = [
         r#"{"state":"queued","progress":{"ahead":3}}"#,

@@ -9,23 +9,28 @@ use hush_schemes::Values;
 use hush_table::source::{ColumnData, RowBatch, TypedColumn, Values as Cells};
 use zeroize::Zeroize;
 
-use crate::error::ClientError;
-use crate::exact::logarithm::ln_units;
+use crate::EdgeError;
+use crate::logarithm::ln_units;
 
 /// The plaintext of one encoded column in one chunk: borrowed from the batch where it stands there.
 ///
 /// *Secrecy.* Plaintext; what is owned is wiped on drop.
-pub(crate) enum Quantity<'a> {
+pub enum Quantity<'a> {
+    /// A column as it stands in the batch.
     Borrowed(&'a Cells),
+    /// Reals.
     F64(Vec<f64>),
+    /// 64-bit integers.
     I64(Vec<i64>),
+    /// 128-bit integers.
     I128(Vec<i128>),
+    /// 256-bit integers.
     I256(Vec<I256>),
 }
 
 /// The plaintext as encryption takes it.
 #[derive(Clone, Copy)]
-pub(crate) enum View<'a> {
+pub enum View<'a> {
     /// Integers in units.
     Exact(Values<'a>),
     /// Floats without a range.
@@ -34,7 +39,7 @@ pub(crate) enum View<'a> {
 
 impl Quantity<'_> {
     /// The plaintext.
-    pub(crate) fn view(&self) -> View<'_> {
+    pub fn view(&self) -> View<'_> {
         match self {
             Self::Borrowed(Cells::F64(values)) => View::Approx(values),
             Self::Borrowed(Cells::I64(values)) => View::Exact(Values::I64(values)),
@@ -75,14 +80,14 @@ impl Drop for Quantity<'_> {
 /// Computes `content` over `batch`; `positions` maps column names to places in the batch.
 ///
 /// # Errors
-/// [`ClientError::Internal`] if the batch was read without a column that the content names.
-pub(crate) fn quantity<'a>(
+/// [`EdgeError::Internal`] if the batch was read without a column that the content names.
+pub fn quantity<'a>(
     content: &Content,
     batch: &'a RowBatch,
     positions: &BTreeMap<&str, usize>,
-) -> Result<Quantity<'a>, ClientError> {
+) -> Result<Quantity<'a>, EdgeError> {
     let column = |name: &String| units(name, batch, positions);
-    let cells = |names: &[String]| -> Result<Vec<&Cells>, ClientError> {
+    let cells = |names: &[String]| -> Result<Vec<&Cells>, EdgeError> {
         names.iter().map(|name| Ok(&column(name)?.values)).collect()
     };
     Ok(match content {
@@ -150,11 +155,11 @@ fn units<'a>(
     name: &str,
     batch: &'a RowBatch,
     positions: &BTreeMap<&str, usize>,
-) -> Result<&'a TypedColumn, ClientError> {
+) -> Result<&'a TypedColumn, EdgeError> {
     let data = positions.get(name).and_then(|place| batch.columns.get(*place));
     match data {
         Some(Some(ColumnData::Units(typed))) => Ok(typed),
-        _ => Err(ClientError::Internal { what: "an encoded column's data was not read" }),
+        _ => Err(EdgeError::Internal { what: "an encoded column's data was not read" }),
     }
 }
 

@@ -12,11 +12,11 @@ use std::sync::{Arc, Mutex};
 use arrow::array::{Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema};
 use ed25519_dalek::{Signer, SigningKey};
-use hush_client::Silent;
-use hush_client::remote::{ApiToken, RemoteError, RemoteServer};
+
 use hush_exec::Engine;
 use hush_plan::plan::{AggregateTask, PLAN_FORMAT, Task};
 use hush_plan::{Encoding, EncodingId, Layout, Plaintext, ServerPlan};
+use hush_remote::{ApiToken, RemoteError, RemoteServer, Silent};
 use hush_server::{Config, Server};
 use hush_table::{
     EncodedChunk, SignedManifest, TableId, TableIdentity, TableLayout, TableStore, TableWriter,

@@ -14,7 +14,10 @@ const UNITS: [(&str, u64); 7] = [
 
 /// Bytes of `64MB` (million), `64MiB` (2^20), `1.5GB`, `4096B`; letters of any case. A number alone is refused: nobody could tell
 /// bytes from megabytes.
-pub(crate) fn parse(text: &str) -> Result<u64, String> {
+///
+/// # Errors
+/// A sentence that says what a size looks like.
+pub fn parse(text: &str) -> Result<u64, String> {
     let wanted = || format!("{text:?} is not a size such as 64MB, 64MiB or 1.5GB");
     let lower = text.trim().to_ascii_lowercase();
     let of_unit =

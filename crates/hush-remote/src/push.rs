@@ -11,6 +11,7 @@ use hush_table::store::PARTS_NAME;
 use hush_table::{PartFile, SignedManifest, TableStore, to_hex};
 use serde::Deserialize;
 
+use super::deliver::commit;
 use super::transport::{Call, Method, Transport};
 use super::{RemoteError, SHORT_MAX_BYTES, table_path};
 use crate::progress::Progress;
@@ -62,9 +63,7 @@ pub(super) fn push(
             }
         }
     }
-    let path = format!("{base}/manifest");
-    let call = Call { headers: vec![expect()], body: manifest.as_bytes(), ..Call::new(Method::Put, &path) };
-    transport.send(&call)?;
+    commit(transport, &manifest)?;
     progress.end();
     Ok(report)
 }
@@ -110,18 +109,18 @@ pub(super) fn part_path(base: &str, kind: PartKind, file: &PartFile) -> String {
 }
 
 /// With this header a refusal arrives before the bytes leave, instead of breaking the connection under them.
-fn expect() -> (&'static str, String) {
+pub(super) fn expect() -> (&'static str, String) {
     ("expect", "100-continue".to_owned())
 }
 
-struct Upload<'a> {
-    transport: &'a Transport,
-    store: &'a TableStore,
-    directory: &'a Path,
-    base: &'a str,
-    kind: PartKind,
-    file: PartFile,
-    progress: &'a dyn Progress,
+pub(super) struct Upload<'a> {
+    pub(super) transport: &'a Transport,
+    pub(super) store: &'a TableStore,
+    pub(super) directory: &'a Path,
+    pub(super) base: &'a str,
+    pub(super) kind: PartKind,
+    pub(super) file: PartFile,
+    pub(super) progress: &'a dyn Progress,
 }
 
 /// What one try came to.
@@ -132,7 +131,7 @@ enum Step {
 
 impl Upload<'_> {
     /// Uploads the part; gives the bytes sent, 0 if the server had it.
-    fn run(&self) -> Result<u64, RemoteError> {
+    pub(super) fn run(&self) -> Result<u64, RemoteError> {
         let path = part_path(self.base, self.kind, &self.file);
         let mut backoff = self.transport.backoff();
         let (mut sent, mut shown, mut reached) = (0, 0, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Durable writes to a directory: a file is written under another name, synchronised, then renamed into place;
+//! Durable writes to a directory, for tables and for spools of devices: a file is written under another name, synchronised, then renamed into place;
 //! its directory is synchronised before anything relies on the name.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -16,13 +16,16 @@ const LOCK_NAME: &str = ".lock";
 
 /// The right to write to a table's directory; given back when dropped, and by the system when a process ends.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub struct Lock {
     _file: File,
 }
 
 impl Lock {
     /// Takes the lock, or says at once that another writer has it.
-    pub(super) fn take(directory: &Path) -> Result<Self, TableError> {
+    ///
+    /// # Errors
+    /// [`TableError::Busy`], [`TableError::Io`].
+    pub fn take(directory: &Path) -> Result<Self, TableError> {
         make_directory(directory)?;
         let path = directory.join(LOCK_NAME);
         let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
@@ -36,13 +39,19 @@ impl Lock {
 }
 
 /// Makes a directory and those above it.
-pub(super) fn make_directory(directory: &Path) -> Result<(), TableError> {
+///
+/// # Errors
+/// [`TableError::Io`].
+pub fn make_directory(directory: &Path) -> Result<(), TableError> {
     fs::create_dir_all(directory).map_err(at(Operation::CreateDirectory, directory))
 }
 
 /// Writes a file so that its name either holds all bytes or what it held before. The caller synchronises the
 /// directory.
-pub(super) fn write(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), TableError> {
+///
+/// # Errors
+/// [`TableError::Io`]; the name then holds what it held before.
+pub fn write(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), TableError> {
     // Two threads or processes may write the same content-addressed part at once: names must not meet.
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let unique = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -68,7 +77,10 @@ fn write_new(path: &Path, bytes: &[u8]) -> Result<(), TableError> {
 }
 
 /// Makes the names in a directory durable. A directory that does not exist has none.
-pub(super) fn sync_directory(directory: &Path) -> Result<(), TableError> {
+///
+/// # Errors
+/// [`TableError::Io`].
+pub fn sync_directory(directory: &Path) -> Result<(), TableError> {
     // Only Unix opens directories as files; elsewhere the file system orders renames itself.
     if !cfg!(unix) {
         return Ok(());
@@ -83,7 +95,7 @@ pub(super) fn sync_directory(directory: &Path) -> Result<(), TableError> {
 }
 
 /// Whether a file was not yet in place.
-pub(super) fn is_partial(name: &str) -> bool {
+pub fn is_partial(name: &str) -> bool {
     name.ends_with(PARTIAL)
 }
 
@@ -106,8 +118,14 @@ pub(super) fn remove_partial(directory: &Path) -> Result<usize, TableError> {
 pub(super) fn remove_empty(directory: &Path) -> Result<(), TableError> {
     let parts = directory.join(super::PARTS_NAME);
     let lock = directory.join(LOCK_NAME);
-    let steps = [fs::remove_dir(&parts), fs::remove_file(&lock), fs::remove_dir(directory)];
-    for (step, place) in steps.into_iter().zip([parts.as_path(), &lock, directory]) {
+    let deliveries = directory.join(super::DELIVERIES_NAME);
+    let steps = [
+        fs::remove_dir(&parts),
+        fs::remove_dir(&deliveries),
+        fs::remove_file(&lock),
+        fs::remove_dir(directory),
+    ];
+    for (step, place) in steps.into_iter().zip([parts.as_path(), &deliveries, &lock, directory]) {
         match step {
             Err(cause)
                 if !matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty) =>

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use hush_table::{Digest, TableError};
 
-use crate::error::ErrorKind;
+use hush_table::error::ErrorKind;
 
 /// A failed exchange with a server.
 #[derive(Debug, thiserror::Error)]
@@ -218,7 +218,7 @@ impl RemoteError {
             Self::Unauthorised { .. } | Self::TokenFile { .. } => ErrorKind::Key,
             Self::TooLarge { .. } | Self::File { .. } | Self::Randomness(_) => ErrorKind::Resource,
             Self::Altered { .. } => ErrorKind::Damaged,
-            Self::Table(source) => crate::error::table_kind(source),
+            Self::Table(source) => source.kind(),
             Self::OtherOwner { .. } | Self::Newer { .. } => ErrorKind::Refused,
             Self::Url { .. } | Self::PlainHttp { .. } | Self::Certificate | Self::TableName { .. } => {
                 ErrorKind::Usage
@@ -228,12 +228,12 @@ impl RemoteError {
     }
 
     /// Whether the same request may succeed if it is sent again.
-    pub(super) fn is_transient(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Timeout { .. } | Self::Busy { .. })
     }
 
     /// The server's code, where it refused.
-    pub(crate) fn server_code(&self) -> Option<&str> {
+    pub fn server_code(&self) -> Option<&str> {
         match self {
             Self::Refused { code, .. } | Self::Busy { code, .. } => Some(code),
             _ => None,

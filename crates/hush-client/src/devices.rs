@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The owner's side of devices: keys that encrypt for a table and decrypt nothing, and taking in what was delivered.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use hush_edge::{DeviceKey, KeyFamily, digest_of_encodings};
+use hush_keys::{SecretKey, public_sum_key};
+use hush_plan::Plaintext;
+use hush_ring::Ring;
+use hush_table::{DeliveryId, Manifest, SignedDelivery, SignedManifest, StreamId, TableStore};
+use serde::Serialize;
+
+use crate::columns::{ColumnKeys, Space};
+use crate::error::ClientError;
+use crate::owner::OwnerKey;
+use crate::pins::Pins;
+use crate::private::PrivateHalf;
+use crate::table::open_private;
+use hush_remote::RemoteServer;
+
+/// Where a table is.
+#[derive(Clone, Copy, Debug)]
+pub enum TablePlace<'a> {
+    /// A directory.
+    Directory(&'a Path),
+    /// A server, and the table's name there.
+    Server(&'a RemoteServer, &'a str),
+}
+
+/// What was taken in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Accepted {
+    /// Deliveries.
+    pub deliveries: u64,
+    /// Rows of them.
+    pub rows: u64,
+    /// Version of the table now.
+    pub version: u64,
+    /// Rows of the table now.
+    pub table_rows: u64,
+    /// Deliveries that wait for one before them.
+    pub out_of_order: u64,
+    /// Deliveries encrypted for an earlier version of the table's encodings, which no key opens as they are.
+    pub outdated: u64,
+    /// Deliveries that still wait: a server lists some thousands at a time.
+    pub waiting: u64,
+}
+
+/// Makes the key of a new device: it encrypts rows of the table and signs what it delivers; it decrypts nothing.
+///
+/// # Cost
+/// Some 20 ms for each encoded column.
+///
+/// # Errors
+/// [`ClientError::Usage`] for a table whose schema does not have `edge = true`, so that its parameters have no room for the noise
+/// of public keys; another key, a rollback, damage.
+pub fn device_key(place: TablePlace<'_>, key: &OwnerKey, pins: &Pins) -> Result<DeviceKey, ClientError> {
+    let signed = place.manifest()?;
+    let owner = key.seed();
+    let (half, keys) = open_private(&signed, owner, pins)?;
+    if !half.schema.edge {
+        let what = "the table's parameters have no room for devices\n  Way out: edge = true in the schema, and hush encrypt again.";
+        return Err(ClientError::Usage { what: what.into() });
+    }
+    let families = families(&half, &keys)?;
+    let mut seed = zeroize::Zeroizing::new([0_u8; 32]);
+    hush_ring::os_random(seed.as_mut())?;
+    let of = (half.schema, signed.manifest().table_id, owner.verifying_key().to_bytes());
+    Ok(DeviceKey::new(of, &half.encodings, families, &seed, |bytes| owner.sign(bytes)))
+}
+
+/// Takes what devices have delivered into the next version of the table. Does nothing where nothing waits.
+///
+/// Deliveries of one stream are taken in the order of their numbers, without gaps: one that was lost or held back on the way is
+/// noticed.
+///
+/// # Errors
+/// Another key, a rollback, damage; another version that was made at the same time: nothing has changed then.
+pub fn accept_deliveries(place: TablePlace<'_>, key: &OwnerKey, pins: &Pins) -> Result<Accepted, ClientError> {
+    let signed = place.manifest()?;
+    let owner = key.seed();
+    let (half, _) = open_private(&signed, owner, pins)?;
+    let (waiting, deliveries) = place.deliveries(&signed)?;
+    let mut next = signed.manifest().clone();
+    let mut accepted = choose(&mut next, digest_of_encodings(&half.encodings), &deliveries);
+    accepted.waiting = waiting.saturating_sub(accepted.deliveries);
+    if accepted.deliveries > 0 {
+        next.version += 1;
+        // The private half is bound to the table, not to its version.
+        let next = SignedManifest::sign(next, &owner.verifying_key().to_bytes(), |bytes| owner.sign(bytes))?;
+        place.commit(&next)?;
+        pins.check_and_remember(&next)?;
+        accepted.version = next.manifest().version;
+        accepted.table_rows = next.manifest().rows;
+    }
+    Ok(accepted)
+}
+
+impl TablePlace<'_> {
+    fn manifest(&self) -> Result<SignedManifest, ClientError> {
+        Ok(match self {
+            Self::Directory(directory) => TableStore::local_existing(*directory)?.load()?,
+            Self::Server(server, table) => server.manifest(table)?,
+        })
+    }
+
+    /// How many wait, and the first of them that are this table's owner's devices'.
+    fn deliveries(&self, signed: &SignedManifest) -> Result<(u64, Vec<SignedDelivery>), ClientError> {
+        let found = match self {
+            Self::Directory(directory) => {
+                let found = TableStore::local_existing(*directory)?.deliveries(signed)?;
+                return Ok((found.len() as u64, found));
+            }
+            Self::Server(server, table) => server.deliveries(table)?,
+        };
+        // A server could list anything.
+        let is_ours = |delivery: &SignedDelivery| {
+            delivery.require_owner(signed.key(), signed.manifest().table_id).is_ok()
+        };
+        Ok((found.waiting, found.deliveries.into_iter().filter(is_ours).collect()))
+    }
+
+    fn commit(&self, next: &SignedManifest) -> Result<(), ClientError> {
+        match self {
+            Self::Directory(directory) => {
+                let store = TableStore::local_existing(*directory)?;
+                store.commit(next)?;
+                // What cannot be removed now is known as taken in.
+                let _ = store.forget_deliveries(next.manifest());
+            }
+            Self::Server(server, _) => server.commit(next)?,
+        }
+        Ok(())
+    }
+}
+
+/// Appends what can be taken to a manifest.
+fn choose(manifest: &mut Manifest, encodings: hush_table::Digest, deliveries: &[SignedDelivery]) -> Accepted {
+    let mut accepted =
+        Accepted { version: manifest.version, table_rows: manifest.rows, ..Accepted::default() };
+    let mut expected: BTreeMap<StreamId, u64> = BTreeMap::new();
+    for DeliveryId { stream, number } in manifest.parts.iter().filter_map(|part| part.delivery) {
+        let next = expected.entry(stream).or_default();
+        *next = (*next).max(number + 1);
+    }
+    let mut sorted: Vec<&SignedDelivery> = deliveries.iter().collect();
+    sorted.sort_by_key(|signed| signed.delivery().id);
+    for signed in sorted {
+        let delivery = signed.delivery();
+        let next = expected.entry(delivery.id.stream).or_default();
+        if delivery.encodings != encodings {
+            accepted.outdated += 1;
+        } else if delivery.id.number > *next {
+            accepted.out_of_order += 1;
+        } else if delivery.id.number == *next {
+            *next += 1;
+            manifest.rows = manifest.rows.saturating_add(delivery.rows);
+            manifest.parts.push(delivery.part_entry());
+            accepted.deliveries += 1;
+            accepted.rows += delivery.rows;
+        }
+    }
+    accepted
+}
+
+/// Public keys, ring by ring.
+fn families(half: &PrivateHalf, keys: &ColumnKeys) -> Result<Vec<KeyFamily>, ClientError> {
+    let mut families: BTreeMap<&str, Members<'_>> = BTreeMap::new();
+    for column in keys.iter() {
+        let public = &column.encoding.public;
+        let scale_log2 = match (&column.space, &public.plaintext) {
+            (Space::Sum { t_log2 }, _) => *t_log2,
+            (Space::ApproxSum { .. }, Plaintext::Scale { .. }) => 0,
+            _ => return Err(ClientError::Encoding { id: public.id, what: "devices cannot encrypt its layout" }),
+        };
+        let members = families.entry(&public.params).or_insert_with(|| Members {
+            ring: column.ring(),
+            scale_log2,
+            columns: Vec::new(),
+        });
+        // The planner gives the columns of a ring one plaintext modulus where the schema has `edge = true`.
+        if members.scale_log2 != scale_log2 {
+            return Err(ClientError::Encoding { id: public.id, what: "its plaintext modulus is not that of its ring" });
+        }
+        members.columns.push((public.id.0, &column.secret));
+    }
+    if families.is_empty() && !half.encodings.is_empty() {
+        return Err(ClientError::Internal { what: "encodings without keys" });
+    }
+    let family = |(params, members): (&str, Members<'_>)| {
+        let key = public_sum_key(members.ring, members.scale_log2, &members.columns);
+        let key = key.map_err(|source| ClientError::Edge(hush_edge::EdgeError::PublicKey(source)))?;
+        Ok(KeyFamily { params: params.to_owned(), key })
+    };
+    families.into_iter().map(family).collect()
+}
+
+struct Members<'a> {
+    ring: &'a Ring,
+    scale_log2: u32,
+    columns: Vec<(u32, &'a SecretKey)>,
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The clear half of a chunk as Arrow.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatchOptions;
+use arrow::datatypes::{DataType, Field, Schema as ArrowSchema, SchemaRef, TimeUnit};
+use arrow::record_batch::RecordBatch;
+use hush_plan::{ColumnType, Protection, Schema};
+use hush_table::source::{ColumnData, RowBatch};
+
+use crate::EdgeError;
+
+/// Arrow schema of the clear columns, in file order.
+pub fn clear_schema(schema: &Schema) -> SchemaRef {
+    let fields = schema
+        .protected(Protection::Clear)
+        .map(|column| Field::new(&column.name, arrow_type(column.kind), true));
+    Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()))
+}
+
+/// The Arrow type of a clear or sealed column.
+pub fn arrow_type(kind: ColumnType) -> DataType {
+    match kind {
+        ColumnType::Bool => DataType::Boolean,
+        ColumnType::Category | ColumnType::Text => DataType::Utf8,
+        ColumnType::Date => DataType::Date32,
+        ColumnType::Decimal { precision, scale } => DataType::Decimal128(precision, scale as i8),
+        ColumnType::Float { .. } => DataType::Float64,
+        ColumnType::Int { .. } => DataType::Int64,
+        ColumnType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
+    }
+}
+
+/// The clear columns of a batch; a batch of rows without columns where there are none.
+///
+/// # Errors
+/// [`EdgeError::Internal`] if the batch was read without one of them.
+pub fn clear_rows(schema: &Schema, clear: &SchemaRef, batch: &RowBatch) -> Result<RecordBatch, EdgeError> {
+    let arrays = schema
+        .columns
+        .iter()
+        .zip(&batch.columns)
+        .filter(|(column, _)| column.protect == Protection::Clear)
+        .map(|(_, data)| match data {
+            Some(ColumnData::Array(array)) => Ok(array.clone()),
+            _ => Err(EdgeError::Internal { what: "a clear column's data was not read" }),
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.rows));
+    Ok(RecordBatch::try_new_with_options(clear.clone(), arrays, &options)?)
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The command line of a device, the same as a program of its own (`hush-edge`) and as `hush edge run`.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use clap::Args;
+use hush_remote::{ApiToken, RemoteServer};
+use hush_ring::harden_process;
+use hush_table::CHUNK_ROWS;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::gateway::{self, Event, GatewayOptions, Summary};
+use crate::{Destination, DeviceKey, EdgeError, Input, LineForm, size};
+
+/// Encrypts rows as they come, with a key that cannot decrypt, and delivers them to a table.
+#[derive(Clone, Debug, Args)]
+pub struct GatewayArgs {
+    /// CSV file with a header line, or - for standard input; absent: send what waits in the spool
+    pub input: Option<PathBuf>,
+    /// The device's key, from `hush edge key`
+    #[arg(long, value_name = "FILE")]
+    pub key: PathBuf,
+    /// Directory of encrypted rows that wait to be delivered; made if absent
+    #[arg(long, value_name = "DIR")]
+    pub spool: PathBuf,
+    /// Table directory, or SERVER/tables/NAME; absent: rows stay in the spool
+    #[arg(long, value_name = "TABLE")]
+    pub to: Option<String>,
+    /// File with the server's token for devices
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// The file grows, and may be rotated: read on until stopped
+    #[arg(long)]
+    pub follow: bool,
+    /// Each line is a message: a JSON object of columns, or a list of such, as an MQTT broker hands them on
+    #[arg(long)]
+    pub messages: bool,
+    /// How long rows wait for a chunk of 8192 to fill
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    pub flush_after: Duration,
+    /// Size of the spool at which no more is read until some is delivered
+    #[arg(long, value_name = "SIZE", default_value = "1GB", value_parser = size::parse)]
+    pub spool_limit: u64,
+    /// How long to try to deliver once the input has ended
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    pub patience: Duration,
+    /// Print what was done as JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+    /// Say nothing of single chunks and deliveries
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+impl GatewayArgs {
+    /// Runs until the input ends, or until the process is asked to end (SIGINT, SIGTERM): rows that wait are then encrypted first.
+    ///
+    /// # Errors
+    /// Those of [`gateway::run`]; key, token or address that cannot be used.
+    pub fn run(&self) -> Result<(), EdgeError> {
+        harden_process();
+        let key = DeviceKey::read(&self.key)?;
+        let options = self.options()?;
+        let report = |event: Event| {
+            if !self.quiet {
+                say(&words(&key, &event));
+            }
+        };
+        let summary = gateway::run(&key, &options, &report)?;
+        if self.json {
+            let text = serde_json::to_string(&summary).unwrap_or_default();
+            let written = writeln!(std::io::stdout(), "{text}");
+            return written.map_err(|source| EdgeError::File { what: "write", path: "standard output".into(), source });
+        }
+        say(&self.closing(&key, &summary));
+        Ok(())
+    }
+
+    fn options(&self) -> Result<GatewayOptions, EdgeError> {
+        let stop = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            // Asked twice, the process ends at once.
+            let registered = signal_hook::flag::register_conditional_shutdown(signal, 130, stop.clone())
+                .and_then(|_| signal_hook::flag::register(signal, stop.clone()));
+            registered.map_err(|source| EdgeError::File { what: "watch", path: "signals".into(), source })?;
+        }
+        let input = match &self.input {
+            None => None,
+            Some(path) if path.as_os_str() == "-" => Some(Input::Stdin),
+            Some(path) => Some(Input::File { path: path.clone(), follow: self.follow }),
+        };
+        if self.follow && !matches!(input, Some(Input::File { .. })) {
+            return Err(EdgeError::Usage { what: "--follow needs a file".to_owned() });
+        }
+        Ok(GatewayOptions {
+            input,
+            form: if self.messages { LineForm::Json } else { LineForm::Csv },
+            spool: self.spool.clone(),
+            destination: self.destination()?,
+            flush_after: self.flush_after,
+            spool_limit: self.spool_limit,
+            patience: self.patience,
+            stop,
+        })
+    }
+
+    fn destination(&self) -> Result<Destination, EdgeError> {
+        let Some(to) = &self.to else { return Ok(Destination::Nowhere) };
+        if !to.starts_with("http://") && !to.starts_with("https://") {
+            return Ok(Destination::Directory(to.into()));
+        }
+        let missing = || EdgeError::Usage { what: "which table?\n  Way out: --to SERVER/tables/NAME".to_owned() };
+        let (base, table) = to.split_once("/tables/").ok_or_else(missing)?;
+        let token = self.token_file.as_deref().map(ApiToken::from_file).transpose()?;
+        let server = Box::new(RemoteServer::new(base, token)?);
+        Ok(Destination::Server { server, table: table.trim_end_matches('/').to_owned() })
+    }
+
+    fn closing(&self, key: &DeviceKey, summary: &Summary) -> String {
+        let Summary { rows, chunks, bytes, delivered, waiting, .. } = *summary;
+        let mut text = format!(
+            "{rows} rows of {} in {chunks} chunks, {}; {delivered} delivered, {waiting} in the spool",
+            key.schema.table,
+            in_bytes(bytes)
+        );
+        if waiting > 0 {
+            text.push_str("\nThe same command sends what waits; without input it sends nothing else.");
+        }
+        text
+    }
+}
+
+/// An event as a person reads it.
+fn words(key: &DeviceKey, event: &Event) -> String {
+    match event {
+        Event::Spooled { number, rows, bytes, flushed: false } => {
+            format!("chunk {number}: {rows} rows, {}", in_bytes(*bytes))
+        }
+        Event::Spooled { number, rows, bytes, .. } => {
+            let values = (key.encodings.len() * rows).max(1) as u64;
+            let full = key.full_chunk_bytes() / (u64::from(CHUNK_ROWS) * key.encodings.len().max(1) as u64);
+            format!(
+                "chunk {number}: {rows} of {CHUNK_ROWS} rows, {}: {} bytes a value where a full chunk has {full}",
+                in_bytes(*bytes),
+                bytes / values
+            )
+        }
+        Event::Delivered { number } => format!("chunk {number} delivered"),
+        Event::Waiting { reason, pause } => {
+            format!("cannot deliver: {reason}; trying again in {} s", pause.as_secs())
+        }
+        Event::Full { bytes } => {
+            format!("the spool has {}, its limit: reading stops until some is delivered", in_bytes(*bytes))
+        }
+    }
+}
+
+fn in_bytes(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number: f64 = text.parse().map_err(|_| format!("{text:?} is not a number of seconds"))?;
+    Duration::try_from_secs_f64(number).map_err(|_| format!("{text:?} is not a number of seconds from 0 on"))
+}
+
+/// A line on standard error. That nobody reads it is no reason to stop.
+pub fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From rows to the part files of a delivery.
+
+use std::collections::BTreeMap;
+
+use arrow::datatypes::SchemaRef;
+use bytes::Bytes;
+use hush_plan::layout::content_words;
+use hush_plan::{Content, EncodingId, Plaintext, PrivateEncoding};
+use hush_ring::os_random;
+use hush_schemes::bgv::public::PublicEncryptor;
+use hush_schemes::ckks::{Scale, encode_coefficients};
+use hush_schemes::{PublicKeyError, SchemeError, Values};
+use hush_table::part::{ClearPartWriter, EncryptedPartWriter, WrittenPart};
+use hush_table::EncodedChunk;
+use hush_table::source::RowBatch;
+use num_traits::ToPrimitive;
+use zeroize::Zeroizing;
+
+use crate::clear::{clear_rows, clear_schema};
+use crate::content::{Quantity, View, quantity};
+use crate::{DeviceKey, EdgeError};
+
+/// The files of one delivery.
+#[derive(Debug)]
+pub struct EncryptedRows {
+    /// Rows.
+    pub rows: usize,
+    /// The clear columns; `None` for a table without any.
+    pub clear: Option<WrittenPart>,
+    /// The encoded columns; `None` for a table without any.
+    pub encrypted: Option<WrittenPart>,
+}
+
+/// Encrypts chunks with a device's key, one after the other.
+pub struct DeviceEncryptor {
+    clear: SchemaRef,
+    encryptor: PublicEncryptor,
+}
+
+impl EncryptedRows {
+    /// Bytes of both files.
+    pub fn bytes(&self) -> u64 {
+        [&self.clear, &self.encrypted].into_iter().flatten().map(|part| part.file.bytes).sum()
+    }
+}
+
+impl DeviceEncryptor {
+    /// An encryptor for the table of `key`.
+    pub fn new(key: &DeviceKey) -> Self {
+        Self { clear: clear_schema(&key.schema), encryptor: PublicEncryptor::new() }
+    }
+
+    /// Encrypts a batch of at most a chunk of rows as a part of its own.
+    ///
+    /// # Cost
+    /// For each ring element and limb two transforms, and one for each encoded column.
+    ///
+    /// # Errors
+    /// [`EdgeError::Range`] for a value outside its column's bounds; no entropy.
+    pub fn encrypt(&mut self, key: &DeviceKey, batch: &RowBatch) -> Result<EncryptedRows, EdgeError> {
+        let positions = key.schema.positions();
+        let encrypted = if key.encodings.is_empty() {
+            None
+        } else {
+            let encoded = self.encode(key, batch, &positions)?;
+            let ids: Vec<EncodingId> = key.encodings.iter().map(|encoding| encoding.public.id).collect();
+            let mut writer = EncryptedPartWriter::new(&ids, 0, 0);
+            // Nothing is expanded from it: it tells chunks apart.
+            let mut seed = [0; 32];
+            os_random(&mut seed).map_err(|_| PublicKeyError::Randomness)?;
+            let rows = batch.rows as u32;
+            writer.push(EncodedChunk { index: 0, rows, seed, encoded, sealed: Vec::new() })?;
+            Some(writer.finish()?)
+        };
+        let clear = if self.clear.fields().is_empty() {
+            None
+        } else {
+            let mut writer = ClearPartWriter::new(&self.clear)?;
+            writer.push(&clear_rows(&key.schema, &self.clear, batch)?)?;
+            Some(writer.finish()?)
+        };
+        Ok(EncryptedRows { rows: batch.rows, clear, encrypted })
+    }
+
+    fn encode(
+        &mut self,
+        key: &DeviceKey,
+        batch: &RowBatch,
+        positions: &BTreeMap<&str, usize>,
+    ) -> Result<Vec<Bytes>, EdgeError> {
+        let mut blobs: BTreeMap<u32, Bytes> = BTreeMap::new();
+        for family in &key.families {
+            let columns = family.key.columns();
+            let encodings = columns.iter().map(|column| {
+                let found = key.encodings.iter().find(|encoding| encoding.public.id.0 == column.column);
+                found.ok_or(EdgeError::Internal { what: "a public key of no column" })
+            });
+            let encodings = encodings.collect::<Result<Vec<_>, _>>()?;
+            let plain = encodings.iter().map(|encoding| {
+                let content = quantity(&encoding.content, batch, positions)?;
+                Plain::of(encoding, content)
+            });
+            let plain = plain.collect::<Result<Vec<_>, EdgeError>>()?;
+            let values = plain.iter().map(Plain::values).collect::<Result<Vec<_>, _>>()?;
+            let encrypted = self.encryptor.encrypt(&family.key, 0, &values);
+            let encrypted = encrypted.map_err(|error| named(&key.encodings, error))?;
+            blobs.extend(columns.iter().map(|column| column.column).zip(encrypted.into_iter().map(Bytes::from)));
+        }
+        let blob = |encoding: &PrivateEncoding| blobs.remove(&encoding.public.id.0);
+        let encoded: Option<Vec<Bytes>> = key.encodings.iter().map(blob).collect();
+        encoded.ok_or(EdgeError::Internal { what: "a column was left unencrypted" })
+    }
+}
+
+impl std::fmt::Debug for DeviceEncryptor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("DeviceEncryptor(..)")
+    }
+}
+
+/// What is encrypted of one column.
+///
+/// *Secrecy.* Plaintext; wiped on drop.
+enum Plain<'a> {
+    Exact(Quantity<'a>),
+    Scaled(Zeroizing<Vec<i128>>),
+}
+
+impl<'a> Plain<'a> {
+    /// Checks bounds and scales reals.
+    fn of(encoding: &PrivateEncoding, content: Quantity<'a>) -> Result<Self, EdgeError> {
+        let bound = encoding.max_abs.parse::<num_bigint::BigUint>().ok();
+        let bound = bound.ok_or(EdgeError::Internal { what: "a column's bound is not a number" })?;
+        match (content.view(), &encoding.public.plaintext) {
+            (View::Exact(values), Plaintext::PowerOfTwo { log2 }) => {
+                values.check_bits(*log2).map_err(|error| out_of_range(encoding, &error))?;
+                Ok(Self::Exact(content))
+            }
+            (View::Approx(values), Plaintext::Scale { log2 }) => {
+                let most = bound.to_f64().unwrap_or(f64::INFINITY);
+                // What is no number is not within any bound.
+                if let Some(index) = values.iter().position(|value| !(value.abs() <= most)) {
+                    return Err(EdgeError::Range { column: column_name(encoding), row: index + 1 });
+                }
+                let limit = bound.bits() as u32 + log2;
+                let scaled = Scale::from_log2(*log2).and_then(|scale| encode_coefficients(values, scale, limit));
+                Ok(Self::Scaled(Zeroizing::new(scaled.map_err(|error| out_of_range(encoding, &error))?)))
+            }
+            _ => Err(EdgeError::Internal { what: "a column's layout does not suit its type" }),
+        }
+    }
+
+    fn values(&self) -> Result<Values<'_>, EdgeError> {
+        match self {
+            Self::Scaled(values) => Ok(Values::I128(values)),
+            Self::Exact(content) => match content.view() {
+                View::Exact(values) => Ok(values),
+                View::Approx(_) => Err(EdgeError::Internal { what: "reals among integers" }),
+            },
+        }
+    }
+}
+
+/// Says which of the owner's columns an error is about.
+fn named(encodings: &[PrivateEncoding], error: PublicKeyError) -> EdgeError {
+    match &error {
+        PublicKeyError::Scheme { column, source } => {
+            match encodings.iter().find(|encoding| encoding.public.id.0 == *column) {
+                Some(encoding) => out_of_range(encoding, source),
+                None => error.into(),
+            }
+        }
+        _ => error.into(),
+    }
+}
+
+fn out_of_range(encoding: &PrivateEncoding, error: &SchemeError) -> EdgeError {
+    let row = match error {
+        SchemeError::ValueRange { index, .. } | SchemeError::NotFinite { index } => index + 1,
+        _ => 0,
+    };
+    EdgeError::Range { column: column_name(encoding), row }
+}
+
+fn column_name(encoding: &PrivateEncoding) -> String {
+    match &encoding.content {
+        Content::Value(name) | Content::Valid(name) | Content::Square(name) => name.clone(),
+        content => content_words(content),
+    }
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The whole way of rows through a device: read, collect, encrypt, spool, forward.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
+use std::time::{Duration, Instant};
+
+use hush_table::CHUNK_ROWS;
+use serde::Serialize;
+
+use crate::encrypt::DeviceEncryptor;
+use crate::feed::{Feed, LineForm, Rows};
+use crate::forward::{Destination, Forwarder};
+use crate::input::{Input, Message};
+use crate::spool::Spool;
+use crate::{DeviceKey, EdgeError};
+
+/// Messages that may wait between reader and encryption: half a megabyte.
+const READ_AHEAD: usize = 8;
+/// How often a stop is looked for.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What to do.
+#[derive(Debug)]
+pub struct GatewayOptions {
+    /// Where rows come from; `None` to send what waits and no more.
+    pub input: Option<Input>,
+    /// What a line is.
+    pub form: LineForm,
+    /// Directory of the spool.
+    pub spool: PathBuf,
+    /// Where deliveries go.
+    pub destination: Destination,
+    /// How long rows wait for a chunk to fill.
+    pub flush_after: Duration,
+    /// Bytes of the spool at which no more is read until some are delivered.
+    pub spool_limit: u64,
+    /// How long to try to deliver at the end.
+    pub patience: Duration,
+    /// Set from outside to end: rows that wait are encrypted first.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// What happens, for whoever watches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A chunk is in the spool.
+    Spooled {
+        /// Its number.
+        number: u64,
+        /// Its rows.
+        rows: usize,
+        /// Bytes of its files.
+        bytes: u64,
+        /// Whether it was not full.
+        flushed: bool,
+    },
+    /// The table has a delivery.
+    Delivered {
+        /// Its number.
+        number: u64,
+    },
+    /// It cannot be delivered now.
+    Waiting {
+        /// Why.
+        reason: String,
+        /// How long until the next try.
+        pause: Duration,
+    },
+    /// The spool is full: nothing is read.
+    Full {
+        /// Its bytes.
+        bytes: u64,
+    },
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Rows encrypted.
+    pub rows: u64,
+    /// Chunks spooled.
+    pub chunks: u64,
+    /// Of them not full.
+    pub flushed: u64,
+    /// Bytes of their files.
+    pub bytes: u64,
+    /// Deliveries that the table has taken.
+    pub delivered: u64,
+    /// Deliveries that still wait in the spool.
+    pub waiting: u64,
+}
+
+/// Reads, encrypts, spools and forwards until the input ends or it is stopped.
+///
+/// # Cost
+/// Memory: a chunk as text, as values and encrypted, twice: 2 MB and 0.5 MB for each encoded column over 4096 × 2 limbs.
+///
+/// # Errors
+/// Rows that do not suit the schema, a full disk, a refusal by the table's place. What was spooled stays; the same command goes on
+/// after it.
+pub fn run(key: &DeviceKey, options: &GatewayOptions, report: &(dyn Fn(Event) + Sync)) -> Result<Summary, EdgeError> {
+    let spool = Spool::open(&options.spool, key)?;
+    let last = AtomicBool::new(false);
+    let (wake, woken) = channel();
+    let (summary, sent) = std::thread::scope(|scope| {
+        let (spool, last) = (&spool, &last);
+        let destination = &options.destination;
+        let forwarder = Forwarder { spool, destination, report, last, patience: options.patience };
+        let failed = Arc::new(AtomicBool::new(false));
+        let sending = {
+            let failed = failed.clone();
+            scope.spawn(move || {
+                let sent = forwarder.run(&woken);
+                failed.store(sent.is_err(), Ordering::Release);
+                sent
+            })
+        };
+        let _ = wake.send(());
+        let gateway = Gateway { key, options, spool, report, failed };
+        let collected = gateway.collect(&|| {
+            let _ = wake.send(());
+        });
+        // A failure here sends what waits once more, and no longer.
+        last.store(true, Ordering::Release);
+        let _ = wake.send(());
+        let sent = sending.join().unwrap_or(Err(EdgeError::Internal { what: "the forwarding thread panicked" }));
+        collected.and_then(|summary| Ok((summary, sent?)))
+    })?;
+    let waiting = spool.waiting()?.len() as u64;
+    Ok(Summary { delivered: sent, waiting, ..summary })
+}
+
+struct Gateway<'a> {
+    key: &'a DeviceKey,
+    options: &'a GatewayOptions,
+    spool: &'a Spool,
+    report: &'a (dyn Fn(Event) + Sync),
+    /// Deliveries are refused: there is no use in more.
+    failed: Arc<AtomicBool>,
+}
+
+impl Gateway<'_> {
+    fn collect(&self, wake: &dyn Fn()) -> Result<Summary, EdgeError> {
+        let mut summary = Summary::default();
+        let Some(input) = &self.options.input else { return Ok(summary) };
+        let mut opened = input.open()?;
+        let position = opened.source.map(|source| self.spool.resume(source)).transpose()?.unwrap_or(0);
+        let header = opened.seek(position)?;
+        let schema = &self.key.schema;
+        let mut feed = Feed::new(self.options.form, schema, position, header);
+        let mut encryptor = DeviceEncryptor::new(self.key);
+        let (sender, messages) = sync_channel(READ_AHEAD);
+        let stop = self.options.stop.clone();
+        // Not joined: it may wait for input that never comes. It ends with the process, or when nobody listens.
+        std::thread::Builder::new()
+            .name("hush-read".to_owned())
+            .spawn(move || opened.read(&sender, &stop))
+            .map_err(|source| EdgeError::File { what: "start a thread for", path: self.options.spool.clone(), source })?;
+        // When the oldest row came that is not encrypted.
+        let mut since: Option<Instant> = None;
+        loop {
+            let mut spool = |feed: &mut Feed| -> Result<(), EdgeError> {
+                if let Some(rows) = feed.take(schema)? {
+                    self.spool(&mut encryptor, &rows, &mut summary)?;
+                    wake();
+                }
+                Ok(())
+            };
+            while feed.is_full() {
+                spool(&mut feed)?;
+                since = None;
+            }
+            let is_due = since.is_some_and(|since| since.elapsed() >= self.options.flush_after);
+            if is_due || feed.records() == 0 {
+                since = None;
+            }
+            if is_due {
+                spool(&mut feed)?;
+            }
+            if feed.records() > 0 && since.is_none() {
+                since = Some(Instant::now());
+            }
+            if self.failed.load(Ordering::Acquire) {
+                return Ok(summary);
+            }
+            match self.next(&messages) {
+                Some(Message::Bytes(mut bytes)) => {
+                    let pushed = feed.push(schema, &bytes);
+                    zeroize::Zeroize::zeroize(&mut bytes);
+                    pushed?;
+                }
+                Some(Message::Rotated(source)) => {
+                    feed.end(schema)?;
+                    while feed.records() > 0 {
+                        spool(&mut feed)?;
+                    }
+                    self.spool.resume(source)?;
+                    feed = Feed::new(self.options.form, schema, 0, None);
+                }
+                Some(Message::Failed(error)) => return Err(error),
+                Some(Message::End) => {
+                    feed.end(schema)?;
+                    while feed.records() > 0 {
+                        spool(&mut feed)?;
+                    }
+                    return Ok(summary);
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// The next message; `None` if there is none for now.
+    fn next(&self, messages: &Receiver<Message>) -> Option<Message> {
+        match messages.recv_timeout(TICK) {
+            Ok(message) => Some(message),
+            Err(RecvTimeoutError::Timeout) if self.options.stop.load(Ordering::Relaxed) => Some(Message::End),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(Message::End),
+        }
+    }
+
+    fn spool(&self, encryptor: &mut DeviceEncryptor, rows: &Rows, summary: &mut Summary) -> Result<(), EdgeError> {
+        self.wait_for_room();
+        let encrypted = encryptor.encrypt(self.key, &rows.batch)?;
+        let waiting = self.spool.push(self.key, &encrypted, rows.position)?;
+        let flushed = encrypted.rows < CHUNK_ROWS as usize;
+        summary.rows += encrypted.rows as u64;
+        summary.chunks += 1;
+        summary.flushed += u64::from(flushed);
+        summary.bytes += encrypted.bytes();
+        let (number, bytes) = (waiting.number, encrypted.bytes());
+        (self.report)(Event::Spooled { number, rows: encrypted.rows, bytes, flushed });
+        Ok(())
+    }
+
+    /// Waits while the spool is at its limit: whoever writes to the input then waits too.
+    fn wait_for_room(&self) {
+        let mut told = false;
+        loop {
+            let bytes = self.spool.bytes();
+            let stopped = self.options.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Acquire);
+            if bytes < self.options.spool_limit || stopped {
+                return;
+            }
+            if !std::mem::replace(&mut told, true) {
+                (self.report)(Event::Full { bytes });
+            }
+            std::thread::sleep(TICK);
+        }
+    }
+}

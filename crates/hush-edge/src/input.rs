@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Where rows come from: standard input, a file, or a file that grows.
+
+pub(crate) mod json;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::time::Duration;
+
+use zeroize::Zeroize;
+
+use crate::feed::MAX_RECORD_BYTES;
+use crate::spool::SourceId;
+use crate::EdgeError;
+
+/// Bytes that are read at a time.
+const READ_BYTES: usize = 64 << 10;
+/// How often a file is looked at for what was added.
+const POLL: Duration = Duration::from_millis(200);
+
+/// Where rows come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Standard input, until it ends. What was read and not yet encrypted is lost with the power.
+    Stdin,
+    /// A file, until its end, or for as long as the program runs: then it is read on where it grows, and another file under its
+    /// name, as a rotated log is, from its beginning.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Whether it grows.
+        follow: bool,
+    },
+}
+
+/// What a reader says.
+pub(crate) enum Message {
+    /// Bytes of the input.
+    Bytes(Vec<u8>),
+    /// Another file stands under the name now; its bytes follow.
+    Rotated(SourceId),
+    /// The input has ended.
+    End,
+    /// It cannot be read on.
+    Failed(EdgeError),
+}
+
+/// An input that has been opened.
+pub(crate) struct Opened {
+    input: Input,
+    file: Option<File>,
+    /// Which file it is.
+    pub(crate) source: Option<SourceId>,
+}
+
+impl Input {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// [`EdgeError::File`].
+    pub(crate) fn open(&self) -> Result<Opened, EdgeError> {
+        let file = match self {
+            Self::Stdin => None,
+            Self::File { path, .. } => Some(File::open(path).map_err(failed(path))?),
+        };
+        let source = match (self, &file) {
+            (Self::File { path, .. }, Some(file)) => Some(identity(file).map_err(failed(path))?),
+            _ => None,
+        };
+        Ok(Opened { input: self.clone(), file, source })
+    }
+}
+
+impl Opened {
+    /// The first line, which is the header where reading begins behind it; the file is then at `position`.
+    ///
+    /// # Errors
+    /// [`EdgeError::File`], [`EdgeError::LongRecord`].
+    pub(crate) fn seek(&mut self, position: u64) -> Result<Option<Vec<u8>>, EdgeError> {
+        let (Some(file), Input::File { path, .. }) = (&mut self.file, &self.input) else { return Ok(None) };
+        if position == 0 {
+            return Ok(None);
+        }
+        let mut header = Vec::new();
+        let mut start = BufReader::new(&mut *file).take(MAX_RECORD_BYTES as u64);
+        start.read_until(b'\n', &mut header).map_err(failed(path))?;
+        file.seek(SeekFrom::Start(position)).map_err(failed(path))?;
+        Ok(Some(header))
+    }
+
+    /// Reads to the end, or until `stop`, into `sender`: the body of the reading thread.
+    pub(crate) fn read(mut self, sender: &SyncSender<Message>, stop: &Arc<AtomicBool>) {
+        let ended = match self.read_all(sender, stop) {
+            Ok(true) => Message::End,
+            Ok(false) => return,
+            Err(error) => Message::Failed(error),
+        };
+        // Nobody waits for it if the other side has failed.
+        let _ = sender.send(ended);
+    }
+
+    /// Whether the input ended; `false` if nobody listens any more.
+    fn read_all(&mut self, sender: &SyncSender<Message>, stop: &Arc<AtomicBool>) -> Result<bool, EdgeError> {
+        let mut buffer = vec![0; READ_BYTES];
+        let path = match &self.input {
+            Input::Stdin => PathBuf::from("standard input"),
+            Input::File { path, .. } => path.clone(),
+        };
+        let follow = matches!(self.input, Input::File { follow: true, .. });
+        while !stop.load(Ordering::Relaxed) {
+            let read = match &mut self.file {
+                Some(file) => file.read(&mut buffer),
+                None => io::stdin().lock().read(&mut buffer),
+            };
+            match read {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(failed(&path)(error)),
+                Ok(0) if !follow => break,
+                Ok(0) => {
+                    std::thread::sleep(POLL);
+                    if let Some(source) = self.reopen_rotated(&path)?
+                        && sender.send(Message::Rotated(source)).is_err()
+                    {
+                        return Ok(false);
+                    }
+                }
+                Ok(count) => {
+                    let bytes = buffer.get(..count).unwrap_or_default().to_vec();
+                    if sender.send(Message::Bytes(bytes)).is_err() {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+        buffer.zeroize();
+        Ok(true)
+    }
+
+    /// Opens what now stands under the name, if it is another file or has been cut.
+    fn reopen_rotated(&mut self, path: &Path) -> Result<Option<SourceId>, EdgeError> {
+        // Between two files there may be none.
+        let Ok(present) = File::open(path) else { return Ok(None) };
+        let source = identity(&present).map_err(failed(path))?;
+        let was_cut = match &mut self.file {
+            Some(file) => file.stream_position().map_err(failed(path))? > present.metadata().map_err(failed(path))?.len(),
+            None => false,
+        };
+        if self.source == Some(source) && !was_cut {
+            return Ok(None);
+        }
+        (self.file, self.source) = (Some(present), Some(source));
+        Ok(Some(source))
+    }
+}
+
+fn identity(file: &File) -> io::Result<SourceId> {
+    let facts = file.metadata()?;
+    Ok(SourceId { device: facts.dev(), inode: facts.ino() })
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> EdgeError {
+    let path = path.to_owned();
+    move |source| EdgeError::File { what: "read", path: path.clone(), source }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The device's side: rows come in, encrypted deliveries go out, and nothing on the device can decrypt them.
+//!
+//! ```text
+//!   lines ─ Feed ─▶ rows of a chunk ─ DeviceEncryptor ─▶ parts ─ Spool ─▶ Forwarder ─▶ table (directory or server)
+//!   standard input,   full, or a        public keys       on disk,        acknowledged:
+//!   a file that grows  time has passed                    signed          then deleted
+//! ```
+//!
+//! *Invariants.*
+//! - The key of a device encrypts and signs; there is no secret key in this crate, nor a way to one (a check walks the dependency
+//!   graph). What the device has encrypted it cannot read.
+//! - Plaintext is in memory alone, and there no longer than until its chunk is encrypted. There is no other way for rows to leave
+//!   than encrypted: on any error the program stops.
+//! - A delivery is in the spool whole or not at all, and leaves it once the table has it. Its number and the place in the input
+//!   that it ends at become durable together, so that after a loss of power a file that grows is read on from there: every row is
+//!   delivered once.
+//!
+//! *Non-goals.* Encrypting with the owner's secret, which is smaller and faster (`hush encrypt`); sealed columns and slots, which
+//! need it.
+
+mod clear;
+pub mod command;
+mod content;
+mod device_key;
+mod encrypt;
+mod error;
+mod feed;
+mod forward;
+mod gateway;
+mod input;
+pub mod logarithm;
+pub mod size;
+mod spool;
+
+pub use clear::{arrow_type, clear_rows, clear_schema};
+pub use content::{Quantity, View, quantity};
+pub use device_key::{DeviceKey, KeyFamily, digest_of_encodings};
+pub use encrypt::DeviceEncryptor;
+pub use error::EdgeError;
+pub use feed::LineForm;
+pub use forward::Destination;
+pub use gateway::{Event, GatewayOptions, Summary, run};
+pub use input::Input;
+pub use spool::Spool;

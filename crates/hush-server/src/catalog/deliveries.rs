@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Deliveries beside the tables of a catalog.
+
+use std::collections::HashSet;
+use std::sync::PoisonError;
+
+use hush_table::{Delivered, DeliveryFault, SignedDelivery, SignedManifest, TableError, TableStore};
+
+use super::Catalog;
+use crate::error::{ApiError, Code};
+use crate::names::{Half, PartName, TableName};
+
+impl Catalog {
+    /// Lets a delivery wait beside its table.
+    ///
+    /// # Errors
+    /// [`Code::NoTable`], [`Code::BadDelivery`], [`Code::DeliveryConflict`], [`Code::PartsMissing`], [`Code::BadPart`]; nothing has
+    /// changed then.
+    pub fn deliver(&self, table: &TableName, container: &[u8]) -> Result<Delivered, ApiError> {
+        let _change = self.change.lock().unwrap_or_else(PoisonError::into_inner);
+        self.find(table)?;
+        let delivered = SignedDelivery::decode(container).and_then(|signed| self.store(table)?.deliver(&signed));
+        delivered.map_err(|error| {
+            tracing::info!(code = error.code(), "a delivery was refused");
+            match error {
+                TableError::BadDelivery { fault: DeliveryFault::Conflict } => Code::DeliveryConflict.into(),
+                TableError::BadDelivery { .. } => Code::BadDelivery.into(),
+                TableError::PartMissing { .. } | TableError::PartSize { .. } => Code::PartsMissing.into(),
+                TableError::NoTable { .. } => Code::NoTable.into(),
+                TableError::Io { source, .. } => ApiError::from_io(&source),
+                _ => Code::BadPart.into(),
+            }
+        })
+    }
+
+    /// The deliveries that wait beside a table.
+    ///
+    /// # Errors
+    /// [`Code::NoTable`]; from the file system.
+    pub fn deliveries(&self, table: &TableName) -> Result<Vec<SignedDelivery>, ApiError> {
+        let manifest = self.find(table)?;
+        let found = self.store(table).and_then(|store| store.deliveries(&manifest));
+        found.map_err(|_| Code::Internal.into())
+    }
+
+    /// Removes what a manifest has taken in; what cannot be removed now is told apart later.
+    pub(super) fn forget_deliveries(&self, table: &TableName, taken: &SignedManifest) {
+        let forgotten = self.store(table).and_then(|store| store.forget_deliveries(taken.manifest()));
+        if let Err(error) = forgotten {
+            tracing::error!(code = error.code(), "deliveries that were taken in remain");
+        }
+    }
+
+    /// Names of parts that deliveries wait with; `None` if that cannot be told, so that nothing is removed.
+    pub(super) fn awaited_parts(&self, table: &TableName) -> Option<HashSet<PartName>> {
+        let deliveries = self.deliveries(table).ok()?;
+        let files = deliveries.iter().flat_map(|signed| {
+            let delivery = signed.delivery();
+            let clear = delivery.clear.map(|file| (file, Half::Clear));
+            clear.into_iter().chain(delivery.encrypted.map(|file| (file, Half::Encrypted)))
+        });
+        Some(files.filter_map(|(file, half)| PartName::new(&file.digest.to_string(), half).ok()).collect())
+    }
+
+    /// The table as a store; only of tables that are committed, since this makes the directory.
+    fn store(&self, table: &TableName) -> Result<TableStore, TableError> {
+        TableStore::local_existing(self.root.join(table.as_str()))
+    }
+}

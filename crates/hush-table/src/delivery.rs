@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Deliveries: parts that a device has encrypted with public keys, and its signature that they are the next of its own.
+//!
+//! ```text
+//! magic 8 │ body length u32 │ body (JSON) │ device's key 32 │ owner's certificate 64 │ device's signature 64
+//! └──────────────────── what the signature covers ──────────────────────────────────┘
+//! certificate: the owner's signature on "HUSHDEV1" ‖ table id 16 ‖ digest of the encodings 32 ‖ device's key 32
+//! ```
+//!
+//! A device can add rows to the one table that its certificate names, and nothing else: what it delivers waits beside the table
+//! until the owner takes it into the next version. A delivery is known by its stream (one for each spool of a device) and its
+//! number there, so that sent twice it is taken once, and a missing one is noticed.
+
+// Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
+#![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::{Digest, StreamId, TableId};
+use crate::error::{DeliveryFault, TableError};
+use crate::manifest::{PartEntry, PartFile, verify};
+
+/// First bytes of every delivery; also the domain of its signature.
+pub const DELIVERY_MAGIC: [u8; 8] = *b"HUSHDLV1";
+/// Domain of the certificates of devices.
+pub const DEVICE_DOMAIN: [u8; 8] = *b"HUSHDEV1";
+/// Version of the body.
+pub const DELIVERY_FORMAT: u16 = 1;
+/// Largest container in bytes.
+pub const MAX_DELIVERY_BYTES: u64 = 4096;
+/// Ending of the names of stored deliveries.
+const ENDING: &str = ".delivery";
+
+/// Which delivery: unique for a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeliveryId {
+    /// 16 random bytes of a device's spool.
+    pub stream: StreamId,
+    /// From 0, without gaps.
+    pub number: u64,
+}
+
+/// What a device says of a delivery. Public.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Delivery {
+    /// [`DELIVERY_FORMAT`].
+    pub format: u16,
+    /// The table.
+    pub table_id: TableId,
+    /// Digest of the encodings that the device has keys for.
+    pub encodings: Digest,
+    /// Which one.
+    pub id: DeliveryId,
+    /// Rows of the part.
+    pub rows: u64,
+    /// Chunks of the part.
+    pub chunks: u32,
+    /// File of the clear columns.
+    pub clear: Option<PartFile>,
+    /// File of the encodings.
+    pub encrypted: Option<PartFile>,
+}
+
+/// A delivery whose signatures have been checked against each other; whose the certificate is, [`SignedDelivery::require_owner`]
+/// tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedDelivery {
+    delivery: Delivery,
+    device: [u8; 32],
+    certificate: [u8; 64],
+    bytes: Vec<u8>,
+}
+
+impl DeliveryId {
+    /// The name of the delivery's file: 32 hex digits, `-`, the number, an ending.
+    pub fn file_name(&self) -> String {
+        format!("{}-{:012}{ENDING}", self.stream, self.number)
+    }
+
+    /// The id in a file's name; `None` for any other text.
+    pub fn of_file_name(name: &str) -> Option<Self> {
+        let (stream, number) = name.strip_suffix(ENDING)?.split_once('-')?;
+        let id = Self { stream: stream.parse().ok()?, number: number.parse().ok()? };
+        (id.file_name() == name).then_some(id)
+    }
+}
+
+impl Delivery {
+    /// The entry of a manifest that takes this delivery in.
+    pub fn part_entry(&self) -> PartEntry {
+        PartEntry {
+            rows: self.rows,
+            chunks: self.chunks,
+            clear: self.clear,
+            encrypted: self.encrypted,
+            delivery: Some(self.id),
+        }
+    }
+}
+
+/// What an owner signs to let a device deliver to a table.
+pub fn certified_bytes(table_id: TableId, encodings: Digest, device: &[u8; 32]) -> Vec<u8> {
+    [DEVICE_DOMAIN.as_slice(), table_id.as_bytes(), encodings.as_bytes(), device].concat()
+}
+
+impl SignedDelivery {
+    /// Encodes a delivery and has the device sign it.
+    ///
+    /// # Errors
+    /// [`TableError::BadDelivery`] if the signature is not that of `device`.
+    pub fn sign(
+        delivery: Delivery,
+        device: &[u8; 32],
+        certificate: &[u8; 64],
+        sign: impl FnOnce(&[u8]) -> [u8; 64],
+    ) -> Result<Self, TableError> {
+        let body = serde_json::to_vec(&delivery).map_err(|source| TableError::BadBody { source })?;
+        let mut bytes = DELIVERY_MAGIC.to_vec();
+        bytes.extend_from_slice(&(body.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(&body);
+        bytes.extend_from_slice(device);
+        bytes.extend_from_slice(certificate);
+        let signature = sign(&bytes);
+        bytes.extend_from_slice(&signature);
+        Self::decode(&bytes)
+    }
+
+    /// Checks sizes, the device's signature and the body's form.
+    ///
+    /// # Errors
+    /// [`TableError::BadDelivery`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, TableError> {
+        let bad = |fault: DeliveryFault| TableError::BadDelivery { fault };
+        if bytes.len() as u64 > MAX_DELIVERY_BYTES {
+            return Err(bad(DeliveryFault::Length));
+        }
+        let (signed, signature) = bytes.split_last_chunk::<64>().ok_or(bad(DeliveryFault::Length))?;
+        let (rest, certificate) = signed.split_last_chunk::<64>().ok_or(bad(DeliveryFault::Length))?;
+        let (rest, device) = rest.split_last_chunk::<32>().ok_or(bad(DeliveryFault::Length))?;
+        let (magic, rest) = rest.split_first_chunk::<8>().ok_or(bad(DeliveryFault::Length))?;
+        let (length, body) = rest.split_first_chunk::<4>().ok_or(bad(DeliveryFault::Length))?;
+        if *magic != DELIVERY_MAGIC || u32::from_le_bytes(*length) as usize != body.len() {
+            return Err(bad(DeliveryFault::Length));
+        }
+        verify(signed, device, signature).map_err(|_| bad(DeliveryFault::Signature))?;
+        let delivery: Delivery = serde_json::from_slice(body).map_err(|_| bad(DeliveryFault::Body))?;
+        let canonical = serde_json::to_vec(&delivery).is_ok_and(|text| text == body);
+        let counted = delivery.id.number <= MAX_NUMBER && delivery.rows > 0 && delivery.chunks > 0;
+        if delivery.format != DELIVERY_FORMAT || !canonical || !counted {
+            return Err(bad(DeliveryFault::Body));
+        }
+        Ok(Self { delivery, device: *device, certificate: *certificate, bytes: bytes.to_vec() })
+    }
+
+    /// Accepts only devices that the table's owner has certified for it.
+    ///
+    /// # Errors
+    /// [`TableError::BadDelivery`].
+    pub fn require_owner(&self, owner: &[u8; 32], table_id: TableId) -> Result<(), TableError> {
+        let bad = |fault| TableError::BadDelivery { fault };
+        if self.delivery.table_id != table_id {
+            return Err(bad(DeliveryFault::Table));
+        }
+        let certified = certified_bytes(table_id, self.delivery.encodings, &self.device);
+        verify(&certified, owner, &self.certificate).map_err(|_| bad(DeliveryFault::Certificate))
+    }
+
+    /// What the device says.
+    pub fn delivery(&self) -> &Delivery {
+        &self.delivery
+    }
+
+    /// The device's verifying key.
+    pub fn device(&self) -> &[u8; 32] {
+        &self.device
+    }
+
+    /// The whole container.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Numbers have twelve digits in names.
+const MAX_NUMBER: u64 = 999_999_999_999;
+
+#[cfg(test)]
+mod tests {
+    use ed25519_dalek::{Signer, SigningKey};
+
+    use super::*;
+
+    fn keys() -> (SigningKey, SigningKey) {
+        (SigningKey::from_bytes(&[1; 32]), SigningKey::from_bytes(&[2; 32]))
+    }
+
+    fn delivery() -> Delivery {
+        let file = PartFile { digest: Digest::of(b"part"), bytes: 7 };
+        Delivery {
+            format: DELIVERY_FORMAT,
+            table_id: TableId::from_bytes([3; 16]),
+            encodings: Digest::of(b"encodings"),
+            id: DeliveryId { stream: StreamId::from_bytes([4; 16]), number: 5 },
+            rows: 6,
+            chunks: 1,
+            clear: None,
+            encrypted: Some(file),
+        }
+    }
+
+    fn signed(delivery: Delivery) -> SignedDelivery {
+        let (owner, device) = keys();
+        let key = device.verifying_key().to_bytes();
+        let certificate = owner.sign(&certified_bytes(delivery.table_id, delivery.encodings, &key)).to_bytes();
+        SignedDelivery::sign(delivery, &key, &certificate, |bytes| device.sign(bytes).to_bytes()).unwrap()
+    }
+
+    #[test]
+    fn what_was_signed_is_read_back() {
+        let signed = signed(delivery());
+        assert_eq!(SignedDelivery::decode(signed.as_bytes()).unwrap(), signed);
+        assert_eq!(*signed.delivery(), delivery());
+        let owner = keys().0.verifying_key().to_bytes();
+        signed.require_owner(&owner, delivery().table_id).unwrap();
+        assert_eq!(signed.delivery().part_entry().delivery, Some(delivery().id));
+    }
+
+    #[test]
+    fn every_altered_byte_and_every_other_length_is_refused() {
+        let signed = signed(delivery());
+        let owner = keys().0.verifying_key().to_bytes();
+        for at in 0..signed.as_bytes().len() {
+            let mut bytes = signed.as_bytes().to_vec();
+            bytes[at] ^= 0x20;
+            assert!(SignedDelivery::decode(&bytes).is_err(), "byte {at}");
+            assert!(SignedDelivery::decode(&signed.as_bytes()[..at]).is_err(), "length {at}");
+        }
+        assert!(SignedDelivery::decode(&vec![0; MAX_DELIVERY_BYTES as usize + 1]).is_err());
+        let device = keys().1.verifying_key().to_bytes();
+        assert!(signed.require_owner(&device, delivery().table_id).is_err());
+        assert!(signed.require_owner(&owner, TableId::from_bytes([9; 16])).is_err());
+    }
+
+    #[test]
+    fn a_certificate_for_other_encodings_or_another_device_is_none() {
+        let (owner, device) = keys();
+        let key = device.verifying_key().to_bytes();
+        for certified in [
+            certified_bytes(delivery().table_id, Digest::of(b"other"), &key),
+            certified_bytes(delivery().table_id, delivery().encodings, &[7; 32]),
+        ] {
+            let certificate = owner.sign(&certified).to_bytes();
+            let sign = |bytes: &[u8]| device.sign(bytes).to_bytes();
+            let signed = SignedDelivery::sign(delivery(), &key, &certificate, sign).unwrap();
+            let refused = signed.require_owner(&owner.verifying_key().to_bytes(), delivery().table_id);
+            assert_eq!(refused.unwrap_err().code(), "HUSH-T060");
+        }
+    }
+
+    #[test]
+    fn bodies_that_say_nothing_or_too_much_are_refused() {
+        let (_, device) = keys();
+        let refused = |delivery: Delivery| {
+            let sign = |bytes: &[u8]| device.sign(bytes).to_bytes();
+            SignedDelivery::sign(delivery, &device.verifying_key().to_bytes(), &[0; 64], sign).is_err()
+        };
+        assert!(refused(Delivery { format: 2, ..delivery() }));
+        assert!(refused(Delivery { rows: 0, ..delivery() }));
+        assert!(refused(Delivery { chunks: 0, ..delivery() }));
+        let number = MAX_NUMBER + 1;
+        assert!(refused(Delivery { id: DeliveryId { number, ..delivery().id }, ..delivery() }));
+    }
+
+    #[test]
+    fn names_are_read_back_and_others_are_none() {
+        let id = delivery().id;
+        assert_eq!(DeliveryId::of_file_name(&id.file_name()), Some(id));
+        let name = id.file_name();
+        for other in [name.to_uppercase(), name.replace("000", ""), name.replace('-', "_"), format!("{name}.partial")] {
+            assert_eq!(DeliveryId::of_file_name(&other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Deliveries that wait beside a table until its owner takes them in.
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+
+use super::{Found, TableStore, files, objects};
+use crate::delivery::{DeliveryId, MAX_DELIVERY_BYTES, SignedDelivery};
+use crate::error::{DeliveryFault, Operation, TableError};
+use crate::manifest::{Manifest, PartFile, PartPlace, SignedManifest};
+use crate::part::{ClearPart, EncryptedPart, PartKind};
+
+/// Name of the folder of waiting deliveries below a table's prefix.
+pub const DELIVERIES_NAME: &str = "deliveries";
+
+/// What became of a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivered {
+    /// It waits now.
+    Stored,
+    /// The very same one waits already, or the table has taken it in.
+    Known,
+}
+
+impl TableStore {
+    /// Lets a delivery wait, once its parts are there: checks that the table's owner has certified the device and that the
+    /// parts have the table's form.
+    ///
+    /// # Errors
+    /// [`TableError::NoTable`], [`TableError::BadDelivery`] (also for another delivery of the same number),
+    /// [`TableError::PartMissing`], those of opening parts, [`TableError::Io`]. Nothing has changed then.
+    ///
+    /// # Cost
+    /// Two passes over the parts for their digests, unless they were checked before.
+    pub fn deliver(&self, signed: &SignedDelivery) -> Result<Delivered, TableError> {
+        let table = self.load()?;
+        let manifest = table.manifest();
+        signed.require_owner(table.key(), manifest.table_id)?;
+        let id = signed.delivery().id;
+        let is_taken = manifest.parts.iter().any(|part| part.delivery == Some(id));
+        if is_taken {
+            return Ok(Delivered::Known);
+        }
+        if let Some(present) = self.read_delivery(id)? {
+            let same = present.as_bytes() == signed.as_bytes();
+            let other = TableError::BadDelivery { fault: DeliveryFault::Conflict };
+            return if same { Ok(Delivered::Known) } else { Err(other) };
+        }
+        self.check_delivered(manifest, signed)?;
+        let name = id.file_name();
+        match &self.directory {
+            Some(directory) => {
+                files::sync_directory(&directory.join(super::PARTS_NAME))?;
+                let folder = directory.join(DELIVERIES_NAME);
+                files::write(&folder, &name, signed.as_bytes())?;
+                files::sync_directory(&folder)?;
+                files::sync_directory(directory)?;
+            }
+            None => {
+                let path = self.prefix.clone().join(DELIVERIES_NAME).join(name);
+                objects::put(&self.objects, &path, Bytes::copy_from_slice(signed.as_bytes()))?;
+            }
+        }
+        Ok(Delivered::Stored)
+    }
+
+    /// The deliveries that wait, by stream and number. What is none, or of another table or owner, is left out.
+    ///
+    /// # Errors
+    /// [`TableError::Io`].
+    pub fn deliveries(&self, table: &SignedManifest) -> Result<Vec<SignedDelivery>, TableError> {
+        let folder = self.prefix.clone().join(DELIVERIES_NAME);
+        let names = objects::list(&self.objects, &folder)?;
+        let mut ids: Vec<DeliveryId> =
+            names.iter().filter_map(|(name, _)| DeliveryId::of_file_name(name)).collect();
+        ids.sort_unstable();
+        let mut found = Vec::with_capacity(ids.len());
+        for id in ids {
+            let Some(delivery) = self.read_delivery(id)? else { continue };
+            if delivery.require_owner(table.key(), table.manifest().table_id).is_ok() {
+                found.push(delivery);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Removes the deliveries that a manifest has taken in.
+    ///
+    /// # Errors
+    /// [`TableError::Io`]; repeat to finish.
+    pub fn forget_deliveries(&self, taken: &Manifest) -> Result<(), TableError> {
+        let folder = self.prefix.clone().join(DELIVERIES_NAME);
+        let taken: HashSet<String> =
+            taken.parts.iter().filter_map(|part| Some(part.delivery?.file_name())).collect();
+        for (name, _) in objects::list(&self.objects, &folder)? {
+            if taken.contains(&name) {
+                objects::delete(&self.objects, &folder.clone().join(name.as_str()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes all deliveries: those of a table that is deleted.
+    pub(super) fn remove_deliveries(&self) -> Result<(), TableError> {
+        let folder = self.prefix.clone().join(DELIVERIES_NAME);
+        for (name, _) in objects::list(&self.objects, &folder)? {
+            if DeliveryId::of_file_name(&name).is_some() || files::is_partial(&name) {
+                objects::delete(&self.objects, &folder.clone().join(name.as_str()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// File names of the parts of waiting deliveries: those that nobody may remove.
+    pub(super) fn awaited_parts(&self) -> Result<HashSet<String>, TableError> {
+        let folder = self.prefix.clone().join(DELIVERIES_NAME);
+        let mut awaited = HashSet::new();
+        for (name, _) in objects::list(&self.objects, &folder)? {
+            let Some(id) = DeliveryId::of_file_name(&name) else { continue };
+            let Some(signed) = self.read_delivery(id)? else { continue };
+            awaited.extend(parts_of(&signed).map(|(kind, file)| kind.file_name(&file.digest)));
+        }
+        Ok(awaited)
+    }
+
+    fn check_delivered(&self, manifest: &Manifest, signed: &SignedDelivery) -> Result<(), TableError> {
+        let delivery = signed.delivery();
+        let entry = delivery.part_entry();
+        let has = (entry.clear.is_some(), entry.encrypted.is_some());
+        if has != (!manifest.clear_columns.is_empty(), manifest.has_encrypted_files()) {
+            return Err(TableError::BadDelivery { fault: DeliveryFault::Files });
+        }
+        let place = PartPlace { first_chunk: 0, first_row: 0 };
+        if let Some(file) = entry.clear {
+            ClearPart::open(self.open_part(PartKind::Clear, &file)?, manifest, &entry)?;
+        }
+        if let Some(file) = entry.encrypted {
+            EncryptedPart::open(self.open_part(PartKind::Encrypted, &file)?, manifest, place, &entry)?;
+        }
+        Ok(())
+    }
+
+    fn read_delivery(&self, id: DeliveryId) -> Result<Option<SignedDelivery>, TableError> {
+        let path = self.prefix.clone().join(DELIVERIES_NAME).join(id.file_name());
+        let source = match objects::fetch(&self.objects, &path, MAX_DELIVERY_BYTES)? {
+            Found::Object(source, _) => source,
+            Found::Nothing | Found::TooLarge(_) => return Ok(None),
+        };
+        let cause = |source| TableError::Io { operation: Operation::Read, place: path.to_string(), source };
+        // What a crash or another program left is as good as absent.
+        Ok(SignedDelivery::decode(&source.read_all().map_err(cause)?).ok().filter(|found| found.delivery().id == id))
+    }
+}
+
+fn parts_of(signed: &SignedDelivery) -> impl Iterator<Item = (PartKind, PartFile)> {
+    let delivery = signed.delivery();
+    let clear = delivery.clear.map(|file| (PartKind::Clear, file));
+    clear.into_iter().chain(delivery.encrypted.map(|file| (PartKind::Encrypted, file)))
+}
