@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`hush bench edge-grid` on its smallest cells: every cell there, parameters secure, results checked, statistics right."""
 
+import functools
 import itertools
 import json
 import math
@@ -32,6 +33,7 @@ def is_prime(n):
     return True
 
 
+@functools.cache
 def student_975(degrees):
     """The 97.5 % quantile of Student's distribution: Simpson's rule on the density, then bisection."""
     scale = math.gamma((degrees + 1) / 2) / math.sqrt(degrees * math.pi) / math.gamma(degrees / 2)
@@ -91,8 +93,9 @@ def test_the_grid_is_complete_secure_checked_and_drawn(hush, tmp_path):
         assert 0 < cell["peak_mb"] < 200 and cell["cpu_s"] > 0 and cell["cpu_percent"] > 0
         assert (cell["energy_j"] is None) == (outcome["energy_absent"] is not None)
     assert_secure(cells)
-    names = sorted(path.name for path in plots.iterdir())
-    assert [name.removeprefix("edge_grid_")[0] for name in names] == list("12345")[: len(names)]
+    # Without a peer; the load has no figure where every cell was too short for it.
+    figures = {path.name.removeprefix("edge_grid_")[0] for path in plots.iterdir()}
+    assert set("1245") <= figures <= set("12345")
     for path in plots.iterdir():
         root = xml.etree.ElementTree.parse(path).getroot()
         assert root.tag.endswith("svg") and any(element.tag.endswith("polyline") for element in root.iter()), path
