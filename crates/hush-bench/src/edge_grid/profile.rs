@@ -42,7 +42,7 @@ impl Profile {
         }
     }
 
-    /// Restricts this process: threads that it has and will have run on the first core that it may use, and memory beyond
+    /// Restricts this process: this thread and those that it starts run on the first core that it may use, and memory beyond
     /// the limit is refused by the kernel. (Pages of the program itself are not counted by the kernel, but by the check of
     /// the peak afterwards.)
     ///
