@@ -37,6 +37,14 @@ pub enum BenchError {
     /// No kernels for what was asked.
     #[error(transparent)]
     Kernel(#[from] hush_ring::KernelError),
+    /// More memory than a profile has.
+    #[error("it took {found_mb:.0} MB of the {limit_mb:.0} MB that the profile allows")]
+    Memory {
+        /// Peak, in megabytes (10^6 bytes).
+        found_mb: f64,
+        /// Limit, likewise.
+        limit_mb: f64,
+    },
     /// A parameter set is unknown.
     #[error(transparent)]
     Params(#[from] hush_params::ParamsError),

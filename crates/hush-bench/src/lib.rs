@@ -10,6 +10,7 @@
 
 mod aligned;
 pub mod analytics;
+pub mod edge_grid;
 mod error;
 pub mod libraries;
 mod peers;

@@ -12,6 +12,7 @@ use hush_edge::size;
 
 pub(crate) use credentials::{KeyArgs, TokenArgs};
 
+use crate::bench_args::{EdgeGrid, LweAgcd};
 use crate::edge::Edge;
 use crate::output::Format;
 
@@ -391,6 +392,9 @@ pub(crate) enum Benchmark {
     /// W0: sums over a table split by sensitivity, naive and packed, beside TenSEAL where it is installed
     #[command(name = "split-table", visible_alias = "W0")]
     SplitTable(SplitTable),
+    /// W1: BFV over 1 to 10000 integers and six rings, one by one and packed, beside SEAL where it is installed
+    #[command(name = "edge-grid", visible_alias = "W1")]
+    EdgeGrid(EdgeGrid),
     /// W3: y*(x+z) on 2760 elements in BGV, BFV and CKKS, primitives and random programs, beside every library that is installed
     #[command(name = "libraries", visible_alias = "W3")]
     Libraries(Libraries),
@@ -401,13 +405,6 @@ pub(crate) enum Benchmark {
     /// W2: two historical schemes, insecure, with the published seconds beside ours; starts hush-lab, which lies beside this program
     #[command(name = "lwe-agcd", visible_alias = "W2")]
     LweAgcd(LweAgcd),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct LweAgcd {
-    /// Of `hush-lab bench`: see `hush-lab bench --help`
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
-    pub(crate) arguments: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@
 mod account;
 mod analysis;
 mod args;
+mod bench_args;
 mod commands;
 mod edge;
 mod output;

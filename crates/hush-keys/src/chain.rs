@@ -9,7 +9,7 @@
 
 use hush_ring::{
     Chain, Coeff, ERROR_BYTES, Eval, ExpandLabel, Poly, RandomnessError, Ring, RingLimb, SecretRng,
-    TERNARY_BYTES, UniformSeed, Words, sample_errors, sample_ternary,
+    TERNARY_BYTES, UniformSeed, Wiped, Words, sample_errors, sample_ternary,
 };
 use hush_rlwe::{EvaluationKeys, KeySwitchKey, PublicKey, RlweCiphertext, SeededCiphertext, inverse_element};
 use zeroize::{Zeroize, Zeroizing};
@@ -237,30 +237,35 @@ impl std::fmt::Debug for ChainSecret {
 /// [`EncryptError::Randomness`]; [`EncryptError::Ring`] unless the message is over the top level of the key's chain.
 pub fn encrypt_public(key: &PublicKey, message: Poly<Coeff>) -> Result<RlweCiphertext, EncryptError> {
     let ring = key.body().ring().clone();
-    ring.check_same(message.ring())?;
     let mut rng = SecretRng::from_os()?;
-    let mut random = Zeroizing::new(vec![0; TERNARY_BYTES * ring.degree()]);
-    rng.fill(&mut random);
-    let mut ternary = Zeroizing::new(vec![0_i8; ring.degree()]);
-    sample_ternary(ring.cpu(), &random, &mut ternary);
-    let wide: Zeroizing<Vec<i64>> = Zeroizing::new(ternary.iter().map(|&v| i64::from(v)).collect());
-    let mut ephemeral = Poly::<Coeff>::recycled(&ring);
-    for (index, limb) in ring.limbs().iter().enumerate() {
-        limb.lift_signed(&wide, ephemeral.limb_mut(index));
-    }
-    let mut ephemeral = ephemeral.into_eval();
+    let ephemeral = ternary(&ring, &mut rng);
+    let errors = [Errors::draw(&ring, &mut rng), Errors::draw(&ring, &mut rng)];
     let (limbs, unit) = (ring.limbs(), key.chain().unit());
-    let mut component = |message: Poly<Coeff>, half: &Poly<Eval>| {
-        let errors = Errors::draw(&ring, &mut rng);
-        let add_error = |index: usize, row: &mut [u64]| errors.add_to(&limbs[index], unit, row);
-        let add_product = |index: usize, row: &mut [u64]| {
-            limbs[index].mul_add_assign(row, half.limb(index), ephemeral.limb(index));
-        };
-        message.into_eval_with(add_error, add_product)
+    let add_errors = |index: usize, rows: [&mut [u64]; 2]| {
+        rows.into_iter().zip(&errors).for_each(|(row, errors)| errors.add_to(&limbs[index], unit, row));
     };
-    let components = vec![component(message, key.body()), component(Poly::zero(&ring), key.mask())];
-    ephemeral.zeroize();
-    Ok(RlweCiphertext::new(components)?)
+    // `v` modulo one prime at a time: all of it would leave the nearest cache twice.
+    let add_products = |index: usize, [body, mask]: [&mut [u64]; 2]| {
+        let limb = &limbs[index];
+        let mut product = Zeroizing::new(Words::recycled(body.len()));
+        limb.lift_signed(&ephemeral, &mut product);
+        limb.forward(&mut product);
+        limb.mul_add_assign(body, key.body().limb(index), &product);
+        limb.mul_add_assign(mask, key.mask().limb(index), &product);
+    };
+    let pair = Poly::pair_into_eval_with(message, Poly::zero(&ring), add_errors, add_products)?;
+    Ok(RlweCiphertext::new(pair.into())?)
+}
+
+/// Uniform ternary coefficients.
+fn ternary(ring: &Ring, rng: &mut SecretRng) -> Wiped<i64> {
+    let mut random = Wiped::zeroed(TERNARY_BYTES * ring.degree());
+    rng.fill(&mut random);
+    let mut ternary = Wiped::<i8>::zeroed(ring.degree());
+    sample_ternary(ring.cpu(), &random, &mut ternary);
+    let mut wide = Wiped::zeroed(ring.degree());
+    wide.iter_mut().zip(ternary.iter()).for_each(|(wide, &v)| *wide = i64::from(v));
+    wide
 }
 
 /// The coefficients of a decrypted phase: message and error together.
@@ -282,13 +287,13 @@ impl Drop for Phase {
 }
 
 /// Errors of one ciphertext.
-struct Errors(Zeroizing<Vec<i32>>);
+struct Errors(Wiped<i32>);
 
 impl Errors {
     fn draw(ring: &Ring, rng: &mut SecretRng) -> Self {
-        let mut random = Zeroizing::new(vec![0; ERROR_BYTES * ring.degree()]);
+        let mut random = Wiped::zeroed(ERROR_BYTES * ring.degree());
         rng.fill(&mut random);
-        let mut errors = Zeroizing::new(vec![0; ring.degree()]);
+        let mut errors = Wiped::zeroed(ring.degree());
         sample_errors(ring.cpu(), &random, &mut errors);
         Self(errors)
     }

@@ -15,7 +15,7 @@ mod rational;
 
 pub use choose::{ChainRequest, ChosenChain, KeySwitching, Plaintexts};
 
-use crate::primes::{LARGEST_BITS, SMALLEST_BITS, primes_of};
+use crate::primes::{LARGEST_BITS, SMALLEST_CHAIN_BITS, primes_of};
 use crate::security::{self, SecurityLevel, max_log_q};
 
 /// How many divisions a ciphertext still has before it; grows with budget, 0 is the last usable.
@@ -41,7 +41,7 @@ impl std::fmt::Display for Level {
 
 /// A validated modulus chain.
 ///
-/// *Invariants* (by [`ChainParams::new`]): a power-of-two degree of the security table; distinct primes of 30 to 46.95
+/// *Invariants* (by [`ChainParams::new`]): a power-of-two degree of the security table; distinct primes of 26 to 46.95
 /// bits, `1 mod 2N`; `⌈log2(Q·P)⌉` within the table at 128 bits or the level asked for; every level a non-empty, rising list of places in the
 /// universe; moduli that grow with the level; `P` no smaller than any digit. (That the numbers are prime is checked when a
 /// ring is built from them.) *Secrecy.* Public.
@@ -123,7 +123,7 @@ pub enum ChainError {
         slots: usize,
     },
     /// A prime that occurs twice, has the wrong size or has no root of unity.
-    #[error("modulus {found}: expected distinct primes of 30 to 46.95 bits that are 1 mod {order}")]
+    #[error("modulus {found}: expected distinct primes of 26 to 46.95 bits that are 1 mod {order}")]
     Prime {
         /// The number found.
         found: u64,
@@ -245,7 +245,7 @@ impl ChainParams {
         let order = 2 * u64::from(degree);
         let all: Vec<u64> = universe.iter().chain(&special).copied().collect();
         for (index, &found) in all.iter().enumerate() {
-            let sized = (1 << (SMALLEST_BITS - 1)..=MAX_PRIME).contains(&found);
+            let sized = (1 << (SMALLEST_CHAIN_BITS - 1)..=MAX_PRIME).contains(&found);
             if !sized || found % order != 1 || all[..index].contains(&found) {
                 return Err(ChainError::Prime { found, order });
             }

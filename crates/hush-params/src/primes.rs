@@ -8,7 +8,15 @@ pub fn primes_of(bits: u32) -> &'static [u64] {
     (bits.checked_sub(SMALLEST_BITS)).and_then(|index| TABLE.get(index as usize)).copied().unwrap_or(&[])
 }
 
-/// Bits of the smallest primes in use.
+/// A prime of 26 bits, all that the security table allows at `N = 1024`, and one of 27: together the 53 of `N = 2048`.
+///
+/// Chains may be made of them; nothing chooses them, since a chain of larger primes has fewer.
+pub const SMALL_PRIMES: [u64; 2] = [0x3ee_0001, 0x7e0_0001];
+
+/// Bits of the smallest primes that a chain may have.
+pub(crate) const SMALLEST_CHAIN_BITS: u32 = 26;
+
+/// Bits of the smallest primes that are chosen.
 pub const SMALLEST_BITS: u32 = 30;
 /// Bits of the largest primes in use.
 pub const LARGEST_BITS: u32 = 47;
@@ -376,6 +384,10 @@ mod tests {
                 assert!(prime <= (1 << 52) / 33);
             }
         }
+        assert_eq!(
+            SMALL_PRIMES.map(|prime| (u64::BITS - prime.leading_zeros(), prime % (1 << 17))),
+            [(26, 1), (27, 1)]
+        );
         assert!(primes_of(SMALLEST_BITS - 1).is_empty() && primes_of(LARGEST_BITS + 1).is_empty());
     }
 }

@@ -57,7 +57,7 @@ pub use random::{RandomnessError, SecretRng, os_random};
 pub use ring::Ring;
 pub use rounding::Rounding;
 pub use uniform::{ExpandLabel, MaskPurpose, UniformSeed};
-pub use words::Words;
+pub use words::{Wiped, Words};
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use zeroize::Zeroize;
 
-use crate::parallel::for_each_row;
+use crate::parallel::{for_each_row, for_each_rows};
 use crate::{Ring, RingError, RingLimb, Words};
 
 /// Coefficients: entry `i` of a limb is the coefficient of `X^i`.
@@ -217,6 +217,27 @@ impl Poly<Coeff> {
             after(index, row);
         });
         self.with_domain()
+    }
+
+    /// [`Poly::into_eval_with`] for two polynomials at once, limb by limb, so that what `after` makes for a limb serves
+    /// both while it is in the nearest cache.
+    ///
+    /// # Errors
+    /// [`RingError::RingMismatch`].
+    pub fn pair_into_eval_with(
+        mut a: Self,
+        mut b: Self,
+        before: impl Fn(usize, [&mut [u64]; 2]) + Sync,
+        after: impl Fn(usize, [&mut [u64]; 2]) + Sync,
+    ) -> Result<[Poly<Eval>; 2], RingError> {
+        a.ring.check_same(&b.ring)?;
+        let (degree, limbs) = (a.ring.degree(), a.ring.limbs());
+        for_each_rows([&mut a.words, &mut b.words], degree, |index, mut rows: [&mut [u64]; 2]| {
+            before(index, rows.each_mut().map(|row| &mut **row));
+            rows.iter_mut().for_each(|row| limbs[index].forward(row));
+            after(index, rows);
+        });
+        Ok([a.with_domain(), b.with_domain()])
     }
 }
 

@@ -52,6 +52,29 @@ fn products_are_negacyclic_products() {
 }
 
 #[test]
+fn two_polynomials_are_transformed_as_each_alone() {
+    let mut draw = Draw::new();
+    for ring in toys() {
+        let [a, b, c] = [(); 3].map(|()| uniform::<Coeff>(&mut draw, &ring));
+        let factor: Poly<Eval> = uniform(&mut draw, &ring);
+        let limbs = ring.limbs();
+        let add = |index: usize, row: &mut [u64]| limbs[index].add_assign(row, c.limb(index));
+        let scale = |index: usize, row: &mut [u64]| limbs[index].mul_assign(row, factor.limb(index));
+        let expected = [&a, &b].map(|poly| poly.clone().into_eval_with(add, scale));
+        let found = Poly::pair_into_eval_with(
+            a,
+            b,
+            |index, rows| rows.into_iter().for_each(|row| add(index, row)),
+            |index, rows| rows.into_iter().for_each(|row| scale(index, row)),
+        );
+        assert!(found.unwrap() == expected, "{draw}");
+    }
+    let [one, other] = [&toys()[0], &toys()[1]].map(Poly::<Coeff>::zero);
+    let refused = Poly::pair_into_eval_with(one, other, |_, _| {}, |_, _| {});
+    assert!(matches!(refused, Err(RingError::RingMismatch { .. })));
+}
+
+#[test]
 fn linear_operations_follow_the_integers() {
     let mut draw = Draw::new();
     for ring in toys() {

@@ -5,18 +5,20 @@ use std::io;
 
 use hush::Error;
 use hush_bench::split_table::{Options, plots, report, run, run_variant};
-use hush_bench::{BenchError, analytics, libraries, predictions};
+use hush_bench::{BenchError, analytics, edge_grid, libraries, predictions};
 
 use super::profile;
 use crate::args::{
     Analytics, AnalyticsQuestion, Bench, Benchmark, Libraries, LibrariesTable, Predictions, SplitTable,
 };
+use crate::bench_args::EdgeGrid;
 use crate::terminal::{print, say};
 
 /// Runs a benchmark and prints its report.
 pub(super) fn bench(args: &Bench, threads: usize) -> Result<(), Error> {
     match &args.benchmark {
         Benchmark::SplitTable(args) => split_table(args, threads),
+        Benchmark::EdgeGrid(args) => grid(args),
         Benchmark::Libraries(args) => side_by_side(args),
         Benchmark::Analytics(args) => analytical(args, threads),
         Benchmark::Predictions(args) => predicted(args, threads),
@@ -54,6 +56,31 @@ fn split_table(args: &SplitTable, threads: usize) -> Result<(), Error> {
         report::text(args.rows, args.seed, &measured)
     };
     print(&format!("{}\n", text.trim_end()))
+}
+
+fn grid(args: &EdgeGrid) -> Result<(), Error> {
+    let options = args.options();
+    if let Some(cell) = &args.cell {
+        let answer = edge_grid::run_cell(cell, options.profile).map_err(to_error)?;
+        return print(&format!("{}\n", json(&answer)?));
+    }
+    let program = std::env::current_exe().map_err(Error::output)?;
+    let mut progress = say;
+    let outcome = edge_grid::run(&options, &program, &mut progress).map_err(to_error)?;
+    if let Some(directory) = &args.plots {
+        let paths = edge_grid::plots::write(directory, &outcome.cells)
+            .map_err(|message| Error::output(io::Error::other(message)))?;
+        for path in paths {
+            say(&format!("plot {}", path.display()));
+        }
+    }
+    let text = if args.json { json(&outcome)? } else { edge_grid::report::text(&outcome) };
+    print(&format!("{}\n", text.trim_end()))?;
+    match outcome.wrong_cells() {
+        0 => Ok(()),
+        1 => Err(Error::output(io::Error::other("one cell gave a wrong result"))),
+        wrong => Err(Error::output(io::Error::other(format!("{wrong} cells gave wrong results")))),
+    }
 }
 
 fn side_by_side(args: &Libraries) -> Result<(), Error> {
