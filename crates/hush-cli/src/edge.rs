@@ -123,8 +123,14 @@ fn accept(args: &Accept) -> Result<(), Error> {
         ),
     };
     let left = [
-        (accepted.out_of_order, "wait for one before them that has not come: a device has it in its spool, or the server holds it back"),
-        (accepted.outdated, "are for an earlier version of the table's columns and stay out: encrypt those rows again"),
+        (
+            accepted.out_of_order,
+            "wait for one before them that has not come: a device has it in its spool, or the server holds it back",
+        ),
+        (
+            accepted.outdated,
+            "are for an earlier version of the table's columns and stay out: encrypt those rows again",
+        ),
     ];
     for (count, why) in left.into_iter().filter(|(count, _)| *count > 0) {
         text.push_str(&format!("\n! {} deliveries {why}", grouped(count)));

@@ -19,8 +19,8 @@ use crate::account::{Moved, Phases};
 use crate::error::ClientError;
 use crate::explain::Held;
 use crate::finish::finish;
-use hush_remote::Progress;
 use crate::table::OwnedTable;
+use hush_remote::Progress;
 
 /// A result with what it cost.
 #[derive(Clone, Debug)]

@@ -17,8 +17,8 @@ use hush_table::source::{ColumnData, RowBatch};
 use zeroize::Zeroizing;
 
 use crate::columns::{ColumnKey, ColumnKeys, Space};
-use hush_edge::{Quantity, View, quantity};
 use crate::error::ClientError;
+use hush_edge::{Quantity, View, quantity};
 
 /// What a table's chunks are encrypted with.
 pub(crate) struct ChunkPlan<'a> {

@@ -77,7 +77,11 @@ pub fn device_key(place: TablePlace<'_>, key: &OwnerKey, pins: &Pins) -> Result<
 ///
 /// # Errors
 /// Another key, a rollback, damage; another version that was made at the same time: nothing has changed then.
-pub fn accept_deliveries(place: TablePlace<'_>, key: &OwnerKey, pins: &Pins) -> Result<Accepted, ClientError> {
+pub fn accept_deliveries(
+    place: TablePlace<'_>,
+    key: &OwnerKey,
+    pins: &Pins,
+) -> Result<Accepted, ClientError> {
     let signed = place.manifest()?;
     let owner = key.seed();
     let (half, _) = open_private(&signed, owner, pins)?;
@@ -172,7 +176,12 @@ fn families(half: &PrivateHalf, keys: &ColumnKeys) -> Result<Vec<KeyFamily>, Cli
         let scale_log2 = match (&column.space, &public.plaintext) {
             (Space::Sum { t_log2 }, _) => *t_log2,
             (Space::ApproxSum { .. }, Plaintext::Scale { .. }) => 0,
-            _ => return Err(ClientError::Encoding { id: public.id, what: "devices cannot encrypt its layout" }),
+            _ => {
+                return Err(ClientError::Encoding {
+                    id: public.id,
+                    what: "devices cannot encrypt its layout",
+                });
+            }
         };
         let members = families.entry(&public.params).or_insert_with(|| Members {
             ring: column.ring(),
@@ -181,7 +190,10 @@ fn families(half: &PrivateHalf, keys: &ColumnKeys) -> Result<Vec<KeyFamily>, Cli
         });
         // The planner gives the columns of a ring one plaintext modulus where the schema has `edge = true`.
         if members.scale_log2 != scale_log2 {
-            return Err(ClientError::Encoding { id: public.id, what: "its plaintext modulus is not that of its ring" });
+            return Err(ClientError::Encoding {
+                id: public.id,
+                what: "its plaintext modulus is not that of its ring",
+            });
         }
         members.columns.push((public.id.0, &column.secret));
     }

@@ -20,9 +20,9 @@ use hush_table::source::{OpenOptions, Source};
 use crate::columns::ColumnKey;
 use crate::owner::{self, EncryptOptions, OwnerKey};
 use crate::pins::Pins;
+use crate::table::OwnedTable;
 use hush_remote::Silent;
 use hush_remote::{ApiToken, RemoteServer};
-use crate::table::OwnedTable;
 
 const DIRECTORY: &str = "HUSH_TEST_ISOLATION";
 const ROWS: i64 = 9000;

@@ -54,8 +54,8 @@ pub use eval::{
     EvalAccount, EvalError, EvalOptions, Evaluation, Numbers, SchemeKind, VectorSource, evaluate_expression,
 };
 pub use explain::{Analysis, EXPLAIN_FORMAT, Explanation, Measured};
-pub use hush_remote::{self as remote, Progress, Silent};
 pub use hush_keys::keyfile::{Passphrase, WorkFactor};
+pub use hush_remote::{self as remote, Progress, Silent};
 pub use machine::{ProfileInUse, UnusedProfile, calibrate, profile_path, save_profile};
 pub use owner::{EncryptOptions, OwnerKey, encrypt};
 pub use pins::Pins;

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use crate::arrays::big_numbers;
 use crate::error::ClientError;
-use hush_edge::logarithm::{Power, power};
 use crate::exact::{Joint, Moments, ten_to};
+use hush_edge::logarithm::{Power, power};
 
 const NOT_A_NUMBER: ClientError = ClientError::Internal { what: "a planned coefficient is not a number" };
 

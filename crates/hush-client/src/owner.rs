@@ -14,9 +14,9 @@ use crate::encrypt::{Encryption, PROGRAM_BYTES, memory_limit, plan_encodings};
 use crate::error::ClientError;
 use crate::pins::Pins;
 use crate::private::PrivateHalf;
-use hush_remote::Progress;
 use crate::rehearse::thread_pool;
 use crate::schema_file::require_approval;
+use hush_remote::Progress;
 
 /// The owner's key, opened. Secrets are wiped on drop.
 pub struct OwnerKey {

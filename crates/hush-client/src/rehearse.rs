@@ -23,9 +23,9 @@ use crate::machine::ProfileInUse;
 use crate::pins::Pins;
 use crate::policy::{Policy, propose_schema};
 use crate::private::PrivateHalf;
-use hush_remote::Progress;
 use crate::schema_file::read_schema;
 use crate::table::OwnedTable;
+use hush_remote::Progress;
 
 /// What to rehearse.
 #[derive(Clone, Debug)]

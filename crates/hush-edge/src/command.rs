@@ -74,7 +74,11 @@ impl GatewayArgs {
         if self.json {
             let text = serde_json::to_string(&summary).unwrap_or_default();
             let written = writeln!(std::io::stdout(), "{text}");
-            return written.map_err(|source| EdgeError::File { what: "write", path: "standard output".into(), source });
+            return written.map_err(|source| EdgeError::File {
+                what: "write",
+                path: "standard output".into(),
+                source,
+            });
         }
         say(&self.closing(&key, &summary));
         Ok(())
@@ -113,7 +117,8 @@ impl GatewayArgs {
         if !to.starts_with("http://") && !to.starts_with("https://") {
             return Ok(Destination::Directory(to.into()));
         }
-        let missing = || EdgeError::Usage { what: "which table?\n  Way out: --to SERVER/tables/NAME".to_owned() };
+        let missing =
+            || EdgeError::Usage { what: "which table?\n  Way out: --to SERVER/tables/NAME".to_owned() };
         let (base, table) = to.split_once("/tables/").ok_or_else(missing)?;
         let token = self.token_file.as_deref().map(ApiToken::from_file).transpose()?;
         let server = Box::new(RemoteServer::new(base, token)?);

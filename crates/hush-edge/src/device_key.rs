@@ -108,7 +108,8 @@ impl DeviceKey {
         let digest = digest_of_encodings(encodings);
         let device = signing.verifying_key().to_bytes();
         let certificate = certify(&hush_table::delivery::certified_bytes(table_id, digest, &device));
-        let public = |encoding: &PrivateEncoding| PrivateEncoding { secret_id: String::new(), ..encoding.clone() };
+        let public =
+            |encoding: &PrivateEncoding| PrivateEncoding { secret_id: String::new(), ..encoding.clone() };
         let encodings = encodings.iter().map(public).collect();
         Self { schema, table_id, owner, encodings, digest, families, certificate, signing }
     }
@@ -146,7 +147,8 @@ impl DeviceKey {
         let failed = |what| move |source| EdgeError::File { what, path: path.to_owned(), source };
         let text = Zeroizing::new(self.to_json()?);
         let mut options = OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(0o600).open(path).map_err(failed("create"))?;
+        let mut file =
+            options.write(true).create_new(true).mode(0o600).open(path).map_err(failed("create"))?;
         let written = file.write_all(&text).and_then(|()| file.sync_all());
         if written.is_err() {
             let _ = std::fs::remove_file(path);
@@ -198,7 +200,8 @@ impl DeviceKey {
             certificate: to_hex(&self.certificate),
             signing_key: to_hex(self.signing.as_bytes()),
         };
-        serde_json::to_vec(&stored).map_err(|_| EdgeError::Internal { what: "a device's key does not serialise" })
+        serde_json::to_vec(&stored)
+            .map_err(|_| EdgeError::Internal { what: "a device's key does not serialise" })
     }
 
     fn from_json(bytes: &[u8]) -> Result<Self, String> {
@@ -207,9 +210,11 @@ impl DeviceKey {
         if stored.kind != KIND || stored.format != FORMAT {
             return Err(format!("format {}, this version reads {FORMAT}", stored.format));
         }
-        let signing = Zeroizing::new(bytes_of::<32>(&stored.signing_key).ok_or("its signing key is malformed")?);
+        let signing =
+            Zeroizing::new(bytes_of::<32>(&stored.signing_key).ok_or("its signing key is malformed")?);
         let families = stored.families.iter().map(family).collect::<Result<Vec<_>, String>>()?;
-        let schema = from_toml(&stored.schema).map_err(|error| format!("its schema is not valid: {error}"))?;
+        let schema =
+            from_toml(&stored.schema).map_err(|error| format!("its schema is not valid: {error}"))?;
         let columns: usize = families.iter().map(|family| family.key.columns().len()).sum();
         if columns != stored.encodings.len() {
             return Err(format!("{columns} public keys for {} encoded columns", stored.encodings.len()));
@@ -256,13 +261,19 @@ fn family(stored: &StoredFamily) -> Result<KeyFamily, String> {
     let seed = UniformSeed::from_bytes(bytes_of(&stored.seed).ok_or("a seed is malformed")?);
     let columns = stored.columns.iter().map(|column| {
         let object = from_hex(&column.key).ok_or("a public key is malformed")?;
-        let body = UncheckedBody::decode(&object).and_then(|body| body.conform(&ring, BodyKind::Slot, key_id(column.id)));
+        let body = UncheckedBody::decode(&object)
+            .and_then(|body| body.conform(&ring, BodyKind::Slot, key_id(column.id)));
         let body = body.map_err(|error| text(&error))?;
         let mut words = vec![0; ring.poly_words()];
-        for (index, (limb, words)) in ring.limbs().iter().zip(words.chunks_exact_mut(ring.degree())).enumerate() {
+        for (index, (limb, words)) in
+            ring.limbs().iter().zip(words.chunks_exact_mut(ring.degree())).enumerate()
+        {
             limb.unpack(body.packed(0, 0, index), words);
         }
-        Ok(PublicColumn { column: column.id, key: Poly::from_words(&ring, words).map_err(|error| text(&error))? })
+        Ok(PublicColumn {
+            column: column.id,
+            key: Poly::from_words(&ring, words).map_err(|error| text(&error))?,
+        })
     });
     let columns = columns.collect::<Result<Vec<_>, String>>()?;
     let key = SumPublicKey::new(&ring, seed, stored.scale_log2, columns).map_err(|error| text(&error))?;

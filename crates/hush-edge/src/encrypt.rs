@@ -11,8 +11,8 @@ use hush_ring::os_random;
 use hush_schemes::bgv::public::PublicEncryptor;
 use hush_schemes::ckks::{Scale, encode_coefficients};
 use hush_schemes::{PublicKeyError, SchemeError, Values};
-use hush_table::part::{ClearPartWriter, EncryptedPartWriter, WrittenPart};
 use hush_table::EncodedChunk;
+use hush_table::part::{ClearPartWriter, EncryptedPartWriter, WrittenPart};
 use hush_table::source::RowBatch;
 use num_traits::ToPrimitive;
 use zeroize::Zeroizing;
@@ -105,7 +105,9 @@ impl DeviceEncryptor {
             let values = plain.iter().map(Plain::values).collect::<Result<Vec<_>, _>>()?;
             let encrypted = self.encryptor.encrypt(&family.key, 0, &values);
             let encrypted = encrypted.map_err(|error| named(&key.encodings, error))?;
-            blobs.extend(columns.iter().map(|column| column.column).zip(encrypted.into_iter().map(Bytes::from)));
+            blobs.extend(
+                columns.iter().map(|column| column.column).zip(encrypted.into_iter().map(Bytes::from)),
+            );
         }
         let blob = |encoding: &PrivateEncoding| blobs.remove(&encoding.public.id.0);
         let encoded: Option<Vec<Bytes>> = key.encodings.iter().map(blob).collect();
@@ -144,7 +146,8 @@ impl<'a> Plain<'a> {
                     return Err(EdgeError::Range { column: column_name(encoding), row: index + 1 });
                 }
                 let limit = bound.bits() as u32 + log2;
-                let scaled = Scale::from_log2(*log2).and_then(|scale| encode_coefficients(values, scale, limit));
+                let scaled =
+                    Scale::from_log2(*log2).and_then(|scale| encode_coefficients(values, scale, limit));
                 Ok(Self::Scaled(Zeroizing::new(scaled.map_err(|error| out_of_range(encoding, &error))?)))
             }
             _ => Err(EdgeError::Internal { what: "a column's layout does not suit its type" }),

@@ -115,7 +115,9 @@ impl EdgeError {
         match self {
             Self::Arrow(_) | Self::Internal { .. } => ErrorKind::Internal,
             Self::File { .. } => ErrorKind::Resource,
-            Self::Json { .. } | Self::LongRecord { .. } | Self::Range { .. } | Self::Source(_) => ErrorKind::Data,
+            Self::Json { .. } | Self::LongRecord { .. } | Self::Range { .. } | Self::Source(_) => {
+                ErrorKind::Data
+            }
             Self::KeyFile { .. } => ErrorKind::Key,
             Self::PublicKey(_) => ErrorKind::Refused,
             Self::Remote(source) => source.kind(),
@@ -127,10 +129,16 @@ impl EdgeError {
     /// What a person can do about it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::KeyFile { .. } => Some("make one with `hush edge key TABLE -o FILE`; only its user may read it: chmod 600"),
+            Self::KeyFile { .. } => {
+                Some("make one with `hush edge key TABLE -o FILE`; only its user may read it: chmod 600")
+            }
             Self::PublicKey(_) => Some("`edge = true` in the schema, and encrypt the table again"),
-            Self::Range { .. } => Some("a wider range in the schema, and encrypt the table again; or correct the value"),
-            Self::Spool { .. } => Some("another --spool for this key; deliveries of the old one can still be sent with the old key"),
+            Self::Range { .. } => {
+                Some("a wider range in the schema, and encrypt the table again; or correct the value")
+            }
+            Self::Spool { .. } => Some(
+                "another --spool for this key; deliveries of the old one can still be sent with the old key",
+            ),
             Self::Table(source) => source.hint(),
             Self::Arrow(_) | Self::File { .. } | Self::Internal { .. } | Self::Json { .. } => None,
             Self::LongRecord { .. } | Self::Remote(_) | Self::Source(_) | Self::Usage { .. } => None,

@@ -39,10 +39,12 @@ pub(crate) struct Feed {
     quoted: bool,
     /// Messages read so far.
     messages: u64,
-    /// Bytes of the input that the collected records took, before those of `ends`: in messages they are not those of the records.
+    /// Place in the input after the rows that were taken.
     taken: u64,
-    /// For messages: bytes of the input up to the end of each record's message.
-    offsets: Vec<u64>,
+    /// Place in the input after the last whole message.
+    passed: u64,
+    /// For messages: bytes of the input up to the end of the message whose last record this is; `None` for the others.
+    offsets: Vec<Option<u64>>,
     /// For messages: the start of a line.
     partial: Vec<u8>,
 }
@@ -72,6 +74,7 @@ impl Feed {
             quoted: false,
             messages: 0,
             taken: position,
+            passed: position,
             offsets: Vec::new(),
             partial: Vec::new(),
         }
@@ -118,7 +121,7 @@ impl Feed {
     /// # Errors
     /// [`EdgeError::Source`] for rows that do not suit the schema, with their line in the batch.
     pub(crate) fn take(&mut self, schema: &Schema) -> Result<Option<Rows>, EdgeError> {
-        let count = self.ends.len().min(CHUNK_ROWS as usize);
+        let count = self.next_count();
         let Some(end) = count.checked_sub(1).and_then(|last| self.ends.get(last)).copied() else {
             return Ok(None);
         };
@@ -134,10 +137,22 @@ impl Feed {
         Ok(Some(Rows { batch, position: self.taken }))
     }
 
+    /// Records of the next rows: whole messages, so that none is read again because a part of it was not delivered.
+    fn next_count(&self) -> usize {
+        let most = self.ends.len().min(CHUNK_ROWS as usize);
+        match self.form {
+            LineForm::Csv => most,
+            LineForm::Json => {
+                let mut ends = self.offsets.iter().take(most);
+                ends.rposition(Option::is_some).map_or(0, |last| last + 1)
+            }
+        }
+    }
+
     fn position_after(&mut self, count: usize, end: usize) {
         self.taken = match self.form {
             LineForm::Csv => self.taken + end as u64,
-            LineForm::Json => self.offsets.get(count - 1).copied().unwrap_or(self.taken),
+            LineForm::Json => self.offsets.get(count - 1).copied().flatten().unwrap_or(self.taken),
         };
     }
 
@@ -181,22 +196,20 @@ impl Feed {
             self.partial.extend_from_slice(line);
             rest = after;
             self.messages += 1;
-            let consumed = self.partial.len() as u64;
-            let before = self.offsets.last().copied().unwrap_or(self.taken);
+            self.passed += self.partial.len() as u64;
             let mut message = std::mem::take(&mut self.partial);
             let parsed = json::records(schema, &message, self.messages);
             message.zeroize();
             let records = parsed?;
-            if records.is_empty() && self.offsets.is_empty() {
-                self.taken += consumed;
+            if records.len() > CHUNK_ROWS as usize {
+                return Err(EdgeError::Json { number: self.messages, what: "it has more than 8192 rows" });
             }
             let last = records.len().saturating_sub(1);
             for (index, mut record) in records.into_iter().enumerate() {
                 self.bytes.extend_from_slice(&record);
                 record.zeroize();
                 self.ends.push(self.bytes.len());
-                // A message is read again whole after a crash unless all its rows were delivered.
-                self.offsets.push(if index == last { before + consumed } else { before });
+                self.offsets.push((index == last).then_some(self.passed));
             }
             self.seen = self.bytes.len();
         }

@@ -10,9 +10,9 @@ use hush_remote::RemoteServer;
 use hush_table::part::PartKind;
 use hush_table::{SignedDelivery, TableError, TableStore};
 
+use crate::EdgeError;
 use crate::gateway::Event;
 use crate::spool::{Spool, Waiting};
-use crate::EdgeError;
 
 /// First pause after a failure.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -57,7 +57,11 @@ impl Forwarder<'_> {
         let (mut sent, mut pause, mut tried_since) = (0, PAUSE, Instant::now());
         loop {
             let last = self.last.load(Ordering::Acquire);
-            let waiting = if matches!(self.destination, Destination::Nowhere) { Vec::new() } else { self.spool.waiting()? };
+            let waiting = if matches!(self.destination, Destination::Nowhere) {
+                Vec::new()
+            } else {
+                self.spool.waiting()?
+            };
             let mut failed = None;
             for next in waiting {
                 match self.deliver(next) {
@@ -107,7 +111,9 @@ impl Forwarder<'_> {
                 self.copy_parts(&table, &signed)?;
                 table.deliver(&signed)?;
             }
-            Destination::Server { server, table } => server.deliver(table, self.spool.directory(), &signed)?,
+            Destination::Server { server, table } => {
+                server.deliver(table, self.spool.directory(), &signed)?
+            }
         }
         self.spool.delivered(waiting, &signed)
     }
@@ -129,7 +135,9 @@ impl Forwarder<'_> {
 fn is_transient(error: &EdgeError) -> bool {
     match error {
         EdgeError::Remote(error) => error.is_transient(),
-        EdgeError::Table(TableError::NoTable { .. } | TableError::Busy { .. } | TableError::Io { .. }) => true,
+        EdgeError::Table(TableError::NoTable { .. } | TableError::Busy { .. } | TableError::Io { .. }) => {
+            true
+        }
         _ => false,
     }
 }

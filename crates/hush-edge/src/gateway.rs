@@ -101,7 +101,11 @@ pub struct Summary {
 /// # Errors
 /// Rows that do not suit the schema, a full disk, a refusal by the table's place. What was spooled stays; the same command goes on
 /// after it.
-pub fn run(key: &DeviceKey, options: &GatewayOptions, report: &(dyn Fn(Event) + Sync)) -> Result<Summary, EdgeError> {
+pub fn run(
+    key: &DeviceKey,
+    options: &GatewayOptions,
+    report: &(dyn Fn(Event) + Sync),
+) -> Result<Summary, EdgeError> {
     let spool = Spool::open(&options.spool, key)?;
     let last = AtomicBool::new(false);
     let (wake, woken) = channel();
@@ -126,7 +130,8 @@ pub fn run(key: &DeviceKey, options: &GatewayOptions, report: &(dyn Fn(Event) + 
         // A failure here sends what waits once more, and no longer.
         last.store(true, Ordering::Release);
         let _ = wake.send(());
-        let sent = sending.join().unwrap_or(Err(EdgeError::Internal { what: "the forwarding thread panicked" }));
+        let sent =
+            sending.join().unwrap_or(Err(EdgeError::Internal { what: "the forwarding thread panicked" }));
         collected.and_then(|summary| Ok((summary, sent?)))
     })?;
     let waiting = spool.waiting()?.len() as u64;
@@ -158,7 +163,11 @@ impl Gateway<'_> {
         std::thread::Builder::new()
             .name("hush-read".to_owned())
             .spawn(move || opened.read(&sender, &stop))
-            .map_err(|source| EdgeError::File { what: "start a thread for", path: self.options.spool.clone(), source })?;
+            .map_err(|source| EdgeError::File {
+            what: "start a thread for",
+            path: self.options.spool.clone(),
+            source,
+        })?;
         // When the oldest row came that is not encrypted.
         let mut since: Option<Instant> = None;
         loop {
@@ -223,7 +232,12 @@ impl Gateway<'_> {
         }
     }
 
-    fn spool(&self, encryptor: &mut DeviceEncryptor, rows: &Rows, summary: &mut Summary) -> Result<(), EdgeError> {
+    fn spool(
+        &self,
+        encryptor: &mut DeviceEncryptor,
+        rows: &Rows,
+        summary: &mut Summary,
+    ) -> Result<(), EdgeError> {
         self.wait_for_room();
         let encrypted = encryptor.encrypt(self.key, &rows.batch)?;
         let waiting = self.spool.push(self.key, &encrypted, rows.position)?;

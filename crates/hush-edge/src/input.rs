@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use zeroize::Zeroize;
 
+use crate::EdgeError;
 use crate::feed::MAX_RECORD_BYTES;
 use crate::spool::SourceId;
-use crate::EdgeError;
 
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 64 << 10;
@@ -147,7 +147,10 @@ impl Opened {
         let Ok(present) = File::open(path) else { return Ok(None) };
         let source = identity(&present).map_err(failed(path))?;
         let was_cut = match &mut self.file {
-            Some(file) => file.stream_position().map_err(failed(path))? > present.metadata().map_err(failed(path))?.len(),
+            Some(file) => {
+                file.stream_position().map_err(failed(path))?
+                    > present.metadata().map_err(failed(path))?.len()
+            }
             None => false,
         };
         if self.source == Some(source) && !was_cut {

@@ -124,7 +124,12 @@ impl Spool {
     ///
     /// # Errors
     /// [`EdgeError::Table`] for a full disk, for one: the spool is then as it was.
-    pub(crate) fn push(&self, key: &DeviceKey, rows: &EncryptedRows, position: u64) -> Result<Waiting, EdgeError> {
+    pub(crate) fn push(
+        &self,
+        key: &DeviceKey,
+        rows: &EncryptedRows,
+        position: u64,
+    ) -> Result<Waiting, EdgeError> {
         let mut state = self.state();
         for part in [&rows.encrypted, &rows.clear].into_iter().flatten() {
             self.store.put_part(part)?;
@@ -190,7 +195,9 @@ impl Spool {
         let others = self.named_parts(&self.waiting()?)?;
         for (kind, file) in parts {
             // Two deliveries may have the same clear rows.
-            let Some(name) = file.map(|file| kind.file_name(&file.digest)).filter(|name| !others.contains(name)) else {
+            let Some(name) =
+                file.map(|file| kind.file_name(&file.digest)).filter(|name| !others.contains(name))
+            else {
                 continue;
             };
             self.remove(&self.directory.join(PARTS_NAME).join(name))?;
@@ -220,7 +227,8 @@ impl Spool {
     }
 
     fn save(&self, state: &State) -> Result<(), EdgeError> {
-        let text = serde_json::to_vec(state).map_err(|_| EdgeError::Internal { what: "a state does not serialise" })?;
+        let text = serde_json::to_vec(state)
+            .map_err(|_| EdgeError::Internal { what: "a state does not serialise" })?;
         files::write(&self.directory, STATE, &text)?;
         Ok(files::sync_directory(&self.directory)?)
     }

@@ -63,7 +63,7 @@ pub use encrypt::{
     ApproxSlotColumn, ApproxSumColumn, ChunkEncryption, Encryptor, MAX_CHUNK_ROWS, SlotColumn, SumColumn,
 };
 pub use error::{DecryptError, EncryptError};
-pub use public::public_sum_key;
 pub use hush_ring::{Hardening, harden_process};
+pub use public::public_sum_key;
 pub use secret::SecretKey;
 pub use seed::{KeyId, OwnerSeed, SEAL_OVERHEAD_BYTES, SealError, SealKey, VerifyingKey};

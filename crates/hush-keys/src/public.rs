@@ -34,13 +34,15 @@ pub fn public_sum_key(
     let mut keys = Vec::with_capacity(columns.len());
     for (column, secret) in columns {
         ring.check_same(secret.ring())?;
-        let small: Zeroizing<Vec<f64>> = Zeroizing::new(secret.small().iter().map(|s| f64::from(*s)).collect());
+        let small: Zeroizing<Vec<f64>> =
+            Zeroizing::new(secret.small().iter().map(|s| f64::from(*s)).collect());
         if largest_slot_squared(&small) > DEVICE_SLOT_RATIO * TERNARY_VARIANCE * ring.degree() as f64 {
             return Err(PublicKeyError::Secret { column: *column });
         }
         let errors = draw_errors(ring, &mut rng);
         let mut words = vec![0; ring.poly_words()];
-        for (index, (limb, out)) in ring.limbs().iter().zip(words.chunks_exact_mut(ring.degree())).enumerate() {
+        for (index, (limb, out)) in ring.limbs().iter().zip(words.chunks_exact_mut(ring.degree())).enumerate()
+        {
             // −A·s + τ·E
             let scale = limb.modulus().pow(2, u64::from(scale_log2));
             limb.add_scaled_error(out, &errors, scale);

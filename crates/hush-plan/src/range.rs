@@ -136,7 +136,8 @@ impl Writers {
 pub fn noise_room_log2(set: &ParamSet, rows: u64, weight_max: &BigInt, writers: Writers) -> Option<u32> {
     // A double cannot hold weights above 2^1023; nothing near that fits any set.
     let weight = weight_max.to_f64().filter(|weight| weight.is_finite())?;
-    let room = set.log_q() - 1.0 - noise::bgv_sum_phase_log2(0.0, rows as f64, weight, writers.noise_factor(set));
+    let room =
+        set.log_q() - 1.0 - noise::bgv_sum_phase_log2(0.0, rows as f64, weight, writers.noise_factor(set));
     (room >= 2.0).then_some(room.floor() as u32)
 }
 

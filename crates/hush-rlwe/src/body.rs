@@ -227,7 +227,8 @@ impl<'a> SumMasks<'a> {
         let same = |body: &Body<'_>| {
             let mut elements = 0..first.id.element_count;
             let limb = |element, limb| body.packed_mask(element, limb) == first.packed_mask(element, limb);
-            body.has_masks() && elements.all(|element| (0..first.limb_count).all(|index| limb(element, index)))
+            body.has_masks()
+                && elements.all(|element| (0..first.limb_count).all(|index| limb(element, index)))
         };
         if bodies.iter().skip(1).all(same) { Ok(Self::Stored(*first)) } else { Err(CodecError::Masks) }
     }

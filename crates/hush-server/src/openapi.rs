@@ -43,6 +43,7 @@ mod tests {
         ("/v1/tables/{table}", &["get", "delete"]),
         ("/v1/tables/{table}/manifest", &["get", "put"]),
         ("/v1/tables/{table}/parts/{part}", &["head", "get", "put"]),
+        ("/v1/tables/{table}/deliveries", &["get", "put"]),
         ("/v1/jobs", &["post"]),
         ("/v1/jobs/{job}", &["get", "delete"]),
         ("/v1/jobs/{job}/result", &["get"]),

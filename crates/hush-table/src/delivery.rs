@@ -213,7 +213,8 @@ mod tests {
     fn signed(delivery: Delivery) -> SignedDelivery {
         let (owner, device) = keys();
         let key = device.verifying_key().to_bytes();
-        let certificate = owner.sign(&certified_bytes(delivery.table_id, delivery.encodings, &key)).to_bytes();
+        let certificate =
+            owner.sign(&certified_bytes(delivery.table_id, delivery.encodings, &key)).to_bytes();
         SignedDelivery::sign(delivery, &key, &certificate, |bytes| device.sign(bytes).to_bytes()).unwrap()
     }
 
@@ -278,7 +279,9 @@ mod tests {
         let id = delivery().id;
         assert_eq!(DeliveryId::of_file_name(&id.file_name()), Some(id));
         let name = id.file_name();
-        for other in [name.to_uppercase(), name.replace("000", ""), name.replace('-', "_"), format!("{name}.partial")] {
+        for other in
+            [name.to_uppercase(), name.replace("000", ""), name.replace('-', "_"), format!("{name}.partial")]
+        {
             assert_eq!(DeliveryId::of_file_name(&other), None, "{other}");
         }
     }

@@ -87,8 +87,20 @@ pub(crate) fn manifest() -> Manifest {
         encodings: vec![encoding(1), encoding(4)],
         sealed_columns: 1,
         parts: vec![
-            PartEntry { rows: 524_288, chunks: 64, clear: file("c0", 1000), encrypted: file("e0", 2000), delivery: None },
-            PartEntry { rows: 5, chunks: 1, clear: file("c1", 10), encrypted: file("e1", 20), delivery: None },
+            PartEntry {
+                rows: 524_288,
+                chunks: 64,
+                clear: file("c0", 1000),
+                encrypted: file("e0", 2000),
+                delivery: None,
+            },
+            PartEntry {
+                rows: 5,
+                chunks: 1,
+                clear: file("c1", 10),
+                encrypted: file("e1", 20),
+                delivery: None,
+            },
         ],
         sealed_schema: vec![0xde, 0xad],
     }

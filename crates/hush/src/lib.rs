@@ -35,11 +35,11 @@ use std::path::Path;
 pub use error::Error;
 pub use hush_client::remote::{ApiToken, PushReport, RemoteServer, TableSummary};
 pub use hush_client::{
-    Accepted, Account, Analysis, EncryptOptions, ErrorKind, EvalAccount, EvalOptions, Evaluation, Explanation,
-    Measured, Moved, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy, PrivateHalf,
-    ProfileInUse, Progress, Proposal, Rehearsal, RehearsalOptions, SchemeKind, SecurityLine, Silent,
-    TableDecryption, TablePlace, UnusedProfile, VectorSource, Verified, WorkFactor, peak_resident_bytes, profile_path,
-    schema_path,
+    Accepted, Account, Analysis, EncryptOptions, ErrorKind, EvalAccount, EvalOptions, Evaluation,
+    Explanation, Measured, Moved, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy,
+    PrivateHalf, ProfileInUse, Progress, Proposal, Rehearsal, RehearsalOptions, SchemeKind, SecurityLine,
+    Silent, TableDecryption, TablePlace, UnusedProfile, VectorSource, Verified, WorkFactor,
+    peak_resident_bytes, profile_path, schema_path,
 };
 pub use hush_edge::{
     Destination, DeviceKey, Event as GatewayEvent, GatewayOptions, Input, LineForm, Summary as GatewaySummary,

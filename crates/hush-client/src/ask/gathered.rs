@@ -23,8 +23,8 @@ use crate::cells::Cells;
 use crate::encrypt::new_identity;
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
-use hush_remote::Silent;
 use crate::table::OwnedTable;
+use hush_remote::Silent;
 
 /// Builds `merged`, as [`groups::merge`] does, from the rows that match.
 ///

@@ -31,9 +31,9 @@ use crate::explain::Held;
 use crate::pins::Pins;
 use crate::policy::{Policy, propose_schema};
 use crate::private::PrivateHalf;
-use hush_remote::Silent;
 use crate::rehearse::thread_pool;
 use crate::table::OwnedTable;
+use hush_remote::Silent;
 
 /// Runs behind each median.
 const RUNS: usize = 7;

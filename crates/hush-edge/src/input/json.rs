@@ -36,7 +36,8 @@ pub(crate) fn records(schema: &Schema, message: &[u8], number: u64) -> Result<Ve
         if object.keys().any(|name| !known(name)) {
             return Err(wrong("it names a column that the schema has not"));
         }
-        let cells = kept(schema).map(|name| object.get(name).map_or_else(|| Some(quoted(null)), |value| cell(value, null)));
+        let cells = kept(schema)
+            .map(|name| object.get(name).map_or_else(|| Some(quoted(null)), |value| cell(value, null)));
         let cells = cells.collect::<Option<Vec<_>>>();
         let cells = cells.ok_or_else(|| wrong("a value is an object or a list"))?;
         Ok(format!("{}\n", cells.join(",")).into_bytes())

@@ -64,7 +64,11 @@ impl<'a> Fetcher<'a> {
             element_count: element_count(self.shape.layout, self.shape.set, input.row.rows),
             lanes: self.shape.lanes(),
         };
-        let body = input.snapshot.body(input.part, &self.ring, StoredBody { blob, kind, id, index: input.row.index })?;
+        let body = input.snapshot.body(
+            input.part,
+            &self.ring,
+            StoredBody { blob, kind, id, index: input.row.index },
+        )?;
         rounding.round_body(&body, kind).map_err(|_| ExecError::Internal { place: "rounded column" })
     }
 }

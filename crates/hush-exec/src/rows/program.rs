@@ -191,7 +191,8 @@ impl<'a> Evaluator<'a> {
             element_count: elements,
             lanes: self.shape.lanes(),
         };
-        let stored = StoredBody { blob: input.blob(column)?, kind: BodyKind::Slot, id, index: input.row.index };
+        let stored =
+            StoredBody { blob: input.blob(column)?, kind: BodyKind::Slot, id, index: input.row.index };
         input.snapshot.body(input.part, &self.ring, stored)
     }
 }

@@ -30,7 +30,10 @@ fn body<'a>(bytes: &'a [u8], ring: &Ring, column: u32, chunk: u32, rows: usize) 
 fn widest(ring: &Ring, rows: f64, weight: f64) -> u32 {
     let factor = noise::device_factor(ring.degree());
     let log_q = ring.set().unwrap().log_q();
-    (2..250).rev().find(|t| noise::bgv_sum_phase_log2(f64::from(*t), rows, weight, factor) <= log_q - 1.0).unwrap()
+    (2..250)
+        .rev()
+        .find(|t| noise::bgv_sum_phase_log2(f64::from(*t), rows, weight, factor) <= log_q - 1.0)
+        .unwrap()
 }
 
 #[test]
@@ -51,7 +54,8 @@ fn sums_over_rows_of_a_device_and_of_the_owner_are_exact() {
 
         let mut encryptor = Encryptor::new();
         let mut chunk = encryptor.begin_chunk(0, rows).unwrap();
-        let column = |column, secret, values| SumColumn { column, secret, t_log2, values: Values::I64(values) };
+        let column =
+            |column, secret, values| SumColumn { column, secret, t_log2, values: Values::I64(values) };
         let mine = chunk
             .encrypt_sum(&ring, &[column(7, &secrets[0], &own), column(9, &secrets[1], &own_other)])
             .unwrap();
@@ -64,11 +68,21 @@ fn sums_over_rows_of_a_device_and_of_the_owner_are_exact() {
         let bodies = |blobs: &[Vec<u8>], chunk| -> Vec<Body<'_>> {
             // The lifetime of what is given out is that of the blobs.
             let blobs: &'static [Vec<u8>] = Box::leak(blobs.to_vec().into_boxed_slice());
-            [7, 9].into_iter().zip(blobs).map(|(column, blob)| body(blob, &ring, column, chunk, rows)).collect()
+            [7, 9]
+                .into_iter()
+                .zip(blobs)
+                .map(|(column, blob)| body(blob, &ring, column, chunk, rows))
+                .collect()
         };
-        for (secret, (stored, values)) in secrets.iter().zip(bodies(&theirs, 3).iter().zip([&sent, &sent_other])) {
+        for (secret, (stored, values)) in
+            secrets.iter().zip(bodies(&theirs, 3).iter().zip([&sent, &sent_other]))
+        {
             let decrypted = decrypt_sum_chunk(secret, seed, stored, rows, t_log2).unwrap();
-            assert!(decrypted.iter().zip(values).all(|(found, value)| *found == I256::from(*value)), "{}", set.name());
+            assert!(
+                decrypted.iter().zip(values).all(|(found, value)| *found == I256::from(*value)),
+                "{}",
+                set.name()
+            );
         }
         for group_count in [1, 3] {
             let groups: Vec<u32> = (0..rows)
@@ -86,7 +100,8 @@ fn sums_over_rows_of_a_device_and_of_the_owner_are_exact() {
             sum.merge(other).unwrap();
             let answers = sum.finish().unwrap();
             for (group, answer) in answers.iter().enumerate() {
-                for (place, (own, sent)) in [(&own, &sent), (&own_other, &sent_other)].into_iter().enumerate() {
+                for (place, (own, sent)) in [(&own, &sent), (&own_other, &sent_other)].into_iter().enumerate()
+                {
                     let weighed = |values: &[i64]| -> i128 {
                         let rows = values.iter().zip(&weights).zip(&groups);
                         rows.filter(|(_, g)| **g == group as u32).map(|((v, w), _)| i128::from(*v) * w).sum()
@@ -158,7 +173,8 @@ fn masks_that_differ_or_are_missing_are_refused() {
     let values = [5_i64; 40];
     let both = [Values::I64(&values), Values::I64(&values)];
     let mut encryptor = PublicEncryptor::new();
-    let (first, second) = (encryptor.encrypt(&key, 0, &both).unwrap(), encryptor.encrypt(&key, 0, &both).unwrap());
+    let (first, second) =
+        (encryptor.encrypt(&key, 0, &both).unwrap(), encryptor.encrypt(&key, 0, &both).unwrap());
     let mut seeded = Encryptor::new();
     let mut chunk = seeded.begin_chunk(0, 40).unwrap();
     let column = SumColumn { column: 1, secret: &secrets[1], t_log2: 20, values: both[1] };

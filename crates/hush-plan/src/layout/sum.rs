@@ -52,12 +52,17 @@ pub(super) struct Asked<'a> {
 
 /// As [`choose`] for all columns together, where devices encrypt: columns over one ring share masks, and so the multiples that
 /// errors come in, which are their plaintext modulus. The rings of `taken` have errors in other multiples.
-pub(super) fn choose_shared(asked: &[Asked<'_>], rows: u64, taken: &[&str]) -> Result<Vec<Choice>, PlanError> {
+pub(super) fn choose_shared(
+    asked: &[Asked<'_>],
+    rows: u64,
+    taken: &[&str],
+) -> Result<Vec<Choice>, PlanError> {
     let options = asked.iter().map(|asked| {
         let least = message_log2(&largest_sum(rows, asked.weight_max, &asked.max_abs));
         let sets = presets().iter().filter(|set| !taken.contains(&set.name()));
         let fitting = sets.filter_map(|set| {
-            let most = u64::from(noise_room_log2(set, rows, asked.weight_max, Writers::Devices)?.min(MAX_T_LOG2));
+            let most =
+                u64::from(noise_room_log2(set, rows, asked.weight_max, Writers::Devices)?.min(MAX_T_LOG2));
             (least <= most).then_some((set, least, most))
         });
         let mut fitting: Vec<_> = fitting.collect();

@@ -82,7 +82,9 @@ fn every_choice_keeps_both_bounds_from_one_row_to_a_thousand_million() {
                 let Plaintext::PowerOfTwo { log2 } = choice.plaintext else { panic!("{choice:?}") };
                 let largest = largest_sum(rows, &weight, &bound);
                 assert!(largest < BigInt::one() << (log2 - 1));
-                assert!(noise_margin(preset(choice.params).unwrap(), log2, rows, &weight, Writers::Owner) >= 0.0);
+                assert!(
+                    noise_margin(preset(choice.params).unwrap(), log2, rows, &weight, Writers::Owner) >= 0.0
+                );
             }
         }
     }
@@ -265,7 +267,10 @@ fn tables_for_devices_share_what_their_masks_share() {
             Plaintext::PowerOfTwo { log2 } => {
                 assert!(noise_margin(set, log2, rows, weight, Writers::Devices) >= 0.0, "{encoding:?}");
                 let max_abs: BigInt = encoding.max_abs.parse().unwrap();
-                assert!(message_log2(&largest_sum(rows, weight, &max_abs)) <= u64::from(log2), "{encoding:?}");
+                assert!(
+                    message_log2(&largest_sum(rows, weight, &max_abs)) <= u64::from(log2),
+                    "{encoding:?}"
+                );
                 log2
             }
             _ => 0,

@@ -142,7 +142,10 @@ impl PublicEncryptor {
         columns: &[Values<'_>],
     ) -> Result<Vec<Vec<u8>>, PublicKeyError> {
         let rows = columns.first().map_or(0, Values::len);
-        if columns.len() != key.columns.len() || rows == 0 || columns.iter().any(|values| values.len() != rows) {
+        if columns.len() != key.columns.len()
+            || rows == 0
+            || columns.iter().any(|values| values.len() != rows)
+        {
             return Err(PublicKeyError::Columns { found: columns.len(), expected: key.columns.len() });
         }
         let ring = &key.ring;
@@ -164,7 +167,11 @@ impl PublicEncryptor {
                 let values = values.slice(element * ring.degree(), ring.degree());
                 self.draw_errors(ring, &mut rng);
                 for (index, limb) in ring.limbs().iter().enumerate() {
-                    limb.mul_into(&mut self.product, public.key.limb(index), limb_of(&self.ephemeral, ring, index));
+                    limb.mul_into(
+                        &mut self.product,
+                        public.key.limb(index),
+                        limb_of(&self.ephemeral, ring, index),
+                    );
                     limb.inverse(&mut self.product);
                     values.residues_into(limb, &mut self.body);
                     limb.add_scaled_error(&mut self.body, &self.errors, key.scale[index]);

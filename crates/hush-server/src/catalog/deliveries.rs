@@ -19,7 +19,8 @@ impl Catalog {
     pub fn deliver(&self, table: &TableName, container: &[u8]) -> Result<Delivered, ApiError> {
         let _change = self.change.lock().unwrap_or_else(PoisonError::into_inner);
         self.find(table)?;
-        let delivered = SignedDelivery::decode(container).and_then(|signed| self.store(table)?.deliver(&signed));
+        let delivered =
+            SignedDelivery::decode(container).and_then(|signed| self.store(table)?.deliver(&signed));
         delivered.map_err(|error| {
             tracing::info!(code = error.code(), "a delivery was refused");
             match error {

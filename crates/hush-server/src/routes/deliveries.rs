@@ -39,7 +39,8 @@ pub async fn list(
     State(app): State<Arc<App>>,
     TablePath(table): TablePath,
 ) -> Result<Json<Deliveries>, ApiError> {
-    let found = spawn_blocking(move || app.catalog.deliveries(&table)).await.map_err(|_| Code::Internal)??;
+    let found =
+        spawn_blocking(move || app.catalog.deliveries(&table)).await.map_err(|_| Code::Internal)??;
     let listed = found.iter().take(MAX_LISTED).map(|delivery| to_hex(delivery.as_bytes()));
     Ok(Json(Deliveries { waiting: found.len() as u64, deliveries: listed.collect() }))
 }

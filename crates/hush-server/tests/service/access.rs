@@ -106,7 +106,7 @@ fn the_served_description_is_the_one_that_is_routed() {
     assert_eq!(document.header("content-type"), Some("application/json"));
     let document = document.json();
     let paths = document["paths"].as_object().unwrap();
-    assert_eq!(paths.len(), 10);
+    assert_eq!(paths.len(), 11);
     for (path, item) in paths {
         let path = path.replace("{table}", "t").replace("{part}", &format!("{DIGEST}.enc"));
         let path = path.replace("{job}", &DIGEST[..32]);
@@ -165,7 +165,7 @@ fn names_cannot_leave_their_place() {
         names
     };
     assert_eq!(names("tables"), ["visits"]);
-    assert_eq!(names("."), ["jobs", "lock", "seeds", "tables", "token", "uploads"]);
+    assert_eq!(names("."), ["device-token", "jobs", "lock", "seeds", "tables", "token", "uploads"]);
     let upper = Recipe { name: "VISITS", ..PLAIN };
     assert_eq!(service.get(&upper.make().base()).json()["name"], "visits");
 }

@@ -26,7 +26,13 @@ fn write(chunks: &[EncodedChunk]) -> WrittenPart {
 }
 
 fn entry(part: &WrittenPart) -> PartEntry {
-    PartEntry { rows: part.rows, chunks: part.chunks, clear: None, encrypted: Some(part.file), delivery: None }
+    PartEntry {
+        rows: part.rows,
+        chunks: part.chunks,
+        clear: None,
+        encrypted: Some(part.file),
+        delivery: None,
+    }
 }
 
 fn open(part: &WrittenPart) -> EncryptedPart {

@@ -149,7 +149,9 @@ impl TableStore {
         };
         let cause = |source| TableError::Io { operation: Operation::Read, place: path.to_string(), source };
         // What a crash or another program left is as good as absent.
-        Ok(SignedDelivery::decode(&source.read_all().map_err(cause)?).ok().filter(|found| found.delivery().id == id))
+        Ok(SignedDelivery::decode(&source.read_all().map_err(cause)?)
+            .ok()
+            .filter(|found| found.delivery().id == id))
     }
 }
 

@@ -46,8 +46,20 @@ fn whole() -> Manifest {
         ],
         sealed_columns: 1,
         parts: vec![
-            PartEntry { rows: 524_288, chunks: 64, clear: file("c0", 1000), encrypted: file("e0", 1 << 30), delivery: None },
-            PartEntry { rows: 5, chunks: 1, clear: file("c0", 10), encrypted: file("e1", 20), delivery: None },
+            PartEntry {
+                rows: 524_288,
+                chunks: 64,
+                clear: file("c0", 1000),
+                encrypted: file("e0", 1 << 30),
+                delivery: None,
+            },
+            PartEntry {
+                rows: 5,
+                chunks: 1,
+                clear: file("c0", 10),
+                encrypted: file("e1", 20),
+                delivery: None,
+            },
         ],
         sealed_schema: vec![0xde, 0xad],
     }

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//! However input is cut into pieces, the rows are those of the whole, and each position is where their lines end.
+
+use hush_plan::schema::file::from_toml;
+use hush_table::source::ColumnData;
+use hush_testkit::Draw;
+
+use super::*;
+
+fn schema() -> Schema {
+    let columns = "[columns.n]\ntype = \"int(64)\"\nnullable = true\nprotect = \"clear\"\n[columns.t]\ntype = \"text\"\nnullable = true\nprotect = \"clear\"\n";
+    from_toml(&format!("format = 1\ntable = \"t\"\nnull_tokens = [\"\", \"NA\"]\n{columns}")).unwrap()
+}
+
+/// All rows of some pieces of input, as pairs of texts, and the positions after each take.
+fn rows(form: LineForm, pieces: &[&[u8]], start: u64, header: Option<&str>) -> (Vec<String>, Vec<u64>) {
+    let schema = schema();
+    let mut feed = Feed::new(form, &schema, start, header.map(|header| header.as_bytes().to_vec()));
+    let (mut found, mut positions) = (Vec::new(), Vec::new());
+    for piece in pieces {
+        feed.push(&schema, piece).unwrap();
+    }
+    feed.end(&schema).unwrap();
+    while feed.records() > 0 {
+        let Some(rows) = feed.take(&schema).unwrap() else { continue };
+        positions.push(rows.position);
+        let column = |place: usize| match &rows.batch.columns[place] {
+            Some(ColumnData::Array(array)) => array.clone(),
+            _ => panic!("a clear column"),
+        };
+        let text = |array: &arrow::array::ArrayRef, row| {
+            arrow::util::display::array_value_to_string(array, row).unwrap()
+        };
+        let (numbers, texts) = (column(0), column(1));
+        found
+            .extend((0..rows.batch.rows).map(|row| format!("{}|{}", text(&numbers, row), text(&texts, row))));
+    }
+    (found, positions)
+}
+
+/// A CSV with quotes, line ends in quotes, empty lines, and without an end of line at its end.
+fn sample(draw: &mut Draw, count: usize) -> (String, Vec<String>) {
+    let (mut text, mut expected) = ("n,t\r\n".to_owned(), Vec::new());
+    for row in 0..count {
+        let (cell, value) = match draw.below(4) {
+            0 => (format!("\"a \"\"{row}\"\"\n,b\""), format!("a \"{row}\"\n,b")),
+            1 => ("NA".to_owned(), String::new()),
+            _ => (format!("x{row}"), format!("x{row}")),
+        };
+        text.push_str(&format!("{row},{cell}{}", if draw.below(2) == 0 { "\n" } else { "\r\n" }));
+        expected.push(format!("{row}|{value}"));
+    }
+    (text.trim_end().to_owned(), expected)
+}
+
+#[test]
+fn rows_do_not_depend_on_how_input_is_cut() {
+    let mut draw = Draw::new();
+    for count in [1, 7, 8192, 8193, 20_000] {
+        let (text, expected) = sample(&mut draw, count);
+        let mut pieces = Vec::new();
+        let mut rest = text.as_bytes();
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at((1 + draw.below(40_000)).min(rest.len()));
+            pieces.push(piece);
+            rest = after;
+        }
+        let (found, positions) = rows(LineForm::Csv, &pieces, 0, None);
+        assert_eq!(found, expected);
+        // What had no end of line got one.
+        assert_eq!(*positions.last().unwrap(), text.len() as u64 + 1);
+        // Read on from any of them, the rest comes.
+        for (place, position) in positions.iter().enumerate().take(positions.len() - 1) {
+            let left = &text.as_bytes()[*position as usize..];
+            let (found, _) = rows(LineForm::Csv, &[left], *position, Some("n,t\r\n"));
+            assert_eq!(found, expected[(place + 1) * 8192..]);
+        }
+    }
+}
+
+#[test]
+fn messages_are_objects_or_lists_of_them() {
+    let text = "{\"n\":1,\"t\":\"a, \\\"b\\\"\"}\n\n[{\"t\":null,\"n\":-9007199254740993},{\"n\":3}]\n[]\n{\"t\":\"z\"}";
+    let (found, positions) = rows(LineForm::Json, &[text.as_bytes()], 0, None);
+    assert_eq!(found, ["1|a, \"b\"", "-9007199254740993|", "3|", "|z"]);
+    assert_eq!(positions, [text.len() as u64 + 1]);
+    let by_byte: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
+    assert_eq!(rows(LineForm::Json, &by_byte, 0, None).0, found);
+}
+
+#[test]
+fn messages_that_are_none_are_refused_without_their_values() {
+    let schema = schema();
+    for bad in
+        ["{\"n\":[777]}", "{\"n\":{\"a\":777}}", "{\"other\":777}", "777", "[777]", "{\"n\":777", "\u{7f}"]
+    {
+        let mut feed = Feed::new(LineForm::Json, &schema, 0, None);
+        let error = feed.push(&schema, format!("{bad}\n").as_bytes()).unwrap_err();
+        assert_eq!(error.code(), "HUSH-G002", "{bad}");
+        assert!(!error.to_string().contains("777"), "{error}");
+    }
+}
+
+/// A message is in one delivery: what was not delivered is read again whole.
+#[test]
+fn messages_are_not_divided() {
+    let rows_of = |count: usize| vec!["{\"n\":1}"; count].join(",");
+    let first = format!("[{}]\n", rows_of(8000));
+    let text = format!("{first}[{}]\n", rows_of(200));
+    let (found, positions) = rows(LineForm::Json, &[text.as_bytes()], 0, None);
+    assert_eq!(found.len(), 8200);
+    assert_eq!(positions, [first.len() as u64, text.len() as u64]);
+    let schema = schema();
+    let mut feed = Feed::new(LineForm::Json, &schema, 0, None);
+    let refused = feed.push(&schema, format!("[{}]\n", rows_of(8193)).as_bytes());
+    assert_eq!(refused.unwrap_err().code(), "HUSH-G002");
+}
+
+#[test]
+fn records_without_an_end_are_refused() {
+    let schema = schema();
+    for form in [LineForm::Csv, LineForm::Json] {
+        let mut feed = Feed::new(form, &schema, 0, None);
+        let piece = vec![b'x'; 1 << 19];
+        let pushed = (0..4).map(|_| feed.push(&schema, &piece)).collect::<Result<Vec<_>, _>>();
+        assert_eq!(pushed.unwrap_err().code(), "HUSH-G004");
+    }
+}

@@ -1,0 +1,445 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices: what they encrypt with public keys and deliver is in the table once, whatever ends them on the way, and no plaintext
+lies anywhere; the owner's questions get the answers of all rows."""
+
+import csv
+import json
+import os
+import pathlib
+import random
+import re
+import resource
+import shutil
+import signal
+import statistics
+import subprocess
+import time
+
+import pytest
+
+from conftest import binary
+
+SCHEMA = """format = 1
+table = "readings"
+status = "approved"
+approved_by = "test"
+null_tokens = ["", "NA"]
+max_rows = 10000000
+edge = true
+
+[columns.site]
+type = "category"
+protect = "clear"
+[columns.day]
+type = "int(8)"
+protect = "clear"
+[columns.temp]
+type = "decimal(8,1)"
+range = [-100000, 100000]
+nullable = true
+protect = "encrypt"
+for = ["sum", "avg", "stddev"]
+[columns.load]
+type = "int(32)"
+range = [0, 1000000000]
+protect = "encrypt"
+[columns.level]
+type = "float(3)"
+protect = "encrypt"
+"""
+FIELDS = ["site", "day", "temp", "load", "level"]
+# A number that no other value contains, in every encrypted column: found on a disk, it was plaintext.
+CANARIES = ["73019.3", "730191337", "7301.9125"]
+
+
+def make_rows(draw, count, canary=False):
+    """Random rows as texts, some of them without a temperature."""
+    rows = []
+    for _ in range(count):
+        temp = "NA" if draw.random() < 0.1 else f"{draw.randrange(-4000, 6000) / 10:.1f}"
+        rows.append([draw.choice("abc"), str(draw.randrange(28)), temp, str(draw.randrange(10**6)), f"{draw.uniform(-9, 9):.4f}"])
+    if canary:
+        for row in rows[::7]:
+            row[2:] = CANARIES
+    return rows
+
+
+def write_csv(path, rows, header=True):
+    """Rows as a CSV."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if header:
+            writer.writerow(FIELDS)
+        writer.writerows(rows)
+
+
+@pytest.fixture
+def key(hush, tmp_path):
+    """Arguments that open a key made for this test, fast: it is opened often."""
+    path, passphrase = tmp_path / "owner.hushkey", tmp_path / "passphrase"
+    passphrase.write_text("correct horse\n", encoding="utf-8")
+    hush("keygen", "-o", path, "--passphrase-file", passphrase, "--opens-in", "16MiB")
+    return "--key", path, "--passphrase-file", passphrase
+
+
+class Edge:
+    """A table for devices, and one device."""
+
+    def __init__(self, hush, key, directory, rows):
+        self.hush, self.key, self.directory = hush, key, directory
+        (directory / "t.schema.toml").write_text(SCHEMA, encoding="utf-8")
+        write_csv(directory / "own.csv", rows)
+        hush("encrypt", "own.csv", "-o", "T", "--schema", "t.schema.toml", *key)
+        self.device()
+
+    def device(self, name="device.key", table="T", *more):
+        """Makes a device's key."""
+        self.hush("edge", "key", table, "-o", name, *self.key, *more)
+
+    def command(self, *arguments, key="device.key", spool="spool"):
+        """The program of devices, with arguments."""
+        return [str(argument) for argument in (binary("hush-edge"), *arguments, "--key", key, "--spool", spool)]
+
+    def start(self, *arguments, **options):
+        """Starts it in the background."""
+        names = {name: options.pop(name) for name in ("key", "spool") if name in options}
+        settings = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": self.hush.environment, **options}
+        return subprocess.Popen(self.command(*arguments, **names), cwd=self.directory, **settings)
+
+    def run(self, *arguments, status=0, lines=None, **options):
+        """Runs it to its end; gives its account (or its complaint)."""
+        process = self.start(*arguments, "--json", stdin=subprocess.PIPE if lines is not None else subprocess.DEVNULL, **options)
+        out, err = process.communicate(lines)
+        assert process.returncode == status, f"status {process.returncode}: {err}"
+        return json.loads(out) if status == 0 else err
+
+    def accept(self, table="T", *more):
+        """Takes deliveries in."""
+        return json.loads(self.hush("edge", "accept", table, "--json", *self.key, *more).stdout)
+
+    def waiting(self):
+        """Names of deliveries in the spool."""
+        return sorted(path.name for path in (self.directory / "spool").glob("*.delivery"))
+
+    def decrypted(self, table="T", *more):
+        """All rows of the table."""
+        text = self.hush("decrypt", table, *self.key, *more).stdout
+        return list(csv.reader(text.splitlines()))[1:]
+
+
+@pytest.fixture
+def edge(hush, key, tmp_path):
+    """A table with a hundred rows of its owner, and a device."""
+    return Edge(hush, key, tmp_path, make_rows(random.Random(1), 100))
+
+
+def own_rows():
+    """The owner's rows of that table."""
+    return make_rows(random.Random(1), 100)
+
+
+def same(found, expected):
+    """Whether decrypted rows are those written: the float column to its three digits."""
+    assert len(found) == len(expected), f"{len(found)} rows, expected {len(expected)}"
+    for left, right in zip(found, expected):
+        temp = "" if right[2] == "NA" else right[2]
+        assert left[:4] == [right[0], right[1], temp, right[3]], f"{left} for {right}"
+        assert abs(float(left[4]) - float(right[4])) < 0.5e-3
+
+
+def no_canary(*places):
+    """No file below the places holds a value of a protected column."""
+    looked = 0
+    for place in places:
+        for path in pathlib.Path(place).rglob("*"):
+            if path.is_file():
+                content, looked = path.read_bytes(), looked + 1
+                assert not any(canary.encode() in content for canary in CANARIES), path
+    assert looked
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_answers_are_those_of_all_rows(edge, seed):
+    draw = random.Random(seed)
+    sent = [make_rows(draw, count) for count in (draw.randrange(1, 200), 8192, draw.randrange(8193, 20000))]
+    for number, rows in enumerate(sent):
+        write_csv(edge.directory / "rows.csv", rows)
+        account = edge.run("rows.csv", "--to", "T", spool=f"spool{number}")
+        chunks = -(-len(rows) // 8192)
+        assert account["rows"] == len(rows) and account["chunks"] == account["delivered"] == chunks
+        assert account["flushed"] == (len(rows) % 8192 > 0) and account["waiting"] == 0
+    # Nothing is in the table until its owner takes it in.
+    assert len(edge.decrypted()) == 100
+    accepted = edge.accept()
+    assert accepted["rows"] == sum(map(len, sent)) and accepted["version"] == 2 and accepted["waiting"] == 0
+    assert edge.accept()["deliveries"] == 0
+    # Each device's stream in its order.
+    found = edge.decrypted()
+    assert sorted(row[:4] for row in found) == sorted(
+        [row[0], row[1], "" if row[2] == "NA" else row[2], row[3]] for row in own_rows() + sum(sent, [])
+    )
+
+    by_site = {}
+    for row in own_rows() + sum(sent, []):
+        if int(row[1]) < 11:
+            by_site.setdefault(row[0], []).append(row)
+    sql = (
+        "SELECT site, COUNT(*), COUNT(temp), SUM(temp), STDDEV(temp), SUM(load), SUM(load * day), AVG(level) "
+        "FROM readings WHERE day < 11 GROUP BY site ORDER BY site"
+    )
+    answer = edge.hush("query", "T", sql, *edge.key, "--format", "csv").stdout
+    rows = list(csv.reader(answer.splitlines()))[1:]
+    assert len(rows) == len(by_site)
+    for values, (site, group) in zip(rows, sorted(by_site.items())):
+        temps = [float(row[2]) for row in group if row[2] != "NA"]
+        assert values[0] == site and int(values[1]) == len(group) and int(values[2]) == len(temps)
+        assert float(values[3]) == pytest.approx(sum(round(10 * t) for t in temps) / 10, abs=1e-9)
+        assert float(values[4]) == pytest.approx(statistics.stdev(temps), rel=1e-9)
+        assert int(values[5]) == sum(int(row[3]) for row in group)
+        assert int(values[6]) == sum(int(row[3]) * int(row[1]) for row in group)
+        assert float(values[7]) == pytest.approx(statistics.mean(float(row[4]) for row in group), abs=1e-3)
+    # By row: what devices encrypted comes back beside what the owner did.
+    sql = "SELECT load, temp FROM readings WHERE site = 'a' AND day = 3"
+    answer = edge.hush("query", "T", sql, *edge.key, "--format", "csv").stdout
+    found = sorted(row[0] for row in list(csv.reader(answer.splitlines()))[1:])
+    assert found == sorted(row[3] for row in own_rows() + sum(sent, []) if row[0] == "a" and row[1] == "3")
+
+
+def test_over_a_server_that_comes_and_goes(edge, server):
+    edge.hush("push", "T", server.url, *server.token)
+    rows = make_rows(random.Random(5), 20000)
+    write_csv(edge.directory / "rows.csv", rows)
+    place = f"{server.url.rstrip('/')}/tables/readings"
+    token = ("--token-file", server.data / "device-token")
+    server.kill()
+    # Nobody there: all rows wait, encrypted.
+    account = edge.run("rows.csv", "--to", place, *token, "--patience", "0.5")
+    assert account["delivered"] == 0 and account["waiting"] == 3
+    server.start()
+    # The very same command reads nothing again.
+    account = edge.run("rows.csv", "--to", place, *token)
+    assert account["rows"] == 0 and account["delivered"] == 3 and account["waiting"] == 0
+    server.kill()
+    server.start()
+    accepted = edge.accept(place, *server.token)
+    assert accepted["rows"] == 20000 and accepted["version"] == 2
+    assert edge.accept(place, *server.token)["deliveries"] == 0
+    same(edge.decrypted(place, *server.token), own_rows() + rows)
+
+
+def test_the_token_of_devices_opens_nothing_else(edge, server):
+    edge.hush("push", "T", server.url, *server.token)
+    place = f"{server.url.rstrip('/')}/tables/readings"
+    token = ("--token-file", server.data / "device-token")
+    for command in (
+        ("decrypt", place, *edge.key, *token),
+        ("info", place, *token),
+        ("ls", server.url, *token),
+        ("delete", server.url, "readings", "--yes", *token),
+        ("query", server.url, "SELECT SUM(load) FROM readings", *edge.key, *token),
+        ("edge", "accept", place, *edge.key, *token),
+    ):
+        assert "HUSH-V036" in edge.hush(*command, status=7).stderr, command
+    # And nobody delivers without one.
+    write_csv(edge.directory / "rows.csv", make_rows(random.Random(5), 10))
+    assert "HUSH-R004" in edge.run("rows.csv", "--to", place, status=4)
+
+
+def test_standard_input_is_flushed_in_time_and_messages_are_rows(edge):
+    rows = make_rows(random.Random(6), 40)
+    lines = [dict(zip(FIELDS, row)) for row in rows]
+    for line in lines:
+        line["day"], line["load"], line["level"] = int(line["day"]), int(line["load"]), float(line["level"])
+        line["temp"] = None if line["temp"] == "NA" else float(line["temp"])
+    process = edge.start("-", "--messages", "--flush-after", "0.3", "--to", "T", stdin=subprocess.PIPE)
+    for group in (lines[:10], lines[10:11], lines[11:]):
+        text = json.dumps(group if len(group) > 1 else group[0])
+        process.stdin.write(text + "\n")
+        process.stdin.flush()
+        waited = time.monotonic() + 30
+        said = ""
+        while "delivered" not in said:
+            said = process.stderr.readline()
+            assert said and time.monotonic() < waited
+            if "rows" in said:
+                # What a flush before time costs.
+                assert f"{len(group)} of 8192 rows" in said and re.search(r"\d+ bytes a value where a full chunk has 2\d$", said.strip())
+    process.stdin.close()
+    assert process.wait() == 0
+    assert edge.accept()["deliveries"] == 3
+    same(edge.decrypted(), own_rows() + rows)
+
+
+def test_asked_to_end_it_encrypts_what_waits(edge):
+    rows = make_rows(random.Random(7), 500)
+    write_csv(edge.directory / "rows.csv", rows)
+    process = edge.start("rows.csv", "--follow", "--flush-after", "3600", "--to", "T")
+    time.sleep(1.0)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert edge.accept()["rows"] == 500
+    same(edge.decrypted(), own_rows() + rows)
+
+
+def sweep(edge, seed, ends):
+    """A file that grows and is rotated, and a gateway that is killed again and again: every row once, in its order."""
+    draw = random.Random(seed)
+    path, written = edge.directory / "log.csv", []
+    write_csv(path, [])
+    home = edge.directory / "device-home"
+    (home / "tmp").mkdir(parents=True)
+    environment = {**edge.hush.environment, "HOME": str(home), "TMPDIR": str(home / "tmp")}
+    for end in range(ends):
+        process = edge.start("log.csv", "--follow", "--to", "T", "--flush-after", "0.05", stdin=subprocess.DEVNULL, env=environment)
+        until = time.monotonic() + draw.uniform(0.0, 0.6)
+        while time.monotonic() < until:
+            rows = make_rows(draw, draw.randrange(1, 6000), canary=True)
+            written += rows
+            with path.open("a", encoding="utf-8") as file:
+                file.writelines(",".join(row) + "\n" for row in rows)
+            time.sleep(draw.uniform(0, 0.05))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        no_canary(edge.directory / "spool", edge.directory / "T", home)
+        if end == ends // 2:
+            # Rotated while nothing runs: what is left of the old file is read first.
+            edge.run("log.csv", "--to", "T")
+            path.rename(edge.directory / "log.csv.1")
+            write_csv(path, [])
+    edge.run("log.csv", "--to", "T")
+    assert not edge.waiting()
+    edge.accept()
+    no_canary(edge.directory / "spool", edge.directory / "T", home)
+    same(edge.decrypted(), own_rows() + written)
+
+
+def test_every_row_is_delivered_once_whatever_kills_it(edge):
+    sweep(edge, seed=8, ends=8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20, 24))
+def test_every_row_is_delivered_once_over_many_ends(edge, seed):
+    sweep(edge, seed, ends=120)
+
+
+def test_a_delivery_that_is_sent_again_is_known(edge):
+    rows = make_rows(random.Random(9), 9000)
+    write_csv(edge.directory / "rows.csv", rows)
+    edge.run("rows.csv")
+    assert len(edge.waiting()) == 2
+    shutil.copytree(edge.directory / "spool", edge.directory / "again")
+    for spool in ("spool", "again"):
+        assert edge.run("--to", "T", spool=spool)["delivered"] == 2
+    assert edge.accept()["deliveries"] == 2
+    # Also after it was taken in.
+    shutil.rmtree(edge.directory / "again")
+    edge.run("rows.csv", spool="other")
+    shutil.copytree(edge.directory / "other", edge.directory / "again")
+    edge.run("--to", "T", spool="other")
+    edge.accept()
+    assert edge.run("--to", "T", spool="again")["delivered"] == 2
+    assert edge.accept()["deliveries"] == 0
+    same(edge.decrypted(), own_rows() + rows + rows)
+
+
+def test_a_copied_spool_is_refused_where_it_differs(edge):
+    write_csv(edge.directory / "rows.csv", make_rows(random.Random(10), 10))
+    edge.run("rows.csv")
+    shutil.copytree(edge.directory / "spool", edge.directory / "copy")
+    write_csv(edge.directory / "more.csv", make_rows(random.Random(11), 10))
+    edge.run("more.csv", "--to", "T")
+    assert "has its number" in edge.run("more.csv", "--to", "T", spool="copy", status=9)
+
+
+def test_a_delivery_that_is_held_back_is_noticed(edge):
+    write_csv(edge.directory / "rows.csv", make_rows(random.Random(12), 25000))
+    edge.run("rows.csv", "--to", "T")
+    held = sorted((edge.directory / "T" / "deliveries").iterdir())[1]
+    held.rename(edge.directory / held.name)
+    accepted = edge.accept()
+    assert accepted["deliveries"] == 1 and accepted["out_of_order"] == 2
+    assert "wait for one before them" in edge.hush("edge", "accept", "T", *edge.key).stderr
+    (edge.directory / held.name).rename(held)
+    assert edge.accept()["deliveries"] == 3
+
+
+def test_deliveries_for_an_earlier_version_of_the_columns_stay_out(edge):
+    write_csv(edge.directory / "rows.csv", make_rows(random.Random(13), 10))
+    edge.run("rows.csv", "--to", "T")
+    edge.hush("encrypt", "own.csv", "-o", "T", "--schema", "t.schema.toml", *edge.key)
+    accepted = edge.accept()
+    assert accepted["deliveries"] == 0 and accepted["outdated"] == 1
+    same(edge.decrypted(), own_rows())
+
+
+def test_what_cannot_be_is_refused_and_no_value_is_told(edge, hush, key, tmp_path):
+    good = make_rows(random.Random(14), 20)
+    for column, bad in ((2, "100000.1"), (3, "1000000001"), (4, "inf"), (3, "seventy3")):
+        rows = [list(row) for row in good]
+        rows[7][column] = bad
+        write_csv(edge.directory / "bad.csv", rows)
+        error = edge.run("bad.csv", "--to", "T", status=8)
+        assert FIELDS[column] in error and bad not in error
+        assert not edge.waiting()
+    # A table that was not made for devices.
+    (tmp_path / "t.schema.toml").write_text(SCHEMA.replace("edge = true", ""), encoding="utf-8")
+    hush("encrypt", "own.csv", "-o", "plain", "--schema", "t.schema.toml", *key)
+    assert "edge = true" in hush("edge", "key", "plain", "-o", "no.key", *key, status=2).stderr
+    assert not (tmp_path / "no.key").exists()
+    # A key that others can read, one that is none, another device's spool, a device of another owner's.
+    (tmp_path / "device.key").chmod(0o640)
+    assert "HUSH-G003" in edge.run("own.csv", status=4)
+    (tmp_path / "device.key").chmod(0o600)
+    edge.run("own.csv")
+    edge.device("second.key")
+    assert "HUSH-G007" in edge.run("own.csv", key="second.key", status=2)
+    # Sealed columns and products need the owner's secret.
+    sealed = SCHEMA + '[columns.note]\ntype = "text"\nprotect = "seal"\n'
+    (tmp_path / "t.schema.toml").write_text(sealed, encoding="utf-8")
+    write_csv(tmp_path / "few.csv", [])
+    (tmp_path / "few.csv").write_text(",".join([*FIELDS, "note"]) + "\n", encoding="utf-8")
+    assert "HUSH-P027" in hush("encrypt", "few.csv", "-o", "U", "--schema", "t.schema.toml", *key, status=3).stderr
+
+
+def test_a_full_disk_loses_nothing(edge):
+    """The largest file that the process may write stands for the disk: what does not fit is not there at all."""
+    rows = make_rows(random.Random(15), 9000, canary=True)
+    write_csv(edge.directory / "rows.csv", rows)
+
+    def small_disk():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    edge.run("rows.csv", status=6, preexec_fn=small_disk)
+    assert not edge.waiting() and not list((edge.directory / "spool" / "parts").iterdir())
+    no_canary(edge.directory / "spool")
+    edge.run("rows.csv", "--to", "T")
+    edge.accept()
+    same(edge.decrypted(), own_rows() + rows)
+
+
+def test_a_full_spool_stops_the_reading(edge):
+    write_csv(edge.directory / "rows.csv", make_rows(random.Random(16), 30000))
+    process = edge.start("rows.csv", "--spool-limit", "1MB")
+    said = ""
+    while "reading stops" not in said:
+        said = process.stderr.readline()
+        assert said
+    process.kill()
+    process.communicate()
+    assert len(edge.waiting()) < 4
+    assert edge.run("rows.csv", "--to", "T")["waiting"] == 0
+    assert edge.accept()["rows"] == 30000
+
+
+def test_the_program_alone_does_what_the_command_does(edge):
+    write_csv(edge.directory / "rows.csv", make_rows(random.Random(17), 10))
+    common = ["--key", "device.key", "--spool", "spool", "--to", "T", "--json"]
+    account = json.loads(edge.hush("edge", "run", "rows.csv", *common).stdout)
+    assert account["delivered"] == 1
+    assert edge.run("rows.csv", "--to", "T")["rows"] == 0
+    version = subprocess.run([binary("hush-edge"), "--version"], capture_output=True, text=True, check=True)
+    assert version.stdout.startswith("hush-edge ")
+    assert os.access(edge.directory / "device.key", os.R_OK)
