@@ -5,13 +5,17 @@ export CARGO_TARGET_DIR ?= $(HOME)/.cache/hushtable/target
 VENV := $(CARGO_TARGET_DIR)/../venv
 QUERY := SELECT ward, COUNT(*), AVG(age), STDDEV(charges) FROM patients WHERE year = 2023 GROUP BY ward ORDER BY ward
 
-.PHONY: build run test test-slow lint docs bench clean
+.PHONY: build edge run test test-slow lint docs bench clean
 
 # In one build, so that the native module of Python shares the query engine with the programs.
 build:
-	cargo build --release --locked -p hush-cli -p hush-lab -p hush-server -p hush-py
+	cargo build --release --locked -p hush-cli -p hush-edge -p hush-lab -p hush-server -p hush-py
 	rm -rf $(CARGO_TARGET_DIR)/wheels
 	python3 tools/wheel.py $(CARGO_TARGET_DIR)/release/lib_hushtable.so $(CARGO_TARGET_DIR)/wheels
+
+# The program for devices alone, small.
+edge:
+	cargo build --profile edge --locked -p hush-edge
 
 run: build
 	$(CARGO_TARGET_DIR)/release/hush run examples/patients.csv "$(QUERY)" --clear ward,year --verify
