@@ -142,7 +142,7 @@ impl<'a> Plain<'a> {
             (View::Approx(values), Plaintext::Scale { log2 }) => {
                 let most = bound.to_f64().unwrap_or(f64::INFINITY);
                 // What is no number is not within any bound.
-                if let Some(index) = values.iter().position(|value| !(value.abs() <= most)) {
+                if let Some(index) = values.iter().position(|value| value.is_nan() || value.abs() > most) {
                     return Err(EdgeError::Range { column: column_name(encoding), row: index + 1 });
                 }
                 let limit = bound.bits() as u32 + log2;

@@ -187,6 +187,7 @@ impl SignedDelivery {
 const MAX_NUMBER: u64 = 999_999_999_999;
 
 #[cfg(test)]
+#[allow(clippy::indexing_slicing, reason = "a test fails by panicking")]
 mod tests {
     use ed25519_dalek::{Signer, SigningKey};
 

@@ -32,9 +32,8 @@ const FILE: SourceId = SourceId { device: 1, inode: 2 };
 fn numbers_and_positions_survive_whatever_is_left_of_them() {
     let directory = tempfile::tempdir().unwrap();
     let key = key(1);
-    let mut number = 0;
     // Deleted when delivered, or not; with a part nobody names and a file not yet in place.
-    for delivered in [true, false, true, true, false] {
+    for (number, delivered) in (0..).zip([true, false, true, true, false]) {
         let spool = Spool::open(directory.path(), &key).unwrap();
         assert_eq!(spool.resume(FILE).unwrap(), 10 * number);
         let waiting = spool.push(&key, &rows(&[number as i64]), 10 * (number + 1)).unwrap();
@@ -44,7 +43,6 @@ fn numbers_and_positions_survive_whatever_is_left_of_them() {
         if delivered {
             spool.delivered(waiting, &signed).unwrap();
         }
-        number += 1;
         drop(spool);
         let parts = directory.path().join(PARTS_NAME);
         fs::write(parts.join("0123.clear.parquet"), "left").unwrap();
