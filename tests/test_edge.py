@@ -282,6 +282,36 @@ def test_asked_to_end_it_encrypts_what_waits(edge):
     same(edge.decrypted(), own_rows() + rows)
 
 
+def test_a_line_that_is_not_whole_waits_for_its_end(edge):
+    """Stopped in the middle of a line, and of a number: the row comes whole, and once."""
+    rows = make_rows(random.Random(18), 3)
+    path = edge.directory / "log.csv"
+    lines = [",".join(row) for row in rows]
+    write_csv(path, [])
+    with path.open("a", encoding="utf-8") as file:
+        file.write(lines[0] + "\n" + lines[1][:-3])
+    process = edge.start("log.csv", "--follow", "--flush-after", "3600", "--to", "T")
+    time.sleep(1.0)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait() == 0
+    with path.open("a", encoding="utf-8") as file:
+        file.write(lines[1][-3:] + "\n" + lines[2])
+    # At the end of a file that does not grow, a line needs no end; growing after all, it goes on behind it.
+    assert edge.run("log.csv", "--to", "T")["rows"] == 2
+    more = make_rows(random.Random(19), 2)
+    with path.open("a", encoding="utf-8") as file:
+        file.writelines("\n" + ",".join(row) for row in more)
+    assert edge.run("log.csv", "--to", "T")["rows"] == 2
+    # Cut and begun again under the same name.
+    again = make_rows(random.Random(20), 1)
+    with path.open("r+", encoding="utf-8") as file:
+        file.truncate(0)
+        file.write(",".join(FIELDS) + "\n" + ",".join(again[0]) + "\n")
+    assert edge.run("log.csv", "--to", "T")["rows"] == 1
+    edge.accept()
+    same(edge.decrypted(), own_rows() + rows + more + again)
+
+
 def sweep(edge, seed, ends):
     """A file that grows and is rotated, and a gateway that is killed again and again: every row once, in its order."""
     draw = random.Random(seed)

@@ -127,6 +127,7 @@ fn accept(args: &Accept) -> Result<(), Error> {
             accepted.out_of_order,
             "wait for one before them that has not come: a device has it in its spool, or the server holds it back",
         ),
+        (accepted.refused, "have parts that no table can take: make new keys for their devices"),
         (
             accepted.outdated,
             "are for an earlier version of the table's columns and stay out: encrypt those rows again",
@@ -135,7 +136,8 @@ fn accept(args: &Accept) -> Result<(), Error> {
     for (count, why) in left.into_iter().filter(|(count, _)| *count > 0) {
         text.push_str(&format!("\n! {} deliveries {why}", grouped(count)));
     }
-    let others = accepted.waiting.saturating_sub(accepted.out_of_order + accepted.outdated);
+    let others =
+        accepted.waiting.saturating_sub(accepted.out_of_order + accepted.outdated + accepted.refused);
     if others > 0 {
         text.push_str(&format!("\n{} more wait: run the command again", grouped(others)));
     }

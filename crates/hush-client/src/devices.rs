@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The owner's side of devices: keys that encrypt for a table and decrypt nothing, and taking in what was delivered.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use hush_edge::{DeviceKey, KeyFamily, digest_of_encodings};
 use hush_keys::{SecretKey, public_sum_key};
 use hush_plan::Plaintext;
 use hush_ring::Ring;
-use hush_table::{DeliveryId, Manifest, SignedDelivery, SignedManifest, StreamId, TableStore};
+use hush_table::manifest::MAX_PARTS;
+use hush_table::{DeliveryId, Manifest, PartFile, SignedDelivery, SignedManifest, StreamId, TableStore};
 use serde::Serialize;
 
 use crate::columns::{ColumnKeys, Space};
@@ -43,6 +44,8 @@ pub struct Accepted {
     pub out_of_order: u64,
     /// Deliveries encrypted for an earlier version of the table's encodings, which no key opens as they are.
     pub outdated: u64,
+    /// Deliveries that no table can take: with parts that another has, or of another form. Their devices were tampered with.
+    pub refused: u64,
     /// Deliveries that still wait: a server lists some thousands at a time.
     pub waiting: u64,
 }
@@ -148,6 +151,7 @@ fn choose(manifest: &mut Manifest, encodings: hush_table::Digest, deliveries: &[
         let next = expected.entry(stream).or_default();
         *next = (*next).max(number + 1);
     }
+    let mut files: HashSet<PartFile> = manifest.parts.iter().filter_map(|part| part.encrypted).collect();
     let mut sorted: Vec<&SignedDelivery> = deliveries.iter().collect();
     sorted.sort_by_key(|signed| signed.delivery().id);
     for signed in sorted {
@@ -158,9 +162,16 @@ fn choose(manifest: &mut Manifest, encodings: hush_table::Digest, deliveries: &[
         } else if delivery.id.number > *next {
             accepted.out_of_order += 1;
         } else if delivery.id.number == *next {
+            let entry = delivery.part_entry();
+            // One device must not keep the others' rows out.
+            let is_new = entry.encrypted.is_none_or(|file| files.insert(file));
+            if !is_new || !manifest.suits(&entry) || manifest.parts.len() >= MAX_PARTS {
+                accepted.refused += 1;
+                continue;
+            }
             *next += 1;
             manifest.rows = manifest.rows.saturating_add(delivery.rows);
-            manifest.parts.push(delivery.part_entry());
+            manifest.parts.push(entry);
             accepted.deliveries += 1;
             accepted.rows += delivery.rows;
         }
@@ -212,4 +223,71 @@ struct Members<'a> {
     ring: &'a Ring,
     scale_log2: u32,
     columns: Vec<(u32, &'a SecretKey)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use ed25519_dalek::{Signer, SigningKey};
+    use hush_table::delivery::{DELIVERY_FORMAT, certified_bytes};
+    use hush_table::{Delivery, Digest};
+
+    use super::*;
+
+    fn table() -> Manifest {
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hush-table/tests/golden/table_v1");
+        TableStore::local_existing(golden).unwrap().load().unwrap().manifest().clone()
+    }
+
+    fn delivery(table: &Manifest, stream: u8, number: u64, change: impl Fn(&mut Delivery)) -> SignedDelivery {
+        let file = |kind: &str| {
+            Some(PartFile { digest: Digest::of(format!("{stream} {number} {kind}").as_bytes()), bytes: 9 })
+        };
+        let mut delivery = Delivery {
+            format: DELIVERY_FORMAT,
+            table_id: table.table_id,
+            encodings: Digest::of(b"encodings"),
+            id: DeliveryId { stream: StreamId::from_bytes([stream; 16]), number },
+            rows: 10,
+            chunks: 1,
+            clear: file("clear").filter(|_| !table.clear_columns.is_empty()),
+            encrypted: file("encrypted").filter(|_| table.has_encrypted_files()),
+        };
+        change(&mut delivery);
+        let device = SigningKey::from_bytes(&[stream; 32]);
+        let key = device.verifying_key().to_bytes();
+        let certificate = device.sign(&certified_bytes(table.table_id, delivery.encodings, &key)).to_bytes();
+        SignedDelivery::sign(delivery, &key, &certificate, |bytes| device.sign(bytes).to_bytes()).unwrap()
+    }
+
+    fn counts(accepted: &Accepted) -> [u64; 4] {
+        [accepted.deliveries, accepted.out_of_order, accepted.outdated, accepted.refused]
+    }
+
+    #[test]
+    fn deliveries_are_taken_in_order_and_what_cannot_be_taken_keeps_no_other_out() {
+        let good = |table: &Manifest, stream, number| delivery(table, stream, number, |_| {});
+        let mut manifest = table();
+        let (rows, parts) = (manifest.rows, manifest.parts.len());
+        let stolen = manifest.parts[0].encrypted;
+        let waiting = [
+            // As a list that is in no order.
+            good(&manifest, 1, 1),
+            good(&manifest, 1, 0),
+            good(&manifest, 2, 1),
+            delivery(&manifest, 3, 0, |delivery| delivery.encodings = Digest::of(b"earlier")),
+            delivery(&manifest, 4, 0, |delivery| delivery.rows = 9000),
+            delivery(&manifest, 5, 0, |delivery| delivery.encrypted = stolen),
+            delivery(&manifest, 6, 0, |delivery| delivery.clear = None),
+            good(&manifest, 7, 0),
+        ];
+        let accepted = choose(&mut manifest, Digest::of(b"encodings"), &waiting);
+        assert_eq!(counts(&accepted), [3, 1, 1, 3]);
+        assert_eq!((manifest.rows, manifest.parts.len()), (rows + 30, parts + 3));
+        manifest.check().unwrap();
+        // Those that are in the table come again, and one that was missing.
+        let waiting =
+            [good(&manifest, 1, 0), good(&manifest, 1, 1), good(&manifest, 2, 1), good(&manifest, 2, 0)];
+        assert_eq!(counts(&choose(&mut manifest, Digest::of(b"encodings"), &waiting)), [2, 0, 0, 0]);
+        manifest.check().unwrap();
+    }
 }

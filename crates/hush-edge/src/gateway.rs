@@ -152,7 +152,8 @@ impl Gateway<'_> {
         let mut summary = Summary::default();
         let Some(input) = &self.options.input else { return Ok(summary) };
         let mut opened = input.open()?;
-        let position = opened.source.map(|source| self.spool.resume(source)).transpose()?.unwrap_or(0);
+        let position =
+            opened.place.map(|(source, length)| self.spool.resume(source, length)).transpose()?.unwrap_or(0);
         let header = opened.seek(position)?;
         let schema = &self.key.schema;
         let mut feed = Feed::new(self.options.form, schema, position, header);
@@ -206,12 +207,15 @@ impl Gateway<'_> {
                     while feed.records() > 0 {
                         spool(&mut feed)?;
                     }
-                    self.spool.resume(source)?;
+                    self.spool.restart(source)?;
                     feed = Feed::new(self.options.form, schema, 0, None);
                 }
                 Some(Message::Failed(error)) => return Err(error),
                 Some(Message::End) => {
-                    feed.end(schema)?;
+                    // Where it did not end but was stopped, the last line may not be whole.
+                    if !self.options.stop.load(Ordering::Relaxed) {
+                        feed.end(schema)?;
+                    }
                     while feed.records() > 0 {
                         spool(&mut feed)?;
                     }

@@ -54,8 +54,8 @@ pub(crate) enum Message {
 pub(crate) struct Opened {
     input: Input,
     file: Option<File>,
-    /// Which file it is.
-    pub(crate) source: Option<SourceId>,
+    /// Which file it is, and its length when it was opened.
+    pub(crate) place: Option<(SourceId, u64)>,
 }
 
 impl Input {
@@ -68,11 +68,11 @@ impl Input {
             Self::Stdin => None,
             Self::File { path, .. } => Some(File::open(path).map_err(failed(path))?),
         };
-        let source = match (self, &file) {
+        let place = match (self, &file) {
             (Self::File { path, .. }, Some(file)) => Some(identity(file).map_err(failed(path))?),
             _ => None,
         };
-        Ok(Opened { input: self.clone(), file, source })
+        Ok(Opened { input: self.clone(), file, place })
     }
 }
 
@@ -145,25 +145,22 @@ impl Opened {
     fn reopen_rotated(&mut self, path: &Path) -> Result<Option<SourceId>, EdgeError> {
         // Between two files there may be none.
         let Ok(present) = File::open(path) else { return Ok(None) };
-        let source = identity(&present).map_err(failed(path))?;
+        let (source, length) = identity(&present).map_err(failed(path))?;
         let was_cut = match &mut self.file {
-            Some(file) => {
-                file.stream_position().map_err(failed(path))?
-                    > present.metadata().map_err(failed(path))?.len()
-            }
+            Some(file) => file.stream_position().map_err(failed(path))? > length,
             None => false,
         };
-        if self.source == Some(source) && !was_cut {
+        if self.place.is_some_and(|(before, _)| before == source) && !was_cut {
             return Ok(None);
         }
-        (self.file, self.source) = (Some(present), Some(source));
+        (self.file, self.place) = (Some(present), Some((source, length)));
         Ok(Some(source))
     }
 }
 
-fn identity(file: &File) -> io::Result<SourceId> {
+fn identity(file: &File) -> io::Result<(SourceId, u64)> {
     let facts = file.metadata()?;
-    Ok(SourceId { device: facts.dev(), inode: facts.ino() })
+    Ok((SourceId { device: facts.dev(), inode: facts.ino() }, facts.len()))
 }
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> EdgeError {

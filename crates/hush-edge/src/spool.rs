@@ -109,15 +109,31 @@ impl Spool {
         Ok(spool)
     }
 
-    /// Where the file that `source` tells apart is read on: where the last delivery ended, or at the beginning of another file.
-    pub(crate) fn resume(&self, source: SourceId) -> Result<u64, EdgeError> {
-        let mut state = self.state();
-        if state.source == Some(source) {
-            return Ok(state.position);
+    /// Where the file that `source` tells apart, of `length` bytes now, is read on: where the last delivery ended, or at the
+    /// beginning of another file or one that was cut.
+    ///
+    /// # Errors
+    /// [`EdgeError::Table`] if it cannot be written down.
+    pub(crate) fn resume(&self, source: SourceId, length: u64) -> Result<u64, EdgeError> {
+        let state = self.state();
+        let (same, position) = (state.source == Some(source), state.position);
+        drop(state);
+        // A last line without its end was passed with one.
+        if same && position <= length + 1 {
+            return Ok(position);
         }
-        (state.source, state.position) = (Some(source), 0);
-        self.save(&state)?;
+        self.restart(source)?;
         Ok(0)
+    }
+
+    /// Notes that reading begins anew, with another file or one that was cut.
+    ///
+    /// # Errors
+    /// [`EdgeError::Table`] if it cannot be written down.
+    pub(crate) fn restart(&self, source: SourceId) -> Result<(), EdgeError> {
+        let mut state = self.state();
+        (state.source, state.position) = (Some(source), 0);
+        self.save(&state)
     }
 
     /// Lets a part wait; `position` is the place in the input after its rows.

@@ -147,6 +147,11 @@ impl Manifest {
         conform::check(self).map_err(TableError::from)
     }
 
+    /// Whether a part has the form that parts of this table have, whatever the others are.
+    pub fn suits(&self, part: &PartEntry) -> bool {
+        conform::part_alone(self, 0, part).is_ok()
+    }
+
     /// The canonical body.
     ///
     /// # Errors

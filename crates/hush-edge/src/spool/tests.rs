@@ -35,7 +35,7 @@ fn numbers_and_positions_survive_whatever_is_left_of_them() {
     // Deleted when delivered, or not; with a part nobody names and a file not yet in place.
     for (number, delivered) in (0..).zip([true, false, true, true, false]) {
         let spool = Spool::open(directory.path(), &key).unwrap();
-        assert_eq!(spool.resume(FILE).unwrap(), 10 * number);
+        assert_eq!(spool.resume(FILE, 1000).unwrap(), 10 * number);
         let waiting = spool.push(&key, &rows(&[number as i64]), 10 * (number + 1)).unwrap();
         assert_eq!(waiting.number, number);
         let signed = spool.read(waiting).unwrap();
@@ -62,16 +62,21 @@ fn another_file_is_read_from_its_beginning_and_the_same_is_not() {
     let directory = tempfile::tempdir().unwrap();
     let key = key(1);
     let spool = Spool::open(directory.path(), &key).unwrap();
-    assert_eq!(spool.resume(FILE).unwrap(), 0);
+    assert_eq!(spool.resume(FILE, 1000).unwrap(), 0);
     spool.push(&key, &rows(&[1]), 77).unwrap();
-    assert_eq!(spool.resume(FILE).unwrap(), 77);
+    assert_eq!(spool.resume(FILE, 1000).unwrap(), 77);
     let other = SourceId { inode: 3, ..FILE };
-    assert_eq!(spool.resume(other).unwrap(), 0);
+    assert_eq!(spool.resume(other, 1000).unwrap(), 0);
     drop(spool);
     // The delivery's name says 77, but of the file before.
     let spool = Spool::open(directory.path(), &key).unwrap();
-    assert_eq!(spool.resume(other).unwrap(), 0);
+    assert_eq!(spool.resume(other, 1000).unwrap(), 0);
     assert_eq!(spool.push(&key, &rows(&[2]), 5).unwrap().number, 1);
+    // Cut and begun again, under the same name and number.
+    assert_eq!(spool.resume(other, 4).unwrap(), 5);
+    assert_eq!(spool.resume(other, 3).unwrap(), 0);
+    drop(spool);
+    assert_eq!(Spool::open(directory.path(), &key).unwrap().resume(other, 1000).unwrap(), 0);
 }
 
 #[test]

@@ -2,23 +2,32 @@
 //! Deliveries beside the tables of a catalog.
 
 use std::collections::HashSet;
+use std::fs;
 use std::sync::PoisonError;
 
+use hush_table::store::DELIVERIES_NAME;
 use hush_table::{Delivered, DeliveryFault, SignedDelivery, SignedManifest, TableError, TableStore};
 
 use super::Catalog;
 use crate::error::{ApiError, Code};
 use crate::names::{Half, PartName, TableName};
 
+/// Most deliveries that wait beside a table: small files, which no other limit counts.
+const MAX_WAITING: usize = 1 << 16;
+
 impl Catalog {
     /// Lets a delivery wait beside its table.
     ///
     /// # Errors
-    /// [`Code::NoTable`], [`Code::BadDelivery`], [`Code::DeliveryConflict`], [`Code::PartsMissing`], [`Code::BadPart`]; nothing has
-    /// changed then.
+    /// [`Code::NoTable`], [`Code::BadDelivery`], [`Code::DeliveryConflict`], [`Code::PartsMissing`], [`Code::BadPart`],
+    /// [`Code::StorageFull`]; nothing has changed then.
     pub fn deliver(&self, table: &TableName, container: &[u8]) -> Result<Delivered, ApiError> {
         let _change = self.change.lock().unwrap_or_else(PoisonError::into_inner);
         self.find(table)?;
+        let waiting = fs::read_dir(self.root.join(table.as_str()).join(DELIVERIES_NAME));
+        if waiting.is_ok_and(|waiting| waiting.count() >= MAX_WAITING) {
+            return Err(Code::StorageFull.into());
+        }
         let delivered =
             SignedDelivery::decode(container).and_then(|signed| self.store(table)?.deliver(&signed));
         delivered.map_err(|error| {

@@ -114,17 +114,7 @@ fn parts(manifest: &Manifest) -> Result<(), ManifestFault> {
     let mut rows = 0_u64;
     let mut chunks = 0_u32;
     for (index, part) in manifest.parts.iter().enumerate() {
-        part_rows(index, part)?;
-        if part.clear.is_some() == manifest.clear_columns.is_empty()
-            || part.encrypted.is_some() != manifest.has_encrypted_files()
-        {
-            return Err(ManifestFault::PartFiles { index });
-        }
-        for file in [part.clear, part.encrypted].into_iter().flatten() {
-            if !(1..=MAX_PART_BYTES).contains(&file.bytes) {
-                return Err(ManifestFault::PartBytes { index, bytes: file.bytes });
-            }
-        }
+        part_alone(manifest, index, part)?;
         // Two parts may hold the same clear rows; encrypted ones differ at least in their chunk indices.
         if part.encrypted.is_some_and(|file| !files.insert(file.digest)) {
             return Err(ManifestFault::PartRepeated { index });
@@ -140,6 +130,22 @@ fn parts(manifest: &Manifest) -> Result<(), ManifestFault> {
     }
     // MAX_PARTS parts of MAX_PART_CHUNKS chunks stay below 2^24: chunk indices cannot wrap.
     debug_assert!(chunks as usize <= MAX_PARTS.saturating_mul(MAX_PART_CHUNKS as usize));
+    Ok(())
+}
+
+/// What can be said of a part without the others.
+pub(super) fn part_alone(manifest: &Manifest, index: usize, part: &PartEntry) -> Result<(), ManifestFault> {
+    part_rows(index, part)?;
+    if part.clear.is_some() == manifest.clear_columns.is_empty()
+        || part.encrypted.is_some() != manifest.has_encrypted_files()
+    {
+        return Err(ManifestFault::PartFiles { index });
+    }
+    for file in [part.clear, part.encrypted].into_iter().flatten() {
+        if !(1..=MAX_PART_BYTES).contains(&file.bytes) {
+            return Err(ManifestFault::PartBytes { index, bytes: file.bytes });
+        }
+    }
     Ok(())
 }
 
