@@ -106,13 +106,24 @@ def server(tmp_path):
     running.kill()
 
 
+def make_key(hush, directory, *options):
+    """Makes a key; gives the arguments that open it."""
+    path, passphrase = directory / "owner.hushkey", directory / "passphrase"
+    passphrase.write_text("correct horse\n", encoding="utf-8")
+    hush("keygen", "-o", path, "--passphrase-file", passphrase, *options)
+    return "--key", path, "--passphrase-file", passphrase
+
+
 @pytest.fixture
 def key(hush, tmp_path):
     """Arguments that open a key made for this test."""
-    path, passphrase = tmp_path / "owner.hushkey", tmp_path / "passphrase"
-    passphrase.write_text("correct horse\n", encoding="utf-8")
-    hush("keygen", "-o", path, "--passphrase-file", passphrase)
-    return "--key", path, "--passphrase-file", passphrase
+    return make_key(hush, tmp_path)
+
+
+@pytest.fixture
+def small_key(hush, tmp_path):
+    """The same for a key of small machines, which opens fast."""
+    return make_key(hush, tmp_path, "--opens-in", "16MiB")
 
 
 def approve(schema):

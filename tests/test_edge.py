@@ -73,15 +73,6 @@ def write_csv(path, rows, header=True):
         writer.writerows(rows)
 
 
-@pytest.fixture
-def key(hush, tmp_path):
-    """Arguments that open a key made for this test, fast: it is opened often."""
-    path, passphrase = tmp_path / "owner.hushkey", tmp_path / "passphrase"
-    passphrase.write_text("correct horse\n", encoding="utf-8")
-    hush("keygen", "-o", path, "--passphrase-file", passphrase, "--opens-in", "16MiB")
-    return "--key", path, "--passphrase-file", passphrase
-
-
 class Edge:
     """A table for devices, and one device."""
 
@@ -128,9 +119,9 @@ class Edge:
 
 
 @pytest.fixture
-def edge(hush, key, tmp_path):
+def edge(hush, small_key, tmp_path):
     """A table with a hundred rows of its owner, and a device."""
-    return Edge(hush, key, tmp_path, make_rows(random.Random(1), 100))
+    return Edge(hush, small_key, tmp_path, make_rows(random.Random(1), 100))
 
 
 def own_rows():
@@ -203,6 +194,25 @@ def test_answers_are_those_of_all_rows(edge, seed):
     answer = edge.hush("query", "T", sql, *edge.key, "--format", "csv").stdout
     found = sorted(row[0] for row in list(csv.reader(answer.splitlines()))[1:])
     assert found == sorted(row[3] for row in own_rows() + sum(sent, []) if row[0] == "a" and row[1] == "3")
+
+
+def test_what_devices_cost_is_said_before(edge):
+    text = edge.hush("explain", "T", "SELECT SUM(load) FROM readings", *edge.key).stdout
+    line = next(line for line in text.splitlines() if line.startswith("Devices"))
+    assert "23 bytes a value in full chunks where yours have 11.5, 8.4 bits more noise" in line
+    plan = json.loads(edge.hush("explain", "T", "SELECT SUM(load) FROM readings", *edge.key, "--json").stdout)
+    cost = plan["nodes"][0]["devices"]
+    assert cost["value_bytes"] == 2 * cost["owner_value_bytes"] == 23 and cost["noise_bits"] == pytest.approx(8.35, abs=0.01)
+
+
+def test_more_rows_than_were_planned_for_are_told(edge):
+    text = SCHEMA.replace("max_rows = 10000000", "max_rows = 150")
+    (edge.directory / "t.schema.toml").write_text(text, encoding="utf-8")
+    edge.hush("encrypt", "own.csv", "-o", "small", "--schema", "t.schema.toml", *edge.key)
+    edge.device("small.key", "small")
+    write_csv(edge.directory / "rows.csv", make_rows(random.Random(21), 60))
+    edge.run("rows.csv", "--to", "small", key="small.key")
+    assert "10 rows more than max_rows" in edge.hush("edge", "accept", "small", *edge.key).stderr
 
 
 def test_over_a_server_that_comes_and_goes(edge, server):
@@ -404,7 +414,8 @@ def test_deliveries_for_an_earlier_version_of_the_columns_stay_out(edge):
     same(edge.decrypted(), own_rows())
 
 
-def test_what_cannot_be_is_refused_and_no_value_is_told(edge, hush, key, tmp_path):
+def test_what_cannot_be_is_refused_and_no_value_is_told(edge, hush, tmp_path):
+    key = edge.key
     good = make_rows(random.Random(14), 20)
     for column, bad in ((2, "100000.1"), (3, "1000000001"), (4, "inf"), (3, "seventy3")):
         rows = [list(row) for row in good]

@@ -17,15 +17,6 @@ MB = 1_000_000
 LIMIT = 64 * MB
 
 
-@pytest.fixture
-def small_key(hush, tmp_path):
-    """Arguments that open a key for small machines."""
-    path, passphrase = tmp_path / "small.hushkey", tmp_path / "passphrase"
-    passphrase.write_text("correct horse\n", encoding="utf-8")
-    hush("keygen", "-o", path, "--passphrase-file", passphrase, "--opens-in", "16MiB")
-    return "--key", path, "--passphrase-file", passphrase
-
-
 def write_rows(path, rows, text=""):
     """Four numbers to encrypt, one clear, a text to seal."""
     draw = random.Random(rows)

@@ -136,6 +136,12 @@ fn accept(args: &Accept) -> Result<(), Error> {
     for (count, why) in left.into_iter().filter(|(count, _)| *count > 0) {
         text.push_str(&format!("\n! {} deliveries {why}", grouped(count)));
     }
+    if accepted.rows_beyond > 0 {
+        text.push_str(&format!(
+            "\n! The table has {} rows more than max_rows in its schema: sums that may not fit are refused. Encrypt again with room",
+            grouped(accepted.rows_beyond)
+        ));
+    }
     let others =
         accepted.waiting.saturating_sub(accepted.out_of_order + accepted.outdated + accepted.refused);
     if others > 0 {

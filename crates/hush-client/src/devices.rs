@@ -40,6 +40,8 @@ pub struct Accepted {
     pub version: u64,
     /// Rows of the table now.
     pub table_rows: u64,
+    /// Rows beyond those that the schema's `max_rows` sized the sums for; such sums may be refused.
+    pub rows_beyond: u64,
     /// Deliveries that wait for one before them.
     pub out_of_order: u64,
     /// Deliveries encrypted for an earlier version of the table's encodings, which no key opens as they are.
@@ -101,6 +103,7 @@ pub fn accept_deliveries(
         accepted.version = next.manifest().version;
         accepted.table_rows = next.manifest().rows;
     }
+    accepted.rows_beyond = accepted.table_rows.saturating_sub(half.schema.max_rows);
     Ok(accepted)
 }
 

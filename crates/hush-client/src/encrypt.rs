@@ -5,7 +5,6 @@
 //! last; an interrupted run leaves no table, and the same command again completes, with fresh seeds.
 
 mod memory;
-mod system;
 
 use arrow::datatypes::SchemaRef;
 use hush_edge::{clear_rows, clear_schema};
@@ -20,12 +19,11 @@ use rayon::prelude::*;
 
 pub(crate) use self::memory::PROGRAM_BYTES;
 use self::memory::{Flow, Need};
-pub(crate) use self::system::memory_limit;
-use crate::account::peak_resident_bytes;
 use crate::chunk::ChunkPlan;
 use crate::columns::ColumnKeys;
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
+use crate::system::{memory_limit, peak_resident_bytes};
 use hush_remote::Progress;
 
 /// Everything that one encryption needs.

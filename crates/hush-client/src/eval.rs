@@ -23,9 +23,10 @@ use hush_plan::plan::Leakage;
 use hush_rlwe::{UncheckedLeveledSet, encode_seeded};
 use num_traits::ToPrimitive;
 
-use crate::account::{Moved, Phases, Verified, peak_resident_bytes};
+use crate::account::{Moved, Phases, Verified};
 use crate::error::ClientError;
 use crate::rehearse::thread_pool;
+use crate::system::peak_resident_bytes;
 pub use error::EvalError;
 use vectors::{Column, read_columns};
 pub use vectors::{Numbers, VectorSource};

@@ -10,10 +10,11 @@ use hush_plan::{ColumnType, QueryPlan, Schema};
 use hush_table::Manifest;
 use serde_json::{Value, json};
 
-use crate::account::{Phases, peak_resident_bytes};
+use crate::account::Phases;
 use crate::ask::Outcome;
 use crate::error::ClientError;
 use crate::machine::ProfileInUse;
+use crate::system::peak_resident_bytes;
 use crate::table::{Costs, Evaluator, OwnedTable};
 
 /// Version of the JSON of [`Explanation`] and [`Analysis`].

@@ -42,9 +42,10 @@ mod policy;
 mod private;
 mod rehearse;
 mod schema_file;
+mod system;
 mod table;
 
-pub use account::{Account, Moved, Phases, SecurityLine, Verified, peak_resident_bytes};
+pub use account::{Account, Moved, Phases, SecurityLine, Verified};
 pub use ask::Outcome;
 pub use columns::kernels;
 pub use decrypt::TableDecryption;
@@ -64,6 +65,7 @@ pub use private::PrivateHalf;
 
 pub use rehearse::{Rehearsal, RehearsalOptions, rehearse, schema_path};
 pub use schema_file::{read_approved_schema, read_schema, schema_text, write_schema};
+pub use system::peak_resident_bytes;
 pub use table::{ASSUMED_LINK, Evaluator, OwnedTable};
 
 /// Names of the parameter sets of this version, smallest ring first.

@@ -10,12 +10,13 @@ use hush_plan::{Needs, Schema, needs_of};
 use hush_table::source::Source;
 use hush_table::{SignedManifest, TableStore};
 
-use crate::encrypt::{Encryption, PROGRAM_BYTES, memory_limit, plan_encodings};
+use crate::encrypt::{Encryption, PROGRAM_BYTES, plan_encodings};
 use crate::error::ClientError;
 use crate::pins::Pins;
 use crate::private::PrivateHalf;
 use crate::rehearse::thread_pool;
 use crate::schema_file::require_approval;
+use crate::system::memory_limit;
 use hush_remote::Progress;
 
 /// The owner's key, opened. Secrets are wiped on drop.

@@ -13,7 +13,7 @@ use hush_plan::{ColumnType, Content, Layout, Needs, PrivateEncoding, Protection,
 use hush_table::TableStore;
 use hush_table::source::Source;
 
-use crate::account::{Account, Moved, Phases, SecurityLine, Verified, peak_resident_bytes};
+use crate::account::{Account, Moved, Phases, SecurityLine, Verified};
 use crate::ask::Outcome;
 use crate::compare::compare;
 use crate::encrypt::{Encryption, plan_encodings};
@@ -24,6 +24,7 @@ use crate::pins::Pins;
 use crate::policy::{Policy, propose_schema};
 use crate::private::PrivateHalf;
 use crate::schema_file::read_schema;
+use crate::system::peak_resident_bytes;
 use crate::table::OwnedTable;
 use hush_remote::Progress;
 

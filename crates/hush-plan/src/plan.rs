@@ -488,6 +488,19 @@ pub struct EncryptedNode {
     pub error: Option<f64>,
     /// Bits of a coefficient in the answer, where it is rounded: see `docs/math/rounding.md`.
     pub answer_bits: Option<u32>,
+    /// What rows cost that devices encrypt; `None` where the owner alone does.
+    pub devices: Option<DeviceCost>,
+}
+
+/// What a value costs that a device encrypts with public keys, beside one that the owner does, in a full chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DeviceCost {
+    /// Bytes of a device's value.
+    pub value_bytes: f64,
+    /// Bytes of the owner's.
+    pub owner_value_bytes: f64,
+    /// Bits by which the noise of sums over a device's values is larger.
+    pub noise_bits: f64,
 }
 
 /// What the server learns.

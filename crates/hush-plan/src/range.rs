@@ -3,13 +3,15 @@
 //!
 //! Two bounds must hold for a masked sum `Σ w_i x_i` over `rows` rows with `|w_i| ≤ W` and `|x_i| ≤ m`:
 //! *message* `rows·W·m < t/2`, so that the sum is its own centred residue mod `t = 2^k`, and *noise*
-//! [`noise::bgv_sum_phase_log2`]`(k, rows, W) ≤ log2 Q − 1`, so that the phase is its own centred residue mod `Q`.
+//! [`noise::bgv_sum_phase_log2`]`(k, rows, W, f) ≤ log2 Q − 1`, so that the phase is its own centred residue mod `Q`;
+//! `f` is [`Writers::noise_factor`].
 //! Both are worst cases over the rows that a query may select.
 
-use hush_params::{ParamSet, noise};
+use hush_params::{ParamSet, noise, size};
 use num_bigint::BigInt;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
+use crate::plan::DeviceCost;
 use crate::schema::UnitRange;
 
 /// log2 of the smallest power of two that the owner's 256-bit arithmetic cannot hold.
@@ -129,6 +131,14 @@ impl Writers {
             Self::Owner => 1.0,
             Self::Devices => noise::device_factor(set.degree()),
         }
+    }
+
+    /// What a value costs that they encrypt: `None` for the owner alone.
+    pub fn cost(self, set: &ParamSet) -> Option<DeviceCost> {
+        let owner_value_bytes = size::poly_bytes(set) as f64 / set.degree() as f64;
+        let noise_bits = self.noise_factor(set).log2();
+        let cost = DeviceCost { value_bytes: 2.0 * owner_value_bytes, owner_value_bytes, noise_bits };
+        (self == Self::Devices).then_some(cost)
     }
 }
 

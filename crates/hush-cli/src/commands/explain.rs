@@ -80,6 +80,9 @@ fn text(explanation: &Explanation) -> String {
     if !sets.is_empty() {
         out.push_str(&format!("Secure  {}\n", wrapped(&sets.join("; "), 8)));
     }
+    for line in devices(nodes) {
+        out.push_str(&format!("Devices {}\n", wrapped(&line, 8)));
+    }
     out.push_str(&format!("Cost    {}\n", wrapped(&cost(explanation), 8)));
     out.push_str(&format!("Times   {}\n", basis(&explanation.profile)));
     for (index, way) in plan.ways.iter().enumerate() {
@@ -208,6 +211,21 @@ fn parameters(node: &EncryptedNode) -> String {
         node.depth,
         node.failure_log2
     )
+}
+
+/// What rows cost that devices encrypt, for each parameter set of the query.
+fn devices(nodes: &[EncryptedNode]) -> Vec<String> {
+    let line = |node: &EncryptedNode| {
+        let cost = node.devices?;
+        Some(format!(
+            "{} bytes a value in full chunks where yours have {}, {:.1} bits more noise, which the parameters leave room for ({})",
+            cost.value_bytes, cost.owner_value_bytes, cost.noise_bits, node.params
+        ))
+    };
+    let mut lines: Vec<String> = nodes.iter().filter_map(line).collect();
+    lines.sort();
+    lines.dedup();
+    lines
 }
 
 /// Scheme, parameters and the security that they are labelled with.

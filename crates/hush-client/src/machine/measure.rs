@@ -23,7 +23,7 @@ use hush_table::source::{OpenOptions, Source};
 use hush_table::{Projection, TableStore};
 
 use super::now;
-use crate::account::{Phases, peak_resident_bytes};
+use crate::account::Phases;
 use crate::columns::kernels;
 use crate::encrypt::{Encryption, plan_encodings};
 use crate::error::ClientError;
@@ -32,6 +32,7 @@ use crate::pins::Pins;
 use crate::policy::{Policy, propose_schema};
 use crate::private::PrivateHalf;
 use crate::rehearse::thread_pool;
+use crate::system::peak_resident_bytes;
 use crate::table::OwnedTable;
 use hush_remote::Silent;
 

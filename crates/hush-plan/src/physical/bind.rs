@@ -43,6 +43,8 @@ struct Entry<'a> {
 pub(super) struct Found<'a> {
     pub(super) encoding: &'a PrivateEncoding,
     pub(super) set: &'static ParamSet,
+    /// Who encrypts its rows.
+    pub(super) writers: Writers,
     /// Distance in bits of the noise bound from its limit.
     pub(super) margin: f64,
     /// Absolute error bound, for approximate ones.
@@ -155,7 +157,7 @@ impl<'a> Catalog<'a> {
             let missing_bits = (-margin).ceil().clamp(1.0, 1e6) as u32;
             Err(PlanError::Noise { text, columns, missing_bits })
         } else {
-            Ok(Found { encoding, set, margin, error, rounded: None })
+            Ok(Found { encoding, set, writers: self.writers, margin, error, rounded: None })
         })
     }
 
@@ -193,7 +195,7 @@ impl<'a> Catalog<'a> {
             }
         };
         let rounded = rounded(set, &encoding.public.plaintext, margin, 1).filter(|_| form == Form::Rounded);
-        Found { encoding, set, margin, error, rounded }
+        Found { encoding, set, writers: self.writers, margin, error, rounded }
     }
 
     fn holding(&self, content: &Content) -> impl Iterator<Item = &Entry<'a>> {

@@ -93,7 +93,11 @@ fn node_of(kind: &'static str, found: &Found<'_>) -> EncryptedNode {
     let public = &found.encoding.public;
     let approximate = matches!(public.layout, Layout::ApproxSum | Layout::ApproxSlots);
     let what = content_words(&found.encoding.content);
-    node(kind, what, (found.set, &public.plaintext, approximate), found.margin, found.error, 0)
+    let set = (found.set, &public.plaintext, approximate);
+    EncryptedNode {
+        devices: found.writers.cost(found.set),
+        ..node(kind, what, set, found.margin, found.error, 0)
+    }
 }
 
 fn node(
@@ -118,6 +122,7 @@ fn node(
         failure_log2: noise::FAILURE_LOG2,
         error,
         answer_bits: None,
+        devices: None,
     }
 }
 

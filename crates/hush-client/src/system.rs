@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The most memory that the system will let this process have: control groups (containers have one) and resource limits.
+//! What the system says of this process's memory: what it has, had at most, and may have (control groups, which containers
+//! have, and resource limits).
 //!
-//! Whoever exceeds them is killed, or ended by the first allocation that fails. Asked beforehand, the limit is one like any
+//! Whoever exceeds a limit is killed, or ended by the first allocation that fails. Asked beforehand, the limit is one like any
 //! other: less is taken, or the work is refused. Limits on address space are not asked for: allocators and threads reserve
 //! many times what they use of it, and differently in every run.
 
@@ -32,8 +33,13 @@ pub(crate) fn memory_limit(threads: usize) -> Option<u64> {
 }
 
 /// Bytes of memory that the process has now; `None` where the system does not tell.
-pub(super) fn resident_bytes() -> Option<u64> {
+pub(crate) fn resident_bytes() -> Option<u64> {
     status_bytes(&std::fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
+}
+
+/// Peak resident bytes of this process so far; `None` where the system does not tell.
+pub fn peak_resident_bytes() -> Option<u64> {
+    status_bytes(&std::fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
 }
 
 /// The files that may hold a limit: those of the process's groups and of all groups above, of both kinds.
