@@ -13,8 +13,10 @@ build:
 	rm -rf $(CARGO_TARGET_DIR)/wheels
 	python3 tools/wheel.py $(CARGO_TARGET_DIR)/release/lib_hushtable.so $(CARGO_TARGET_DIR)/wheels
 
-# The program for devices alone, small.
+# The program for devices alone, small: without Parquet files (hush-edge-csv) and with them.
 edge:
+	cargo build --profile edge --locked -p hush-edge --no-default-features
+	cp $(CARGO_TARGET_DIR)/edge/hush-edge $(CARGO_TARGET_DIR)/edge/hush-edge-csv
 	cargo build --profile edge --locked -p hush-edge
 
 run: build
@@ -32,7 +34,7 @@ test: build $(VENV)/ok
 	cargo test --release --locked $(HEAVY)
 	HUSH_BIN=$(CARGO_TARGET_DIR)/release $(VENV)/bin/python -m pytest -q tests
 
-test-slow: test
+test-slow: test edge
 	HUSH_CPU=scalar cargo test --locked $(LIGHT)
 	HUSH_CPU=avx2 cargo test --locked $(LIGHT)
 	HUSH_CPU=scalar cargo test --release --locked $(HEAVY)
@@ -43,11 +45,12 @@ test-slow: test
 	HUSH_MUTATIONS=50 cargo test --release --locked $(HEAVY) --test engine mutations
 	HUSH_MUTATIONS=50 cargo test --release --locked $(HEAVY) --test mutations
 	HUSH_MUTATIONS=50 cargo test --release --locked $(HEAVY) --lib mutations
-	HUSH_BIN=$(CARGO_TARGET_DIR)/release $(VENV)/bin/python -m pytest -q tests -m slow
+	HUSH_BIN=$(CARGO_TARGET_DIR)/release HUSH_EDGE_BIN=$(CARGO_TARGET_DIR)/edge $(VENV)/bin/python -m pytest -q tests -m slow
 
 lint:
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked -p hush-edge --no-default-features -- -D warnings
 	python3 tools/check_layers.py
 	python3 tools/check_size.py
 	! git grep -nE '^(<{7}|>{7}) '

@@ -2,6 +2,7 @@
 //! Arguments. Secrets come by file or descriptor, never by argument.
 
 mod credentials;
+mod device;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use hush_edge::size;
 
 pub(crate) use credentials::{KeyArgs, TokenArgs};
+pub(crate) use device::{Doctor, Target, TargetArgs};
 
 use crate::bench_args::{EdgeGrid, LweAgcd};
 use crate::edge::Edge;
@@ -209,6 +211,8 @@ pub(crate) struct Init {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) policy: Policy,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
     /// Where to write the schema, - for standard output (default: beside the data, patients.schema.toml for
     /// patients.csv)
     #[arg(long, short, value_name = "PATH")]
@@ -343,13 +347,6 @@ pub(crate) struct Explain {
     pub(crate) key: KeyArgs,
     #[command(flatten)]
     pub(crate) token: TokenArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Doctor {
-    /// Measure what the steps of a query take on this machine, for predictions (some ten seconds)
-    #[arg(long)]
-    pub(crate) calibrate: bool,
 }
 
 #[derive(Debug, Args)]

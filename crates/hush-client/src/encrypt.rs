@@ -23,7 +23,7 @@ use crate::chunk::ChunkPlan;
 use crate::columns::ColumnKeys;
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
-use crate::system::{memory_limit, peak_resident_bytes};
+use hush_edge::system::{memory_limit, peak_resident_bytes};
 use hush_remote::Progress;
 
 /// Everything that one encryption needs.

@@ -52,6 +52,19 @@ pub enum ClientError {
         /// Bytes that are free.
         free: u64,
     },
+    /// A table's encoded columns are too much for a device's memory.
+    #[error(
+        "{columns} encrypted columns take {} of memory on a device that has {}\n  Ways out: fewer encrypted columns (--clear, or protect = \"drop\"); a larger device.",
+        megabytes(*needed), megabytes(*found)
+    )]
+    DeviceTooSmall {
+        /// Encoded columns.
+        columns: u64,
+        /// Bytes that they take.
+        needed: u64,
+        /// Bytes that the device has.
+        found: u64,
+    },
     /// Encryption refused.
     #[error("encryption refused: {0}")]
     Encrypt(#[from] hush_keys::EncryptError),
@@ -245,6 +258,7 @@ impl ClientError {
             Self::MemoryLimit { .. } => "HUSH-C060",
             Self::MemoryPassed { .. } => "HUSH-C061",
             Self::DiskSpace { .. } => "HUSH-C062",
+            Self::DeviceTooSmall { .. } => "HUSH-C063",
             Self::Encoding { .. } | Self::Params(_) => "HUSH-C050",
             Self::Arrow
             | Self::Encrypt(_)
@@ -323,7 +337,8 @@ impl ClientError {
             | Self::Pin { .. }
             | Self::Replaced { .. }
             | Self::Encoding { .. } => ErrorKind::Damaged,
-            Self::DiskSpace { .. }
+            Self::DeviceTooSmall { .. }
+            | Self::DiskSpace { .. }
             | Self::File { .. }
             | Self::Io(_)
             | Self::MemoryLimit { .. }

@@ -26,8 +26,8 @@ use num_traits::ToPrimitive;
 use crate::account::{Moved, Phases, Verified};
 use crate::error::ClientError;
 use crate::rehearse::thread_pool;
-use crate::system::peak_resident_bytes;
 pub use error::EvalError;
+use hush_edge::system::peak_resident_bytes;
 use vectors::{Column, read_columns};
 pub use vectors::{Numbers, VectorSource};
 

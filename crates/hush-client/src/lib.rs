@@ -32,6 +32,7 @@ mod eval;
 mod exact;
 mod explain;
 mod finish;
+mod fit;
 #[cfg(all(test, target_os = "linux"))]
 mod isolation;
 mod machine;
@@ -42,7 +43,6 @@ mod policy;
 mod private;
 mod rehearse;
 mod schema_file;
-mod system;
 mod table;
 
 pub use account::{Account, Moved, Phases, SecurityLine, Verified};
@@ -55,6 +55,8 @@ pub use eval::{
     EvalAccount, EvalError, EvalOptions, Evaluation, Numbers, SchemeKind, VectorSource, evaluate_expression,
 };
 pub use explain::{Analysis, EXPLAIN_FORMAT, Explanation, Measured};
+pub use fit::{DeviceFit, fit_to_device};
+pub use hush_edge::system::peak_resident_bytes;
 pub use hush_keys::keyfile::{Passphrase, WorkFactor};
 pub use hush_remote::{self as remote, Progress, Silent};
 pub use machine::{ProfileInUse, UnusedProfile, calibrate, profile_path, save_profile};
@@ -62,10 +64,8 @@ pub use owner::{EncryptOptions, OwnerKey, encrypt};
 pub use pins::Pins;
 pub use policy::{Policy, Proposal, propose_schema};
 pub use private::PrivateHalf;
-
 pub use rehearse::{Rehearsal, RehearsalOptions, rehearse, schema_path};
 pub use schema_file::{read_approved_schema, read_schema, schema_text, write_schema};
-pub use system::peak_resident_bytes;
 pub use table::{ASSUMED_LINK, Evaluator, OwnedTable};
 
 /// Names of the parameter sets of this version, smallest ring first.

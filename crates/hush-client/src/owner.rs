@@ -16,7 +16,7 @@ use crate::pins::Pins;
 use crate::private::PrivateHalf;
 use crate::rehearse::thread_pool;
 use crate::schema_file::require_approval;
-use crate::system::memory_limit;
+use hush_edge::system::memory_limit;
 use hush_remote::Progress;
 
 /// The owner's key, opened. Secrets are wiped on drop.

@@ -24,8 +24,8 @@ use crate::pins::Pins;
 use crate::policy::{Policy, propose_schema};
 use crate::private::PrivateHalf;
 use crate::schema_file::read_schema;
-use crate::system::peak_resident_bytes;
 use crate::table::OwnedTable;
+use hush_edge::system::peak_resident_bytes;
 use hush_remote::Progress;
 
 /// What to rehearse.

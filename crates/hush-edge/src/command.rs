@@ -14,12 +14,12 @@ use hush_table::CHUNK_ROWS;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::gateway::{self, Event, GatewayOptions, Summary};
-use crate::{Destination, DeviceKey, EdgeError, Input, LineForm, size};
+use crate::{Capacity, Destination, DeviceKey, EdgeError, Input, LineForm, size};
 
 /// Encrypts rows as they come, with a key that cannot decrypt, and delivers them to a table.
 #[derive(Clone, Debug, Args)]
 pub struct GatewayArgs {
-    /// CSV file with a header line, or - for standard input; absent: send what waits in the spool
+    /// CSV file with a header line, Parquet file, or - for standard input; absent: send what waits in the spool
     pub input: Option<PathBuf>,
     /// The device's key, from `hush edge key`
     #[arg(long, value_name = "FILE")]
@@ -72,13 +72,7 @@ impl GatewayArgs {
         };
         let summary = gateway::run(&key, &options, &report)?;
         if self.json {
-            let text = serde_json::to_string(&summary).unwrap_or_default();
-            let written = writeln!(std::io::stdout(), "{text}");
-            return written.map_err(|source| EdgeError::File {
-                what: "write",
-                path: "standard output".into(),
-                source,
-            });
+            return print(&serde_json::to_string(&summary).unwrap_or_default());
         }
         say(&self.closing(&key, &summary));
         Ok(())
@@ -139,6 +133,57 @@ impl GatewayArgs {
     }
 }
 
+/// Measures what this machine can carry and prints it.
+///
+/// # Errors
+/// Those of [`Capacity::measure`]; standard output cannot be written.
+pub fn report_capacity(json: bool) -> Result<(), EdgeError> {
+    let capacity = Capacity::measure()?;
+    print(&if json { capacity.to_json() } else { capacity_words(&capacity) })
+}
+
+/// Columns of a table as an example.
+const EXAMPLE_COLUMNS: u64 = 4;
+
+fn capacity_words(capacity: &Capacity) -> String {
+    let memory = capacity
+        .memory_bytes
+        .map_or("memory unknown".to_owned(), |bytes| format!("{} of memory", in_bytes(bytes)));
+    let mut text = format!(
+        "Kernels {}, {} threads (a device encrypts on one), {memory}\n\
+         Columns are encrypted for sums with public keys, in chunks of {CHUNK_ROWS} rows, {EXAMPLE_COLUMNS} columns as an example.\n\n\
+         {:>6}  {:>7}  {:>13}  {:>12}  {:>11}  {:>9}  {:>11}",
+        capacity.kernels,
+        capacity.threads,
+        "N",
+        "modulus",
+        "bytes a value",
+        "rows/s of 4",
+        "bytes a row",
+        "memory",
+        "columns fit"
+    );
+    for ring in &capacity.rings {
+        let columns = [(ring.params.clone(), EXAMPLE_COLUMNS)].into();
+        let load = capacity.load(&columns).unwrap_or_default();
+        let fit = capacity.columns_that_fit(ring).map_or("unknown".to_owned(), |count| match count {
+            0..10_000 => count.to_string(),
+            _ => "over 10000".to_owned(),
+        });
+        text.push_str(&format!(
+            "\n{:>6}  {:>7}  {:>13.1}  {:>12.0}  {:>11.1}  {:>9}  {fit:>11}",
+            ring.degree,
+            format!("{:.0} bit", ring.modulus_bits),
+            ring.value_bytes,
+            load.rows_per_s,
+            load.row_bytes,
+            in_bytes(load.memory_bytes)
+        ));
+    }
+    text.push_str("\n\nWhich N a table has follows from its ranges and rows: hush init --target edge fits them to this machine (hush doctor --device --json, --device FILE).");
+    text
+}
+
 /// An event as a person reads it.
 fn words(key: &DeviceKey, event: &Event) -> String {
     match event {
@@ -170,6 +215,12 @@ fn in_bytes(bytes: u64) -> String {
         1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
         _ => format!("{:.1} MB", bytes as f64 / 1e6),
     }
+}
+
+/// A line on standard output.
+fn print(text: &str) -> Result<(), EdgeError> {
+    let written = writeln!(std::io::stdout(), "{text}");
+    written.map_err(|source| EdgeError::File { what: "write", path: "standard output".into(), source })
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

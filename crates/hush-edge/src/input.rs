@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
+use hush_table::source::PARQUET_MAGIC;
 use zeroize::Zeroize;
 
 use crate::EdgeError;
@@ -77,6 +78,22 @@ impl Input {
 }
 
 impl Opened {
+    /// The file, if it is Parquet: it is read as a table and not line by line.
+    ///
+    /// # Errors
+    /// [`EdgeError::File`].
+    pub(crate) fn parquet(&mut self) -> Result<Option<(&Path, SourceId)>, EdgeError> {
+        let (Some(file), Input::File { path, .. }, Some((source, _))) =
+            (&mut self.file, &self.input, self.place)
+        else {
+            return Ok(None);
+        };
+        let mut start = Vec::new();
+        let read = file.take(PARQUET_MAGIC.len() as u64).read_to_end(&mut start);
+        read.and_then(|_| file.rewind()).map_err(failed(path))?;
+        Ok((start == PARQUET_MAGIC).then_some((path, source)))
+    }
+
     /// The first line, which is the header where reading begins behind it; the file is then at `position`.
     ///
     /// # Errors

@@ -19,6 +19,7 @@
 //! *Non-goals.* Encrypting with the owner's secret, which is smaller and faster (`hush encrypt`); sealed columns and slots, which
 //! need it.
 
+pub mod capacity;
 mod clear;
 pub mod command;
 mod content;
@@ -32,7 +33,9 @@ mod input;
 pub mod logarithm;
 pub mod size;
 mod spool;
+pub mod system;
 
+pub use capacity::{Capacity, Load, RingCapacity};
 pub use clear::{arrow_type, clear_rows, clear_schema};
 pub use content::{Quantity, View, quantity};
 pub use device_key::{DeviceKey, KeyFamily, digest_of_encodings};

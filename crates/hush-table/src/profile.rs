@@ -24,7 +24,7 @@ mod numbers;
 mod propose;
 
 pub use column::{ColumnProfile, Kind};
-pub use propose::{RANGE_FACTOR, propose, single_out_note};
+pub use propose::{RANGE_FACTOR, keep_possible_purposes, propose, single_out_note};
 
 use column::ColumnProfiler;
 use counts::{TupleCounts, hash_tuple, hash_value};

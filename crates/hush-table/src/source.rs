@@ -32,9 +32,14 @@ use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use hush_plan::schema::{Column, Protection, Schema, units::DecimalPoint};
 
+#[cfg_attr(not(feature = "parquet-rows"), expect(dead_code, reason = "tells types of Parquet"))]
 pub(crate) mod cells;
 mod column;
 mod error;
+#[cfg(not(feature = "parquet-rows"))]
+#[path = "source/no_parquet.rs"]
+mod parquet_rows;
+#[cfg(feature = "parquet-rows")]
 mod parquet_rows;
 mod raw;
 mod records;
@@ -45,7 +50,7 @@ pub(crate) use raw::RawRows;
 pub use typed::{Prefetched, TypedReader};
 
 /// First bytes of every Parquet file.
-const PARQUET_MAGIC: &[u8] = b"PAR1";
+pub const PARQUET_MAGIC: &[u8] = b"PAR1";
 
 /// Rows of a batch.
 const CHUNK_ROWS: usize = crate::part::CHUNK_ROWS as usize;

@@ -35,14 +35,15 @@ use std::path::Path;
 pub use error::Error;
 pub use hush_client::remote::{ApiToken, PushReport, RemoteServer, TableSummary};
 pub use hush_client::{
-    Accepted, Account, Analysis, EncryptOptions, ErrorKind, EvalAccount, EvalOptions, Evaluation,
+    Accepted, Account, Analysis, DeviceFit, EncryptOptions, ErrorKind, EvalAccount, EvalOptions, Evaluation,
     Explanation, Measured, Moved, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy,
     PrivateHalf, ProfileInUse, Progress, Proposal, Rehearsal, RehearsalOptions, SchemeKind, SecurityLine,
     Silent, TableDecryption, TablePlace, UnusedProfile, VectorSource, Verified, WorkFactor,
     peak_resident_bytes, profile_path, schema_path,
 };
 pub use hush_edge::{
-    Destination, DeviceKey, Event as GatewayEvent, GatewayOptions, Input, LineForm, Summary as GatewaySummary,
+    Capacity, Destination, DeviceKey, Event as GatewayEvent, GatewayOptions, Input, LineForm,
+    Summary as GatewaySummary,
 };
 pub use hush_plan::physical::MANY_GROUPS;
 pub use hush_plan::plan::{Cost, EncryptedNode, Leakage, Way};
@@ -119,6 +120,14 @@ pub fn open_stream(input: Box<dyn std::io::Read + Send>) -> Result<Source, Error
 /// [`Error`], with a stable code.
 pub fn propose(source: &Source, policy: &Policy) -> Result<Proposal, Error> {
     Ok(hush_client::propose_schema(source, policy)?)
+}
+
+/// Changes a proposal so that devices can append rows; see [`hush_client::fit_to_device`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn fit_to_device(proposal: &mut Proposal, capacity: &Capacity) -> Result<DeviceFit, Error> {
+    Ok(hush_client::fit_to_device(proposal, capacity)?)
 }
 
 /// Reads a schema file that a person has approved.

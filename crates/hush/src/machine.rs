@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What this machine is to Hushtable.
 
+use hush_edge::system::machine_bytes;
+
 use crate::Error;
 
 /// Facts for `hush doctor`.
@@ -22,11 +24,5 @@ pub struct Machine {
 /// `HUSH_CPU` names kernels that the processor lacks.
 pub fn machine() -> Result<Machine, Error> {
     let (kernels, available) = hush_client::kernels()?;
-    Ok(Machine { kernels, available, memory_bytes: memory_bytes(), params: hush_client::parameter_sets() })
-}
-
-fn memory_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
-    line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
+    Ok(Machine { kernels, available, memory_bytes: machine_bytes(), params: hush_client::parameter_sets() })
 }

@@ -2,6 +2,7 @@
 //! `hush doctor`: what this machine is to Hushtable.
 
 use hush::{Error, ProfileInUse};
+use hush_edge::command::report_capacity;
 
 use super::profile;
 use crate::account::wrapped;
@@ -11,6 +12,9 @@ use crate::terminal::{print, say};
 
 /// Prints processor path, threads, memory, versions and the profile that predictions rest on.
 pub(super) fn doctor(args: &Doctor) -> Result<(), Error> {
+    if args.device {
+        return Ok(report_capacity(args.json)?);
+    }
     let facts = hush::machine()?;
     let profile = if args.calibrate {
         say("Measuring, some ten seconds.");

@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use hush::{
-    EncryptOptions, Error, OwnerKey, Policy, Protection, TableDecryption, TableStore, WorkFactor, schema_path,
+    Capacity, DeviceFit, EncryptOptions, Error, OwnerKey, Policy, Proposal, Protection, TableDecryption,
+    TableStore, WorkFactor, schema_path,
 };
 
 use tempfile::TempDir;
@@ -12,7 +13,7 @@ use tempfile::TempDir;
 use super::server::{connect_to_table, is_url};
 use super::{default_key_path, open_key, open_key_within, pins};
 use crate::account::{bytes, grouped};
-use crate::args::{Decrypt, Encrypt, Init, Keygen};
+use crate::args::{Decrypt, Encrypt, Init, Keygen, Target};
 use crate::output::write_stream;
 use crate::passphrase;
 use crate::progress::Bar;
@@ -21,7 +22,11 @@ use crate::terminal::{print, say, visible};
 /// Proposes a schema file.
 pub(super) fn init(args: &Init) -> Result<(), Error> {
     let policy = Policy { sensitive: args.policy.sensitive.clone(), clear: args.policy.clear.clone() };
-    let proposal = hush::propose(&hush::open(&args.file)?, &policy)?;
+    let mut proposal = hush::propose(&hush::open(&args.file)?, &policy)?;
+    let fit = match args.target.target {
+        Some(Target::Edge) => Some(fit_to_device(&mut proposal, args.target.device.as_deref())?),
+        None => None,
+    };
     let path = args.output.clone().unwrap_or_else(|| schema_path(&args.file));
     let to_stdout = path.as_os_str() == "-";
     if to_stdout {
@@ -43,6 +48,9 @@ pub(super) fn init(args: &Init) -> Result<(), Error> {
     for warning in &proposal.warnings {
         text.push_str(&format!("! {}\n", visible(warning)));
     }
+    if let Some(fit) = fit {
+        text.push_str(&fit);
+    }
     let (wrote, schema) = match to_stdout {
         true => ("Read the schema".to_owned(), " --schema SCHEMA"),
         false => (format!("Wrote {}. Read it", path.display()), ""),
@@ -53,6 +61,36 @@ pub(super) fn init(args: &Init) -> Result<(), Error> {
     ));
     say(&text);
     Ok(())
+}
+
+/// Fits a proposal to a device: that of a file, or this machine. Says what it takes there.
+fn fit_to_device(proposal: &mut Proposal, file: Option<&Path>) -> Result<String, Error> {
+    let (capacity, whose) = match file {
+        Some(path) => {
+            let bytes = std::fs::read(path).map_err(|source| {
+                Error::usage(format!(
+                    "cannot read {}: {source}\n  Way out: hush-edge doctor --json, on the device.",
+                    path.display()
+                ))
+            })?;
+            (Capacity::from_json(&bytes)?, format!("the device of {}", path.display()))
+        }
+        None => {
+            say("Measuring this machine, some seconds; --device FILE is for another.");
+            (Capacity::measure()?, "this machine".to_owned())
+        }
+    };
+    let DeviceFit { columns, load } = hush::fit_to_device(proposal, &capacity)?;
+    let sets: Vec<String> = columns.iter().map(|(params, count)| format!("{count} over {params}")).collect();
+    Ok(format!(
+        "On {whose}: {} encoded columns ({}), {:.0} bytes a row, {} rows a second, {:.0} MB of memory; room for {} rows\n",
+        load.columns,
+        sets.join(", "),
+        load.row_bytes,
+        grouped(load.rows_per_s as u64),
+        load.memory_bytes as f64 / 1e6,
+        grouped(proposal.schema.max_rows),
+    ))
 }
 
 /// Makes a key.

@@ -32,8 +32,8 @@ use crate::pins::Pins;
 use crate::policy::{Policy, propose_schema};
 use crate::private::PrivateHalf;
 use crate::rehearse::thread_pool;
-use crate::system::peak_resident_bytes;
 use crate::table::OwnedTable;
+use hush_edge::system::peak_resident_bytes;
 use hush_remote::Silent;
 
 /// Runs behind each median.

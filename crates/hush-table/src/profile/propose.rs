@@ -48,8 +48,8 @@ pub fn propose(profile: &TableProfile, table: &str) -> Schema {
 }
 
 /// Takes away purposes that no parameter set can serve: squares of more than some 30 digits, say. A column of which
-/// not even sums are possible is sealed.
-fn keep_possible_purposes(schema: &Schema, column: &mut Column) {
+/// not even sums are possible is sealed. `schema` says for how many rows and by whom.
+pub fn keep_possible_purposes(schema: &Schema, column: &mut Column) {
     if !matches!(column.protect, Protection::Decide | Protection::Encrypt) || column.purposes.is_empty() {
         return;
     }

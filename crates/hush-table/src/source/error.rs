@@ -40,6 +40,9 @@ pub enum NotATable {
     /// A spreadsheet's or database's own format.
     #[error("a database file")]
     Database,
+    /// Parquet, for a program that was built without it.
+    #[error("a Parquet file, which this program was built without")]
+    ParquetNotBuilt,
     /// Parquet on standard input; its index is at its end.
     #[error("Parquet that cannot be read from its end")]
     ParquetStream,
@@ -263,6 +266,9 @@ impl SourceError {
             Self::Missing { .. } => "Set nullable = true for the column in the schema. Nothing was written.",
             Self::NoHeader => "Add a first line with the names of the columns.",
             Self::NoRows => "Add rows; an empty table has nothing to encrypt.",
+            Self::NotATable { found: NotATable::ParquetNotBuilt } => {
+                "Save it as CSV, or take the program with Parquet."
+            }
             Self::NotATable { found: NotATable::ParquetStream } => "Save it as a file first.",
             Self::NotATable { .. } => "Save it as UTF-8 CSV or as Parquet, uncompressed on the outside.",
             Self::NotUnits { .. } => "Use protect = \"seal\", \"clear\" or \"drop\" for it.",

@@ -19,7 +19,7 @@ const NO_LIMIT: u64 = 1 << 60;
 const THREAD_BYTES: u64 = 4 << 20;
 
 /// Bytes of memory that the process may take in all with so many threads; `None` if nothing limits it but the machine.
-pub(crate) fn memory_limit(threads: usize) -> Option<u64> {
+pub fn memory_limit(threads: usize) -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let of_group = group_files(&groups).iter().filter_map(|file| read_limit(file)).min();
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -32,8 +32,13 @@ pub(crate) fn memory_limit(threads: usize) -> Option<u64> {
     [of_group, of_data()].into_iter().flatten().min()
 }
 
+/// Bytes of memory of the machine; `None` where the system does not tell.
+pub fn machine_bytes() -> Option<u64> {
+    status_bytes(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")
+}
+
 /// Bytes of memory that the process has now; `None` where the system does not tell.
-pub(crate) fn resident_bytes() -> Option<u64> {
+pub fn resident_bytes() -> Option<u64> {
     status_bytes(&std::fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
 }
 
@@ -69,7 +74,7 @@ fn parse_limit(text: &str) -> Option<u64> {
     text.trim().parse().ok().filter(|limit| *limit < NO_LIMIT)
 }
 
-/// A figure of `/proc/self/status`, which counts in KiB.
+/// A figure of `/proc/self/status` or `/proc/meminfo`, which count in KiB.
 fn status_bytes(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find(|line| line.starts_with(name))?;
     line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()?.checked_mul(1024)

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A schema for devices: what a proposal has to change so that devices can append rows, and what that takes on one of them.
+
+use std::collections::BTreeMap;
+
+use hush_edge::{Capacity, Load};
+use hush_plan::schema::{Purpose, units::type_bounds};
+use hush_plan::{Needs, Protection, Schema};
+use hush_table::profile::keep_possible_purposes;
+use serde::Serialize;
+
+use crate::encrypt::plan_encodings;
+use crate::error::ClientError;
+use crate::policy::Proposal;
+
+/// Most rows that a proposal is made for.
+const MOST_ROWS: u64 = 1_000_000_000_000;
+
+/// What a table takes on a device.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DeviceFit {
+    /// Encoded columns over each parameter set.
+    pub columns: BTreeMap<String, u64>,
+    /// What they take.
+    pub load: Load,
+}
+
+/// Changes a proposal so that devices can append rows, and one that can carry `capacity` does.
+///
+/// Devices cannot seal, nor multiply by row: such columns are left to a person to decide, such purposes go. If the encoded columns
+/// do not fit the device's memory, variances go, which take a column each. `max_rows` becomes the largest power of ten for which
+/// the same parameters do: what room they have costs nothing.
+///
+/// # Errors
+/// [`ClientError::DeviceTooSmall`]; [`ClientError::Plan`] if no parameters serve; [`ClientError::Usage`] for a capacity that
+/// lacks parameters of this version.
+pub fn fit_to_device(proposal: &mut Proposal, capacity: &Capacity) -> Result<DeviceFit, ClientError> {
+    proposal.schema.edge = true;
+    suit_devices(proposal);
+    let mut fit = fit_of(&proposal.schema, capacity)?;
+    let most = capacity.memory_bytes.unwrap_or(u64::MAX);
+    if fit.load.memory_bytes > most && drop_variances(&mut proposal.schema) {
+        let warning = "variances are left out: the device's memory does not hold their columns too";
+        proposal.warnings.push(warning.to_owned());
+        fit = fit_of(&proposal.schema, capacity)?;
+    }
+    if fit.load.memory_bytes > most {
+        let (needed, columns) = (fit.load.memory_bytes, fit.load.columns);
+        return Err(ClientError::DeviceTooSmall { columns, needed, found: most });
+    }
+    while proposal.schema.max_rows < MOST_ROWS {
+        let larger = Schema { max_rows: proposal.schema.max_rows * 10, ..proposal.schema.clone() };
+        if !matches!(fit_of(&larger, capacity), Ok(of_larger) if of_larger == fit) {
+            break;
+        }
+        proposal.schema = larger;
+    }
+    Ok(fit)
+}
+
+/// Takes away what needs the owner's secret, and what no parameters for devices hold.
+fn suit_devices(proposal: &mut Proposal) {
+    let others = proposal.schema.clone();
+    for column in &mut proposal.schema.columns {
+        column.purposes.retain(|purpose| *purpose != Purpose::Product);
+        keep_possible_purposes(&others, column);
+        if column.protect == Protection::Seal {
+            column.protect = Protection::Decide;
+            column.reason.push_str("; devices cannot seal: \"clear\" or \"drop\"");
+            let name = &column.name;
+            proposal.warnings.push(format!(
+                "{name} would be sealed, which devices cannot: decide between clear and drop."
+            ));
+        }
+    }
+}
+
+fn drop_variances(schema: &mut Schema) -> bool {
+    let is_variance = |purpose: &Purpose| matches!(purpose, Purpose::Stddev | Purpose::Variance);
+    let had = schema.columns.iter().any(|column| column.purposes.iter().any(is_variance));
+    schema.columns.iter_mut().for_each(|column| column.purposes.retain(|purpose| !is_variance(purpose)));
+    had
+}
+
+/// What the schema takes as it would be approved: undecided numbers encrypted, undecided texts in no ciphertext.
+fn fit_of(schema: &Schema, capacity: &Capacity) -> Result<DeviceFit, ClientError> {
+    let mut approved = schema.clone();
+    for column in approved.columns.iter_mut().filter(|column| column.protect == Protection::Decide) {
+        let is_number = type_bounds(column.kind).is_some();
+        column.protect = if is_number { Protection::Encrypt } else { Protection::Drop };
+    }
+    let needs = Needs::of_purposes(&approved)?;
+    let mut columns = BTreeMap::new();
+    for encoding in plan_encodings(&approved, &needs, approved.max_rows)? {
+        *columns.entry(encoding.public.params).or_default() += 1;
+    }
+    let load = capacity.load(&columns).ok_or_else(|| {
+        let what =
+            "the device was measured by another version\n  Way out: hush-edge doctor --json, with this one.";
+        ClientError::Usage { what: what.into() }
+    })?;
+    Ok(DeviceFit { columns, load })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{Policy, propose_schema};
+    use hush_table::source::{OpenOptions, Source};
+
+    /// A proposal for a made-up file: a text, a site, two numbers.
+    fn proposal() -> Proposal {
+        let mut text = "note,site,temp,load\n".to_owned();
+        for row in 0..2000 {
+            text.push_str(&format!(
+                "n{},{},{}.{},{}\n",
+                row * 7919 % 1999,
+                row % 4,
+                row % 60,
+                row % 10,
+                row * 31
+            ));
+        }
+        let source = Source::from_bytes(text.into(), &OpenOptions::default()).unwrap();
+        let names = ["note", "temp", "load"].map(str::to_owned).to_vec();
+        propose_schema(&source, &Policy { sensitive: Some(names), clear: Vec::new() }).unwrap()
+    }
+
+    fn capacity(memory_bytes: Option<u64>) -> Capacity {
+        Capacity { memory_bytes, ..Capacity::measure().unwrap() }
+    }
+
+    #[test]
+    fn a_proposal_is_changed_to_what_devices_can_do_and_uses_the_room_there_is() {
+        let (before, mut proposal) = (proposal().schema, proposal());
+        let fit = fit_to_device(&mut proposal, &capacity(None)).unwrap();
+        let schema = &proposal.schema;
+        assert!(schema.edge && schema.column("note").unwrap().protect == Protection::Decide);
+        assert!(proposal.warnings.iter().any(|warning| warning.starts_with("note would be sealed")));
+        // Values and squares, and how many there are of columns that may lack some.
+        assert_eq!(fit.load.columns, fit.columns.values().sum::<u64>());
+        assert!(fit.load.columns >= 4, "{fit:?}");
+        assert!(schema.max_rows > before.max_rows);
+        let planned = |max_rows| fit_of(&Schema { max_rows, ..schema.clone() }, &capacity(None)).ok();
+        assert_eq!(planned(schema.max_rows).map(|of| of.columns), Some(fit.columns.clone()));
+        if schema.max_rows < MOST_ROWS {
+            assert_ne!(planned(schema.max_rows * 10).map(|of| of.columns), Some(fit.columns));
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_goes_and_what_still_does_not_is_refused() {
+        let all = fit_to_device(&mut proposal(), &capacity(None)).unwrap().load.memory_bytes;
+        let mut tight = proposal();
+        let fit = fit_to_device(&mut tight, &capacity(Some(all - 1))).unwrap();
+        assert!(fit.load.memory_bytes < all);
+        assert!(tight.warnings.iter().any(|warning| warning.contains("variances are left out")));
+        let refused = fit_to_device(&mut proposal(), &capacity(Some(fit.load.memory_bytes - 1)));
+        let needed = fit.load.memory_bytes;
+        assert!(matches!(refused, Err(ClientError::DeviceTooSmall { needed: n, .. }) if n == needed));
+    }
+}

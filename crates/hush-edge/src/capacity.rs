@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a device can carry: for every ring, what a chunk of columns takes in time and bytes, measured on the way that rows go; and
+//! what the columns of a table then take.
+//!
+//! No key of anybody's is needed: rows are made up, and encrypted with uniform polynomials in place of public keys, which takes
+//! as long.
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::time::Instant;
+
+use hush_params::{ParamSet, presets};
+use hush_plan::schema::{Column, ColumnType, Purpose};
+use hush_plan::{Content, Encoding, EncodingId, Layout, Plaintext, PrivateEncoding, Protection, Schema};
+use hush_ring::{Cpu, ExpandLabel, Ring, UniformSeed};
+use hush_rlwe::masked_body_bytes;
+use hush_schemes::bgv::public::{PublicColumn, SumPublicKey};
+use hush_table::{CHUNK_ROWS, TableId};
+use serde::{Deserialize, Serialize};
+
+use crate::encrypt::DeviceEncryptor;
+use crate::feed::{Feed, LineForm};
+use crate::system::{machine_bytes, memory_limit};
+use crate::{DeviceKey, EdgeError, KeyFamily};
+
+/// Version of the format.
+const FORMAT: u16 = 1;
+/// Largest file that is read.
+const MAX_BYTES: usize = 64 << 10;
+/// Runs behind each median.
+const RUNS: usize = 5;
+/// Columns of the larger of two tables; what a column takes is the difference.
+const COLUMNS: usize = 5;
+/// What the program takes before the first row, with threads and buffers: measured by the tests of the whole program.
+const PROGRAM_BYTES: u64 = 8 << 20;
+/// log2 of the plaintext modulus of the rows made up.
+const MESSAGE_LOG2: u32 = 16;
+
+/// What one device can carry.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capacity {
+    /// Version of the format.
+    pub format: u16,
+    /// The kernels in use.
+    pub kernels: String,
+    /// Hardware threads. The program for devices encrypts on one.
+    pub threads: u64,
+    /// Bytes of memory that a process may have, where the system tells: the machine's, or what a control group or resource limit
+    /// leaves of it.
+    pub memory_bytes: Option<u64>,
+    /// The rings, smallest first.
+    pub rings: Vec<RingCapacity>,
+}
+
+/// What columns over one ring take, in chunks of 8192 rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RingCapacity {
+    /// Name of the parameter set.
+    pub params: String,
+    /// Its degree `N`.
+    pub degree: u64,
+    /// log2 of its modulus.
+    pub modulus_bits: f64,
+    /// Seconds for each chunk, whatever the columns: masks that they share.
+    pub chunk_s: f64,
+    /// Seconds for each column of a chunk: reading, encrypting, writing the part.
+    pub column_s: f64,
+    /// Bytes of a value in a full chunk, stored and sent.
+    pub value_bytes: f64,
+    /// Bytes of the smallest delivery of a column: that of one row.
+    pub flush_bytes: u64,
+    /// Bytes of memory for each column.
+    pub column_memory_bytes: u64,
+}
+
+/// What encoded columns take on a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Load {
+    /// Encoded columns.
+    pub columns: u64,
+    /// Rows a second that are read and encrypted, without disk and network.
+    pub rows_per_s: f64,
+    /// Bytes of a row in full chunks, without its clear columns.
+    pub row_bytes: f64,
+    /// Bytes of memory, program and all.
+    pub memory_bytes: u64,
+}
+
+impl Capacity {
+    /// Measures this machine. Takes a second or two, and more where it is slow.
+    ///
+    /// # Errors
+    /// `HUSH_CPU` names kernels that the processor lacks; no entropy.
+    pub fn measure() -> Result<Self, EdgeError> {
+        let cpu = Cpu::detect().map_err(|error| EdgeError::Usage { what: error.to_string() })?;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Self {
+            format: FORMAT,
+            kernels: cpu.to_string(),
+            threads: threads as u64,
+            memory_bytes: [memory_limit(threads), machine_bytes()].into_iter().flatten().min(),
+            rings: presets().iter().map(|set| RingCapacity::measure(set, cpu)).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Reads what [`Capacity::to_json`] wrote, on another machine perhaps.
+    ///
+    /// # Errors
+    /// [`EdgeError::Usage`] for anything else.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, EdgeError> {
+        let bad = |what: &str| EdgeError::Usage {
+            what: format!(
+                "not what a device can carry: {what}\n  Way out: hush-edge doctor --json, on the device."
+            ),
+        };
+        if bytes.len() > MAX_BYTES {
+            return Err(bad("the file is too long"));
+        }
+        let read: Self = serde_json::from_slice(bytes).map_err(|_| bad("it has another form"))?;
+        let is_sound = |ring: &RingCapacity| {
+            let numbers = [ring.chunk_s, ring.column_s, ring.value_bytes, ring.modulus_bits];
+            numbers.iter().all(|number| number.is_finite() && *number >= 0.0) && ring.column_s > 0.0
+        };
+        match read.format {
+            FORMAT if read.rings.iter().all(is_sound) => Ok(read),
+            FORMAT => Err(bad("a figure is no time or size")),
+            found => Err(bad(&format!("format {found}, this version reads {FORMAT}"))),
+        }
+    }
+
+    /// As JSON.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+
+    /// What so many encoded columns over each parameter set take; `None` if one of the sets was not measured.
+    pub fn load(&self, columns: &BTreeMap<String, u64>) -> Option<Load> {
+        let mut load = Load { memory_bytes: PROGRAM_BYTES, ..Load::default() };
+        let mut chunk_s = 0.0;
+        for (params, count) in columns {
+            let ring = self.rings.iter().find(|ring| ring.params == *params)?;
+            chunk_s += ring.chunk_s + ring.column_s * *count as f64;
+            load.columns += count;
+            load.row_bytes += ring.value_bytes * *count as f64;
+            load.memory_bytes += ring.column_memory_bytes.saturating_mul(*count);
+        }
+        load.rows_per_s = if chunk_s > 0.0 { f64::from(CHUNK_ROWS) / chunk_s } else { f64::INFINITY };
+        Some(load)
+    }
+
+    /// How many columns over one ring fit into the device's memory; `None` where the system does not tell how much there is.
+    pub fn columns_that_fit(&self, ring: &RingCapacity) -> Option<u64> {
+        Some(self.memory_bytes?.saturating_sub(PROGRAM_BYTES) / ring.column_memory_bytes.max(1))
+    }
+}
+
+impl RingCapacity {
+    fn measure(set: &'static ParamSet, cpu: Cpu) -> Result<Self, EdgeError> {
+        let ring =
+            Ring::new(set, cpu).map_err(|_| EdgeError::Internal { what: "a parameter set has no ring" })?;
+        let one = seconds(&ring, set, 1)?;
+        let several = seconds(&ring, set, COLUMNS)?;
+        // Noise can make more columns seem faster.
+        let column_s = ((several - one) / (COLUMNS - 1) as f64).max(several / COLUMNS as f64 / 10.0);
+        let elements = CHUNK_ROWS.div_ceil(ring.degree() as u32);
+        let chunk_bytes = masked_body_bytes(&ring, elements) as u64;
+        Ok(Self {
+            params: set.name().to_owned(),
+            degree: ring.degree() as u64,
+            modulus_bits: (set.log_q() * 10.0).round() / 10.0,
+            chunk_s: (several - column_s * COLUMNS as f64).max(0.0),
+            column_s,
+            value_bytes: chunk_bytes as f64 / f64::from(CHUNK_ROWS),
+            flush_bytes: masked_body_bytes(&ring, 1) as u64,
+            // The text and its copy, the values, what is computed from them; the ciphertext as it is made, in the part and in the file;
+            // the key.
+            column_memory_bytes: u64::from(CHUNK_ROWS) * (2 * 24 + 9 + 32)
+                + 3 * chunk_bytes
+                + 8 * ring.poly_words() as u64,
+        })
+    }
+}
+
+/// Median seconds from the text of a chunk of `columns` integers to its part.
+fn seconds(ring: &Ring, set: &'static ParamSet, columns: usize) -> Result<f64, EdgeError> {
+    let key = made_up_key(ring, set, columns)?;
+    let text = made_up_rows(&key.schema);
+    let mut encryptor = DeviceEncryptor::new(&key);
+    let mut run = || {
+        let start = Instant::now();
+        let mut feed = Feed::new(LineForm::Csv, &key.schema, 0, None);
+        feed.push(&key.schema, &text)?;
+        let rows = feed.take(&key.schema)?.ok_or(EdgeError::Internal { what: "rows made up are none" })?;
+        black_box(encryptor.encrypt(&key, &rows.batch)?);
+        Ok(start.elapsed().as_secs_f64())
+    };
+    run()?;
+    let mut times = (0..RUNS).map(|_| run()).collect::<Result<Vec<f64>, EdgeError>>()?;
+    times.sort_by(f64::total_cmp);
+    Ok(times.get(RUNS / 2).copied().unwrap_or_default())
+}
+
+/// A table's device's key that nobody has the secrets of, because there are none.
+fn made_up_key(ring: &Ring, set: &'static ParamSet, columns: usize) -> Result<DeviceKey, EdgeError> {
+    let name = |at: u32| format!("c{at}");
+    let schema = Schema {
+        table: "t".to_owned(),
+        columns: (0..columns as u32)
+            .map(|at| Column {
+                name: name(at),
+                kind: ColumnType::Int { bits: 64 },
+                nullable: false,
+                range: None,
+                protect: Protection::Encrypt,
+                purposes: vec![Purpose::Sum],
+                reason: String::new(),
+            })
+            .collect(),
+        null_tokens: Vec::new(),
+        max_rows: u64::from(CHUNK_ROWS),
+        approved: true,
+        approved_by: String::new(),
+        notes: Vec::new(),
+        products: Vec::new(),
+        moments: Vec::new(),
+        edge: true,
+    };
+    let encoding = |at: u32| PrivateEncoding {
+        public: Encoding {
+            id: EncodingId(at),
+            layout: Layout::Sum,
+            params: set.name().to_owned(),
+            plaintext: Plaintext::PowerOfTwo { log2: MESSAGE_LOG2 },
+        },
+        content: Content::Value(name(at)),
+        max_abs: (1_u32 << (MESSAGE_LOG2 - 2)).to_string(),
+        secret_id: String::new(),
+    };
+    let encodings: Vec<_> = (0..columns as u32).map(encoding).collect();
+    let seed = |at: u32| UniformSeed::from_bytes([at as u8; 32]);
+    let public = (0..columns as u32)
+        .map(|column| PublicColumn { column, key: seed(column).expand(ring, ExpandLabel::public_key()) });
+    let key = SumPublicKey::new(ring, seed(u32::MAX), MESSAGE_LOG2, public.collect())?;
+    let family = KeyFamily { params: set.name().to_owned(), key };
+    let table = (schema, TableId::from_bytes([0; 16]), [0; 32]);
+    Ok(DeviceKey::new(table, &encodings, vec![family], &[0; 32], |_| [0; 64]))
+}
+
+/// A chunk of rows as CSV.
+fn made_up_rows(schema: &Schema) -> Vec<u8> {
+    let header: Vec<&str> = schema.columns.iter().map(|column| column.name.as_str()).collect();
+    let mut text = header.join(",") + "\n";
+    for row in 0..CHUNK_ROWS {
+        let value = |at: u32| (row * 7919 + at * 104_729) % (1 << (MESSAGE_LOG2 - 2));
+        let cells: Vec<String> = (0..schema.columns.len() as u32).map(|at| value(at).to_string()).collect();
+        text.push_str(&cells.join(","));
+        text.push('\n');
+    }
+    text.into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_measured_is_read_again_and_adds_up() {
+        let capacity = Capacity::measure().unwrap();
+        assert_eq!(capacity.rings.len(), presets().len());
+        let again = Capacity::from_json(capacity.to_json().as_bytes()).unwrap();
+        assert_eq!(again.rings.len(), capacity.rings.len());
+        let of = |params: &str, count| BTreeMap::from([(params.to_owned(), count)]);
+        let (small, large) = ("n12_q2x46_sec128_v1", "n13_q3x46_sec128_v1");
+        let (one, four) = (capacity.load(&of(small, 1)).unwrap(), capacity.load(&of(small, 4)).unwrap());
+        // A header and a checksum beside the residues.
+        assert!((23.0..23.1).contains(&one.row_bytes), "{one:?}");
+        assert!((four.row_bytes - 4.0 * one.row_bytes).abs() < 1e-9);
+        assert!(four.rows_per_s < one.rows_per_s && four.memory_bytes > one.memory_bytes);
+        let both = BTreeMap::from([(small.to_owned(), 4), (large.to_owned(), 1)]);
+        let (both, alone) = (capacity.load(&both).unwrap(), capacity.load(&of(large, 1)).unwrap());
+        assert_eq!(both.columns, 5);
+        let together = 1.0 / (1.0 / four.rows_per_s + 1.0 / alone.rows_per_s);
+        assert!((both.rows_per_s / together - 1.0).abs() < 1e-9);
+        assert_eq!(capacity.load(&of("n1", 1)), None);
+    }
+
+    #[test]
+    fn what_is_no_capacity_is_refused() {
+        let capacity = Capacity::measure().unwrap();
+        let text = capacity.to_json();
+        let first = capacity.rings[0].column_s.to_string();
+        let damaged = [
+            String::new(),
+            "{}".to_owned(),
+            text.replace("\"format\": 1", "\"format\": 2"),
+            text.replacen(&first, "-1.0", 1),
+            text.replacen("\"threads\"", "\"fibres\"", 1),
+            " ".repeat(MAX_BYTES + 1),
+        ];
+        for damaged in damaged {
+            assert_ne!(damaged, text);
+            let error = Capacity::from_json(damaged.as_bytes()).unwrap_err();
+            assert!(error.to_string().contains("hush-edge doctor"), "{error}");
+        }
+    }
+}
