@@ -77,7 +77,7 @@ class Edge:
     """A table for devices, and one device."""
 
     def __init__(self, hush, key, directory, rows):
-        self.hush, self.key, self.directory = hush, key, directory
+        self.hush, self.key, self.directory, self.program = hush, key, directory, binary("hush-edge")
         (directory / "t.schema.toml").write_text(SCHEMA, encoding="utf-8")
         write_csv(directory / "own.csv", rows)
         hush("encrypt", "own.csv", "-o", "T", "--schema", "t.schema.toml", *key)
@@ -89,7 +89,7 @@ class Edge:
 
     def command(self, *arguments, key="device.key", spool="spool"):
         """The program of devices, with arguments."""
-        return [str(argument) for argument in (binary("hush-edge"), *arguments, "--key", key, "--spool", spool)]
+        return [str(argument) for argument in (self.program, *arguments, "--key", key, "--spool", spool)]
 
     def start(self, *arguments, **options):
         """Starts it in the background."""

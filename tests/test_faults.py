@@ -7,6 +7,7 @@ import resource
 import signal
 import time
 
+import pyarrow.parquet
 import pytest
 
 from conftest import PATIENTS, approve
@@ -73,6 +74,60 @@ def test_a_killed_encryption_leaves_nothing_and_is_repeated(hush, tmp_path, wide
 def test_a_sweep_of_kills(hush, tmp_path, wide, key):
     """Fifty moments over the whole run."""
     kills(hush, tmp_path, wide, key, [step / 50 for step in range(1, 51)])
+
+
+def seeds(place):
+    """Seeds of the chunks in every part that a directory holds, with the part that holds it."""
+    found = {}
+    for path in place.rglob("*.enc.parquet*"):
+        # What is not yet whole has no index, and nobody reads it.
+        if path.suffix != ".parquet":
+            continue
+        for seed in pyarrow.parquet.read_table(path, columns=["seed"])["seed"].to_pylist():
+            assert found.setdefault(seed, path.name) == path.name, "one seed in two parts"
+    assert all(len(seed) == 32 for seed in found)
+    return found
+
+
+def stopped_streams(hush, tmp_path, wide, key, ends):
+    """Ends `encrypt` of standard input under a limit at random moments; then the same command completes. No seed is used twice."""
+    path, schema = wide
+    place, scratch = tmp_path / "K", tmp_path / "scratch"
+    place.mkdir()
+    scratch.mkdir()
+    hush = hush.with_environment(TMPDIR=str(scratch))
+    command = ("encrypt", "-", "--schema", schema, "-o", place / "T", "--memory-limit", "64MB", *key)
+    draw, used = random.Random(), {}
+    for end in range(ends):
+        with path.open("rb") as rows:
+            process = hush.start(*command, stdin=rows)
+            time.sleep(draw.uniform(0.0, 0.5))
+            process.send_signal(draw.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
+            _, errors = process.communicate()
+        assert CANARY.encode() not in errors and str(NUMBER).encode() not in errors
+        assert_clean(place)
+        assert_clean(scratch)
+        for seed, part in seeds(place).items():
+            assert used.setdefault(seed, part) == part, f"a seed of an earlier run, after {end} ends"
+    with path.open("rb") as rows:
+        hush(*command, stdin=rows)
+    last = seeds(place)
+    # Its own chunks; where an earlier run was done before it was ended, also those of the version that this one replaces.
+    assert len(last) in (8, 16)
+    assert all(used.get(seed, part) == part for seed, part in last.items())
+    done = hush("query", place / "T", "SELECT COUNT(*) AS n, SUM(x) AS s FROM wide", "--format", "csv", *key)
+    assert done.stdout.splitlines()[1] == f"60000,{60_000 * NUMBER + 30_000}"
+
+
+def test_a_stream_that_is_ended_uses_no_seed_twice(hush, tmp_path, wide, small_key):
+    """Four ends; the long suite has more."""
+    stopped_streams(hush, tmp_path, wide, small_key, ends=4)
+
+
+@pytest.mark.slow
+def test_a_stream_that_is_ended_many_times_uses_no_seed_twice(hush, tmp_path, wide, small_key):
+    """Two hundred ends."""
+    stopped_streams(hush, tmp_path, wide, small_key, ends=200)
 
 
 def test_a_full_disk_is_a_typed_error_and_loses_nothing(hush, tmp_path, wide, key):

@@ -11,6 +11,7 @@
 mod aligned;
 pub mod analytics;
 pub mod edge_grid;
+pub mod encryption;
 mod error;
 pub mod libraries;
 mod peers;

@@ -14,7 +14,7 @@ use hush_edge::size;
 pub(crate) use credentials::{KeyArgs, TokenArgs};
 pub(crate) use device::{Doctor, Target, TargetArgs};
 
-use crate::bench_args::{EdgeGrid, LweAgcd};
+use crate::bench_args::{EdgeGrid, Encryption, LweAgcd};
 use crate::edge::Edge;
 use crate::output::Format;
 
@@ -397,6 +397,8 @@ pub(crate) enum Benchmark {
     Libraries(Libraries),
     /// Grouped moments with a correlation, and a regression by 8 features, beside DuckDB on the plaintext where it is installed
     Analytics(Analytics),
+    /// Encryption of a file with and without a limit on memory, in turns
+    Encryption(Encryption),
     /// Predicted bytes and times of queries of every kind beside measured ones
     Predictions(Predictions),
     /// W2: two historical schemes, insecure, with the published seconds beside ours; starts hush-lab, which lies beside this program

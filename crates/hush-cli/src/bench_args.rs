@@ -6,12 +6,35 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use hush_bench::edge_grid;
+use hush_edge::size;
 
 #[derive(Debug, Args)]
 pub(crate) struct LweAgcd {
     /// Of `hush-lab bench`: see `hush-lab bench --help`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     pub(crate) arguments: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Encryption {
+    /// Rows of the table; the file and the table take 45 bytes a row each, in the temporary directory
+    #[arg(long, default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000_000))]
+    pub(crate) rows: u64,
+    /// Limits on memory beside none, separated by commas
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,SIZE", default_value = "128MB,64MB", value_parser = size::parse)]
+    pub(crate) limits: Vec<u64>,
+    /// Seed of the table
+    #[arg(long, default_value_t = 2024)]
+    pub(crate) seed: u64,
+    /// Encryptions under each limit
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// One encryption, in this process
+    #[arg(long, hide = true)]
+    pub(crate) case: Option<String>,
 }
 
 #[derive(Debug, Args)]

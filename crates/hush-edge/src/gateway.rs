@@ -97,7 +97,8 @@ pub struct Summary {
 /// Reads, encrypts, spools and forwards until the input ends or it is stopped.
 ///
 /// # Cost
-/// Memory: a chunk as text, as values and encrypted, twice: 2 MB and 0.5 MB for each encoded column over 4096 × 2 limbs.
+/// Memory: a chunk as text, as values and encrypted, and the one before it that is being sent: 18 MB, and 1.2 MB for each encoded
+/// column over 4096 × 2 limbs ([`crate::Capacity`]).
 ///
 /// # Errors
 /// Rows that do not suit the schema, a full disk, a refusal by the table's place. What was spooled stays; the same command goes on

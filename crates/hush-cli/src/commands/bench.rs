@@ -5,13 +5,13 @@ use std::io;
 
 use hush::Error;
 use hush_bench::split_table::{Options, plots, report, run, run_variant};
-use hush_bench::{BenchError, analytics, edge_grid, libraries, predictions};
+use hush_bench::{BenchError, analytics, edge_grid, encryption, libraries, predictions};
 
 use super::profile;
 use crate::args::{
     Analytics, AnalyticsQuestion, Bench, Benchmark, Libraries, LibrariesTable, Predictions, SplitTable,
 };
-use crate::bench_args::EdgeGrid;
+use crate::bench_args::{EdgeGrid, Encryption};
 use crate::terminal::{print, say};
 
 /// Runs a benchmark and prints its report.
@@ -21,6 +21,7 @@ pub(super) fn bench(args: &Bench, threads: usize) -> Result<(), Error> {
         Benchmark::EdgeGrid(args) => grid(args),
         Benchmark::Libraries(args) => side_by_side(args),
         Benchmark::Analytics(args) => analytical(args, threads),
+        Benchmark::Encryption(args) => encrypted(args, threads),
         Benchmark::Predictions(args) => predicted(args, threads),
         Benchmark::LweAgcd(args) => super::lab::bench(&args.arguments),
     }
@@ -153,6 +154,23 @@ fn predicted(args: &Predictions, threads: usize) -> Result<(), Error> {
     let measured = predictions::run(&options, &profile).map_err(to_error)?;
     let text = if args.json { json(&measured)? } else { predictions::text(&options, &profile, &measured) };
     print(&format!("{}\n", text.trim_end()))
+}
+
+fn encrypted(args: &Encryption, threads: usize) -> Result<(), Error> {
+    if let Some(case) = &args.case {
+        let answer = encryption::run_case(case).map_err(to_error)?;
+        return print(&format!("{}\n", json(&answer)?));
+    }
+    let Encryption { rows, seed, repeat, .. } = *args;
+    let options = encryption::Options { rows, seed, repeat, limits: args.limits.clone(), threads };
+    let program = std::env::current_exe().map_err(Error::output)?;
+    let measured = encryption::run(&options, &program).map_err(to_error)?;
+    let text = if args.json { json(&measured)? } else { encryption::text(&options, &measured) };
+    print(&format!("{}\n", text.trim_end()))?;
+    if measured.iter().all(encryption::Measured::is_kept) {
+        return Ok(());
+    }
+    Err(Error::output(io::Error::other("a limit was passed, or a sum is wrong")))
 }
 
 fn json(value: &impl serde::Serialize) -> Result<String, Error> {

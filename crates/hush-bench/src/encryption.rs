@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Encryption of a file with and without a limit on memory, in turns: rows a second, peak memory, and whether the sums are right.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use arrow::util::display::array_value_to_string;
+use hush::{EncryptOptions, OwnedTable, OwnerKey, Pins, Protection, Purpose, Silent};
+use serde::{Deserialize, Serialize};
+
+use crate::BenchError;
+use crate::aligned::{align, figure_text};
+use crate::split_table::{Check, median};
+use crate::synthetic::mix;
+use crate::usage::peak_mb;
+
+/// Name of the table, as SQL knows it.
+const NAME: &str = "t";
+/// Its columns, all of them encrypted.
+const COLUMNS: [&str; 4] = ["a", "b", "c", "d"];
+/// Values lie below it.
+const BOUNDS: [u64; 4] = [1_000_000_000_000, 1_000_000_000_000, 1_000_000_000, 100_000];
+
+/// What to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Rows of the table.
+    pub rows: u64,
+    /// Seed of the table.
+    pub seed: u64,
+    /// Encryptions under each limit.
+    pub repeat: u32,
+    /// Limits in bytes, beside none.
+    pub limits: Vec<u64>,
+    /// Threads.
+    pub threads: usize,
+}
+
+/// One encryption, in a process of its own.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// The file.
+    csv: PathBuf,
+    /// Where the table goes.
+    output: PathBuf,
+    rows: u64,
+    seed: u64,
+    limit: Option<u64>,
+    threads: usize,
+}
+
+/// What one encryption took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Encrypted {
+    /// Seconds.
+    pub seconds: f64,
+    /// Peak resident megabytes (10^6 bytes) of the process.
+    pub peak_mb: f64,
+    /// Parts of the table.
+    pub parts: usize,
+    /// Whether all sums are those of the plaintext.
+    pub check: Check,
+}
+
+/// Encryptions under one limit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measured {
+    /// The limit in bytes; `None` for none.
+    pub limit: Option<u64>,
+    /// Rows of the table.
+    pub rows: u64,
+    /// Each of them.
+    pub runs: Vec<Encrypted>,
+    /// Median rows a second.
+    pub rows_per_s: f64,
+    /// Median of the rate beside that without a limit in the same turn; 1 for none.
+    pub ratio: f64,
+    /// The largest peak in megabytes (10^6 bytes).
+    pub peak_mb: f64,
+}
+
+impl Measured {
+    /// Whether every table was right and every peak below the limit.
+    pub fn is_kept(&self) -> bool {
+        let below = |run: &Encrypted| self.limit.is_none_or(|limit| run.peak_mb * 1e6 <= limit as f64);
+        self.runs.iter().all(|run| run.check == Check::Exact && below(run))
+    }
+}
+
+/// Encrypts the table without and with every limit, `repeat` times in turns. `program` is this program.
+///
+/// # Errors
+/// Hushtable refuses, in a child too; files cannot be written.
+pub fn run(options: &Options, program: &Path) -> Result<Vec<Measured>, BenchError> {
+    let directory = tempfile::tempdir()?;
+    let csv = directory.path().join(format!("{NAME}.csv"));
+    write_csv(&csv, options)?;
+    let limits: Vec<Option<u64>> =
+        std::iter::once(None).chain(options.limits.iter().copied().map(Some)).collect();
+    let mut runs: Vec<Vec<Encrypted>> = vec![Vec::new(); limits.len()];
+    for _ in 0..options.repeat.max(1) {
+        for (limit, runs) in limits.iter().zip(&mut runs) {
+            let output = directory.path().join("table");
+            let Options { rows, seed, threads, .. } = *options;
+            let case = Case { csv: csv.clone(), output: output.clone(), rows, seed, limit: *limit, threads };
+            runs.push(in_child(program, &case)?);
+            std::fs::remove_dir_all(output)?;
+        }
+    }
+    let free: Vec<f64> = runs.first().into_iter().flatten().map(|run| run.seconds).collect();
+    Ok(limits.into_iter().zip(runs).map(|(limit, runs)| measured(limit, options.rows, runs, &free)).collect())
+}
+
+fn measured(limit: Option<u64>, rows: u64, runs: Vec<Encrypted>, free: &[f64]) -> Measured {
+    let seconds: Vec<f64> = runs.iter().map(|run| run.seconds).collect();
+    let ratios: Vec<f64> = seconds.iter().zip(free).map(|(seconds, free)| free / seconds).collect();
+    let peak_mb = runs.iter().map(|run| run.peak_mb).fold(0.0, f64::max);
+    Measured {
+        limit,
+        rows,
+        runs,
+        rows_per_s: rows as f64 / median(&seconds),
+        ratio: median(&ratios),
+        peak_mb,
+    }
+}
+
+fn in_child(program: &Path, case: &Case) -> Result<Encrypted, BenchError> {
+    let text = serde_json::to_string(case).unwrap_or_default();
+    let output = Command::new(program).args(["bench", "encryption", "--case", &text]).output()?;
+    let parsed = serde_json::from_slice(&output.stdout).ok().filter(|_| output.status.success());
+    parsed.ok_or_else(|| BenchError::Child {
+        what: "an encryption".to_owned(),
+        message: String::from_utf8_lossy(&output.stderr).into_owned(),
+    })
+}
+
+/// Runs one encryption in this process.
+///
+/// # Errors
+/// Hushtable refuses: a limit that is too low, for one.
+pub fn run_case(text: &str) -> Result<Encrypted, BenchError> {
+    let case: Case = serde_json::from_str(text)
+        .map_err(|error| BenchError::Child { what: "a case".to_owned(), message: error.to_string() })?;
+    let key = OwnerKey::temporary().map_err(hush::Error::from)?;
+    let source = hush::open(&case.csv)?;
+    let mut schema = hush::propose(&source, &hush::Policy::default())?.schema;
+    for column in &mut schema.columns {
+        (column.protect, column.purposes, column.nullable) = (Protection::Encrypt, vec![Purpose::Sum], false);
+    }
+    (schema.max_rows, schema.approved) = (case.rows, true);
+    let encryption = EncryptOptions {
+        source,
+        schema,
+        output: case.output.clone(),
+        workload: None,
+        threads: case.threads,
+        memory_limit: case.limit,
+        pins: Pins::forgetful(),
+    };
+    let start = Instant::now();
+    let signed = hush::encrypt(&encryption, &key, &Silent)?;
+    let (seconds, peak_mb) = (start.elapsed().as_secs_f64(), peak_mb());
+    let table = OwnedTable::open_directory(&case.output, &key, &Pins::forgetful(), case.threads)
+        .map_err(hush::Error::from)?;
+    let sums = COLUMNS.map(|name| format!("SUM({name})")).join(", ");
+    let outcome = table.ask(&format!("SELECT {sums} FROM {NAME}"), &Silent).map_err(hush::Error::from)?;
+    let mut found = Vec::new();
+    for column in outcome.batches.iter().flat_map(|batch| batch.columns()) {
+        found.push(array_value_to_string(column, 0)?);
+    }
+    let check =
+        if found == true_sums(&case).map(|sum| sum.to_string()) { Check::Exact } else { Check::Wrong };
+    Ok(Encrypted { seconds, peak_mb, parts: signed.manifest().parts.len(), check })
+}
+
+fn value(seed: u64, row: u64, column: usize) -> u64 {
+    mix(seed ^ mix(row << 2 | column as u64)) % BOUNDS[column]
+}
+
+fn true_sums(case: &Case) -> [u128; 4] {
+    std::array::from_fn(|column| (0..case.rows).map(|row| u128::from(value(case.seed, row, column))).sum())
+}
+
+fn write_csv(path: &Path, options: &Options) -> Result<(), BenchError> {
+    let mut out = BufWriter::new(File::create(path)?);
+    writeln!(out, "{}", COLUMNS.join(","))?;
+    for row in 0..options.rows {
+        let [a, b, c, d] = std::array::from_fn(|column| value(options.seed, row, column));
+        writeln!(out, "{a},{b},{c},{d}")?;
+    }
+    out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+    Ok(())
+}
+
+/// The report as text.
+pub fn text(options: &Options, measured: &[Measured]) -> String {
+    let header = ["limit", "rows/s", "beside none", "peak MB", "parts", "sums"];
+    let mut lines = vec![header.map(str::to_owned).to_vec()];
+    for case in measured {
+        let last = case.runs.last();
+        lines.push(vec![
+            case.limit.map_or("none".to_owned(), |bytes| format!("{} MB", figure_text(bytes as f64 / 1e6))),
+            figure_text(case.rows_per_s),
+            format!("{:.2}", case.ratio),
+            figure_text(case.peak_mb),
+            last.map_or(String::new(), |run| run.parts.to_string()),
+            last.map_or(String::new(), |run| run.check.to_string()),
+        ]);
+    }
+    format!(
+        "{} rows of {} columns encrypted for sums, from CSV, {} threads, seed {}, {} runs of each in turns\n\n{}\n\
+         Rows a second: median. Beside none: median of the rate over that without a limit in the same turn. Peak: the largest,\n\
+         code and all, of a process that does nothing else.\n",
+        options.rows,
+        COLUMNS.len(),
+        options.threads,
+        options.seed,
+        options.repeat,
+        align(&lines)
+    )
+}
