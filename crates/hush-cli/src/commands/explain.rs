@@ -218,7 +218,7 @@ fn devices(nodes: &[EncryptedNode]) -> Vec<String> {
     let line = |node: &EncryptedNode| {
         let cost = node.devices?;
         Some(format!(
-            "{} bytes a value in full chunks where yours have {}, {:.1} bits more noise, which the parameters leave room for ({})",
+            "{:.1} bytes a value in full chunks where yours have {:.1}, {:.1} bits more noise, which the parameters leave room for ({})",
             cost.value_bytes, cost.owner_value_bytes, cost.noise_bits, node.params
         ))
     };
