@@ -114,7 +114,7 @@ def test_a_schema_is_fitted_to_a_device_and_keeps_what_was_said(edge, count):
     said = edge.hush("init", "wide.csv", "--sensitive", ",".join(names), "--target", "edge", "--device", "device.json").stderr
     columns = int(re.search(r"(\d+) encoded columns", said)[1])
     predicted = int(re.search(r"(\d+) MB of memory", said)[1]) * 1e6
-    row_bytes = int(re.search(r"(\d+) bytes a row", said)[1])
+    row_bytes = int(re.search(r"(\d+) bytes of ciphertext a row", said)[1])
     schema = edge.directory / "wide.schema.toml"
     text = schema.read_text(encoding="utf-8")
     assert "edge = true" in text

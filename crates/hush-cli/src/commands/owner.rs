@@ -83,7 +83,7 @@ fn fit_to_device(proposal: &mut Proposal, file: Option<&Path>) -> Result<String,
     let DeviceFit { columns, load } = hush::fit_to_device(proposal, &capacity)?;
     let sets: Vec<String> = columns.iter().map(|(params, count)| format!("{count} over {params}")).collect();
     Ok(format!(
-        "On {whose}: {} encoded columns ({}), {:.0} bytes a row, {} rows a second, {:.0} MB of memory; room for {} rows\n",
+        "On {whose}: {} encoded columns ({}), {:.0} bytes of ciphertext a row, {} rows a second, {:.0} MB of memory; room for {} rows\n",
         load.columns,
         sets.join(", "),
         load.row_bytes,
