@@ -48,24 +48,79 @@ def doctor(edge, *arguments):
     return subprocess.run(command, check=True, capture_output=True, text=True, cwd=edge.directory, env=edge.hush.environment).stdout
 
 
+def ended(edge, number, chunks):
+    """Starts the delivery of a file into a spool that holds so many more chunks, and ends it there."""
+    process = edge.start("rows.parquet", "--spool-limit", str(chunks * 1_000_000))
+    until = time.monotonic() + 60
+    while len(edge.waiting()) < chunks:
+        assert time.monotonic() < until and process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(number)
+    process.communicate()
+    assert chunks <= len(edge.waiting()) < 4
+
+
 def test_a_parquet_file_is_delivered_once_whatever_ends_it(edge):
     rows = make_rows(random.Random(31), 30_000)
     write_parquet(edge.directory / "rows.parquet", rows)
-    for moment in (0.0, 0.05, 0.1, 0.2):
-        process = edge.start("rows.parquet", "--to", "T")
-        time.sleep(moment)
-        process.send_signal(signal.SIGKILL if moment == 0.1 else signal.SIGTERM)
-        process.communicate()
+    edge_bytes = edge.run("rows.parquet", spool="whole")["bytes"]
+    # A chunk takes less than a megabyte and more than half of it: so many are in the spool when it is full.
+    assert 2_000_000 < edge_bytes < 4_000_000
+    ended(edge, signal.SIGKILL, 1)
+    ended(edge, signal.SIGTERM, 2)
     left = edge.run("rows.parquet", "--to", "T")
-    assert left["rows"] % 8192 in (0, 30_000 % 8192) and left["waiting"] == 0
+    assert 30_000 % 8192 <= left["rows"] < 30_000 and left["waiting"] == 0
     assert edge.run("rows.parquet", "--to", "T")["rows"] == 0
-    # Another file under the name is another input.
-    more = make_rows(random.Random(32), 10)
-    write_parquet(edge.directory / "more.parquet", more)
-    (edge.directory / "more.parquet").replace(edge.directory / "rows.parquet")
-    assert edge.run("rows.parquet", "--to", "T")["rows"] == 10
     edge.accept()
-    same(edge.decrypted(), own_rows() + rows + more)
+    same(edge.decrypted(), own_rows() + rows)
+
+
+def test_a_parquet_file_that_was_written_again_is_another(edge):
+    path, sent = edge.directory / "rows.parquet", []
+    for count in (10_000, 10_000, 20_000):
+        rows = make_rows(random.Random(len(sent)), count)
+        if path.exists():
+            # In place: the same number in the file system.
+            write_parquet(edge.directory / "next.parquet", rows)
+            path.write_bytes((edge.directory / "next.parquet").read_bytes())
+        else:
+            write_parquet(path, rows)
+        assert edge.run("rows.parquet", "--to", "T")["rows"] == count
+        assert edge.run("rows.parquet", "--to", "T")["rows"] == 0
+        sent += rows
+    # Lines in its place begin at their first byte, and a table in theirs at its first row.
+    rows = make_rows(random.Random(77), 9000)
+    write_csv(path, rows)
+    assert edge.run("rows.parquet", "--to", "T")["rows"] == 9000
+    write_parquet(edge.directory / "next.parquet", rows)
+    path.write_bytes((edge.directory / "next.parquet").read_bytes())
+    assert edge.run("rows.parquet", "--to", "T")["rows"] == 9000
+    edge.accept()
+    same(edge.decrypted(), own_rows() + sent + rows + rows)
+
+
+def test_a_parquet_file_is_no_stricter_than_lines(edge):
+    text = (edge.directory / "t.schema.toml").read_text(encoding="utf-8").replace("max_rows = 10000000", "max_rows = 100")
+    (edge.directory / "t.schema.toml").write_text(text, encoding="utf-8")
+    edge.hush("encrypt", "own.csv", "-o", "few", "--schema", "t.schema.toml", *edge.key)
+    edge.device("few.key", "few")
+    rows = make_rows(random.Random(34), 200)
+    write_parquet(edge.directory / "rows.parquet", rows)
+    assert edge.run("rows.parquet", key="few.key")["rows"] == 200
+    table = pyarrow.parquet.read_table(edge.directory / "rows.parquet")
+    pyarrow.parquet.write_table(table.slice(0, 0), edge.directory / "none.parquet")
+    assert edge.run("none.parquet", key="few.key")["rows"] == 0
+
+
+def test_a_pipe_is_read_as_lines(edge):
+    rows = make_rows(random.Random(35), 300)
+    os.mkfifo(edge.directory / "pipe")
+    process = edge.start("pipe", "--to", "T")
+    write_csv(edge.directory / "pipe", rows)
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
+    edge.accept()
+    same(edge.decrypted(), own_rows() + rows)
 
 
 def test_what_has_no_lines_is_not_followed(edge):
@@ -124,12 +179,16 @@ def test_a_schema_is_fitted_to_a_device_and_keeps_what_was_said(edge, count):
     edge.hush("encrypt", "wide.csv", "-o", "W", "--schema", schema, *edge.key)
     edge.device("wide.key", "W")
     assert len(json.loads((edge.directory / "wide.key").read_text(encoding="utf-8"))["encodings"]) == columns
+    before = {entry.name for entry in (edge.directory / "W" / "parts").iterdir()}
     found = peak_of_gateway(edge)
     assert predicted / 2 < found <= predicted, f"{found} of {predicted}"
-    # Two full chunks and one that is not, and clear columns beside them.
-    stored = sum(path.stat().st_size for path in (edge.directory / "W" / "parts").glob("*.enc.parquet"))
-    owner = sum(path.stat().st_size for path in (edge.directory / "W" / "deliveries").iterdir())
-    assert owner > 0 and stored > 2 * 8192 * (row_bytes - 1)
+    # Full chunks of what was said, with what a file has about it; the last one is not full.
+    parts = edge.directory / "W" / "parts"
+    own = {entry.name for entry in parts.iterdir()} - before
+    sizes = sorted(path.stat().st_size for path in parts.glob("*.enc.parquet") if path.name in own)
+    assert len(sizes) == 3
+    for size in sizes[-2:]:
+        assert 8192 * (row_bytes - 1) <= size <= 8192 * (row_bytes + 1) + 4000 * columns
     edge.accept("W")
     total = edge.hush("query", "W", f"SELECT SUM({names[-1]}) AS s FROM wide", "--format", "csv", *edge.key).stdout
     assert int(total.splitlines()[1]) == 2 * sum(int(line.rsplit(",", 1)[1]) for line in lines[1:])
@@ -145,10 +204,18 @@ def test_a_table_that_a_device_cannot_carry_is_refused(edge):
 
     whole = init(10**9)
     assert "variances are left out" not in whole.stderr and '"stddev"' in whole.stdout
+    assert "seal" not in whole.stdout
+    nothing = edge.hush("init", "own.csv", "-o", "-", "--sensitive", "site", "--target", "edge", "--device", path)
+    assert "No column is encrypted" in nothing.stderr and "max_rows = 1000000 " in nothing.stdout
+    assert '"decide"' in nothing.stdout.lower() and "# seal" not in nothing.stdout
     needed = int(re.search(r"(\d+) MB of memory", whole.stderr)[1]) * 10**6
     less = init(needed - 10**6)
     assert "variances are left out" in less.stderr and '"stddev"' not in less.stdout
     assert "HUSH-C063" in init(19 * 10**6, status=6).stderr
+    huge = json.dumps({**capacity, "rings": [{**ring, "column_memory_bytes": 2**64 - 1} for ring in capacity["rings"]]})
+    path.write_text(huge, encoding="utf-8")
+    assert "no time or size" in edge.hush("init", "own.csv", "-o", "-", "--target", "edge", "--device", path, status=2).stderr
+    assert "too long" in edge.hush("init", "own.csv", "-o", "-", "--target", "edge", "--device", "/dev/zero", status=2).stderr
     path.write_text("{}", encoding="utf-8")
     assert "hush-edge doctor" in edge.hush("init", "own.csv", "-o", "-", "--target", "edge", "--device", path, status=2).stderr
     assert "--target" in edge.hush("init", "own.csv", "-o", "-", "--device", path, status=2).stderr

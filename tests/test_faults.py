@@ -83,7 +83,12 @@ def seeds(place):
         # What is not yet whole has no index, and nobody reads it.
         if path.suffix != ".parquet":
             continue
-        for seed in pyarrow.parquet.read_table(path, columns=["seed"])["seed"].to_pylist():
+        try:
+            held = pyarrow.parquet.read_table(path, columns=["seed"])["seed"].to_pylist()
+        except FileNotFoundError:
+            # Removed meanwhile, by a run that sweeps what the one before it left.
+            continue
+        for seed in held:
             assert found.setdefault(seed, path.name) == path.name, "one seed in two parts"
     assert all(len(seed) == 32 for seed in found)
     return found
@@ -97,11 +102,17 @@ def stopped_streams(hush, tmp_path, wide, key, ends):
     scratch.mkdir()
     hush = hush.with_environment(TMPDIR=str(scratch))
     command = ("encrypt", "-", "--schema", schema, "-o", place / "T", "--memory-limit", "64MB", *key)
-    draw, used = random.Random(), {}
+    draw, used = random.Random(ends), {}
     for end in range(ends):
         with path.open("rb") as rows:
             process = hush.start(*command, stdin=rows)
-            time.sleep(draw.uniform(0.0, 0.5))
+            # Every other one while parts are being written, the rest at any moment.
+            if end % 2:
+                until = time.monotonic() + 60
+                while process.poll() is None and time.monotonic() < until and not seeds(place).keys() - used.keys():
+                    time.sleep(0.005)
+            else:
+                time.sleep(draw.uniform(0.0, 0.5))
             process.send_signal(draw.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
             _, errors = process.communicate()
         assert CANARY.encode() not in errors and str(NUMBER).encode() not in errors
@@ -109,6 +120,7 @@ def stopped_streams(hush, tmp_path, wide, key, ends):
         assert_clean(scratch)
         for seed, part in seeds(place).items():
             assert used.setdefault(seed, part) == part, f"a seed of an earlier run, after {end} ends"
+    assert used
     with path.open("rb") as rows:
         hush(*command, stdin=rows)
     last = seeds(place)

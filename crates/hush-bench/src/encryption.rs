@@ -102,8 +102,10 @@ pub fn run(options: &Options, program: &Path) -> Result<Vec<Measured>, BenchErro
     let limits: Vec<Option<u64>> =
         std::iter::once(None).chain(options.limits.iter().copied().map(Some)).collect();
     let mut runs: Vec<Vec<Encrypted>> = vec![Vec::new(); limits.len()];
-    for _ in 0..options.repeat.max(1) {
-        for (limit, runs) in limits.iter().zip(&mut runs) {
+    for turn in 0..options.repeat.max(1) as usize {
+        // Another one is first in every turn.
+        for place in (0..limits.len()).map(|place| (place + turn) % limits.len()) {
+            let (limit, runs) = (&limits[place], &mut runs[place]);
             let output = directory.path().join("table");
             let Options { rows, seed, threads, .. } = *options;
             let case = Case { csv: csv.clone(), output: output.clone(), rows, seed, limit: *limit, threads };

@@ -17,8 +17,8 @@ use hush_table::{
 };
 use rayon::prelude::*;
 
-pub(crate) use self::memory::PROGRAM_BYTES;
 use self::memory::{Flow, Need};
+pub(crate) use self::memory::{PROGRAM_BYTES, TEXT_BYTES};
 use crate::chunk::ChunkPlan;
 use crate::columns::ColumnKeys;
 use crate::error::ClientError;

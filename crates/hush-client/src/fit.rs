@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use hush_edge::{Capacity, Load};
-use hush_plan::schema::{Purpose, units::type_bounds};
+use hush_plan::schema::{Column, Purpose, units::type_bounds};
 use hush_plan::{Needs, Protection, Schema};
 use hush_table::profile::keep_possible_purposes;
 use serde::Serialize;
 
-use crate::encrypt::plan_encodings;
+use crate::encrypt::{TEXT_BYTES, plan_encodings};
 use crate::error::ClientError;
 use crate::policy::Proposal;
 
@@ -29,7 +29,8 @@ pub struct DeviceFit {
 ///
 /// Devices cannot seal, nor multiply by row: such columns are left to a person to decide, such purposes go. If the encoded columns
 /// do not fit the device's memory, variances go, which take a column each. `max_rows` becomes the largest power of ten for which
-/// the same parameters do: what room they have costs nothing.
+/// the same parameter sets do, so that devices can go on for long; sums with clear factors that a later query invents have so much
+/// less room.
 ///
 /// # Errors
 /// [`ClientError::DeviceTooSmall`]; [`ClientError::Plan`] if no parameters serve; [`ClientError::Usage`] for a capacity that
@@ -48,7 +49,7 @@ pub fn fit_to_device(proposal: &mut Proposal, capacity: &Capacity) -> Result<Dev
         let (needed, columns) = (fit.load.memory_bytes, fit.load.columns);
         return Err(ClientError::DeviceTooSmall { columns, needed, found: most });
     }
-    while proposal.schema.max_rows < MOST_ROWS {
+    while fit.load.columns > 0 && proposal.schema.max_rows < MOST_ROWS {
         let larger = Schema { max_rows: proposal.schema.max_rows * 10, ..proposal.schema.clone() };
         if !matches!(fit_of(&larger, capacity), Ok(of_larger) if of_larger == fit) {
             break;
@@ -94,12 +95,18 @@ fn fit_of(schema: &Schema, capacity: &Capacity) -> Result<DeviceFit, ClientError
     for encoding in plan_encodings(&approved, &needs, approved.max_rows)? {
         *columns.entry(encoding.public.params).or_default() += 1;
     }
-    let load = capacity.load(&columns).ok_or_else(|| {
+    let clear_row_bytes = approved.protected(Protection::Clear).map(clear_cell_bytes).sum();
+    let load = capacity.load(&columns, clear_row_bytes).ok_or_else(|| {
         let what =
             "the device was measured by another version\n  Way out: hush-edge doctor --json, with this one.";
         ClientError::Usage { what: what.into() }
     })?;
     Ok(DeviceFit { columns, load })
+}
+
+/// About how many bytes a clear cell takes.
+fn clear_cell_bytes(column: &Column) -> u64 {
+    if type_bounds(column.kind).is_some() { 9 } else { 5 + TEXT_BYTES }
 }
 
 #[cfg(test)]

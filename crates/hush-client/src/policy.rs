@@ -95,10 +95,7 @@ fn replace(column: &mut Column, is_sensitive: bool, warnings: &mut Vec<String>) 
     if is_sensitive {
         let is_number = type_bounds(column.kind).is_some();
         if column.reason == NO_VALUES {
-            warnings.push(format!(
-                "{} has no value in the file, so that its type is unknown: it is sealed.",
-                column.name
-            ));
+            warnings.push(format!("{} has no value in the file, so that its type is unknown.", column.name));
             column.protect = Protection::Seal;
             return;
         }

@@ -165,7 +165,7 @@ fn capacity_words(capacity: &Capacity) -> String {
     );
     for ring in &capacity.rings {
         let columns = [(ring.params.clone(), EXAMPLE_COLUMNS)].into();
-        let load = capacity.load(&columns).unwrap_or_default();
+        let load = capacity.load(&columns, 0).unwrap_or_default();
         let fit = capacity.columns_that_fit(ring).map_or("unknown".to_owned(), |count| match count {
             0..10_000 => count.to_string(),
             _ => "over 10000".to_owned(),

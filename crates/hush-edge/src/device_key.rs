@@ -134,6 +134,13 @@ impl DeviceKey {
         self.families.iter().map(of_family).sum()
     }
 
+    /// What tells one plaintext from another to the holder of this key alone: without it, nobody can try plaintexts.
+    pub(crate) fn fingerprint(&self, plaintext: &Digest) -> Digest {
+        let mut bytes = b"hushtable input\0".to_vec();
+        bytes.extend_from_slice(plaintext.as_bytes());
+        Digest::of(&self.sign(&bytes))
+    }
+
     /// Signs a delivery.
     pub fn sign(&self, bytes: &[u8]) -> [u8; 64] {
         self.signing.sign(bytes).to_bytes()

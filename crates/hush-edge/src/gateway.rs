@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The whole way of rows through a device: read, collect, encrypt, spool, forward.
 
-use std::path::{Path, PathBuf};
+mod parquet;
+
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
 use std::time::{Duration, Instant};
 
 use hush_table::CHUNK_ROWS;
-use hush_table::source::{OpenOptions, Source};
 use serde::Serialize;
 
 use crate::encrypt::DeviceEncryptor;
 use crate::feed::{Feed, LineForm, Rows};
 use crate::forward::{Destination, Forwarder};
 use crate::input::{Input, Message};
-use crate::spool::{SourceId, Spool};
+use crate::spool::Spool;
 use crate::{DeviceKey, EdgeError};
 
 /// Messages that may wait between reader and encryption: half a megabyte.
@@ -154,8 +155,8 @@ impl Gateway<'_> {
         let mut summary = Summary::default();
         let Some(input) = &self.options.input else { return Ok(summary) };
         let mut opened = input.open()?;
-        if let Some((path, source)) = opened.parquet()? {
-            return self.collect_table(path, source, wake);
+        if let Some(file) = opened.parquet()? {
+            return self.collect_table(&file, wake);
         }
         let position =
             opened.place.map(|(source, length)| self.spool.resume(source, length)).transpose()?.unwrap_or(0);
@@ -229,40 +230,6 @@ impl Gateway<'_> {
                 None => {}
             }
         }
-    }
-
-    /// Reads a Parquet file. Its places in the spool's book are rows.
-    fn collect_table(&self, path: &Path, source: SourceId, wake: &dyn Fn()) -> Result<Summary, EdgeError> {
-        self.refuse_lines()?;
-        let table = Source::open(path, &OpenOptions::default())?;
-        let done = self.spool.resume(source, table.rows().unwrap_or(0))?;
-        let mut encryptor = DeviceEncryptor::new(self.key);
-        let mut summary = Summary::default();
-        for batch in table.typed(&self.key.schema)? {
-            let batch = batch?;
-            let position = batch.first_row + batch.rows as u64;
-            if position <= done {
-                continue;
-            }
-            if self.options.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Acquire) {
-                break;
-            }
-            self.spool(&mut encryptor, &Rows { batch, position }, &mut summary)?;
-            wake();
-        }
-        Ok(summary)
-    }
-
-    /// Refuses what says of a Parquet file that it has lines.
-    fn refuse_lines(&self) -> Result<(), EdgeError> {
-        let follows = matches!(self.options.input, Some(Input::File { follow: true, .. }));
-        let wrong = match self.options.form {
-            LineForm::Json => "--messages",
-            LineForm::Csv if follows => "--follow",
-            LineForm::Csv => return Ok(()),
-        };
-        let what = format!("{wrong} is for lines, and this is a Parquet file\n  Way out: leave it out");
-        Err(EdgeError::Usage { what })
     }
 
     /// The next message; `None` if there is none for now.

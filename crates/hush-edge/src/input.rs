@@ -5,19 +5,20 @@ pub(crate) mod json;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
+use hush_table::Digest;
 use hush_table::source::PARQUET_MAGIC;
 use zeroize::Zeroize;
 
-use crate::EdgeError;
 use crate::feed::MAX_RECORD_BYTES;
 use crate::spool::SourceId;
+use crate::{DeviceKey, EdgeError};
 
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 64 << 10;
@@ -59,6 +60,41 @@ pub(crate) struct Opened {
     pub(crate) place: Option<(SourceId, u64)>,
 }
 
+/// An input that is Parquet.
+pub(crate) struct ParquetFile<'a> {
+    path: &'a Path,
+    file: &'a File,
+    source: SourceId,
+}
+
+impl ParquetFile<'_> {
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        self.path
+    }
+
+    /// Which file it is, and what it holds, as `key` tells it.
+    ///
+    /// # Cost
+    /// One pass over the bytes.
+    ///
+    /// # Errors
+    /// [`EdgeError::File`].
+    pub(crate) fn identity(&self, key: &DeviceKey) -> Result<SourceId, EdgeError> {
+        let content = Digest::of_reader(self.file).map_err(failed(self.path))?;
+        Ok(SourceId { content: Some(key.fingerprint(&content)), ..self.source })
+    }
+
+    /// Whether the file still stands under its name.
+    ///
+    /// # Errors
+    /// [`EdgeError::File`].
+    pub(crate) fn is_present(&self) -> Result<bool, EdgeError> {
+        let present = File::open(self.path).and_then(|file| identity(&file)).map_err(failed(self.path))?;
+        Ok(present.0 == self.source)
+    }
+}
+
 impl Input {
     /// Opens it.
     ///
@@ -82,16 +118,18 @@ impl Opened {
     ///
     /// # Errors
     /// [`EdgeError::File`].
-    pub(crate) fn parquet(&mut self) -> Result<Option<(&Path, SourceId)>, EdgeError> {
-        let (Some(file), Input::File { path, .. }, Some((source, _))) =
-            (&mut self.file, &self.input, self.place)
+    pub(crate) fn parquet(&self) -> Result<Option<ParquetFile<'_>>, EdgeError> {
+        let (Some(file), Input::File { path, .. }, Some((source, _))) = (&self.file, &self.input, self.place)
         else {
             return Ok(None);
         };
-        let mut start = Vec::new();
-        let read = file.take(PARQUET_MAGIC.len() as u64).read_to_end(&mut start);
-        read.and_then(|_| file.rewind()).map_err(failed(path))?;
-        Ok((start == PARQUET_MAGIC).then_some((path, source)))
+        // What is no plain file, such as a pipe, is read once, and line by line.
+        if !file.metadata().map_err(failed(path))?.is_file() {
+            return Ok(None);
+        }
+        let mut start = [0; PARQUET_MAGIC.len()];
+        let read = file.read_at(&mut start, 0).map_err(failed(path))?;
+        Ok((read == start.len() && start == PARQUET_MAGIC).then_some(ParquetFile { path, file, source }))
     }
 
     /// The first line, which is the header where reading begins behind it; the file is then at `position`.
@@ -177,7 +215,7 @@ impl Opened {
 
 fn identity(file: &File) -> io::Result<(SourceId, u64)> {
     let facts = file.metadata()?;
-    Ok((SourceId { device: facts.dev(), inode: facts.ino() }, facts.len()))
+    Ok((SourceId { device: facts.dev(), inode: facts.ino(), content: None }, facts.len()))
 }
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> EdgeError {

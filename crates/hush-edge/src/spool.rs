@@ -21,7 +21,7 @@ use hush_ring::os_random;
 use hush_table::delivery::{DELIVERY_FORMAT, DeliveryId};
 use hush_table::part::PartKind;
 use hush_table::store::{PARTS_NAME, files};
-use hush_table::{Delivery, PartFile, SignedDelivery, StreamId, TableStore};
+use hush_table::{Delivery, Digest, PartFile, SignedDelivery, StreamId, TableStore};
 use serde::{Deserialize, Serialize};
 
 use crate::encrypt::EncryptedRows;
@@ -64,6 +64,10 @@ struct State {
 pub(crate) struct SourceId {
     pub(crate) device: u64,
     pub(crate) inode: u64,
+    /// Of a file whose places are rows: what it holds, as [`DeviceKey::fingerprint`] has it. Such files do not grow; one that was written
+    /// again is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) content: Option<Digest>,
 }
 
 /// A delivery that waits in the spool.

@@ -37,6 +37,11 @@ pub fn machine_bytes() -> Option<u64> {
     status_bytes(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")
 }
 
+/// Bytes of memory of the machine that nobody else uses; `None` where the system does not tell.
+pub fn available_bytes() -> Option<u64> {
+    status_bytes(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")
+}
+
 /// Bytes of memory that the process has now; `None` where the system does not tell.
 pub fn resident_bytes() -> Option<u64> {
     status_bytes(&std::fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")

@@ -2,6 +2,7 @@
 //! Fixed-size identifiers that are text in manifests: BLAKE3 digests and table numbers, in lowercase hex.
 
 use std::fmt;
+use std::io::{self, Read};
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -32,6 +33,16 @@ impl Digest {
     /// The digest of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(*blake3::hash(bytes).as_bytes())
+    }
+
+    /// The digest of all that a reader gives. 64 KiB of memory.
+    ///
+    /// # Errors
+    /// Those of the reader.
+    pub fn of_reader(reader: impl Read) -> io::Result<Self> {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(reader)?;
+        Ok(Self(*hasher.finalize().as_bytes()))
     }
 
     /// Wraps the 32 bytes of a digest computed elsewhere.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `hush init`, `keygen`, `encrypt` and `decrypt`: what only the owner does.
 
+use std::io::Read;
 use std::path::Path;
 
 use hush::{
@@ -67,7 +68,7 @@ pub(super) fn init(args: &Init) -> Result<(), Error> {
 fn fit_to_device(proposal: &mut Proposal, file: Option<&Path>) -> Result<String, Error> {
     let (capacity, whose) = match file {
         Some(path) => {
-            let bytes = std::fs::read(path).map_err(|source| {
+            let bytes = read_some(path).map_err(|source| {
                 Error::usage(format!(
                     "cannot read {}: {source}\n  Way out: hush-edge doctor --json, on the device.",
                     path.display()
@@ -81,6 +82,9 @@ fn fit_to_device(proposal: &mut Proposal, file: Option<&Path>) -> Result<String,
         }
     };
     let DeviceFit { columns, load } = hush::fit_to_device(proposal, &capacity)?;
+    if load.columns == 0 {
+        return Ok("! No column is encrypted: devices would have nothing to protect.\n".to_owned());
+    }
     let sets: Vec<String> = columns.iter().map(|(params, count)| format!("{count} over {params}")).collect();
     Ok(format!(
         "On {whose}: {} encoded columns ({}), {:.0} bytes of ciphertext a row, {} rows a second, {:.0} MB of memory; room for {} rows\n",
@@ -91,6 +95,13 @@ fn fit_to_device(proposal: &mut Proposal, file: Option<&Path>) -> Result<String,
         load.memory_bytes as f64 / 1e6,
         grouped(proposal.schema.max_rows),
     ))
+}
+
+/// What a file of a device's capacity can hold at most, and a byte more.
+fn read_some(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(Capacity::MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Makes a key.

@@ -20,7 +20,7 @@ const ROWS: u64 = CHUNK_ROWS as u64;
 /// What the program takes before it reads a row: code that has run (28 MB of it measured), tables of the rings, threads.
 pub(crate) const PROGRAM_BYTES: u64 = 36 * MIB;
 /// Bytes of a text, where nobody knows them yet.
-const TEXT_BYTES: u64 = 32;
+pub(crate) const TEXT_BYTES: u64 = 32;
 /// Most bytes of a record of a table whose texts are all left out.
 const RECORD_BYTES: usize = MIB as usize;
 /// Sizes of parts, from best to worst; the small ones make many files.

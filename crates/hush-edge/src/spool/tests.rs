@@ -26,7 +26,7 @@ fn rows(values: &[i64]) -> EncryptedRows {
     EncryptedRows { rows: values.len(), clear: Some(writer.finish().unwrap()), encrypted: None }
 }
 
-const FILE: SourceId = SourceId { device: 1, inode: 2 };
+const FILE: SourceId = SourceId { device: 1, inode: 2, content: None };
 
 #[test]
 fn numbers_and_positions_survive_whatever_is_left_of_them() {
@@ -76,7 +76,19 @@ fn another_file_is_read_from_its_beginning_and_the_same_is_not() {
     assert_eq!(spool.resume(other, 4).unwrap(), 5);
     assert_eq!(spool.resume(other, 3).unwrap(), 0);
     drop(spool);
-    assert_eq!(Spool::open(directory.path(), &key).unwrap().resume(other, 1000).unwrap(), 0);
+    let spool = Spool::open(directory.path(), &key).unwrap();
+    assert_eq!(spool.resume(other, 1000).unwrap(), 0);
+    // Places in bytes are none in rows, and those in what was there before none in what is there now.
+    let of = |content: &[u8]| SourceId { content: Some(Digest::of(content)), ..other };
+    spool.push(&key, &rows(&[3]), 8).unwrap();
+    assert_eq!(spool.resume(of(b"a"), 1000).unwrap(), 0);
+    spool.push(&key, &rows(&[4]), 9).unwrap();
+    drop(spool);
+    let spool = Spool::open(directory.path(), &key).unwrap();
+    assert_eq!(spool.resume(of(b"a"), 1000).unwrap(), 9);
+    assert_eq!(spool.resume(of(b"b"), 1000).unwrap(), 0);
+    spool.push(&key, &rows(&[5]), 10).unwrap();
+    assert_eq!(spool.resume(other, 1000).unwrap(), 0);
 }
 
 #[test]

@@ -59,11 +59,7 @@ impl PartSource {
     pub fn digest(&self) -> io::Result<Digest> {
         match self {
             Self::Memory(bytes) => Ok(Digest::of(bytes)),
-            Self::File(source) => {
-                let mut hasher = blake3::Hasher::new();
-                hasher.update_reader(Cursor { source: source.clone(), position: 0 })?;
-                Ok(Digest::from_bytes(*hasher.finalize().as_bytes()))
-            }
+            Self::File(source) => Digest::of_reader(Cursor { source: source.clone(), position: 0 }),
         }
     }
 

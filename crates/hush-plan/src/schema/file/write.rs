@@ -19,7 +19,7 @@ pub fn to_toml(schema: &Schema) -> String {
     head(&mut out, schema);
     for column in &schema.columns {
         out.push('\n');
-        column_table(&mut out, column);
+        column_table(&mut out, column, schema.edge);
     }
     out
 }
@@ -101,7 +101,7 @@ pub(super) fn note_text(note: &str) -> String {
     single.trim().to_owned()
 }
 
-fn column_table(out: &mut String, column: &Column) {
+fn column_table(out: &mut String, column: &Column, edge: bool) {
     line(out, &format!("[columns.{}]", table_key(&column.name)));
     line(out, &format!("type = {}", quoted(&type_name(column.kind))));
     if let Some(range) = column.range {
@@ -114,12 +114,13 @@ fn column_table(out: &mut String, column: &Column) {
         line(out, "nullable = true");
     }
     let choices = match column.protect {
+        Protection::Decide if is_text(column.kind) && edge => "       # clear: the server reads it; drop",
         Protection::Decide if is_text(column.kind) => {
             "       # seal: no WHERE, no GROUP BY; clear: the server reads it"
         }
         Protection::Decide => "       # encrypt: no WHERE yet; clear: the server reads it",
-        Protection::Drop => "         # or \"seal\"",
-        Protection::Clear | Protection::Encrypt | Protection::Seal => "",
+        Protection::Drop if !edge => "         # or \"seal\"",
+        Protection::Drop | Protection::Clear | Protection::Encrypt | Protection::Seal => "",
     };
     line(out, &format!("protect = {}{choices}", quoted(protection_name(column.protect))));
     if !column.purposes.is_empty() {

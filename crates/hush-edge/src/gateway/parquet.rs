@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The way of a Parquet file: read as a table, chunk by chunk. Its places in the spool's book are rows.
+
+use std::sync::atomic::Ordering;
+
+use hush_plan::Schema;
+use hush_table::source::{OpenOptions, Source, SourceError};
+
+use super::{Gateway, Summary};
+use crate::EdgeError;
+use crate::encrypt::DeviceEncryptor;
+use crate::feed::{LineForm, Rows};
+use crate::input::{Input, ParquetFile};
+
+impl Gateway<'_> {
+    /// Encrypts what no delivery has yet of the file's rows.
+    pub(super) fn collect_table(
+        &self,
+        file: &ParquetFile<'_>,
+        wake: &dyn Fn(),
+    ) -> Result<Summary, EdgeError> {
+        self.refuse_lines()?;
+        let mut summary = Summary::default();
+        let table = match Source::open(file.path(), &OpenOptions::default()) {
+            // As a CSV of a header alone.
+            Err(SourceError::NoRows) => return Ok(summary),
+            opened => opened?,
+        };
+        let source = file.identity(self.key)?;
+        // How many rows the table may have in all is its owner's to know.
+        let schema = Schema { max_rows: u64::MAX, ..self.key.schema.clone() };
+        let batches = table.typed(&schema)?;
+        if !file.is_present()? {
+            let what = format!(
+                "{} was replaced while it was opened\n  Way out: the same command, for what is there now",
+                file.path().display()
+            );
+            return Err(EdgeError::Usage { what });
+        }
+        let done = self.spool.resume(source, table.rows().unwrap_or(0))?;
+        let mut encryptor = DeviceEncryptor::new(self.key);
+        for batch in batches {
+            let batch = batch?;
+            let position = batch.first_row + batch.rows as u64;
+            if position <= done {
+                continue;
+            }
+            if self.options.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Acquire) {
+                break;
+            }
+            self.spool(&mut encryptor, &Rows { batch, position }, &mut summary)?;
+            wake();
+        }
+        Ok(summary)
+    }
+
+    /// Refuses what says of a Parquet file that it has lines.
+    fn refuse_lines(&self) -> Result<(), EdgeError> {
+        let follows = matches!(self.options.input, Some(Input::File { follow: true, .. }));
+        let wrong = match self.options.form {
+            LineForm::Json => "--messages",
+            LineForm::Csv if follows => "--follow",
+            LineForm::Csv => return Ok(()),
+        };
+        let what = format!("{wrong} is for lines, and this is a Parquet file\n  Way out: leave it out");
+        Err(EdgeError::Usage { what })
+    }
+}
