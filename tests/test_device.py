@@ -50,7 +50,7 @@ def doctor(edge, *arguments):
 
 def ended(edge, number, chunks):
     """Starts the delivery of a file into a spool that holds so many more chunks, and ends it there."""
-    process = edge.start("rows.parquet", "--spool-limit", str(chunks * 1_000_000))
+    process = edge.start("rows.parquet", "--spool-limit", f"{chunks}MB")
     until = time.monotonic() + 60
     while len(edge.waiting()) < chunks:
         assert time.monotonic() < until and process.poll() is None
