@@ -96,7 +96,7 @@ impl Stream {
 }
 
 /// The key of the stream of `seed` under `label`.
-pub(crate) fn derived_key(seed: &Seed, label: &str) -> [u8; 16] {
+fn derived_key(seed: &Seed, label: &str) -> [u8; 16] {
     let key = blake3::derive_key(&format!("hushtable lab 2026 {label}"), &seed.0);
     let mut half = [0; 16];
     half.copy_from_slice(&key[..16]);

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Uniform vectors that are regenerated from a seed instead of stored: the `a` parts of public and evaluation keys.
 //!
-//! *Definition.* For primes below 2^46.95 a row is that of [`AesCtr128`] with the row's number for a nonce, which generates and adds in
-//! registers. For other moduli a residue is a 32-bit word of the row's stream up to 31 bits, else a 64-bit word, cut to the bits of the
+//! *Definition.* A residue is a 32-bit word of the row's stream for moduli of up to 31 bits, else a 64-bit word, cut to the bits of the
 //! modulus. A word that is not below the modulus is replaced by the next good one of the words behind the vector, so that residues
 //! are exactly uniform. With `q` just below a power of two that happens about once in `2^20` words, and the loops that do the work are
 //! plain additions of words.
 
 use aes::Block;
-use hush_arith::Modulus;
-use hush_kernels::{AesCtr128, Cpu, lazy};
 
 use super::OddModulus;
-use crate::random::derived_key;
 use crate::{Seed, Stream};
 
 /// The longest modulus in 32-bit words.
@@ -23,18 +19,13 @@ const BATCH_BYTES: usize = 8192;
 /// A matrix of uniform residues, by rows.
 pub(crate) struct Rows {
     stream: Stream,
-    /// The faster way to generate, where the modulus allows it.
-    kernel: Option<(AesCtr128, Modulus)>,
     length: usize,
     modulus: OddModulus,
 }
 
 impl Rows {
     pub(crate) fn new(seed: &Seed, label: &str, length: usize, modulus: OddModulus) -> Self {
-        let cpu = Cpu::detect().unwrap_or_else(|_| Cpu::scalar());
-        let prime = Modulus::new(modulus.value()).ok();
-        let kernel = prime.map(|prime| (AesCtr128::new(cpu, &derived_key(seed, label)), prime));
-        Self { stream: Stream::derive(seed, label), kernel, length, modulus }
+        Self { stream: Stream::derive(seed, label), length, modulus }
     }
 
     pub(crate) fn length(&self) -> usize {
@@ -55,13 +46,7 @@ impl Rows {
     /// `count · length` products, and as many words of the stream.
     pub(crate) fn dot_each(&self, count: u64, secret: &[u64], mut each: impl FnMut(u64, u64)) {
         debug_assert_eq!(secret.len(), self.length);
-        if let Some((cipher, prime)) = &self.kernel {
-            let mut words = vec![0; self.length];
-            for row in 0..count {
-                cipher.fill_uniform(row, *prime, &mut words);
-                each(row, dot_prime(&words, secret, self.modulus));
-            }
-        } else if self.is_narrow() {
+        if self.is_narrow() {
             let secret: Vec<u32> = secret.iter().map(|&residue| residue as u32).collect();
             self.dot_each_in(count, &secret, &mut each);
         } else {
@@ -118,20 +103,6 @@ impl Rows {
     }
 }
 
-/// The inner product modulo q of residues that are kept in 64-bit words: with 64-bit sums where these hold enough products.
-fn dot_prime(a: &[u64], b: &[u64], modulus: OddModulus) -> u64 {
-    let spare = 64_u32.saturating_sub(2 * modulus.bits());
-    if spare < 6 {
-        return u64::dot(a, b, modulus);
-    }
-    let terms = 1 << spare.min(16);
-    let pieces = a.chunks(terms).zip(b.chunks(terms)).map(|(a, b)| {
-        a.iter().zip(b).fold(0_u64, |sum, (&x, &y)| sum.wrapping_add(x.wrapping_mul(y))) % modulus.value()
-    });
-    // Residues of fewer than 2^29, of at most 2^13/2^6 pieces.
-    pieces.sum::<u64>() % modulus.value()
-}
-
 /// Whether residues are kept and generated in 32-bit words.
 pub(crate) fn is_narrow(modulus: OddModulus) -> bool {
     modulus.bits() <= NARROW_BITS
@@ -146,7 +117,6 @@ pub(crate) struct Sums<'a> {
 }
 
 enum State {
-    Kernel(Partial<u64>),
     Narrow(Partial<u32>),
     Wide(Partial<u64>),
 }
@@ -156,9 +126,7 @@ impl<'a> Sums<'a> {
     pub(crate) fn new(rows: &'a Rows, count: usize) -> Self {
         debug_assert!(count <= 64);
         let length = rows.length;
-        let (batch, state) = if rows.kernel.is_some() {
-            (batch_rows::<u64>(length), State::Kernel(Partial::new(length, count)))
-        } else if rows.is_narrow() {
+        let (batch, state) = if rows.is_narrow() {
             (batch_rows::<u32>(length), State::Narrow(Partial::new(length, count)))
         } else {
             (batch_rows::<u64>(length), State::Wide(Partial::new(length, count)))
@@ -179,13 +147,12 @@ impl<'a> Sums<'a> {
         self.flush();
         match self.state {
             State::Narrow(partial) => partial.reduced(self.rows.modulus),
-            State::Kernel(partial) | State::Wide(partial) => partial.reduced(self.rows.modulus),
+            State::Wide(partial) => partial.reduced(self.rows.modulus),
         }
     }
 
     fn flush(&mut self) {
         match &mut self.state {
-            State::Kernel(partial) => partial.add_by_kernel(self.rows, &self.pending),
             State::Narrow(partial) => partial.add(self.rows, &self.pending),
             State::Wide(partial) => partial.add(self.rows, &self.pending),
         }
@@ -201,33 +168,6 @@ struct Partial<W: Word> {
     totals: Vec<Vec<W::Total>>,
     /// Rows in `words`, `2^(bits of W − bits of q)` at most.
     held: u64,
-}
-
-impl Partial<u64> {
-    /// As [`Partial::add`]: a row for one receiver is added while it is generated.
-    fn add_by_kernel(&mut self, rows: &Rows, pending: &[(u64, u64)]) {
-        let Some((cipher, prime)) = &rows.kernel else { return };
-        let all = u64::MAX >> (64 - self.words.len().clamp(1, 64));
-        for (row, receivers) in pending.iter().map(|&(row, receivers)| (row, receivers & all)) {
-            if self.held == lazy::MAX_SUM_TERMS as u64 {
-                carry(&mut self.totals, &mut self.words);
-                self.held = 0;
-            }
-            if receivers.count_ones() == 1 {
-                let sum = &mut self.words[receivers.trailing_zeros() as usize];
-                cipher.accumulate_uniform(row, *prime, sum);
-            } else {
-                let words = &mut self.buffer.words[..rows.length];
-                cipher.fill_uniform(row, *prime, words);
-                for (receiver, sum) in self.words.iter_mut().enumerate() {
-                    if receivers >> receiver & 1 == 1 {
-                        lazy::accumulate(cipher.cpu(), sum, words);
-                    }
-                }
-            }
-            self.held += 1;
-        }
-    }
 }
 
 impl<W: Word> Partial<W> {
@@ -424,12 +364,6 @@ mod tests {
 
     /// A row word by word, after the definition.
     fn reference(seed: &Seed, row: u64, length: usize, q: u64) -> Vec<u64> {
-        if let Ok(prime) = Modulus::new(q) {
-            let mut words = vec![0; length];
-            let cipher = AesCtr128::new(Cpu::scalar(), &derived_key(seed, "rows"));
-            cipher.fill_uniform(row, prime, &mut words);
-            return words;
-        }
         let bits = 64 - q.leading_zeros();
         let size = if bits <= 31 { 4 } else { 8 };
         let mut bytes = vec![0; 16 * 256 + length.div_ceil(16 / size) * 16];
