@@ -5,6 +5,7 @@ import functools
 import itertools
 import json
 import math
+import os
 import statistics
 import xml.etree.ElementTree
 
@@ -134,12 +135,13 @@ echo '{"library": "SEAL 0", "moduli": [268369921], "special_count": 0, "cipherte
 """
 
 
-def beside(hush, tmp_path, before="", checked=1, wrong=0, **more):
+def beside(hush, tmp_path, before="", checked=1, wrong=0, build=None, **more):
     """One cell beside such a SEAL."""
     python = tmp_path / "python"
     python.write_text(PYTHON % (before, checked, wrong), encoding="utf-8")
     python.chmod(0o755)
     options = ("--degrees", 1024, "--up-to", 1, "--repeat", 1, "--way", "packed", "--key", "public")
+    options += ("--build", build) if build else ()
     return hush("bench", "edge-grid", *options, "--python", python, **more)
 
 
@@ -151,7 +153,31 @@ def test_a_peer_is_compared_marked_and_checked(hush, tmp_path):
         refused = beside(hush, tmp_path, checked=checked, wrong=wrong, status=None)
         assert refused.returncode != 0 and "WRONG" in refused.stdout and "wrong result" in refused.stderr
     shown = beside(hush, tmp_path, before="echo no memory >&2; exit 1").stdout
-    assert "skipped seal-python packed public 1024 1 1: no memory" in shown
+    assert "skipped SEAL packed public 1024 1 1: no memory" in shown
+
+
+# A CMake that configures nothing and builds this adapter.
+CMAKE = """#!/bin/sh
+[ "$1" = -S ] && { grep -q seal_edge_grid "$2/CMakeLists.txt" && mkdir -p "$4" && echo "$6" > "$4/prefix"; exit; }
+[ "$1 $3 $4" = "--build --target seal_edge_grid" ] || exit 9
+cp "$0.adapter" "$2/seal_edge_grid"
+"""
+
+
+def test_a_library_for_cpp_goes_before_the_bindings(hush, tmp_path):
+    """Its adapter is built where asked, with the prefix; what CMake complains of is the reason."""
+    programs, build = tmp_path / "bin", tmp_path / "build"
+    programs.mkdir()
+    for name, text in {"cmake": CMAKE, "cmake.adapter": PYTHON % ("", 1, 0)}.items():
+        (programs / name).write_text(text, encoding="utf-8")
+        (programs / name).chmod(0o755)
+    path = f"{programs}:{os.environ['PATH']}"
+    hush = hush.with_environment(PATH=path, HUSH_CMAKE_PREFIX=str(tmp_path / "lib"))
+    shown = beside(hush, tmp_path, before="exit 1", build=build).stdout
+    assert "times our time SEAL 0 takes" in shown and "skipped" not in shown
+    assert (build / "cpp-build" / "prefix").read_text().strip() == f"-DCMAKE_PREFIX_PATH={tmp_path / 'lib'}"
+    (programs / "cmake").write_text("#!/bin/sh\necho no compiler >&2\nexit 1\n", encoding="utf-8")
+    assert "skipped SEAL: no compiler" in beside(hush, tmp_path, build=build).stdout
 
 
 def test_what_the_grid_does_not_have_is_refused(hush):

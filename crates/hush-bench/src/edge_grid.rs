@@ -25,7 +25,7 @@ mod seal;
 mod statistics;
 mod watch;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,7 @@ pub use watch::Load;
 use crate::BenchError;
 use crate::libraries::Skipped;
 use energy::Meter;
+use seal::Seal;
 use watch::Watched;
 
 /// Ring degrees of the grid.
@@ -68,8 +69,12 @@ pub struct Options {
     pub profile: Profile,
     /// Leave out SEAL.
     pub skip_peers: bool,
-    /// Python interpreters that may have it.
+    /// Python interpreters that may have its bindings.
     pub pythons: Vec<String>,
+    /// Where it is installed for C++; that is then used in place of the bindings.
+    pub cmake_prefix: Option<PathBuf>,
+    /// Where the adapter to that is built; a temporary directory if not given.
+    pub build: Option<PathBuf>,
     /// Seconds of encryption after which a repetition of SEAL is a sample.
     pub peer_limit_s: f64,
 }
@@ -86,6 +91,8 @@ impl Default for Options {
             profile: Profile::Pc,
             skip_peers: true,
             pythons: Vec::new(),
+            cmake_prefix: None,
+            build: None,
             peer_limit_s: 5.0,
         }
     }
@@ -120,7 +127,7 @@ impl Outcome {
 /// Runs the grid: ours by starting `program` again with `--cell`. `progress` is told of each cell before it runs.
 ///
 /// # Errors
-/// A cell of ours fails or takes more memory than its profile has. Cells of the peer that fail are left out with a reason.
+/// A cell of ours fails or takes more memory than its profile has; the adapter cannot be written. Cells of the peer that fail are left out with a reason.
 /// Wrong results are no error: see [`Outcome::wrong_cells`].
 pub fn run(options: &Options, program: &Path, progress: &mut dyn FnMut(&str)) -> Result<Outcome, BenchError> {
     let meter = Meter::of_machine();
@@ -133,8 +140,8 @@ pub fn run(options: &Options, program: &Path, progress: &mut dyn FnMut(&str)) ->
         comparisons: Vec::new(),
         skipped: Vec::new(),
     };
-    let python = if options.skip_peers { Err("asked for".to_owned()) } else { seal::find(&options.pythons) };
-    if let Err(reason) = &python {
+    let seal = if options.skip_peers { Err("asked for".to_owned()) } else { Seal::find(options, progress)? };
+    if let Err(reason) = &seal {
         outcome.skipped.push(Skipped { library: SEAL.to_owned(), reason: reason.clone() });
     }
     let mut hopeless: Option<u32> = None;
@@ -143,14 +150,14 @@ pub fn run(options: &Options, program: &Path, progress: &mut dyn FnMut(&str)) ->
         progress(&format!("{OURS} {text}"));
         let measured = metered(meter.as_ref().ok(), || measure_ours(&cell, options, program));
         outcome.push(&cell, measured)?;
-        let Ok(python) = &python else { continue };
+        let Ok(seal) = &seal else { continue };
         if hopeless == Some(cell.degree) {
             let reason = "not tried: another cell of this ring failed".to_owned();
             outcome.skipped.push(Skipped { library: format!("{SEAL} {text}"), reason });
             continue;
         }
         progress(&format!("{SEAL} {text}"));
-        let measured = metered(meter.as_ref().ok(), || seal::measure(python, &cell, options));
+        let measured = metered(meter.as_ref().ok(), || seal.measure(&cell, options));
         if let Err(reason) = outcome.push(&cell, measured) {
             hopeless = Some(cell.degree);
             outcome.skipped.push(Skipped { library: format!("{SEAL} {text}"), reason });
@@ -161,7 +168,7 @@ pub fn run(options: &Options, program: &Path, progress: &mut dyn FnMut(&str)) ->
 }
 
 /// Name of the peer.
-const SEAL: &str = "seal-python";
+const SEAL: &str = "SEAL";
 
 /// Measures one cell of ours in this process, restricted to what the profile allows.
 ///

@@ -8,6 +8,7 @@
 //!
 //! *Non-goals.* Micro-benchmarks of kernels (`cargo bench -p hush-kernels`), building peers (their adapters are built).
 
+mod adapters;
 mod aligned;
 pub mod analytics;
 pub mod edge_grid;

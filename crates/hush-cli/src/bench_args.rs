@@ -72,6 +72,12 @@ pub(crate) struct EdgeGrid {
     /// Python interpreter that has seal; may be repeated, the first that has it is used
     #[arg(long, default_value = "python3", env = "HUSH_PYTHON")]
     pub(crate) python: Vec<String>,
+    /// Where SEAL is installed for C++, used in place of Python's; its adapter is built with CMake
+    #[arg(long, value_name = "DIR", env = "HUSH_CMAKE_PREFIX")]
+    pub(crate) cmake_prefix: Option<PathBuf>,
+    /// Keep what is built of the adapter in this directory (default: a temporary one)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) build: Option<PathBuf>,
     /// Run this cell of ours alone, in this process, and print it as JSON
     #[arg(long, hide = true)]
     pub(crate) cell: Option<edge_grid::Cell>,
@@ -125,6 +131,8 @@ impl EdgeGrid {
             },
             skip_peers: self.skip_peers,
             pythons: self.python.clone(),
+            cmake_prefix: self.cmake_prefix.clone(),
+            build: self.build.clone(),
             peer_limit_s: self.seal_limit,
         }
     }

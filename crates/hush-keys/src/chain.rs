@@ -171,7 +171,7 @@ impl ChainSecret {
     ) -> Result<Poly<Eval>, EncryptError> {
         let ring = message.ring().clone();
         let places = self.chain.level(self.chain.level_of(&ring)?)?.places();
-        let errors = Errors::draw(&ring, &mut SecretRng::from_os()?);
+        let errors = Small::errors(&ring, &mut SecretRng::from_os()?);
         let unit = self.chain.unit();
         let add_error = |index: usize, row: &mut [u64]| errors.add_to(&ring.limbs()[index], unit, row);
         let subtract_product = |index: usize, row: &mut [u64]| {
@@ -196,7 +196,7 @@ impl ChainSecret {
         let mut key = KeySwitchKey::with_masks(&self.chain, UniformSeed::generate()?, element)?;
         let mut row = Words::recycled(ring.degree());
         for digit in 0..key.digit_count() {
-            let errors = Errors::draw(ring, &mut rng);
+            let errors = Small::errors(ring, &mut rng);
             for (index, limb) in ring.limbs().iter().enumerate() {
                 let (body, mask) = key.body_and_mask(digit, index);
                 body.fill(0);
@@ -238,8 +238,8 @@ impl std::fmt::Debug for ChainSecret {
 pub fn encrypt_public(key: &PublicKey, message: Poly<Coeff>) -> Result<RlweCiphertext, EncryptError> {
     let ring = key.body().ring().clone();
     let mut rng = SecretRng::from_os()?;
-    let ephemeral = ternary(&ring, &mut rng);
-    let errors = [Errors::draw(&ring, &mut rng), Errors::draw(&ring, &mut rng)];
+    let ephemeral = Small::ternary(&ring, &mut rng);
+    let errors = [Small::errors(&ring, &mut rng), Small::errors(&ring, &mut rng)];
     let (limbs, unit) = (ring.limbs(), key.chain().unit());
     let add_errors = |index: usize, rows: [&mut [u64]; 2]| {
         rows.into_iter().zip(&errors).for_each(|(row, errors)| errors.add_to(&limbs[index], unit, row));
@@ -248,24 +248,14 @@ pub fn encrypt_public(key: &PublicKey, message: Poly<Coeff>) -> Result<RlweCiphe
     let add_products = |index: usize, [body, mask]: [&mut [u64]; 2]| {
         let limb = &limbs[index];
         let mut product = Zeroizing::new(Words::recycled(body.len()));
-        limb.lift_signed(&ephemeral, &mut product);
+        product.fill(0);
+        ephemeral.add_to(limb, 1, &mut product);
         limb.forward(&mut product);
         limb.mul_add_assign(body, key.body().limb(index), &product);
         limb.mul_add_assign(mask, key.mask().limb(index), &product);
     };
     let pair = Poly::pair_into_eval_with(message, Poly::zero(&ring), add_errors, add_products)?;
     Ok(RlweCiphertext::new(pair.into())?)
-}
-
-/// Uniform ternary coefficients.
-fn ternary(ring: &Ring, rng: &mut SecretRng) -> Wiped<i64> {
-    let mut random = Wiped::zeroed(TERNARY_BYTES * ring.degree());
-    rng.fill(&mut random);
-    let mut ternary = Wiped::<i8>::zeroed(ring.degree());
-    sample_ternary(ring.cpu(), &random, &mut ternary);
-    let mut wide = Wiped::zeroed(ring.degree());
-    wide.iter_mut().zip(ternary.iter()).for_each(|(wide, &v)| *wide = i64::from(v));
-    wide
 }
 
 /// The coefficients of a decrypted phase: message and error together.
@@ -286,16 +276,28 @@ impl Drop for Phase {
     }
 }
 
-/// Errors of one ciphertext.
-struct Errors(Wiped<i32>);
+/// Small secret coefficients of one ciphertext.
+struct Small(Wiped<i32>);
 
-impl Errors {
-    fn draw(ring: &Ring, rng: &mut SecretRng) -> Self {
+impl Small {
+    /// Errors.
+    fn errors(ring: &Ring, rng: &mut SecretRng) -> Self {
         let mut random = Wiped::zeroed(ERROR_BYTES * ring.degree());
         rng.fill(&mut random);
         let mut errors = Wiped::zeroed(ring.degree());
         sample_errors(ring.cpu(), &random, &mut errors);
         Self(errors)
+    }
+
+    /// Uniform ones from `{−1, 0, 1}`.
+    fn ternary(ring: &Ring, rng: &mut SecretRng) -> Self {
+        let mut random = Wiped::zeroed(TERNARY_BYTES * ring.degree());
+        rng.fill(&mut random);
+        let mut ternary = Wiped::<i8>::zeroed(ring.degree());
+        sample_ternary(ring.cpu(), &random, &mut ternary);
+        let mut wide = Wiped::zeroed(ring.degree());
+        wide.iter_mut().zip(ternary.iter()).for_each(|(wide, &v)| *wide = i32::from(v));
+        Self(wide)
     }
 
     /// `row ← row + u·e`.

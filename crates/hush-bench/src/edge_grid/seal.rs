@@ -1,60 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
-//! SEAL through its Python bindings, where an interpreter has them.
+//! SEAL beside ours: as it is installed for C++, or through its Python bindings.
 
-use std::process::{Command, Output, Stdio};
+use std::ffi::OsString;
+use std::process::Command;
+
+use tempfile::TempDir;
 
 use super::Options;
 use super::cell::Cell;
 use super::row::Answer;
 use super::watch::{self, Watched};
+use crate::BenchError;
+use crate::adapters::{self, complaint};
 
-/// The adapter.
-const ADAPTER: &str = include_str!("../peers/python/edge_grid.py");
+/// The adapter to the bindings.
+const PYTHON: &str = include_str!("../peers/python/edge_grid.py");
+/// The one to the library itself.
+const CPP: &str = "seal_edge_grid";
 
-/// The first interpreter that has SEAL, or why the last has not.
-pub(super) fn find(pythons: &[String]) -> Result<&str, String> {
-    let mut reason = "no interpreter given".to_owned();
-    for python in pythons {
-        let import = Command::new(python).args(["-c", "import seal"]).stdin(Stdio::null()).output();
-        match import {
-            Ok(output) if output.status.success() => return Ok(python),
-            Ok(output) => reason = complaint(&output),
-            Err(error) => reason = format!("{python}: {error}"),
-        }
-    }
-    Err(reason)
+/// SEAL, to be asked for cells.
+pub(super) struct Seal {
+    command: Vec<OsString>,
+    /// Where its adapter is, unless that is to be kept.
+    _build: TempDir,
 }
 
-/// Measures a cell in a process of its own, or says why it could not.
-pub(super) fn measure(python: &str, cell: &Cell, options: &Options) -> Result<(Answer, Watched), String> {
-    let mut command = Command::new(python);
-    command.args(["-c", ADAPTER]).args(cell.arguments());
-    let profile = options.profile;
-    let limits = [
-        options.peer_limit_s.to_string(),
-        profile.cores().unwrap_or(0).to_string(),
-        profile.memory_bytes().unwrap_or(0).to_string(),
-    ];
-    let watched = watch::run(command.args(limits)).map_err(|error| error.to_string())?;
-    if !watched.output.status.success() {
-        return Err(complaint(&watched.output));
+impl Seal {
+    /// The library below `cmake_prefix` if there is one, its adapter built; the bindings of the first interpreter that has
+    /// them otherwise; or what is missing.
+    ///
+    /// # Errors
+    /// The directory of the adapter cannot be written.
+    pub(super) fn find(
+        options: &Options,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Result<Self, String>, BenchError> {
+        let temporary = tempfile::tempdir()?;
+        let command = match &options.cmake_prefix {
+            Some(prefix) => {
+                progress(&format!("building {CPP}"));
+                let build = options.build.as_deref().unwrap_or(temporary.path());
+                adapters::cpp(prefix, build, CPP)?.map(|program| vec![program.into()])
+            }
+            None => {
+                let python = adapters::importer(&options.pythons, "seal");
+                python.map(|python| vec![python.into(), "-c".into(), PYTHON.into()])
+            }
+        };
+        Ok(command.map(|command| Self { command, _build: temporary }))
     }
-    let answer: Answer = serde_json::from_slice(&watched.output.stdout)
-        .map_err(|error| format!("unreadable answer: {error}"))?;
-    let peak_bytes = answer.peak_mb * 1e6;
-    match profile.memory_bytes() {
-        Some(limit) if peak_bytes > limit as f64 => {
-            Err(format!("it took {:.0} MB of {:.0}", answer.peak_mb, limit as f64 / 1e6))
-        }
-        _ => Ok((answer, watched)),
-    }
-}
 
-/// The last line that a program complained with, or how it ended.
-fn complaint(output: &Output) -> String {
-    let text = String::from_utf8_lossy(&output.stderr);
-    let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    last.map_or_else(|| format!("ended by {}", output.status), str::to_owned)
+    /// Measures a cell in a process of its own, or says why it could not.
+    pub(super) fn measure(&self, cell: &Cell, options: &Options) -> Result<(Answer, Watched), String> {
+        let (program, first) = self.command.split_first().ok_or("no command")?;
+        let profile = options.profile;
+        let limits = [
+            options.peer_limit_s.to_string(),
+            profile.cores().unwrap_or(0).to_string(),
+            profile.memory_bytes().unwrap_or(0).to_string(),
+        ];
+        let mut command = Command::new(program);
+        command.args(first).args(cell.arguments()).args(limits);
+        let watched = watch::run(&mut command).map_err(|error| error.to_string())?;
+        if !watched.output.status.success() {
+            return Err(complaint(&watched.output));
+        }
+        let answer: Answer = serde_json::from_slice(&watched.output.stdout)
+            .map_err(|error| format!("unreadable answer: {error}"))?;
+        let peak_bytes = answer.peak_mb * 1e6;
+        match profile.memory_bytes() {
+            Some(limit) if peak_bytes > limit as f64 => {
+                Err(format!("it took {:.0} MB of {:.0}", answer.peak_mb, limit as f64 / 1e6))
+            }
+            _ => Ok((answer, watched)),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -62,12 +82,6 @@ mod tests {
     use super::super::Profile;
     use super::super::cell::{Key, Way};
     use super::*;
-
-    #[test]
-    fn an_interpreter_without_seal_is_told_from_none() {
-        assert_eq!(find(&[]), Err("no interpreter given".to_owned()));
-        assert!(find(&["no-such-python".to_owned()]).unwrap_err().starts_with("no-such-python"));
-    }
 
     #[cfg(unix)]
     #[test]
@@ -84,9 +98,11 @@ mod tests {
             .unwrap();
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
             let cell = Cell { way: Way::Packed, key: Key::Public, degree: 4096, count: 7, repetitions: 2 };
-            let options = Options { profile: Profile::Edge, peer_limit_s: 1.5, ..Options::default() };
-            assert_eq!(find(std::slice::from_ref(&python)), Ok(python.as_str()));
-            measure(&python, &cell, &options).map(|(answer, _)| answer)
+            let pythons = vec!["no-such-python".to_owned(), python.clone()];
+            let options =
+                Options { profile: Profile::Edge, peer_limit_s: 1.5, pythons, ..Options::default() };
+            let seal = Seal::find(&options, &mut |_| {}).unwrap().unwrap();
+            seal.measure(&cell, &options).map(|(answer, _)| answer)
         };
         let body = r#"printf '{"library":"%s","moduli":[3],"special_count":0,"ciphertext_bytes":1,"repetitions":[],'"#;
         let rest = r#"printf '"checked":0,"wrong":0,"peak_mb":%s,"cpu_s":1}'"#;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Peers: their adapters, written out and built where they are found.
+//! Peers, each through its adapter.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use super::given::Given;
 use super::row::Answer;
 use super::{Case, Options, Outcome, Skipped};
 use crate::BenchError;
+use crate::adapters::{self, complaint, succeeds};
 
 const PYTHON: [(&str, &str); 4] = [
     ("libraries.py", include_str!("../peers/python/libraries.py")),
@@ -23,15 +24,6 @@ const LATTIGO: [(&str, &str); 4] = [
     ("go.mod", include_str!("../peers/lattigo/go.mod")),
     ("go.sum", include_str!("../peers/lattigo/go.sum")),
 ];
-const CPP: [(&str, &str); 6] = [
-    ("CMakeLists.txt", include_str!("../peers/cpp/CMakeLists.txt")),
-    ("answer.hpp", include_str!("../peers/cpp/answer.hpp")),
-    ("programs.hpp", include_str!("../peers/cpp/programs.hpp")),
-    ("seal_adapter.cpp", include_str!("../peers/cpp/seal_adapter.cpp")),
-    ("openfhe_adapter.cpp", include_str!("../peers/cpp/openfhe_adapter.cpp")),
-    ("helib_adapter.cpp", include_str!("../peers/cpp/helib_adapter.cpp")),
-];
-
 /// A peer and how to reach it.
 struct Peer {
     name: &'static str,
@@ -103,20 +95,12 @@ fn prepare(
 ) -> Result<Result<Vec<PathBuf>, String>, BenchError> {
     match *kind {
         Kind::Python(module) => {
-            let program = write(&build.join("python"), &PYTHON)?.join("libraries.py");
-            let mut found = Err("no interpreter given".to_owned());
-            for python in &options.pythons {
-                let mut import = Command::new(python);
-                import.args(["-c", &format!("import {module}")]);
-                found = succeeds(import).map(|()| vec![python.into(), program.clone(), module.into()]);
-                if found.is_ok() {
-                    break;
-                }
-            }
-            Ok(found)
+            let program = adapters::write(&build.join("python"), &PYTHON)?.join("libraries.py");
+            let python = adapters::importer(&options.pythons, module);
+            Ok(python.map(|python| vec![python.into(), program, module.into()]))
         }
         Kind::Go => {
-            let directory = write(&build.join("lattigo"), &LATTIGO)?;
+            let directory = adapters::write(&build.join("lattigo"), &LATTIGO)?;
             progress("building the adapter to Lattigo");
             let mut command = Command::new(&options.go);
             command.args(["build", "-o", "lattigo_adapter", "."]).current_dir(&directory);
@@ -126,16 +110,8 @@ fn prepare(
             let Some(prefix) = &options.cmake_prefix else {
                 return Ok(Err("give --cmake-prefix, the directory that it is installed in".to_owned()));
             };
-            let (source, binary) =
-                (write(&build.join("cpp"), &CPP)?, std::path::absolute(build.join("cpp-build"))?);
             progress(&format!("building {target}"));
-            let mut configure = Command::new("cmake");
-            configure.arg("-S").arg(&source).arg("-B").arg(&binary).arg("-DCMAKE_BUILD_TYPE=Release");
-            configure.arg(format!("-DCMAKE_PREFIX_PATH={}", std::path::absolute(prefix)?.display()));
-            let mut compile = Command::new("cmake");
-            compile.arg("--build").arg(&binary).args(["--target", target]);
-            let built = succeeds(configure).and_then(|()| succeeds(compile));
-            Ok(built.map(|()| vec![binary.join(target)]))
+            Ok(adapters::cpp(prefix, build, target)?.map(|program| vec![program]))
         }
     }
 }
@@ -151,7 +127,7 @@ fn answer(command: &[PathBuf], case: &Case, input: &str) -> Result<Answer, Strin
     }
     let output = exchange(adapter, case.threads, input).map_err(|error| error.to_string())?;
     if !output.status.success() {
-        return Err(last_line(&output));
+        return Err(complaint(&output));
     }
     serde_json::from_slice(&output.stdout).map_err(|error| format!("unreadable answer: {error}"))
 }
@@ -171,33 +147,6 @@ pub(super) fn exchange(mut command: Command, threads: usize, input: &str) -> std
         drop(pipe.write_all(input.as_bytes()));
     }
     child.wait_with_output()
-}
-
-fn succeeds(mut command: Command) -> Result<(), String> {
-    let output = command.stdin(Stdio::null()).output();
-    let output = output.map_err(|error| format!("{}: {error}", command.get_program().to_string_lossy()))?;
-    if output.status.success() { Ok(()) } else { Err(last_line(&output)) }
-}
-
-/// The last line of what a program complained of, or of what it printed.
-fn last_line(output: &Output) -> String {
-    let last = |bytes: &[u8]| {
-        let text = String::from_utf8_lossy(bytes).into_owned();
-        text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
-    };
-    last(&output.stderr).or_else(|| last(&output.stdout)).unwrap_or_else(|| output.status.to_string())
-}
-
-/// Writes the sources of an adapter, leaving those that are there already, so that nothing is built twice.
-fn write(directory: &Path, files: &[(&str, &str)]) -> Result<PathBuf, BenchError> {
-    std::fs::create_dir_all(directory)?;
-    for (name, text) in files {
-        let path = directory.join(name);
-        if std::fs::read_to_string(&path).ok().as_deref() != Some(*text) {
-            std::fs::write(path, text)?;
-        }
-    }
-    Ok(std::path::absolute(directory)?)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 use hush_arith::Modulus;
 
 use super::{
-    reduce::Reducer,
+    reduce::{Factor, Reducer, centred},
     vector::{Avx2, V, Words},
 };
 use crate::{convert::TAG_SHIFT, scalar::convert as scalar};
@@ -20,17 +20,11 @@ pub(crate) fn tagged_sum(q: Modulus, out: &mut [u64], rows: &[u64], weights: &[u
     }
     let reducer = Reducer::new(Avx2::new(), q);
     let simd = reducer.simd;
-    let value = q.value() as f64;
     // Rows may exceed q, so the weight carries its own quotient and lies in [−q/2, q/2].
-    let factor = |weight: u64| {
-        let weight = weight as f64;
-        let weight = if weight + weight > value { weight - value } else { weight };
-        (weight, weight / value)
-    };
-    let factors: Vec<(f64, f64)> = weights.iter().map(|&weight| factor(weight)).collect();
+    let factors: Vec<[f64; 2]> = weights.iter().map(|&weight| centred(q, weight)).collect();
     sums(&reducer, out, factors.len(), |row, column, columns| {
-        let (weight, quotient) = factors[row];
-        let factor = super::reduce::Factor { value: simd.splat(weight), quotient: simd.splat(quotient) };
+        let [value, quotient] = factors[row].map(|number| simd.splat(number));
+        let factor = Factor { value, quotient };
         let y = if row + 1 == factors.len() {
             simd.load_integers(&words(rows, column).map(|word| word >> TAG_SHIFT))
         } else {

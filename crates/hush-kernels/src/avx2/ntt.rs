@@ -15,7 +15,7 @@ pub(crate) mod inverse;
 use hush_arith::Modulus;
 
 use super::{
-    reduce::{Factor, Reducer},
+    reduce::{Factor, Reducer, centred},
     vector::V,
 };
 use crate::ntt::tables::{self, TwiddleWord};
@@ -29,11 +29,8 @@ type Pass = tables::Pass<f64>;
 type Twiddle = tables::Twiddle<f64>;
 
 impl TwiddleWord for f64 {
-    /// `w` centred in `[−q/2, q/2]`, and that over `q`, rounded.
     fn value_and_companion(modulus: Modulus, w: u64) -> [f64; 2] {
-        let q = modulus.value();
-        let centred = if w > q / 2 { -((q - w) as f64) } else { w as f64 };
-        [centred, centred / q as f64]
+        centred(modulus, w)
     }
 }
 

@@ -27,12 +27,26 @@ pub(super) struct Factor {
     pub(super) quotient: V,
 }
 
+/// A canonical `w` centred in `[−q/2, q/2]`, and that over `q`, rounded: the two numbers of a [`Factor`].
+pub(super) fn centred(modulus: Modulus, w: u64) -> [f64; 2] {
+    let q = modulus.value();
+    let centred = if w > q / 2 { -((q - w) as f64) } else { w as f64 };
+    [centred, centred / q as f64]
+}
+
 impl Reducer {
     #[inline(always)]
     pub(super) fn new(simd: Avx2, modulus: Modulus) -> Self {
         // q < 2^47 is exact as a double.
         let q = modulus.value() as f64;
         Self { simd, q: simd.splat(q), reciprocal: simd.splat(1.0 / q) }
+    }
+
+    /// The canonical `w` as a factor.
+    #[inline(always)]
+    pub(super) fn factor(&self, modulus: Modulus, w: u64) -> Factor {
+        let [value, quotient] = centred(modulus, w).map(|number| self.simd.splat(number));
+        Factor { value, quotient }
     }
 
     /// `w·y mod q` in `[−0.75q, 0.75q]`, exactly, for an integer `|y| ≤ 2^51`.

@@ -18,6 +18,7 @@ pub(super) struct Avx2(());
 
 /// `2^52`: the bits of `2^52 + x` as a double are those of `2^52` plus the integer `x`, for `0 ≤ x < 2^52`.
 const TWO_TO_52: f64 = (1u64 << 52) as f64;
+const TWO_TO_31: f64 = (1u64 << 31) as f64;
 
 /// Defines operations on registers alone.
 macro_rules! operations {
@@ -103,6 +104,23 @@ impl Avx2 {
     pub(super) fn load_signed_32(self, integers: &[i32; 4]) -> V {
         // SAFETY: the token proves the instructions; the reference covers the 16 bytes read; no alignment is needed.
         unsafe { _mm256_cvtepi32_pd(_mm_loadu_si128(integers.as_ptr().cast())) }
+    }
+
+    /// Loads signed words as doubles in two halves: each is `high·2^32 + low`, with `−2^31 ≤ high < 2^31` and `0 ≤ low < 2^32`.
+    #[inline(always)]
+    pub(super) fn load_signed_halves(self, integers: &[i64; 4]) -> (V, V) {
+        let magic = self.splat(TWO_TO_52);
+        // SAFETY: the token proves the instructions; the reference covers the 32 bytes read; no alignment is needed.
+        let (high, low) = unsafe {
+            let words = _mm256_loadu_si256(integers.as_ptr().cast());
+            // With its sign turned over, the high half is 2^31 too large and positive.
+            let high = _mm256_srli_epi64::<32>(_mm256_xor_si256(words, _mm256_set1_epi64x(i64::MIN)));
+            let low = _mm256_and_si256(words, _mm256_set1_epi64x(0xFFFF_FFFF));
+            (_mm256_castsi256_pd(high), _mm256_castsi256_pd(low))
+        };
+        // SAFETY: the token proves the instructions, which read and write registers only.
+        let biased = |half| unsafe { _mm256_or_pd(half, magic) };
+        (self.sub(biased(high), self.splat(TWO_TO_52 + TWO_TO_31)), self.sub(biased(low), magic))
     }
 
     /// Stores doubles that are integers in `0..2^52` as integers.

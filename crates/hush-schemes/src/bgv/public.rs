@@ -107,7 +107,6 @@ pub struct PublicEncryptor {
     random: Vec<u8>,
     small: Vec<i8>,
     errors: Vec<i32>,
-    wide: Vec<i64>,
     /// `u`, all limbs, evaluation domain.
     ephemeral: Vec<u64>,
     /// The mask of the ring element, all limbs.
@@ -193,15 +192,18 @@ impl PublicEncryptor {
         let ternary = &mut self.random[..TERNARY_BYTES * degree];
         rng.fill(ternary);
         sample_ternary(ring.cpu(), ternary, &mut self.small);
-        for (wide, small) in self.wide.iter_mut().zip(&self.small) {
-            *wide = i64::from(*small);
+        for (wide, small) in self.errors.iter_mut().zip(&self.small) {
+            *wide = i32::from(*small);
+        }
+        for (limb, ephemeral) in ring.limbs().iter().zip(self.ephemeral.chunks_exact_mut(degree)) {
+            ephemeral.fill(0);
+            limb.add_scaled_error(ephemeral, &self.errors, 1);
+            limb.forward(ephemeral);
         }
         self.draw_errors(ring, rng);
         for (index, limb) in ring.limbs().iter().enumerate() {
             let place = index * degree..(index + 1) * degree;
-            let ephemeral = &mut self.ephemeral[place.clone()];
-            limb.lift_signed(&self.wide, ephemeral);
-            limb.forward(ephemeral);
+            let ephemeral = &self.ephemeral[place.clone()];
             let mask = &mut self.mask[place];
             mask.fill(0);
             limb.add_scaled_error(mask, &self.errors, key.scale[index]);
@@ -226,7 +228,6 @@ impl PublicEncryptor {
             random: vec![0; ERROR_BYTES.max(TERNARY_BYTES) * degree],
             small: vec![0; degree],
             errors: vec![0; degree],
-            wide: vec![0; degree],
             ephemeral: vec![0; ring.poly_words()],
             mask: vec![0; ring.poly_words()],
             body: vec![0; degree],
@@ -240,7 +241,6 @@ impl Drop for PublicEncryptor {
         self.random.zeroize();
         self.small.zeroize();
         self.errors.zeroize();
-        self.wide.zeroize();
         self.ephemeral.zeroize();
         self.body.zeroize();
         self.product.zeroize();
