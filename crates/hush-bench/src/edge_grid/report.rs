@@ -148,7 +148,7 @@ fn ratio(found: &Comparison) -> String {
 
 const LEGEND: &str = "\n±: half of the 95 % confidence interval of the mean (Student). first: of the repetitions in one process the\n\
      first, later the others. of it keys: parameters and keys. CPU %: of the whole process, checks included; 100 is one core.\n\
-     key: secret makes ciphertexts of which half is a seed; the bindings of SEAL hand them out expanded.\n\
+     key: secret makes ciphertexts of which half is a seed; SEAL is asked for expanded ones.\n\
      exact (K): K ciphertexts were decrypted, outside the clock, and held their integers.\n";
 
 #[cfg(test)]
