@@ -28,7 +28,7 @@ use crate::{
 #[cfg(target_arch = "x86_64")]
 use crate::{avx2, avx512};
 
-/// An AES-128 key schedule for [`AesCtr128::fill_uniform`]. The key is a public seed.
+/// An AES-128 key schedule and its stream. The key is a public seed.
 #[derive(Clone)]
 pub struct AesCtr128 {
     cpu: Cpu,
@@ -40,6 +40,8 @@ enum Schedule {
     #[cfg(target_arch = "x86_64")]
     Avx2(avx2::uniform::Schedule),
     #[cfg(target_arch = "x86_64")]
+    Avx2Wide(avx2::uniform::Schedule),
+    #[cfg(target_arch = "x86_64")]
     Avx512(avx2::uniform::Schedule),
     Scalar(scalar::uniform::Schedule),
 }
@@ -50,8 +52,11 @@ impl AesCtr128 {
         let schedule = match cpu.path() {
             Path::Scalar => Schedule::Scalar(scalar::uniform::Schedule::new(key)),
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: this `Cpu` proves AVX2 and the AES instructions.
-            Path::Avx2 => Schedule::Avx2(unsafe { avx2::uniform::Schedule::new(key) }),
+            Path::Avx2 => {
+                // SAFETY: this `Cpu` proves AVX2 and the AES instructions.
+                let schedule = unsafe { avx2::uniform::Schedule::new(key) };
+                if avx2::uniform::is_wide() { Schedule::Avx2Wide(schedule) } else { Schedule::Avx2(schedule) }
+            }
             #[cfg(target_arch = "x86_64")]
             // SAFETY: this `Cpu` proves AVX-512, which here includes AVX2 and the AES instructions.
             Path::Avx512 => Schedule::Avx512(unsafe { avx2::uniform::Schedule::new(key) }),
@@ -71,14 +76,39 @@ impl AesCtr128 {
     pub fn fill_uniform(&self, nonce: u64, modulus: Modulus, out: &mut [u64]) {
         match &self.schedule {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: `new` builds this variant only with a `Cpu` that proves AVX2 and the AES instructions.
-            Schedule::Avx2(schedule) => unsafe { schedule.fill_uniform(nonce, modulus, out) },
+            // SAFETY: `new` builds this variant only with a `Cpu` that proves AVX2, FMA and the AES instructions.
+            Schedule::Avx2(schedule) => unsafe { schedule.expand::<false>(0, nonce, Some(modulus), out) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above, and only where the machine has the vector AES instructions.
+            Schedule::Avx2Wide(schedule) => unsafe {
+                schedule.expand_wide::<false>(0, nonce, Some(modulus), out)
+            },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: `new` builds this variant only with a `Cpu` that proves AVX-512 and the vector AES instructions.
             Schedule::Avx512(schedule) => unsafe {
-                avx512::uniform::fill_uniform(schedule, nonce, modulus, out)
+                avx512::uniform::expand::<false>(schedule, 0, nonce, Some(modulus), out)
             },
             Schedule::Scalar(schedule) => schedule.fill_uniform(nonce, modulus, out),
+        }
+    }
+
+    /// Fills `out` with the words `W(2c), W(2c + 1), …` where `c` is `first_block`.
+    pub fn fill_words(&self, nonce: u64, first_block: u64, out: &mut [u64]) {
+        match &self.schedule {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as in `fill_uniform`.
+            Schedule::Avx2(schedule) => unsafe { schedule.expand::<false>(first_block, nonce, None, out) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as in `fill_uniform`.
+            Schedule::Avx2Wide(schedule) => unsafe {
+                schedule.expand_wide::<false>(first_block, nonce, None, out)
+            },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as in `fill_uniform`.
+            Schedule::Avx512(schedule) => unsafe {
+                avx512::uniform::expand::<false>(schedule, first_block, nonce, None, out)
+            },
+            Schedule::Scalar(schedule) => schedule.fill_words(first_block, nonce, out),
         }
     }
 
@@ -89,9 +119,17 @@ impl AesCtr128 {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: `new` builds this variant only with a `Cpu` that proves AVX-512 and the vector AES instructions.
             Schedule::Avx512(schedule) => unsafe {
-                avx512::uniform::accumulate_uniform(schedule, nonce, modulus, acc)
+                avx512::uniform::expand::<true>(schedule, 0, nonce, Some(modulus), acc)
             },
-            _ => {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as in `fill_uniform`.
+            Schedule::Avx2(schedule) => unsafe { schedule.expand::<true>(0, nonce, Some(modulus), acc) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as in `fill_uniform`.
+            Schedule::Avx2Wide(schedule) => unsafe {
+                schedule.expand_wide::<true>(0, nonce, Some(modulus), acc)
+            },
+            Schedule::Scalar(_) => {
                 let mut residues = vec![0; acc.len()];
                 self.fill_uniform(nonce, modulus, &mut residues);
                 accumulate(self.cpu, acc, &residues);

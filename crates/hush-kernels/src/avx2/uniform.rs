@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-//! AES-CTR by the AES instructions, eight blocks in flight.
+//! AES-CTR by the AES instructions, on one block or, where the machine has that, on two at a time; residues four at a time.
 
 use std::arch::x86_64::*;
 
 use hush_arith::Modulus;
 
-use crate::{scalar::uniform::accept, uniform::retry};
+use super::vector::{Avx2, Words};
+use crate::{scalar::lazy as scalar, uniform::retry};
 
-/// Blocks computed together: enough to hide the latency of a round.
-const LANES: usize = 8;
+/// Registers of blocks computed together: enough to hide the latency of a round.
+const REGISTERS: usize = 8;
+/// Words of as many blocks, one in each register.
+const GROUP: usize = 2 * REGISTERS;
+/// The same of two in each register.
+const WIDE_GROUP: usize = 4 * REGISTERS;
+
+/// Whether the machine computes two blocks at a time.
+pub(crate) fn is_wide() -> bool {
+    std::arch::is_x86_feature_detected!("vaes")
+}
 
 /// The eleven round keys of AES-128, as in FIPS 197, section 5.2.
 #[derive(Clone)]
@@ -35,21 +45,95 @@ impl Schedule {
         &self.0
     }
 
-    #[target_feature(enable = "avx2,aes")]
-    pub(crate) fn fill_uniform(&self, nonce: u64, modulus: Modulus, out: &mut [u64]) {
-        self.fill_from(0, nonce, modulus, out);
+    /// Writes the coefficients from number `2·counter` on, or adds them; words as they are without a modulus.
+    #[target_feature(enable = "avx2,fma,aes")]
+    pub(crate) fn expand<const ADD: bool>(
+        &self,
+        mut counter: u64,
+        nonce: u64,
+        modulus: Option<Modulus>,
+        out: &mut [u64],
+    ) {
+        let (groups, tail) = out.as_chunks_mut::<GROUP>();
+        for words in groups {
+            self.settle::<ADD>(nonce, modulus, counter, &self.blocks(nonce, counter), words);
+            counter = counter.wrapping_add(REGISTERS as u64);
+        }
+        if !tail.is_empty() {
+            let mut last = [0; GROUP];
+            self.settle::<false>(nonce, modulus, counter, &self.blocks(nonce, counter), &mut last);
+            if ADD {
+                scalar::accumulate(tail, &last);
+            } else {
+                tail.copy_from_slice(&last[..tail.len()]);
+            }
+        }
     }
 
-    /// Fills the coefficients from number `2·first_counter` on.
+    /// The same by twice as many blocks at a time.
+    #[target_feature(enable = "avx2,fma,aes,vaes")]
+    pub(crate) fn expand_wide<const ADD: bool>(
+        &self,
+        mut counter: u64,
+        nonce: u64,
+        modulus: Option<Modulus>,
+        out: &mut [u64],
+    ) {
+        let (groups, tail) = out.as_chunks_mut::<WIDE_GROUP>();
+        for words in groups {
+            self.settle::<ADD>(nonce, modulus, counter, &self.wide_blocks(nonce, counter), words);
+            counter = counter.wrapping_add(2 * REGISTERS as u64);
+        }
+        self.expand::<ADD>(counter, nonce, modulus, tail);
+    }
+
+    /// Writes or adds the residues in the blocks from `B(counter)` on.
+    #[inline]
+    #[target_feature(enable = "avx2,fma,aes")]
+    fn settle<const ADD: bool>(
+        &self,
+        nonce: u64,
+        modulus: Option<Modulus>,
+        counter: u64,
+        blocks: &[__m256i],
+        words: &mut [u64],
+    ) {
+        let simd = Avx2::new();
+        let range = |q: Modulus| ((1 << q.bits()) - 1, q.value() as i64 - 1);
+        let (mask, largest) = modulus.map_or((-1, i64::MAX), range);
+        let (mask, largest) = (_mm256_set1_epi64x(mask), _mm256_set1_epi64x(largest));
+        for (register, (block, words)) in blocks.iter().zip(words.as_chunks_mut::<4>().0).enumerate() {
+            let mut residues = _mm256_and_si256(*block, mask);
+            // As signed words: residues have less than 63 bits.
+            let refused = _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(residues, largest)));
+            if let (1.., Some(modulus)) = (refused, modulus) {
+                let mut mended: Words = [0; 4];
+                simd.store(&mut mended, _mm256_castsi256_pd(residues));
+                let first = 2 * counter as usize + 4 * register;
+                self.replace(nonce, modulus, first, refused as u32, &mut mended);
+                residues = _mm256_castpd_si256(simd.load(&mended));
+            }
+            if ADD {
+                residues = _mm256_add_epi64(residues, _mm256_castpd_si256(simd.load(words)));
+            }
+            simd.store(words, _mm256_castsi256_pd(residues));
+        }
+    }
+
+    /// Replaces those of the coefficients from number `first` on that are marked, the first by the lowest bit.
+    #[cold]
     #[target_feature(enable = "avx2,aes")]
-    pub(crate) fn fill_from(&self, first_counter: u64, nonce: u64, modulus: Modulus, out: &mut [u64]) {
-        for (group, words) in out.chunks_mut(2 * LANES).enumerate() {
-            let counter = first_counter + (LANES * group) as u64;
-            let blocks = self.blocks(nonce, counter);
-            let stream = blocks.iter().flat_map(|&block| block_to_words(block));
-            for (lane, (out, word)) in words.iter_mut().zip(stream).enumerate() {
-                let index = 2 * counter as usize + lane;
-                *out = accept(modulus, word).unwrap_or_else(|| self.retry(nonce, modulus, index));
+    pub(crate) fn replace(
+        &self,
+        nonce: u64,
+        modulus: Modulus,
+        first: usize,
+        refused: u32,
+        words: &mut [u64],
+    ) {
+        for (lane, word) in words.iter_mut().enumerate() {
+            if refused >> lane & 1 == 1 {
+                *word = self.retry(nonce, modulus, first + lane);
             }
         }
     }
@@ -57,20 +141,30 @@ impl Schedule {
     /// The coefficient whose first candidate was refused.
     #[cold]
     #[target_feature(enable = "avx2,aes")]
-    pub(crate) fn retry(&self, nonce: u64, modulus: Modulus, index: usize) -> u64 {
+    fn retry(&self, nonce: u64, modulus: Modulus, index: usize) -> u64 {
         retry(modulus, index, |counter| {
-            let [first_word, _] = block_to_words(self.blocks(nonce, counter)[0]);
+            let [first_word, _] = block_to_words(self.encrypt([words_to_block([nonce, counter])])[0]);
             first_word
         })
     }
 
-    /// The blocks `B(counter) … B(counter + 7)`.
+    /// The blocks `B(counter) … B(counter + 7)`, two in a register.
     #[inline]
     #[target_feature(enable = "avx2,aes")]
-    fn blocks(&self, nonce: u64, counter: u64) -> [__m128i; LANES] {
-        let mut blocks = [_mm_setzero_si128(); LANES];
+    fn blocks(&self, nonce: u64, counter: u64) -> [__m256i; REGISTERS / 2] {
+        let mut blocks = [_mm_setzero_si128(); REGISTERS];
         for (lane, block) in blocks.iter_mut().enumerate() {
-            *block = _mm_xor_si128(words_to_block([nonce, counter.wrapping_add(lane as u64)]), self.0[0]);
+            *block = words_to_block([nonce, counter.wrapping_add(lane as u64)]);
+        }
+        let [b0, b1, b2, b3, b4, b5, b6, b7] = self.encrypt(blocks);
+        [(b0, b1), (b2, b3), (b4, b5), (b6, b7)].map(|(low, high)| _mm256_set_m128i(high, low))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,aes")]
+    fn encrypt<const R: usize>(&self, mut blocks: [__m128i; R]) -> [__m128i; R] {
+        for block in &mut blocks {
+            *block = _mm_xor_si128(*block, self.0[0]);
         }
         for key in &self.0[1..10] {
             for block in &mut blocks {
@@ -79,6 +173,31 @@ impl Schedule {
         }
         for block in &mut blocks {
             *block = _mm_aesenclast_si128(*block, self.0[10]);
+        }
+        blocks
+    }
+
+    /// The blocks `B(counter) … B(counter + 15)`, two in a register.
+    #[inline]
+    #[target_feature(enable = "avx2,aes,vaes")]
+    fn wide_blocks(&self, nonce: u64, counter: u64) -> [__m256i; REGISTERS] {
+        let mut blocks = [_mm256_setzero_si256(); REGISTERS];
+        let mut input =
+            _mm256_set_epi64x(counter.wrapping_add(1) as i64, nonce as i64, counter as i64, nonce as i64);
+        let first_key = _mm256_broadcastsi128_si256(self.0[0]);
+        for block in &mut blocks {
+            *block = _mm256_xor_si256(input, first_key);
+            input = _mm256_add_epi64(input, _mm256_set_epi64x(2, 0, 2, 0));
+        }
+        for key in &self.0[1..10] {
+            let key = _mm256_broadcastsi128_si256(*key);
+            for block in &mut blocks {
+                *block = _mm256_aesenc_epi128(*block, key);
+            }
+        }
+        let last_key = _mm256_broadcastsi128_si256(self.0[10]);
+        for block in &mut blocks {
+            *block = _mm256_aesenclast_epi128(*block, last_key);
         }
         blocks
     }

@@ -6,50 +6,34 @@ use std::arch::x86_64::*;
 use hush_arith::Modulus;
 
 use super::vector::{Avx512, Words};
-use crate::{avx2::uniform::Schedule, scalar::lazy as scalar};
+use crate::avx2::uniform::Schedule;
 
 /// Registers computed together: enough to hide the latency of a round.
 const REGISTERS: usize = 8;
 
+/// As [`Schedule::expand`].
 #[target_feature(
     enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq,vaes,aes,avx2"
 )]
-pub(crate) fn fill_uniform(schedule: &Schedule, nonce: u64, modulus: Modulus, out: &mut [u64]) {
-    let (done, tail) = expand::<false>(schedule, nonce, modulus, out);
-    schedule.fill_from(done, nonce, modulus, tail);
-}
-
-#[target_feature(
-    enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq,vaes,aes,avx2"
-)]
-pub(crate) fn accumulate_uniform(schedule: &Schedule, nonce: u64, modulus: Modulus, acc: &mut [u64]) {
-    let (done, tail) = expand::<true>(schedule, nonce, modulus, acc);
-    let mut residues = [0; 8 * REGISTERS];
-    schedule.fill_from(done, nonce, modulus, &mut residues[..tail.len()]);
-    scalar::accumulate(tail, &residues);
-}
-
-/// Writes or adds the residues of all whole groups of registers; gives the counter reached and the words left.
-#[inline]
-#[target_feature(
-    enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq,vaes,aes,avx2"
-)]
-fn expand<'a, const ADD: bool>(
+pub(crate) fn expand<const ADD: bool>(
     schedule: &Schedule,
+    counter: u64,
     nonce: u64,
-    modulus: Modulus,
-    out: &'a mut [u64],
-) -> (u64, &'a mut [u64]) {
+    modulus: Option<Modulus>,
+    out: &mut [u64],
+) {
     let simd = Avx512::new();
     let mut keys = [simd.zero(); 11];
     for (key, round_key) in keys.iter_mut().zip(schedule.round_keys()) {
         *key = _mm512_broadcast_i32x4(*round_key);
     }
-    let (mask, q) = (simd.splat((1 << modulus.bits()) - 1), simd.splat(modulus.value()));
+    let (mask, q) = modulus.map_or((u64::MAX, u64::MAX), |q| ((1 << q.bits()) - 1, q.value()));
+    let (mask, q) = (simd.splat(mask), simd.splat(q));
     let (groups, tail) = out.as_chunks_mut::<{ 8 * REGISTERS }>();
     let group_count = groups.len();
     // Lanes are (nonce, counter) pairs; a register holds four blocks and eight coefficients.
-    let mut input = simd.load(&[nonce, 0, nonce, 1, nonce, 2, nonce, 3]);
+    let block = |lane| counter.wrapping_add(lane);
+    let mut input = simd.load(&[nonce, block(0), nonce, block(1), nonce, block(2), nonce, block(3)]);
     let four = simd.load(&[0, 4, 0, 4, 0, 4, 0, 4]);
     for (group, words) in groups.iter_mut().enumerate() {
         let mut blocks = [simd.zero(); REGISTERS];
@@ -65,25 +49,16 @@ fn expand<'a, const ADD: bool>(
         for (register, (block, words)) in blocks.into_iter().zip(words.as_chunks_mut::<8>().0).enumerate() {
             let mut residues = simd.and(_mm512_aesenclast_epi128(block, keys[10]), mask);
             let refused = simd.not_below(residues, q);
-            if refused != 0 {
+            if let (1.., Some(modulus)) = (refused, modulus) {
                 let mut mended: Words = [0; 8];
                 simd.store(&mut mended, residues);
-                replace(schedule, nonce, modulus, 8 * (REGISTERS * group + register), refused, &mut mended);
+                let first = 2 * counter as usize + 8 * (REGISTERS * group + register);
+                schedule.replace(nonce, modulus, first, u32::from(refused), &mut mended);
                 residues = simd.load(&mended);
             }
             simd.store(words, if ADD { simd.add(simd.load(words), residues) } else { residues });
         }
     }
-    ((4 * REGISTERS * group_count) as u64, tail)
-}
-
-/// Replaces the marked coefficients of eight that start at coefficient `first`.
-#[cold]
-#[target_feature(enable = "avx2,aes")]
-fn replace(schedule: &Schedule, nonce: u64, modulus: Modulus, first: usize, refused: u8, words: &mut Words) {
-    for (lane, word) in words.iter_mut().enumerate() {
-        if refused >> lane & 1 == 1 {
-            *word = schedule.retry(nonce, modulus, first + lane);
-        }
-    }
+    let done = counter.wrapping_add((4 * REGISTERS * group_count) as u64);
+    schedule.expand::<ADD>(done, nonce, modulus, tail);
 }

@@ -34,6 +34,13 @@ impl Schedule {
         }
     }
 
+    pub(crate) fn fill_words(&self, counter: u64, nonce: u64, out: &mut [u64]) {
+        for (place, pair) in out.chunks_mut(2).enumerate() {
+            let words = self.block(nonce, counter.wrapping_add(place as u64));
+            pair.copy_from_slice(&words[..pair.len()]);
+        }
+    }
+
     /// The two words of `B(counter)`.
     fn block(&self, nonce: u64, counter: u64) -> [u64; 2] {
         let mut block = (u128::from(counter) << 64 | u128::from(nonce)).to_le_bytes().into();

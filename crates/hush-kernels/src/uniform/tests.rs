@@ -40,16 +40,51 @@ fn every_path_follows_the_definition() {
         for len in lengths() {
             let nonce = random.word();
             let expected = reference(&KEY, nonce, modulus, len);
-            for cpu in Cpu::available() {
+            for stream in streams() {
                 let mut out = vec![u64::MAX; len];
-                AesCtr128::new(cpu, &KEY).fill_uniform(nonce, modulus, &mut out);
-                assert_eq!(out, expected, "{cpu}, q = {modulus}, length {len}");
+                stream.fill_uniform(nonce, modulus, &mut out);
+                assert_eq!(out, expected, "{stream:?}, q = {modulus}, length {len}");
                 let mut acc = vec![9; len];
-                AesCtr128::new(cpu, &KEY).accumulate_uniform(nonce, modulus, &mut acc);
-                assert!(acc.iter().zip(&expected).all(|(acc, residue)| *acc == residue + 9), "{cpu}, {len}");
+                stream.accumulate_uniform(nonce, modulus, &mut acc);
+                assert!(acc.iter().zip(&expected).all(|(acc, x)| *acc == x + 9), "{stream:?}, {len}");
             }
         }
     }
+}
+
+#[test]
+fn words_are_those_of_the_blocks_from_any_one_on() {
+    let cipher = Aes128::new(&KEY.into());
+    for len in lengths() {
+        for first in [0, 1, 77, u64::MAX - 3] {
+            let words: Vec<u64> = (0..len as u64)
+                .map(|word| {
+                    let counter = first.wrapping_add(word / 2);
+                    let mut block = (u128::from(counter) << 64 | 5).to_le_bytes().into();
+                    cipher.encrypt_block(&mut block);
+                    (u128::from_le_bytes(block.into()) >> (64 * (word % 2))) as u64
+                })
+                .collect();
+            for stream in streams() {
+                let mut out = vec![0; len];
+                stream.fill_words(5, first, &mut out);
+                assert_eq!(out, words, "{stream:?}, {len} from {first}");
+            }
+        }
+    }
+}
+
+/// Every path, and on machines with the vector AES instructions AVX2 without them too.
+fn streams() -> Vec<AesCtr128> {
+    let mut streams: Vec<AesCtr128> =
+        Cpu::available().into_iter().map(|cpu| AesCtr128::new(cpu, &KEY)).collect();
+    #[cfg(target_arch = "x86_64")]
+    if let Ok(cpu) = Cpu::named("avx2") {
+        // SAFETY: this `Cpu` proves AVX2 and the AES instructions.
+        let schedule = Schedule::Avx2(unsafe { avx2::uniform::Schedule::new(&KEY) });
+        streams.push(AesCtr128 { cpu, schedule });
+    }
+    streams
 }
 
 #[test]
