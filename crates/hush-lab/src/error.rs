@@ -30,6 +30,9 @@ pub enum LabError {
         /// The most.
         limit: usize,
     },
+    /// This machine has not the instructions that were asked for.
+    #[error(transparent)]
+    Kernel(#[from] hush_kernels::KernelError),
     /// Ciphertexts of different levels, keys or shapes met.
     #[error("ciphertexts at levels {left} and {right} do not go together here")]
     Level {

@@ -49,26 +49,13 @@ impl Stream {
         self.next_block = 0;
     }
 
-    /// Overwrites `blocks` with the blocks of a row from `first` on.
-    pub(crate) fn fill_at(&self, row: u64, first: u64, blocks: &mut [Block]) {
-        count_from(row, first, blocks);
-        self.cipher.encrypt_blocks(blocks);
-    }
-
-    /// Overwrites `blocks` with the first `per_row` blocks of every row, one row after the other.
-    pub(crate) fn fill_rows(&self, rows: &[u64], per_row: usize, blocks: &mut [Block]) {
-        for (&row, blocks) in rows.iter().zip(blocks.chunks_exact_mut(per_row)) {
-            count_from(row, 0, blocks);
-        }
-        self.cipher.encrypt_blocks(blocks);
-    }
-
     /// Overwrites `out` with the next bytes of the row, from a block boundary on.
     pub fn fill(&mut self, out: &mut [u8]) {
         let mut blocks = [Block::default(); 64];
         for chunk in out.chunks_mut(16 * blocks.len()) {
             let used = chunk.len().div_ceil(16);
-            self.fill_at(self.row, self.next_block, &mut blocks[..used]);
+            count_from(self.row, self.next_block, &mut blocks[..used]);
+            self.cipher.encrypt_blocks(&mut blocks[..used]);
             self.next_block = self.next_block.wrapping_add(used as u64);
             for (bytes, block) in chunk.chunks_mut(16).zip(&blocks) {
                 bytes.copy_from_slice(&block[..bytes.len()]);
@@ -96,7 +83,7 @@ impl Stream {
 }
 
 /// The key of the stream of `seed` under `label`.
-fn derived_key(seed: &Seed, label: &str) -> [u8; 16] {
+pub(crate) fn derived_key(seed: &Seed, label: &str) -> [u8; 16] {
     let key = blake3::derive_key(&format!("hushtable lab 2026 {label}"), &seed.0);
     let mut half = [0; 16];
     half.copy_from_slice(&key[..16]);

@@ -2,12 +2,15 @@
 //! AES-CTR by the `aes` crate.
 
 use aes::{
-    Aes128,
+    Aes128, Block,
     cipher::{BlockCipherEncrypt, KeyInit},
 };
 use hush_arith::Modulus;
 
 use crate::uniform::retry;
+
+/// Blocks computed together: processors with AES instructions, those of Arm too, hide the latency of a round so.
+const BLOCKS: usize = 8;
 
 #[derive(Clone)]
 pub(crate) struct Schedule(Aes128);
@@ -25,27 +28,32 @@ impl Schedule {
     }
 
     pub(crate) fn fill_uniform(&self, nonce: u64, modulus: Modulus, out: &mut [u64]) {
-        for (counter, pair) in out.chunks_mut(2).enumerate() {
-            for (lane, (out, word)) in pair.iter_mut().zip(self.block(nonce, counter as u64)).enumerate() {
-                let first_word = |retry_counter| self.block(nonce, retry_counter)[0];
-                *out =
-                    accept(modulus, word).unwrap_or_else(|| retry(modulus, 2 * counter + lane, first_word));
+        for (group, words) in out.chunks_mut(2 * BLOCKS).enumerate() {
+            let counter = (BLOCKS * group) as u64;
+            let stream = self.blocks(nonce, counter);
+            for (lane, (out, &word)) in words.iter_mut().zip(stream.as_flattened()).enumerate() {
+                let index = 2 * counter as usize + lane;
+                let first_word = |retry_counter| self.blocks(nonce, retry_counter)[0][0];
+                *out = accept(modulus, word).unwrap_or_else(|| retry(modulus, index, first_word));
             }
         }
     }
 
     pub(crate) fn fill_words(&self, counter: u64, nonce: u64, out: &mut [u64]) {
-        for (place, pair) in out.chunks_mut(2).enumerate() {
-            let words = self.block(nonce, counter.wrapping_add(place as u64));
-            pair.copy_from_slice(&words[..pair.len()]);
+        for (group, words) in out.chunks_mut(2 * BLOCKS).enumerate() {
+            let stream = self.blocks(nonce, counter.wrapping_add((BLOCKS * group) as u64));
+            words.copy_from_slice(&stream.as_flattened()[..words.len()]);
         }
     }
 
-    /// The two words of `B(counter)`.
-    fn block(&self, nonce: u64, counter: u64) -> [u64; 2] {
-        let mut block = (u128::from(counter) << 64 | u128::from(nonce)).to_le_bytes().into();
-        self.0.encrypt_block(&mut block);
-        let words = u128::from_le_bytes(block.into());
-        [words as u64, (words >> 64) as u64]
+    /// The words of the blocks from `B(counter)` on.
+    fn blocks(&self, nonce: u64, counter: u64) -> [[u64; 2]; BLOCKS] {
+        let number = |lane| u128::from(counter.wrapping_add(lane as u64)) << 64 | u128::from(nonce);
+        let mut blocks: [Block; BLOCKS] = std::array::from_fn(|lane| number(lane).to_le_bytes().into());
+        self.0.encrypt_blocks(&mut blocks);
+        blocks.map(|block| {
+            let words = u128::from_le_bytes(block.into());
+            [words as u64, (words >> 64) as u64]
+        })
     }
 }

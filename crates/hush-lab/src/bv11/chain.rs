@@ -54,7 +54,7 @@ impl Chain {
             inputs: samples.into(),
             error_factor: 2,
         };
-        let public = SampleKey::generate(&spec, &public_seed, &mut errors, || 0, &mut |_| {});
+        let public = SampleKey::generate(&spec, &public_seed, &mut errors, || 0, &mut |_| {})?;
         let mut steps = Vec::with_capacity(styles.len());
         for (level, &style) in styles.iter().enumerate() {
             let share = |part: f64| (level as f64 + part) / styles.len() as f64;
@@ -70,7 +70,7 @@ impl Chain {
             let messages = messages(&secrets[level], from.q, to.q, style);
             let key = SampleKey::generate(&spec, &public_seed, &mut errors, messages, &mut |part| {
                 progress(share(part));
-            });
+            })?;
             steps.push(Step { key, style });
         }
         progress(1.0);

@@ -6,26 +6,35 @@
 //! are exactly uniform. With `q` just below a power of two that happens about once in `2^20` words, and the loops that do the work are
 //! plain additions of words.
 
-use aes::Block;
+use hush_kernels::{AesCtr128, Cpu};
+use zerocopy::IntoBytes as _;
 
 use super::OddModulus;
-use crate::{Seed, Stream};
+use crate::random::derived_key;
+use crate::{LabError, Seed};
 
 /// The longest modulus in 32-bit words.
 const NARROW_BITS: u32 = 31;
-/// Bytes of the rows that are generated together: small enough for the first cache, large enough for the cipher's parallel blocks.
+/// Bytes of the rows that are generated together: small enough for the first cache.
 const BATCH_BYTES: usize = 8192;
 
 /// A matrix of uniform residues, by rows.
 pub(crate) struct Rows {
-    stream: Stream,
+    stream: AesCtr128,
     length: usize,
     modulus: OddModulus,
 }
 
 impl Rows {
-    pub(crate) fn new(seed: &Seed, label: &str, length: usize, modulus: OddModulus) -> Self {
-        Self { stream: Stream::derive(seed, label), length, modulus }
+    /// Of [`Stream`](crate::Stream) `label`, whose row `r` has the words of nonce `r`.
+    pub(crate) fn new(
+        seed: &Seed,
+        label: &str,
+        length: usize,
+        modulus: OddModulus,
+    ) -> Result<Self, LabError> {
+        let stream = AesCtr128::new(Cpu::detect()?, &derived_key(seed, label));
+        Ok(Self { stream, length, modulus })
     }
 
     pub(crate) fn length(&self) -> usize {
@@ -71,15 +80,22 @@ impl Rows {
     /// Writes rows, one after the other.
     fn generate<W: Word>(&self, rows: &[u64], buffer: &mut Buffer<W>) {
         let per_row = blocks_per_row::<W>(self.length);
-        let blocks = &mut buffer.blocks[..per_row * rows.len()];
-        self.stream.fill_rows(rows, per_row, blocks);
         let mask = u64::MAX >> (64 - self.modulus.bits());
-        let words = buffer.words.chunks_exact_mut(self.length);
-        for ((&row, blocks), words) in rows.iter().zip(blocks.chunks_exact(per_row)).zip(words) {
-            if W::read(Block::slice_as_flattened(blocks), mask, self.modulus, words) {
+        let blocks = &mut buffer.blocks[..2 * per_row];
+        for (&row, words) in rows.iter().zip(buffer.words.chunks_exact_mut(self.length)) {
+            if W::read(self.fill(row, 0, blocks), mask, self.modulus, words) {
                 self.repair(row, per_row, mask, words);
             }
         }
+    }
+
+    /// Overwrites `blocks`, two words each, with those of a row from `first` on; gives their bytes.
+    fn fill<'a>(&self, row: u64, first: u64, blocks: &'a mut [u64]) -> &'a [u8] {
+        self.stream.fill_words(row, first, blocks);
+        for word in &mut *blocks {
+            *word = word.to_le();
+        }
+        blocks.as_bytes()
     }
 
     /// Replaces the words that are not residues.
@@ -87,13 +103,12 @@ impl Rows {
     fn repair<W: Word>(&self, row: u64, per_row: usize, mask: u64, words: &mut [W]) {
         let q = self.modulus.value();
         let mut next = per_row as u64;
-        let mut block = [Block::default()];
+        let mut block = [0; 2];
         let (mut spare, mut at) = (vec![W::default(); 16 / W::BYTES], 16 / W::BYTES);
         for word in words {
             while word.wide() >= q {
                 if at == spare.len() {
-                    self.stream.fill_at(row, next, &mut block);
-                    W::read(&block[0], mask, self.modulus, &mut spare);
+                    W::read(self.fill(row, next, &mut block), mask, self.modulus, &mut spare);
                     (next, at) = (next + 1, 0);
                 }
                 *word = spare[at];
@@ -182,11 +197,11 @@ impl<W: Word> Partial<W> {
     }
 
     fn add(&mut self, rows: &Rows, pending: &[(u64, u64)]) {
-        self.indices.clear();
-        self.indices.extend(pending.iter().map(|&(row, _)| row));
         if self.words.len() <= 2 {
             return self.add_at_once(rows, pending);
         }
+        self.indices.clear();
+        self.indices.extend(pending.iter().map(|&(row, _)| row));
         rows.generate(&self.indices, &mut self.buffer);
         let capacity = 1 << (8 * W::BYTES as u32 - rows.modulus.bits());
         for ((_, receivers), row) in pending.iter().zip(self.buffer.words.chunks_exact(rows.length)) {
@@ -209,14 +224,13 @@ impl<W: Word> Partial<W> {
         let per_row = blocks_per_row::<W>(rows.length);
         let capacity = 1 << (8 * W::BYTES as u32 - rows.modulus.bits());
         let mask = u64::MAX >> (64 - rows.modulus.bits());
-        let blocks = &mut self.buffer.blocks[..per_row * pending.len()];
-        rows.stream.fill_rows(&self.indices, per_row, blocks);
-        for (&(row, receivers), blocks) in pending.iter().zip(blocks.chunks_exact(per_row)) {
+        let blocks = &mut self.buffer.blocks[..2 * per_row];
+        for &(row, receivers) in pending {
             if self.held == capacity {
                 carry(&mut self.totals, &mut self.words);
                 self.held = 0;
             }
-            let bytes = Block::slice_as_flattened(blocks);
+            let bytes = rows.fill(row, 0, blocks);
             for (receiver, sum) in self.words.iter_mut().enumerate() {
                 if receivers >> receiver & 1 == 1 && W::accumulate_read(sum, bytes, mask, rows.modulus) {
                     let words = &mut self.buffer.words[..rows.length];
@@ -245,17 +259,15 @@ fn carry<W: Word>(totals: &mut [Vec<W::Total>], words: &mut [Vec<W>]) {
 }
 
 struct Buffer<W> {
-    blocks: Vec<Block>,
+    /// Of one row.
+    blocks: Vec<u64>,
     words: Vec<W>,
 }
 
 impl<W: Word> Buffer<W> {
     fn new(length: usize) -> Self {
         let rows = batch_rows::<W>(length);
-        Self {
-            blocks: vec![Block::default(); rows * blocks_per_row::<W>(length)],
-            words: vec![W::default(); rows * length],
-        }
+        Self { blocks: vec![0; 2 * blocks_per_row::<W>(length)], words: vec![W::default(); rows * length] }
     }
 }
 
@@ -361,6 +373,7 @@ mod tests {
     use num_bigint::BigUint;
 
     use super::*;
+    use crate::Stream;
 
     /// A row word by word, after the definition.
     fn reference(seed: &Seed, row: u64, length: usize, q: u64) -> Vec<u64> {
@@ -401,7 +414,7 @@ mod tests {
         ] {
             let modulus = OddModulus::new(q).unwrap();
             let length = 137;
-            let rows = Rows::new(&seed, "rows", length, modulus);
+            let rows = Rows::new(&seed, "rows", length, modulus).unwrap();
             let expected: Vec<Vec<u64>> = (0..45).map(|row| reference(&seed, row, length, q)).collect();
             let secret = reference(&seed, 99, length, q);
 

@@ -4,8 +4,8 @@
 
 use super::OddModulus;
 use super::rows::{Rows, Sums};
-use crate::Seed;
 use crate::random::Errors;
+use crate::{LabError, Seed};
 
 /// Samples `(a, b = ⟨a, s⟩ + f·e + message)` modulo an odd number, one for every binary digit of every input.
 ///
@@ -52,9 +52,9 @@ impl SampleKey {
         errors: &mut Errors,
         mut messages: impl FnMut() -> u64,
         progress: &mut dyn FnMut(f64),
-    ) -> Self {
+    ) -> Result<Self, LabError> {
         let modulus = spec.modulus;
-        let rows = Rows::new(seed, spec.label, spec.secret.len(), modulus);
+        let rows = Rows::new(seed, spec.label, spec.secret.len(), modulus)?;
         let count = spec.inputs * u64::from(spec.digits);
         let mut bodies = Bodies::with_capacity(count, rows.is_narrow());
         let step = (count / 100).max(1);
@@ -65,7 +65,7 @@ impl SampleKey {
                 progress(row as f64 / count as f64);
             }
         });
-        Self { rows, bodies, digits: spec.digits }
+        Ok(Self { rows, bodies, digits: spec.digits })
     }
 
     /// Sums for up to [`MAX_RECEIVERS`].
