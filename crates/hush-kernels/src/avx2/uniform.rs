@@ -108,15 +108,15 @@ impl Schedule {
             let refused = _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(residues, largest)));
             if let (1.., Some(modulus)) = (refused, modulus) {
                 let mut mended: Words = [0; 4];
-                simd.store(&mut mended, _mm256_castsi256_pd(residues));
+                simd.store_words(&mut mended, residues);
                 let first = 2 * counter as usize + 4 * register;
                 self.replace(nonce, modulus, first, refused as u32, &mut mended);
-                residues = _mm256_castpd_si256(simd.load(&mended));
+                residues = simd.load_words(&mended);
             }
             if ADD {
-                residues = _mm256_add_epi64(residues, _mm256_castpd_si256(simd.load(words)));
+                residues = simd.add_words(residues, simd.load_words(words));
             }
-            simd.store(words, _mm256_castsi256_pd(residues));
+            simd.store_words(words, residues);
         }
     }
 

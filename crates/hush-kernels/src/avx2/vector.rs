@@ -12,6 +12,9 @@ pub(super) type Words = [u64; 4];
 /// Four doubles in a register.
 pub(super) type V = __m256d;
 
+/// Four integers, or 32 bytes, in a register.
+pub(super) type I = __m256i;
+
 /// Proof that the code runs on a machine with AVX2 and FMA.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Avx2(());
@@ -20,12 +23,12 @@ pub(super) struct Avx2(());
 const TWO_TO_52: f64 = (1u64 << 52) as f64;
 const TWO_TO_31: f64 = (1u64 << 31) as f64;
 
-/// Defines operations on registers alone.
+/// Defines operations on registers of one type alone.
 macro_rules! operations {
-    ($($(#[$doc:meta])* $name:ident($($argument:ident),*) = $intrinsic:expr;)*) => {
+    ($vector:ty: $($(#[$doc:meta])* $name:ident($($argument:ident),*) = $intrinsic:expr;)*) => {
         $($(#[$doc])*
         #[inline(always)]
-        pub(super) fn $name(self, $($argument: V),*) -> V {
+        pub(super) fn $name(self, $($argument: $vector),*) -> $vector {
             // SAFETY: the token proves that the machine has the instruction, which reads and writes registers only.
             unsafe { $intrinsic($($argument),*) }
         })*
@@ -40,7 +43,7 @@ impl Avx2 {
         Self(())
     }
 
-    operations! {
+    operations! { V:
         /// `a + b`, rounded to nearest.
         add(a, b) = _mm256_add_pd;
         /// `a − b`, rounded to nearest.
@@ -57,6 +60,42 @@ impl Avx2 {
         and(a, b) = _mm256_and_pd;
         /// All ones where `a < b`, else zero.
         less(a, b) = _mm256_cmp_pd::<_CMP_LT_OQ>;
+    }
+
+    operations! { I:
+        /// `a + b` modulo `2^64`, word by word.
+        add_words(a, b) = _mm256_add_epi64;
+        /// Bitwise and.
+        and_words(a, b) = _mm256_and_si256;
+        /// Words shifted right by as many bits as the words of `bits` say.
+        shift_right(a, bits) = _mm256_srlv_epi64;
+        /// In each half, byte `i` is byte `places[i]` of `a`, for places below 16.
+        shuffle_bytes(a, places) = _mm256_shuffle_epi8;
+    }
+
+    #[inline(always)]
+    pub(super) fn load_bytes(self, bytes: &[u8; 32]) -> I {
+        // SAFETY: the token proves the instruction; the reference covers the 32 bytes read; no alignment is needed.
+        unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+    }
+
+    /// Each half from a place of its own, the low one first.
+    #[inline(always)]
+    pub(super) fn load_pair(self, [low, high]: [&[u8; 16]; 2]) -> I {
+        // SAFETY: the token proves the instruction; the references cover the 16 bytes read each; no alignment is needed.
+        unsafe { _mm256_loadu2_m128i(high.as_ptr().cast(), low.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    pub(super) fn load_words(self, words: &Words) -> I {
+        // SAFETY: the token proves the instruction; the reference covers the 32 bytes read; no alignment is needed.
+        unsafe { _mm256_loadu_si256(words.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    pub(super) fn store_words(self, words: &mut Words, vector: I) {
+        // SAFETY: the token proves the instruction; the reference covers the 32 bytes written; no alignment is needed.
+        unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), vector) }
     }
 
     #[inline(always)]
