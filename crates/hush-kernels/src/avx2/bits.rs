@@ -2,10 +2,10 @@
 //! Bit streams by byte shuffles: eight values of `w` bits are `w` bytes.
 //!
 //! Two neighbours span at most 16 bytes from the first one's first byte on: a shuffle moves the bytes of each into its lane, and
-//! shifts do the rest. Groups move through loads of 16 bytes while the stream has them, then value by value.
+//! shifts do the rest. Groups move through loads of 16 bytes while the stream has them, then value by value. Packing is the scalar code,
+//! compiled with the bit-manipulation instructions that come with AVX2.
 
 use super::vector::{Avx2, I, Words};
-pub(crate) use crate::scalar::bits::pack;
 use crate::{BitWidth, scalar::bits as scalar};
 
 /// Values in a group.
@@ -57,6 +57,11 @@ impl Layout {
         };
         Some([values(0), values(1)])
     }
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+pub(crate) fn pack(width: BitWidth, values: &[u64], packed: &mut [u8]) {
+    scalar::pack(width, values, packed);
 }
 
 #[target_feature(enable = "avx2,fma,bmi1,bmi2")]

@@ -98,6 +98,16 @@ impl Avx2 {
         unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), vector) }
     }
 
+    /// Stores the low half of each word, as a signed integer.
+    #[inline(always)]
+    pub(super) fn store_low_halves(self, integers: &mut [i32; 4], vector: I) {
+        // SAFETY: the token proves the instructions; the reference covers the 16 bytes written; no alignment is needed.
+        unsafe {
+            let low = _mm256_permutevar8x32_epi32(vector, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
+            _mm_storeu_si128(integers.as_mut_ptr().cast(), _mm256_castsi256_si128(low));
+        }
+    }
+
     #[inline(always)]
     pub(super) fn zero(self) -> V {
         self.splat(0.0)

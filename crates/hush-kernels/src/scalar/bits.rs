@@ -3,22 +3,28 @@
 
 use crate::BitWidth;
 
+#[inline]
 pub(crate) fn pack(width: BitWidth, values: &[u64], packed: &mut [u8]) {
-    // `pending` holds the bits that are not final yet, fewer than 8 of them before each value: at most 63 after.
+    // `pending` holds the bits that are not written yet, fewer than 64 of them before each value.
     let (mut pending, mut pending_bits) = (0u64, 0);
-    let mut rest = packed;
+    let (words, tail) = packed.as_chunks_mut::<8>();
+    let mut words = words.iter_mut();
     for &value in values {
-        pending |= (value & width.mask()) << pending_bits;
+        let value = value & width.mask();
+        pending |= value << pending_bits;
         pending_bits += width.bits();
-        // Writes all pending bits, the incomplete last byte included; it is written again with the next value.
-        let bytes = pending.to_le_bytes();
-        let count = bytes.len().min(rest.len());
-        rest[..count].copy_from_slice(&bytes[..count]);
-        let done = pending_bits / 8;
-        rest = &mut rest[done as usize..];
-        pending >>= 8 * done;
-        pending_bits %= 8;
+        if pending_bits >= u64::BITS {
+            if let Some(word) = words.next() {
+                *word = pending.to_le_bytes();
+            }
+            pending_bits -= u64::BITS;
+            // The bits of the value that the word had no room for: none if it ended with the value.
+            pending = value >> (width.bits() - pending_bits);
+        }
     }
+    let rest = words.next().map_or(tail, |word| word);
+    let count = rest.len();
+    rest.copy_from_slice(&pending.to_le_bytes()[..count]);
 }
 
 #[inline]

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Population counts and a high product.
+//! A population count and a high product.
 
 use crate::sample::{CBD21_BYTES, TERNARY_BYTES};
 
-const LOW_21: u64 = (1 << 21) - 1;
+/// The bits that count.
+pub(crate) const LOW_42: u64 = (1 << 42) - 1;
+/// The bits that count down.
+pub(crate) const DOWN: u64 = LOW_42 - ((1 << 21) - 1);
 
 #[inline]
 pub(crate) fn cbd21_into(random: &[u8], out: &mut [i32]) {
     for (bytes, out) in random.as_chunks::<CBD21_BYTES>().0.iter().zip(out) {
         let [b0, b1, b2, b3, b4, b5] = *bytes;
         let bits = u64::from_le_bytes([b0, b1, b2, b3, b4, b5, 0, 0]);
-        *out = (bits & LOW_21).count_ones() as i32 - (bits >> 21 & LOW_21).count_ones() as i32;
+        // Bits that count down are counted where they are 0: `ups + (21 − downs) − 21`.
+        *out = ((bits ^ DOWN) & LOW_42).count_ones() as i32 - 21;
     }
 }
 
