@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Arguments. Secrets come by file or descriptor, never by argument.
 
+pub(crate) mod bench;
 mod credentials;
 mod device;
 
@@ -11,10 +12,10 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use hush_edge::size;
 
+use bench::Bench;
 pub(crate) use credentials::{KeyArgs, TokenArgs};
 pub(crate) use device::{Doctor, Target, TargetArgs};
 
-use crate::bench_args::{EdgeGrid, Encryption, LweAgcd};
 use crate::edge::Edge;
 use crate::output::Format;
 
@@ -378,166 +379,6 @@ pub(crate) struct Delete {
     pub(crate) token: TokenArgs,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct Bench {
-    #[command(subcommand)]
-    pub(crate) benchmark: Benchmark,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Benchmark {
-    /// W0: sums over a table split by sensitivity, naive and packed, beside TenSEAL where it is installed
-    #[command(name = "split-table", visible_alias = "W0")]
-    SplitTable(SplitTable),
-    /// W1: BFV over 1 to 10000 integers and six rings, one by one and packed, beside SEAL where it is installed
-    #[command(name = "edge-grid", visible_alias = "W1")]
-    EdgeGrid(EdgeGrid),
-    /// W3: y*(x+z) on 2760 elements in BGV, BFV and CKKS, primitives and random programs, beside every library that is installed
-    #[command(name = "libraries", visible_alias = "W3")]
-    Libraries(Libraries),
-    /// Grouped moments with a correlation, and a regression by 8 features, beside DuckDB on the plaintext where it is installed
-    Analytics(Analytics),
-    /// Encryption of a file with and without a limit on memory, in turns
-    Encryption(Encryption),
-    /// Predicted bytes and times of queries of every kind beside measured ones
-    Predictions(Predictions),
-    /// W2: two historical schemes, insecure, with the published seconds beside ours; starts hush-lab, which lies beside this program
-    #[command(name = "lwe-agcd", visible_alias = "W2")]
-    LweAgcd(LweAgcd),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Analytics {
-    /// Rows of the largest table; the regression has a tenth of them
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
-    pub(crate) rows: u64,
-    /// Seed of the tables
-    #[arg(long, default_value_t = 2024)]
-    pub(crate) seed: u64,
-    /// Repetitions of each query
-    #[arg(long, default_value_t = 21, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) repeat: u32,
-    /// Print JSON instead of a table
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Leave out DuckDB even where it is installed
-    #[arg(long)]
-    pub(crate) skip_peers: bool,
-    /// Python interpreter that has duckdb
-    #[arg(long, default_value = "python3", env = "HUSH_PYTHON")]
-    pub(crate) python: String,
-    /// Ask this question alone, in this process, of a table of so many rows, and print it as JSON
-    #[arg(long, hide = true)]
-    pub(crate) question: Option<AnalyticsQuestion>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Predictions {
-    /// Rows of each table, separated by commas
-    #[arg(long, value_delimiter = ',', default_values_t = [100_000, 1_000_000], value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
-    pub(crate) rows: Vec<u64>,
-    /// Seed of the tables
-    #[arg(long, default_value_t = 2024)]
-    pub(crate) seed: u64,
-    /// Repetitions of each query
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) repeat: u32,
-    /// Print JSON instead of a table
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SplitTable {
-    /// Rows of the synthetic table
-    #[arg(long, default_value_t = 6000, value_parser = clap::value_parser!(u64).range(1..=10_000_000_000))]
-    pub(crate) rows: u64,
-    /// Seed of the synthetic table
-    #[arg(long, default_value_t = 2024)]
-    pub(crate) seed: u64,
-    /// Repetitions of the packed variants
-    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) repeat: u32,
-    /// Print JSON instead of a table
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Write the plots into this directory
-    #[arg(long, value_name = "DIR")]
-    pub(crate) plots: Option<PathBuf>,
-    /// Leave out the variants with one ciphertext per cell
-    #[arg(long)]
-    pub(crate) skip_naive: bool,
-    /// Leave out TenSEAL even where it is installed
-    #[arg(long)]
-    pub(crate) skip_peers: bool,
-    /// Run this variant alone, in this process, and print it as JSON
-    #[arg(long, hide = true)]
-    pub(crate) variant: Option<String>,
-    /// Python interpreter that has TenSEAL
-    #[arg(long, default_value = "python3", env = "HUSH_PYTHON")]
-    pub(crate) python: String,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Libraries {
-    /// Repetitions behind each median; 5 for what takes more than 100 ms
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) repeat: u32,
-    /// Print JSON instead of tables
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Write the plots into this directory
-    #[arg(long, value_name = "DIR")]
-    pub(crate) plots: Option<PathBuf>,
-    /// One table alone
-    #[arg(long, value_enum)]
-    pub(crate) table: Option<LibrariesTable>,
-    /// Random programs that every library runs; a wrong result makes the command fail
-    #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) programs: u32,
-    /// Seed of the first program; the others have the numbers after it
-    #[arg(long, default_value_t = 2024)]
-    pub(crate) seed: u64,
-    /// Only libraries whose name contains this
-    #[arg(long, value_name = "NAME")]
-    pub(crate) only: Option<String>,
-    /// Leave out the other libraries even where they are installed
-    #[arg(long)]
-    pub(crate) skip_peers: bool,
-    /// Python interpreter that has tenseal, seal, openfhe or Pyfhel; may be repeated, for each library the first that has it
-    #[arg(long, default_value = "python3", env = "HUSH_PYTHON")]
-    pub(crate) python: Vec<String>,
-    /// Go command that builds the adapter to Lattigo
-    #[arg(long, default_value = "go", env = "HUSH_GO")]
-    pub(crate) go: String,
-    /// Where SEAL, OpenFHE and HElib are installed; their adapters are built with CMake
-    #[arg(long, value_name = "DIR", env = "HUSH_CMAKE_PREFIX")]
-    pub(crate) cmake_prefix: Option<PathBuf>,
-    /// Keep what is built of the adapters in this directory (default: a temporary one)
-    #[arg(long, value_name = "DIR")]
-    pub(crate) build: Option<PathBuf>,
-    /// Run this row of ours alone, in this process, and print it as JSON
-    #[arg(long, hide = true)]
-    pub(crate) case: Option<hush_bench::libraries::Case>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AnalyticsQuestion {
-    Groups,
-    Regression,
-}
-
-/// A table of the comparison of libraries.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum LibrariesTable {
-    /// y*(x+z), phase by phase
-    Workload,
-    /// One operation at a time
-    Primitives,
-    /// Random programs, whose results are compared
-    Programs,
-}
-
 /// Megabit per second.
 fn link_speed(text: &str) -> Result<f64, String> {
     let speed: f64 = text.parse().map_err(|_| "expected a number of megabit per second".to_owned())?;
@@ -546,6 +387,7 @@ fn link_speed(text: &str) -> Result<f64, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::bench::Benchmark;
     use super::*;
 
     fn eval(line: &str) -> Eval {

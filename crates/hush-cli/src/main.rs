@@ -7,7 +7,6 @@
 mod account;
 mod analysis;
 mod args;
-mod bench_args;
 mod commands;
 mod edge;
 mod output;

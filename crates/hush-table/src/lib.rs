@@ -43,6 +43,7 @@ mod fixture;
 pub mod manifest;
 pub mod part;
 pub mod profile;
+mod short_number;
 pub mod source;
 pub mod store;
 

@@ -2,184 +2,137 @@
 //! `hush bench`.
 
 use std::io;
+use std::path::{Path, PathBuf};
 
 use hush::Error;
-use hush_bench::split_table::{Options, plots, report, run, run_variant};
-use hush_bench::{BenchError, analytics, edge_grid, encryption, libraries, predictions};
+use hush_bench::{BenchError, analytics, edge_grid, encryption, libraries, predictions, split_table};
+use serde::Serialize;
 
 use super::profile;
-use crate::args::{
-    Analytics, AnalyticsQuestion, Bench, Benchmark, Libraries, LibrariesTable, Predictions, SplitTable,
+use crate::args::bench::{
+    Analytics, AnalyticsQuestion, Bench, Benchmark, EdgeGrid, Encryption, Libraries, Predictions, SplitTable,
 };
-use crate::bench_args::{EdgeGrid, Encryption};
 use crate::terminal::{print, say};
 
 /// Runs a benchmark and prints its report.
 pub(super) fn bench(args: &Bench, threads: usize) -> Result<(), Error> {
     match &args.benchmark {
         Benchmark::SplitTable(args) => split_table(args, threads),
-        Benchmark::EdgeGrid(args) => grid(args),
-        Benchmark::Libraries(args) => side_by_side(args),
-        Benchmark::Analytics(args) => analytical(args, threads),
-        Benchmark::Encryption(args) => encrypted(args, threads),
-        Benchmark::Predictions(args) => predicted(args, threads),
+        Benchmark::EdgeGrid(args) => edge_grid(args),
+        Benchmark::Libraries(args) => libraries(args),
+        Benchmark::Analytics(args) => analytics(args, threads),
+        Benchmark::Encryption(args) => encryption(args, threads),
+        Benchmark::Predictions(args) => predictions(args, threads),
         Benchmark::LweAgcd(args) => super::lab::bench(&args.arguments),
     }
 }
 
 fn split_table(args: &SplitTable, threads: usize) -> Result<(), Error> {
-    let options = Options {
-        rows: args.rows,
-        seed: args.seed,
-        repeat: args.repeat,
-        skip_naive: args.skip_naive,
-        skip_peers: args.skip_peers,
-        python: args.python.clone(),
-        threads,
-    };
+    let options = args.options(threads);
     if let Some(variant) = &args.variant {
-        let measured = run_variant(&options, variant).map_err(to_error)?;
-        let text = serde_json::to_string(&measured).map_err(|error| Error::output(error.into()))?;
-        return print(&format!("{text}\n"));
+        return print_json(&split_table::run_variant(&options, variant).map_err(to_error)?);
     }
-    let program = std::env::current_exe().map_err(Error::output)?;
-    let measured = run(&options, &program).map_err(to_error)?;
-    if let Some(directory) = &args.plots {
-        let paths =
-            plots::write(directory, &measured).map_err(|message| Error::output(io::Error::other(message)))?;
-        for path in paths {
-            say(&format!("plot {}", path.display()));
-        }
-    }
-    let text = if args.json {
-        serde_json::to_string_pretty(&measured).map_err(|error| Error::output(error.into()))?
-    } else {
-        report::text(args.rows, args.seed, &measured)
-    };
-    print(&format!("{}\n", text.trim_end()))
+    let measured = split_table::run(&options, &this_program()?).map_err(to_error)?;
+    write_plots(args.plots.as_deref(), |directory| split_table::plots::write(directory, &measured))?;
+    report(args.json, &measured, || split_table::report::text(args.rows, args.seed, &measured))
 }
 
-fn grid(args: &EdgeGrid) -> Result<(), Error> {
+fn edge_grid(args: &EdgeGrid) -> Result<(), Error> {
     let options = args.options();
     if let Some(cell) = &args.cell {
-        let answer = edge_grid::run_cell(cell, options.profile).map_err(to_error)?;
-        return print(&format!("{}\n", json(&answer)?));
+        return print_json(&edge_grid::run_cell(cell, options.profile).map_err(to_error)?);
     }
-    let program = std::env::current_exe().map_err(Error::output)?;
-    let mut progress = say;
-    let outcome = edge_grid::run(&options, &program, &mut progress).map_err(to_error)?;
-    if let Some(directory) = &args.plots {
-        let paths = edge_grid::plots::write(directory, &outcome.cells)
-            .map_err(|message| Error::output(io::Error::other(message)))?;
-        for path in paths {
-            say(&format!("plot {}", path.display()));
-        }
-    }
-    let text = if args.json { json(&outcome)? } else { edge_grid::report::text(&outcome) };
-    print(&format!("{}\n", text.trim_end()))?;
-    match outcome.wrong_cells() {
-        0 => Ok(()),
-        1 => Err(Error::output(io::Error::other("one cell gave a wrong result"))),
-        wrong => Err(Error::output(io::Error::other(format!("{wrong} cells gave wrong results")))),
-    }
+    let outcome = edge_grid::run(&options, &this_program()?, &mut say).map_err(to_error)?;
+    write_plots(args.plots.as_deref(), |directory| edge_grid::plots::write(directory, &outcome.cells))?;
+    report(args.json, &outcome, || edge_grid::report::text(&outcome))?;
+    all_right("cell", outcome.wrong_cells())
 }
 
-fn side_by_side(args: &Libraries) -> Result<(), Error> {
+fn libraries(args: &Libraries) -> Result<(), Error> {
     if let Some(case) = &args.case {
-        let answer = libraries::run_case(case, io::stdin().lock()).map_err(to_error)?;
-        return print(&format!("{}\n", json(&answer)?.trim_end()));
+        return print_json(&libraries::run_case(case, io::stdin().lock()).map_err(to_error)?);
     }
-    let options = libraries::Options {
-        repetitions: args.repeat,
-        table: args.table.map(|table| match table {
-            LibrariesTable::Workload => libraries::Table::Workload,
-            LibrariesTable::Primitives => libraries::Table::Primitives,
-            LibrariesTable::Programs => libraries::Table::Programs,
-        }),
-        only: args.only.clone(),
-        skip_peers: args.skip_peers,
-        pythons: args.python.clone(),
-        go: args.go.clone(),
-        cmake_prefix: args.cmake_prefix.clone(),
-        build: args.build.clone(),
-        programs: args.programs,
-        seed: args.seed,
-    };
-    let program = std::env::current_exe().map_err(Error::output)?;
-    let mut progress = say;
-    let outcome = libraries::run(&options, &program, &mut progress).map_err(to_error)?;
-    if let Some(directory) = &args.plots {
-        let paths = libraries::plots::write(directory, &outcome.rows)
-            .map_err(|message| Error::output(io::Error::other(message)))?;
-        for path in paths {
-            say(&format!("plot {}", path.display()));
-        }
-    }
-    let text = if args.json { json(&outcome)? } else { libraries::report::text(&outcome) };
-    print(&format!("{}\n", text.trim_end()))?;
-    match outcome.disagreements() {
-        0 => Ok(()),
-        1 => Err(Error::output(io::Error::other("one program gave a wrong result"))),
-        wrong => Err(Error::output(io::Error::other(format!("{wrong} programs gave wrong results")))),
-    }
+    let outcome = libraries::run(&args.options(), &this_program()?, &mut say).map_err(to_error)?;
+    write_plots(args.plots.as_deref(), |directory| libraries::plots::write(directory, &outcome.rows))?;
+    report(args.json, &outcome, || libraries::report::text(&outcome))?;
+    all_right("program", outcome.disagreements())
 }
 
-fn analytical(args: &Analytics, threads: usize) -> Result<(), Error> {
-    let options = analytics::Options {
-        rows: args.rows,
-        seed: args.seed,
-        repeat: args.repeat,
-        skip_peers: args.skip_peers,
-        python: args.python.clone(),
-        threads,
-    };
+fn analytics(args: &Analytics, threads: usize) -> Result<(), Error> {
+    let options = args.options(threads);
     if let Some(question) = args.question {
         let question = match question {
             AnalyticsQuestion::Groups => analytics::Question::Groups,
             AnalyticsQuestion::Regression => analytics::Question::Regression,
         };
-        let measured = analytics::ask(&options, question).map_err(to_error)?;
-        return print(&format!("{}\n", json(&measured)?.trim_end()));
+        return print_json(&analytics::ask(&options, question).map_err(to_error)?);
     }
-    let program = std::env::current_exe().map_err(Error::output)?;
-    let measured = analytics::run(&options, &program).map_err(to_error)?;
-    let text = if args.json { json(&measured)? } else { analytics::report::text(args.seed, &measured) };
-    print(&format!("{}\n", text.trim_end()))
+    let measured = analytics::run(&options, &this_program()?).map_err(to_error)?;
+    report(args.json, &measured, || analytics::report::text(args.seed, &measured))
 }
 
-fn predicted(args: &Predictions, threads: usize) -> Result<(), Error> {
-    let options =
-        predictions::Options { rows: args.rows.clone(), seed: args.seed, repeat: args.repeat, threads };
-    let profile = profile();
+fn predictions(args: &Predictions, threads: usize) -> Result<(), Error> {
+    let (options, profile) = (args.options(threads), profile());
     let measured = predictions::run(&options, &profile).map_err(to_error)?;
-    let text = if args.json { json(&measured)? } else { predictions::text(&options, &profile, &measured) };
-    print(&format!("{}\n", text.trim_end()))
+    report(args.json, &measured, || predictions::text(&options, &profile, &measured))
 }
 
-fn encrypted(args: &Encryption, threads: usize) -> Result<(), Error> {
+fn encryption(args: &Encryption, threads: usize) -> Result<(), Error> {
     if let Some(case) = &args.case {
-        let answer = encryption::run_case(case).map_err(to_error)?;
-        return print(&format!("{}\n", json(&answer)?));
+        return print_json(&encryption::run_case(case).map_err(to_error)?);
     }
-    let Encryption { rows, seed, repeat, .. } = *args;
-    let options = encryption::Options { rows, seed, repeat, limits: args.limits.clone(), threads };
-    let program = std::env::current_exe().map_err(Error::output)?;
-    let measured = encryption::run(&options, &program).map_err(to_error)?;
-    let text = if args.json { json(&measured)? } else { encryption::text(&options, &measured) };
-    print(&format!("{}\n", text.trim_end()))?;
+    let options = args.options(threads);
+    let measured = encryption::run(&options, &this_program()?).map_err(to_error)?;
+    report(args.json, &measured, || encryption::text(&options, &measured))?;
     if measured.iter().all(encryption::Measured::is_kept) {
         return Ok(());
     }
-    Err(Error::output(io::Error::other("a limit was passed, or a sum is wrong")))
+    Err(failed("a limit was passed, or a sum is wrong".to_owned()))
 }
 
-fn json(value: &impl serde::Serialize) -> Result<String, Error> {
-    serde_json::to_string_pretty(value).map_err(|error| Error::output(error.into()))
+/// The program that measures a case in a process of its own: this one.
+fn this_program() -> Result<PathBuf, Error> {
+    std::env::current_exe().map_err(Error::output)
+}
+
+/// Writes plots where they are wanted, and says which.
+fn write_plots(
+    directory: Option<&Path>,
+    write: impl FnOnce(&Path) -> Result<Vec<PathBuf>, String>,
+) -> Result<(), Error> {
+    let Some(directory) = directory else { return Ok(()) };
+    for path in write(directory).map_err(failed)? {
+        say(&format!("plot {}", path.display()));
+    }
+    Ok(())
+}
+
+/// Prints what was measured, as JSON or as text.
+fn report(as_json: bool, measured: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Error> {
+    if as_json { print_json(measured) } else { print(&format!("{}\n", text().trim_end())) }
+}
+
+fn print_json(value: &impl Serialize) -> Result<(), Error> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| Error::output(error.into()))?;
+    print(&format!("{text}\n"))
+}
+
+/// Refuses wrong results: so many of what `noun` names.
+fn all_right(noun: &str, wrong: usize) -> Result<(), Error> {
+    match wrong {
+        0 => Ok(()),
+        1 => Err(failed(format!("one {noun} gave a wrong result"))),
+        wrong => Err(failed(format!("{wrong} {noun}s gave wrong results"))),
+    }
+}
+
+fn failed(message: String) -> Error {
+    Error::output(io::Error::other(message))
 }
 
 fn to_error(error: BenchError) -> Error {
     match error {
         BenchError::Hush(error) => error,
-        other => Error::output(io::Error::other(other.to_string())),
+        other => failed(other.to_string()),
     }
 }

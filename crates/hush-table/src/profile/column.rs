@@ -229,16 +229,16 @@ impl ColumnProfiler {
     /// Takes a number's measures. `false` if it is none.
     #[inline]
     fn add_number(&mut self, text: &[u8]) -> bool {
-        if let Some((value, fraction_digits, leading_zeros)) = short_number(text) {
+        if let Some(ShortNumber { value, fraction_digits, leading_zeros }) = ShortNumber::read(text) {
             // At most 18 digits: a power of ten below 10^19.
-            let power = POWERS_OF_TEN.get(fraction_digits).copied().unwrap_or(1) as u64;
+            let power = POWERS_OF_TEN.get(usize::from(fraction_digits)).copied().unwrap_or(1) as u64;
             let (whole, rest) = (value.unsigned_abs() / power, value.unsigned_abs() % power);
             let away = i128::from(whole) + i128::from(rest != 0);
             let away = if value < 0 { -away } else { away };
             self.numbers.widen(away, away);
             self.numbers.add(Written {
                 integer_digits: whole.checked_ilog10().map_or(0, |log| log + 1),
-                fraction_digits: fraction_digits as u32,
+                fraction_digits: fraction_digits.into(),
                 leading_zeros,
                 fraction: rest != 0,
                 scientific: false,
@@ -377,32 +377,4 @@ fn marker(text: &[u8]) -> Option<usize> {
 /// Words for true and false that mean nothing else (a column of `F` may hold a sex).
 fn is_truth(text: &[u8]) -> bool {
     ["true", "false", "yes", "no"].iter().any(|word| word.as_bytes().eq_ignore_ascii_case(text))
-}
-
-/// A plain number of at most 18 digits: digits without the point, how many stand after it, and whether it has
-/// zeros in front that carry no value.
-#[inline]
-fn short_number(text: &[u8]) -> Option<(i64, usize, bool)> {
-    let (negative, digits) = match text {
-        [b'-', rest @ ..] => (true, rest),
-        [b'+', rest @ ..] => (false, rest),
-        _ => (false, text),
-    };
-    if digits.is_empty() || digits.len() > 18 {
-        return None;
-    }
-    let mut value = 0i64;
-    let mut fraction = None;
-    for (i, &byte) in digits.iter().enumerate() {
-        let digit = byte.wrapping_sub(b'0');
-        if digit < 10 {
-            value = value.wrapping_mul(10).wrapping_add(i64::from(digit)); // below 10^18
-        } else if byte == b'.' && fraction.is_none() && digits.len() > 1 {
-            fraction = Some(digits.len() - i - 1);
-        } else {
-            return None;
-        }
-    }
-    let leading_zeros = matches!(digits, [b'0', b'0'..=b'9', ..]);
-    Some((if negative { -value } else { value }, fraction.unwrap_or(0), leading_zeros))
 }

@@ -9,13 +9,14 @@ use arrow::array::{
 };
 use arrow::buffer::NullBuffer;
 use hush_plan::schema::units::{
-    DecimalPoint, Number, POWERS_OF_TEN, column_bounds, parse_bool, parse_date, parse_timestamp, parse_units,
-    scan_number, type_bounds,
+    DecimalPoint, Number, column_bounds, parse_bool, parse_date, parse_timestamp, parse_units, scan_number,
+    type_bounds,
 };
 use hush_plan::schema::{Column, ColumnType, UnitRange, file::type_name};
 
 use super::cells::Cell;
 use super::{CHUNK_ROWS, ColumnData, Form, Place, SourceError, TypedColumn, Values};
+use crate::short_number::ShortNumber;
 
 /// Texts that mean a missing value, found quickly.
 #[derive(Clone)]
@@ -210,9 +211,9 @@ impl ColumnBuilder {
             ColumnType::Bool => parse_bool(field).map(i64::from),
             ColumnType::Date => parse_date(field),
             ColumnType::Decimal { scale, .. } => {
-                quick_units(field, scale).filter(|units| self.in_type((*units).into()))
+                short_units(field, scale).filter(|units| self.in_type((*units).into()))
             }
-            ColumnType::Int { .. } => quick_units(field, 0).filter(|units| self.in_type((*units).into())),
+            ColumnType::Int { .. } => short_units(field, 0).filter(|units| self.in_type((*units).into())),
             ColumnType::Timestamp => parse_timestamp(field),
             ColumnType::Category | ColumnType::Float { .. } | ColumnType::Text => None,
         }
@@ -386,36 +387,10 @@ fn trim(field: &[u8]) -> &[u8] {
     }
 }
 
-/// Units of a plain number of at most 18 digits: sign, digits, at most one point with at most `scale` digits
-/// after it. `None` for anything else, right or wrong.
+/// Units of a number of at most 18 digits; `None` for anything else, right or wrong.
 #[inline]
-fn quick_units(text: &[u8], scale: u8) -> Option<i64> {
-    let (negative, digits) = match text {
-        [b'-', rest @ ..] => (true, rest),
-        [b'+', rest @ ..] => (false, rest),
-        _ => (false, text),
-    };
-    if digits.is_empty() || digits.len() > 18 {
-        return None;
-    }
-    let mut value = 0u64;
-    let mut point = None;
-    for (i, &byte) in digits.iter().enumerate() {
-        let digit = byte.wrapping_sub(b'0');
-        if digit < 10 {
-            // At most 18 digits: below 10^18.
-            value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
-        } else if byte == b'.' && point.is_none() && digits.len() > 1 {
-            point = Some(i);
-        } else {
-            return None;
-        }
-    }
-    let fraction = point.map_or(0, |at| digits.len() - at - 1);
-    let missing = usize::from(scale).checked_sub(fraction)?;
-    let power = *POWERS_OF_TEN.get(missing).filter(|_| missing <= 18)?;
-    let magnitude = i64::try_from(u128::from(value) * power).ok()?;
-    Some(if negative { -magnitude } else { magnitude })
+fn short_units(field: &[u8], scale: u8) -> Option<i64> {
+    ShortNumber::read(field)?.units(scale)
 }
 
 /// A number that [`scan_number`] accepts, as the nearest float.
@@ -423,41 +398,4 @@ fn parse_float(text: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(text).ok()?;
     let value: f64 = if text.contains(',') { text.replace(',', ".").parse() } else { text.parse() }.ok()?;
     value.is_finite().then_some(value)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The fast path gives what the exact parser gives, or declines.
-    #[test]
-    fn quick_units_agree_with_the_exact_parser() {
-        let mut state = 0x1234_5678_9abc_def1u64;
-        let mut next = |bound: u64| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state % bound
-        };
-        let (mut taken, alphabet) = (0, b"0123456789.-+e ");
-        for round in 0..200_000 {
-            let letters = if round % 2 == 0 { 11 } else { alphabet.len() as u64 };
-            let mut text: Vec<u8> = (0..next(20)).map(|_| alphabet[next(letters) as usize]).collect();
-            if next(3) == 0 {
-                text.insert(0, b'-');
-            }
-            let scale = next(8) as u8;
-            if let Some(units) = quick_units(&text, scale) {
-                let expected = scan_number(&text, DecimalPoint::Dot).and_then(|n| n.units_exact(scale));
-                assert_eq!(
-                    expected,
-                    Some(i128::from(units)),
-                    "{:?} at {scale}",
-                    String::from_utf8_lossy(&text)
-                );
-                taken += 1;
-            }
-        }
-        assert!(taken > 10_000, "the fast path was taken {taken} times");
-    }
 }

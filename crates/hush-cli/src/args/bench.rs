@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Arguments of benchmarks.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use hush_bench::{analytics, edge_grid, encryption, libraries, predictions, split_table};
+use hush_edge::size;
+
+#[derive(Debug, Args)]
+pub(crate) struct Bench {
+    #[command(subcommand)]
+    pub(crate) benchmark: Benchmark,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Benchmark {
+    /// W0: sums over a table split by sensitivity, naive and packed, beside TenSEAL where it is installed
+    #[command(name = "split-table", visible_alias = "W0")]
+    SplitTable(SplitTable),
+    /// W1: BFV over 1 to 10000 integers and six rings, one by one and packed, beside SEAL where it is installed
+    #[command(name = "edge-grid", visible_alias = "W1")]
+    EdgeGrid(EdgeGrid),
+    /// W3: y*(x+z) on 2760 elements in BGV, BFV and CKKS, primitives and random programs, beside every library that is installed
+    #[command(name = "libraries", visible_alias = "W3")]
+    Libraries(Libraries),
+    /// Grouped moments with a correlation, and a regression by 8 features, beside DuckDB on the plaintext where it is installed
+    Analytics(Analytics),
+    /// Encryption of a file with and without a limit on memory, in turns
+    Encryption(Encryption),
+    /// Predicted bytes and times of queries of every kind beside measured ones
+    Predictions(Predictions),
+    /// W2: two historical schemes, insecure, with the published seconds beside ours; starts hush-lab, which lies beside this program
+    #[command(name = "lwe-agcd", visible_alias = "W2")]
+    LweAgcd(LweAgcd),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Analytics {
+    /// Rows of the largest table; the regression has a tenth of them
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub(crate) rows: u64,
+    /// Seed of the tables
+    #[arg(long, default_value_t = 2024)]
+    pub(crate) seed: u64,
+    /// Repetitions of each query
+    #[arg(long, default_value_t = 21, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Leave out DuckDB even where it is installed
+    #[arg(long)]
+    pub(crate) skip_peers: bool,
+    /// Python interpreter that has duckdb
+    #[arg(long, default_value = "python3", env = "HUSH_PYTHON")]
+    pub(crate) python: String,
+    /// Ask this question alone, in this process, of a table of so many rows, and print it as JSON
+    #[arg(long, hide = true)]
+    pub(crate) question: Option<AnalyticsQuestion>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Predictions {
+    /// Rows of each table, separated by commas
+    #[arg(long, value_delimiter = ',', default_values_t = [100_000, 1_000_000], value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub(crate) rows: Vec<u64>,
+    /// Seed of the tables
+    #[arg(long, default_value_t = 2024)]
+    pub(crate) seed: u64,
+    /// Repetitions of each query
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SplitTable {
+    /// Rows of the synthetic table
+    #[arg(long, default_value_t = 6000, value_parser = clap::value_parser!(u64).range(1..=10_000_000_000))]
+    pub(crate) rows: u64,
+    /// Seed of the synthetic table
+    #[arg(long, default_value_t = 2024)]
+    pub(crate) seed: u64,
+    /// Repetitions of the packed variants
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the plots into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plots: Option<PathBuf>,
+    /// Leave out the variants with one ciphertext per cell
+    #[arg(long)]
+    pub(crate) skip_naive: bool,
+    /// Leave out TenSEAL even where it is installed
+    #[arg(long)]
+    pub(crate) skip_peers: bool,
+    /// Run this variant alone, in this process, and print it as JSON
+    #[arg(long, hide = true)]
+    pub(crate) variant: Option<String>,
+    /// Python interpreter that has TenSEAL
+    #[arg(long, default_value = "python3", env = "HUSH_PYTHON")]
+    pub(crate) python: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Libraries {
+    /// Repetitions behind each median; 5 for what takes more than 100 ms
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the plots into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plots: Option<PathBuf>,
+    /// One table alone
+    #[arg(long, value_enum)]
+    pub(crate) table: Option<LibrariesTable>,
+    /// Random programs that every library runs; a wrong result makes the command fail
+    #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) programs: u32,
+    /// Seed of the first program; the others have the numbers after it
+    #[arg(long, default_value_t = 2024)]
+    pub(crate) seed: u64,
+    /// Only libraries whose name contains this
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Option<String>,
+    /// Leave out the other libraries even where they are installed
+    #[arg(long)]
+    pub(crate) skip_peers: bool,
+    /// Python interpreter that has tenseal, seal, openfhe or Pyfhel; may be repeated, for each library the first that has it
+    #[arg(long, default_value = "python3", env = "HUSH_PYTHON")]
+    pub(crate) python: Vec<String>,
+    /// Go command that builds the adapter to Lattigo
+    #[arg(long, default_value = "go", env = "HUSH_GO")]
+    pub(crate) go: String,
+    /// Where SEAL, OpenFHE and HElib are installed; their adapters are built with CMake
+    #[arg(long, value_name = "DIR", env = "HUSH_CMAKE_PREFIX")]
+    pub(crate) cmake_prefix: Option<PathBuf>,
+    /// Keep what is built of the adapters in this directory (default: a temporary one)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) build: Option<PathBuf>,
+    /// Run this row of ours alone, in this process, and print it as JSON
+    #[arg(long, hide = true)]
+    pub(crate) case: Option<libraries::Case>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LweAgcd {
+    /// Of `hush-lab bench`: see `hush-lab bench --help`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub(crate) arguments: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Encryption {
+    /// Rows of the table; the file and the table take 45 bytes a row each, in the temporary directory
+    #[arg(long, default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000_000))]
+    pub(crate) rows: u64,
+    /// Limits on memory beside none, separated by commas
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,SIZE", default_value = "128MB,64MB", value_parser = size::parse)]
+    pub(crate) limits: Vec<u64>,
+    /// Seed of the table
+    #[arg(long, default_value_t = 2024)]
+    pub(crate) seed: u64,
+    /// Encryptions under each limit
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// One encryption, in this process
+    #[arg(long, hide = true)]
+    pub(crate) case: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EdgeGrid {
+    /// Ring degrees, separated by commas (default: 1024 to 32768)
+    #[arg(long, value_delimiter = ',', value_name = "N,N", default_values_t = edge_grid::DEGREES, value_parser = degree, hide_default_value = true)]
+    pub(crate) degrees: Vec<u32>,
+    /// Leave out cells of more integers; of 1, 10, 100, 1000 and 10000
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) up_to: u64,
+    /// One integer in each ciphertext alone, or N of them alone
+    #[arg(long, value_enum)]
+    pub(crate) way: Option<EdgeGridWay>,
+    /// Ciphertexts of this key alone
+    #[arg(long, value_enum)]
+    pub(crate) key: Option<EdgeGridKey>,
+    /// What a cell may use: everything, or one core and 256 MiB of memory
+    #[arg(long, value_enum, default_value_t = EdgeGridProfile::Pc)]
+    pub(crate) profile: EdgeGridProfile,
+    /// Repetitions behind each mean
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the plots into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plots: Option<PathBuf>,
+    /// Leave out SEAL even where it is installed
+    #[arg(long)]
+    pub(crate) skip_peers: bool,
+    /// Seconds of encryption after which a repetition of SEAL is stopped and extrapolated
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = seconds)]
+    pub(crate) seal_limit: f64,
+    /// Python interpreter that has seal; may be repeated, the first that has it is used
+    #[arg(long, default_value = "python3", env = "HUSH_PYTHON")]
+    pub(crate) python: Vec<String>,
+    /// Where SEAL is installed for C++, used in place of Python's; its adapter is built with CMake
+    #[arg(long, value_name = "DIR", env = "HUSH_CMAKE_PREFIX")]
+    pub(crate) cmake_prefix: Option<PathBuf>,
+    /// Keep what is built of the adapter in this directory (default: a temporary one)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) build: Option<PathBuf>,
+    /// Run this cell of ours alone, in this process, and print it as JSON
+    #[arg(long, hide = true)]
+    pub(crate) cell: Option<edge_grid::Cell>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AnalyticsQuestion {
+    Groups,
+    Regression,
+}
+
+/// A table of the comparison of libraries.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum LibrariesTable {
+    /// y*(x+z), phase by phase
+    Workload,
+    /// One operation at a time
+    Primitives,
+    /// Random programs, whose results are compared
+    Programs,
+}
+
+/// One integer in each ciphertext, or all that it holds.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum EdgeGridWay {
+    /// One integer in each ciphertext, as published
+    OneByOne,
+    /// N integers in each ciphertext
+    Packed,
+}
+
+/// The key that encrypts.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum EdgeGridKey {
+    /// The public key
+    Public,
+    /// The secret key; half of a ciphertext is a seed
+    Secret,
+}
+
+/// What a cell may use of the machine.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum EdgeGridProfile {
+    /// One core and 256 MiB of memory
+    Edge,
+    /// Everything; a cell computes on one thread all the same
+    Pc,
+}
+
+impl Analytics {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self, threads: usize) -> analytics::Options {
+        analytics::Options {
+            rows: self.rows,
+            seed: self.seed,
+            repeat: self.repeat,
+            skip_peers: self.skip_peers,
+            python: self.python.clone(),
+            threads,
+        }
+    }
+}
+
+impl Encryption {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self, threads: usize) -> encryption::Options {
+        let Self { rows, seed, repeat, .. } = *self;
+        encryption::Options { rows, seed, repeat, limits: self.limits.clone(), threads }
+    }
+}
+
+impl Predictions {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self, threads: usize) -> predictions::Options {
+        predictions::Options { rows: self.rows.clone(), seed: self.seed, repeat: self.repeat, threads }
+    }
+}
+
+impl SplitTable {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self, threads: usize) -> split_table::Options {
+        split_table::Options {
+            rows: self.rows,
+            seed: self.seed,
+            repeat: self.repeat,
+            skip_naive: self.skip_naive,
+            skip_peers: self.skip_peers,
+            python: self.python.clone(),
+            threads,
+        }
+    }
+}
+
+impl Libraries {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self) -> libraries::Options {
+        libraries::Options {
+            repetitions: self.repeat,
+            table: self.table.map(|table| match table {
+                LibrariesTable::Workload => libraries::Table::Workload,
+                LibrariesTable::Primitives => libraries::Table::Primitives,
+                LibrariesTable::Programs => libraries::Table::Programs,
+            }),
+            only: self.only.clone(),
+            skip_peers: self.skip_peers,
+            pythons: self.python.clone(),
+            go: self.go.clone(),
+            cmake_prefix: self.cmake_prefix.clone(),
+            build: self.build.clone(),
+            programs: self.programs,
+            seed: self.seed,
+        }
+    }
+}
+
+impl EdgeGrid {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self) -> edge_grid::Options {
+        edge_grid::Options {
+            repetitions: self.repeat,
+            degrees: self.degrees.clone(),
+            up_to: self.up_to,
+            way: self.way.map(|way| match way {
+                EdgeGridWay::OneByOne => edge_grid::Way::OneByOne,
+                EdgeGridWay::Packed => edge_grid::Way::Packed,
+            }),
+            key: self.key.map(|key| match key {
+                EdgeGridKey::Public => edge_grid::Key::Public,
+                EdgeGridKey::Secret => edge_grid::Key::Secret,
+            }),
+            profile: match self.profile {
+                EdgeGridProfile::Edge => edge_grid::Profile::Edge,
+                EdgeGridProfile::Pc => edge_grid::Profile::Pc,
+            },
+            skip_peers: self.skip_peers,
+            pythons: self.python.clone(),
+            cmake_prefix: self.cmake_prefix.clone(),
+            build: self.build.clone(),
+            peer_limit_s: self.seal_limit,
+        }
+    }
+}
+
+/// A ring degree of the grid.
+fn degree(text: &str) -> Result<u32, String> {
+    let found = text.trim().parse().ok().filter(|degree| edge_grid::DEGREES.contains(degree));
+    found.ok_or_else(|| format!("expected one of {:?}", edge_grid::DEGREES))
+}
+
+/// Seconds within a day.
+fn seconds(text: &str) -> Result<f64, String> {
+    let found = text.parse().ok().filter(|seconds| (0.001..=86_400.0).contains(seconds));
+    found.ok_or_else(|| "expected 0.001 to 86400 seconds".to_owned())
+}
