@@ -21,7 +21,7 @@ mod switch;
 
 use self::chain::Chain;
 pub use self::modulus::{MAX_MODULUS_BITS, OddModulus};
-pub use self::params::{Bv11LeveledParams, Bv11Params, Overflow, Rung, rung};
+pub use self::params::{InsecureBv11LeveledParams, InsecureBv11Params, Overflow, Rung, rung};
 pub use self::security::{least_dimension, security_bits};
 use crate::scheme::{InsecureScheme, Noise, Sizes};
 use crate::{LabError, Seed, Stream};
@@ -44,7 +44,7 @@ impl Ciphertext {
 
 /// **Insecure.** The scheme of the paper: relinearisation at every product, dimension-modulus reduction once, at the end.
 pub struct InsecureBv11 {
-    params: Bv11Params,
+    params: InsecureBv11Params,
     chain: Chain,
 }
 
@@ -53,7 +53,7 @@ pub struct InsecureBv11 {
 /// Relinearisation and reduction are one step: samples of `⌊(q_{ℓ+1}/q_ℓ)·2^τ·s_i·s_j⌉` under the next key, for the binary digits of
 /// half of every `h_ij`.
 pub struct InsecureBv11Leveled {
-    params: Bv11LeveledParams,
+    params: InsecureBv11LeveledParams,
     chain: Chain,
 }
 
@@ -122,8 +122,8 @@ macro_rules! scheme_on_a_chain {
     };
 }
 
-scheme_on_a_chain!(InsecureBv11, Bv11Params, "bv11");
-scheme_on_a_chain!(InsecureBv11Leveled, Bv11LeveledParams, "bv11-leveled");
+scheme_on_a_chain!(InsecureBv11, InsecureBv11Params, "bv11");
+scheme_on_a_chain!(InsecureBv11Leveled, InsecureBv11LeveledParams, "bv11-leveled");
 
 fn single(products: Result<Vec<Ciphertext>, LabError>) -> Result<Ciphertext, LabError> {
     products?.pop().ok_or(LabError::Level { left: 0, right: 0 })

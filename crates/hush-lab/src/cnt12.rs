@@ -44,4 +44,4 @@ pub use keygen::insecure_cnt12_keys;
 pub use keys::{InsecureCnt12PublicKey, InsecureCnt12SecretKey};
 pub use parameters::{InsecureCnt12Literal, InsecureCnt12Parameters};
 pub use random::InsecureCnt12Random;
-pub use scheme::{Cnt12Bit, InsecureCnt12};
+pub use scheme::{InsecureCnt12, InsecureCnt12Bit};

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the commands do.
 
-use hush_lab::bv11::{Bv11LeveledParams, Bv11Params, InsecureBv11, InsecureBv11Leveled, Overflow, rung};
+use hush_lab::bv11::{
+    InsecureBv11, InsecureBv11Leveled, InsecureBv11LeveledParams, InsecureBv11Params, Overflow, rung,
+};
 use hush_lab::cnt12::{InsecureCnt12, InsecureCnt12Parameters};
 use hush_lab::eval::{Step, evaluate};
-use hush_lab::modern::{InsecureBgv, ModernParams};
+use hush_lab::modern::{InsecureBgv, InsecureModernParams};
 use hush_lab::partial::{self, InsecurePaillier, InsecurePartial, InsecureRsa};
 use hush_lab::{Circuit, InsecureScheme, LabError, Seed, Stream};
 
@@ -122,7 +124,7 @@ impl Session {
             Scheme::Bgv => {
                 let keys = match std::mem::replace(&mut self.keys, Keys::None) {
                     Keys::Bgv(keys) if keys.depth_limit() >= Some(depth) => keys,
-                    _ => Box::new(generate(&ModernParams::new(depth)?, &self.seed)?),
+                    _ => Box::new(generate(&InsecureModernParams::new(depth)?, &self.seed)?),
                 };
                 let outcome = observe(&*keys, &circuit, &seed);
                 self.keys = Keys::Bgv(keys);
@@ -143,10 +145,10 @@ impl Session {
         if self.options.show_overflow { Overflow::Show } else { Overflow::Refuse }
     }
 
-    fn bv11_params(&self, depth: u32) -> Result<Bv11Params, LabError> {
+    fn bv11_params(&self, depth: u32) -> Result<InsecureBv11Params, LabError> {
         match (self.options.n.as_slice(), self.options.q.as_slice()) {
-            ([], []) => Bv11Params::named(self.options.security, depth),
-            (&[n], &[q]) => Bv11Params::custom(depth, n, q, self.options.m, self.overflow()),
+            ([], []) => InsecureBv11Params::named(self.options.security, depth),
+            (&[n], &[q]) => InsecureBv11Params::custom(depth, n, q, self.options.m, self.overflow()),
             (n, _) => Err(LabError::Parameter {
                 name: "n and q",
                 found: format!("{} dimensions", n.len()),
@@ -155,10 +157,10 @@ impl Session {
         }
     }
 
-    fn leveled_params(&self, depth: u32) -> Result<Bv11LeveledParams, LabError> {
+    fn leveled_params(&self, depth: u32) -> Result<InsecureBv11LeveledParams, LabError> {
         let (n, q) = (&self.options.n, &self.options.q);
         if n.is_empty() && q.is_empty() {
-            return Bv11LeveledParams::derive(self.options.security, depth);
+            return InsecureBv11LeveledParams::derive(self.options.security, depth);
         }
         if n.len() != q.len() {
             return Err(LabError::Parameter {
@@ -168,7 +170,7 @@ impl Session {
             });
         }
         let rungs: Result<Vec<_>, _> = n.iter().zip(q).map(|(&n, &q)| rung(n, q)).collect();
-        Bv11LeveledParams::custom(rungs?, self.options.m, self.overflow())
+        InsecureBv11LeveledParams::custom(rungs?, self.options.m, self.overflow())
     }
 
     fn cnt12_params(&self) -> Result<InsecureCnt12Parameters, LabError> {

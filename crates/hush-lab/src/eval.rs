@@ -226,12 +226,13 @@ const ENCRYPTED_TOGETHER: usize = 16;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bv11::{Bv11Params, InsecureBv11, Overflow};
+    use crate::bv11::{InsecureBv11, InsecureBv11Params, Overflow};
 
     #[test]
     fn an_expression_is_evaluated_watched_and_verified() {
         let params =
-            Bv11Params::custom(2, 12, crate::primes::prime_below_power(54), None, Overflow::Refuse).unwrap();
+            InsecureBv11Params::custom(2, 12, crate::primes::prime_below_power(54), None, Overflow::Refuse)
+                .unwrap();
         let seed = Seed::from_text("eval");
         let scheme = InsecureBv11::generate(&params, &seed, &mut |_| {}).unwrap();
         for (text, width, expected) in

@@ -24,7 +24,7 @@ use crate::{LabError, Seed, Stream};
 ///
 /// Differs from the other schemes: randomness is the operating system's, whatever the seed.
 pub struct InsecureBgv {
-    params: ModernParams,
+    params: InsecureModernParams,
     bgv: Bgv,
     secret: ChainSecret,
     public: PublicKey,
@@ -33,14 +33,14 @@ pub struct InsecureBgv {
 
 /// A chain of moduli for a depth.
 #[derive(Clone, Debug)]
-pub struct ModernParams {
+pub struct InsecureModernParams {
     chain: ChainParams,
     depth: u32,
 }
 
 /// A bit in every slot.
 #[derive(Clone, Debug)]
-pub struct ModernBit {
+pub struct InsecureModernBit {
     ct: BgvCiphertext,
     /// What no integer of the message exceeds.
     magnitude: u64,
@@ -82,7 +82,7 @@ pub enum ModernError {
     Scheme(#[from] SchemeError),
 }
 
-impl ModernParams {
+impl InsecureModernParams {
     /// The smallest chain of 128 bits of security for so many products one after the other.
     ///
     /// # Errors
@@ -116,12 +116,16 @@ impl InsecureBgv {
     }
 
     /// Both at the lower level of the two.
-    fn align(&self, a: &ModernBit, b: &ModernBit) -> Result<[ModernBit; 2], ModernError> {
+    fn align(
+        &self,
+        a: &InsecureModernBit,
+        b: &InsecureModernBit,
+    ) -> Result<[InsecureModernBit; 2], ModernError> {
         let level = a.ct.level().min(b.ct.level());
         Ok([self.down_to(a, level)?, self.down_to(b, level)?])
     }
 
-    fn down_to(&self, a: &ModernBit, level: Level) -> Result<ModernBit, ModernError> {
+    fn down_to(&self, a: &InsecureModernBit, level: Level) -> Result<InsecureModernBit, ModernError> {
         let mut out = a.clone();
         while let Some(below) = out.ct.level().below().filter(|_| out.ct.level() > level) {
             let ratio_log2 = self.params.log_q(below) - self.params.log_q(out.ct.level());
@@ -131,12 +135,12 @@ impl InsecureBgv {
         Ok(out)
     }
 
-    fn message_of(&self, bit: &ModernBit) -> Result<Vec<i64>, ModernError> {
+    fn message_of(&self, bit: &InsecureModernBit) -> Result<Vec<i64>, ModernError> {
         let phase = self.secret.phase(bit.ct.inner())?;
         Ok(self.bgv.decode(phase.poly(), &bit.ct)?)
     }
 
-    fn sum(&self, a: &ModernBit, b: &ModernBit) -> Result<ModernBit, ModernError> {
+    fn sum(&self, a: &InsecureModernBit, b: &InsecureModernBit) -> Result<InsecureModernBit, ModernError> {
         let magnitude = fits(a.magnitude + b.magnitude)?;
         let [a, b] = self.align(a, b)?;
         // Ciphertexts of different factors are first multiplied by integers of about √t.
@@ -144,28 +148,32 @@ impl InsecureBgv {
             if a.ct.factor() == b.ct.factor() { 0.0 } else { (PLAINTEXT_MODULUS as f64).log2() / 2.0 };
         let [x, y] = [a.phase, b.phase].map(|phase| phase.scaled(factor_log2));
         let phase = self.model().add(x, y, Operands::Dependent);
-        Ok(ModernBit { ct: self.bgv.add(&a.ct, &b.ct)?, magnitude, phase })
+        Ok(InsecureModernBit { ct: self.bgv.add(&a.ct, &b.ct)?, magnitude, phase })
     }
 
-    fn product(&self, a: &ModernBit, b: &ModernBit) -> Result<ModernBit, ModernError> {
+    fn product(
+        &self,
+        a: &InsecureModernBit,
+        b: &InsecureModernBit,
+    ) -> Result<InsecureModernBit, ModernError> {
         let magnitude = fits(a.magnitude * b.magnitude)?;
         let [a, b] = self.align(a, b)?;
         let level = a.ct.level();
         let ct = self.bgv.mul_rescale(&a.ct, &b.ct, &self.evaluation)?;
         let product = self.model().tensor(a.phase, b.phase, Operands::Dependent);
         let phase = self.model().relinearized_and_rescaled(product, &self.params.chain, level);
-        Ok(ModernBit { ct, magnitude, phase: phase.unwrap_or(product) })
+        Ok(InsecureModernBit { ct, magnitude, phase: phase.unwrap_or(product) })
     }
 }
 
 impl InsecureScheme for InsecureBgv {
-    type Params = ModernParams;
-    type Ciphertext = ModernBit;
+    type Params = InsecureModernParams;
+    type Ciphertext = InsecureModernBit;
 
     const NAME: &'static str = "bgv";
 
     fn generate(
-        params: &ModernParams,
+        params: &InsecureModernParams,
         _seed: &Seed,
         _progress: &mut dyn FnMut(f64),
     ) -> Result<Self, LabError> {
@@ -178,7 +186,7 @@ impl InsecureScheme for InsecureBgv {
         Ok(make()?)
     }
 
-    fn encrypt(&self, bit: bool, _randomness: &mut Stream) -> Result<ModernBit, LabError> {
+    fn encrypt(&self, bit: bool, _randomness: &mut Stream) -> Result<InsecureModernBit, LabError> {
         let encrypt = || {
             let values = vec![i64::from(bit); self.params.slots()];
             let message = self.bgv.encode(&values, self.bgv.chain().top())?;
@@ -186,19 +194,19 @@ impl InsecureScheme for InsecureBgv {
         };
         let model = self.model();
         let phase = model.fresh_public(model.message((PLAINTEXT_MODULUS as f64).log2() - 1.0));
-        Ok(ModernBit { ct: encrypt()?, magnitude: 1, phase })
+        Ok(InsecureModernBit { ct: encrypt()?, magnitude: 1, phase })
     }
 
-    fn add(&self, a: &ModernBit, b: &ModernBit) -> Result<ModernBit, LabError> {
+    fn add(&self, a: &InsecureModernBit, b: &InsecureModernBit) -> Result<InsecureModernBit, LabError> {
         Ok(self.sum(a, b)?)
     }
 
-    fn multiply(&self, a: &ModernBit, b: &ModernBit) -> Result<ModernBit, LabError> {
+    fn multiply(&self, a: &InsecureModernBit, b: &InsecureModernBit) -> Result<InsecureModernBit, LabError> {
         Ok(self.product(a, b)?)
     }
 
     /// All slots must agree: a wrong one among thousands would be noticed.
-    fn decrypt(&self, ct: &ModernBit) -> Result<bool, LabError> {
+    fn decrypt(&self, ct: &InsecureModernBit) -> Result<bool, LabError> {
         let values = self.message_of(ct)?;
         let parity = |value: &i64| value.rem_euclid(2) == 1;
         let first = values.first().is_some_and(parity);
@@ -208,7 +216,7 @@ impl InsecureScheme for InsecureBgv {
         }
     }
 
-    fn noise(&self, ct: &ModernBit) -> Result<Noise, LabError> {
+    fn noise(&self, ct: &InsecureModernBit) -> Result<Noise, LabError> {
         let unit_log2 = (PLAINTEXT_MODULUS as f64).log2();
         let phase = self.secret.phase(ct.ct.inner()).map_err(ModernError::from)?;
         Ok(Noise {
@@ -293,7 +301,7 @@ mod tests {
 
     #[test]
     fn circuits_are_right_in_every_slot_and_noise_stays_below_its_bound() {
-        let params = ModernParams::new(2).unwrap();
+        let params = InsecureModernParams::new(2).unwrap();
         let seed = Seed::from_text("modern");
         let scheme = InsecureBgv::generate(&params, &seed, &mut |_| {}).unwrap();
         for text in ["1+(1*0+1)*1", "(1*1+1)*(1*1+0)+1+0", "1*1+1"] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `hush-lab params`.
 
-use hush_lab::bv11::{Bv11LeveledParams, Bv11Params, Rung};
+use hush_lab::bv11::{InsecureBv11LeveledParams, InsecureBv11Params, Rung};
 use hush_lab::cnt12::InsecureCnt12Parameters;
 
 use crate::terminal::{bytes, print};
@@ -13,8 +13,8 @@ pub(crate) fn print_sets() {
     );
     print("\nbv11: one modulus for all levels, a short one for the result (k, p)");
     header();
-    for (depth, security, _, _) in Bv11Params::SETS {
-        if let Ok(params) = Bv11Params::named(security, depth) {
+    for (depth, security, _, _) in InsecureBv11Params::SETS {
+        if let Ok(params) = InsecureBv11Params::named(security, depth) {
             row(security, depth, &params.levels(), params.evaluation_bytes(), params.security_bits());
         }
     }
@@ -25,7 +25,7 @@ pub(crate) fn print_sets() {
     for (security, depth) in
         [42, 52, 62, 72, 128].into_iter().flat_map(|bits| [1, 2, 3].map(|depth| (bits, depth)))
     {
-        if let Ok(params) = Bv11LeveledParams::derive(security, depth) {
+        if let Ok(params) = InsecureBv11LeveledParams::derive(security, depth) {
             row(security, depth, &params.levels(), params.evaluation_bytes(), params.security_bits());
         }
     }

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::report::SETS;
 use super::{Options, Question, Row};
-use crate::bv11::{Bv11LeveledParams, Bv11Params, InsecureBv11, InsecureBv11Leveled};
+use crate::bv11::{InsecureBv11, InsecureBv11Leveled, InsecureBv11LeveledParams, InsecureBv11Params};
 use crate::cnt12::{InsecureCnt12, InsecureCnt12Parameters};
 use crate::eval::evaluate;
-use crate::modern::{InsecureBgv, ModernParams};
+use crate::modern::{InsecureBgv, InsecureModernParams};
 use crate::{Circuit, InsecureScheme, LabError, Seed, Stream};
 
 /// A scheme of the comparison.
@@ -141,10 +141,9 @@ impl Case {
                 keys_s + run_s * enough(runs, run_s)
             }),
             Contender::Bgv => 0.5,
-            Contender::Lwe => {
-                Bv11Params::named(self.security, self.depth).map_or(0.0, |set| lwe(set.evaluation_bytes()))
-            }
-            Contender::LweLeveled => Bv11LeveledParams::derive(self.security, self.depth)
+            Contender::Lwe => InsecureBv11Params::named(self.security, self.depth)
+                .map_or(0.0, |set| lwe(set.evaluation_bytes())),
+            Contender::LweLeveled => InsecureBv11LeveledParams::derive(self.security, self.depth)
                 .map_or(0.0, |set| lwe(set.evaluation_bytes())),
         }
     }
@@ -177,15 +176,15 @@ pub fn measure(
             Ok(())
         }
         Contender::Bgv => {
-            let params = ModernParams::new(case.depth)?;
+            let params = InsecureModernParams::new(case.depth)?;
             desk.circuits::<InsecureBgv>(&params, 128.0, params.slots() as u64)
         }
         Contender::Lwe => {
-            let params = Bv11Params::named(case.security, case.depth)?;
+            let params = InsecureBv11Params::named(case.security, case.depth)?;
             desk.circuits::<InsecureBv11>(&params, params.security_bits(), 1)
         }
         Contender::LweLeveled => {
-            let params = Bv11LeveledParams::derive(case.security, case.depth)?;
+            let params = InsecureBv11LeveledParams::derive(case.security, case.depth)?;
             desk.circuits::<InsecureBv11Leveled>(&params, params.security_bits(), 1)
         }
     }

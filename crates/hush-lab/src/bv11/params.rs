@@ -60,14 +60,14 @@ pub enum Overflow {
 
 /// Parameters of [`super::InsecureBv11`]: one modulus for all levels, and a short one for the result.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Bv11Params {
+pub struct InsecureBv11Params {
     pub(crate) depth: u32,
     pub(crate) samples: u32,
     pub(crate) rung: Rung,
     pub(crate) short: Rung,
 }
 
-impl Bv11Params {
+impl InsecureBv11Params {
     /// The sets for which a table exists: depth, security parameter, dimension, bits of the modulus.
     ///
     /// Average-case noise at 8 standard deviations. The row of depth 2 for 52 bits is computed with [`security_bits`], the others are
@@ -210,12 +210,12 @@ impl Bv11Params {
 
 /// Parameters of [`super::InsecureBv11Leveled`]: a smaller modulus, and a smaller dimension, after every product.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Bv11LeveledParams {
+pub struct InsecureBv11LeveledParams {
     pub(crate) samples: u32,
     pub(crate) rungs: Vec<Rung>,
 }
 
-impl Bv11LeveledParams {
+impl InsecureBv11LeveledParams {
     /// Finds parameters for `depth` products with operands that are sums of two, and `security` bits of security by
     /// [`security_bits`].
     ///
@@ -269,7 +269,7 @@ impl Bv11LeveledParams {
     /// Parameters of one's own: a rung for every level, from fresh to the last.
     ///
     /// # Errors
-    /// As [`Bv11Params::custom`]; also [`LabError::Parameter`] if moduli increase.
+    /// As [`InsecureBv11Params::custom`]; also [`LabError::Parameter`] if moduli increase.
     pub fn custom(rungs: Vec<Rung>, samples: Option<u32>, overflow: Overflow) -> Result<Self, LabError> {
         if !(2..=MAX_DEPTH as usize + 1).contains(&rungs.len()) {
             return refuse("levels", rungs.len(), "a fresh one and 1 to 16 others");

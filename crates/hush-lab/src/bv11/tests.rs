@@ -8,7 +8,7 @@ use super::*;
 /// Small enough for thousands of products in a test, large enough for the noise to be what it is elsewhere: 16 dimensions, no security.
 fn toy(depth: u32) -> InsecureBv11 {
     let q = crate::primes::prime_below_power([26, 27, 54][depth as usize]);
-    let params = Bv11Params::custom(depth, 16, q, Some(1000), Overflow::Refuse).unwrap();
+    let params = InsecureBv11Params::custom(depth, 16, q, Some(1000), Overflow::Refuse).unwrap();
     InsecureBv11::generate(&params, &Seed::from_text("toy"), &mut |_| {}).unwrap()
 }
 
@@ -18,7 +18,7 @@ fn toy_leveled(depth: u32) -> InsecureBv11Leveled {
         let place = place as usize;
         rung(12 + 2 * place as u32, crate::primes::prime_below_power(bits[place])).unwrap()
     });
-    let params = Bv11LeveledParams::custom(rungs.collect(), Some(1200), Overflow::Refuse).unwrap();
+    let params = InsecureBv11LeveledParams::custom(rungs.collect(), Some(1200), Overflow::Refuse).unwrap();
     InsecureBv11Leveled::generate(&params, &Seed::from_text("toy"), &mut |_| {}).unwrap()
 }
 
@@ -132,7 +132,7 @@ fn products_that_share_a_pass_equal_products_by_themselves() {
 
 #[test]
 fn what_cannot_work_is_refused_with_its_reason() {
-    let refused = |depth, n, q, m| Bv11Params::custom(depth, n, q, m, Overflow::Refuse).unwrap_err();
+    let refused = |depth, n, q, m| InsecureBv11Params::custom(depth, n, q, m, Overflow::Refuse).unwrap_err();
     assert!(matches!(refused(1, 16, 1 << 26, None), LabError::Parameter { name: "q", .. }));
     assert!(matches!(refused(1, 0, 101, None), LabError::Parameter { name: "n", .. }));
     assert!(matches!(refused(1, 1 << 20, 101, None), LabError::Parameter { name: "n", .. }));
@@ -142,10 +142,10 @@ fn what_cannot_work_is_refused_with_its_reason() {
     // Room for one product, not for two.
     assert!(matches!(refused(2, 16, (1 << 26) - 5, None), LabError::Noise { level: 2, .. }));
     assert!(matches!(refused(1, 16, 4093, None), LabError::Noise { .. }));
-    assert!(matches!(Bv11Params::named(43, 1), Err(LabError::Set { security: 43, .. })));
-    assert!(matches!(Bv11LeveledParams::derive(128, 9), Err(LabError::Set { .. })));
+    assert!(matches!(InsecureBv11Params::named(43, 1), Err(LabError::Set { security: 43, .. })));
+    assert!(matches!(InsecureBv11LeveledParams::derive(128, 9), Err(LabError::Set { .. })));
     let growing = vec![rung(16, 101).unwrap(), rung(16, 103).unwrap()];
-    assert!(Bv11LeveledParams::custom(growing, None, Overflow::Show).is_err());
+    assert!(InsecureBv11LeveledParams::custom(growing, None, Overflow::Show).is_err());
 
     let scheme = toy(1);
     let mut random = Stream::derive(&Seed::from_text("depth"), "test");
@@ -160,7 +160,7 @@ fn what_cannot_work_is_refused_with_its_reason() {
 
 #[test]
 fn overflow_can_be_watched() {
-    let params = Bv11Params::custom(1, 16, 8191, Some(600), Overflow::Show).unwrap();
+    let params = InsecureBv11Params::custom(1, 16, 8191, Some(600), Overflow::Show).unwrap();
     let scheme = InsecureBv11::generate(&params, &Seed::from_text("overflow"), &mut |_| {}).unwrap();
     let mut random = Stream::derive(&Seed::from_text("overflow"), "test");
     let wrong = (0..100).filter(|_| {
@@ -174,8 +174,8 @@ fn overflow_can_be_watched() {
 
 #[test]
 fn every_named_set_promises_its_products_and_its_security() {
-    for (depth, security, n, bits) in Bv11Params::SETS {
-        let params = Bv11Params::named(security, depth).unwrap();
+    for (depth, security, n, bits) in InsecureBv11Params::SETS {
+        let params = InsecureBv11Params::named(security, depth).unwrap();
         assert_eq!((params.rung.n, params.rung.q.bits(), params.depth()), (n, bits, depth));
         assert!(params.security_bits() > f64::from(security) - 1.0, "{security}: {}", params.security_bits());
         assert!(params.short.n < n && params.short.q.bits() < bits);
@@ -183,7 +183,7 @@ fn every_named_set_promises_its_products_and_its_security() {
     for (security, depth) in
         [42, 52, 62, 72, 128].into_iter().flat_map(|security| [(security, 1), (security, 2)])
     {
-        let params = Bv11LeveledParams::derive(security, depth).unwrap();
+        let params = InsecureBv11LeveledParams::derive(security, depth).unwrap();
         assert!(params.security_bits() > f64::from(security) - 1.0);
         assert_eq!(params.depth(), depth);
     }
@@ -192,10 +192,10 @@ fn every_named_set_promises_its_products_and_its_security() {
 fn circuits_on_sets(security: u32, count: usize) {
     let seed = Seed::from_text("sets");
     let mut random = Stream::derive(&seed, "test");
-    let params = Bv11LeveledParams::derive(security, 1).unwrap();
+    let params = InsecureBv11LeveledParams::derive(security, 1).unwrap();
     let scheme = InsecureBv11Leveled::generate(&params, &seed, &mut |_| {}).unwrap();
     (0..count).for_each(|_| random_circuit(&scheme, 5, &mut random));
-    let params = Bv11Params::named(security, 1).unwrap();
+    let params = InsecureBv11Params::named(security, 1).unwrap();
     let scheme = InsecureBv11::generate(&params, &seed, &mut |_| {}).unwrap();
     (0..count).for_each(|_| random_circuit(&scheme, 5, &mut random));
 }
@@ -253,7 +253,7 @@ fn an_even_modulus_would_leave_linear_equations_without_errors() {
 #[test]
 fn fresh_noise_has_the_variance_of_half_the_samples() {
     let q = crate::primes::prime_below_power(26);
-    let params = Bv11Params::custom(0, 16, q, Some(1000), Overflow::Refuse).unwrap();
+    let params = InsecureBv11Params::custom(0, 16, q, Some(1000), Overflow::Refuse).unwrap();
     let mut random = Stream::derive(&Seed::from_text("variance"), "test");
     let mut square = 0.0;
     for key in 0..20 {

@@ -18,7 +18,7 @@ pub struct InsecureCnt12 {
 
 /// An encrypted bit, and what is publicly known of its noise.
 #[derive(Clone, Debug)]
-pub struct Cnt12Bit {
+pub struct InsecureCnt12Bit {
     ct: InsecureCnt12Ciphertext,
     /// log2 of the bound of `|2r + m|`.
     bound_log2: f64,
@@ -36,30 +36,31 @@ impl InsecureCnt12 {
     ///
     /// # Errors
     /// [`LabError::Cnt12`].
-    pub fn encrypt_by_owner(&self, bit: bool, randomness: &mut Stream) -> Result<Cnt12Bit, LabError> {
+    pub fn encrypt_by_owner(&self, bit: bool, randomness: &mut Stream) -> Result<InsecureCnt12Bit, LabError> {
         let ct = self.secret.encrypt(&self.public, bit, &mut source(randomness))?;
         let bound_log2 = self.parameters().literal().noise_bits as f64 + 1.0;
-        Ok(Cnt12Bit { ct, bound_log2, product: None })
+        Ok(InsecureCnt12Bit { ct, bound_log2, product: None })
     }
 
     fn parameters(&self) -> &InsecureCnt12Parameters {
         self.public.parameters()
     }
 
-    fn refresh(&self, bit: &Cnt12Bit) -> Result<Cnt12Bit, LabError> {
+    fn refresh(&self, bit: &InsecureCnt12Bit) -> Result<InsecureCnt12Bit, LabError> {
         let bound_log2 = self.parameters().refreshed_noise_bits() as f64;
-        Ok(Cnt12Bit { ct: self.public.recrypt(&bit.ct)?, bound_log2, product: None })
+        Ok(InsecureCnt12Bit { ct: self.public.recrypt(&bit.ct)?, bound_log2, product: None })
     }
 
     /// Both operands, refreshed as far as `noise` of their bounds exceeds what Recrypt can take: the noisier one first.
     fn prepare(
         &self,
-        a: &Cnt12Bit,
-        b: &Cnt12Bit,
+        a: &InsecureCnt12Bit,
+        b: &InsecureCnt12Bit,
         noise: fn(f64, f64) -> f64,
-    ) -> Result<[Cnt12Bit; 2], LabError> {
+    ) -> Result<[InsecureCnt12Bit; 2], LabError> {
         let max = self.parameters().refreshable_bits();
-        let is_over = |pair: &[Cnt12Bit; 2]| noise(pair[0].bound_log2, pair[1].bound_log2) > max as f64;
+        let is_over =
+            |pair: &[InsecureCnt12Bit; 2]| noise(pair[0].bound_log2, pair[1].bound_log2) > max as f64;
         let mut pair = [a.clone(), b.clone()];
         for _ in 0..pair.len() {
             if is_over(&pair) {
@@ -75,7 +76,7 @@ impl InsecureCnt12 {
     }
 
     /// Noise of `2r + m` as that of `r`, with the limit given in bits of `2r + m`.
-    fn noise_below(&self, bit: &Cnt12Bit, limit: u64) -> Result<Noise, LabError> {
+    fn noise_below(&self, bit: &InsecureCnt12Bit, limit: u64) -> Result<Noise, LabError> {
         let measured = self.secret.noise_bits(&bit.ct)?;
         Ok(Noise {
             measured_log2: measured.saturating_sub(1) as f64,
@@ -87,7 +88,7 @@ impl InsecureCnt12 {
 
 impl InsecureScheme for InsecureCnt12 {
     type Params = InsecureCnt12Parameters;
-    type Ciphertext = Cnt12Bit;
+    type Ciphertext = InsecureCnt12Bit;
 
     const NAME: &'static str = "cnt12";
 
@@ -106,41 +107,41 @@ impl InsecureScheme for InsecureCnt12 {
         Ok(Self { secret, public })
     }
 
-    fn encrypt(&self, bit: bool, randomness: &mut Stream) -> Result<Cnt12Bit, LabError> {
+    fn encrypt(&self, bit: bool, randomness: &mut Stream) -> Result<InsecureCnt12Bit, LabError> {
         let mut bits = self.encrypt_all(&[bit], randomness)?;
         bits.pop().ok_or(LabError::Level { left: 0, right: 0 })
     }
 
     /// The public key is expanded once for all bits.
-    fn encrypt_all(&self, bits: &[bool], randomness: &mut Stream) -> Result<Vec<Cnt12Bit>, LabError> {
+    fn encrypt_all(&self, bits: &[bool], randomness: &mut Stream) -> Result<Vec<InsecureCnt12Bit>, LabError> {
         let bound_log2 = self.parameters().fresh_noise_bits() as f64;
         let cts = self.public.encrypt(bits, &mut source(randomness))?;
-        Ok(cts.into_iter().map(|ct| Cnt12Bit { ct, bound_log2, product: None }).collect())
+        Ok(cts.into_iter().map(|ct| InsecureCnt12Bit { ct, bound_log2, product: None }).collect())
     }
 
-    fn add(&self, a: &Cnt12Bit, b: &Cnt12Bit) -> Result<Cnt12Bit, LabError> {
+    fn add(&self, a: &InsecureCnt12Bit, b: &InsecureCnt12Bit) -> Result<InsecureCnt12Bit, LabError> {
         let [a, b] = self.prepare(a, b, circuit::log2_sum)?;
         let bound_log2 = circuit::log2_sum(a.bound_log2, b.bound_log2);
-        Ok(Cnt12Bit { ct: self.public.add(&a.ct, &b.ct)?, bound_log2, product: None })
+        Ok(InsecureCnt12Bit { ct: self.public.add(&a.ct, &b.ct)?, bound_log2, product: None })
     }
 
     /// Up to three times Recrypt: of operands that are too noisy to be multiplied, as fresh ones are, and of the product.
-    fn multiply(&self, a: &Cnt12Bit, b: &Cnt12Bit) -> Result<Cnt12Bit, LabError> {
+    fn multiply(&self, a: &InsecureCnt12Bit, b: &InsecureCnt12Bit) -> Result<InsecureCnt12Bit, LabError> {
         let [a, b] = self.prepare(a, b, |a, b| a + b)?;
         let bound_log2 = a.bound_log2 + b.bound_log2;
-        let product = Cnt12Bit { ct: self.public.mul(&a.ct, &b.ct)?, bound_log2, product: None };
-        Ok(Cnt12Bit { product: Some(Arc::new(product.clone())), ..self.refresh(&product)? })
+        let product = InsecureCnt12Bit { ct: self.public.mul(&a.ct, &b.ct)?, bound_log2, product: None };
+        Ok(InsecureCnt12Bit { product: Some(Arc::new(product.clone())), ..self.refresh(&product)? })
     }
 
-    fn decrypt(&self, ct: &Cnt12Bit) -> Result<bool, LabError> {
+    fn decrypt(&self, ct: &InsecureCnt12Bit) -> Result<bool, LabError> {
         Ok(self.secret.decrypt(&ct.ct)?)
     }
 
-    fn noise(&self, ct: &Cnt12Bit) -> Result<Noise, LabError> {
+    fn noise(&self, ct: &InsecureCnt12Bit) -> Result<Noise, LabError> {
         self.noise_below(ct, self.parameters().literal().prime_bits - 2)
     }
 
-    fn noise_before_refresh(&self, ct: &Cnt12Bit) -> Result<Option<Noise>, LabError> {
+    fn noise_before_refresh(&self, ct: &InsecureCnt12Bit) -> Result<Option<Noise>, LabError> {
         let max = self.parameters().refreshable_bits();
         ct.product.as_ref().map(|product| self.noise_below(product, max)).transpose()
     }
