@@ -19,7 +19,7 @@ use hush_table::{CHUNK_ROWS, TableId};
 use serde::{Deserialize, Serialize};
 
 use crate::encrypt::DeviceEncryptor;
-use crate::feed::{Feed, LineForm};
+use crate::feed::{Feed, LineForm, Start};
 use crate::system::{available_bytes, memory_limit};
 use crate::{DeviceKey, EdgeError, KeyFamily};
 
@@ -214,12 +214,12 @@ impl Example {
 
     /// Seconds from the text to the part.
     fn seconds(&mut self) -> Result<f64, EdgeError> {
-        let schema = &self.key.schema;
         let start = Instant::now();
-        let mut feed = Feed::new(LineForm::Csv, schema, 0, None);
-        feed.push(schema, &self.text)?;
-        let rows = feed.take(schema)?.ok_or(EdgeError::Internal { what: "rows made up are none" })?;
-        black_box(self.encryptor.encrypt(&self.key, &rows.batch)?);
+        let mut feed = Feed::new(LineForm::Csv, &self.key.schema, Start::default());
+        feed.push(&self.text)?;
+        let rows = feed.rows(feed.records())?;
+        let rows = rows.ok_or(EdgeError::Internal { what: "rows made up are none" })?;
+        black_box(self.encryptor.encrypt(&self.key, &rows)?);
         Ok(start.elapsed().as_secs_f64())
     }
 }

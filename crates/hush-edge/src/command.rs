@@ -11,7 +11,7 @@ use clap::Args;
 use hush_remote::{ApiToken, RemoteServer};
 use hush_ring::harden_process;
 use hush_table::CHUNK_ROWS;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::gateway::{self, Event, GatewayOptions, Summary};
 use crate::{Capacity, Destination, DeviceKey, EdgeError, Input, LineForm, size};
@@ -57,7 +57,7 @@ pub struct GatewayArgs {
 }
 
 impl GatewayArgs {
-    /// Runs until the input ends, or until the process is asked to end (SIGINT, SIGTERM): rows that wait are then encrypted first.
+    /// Runs until the input ends, or until the process is asked to end (SIGHUP, SIGINT, SIGTERM): rows that wait are then encrypted first.
     ///
     /// # Errors
     /// Those of [`gateway::run`]; key, token or address that cannot be used.
@@ -80,7 +80,7 @@ impl GatewayArgs {
 
     fn options(&self) -> Result<GatewayOptions, EdgeError> {
         let stop = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
+        for signal in [SIGHUP, SIGINT, SIGTERM] {
             // Asked twice, the process ends at once.
             let registered = signal_hook::flag::register_conditional_shutdown(signal, 130, stop.clone())
                 .and_then(|_| signal_hook::flag::register(signal, stop.clone()));
@@ -203,6 +203,11 @@ fn words(key: &DeviceKey, event: &Event) -> String {
         Event::Waiting { reason, pause } => {
             format!("cannot deliver: {reason}; trying again in {} s", pause.as_secs())
         }
+        Event::Torn { bytes } => {
+            format!(
+                "left out: a last line of {bytes} bytes without its end, of a file that was rotated or written anew"
+            )
+        }
         Event::Full { bytes } => {
             format!("the spool has {}, its limit: reading stops until some is delivered", in_bytes(*bytes))
         }
@@ -220,8 +225,12 @@ fn in_bytes(bytes: u64) -> String {
 
 /// A line on standard output.
 fn print(text: &str) -> Result<(), EdgeError> {
-    let written = writeln!(std::io::stdout(), "{text}");
-    written.map_err(|source| EdgeError::File { what: "write", path: "standard output".into(), source })
+    match writeln!(std::io::stdout(), "{text}") {
+        // Whoever reads it has read enough.
+        Err(source) if source.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        Err(source) => Err(EdgeError::File { what: "write", path: "standard output".into(), source }),
+        Ok(()) => Ok(()),
+    }
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -17,6 +17,12 @@ pub enum EdgeError {
     /// Arrow refused.
     #[error("arrays do not fit their schema")]
     Arrow(#[from] ArrowError),
+    /// A file whose delivered rows are no longer what they were.
+    #[error("the file begins as before, but is another before byte {position}, up to which it was read")]
+    Changed {
+        /// The place.
+        position: u64,
+    },
     /// A file or stream that cannot be read or written.
     #[error("cannot {what} {path}: {source}")]
     File {
@@ -69,13 +75,30 @@ pub enum EdgeError {
     /// The network, or the server.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// The spool's own files say something impossible.
-    #[error("the spool at {path} is not one of this device's key: {what}")]
+    /// A row that does not suit, with those before it kept.
+    #[error(
+        "{source}; lines and rows are counted from byte {position} of the input on{}",
+        header_note(source)
+    )]
+    Row {
+        /// Where the row begins.
+        position: u64,
+        /// What is wrong with it.
+        source: Box<EdgeError>,
+    },
+    /// A directory that cannot be this key's spool.
+    #[error("{path} cannot be the spool of this device's key: {fault}")]
     Spool {
-        /// Its directory.
+        /// The directory.
         path: PathBuf,
-        /// What is wrong.
-        what: &'static str,
+        /// Why.
+        fault: SpoolFault,
+    },
+    /// There is no room, and nowhere to deliver to.
+    #[error("the spool has reached its limit of {limit} bytes, and nothing is delivered")]
+    SpoolFull {
+        /// The limit.
+        limit: u64,
     },
     /// The input data.
     #[error(transparent)]
@@ -91,6 +114,44 @@ pub enum EdgeError {
     },
 }
 
+/// Why a directory is not a spool to use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpoolFault {
+    /// Another process has it.
+    #[error("another process works with it")]
+    Busy,
+    /// Its state cannot be read.
+    #[error("its state file is damaged")]
+    Damaged,
+    /// It is something else.
+    #[error("it holds other files and no spool")]
+    NotEmpty,
+    /// It is another key's.
+    #[error("it holds deliveries of another key")]
+    OtherKey,
+}
+
+impl SpoolFault {
+    fn hint(self) -> &'static str {
+        match self {
+            Self::Busy => "wait for its end, or give each process a spool and an input of its own",
+            Self::Damaged => {
+                "another --spool, which reads files from their beginning: rows that were delivered come again"
+            }
+            Self::NotEmpty => "an empty directory, or one that does not exist",
+            Self::OtherKey => {
+                "a --spool for each key; what waits in this one can still be sent with its own key"
+            }
+        }
+    }
+}
+
+/// Lines of a text begin with the header.
+fn header_note(source: &EdgeError) -> &'static str {
+    if matches!(source, EdgeError::Source(_)) { ", the header being line 1" } else { "" }
+}
+
 impl EdgeError {
     /// The stable code.
     pub fn code(&self) -> &'static str {
@@ -103,6 +164,9 @@ impl EdgeError {
             Self::PublicKey(_) => "HUSH-G005",
             Self::Range { .. } => "HUSH-G006",
             Self::Spool { .. } => "HUSH-G007",
+            Self::Changed { .. } => "HUSH-G008",
+            Self::SpoolFull { .. } => "HUSH-G009",
+            Self::Row { source, .. } => source.code(),
             Self::Usage { .. } => "HUSH-U001",
             Self::Remote(source) => source.code(),
             Self::Source(source) => source.code(),
@@ -114,10 +178,12 @@ impl EdgeError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Arrow(_) | Self::Internal { .. } => ErrorKind::Internal,
-            Self::File { .. } => ErrorKind::Resource,
-            Self::Json { .. } | Self::LongRecord { .. } | Self::Range { .. } | Self::Source(_) => {
+            Self::File { .. } | Self::SpoolFull { .. } => ErrorKind::Resource,
+            Self::Changed { .. } | Self::Json { .. } | Self::LongRecord { .. } | Self::Range { .. } => {
                 ErrorKind::Data
             }
+            Self::Source(_) => ErrorKind::Data,
+            Self::Row { source, .. } => source.kind(),
             Self::KeyFile { .. } => ErrorKind::Key,
             Self::PublicKey(_) => ErrorKind::Refused,
             Self::Remote(source) => source.kind(),
@@ -136,9 +202,12 @@ impl EdgeError {
             Self::Range { .. } => {
                 Some("a wider range in the schema, and encrypt the table again; or correct the value")
             }
-            Self::Spool { .. } => Some(
-                "another --spool for this key; deliveries of the old one can still be sent with the old key",
+            Self::Row { source, .. } => source.hint(),
+            Self::Changed { .. } => Some(
+                "rows that were read stay as they are; what is to be read from its beginning is a file of another name, copied and not moved",
             ),
+            Self::Spool { fault, .. } => Some(fault.hint()),
+            Self::SpoolFull { .. } => Some("--to TABLE, or a larger --spool-limit"),
             Self::Table(source) => source.hint(),
             Self::Arrow(_) | Self::File { .. } | Self::Internal { .. } | Self::Json { .. } => None,
             Self::LongRecord { .. } | Self::Remote(_) | Self::Source(_) | Self::Usage { .. } => None,

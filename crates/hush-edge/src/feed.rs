@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Lines into batches: how much of what has come is whole records, and how the rows of a chunk are given to the typed reader.
 
+mod records;
+
 use bytes::Bytes;
-use hush_plan::Schema;
+use hush_plan::{Protection, Schema};
 use hush_table::CHUNK_ROWS;
-use hush_table::source::{OpenOptions, RowBatch, Source};
+use hush_table::source::{OpenOptions, RowBatch, Source, SourceError};
 use zeroize::Zeroize;
 
+use self::records::{DELIMITERS, RecordEnds};
 use crate::EdgeError;
 use crate::input::json;
+use crate::place::{Trace, Window};
 
 /// Most bytes of a record.
 pub(crate) const MAX_RECORD_BYTES: usize = 1 << 20;
@@ -22,88 +26,126 @@ pub enum LineForm {
     Json,
 }
 
+/// Where reading begins inside a file.
+#[derive(Debug, Default)]
+pub(crate) struct Start {
+    /// The place.
+    pub(crate) position: u64,
+    /// What is before it.
+    pub(crate) window: Window,
+    /// The header, which is before it too; `None` at the beginning.
+    pub(crate) header: Option<Vec<u8>>,
+}
+
 /// Collects what is read until it is a chunk.
 ///
 /// *Secrecy.* Plaintext; wiped on drop and as it is used.
 pub(crate) struct Feed {
     form: LineForm,
+    /// How many rows the table may have in all is its owner's to know.
+    schema: Schema,
     /// The header line of a CSV, its end included; that of the schema for messages.
     header: Vec<u8>,
-    has_header: bool,
+    /// The byte between fields; `None` before the header.
+    delimiter: Option<u8>,
     /// CSV records, whole but for the last.
     bytes: Vec<u8>,
+    scan: RecordEnds,
     /// Place of the end of every whole record.
     ends: Vec<usize>,
     /// How far records have been looked for.
     seen: usize,
-    quoted: bool,
     /// Messages read so far.
     messages: u64,
-    /// Place in the input after the rows that were taken.
+    /// Place in the input after the rows that were passed, and what is before it.
     taken: u64,
-    /// Place in the input after the last whole message.
+    trace: Trace,
+    /// What is before that place, of a CSV.
+    window: Window,
+    /// For messages: place in the input after the last whole message, and what is before it.
     passed: u64,
-    /// For messages: bytes of the input up to the end of the message whose last record this is; `None` for the others.
-    offsets: Vec<Option<u64>>,
+    ahead: Window,
+    /// For messages: the place behind the message whose last record this is; `None` for the others.
+    offsets: Vec<Option<(u64, Trace)>>,
     /// For messages: the start of a line.
     partial: Vec<u8>,
 }
 
-/// The rows of one delivery.
-pub(crate) struct Rows {
-    pub(crate) batch: RowBatch,
-    /// Place in the input after them.
-    pub(crate) position: u64,
-}
-
 impl Feed {
-    /// A feed for input that begins at `position`; `header` where the header stands before it.
-    pub(crate) fn new(form: LineForm, schema: &Schema, position: u64, header: Option<Vec<u8>>) -> Self {
-        let (header, has_header) = match (form, header) {
-            (LineForm::Json, _) => (json::header(schema), true),
-            (LineForm::Csv, Some(header)) => (header, true),
-            (LineForm::Csv, None) => (Vec::new(), false),
+    /// A feed for input that is read from `start` on.
+    pub(crate) fn new(form: LineForm, schema: &Schema, start: Start) -> Self {
+        let Start { position, window, header } = start;
+        let (header, delimiter) = match (form, header) {
+            (LineForm::Json, _) => (json::header(schema), Some(b',')),
+            (LineForm::Csv, Some(header)) => {
+                let delimiter = delimiter_of(&header, schema);
+                (header, Some(delimiter))
+            }
+            (LineForm::Csv, None) => (Vec::new(), None),
         };
         Self {
             form,
+            schema: Schema { max_rows: u64::MAX, ..schema.clone() },
             header,
-            has_header,
+            delimiter,
             bytes: Vec::new(),
+            scan: RecordEnds::new(delimiter),
             ends: Vec::new(),
             seen: 0,
-            quoted: false,
             messages: 0,
             taken: position,
+            trace: window.trace(),
+            ahead: window.clone(),
+            window,
             passed: position,
             offsets: Vec::new(),
             partial: Vec::new(),
         }
     }
 
+    /// The header at the beginning of a file; `None` if there is no whole one.
+    pub(crate) fn header_of(start: &[u8]) -> Option<Vec<u8>> {
+        let mut ends = Vec::new();
+        RecordEnds::new(None).find(start, 0, 1, &mut ends);
+        Some(start.get(..*ends.first()?)?.to_vec())
+    }
+
     /// Takes what was read.
     ///
     /// # Errors
-    /// [`EdgeError::LongRecord`], [`EdgeError::Json`].
-    pub(crate) fn push(&mut self, schema: &Schema, read: &[u8]) -> Result<(), EdgeError> {
+    /// [`EdgeError::LongRecord`], [`EdgeError::Json`]; the whole records before stay.
+    pub(crate) fn push(&mut self, read: &[u8]) -> Result<(), EdgeError> {
         match self.form {
             LineForm::Csv => {
                 self.bytes.extend_from_slice(read);
                 self.find_records()
             }
-            LineForm::Json => self.push_messages(schema, read),
+            LineForm::Json => self.push_messages(read),
         }
     }
 
-    /// The input has ended: what has no end of line is a record all the same.
+    /// The input has ended: what has no end of line is a record all the same, and one with an open quote is one that will be refused.
     ///
     /// # Errors
     /// As [`Feed::push`].
-    pub(crate) fn end(&mut self, schema: &Schema) -> Result<(), EdgeError> {
-        let open = match self.form {
-            LineForm::Csv => self.bytes.len() > self.ends.last().copied().unwrap_or(0),
-            LineForm::Json => !self.partial.is_empty(),
-        };
-        if open { self.push(schema, b"\n") } else { Ok(()) }
+    pub(crate) fn end(&mut self) -> Result<(), EdgeError> {
+        if self.open_bytes() == 0 {
+            return Ok(());
+        }
+        if self.form == LineForm::Csv && (self.scan.is_behind_return() || self.scan.is_quoted()) {
+            self.ends.push(self.bytes.len());
+            self.scan = RecordEnds::new(self.delimiter);
+            return self.take_header();
+        }
+        self.push(b"\n")
+    }
+
+    /// Bytes of the last record, which is not whole.
+    pub(crate) fn open_bytes(&self) -> usize {
+        match self.form {
+            LineForm::Csv => self.bytes.len() - self.ends.last().copied().unwrap_or(0),
+            LineForm::Json => self.partial.len(),
+        }
     }
 
     /// Whole records that wait.
@@ -116,44 +158,59 @@ impl Feed {
         self.ends.len() >= CHUNK_ROWS as usize
     }
 
-    /// The next rows, at most a chunk of them; `None` if there is no whole record.
-    ///
-    /// # Errors
-    /// [`EdgeError::Source`] for rows that do not suit the schema, with their line in the batch.
-    pub(crate) fn take(&mut self, schema: &Schema) -> Result<Option<Rows>, EdgeError> {
-        let count = self.next_count();
-        let Some(end) = count.checked_sub(1).and_then(|last| self.ends.get(last)).copied() else {
-            return Ok(None);
-        };
-        let mut text = Vec::with_capacity(self.header.len() + end);
-        text.extend_from_slice(&self.header);
-        text.extend_from_slice(self.bytes.get(..end).unwrap_or_default());
-        self.position_after(count, end);
-        self.discard(count, end);
-        let source = Source::from_bytes(Bytes::from(text), &OpenOptions::default())?;
-        let mut batches = source.typed(schema)?;
-        // Empty lines are no rows.
-        let Some(batch) = batches.next().transpose()? else { return Ok(None) };
-        Ok(Some(Rows { batch, position: self.taken }))
+    /// Place in the input after the rows that were passed, and what is before it.
+    pub(crate) fn place(&self) -> (u64, Trace) {
+        (self.taken, self.trace)
     }
 
-    /// Records of the next rows: whole messages, so that none is read again because a part of it was not delivered.
-    fn next_count(&self) -> usize {
+    /// The numbers of records that the next rows may be, ascending, at most a chunk: whole messages, so that none is read again because a
+    /// part of it was not delivered.
+    pub(crate) fn counts(&self) -> Vec<usize> {
         let most = self.ends.len().min(CHUNK_ROWS as usize);
         match self.form {
-            LineForm::Csv => most,
+            LineForm::Csv => (1..=most).collect(),
             LineForm::Json => {
-                let mut ends = self.offsets.iter().take(most);
-                ends.rposition(Option::is_some).map_or(0, |last| last + 1)
+                let offsets = self.offsets.iter().take(most).enumerate();
+                offsets.filter_map(|(index, offset)| offset.map(|_| index + 1)).collect()
             }
         }
     }
 
-    fn position_after(&mut self, count: usize, end: usize) {
-        self.taken = match self.form {
-            LineForm::Csv => self.taken + end as u64,
-            LineForm::Json => self.offsets.get(count - 1).copied().flatten().unwrap_or(self.taken),
-        };
+    /// The first `count` records as rows; `None` if they are empty lines.
+    ///
+    /// # Errors
+    /// [`EdgeError::Source`] for rows that do not suit the schema; line 1 is the header.
+    pub(crate) fn rows(&self, count: usize) -> Result<Option<RowBatch>, EdgeError> {
+        let end = count.checked_sub(1).and_then(|last| self.ends.get(last)).copied().unwrap_or(0);
+        let mut text = Vec::with_capacity(self.header.len() + end);
+        text.extend_from_slice(&self.header);
+        text.extend_from_slice(self.bytes.get(..end).unwrap_or_default());
+        let options = OpenOptions { delimiter: self.delimiter, ..OpenOptions::default() };
+        let source = Source::from_bytes(Bytes::from(text), &options)?;
+        let mut batches = source.typed(&self.schema)?;
+        match (batches.next().transpose(), batches.next()) {
+            (Err(SourceError::NoRows) | Ok(None), _) => Ok(None),
+            (first, None) => Ok(first?),
+            (Err(error), Some(_)) => Err(error.into()),
+            (Ok(_), Some(_)) => Err(EdgeError::Internal { what: "more rows than records" }),
+        }
+    }
+
+    /// Leaves the first `count` records behind.
+    pub(crate) fn pass(&mut self, count: usize) {
+        let Some(end) = count.checked_sub(1).and_then(|last| self.ends.get(last)).copied() else { return };
+        match self.form {
+            LineForm::Csv => {
+                self.window.pass(self.bytes.get(..end).unwrap_or_default());
+                (self.taken, self.trace) = (self.taken + end as u64, self.window.trace());
+            }
+            LineForm::Json => {
+                if let Some(place) = self.offsets.get(count - 1).copied().flatten() {
+                    (self.taken, self.trace) = place;
+                }
+            }
+        }
+        self.discard(count, end);
     }
 
     fn discard(&mut self, count: usize, end: usize) {
@@ -166,39 +223,43 @@ impl Feed {
         self.seen -= end;
     }
 
-    /// Looks for the ends of records: line ends outside quotes.
     fn find_records(&mut self) -> Result<(), EdgeError> {
-        for (place, byte) in self.bytes.iter().enumerate().skip(self.seen) {
-            match byte {
-                b'"' => self.quoted = !self.quoted,
-                b'\n' if !self.quoted => self.ends.push(place + 1),
-                _ => {}
-            }
+        if self.delimiter.is_none() {
+            self.seen = self.scan.find(&self.bytes, self.seen, 1, &mut self.ends);
+            self.take_header()?;
         }
-        self.seen = self.bytes.len();
-        let open = self.seen - self.ends.last().copied().unwrap_or(0);
-        if open > MAX_RECORD_BYTES {
+        if self.delimiter.is_some() {
+            self.seen = self.scan.find(&self.bytes, self.seen, usize::MAX, &mut self.ends);
+        }
+        if self.open_bytes() > MAX_RECORD_BYTES {
             return Err(EdgeError::LongRecord { limit: MAX_RECORD_BYTES });
-        }
-        if let (false, Some(end)) = (self.has_header, self.ends.first().copied()) {
-            self.header = self.bytes.get(..end).unwrap_or_default().to_vec();
-            self.has_header = true;
-            self.taken += end as u64;
-            self.discard(1, end);
         }
         Ok(())
     }
 
-    fn push_messages(&mut self, schema: &Schema, read: &[u8]) -> Result<(), EdgeError> {
+    /// The first record of a CSV is its header.
+    fn take_header(&mut self) -> Result<(), EdgeError> {
+        if let (None, Some(end)) = (self.delimiter, self.ends.first().copied()) {
+            self.header = self.bytes.get(..end).unwrap_or_default().to_vec();
+            let delimiter = delimiter_of(&self.header, &self.schema);
+            (self.delimiter, self.scan) = (Some(delimiter), RecordEnds::new(Some(delimiter)));
+            self.seen = end;
+            self.pass(1);
+        }
+        Ok(())
+    }
+
+    fn push_messages(&mut self, read: &[u8]) -> Result<(), EdgeError> {
         let mut rest = read;
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             let (line, after) = rest.split_at(end + 1);
             self.partial.extend_from_slice(line);
             rest = after;
             self.messages += 1;
-            self.passed += self.partial.len() as u64;
             let mut message = std::mem::take(&mut self.partial);
-            let parsed = json::records(schema, &message, self.messages);
+            let parsed = json::records(&self.schema, &message, self.messages);
+            self.passed += message.len() as u64;
+            self.ahead.pass(&message);
             message.zeroize();
             let records = parsed?;
             if records.len() > CHUNK_ROWS as usize {
@@ -209,7 +270,7 @@ impl Feed {
                 self.bytes.extend_from_slice(&record);
                 record.zeroize();
                 self.ends.push(self.bytes.len());
-                self.offsets.push((index == last).then_some(self.passed));
+                self.offsets.push((index == last).then(|| (self.passed, self.ahead.trace())));
             }
             self.seen = self.bytes.len();
         }
@@ -219,6 +280,20 @@ impl Feed {
         }
         Ok(())
     }
+}
+
+/// The byte between the fields of a header: the one that parts it into the columns of the schema.
+fn delimiter_of(header: &[u8], schema: &Schema) -> u8 {
+    let fits = |delimiter: &u8| {
+        let options = OpenOptions { delimiter: Some(*delimiter), ..OpenOptions::default() };
+        let source = Source::from_bytes(Bytes::from(header.to_vec()), &options);
+        let wanted = schema.columns.iter().filter(|column| column.protect != Protection::Drop);
+        source.is_ok_and(|source| {
+            let has = |name: &str| source.columns().iter().any(|column| column.name == name);
+            wanted.clone().all(|column| has(&column.name))
+        })
+    };
+    DELIMITERS.into_iter().find(fits).unwrap_or(b',')
 }
 
 impl Drop for Feed {

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The whole way of rows through a device: read, collect, encrypt, spool, forward.
 
+mod collector;
 mod parquet;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hush_table::CHUNK_ROWS;
 use serde::Serialize;
 
-use crate::encrypt::DeviceEncryptor;
-use crate::feed::{Feed, LineForm, Rows};
+use self::collector::Collector;
+use crate::encrypt::{DeviceEncryptor, EncryptedRows};
+use crate::feed::{Feed, LineForm};
 use crate::forward::{Destination, Forwarder};
 use crate::input::{Input, Message};
+use crate::place::Place;
 use crate::spool::Spool;
 use crate::{DeviceKey, EdgeError};
 
@@ -71,6 +74,11 @@ pub enum Event {
         /// How long until the next try.
         pause: Duration,
     },
+    /// A last line without its end was left out: the file was rotated or written anew.
+    Torn {
+        /// Its bytes.
+        bytes: usize,
+    },
     /// The spool is full: nothing is read.
     Full {
         /// Its bytes.
@@ -102,8 +110,8 @@ pub struct Summary {
 /// column over 4096 × 2 limbs ([`crate::Capacity`]).
 ///
 /// # Errors
-/// Rows that do not suit the schema, a full disk, a refusal by the table's place. What was spooled stays; the same command goes on
-/// after it.
+/// Rows that do not suit the schema, a full disk, a refusal by the table's place. All whole rows before are spooled first; the same
+/// command goes on after them.
 pub fn run(
     key: &DeviceKey,
     options: &GatewayOptions,
@@ -152,18 +160,23 @@ struct Gateway<'a> {
 
 impl Gateway<'_> {
     fn collect(&self, wake: &dyn Fn()) -> Result<Summary, EdgeError> {
-        let mut summary = Summary::default();
-        let Some(input) = &self.options.input else { return Ok(summary) };
+        let Some(input) = &self.options.input else { return Ok(Summary::default()) };
         let mut opened = input.open()?;
         if let Some(file) = opened.parquet()? {
             return self.collect_table(&file, wake);
         }
-        let position =
-            opened.place.map(|(source, length)| self.spool.resume(source, length)).transpose()?.unwrap_or(0);
-        let header = opened.seek(position)?;
-        let schema = &self.key.schema;
-        let mut feed = Feed::new(self.options.form, schema, position, header);
-        let mut encryptor = DeviceEncryptor::new(self.key);
+        let of_file = opened.place.map(|(source, _)| source);
+        let resume = |source| self.spool.resume(source, |position| opened.mark_at(position, self.key));
+        let position = of_file.map(resume).transpose()?.unwrap_or(0);
+        let start = opened.start_at(position, self.options.form)?;
+        let mut collector = Collector {
+            gateway: self,
+            feed: Feed::new(self.options.form, &self.key.schema, start),
+            is_file: of_file.is_some(),
+            encryptor: DeviceEncryptor::new(self.key),
+            summary: Summary::default(),
+            wake,
+        };
         let (sender, messages) = sync_channel(READ_AHEAD);
         let stop = self.options.stop.clone();
         // Not joined: it may wait for input that never comes. It ends with the process, or when nobody listens.
@@ -175,61 +188,8 @@ impl Gateway<'_> {
             path: self.options.spool.clone(),
             source,
         })?;
-        // When the oldest row came that is not encrypted.
-        let mut since: Option<Instant> = None;
-        loop {
-            let mut spool = |feed: &mut Feed| -> Result<(), EdgeError> {
-                if let Some(rows) = feed.take(schema)? {
-                    self.spool(&mut encryptor, &rows, &mut summary)?;
-                    wake();
-                }
-                Ok(())
-            };
-            while feed.is_full() {
-                spool(&mut feed)?;
-                since = None;
-            }
-            let is_due = since.is_some_and(|since| since.elapsed() >= self.options.flush_after);
-            if is_due || feed.records() == 0 {
-                since = None;
-            }
-            if is_due {
-                spool(&mut feed)?;
-            }
-            if feed.records() > 0 && since.is_none() {
-                since = Some(Instant::now());
-            }
-            if self.failed.load(Ordering::Acquire) {
-                return Ok(summary);
-            }
-            match self.next(&messages) {
-                Some(Message::Bytes(mut bytes)) => {
-                    let pushed = feed.push(schema, &bytes);
-                    zeroize::Zeroize::zeroize(&mut bytes);
-                    pushed?;
-                }
-                Some(Message::Rotated(source)) => {
-                    feed.end(schema)?;
-                    while feed.records() > 0 {
-                        spool(&mut feed)?;
-                    }
-                    self.spool.restart(source)?;
-                    feed = Feed::new(self.options.form, schema, 0, None);
-                }
-                Some(Message::Failed(error)) => return Err(error),
-                Some(Message::End) => {
-                    // Where it did not end but was stopped, the last line may not be whole.
-                    if !self.options.stop.load(Ordering::Relaxed) {
-                        feed.end(schema)?;
-                    }
-                    while feed.records() > 0 {
-                        spool(&mut feed)?;
-                    }
-                    return Ok(summary);
-                }
-                None => {}
-            }
-        }
+        collector.collect(&messages)?;
+        Ok(collector.summary)
     }
 
     /// The next message; `None` if there is none for now.
@@ -242,15 +202,15 @@ impl Gateway<'_> {
         }
     }
 
+    /// Lets encrypted rows wait in the spool; `place` is that in the input after them.
     fn spool(
         &self,
-        encryptor: &mut DeviceEncryptor,
-        rows: &Rows,
+        encrypted: &EncryptedRows,
+        place: Option<Place>,
         summary: &mut Summary,
     ) -> Result<(), EdgeError> {
         self.wait_for_room();
-        let encrypted = encryptor.encrypt(self.key, &rows.batch)?;
-        let waiting = self.spool.push(self.key, &encrypted, rows.position)?;
+        let waiting = self.spool.push(self.key, encrypted, place)?;
         let flushed = encrypted.rows < CHUNK_ROWS as usize;
         summary.rows += encrypted.rows as u64;
         summary.chunks += 1;
@@ -261,12 +221,20 @@ impl Gateway<'_> {
         Ok(())
     }
 
+    /// Whether it would wait for room for ever.
+    fn is_full_for_good(&self) -> bool {
+        matches!(self.options.destination, Destination::Nowhere)
+            && self.spool.bytes() >= self.options.spool_limit
+    }
+
     /// Waits while the spool is at its limit: whoever writes to the input then waits too.
     fn wait_for_room(&self) {
         let mut told = false;
         loop {
             let bytes = self.spool.bytes();
-            let stopped = self.options.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Acquire);
+            let stopped = matches!(self.options.destination, Destination::Nowhere)
+                || self.options.stop.load(Ordering::Relaxed)
+                || self.failed.load(Ordering::Acquire);
             if bytes < self.options.spool_limit || stopped {
                 return;
             }

@@ -4,19 +4,20 @@
 pub(crate) mod json;
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hush_table::Digest;
 use hush_table::source::PARQUET_MAGIC;
 use zeroize::Zeroize;
 
-use crate::feed::MAX_RECORD_BYTES;
+use crate::feed::{Feed, LineForm, MAX_RECORD_BYTES, Start};
+use crate::place::{Mark, Window};
 use crate::spool::SourceId;
 use crate::{DeviceKey, EdgeError};
 
@@ -24,6 +25,8 @@ use crate::{DeviceKey, EdgeError};
 const READ_BYTES: usize = 64 << 10;
 /// How often a file is looked at for what was added.
 const POLL: Duration = Duration::from_millis(200);
+/// How long a file that was rotated away must have been quiet before the next one is read: who writes to it may keep it open for a while.
+const QUIET: Duration = Duration::from_secs(2);
 
 /// Where rows come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +47,7 @@ pub enum Input {
 pub(crate) enum Message {
     /// Bytes of the input.
     Bytes(Vec<u8>),
-    /// Another file stands under the name now; its bytes follow.
+    /// Another file stands under the name now, or other content in it; its bytes follow.
     Rotated(SourceId),
     /// The input has ended.
     End,
@@ -132,20 +135,44 @@ impl Opened {
         Ok((read == start.len() && start == PARQUET_MAGIC).then_some(ParquetFile { path, file, source }))
     }
 
-    /// The first line, which is the header where reading begins behind it; the file is then at `position`.
+    /// The mark of a place in the file as it is now: `None` where the file is not that long, `Some(None)` where none can be told, for
+    /// what is read once.
+    ///
+    /// # Errors
+    /// [`EdgeError::File`].
+    pub(crate) fn mark_at(&self, position: u64, key: &DeviceKey) -> Result<Option<Option<Mark>>, EdgeError> {
+        let (Some(file), Input::File { path, .. }) = (&self.file, &self.input) else { return Ok(Some(None)) };
+        if !file.metadata().map_err(failed(path))?.is_file() {
+            return Ok(None);
+        }
+        let window = Window::of_file(file, position).map_err(failed(path))?;
+        Ok(window.map(|window| Some(window.trace().mark(key))))
+    }
+
+    /// Goes to `position`, and gives what is before it. Messages have no header.
     ///
     /// # Errors
     /// [`EdgeError::File`], [`EdgeError::LongRecord`].
-    pub(crate) fn seek(&mut self, position: u64) -> Result<Option<Vec<u8>>, EdgeError> {
-        let (Some(file), Input::File { path, .. }) = (&mut self.file, &self.input) else { return Ok(None) };
+    pub(crate) fn start_at(&mut self, position: u64, form: LineForm) -> Result<Start, EdgeError> {
+        let (Some(file), Input::File { path, .. }) = (&mut self.file, &self.input) else {
+            return Ok(Start::default());
+        };
         if position == 0 {
-            return Ok(None);
+            return Ok(Start::default());
         }
-        let mut header = Vec::new();
-        let mut start = BufReader::new(&mut *file).take(MAX_RECORD_BYTES as u64);
-        start.read_until(b'\n', &mut header).map_err(failed(path))?;
+        let header = match form {
+            LineForm::Json => None,
+            LineForm::Csv => {
+                let mut start = vec![0; MAX_RECORD_BYTES.min(position as usize)];
+                let read = file.read_at(&mut start, 0).map_err(failed(path))?;
+                start.truncate(read);
+                // A header that is the whole file may lack its end.
+                Some(Feed::header_of(&start).unwrap_or(start))
+            }
+        };
+        let window = Window::of_file(file, position).map_err(failed(path))?.unwrap_or_default();
         file.seek(SeekFrom::Start(position)).map_err(failed(path))?;
-        Ok(Some(header))
+        Ok(Start { position, window, header })
     }
 
     /// Reads to the end, or until `stop`, into `sender`: the body of the reading thread.
@@ -167,6 +194,9 @@ impl Opened {
             Input::File { path, .. } => path.clone(),
         };
         let follow = matches!(self.input, Input::File { follow: true, .. });
+        let mut recent = self.recent(&path)?;
+        // Since when another file stands under the name and this one is quiet.
+        let mut left: Option<Instant> = None;
         while !stop.load(Ordering::Relaxed) {
             let read = match &mut self.file {
                 Some(file) => file.read(&mut buffer),
@@ -178,14 +208,29 @@ impl Opened {
                 Ok(0) if !follow => break,
                 Ok(0) => {
                     std::thread::sleep(POLL);
-                    if let Some(source) = self.reopen_rotated(&path)?
-                        && sender.send(Message::Rotated(source)).is_err()
-                    {
-                        return Ok(false);
+                    let rotated = match self.standing(&path, &recent)? {
+                        Standing::Same => {
+                            left = None;
+                            None
+                        }
+                        Standing::Other(_) if left.get_or_insert_with(Instant::now).elapsed() < QUIET => None,
+                        Standing::Other(file) | Standing::Rewritten(file) => Some(file),
+                    };
+                    if let Some(file) = rotated {
+                        let place = identity(&file).map_err(failed(&path))?;
+                        (self.file, self.place) = (Some(file), Some(place));
+                        (recent, left) = (Window::default(), None);
+                        if sender.send(Message::Rotated(place.0)).is_err() {
+                            return Ok(false);
+                        }
                     }
                 }
                 Ok(count) => {
+                    left = left.map(|_| Instant::now());
                     let bytes = buffer.get(..count).unwrap_or_default().to_vec();
+                    if follow {
+                        recent.pass(&bytes);
+                    }
                     if sender.send(Message::Bytes(bytes)).is_err() {
                         return Ok(false);
                     }
@@ -196,21 +241,46 @@ impl Opened {
         Ok(true)
     }
 
-    /// Opens what now stands under the name, if it is another file or has been cut.
-    fn reopen_rotated(&mut self, path: &Path) -> Result<Option<SourceId>, EdgeError> {
-        // Between two files there may be none.
-        let Ok(present) = File::open(path) else { return Ok(None) };
-        let (source, length) = identity(&present).map_err(failed(path))?;
-        let was_cut = match &mut self.file {
-            Some(file) => file.stream_position().map_err(failed(path))? > length,
-            None => false,
+    /// What is before the place at which reading begins.
+    fn recent(&mut self, path: &Path) -> Result<Window, EdgeError> {
+        let Some(file) = self.file.as_mut().filter(|file| is_plain(file)) else {
+            return Ok(Window::default());
         };
-        if self.place.is_some_and(|(before, _)| before == source) && !was_cut {
-            return Ok(None);
-        }
-        (self.file, self.place) = (Some(present), Some((source, length)));
-        Ok(Some(source))
+        let position = file.stream_position().map_err(failed(path))?;
+        Ok(Window::of_file(file, position).map_err(failed(path))?.unwrap_or_default())
     }
+
+    /// What stands under the name now. `recent` is what was read last of the present file.
+    fn standing(&mut self, path: &Path, recent: &Window) -> Result<Standing, EdgeError> {
+        let Some(file) = self.file.as_mut().filter(|file| is_plain(file)) else { return Ok(Standing::Same) };
+        // Between two files there may be none.
+        let Ok(present) = File::open(path) else { return Ok(Standing::Same) };
+        let (source, _) = identity(&present).map_err(failed(path))?;
+        if self.place.is_some_and(|(before, _)| before != source) {
+            return Ok(Standing::Other(present));
+        }
+        // Cut, and perhaps longer again already.
+        let position = file.stream_position().map_err(failed(path))?;
+        let length = file.metadata().map_err(failed(path))?.len();
+        let window = Window::of_file(file, position).map_err(failed(path))?;
+        let goes_on = position <= length && window.is_some_and(|window| window.ends_like(recent));
+        Ok(if goes_on { Standing::Same } else { Standing::Rewritten(present) })
+    }
+}
+
+/// What stands under the name of a file that is being read.
+enum Standing {
+    /// The file, or nothing.
+    Same,
+    /// Another file.
+    Other(File),
+    /// The file, with other content where it was read.
+    Rewritten(File),
+}
+
+/// Whether it is a file on a disk, and not a pipe.
+fn is_plain(file: &File) -> bool {
+    file.metadata().is_ok_and(|facts| facts.is_file())
 }
 
 fn identity(file: &File) -> io::Result<(SourceId, u64)> {

@@ -31,6 +31,7 @@ mod forward;
 mod gateway;
 mod input;
 pub mod logarithm;
+mod place;
 pub mod size;
 mod spool;
 pub mod system;

@@ -2,10 +2,10 @@
 //! The spool: encrypted deliveries on the device's disk, until the table has them.
 //!
 //! ```text
-//! state.json                        the stream, the next number, where the input is read on
-//! <number>-<position>.delivery      a signed delivery, and the place in the input after its rows
-//! parts/<digest>.enc.parquet        its files, as in a table
-//! .lock, *.partial                  the process at work; files not yet in place
+//! state.json                            the stream, the next number, where files are read on
+//! <number>-<position>[-<mark>].delivery a signed delivery, and the place in the input after its rows
+//! parts/<digest>.enc.parquet            its files, as in a table
+//! .lock, *.partial                      the process at work; files not yet in place
 //! ```
 //!
 //! A delivery appears under its name once its parts are durable, so that number and position become durable at once. Before it is
@@ -21,17 +21,23 @@ use hush_ring::os_random;
 use hush_table::delivery::{DELIVERY_FORMAT, DeliveryId};
 use hush_table::part::PartKind;
 use hush_table::store::{PARTS_NAME, files};
-use hush_table::{Delivery, Digest, PartFile, SignedDelivery, StreamId, TableStore};
+use hush_table::{Delivery, Digest, PartFile, SignedDelivery, StreamId, TableError, TableStore};
 use serde::{Deserialize, Serialize};
 
 use crate::encrypt::EncryptedRows;
+use crate::error::SpoolFault;
+use crate::place::{Mark, Place};
 use crate::{DeviceKey, EdgeError};
 
 const STATE: &str = "state.json";
 const ENDING: &str = ".delivery";
-const FORMAT: u16 = 1;
+const FORMAT: u16 = 2;
+/// Without marks and files before.
+const OLD_FORMAT: u16 = 1;
 /// Largest state file that is read.
-const STATE_MAX_BYTES: u64 = 4096;
+const STATE_MAX_BYTES: u64 = 64 << 10;
+/// Files whose places are kept beside that of the present one.
+const MAX_FILES_BEFORE: usize = 64;
 
 /// The spool of one device's key, for one process.
 #[derive(Debug)]
@@ -44,7 +50,6 @@ pub struct Spool {
 
 /// What stands in `state.json`, and what is newer in names of deliveries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct State {
     format: u16,
     stream: StreamId,
@@ -52,10 +57,21 @@ struct State {
     key: String,
     /// Number of the next delivery.
     next: u64,
-    /// Where the input is read on.
-    position: u64,
-    /// Which file the position is in; `None` for a stream.
+    /// Where the present file is read on.
+    #[serde(flatten)]
+    place: Place,
+    /// Which file that is; `None` if there was none yet.
     source: Option<SourceId>,
+    /// Files before it, the oldest first.
+    #[serde(default)]
+    before: Vec<Known>,
+}
+
+/// How far a file was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Known {
+    source: SourceId,
+    place: Place,
 }
 
 /// Tells one file from another under the same name.
@@ -74,30 +90,38 @@ pub(crate) struct SourceId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Waiting {
     pub(crate) number: u64,
-    position: u64,
+    place: Place,
 }
 
 impl Spool {
     /// Opens the spool of `key`, making it if there is none. What a crash left is removed.
     ///
     /// # Errors
-    /// [`EdgeError::Table`] if another process has it, [`EdgeError::Spool`] if it is another key's, [`EdgeError::File`].
+    /// [`EdgeError::Spool`] if another process has it, if it is another key's, or if the directory is not empty and no spool;
+    /// [`EdgeError::File`], [`EdgeError::Table`].
     pub fn open(directory: &Path, key: &DeviceKey) -> Result<Self, EdgeError> {
-        let store = TableStore::local(directory)?;
-        let lock = files::Lock::take(directory)?;
-        let key = format!("{}-{}", key.name(), key.digest);
+        let refused = |fault| EdgeError::Spool { path: directory.to_owned(), fault };
         let stored = read_state(directory)?;
-        let state = match stored {
-            Some(state) if state.key != key => {
-                let what = "it holds deliveries of another key";
-                return Err(EdgeError::Spool { path: directory.to_owned(), what });
-            }
+        // Before anything is written: what is not a spool is not touched.
+        if stored.is_none() && !could_become_one(directory) {
+            return Err(refused(SpoolFault::NotEmpty));
+        }
+        let lock = match files::Lock::take(directory) {
+            Err(TableError::Busy { .. }) => return Err(refused(SpoolFault::Busy)),
+            taken => taken?,
+        };
+        let store = TableStore::local(directory)?;
+        let key = format!("{}-{}", key.name(), key.digest);
+        // Whoever had the lock may have changed it.
+        let state = match read_state(directory)? {
+            Some(state) if state.key != key => return Err(refused(SpoolFault::OtherKey)),
             Some(state) => state,
             None => {
                 let mut stream = [0; 16];
                 os_random(&mut stream).map_err(|_| hush_schemes::PublicKeyError::Randomness)?;
                 let stream = StreamId::from_bytes(stream);
-                State { format: FORMAT, stream, key, next: 0, position: 0, source: None }
+                let place = Place::default();
+                State { format: FORMAT, stream, key, next: 0, place, source: None, before: Vec::new() }
             }
         };
         let spool = Self { directory: directory.to_owned(), store, state: Mutex::new(state), _lock: lock };
@@ -106,28 +130,47 @@ impl Spool {
         if let Some(last) = waiting.last() {
             let mut state = spool.state();
             if last.number >= state.next {
-                (state.next, state.position) = (last.number + 1, last.position);
+                (state.next, state.place) = (last.number + 1, last.place);
             }
         }
         spool.sweep(&waiting)?;
         Ok(spool)
     }
 
-    /// Where the file that `source` tells apart, of `length` bytes now, is read on: where the last delivery ended, or at the
-    /// beginning of another file or one that was cut.
+    /// Where the file that `source` tells apart is read on: where the last delivery of it ended, or at the beginning of one that was not
+    /// read before, was written anew, or was cut. `mark_at` gives the mark of a place in it as it is now, `None` where it is not that
+    /// long.
     ///
     /// # Errors
-    /// [`EdgeError::Table`] if it cannot be written down.
-    pub(crate) fn resume(&self, source: SourceId, length: u64) -> Result<u64, EdgeError> {
+    /// [`EdgeError::Changed`] for a file that begins as it did and is another before the place; [`EdgeError::Table`] if it cannot be
+    /// written down; those of `mark_at`.
+    pub(crate) fn resume(
+        &self,
+        source: SourceId,
+        mark_at: impl FnOnce(u64) -> Result<Option<Option<Mark>>, EdgeError>,
+    ) -> Result<u64, EdgeError> {
         let state = self.state();
-        let (same, position) = (state.source == Some(source), state.position);
+        let is_present = state.source == Some(source);
+        let before = state.before.iter().find(|known| known.source == source).map(|known| known.place);
+        let place = if is_present { Some(state.place) } else { before };
         drop(state);
-        // A last line without its end was passed with one.
-        if same && position <= length + 1 {
-            return Ok(position);
+        let Some(place) = place.filter(|place| place.position > 0) else {
+            self.restart(source)?;
+            return Ok(0);
+        };
+        let goes_on = match (mark_at(place.position)?, place.mark) {
+            (None, _) => false,
+            (Some(Some(now)), Some(then)) if now.head == then.head && now != then => {
+                return Err(EdgeError::Changed { position: place.position });
+            }
+            (Some(now), then) => then.is_none() || now == then,
+        };
+        match (goes_on, is_present) {
+            (true, true) => {}
+            (true, false) => self.turn_to(source, place)?,
+            (false, _) => self.restart(source)?,
         }
-        self.restart(source)?;
-        Ok(0)
+        Ok(if goes_on { place.position } else { 0 })
     }
 
     /// Notes that reading begins anew, with another file or one that was cut.
@@ -135,12 +178,25 @@ impl Spool {
     /// # Errors
     /// [`EdgeError::Table`] if it cannot be written down.
     pub(crate) fn restart(&self, source: SourceId) -> Result<(), EdgeError> {
+        self.turn_to(source, Place::default())
+    }
+
+    /// Notes that `source` is read from `place` on; how far the file before it was read is kept.
+    fn turn_to(&self, source: SourceId, place: Place) -> Result<(), EdgeError> {
         let mut state = self.state();
-        (state.source, state.position) = (Some(source), 0);
+        if let Some(left) = state.source {
+            let place = state.place;
+            state.before.retain(|known| known.source != left);
+            state.before.push(Known { source: left, place });
+        }
+        state.before.retain(|known| known.source != source);
+        let surplus = state.before.len().saturating_sub(MAX_FILES_BEFORE);
+        state.before.drain(..surplus);
+        (state.source, state.place) = (Some(source), place);
         self.save(&state)
     }
 
-    /// Lets a part wait; `position` is the place in the input after its rows.
+    /// Lets a part wait; `place` is that in the input after its rows, `None` where the input is no file: what was read of files stays.
     ///
     /// # Errors
     /// [`EdgeError::Table`] for a full disk, for one: the spool is then as it was.
@@ -148,7 +204,7 @@ impl Spool {
         &self,
         key: &DeviceKey,
         rows: &EncryptedRows,
-        position: u64,
+        place: Option<Place>,
     ) -> Result<Waiting, EdgeError> {
         let mut state = self.state();
         for part in [&rows.encrypted, &rows.clear].into_iter().flatten() {
@@ -166,11 +222,11 @@ impl Spool {
         };
         let sign = |bytes: &[u8]| key.sign(bytes);
         let signed = SignedDelivery::sign(delivery, &key.verifying_key(), &key.certificate, sign)?;
-        let waiting = Waiting { number: state.next, position };
+        let waiting = Waiting { number: state.next, place: place.unwrap_or(state.place) };
         files::sync_directory(&self.directory.join(PARTS_NAME))?;
         files::write(&self.directory, &waiting.file_name(), signed.as_bytes())?;
         files::sync_directory(&self.directory)?;
-        (state.next, state.position) = (waiting.number + 1, position);
+        (state.next, state.place) = (waiting.number + 1, waiting.place);
         Ok(waiting)
     }
 
@@ -281,7 +337,10 @@ impl Spool {
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
                 let name = entry.file_name();
                 let Some(name) = name.to_str() else { continue };
-                if files::is_partial(name) || all && !named.iter().any(|part| part == name) {
+                let is_left = all && PartKind::is_file_name(name) && !named.iter().any(|part| part == name);
+                let is_half =
+                    files::is_partial(name) && (all && name.contains(".parquet.") || is_half_written(name));
+                if is_half || is_left {
                     self.remove(&entry.path())?;
                 }
             }
@@ -292,14 +351,37 @@ impl Spool {
 
 impl Waiting {
     fn file_name(self) -> String {
-        format!("{:012}-{}{ENDING}", self.number, self.position)
+        let mark =
+            self.place.mark.map_or_else(String::new, |mark| format!("-{:016x}{:016x}", mark.head, mark.tail));
+        format!("{:012}-{}{mark}{ENDING}", self.number, self.place.position)
     }
 
     fn of_file_name(name: &str) -> Option<Self> {
-        let (number, position) = name.strip_suffix(ENDING)?.split_once('-')?;
-        let found = Self { number: number.parse().ok()?, position: position.parse().ok()? };
+        let mut fields = name.strip_suffix(ENDING)?.split('-');
+        let (number, position) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+        let half = |text: Option<&str>| u64::from_str_radix(text?, 16).ok();
+        let mark = match fields.next() {
+            None => None,
+            Some(text) => Some(Mark { head: half(text.get(..16))?, tail: half(text.get(16..))? }),
+        };
+        let found = Self { number, place: Place { position, mark } };
         (found.file_name() == name).then_some(found)
     }
+}
+
+/// Whether a directory without a state is empty, but for what a spool leaves that ended as it was made.
+fn could_become_one(directory: &Path) -> bool {
+    let names = |directory: &Path| -> Vec<String> {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    };
+    let own = |name: &String| name == files::LOCK_NAME || name == PARTS_NAME || is_half_written(name);
+    names(directory).iter().all(own) && names(&directory.join(PARTS_NAME)).is_empty()
+}
+
+/// Whether a file of the directory itself is one of ours that is not yet in place.
+fn is_half_written(name: &str) -> bool {
+    files::is_partial(name) && (name.starts_with(STATE) || name.contains(ENDING))
 }
 
 fn read_state(directory: &Path) -> Result<Option<State>, EdgeError> {
@@ -313,10 +395,9 @@ fn read_state(directory: &Path) -> Result<Option<State>, EdgeError> {
     let read = io::Read::read_to_end(&mut io::Read::take(file, STATE_MAX_BYTES), &mut bytes);
     read.map_err(|source| EdgeError::File { what: "read", path, source })?;
     let state: Option<State> = serde_json::from_slice(&bytes).ok();
-    let what = "its state file is damaged";
-    match state.filter(|state| state.format == FORMAT) {
-        Some(state) => Ok(Some(state)),
-        None => Err(EdgeError::Spool { path: directory.to_owned(), what }),
+    match state.filter(|state| [OLD_FORMAT, FORMAT].contains(&state.format)) {
+        Some(state) => Ok(Some(State { format: FORMAT, ..state })),
+        None => Err(EdgeError::Spool { path: directory.to_owned(), fault: SpoolFault::Damaged }),
     }
 }
 

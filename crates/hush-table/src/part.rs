@@ -56,6 +56,12 @@ impl PartKind {
             Self::Encrypted => format!("{digest}.enc.parquet"),
         }
     }
+
+    /// Whether a name is one that [`PartKind::file_name`] gives.
+    pub fn is_file_name(name: &str) -> bool {
+        let stem = name.strip_suffix(".clear.parquet").or_else(|| name.strip_suffix(".enc.parquet"));
+        stem.is_some_and(|stem| stem.parse::<Digest>().is_ok())
+    }
 }
 
 /// One chunk as encryption hands it over.

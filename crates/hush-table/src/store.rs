@@ -342,7 +342,7 @@ impl TableStore {
         let mut removed = 0;
         let parts = self.prefix.clone().join(PARTS_NAME);
         for (name, _) in objects::list(&self.objects, &parts)? {
-            if is_part_name(&name) && doomed(&name) || files::is_partial(&name) {
+            if PartKind::is_file_name(&name) && doomed(&name) || files::is_partial(&name) {
                 let path = parts.clone().join(name.as_str());
                 objects::delete(&self.objects, &path)?;
                 self.verified().remove(path.as_ref());
@@ -403,10 +403,4 @@ fn part_files(manifest: &Manifest) -> impl Iterator<Item = (PartKind, PartFile)>
         let encrypted = part.encrypted.map(|file| (PartKind::Encrypted, file));
         clear.into_iter().chain(encrypted)
     })
-}
-
-/// Whether a name in the parts folder is one that this crate gives.
-fn is_part_name(name: &str) -> bool {
-    let stem = name.strip_suffix(".clear.parquet").or_else(|| name.strip_suffix(".enc.parquet"));
-    stem.is_some_and(|stem| stem.parse::<Digest>().is_ok())
 }

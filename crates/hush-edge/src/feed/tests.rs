@@ -14,17 +14,21 @@ fn schema() -> Schema {
 
 /// All rows of some pieces of input, as pairs of texts, and the positions after each take.
 fn rows(form: LineForm, pieces: &[&[u8]], start: u64, header: Option<&str>) -> (Vec<String>, Vec<u64>) {
-    let schema = schema();
-    let mut feed = Feed::new(form, &schema, start, header.map(|header| header.as_bytes().to_vec()));
+    let header = header.map(|header| header.as_bytes().to_vec());
+    let start = Start { position: start, header, ..Start::default() };
+    let mut feed = Feed::new(form, &schema(), start);
     let (mut found, mut positions) = (Vec::new(), Vec::new());
     for piece in pieces {
-        feed.push(&schema, piece).unwrap();
+        feed.push(piece).unwrap();
     }
-    feed.end(&schema).unwrap();
+    feed.end().unwrap();
     while feed.records() > 0 {
-        let Some(rows) = feed.take(&schema).unwrap() else { continue };
-        positions.push(rows.position);
-        let column = |place: usize| match &rows.batch.columns[place] {
+        let count = *feed.counts().last().unwrap();
+        let batch = feed.rows(count).unwrap();
+        feed.pass(count);
+        let Some(batch) = batch else { continue };
+        positions.push(feed.place().0);
+        let column = |place: usize| match &batch.columns[place] {
             Some(ColumnData::Array(array)) => array.clone(),
             _ => panic!("a clear column"),
         };
@@ -32,8 +36,7 @@ fn rows(form: LineForm, pieces: &[&[u8]], start: u64, header: Option<&str>) -> (
             arrow::util::display::array_value_to_string(array, row).unwrap()
         };
         let (numbers, texts) = (column(0), column(1));
-        found
-            .extend((0..rows.batch.rows).map(|row| format!("{}|{}", text(&numbers, row), text(&texts, row))));
+        found.extend((0..batch.rows).map(|row| format!("{}|{}", text(&numbers, row), text(&texts, row))));
     }
     (found, positions)
 }
@@ -94,8 +97,8 @@ fn messages_that_are_none_are_refused_without_their_values() {
     for bad in
         ["{\"n\":[777]}", "{\"n\":{\"a\":777}}", "{\"other\":777}", "777", "[777]", "{\"n\":777", "\u{7f}"]
     {
-        let mut feed = Feed::new(LineForm::Json, &schema, 0, None);
-        let error = feed.push(&schema, format!("{bad}\n").as_bytes()).unwrap_err();
+        let mut feed = Feed::new(LineForm::Json, &schema, Start::default());
+        let error = feed.push(format!("{bad}\n").as_bytes()).unwrap_err();
         assert_eq!(error.code(), "HUSH-G002", "{bad}");
         assert!(!error.to_string().contains("777"), "{error}");
     }
@@ -111,8 +114,8 @@ fn messages_are_not_divided() {
     assert_eq!(found.len(), 8200);
     assert_eq!(positions, [first.len() as u64, text.len() as u64]);
     let schema = schema();
-    let mut feed = Feed::new(LineForm::Json, &schema, 0, None);
-    let refused = feed.push(&schema, format!("[{}]\n", rows_of(8193)).as_bytes());
+    let mut feed = Feed::new(LineForm::Json, &schema, Start::default());
+    let refused = feed.push(format!("[{}]\n", rows_of(8193)).as_bytes());
     assert_eq!(refused.unwrap_err().code(), "HUSH-G002");
 }
 
@@ -120,9 +123,55 @@ fn messages_are_not_divided() {
 fn records_without_an_end_are_refused() {
     let schema = schema();
     for form in [LineForm::Csv, LineForm::Json] {
-        let mut feed = Feed::new(form, &schema, 0, None);
+        let mut feed = Feed::new(form, &schema, Start::default());
         let piece = vec![b'x'; 1 << 19];
-        let pushed = (0..4).map(|_| feed.push(&schema, &piece)).collect::<Result<Vec<_>, _>>();
+        let pushed = (0..4).map(|_| feed.push(&piece)).collect::<Result<Vec<_>, _>>();
         assert_eq!(pushed.unwrap_err().code(), "HUSH-G004");
     }
+}
+
+/// The place after a chunk is told by the same bytes, whether they were passed or are read from the file.
+#[test]
+fn places_have_the_traces_of_the_file() {
+    use std::io::Write;
+    let mut draw = Draw::new();
+    let (text, _) = sample(&mut draw, 20_000);
+    let messages: String = (0..9000).map(|n| format!("{{\"n\":{n}}}\n")).collect();
+    for (form, text) in [(LineForm::Csv, text), (LineForm::Json, messages)] {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        let mut feed = Feed::new(form, &schema(), Start::default());
+        text.as_bytes().chunks(30_011).for_each(|piece| feed.push(piece).unwrap());
+        feed.end().unwrap();
+        while feed.records() > 0 {
+            feed.pass(*feed.counts().last().unwrap());
+            let (position, trace) = feed.place();
+            assert_eq!(Window::of_file(&file, position).unwrap().unwrap().trace(), trace, "{position}");
+        }
+    }
+}
+
+#[test]
+fn quotes_inside_fields_are_text_and_open_ones_are_refused() {
+    let text = "n,t\n".to_owned() + &"1,5\" pipe\n".repeat(9000) + "2,x";
+    let (found, _) = rows(LineForm::Csv, &[text.as_bytes()], 0, None);
+    assert_eq!((found.len(), found[0].as_str(), found[9000].as_str()), (9001, "1|5\" pipe", "2|x"));
+    let mut feed = Feed::new(LineForm::Csv, &schema(), Start::default());
+    feed.push(b"n,t\n1,a\n2,\"b\n3,c\n").unwrap();
+    feed.end().unwrap();
+    assert_eq!(feed.rows(1).unwrap().unwrap().rows, 1);
+    assert_eq!(feed.rows(2).unwrap_err().code(), "HUSH-D016");
+}
+
+#[test]
+fn lines_may_end_in_cr_and_fields_in_semicolons() {
+    let (found, positions) = rows(LineForm::Csv, &[b"n;t\r1;a,b\r", b"2;\"c\rd\"\r\r", b"\r3;e"], 0, None);
+    assert_eq!(found, ["1|a,b", "2|c\rd", "3|e"]);
+    assert_eq!(positions, [24]);
+}
+
+#[test]
+fn empty_lines_alone_are_no_rows() {
+    let (found, positions) = rows(LineForm::Csv, &[b"n,t\n\n\r\n"], 0, None);
+    assert_eq!((found.len(), positions.len()), (0, 0));
 }

@@ -9,8 +9,9 @@ use hush_table::source::{OpenOptions, Source, SourceError};
 use super::{Gateway, Summary};
 use crate::EdgeError;
 use crate::encrypt::DeviceEncryptor;
-use crate::feed::{LineForm, Rows};
+use crate::feed::LineForm;
 use crate::input::{Input, ParquetFile};
+use crate::place::Place;
 
 impl Gateway<'_> {
     /// Encrypts what no delivery has yet of the file's rows.
@@ -37,7 +38,8 @@ impl Gateway<'_> {
             );
             return Err(EdgeError::Usage { what });
         }
-        let done = self.spool.resume(source, table.rows().unwrap_or(0))?;
+        let rows = table.rows().unwrap_or(0);
+        let done = self.spool.resume(source, |position| Ok((position <= rows).then_some(None)))?;
         let mut encryptor = DeviceEncryptor::new(self.key);
         for batch in batches {
             let batch = batch?;
@@ -45,10 +47,14 @@ impl Gateway<'_> {
             if position <= done {
                 continue;
             }
+            if self.is_full_for_good() {
+                return Err(EdgeError::SpoolFull { limit: self.options.spool_limit });
+            }
             if self.options.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Acquire) {
                 break;
             }
-            self.spool(&mut encryptor, &Rows { batch, position }, &mut summary)?;
+            let encrypted = encryptor.encrypt(self.key, &batch)?;
+            self.spool(&encrypted, Some(Place { position, mark: None }), &mut summary)?;
             wake();
         }
         Ok(summary)

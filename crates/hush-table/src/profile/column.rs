@@ -6,6 +6,7 @@ use hush_plan::schema::units::{DecimalPoint, POWERS_OF_TEN, parse_date, parse_ti
 use super::counts::TupleCounts;
 use super::numbers::{Magnitude, Numbers, Written};
 use crate::classify::{PatternCounts, SHARED_BY};
+use crate::short_number::ShortNumber;
 use crate::source::{Declared, SourceColumn};
 
 /// Distinct values that are counted exactly.

@@ -12,7 +12,8 @@ use crate::error::{Operation, TableError};
 /// Ending of files that are not yet in place.
 const PARTIAL: &str = ".partial";
 /// Name of the lock file; its content means nothing.
-const LOCK_NAME: &str = ".lock";
+/// Name of the file that a writer locks.
+pub const LOCK_NAME: &str = ".lock";
 
 /// The right to write to a table's directory; given back when dropped, and by the system when a process ends.
 #[derive(Debug)]
