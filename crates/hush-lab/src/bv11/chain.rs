@@ -4,7 +4,7 @@
 use super::params::{Rung, Style};
 use super::security::SIGMA;
 use super::switch::{MAX_RECEIVERS, SampleKey, SampleSpec, SampleSum};
-use super::{Ciphertext, OddModulus};
+use super::{InsecureBv11Ciphertext as Ciphertext, OddModulus};
 use crate::random::Errors;
 use crate::scheme::{Noise, Sizes};
 use crate::{LabError, Seed, Stream};

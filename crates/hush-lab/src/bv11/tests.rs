@@ -3,6 +3,7 @@
 use num_bigint::BigInt;
 use num_integer::Integer;
 
+use super::InsecureBv11Ciphertext as Ciphertext;
 use super::*;
 
 /// Small enough for thousands of products in a test, large enough for the noise to be what it is elsewhere: 16 dimensions, no security.
