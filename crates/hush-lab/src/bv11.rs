@@ -13,6 +13,7 @@
 //! formulas of the paper. Paper's `ψ` are the samples of a key; their `a` parts are regenerated from a seed.
 
 mod chain;
+mod forecast;
 mod modulus;
 mod params;
 mod rows;
@@ -59,6 +60,13 @@ pub struct InsecureBv11Leveled {
 
 macro_rules! scheme_on_a_chain {
     ($scheme:ident, $params:ident, $name:literal) => {
+        impl $scheme {
+            /// Its parameters.
+            pub fn params(&self) -> &$params {
+                &self.params
+            }
+        }
+
         impl InsecureScheme for $scheme {
             type Params = $params;
             type Ciphertext = InsecureBv11Ciphertext;
