@@ -13,6 +13,7 @@
 //! formulas of the paper. Paper's `ψ` are the samples of a key; their `a` parts are regenerated from a seed.
 
 mod chain;
+mod forecast;
 mod modulus;
 mod params;
 mod rows;
@@ -28,14 +29,14 @@ use crate::{LabError, Seed, Stream};
 
 /// An encrypted bit: a vector and a residue, its level, and a bound of its noise.
 #[derive(Clone, Debug)]
-pub struct Ciphertext {
+pub struct InsecureBv11Ciphertext {
     level: u32,
     v: Vec<u64>,
     w: u64,
     bound: f64,
 }
 
-impl Ciphertext {
+impl InsecureBv11Ciphertext {
     /// Products, and for the last level reductions, behind it.
     pub fn level(&self) -> u32 {
         self.level
@@ -59,9 +60,16 @@ pub struct InsecureBv11Leveled {
 
 macro_rules! scheme_on_a_chain {
     ($scheme:ident, $params:ident, $name:literal) => {
+        impl $scheme {
+            /// Its parameters.
+            pub fn params(&self) -> &$params {
+                &self.params
+            }
+        }
+
         impl InsecureScheme for $scheme {
             type Params = $params;
-            type Ciphertext = Ciphertext;
+            type Ciphertext = InsecureBv11Ciphertext;
 
             const NAME: &'static str = $name;
 
@@ -75,35 +83,47 @@ macro_rules! scheme_on_a_chain {
                 Ok(Self { params: params.clone(), chain })
             }
 
-            fn encrypt(&self, bit: bool, randomness: &mut Stream) -> Result<Ciphertext, LabError> {
+            fn encrypt(
+                &self,
+                bit: bool,
+                randomness: &mut Stream,
+            ) -> Result<InsecureBv11Ciphertext, LabError> {
                 Ok(self.chain.encrypt(bit, self.params.samples, randomness))
             }
 
-            fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, LabError> {
+            fn add(
+                &self,
+                a: &InsecureBv11Ciphertext,
+                b: &InsecureBv11Ciphertext,
+            ) -> Result<InsecureBv11Ciphertext, LabError> {
                 self.chain.add(a, b)
             }
 
-            fn multiply(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, LabError> {
+            fn multiply(
+                &self,
+                a: &InsecureBv11Ciphertext,
+                b: &InsecureBv11Ciphertext,
+            ) -> Result<InsecureBv11Ciphertext, LabError> {
                 single(self.chain.multiply_all(&[(a, b)]))
             }
 
             fn multiply_all(
                 &self,
-                pairs: &[(&Ciphertext, &Ciphertext)],
-            ) -> Result<Vec<Ciphertext>, LabError> {
+                pairs: &[(&InsecureBv11Ciphertext, &InsecureBv11Ciphertext)],
+            ) -> Result<Vec<InsecureBv11Ciphertext>, LabError> {
                 self.chain.multiply_all(pairs)
             }
 
             /// Raises to the last level, the smallest [BV11, section 4.2, BTS].
-            fn finish(&self, ct: &Ciphertext) -> Result<Ciphertext, LabError> {
+            fn finish(&self, ct: &InsecureBv11Ciphertext) -> Result<InsecureBv11Ciphertext, LabError> {
                 self.chain.raise(ct, self.chain.last_level())
             }
 
-            fn decrypt(&self, ct: &Ciphertext) -> Result<bool, LabError> {
+            fn decrypt(&self, ct: &InsecureBv11Ciphertext) -> Result<bool, LabError> {
                 self.chain.decrypt(ct)
             }
 
-            fn noise(&self, ct: &Ciphertext) -> Result<Noise, LabError> {
+            fn noise(&self, ct: &InsecureBv11Ciphertext) -> Result<Noise, LabError> {
                 self.chain.noise(ct)
             }
 
@@ -125,7 +145,9 @@ macro_rules! scheme_on_a_chain {
 scheme_on_a_chain!(InsecureBv11, InsecureBv11Params, "bv11");
 scheme_on_a_chain!(InsecureBv11Leveled, InsecureBv11LeveledParams, "bv11-leveled");
 
-fn single(products: Result<Vec<Ciphertext>, LabError>) -> Result<Ciphertext, LabError> {
+fn single(
+    products: Result<Vec<InsecureBv11Ciphertext>, LabError>,
+) -> Result<InsecureBv11Ciphertext, LabError> {
     products?.pop().ok_or(LabError::Level { left: 0, right: 0 })
 }
 

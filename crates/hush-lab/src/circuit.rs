@@ -41,14 +41,14 @@ pub struct Input {
 }
 
 impl Circuit {
-    /// Builds the circuit of a text, with values for its names.
+    /// Builds the circuit of a text, with values for its names: the last one of a name counts.
     ///
     /// Adders ripple their carry, with one AND for a bit; multipliers shift and add; chains of sums and products become balanced
     /// trees. Every number of the text is encrypted as often as it occurs.
     ///
     /// # Errors
     /// [`LabError::Expression`] for a text that is none; [`LabError::Unsupported`] for what gates here do not do;
-    /// [`LabError::Value`] for a number that is not whole or not below `2^width`, or a name without a value;
+    /// [`LabError::Value`] for a number that is not whole or not below `2^width`; [`LabError::Name`] for a name without a value;
     /// [`LabError::Parameter`] for a width outside `[1, 32]`; [`LabError::Gates`] beyond 65536 gates.
     pub fn parse(text: &str, width: u32, values: &[(String, u64)]) -> Result<Self, LabError> {
         build::circuit(text, width, values)

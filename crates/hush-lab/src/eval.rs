@@ -35,6 +35,8 @@ pub struct Evaluation {
     pub finished: Vec<Noise>,
     /// Gates whose decryption was wrong.
     pub wrong_gates: usize,
+    /// Gates and bits of the result whose bound is not below its limit: nothing promises that they are right.
+    pub unpromised: usize,
     /// Seconds of encryption, gates, the last reduction, and decryption; not of watching the noise.
     pub seconds: [f64; 4],
 }
@@ -70,6 +72,7 @@ pub fn evaluate<S: InsecureScheme>(
         uses: uses(circuit),
         randomness: Stream::derive(seed, "encryption"),
         wrong_gates: 0,
+        unpromised: 0,
         seconds: [0.0; 4],
     };
     run.inputs(observe)?;
@@ -87,13 +90,16 @@ pub fn evaluate<S: InsecureScheme>(
         decrypted[gate] = scheme.decrypt(&short)?;
         run.seconds[2] += (reduced - started).as_secs_f64();
         run.seconds[3] += reduced.elapsed().as_secs_f64();
-        finished.push(scheme.noise(&short)?);
+        let noise = scheme.noise(&short)?;
+        run.unpromised += usize::from(!noise.is_safe());
+        finished.push(noise);
     }
     Ok(Evaluation {
         result: circuit.result(&decrypted),
         expected: circuit.result(&values),
         finished,
         wrong_gates: run.wrong_gates,
+        unpromised: run.unpromised,
         seconds: run.seconds,
     })
 }
@@ -107,6 +113,7 @@ struct Run<'a, S: InsecureScheme> {
     uses: Vec<usize>,
     randomness: Stream,
     wrong_gates: usize,
+    unpromised: usize,
     seconds: [f64; 4],
 }
 
@@ -178,6 +185,7 @@ impl<S: InsecureScheme> Run<'_, S> {
         let (noise, bit) = (self.scheme.noise(&ct)?, self.scheme.decrypt(&ct)?);
         let is_right = bit == self.values[gate];
         self.wrong_gates += usize::from(!is_right);
+        self.unpromised += usize::from(!noise.is_safe());
         let before_refresh = self.scheme.noise_before_refresh(&ct)?;
         observe(Step { gate, noise, before_refresh, bit, is_right, seconds });
         if self.uses[gate] > 0 {

@@ -17,7 +17,7 @@
 //! *Words used.* A **level** counts the products that a ciphertext has behind it, from 0 for a fresh one. **Noise** is the even part of
 //! a phase: the phase of a ciphertext of the bit `m` is `m + 2e`, and its noise is `|e|`.
 //!
-//! *Invariants.* Every type that is a scheme is named `Insecure…`. No bad input panics. No crate of ours depends on this one
+//! *Invariants.* Every type of a scheme, its parameters, keys and ciphertexts too, is named `Insecure…`. No bad input panics. No crate of ours depends on this one
 //! (`tools/check_layers.py`).
 //!
 //! *Non-goals.* Security: the parameter sets are broken or small, secret keys stand in memory beside the ciphertexts and are not wiped,

@@ -10,12 +10,13 @@ use num_integer::Integer;
 use num_traits::One;
 
 use crate::primes::random_prime;
-use crate::{LabError, Stream};
+use crate::{LabError, Seed, Stream};
 
 /// A scheme whose ciphertexts have one operation.
 pub trait InsecurePartial {
     /// As on the command line.
     const NAME: &'static str;
+
     /// Makes keys with a modulus of `bits` bits, 16 to 8192.
     ///
     /// # Errors
@@ -144,24 +145,50 @@ impl InsecurePartial for InsecurePaillier {
 ///
 /// # Errors
 /// [`LabError::Unsupported`] for the operation that the scheme has not; [`LabError::Expression`]; [`LabError::Value`] for numbers that
-/// are not whole or not below `n`.
+/// are not whole or not below `n`; [`LabError::Name`] for a name without a value.
 pub fn evaluate<S: InsecurePartial>(
     scheme: &S,
     text: &str,
     values: &[(String, u64)],
     randomness: &mut Stream,
 ) -> Result<(BigUint, BigUint), LabError> {
+    run(scheme, text, values, randomness, None)
+}
+
+/// Refuses what [`evaluate`] with a modulus of `bits` bits would refuse, without the time that keys of that size take: with keys of 16
+/// bits, and numbers modulo theirs. A number as long as the modulus passes, and may still be too large for it.
+///
+/// # Errors
+/// As [`evaluate`].
+pub fn check<S: InsecurePartial>(text: &str, values: &[(String, u64)], bits: u32) -> Result<(), LabError> {
+    let mut randomness = Stream::derive(&Seed::from_text("check"), "partial");
+    let scheme = S::generate(CHECK_BITS, &mut randomness)?;
+    run(&scheme, text, values, &mut randomness, Some(bits)).map(drop)
+}
+
+fn run<S: InsecurePartial>(
+    scheme: &S,
+    text: &str,
+    values: &[(String, u64)],
+    randomness: &mut Stream,
+    checked_bits: Option<u32>,
+) -> Result<(BigUint, BigUint), LabError> {
     let expression = Expression::parse(text)?;
-    let mut meaning = Evaluation { scheme, values, names: expression.names(), randomness };
+    let names = expression.names();
+    let mut meaning = Evaluation { scheme, values, names, randomness, checked_bits };
     let Pair { ct, clear } = expression.fold(&mut meaning)?;
     Ok((scheme.decrypt(&ct), clear))
 }
+
+const CHECK_BITS: u32 = 16;
 
 struct Evaluation<'a, S> {
     scheme: &'a S,
     values: &'a [(String, u64)],
     names: &'a [String],
     randomness: &'a mut Stream,
+    /// Numbers of so many bits are taken modulo the modulus, which is a short one.
+    checked_bits: Option<u32>,
 }
 
 #[derive(Clone)]
@@ -173,8 +200,13 @@ struct Pair {
 impl<S: InsecurePartial> Evaluation<'_, S> {
     fn input(&mut self, label: &str, value: Option<BigUint>) -> Result<Pair, LabError> {
         let modulus = self.scheme.modulus();
-        let refused = || LabError::Value { label: label.to_owned(), width: modulus.bits() as u32 };
-        let clear = value.filter(|value| value < modulus).ok_or_else(refused)?;
+        let width = self.checked_bits.unwrap_or(modulus.bits() as u32);
+        let fits = |value: &BigUint| match self.checked_bits {
+            Some(bits) => value.bits() <= bits.into(),
+            None => value < modulus,
+        };
+        let refused = || LabError::Value { label: label.to_owned(), width };
+        let clear = value.filter(fits).ok_or_else(refused)? % modulus;
         Ok(Pair { ct: self.scheme.encrypt(&clear, self.randomness), clear })
     }
 
@@ -203,8 +235,9 @@ impl<S: InsecurePartial> Fold for Evaluation<'_, S> {
 
     fn name(&mut self, index: usize) -> Result<Pair, LabError> {
         let name = self.names.get(index).map_or("?", String::as_str);
-        let value = self.values.iter().find(|(known, _)| known == name);
-        self.input(name, value.map(|&(_, value)| value.into()))
+        let value = self.values.iter().rfind(|(known, _)| known == name);
+        let &(_, value) = value.ok_or_else(|| LabError::Name { label: name.to_owned() })?;
+        self.input(name, Some(value.into()))
     }
 
     fn negative(&mut self, _: Pair) -> Result<Pair, LabError> {
@@ -239,7 +272,7 @@ impl<S: InsecurePartial> Fold for Evaluation<'_, S> {
 fn two_primes(bits: u32, randomness: &mut Stream) -> Result<(BigUint, BigUint), LabError> {
     if !(16..=8192).contains(&bits) {
         return Err(LabError::Parameter {
-            name: "bits",
+            name: "modulus-bits",
             found: bits.to_string(),
             expected: "between 16 and 8192",
         });
@@ -258,7 +291,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::Seed;
 
     proptest! {
         #[test]
@@ -274,6 +306,20 @@ mod tests {
             prop_assert_eq!(&found, &clear);
             prop_assert_eq!(found, (BigUint::from(x) + y + 7_u32) % paillier.modulus());
         }
+    }
+
+    #[test]
+    fn a_check_without_long_keys_refuses_what_evaluation_would() {
+        let values = [("x".to_owned(), u64::MAX)];
+        assert!(check::<InsecureRsa>("7*6*x^2", &values, 8192).is_ok());
+        assert!(check::<InsecurePaillier>("7+6+x+70000", &values, 8192).is_ok());
+        // Behind a number that is too large for the keys of the check.
+        let refused = |result: Result<(), LabError>| matches!(result, Err(LabError::Unsupported { .. }));
+        assert!(refused(check::<InsecureRsa>("x*70000+1", &values, 8192)));
+        assert!(refused(check::<InsecurePaillier>("(x+70000)*2", &values, 8192)));
+        assert!(matches!(check::<InsecureRsa>("y*2", &values, 8192), Err(LabError::Name { .. })));
+        assert!(matches!(check::<InsecureRsa>("x*2", &values, 32), Err(LabError::Value { width: 32, .. })));
+        assert!(matches!(check::<InsecureRsa>("2*", &values, 512), Err(LabError::Expression(_))));
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(crate) fn print_sets() {
         let (l, sizes) = (set.literal(), set.sizes());
         let [guessing, splitting] = set.attacks_log2();
         print(&format!(
-            "  {:<4} {name:<7} {:<9} {:<5} {:<4} {:<5} {:<6} {:<12} {:<12} {guessing:.0}, {splitting:.0} bits",
+            "  {:<4} {name:<7} {:<9} {:<5} {:<4} {:<5} {:<6} {:<12} {:<12} {guessing:.0}, {splitting:.1} bits",
             l.security,
             l.ciphertext_bits,
             l.prime_bits,

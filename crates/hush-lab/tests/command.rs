@@ -142,8 +142,8 @@ fn own_parameters_of_the_approximate_gcd_scheme_are_checked() {
     for (sizes, expected) in [
         ("eta=300,alpha=200", "a product of refreshed ciphertexts may have"),
         ("alpha=630", "a fresh ciphertext may have"),
-        ("Theta=31", "31 bits of the squashed key in 15 boxes"),
-        ("gamma=20031", "ciphertext_bits mod 64 is 63"),
+        ("Theta=31", "Theta = 31 must be a multiple of theta = 15"),
+        ("gamma=20031", "gamma mod 64 is 63"),
         ("omega=1", "it must be rho, eta, gamma, tau, alpha, Theta, theta or n"),
     ] {
         let (status, _, error) = eval(&[&MINI[..], &["--cnt12", sizes, "1*1"]].concat());

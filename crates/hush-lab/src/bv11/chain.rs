@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A chain of keys, and the operations along it. Both variants of the scheme are such chains.
 
+use super::forecast::{after_step, fresh_bound, limit, product, sum};
 use super::params::{Rung, Style};
-use super::security::SIGMA;
 use super::switch::{MAX_RECEIVERS, SampleKey, SampleSpec, SampleSum};
-use super::{Ciphertext, OddModulus};
+use super::{InsecureBv11Ciphertext as Ciphertext, OddModulus};
 use crate::random::Errors;
 use crate::scheme::{Noise, Sizes};
 use crate::{LabError, Seed, Stream};
@@ -102,14 +102,14 @@ impl Chain {
         ct
     }
 
-    /// Component by component, at the higher of the two levels. `|e| ≤ |e₁| + |e₂| + 1`.
+    /// Component by component, at the higher of the two levels.
     pub(crate) fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, LabError> {
         let level = a.level.max(b.level);
         let (a, b) = (self.raise(a, level)?, self.raise(b, level)?);
         let q = self.rung(&a)?.q;
         self.rung(&b)?;
         let v = a.v.iter().zip(&b.v).map(|(&x, &y)| q.add(x, y)).collect();
-        Ok(Ciphertext { level, v, w: q.add(a.w, b.w), bound: a.bound + b.bound + 1.0 })
+        Ok(Ciphertext { level, v, w: q.add(a.w, b.w), bound: sum(a.bound, b.bound) })
     }
 
     /// Products, all from one pass over the key of every level that occurs [BV11, section 4.1, SH.Mult].
@@ -148,9 +148,6 @@ impl Chain {
     /// # Math
     /// `(w − ⟨v,x⟩)(w' − ⟨v',x⟩) = Σ_{i≤j} h_ij x_i x_j` with `x_0 = 1`, of which every `h_ij`, the linear and constant ones too, is
     /// replaced by its (signed) binary digits.
-    ///
-    /// # Noise
-    /// Of the product before relinearisation: `|2e₁e₂ + m₁e₂ + m₂e₁|`.
     fn multiply_at(
         &self,
         level: u32,
@@ -166,7 +163,7 @@ impl Chain {
             std::iter::once(ct.w).chain(ct.v.iter().map(|&x| q.neg(x))).collect()
         };
         let operands: Vec<_> = pairs.iter().map(|(a, b)| (extended(a), extended(b))).collect();
-        let bounds = pairs.iter().map(|(a, b)| 2.0 * a.bound * b.bound + a.bound + b.bound);
+        let bounds = pairs.iter().map(|(a, b)| product(a.bound, b.bound));
         let (mut i, mut j) = (0, 0);
         let inputs = |inputs: &mut [u64]| {
             if i > n {
@@ -204,11 +201,7 @@ impl Chain {
         Ok(ct)
     }
 
-    /// Sums samples for inputs whose noise has `bounds`.
-    ///
-    /// # Noise
-    /// `8σ√used` is exceeded with a chance below `2^-44` if the choice of samples does not depend on their errors (heuristic).
-    /// Scaled steps work on halves: with `x = (m + 2e)/2` they give `⌊(p/q)x⌉` and errors, and double that.
+    /// Sums samples for inputs whose noise has `bounds`; scaled steps work on halves.
     fn step(
         &self,
         level: u32,
@@ -230,15 +223,14 @@ impl Chain {
             }
             more
         });
-        let ratio = to.q.value() as f64 / from.q.value() as f64;
         let outputs = sums.into_iter().zip(bounds).map(|(SampleSum { v, w, used }, bound)| {
             let double = |x| to.q.add(x, x);
             let level = level + 1;
+            let bound = after_step(*style, from.q, to.q, bound, used as f64);
             if style.is_scaled() {
-                let bound = ratio * (bound + 0.5) + 0.5 + scaled_bound(used as f64);
                 Ciphertext { level, v: v.into_iter().map(double).collect(), w: double(w), bound }
             } else {
-                Ciphertext { level, v, w, bound: bound + sum_bound(used as f64) }
+                Ciphertext { level, v, w, bound }
             }
         });
         Ok(outputs.collect())
@@ -319,27 +311,3 @@ fn messages(secret: &[u64], from: OddModulus, to: OddModulus, style: Style) -> i
         message
     }
 }
-
-/// `|e| < q/4 − 1/2` keeps `m + 2e` inside `(−q/2, q/2)`.
-pub(crate) fn limit(q: OddModulus) -> f64 {
-    q.value() as f64 / 4.0 - 0.5
-}
-
-/// Of a fresh ciphertext with `m` samples, about half of which are summed: `m/2 + 4√m` at most.
-pub(crate) fn fresh_bound(samples: u32) -> f64 {
-    let samples = f64::from(samples);
-    sum_bound((samples / 2.0 + 4.0 * samples.sqrt()).min(samples))
-}
-
-/// Of a sum of errors.
-pub(crate) fn sum_bound(count: f64) -> f64 {
-    TAIL * SIGMA * count.sqrt()
-}
-
-/// Of a sum of errors and roundings to an integer, which vary by `1/4` at most.
-pub(crate) fn scaled_bound(count: f64) -> f64 {
-    TAIL * (SIGMA * SIGMA + 0.25).sqrt() * count.sqrt()
-}
-
-/// Standard deviations: sums of these errors are sub-Gaussian, so that one is beyond with a chance below `2·exp(−32) < 2^-45`.
-const TAIL: f64 = 8.0;

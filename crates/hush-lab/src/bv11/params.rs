@@ -2,11 +2,12 @@
 //! Parameters of both variants: named sets, custom ones, and what noise they lead to.
 
 use super::OddModulus;
-use super::chain::{fresh_bound, limit, scaled_bound, sum_bound};
+use super::forecast::{Ladder, fresh_bound, limit, nonzero, scaled_bound};
+use super::modulus::MAX_MODULUS_BITS;
 use super::rows::is_narrow;
 use super::security::{least_dimension, security_bits};
-use crate::LabError;
 use crate::primes::prime_below_power;
+use crate::{Circuit, LabError};
 
 /// Where a ciphertext lives: a dimension and a modulus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +92,8 @@ impl InsecureBv11Params {
     /// [`LabError::Set`].
     pub fn named(security: u32, depth: u32) -> Result<Self, LabError> {
         let set = Self::SETS.iter().find(|set| set.0 >= depth && set.1 == security);
-        let &(depth, security, n, bits) = set.ok_or(LabError::Set { scheme: "bv11", security, depth })?;
+        let &(depth, security, n, bits) =
+            set.ok_or(LabError::Set { scheme: "bv11", security, depth: Some(depth) })?;
         let samples = (n + 1) * bits + 2 * security;
         Self::with_security(
             depth,
@@ -100,7 +102,47 @@ impl InsecureBv11Params {
             Some(samples),
             security.into(),
             Overflow::Refuse,
+            SHORT_FACTORS[0],
         )
+    }
+
+    /// The smallest named set for `security`, or one like it with a longer modulus: the shortest that promises a right result of
+    /// `circuit`, which must have at most `depth` products one after the other or sets its depth itself. If none does, the named set.
+    ///
+    /// # Math
+    /// Named sets have room for one product at every level. A longer modulus, by one bit and one more, takes more sums between them; the
+    /// dimension grows in proportion, and to [`least_dimension`] at least. For each also a longer short modulus is tried.
+    ///
+    /// # Cost
+    /// At most some hundred bounds of the circuit's noise.
+    ///
+    /// # Errors
+    /// [`LabError::Set`].
+    pub fn for_circuit(security: u32, depth: u32, circuit: &Circuit) -> Result<Self, LabError> {
+        let named = Self::named(security, depth.max(circuit.depth()))?;
+        if named.promises(circuit) {
+            return Ok(named);
+        }
+        let (n, first) = (named.rung.n, named.rung.q.bits());
+        for bits in first..=MAX_MODULUS_BITS {
+            let n = (n * bits).div_ceil(first).max(least_dimension(security.into(), bits.into()));
+            let (q, samples) = (prime_below_power(bits), (n + 1) * bits + 2 * security);
+            let tried = SHORT_FACTORS.into_iter().find_map(|factor| {
+                let refuse = Overflow::Refuse;
+                Self::with_security(named.depth, n, q, Some(samples), security.into(), refuse, factor)
+                    .ok()
+                    .filter(|params| params.promises(circuit))
+            });
+            if let Some(params) = tried {
+                return Ok(params);
+            }
+        }
+        Ok(named)
+    }
+
+    /// Whether the bound of every gate and result of a circuit is below its limit, computed without encrypting anything.
+    pub fn promises(&self, circuit: &Circuit) -> bool {
+        promises(&self.ladder(), circuit)
     }
 
     /// Parameters of one's own. `samples` is the `m` of the public key, by default enough for the leftover hash lemma; the short rung
@@ -117,7 +159,7 @@ impl InsecureBv11Params {
         overflow: Overflow,
     ) -> Result<Self, LabError> {
         let rung = rung(n, q)?;
-        Self::with_security(depth, n, q, samples, rung.security_bits(), overflow)
+        Self::with_security(depth, n, q, samples, rung.security_bits(), overflow, SHORT_FACTORS[0])
     }
 
     fn with_security(
@@ -127,42 +169,37 @@ impl InsecureBv11Params {
         samples: Option<u32>,
         bits: f64,
         overflow: Overflow,
+        short_factor: f64,
     ) -> Result<Self, LabError> {
         let rung = rung(n, q)?;
         let samples = checked_samples(samples, rung, overflow)?;
         if depth > MAX_DEPTH {
             return refuse("depth", depth, "at most 16");
         }
+        if q < 5 {
+            return refuse("q", q, "5 or more, as results are reduced to a smaller modulus");
+        }
         let errors = scaled_bound(nonzero(Style::Linear.inputs(n) * u64::from(rung.q.bits())));
-        // Sixteen times the errors: a quarter is the limit, and noise up to 3/16 of q has room beside them.
-        let p = prime_below_power((16.0 * errors).log2().ceil().max(2.0) as u32);
+        let p = prime_below_power((short_factor * errors).log2().ceil().max(2.0) as u32);
+        // Where that is no reduction, the errors have no room: the check below, or the eye, finds it.
+        let p = if p < q { p } else { prime_below_power(rung.q.bits() - 1) };
         let q_short = OddModulus::new(p)?;
         let short = Rung { n: least_dimension(bits, q_short.log2()).min(n), q: q_short };
         let params = Self { depth, samples, rung, short };
         check_memory(n, params.evaluation_bytes().0)?;
         if overflow == Overflow::Refuse {
-            params.check_noise()?;
+            check_noise(&params.ladder())?;
         }
         Ok(params)
     }
 
     /// Bounds of the noise at every level, of one product each, and of the reduced result.
     pub fn forecast(&self) -> Vec<f64> {
-        let rows = nonzero(Style::Quadratic.inputs(self.rung.n) * u64::from(self.rung.q.bits()));
-        let mut bounds = vec![fresh_bound(self.samples)];
-        let mut bound = fresh_bound(self.samples);
-        for _ in 0..self.depth {
-            bound = 2.0 * bound * bound + 2.0 * bound + sum_bound(rows);
-            bounds.push(bound);
-        }
-        let rows = nonzero(Style::Linear.inputs(self.rung.n) * u64::from(self.rung.q.bits()));
-        let ratio = self.short.q.value() as f64 / self.rung.q.value() as f64;
-        bounds.push(ratio * (bound + 0.5) + 0.5 + scaled_bound(rows));
-        bounds
+        self.ladder().of_products()
     }
 
-    fn check_noise(&self) -> Result<(), LabError> {
-        check_forecast(&self.forecast(), &self.levels())
+    pub(super) fn ladder(&self) -> Ladder {
+        Ladder { rungs: self.levels(), styles: self.styles(), samples: self.samples }
     }
 
     pub(crate) fn styles(&self) -> Vec<Style> {
@@ -226,7 +263,44 @@ impl InsecureBv11LeveledParams {
     /// # Errors
     /// [`LabError::Set`] if the first modulus would have more than 60 bits.
     pub fn derive(security: u32, depth: u32) -> Result<Self, LabError> {
-        let missing = LabError::Set { scheme: "bv11-leveled", security, depth };
+        Self::derive_with(security, depth, [ROOM; 2])
+    }
+
+    /// As [`Self::derive`], with more room where `circuit` needs it: the parameters promise a right result. If moduli of 60 bits do not
+    /// suffice for that, those of [`Self::derive`].
+    ///
+    /// # Math
+    /// Operands of products have room for so many sums, and so has the result. Whichever the first level over its limit points at
+    /// is doubled until none is: the last level at the result, others at the operands.
+    ///
+    /// # Errors
+    /// As [`Self::derive`].
+    pub fn for_circuit(security: u32, depth: u32, circuit: &Circuit) -> Result<Self, LabError> {
+        let depth = depth.max(circuit.depth());
+        let usual = Self::derive(security, depth)?;
+        let (mut params, mut rooms) = (usual.clone(), [ROOM; 2]);
+        for _ in 0..ROUNDS {
+            match params.ladder().of_circuit(circuit).map(|forecast| forecast.overflow) {
+                Some(None) => return Ok(params),
+                Some(Some(level)) => rooms[usize::from(level == params.depth())] *= 2.0,
+                None => break,
+            }
+            match Self::derive_with(security, depth, rooms) {
+                Ok(wider) => params = wider,
+                Err(_) => break,
+            }
+        }
+        Ok(usual)
+    }
+
+    /// Whether the bound of every gate and result of a circuit is below its limit, computed without encrypting anything.
+    pub fn promises(&self, circuit: &Circuit) -> bool {
+        promises(&self.ladder(), circuit)
+    }
+
+    /// Of how many ciphertexts an operand of a product, and the result, may be the sum.
+    fn derive_with(security: u32, depth: u32, [operand_room, room]: [f64; 2]) -> Result<Self, LabError> {
+        let missing = LabError::Set { scheme: "bv11-leveled", security, depth: Some(depth) };
         if depth > MAX_DEPTH || !(30..=256).contains(&security) {
             return Err(missing);
         }
@@ -248,13 +322,13 @@ impl InsecureBv11LeveledParams {
                 |level: usize| if level == 0 { fresh_bound(samples) } else { 2.0 * errors[level - 1] };
             // Bits only grow from round to round, so that it ends.
             let mut wanted = bits.clone();
-            wanted[depth] = wanted[depth].max((4.0 * ROOM * noise(depth)).log2().ceil() as u32);
+            wanted[depth] = wanted[depth].max((4.0 * room * noise(depth)).log2().ceil() as u32);
             for level in (0..depth).rev() {
-                let operand = ROOM * noise(level);
+                let operand = operand_room * noise(level);
                 let factor_log2 = (2.0 * operand * operand / errors[level]).log2().max(0.0);
                 wanted[level] = wanted[level].max(wanted[level + 1] + factor_log2.ceil() as u32);
             }
-            if wanted[0] > super::modulus::MAX_MODULUS_BITS {
+            if wanted[0] > MAX_MODULUS_BITS {
                 return Err(missing);
             }
             if wanted == bits {
@@ -281,22 +355,18 @@ impl InsecureBv11LeveledParams {
         let params = Self { samples, rungs };
         check_memory(params.rungs[0].n, params.evaluation_bytes().0)?;
         if overflow == Overflow::Refuse {
-            check_forecast(&params.forecast(), &params.rungs)?;
+            check_noise(&params.ladder())?;
         }
         Ok(params)
     }
 
     /// Bounds of the noise at every level, of one product each.
     pub fn forecast(&self) -> Vec<f64> {
-        let mut bound = fresh_bound(self.samples);
-        let mut bounds = vec![bound];
-        for pair in self.rungs.windows(2) {
-            let rows = nonzero(Style::QuadraticScaled.inputs(pair[0].n) * u64::from(pair[0].q.bits()));
-            let ratio = pair[1].q.value() as f64 / pair[0].q.value() as f64;
-            bound = ratio * (2.0 * bound * bound + 2.0 * bound + 0.5) + 0.5 + scaled_bound(rows);
-            bounds.push(bound);
-        }
-        bounds
+        self.ladder().of_products()
+    }
+
+    pub(super) fn ladder(&self) -> Ladder {
+        Ladder { rungs: self.rungs.clone(), styles: self.styles(), samples: self.samples }
     }
 
     pub(crate) fn styles(&self) -> Vec<Style> {
@@ -365,19 +435,14 @@ fn checked_samples(samples: Option<u32>, rung: Rung, overflow: Overflow) -> Resu
     Ok(samples)
 }
 
-fn check_forecast(bounds: &[f64], rungs: &[Rung]) -> Result<(), LabError> {
-    for (level, (&bound, rung)) in bounds.iter().zip(rungs).enumerate() {
-        let limit = limit(rung.q);
-        if bound >= limit {
-            let level = level as u32;
-            return Err(LabError::Noise {
-                level,
-                bound_log2: bound.log2(),
-                limit_log2: limit.max(1.0).log2(),
-            });
-        }
-    }
-    Ok(())
+fn promises(ladder: &Ladder, circuit: &Circuit) -> bool {
+    ladder.of_circuit(circuit).is_some_and(|forecast| forecast.overflow.is_none())
+}
+
+fn check_noise(ladder: &Ladder) -> Result<(), LabError> {
+    let Some((level, bound)) = ladder.first_overflow() else { return Ok(()) };
+    let limit = ladder.rungs.get(level as usize).map_or(0.0, |rung| limit(rung.q));
+    Err(LabError::Noise { level, bound_log2: bound.log2(), limit_log2: limit.max(1.0).log2() })
 }
 
 /// Refuses what would fill the memory before anything is made.
@@ -402,12 +467,6 @@ fn refuse<T>(name: &'static str, found: impl ToString, expected: &'static str) -
     Err(LabError::Parameter { name, found: found.to_string(), expected })
 }
 
-/// How many of the `digits` of uniform residues are not 0, at most: a third of those of their non-adjacent forms, and a little.
-fn nonzero(digits: u64) -> f64 {
-    let digits = digits as f64;
-    (0.36 * digits + 4.0 * digits.sqrt()).min(digits)
-}
-
 pub(crate) fn security_text(bits: f64) -> String {
     if bits < 45.0 {
         format!("about {bits:.0} bits: broken, lattice reduction at once")
@@ -424,5 +483,8 @@ const MAX_DEPTH: u32 = 16;
 /// says nothing, and dimensions would fall as moduli grow.
 const LEAST_RATIO: (u32, u32) = (395, 52);
 const ROUNDS: usize = 64;
-/// Operands of a product may be sums of this many ciphertexts.
+/// How many times its errors a short modulus is. With 16 a quarter is the limit, and noise up to 3/16 of q has room beside them; the
+/// longer ones are for sums of results.
+const SHORT_FACTORS: [f64; 4] = [16.0, 32.0, 64.0, 128.0];
+/// Operands of a product, and results, may be sums of this many ciphertexts.
 const ROOM: f64 = 2.0;

@@ -46,6 +46,9 @@ impl SampleKey {
     ///
     /// # Cost
     /// `inputs · digits · dimension` products, and as many words of the stream.
+    ///
+    /// # Errors
+    /// [`LabError::Memory`] before anything is made.
     pub(crate) fn generate(
         spec: &SampleSpec<'_>,
         seed: &Seed,
@@ -56,7 +59,7 @@ impl SampleKey {
         let modulus = spec.modulus;
         let rows = Rows::new(seed, spec.label, spec.secret.len(), modulus)?;
         let count = spec.inputs * u64::from(spec.digits);
-        let mut bodies = Bodies::with_capacity(count, rows.is_narrow());
+        let mut bodies = Bodies::reserved(count, rows.is_narrow())?;
         let step = (count / 100).max(1);
         rows.dot_each(count, spec.secret, |row, product| {
             let error = modulus.signed(errors.draw() * spec.error_factor);
@@ -159,11 +162,18 @@ enum Bodies {
 }
 
 impl Bodies {
-    fn with_capacity(count: u64, is_narrow: bool) -> Self {
+    /// Room for `count` residues.
+    fn reserved(count: u64, is_narrow: bool) -> Result<Self, LabError> {
+        let refused = |width: u64| move |_| LabError::Memory { bytes: count.saturating_mul(width) };
+        let words = usize::try_from(count).unwrap_or(usize::MAX);
         if is_narrow {
-            Self::Narrow(Vec::with_capacity(count as usize))
+            let mut bodies = Vec::new();
+            bodies.try_reserve_exact(words).map_err(refused(4))?;
+            Ok(Self::Narrow(bodies))
         } else {
-            Self::Wide(Vec::with_capacity(count as usize))
+            let mut bodies = Vec::new();
+            bodies.try_reserve_exact(words).map_err(refused(8))?;
+            Ok(Self::Wide(bodies))
         }
     }
 
@@ -203,6 +213,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn memory_that_is_not_there_is_refused() {
+        for is_narrow in [false, true] {
+            let refused = Bodies::reserved(1 << 61, is_narrow).err();
+            assert!(matches!(refused, Some(LabError::Memory { bytes }) if bytes >= 1 << 63), "{refused:?}");
+        }
+    }
 
     proptest! {
         #[test]

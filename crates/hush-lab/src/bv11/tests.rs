@@ -3,6 +3,7 @@
 use num_bigint::BigInt;
 use num_integer::Integer;
 
+use super::InsecureBv11Ciphertext as Ciphertext;
 use super::*;
 
 /// Small enough for thousands of products in a test, large enough for the noise to be what it is elsewhere: 16 dimensions, no security.
@@ -142,6 +143,13 @@ fn what_cannot_work_is_refused_with_its_reason() {
     // Room for one product, not for two.
     assert!(matches!(refused(2, 16, (1 << 26) - 5, None), LabError::Noise { level: 2, .. }));
     assert!(matches!(refused(1, 16, 4093, None), LabError::Noise { .. }));
+    // The short modulus stays below q, so that its errors are over the limit.
+    assert!(matches!(refused(0, 16, 8191, Some(600)), LabError::Noise { level: 1, .. }));
+    assert!(matches!(refused(0, 16, 3, None), LabError::Parameter { name: "q", .. }));
+    for q in [5, 7, 257, 4099, 8191] {
+        let shown = InsecureBv11Params::custom(1, 16, q, None, Overflow::Show).unwrap();
+        assert!(shown.short.q.value() < q, "{shown:?}");
+    }
     assert!(matches!(InsecureBv11Params::named(43, 1), Err(LabError::Set { security: 43, .. })));
     assert!(matches!(InsecureBv11LeveledParams::derive(128, 9), Err(LabError::Set { .. })));
     let growing = vec![rung(16, 101).unwrap(), rung(16, 103).unwrap()];

@@ -24,8 +24,8 @@ pub(super) fn circuit(text: &str, width: u32, values: &[(String, u64)]) -> Resul
         names: vec![None; expression.names().len()],
     };
     for (place, name) in expression.names().iter().enumerate() {
-        let value = values.iter().find(|(known, _)| known == name);
-        let &(_, value) = value.ok_or_else(|| LabError::Value { label: name.clone(), width })?;
+        let value = values.iter().rfind(|(known, _)| known == name);
+        let &(_, value) = value.ok_or_else(|| LabError::Name { label: name.clone() })?;
         let word = builder.input(name, value)?;
         builder.names[place] = Some(word);
     }

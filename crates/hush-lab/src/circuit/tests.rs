@@ -21,6 +21,8 @@ fn bits_add_as_xor_and_multiply_as_and() {
     assert_eq!((circuit.depth(), circuit.operations(), circuit.inputs().len()), (2, (2, 2), 5));
     // Chains are balanced: eight factors are three deep.
     assert_eq!(Circuit::parse("1*1*1*1*1*1*1*1", 1, &[]).unwrap().depth(), 3);
+    // Of two values of a name the last one counts.
+    assert_eq!(result("x", 1, &[("x", 0), ("x", 1)]), 1);
     // A name is one input, however often it occurs.
     assert_eq!(Circuit::parse("x*x+x", 1, &[("x".to_owned(), 1)]).unwrap().inputs().len(), 1);
 }
@@ -55,7 +57,7 @@ fn what_gates_cannot_do_is_refused() {
     assert!(matches!(refused("1+", 1), LabError::Expression(_)));
     assert!(matches!(refused("2", 1), LabError::Value { .. }));
     assert!(matches!(refused("0.5", 4), LabError::Value { .. }));
-    assert!(matches!(refused("x", 4), LabError::Value { .. }));
+    assert!(matches!(refused("x", 4), LabError::Name { .. }));
     assert!(matches!(refused("1-1", 4), LabError::Unsupported { .. }));
     assert!(matches!(refused("1/1", 1), LabError::Unsupported { .. }));
     assert!(matches!(refused("sum(1)", 1), LabError::Unsupported { .. }));

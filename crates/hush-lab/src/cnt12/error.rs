@@ -31,7 +31,7 @@ pub enum Cnt12Error {
         max: u64,
     },
     /// The boxes have different sizes.
-    #[error("{secret_bits} bits of the squashed key in {boxes} boxes of one size")]
+    #[error("Theta = {secret_bits} must be a multiple of theta = {boxes}, the boxes of the squashed key")]
     Boxes {
         /// `Θ`.
         secret_bits: usize,

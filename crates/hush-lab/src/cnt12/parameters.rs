@@ -53,16 +53,16 @@ impl InsecureCnt12Parameters {
         let l = &literal;
         let ranges = [
             ("security", u64::from(l.security), 1, 256),
-            ("noise_bits", l.noise_bits, 1, 1 << 10),
-            ("prime_bits", l.prime_bits, l.noise_bits + 16, 1 << 14),
-            ("ciphertext_bits", l.ciphertext_bits, l.prime_bits + 512, 40_000_000),
+            ("rho", l.noise_bits, 1, 1 << 10),
+            ("eta", l.prime_bits, l.noise_bits + 16, 1 << 14),
+            ("gamma", l.ciphertext_bits, l.prime_bits + 512, 40_000_000),
             // κ exceeds γ by a number of bits, and sums of ciphertexts have room in the last word.
-            ("ciphertext_bits mod 64", l.ciphertext_bits % 64, 0, 44),
-            ("zero_count", l.zero_count as u64, 1, 1 << 16),
-            ("factor_bits", l.factor_bits, 1, l.prime_bits),
-            ("boxes", l.boxes as u64, 1, 255),
-            ("secret_bits", l.secret_bits as u64, 1, 1 << 16),
-            ("precision", l.precision.into(), 1, 7),
+            ("gamma mod 64", l.ciphertext_bits % 64, 0, 44),
+            ("tau", l.zero_count as u64, 1, 1 << 16),
+            ("alpha", l.factor_bits, 1, l.prime_bits),
+            ("theta", l.boxes as u64, 1, 255),
+            ("Theta", l.secret_bits as u64, 1, 1 << 16),
+            ("n", l.precision.into(), 1, 7),
         ];
         for (name, found, min, max) in ranges {
             if !(min..=max).contains(&found) {
@@ -76,7 +76,7 @@ impl InsecureCnt12Parameters {
         let max = (1u64 << l.precision) - 1;
         if l.boxes as u64 > max {
             return Err(Cnt12Error::ParameterOutOfRange {
-                name: "boxes",
+                name: "theta",
                 found: l.boxes as u64,
                 min: 1,
                 max,
@@ -163,7 +163,7 @@ impl InsecureCnt12Parameters {
     /// sizes that do not fit.
     pub fn named_with(security: u32, sizes: &[(String, u64)]) -> Result<Self, LabError> {
         let named = Self::insecure_named().into_iter().find(|(_, set)| set.literal.security == security);
-        let mut literal = named.ok_or(LabError::Set { scheme: "cnt12", security, depth: 0 })?.1.literal;
+        let mut literal = named.ok_or(LabError::Set { scheme: "cnt12", security, depth: None })?.1.literal;
         let short = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
         for &(ref name, value) in sizes {
             match name.as_str() {
