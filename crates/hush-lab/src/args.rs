@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use hush_lab::LabError;
 use hush_lab::bench::{Case, Contender, Question};
 
 /// INSECURE, for teaching: the historical homomorphic schemes, on expressions of encrypted bits.
@@ -56,7 +57,7 @@ pub(crate) struct Options {
     /// The value of a name
     #[arg(long = "let", value_name = "NAME=VALUE", value_parser = assignment)]
     pub(crate) values: Vec<(String, u64)>,
-    /// Repeatable randomness (default: from the operating system)
+    /// Repeatable randomness, but for bgv (default: from the operating system, as bgv always)
     #[arg(long, value_name = "TEXT")]
     pub(crate) seed: Option<String>,
     /// Own parameters of bv11: the dimension, for bv11-leveled one for every level
@@ -74,9 +75,40 @@ pub(crate) struct Options {
     /// Accept own parameters whose noise overflows, to see what happens
     #[arg(long)]
     pub(crate) show_overflow: bool,
-    /// Bits of the modulus of rsa and paillier
-    #[arg(long, value_name = "BITS", default_value_t = 512)]
-    pub(crate) modulus_bits: u32,
+    /// Bits of the modulus of rsa and paillier (default: 512)
+    #[arg(long, value_name = "BITS")]
+    pub(crate) modulus_bits: Option<u32>,
+}
+
+impl Options {
+    /// Refuses options that the scheme would ignore.
+    ///
+    /// # Errors
+    /// [`LabError::Option`].
+    pub(crate) fn check(&self) -> Result<(), LabError> {
+        let lwe = [Scheme::Bv11, Scheme::Bv11Leveled].as_slice();
+        let lwe_names = "bv11 and bv11-leveled";
+        let leveled = [Scheme::Bgv, Scheme::Bv11, Scheme::Bv11Leveled].as_slice();
+        let bits = [Scheme::Bgv, Scheme::Bv11, Scheme::Bv11Leveled, Scheme::Cnt12].as_slice();
+        let numbers = [Scheme::Paillier, Scheme::Rsa].as_slice();
+        let given = [
+            (!self.n.is_empty(), "--n", lwe, lwe_names),
+            (!self.q.is_empty(), "--q", lwe, lwe_names),
+            (self.m.is_some(), "--m", lwe, lwe_names),
+            (self.show_overflow, "--show-overflow", lwe, lwe_names),
+            (self.depth.is_some(), "--depth", leveled, "bv11, bv11-leveled and bgv"),
+            (!self.cnt12.is_empty(), "--cnt12", [Scheme::Cnt12].as_slice(), "cnt12"),
+            (self.width != 1, "--width", bits, "bv11, bv11-leveled, cnt12 and bgv"),
+            (self.modulus_bits.is_some(), "--modulus-bits", numbers, "rsa and paillier"),
+        ];
+        let foreign = given.into_iter().find(|(is_given, _, schemes, _)| *is_given && !schemes.contains(&self.scheme));
+        match foreign {
+            Some((_, option, _, expected)) => {
+                Err(LabError::Option { option, scheme: self.scheme.name(), expected })
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// What is measured.
@@ -135,6 +167,20 @@ pub(crate) enum Scheme {
     Paillier,
     /// Products only
     Rsa,
+}
+
+impl Scheme {
+    /// As on the command line.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Bgv => "bgv",
+            Self::Bv11 => "bv11",
+            Self::Bv11Leveled => "bv11-leveled",
+            Self::Cnt12 => "cnt12",
+            Self::Paillier => "paillier",
+            Self::Rsa => "rsa",
+        }
+    }
 }
 
 /// `name = value`, blanks allowed.

@@ -7,6 +7,7 @@
 mod args;
 mod commands;
 mod prompt;
+mod session;
 mod table;
 mod terminal;
 mod timing;
@@ -20,7 +21,7 @@ fn main() -> ExitCode {
         Ok(commands::Outcome::Right) => ExitCode::SUCCESS,
         Ok(commands::Outcome::Wrong) => ExitCode::from(1),
         Err(error) => {
-            terminal::say(&format!("error: {error}"));
+            terminal::say(&format!("error: {}", terminal::one_line(&error.to_string())));
             ExitCode::from(2)
         }
     }

@@ -4,10 +4,23 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Instant;
 
-/// A line of standard output. A closed pipe (`| head`) is the reader's choice, not an error. Control characters of the user's own
-/// text are shown as escapes.
-pub(crate) fn print(text: &str) {
-    drop(writeln!(io::stdout(), "{}", visible(text)));
+use hush_lab::LabError;
+
+/// Lines of standard output. A closed pipe (`| head`) is the reader's choice, not an error. Control characters of the user's own
+/// text are shown as escapes, but for newlines: see [`one_line`].
+///
+/// # Errors
+/// [`LabError::Output`].
+pub(crate) fn print(text: &str) -> Result<(), LabError> {
+    match writeln!(io::stdout(), "{}", visible(text)) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(LabError::Output),
+    }
+}
+
+/// Text of the user, its newlines as escapes too.
+pub(crate) fn one_line(text: &str) -> String {
+    text.replace('\n', "\\n")
 }
 
 /// A line of standard error.
