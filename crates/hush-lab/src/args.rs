@@ -101,7 +101,8 @@ impl Options {
             (self.width != 1, "--width", bits, "bv11, bv11-leveled, cnt12 and bgv"),
             (self.modulus_bits.is_some(), "--modulus-bits", numbers, "rsa and paillier"),
         ];
-        let foreign = given.into_iter().find(|(is_given, _, schemes, _)| *is_given && !schemes.contains(&self.scheme));
+        let foreign =
+            given.into_iter().find(|(is_given, _, schemes, _)| *is_given && !schemes.contains(&self.scheme));
         match foreign {
             Some((_, option, _, expected)) => {
                 Err(LabError::Option { option, scheme: self.scheme.name(), expected })

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 pub use case::{Case, Contender, measure};
 pub use plot::write as write_plot;
 pub use question::Question;
-pub use report::{Crossover, Seconds, crossover, ours, published, text};
+pub use report::{COMPARISONS, Comparison, Crossover, Line, crossover, text};
 
 use crate::LabError;
 
@@ -60,6 +60,8 @@ pub struct Row {
     pub runs: u32,
     /// Repetitions with a wrong result.
     pub failures: u32,
+    /// Repetitions in which a bound of the noise was over its limit: the result was not promised.
+    pub unpromised: u32,
     /// Bytes of the public and the evaluation keys, as stored.
     pub key_bytes: u64,
     /// Bytes of the evaluation keys if nothing came from seeds.
@@ -85,17 +87,28 @@ impl Row {
 
 /// Runs every case in a process of `program`, one after the other.
 ///
-/// `progress` is told what runs and about how long it takes. A case that fails is told and left out.
+/// `progress` is told what runs and about how long it takes. Cases that end early are named beside the rows.
 ///
 /// # Errors
-/// [`LabError::Process`] if the program cannot be started.
-pub fn run(options: &Options, program: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, LabError> {
-    let mut rows = Vec::new();
-    for case in Case::all(options) {
+/// [`LabError::Process`] if the program cannot be started, [`LabError::NoCase`] if there is nothing to run.
+pub fn run(
+    options: &Options,
+    program: &Path,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(Vec<Row>, Vec<String>), LabError> {
+    let (mut rows, mut failed) = (Vec::new(), Vec::new());
+    let cases = Case::all(options);
+    if cases.is_empty() {
+        return Err(LabError::NoCase { up_to: options.up_to });
+    }
+    let whole_s = cases.iter().map(|case| case.estimate_s(options.repeat)).sum();
+    progress(&format!("{} cases: about {}", cases.len(), duration_text(whole_s)));
+    for case in cases {
         progress(&format!("{case}: about {}", duration_text(case.estimate_s(options.repeat))));
         let mut child = Command::new(program)
             .args(["bench", "--case", &case.to_string(), "--repeat", &options.repeat.to_string()])
-            .args(["--seed", &options.seed])
+            // In one word: it may begin with a dash.
+            .arg(format!("--seed={}", options.seed))
             .args(case.questions.iter().flat_map(|question| ["--only", question.name()]))
             // The schemes of the laboratory know no threads; BGV would use them all.
             .env("RAYON_NUM_THREADS", "1")
@@ -113,9 +126,10 @@ pub fn run(options: &Options, program: &Path, progress: &mut dyn FnMut(&str)) ->
         let status = child.wait().map_err(LabError::Process)?;
         if !status.success() {
             progress(&format!("{case}: ended early ({status})"));
+            failed.push(case.to_string());
         }
     }
-    Ok(rows)
+    Ok((rows, failed))
 }
 
 /// Seconds for people.

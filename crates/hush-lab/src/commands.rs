@@ -66,7 +66,9 @@ pub(crate) fn refusal(error: LabError, scheme: Scheme, reader: Reader) -> Refusa
     let hint = match (&error, reader) {
         (LabError::Name { .. }, Reader::CommandLine) => " (--let NAME=VALUE gives it one)",
         (LabError::Name { .. }, Reader::Prompt) => " (NAME = VALUE gives it one)",
-        (LabError::Value { .. }, Reader::CommandLine) if is_of_numbers => " (longer ones by --modulus-bits BITS)",
+        (LabError::Value { .. }, Reader::CommandLine) if is_of_numbers => {
+            " (longer ones by --modulus-bits BITS)"
+        }
         (LabError::Value { .. }, Reader::Prompt) if is_of_numbers => {
             " (longer ones by --modulus-bits BITS when the prompt is started)"
         }
@@ -100,7 +102,11 @@ pub(crate) fn generate<S: InsecureScheme>(params: &S::Params, seed: &Seed) -> Re
 }
 
 /// Evaluates, and prints a line for every gate: those of one depth together, products first.
-pub(crate) fn observe<S: InsecureScheme>(scheme: &S, circuit: &Circuit, seed: &Seed) -> Result<Outcome, LabError> {
+pub(crate) fn observe<S: InsecureScheme>(
+    scheme: &S,
+    circuit: &Circuit,
+    seed: &Seed,
+) -> Result<Outcome, LabError> {
     print("Gate                      depth  bit  noise     bound     limit     time")?;
     let mut printed = Ok(());
     let evaluation = evaluate(scheme, circuit, seed, &mut |step: Step| {

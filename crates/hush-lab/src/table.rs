@@ -56,7 +56,13 @@ fn header() -> Result<(), LabError> {
     print("  set  depth  n:log2 q of every level                  keys stored  written out  security")
 }
 
-fn row(security: u32, depth: u32, levels: &[Rung], (stored, expanded): (u64, u64), estimate: f64) -> Result<(), LabError> {
+fn row(
+    security: u32,
+    depth: u32,
+    levels: &[Rung],
+    (stored, expanded): (u64, u64),
+    estimate: f64,
+) -> Result<(), LabError> {
     let levels: Vec<String> = levels.iter().map(|rung| format!("{}:{}", rung.n, rung.q.bits())).collect();
     let verdict = if estimate < 45.0 { "broken" } else { "estimated" };
     print(&format!(

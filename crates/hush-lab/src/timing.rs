@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `hush-lab bench`.
 
+use std::path::Path;
+
 use hush_lab::LabError;
 use hush_lab::bench::{self, Case, Options};
 
@@ -22,22 +24,33 @@ pub(crate) fn bench(args: &Bench) -> Result<Outcome, LabError> {
         seed: args.seed.clone(),
     };
     let program = std::env::current_exe().map_err(LabError::Process)?;
-    let rows = bench::run(&options, &program, &mut |text| say(text))?;
     if let Some(path) = &args.plot {
-        match bench::write_plot(path, &rows) {
-            Ok(()) => say(&format!("plot {}", path.display())),
-            Err(message) => say(&format!("error: no plot {}: {message}", path.display())),
-        }
+        // Not after an hour.
+        let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
+        opened.map_err(|error| no_plot(path, &error.to_string()))?;
     }
+    let (rows, failed) = bench::run(&options, &program, &mut |text| say(text))?;
     match args.json {
-        true => print(&json(&rows)),
-        false => print(bench::text(&rows).trim_end()),
+        true => print(&json(&rows))?,
+        false => print(bench::text(&rows).trim_end())?,
+    }
+    if let Some(path) = &args.plot {
+        bench::write_plot(path, &rows).map_err(|message| no_plot(path, &message))?;
+        say(&format!("plot {}", path.display()));
+    }
+    if !failed.is_empty() {
+        return Err(LabError::EndedEarly { cases: failed.join(", ") });
     }
     Ok(if rows.iter().any(|row| row.failures > 0) { Outcome::Wrong } else { Outcome::Right })
 }
 
+fn no_plot(path: &Path, reason: &str) -> LabError {
+    LabError::Plot { path: path.display().to_string(), reason: reason.to_owned() }
+}
+
 fn alone(case: &Case, args: &Bench) -> Result<Outcome, LabError> {
     let mut progress = Some(Progress::new("keys"));
+    let mut written = Ok(());
     bench::measure(
         case,
         args.repeat,
@@ -47,10 +60,14 @@ fn alone(case: &Case, args: &Bench) -> Result<Outcome, LabError> {
                 progress.at(share);
             }
         },
-        &mut |row| print(&json(row)),
+        &mut |row| {
+            if written.is_ok() {
+                written = print(&json(row));
+            }
+        },
     )?;
     progress.take().map(Progress::finish);
-    Ok(Outcome::Right)
+    written.map(|()| Outcome::Right)
 }
 
 /// Rows hold numbers and names alone, which always have a text.

@@ -121,11 +121,18 @@ impl Case {
     /// takes remainders for its keys, and a pass over the keys and 45 long products for every Recrypt: bits of `γ`.
     pub fn estimate_s(&self, repeat: u32) -> f64 {
         let runs = f64::from(repeat);
-        let lwe = |(_, expanded): (u64, u64)| {
-            let gigabytes = expanded as f64 * 1e-9;
-            let passes: f64 = self.questions.iter().map(|question| f64::from(question.depth())).sum();
-            let run_s = LWE_PASS_S * gigabytes * passes;
-            LWE_KEYS_S * gigabytes + run_s * enough(runs, run_s)
+        let lwe = |expanded_of: &dyn Fn(&Circuit) -> Result<u64, LabError>| {
+            let mut made = None;
+            let seconds = self.questions.iter().filter_map(|question| {
+                let expanded = question.circuit(&mut |_| 0).and_then(|circuit| expanded_of(&circuit)).ok()?;
+                let gigabytes = expanded as f64 * 1e-9;
+                let run_s = LWE_PASS_S * gigabytes * f64::from(question.depth());
+                // The same keys serve the next question, unless it needs larger ones.
+                let keys_s =
+                    if made.replace(expanded) == Some(expanded) { 0.0 } else { LWE_KEYS_S * gigabytes };
+                Some(keys_s + run_s * enough(runs, run_s))
+            });
+            seconds.sum()
         };
         match self.contender {
             Contender::Agcd => InsecureCnt12Parameters::named_with(self.security, &[]).map_or(0.0, |set| {
@@ -141,10 +148,14 @@ impl Case {
                 keys_s + run_s * enough(runs, run_s)
             }),
             Contender::Bgv => 0.5,
-            Contender::Lwe => InsecureBv11Params::named(self.security, self.depth)
-                .map_or(0.0, |set| lwe(set.evaluation_bytes())),
-            Contender::LweLeveled => InsecureBv11LeveledParams::derive(self.security, self.depth)
-                .map_or(0.0, |set| lwe(set.evaluation_bytes())),
+            Contender::Lwe => lwe(&|circuit| {
+                let set = InsecureBv11Params::for_circuit(self.security, self.depth, circuit)?;
+                Ok(set.evaluation_bytes().1)
+            }),
+            Contender::LweLeveled => lwe(&|circuit| {
+                let set = InsecureBv11LeveledParams::for_circuit(self.security, self.depth, circuit)?;
+                Ok(set.evaluation_bytes().1)
+            }),
         }
     }
 }
@@ -177,15 +188,19 @@ pub fn measure(
         }
         Contender::Bgv => {
             let params = InsecureModernParams::new(case.depth)?;
-            desk.circuits::<InsecureBgv>(&params, 128.0, params.slots() as u64)
+            let made = desk.generate::<InsecureBgv>(&params, 128.0, params.slots() as u64)?;
+            case.questions.iter().try_for_each(|&question| desk.circuit(&made, question))
         }
         Contender::Lwe => {
-            let params = InsecureBv11Params::named(case.security, case.depth)?;
-            desk.circuits::<InsecureBv11>(&params, params.security_bits(), 1)
+            let choose =
+                |circuit: &Circuit| InsecureBv11Params::for_circuit(case.security, case.depth, circuit);
+            desk.circuits::<InsecureBv11>(&choose, &InsecureBv11Params::security_bits)
         }
         Contender::LweLeveled => {
-            let params = InsecureBv11LeveledParams::derive(case.security, case.depth)?;
-            desk.circuits::<InsecureBv11Leveled>(&params, params.security_bits(), 1)
+            let choose = |circuit: &Circuit| {
+                InsecureBv11LeveledParams::for_circuit(case.security, case.depth, circuit)
+            };
+            desk.circuits::<InsecureBv11Leveled>(&choose, &InsecureBv11LeveledParams::security_bits)
         }
     }
 }
@@ -198,8 +213,17 @@ struct Desk<'a> {
     emit: &'a mut dyn FnMut(&Row),
 }
 
-/// One run of a question: seconds of encryption, seconds of everything, and whether the result was right.
-type Run<'a, S> = &'a mut dyn FnMut(&S, &mut Stream) -> Result<([f64; 2], bool), LabError>;
+/// One run of a question.
+type Run<'a, S> = &'a mut dyn FnMut(&S, &mut Stream) -> Result<Outcome, LabError>;
+
+/// What came of it.
+struct Outcome {
+    /// Seconds of encryption, and of everything.
+    seconds: [f64; 2],
+    is_right: bool,
+    /// Whether no bound of the noise was over its limit.
+    is_promised: bool,
+}
 
 /// A scheme with its keys, and what is said of it in every row.
 struct Made<S> {
@@ -221,27 +245,41 @@ impl Desk<'_> {
         Ok(Made { scheme, keys_s: started.elapsed().as_secs_f64(), estimated_security, slots })
     }
 
+    /// Every question with parameters that promise its circuit; keys are made anew where those differ from the ones before.
     fn circuits<S: InsecureScheme>(
         &mut self,
-        params: &S::Params,
-        estimated_security: f64,
-        slots: u64,
-    ) -> Result<(), LabError> {
-        let made = self.generate::<S>(params, estimated_security, slots)?;
-        let questions = &self.case.questions;
-        questions.iter().try_for_each(|&question| self.circuit(&made, question))
+        choose: &dyn Fn(&Circuit) -> Result<S::Params, LabError>,
+        security_bits: &dyn Fn(&S::Params) -> f64,
+    ) -> Result<(), LabError>
+    where
+        S::Params: PartialEq,
+    {
+        let mut before: Option<(S::Params, Made<S>)> = None;
+        for &question in &self.case.questions {
+            let params = choose(&question.circuit(&mut |_| 0)?)?;
+            let made = match before.take() {
+                Some((known, made)) if known == params => made,
+                // The keys before are given back first.
+                other => {
+                    drop(other);
+                    self.generate::<S>(&params, security_bits(&params), 1)?
+                }
+            };
+            self.circuit(&made, question)?;
+            before = Some((params, made));
+        }
+        Ok(())
     }
 
     fn circuit<S: InsecureScheme>(&mut self, made: &Made<S>, question: Question) -> Result<(), LabError> {
         self.row(made, question, &mut |scheme, randomness| {
-            let values: Vec<(String, u64)> =
-                ('a'..='l').map(|name| (name.to_string(), randomness.below(2))).collect();
-            let circuit = Circuit::parse(question.expression(), 1, &values)?;
+            let circuit = question.circuit(&mut |_| randomness.below(2))?;
             let mut seed = Seed([0; 32]);
             randomness.fill(&mut seed.0);
             let evaluation = evaluate(scheme, &circuit, &seed, &mut |_| {})?;
             let [encryption, ..] = evaluation.seconds;
-            Ok(([encryption, evaluation.seconds.iter().sum()], evaluation.is_right()))
+            let seconds = [encryption, evaluation.seconds.iter().sum()];
+            Ok(Outcome { seconds, is_right: evaluation.is_right(), is_promised: evaluation.unpromised == 0 })
         })
     }
 
@@ -253,12 +291,14 @@ impl Desk<'_> {
     ) -> Result<(), LabError> {
         let Made { scheme, keys_s, estimated_security, slots } = made;
         let mut randomness = Stream::derive(&self.seed, &format!("{} {}", self.case, question.name()));
-        let (mut encryptions, mut totals, mut failures) = (Vec::new(), Vec::new(), 0);
+        let (mut encryptions, mut totals, mut failures, mut unpromised) = (Vec::new(), Vec::new(), 0, 0);
         while !is_enough(&totals, self.repeat) {
-            let ([encryption, total], is_right) = run(scheme, &mut randomness)?;
+            let Outcome { seconds: [encryption, total], is_right, is_promised } =
+                run(scheme, &mut randomness)?;
             encryptions.push(encryption);
             totals.push(total);
             failures += u32::from(!is_right);
+            unpromised += u32::from(!is_promised);
         }
         let sizes = scheme.sizes();
         (self.emit)(&Row {
@@ -270,6 +310,7 @@ impl Desk<'_> {
             encryption_s: median(encryptions),
             keys_s: *keys_s,
             failures,
+            unpromised,
             key_bytes: sizes.public + sizes.evaluation,
             expanded_bytes: sizes.evaluation_expanded,
             ciphertext_bytes: sizes.ciphertext,
@@ -283,14 +324,19 @@ impl Desk<'_> {
 }
 
 /// Two bits encrypted by the owner, their product with one Recrypt, decrypted.
-fn owner_product(scheme: &InsecureCnt12, randomness: &mut Stream) -> Result<([f64; 2], bool), LabError> {
+fn owner_product(scheme: &InsecureCnt12, randomness: &mut Stream) -> Result<Outcome, LabError> {
     let bits = [(); 2].map(|()| randomness.below(2) == 1);
     let started = Instant::now();
     let [a, b] = bits.map(|bit| scheme.encrypt_by_owner(bit, randomness));
     let (a, b, encryption) = (a?, b?, started.elapsed());
-    let product = scheme.decrypt(&scheme.multiply(&a, &b)?)?;
+    let product = scheme.multiply(&a, &b)?;
+    let decrypted = scheme.decrypt(&product)?;
     let total = started.elapsed();
-    Ok(([encryption, total].map(|time| time.as_secs_f64()), product == (bits[0] & bits[1])))
+    Ok(Outcome {
+        seconds: [encryption, total].map(|time| time.as_secs_f64()),
+        is_right: decrypted == (bits[0] & bits[1]),
+        is_promised: scheme.noise(&product)?.is_safe(),
+    })
 }
 
 fn is_enough(totals: &[f64], repeat: u32) -> bool {

@@ -5,21 +5,24 @@ use std::path::Path;
 
 use plotters::prelude::*;
 
-use super::report::{Crossover, SETS, Seconds, ours, published};
-use super::{Contender, Row, crossover};
+use super::report::{COMPARISONS, Crossover, Line, SETS};
+use super::{Contender, Question, Row, crossover};
 
-/// A line of the plot: its name, whose it is, its colour, and where its seconds come from.
-type Series = (&'static str, Contender, RGBColor, Seconds);
+/// A line of the plot: its name, its colour, how strong it is, and where its seconds come from.
+type Series = (&'static str, RGBColor, f64, Line);
 
 const AGCD: RGBColor = RGBColor(178, 60, 70);
 const LWE: RGBColor = RGBColor(46, 98, 150);
 const MODERN: RGBColor = RGBColor(92, 150, 92);
 
-const SERIES: [Series; 4] = [
-    ("approximate GCD, 2013", Contender::Agcd, AGCD, published),
-    ("LWE, 2013", Contender::Lwe, LWE, published),
-    ("approximate GCD, ours", Contender::Agcd, AGCD, ours),
-    ("LWE, ours", Contender::Lwe, LWE, ours),
+/// Two lines for each of [`COMPARISONS`].
+const SERIES: [Series; 6] = [
+    ("approximate GCD, 2013", AGCD, 0.3, COMPARISONS[0].agcd),
+    ("LWE, 2013", LWE, 0.3, COMPARISONS[0].lwe),
+    ("approximate GCD, ours, one Recrypt", AGCD, 1.0, COMPARISONS[1].agcd),
+    ("LWE, ours, reduced after the product", LWE, 1.0, COMPARISONS[1].lwe),
+    ("approximate GCD, ours, three", AGCD, 0.6, COMPARISONS[2].agcd),
+    ("LWE, ours, reduced at the end", LWE, 0.6, COMPARISONS[2].lwe),
 ];
 
 /// Writes the plot; lines that were not measured are left out.
@@ -33,8 +36,8 @@ pub fn write(path: &Path, rows: &[Row]) -> Result<(), String> {
 fn draw(path: &Path, rows: &[Row]) -> Result<(), Box<dyn std::error::Error>> {
     let root = SVGBackend::new(path, (840, 560)).into_drawing_area();
     root.fill(&WHITE)?;
-    let lines = SERIES.map(|(_, contender, _, of)| points(rows, contender, of));
-    let modern = ours(rows, Contender::Bgv, 128);
+    let lines = SERIES.map(|(_, _, _, line)| points(rows, line));
+    let modern = Line::Ours(Contender::Bgv, Question::Multiply).seconds(rows, 128);
     let times = || lines.iter().flatten().map(|point| point.1).chain(modern);
     let least = times().fold(1.0, f64::min) / 2.0;
     let most = times().fold(1.0, f64::max) * 20.0;
@@ -51,9 +54,8 @@ fn draw(path: &Path, rows: &[Row]) -> Result<(), Box<dyn std::error::Error>> {
         .x_labels(8)
         .y_label_formatter(&|seconds| format!("{seconds}"))
         .draw()?;
-    for ((name, contender, colour, of), points) in SERIES.into_iter().zip(lines) {
-        let is_ours = name.ends_with("ours");
-        let style = if is_ours { colour.stroke_width(3) } else { colour.mix(0.45).stroke_width(2) };
+    for ((name, colour, strength, _), points) in SERIES.into_iter().zip(lines) {
+        let style = colour.mix(strength).stroke_width(if strength < 1.0 { 2 } else { 3 });
         if !points.is_empty() {
             chart
                 .draw_series(LineSeries::new(points.clone(), style))?
@@ -61,19 +63,20 @@ fn draw(path: &Path, rows: &[Row]) -> Result<(), Box<dyn std::error::Error>> {
                 .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style));
             chart.draw_series(points.into_iter().map(|point| Circle::new(point, 4, style.filled())))?;
         }
-        if contender == Contender::Lwe {
-            let height = if is_ours { least * 1.4 } else { most / 2.0 };
-            let side = if is_ours { "ours" } else { "2013" };
-            let (at, text) = match crossover(rows, of) {
-                Some(Crossover::At(at)) => {
-                    chart.draw_series([PathElement::new([(at, least), (at, most)], BLACK.mix(0.4))])?;
-                    (at, format!("crossover, {side}: {at:.0}"))
-                }
-                Some(Crossover::Before(at)) => (40.0, format!("crossover, {side}: {at:.0} or less")),
-                Some(Crossover::After(_)) | None => continue,
-            };
-            chart.draw_series([Text::new(text, (at + 0.2, height), ("sans-serif", 13))])?;
-        }
+    }
+    let labels = ["2013", "ours, as in 2013", "ours, public key"];
+    for ((comparison, label), lift) in COMPARISONS.iter().zip(labels).zip([1.4, 3.0, 6.5]) {
+        let (at, text) = match crossover(rows, comparison) {
+            Some(Crossover::At(at)) => {
+                chart.draw_series([PathElement::new([(at, least), (at, most)], BLACK.mix(0.4))])?;
+                (at, format!("crossover, {label}: {at:.0}"))
+            }
+            Some(Crossover::Before(at)) => (40.0, format!("crossover, {label}: {at:.0} or less")),
+            Some(Crossover::After(_)) | None => continue,
+        };
+        // Text that begins near the right edge would leave the picture.
+        let left = if at > 60.0 { at - 9.5 } else { at + 0.2 };
+        chart.draw_series([Text::new(text, (left, least * lift), ("sans-serif", 13))])?;
     }
     if let Some(seconds) = modern {
         let style = MODERN.stroke_width(2);
@@ -92,6 +95,6 @@ fn draw(path: &Path, rows: &[Row]) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn points(rows: &[Row], contender: Contender, of: Seconds) -> Vec<(f64, f64)> {
-    SETS.into_iter().filter_map(|at| Some((f64::from(at), of(rows, contender, at)?))).collect()
+fn points(rows: &[Row], line: Line) -> Vec<(f64, f64)> {
+    SETS.into_iter().filter_map(|at| Some((f64::from(at), line.seconds(rows, at)?))).collect()
 }

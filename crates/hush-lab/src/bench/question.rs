@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Contender;
+use crate::{Circuit, LabError};
 
 /// A circuit on encrypted bits, from encryption to decryption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -54,6 +55,15 @@ impl Question {
         }
     }
 
+    /// The circuit, `value` giving the bit of every letter.
+    ///
+    /// # Errors
+    /// None for the expressions here.
+    pub fn circuit(self, value: &mut dyn FnMut(char) -> u64) -> Result<Circuit, LabError> {
+        let values: Vec<(String, u64)> = ('a'..='l').map(|name| (name.to_string(), value(name))).collect();
+        Circuit::parse(self.expression(), 1, &values)
+    }
+
     /// Products one after the other.
     pub fn depth(self) -> u32 {
         match self {
@@ -90,15 +100,13 @@ impl Question {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Circuit;
 
     #[test]
     fn circuits_have_the_operations_and_depths_of_the_figures() {
         for (question, operations) in
             [(Question::Add, 1), (Question::Multiply, 1), (Question::Eleven, 11), (Question::Seven, 7)]
         {
-            let values: Vec<(String, u64)> = ('a'..='l').map(|name| (name.to_string(), 1)).collect();
-            let circuit = Circuit::parse(question.expression(), 1, &values).unwrap();
+            let circuit = question.circuit(&mut |_| 1).unwrap();
             let (ands, xors) = circuit.operations();
             assert_eq!((ands + xors, circuit.depth()), (operations, question.depth()), "{question:?}");
             assert_eq!(Question::by_name(question.name()), Some(question));

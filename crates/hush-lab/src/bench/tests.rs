@@ -3,8 +3,7 @@
 
 use super::*;
 
-fn row(contender: Contender, security: u32, seconds: f64) -> Row {
-    let question = Question::Multiply;
+fn row(contender: Contender, question: Question, security: u32, seconds: f64) -> Row {
     Row {
         contender,
         security,
@@ -14,6 +13,7 @@ fn row(contender: Contender, security: u32, seconds: f64) -> Row {
         keys_s: 1.0,
         runs: 3,
         failures: 0,
+        unpromised: 0,
         key_bytes: 10,
         expanded_bytes: 100,
         ciphertext_bytes: 1,
@@ -25,10 +25,21 @@ fn row(contender: Contender, security: u32, seconds: f64) -> Row {
 }
 
 fn rows(agcd: [f64; 4], lwe: [f64; 4]) -> Vec<Row> {
-    let of = |contender, seconds: [f64; 4]| {
-        [42, 52, 62, 72].into_iter().zip(seconds).map(move |(security, s)| row(contender, security, s))
+    let of = |contender, question, seconds: [f64; 4]| {
+        [42, 52, 62, 72]
+            .into_iter()
+            .zip(seconds)
+            .map(move |(security, s)| row(contender, question, security, s))
     };
-    of(Contender::Agcd, agcd).chain(of(Contender::Lwe, lwe)).collect()
+    let tenth = agcd.map(|seconds| seconds / 10.0);
+    let agcd = of(Contender::Agcd, Question::Multiply, agcd).chain(of(
+        Contender::Agcd,
+        Question::OwnerMultiply,
+        tenth,
+    ));
+    let lwe =
+        of(Contender::Lwe, Question::Multiply, lwe).chain(of(Contender::LweLeveled, Question::Multiply, lwe));
+    agcd.chain(lwe).collect()
 }
 
 fn options(up_to: u32) -> Options {
@@ -38,30 +49,39 @@ fn options(up_to: u32) -> Options {
 #[test]
 fn crossovers_lie_where_lines_meet() {
     let rows = rows([0.01, 0.1, 10.0, 100.0], [1.0; 4]);
-    assert_eq!(crossover(&rows, ours), Some(Crossover::At(57.0)));
+    let [published, as_published, public] = &COMPARISONS;
+    assert_eq!(crossover(&rows, public), Some(Crossover::At(57.0)));
+    // From 1 s to 10 s instead of 10 s to 100 s.
+    assert_eq!(crossover(&rows, as_published), Some(Crossover::At(62.0)));
     let at = crossover(&rows, published);
     assert!(matches!(at, Some(Crossover::At(at)) if (62.0..72.0).contains(&at)), "{at:?}");
     let ahead = self::rows([2.0; 4], [1.0; 4]);
-    assert_eq!(crossover(&ahead, ours), Some(Crossover::Before(42.0)));
+    assert_eq!(crossover(&ahead, public), Some(Crossover::Before(42.0)));
     let behind = self::rows([0.5; 4], [1.0; 4]);
-    assert_eq!(crossover(&behind, ours), Some(Crossover::After(72.0)));
-    assert_eq!(crossover(&[], ours), None);
+    assert_eq!(crossover(&behind, public), Some(Crossover::After(72.0)));
+    assert_eq!(crossover(&[], public), None);
 }
 
 #[test]
 fn reports_and_plots_show_published_figures_and_crossovers() {
     let rows = rows([0.01, 0.1, 10.0, 100.0], [1.0; 4]);
     let text = text(&rows);
-    for expected in
-        ["Figure 1", "1860", "18.6x", "published: LWE is ahead from 6", "ours: LWE is ahead from 57"]
-    {
+    for expected in [
+        "Figure 1",
+        "1860",
+        "18.6x",
+        "2013: LWE is ahead from 6",
+        "against lwe-leveled): LWE is ahead from 62",
+        "against lwe): LWE is ahead from 57",
+        "over its limit: 0",
+    ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     let path = std::env::temp_dir().join(format!("hush-lab-plot-{}.svg", std::process::id()));
     write_plot(&path, &rows).unwrap();
     let plot = std::fs::read_to_string(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
-    assert!(plot.contains("crossover, ours: 57") && plot.contains("LWE, 2013"), "{plot}");
+    assert!(plot.contains("crossover, ours, public key: 57") && plot.contains("LWE, 2013"), "{plot}");
 }
 
 #[test]
