@@ -91,10 +91,14 @@ fn key(args: &Key) -> Result<(), Error> {
     let found = Found::of(&args.table, &args.token)?;
     let device = hush::device_key(found.place(), &owner, &pins())?;
     device.write(&args.output)?;
+    let token = match &found {
+        Found::Directory(_) => "",
+        Found::Server(..) => " --token-file DEVICE_TOKEN",
+    };
     say(&format!(
         "Device {} may deliver rows to {}: key at {}.\n\
          It encrypts and signs; it decrypts nothing. Whoever has it can add rows in the device's name.\n\
-         Next  hush-edge rows.csv --key {} --spool SPOOL --to {}",
+         Next  hush-edge rows.csv --key {} --spool SPOOL --to {}{token}",
         device.name(),
         visible(&device.schema.table),
         args.output.display(),
