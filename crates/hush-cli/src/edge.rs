@@ -91,7 +91,10 @@ fn key(args: &Key) -> Result<(), Error> {
     let found = Found::of(&args.table, &args.token)?;
     let device = hush::device_key(found.place(), &owner, &pins())?;
     device.write(&args.output)?;
-    let token = if is_url(&args.table) { " --token-file DEVICE-TOKEN" } else { "" };
+    let token = match &found {
+        Found::Directory(_) => "",
+        Found::Server(..) => " --token-file DEVICE_TOKEN",
+    };
     say(&format!(
         "Device {} may deliver rows to {}: key at {}.\n\
          It encrypts and signs; it decrypts nothing. Whoever has it can add rows in the device's name.\n\
