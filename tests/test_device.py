@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 
 from conftest import approve, binary
-from test_edge import Edge, make_rows, own_rows, same, write_csv
+from devices import Edge, make_rows, own_rows, same, write_csv
 
 SETS = 7
 

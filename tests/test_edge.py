@@ -264,6 +264,10 @@ def test_a_copied_spool_is_refused_where_it_differs(edge):
     write_csv(edge.directory / "more.csv", make_rows(random.Random(11), 10))
     edge.run("more.csv", "--to", "T")
     assert "has its number" in edge.run("more.csv", "--to", "T", spool="copy", status=9)
+    # Nor is it taken for what the owner has accepted: its rows would be lost.
+    assert edge.accept()["rows"] == 20
+    assert "has its number" in edge.run("--to", "T", spool="copy", status=9)
+    assert list((edge.directory / "copy").glob("*.delivery"))
 
 
 def test_a_delivery_that_is_held_back_is_noticed(edge):

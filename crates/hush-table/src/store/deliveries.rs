@@ -38,14 +38,15 @@ impl TableStore {
         let manifest = table.manifest();
         signed.require_owner(table.key(), manifest.table_id)?;
         let id = signed.delivery().id;
-        let is_taken = manifest.parts.iter().any(|part| part.delivery == Some(id));
-        if is_taken {
-            return Ok(Delivered::Known);
+        let known = |same: bool| {
+            let other = TableError::BadDelivery { fault: DeliveryFault::Conflict };
+            if same { Ok(Delivered::Known) } else { Err(other) }
+        };
+        if let Some(taken) = manifest.parts.iter().find(|part| part.delivery == Some(id)) {
+            return known(*taken == signed.delivery().part_entry());
         }
         if let Some(present) = self.read_delivery(id)? {
-            let same = present.as_bytes() == signed.as_bytes();
-            let other = TableError::BadDelivery { fault: DeliveryFault::Conflict };
-            return if same { Ok(Delivered::Known) } else { Err(other) };
+            return known(present.as_bytes() == signed.as_bytes());
         }
         self.check_delivered(manifest, signed)?;
         let name = id.file_name();
