@@ -4,19 +4,6 @@
 /// Most digits, so that no value reaches 10^18; the point counts as one.
 const MOST_DIGITS: usize = 18;
 
-/// Those that 64 bits hold with a sign.
-const POWERS_OF_TEN: [i64; MOST_DIGITS + 1] = powers_of_ten();
-
-const fn powers_of_ten() -> [i64; MOST_DIGITS + 1] {
-    let mut powers = [1; MOST_DIGITS + 1];
-    let mut i = 1;
-    while i < powers.len() {
-        powers[i] = powers[i - 1] * 10;
-        i += 1;
-    }
-    powers
-}
-
 /// A sign, digits, at most one point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShortNumber {
@@ -64,7 +51,7 @@ impl ShortNumber {
     #[inline]
     pub(crate) fn units(self, scale: u8) -> Option<i64> {
         let missing = scale.checked_sub(self.fraction_digits)?;
-        self.value.checked_mul(*POWERS_OF_TEN.get(usize::from(missing))?)
+        self.value.checked_mul(10i64.checked_pow(missing.into())?)
     }
 }
 
