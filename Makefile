@@ -40,6 +40,7 @@ test-slow: test edge
 	HUSH_CPU=scalar cargo test --release --locked $(HEAVY)
 	cargo test --locked $(LIGHT) --lib sweep -- --ignored
 	cargo test --release --locked -p hush-lab --lib -- --ignored
+	cargo test --release --locked $(HEAVY) --test service load -- --ignored
 	HUSH_MUTATIONS=50 cargo test --locked $(LIGHT) --lib mutations
 	HUSH_MUTATIONS=50 cargo test --locked $(LIGHT) --test mutations
 	HUSH_MUTATIONS=50 cargo test --release --locked $(HEAVY) --test engine mutations

@@ -2,9 +2,12 @@
 """Kills, full disks, limits and servers that go away: a typed error, nothing left in the clear, and the same command
 again completes."""
 
+import http.client
+import http.server
 import random
 import resource
 import signal
+import threading
 import time
 
 import pyarrow.parquet
@@ -301,3 +304,119 @@ def test_a_part_damaged_on_the_server_after_it_was_summed(hush, table, key, serv
     server.start()
     refused = hush(*ask, status=None)
     assert refused.returncode != 0 and "HUSH-E060" in refused.stderr
+
+
+def flip(part):
+    """One bit in the middle."""
+    damaged = bytearray(part.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    part.write_bytes(damaged)
+
+
+DAMAGES = {
+    "flipped": flip,
+    "truncated": lambda part: part.write_bytes(part.read_bytes()[:-9]),
+    "empty": lambda part: part.write_bytes(b""),
+    "another": lambda part: part.write_bytes(PATIENTS.read_bytes()),
+    "removed": lambda part: part.unlink(),
+}
+
+
+def test_a_push_mends_what_is_damaged_on_the_server(hush, table, key, server):
+    """Parts and the manifest, damaged in every way, and a half of an upload that is another part's: the query fails with a
+    code, the same push mends the table, the query is right again."""
+    push = ("push", table, server.url, *server.token)
+    hush(*push)
+    assert "0 parts sent (0 B), 2 were there already" in hush(*push).stderr
+    grouped = "SELECT ward, SUM(age) AS s FROM patients WHERE year = 2023 GROUP BY ward ORDER BY ward"
+    expected = hush("query", table, grouped, "--format", "csv", *key).stdout
+    ask = ("query", server.url, grouped, "--format", "csv", *key, *server.token)
+    parts = sorted(server.data.glob("tables/*/parts/*.parquet"))
+    assert len(parts) == 2
+    for part in parts:
+        for damage, change in DAMAGES.items():
+            good = part.read_bytes()
+            change(part)
+            refused = hush(*ask, status=None)
+            assert refused.returncode in (7, 9) and "HUSH-E06" in refused.stderr and not refused.stdout, refused.stderr
+            if damage == "removed":
+                (server.data / "uploads" / "patients").mkdir(parents=True, exist_ok=True)
+                (server.data / "uploads" / "patients" / part.name).write_bytes(b"half of another")
+            said = hush(*push, "--verify").stderr
+            assert "1 parts sent" in said and "1 were there already" in said, said
+            assert ("1 of them for damaged ones" in said) == (damage != "removed"), said
+            assert "Verified" in said
+            assert part.read_bytes() == good
+            assert hush(*ask).stdout == expected
+    manifest = server.data / "tables" / "patients" / "manifest.hush"
+    good = manifest.read_bytes()
+    for change in DAMAGES.values():
+        change(manifest)
+        hush(*push)
+        assert manifest.read_bytes() == good
+        change(manifest)
+        server.kill()
+        server.start()
+        refused = hush(*ask, status=7)
+        assert "HUSH-" in refused.stderr and not refused.stdout
+        hush(*push)
+        assert manifest.read_bytes() == good
+        assert hush(*ask).stdout == expected
+
+
+class Liar(http.server.BaseHTTPRequestHandler):
+    """Forwards to a server; says of every part that it is there and sound."""
+
+    protocol_version = "HTTP/1.1"
+    behind = None
+
+    def forward(self):
+        """One request."""
+        if self.command == "HEAD":
+            self.send_response(200)
+            self.send_header("Upload-Complete", "?1")
+            self.end_headers()
+            return
+        if self.headers.get("Expect"):
+            self.send_response_only(100)
+            self.end_headers()
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        onward = http.client.HTTPConnection(*self.behind)
+        headers = {name: value for name, value in self.headers.items() if name.lower() not in ("expect", "host")}
+        onward.request(self.command, self.path, body, headers)
+        answer = onward.getresponse()
+        content = answer.read()
+        self.send_response(answer.status)
+        for name, value in answer.getheaders():
+            if name.lower() not in ("content-length", "connection", "date", "server"):
+                self.send_header(name, value)
+        if answer.status != 204:
+            self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_HEAD = do_GET = do_PUT = do_POST = do_DELETE = forward
+
+    def handle_expect_100(self):
+        """Only once the body is wanted."""
+        return True
+
+    def log_message(self, *_):
+        """Nothing."""
+
+
+def test_a_server_that_lies_about_what_it_has_is_found_by_download(hush, table, server):
+    """A push takes its word and sends nothing; with --verify the same push ends in an error."""
+    hush("push", table, server.url, *server.token)
+    Liar.behind = ("127.0.0.1", server.port)
+    proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Liar)
+    threading.Thread(target=proxy.serve_forever, daemon=True).start()
+    push = ("push", table, f"http://127.0.0.1:{proxy.server_port}", *server.token)
+    assert "Verified" in hush(*push, "--verify").stderr
+    for part in server.data.glob("tables/*/parts/*.parquet"):
+        good = part.read_bytes()
+        flip(part)
+        assert "0 parts sent" in hush(*push).stderr
+        assert "HUSH-R008" in hush(*push, "--verify", status=9).stderr
+        part.write_bytes(good)
+    proxy.shutdown()

@@ -268,6 +268,9 @@ pub(crate) struct Push {
     pub(crate) table: PathBuf,
     /// Server, for instance https://host:7373
     pub(crate) server: String,
+    /// Then download all of it and compare, instead of taking the server's word for what it has
+    #[arg(long)]
+    pub(crate) verify: bool,
     #[command(flatten)]
     pub(crate) token: TokenArgs,
 }

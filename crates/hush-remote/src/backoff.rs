@@ -1,47 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Trying again: a bounded number of times, after growing random pauses.
+//! Trying again after growing random pauses: a bounded number of times where something fails, and until a deadline where a
+//! server that is at its limit asks for it (`Retry-After`). Being asked to wait is progress: the server is there.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::error::RemoteError;
 
-/// Tries without progress before giving up.
+/// Failures in a row before giving up.
 const TRIES: u32 = 7;
 /// Of a server that is not a test's.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Longest pause that a server is believed to need.
+const LONGEST_ASKED: Duration = Duration::from_secs(30);
+/// How long a server that asks for patience is given it, from the start or from the last progress.
+pub(super) const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Counts failures in a row.
+/// Counts failures in a row, and the time.
 #[derive(Debug)]
 pub(super) struct Backoff {
     failures: u32,
+    waits: u32,
     first_pause: Duration,
+    patience: Duration,
+    since: Instant,
 }
 
 impl Backoff {
-    pub(super) fn new(first_pause: Duration) -> Self {
-        Self { failures: 0, first_pause }
+    pub(super) fn new(first_pause: Duration, patience: Duration) -> Self {
+        Self { failures: 0, waits: 0, first_pause, patience, since: Instant::now() }
     }
 
-    /// Something got through: failures before do not count any more.
+    /// Something got through: what was before does not count any more.
     pub(super) fn progressed(&mut self) {
-        self.failures = 0;
+        (self.failures, self.waits, self.since) = (0, 0, Instant::now());
     }
 
-    /// Pauses if `error` may pass and tries are left.
+    /// Pauses if `error` may pass, and tries or time are left.
     ///
     /// # Errors
     /// `error` itself if it is final.
     pub(super) fn after(&mut self, error: RemoteError) -> Result<(), RemoteError> {
-        self.failures += 1;
-        if !error.is_transient() || self.failures >= TRIES {
-            return Err(error);
-        }
-        sleep(pause(self.first_pause, self.failures, random_fraction()));
+        let pause = match error.retry_after() {
+            // Never earlier than asked, and not all clients at once.
+            Some(asked) => {
+                self.waits = self.waits.saturating_add(1);
+                let pause = asked.min(LONGEST_ASKED).saturating_add(self.pause(self.waits));
+                if self.since.elapsed().saturating_add(pause) > self.patience {
+                    return Err(error);
+                }
+                pause
+            }
+            None => {
+                self.failures += 1;
+                if !error.is_transient() || self.failures >= TRIES {
+                    return Err(error);
+                }
+                self.pause(self.failures)
+            }
+        };
+        sleep(pause);
         Ok(())
+    }
+
+    /// Pauses without an error, the longer the more often in a row.
+    pub(super) fn idle(&mut self) {
+        self.waits = self.waits.saturating_add(1);
+        sleep(self.pause(self.waits));
+    }
+
+    fn pause(&self, times: u32) -> Duration {
+        pause(self.first_pause, times, random_fraction())
     }
 }
 
@@ -58,9 +90,9 @@ pub(super) fn retrying<T>(
     }
 }
 
-/// Between a half and all of `first · 2^(failures − 1)`, at most 5 s: from 100 ms about 3 s to 7 s over all tries.
-fn pause(first: Duration, failures: u32, fraction: f64) -> Duration {
-    let doubled = first.saturating_mul(1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX));
+/// Between a half and all of `first · 2^(times − 1)`, at most 5 s: from 100 ms about 3 s to 7 s over all tries.
+fn pause(first: Duration, times: u32, fraction: f64) -> Duration {
+    let doubled = first.saturating_mul(1_u32.checked_shl(times.saturating_sub(1)).unwrap_or(u32::MAX));
     doubled.min(LONGEST_PAUSE).mul_f64(0.5 + fraction / 2.0)
 }
 
@@ -89,7 +121,7 @@ mod tests {
     #[test]
     fn final_errors_are_not_repeated() {
         let mut calls = 0;
-        let failed = retrying(Backoff::new(FIRST_PAUSE), || -> Result<(), _> {
+        let failed = retrying(Backoff::new(FIRST_PAUSE, PATIENCE), || -> Result<(), _> {
             calls += 1;
             Err(RemoteError::Plan)
         });
@@ -100,10 +132,40 @@ mod tests {
     #[test]
     fn transient_errors_are_repeated_until_success() {
         let mut calls = 0;
-        let done = retrying(Backoff::new(FIRST_PAUSE), || {
+        let done = retrying(Backoff::new(FIRST_PAUSE, PATIENCE), || {
             calls += 1;
             if calls < 3 { Err(RemoteError::Timeout { url: String::new() }) } else { Ok(calls) }
         });
         assert_eq!(done.unwrap(), 3);
+    }
+
+    fn busy() -> RemoteError {
+        RemoteError::Busy {
+            url: String::new(),
+            code: "HUSH-V004".to_owned(),
+            retry_after: Some(Duration::ZERO),
+        }
+    }
+
+    /// Far more often than failures are; then a failure counts as the first one.
+    #[test]
+    fn a_server_that_asks_for_patience_is_given_it_until_the_deadline() {
+        let mut calls = 0;
+        let done = retrying(Backoff::new(Duration::ZERO, PATIENCE), || {
+            calls += 1;
+            if calls <= 20 * TRIES { Err(busy()) } else { Ok(calls) }
+        });
+        assert_eq!(done.unwrap(), 20 * TRIES + 1);
+
+        let patience = Duration::from_millis(100);
+        let begun = Instant::now();
+        let gave_up =
+            retrying(Backoff::new(Duration::from_millis(1), patience), || -> Result<(), _> { Err(busy()) });
+        assert_eq!(gave_up.unwrap_err().code(), "HUSH-R003");
+        assert!(begun.elapsed() < 10 * patience);
+        // What a server asks for is believed up to a bound, and is not begun where it ends too late.
+        let vast = Some(Duration::from_secs(1 << 40));
+        let asked = RemoteError::Busy { url: String::new(), code: String::new(), retry_after: vast };
+        assert!(Backoff::new(Duration::ZERO, LONGEST_ASKED / 2).after(asked).is_err());
     }
 }

@@ -2,6 +2,7 @@
 //! What can go wrong on the way to a server and back. Every variant says the way out.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use hush_table::{Digest, TableError};
 
@@ -27,13 +28,15 @@ pub enum RemoteError {
         /// The server's address.
         url: String,
     },
-    /// The server is at its limit, after several tries.
+    /// The server is at its limit: after several tries, or as long as it asked for patience, until the deadline.
     #[error("{url} is busy ({code})\n  Way out: run the same command again later, it continues.")]
     Busy {
         /// The server's address.
         url: String,
         /// The server's code.
         code: String,
+        /// After which time it asks for another try.
+        retry_after: Option<Duration>,
     },
     /// No token or the wrong one.
     #[error(
@@ -230,6 +233,14 @@ impl RemoteError {
     /// Whether the same request may succeed if it is sent again.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Timeout { .. } | Self::Busy { .. })
+    }
+
+    /// After which time a server that is at its limit asks for another try.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Busy { retry_after, .. } => *retry_after,
+            _ => None,
+        }
     }
 
     /// The server's code, where it refused.

@@ -2,7 +2,6 @@
 //! Jobs from the client's side: submit, poll, fetch with resumption, acknowledge.
 
 use std::io::Read;
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use hush_plan::ServerPlan;
@@ -15,8 +14,10 @@ use crate::progress::Progress;
 
 /// How long one poll lets the server wait.
 const POLL_WAIT_MS: u64 = 10_000;
-/// How long a job may take.
+/// How long a job may take, from the first try to submit it to its end.
 const JOB_DEADLINE: Duration = Duration::from_secs(3600);
+/// How long the server is asked to take the acknowledgement of an answer that has arrived.
+const ACKNOWLEDGE_PATIENCE: Duration = Duration::from_secs(10);
 const PIECE_BYTES: usize = 256 << 10;
 const JOB_ID_HEX: usize = 32;
 
@@ -78,7 +79,8 @@ struct ResultFacts {
     blake3: Digest,
 }
 
-pub(super) fn submit(transport: &Transport, plan: &[u8]) -> Result<JobId, RemoteError> {
+/// Submits a plan; a server that is at its limit is given `patience`.
+pub(super) fn submit(transport: &Transport, plan: &[u8], patience: Duration) -> Result<JobId, RemoteError> {
     let mut key = [0_u8; 16];
     hush_ring::os_random(&mut key)?;
     let call = Call {
@@ -86,7 +88,7 @@ pub(super) fn submit(transport: &Transport, plan: &[u8]) -> Result<JobId, Remote
         body: plan,
         ..Call::new(Method::Post, "/v1/jobs")
     };
-    let accepted: Accepted = transport.json(&call)?;
+    let accepted: Accepted = transport.parsed(&transport.send_within(transport.patient(patience), &call)?)?;
     // The id becomes part of addresses.
     let sound = accepted.id.len() == JOB_ID_HEX && accepted.id.bytes().all(|byte| byte.is_ascii_hexdigit());
     if sound { Ok(JobId(accepted.id)) } else { Err(transport.protocol("a job id is malformed")) }
@@ -130,19 +132,20 @@ pub(super) fn run(
     progress: &dyn Progress,
 ) -> Result<Vec<u8>, RemoteError> {
     let parsed: ServerPlan = serde_json::from_slice(plan).map_err(|_| RemoteError::Plan)?;
-    let job = submit(transport, plan)?;
+    let begun = Instant::now();
     progress.begin("wait for the server", None, "jobs");
-    let waited = wait(transport, &job);
+    let job = submit(transport, plan, JOB_DEADLINE).inspect_err(|_| progress.end())?;
+    let waited = wait(transport, &job, begun);
     progress.end();
     let answer = waited.and_then(|status| fetch(transport, &status, parsed.max_answer_bytes, progress));
     // The acknowledgement. It is the same whatever the outcome; if it is lost, the result expires by itself.
     let path = format!("/v1/jobs/{}", job.0);
-    drop(transport.send(&Call::new(Method::Delete, &path)));
+    drop(transport.send_within(transport.patient(ACKNOWLEDGE_PATIENCE), &Call::new(Method::Delete, &path)));
     answer
 }
 
-fn wait(transport: &Transport, job: &JobId) -> Result<JobStatus, RemoteError> {
-    let begun = Instant::now();
+fn wait(transport: &Transport, job: &JobId, begun: Instant) -> Result<JobStatus, RemoteError> {
+    let mut backoff = transport.backoff();
     loop {
         let asked = Instant::now();
         let status = poll(transport, job, POLL_WAIT_MS)?;
@@ -155,11 +158,9 @@ fn wait(transport: &Transport, job: &JobId) -> Result<JobStatus, RemoteError> {
             JobState::Queued | JobState::Running if begun.elapsed() > JOB_DEADLINE => {
                 return Err(RemoteError::Timeout { url: transport.url().to_owned() });
             }
-            // A server that does not wait as it was asked is not asked without a pause.
-            JobState::Queued | JobState::Running if asked.elapsed() < transport.first_pause => {
-                sleep(transport.first_pause);
-            }
-            JobState::Queued | JobState::Running => {}
+            // A server that does not wait as it was asked, because too many wait there, is asked more and more seldom.
+            JobState::Queued | JobState::Running if asked.elapsed() < transport.first_pause => backoff.idle(),
+            JobState::Queued | JobState::Running => backoff.progressed(),
         }
     }
 }
@@ -177,54 +178,72 @@ pub(super) fn download(
     if bytes > max_bytes {
         return Err(too_large());
     }
-    let length = usize::try_from(bytes).map_err(|_| too_large())?;
     let mut received = Vec::new();
-    received.try_reserve_exact(length).map_err(|_| too_large())?;
+    received.try_reserve_exact(usize::try_from(bytes).map_err(|_| too_large())?).map_err(|_| too_large())?;
+    stream(transport, path, bytes, progress, &mut |piece| received.extend_from_slice(piece))?;
+    let found = Digest::of(&received);
+    if found == *expected { Ok(received) } else { Err(RemoteError::Altered { found, expected: *expected }) }
+}
+
+/// Gives `bytes` bytes to `sink`, in order, continuing by range where the connection breaks.
+pub(super) fn stream(
+    transport: &Transport,
+    path: &str,
+    bytes: u64,
+    progress: &dyn Progress,
+    sink: &mut dyn FnMut(&[u8]),
+) -> Result<(), RemoteError> {
     let mut backoff = transport.backoff();
+    let mut received = 0;
     progress.begin("receive", Some(bytes), "bytes");
-    while received.len() < length {
-        let before = received.len();
-        if let Err(error) = continue_download(transport, path, length, &mut received, progress) {
-            if received.len() > before {
+    while received < bytes {
+        let before = received;
+        let taken = continue_stream(transport, path, bytes, before, &mut |piece| {
+            sink(piece);
+            received += piece.len() as u64;
+            progress.advance(piece.len() as u64);
+        });
+        if let Err(error) = taken {
+            if received > before {
                 backoff.progressed();
             }
             backoff.after(error)?;
         }
     }
     progress.end();
-    let found = Digest::of(&received);
-    if found == *expected { Ok(received) } else { Err(RemoteError::Altered { found, expected: *expected }) }
+    Ok(())
 }
 
-fn continue_download(
+fn continue_stream(
     transport: &Transport,
     path: &str,
-    length: usize,
-    received: &mut Vec<u8>,
-    progress: &dyn Progress,
+    bytes: u64,
+    start: u64,
+    sink: &mut dyn FnMut(&[u8]),
 ) -> Result<(), RemoteError> {
-    let start = received.len();
-    let left = length - start;
-    let mut call = Call::get(path, left as u64);
+    let mut left = bytes - start;
+    let mut call = Call::get(path, left);
     if start > 0 {
-        call.headers.push(("range", format!("bytes={start}-{}", length - 1)));
+        call.headers.push(("range", format!("bytes={start}-{}", bytes - 1)));
     }
     let response = transport.begin(&call, 0, &mut std::io::empty())?;
     if !response.status().is_success() {
         return transport.reply(&call, response).map(drop);
     }
     let partial = response.status().as_u16() == 206;
-    if partial != (start > 0) || response.body().content_length() != Some(left as u64) {
+    if partial != (start > 0) || response.body().content_length() != Some(left) {
         return Err(transport.protocol("a range is not the one asked for"));
     }
-    let mut body = response.into_body().into_with_config().limit(left as u64).reader();
-    let mut piece = vec![0; PIECE_BYTES.min(left)];
-    while received.len() < length {
+    let mut body = response.into_body().into_with_config().limit(left).reader();
+    let mut piece = vec![0; PIECE_BYTES];
+    while left > 0 {
         match body.read(&mut piece) {
             Ok(0) => return Err(transport.broken("the response ended early")),
             Ok(read) => {
-                received.extend(piece.iter().take(read.min(length - received.len())));
-                progress.advance(read as u64);
+                let taken = piece.get(..read).unwrap_or_default();
+                let taken = taken.get(..usize::try_from(left).unwrap_or(read)).unwrap_or(taken);
+                left -= taken.len() as u64;
+                sink(taken);
             }
             Err(error) => return Err(transport.failed(ureq::Error::from(error))),
         }

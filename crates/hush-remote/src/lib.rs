@@ -8,8 +8,8 @@
 //! ```
 //!
 //! *Invariants.*
-//! - Every request can be repeated without a second effect, and is, a bounded number of times with growing random
-//!   pauses, where the connection fails. Nothing that is decrypted later can cause a request: an answer is
+//! - Every request can be repeated without a second effect, and is, with growing random pauses: a bounded number of times
+//!   where the connection fails, until a deadline where a server that is at its limit asks for it. Nothing that is decrypted later can cause a request: an answer is
 //!   acknowledged (its job deleted) before anybody looks into it.
 //! - No response is read beyond a limit that is known before it arrives; texts of a server are cleaned before
 //!   they are shown.
@@ -21,6 +21,7 @@
 mod backoff;
 #[cfg(test)]
 mod canned;
+mod check;
 mod deliver;
 mod error;
 mod job;
@@ -165,8 +166,9 @@ impl RemoteServer {
         Ok(SignedManifest::decode(&container)?)
     }
 
-    /// Uploads a local table: parts that the server lacks, encrypted ones first, then the manifest, which makes
-    /// them the table. Broken off and called again, it continues where it was; called twice, it does nothing.
+    /// Uploads a local table: parts that the server lacks or has damaged, encrypted ones first, then the manifest, which makes
+    /// them the table. The server reads what it has. Broken off and called again, it continues where it was; called twice,
+    /// it sends no part.
     ///
     /// # Errors
     /// [`RemoteError::Table`] if the local table is damaged; [`RemoteError::OtherOwner`] or
@@ -174,6 +176,18 @@ impl RemoteServer {
     /// [`RemoteError::Refused`].
     pub fn push(&self, directory: &Path, progress: &dyn Progress) -> Result<PushReport, RemoteError> {
         push::push(&self.transport, directory, progress)
+    }
+
+    /// Downloads all that the server has of this version of a table, keeps nothing, and compares it with the manifest: for
+    /// those who do not take the server's word. Gives the bytes of the parts.
+    ///
+    /// # Errors
+    /// [`RemoteError::Altered`] for a part or a manifest that is another one; [`RemoteError::Refused`] for one that is missing.
+    ///
+    /// # Cost
+    /// The table, over the network; constant memory.
+    pub fn check(&self, manifest: &SignedManifest, progress: &dyn Progress) -> Result<u64, RemoteError> {
+        check::check(self, manifest, progress)
     }
 
     /// Downloads a table into a directory, continuing an earlier download. The directory's table, if there is
@@ -224,12 +238,13 @@ impl RemoteServer {
         self.transport.send(&Call::new(Method::Delete, &path)).map(drop)
     }
 
-    /// Submits a plan. Repeated by this call where the connection fails, but never run twice.
+    /// Submits a plan. Repeated by this call where the connection fails, and for some minutes where the server is at its
+    /// limit, but never run twice.
     ///
     /// # Errors
     /// [`RemoteError::Refused`] for a plan that the server does not take.
     pub fn submit(&self, plan: &[u8]) -> Result<JobId, RemoteError> {
-        job::submit(&self.transport, plan)
+        job::submit(&self.transport, plan, backoff::PATIENCE)
     }
 
     /// How a job stands; waits on the server for up to `wait_ms` milliseconds (20 000 at most) for its end.

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Uploading a table: what the server lacks, from where it stands, and the manifest last.
+//! Uploading a table: what the server lacks or has damaged, from where it stands, and the manifest last.
+//!
+//! The server reads every part that it says it has (`verify=true`), and writes its manifest again if that is damaged, so
+//! a push mends what a disk lost. Requests: one about the table, at most two for each part, one for the manifest.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -21,7 +24,9 @@ use crate::progress::Progress;
 pub struct PushReport {
     /// Part files that were uploaded.
     pub parts_sent: u64,
-    /// Part files that the server had already.
+    /// Of these: part files that the server had, but damaged.
+    pub parts_replaced: u64,
+    /// Part files that the server had already, by its word after it read them.
     pub parts_present: u64,
     /// Bytes of parts that were sent.
     pub bytes_sent: u64,
@@ -48,19 +53,18 @@ pub(super) fn push(
     let base = table_path(&body.table)?;
     let mut report = PushReport { version: body.version, ..PushReport::default() };
     let parts = part_files(&manifest);
-    if is_present(transport, &base, &manifest)? {
-        report.parts_present = parts.len() as u64;
-        return Ok(report);
-    }
+    check_place(transport, &base, &manifest)?;
     let total = parts.iter().map(|(_, file)| file.bytes).sum();
     progress.begin("push", Some(total), "bytes");
     for (kind, file) in parts {
         let upload = Upload { transport, store: &store, directory, base: &base, kind, file, progress };
-        match upload.run()? {
-            0 => report.parts_present += 1,
-            sent => {
-                (report.parts_sent, report.bytes_sent) = (report.parts_sent + 1, report.bytes_sent + sent)
-            }
+        let uploaded = upload.run()?;
+        if uploaded.sent == 0 {
+            report.parts_present += 1;
+        } else {
+            report.parts_sent += 1;
+            report.parts_replaced += u64::from(uploaded.replaced);
+            report.bytes_sent += uploaded.sent;
         }
     }
     commit(transport, &manifest)?;
@@ -68,30 +72,26 @@ pub(super) fn push(
     Ok(report)
 }
 
-/// Whether the server has this very version. Another owner's table, or a newer one, is refused before bytes move;
-/// the server would refuse it after.
-fn is_present(transport: &Transport, base: &str, manifest: &SignedManifest) -> Result<bool, RemoteError> {
+/// Refuses another owner's table, or a newer one, before bytes move; the server would refuse it after.
+fn check_place(transport: &Transport, base: &str, manifest: &SignedManifest) -> Result<(), RemoteError> {
     let present: Present = match transport.json(&Call::get(base, 16 * SHORT_MAX_BYTES)) {
-        Err(error) if error.server_code() == Some("HUSH-V014") => return Ok(false),
+        Err(error) if error.server_code() == Some("HUSH-V014") => return Ok(()),
         known => known?,
     };
     let body = manifest.manifest();
     if present.verifying_key != to_hex(manifest.key()) {
         return Err(RemoteError::OtherOwner { table: body.table.clone() });
     }
-    if present.manifest == manifest.digest().to_string() {
-        return Ok(true);
-    }
-    if present.version >= body.version {
+    if present.version >= body.version && present.manifest != manifest.digest().to_string() {
         let (table, found) = (body.table.clone(), present.version);
         return Err(RemoteError::Newer { table, found, pushed: body.version });
     }
-    Ok(false)
+    Ok(())
 }
 
 /// Each part file once. Encrypted ones first: a push that breaks off has sent clear columns only if all
 /// encrypted ones are there.
-fn part_files(manifest: &SignedManifest) -> Vec<(PartKind, PartFile)> {
+pub(super) fn part_files(manifest: &SignedManifest) -> Vec<(PartKind, PartFile)> {
     let parts = &manifest.manifest().parts;
     let encrypted = parts.iter().filter_map(|part| Some((PartKind::Encrypted, part.encrypted?)));
     let clear = parts.iter().filter_map(|part| Some((PartKind::Clear, part.clear?)));
@@ -123,6 +123,22 @@ pub(super) struct Upload<'a> {
     pub(super) progress: &'a dyn Progress,
 }
 
+/// What an upload came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Uploaded {
+    /// Bytes that were sent, 0 if the server had the part.
+    pub(super) sent: u64,
+    /// Whether the server had it, but damaged.
+    pub(super) replaced: bool,
+}
+
+/// What a server has of a part.
+enum Standing {
+    Whole,
+    /// Bytes up to here, from a broken upload; perhaps beside a damaged file.
+    UpTo { offset: u64, damaged: bool },
+}
+
 /// What one try came to.
 enum Step {
     Complete,
@@ -130,16 +146,19 @@ enum Step {
 }
 
 impl Upload<'_> {
-    /// Uploads the part; gives the bytes sent, 0 if the server had it.
-    pub(super) fn run(&self) -> Result<u64, RemoteError> {
+    /// Uploads the part, unless the server has read it and found it sound.
+    pub(super) fn run(&self) -> Result<Uploaded, RemoteError> {
         let path = part_path(self.base, self.kind, &self.file);
         let mut backoff = self.transport.backoff();
-        let (mut sent, mut shown, mut reached) = (0, 0, 0);
+        let (mut uploaded, mut shown, mut reached) = (Uploaded::default(), 0, 0);
         let mut rejected = false;
         loop {
-            let offset = match self.offset(&path) {
-                Ok(Some(offset)) => offset,
-                Ok(None) => break,
+            let offset = match self.standing(&path) {
+                Ok(Standing::Whole) => break,
+                Ok(Standing::UpTo { offset, damaged }) => {
+                    uploaded.replaced |= damaged;
+                    offset
+                }
                 Err(error) => {
                     backoff.after(error)?;
                     continue;
@@ -149,7 +168,7 @@ impl Upload<'_> {
                 backoff.progressed();
                 reached = offset;
             }
-            match self.send_from(&path, offset, &mut sent, &mut shown) {
+            match self.send_from(&path, offset, &mut uploaded.sent, &mut shown) {
                 Ok(Step::Complete) => break,
                 // Everything that was left is sent: what the server still lacks may be lost again.
                 Ok(Step::Again) => backoff.after(self.transport.broken("the upload is not complete"))?,
@@ -161,23 +180,25 @@ impl Upload<'_> {
             }
         }
         self.progress.advance(self.file.bytes.saturating_sub(shown));
-        Ok(sent)
+        Ok(uploaded)
     }
 
-    /// Where the upload stands; `None` if the part is complete.
-    fn offset(&self, path: &str) -> Result<Option<u64>, RemoteError> {
-        let call = Call::new(Method::Head, path);
+    /// Where the upload stands, once the server has read what it has.
+    fn standing(&self, path: &str) -> Result<Standing, RemoteError> {
+        let path = format!("{path}?verify=true");
+        let call = Call::new(Method::Head, &path);
         let response = self.transport.begin(&call, 0, &mut io::empty())?;
         let status = response.status().as_u16();
         if status == 200 {
-            return Ok(None);
+            return Ok(Standing::Whole);
         }
-        let stands =
-            response.headers().get("upload-offset").and_then(|value| value.to_str().ok()?.parse().ok());
+        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let stands = header("upload-offset").and_then(|value| value.parse().ok());
+        let damaged = header("part-damaged") == Some("?1");
         match (status, stands) {
-            (404, Some(offset)) if offset < self.file.bytes => Ok(Some(offset)),
+            (404, Some(offset)) if offset < self.file.bytes => Ok(Standing::UpTo { offset, damaged }),
             // Complete but never checked, or of another length: begin anew.
-            (404, Some(_)) => Ok(Some(0)),
+            (404, Some(_)) => Ok(Standing::UpTo { offset: 0, damaged }),
             (404, None) => Err(self.transport.protocol("the state of an upload is missing")),
             _ => Err(self
                 .transport
@@ -212,7 +233,8 @@ impl Upload<'_> {
             Ok(_) => Ok(Step::Again),
             Err(error) if error.server_code() == Some("HUSH-V011") => {
                 // Somebody else moved the upload; its new place is asked for after a pause.
-                Err(RemoteError::Busy { url: self.transport.url().to_owned(), code: "HUSH-V011".into() })
+                let url = self.transport.url().to_owned();
+                Err(RemoteError::Busy { url, code: "HUSH-V011".into(), retry_after: None })
             }
             Err(error) => Err(error),
         }

@@ -207,3 +207,31 @@ fn a_plan_that_is_none_is_not_sent() {
     assert_eq!(server.run(b"{}", &Silent).unwrap_err().code(), "HUSH-R099");
     assert_eq!(heads.iter().count(), 0);
 }
+
+/// More often than failures would be borne, at every step of a job.
+#[test]
+fn a_server_at_its_limit_is_asked_again_until_it_has_room() {
+    use crate::canned;
+    let canned = canned::Canned::new();
+    let busy = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 0\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    let plan = include_bytes!("../../hush-plan/tests/corpus/0.1/plan-rows.json");
+    let answer = b"an answer";
+    let accepted = canned::response("202 Accepted", format!("{{\"id\":\"{JOB}\"}}").as_bytes());
+    let facts = serde_json::json!({ "bytes": answer.len(), "blake3": hush_table::Digest::of(answer) });
+    let status = serde_json::json!({ "state": "done", "progress": { "ahead": 0 }, "result": facts });
+    let done = canned::response("200 OK", status.to_string().as_bytes());
+    let fetched = canned::response("200 OK", answer);
+    let gone = canned::response("204 No Content", b"");
+    let mut replies: Vec<&[u8]> = Vec::new();
+    for step in [&accepted, &done, &fetched, &gone] {
+        replies.extend([&busy[..]; 15]);
+        replies.push(step);
+    }
+    assert_eq!(canned.set(&replies).run(plan, &Silent).unwrap(), answer);
+    assert_eq!(canned.asked().len(), replies.len());
+    // Without Retry-After it is a failure like another.
+    let bare = canned::response("503 Service Unavailable", b"");
+    let failed = canned.set(&[&bare]).run(plan, &Silent).unwrap_err();
+    assert_eq!(failed.code(), "HUSH-R003");
+    assert_eq!(canned.asked().len(), 7);
+}

@@ -12,7 +12,7 @@ use ureq::http::{HeaderMap, Request, Response, Uri, header};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body, SendBody};
 
-use super::backoff::{Backoff, FIRST_PAUSE, retrying};
+use super::backoff::{Backoff, FIRST_PAUSE, PATIENCE, retrying};
 use super::{ApiToken, PlainHttp, RemoteError, RemoteOptions, SHORT_MAX_BYTES};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -115,12 +115,22 @@ impl Transport {
     }
 
     pub(super) fn backoff(&self) -> Backoff {
-        Backoff::new(self.first_pause)
+        self.patient(PATIENCE)
     }
 
-    /// Sends a call, again where the connection fails; gives the response if it is a success.
+    /// As [`Transport::backoff`], with so much time for a server that asks for patience.
+    pub(super) fn patient(&self, patience: Duration) -> Backoff {
+        Backoff::new(self.first_pause, patience)
+    }
+
+    /// Sends a call, again where the connection fails or the server asks for it; gives the response if it is a success.
     pub(super) fn send(&self, call: &Call) -> Result<Reply, RemoteError> {
-        retrying(self.backoff(), || {
+        self.send_within(self.backoff(), call)
+    }
+
+    /// As [`Transport::send`], with a given patience.
+    pub(super) fn send_within(&self, backoff: Backoff, call: &Call) -> Result<Reply, RemoteError> {
+        retrying(backoff, || {
             let mut body = call.body;
             let response = self.begin(call, body.len() as u64, &mut body)?;
             self.reply(call, response)
@@ -129,7 +139,11 @@ impl Transport {
 
     /// Sends a call and reads the response as JSON.
     pub(super) fn json<T: DeserializeOwned>(&self, call: &Call) -> Result<T, RemoteError> {
-        let reply = self.send(call)?;
+        self.parsed(&self.send(call)?)
+    }
+
+    /// A response as JSON.
+    pub(super) fn parsed<T: DeserializeOwned>(&self, reply: &Reply) -> Result<T, RemoteError> {
         serde_json::from_slice(&reply.body).map_err(|_| self.protocol("a response is not the JSON expected"))
     }
 
@@ -168,7 +182,7 @@ impl Transport {
         let (parts, body) = response.into_parts();
         let status = parts.status.as_u16();
         if !parts.status.is_success() {
-            return Err(self.refused(status, body));
+            return Err(self.refused(status, retry_after(&parts.headers), body));
         }
         let declared = body.content_length().filter(|_| call.method != Method::Head);
         if declared.is_some_and(|length| length > call.max_bytes) {
@@ -223,7 +237,7 @@ impl Transport {
         }
     }
 
-    fn refused(&self, status: u16, body: Body) -> RemoteError {
+    fn refused(&self, status: u16, retry_after: Option<Duration>, body: Body) -> RemoteError {
         let url = self.url.clone();
         if status == 401 {
             return RemoteError::Unauthorised { url };
@@ -233,7 +247,7 @@ impl Transport {
         let refusal = refusal.filter(|refusal| is_code(&refusal.code));
         match refusal {
             Some(Refusal { code, .. }) if TRANSIENT_CODES.contains(&code.as_str()) => {
-                RemoteError::Busy { url, code }
+                RemoteError::Busy { url, code, retry_after }
             }
             Some(Refusal { code, message, found, limit }) => {
                 let numbers = found.zip(limit);
@@ -243,11 +257,17 @@ impl Transport {
             }
             // Something between us and the server, a gateway mostly.
             None if matches!(status, 429 | 502 | 503 | 504) => {
-                RemoteError::Busy { url, code: format!("HTTP {status}") }
+                RemoteError::Busy { url, code: format!("HTTP {status}"), retry_after }
             }
             None => self.protocol("a refusal has no code of hush-server"),
         }
     }
+}
+
+/// The seconds of a `Retry-After`; a date, which proxies may send, is none.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
 }
 
 /// Checks an address; gives it without trailing slash, and whether it is this machine.

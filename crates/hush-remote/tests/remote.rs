@@ -228,6 +228,61 @@ fn damage_is_named_before_or_after_the_way() {
     assert!(TableStore::local_existing(copy.path()).is_err());
 }
 
+/// What a disk does to the server's files, the same push mends.
+#[test]
+fn a_push_mends_what_the_server_has_damaged() {
+    let service = service();
+    let client = service.client();
+    let local = tempfile::tempdir().unwrap();
+    let manifest = table(local.path(), 1, 1);
+    let plan = plan(&manifest);
+    client.push(local.path(), &Silent).unwrap();
+    let answer = client.run(&plan, &Silent).unwrap();
+    let stored = service.data.path().join("data/tables/visits");
+    let entry = &manifest.manifest().parts[0];
+    let clear = stored.join(format!("parts/{}.clear.parquet", entry.clear.unwrap().digest));
+    let encrypted = stored.join(format!("parts/{}.enc.parquet", entry.encrypted.unwrap().digest));
+    let flip = |path: &Path| {
+        let mut bytes = std::fs::read(path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(path, bytes).unwrap();
+    };
+    let cut = |path: &Path| {
+        let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+        file.set_len(file.metadata().unwrap().len() / 2).unwrap();
+    };
+    let remove = |path: &Path| std::fs::remove_file(path).unwrap();
+    let damages: [&dyn Fn(&Path); 3] = [&flip, &cut, &remove];
+    for (number, damage) in damages.into_iter().enumerate() {
+        damage(&clear);
+        damage(&encrypted);
+        let failed = client.run(&plan, &Silent).unwrap_err();
+        assert!(matches!(&failed, RemoteError::Refused { code, .. } if code.starts_with("HUSH-E")), "{failed}");
+        assert!(client.check(&manifest, &Silent).is_err());
+        let mended = client.push(local.path(), &Silent).unwrap();
+        let replaced = if number < 2 { 2 } else { 0 };
+        assert_eq!((mended.parts_sent, mended.parts_replaced, mended.parts_present), (2, replaced, 0));
+        assert_eq!(client.run(&plan, &Silent).unwrap(), answer);
+        let bytes = client.check(&manifest, &Silent).unwrap();
+        assert_eq!(bytes, entry.clear.unwrap().bytes + entry.encrypted.unwrap().bytes);
+    }
+    // One of two, over connections that break, from a half that is not of this part.
+    flip(&encrypted);
+    let uploads = service.data.path().join("data/uploads/visits");
+    std::fs::create_dir_all(&uploads).unwrap();
+    std::fs::write(uploads.join(encrypted.file_name().unwrap()), vec![3; 50_000]).unwrap();
+    let mended = service.flaky_client(&[20, 300_000, 0, 700]).push(local.path(), &Silent).unwrap();
+    assert_eq!((mended.parts_sent, mended.parts_replaced, mended.parts_present), (1, 1, 1));
+    client.check(&manifest, &Silent).unwrap();
+    // The manifest.
+    flip(&stored.join("manifest.hush"));
+    let mended = client.push(local.path(), &Silent).unwrap();
+    assert_eq!((mended.parts_sent, mended.parts_present), (0, 2));
+    assert_eq!(std::fs::read(stored.join("manifest.hush")).unwrap(), manifest.as_bytes());
+    assert_eq!(client.run(&plan, &Silent).unwrap(), answer);
+}
+
 #[test]
 fn a_failed_plan_gives_the_engines_code_and_a_lost_server_is_unreachable() {
     let service = service();

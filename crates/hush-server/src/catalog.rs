@@ -5,9 +5,10 @@
 //! directory can be read, copied and checked with the same tools. A table without a manifest is invisible.
 
 mod deliveries;
+mod parts;
 mod seeds;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ use crate::durable;
 use crate::error::{ApiError, Code};
 use crate::names::{Half, PartName, TableName};
 
+pub use parts::Held;
 use seeds::SeedLog;
 
 /// Name of the manifest in a table's directory.
@@ -36,6 +38,8 @@ pub struct Catalog {
     tables: RwLock<BTreeMap<TableName, Arc<SignedManifest>>>,
     /// Held while a table changes; commits are rare and short.
     change: Mutex<SeedLog>,
+    /// Bytes of the complete parts of a table, committed or not, once they were counted.
+    stored: Mutex<HashMap<TableName, u64>>,
 }
 
 /// What a commit did.
@@ -77,7 +81,7 @@ impl Catalog {
                 }
             }
         }
-        Ok(Self { root, tables: RwLock::new(tables), change: Mutex::new(seeds) })
+        Ok(Self { root, tables: RwLock::new(tables), change: Mutex::new(seeds), stored: Mutex::default() })
     }
 
     /// Committed tables by name.
@@ -105,19 +109,9 @@ impl Catalog {
         self.root.join(table.as_str()).join(MANIFEST_FILE)
     }
 
-    /// Where a complete part lives.
-    pub fn part_path(&self, table: &TableName, part: &PartName) -> PathBuf {
-        self.root.join(table.as_str()).join(PARTS_DIRECTORY).join(part.file_name())
-    }
-
-    /// Bytes of a table's complete parts, committed or not.
-    pub fn stored_bytes(&self, table: &TableName) -> u64 {
-        self.part_files(table).filter_map(|file| file.metadata().ok()).map(|facts| facts.len()).sum()
-    }
-
     /// Commits a manifest: checks its signature and rules, that it is by the table's owner and newer, that its
     /// parts are there and have the stated form, and that no chunk seed was used before; then replaces the
-    /// manifest file at once.
+    /// manifest file at once. The present manifest again mends its file, should that be damaged.
     ///
     /// The first manifest pins the table's verifying key and table id for all later ones.
     ///
@@ -139,6 +133,7 @@ impl Catalog {
         let current = self.find(table).ok();
         if let Some(current) = &current {
             if current.as_bytes() == container {
+                self.mend_manifest(table, container)?;
                 return Ok(Committed::Unchanged);
             }
             check_succession(current, &manifest)?;
@@ -154,6 +149,16 @@ impl Catalog {
         Ok(if current.is_some() { Committed::Replaced } else { Committed::Created })
     }
 
+    /// Writes the present manifest again if its file is not what was committed.
+    fn mend_manifest(&self, table: &TableName, container: &[u8]) -> Result<(), ApiError> {
+        let path = self.manifest_path(table);
+        if durable::read_at_most(&path, MANIFEST_MAX_BYTES).is_ok_and(|stored| stored == container) {
+            return Ok(());
+        }
+        tracing::warn!("a damaged manifest is replaced");
+        Ok(durable::replace(&path, container)?)
+    }
+
     /// Deletes a table, committed or not. It is gone at once; its files go after.
     ///
     /// # Errors
@@ -167,6 +172,7 @@ impl Catalog {
             renamed => renamed?,
         }
         self.tables.write().unwrap_or_else(PoisonError::into_inner).remove(table);
+        self.count_anew(table);
         durable::sync_directory_of(&directory)?;
         fs::remove_dir_all(&doomed)?;
         Ok(())
@@ -195,14 +201,10 @@ impl Catalog {
                 if orphan && durable::older_than(&file.path(), age_s) {
                     // Another sweep will find what cannot be removed now.
                     let _ = fs::remove_file(file.path());
+                    self.count_anew(&table);
                 }
             }
         }
-    }
-
-    fn part_files(&self, table: &TableName) -> impl Iterator<Item = fs::DirEntry> {
-        let directory = self.root.join(table.as_str()).join(PARTS_DIRECTORY);
-        fs::read_dir(directory).into_iter().flatten().flatten()
     }
 
     /// Checks that all parts are there in the stated form; returns the seeds of parts not seen before.

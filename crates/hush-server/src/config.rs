@@ -84,16 +84,24 @@ pub struct Limits {
     /// Bytes of request bodies held in memory at once, over all requests.
     #[arg(long, value_name = "BYTES", default_value_t = 256 * MIB)]
     pub max_buffered_bytes: u64,
-    /// Requests served at once; more are answered 503.
+    /// Requests served at once, other than polls, fetches and deletions of jobs; more are answered 503.
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub max_requests: usize,
-    /// Connections held at once; more wait in the listener's queue.
+    /// Answers fetched and jobs deleted at once; more wait for their turn.
+    #[arg(long, value_name = "N", default_value = "64")]
+    pub max_collecting: NonZeroUsize,
+    /// Polls that wait for the end of a job at once, never more than half of the connections; more are answered with the
+    /// job as it stands.
     #[arg(long, value_name = "N", default_value_t = 256)]
+    pub max_polls: usize,
+    /// Connections held at once; more wait in the listener's queue.
+    #[arg(long, value_name = "N", default_value_t = 512)]
     pub max_connections: usize,
     /// Jobs waiting; more are answered 503.
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub max_queued_jobs: usize,
-    /// Jobs remembered, finished ones included; more are answered 503 until results expire.
+    /// Jobs remembered, finished ones included; those whose answers were fetched make room for more, else more are answered
+    /// 503 until one is fetched, deleted or expires.
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub max_jobs: usize,
     /// Jobs running at once; they share the threads.
@@ -102,8 +110,8 @@ pub struct Limits {
     /// Seconds that one job may run; then it fails, with a code.
     #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
     pub max_job_s: u64,
-    /// Bytes that the answers of finished jobs may take together; beyond, jobs fail until answers are deleted or
-    /// expire.
+    /// Bytes that the answers of finished jobs may take together; those that were fetched make room for more, else jobs
+    /// fail until one is fetched, deleted or expires.
     #[arg(long, value_name = "BYTES", default_value_t = 8 * GIB)]
     pub max_results_bytes: u64,
     /// Seconds that a finished job and its result are kept.
@@ -123,7 +131,13 @@ impl Limits {
         Duration::from_secs(self.max_job_s)
     }
 
-    /// Longest silence of a client.
+    /// Polls that may wait at once: the other half of the connections is left to those who bring and fetch.
+    pub fn polls(&self) -> usize {
+        self.max_polls.min(self.max_connections / 2)
+    }
+
+    /// Longest silence of a client; also how long an answer that was fetched is kept in any case, in which a client whose
+    /// connection broke under the last bytes comes back for them.
     pub fn idle(&self) -> Duration {
         Duration::from_secs(self.idle_s.max(1))
     }

@@ -16,8 +16,6 @@ use tokio::time::{sleep, timeout};
 use crate::config::Limits;
 use crate::stall::StallGuard;
 
-/// Time for a request's head, from the connection's start or from the end of the request before.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_HEADER_BYTES: usize = 16 << 10;
 const MAX_HEADERS: usize = 64;
 const READ_BUFFER_BYTES: usize = 128 << 10;
@@ -66,7 +64,9 @@ async fn connection(stream: TcpStream, router: Router, idle: Duration, mut stop:
     let io = TokioIo::new(StallGuard::new(stream, idle));
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIMEOUT)
+        // For a head, from the connection's start or from the end of the request before: a client that was told to try
+        // again in a moment finds its connection still open.
+        .header_read_timeout(idle)
         .max_headers(MAX_HEADERS)
         .max_header_size(MAX_HEADER_BYTES)
         .max_buf_size(READ_BUFFER_BYTES)

@@ -61,6 +61,22 @@ pub fn read_at_most(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     if read as u64 > max_bytes { Err(io::ErrorKind::InvalidData.into()) } else { Ok(bytes) }
 }
 
+/// BLAKE3 of a file, read once in constant memory.
+///
+/// # Errors
+/// From the file system.
+pub fn digest(path: &Path) -> io::Result<blake3::Hash> {
+    let mut file = File::open(path)?;
+    let mut hasher = blake3::Hasher::new();
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hasher.finalize()),
+            read => hasher.update(buffer.get(..read).unwrap_or_default()),
+        };
+    }
+}
+
 /// Renames a complete, synced file to its visible name and makes the rename durable.
 ///
 /// # Errors

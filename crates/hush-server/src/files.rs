@@ -5,6 +5,7 @@
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::io::SeekFrom;
+use std::ops::Range;
 use std::path::Path;
 
 use axum::body::{Body, Bytes};
@@ -23,7 +24,8 @@ const PIECE_BYTES: u64 = 256 << 10;
 /// Answers with the file at `path`, or `absent` if there is none.
 ///
 /// One range `bytes=a-b`, `bytes=a-` or `bytes=-n` is honoured; a header with several ranges or another unit is
-/// ignored, as RFC 9110 allows. `place` stays taken until the last byte is handed over.
+/// ignored, as RFC 9110 allows. `place` stays taken until the last byte is handed over; `handed_over` is told of the
+/// bytes as they are.
 ///
 /// # Errors
 /// `absent`, [`Code::BadRange`], [`Code::Internal`].
@@ -32,6 +34,7 @@ pub async fn send(
     headers: &HeaderMap,
     place: Place,
     absent: Code,
+    handed_over: impl Fn(Range<u64>) + Send + 'static,
 ) -> Result<Response, ApiError> {
     let mut file = match File::open(path).await {
         Ok(file) => file,
@@ -51,7 +54,7 @@ pub async fn send(
         }
     };
     file.seek(SeekFrom::Start(start)).await?;
-    let mut response = Response::new(stream_of(file, length, place));
+    let mut response = Response::new(stream_of(file, start..start.saturating_add(length), place, handed_over));
     *response.status_mut() = status;
     let answer = response.headers_mut();
     answer.insert(CONTENT_LENGTH, HeaderValue::from(length));
@@ -66,8 +69,15 @@ pub async fn send(
     Ok(response)
 }
 
-fn stream_of(file: File, length: u64, place: Place) -> Body {
-    let pieces = stream::try_unfold((file, length, place), async |(mut file, left, place)| {
+fn stream_of(
+    file: File,
+    bytes: Range<u64>,
+    place: Place,
+    handed_over: impl Fn(Range<u64>) + Send + 'static,
+) -> Body {
+    let begun = (file, bytes, place, handed_over);
+    let pieces = stream::try_unfold(begun, async |(mut file, bytes, place, handed_over)| {
+        let left = bytes.end.saturating_sub(bytes.start);
         if left == 0 {
             return Ok::<_, std::io::Error>(None);
         }
@@ -77,7 +87,10 @@ fn stream_of(file: File, length: u64, place: Place) -> Body {
             // The file was shortened under us: break off, so that the client sees a short body.
             return Err(std::io::ErrorKind::UnexpectedEof.into());
         }
-        Ok(Some((Bytes::from(piece), (file, left.saturating_sub(read), place))))
+        let next = bytes.start.saturating_add(read);
+        // The last piece is not asked for again: nothing is left then.
+        handed_over(bytes.start..next);
+        Ok(Some((Bytes::from(piece), (file, next..bytes.end, place, handed_over))))
     });
     Body::from_stream(pieces)
 }

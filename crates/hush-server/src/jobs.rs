@@ -5,22 +5,27 @@
 //! interrupted is run again, once: one that was running at two crashes is given up, so that it cannot take the
 //! service down for ever. A job ends early by its deadline, or when it is deleted: at its next chunk. State is in
 //! memory and, by job, in a small record that survives a crash of the process.
+//!
+//! *Invariant.* An accepted job's answer, or the reason why it has none, stays collectable until it is fetched, deleted
+//! or expired: its record is written before the job is acknowledged; only what was collected makes room for new jobs
+//! ([`table::JobTable::make_room`]); and whoever collects has places that new work cannot take ([`crate::admission`]).
 
 #[cfg(test)]
 pub(crate) mod mutations;
 mod record;
+mod table;
 #[cfg(test)]
 mod tests;
 mod worker;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::HashSet;
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use hush_exec::Stop;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::clock::unix_seconds;
@@ -32,6 +37,7 @@ use crate::runner::RunPlan;
 
 pub use record::{JobFailure, JobState, ResultFacts};
 use record::{JobFiles, Record};
+use table::JobTable;
 
 /// How often a job may be begun: it is tried again once after a crash.
 const MAX_ATTEMPTS: u32 = 2;
@@ -44,27 +50,6 @@ pub struct Jobs {
     table: Mutex<JobTable>,
     /// One permit per queued job (and stale ones of jobs deleted while queued).
     waiting: Semaphore,
-    /// Changes whenever a job does.
-    changed: watch::Sender<()>,
-}
-
-#[derive(Default)]
-struct JobTable {
-    records: HashMap<JobId, Record>,
-    queue: VecDeque<JobId>,
-    /// Hash of an `Idempotency-Key` to its job.
-    keys: HashMap<String, JobId>,
-    /// Jobs on the workers, deleted ones included.
-    running: HashMap<JobId, Running>,
-    /// The service is ending: nothing is begun, what runs is left for the next start.
-    suspended: bool,
-}
-
-/// A job on a worker.
-struct Running {
-    stop: Arc<Stop>,
-    /// Of its answer, once it is known and until the record counts it.
-    answer_bytes: u64,
 }
 
 /// What is submitted.
@@ -104,12 +89,12 @@ impl Jobs {
     pub fn open(root: PathBuf, limits: Limits, runner: Arc<dyn RunPlan>) -> io::Result<Arc<Self>> {
         durable::private_directory(&root)?;
         let table = restore(&root, limits.max_plan_bytes)?;
-        let waiting = Semaphore::new(table.queue.len());
-        let (changed, _) = watch::channel(());
-        Ok(Arc::new(Self { root, limits, runner, table: Mutex::new(table), waiting, changed }))
+        let waiting = Semaphore::new(table.queued());
+        Ok(Arc::new(Self { root, limits, runner, table: Mutex::new(table), waiting }))
     }
 
-    /// Queues a job; with an `Idempotency-Key` that was seen before, returns the job of that time.
+    /// Queues a job; with an `Idempotency-Key` that was seen before, returns the job of that time. Jobs that were collected
+    /// some time ago, the oldest first, make room for it.
     ///
     /// # Errors
     /// [`Code::KeyReused`] for another body under the same key; [`Code::Busy`] if the queue or the list of
@@ -118,26 +103,21 @@ impl Jobs {
         let body = blake3::hash(&submission.plan).to_hex().to_string();
         let key = submission.key.map(|key| blake3::hash(&key).to_hex().to_string());
         let mut table = self.lock();
-        if let Some(known) = key.as_ref().and_then(|key| table.keys.get(key)) {
-            let same = table.records.get(known).is_some_and(|record| record.body == body);
-            return if same { Ok(known.clone()) } else { Err(Code::KeyReused.into()) };
+        if let Some(known) = key.as_ref().and_then(|key| table.job_of_key(key)) {
+            return if known.body == body { Ok(known.id.clone()) } else { Err(Code::KeyReused.into()) };
         }
-        if table.queue.len() >= self.limits.max_queued_jobs || table.records.len() >= self.limits.max_jobs {
+        if table.queued() >= self.limits.max_queued_jobs {
             return Err(Code::Busy.into());
         }
-        let (kept, limit) = (table.kept_bytes(), self.limits.max_results_bytes);
-        if kept >= limit {
-            return Err(ApiError::over(Code::ResultsFull, kept, limit));
-        }
+        let room = table.make_room(&self.limits, 1, 1, Instant::now());
+        room.forgotten.iter().for_each(|id| self.files(id).remove());
+        room.found?;
         let id = JobId::fresh()?;
-        let record = Record::new(id.clone(), submission.table, body, key.clone());
+        let record = Record::new(id.clone(), submission.table, body, key);
         let files = self.files(&id);
+        // Under the lock: a second submission under the same key is told of a job that is there.
         files.create(&record, &submission.plan).inspect_err(|_| files.remove())?;
-        if let Some(key) = key {
-            table.keys.insert(key, id.clone());
-        }
-        table.queue.push_back(id.clone());
-        table.records.insert(id.clone(), record);
+        table.enqueue(record);
         drop(table);
         self.waiting.add_permits(1);
         tracing::info!(job = id.as_str(), plan_bytes = submission.plan.len(), "job queued");
@@ -149,40 +129,20 @@ impl Jobs {
     /// # Errors
     /// [`Code::NoJob`].
     pub fn view(&self, id: &JobId) -> Result<JobView, ApiError> {
-        let table = self.lock();
-        let record = table.records.get(id).ok_or(Code::NoJob)?;
-        let running = table.records.values().filter(|other| other.state == JobState::Running).count();
-        let place = table.queue.iter().position(|queued| queued == id);
-        let end = record.finished_s.unwrap_or_else(unix_seconds);
-        Ok(JobView {
-            id: id.clone(),
-            state: record.state,
-            ahead: place.map_or(0, |place| place + running),
-            attempts: record.attempts,
-            running_s: record.started_s.map_or(0, |start| end.saturating_sub(start)),
-            failure: record.failure.clone(),
-            result: record.result.clone(),
-        })
+        self.lock().view(id).ok_or_else(|| Code::NoJob.into())
     }
 
-    /// A job as soon as it is finished, or as it is after `patience`.
+    /// A job as soon as it is finished, or as it is after `patience`. Woken by its own end alone.
     ///
     /// # Errors
     /// [`Code::NoJob`].
     pub async fn wait(&self, id: &JobId, patience: Duration) -> Result<JobView, ApiError> {
-        let mut changes = self.changed.subscribe();
-        let finished = async {
-            loop {
-                let view = self.view(id)?;
-                if view.state.is_final() || changes.changed().await.is_err() {
-                    return Ok(view);
-                }
-            }
-        };
-        match timeout(patience, finished).await {
-            Ok(view) => view,
-            Err(_) => self.view(id),
+        let ended = if patience.is_zero() { None } else { self.lock().end_of(id) };
+        if let Some(mut ended) = ended {
+            // Either way the job is looked at: in time, or not; ended, or deleted, which drops the sender.
+            let _ = timeout(patience, ended.changed()).await;
         }
+        self.view(id)
     }
 
     /// Where a finished job's result lies.
@@ -196,56 +156,42 @@ impl Jobs {
         }
     }
 
+    /// Notes that bytes of a job's answer were handed over. Once all were, the job may make room for others.
+    pub fn handed_over(&self, id: &JobId, bytes: Range<u64>) {
+        self.lock().handed_over(id, bytes, Instant::now());
+    }
+
+    /// Notes that the submitter was told that the job failed, and why: there is nothing else to collect.
+    pub fn failure_told(&self, id: &JobId) {
+        self.lock().failure_told(id, Instant::now());
+    }
+
     /// Forgets a job and its result. One that is running ends at its next chunk, unseen.
     ///
     /// # Errors
     /// [`Code::NoJob`].
     pub fn delete(&self, id: &JobId) -> Result<(), ApiError> {
-        let mut table = self.lock();
-        table.remove(id).ok_or(Code::NoJob)?;
+        let removed = self.lock().remove(id);
+        removed.ok_or(Code::NoJob)?;
         self.files(id).remove();
-        if let Some(running) = table.running.get(id) {
-            running.stop.cancel();
-        }
-        drop(table);
-        self.changed.send_replace(());
         Ok(())
     }
 
     /// Ends what runs and leaves it to the next start, which does not take it for a crash.
     pub fn suspend(&self) {
-        let mut table = self.lock();
-        table.suspended = true;
-        let JobTable { records, running, .. } = &mut *table;
-        for (id, running) in running {
-            running.stop.cancel();
-            let Some(record) = records.get_mut(id) else { continue };
-            record.suspend();
-            if self.files(id).save(record).is_err() {
-                // The next start takes it for a crash: one try fewer.
-                tracing::warn!(job = id.as_str(), "a job's record could not be written");
-            }
-        }
+        // If a record cannot be written, the next start takes it for a crash: one try fewer.
+        self.lock().suspend(|record| self.save(record));
     }
 
     /// Removes finished jobs whose time is over.
     pub fn sweep(&self) {
-        let now = unix_seconds();
-        let mut table = self.lock();
-        let over = |record: &&Record| record.expired(self.limits.result_ttl_s, now);
-        let expired: Vec<JobId> =
-            table.records.values().filter(over).map(|record| record.id.clone()).collect();
-        for id in expired {
-            table.remove(&id);
-            self.files(&id).remove();
-        }
+        let expired = self.lock().remove_expired(self.limits.result_ttl_s, unix_seconds());
+        expired.iter().for_each(|id| self.files(id).remove());
     }
 
     /// Tables with jobs that are not finished.
     pub fn tables_in_use(&self) -> HashSet<TableName> {
-        let table = self.lock();
-        let open = table.records.values().filter(|record| !record.state.is_final());
-        open.map(|record| record.table.clone()).collect()
+        self.lock().tables_in_use()
     }
 
     fn lock(&self) -> MutexGuard<'_, JobTable> {
@@ -254,23 +200,6 @@ impl Jobs {
 
     fn files(&self, id: &JobId) -> JobFiles {
         JobFiles::of(&self.root, id)
-    }
-}
-
-impl JobTable {
-    /// Bytes of the answers that are kept or about to be.
-    fn kept_bytes(&self) -> u64 {
-        let kept = self.records.values().filter_map(|record| record.result.as_ref()).map(|facts| facts.bytes);
-        kept.chain(self.running.values().map(|running| running.answer_bytes)).fold(0, u64::saturating_add)
-    }
-
-    fn remove(&mut self, id: &JobId) -> Option<Record> {
-        let record = self.records.remove(id)?;
-        self.queue.retain(|queued| queued != id);
-        if let Some(key) = &record.key {
-            self.keys.remove(key);
-        }
-        Some(record)
     }
 }
 
@@ -303,12 +232,9 @@ fn restore(root: &std::path::Path, max_plan_bytes: u64) -> io::Result<JobTable> 
             }
             files.save(&record)?;
         }
-        if let Some(key) = &record.key {
-            table.keys.insert(key.clone(), id.clone());
-        }
-        table.records.insert(id, record);
+        table.insert(record);
     }
     open.sort_by(|one, other| (one.0, one.1.as_str()).cmp(&(other.0, other.1.as_str())));
-    table.queue = open.into_iter().map(|(_, id)| id).collect();
+    open.into_iter().for_each(|(_, id)| table.queue_again(id));
     Ok(table)
 }

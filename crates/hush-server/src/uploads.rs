@@ -8,7 +8,7 @@
 mod range;
 
 use std::collections::{HashMap, HashSet};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -195,7 +195,7 @@ impl Claim {
             Some(hasher) => hasher.finalize(),
             None => {
                 let path = self.growing.clone();
-                spawn_blocking(move || digest_of(&path)).await.map_err(|_| Code::Internal)??
+                spawn_blocking(move || durable::digest(&path)).await.map_err(|_| Code::Internal)??
             }
         };
         if digest.to_hex().as_str() != part.digest() {
@@ -247,18 +247,6 @@ async fn copy(
         }
     }
     Ok(())
-}
-
-fn digest_of(path: &Path) -> io::Result<blake3::Hash> {
-    let mut file = std::fs::File::open(path)?;
-    let mut hasher = blake3::Hasher::new();
-    let mut buffer = vec![0; 256 << 10];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(hasher.finalize()),
-            read => hasher.update(buffer.get(..read).unwrap_or_default()),
-        };
-    }
 }
 
 fn publish(from: &Path, to: &Path) -> io::Result<()> {

@@ -40,8 +40,12 @@ pub(super) fn push(args: &Push) -> Result<(), Error> {
     let report = server.push(&args.table, &Bar::default())?;
     let manifest = TableStore::local_existing(&args.table)?.load()?;
     pins().remember_place(&server.place(&manifest.manifest().table), &manifest)?;
+    let mended = match report.parts_replaced {
+        0 => String::new(),
+        replaced => format!(", {replaced} of them for damaged ones"),
+    };
     let text = format!(
-        "Version {} is on {}: {} parts sent ({}), {} were there already",
+        "Version {} is on {}: {} parts sent ({}){mended}, {} were there already",
         report.version,
         server.url(),
         report.parts_sent,
@@ -49,6 +53,10 @@ pub(super) fn push(args: &Push) -> Result<(), Error> {
         report.parts_present
     );
     say(&text);
+    if args.verify {
+        let compared = server.check(&manifest, &Bar::default())?;
+        say(&format!("Verified: the server sent all of it back ({})", bytes(compared)));
+    }
     Ok(())
 }
 

@@ -11,6 +11,7 @@ use clap::Parser;
 use hush_testkit::{CorpusFile, damaged, damaged_json};
 
 use super::record::{RECORD_MAX_BYTES, RecordFault};
+use super::table::Begun;
 use super::*;
 use crate::corpus::corpus;
 use crate::runner::Failure;
@@ -111,14 +112,14 @@ fn work(place: &Place) -> bool {
     if let Ok(view) = jobs.view(&id()) {
         // What was read is read again, and means the same.
         let stored = jobs.files(&id()).load(&id(), 100).unwrap();
-        let kept = jobs.lock().records[&id()].clone();
+        let kept = jobs.lock().records().find(|record| record.id == id()).cloned().unwrap();
         assert_eq!((&stored.id, &stored.table, stored.state), (&view.id, &kept.table, view.state));
         assert_eq!((stored.result, stored.failure, stored.key), (kept.result, kept.failure, kept.key));
         assert_eq!(jobs.result_path(&id()).is_ok(), view.state == JobState::Done);
         assert!(jobs.lock().kept_bytes() <= 2 * ANSWER.len() as u64);
     }
     // Anything queued runs, once; then all have ended.
-    while let Some((id, table, stop)) = jobs.take() {
+    while let Some(Begun { id, table, stop }) = jobs.take() {
         let outcome = jobs.run(&id, &table, &stop);
         assert_eq!(outcome.as_ref().map(|facts| facts.bytes), Ok(ANSWER.len() as u64));
         jobs.finish(&id, outcome);
@@ -133,7 +134,7 @@ fn work(place: &Place) -> bool {
         again.suspend();
         again.delete(&id()).unwrap();
     }
-    assert!(again.lock().records.values().all(|record| record.expired(3600, unix_seconds() + 3600)));
+    assert!(again.lock().records().all(|record| record.expired(3600, unix_seconds() + 3600)));
     assert!(!place.root().join(ID).exists());
     place.neighbours_are_there();
     known
@@ -333,6 +334,7 @@ fn a_clock_that_was_set_back_keeps_nothing_for_ever() {
     early.finished_s = Some(u64::MAX);
     place.put(&serde_json::to_vec(&early).unwrap());
     let jobs = place.open();
-    let end = jobs.lock().records[&id()].finished_s.unwrap();
+    let kept = jobs.lock().records().find(|record| record.id == id()).cloned();
+    let end = kept.and_then(|record| record.finished_s).unwrap();
     assert!(end <= unix_seconds());
 }

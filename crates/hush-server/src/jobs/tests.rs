@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The queue with runners that wait, fail and panic on command.
 
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
+use std::task::{Context, Wake, Waker};
 
 use clap::Parser;
+
+use hush_exec::Stop;
 
 use super::*;
 use crate::runner::Failure;
@@ -176,7 +181,7 @@ async fn kept_answers_share_a_budget_that_comes_back() {
     let full = jobs.submit(submission(b"ten bytes.", None)).unwrap();
     assert_eq!(jobs.wait(&full, PATIENCE).await.unwrap().state, JobState::Done);
     let refused = jobs.submit(submission(b"x", None)).unwrap_err();
-    assert_eq!((refused.code, refused.over), (Code::ResultsFull, Some((10, 10))));
+    assert_eq!((refused.code, refused.over), (Code::ResultsFull, Some((11, 10))));
 }
 
 #[tokio::test]
@@ -230,4 +235,108 @@ async fn results_expire() {
     assert_eq!(jobs.view(&finished).unwrap_err().code, Code::NoJob);
     assert!(jobs.view(&open).is_ok());
     assert_eq!(std::fs::read_dir(dir.path().join("jobs")).unwrap().count(), 1);
+}
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Counting(AtomicUsize);
+
+impl Wake for Counting {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test]
+async fn a_job_wakes_those_who_wait_for_it_and_nobody_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let (jobs, _go) = queue(dir.path(), &[]);
+    let ids = [b"one", b"two"].map(|plan| jobs.submit(submission(plan, None)).unwrap());
+    let mut waits = ids.each_ref().map(|id| Box::pin(jobs.wait(id, PATIENCE)));
+    let woken = [Arc::<Counting>::default(), Arc::default()];
+    let wakers = woken.each_ref().map(|count| Waker::from(Arc::clone(count)));
+    let counts = || woken.each_ref().map(|count| count.0.load(Ordering::SeqCst));
+    for (wait, waker) in waits.iter_mut().zip(&wakers) {
+        assert!(wait.as_mut().poll(&mut Context::from_waker(waker)).is_pending());
+    }
+    // Begun, and another submitted: no end of either.
+    let begun = jobs.take().unwrap();
+    jobs.submit(submission(b"three", None)).unwrap();
+    assert_eq!(counts(), [0, 0]);
+    jobs.finish(&begun.id, Err(Failure::from(Code::OtherVersion).into()));
+    assert_eq!(counts(), [1, 0]);
+    jobs.delete(&ids[1]).unwrap();
+    assert_eq!(counts(), [1, 1]);
+    let [one, two] = waits;
+    assert_eq!(one.await.unwrap().state, JobState::Failed);
+    assert_eq!(two.await.unwrap_err().code, Code::NoJob);
+    // What has ended is not waited for.
+    assert!(pin!(jobs.wait(&ids[0], PATIENCE)).poll(&mut Context::from_waker(&wakers[0])).is_ready());
+}
+
+/// Ends a job that waits, with an answer of its plan's bytes.
+fn end(jobs: &Jobs) -> JobId {
+    let begun = jobs.take().unwrap();
+    let outcome = jobs.files(&begun.id).save_result(b"answer").unwrap();
+    jobs.finish(&begun.id, Ok(outcome));
+    begun.id
+}
+
+#[tokio::test]
+async fn what_was_collected_long_ago_makes_room_and_nothing_else_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let (jobs, _go) = queue(dir.path(), &["--max-jobs", "3", "--idle-s", "60"]);
+    let submit = || jobs.submit(submission(b"plan", None));
+    let now = Instant::now();
+    let ago = |seconds| now.checked_sub(Duration::from_secs(seconds)).unwrap();
+    let collected = |id: &JobId, at| jobs.lock().handed_over(id, 0..6, at);
+    let full = || assert_eq!(submit().unwrap_err().code, Code::Busy);
+    let ids: Vec<_> = (0..3).map(|_| submit().unwrap()).collect();
+    full();
+    // Done is not collected, nor is an answer with a gap, nor one whose last byte is missing.
+    assert_eq!([end(&jobs), end(&jobs), end(&jobs)].to_vec(), ids);
+    jobs.lock().handed_over(&ids[0], 1..6, ago(1000));
+    jobs.lock().handed_over(&ids[1], 0..5, ago(1000));
+    jobs.failure_told(&ids[2]);
+    full();
+    // In pieces, the last of which overlap.
+    jobs.lock().handed_over(&ids[1], 3..6, ago(70));
+    collected(&ids[2], ago(65));
+    let fourth = submit().unwrap();
+    assert_eq!(jobs.view(&ids[1]).unwrap_err().code, Code::NoJob);
+    assert!(!dir.path().join("jobs").join(ids[1].as_str()).exists());
+    assert!(jobs.view(&ids[2]).is_ok());
+    submit().unwrap();
+    assert_eq!(jobs.view(&ids[2]).unwrap_err().code, Code::NoJob);
+    // Collected a moment ago: its client may come back for the end of it.
+    collected(&ids[0], ago(50));
+    full();
+    assert!(std::fs::read(jobs.result_path(&ids[0]).unwrap()).is_ok());
+    // That a job failed is collected when it was told.
+    let begun = jobs.take().unwrap();
+    assert_eq!(begun.id, fourth);
+    jobs.finish(&fourth, Err(Failure::from(Code::OtherVersion).into()));
+    full();
+    jobs.lock().failure_told(&fourth, ago(90));
+    submit().unwrap();
+    assert_eq!(jobs.view(&fourth).unwrap_err().code, Code::NoJob);
+    assert!(jobs.view(&ids[0]).is_ok());
+}
+
+#[tokio::test]
+async fn collected_answers_make_room_for_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (jobs, go) = queue(dir.path(), &["--max-results-bytes", "10", "--idle-s", "60"]);
+    jobs.start();
+    let run = async |plan: &[u8]| {
+        let id = jobs.submit(submission(plan, None)).unwrap();
+        go.send(()).unwrap();
+        (jobs.wait(&id, PATIENCE).await.unwrap(), id)
+    };
+    let (_, first) = run(b"seven..").await;
+    assert_eq!(run(b"seven..").await.0.failure.unwrap().code, Code::ResultsFull.as_str());
+    let ago = Instant::now().checked_sub(Duration::from_secs(61)).unwrap();
+    jobs.lock().handed_over(&first, 0..7, ago);
+    assert_eq!(run(b"ten bytes.").await.0.state, JobState::Done);
+    assert_eq!(jobs.view(&first).unwrap_err().code, Code::NoJob);
 }

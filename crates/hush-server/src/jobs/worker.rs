@@ -7,8 +7,9 @@ use std::time::Instant;
 use hush_exec::Stop;
 use tokio::task::spawn_blocking;
 
-use super::record::{JobFailure, ResultFacts};
-use super::{JobState, Jobs, Running};
+use super::Jobs;
+use super::record::{JobFailure, Record, ResultFacts};
+use super::table::Begun;
 use crate::error::{ApiError, Code};
 use crate::names::{JobId, TableName};
 use crate::runner::Failure;
@@ -29,7 +30,7 @@ impl Jobs {
 
     async fn run_next(self: &Arc<Self>) {
         // Nothing, if the job that the permit stood for was deleted while it waited.
-        let Some((id, table, stop)) = self.take() else { return };
+        let Some(Begun { id, table, stop }) = self.take() else { return };
         let started = Instant::now();
         let runs = Arc::clone(self);
         let (job, on) = (id.clone(), table.clone());
@@ -48,24 +49,15 @@ impl Jobs {
         self.finish(&id, outcome);
     }
 
-    pub(super) fn take(&self) -> Option<(JobId, TableName, Arc<Stop>)> {
-        let mut table = self.lock();
-        if table.suspended {
-            return None;
+    pub(super) fn take(&self) -> Option<Begun> {
+        // If the record cannot be written, the attempt goes uncounted; running it is still right.
+        self.lock().begin(&self.limits, |record| self.save(record))
+    }
+
+    fn save(&self, record: &Record) {
+        if self.files(&record.id).save(record).is_err() {
+            tracing::warn!(job = record.id.as_str(), "a job's record could not be written");
         }
-        let id = table.queue.pop_front()?;
-        let record = table.records.get_mut(&id)?;
-        record.begin();
-        if self.files(&id).save(record).is_err() {
-            // The attempt goes uncounted; running it is still right.
-            tracing::warn!(job = id.as_str(), "a job's record could not be written");
-        }
-        let name = record.table.clone();
-        let stop = Arc::new(Stop::after(self.limits.job()));
-        table.running.insert(id.clone(), Running { stop: Arc::clone(&stop), answer_bytes: 0 });
-        drop(table);
-        self.changed.send_replace(());
-        Some((id, name, stop))
     }
 
     pub(super) fn run(
@@ -84,38 +76,23 @@ impl Jobs {
         files.save_result(&answer).map_err(internal)
     }
 
-    /// Counts an answer before it is written.
+    /// Counts an answer before it is written, and makes room for it.
     fn reserve(&self, id: &JobId, bytes: u64) -> Result<(), ApiError> {
         let mut table = self.lock();
-        let (found, limit) = (table.kept_bytes().saturating_add(bytes), self.limits.max_results_bytes);
-        if found > limit {
-            return Err(ApiError::over(Code::ResultsFull, found, limit));
+        let room = table.make_room(&self.limits, 0, bytes, Instant::now());
+        if room.found.is_ok() {
+            table.count_answer(id, bytes);
         }
-        if let Some(running) = table.running.get_mut(id) {
-            running.answer_bytes = bytes;
-        }
-        Ok(())
+        drop(table);
+        room.forgotten.iter().for_each(|id| self.files(id).remove());
+        room.found
     }
 
     pub(super) fn finish(&self, id: &JobId, outcome: Result<ResultFacts, JobFailure>) {
-        let mut table = self.lock();
-        let files = self.files(id);
-        table.running.remove(id);
-        let suspended = table.suspended;
-        match table.records.get_mut(id) {
-            // Its record says already that it is to be begun again.
-            Some(_) if suspended => {}
-            Some(record) => {
-                debug_assert_eq!(record.state, JobState::Running);
-                record.finish(outcome);
-                if files.save(record).is_err() {
-                    // Served from memory now, run once more after a restart.
-                    tracing::warn!(job = id.as_str(), "a job's record could not be written");
-                }
-            }
-            None => files.remove(),
+        // If the record cannot be written, the job is served from memory now, and run once more after a restart.
+        let known = self.lock().finish(id, outcome, |record| self.save(record));
+        if !known {
+            self.files(id).remove();
         }
-        drop(table);
-        self.changed.send_replace(());
     }
 }

@@ -19,7 +19,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::App;
 use super::path::JobPath;
-use crate::admission::Place;
+use crate::admission::{MayWait, Place};
 use crate::body::{Pieces, declared_length};
 use crate::error::{ApiError, Code, ErrorBody};
 use crate::files;
@@ -102,20 +102,29 @@ pub async fn submit(
 }
 
 /// Tells how a job stands, at once or when it has finished.
+///
+/// A server at which too many wait already tells it at once.
 #[utoipa::path(get, path = "/v1/jobs/{job}", tag = "jobs",
     params(("job" = String, Path, description = "job id"), Poll),
     responses((status = 200, body = JobStatus), (status = "default", description = "refused", body = ErrorBody)))]
 pub async fn show(
     State(app): State<Arc<App>>,
     JobPath(id): JobPath,
+    MayWait(may_wait): MayWait,
     poll: Result<Query<Poll>, QueryRejection>,
 ) -> Result<Json<JobStatus>, ApiError> {
     let Query(poll) = poll.map_err(|_| Code::BadQuery)?;
-    let patience = Duration::from_millis(poll.wait_ms.unwrap_or(0).min(WAIT_MAX_MS));
-    Ok(Json(status(app.jobs.wait(&id, patience).await?)))
+    let asked = if may_wait { poll.wait_ms.unwrap_or(0) } else { 0 };
+    let view = app.jobs.wait(&id, Duration::from_millis(asked.min(WAIT_MAX_MS))).await?;
+    if view.failure.is_some() {
+        app.jobs.failure_told(&id);
+    }
+    Ok(Json(status(view)))
 }
 
 /// Returns the answer of a job that is done, or one range of it.
+///
+/// It stays until it is deleted or expires; once all of it was returned, it may also make room for others.
 #[utoipa::path(get, path = "/v1/jobs/{job}/result", tag = "jobs",
     params(("job" = String, Path, description = "job id"),
            ("Range" = Option<String>, Header, description = "one range of bytes")),
@@ -128,7 +137,9 @@ pub async fn result(
     place: Place,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    files::send(&app.jobs.result_path(&id)?, &headers, place, Code::NoJob).await
+    let path = app.jobs.result_path(&id)?;
+    let handed_over = move |bytes| app.jobs.handed_over(&id, bytes);
+    files::send(&path, &headers, place, Code::NoJob, handed_over).await
 }
 
 /// Forgets a job and its result. A job that runs is ended at its next chunk.

@@ -4,48 +4,79 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
 use axum::http::header::CONTENT_LENGTH;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use tokio::task::spawn_blocking;
+use utoipa::IntoParams;
 
 use super::App;
 use super::path::PartPath;
 use crate::admission::Place;
 use crate::body::Pieces;
+use crate::catalog::Held;
 use crate::error::{ApiError, Code, ErrorBody};
 use crate::files;
+use crate::names::{PartName, TableName};
 use crate::uploads::{ByteRange, Outcome, UPLOAD_OFFSET};
 
 /// Response header: whether a part is complete, as a structured-field boolean.
 pub const UPLOAD_COMPLETE: HeaderName = HeaderName::from_static("upload-complete");
 
+/// Response header: that a file lies under the part's name which is not the part, as a structured-field boolean.
+pub const PART_DAMAGED: HeaderName = HeaderName::from_static("part-damaged");
+
+/// Query string of a question for a part.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// Read the part, and take it for absent unless it has the digest of its name.
+    #[serde(default)]
+    verify: bool,
+}
+
 /// Tells how much of a part the server has.
 ///
-/// 200 with its length if it is complete, else 404. Both carry `Upload-Offset`: where to continue.
+/// 200 with its length if it is complete, else 404. Both carry `Upload-Offset`: where to continue. With `verify=true` the
+/// part is read first; one that does not have the digest of its name is answered as an absent one, with `Part-Damaged: ?1`.
 #[utoipa::path(head, path = "/v1/tables/{table}/parts/{part}", tag = "parts",
     params(("table" = String, Path, description = "table name"),
-           ("part" = String, Path, description = "BLAKE3 of the file, 64 hex digits, then .clear or .enc")),
-    responses((status = 200, description = "complete"), (status = 404, description = "absent or incomplete"),
+           ("part" = String, Path, description = "BLAKE3 of the file, 64 hex digits, then .clear or .enc"), Check),
+    responses((status = 200, description = "complete"), (status = 404, description = "absent, incomplete or damaged"),
               (status = "default", description = "refused", body = ErrorBody)))]
 pub async fn head(
     State(app): State<Arc<App>>,
     PartPath(table, part): PartPath,
+    check: Result<Query<Check>, QueryRejection>,
 ) -> Result<Response, ApiError> {
-    match tokio::fs::metadata(app.catalog.part_path(&table, &part)).await {
-        Ok(facts) => {
-            let length = facts.len().to_string();
-            let headers =
-                [(CONTENT_LENGTH, length.as_str()), (UPLOAD_OFFSET, &length), (UPLOAD_COMPLETE, "?1")];
-            Ok((headers, Body::empty()).into_response())
+    let Query(check) = check.map_err(|_| Code::BadQuery)?;
+    let held = match check.verify {
+        true => held(&app, &table, &part).await?,
+        false => {
+            let facts = tokio::fs::metadata(app.catalog.part_path(&table, &part)).await;
+            facts.map_or(Held::Absent, |facts| Held::Sound { bytes: facts.len() })
         }
-        Err(_) => {
-            let offset = app.uploads.offset(&table, &part).await;
-            Err(ApiError::from(Code::NoPart)
-                .with_header(UPLOAD_OFFSET, offset)
-                .with_header(UPLOAD_COMPLETE, "?0"))
-        }
+    };
+    if let Held::Sound { bytes } = held {
+        let length = bytes.to_string();
+        let headers =
+            [(CONTENT_LENGTH, length.as_str()), (UPLOAD_OFFSET, &length), (UPLOAD_COMPLETE, "?1")];
+        return Ok((headers, Body::empty()).into_response());
     }
+    let offset = app.uploads.offset(&table, &part).await;
+    let absent =
+        ApiError::from(Code::NoPart).with_header(UPLOAD_OFFSET, offset).with_header(UPLOAD_COMPLETE, "?0");
+    Err(if held == Held::Absent { absent } else { absent.with_header(PART_DAMAGED, "?1") })
+}
+
+/// Reads what lies under a part's name.
+async fn held(app: &Arc<App>, table: &TableName, part: &PartName) -> Result<Held, ApiError> {
+    let (app, table, part) = (Arc::clone(app), table.clone(), part.clone());
+    Ok(spawn_blocking(move || app.catalog.held(&table, &part)).await.map_err(|_| Code::Internal)?)
 }
 
 /// Returns a complete part, or one range of it.
@@ -62,13 +93,14 @@ pub async fn fetch(
     place: Place,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    files::send(&app.catalog.part_path(&table, &part), &headers, place, Code::NoPart).await
+    files::send(&app.catalog.part_path(&table, &part), &headers, place, Code::NoPart, drop).await
 }
 
 /// Uploads a part, whole or continuing where an earlier upload ended.
 ///
 /// `Content-Range: bytes a-b/n` says which bytes the body holds; `a` must be the current offset, or 0 to begin
-/// anew. When the last byte has come, the file's BLAKE3 must be its name; then the part is complete.
+/// anew. When the last byte has come, the file's BLAKE3 must be its name; then the part is complete. A part that is there
+/// is read first, and replaced if it is damaged.
 #[utoipa::path(put, path = "/v1/tables/{table}/parts/{part}", tag = "parts",
     params(("table" = String, Path, description = "table name"),
            ("part" = String, Path, description = "BLAKE3 of the file, 64 hex digits, then .clear or .enc"),
@@ -86,10 +118,13 @@ pub async fn upload(
 ) -> Result<Response, ApiError> {
     let range = ByteRange::of_request(&headers, app.limits.max_part_bytes)?;
     let target = app.catalog.part_path(&table, &part);
-    if tokio::fs::try_exists(&target).await? {
-        return Ok((StatusCode::OK, [(UPLOAD_COMPLETE, "?1")]).into_response());
-    }
-    if app.catalog.stored_bytes(&table).saturating_add(range.total) > app.limits.max_table_bytes {
+    let replaced = match held(&app, &table, &part).await? {
+        Held::Absent => None,
+        Held::Damaged { bytes } => Some(bytes),
+        Held::Sound { .. } => return Ok((StatusCode::OK, [(UPLOAD_COMPLETE, "?1")]).into_response()),
+    };
+    let stored = app.catalog.stored_bytes(&table).saturating_sub(replaced.unwrap_or(0));
+    if stored.saturating_add(range.total) > app.limits.max_table_bytes {
         return Err(Code::StorageFull.into());
     }
     let claim = app.uploads.claim(&table, &part, range.end)?;
@@ -99,6 +134,13 @@ pub async fn upload(
         Outcome::Complete => (StatusCode::CREATED, range.total, "?1"),
         Outcome::Partial { offset } => (StatusCode::ACCEPTED, offset, "?0"),
     };
+    if status == StatusCode::CREATED {
+        app.catalog.published(&table, range.total, replaced.unwrap_or(0));
+        if replaced.is_some() {
+            tracing::warn!("a damaged part was replaced");
+            app.runner.forget(&table);
+        }
+    }
     tracing::info!(bytes = range.length(), complete, "part bytes received");
     let headers = [(UPLOAD_OFFSET, offset.to_string()), (UPLOAD_COMPLETE, complete.to_owned())];
     Ok((status, headers).into_response())

@@ -12,7 +12,7 @@ use crate::harness::{Answer, Service, start, start_in};
 
 const MAX_ANSWER: u64 = 1 << 20;
 
-fn plan(table: &LocalTable, predicate: Option<&str>) -> Vec<u8> {
+pub(crate) fn plan(table: &LocalTable, predicate: Option<&str>) -> Vec<u8> {
     let task = AggregateTask {
         keys: vec!["\"year\"".to_owned()],
         clear: vec!["COUNT(*)".to_owned()],
@@ -31,7 +31,7 @@ fn plan(table: &LocalTable, predicate: Option<&str>) -> Vec<u8> {
     serde_json::to_vec(&plan).unwrap()
 }
 
-fn submit(service: &Service, plan: &[u8]) -> String {
+pub(crate) fn submit(service: &Service, plan: &[u8]) -> String {
     let accepted = service.call("POST", "/v1/jobs", &[], plan);
     assert_eq!(accepted.status, 202, "{}", String::from_utf8_lossy(&accepted.body));
     let id = accepted.json()["id"].as_str().unwrap().to_owned();
@@ -39,7 +39,7 @@ fn submit(service: &Service, plan: &[u8]) -> String {
     id
 }
 
-fn finished(service: &Service, id: &str) -> serde_json::Value {
+pub(crate) fn finished(service: &Service, id: &str) -> serde_json::Value {
     for _ in 0..10 {
         let status = service.get(&format!("/v1/jobs/{id}?wait_ms=20000")).json();
         if matches!(status["state"].as_str(), Some("done" | "failed")) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Caps and patience.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::time::Duration;
 
-use crate::harness::{eventually, start};
+use crate::fixture::PLAIN;
+use crate::harness::{Service, eventually, start};
+use crate::jobs::{finished, plan, submit};
 
 fn route(fill: char) -> String {
     format!("/v1/tables/t/parts/{}.enc", fill.to_string().repeat(64))
@@ -92,7 +95,7 @@ fn a_silent_body_is_given_up_and_what_came_is_kept() {
 
 #[test]
 fn heads_are_bounded_in_size_and_time() {
-    let service = start(&[]);
+    let service = start(&["--idle-s", "2"]);
     let large = format!("GET /v1/health HTTP/1.1\r\nhost: h\r\nx-large: {}\r\n\r\n", "x".repeat(20_000));
     assert!(service.raw(large.as_bytes()).starts_with("HTTP/1.1 431"));
     let many: String = (0..100).map(|number| format!("x-{number}: y\r\n")).collect();
@@ -127,4 +130,121 @@ fn tables_and_unfinished_uploads_have_limits_that_a_refusal_states() {
     assert_eq!(put(&part("three", 'c'), 600).status, 202);
     let limits = service.get("/v1/version").json()["limits"].clone();
     assert_eq!((limits["tables"].as_u64(), limits["uploads_bytes"].as_u64()), (Some(2), Some(1000)));
+}
+
+/// Takes the only place for work; `drop` gives it back.
+fn take_the_place(service: &Service) -> std::net::TcpStream {
+    let upload = service.begin_upload(&route('a'), 100_000, b"begun");
+    eventually("the place is taken", || (service.get("/v1/version").status == 503).then_some(()));
+    upload
+}
+
+/// Polls, fetches and deletions once waited behind whatever came in, and were refused.
+#[test]
+fn an_accepted_job_is_collected_while_work_takes_all_places() {
+    for polls in ["0", "1"] {
+        let service = start(&["--max-requests", "1", "--max-collecting", "1", "--max-polls", polls]);
+        let table = PLAIN.make();
+        table.push(&service);
+        let id = submit(&service, &plan(&table, None));
+        let work = take_the_place(&service);
+        assert_eq!(service.call("POST", "/v1/jobs", &[], &plan(&table, None)).code(), "HUSH-V004");
+        let job = format!("/v1/jobs/{id}");
+        eventually("the job is done", || {
+            let status = service.get(&format!("{job}?wait_ms=1000"));
+            assert_eq!(status.status, 200);
+            (status.json()["state"] == "done").then_some(())
+        });
+        assert_eq!(service.get(&format!("{job}/result")).status, 200);
+        assert_eq!(service.call("DELETE", &job, &[], b"").status, 204);
+        assert_eq!(service.get("/v1/version").code(), "HUSH-V004");
+        drop(work);
+    }
+}
+
+/// The response to a request on an open connection: its status line, and the connection for more.
+fn response(socket: &mut BufReader<std::net::TcpStream>) -> String {
+    let (mut first, mut length) = (String::new(), 0);
+    socket.read_line(&mut first).unwrap();
+    loop {
+        let mut line = String::new();
+        socket.read_line(&mut line).unwrap();
+        let lower = line.to_lowercase();
+        assert_ne!(lower.trim(), "connection: close");
+        if let Some(value) = lower.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        if line.trim().is_empty() {
+            break;
+        }
+    }
+    socket.read_exact(&mut vec![0; length]).unwrap();
+    first.trim().to_owned()
+}
+
+/// The connection once broke under a client that was still sending, and the refusal was lost.
+#[test]
+fn a_refusal_arrives_at_a_client_that_is_still_sending_and_its_connection_stays() {
+    let service = start(&["--max-requests", "1"]);
+    let work = take_the_place(&service);
+    let mut socket = service.socket();
+    let head = |method: &str, path: &str, length: usize| {
+        format!(
+            "{method} {path} HTTP/1.1\r\nhost: h\r\nauthorization: Bearer {}\r\ncontent-length: {length}\r\n\r\n",
+            service.token
+        )
+    };
+    let mut reader = BufReader::new(socket.try_clone().unwrap());
+    for (method, path, length) in [("POST", "/v1/jobs".to_owned(), 300_000), ("PUT", route('b'), 4 << 20)] {
+        socket.write_all(head(method, &path, length).as_bytes()).unwrap();
+        // The refusal is decided by now.
+        std::thread::sleep(Duration::from_millis(100));
+        for piece in vec![b' '; length].chunks(100_000) {
+            socket.write_all(piece).unwrap();
+        }
+        assert_eq!(response(&mut reader), "HTTP/1.1 503 Service Unavailable", "{method}");
+    }
+    drop(work);
+    eventually("the place comes back", || {
+        socket.write_all(head("GET", "/v1/version", 0).as_bytes()).unwrap();
+        (response(&mut reader) == "HTTP/1.1 200 OK").then_some(())
+    });
+    // Refused by its route, not by the door: the same.
+    socket.write_all(head("POST", "/v1/jobs", 200_000).as_bytes()).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    socket.write_all(&vec![b' '; 200_000]).unwrap();
+    assert_eq!(response(&mut reader), "HTTP/1.1 400 Bad Request");
+    socket.write_all(head("POST", "/v1/nowhere", 200_000).as_bytes()).unwrap();
+    socket.write_all(&vec![b' '; 200_000]).unwrap();
+    assert_eq!(response(&mut reader), "HTTP/1.1 404 Not Found");
+}
+
+/// Lost deletions once filled the list, for an hour.
+#[test]
+fn jobs_whose_deletion_was_lost_make_room_and_unfetched_ones_do_not() {
+    let service = start(&["--max-jobs", "2", "--idle-s", "1"]);
+    let table = PLAIN.make();
+    table.push(&service);
+    let plan = plan(&table, None);
+    let post = || service.call("POST", "/v1/jobs", &[], &plan);
+    let result = |id: &str| service.get(&format!("/v1/jobs/{id}/result"));
+    let ids = [submit(&service, &plan), submit(&service, &plan)];
+    ids.iter().for_each(|id| assert_eq!(finished(&service, id)["state"], "done"));
+    // Done, but nobody has the answers yet: they stay, for longer than a fetched one would.
+    std::thread::sleep(Duration::from_millis(1500));
+    let refused = post();
+    assert_eq!((refused.status, refused.code().as_str()), (503, "HUSH-V004"));
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    let answer = result(&ids[0]).body;
+    assert!(!answer.is_empty());
+    assert_eq!(post().code(), "HUSH-V004");
+    assert_eq!(result(&ids[0]).body, answer);
+    let third = eventually("a fetched job makes room", || {
+        let accepted = post();
+        (accepted.status == 202).then(|| accepted.json()["id"].as_str().unwrap().to_owned())
+    });
+    assert_eq!(result(&ids[0]).code(), "HUSH-V024");
+    assert_eq!(result(&ids[1]).body, answer);
+    assert_eq!(finished(&service, &third)["state"], "done");
+    assert_eq!(result(&third).body, answer);
 }

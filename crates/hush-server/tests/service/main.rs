@@ -10,4 +10,6 @@ mod fixture;
 mod harness;
 mod jobs;
 mod limits;
+mod load;
+mod mending;
 mod uploads;

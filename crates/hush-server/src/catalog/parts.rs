@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The complete parts of tables: where they lie, whether they are sound, and how many bytes they take.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::PoisonError;
+
+use super::{Catalog, PARTS_DIRECTORY};
+use crate::durable;
+use crate::names::{PartName, TableName};
+
+/// What lies under a part's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// Nothing.
+    Absent,
+    /// A file that does not have the digest of its name, or cannot be read to its end.
+    Damaged {
+        /// Its length.
+        bytes: u64,
+    },
+    /// The part.
+    Sound {
+        /// Its length.
+        bytes: u64,
+    },
+}
+
+impl Catalog {
+    /// Where a complete part lies.
+    pub fn part_path(&self, table: &TableName, part: &PartName) -> PathBuf {
+        self.root.join(table.as_str()).join(PARTS_DIRECTORY).join(part.file_name())
+    }
+
+    /// Reads a part and says whether it is what its name says.
+    ///
+    /// # Cost
+    /// One pass over the file. Nothing is remembered: a disk may lose at any time what it had.
+    pub fn held(&self, table: &TableName, part: &PartName) -> Held {
+        let path = self.part_path(table, part);
+        let bytes = match fs::metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Held::Absent,
+            facts => facts.map_or(0, |facts| facts.len()),
+        };
+        match durable::digest(&path) {
+            Ok(found) if found.to_hex().as_str() == part.digest() => Held::Sound { bytes },
+            found => {
+                let kind = found.err().map(|error| error.kind());
+                tracing::warn!(?kind, "a stored part is damaged");
+                Held::Damaged { bytes }
+            }
+        }
+    }
+
+    /// Bytes of a table's complete parts, committed or not. Listed once, counted on by [`Catalog::published`].
+    pub fn stored_bytes(&self, table: &TableName) -> u64 {
+        let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        *stored.entry(table.clone()).or_insert_with(|| {
+            self.part_files(table).filter_map(|file| file.metadata().ok()).map(|facts| facts.len()).sum()
+        })
+    }
+
+    /// Counts a part that is complete now, in place of one of `replaced` bytes.
+    pub fn published(&self, table: &TableName, bytes: u64, replaced: u64) {
+        let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(stored) = stored.get_mut(table) {
+            *stored = stored.saturating_sub(replaced).saturating_add(bytes);
+        }
+    }
+
+    /// Lists a table's parts again when they are asked for the next time, because some were removed.
+    pub(super) fn count_anew(&self, table: &TableName) {
+        self.stored.lock().unwrap_or_else(PoisonError::into_inner).remove(table);
+    }
+
+    pub(super) fn part_files(&self, table: &TableName) -> impl Iterator<Item = fs::DirEntry> {
+        let directory = self.root.join(table.as_str()).join(PARTS_DIRECTORY);
+        fs::read_dir(directory).into_iter().flatten().flatten()
+    }
+}
