@@ -136,7 +136,10 @@ pub(super) struct Uploaded {
 enum Standing {
     Whole,
     /// Bytes up to here, from a broken upload; perhaps beside a damaged file.
-    UpTo { offset: u64, damaged: bool },
+    UpTo {
+        offset: u64,
+        damaged: bool,
+    },
 }
 
 /// What one try came to.

@@ -258,7 +258,10 @@ fn a_push_mends_what_the_server_has_damaged() {
         damage(&clear);
         damage(&encrypted);
         let failed = client.run(&plan, &Silent).unwrap_err();
-        assert!(matches!(&failed, RemoteError::Refused { code, .. } if code.starts_with("HUSH-E")), "{failed}");
+        assert!(
+            matches!(&failed, RemoteError::Refused { code, .. } if code.starts_with("HUSH-E")),
+            "{failed}"
+        );
         assert!(client.check(&manifest, &Silent).is_err());
         let mended = client.push(local.path(), &Silent).unwrap();
         let replaced = if number < 2 { 2 } else { 0 };

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
-use axum::http::header::{AUTHORIZATION, EXPECT, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{AUTHORIZATION, CONNECTION, EXPECT, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
@@ -273,6 +273,8 @@ fn refusal_body(refusal: ApiError, id: &str) -> Response {
     match code {
         Code::Unauthorised => {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            // A stranger keeps no connection.
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         Code::Busy | Code::UploadActive => {
             headers.insert(RETRY_AFTER, RETRY_AFTER_SECONDS);

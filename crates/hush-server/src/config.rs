@@ -94,7 +94,7 @@ pub struct Limits {
     /// job as it stands.
     #[arg(long, value_name = "N", default_value_t = 256)]
     pub max_polls: usize,
-    /// Connections held at once; more wait in the listener's queue.
+    /// Connections held at once; while more wait, each response closes its connection.
     #[arg(long, value_name = "N", default_value_t = 512)]
     pub max_connections: usize,
     /// Jobs waiting; more are answered 503.

@@ -54,7 +54,8 @@ pub async fn send(
         }
     };
     file.seek(SeekFrom::Start(start)).await?;
-    let mut response = Response::new(stream_of(file, start..start.saturating_add(length), place, handed_over));
+    let mut response =
+        Response::new(stream_of(file, start..start.saturating_add(length), place, handed_over));
     *response.status_mut() = status;
     let answer = response.headers_mut();
     answer.insert(CONTENT_LENGTH, HeaderValue::from(length));

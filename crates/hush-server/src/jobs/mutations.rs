@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use clap::Parser;
+use hush_exec::Stop;
 use hush_testkit::{CorpusFile, damaged, damaged_json};
 
 use super::record::{RECORD_MAX_BYTES, RecordFault};

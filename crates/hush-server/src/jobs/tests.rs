@@ -295,8 +295,8 @@ async fn what_was_collected_long_ago_makes_room_and_nothing_else_does() {
     full();
     // Done is not collected, nor is an answer with a gap, nor one whose last byte is missing.
     assert_eq!([end(&jobs), end(&jobs), end(&jobs)].to_vec(), ids);
-    jobs.lock().handed_over(&ids[0], 1..6, ago(1000));
-    jobs.lock().handed_over(&ids[1], 0..5, ago(1000));
+    jobs.lock().handed_over(&ids[0], 1..6, ago(100));
+    jobs.lock().handed_over(&ids[1], 0..5, ago(100));
     jobs.failure_told(&ids[2]);
     full();
     // In pieces, the last of which overlap.

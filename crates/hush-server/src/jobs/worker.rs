@@ -54,7 +54,7 @@ impl Jobs {
         self.lock().begin(&self.limits, |record| self.save(record))
     }
 
-    fn save(&self, record: &Record) {
+    pub(super) fn save(&self, record: &Record) {
         if self.files(&record.id).save(record).is_err() {
             tracing::warn!(job = record.id.as_str(), "a job's record could not be written");
         }

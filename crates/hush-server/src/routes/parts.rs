@@ -63,8 +63,7 @@ pub async fn head(
     };
     if let Held::Sound { bytes } = held {
         let length = bytes.to_string();
-        let headers =
-            [(CONTENT_LENGTH, length.as_str()), (UPLOAD_OFFSET, &length), (UPLOAD_COMPLETE, "?1")];
+        let headers = [(CONTENT_LENGTH, length.as_str()), (UPLOAD_OFFSET, &length), (UPLOAD_COMPLETE, "?1")];
         return Ok((headers, Body::empty()).into_response());
     }
     let offset = app.uploads.offset(&table, &part).await;

@@ -71,8 +71,16 @@ impl Client<'_> {
 
     /// Repeats a request while it is answered 503, as its `Retry-After` says; `None`, and an error, for any other end than
     /// these statuses.
-    fn call(&self, method: &str, path: &str, body: &[u8], good: &[u16], refused: &AtomicUsize) -> Option<Answer> {
-        for attempt in 0.. {
+    fn call(
+        &self,
+        method: &str,
+        path: &str,
+        body: &[u8],
+        good: &[u16],
+        refused: &AtomicUsize,
+    ) -> Option<Answer> {
+        let mut spread = self.number;
+        loop {
             let answer = self.exchange(method, path, body)?;
             if good.contains(&answer.status) {
                 return Some(answer);
@@ -85,10 +93,9 @@ impl Client<'_> {
             };
             Tally::count(refused);
             // Not all at once.
-            let spread = (self.number * 37 + attempt * 101) as u64 % 1000;
-            sleep(Duration::from_millis(after * 1000 + spread));
+            spread = (spread * 37 + 101) % 1000;
+            sleep(Duration::from_millis(after * 1000 + spread as u64));
         }
-        None
     }
 
     /// Submits a plan, waits, fetches the answer, compares it and deletes the job.
@@ -102,14 +109,18 @@ impl Client<'_> {
             let poll = format!("{job}?wait_ms=10000");
             match self.call("GET", &poll, b"", &[200], refused_collecting)?.json()["state"].as_str()? {
                 "done" => break,
-                "failed" => return Some(self.tally.error(format!("{job} failed"))),
+                "failed" => {
+                    self.tally.error(format!("{job} failed"));
+                    return None;
+                }
                 _ if asked.elapsed() < Duration::from_millis(500) => sleep(Duration::from_millis(500)),
                 _ => {}
             }
         }
         let answer = self.call("GET", &format!("{job}/result"), b"", &[200], refused_collecting)?;
         if answer.body != expected {
-            return Some(self.tally.error(format!("{job} has another answer")));
+            self.tally.error(format!("{job} has another answer"));
+            return None;
         }
         Tally::count(&self.tally.answered);
         self.call("DELETE", &job, b"", &[204], refused_collecting).map(drop)
@@ -127,9 +138,9 @@ impl Client<'_> {
     }
 }
 
-/// Runs the clients, each for as long as `more` says after so many jobs, and the uploads meanwhile.
-fn load(more: impl Fn(usize) -> bool + Sync) {
-    let service = start(&[]);
+/// Runs so many clients, each for as long as `more` says after so many jobs, and the uploads meanwhile.
+fn load(clients: usize, arguments: &[&str], more: impl Fn(usize) -> bool + Sync) {
+    let service = start(arguments);
     let table = PLAIN.make();
     assert_eq!(table.push(&service), 201);
     let plan = plan(&table, Some("\"year\" >= 2022"));
@@ -146,24 +157,24 @@ fn load(more: impl Fn(usize) -> bool + Sync) {
         assert_eq!(service.call("DELETE", &format!("/v1/jobs/{id}"), &[], b"").status, 204);
         answer
     };
-    let asking = AtomicUsize::new(CLIENTS);
+    let asking = AtomicUsize::new(clients);
     scope(|threads| {
-        let spawn = |work: Box<dyn FnOnce() + Send + '_>| {
-            Builder::new().stack_size(512 << 10).spawn_scoped(threads, work).unwrap();
-        };
-        for number in 0..CLIENTS {
+        let thread = || Builder::new().stack_size(1 << 20);
+        for number in 0..clients {
             let (client, more, plan, expected, asking) = (client(number), &more, &plan, &expected, &asking);
-            spawn(Box::new(move || {
+            let ask = move || {
                 let _ = (0..).take_while(|done| more(*done)).try_for_each(|_| client.ask(plan, expected));
                 asking.fetch_sub(1, Ordering::SeqCst);
-            }));
+            };
+            thread().spawn_scoped(threads, ask).unwrap();
         }
-        for number in CLIENTS..CLIENTS + UPLOADS {
+        for number in clients..clients + UPLOADS {
             let (client, asking) = (client(number), &asking);
-            spawn(Box::new(move || {
+            let upload = move || {
                 let mut rounds = (0..).take_while(|_| asking.load(Ordering::SeqCst) > 0);
                 let _ = rounds.try_for_each(|round| client.upload(round));
-            }));
+            };
+            thread().spawn_scoped(threads, upload).unwrap();
         }
     });
     let count = |number: &AtomicUsize| number.load(Ordering::Relaxed);
@@ -178,19 +189,25 @@ fn load(more: impl Fn(usize) -> bool + Sync) {
         errors.len()
     );
     assert!(errors.is_empty(), "{} errors, such as {:?}", errors.len(), &errors[..errors.len().min(5)]);
-    assert!(count(&tally.answered) >= CLIENTS && count(&tally.uploaded) > 0);
+    assert!(count(&tally.answered) >= clients && count(&tally.uploaded) > 0);
     assert_eq!(count(&tally.accepted), count(&tally.answered));
     assert_eq!(std::fs::read_dir(service.path("jobs")).unwrap().count(), 0);
 }
 
 #[test]
 fn two_hundred_clients_and_four_uploads_are_all_answered() {
-    load(|done| done < 3);
+    load(CLIENTS, &[], |done| done < 3);
+}
+
+/// Those who hold a connection and those who wait for one take turns.
+#[test]
+fn more_clients_than_connections_are_all_answered() {
+    load(40, &["--max-connections", "8"], |done| done < 2);
 }
 
 #[test]
 #[ignore = "a minute; run by make test-slow"]
 fn two_hundred_clients_and_four_uploads_for_a_minute() {
     let end = Instant::now() + Duration::from_secs(60);
-    load(|_| Instant::now() < end);
+    load(CLIENTS, &[], |_| Instant::now() < end);
 }

@@ -46,7 +46,10 @@ fn a_damaged_part_is_told_on_request_and_replaced() {
             assert_eq!(service.call("HEAD", route, &[], b"").status, 200, "not asked to read it");
             let told = head(&service, route);
             assert_eq!((told.status, told.header("part-damaged")), (404, Some("?1")), "{what}");
-            assert_eq!((told.header("upload-complete"), told.header("upload-offset")), (Some("?0"), Some("0")));
+            assert_eq!(
+                (told.header("upload-complete"), told.header("upload-offset")),
+                (Some("?0"), Some("0"))
+            );
             if route == &clear.0 {
                 assert_eq!(outcome().0, "failed", "{what}");
             }
