@@ -5,7 +5,7 @@
 //! While somebody waits for a connection, every response closes its own: so those who hold one and those who wait take
 //! turns, and nobody's connection is closed under a request.
 
-use std::future::pending;
+use std::future::{pending, ready};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -76,11 +76,11 @@ pub async fn serve(listener: TcpListener, router: Router, limits: &Limits, mut s
 
 /// The router with responses that close their connection while it is `crowded`.
 fn closing(router: Router, crowded: Arc<AtomicBool>) -> Router {
-    router.layer(map_response(async move |mut response: Response| {
+    router.layer(map_response(move |mut response: Response| {
         if crowded.load(Ordering::Relaxed) {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        response
+        ready(response)
     }))
 }
 
