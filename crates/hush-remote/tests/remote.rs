@@ -37,11 +37,17 @@ struct Service {
 }
 
 fn service() -> Service {
+    service_with(&[])
+}
+
+fn service_with(limits: &[&str]) -> Service {
     use clap::Parser;
     let data = tempfile::tempdir().unwrap();
     let path = data.path().join("data");
     let arguments = ["hush-server", "--listen", "127.0.0.1:0", "--threads", "1", "--data"];
-    let config = Config::parse_from(arguments.into_iter().chain([path.to_str().unwrap()]));
+    let config = Config::parse_from(
+        arguments.into_iter().chain([path.to_str().unwrap()]).chain(limits.iter().copied()),
+    );
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let server = runtime.block_on(Server::bind(&config)).unwrap();
     let address = server.address().unwrap();
@@ -226,6 +232,22 @@ fn damage_is_named_before_or_after_the_way() {
     let error = client.pull("visits", copy.path(), &Silent).unwrap_err();
     assert!(matches!(error, RemoteError::Altered { expected, .. } if expected == digest), "{error}");
     assert!(TableStore::local_existing(copy.path()).is_err());
+}
+
+/// Far more clients than the server takes at once: each waits until it has its answer.
+#[test]
+fn clients_of_a_full_server_wait_and_are_answered() {
+    let service = service_with(&["--max-queued-jobs", "1", "--max-requests", "2", "--max-polls", "2"]);
+    let local = tempfile::tempdir().unwrap();
+    let manifest = table(local.path(), 1, 1);
+    service.client().push(local.path(), &Silent).unwrap();
+    let plan = plan(&manifest);
+    let expected = service.client().run(&plan, &Silent).unwrap();
+    std::thread::scope(|threads| {
+        let run = || (0..2).for_each(|_| assert_eq!(service.client().run(&plan, &Silent).unwrap(), expected));
+        (0..24).for_each(|_| drop(threads.spawn(run)));
+    });
+    assert_eq!(std::fs::read_dir(service.data.path().join("data/jobs")).unwrap().count(), 0);
 }
 
 /// What a disk does to the server's files, the same push mends.
