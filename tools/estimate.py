@@ -14,6 +14,7 @@ the estimator says, and fails where they differ by more than a tenth of a bit. A
 """
 
 import argparse
+import functools
 import math
 import pathlib
 import re
@@ -35,13 +36,15 @@ def sets(crate):
         yield name, int(code), int(dimension), math.prod(map(int, primes.split(",")))
 
 
-def estimate(dimension, modulus, secret_is_ternary):
-    """log2 of the operations of each attack, with as many samples as it wants."""
+@functools.cache
+def estimate(dimension, modulus_log2, secret_is_ternary):
+    """log2 of the operations of each attack, with as many samples as it wants. Only the size of the modulus matters."""
     from estimator import LWE, ND, RC
     from sage.all import oo
 
     error = ND.CenteredBinomial(21)
     secret = ND.Uniform(-1, 1) if secret_is_ternary else error
+    modulus = math.ceil(2 ** (modulus_log2 % 1 + 40)) * 2 ** math.floor(modulus_log2) // 2**40
     instance = LWE.Parameters(n=dimension, q=modulus, Xs=secret, Xe=error, m=oo)
     attacks = (LWE.primal_usvp, LWE.primal_bdd, LWE.dual_hybrid)
     return [math.log2(attack(instance, red_cost_model=RC.MATZOV)["rop"]) for attack in attacks]
@@ -70,7 +73,7 @@ def main():
         if arguments.only not in name:
             continue
         began = time.monotonic()
-        figures = estimate(dimension, modulus, not arguments.lab)
+        figures = estimate(dimension, round(math.log2(modulus), 3), not arguments.lab)
         cells = [f"`{name}`", str(code), str(dimension), down(math.log2(modulus)), *map(down, figures), down(min(figures))]
         print("|", " | ".join(cells), "|", flush=True)
         print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr)

@@ -156,7 +156,7 @@ static PRESETS: &[ParamSet] = &[
     set("n13_q3x46_sec128_v1", 4, 8192, Q46.split_at(3).0, 20_741),
     set("n13_q4x46_sec128_v1", 5, 8192, Q46.split_at(4).0, 15_075),
     set("n14_q5x46_sec128_v1", 6, 16384, Q46.split_at(5).0, 25_666),
-    set("n14_q6x46_sec128_v1", 7, 16384, Q46.split_at(6).0, 20_700),
+    set("n14_q6x46_sec128_v1", 7, 16384, Q46.split_at(6).0, 20_855),
 ];
 
 #[cfg(test)]
