@@ -88,6 +88,8 @@ fn phases_and_errors_are_gone_with_the_result() {
     assert!(row.count() == 1 && padding.count() == 1);
     drop(phases);
     assert_eq!((row.count(), padding.count()), (0, 0), "phases");
-    assert!(decrypt_sum_chunk(&secret, seed, &body, values.len(), 40).unwrap().iter().all(|value| *value == 7));
+    assert!(
+        decrypt_sum_chunk(&secret, seed, &body, values.len(), 40).unwrap().iter().all(|value| *value == 7)
+    );
     assert_eq!((row.count(), padding.count()), (0, 0), "phases of a decryption");
 }

@@ -258,7 +258,8 @@ fn shared_sums(
             None => exact.push(sum::Asked { content, max_abs: content_bound(schema, content), weight_max }),
         }
     }
-    let taken: Vec<&str> = chosen.values().map(|choice| choice.params).chain(without.iter().copied()).collect();
+    let taken: Vec<&str> =
+        chosen.values().map(|choice| choice.params).chain(without.iter().copied()).collect();
     let shared = sum::choose_shared(&exact, rows, &taken)?;
     chosen.extend(exact.iter().map(|asked| asked.content.clone()).zip(shared));
     Ok(chosen.into_iter().collect())

@@ -39,9 +39,8 @@ impl Key {
         let given = given(passphrase, file).or_raise(py)?;
         let new = if weak { NewPassphrase::weak(given) } else { NewPassphrase::new(given) };
         let new = new.or_raise(py)?;
-        let key = work::run(py, |_| {
-            Ok(OwnerKey::create(&path, backup.as_deref(), &new, WorkFactor::Calibrated)?)
-        })?;
+        let key =
+            work::run(py, |_| Ok(OwnerKey::create(&path, backup.as_deref(), &new, WorkFactor::Calibrated)?))?;
         Ok(Self { key, is_temporary: false })
     }
 

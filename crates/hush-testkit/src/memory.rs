@@ -31,7 +31,9 @@ impl Wanted {
         let memory = File::open("/proc/self/mem").expect("this process' memory");
         let mut buffer = vec![0; WINDOW];
         let mut count = 0;
-        for line in maps.lines().filter(|line| line.split(' ').nth(1).is_some_and(|how| how.starts_with("rw"))) {
+        for line in
+            maps.lines().filter(|line| line.split(' ').nth(1).is_some_and(|how| how.starts_with("rw")))
+        {
             let range = line.split(' ').next().and_then(|range| range.split_once('-'));
             let (from, to) = range.expect("a range of addresses");
             let [mut at, to] = [from, to].map(|text| u64::from_str_radix(text, 16).expect("an address"));

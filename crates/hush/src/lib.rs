@@ -36,9 +36,9 @@ pub use error::Error;
 pub use hush_client::remote::{ApiToken, PushReport, RemoteServer, TableSummary};
 pub use hush_client::{
     Accepted, Account, Analysis, DeviceFit, EncryptOptions, ErrorKind, EvalAccount, EvalOptions, Evaluation,
-    Explanation, Measured, Moved, NewPassphrase, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy,
-    PrivateHalf, ProfileInUse, Progress, Proposal, Rehearsal, RehearsalOptions, SchemeKind, SecurityLine,
-    Silent, TableDecryption, TablePlace, UnusedProfile, VectorSource, Verified, WorkFactor,
+    Explanation, Measured, Moved, NewPassphrase, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases,
+    Pins, Policy, PrivateHalf, ProfileInUse, Progress, Proposal, Rehearsal, RehearsalOptions, SchemeKind,
+    SecurityLine, Silent, TableDecryption, TablePlace, UnusedProfile, VectorSource, Verified, WorkFactor,
     harden_process, peak_resident_bytes, profile_path, schema_path,
 };
 pub use hush_edge::{

@@ -5,8 +5,8 @@ use std::io::Read;
 use std::path::Path;
 
 use hush::{
-    Capacity, DeviceFit, EncryptOptions, Error, NewPassphrase, OwnerKey, Policy, Proposal, Protection, TableDecryption,
-    TableStore, WorkFactor, schema_path,
+    Capacity, DeviceFit, EncryptOptions, Error, NewPassphrase, OwnerKey, Policy, Proposal, Protection,
+    TableDecryption, TableStore, WorkFactor, schema_path,
 };
 
 use tempfile::TempDir;

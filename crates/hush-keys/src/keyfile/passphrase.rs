@@ -59,10 +59,8 @@ impl Passphrase {
         harden_process();
         let place = format!("descriptor {number}");
         let file = File::open(format!("/dev/fd/{number}"));
-        let mut file = file.map_err(|error| KeyFileError::Unreadable {
-            place: place.clone(),
-            reason: error.to_string(),
-        })?;
+        let mut file = file
+            .map_err(|error| KeyFileError::Unreadable { place: place.clone(), reason: error.to_string() })?;
         Self::first_line(&mut file, &place)
     }
 

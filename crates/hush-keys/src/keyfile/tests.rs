@@ -69,7 +69,7 @@ fn keys_of_too_little_work_are_neither_written_nor_read() {
     let mut recipient = scrypt::Recipient::new("correct horse".to_owned().into());
     recipient.set_work_factor(least - 1);
     std::fs::write(&good, age::encrypt(&recipient, &[0; PLAIN_BYTES]).unwrap()).unwrap();
-    let refused = load(&good, &pass("correct horse")).unwrap_err();
+    let refused = load(&good, &pass("correct horse")).err().unwrap();
     assert!(matches!(refused, KeyFileError::WeakWork { found, .. } if found == least - 1), "{refused}");
     assert!(refused.to_string().contains("8 MiB"), "{refused}");
 }
@@ -148,7 +148,10 @@ fn a_wrong_passphrase_is_named_as_such() {
 fn a_key_is_never_overwritten() {
     let (_dir, path, seed) = stored();
     let other = OwnerSeed::generate().unwrap();
-    assert!(matches!(store(&path, &other, &new("another passphrase"), FAST), Err(KeyFileError::Exists { .. })));
+    assert!(matches!(
+        store(&path, &other, &new("another passphrase"), FAST),
+        Err(KeyFileError::Exists { .. })
+    ));
     assert_eq!(load(&path, &pass("correct horse")).unwrap().expose(), seed.expose());
 }
 

@@ -97,7 +97,9 @@ fn primes_are_distinct_sized_and_have_a_root_of_unity() {
     let refused = |found: u64| Some(ChainError::Prime { found, order: 32 });
     let [a, b, c] = [number(0), number(1), number(2)];
     assert_eq!(chain(vec![a, b], vec![c]), None);
-    for (universe, special) in [(vec![a, a], vec![]), (vec![a, b, a], vec![]), (vec![b, a], vec![a]), (vec![b], vec![a, a])] {
+    for (universe, special) in
+        [(vec![a, a], vec![]), (vec![a, b, a], vec![]), (vec![b, a], vec![a]), (vec![b], vec![a, a])]
+    {
         assert_eq!(chain(universe, special), refused(a));
     }
     // 26 bits begin above 2^25; the lazy arithmetic ends at 2^52/33.
@@ -130,7 +132,8 @@ fn a_digit_has_one_prime_or_more_and_no_more_than_there_are() {
 #[test]
 fn a_chain_has_255_primes_at_most_and_256_levels() {
     let of_primes = |count: u64, special: u64| {
-        let (universe, special) = ((0..count).map(number).collect(), (count..count + special).map(number).collect());
+        let (universe, special) =
+            ((0..count).map(number).collect(), (count..count + special).map(number).collect());
         ChainParams::insecure_toy(toy(universe, special, vec![vec![0]], 1)).err()
     };
     assert_eq!((of_primes(255, 0), of_primes(200, 55), of_primes(1, 254)), (None, None, None));
