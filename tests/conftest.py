@@ -110,6 +110,7 @@ def make_key(hush, directory, *options):
     """Makes a key; gives the arguments that open it."""
     path, passphrase = directory / "owner.hushkey", directory / "passphrase"
     passphrase.write_text("correct horse\n", encoding="utf-8")
+    passphrase.chmod(0o600)
     hush("keygen", "-o", path, "--passphrase-file", passphrase, *options)
     return "--key", path, "--passphrase-file", passphrase
 

@@ -341,6 +341,7 @@ def test_the_guide_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copy(PATIENTS, "patients.csv")
     pathlib.Path("passphrase").write_text(PASSPHRASE, encoding="utf-8")
+    pathlib.Path("passphrase").chmod(0o600)
     text = (ROOT / "docs" / "guides" / "python.md").read_text(encoding="utf-8")
     examples = "\n".join(re.findall(r"```pycon\n(.*?)```", text, re.DOTALL))
     parsed = doctest.DocTestParser().get_doctest(examples, {}, "python.md", None, 0)

@@ -34,6 +34,7 @@ def test_query_and_decrypt(hush, table, key, tmp_path):
     assert list(map(int, ages)) == [row[0] for row in expected("SELECT age FROM patients")]
     wrong = tmp_path / "wrong"
     wrong.write_text("battery staple\n", encoding="utf-8")
+    wrong.chmod(0o600)
     refused = hush("query", table, query, "--key", key[1], "--passphrase-file", wrong, status=4)
     assert "HUSH-K002" in refused.stderr
 

@@ -104,17 +104,19 @@ def keygen(
     passphrase: Passphrase | None = None,
     passphrase_file: Path | None = None,
     backup: Path | None = None,
+    weak_passphrase: bool = False,
 ) -> Key:
     """Makes a key and stores it, wrapped by a passphrase. Takes about a second. Never overwrites a file.
 
-    Whoever loses the key file or the passphrase loses the data: nobody can restore it.
+    A passphrase of fewer than 12 characters is refused unless ``weak_passphrase`` is given. A passphrase file must be the
+    user's own and closed to others (mode 0600). Whoever loses the key file or the passphrase loses the data: nobody can restore it.
     """
-    return Key.create(path, backup, secret(passphrase, passphrase_file, confirm=True))
+    return Key.create(path, backup, secret(passphrase, passphrase_file, confirm=True), passphrase_file, weak_passphrase)
 
 
 def open_key(path: Path, *, passphrase: Passphrase | None = None, passphrase_file: Path | None = None) -> Key:
     """Opens a key file."""
-    return Key.open(path, secret(passphrase, passphrase_file, confirm=False))
+    return Key.open(path, secret(passphrase, passphrase_file, confirm=False), passphrase_file)
 
 
 def encrypt(

@@ -151,14 +151,10 @@ def is_url(place: Path) -> bool:
     return isinstance(place, str) and place.startswith(("http://", "https://"))
 
 
-def secret(passphrase: Passphrase | None, file: Path | None, confirm: bool) -> str:
-    """A passphrase from a function, a file's first line, or the terminal."""
+def secret(passphrase: Passphrase | None, file: Path | None, confirm: bool) -> str | None:
+    """A passphrase from a function or the terminal; none where a file has it, which the native module reads."""
     if file is not None:
-        try:
-            with open(file, encoding="utf-8") as lines:
-                return lines.readline(4096).rstrip("\r\n")
-        except (OSError, UnicodeDecodeError) as error:
-            raise OwnerKeyError("HUSH-K007", f"{os.fspath(file)}: {error.__class__.__name__}") from None
+        return None
     if isinstance(passphrase, str):
         return passphrase
     if passphrase is not None:

@@ -237,7 +237,10 @@ pub(crate) struct Keygen {
     /// Write a second, identical copy here (another disk, please)
     #[arg(long, value_name = "PATH")]
     pub(crate) backup: Option<PathBuf>,
-    /// Memory that trying a passphrase takes at most, for small machines (default: about a second's work, 128 MiB or more)
+    /// Accept a passphrase of fewer than 12 characters
+    #[arg(long)]
+    pub(crate) weak_passphrase: bool,
+    /// Memory that trying a passphrase takes at most, for small machines: 16MiB or more (default: about a second's work, 128 MiB or more)
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub(crate) opens_in: Option<u64>,
 }

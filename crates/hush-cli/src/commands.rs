@@ -61,11 +61,10 @@ fn open_key_within(args: &KeyArgs, memory_limit: Option<u64>) -> Result<OwnerKey
             format!("no key at {}\n  Ways out: hush keygen; --key PATH.", path.display()),
         ));
     }
-    let text = passphrase::read(&source, false)?;
-    let secret = passphrase::secret(&text);
+    let passphrase = passphrase::read(&source, false)?;
     Ok(match memory_limit {
-        Some(limit) => OwnerKey::open_within(&path, secret, limit)?,
-        None => OwnerKey::open(&path, secret)?,
+        Some(limit) => OwnerKey::open_within(&path, &passphrase, limit)?,
+        None => OwnerKey::open(&path, &passphrase)?,
     })
 }
 

@@ -22,6 +22,8 @@ use serde_json::json;
 use crate::terminal::say;
 
 fn main() -> ExitCode {
+    // Before there is a passphrase or a value of anybody's table.
+    hush::harden_process();
     let cli = args::Cli::of_arguments(std::env::args_os());
     match commands::run(&cli) {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Passphrases: from a file, an open descriptor, or a terminal; never from an argument or the environment.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, IsTerminal, Read};
-use std::path::{Path, PathBuf};
+use std::io::IsTerminal;
+use std::path::Path;
 
 use hush::{Error, Passphrase};
-
-/// Longest passphrase read.
-const MAX_BYTES: u64 = 4096;
 
 /// Where the passphrase comes from.
 pub(crate) struct Source<'a> {
@@ -21,39 +17,31 @@ pub(crate) struct Source<'a> {
 /// Reads the passphrase that opens a key.
 ///
 /// # Errors
-/// There is neither file nor descriptor nor terminal; it cannot be read; it is empty.
-pub(crate) fn read(source: &Source<'_>, confirm: bool) -> Result<String, Error> {
-    let path = match (source.file, source.descriptor) {
-        (Some(file), _) => Some(file.to_owned()),
-        (None, Some(number)) => Some(PathBuf::from(format!("/dev/fd/{number}"))),
-        (None, None) => None,
-    };
-    let text = match path {
-        Some(path) => first_line(&path)?,
-        None => ask(confirm)?,
-    };
-    if text.is_empty() {
-        return Err(Error::key("HUSH-K008", "the passphrase is empty"));
+/// There is neither file nor descriptor nor terminal; it cannot be read, or others can read it; it is empty.
+pub(crate) fn read(source: &Source<'_>, confirm: bool) -> Result<Passphrase, Error> {
+    match (source.file, source.descriptor) {
+        (Some(file), _) => Passphrase::from_file(file).map_err(|error| of_file(Error::from(error), file)),
+        (None, Some(number)) => Ok(Passphrase::from_descriptor(number)?),
+        (None, None) => ask(confirm),
     }
-    Ok(text)
 }
 
-/// A passphrase for the key crate, from text that was read before.
-pub(crate) fn secret(text: &str) -> Passphrase {
-    Passphrase::new(text.to_owned())
+/// A file that others can read has one way out more than a key file.
+fn of_file(error: Error, file: &Path) -> Error {
+    match error.code() {
+        "HUSH-K004" | "HUSH-K005" => Error::key(
+            error.code(),
+            format!(
+                "{}\n  Way out for a file that cannot be changed: --passphrase-fd 3 3< {}",
+                error.message(),
+                file.display()
+            ),
+        ),
+        _ => error,
+    }
 }
 
-fn first_line(path: &Path) -> Result<String, Error> {
-    let unreadable = |error: std::io::Error| Error::key("HUSH-K007", format!("{}: {error}", path.display()));
-    let mut line = String::new();
-    BufReader::new(File::open(path).map_err(unreadable)?.take(MAX_BYTES))
-        .read_line(&mut line)
-        .map_err(unreadable)?;
-    line.truncate(line.trim_end_matches(['\n', '\r']).len());
-    Ok(line)
-}
-
-fn ask(confirm: bool) -> Result<String, Error> {
+fn ask(confirm: bool) -> Result<Passphrase, Error> {
     if !std::io::stdin().is_terminal() {
         return Err(Error::key(
             "HUSH-K007",
@@ -61,10 +49,15 @@ fn ask(confirm: bool) -> Result<String, Error> {
         ));
     }
     let prompt = |text: &str| {
-        rpassword::prompt_password(text).map_err(|error| Error::key("HUSH-K007", error.to_string()))
+        let typed =
+            rpassword::prompt_password(text).map_err(|error| Error::key("HUSH-K007", error.to_string()));
+        Ok::<_, Error>(Passphrase::new(typed?))
     };
     let first = prompt("Passphrase: ")?;
-    if confirm && prompt("Again: ")? != first {
+    if first.is_empty() {
+        return Err(Error::key("HUSH-K008", "the passphrase is empty"));
+    }
+    if confirm && !prompt("Again: ")?.is_same(&first) {
         return Err(Error::key("HUSH-K009", "the two passphrases differ"));
     }
     Ok(first)

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use hush_keys::keyfile::{Passphrase, WorkFactor, load, store};
+use hush_keys::keyfile::{MIN_WORK_LOG2, NewPassphrase, Passphrase, WorkFactor, load, store};
 use hush_keys::{OwnerSeed, SecretKey};
 use hush_ring::{SecretRng, TERNARY_BYTES, sample_ternary};
 use hush_table::source::{OpenOptions, Source};
@@ -136,11 +136,12 @@ fn token(directory: &Path) -> ApiToken {
 fn key_with_known_seed(directory: &Path) -> (OwnerKey, [u8; 32]) {
     let path = directory.join("owner.hushkey");
     let passphrase = || Passphrase::new("a passphrase".to_owned());
-    store(&path, &OwnerSeed::generate().unwrap(), passphrase(), WorkFactor::Log2(4)).unwrap();
+    let new = NewPassphrase::new(passphrase()).unwrap();
+    store(&path, &OwnerSeed::generate().unwrap(), &new, WorkFactor::Log2(MIN_WORK_LOG2)).unwrap();
     let identity = age::scrypt::Identity::new("a passphrase".to_owned().into());
     let plain = age::decrypt(&identity, &std::fs::read(&path).unwrap()).unwrap();
     let seed = plain[plain.len() - 32..].try_into().unwrap();
-    let opened = load(&path, passphrase()).unwrap();
+    let opened = load(&path, &passphrase()).unwrap();
     (OwnerKey::of_seed(opened), seed)
 }
 

@@ -57,7 +57,8 @@ pub use eval::{
 pub use explain::{Analysis, EXPLAIN_FORMAT, Explanation, Measured};
 pub use fit::{DeviceFit, fit_to_device};
 pub use hush_edge::system::peak_resident_bytes;
-pub use hush_keys::keyfile::{Passphrase, WorkFactor};
+pub use hush_keys::harden_process;
+pub use hush_keys::keyfile::{KeyFileError, MIN_PASSPHRASE_CHARS, NewPassphrase, Passphrase, WorkFactor};
 pub use hush_remote::{self as remote, Progress, Silent};
 pub use machine::{ProfileInUse, UnusedProfile, calibrate, profile_path, save_profile};
 pub use owner::{EncryptOptions, OwnerKey, encrypt};

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use hush_exec::noop::Scheme;
-use hush_keys::keyfile::{Passphrase, WorkFactor, load, load_within, store};
+use hush_keys::keyfile::{NewPassphrase, Passphrase, WorkFactor, load, load_within, store};
 use hush_keys::{OwnerSeed, harden_process};
 use hush_plan::{Needs, Schema, needs_of};
 use hush_table::source::Source;
@@ -28,18 +28,18 @@ impl OwnerKey {
     /// Makes a new key and stores it under a passphrase, in `path` and in `backup` if given.
     ///
     /// # Errors
-    /// [`ClientError::KeyFile`]; an existing file is never overwritten.
+    /// [`ClientError::KeyFile`]: too little work; an existing file is never overwritten.
     pub fn create(
         path: &Path,
         backup: Option<&Path>,
-        passphrase: &dyn Fn() -> Passphrase,
+        passphrase: &NewPassphrase,
         work: WorkFactor,
     ) -> Result<Self, ClientError> {
         harden_process();
         let seed = OwnerSeed::generate()?;
-        store(path, &seed, passphrase(), work)?;
+        store(path, &seed, passphrase, work)?;
         if let Some(backup) = backup {
-            store(backup, &seed, passphrase(), work)?;
+            store(backup, &seed, passphrase, work)?;
         }
         Ok(Self { seed })
     }
@@ -58,7 +58,7 @@ impl OwnerKey {
     /// # Errors
     /// [`ClientError::KeyFile`]: missing, open to others, damaged, wrong passphrase, or one that takes more memory to try than
     /// the system lets this process have.
-    pub fn open(path: &Path, passphrase: Passphrase) -> Result<Self, ClientError> {
+    pub fn open(path: &Path, passphrase: &Passphrase) -> Result<Self, ClientError> {
         Self::open_limited(path, passphrase, memory_limit(1))
     }
 
@@ -66,11 +66,11 @@ impl OwnerKey {
     ///
     /// # Errors
     /// As [`OwnerKey::open`].
-    pub fn open_within(path: &Path, passphrase: Passphrase, limit: u64) -> Result<Self, ClientError> {
+    pub fn open_within(path: &Path, passphrase: &Passphrase, limit: u64) -> Result<Self, ClientError> {
         Self::open_limited(path, passphrase, Some(memory_limit(1).map_or(limit, |most| most.min(limit))))
     }
 
-    fn open_limited(path: &Path, passphrase: Passphrase, limit: Option<u64>) -> Result<Self, ClientError> {
+    fn open_limited(path: &Path, passphrase: &Passphrase, limit: Option<u64>) -> Result<Self, ClientError> {
         harden_process();
         let seed = match limit {
             Some(limit) => load_within(path, passphrase, limit.saturating_sub(PROGRAM_BYTES))?,

@@ -59,11 +59,8 @@ pub fn decrypt_sum_chunk(
     row_count: usize,
     t_log2: u32,
 ) -> Result<Vec<I256>, DecryptError> {
-    let mut values = chunk_phases(secret, seed, body, row_count)?;
-    for value in &mut values {
-        *value = decode_power_of_two(*value, t_log2);
-    }
-    Ok(values)
+    let phases = chunk_phases(secret, seed, body, row_count)?;
+    Ok(phases.iter().take(row_count).map(|phase| decode_power_of_two(*phase, t_log2)).collect())
 }
 
 /// The first `row_count` values of a stored `approx_sum` column in one chunk.
@@ -78,7 +75,7 @@ pub fn decrypt_approx_sum_chunk(
     scale: Scale,
 ) -> Result<Vec<f64>, DecryptError> {
     let phases = chunk_phases(secret, seed, body, row_count)?;
-    Ok(phases.into_iter().map(|phase| decode_coefficient(phase, scale)).collect())
+    Ok(phases.iter().take(row_count).map(|phase| decode_coefficient(*phase, scale)).collect())
 }
 
 /// The `N` slots of one ring element: one ciphertext per plaintext prime, of one to three components.
@@ -112,9 +109,45 @@ pub fn decrypt_approx_slots(
 ///
 /// # Math
 /// Horner: `c_0 + s·(c_1 + s·c_2)`.
-pub(crate) fn phase(secret: &SecretKey, ciphertext: &RlweCiphertext) -> Result<Vec<I256>, DecryptError> {
+pub(crate) fn phase(secret: &SecretKey, ciphertext: &RlweCiphertext) -> Result<Phases, DecryptError> {
     let words = phase_words(secret, ciphertext)?;
-    Ok(lift(secret.ring(), &words))
+    let mut phases = Phases(Vec::with_capacity(secret.ring().degree()));
+    phases.lift(secret.ring(), &words);
+    Ok(phases)
+}
+
+/// Coefficients of phases, before decoding takes the errors off.
+///
+/// *Secrecy.* As secret as the key: with the ciphertext beside it, a phase is a linear equation in the secret. Wiped on drop; never grows,
+/// so that no copy is left behind.
+pub(crate) struct Phases(Vec<I256>);
+
+impl Phases {
+    /// Appends the lifted coefficients of one polynomial; `words` are limb after limb.
+    fn lift(&mut self, ring: &Ring, words: &[u64]) {
+        let degree = ring.degree();
+        let mut residues = Zeroizing::new(vec![0; ring.limb_count()]);
+        for index in 0..degree {
+            for (residue, limb) in residues.iter_mut().zip(words.chunks_exact(degree)) {
+                *residue = limb[index];
+            }
+            self.0.push(ring.crt().lift_centered(&residues));
+        }
+    }
+}
+
+impl std::ops::Deref for Phases {
+    type Target = [I256];
+
+    fn deref(&self) -> &[I256] {
+        &self.0
+    }
+}
+
+impl Drop for Phases {
+    fn drop(&mut self) {
+        self.0.iter_mut().for_each(|phase| phase.0.zeroize());
+    }
 }
 
 /// The residues of the phase in coefficients, limb after limb.
@@ -164,12 +197,12 @@ fn constant_of_product(a: &[u64], s: &[i8]) -> i64 {
     }
 }
 
-fn chunk_phases(
+pub(crate) fn chunk_phases(
     secret: &SecretKey,
     seed: UniformSeed,
     body: &Body<'_>,
     row_count: usize,
-) -> Result<Vec<I256>, DecryptError> {
+) -> Result<Phases, DecryptError> {
     let ring = secret.ring();
     let (left, right) = (body.param_code(), ring.param_code());
     if left != right {
@@ -180,9 +213,9 @@ fn chunk_phases(
         return Err(DecryptError::ElementCount { found, expected });
     }
     let masks = SumMasks::of(seed, std::slice::from_ref(body))?;
-    let mut phases = Vec::with_capacity(expected as usize * ring.degree());
+    let mut phases = Phases(Vec::with_capacity(expected as usize * ring.degree()));
     for element in 0..expected {
-        let mut words = vec![0; ring.poly_words()];
+        let mut words = Zeroizing::new(vec![0; ring.poly_words()]);
         masks.expand_into(ring, element, &mut words);
         let mut stored = vec![0; ring.degree()];
         let limbs = ring.limbs().iter().zip(words.chunks_exact_mut(ring.degree()));
@@ -195,24 +228,9 @@ fn chunk_phases(
             limb.reduce_assign(&mut stored);
             limb.add_assign(words, &stored);
         }
-        phases.extend(lift(ring, &words));
-        words.zeroize();
+        phases.lift(ring, &words);
     }
-    phases.truncate(row_count);
     Ok(phases)
-}
-
-/// Lifts every coefficient; `words` are limb after limb.
-fn lift(ring: &Ring, words: &[u64]) -> Vec<I256> {
-    let degree = ring.degree();
-    let mut residues = Zeroizing::new(vec![0; ring.limb_count()]);
-    let coefficient = |index: usize| {
-        for (residue, limb) in residues.iter_mut().zip(words.chunks_exact(degree)) {
-            *residue = limb[index];
-        }
-        ring.crt().lift_centered(&residues)
-    };
-    (0..degree).map(coefficient).collect()
 }
 
 #[cfg(test)]

@@ -186,6 +186,12 @@ impl ChunkEncryption<'_> {
         self.seed
     }
 
+    /// The errors that were drawn last, for tests to look for when they should be gone.
+    #[cfg(test)]
+    pub(crate) fn last_errors(&self) -> &[i32] {
+        &self.scratch.errors
+    }
+
     /// Encrypts columns of the `sum` layout over one ring, in one expansion of the shared mask. Gives one binary
     /// body per column.
     ///

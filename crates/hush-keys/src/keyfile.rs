@@ -7,197 +7,68 @@
 //! refused rather than misread.
 //!
 //! *Invariants.* A key file is complete or absent (it is written aside and linked into place), is never
-//! overwritten, has mode 0600, and is refused on load when anyone else could read it or owns it.
+//! overwritten, has mode 0600, and is refused on load when anyone else could read it or owns it. Its work factor is at least 2^14, when
+//! it is written and when it is read: less would make guesses cheap, and nobody would see it.
+
+mod error;
+mod passphrase;
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::ops::RangeInclusive;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use age::secrecy::SecretString;
-use age::{DecryptError, EncryptError, scrypt};
-use hush_ring::{RandomnessError, os_random};
+use age::{DecryptError, Decryptor, EncryptError, scrypt};
+use hush_ring::os_random;
 use rustix::fs::OFlags;
 use zeroize::Zeroizing;
 
 use crate::seed::{KeyId, OwnerSeed};
+pub use error::{Action, KeyFileError};
+pub use passphrase::{MIN_PASSPHRASE_CHARS, NewPassphrase, Passphrase};
 
 /// The extension of key files; nothing public ever has it.
 pub const KEY_FILE_EXTENSION: &str = "hushkey";
 
-/// A passphrase, wiped on drop and never shown.
-pub struct Passphrase(SecretString);
-
-impl Passphrase {
-    /// Takes over `text`.
-    pub fn new(text: String) -> Self {
-        Self(SecretString::from(text))
-    }
-}
-
 /// How much work one guess at the passphrase costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WorkFactor {
-    /// About one second on this machine, measured when the file is written.
+    /// About one second on this machine, measured when the file is written, and 128 MiB or more.
     #[default]
     Calibrated,
-    /// scrypt with `N = 2^log2`; for tests and for machines that share one key. Clamped to 1 … 22.
+    /// scrypt with `N = 2^log2`, from [`MIN_WORK_LOG2`] to 22; for machines that share one key.
     Log2(u8),
-    /// As much work as takes at most so many bytes of memory: a guess costs time and memory in proportion.
+    /// As much work as takes at most so many bytes of memory: a guess costs time and memory in proportion. 16 MiB or more.
     Memory(u64),
 }
 
-/// Why a key file was not written or not read.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum KeyFileError {
-    /// The contents are not a key file, are cut short, or were altered.
-    #[error("{path} is damaged or not a key file", path = path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A key exists there; keys are never overwritten.
-    #[error("{path} exists; a key is never overwritten", path = path.display())]
-    Exists {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Another user owns the file.
-    #[error("{path} belongs to user {found}, expected {expected}", path = path.display())]
-    ForeignOwner {
-        /// The file.
-        path: PathBuf,
-        /// Owner found.
-        found: u32,
-        /// The user of this process.
-        expected: u32,
-    },
-    /// The operating system refused.
-    #[error("cannot {action} {path}", path = path.display())]
-    Io {
-        /// What was tried.
-        action: Action,
-        /// On which file.
-        path: PathBuf,
-        /// Why it failed.
-        source: io::Error,
-    },
-    /// Trying the passphrase takes more memory than there may be.
-    #[error(
-        "{path}: its passphrase takes {found} MiB of memory to try, the limit leaves {limit} MiB\n  Ways out: a higher limit (--memory-limit, or the container's); a key made with hush keygen --opens-in {limit}MiB",
-        path = path.display()
-    )]
-    Memory {
-        /// The file.
-        path: PathBuf,
-        /// MiB needed.
-        found: u64,
-        /// MiB allowed.
-        limit: u64,
-    },
-    /// Not a regular file (a link, a directory, a device).
-    #[error("{path} is not a regular file", path = path.display())]
-    NotAFile {
-        /// The path.
-        path: PathBuf,
-    },
-    /// Group or others have access.
-    #[error("{path} has mode {found:o}; only its owner may have access: chmod 600", path = path.display())]
-    Permissions {
-        /// The file.
-        path: PathBuf,
-        /// The permission bits found.
-        found: u32,
-    },
-    /// No entropy.
-    #[error(transparent)]
-    Randomness(#[from] RandomnessError),
-    /// Written by a newer version.
-    #[error("{path} has key format {found}, this version reads {expected}", path = path.display())]
-    Version {
-        /// The file.
-        path: PathBuf,
-        /// Version found.
-        found: u16,
-        /// Version understood.
-        expected: u16,
-    },
-    /// The passphrase does not open the file (or its header was altered; the two look the same).
-    #[error("wrong passphrase for {path}", path = path.display())]
-    WrongPassphrase {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file asks for more work than this machine should do.
-    #[error("{path} demands a scrypt work factor of 2^{found}", path = path.display())]
-    ExcessiveWork {
-        /// The file.
-        path: PathBuf,
-        /// log2 of the factor demanded.
-        found: u8,
-    },
-}
-
-impl KeyFileError {
-    /// The stable code.
-    pub fn code(&self) -> &'static str {
+impl WorkFactor {
+    /// log2 of what to ask scrypt for; `None` to measure.
+    fn log2(self) -> Option<u8> {
         match self {
-            Self::Exists { .. } => "HUSH-K001",
-            Self::WrongPassphrase { .. } => "HUSH-K002",
-            Self::Damaged { .. } => "HUSH-K003",
-            Self::Permissions { .. } => "HUSH-K004",
-            Self::ForeignOwner { .. } => "HUSH-K005",
-            Self::NotAFile { .. } => "HUSH-K010",
-            Self::Version { .. } => "HUSH-K011",
-            Self::ExcessiveWork { .. } => "HUSH-K012",
-            Self::Io { .. } => "HUSH-K013",
-            Self::Randomness(_) => "HUSH-K014",
-            Self::Memory { .. } => "HUSH-K015",
+            Self::Calibrated => None,
+            Self::Log2(log2) => Some(log2.min(MAX_WORK_LOG2)),
+            Self::Memory(bytes) => Some(work_within(bytes)),
         }
-    }
-}
-
-/// What was tried when the operating system refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Action {
-    /// Making the directory.
-    CreateDirectory,
-    /// Encrypting the contents.
-    Encrypt,
-    /// Opening the file.
-    Open,
-    /// Reading the file.
-    Read,
-    /// Writing the file.
-    Write,
-}
-
-impl std::fmt::Display for Action {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::CreateDirectory => "create the directory",
-            Self::Encrypt => "encrypt",
-            Self::Open => "open",
-            Self::Read => "read",
-            Self::Write => "write",
-        })
     }
 }
 
 /// Writes `seed` to the new file `path`; makes its directory (mode 0700) if there is none.
 ///
 /// # Errors
-/// [`KeyFileError::Exists`] if anything is at `path`, which is left untouched. On any other error nothing
-/// remains at `path`.
+/// [`KeyFileError::WeakWork`] for less work than [`MIN_WORK_LOG2`]; [`KeyFileError::Exists`] if anything is at `path`, which is left
+/// untouched. On any other error nothing remains at `path`.
 pub fn store(
     path: &Path,
     seed: &OwnerSeed,
-    passphrase: Passphrase,
+    passphrase: &NewPassphrase,
     work: WorkFactor,
 ) -> Result<(), KeyFileError> {
     let parent = directory_of(path);
+    if let Some(found) = work.log2().filter(|log2| *log2 < MIN_WORK_LOG2) {
+        return Err(KeyFileError::WeakWork { path: path.to_owned(), found, expected: MIN_WORK_LOG2 });
+    }
     if path.symlink_metadata().is_ok() {
         return Err(KeyFileError::Exists { path: path.to_owned() });
     }
@@ -225,10 +96,10 @@ pub fn store(
 /// Reads the seed back.
 ///
 /// # Errors
-/// A [`KeyFileError`] that says whether the file is missing, open to others, foreign, damaged, too new, or
-/// whether the passphrase is wrong.
-pub fn load(path: &Path, passphrase: Passphrase) -> Result<OwnerSeed, KeyFileError> {
-    load_with(path, passphrase, MAX_WORK_LOG2)
+/// A [`KeyFileError`] that says whether the file is missing, open to others, foreign, damaged, too new, of too little work, or whether
+/// the passphrase is wrong.
+pub fn load(path: &Path, passphrase: &Passphrase) -> Result<OwnerSeed, KeyFileError> {
+    load_with(path, passphrase, MIN_WORK_LOG2..=MAX_WORK_LOG2)
 }
 
 /// Reads the seed back in at most so many bytes of memory.
@@ -237,11 +108,11 @@ pub fn load(path: &Path, passphrase: Passphrase) -> Result<OwnerSeed, KeyFileErr
 /// As [`load`]; [`KeyFileError::Memory`] for a file whose passphrase takes more to try.
 pub fn load_within(
     path: &Path,
-    passphrase: Passphrase,
+    passphrase: &Passphrase,
     memory_bytes: u64,
 ) -> Result<OwnerSeed, KeyFileError> {
     let most = work_within(memory_bytes);
-    load_with(path, passphrase, most).map_err(|error| match error {
+    load_with(path, passphrase, MIN_WORK_LOG2..=most).map_err(|error| match error {
         KeyFileError::ExcessiveWork { path, found } if found <= MAX_WORK_LOG2 => KeyFileError::Memory {
             path,
             found: (scrypt_bytes(found) >> 20).max(1),
@@ -251,7 +122,12 @@ pub fn load_within(
     })
 }
 
-fn load_with(path: &Path, passphrase: Passphrase, max_work: u8) -> Result<OwnerSeed, KeyFileError> {
+fn load_with(
+    path: &Path,
+    passphrase: &Passphrase,
+    work: RangeInclusive<u8>,
+) -> Result<OwnerSeed, KeyFileError> {
+    let damaged = || KeyFileError::Damaged { path: path.to_owned() };
     let mut file = OpenOptions::new()
         .read(true)
         .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC).bits() as i32)
@@ -262,16 +138,37 @@ fn load_with(path: &Path, passphrase: Passphrase, max_work: u8) -> Result<OwnerS
     let read = (&mut file).take(MAX_FILE_BYTES + 1).read_to_end(&mut sealed);
     read.map_err(|source| io_error(Action::Read, path, source))?;
     if sealed.len() as u64 > MAX_FILE_BYTES {
-        return Err(KeyFileError::Damaged { path: path.to_owned() });
+        return Err(damaged());
     }
-    let mut identity = scrypt::Identity::new(passphrase.0);
-    identity.set_max_work_factor(max_work);
-    let plain = age::decrypt(&identity, &sealed).map(Zeroizing::new);
-    let plain = plain.map_err(|error| decrypt_error(path, error))?;
+    let (found, expected) = (work_of(&sealed).ok_or_else(damaged)?, *work.start());
+    if found < expected {
+        return Err(KeyFileError::WeakWork { path: path.to_owned(), found, expected });
+    }
+    let mut identity = scrypt::Identity::new(passphrase.secret());
+    identity.set_max_work_factor(*work.end());
+    let plain = unwrap(&identity, &sealed).map_err(|error| decrypt_error(path, error))?;
     parse(path, &plain)
 }
 
-fn wrap(seed: &OwnerSeed, passphrase: Passphrase, work: WorkFactor) -> Result<Vec<u8>, EncryptError> {
+/// The contents, in one buffer of their size: what grows leaves copies behind.
+fn unwrap(identity: &scrypt::Identity, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, DecryptError> {
+    let reader = Decryptor::new_buffered(sealed)?.decrypt(std::iter::once(identity as _))?;
+    let mut plain = Zeroizing::new(Vec::with_capacity(2 * PLAIN_BYTES));
+    reader.take(PLAIN_BYTES as u64 + 1).read_to_end(&mut plain)?;
+    Ok(plain)
+}
+
+/// log2 of the work that a file asks for: the last word of its second line, `-> scrypt SALT WORK`. `None` where there is none.
+fn work_of(sealed: &[u8]) -> Option<u8> {
+    let line = sealed.split(|byte| *byte == b'\n').nth(1)?;
+    let words: Vec<&str> = std::str::from_utf8(line).ok()?.split(' ').collect();
+    match words.as_slice() {
+        ["->", "scrypt", _, work] => work.parse().ok(),
+        _ => None,
+    }
+}
+
+fn wrap(seed: &OwnerSeed, passphrase: &NewPassphrase, work: WorkFactor) -> Result<Vec<u8>, EncryptError> {
     let mut plain = Zeroizing::new(Vec::with_capacity(PLAIN_BYTES));
     plain.extend_from_slice(MAGIC);
     plain.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
@@ -279,13 +176,21 @@ fn wrap(seed: &OwnerSeed, passphrase: Passphrase, work: WorkFactor) -> Result<Ve
     plain.extend_from_slice(&[0; 2]);
     plain.extend_from_slice(&seed.key_id().to_bytes());
     plain.extend_from_slice(seed.expose());
-    let mut recipient = scrypt::Recipient::new(passphrase.0);
-    match work {
-        WorkFactor::Calibrated => {}
-        WorkFactor::Log2(log2) => recipient.set_work_factor(log2.clamp(1, MAX_WORK_LOG2)),
-        WorkFactor::Memory(bytes) => recipient.set_work_factor(work_within(bytes)),
+    let sealed_with = |work: Option<u8>| {
+        let mut recipient = scrypt::Recipient::new(passphrase.secret());
+        if let Some(log2) = work {
+            recipient.set_work_factor(log2);
+        }
+        age::encrypt(&recipient, &plain)
+    };
+    let sealed = sealed_with(work.log2())?;
+    // What is measured while the machine is busy may be little.
+    match (work, work_of(&sealed)) {
+        (WorkFactor::Calibrated, Some(log2)) if log2 < CALIBRATED_LEAST_LOG2 => {
+            sealed_with(Some(CALIBRATED_LEAST_LOG2))
+        }
+        _ => Ok(sealed),
     }
-    age::encrypt(&recipient, &plain)
 }
 
 fn parse(path: &Path, plain: &[u8]) -> Result<OwnerSeed, KeyFileError> {
@@ -395,6 +300,11 @@ const SAMPLER_VERSION: u16 = 1;
 const PLAIN_BYTES: usize = 60;
 /// A key file takes under 300 bytes; more is not a key file.
 const MAX_FILE_BYTES: u64 = 4096;
+/// Least work: 16 MiB of memory and some 50 ms for a guess, what scrypt's author recommended for interactive logins [Percival09]. A passphrase
+/// of twelve characters under less would be within reach of rented machines.
+pub const MIN_WORK_LOG2: u8 = 14;
+/// Least work where nobody asked for less: 128 MiB, what is recommended today.
+const CALIBRATED_LEAST_LOG2: u8 = 17;
 /// Beyond 2^22, scrypt takes 4 GiB.
 const MAX_WORK_LOG2: u8 = 22;
 

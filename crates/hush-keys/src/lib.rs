@@ -50,6 +50,8 @@ mod decrypt;
 mod encrypt;
 mod error;
 pub mod keyfile;
+#[cfg(all(test, target_os = "linux"))]
+mod leftovers;
 mod public;
 mod secret;
 mod seed;

@@ -113,7 +113,7 @@ fn help_and_sets_say_insecure() {
         assert!(String::from_utf8(output.stdout).unwrap().contains("INSECURE"), "{arguments:?}");
     }
     let sets = String::from_utf8(lab(&["params"], "").stdout).unwrap();
-    assert!(sets.contains("981:28") && sets.contains("broken"), "{sets}");
+    assert!(sets.contains("995:28") && sets.contains("broken"), "{sets}");
 }
 
 /// Sizes of our own for tests of the approximate-GCD scheme.

@@ -159,4 +159,14 @@ mod tests {
         assert!((add_phase_log2(10.0, 10.0) - 11.0).abs() < 1e-12);
         assert_eq!(add_phase_log2(3.0, 40.0), add_phase_log2(40.0, 3.0));
     }
+
+    /// The worst that can be: a message of t/2 and an error of 21.
+    #[test]
+    fn a_fresh_phase_is_half_a_modulus_and_21_of_them() {
+        for t_log2 in [1_u32, 20, 60] {
+            let largest = (1_u128 << t_log2) / 2 + 21 * (1_u128 << t_log2);
+            let found = bgv_fresh_phase_log2(f64::from(t_log2));
+            assert!((found - (largest as f64).log2()).abs() < 1e-9, "{t_log2}: {found}");
+        }
+    }
 }

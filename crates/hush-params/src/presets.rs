@@ -11,6 +11,8 @@ pub struct ParamSet {
     code: u16,
     degree: u32,
     moduli: &'static [u64],
+    /// log2 of the cost of the best attack, in hundredths, rounded down.
+    attack_log2_hundredths: u32,
 }
 
 /// Why a parameter set cannot be used.
@@ -76,6 +78,16 @@ impl ParamSet {
     pub fn security_bits(&self) -> u32 {
         crate::security::security_bits(self.degree, self.log_q_ceil()).unwrap_or(0)
     }
+    /// log2 of the cost of the best attack on one column: the smallest of uSVP, BDD and dual hybrid by the lattice estimator, which
+    /// `tools/estimate.py` repeats.
+    pub fn attack_log2(&self) -> f64 {
+        f64::from(self.attack_log2_hundredths) / 100.0
+    }
+    /// Most columns of one table, each with a secret of its own, of which an attacker may choose *any*: finding one of them still costs
+    /// 2^128. With C columns the attack on some column may be C times cheaper.
+    pub fn most_columns(&self) -> usize {
+        (self.attack_log2() - f64::from(SecurityLevel::Bits128.bits())).exp2() as usize
+    }
     /// Bits that one packed residue takes: the width of the widest prime.
     pub fn residue_bits(&self) -> u32 {
         self.moduli.iter().map(|q| 64 - q.leading_zeros()).max().unwrap_or(0)
@@ -114,8 +126,8 @@ fn known_names() -> String {
     PRESETS.iter().map(|set| set.name).collect::<Vec<_>>().join(", ")
 }
 
-/// Primes below 2^35, congruent to 1 mod 2^13: three limbs at N = 4096 (105 of 106 bits).
-const Q35: [u64; 3] = [0x7_ffff_6001, 0x7_fffb_a001, 0x7_fffb_0001];
+/// The table's primes of 34 bits: three limbs at N = 4096. They fill 102 of 106 bits, which leaves room for the columns of a table.
+const Q34: [u64; 3] = [0x3_ffd2_0001, 0x3_ffc0_0001, 0x3_ff94_0001];
 
 /// Plaintext primes below 2^32, congruent to 1 mod 2^17, for slots with two limbs at N = 4096: the table's of 32 bits.
 pub const PLAINTEXT_PRIMES_32: [u64; 12] = BITS_32;
@@ -126,23 +138,31 @@ pub const PLAINTEXT_PRIMES_45: [u64; 12] = match BITS_45.first_chunk() {
     None => unreachable!(),
 };
 
-const fn set(name: &'static str, code: u16, degree: u32, moduli: &'static [u64]) -> ParamSet {
-    ParamSet { name, code, degree, moduli }
+const fn set(
+    name: &'static str,
+    code: u16,
+    degree: u32,
+    moduli: &'static [u64],
+    attack_log2_hundredths: u32,
+) -> ParamSet {
+    ParamSet { name, code, degree, moduli, attack_log2_hundredths }
 }
 
+/// Code 3 was a set of three primes of 35 bits, whose attack cost 2^130.3: too little for some column of five.
 static PRESETS: &[ParamSet] = &[
-    set("n11_q1x46_sec128_v1", 1, 2048, Q46.split_at(1).0),
-    set("n12_q2x46_sec128_v1", 2, 4096, Q46.split_at(2).0),
-    set("n12_q3x35_sec128_v1", 3, 4096, &Q35),
-    set("n13_q3x46_sec128_v1", 4, 8192, Q46.split_at(3).0),
-    set("n13_q4x46_sec128_v1", 5, 8192, Q46.split_at(4).0),
-    set("n14_q5x46_sec128_v1", 6, 16384, Q46.split_at(5).0),
-    set("n14_q6x46_sec128_v1", 7, 16384, Q46.split_at(6).0),
+    set("n11_q1x46_sec128_v1", 1, 2048, Q46.split_at(1).0, 14_964),
+    set("n12_q2x46_sec128_v1", 2, 4096, Q46.split_at(2).0, 15_022),
+    set("n12_q3x34_sec128_v1", 8, 4096, &Q34, 13_433),
+    set("n13_q3x46_sec128_v1", 4, 8192, Q46.split_at(3).0, 20_741),
+    set("n13_q4x46_sec128_v1", 5, 8192, Q46.split_at(4).0, 15_075),
+    set("n14_q5x46_sec128_v1", 6, 16384, Q46.split_at(5).0, 25_666),
+    set("n14_q6x46_sec128_v1", 7, 16384, Q46.split_at(6).0, 20_855),
 ];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::primes::primes_of;
 
     #[test]
     fn every_preset_is_within_the_table_and_found_again() {
@@ -158,8 +178,23 @@ mod tests {
         }
     }
 
+    /// The label holds for some column of a table as well as for each.
+    #[test]
+    fn every_set_has_room_for_columns() {
+        assert_eq!(primes_of(34)[..3], Q34);
+        for set in presets() {
+            let columns = set.most_columns();
+            assert!(columns >= 64, "{}: {columns}", set.name());
+            let attack = set.attack_log2() - (columns as f64).log2();
+            assert!(attack >= 128.0 && set.attack_log2() - ((columns + 1) as f64).log2() < 128.0);
+            assert!(set.attack_log2() >= f64::from(set.security_bits()), "{}", set.name());
+        }
+        assert_eq!(preset("n12_q3x34_sec128_v1").unwrap().most_columns(), 80);
+    }
+
     #[test]
     fn unknown_names_and_codes_are_refused() {
+        assert_eq!(preset_by_code(3), Err(ParamsError::UnknownCode { found: 3 }));
         assert!(matches!(preset("n10_q1x60"), Err(ParamsError::UnknownName { .. })));
         assert_eq!(preset_by_code(999), Err(ParamsError::UnknownCode { found: 999 }));
     }
@@ -168,7 +203,7 @@ mod tests {
     fn plaintext_primes_suit_every_ring_and_divide_no_modulus() {
         for t in PLAINTEXT_PRIMES_32.iter().chain(&PLAINTEXT_PRIMES_45) {
             assert_eq!(t % (1 << 17), 1);
-            assert!(!Q46.contains(t) && !Q35.contains(t));
+            assert!(!Q46.contains(t) && !Q34.contains(t));
         }
         // Stored tables name them by value: the first and the last of each stay what they are.
         let ends = [PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45].map(|primes| [primes[0], primes[11]]);

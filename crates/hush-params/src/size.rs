@@ -38,3 +38,35 @@ pub fn answer_poly_bytes(set: &ParamSet, rounded_bits: Option<u32>) -> usize {
 pub fn sum_answer_bytes(set: &ParamSet, bodies: usize) -> usize {
     poly_bytes(set) + bodies * set.limb_count() * 8
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::preset;
+
+    #[test]
+    fn an_answer_is_one_polynomial_and_a_word_for_each_limb_of_each_body() {
+        let (one, two) = (preset("n11_q1x46_sec128_v1").unwrap(), preset("n12_q2x46_sec128_v1").unwrap());
+        // 2048 · 46 bits; twice 4096 · 46.
+        assert_eq!((poly_bytes(one), poly_bytes(two)), (11_776, 47_104));
+        assert_eq!([0, 1, 3].map(|bodies| sum_answer_bytes(one, bodies)), [11_776, 11_784, 11_800]);
+        assert_eq!([0, 1, 5].map(|bodies| sum_answer_bytes(two, bodies)), [47_104, 47_120, 47_184]);
+    }
+
+    #[test]
+    fn packed_residues_are_padded_to_whole_bytes() {
+        assert_eq!([0, 1, 4, 5, 8].map(|count| packed_bytes(count, 46)), [0, 6, 23, 29, 46]);
+    }
+
+    #[test]
+    fn long_coefficients_are_packed_in_two_streams() {
+        let widths = |bits| rounded_widths(bits).collect::<Vec<_>>();
+        assert_eq!((widths(1), widths(56)), (vec![1], vec![56]));
+        assert_eq!((widths(57), widths(63)), (vec![32, 25], vec![32, 31]));
+        assert_eq!(widths(0), Vec::<u32>::new());
+        let set = preset("n12_q2x46_sec128_v1").unwrap();
+        assert_eq!(answer_poly_bytes(set, None), poly_bytes(set));
+        assert_eq!(answer_poly_bytes(set, Some(57)), 4096 * 57 / 8);
+        assert_eq!(answer_poly_bytes(set, Some(3)), 1536);
+    }
+}

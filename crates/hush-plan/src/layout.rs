@@ -13,6 +13,7 @@ mod sum;
 
 use std::collections::BTreeMap;
 
+use hush_params::{ParamSet, presets};
 use num_bigint::BigInt;
 use num_traits::One;
 
@@ -171,6 +172,9 @@ pub fn needs_of(schema: &Schema, queries: &[Query]) -> Result<Needs, PlanError> 
 /// Chooses the encoded columns that serve `needs` on a table of up to `rows` rows. `new_id` gives each its random
 /// identity (32 hexadecimal digits).
 ///
+/// A parameter set takes as many columns as it has room for ([`ParamSet::most_columns`]): finding *some* column's secret costs 2^128 as
+/// well. Where there are more, all columns that are summed do without that set.
+///
 /// # Errors
 /// [`PlanError::NoParameters`] where no parameter set is large enough.
 pub fn plan_encodings(
@@ -179,9 +183,16 @@ pub fn plan_encodings(
     rows: u64,
     new_id: &mut dyn FnMut() -> String,
 ) -> Result<Vec<PrivateEncoding>, PlanError> {
-    let mut chosen = match schema.writers() {
-        Writers::Owner => owned_sums(schema, needs, rows)?,
-        Writers::Devices => shared_sums(schema, needs, rows)?,
+    let mut crowded = Vec::new();
+    let mut chosen = loop {
+        let chosen = match schema.writers() {
+            Writers::Owner => owned_sums(schema, needs, rows, &crowded)?,
+            Writers::Devices => shared_sums(schema, needs, rows, &crowded)?,
+        };
+        match presets().iter().find(|set| is_crowded(set, &chosen)) {
+            Some(set) => crowded.push(set.name()),
+            None => break chosen,
+        }
     };
     chosen.extend(slots::choose(schema, &needs.programs)?);
     chosen.extend(approx::slots(schema, &needs.programs)?);
@@ -202,12 +213,21 @@ pub fn plan_encodings(
         .collect())
 }
 
-/// Columns to be summed that the owner alone encrypts.
-fn owned_sums(schema: &Schema, needs: &Needs, rows: u64) -> Result<Vec<(Content, Choice)>, PlanError> {
+fn is_crowded(set: &ParamSet, chosen: &[(Content, Choice)]) -> bool {
+    chosen.iter().filter(|(_, choice)| choice.params == set.name()).count() > set.most_columns()
+}
+
+/// Columns to be summed that the owner alone encrypts; exact ones not over the sets `without`.
+fn owned_sums(
+    schema: &Schema,
+    needs: &Needs,
+    rows: u64,
+    without: &[&str],
+) -> Result<Vec<(Content, Choice)>, PlanError> {
     let choose = |(content, weight): (&Content, &BigInt)| {
         let choice = match approximate_digits(schema, content) {
             Some(digits) => approx::sum(content, digits, rows, weight, Writers::Owner)?,
-            None => sum::choose(content, &content_bound(schema, content), rows, weight)?,
+            None => sum::choose(content, &content_bound(schema, content), rows, weight, without)?,
         };
         Ok((content.clone(), choice))
     };
@@ -215,7 +235,12 @@ fn owned_sums(schema: &Schema, needs: &Needs, rows: u64) -> Result<Vec<(Content,
 }
 
 /// Columns to be summed that devices encrypt too. Sealed columns and element-wise products are not among what they can.
-fn shared_sums(schema: &Schema, needs: &Needs, rows: u64) -> Result<Vec<(Content, Choice)>, PlanError> {
+fn shared_sums(
+    schema: &Schema,
+    needs: &Needs,
+    rows: u64,
+    without: &[&str],
+) -> Result<Vec<(Content, Choice)>, PlanError> {
     if let Some(column) = schema.protected(Protection::Seal).next() {
         return Err(PlanError::NotByDevices { column: column.name.clone(), what: "sealing" });
     }
@@ -233,7 +258,8 @@ fn shared_sums(schema: &Schema, needs: &Needs, rows: u64) -> Result<Vec<(Content
             None => exact.push(sum::Asked { content, max_abs: content_bound(schema, content), weight_max }),
         }
     }
-    let taken: Vec<&str> = chosen.values().map(|choice| choice.params).collect();
+    let taken: Vec<&str> =
+        chosen.values().map(|choice| choice.params).chain(without.iter().copied()).collect();
     let shared = sum::choose_shared(&exact, rows, &taken)?;
     chosen.extend(exact.iter().map(|asked| asked.content.clone()).zip(shared));
     Ok(chosen.into_iter().collect())

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use hush::{EncryptOptions, Error, OwnerKey, Passphrase, Pins, Policy, Proposal, WorkFactor};
+use hush::{EncryptOptions, Error, NewPassphrase, OwnerKey, Passphrase, Pins, Policy, Proposal, WorkFactor};
 use pyo3::prelude::*;
 
 use crate::data::Source;
@@ -26,21 +26,34 @@ impl Key {
 
 #[pymethods]
 impl Key {
-    /// Makes a key and stores it under a passphrase.
+    /// Makes a key and stores it under a passphrase: a text, or else the first line of a file.
     #[staticmethod]
-    fn create(py: Python<'_>, path: PathBuf, backup: Option<PathBuf>, passphrase: &str) -> PyResult<Self> {
-        let secret = secret(passphrase).or_raise(py)?;
-        let key = work::run(py, |_| {
-            Ok(OwnerKey::create(&path, backup.as_deref(), &secret, WorkFactor::Calibrated)?)
-        })?;
+    fn create(
+        py: Python<'_>,
+        path: PathBuf,
+        backup: Option<PathBuf>,
+        passphrase: Option<&str>,
+        file: Option<PathBuf>,
+        weak: bool,
+    ) -> PyResult<Self> {
+        let given = given(passphrase, file).or_raise(py)?;
+        let new = if weak { NewPassphrase::weak(given) } else { NewPassphrase::new(given) };
+        let new = new.or_raise(py)?;
+        let key =
+            work::run(py, |_| Ok(OwnerKey::create(&path, backup.as_deref(), &new, WorkFactor::Calibrated)?))?;
         Ok(Self { key, is_temporary: false })
     }
 
-    /// Opens a key file.
+    /// Opens a key file with a passphrase: a text, or else the first line of a file.
     #[staticmethod]
-    fn open(py: Python<'_>, path: PathBuf, passphrase: &str) -> PyResult<Self> {
-        let secret = secret(passphrase).or_raise(py)?;
-        let key = work::run(py, |_| Ok(OwnerKey::open(&path, secret())?))?;
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        passphrase: Option<&str>,
+        file: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        let passphrase = given(passphrase, file).or_raise(py)?;
+        let key = work::run(py, |_| Ok(OwnerKey::open(&path, &passphrase)?))?;
         Ok(Self { key, is_temporary: false })
     }
 
@@ -57,12 +70,14 @@ impl Key {
     }
 }
 
-/// Gives the passphrase as often as it is asked for; refuses an empty one.
-fn secret(passphrase: &str) -> Result<impl Fn() -> Passphrase + Send, Error> {
-    if passphrase.is_empty() {
-        return Err(Error::key("HUSH-K008", "the passphrase is empty"));
+/// The passphrase: a text, else the first line of a file, which Python never sees. Refuses an empty one.
+fn given(text: Option<&str>, file: Option<PathBuf>) -> Result<Passphrase, Error> {
+    hush::harden_process();
+    match (text, file) {
+        (_, Some(path)) => Ok(Passphrase::from_file(&path)?),
+        (Some(text), None) if !text.is_empty() => Ok(Passphrase::new(text.to_owned())),
+        _ => Err(Error::key("HUSH-K008", "the passphrase is empty")),
     }
-    Ok(move || Passphrase::new(passphrase.to_owned()))
 }
 
 /// A schema with what a person should know before approving it.

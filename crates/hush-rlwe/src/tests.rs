@@ -175,10 +175,10 @@ fn hostile_fields_are_refused_before_anything_is_allocated() {
 
 #[test]
 fn residues_at_and_above_the_prime_are_refused() {
-    let ring = ring("n12_q3x35_sec128_v1");
+    let ring = ring("n12_q3x34_sec128_v1");
     for (limb, ring_limb) in ring.limbs().iter().enumerate() {
         let q = ring_limb.modulus().value();
-        for residue in [q, (1 << 35) - 1] {
+        for residue in [q, (1 << 34) - 1] {
             let mut words = pattern(&ring);
             words[(limb + 1) * ring.degree() - 1] = residue;
             let mut writer =

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the tests of the other crates share: inputs that a failure message lets one draw again, corpora of what decoders read
-//! and refuse, and damaged copies of good inputs.
+//! and refuse, damaged copies of good inputs, and a search of memory for what secrets have left behind.
 //!
 //! *Non-goals.* Nothing here is linked into a program, and nothing here knows what another crate does.
 
 mod corpus;
 mod json;
+#[cfg(target_os = "linux")]
+mod memory;
 mod mutator;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 pub use corpus::{Accepted, Corpus, CorpusFile};
 pub use json::damaged_json;
+#[cfg(target_os = "linux")]
+pub use memory::Wanted;
 pub use mutator::{damaged, damaged_by};
 
 /// A small generator of test inputs (splitmix64). It is no source of secrets.

@@ -67,6 +67,12 @@ impl From<ClientError> for Error {
     }
 }
 
+impl From<hush_client::KeyFileError> for Error {
+    fn from(error: hush_client::KeyFileError) -> Self {
+        ClientError::from(error).into()
+    }
+}
+
 impl From<hush_table::TableError> for Error {
     fn from(error: hush_table::TableError) -> Self {
         ClientError::from(error).into()

@@ -36,10 +36,10 @@ pub use error::Error;
 pub use hush_client::remote::{ApiToken, PushReport, RemoteServer, TableSummary};
 pub use hush_client::{
     Accepted, Account, Analysis, DeviceFit, EncryptOptions, ErrorKind, EvalAccount, EvalOptions, Evaluation,
-    Explanation, Measured, Moved, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy,
-    PrivateHalf, ProfileInUse, Progress, Proposal, Rehearsal, RehearsalOptions, SchemeKind, SecurityLine,
-    Silent, TableDecryption, TablePlace, UnusedProfile, VectorSource, Verified, WorkFactor,
-    peak_resident_bytes, profile_path, schema_path,
+    Explanation, Measured, Moved, NewPassphrase, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases,
+    Pins, Policy, PrivateHalf, ProfileInUse, Progress, Proposal, Rehearsal, RehearsalOptions, SchemeKind,
+    SecurityLine, Silent, TableDecryption, TablePlace, UnusedProfile, VectorSource, Verified, WorkFactor,
+    harden_process, peak_resident_bytes, profile_path, schema_path,
 };
 pub use hush_edge::{
     Capacity, Destination, DeviceKey, Event as GatewayEvent, GatewayOptions, Input, LineForm,

@@ -5,8 +5,8 @@ use std::io::Read;
 use std::path::Path;
 
 use hush::{
-    Capacity, DeviceFit, EncryptOptions, Error, OwnerKey, Policy, Proposal, Protection, TableDecryption,
-    TableStore, WorkFactor, schema_path,
+    Capacity, DeviceFit, EncryptOptions, Error, NewPassphrase, OwnerKey, Policy, Proposal, Protection,
+    TableDecryption, TableStore, WorkFactor, schema_path,
 };
 
 use tempfile::TempDir;
@@ -108,9 +108,10 @@ fn read_some(path: &Path) -> std::io::Result<Vec<u8>> {
 pub(super) fn keygen(args: &Keygen) -> Result<(), Error> {
     let path = args.output.clone().map_or_else(default_key_path, Ok)?;
     let source = passphrase::Source { file: args.passphrase_file.as_deref(), descriptor: args.passphrase_fd };
-    let text = passphrase::read(&source, true)?;
+    let given = passphrase::read(&source, true)?;
+    let new = if args.weak_passphrase { NewPassphrase::weak(given) } else { NewPassphrase::new(given) };
     let work = args.opens_in.map_or(WorkFactor::Calibrated, WorkFactor::Memory);
-    let key = OwnerKey::create(&path, args.backup.as_deref(), &|| passphrase::secret(&text), work)?;
+    let key = OwnerKey::create(&path, args.backup.as_deref(), &new?, work)?;
     let backup = match &args.backup {
         Some(backup) => format!("Backup at {}.", backup.display()),
         None => "No backup was made: --backup PATH writes one.".to_owned(),

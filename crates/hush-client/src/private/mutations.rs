@@ -59,7 +59,7 @@ impl Owner {
         let copy = directory.path().join("key.hushkey");
         std::fs::write(&copy, include_bytes!("../../../hush-keys/tests/corpus/0.1/key.hushkey")).unwrap();
         std::fs::set_permissions(&copy, Permissions::from_mode(0o600)).unwrap();
-        let seed = load(&copy, Passphrase::new("of the corpus".to_owned())).unwrap();
+        let seed = load(&copy, &Passphrase::new("of the corpus".to_owned())).unwrap();
         let halves = QUERIES.map(|[name, schema, _]| half(name, schema)).to_vec();
         Self { seed, table_id: TableId::from_bytes([9; 16]), halves }
     }

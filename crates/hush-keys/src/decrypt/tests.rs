@@ -243,7 +243,7 @@ fn sixty_four_bit_extremes_sum_exactly_in_each_width() {
 
 #[test]
 fn secrets_are_derived_alike_and_differ_by_id_set_and_owner() {
-    let (small, large) = (ring("n12_q2x46_sec128_v1"), ring("n12_q3x35_sec128_v1"));
+    let (small, large) = (ring("n12_q2x46_sec128_v1"), ring("n12_q3x34_sec128_v1"));
     let owner = OwnerSeed::from_bytes(&[5; 32]);
     let secrets = [
         owner.column_secret(&small, [1; 16]),

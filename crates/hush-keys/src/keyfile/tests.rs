@@ -6,24 +6,28 @@ use super::*;
 
 mod mutations;
 
-const FAST: WorkFactor = WorkFactor::Log2(4);
+const FAST: WorkFactor = WorkFactor::Log2(MIN_WORK_LOG2);
 
 fn pass(text: &str) -> Passphrase {
     Passphrase::new(text.to_owned())
+}
+
+fn new(text: &str) -> NewPassphrase {
+    NewPassphrase::new(pass(text)).unwrap()
 }
 
 fn stored() -> (tempfile::TempDir, PathBuf, OwnerSeed) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("keys").join("owner.hushkey");
     let seed = OwnerSeed::generate().unwrap();
-    store(&path, &seed, pass("correct horse"), FAST).unwrap();
+    store(&path, &seed, &new("correct horse"), FAST).unwrap();
     (dir, path, seed)
 }
 
 #[test]
 fn a_stored_seed_comes_back_and_is_private() {
     let (_dir, path, seed) = stored();
-    let loaded = load(&path, pass("correct horse")).unwrap();
+    let loaded = load(&path, &pass("correct horse")).unwrap();
     assert_eq!(loaded.expose(), seed.expose());
     assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o600);
     assert_eq!(path.parent().unwrap().metadata().unwrap().mode() & 0o777, 0o700);
@@ -36,11 +40,11 @@ fn a_stored_seed_comes_back_and_is_private() {
 fn a_key_opens_in_the_memory_that_it_was_made_for_and_in_no_less() {
     const MIB: u64 = 1 << 20;
     let (dir, _, seed) = stored();
-    for (made_for, takes) in [(MIB, MIB), (3 * MIB, 2 * MIB), (4 * MIB - 1, 2 * MIB)] {
+    for (made_for, takes) in [(16 * MIB, 16 * MIB), (48 * MIB, 32 * MIB), (64 * MIB - 1, 32 * MIB)] {
         let path = dir.path().join(format!("{made_for}.hushkey"));
-        store(&path, &seed, pass("correct horse"), WorkFactor::Memory(made_for)).unwrap();
-        assert_eq!(load_within(&path, pass("correct horse"), takes).unwrap().expose(), seed.expose());
-        match load_within(&path, pass("correct horse"), takes - 1) {
+        store(&path, &seed, &new("correct horse"), WorkFactor::Memory(made_for)).unwrap();
+        assert_eq!(load_within(&path, &pass("correct horse"), takes).unwrap().expose(), seed.expose());
+        match load_within(&path, &pass("correct horse"), takes - 1) {
             Err(KeyFileError::Memory { found, limit, .. }) => {
                 assert_eq!((found, limit), (takes / MIB, (takes - 1) / MIB));
             }
@@ -49,18 +53,106 @@ fn a_key_opens_in_the_memory_that_it_was_made_for_and_in_no_less() {
     }
 }
 
+/// Guesses at a passphrase must cost something: whoever writes a key with less is refused, and whoever reads one learns of it.
+#[test]
+fn keys_of_too_little_work_are_neither_written_nor_read() {
+    let (dir, good, seed) = stored();
+    let path = dir.path().join("cheap.hushkey");
+    let least = MIN_WORK_LOG2;
+    for work in [WorkFactor::Log2(least - 1), WorkFactor::Log2(0), WorkFactor::Memory((16 << 20) - 1)] {
+        let refused = store(&path, &seed, &new("correct horse"), work).unwrap_err();
+        assert!(matches!(refused, KeyFileError::WeakWork { expected, .. } if expected == least), "{refused}");
+        assert_eq!(refused.code(), "HUSH-K017");
+        assert!(!path.exists());
+    }
+    // As another program would write it.
+    let mut recipient = scrypt::Recipient::new("correct horse".to_owned().into());
+    recipient.set_work_factor(least - 1);
+    std::fs::write(&good, age::encrypt(&recipient, &[0; PLAIN_BYTES]).unwrap()).unwrap();
+    let refused = load(&good, &pass("correct horse")).err().unwrap();
+    assert!(matches!(refused, KeyFileError::WeakWork { found, .. } if found == least - 1), "{refused}");
+    assert!(refused.to_string().contains("8 MiB"), "{refused}");
+}
+
+/// What is measured on a machine that is busy with something else may be little.
+#[test]
+fn a_key_that_nobody_sized_takes_128_mebibytes_or_more() {
+    let path = tempfile::tempdir().unwrap().path().join("owner.hushkey");
+    store(&path, &OwnerSeed::generate().unwrap(), &new("correct horse"), WorkFactor::Calibrated).unwrap();
+    assert!(work_of(&std::fs::read(&path).unwrap()).unwrap() >= CALIBRATED_LEAST_LOG2);
+}
+
+#[test]
+fn new_keys_ask_for_twelve_characters_unless_a_weak_passphrase_is_meant() {
+    for (text, found) in [("elevenchars", 11), ("ärgerlicher", 11), ("1234", 4)] {
+        let refused = NewPassphrase::new(pass(text)).err().unwrap();
+        assert!(matches!(refused, KeyFileError::WeakPassphrase { found: is, expected: 12 } if is == found));
+        assert_eq!(refused.code(), "HUSH-K016");
+        assert!(!refused.to_string().contains(text));
+        assert!(NewPassphrase::weak(pass(text)).is_ok());
+    }
+    assert!(NewPassphrase::new(pass("twelve chars")).is_ok());
+    for empty in [NewPassphrase::new(pass("")), NewPassphrase::weak(pass(""))] {
+        assert_eq!(empty.err().unwrap().code(), "HUSH-K008");
+    }
+}
+
+#[test]
+fn a_passphrase_file_is_the_users_own_and_closed_to_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("passphrase");
+    std::fs::write(&path, "correct horse\r\nnot this line").unwrap();
+    for mode in [0o640, 0o604, 0o660, 0o601, 0o620] {
+        std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        let refused = Passphrase::from_file(&path).err().unwrap();
+        assert!(matches!(refused, KeyFileError::Permissions { found, .. } if found == mode), "{refused}");
+    }
+    for mode in [0o600, 0o400] {
+        std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        assert!(Passphrase::from_file(&path).unwrap().is_same(&pass("correct horse")));
+    }
+    // A link is as private as what it leads to.
+    let link = dir.path().join("link");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    assert!(Passphrase::from_file(&link).unwrap().is_same(&pass("correct horse")));
+    std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(Passphrase::from_file(&link).err().unwrap().code(), "HUSH-K004");
+}
+
+#[test]
+fn passphrases_that_cannot_be_read_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let code = |bytes: &[u8]| {
+        let path = dir.path().join("passphrase");
+        std::fs::write(&path, bytes).unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        Passphrase::from_file(&path).map_err(|error| error.code()).err()
+    };
+    assert_eq!(code(b""), Some("HUSH-K008"));
+    assert_eq!(code(b"\r\nsecond line"), Some("HUSH-K008"));
+    assert_eq!(code(b"\xff\xfe"), Some("HUSH-K007"));
+    assert_eq!(code(&[b'x'; 4097]), Some("HUSH-K007"));
+    assert_eq!(code(&[b'x'; 4096]), None);
+    let missing = Passphrase::from_file(&dir.path().join("none")).err().unwrap();
+    assert_eq!(missing.code(), "HUSH-K007");
+    assert_eq!(Passphrase::from_file(dir.path()).err().unwrap().code(), "HUSH-K007");
+}
+
 #[test]
 fn a_wrong_passphrase_is_named_as_such() {
     let (_dir, path, _) = stored();
-    assert!(matches!(load(&path, pass("wrong")), Err(KeyFileError::WrongPassphrase { .. })));
+    assert!(matches!(load(&path, &pass("wrong")), Err(KeyFileError::WrongPassphrase { .. })));
 }
 
 #[test]
 fn a_key_is_never_overwritten() {
     let (_dir, path, seed) = stored();
     let other = OwnerSeed::generate().unwrap();
-    assert!(matches!(store(&path, &other, pass("x"), FAST), Err(KeyFileError::Exists { .. })));
-    assert_eq!(load(&path, pass("correct horse")).unwrap().expose(), seed.expose());
+    assert!(matches!(
+        store(&path, &other, &new("another passphrase"), FAST),
+        Err(KeyFileError::Exists { .. })
+    ));
+    assert_eq!(load(&path, &pass("correct horse")).unwrap().expose(), seed.expose());
 }
 
 #[test]
@@ -68,14 +160,14 @@ fn open_permissions_and_links_are_refused() {
     let (_dir, path, _) = stored();
     for mode in [0o640, 0o604, 0o660, 0o601] {
         std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-        let result = load(&path, pass("correct horse"));
+        let result = load(&path, &pass("correct horse"));
         assert!(matches!(result, Err(KeyFileError::Permissions { found, .. }) if found == mode));
     }
     std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
     let link = path.with_file_name("link.hushkey");
     std::os::unix::fs::symlink(&path, &link).unwrap();
-    assert!(matches!(load(&link, pass("correct horse")), Err(KeyFileError::NotAFile { .. })));
-    let result = store(&link, &OwnerSeed::generate().unwrap(), pass("x"), FAST);
+    assert!(matches!(load(&link, &pass("correct horse")), Err(KeyFileError::NotAFile { .. })));
+    let result = store(&link, &OwnerSeed::generate().unwrap(), &new("another passphrase"), FAST);
     assert!(matches!(result, Err(KeyFileError::Exists { .. })));
 }
 
@@ -93,18 +185,18 @@ fn truncated_and_altered_files_never_open() {
         .chain([[good.as_slice(), b"x"].concat(), vec![0; 5000]]);
     for (case, bytes) in spoiled.enumerate() {
         std::fs::write(&path, &bytes).unwrap();
-        assert!(load(&path, pass("correct horse")).is_err(), "case {case}");
+        assert!(load(&path, &pass("correct horse")).is_err(), "case {case}");
     }
     std::fs::write(&path, &good).unwrap();
-    assert!(load(&path, pass("correct horse")).is_ok());
+    assert!(load(&path, &pass("correct horse")).is_ok());
 }
 
 #[test]
 fn missing_files_and_directories_are_io_errors() {
     let dir = tempfile::tempdir().unwrap();
-    let missing = load(&dir.path().join("none.hushkey"), pass("x"));
+    let missing = load(&dir.path().join("none.hushkey"), &pass("x"));
     assert!(matches!(missing, Err(KeyFileError::Io { action: Action::Open, .. })));
-    assert!(matches!(load(dir.path(), pass("x")), Err(KeyFileError::NotAFile { .. })));
+    assert!(matches!(load(dir.path(), &pass("x")), Err(KeyFileError::NotAFile { .. })));
 }
 
 #[test]

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How many operations the best known lattice attack on an LWE instance takes, estimated.
 //!
-//! The primal attack: lattice reduction until the error is the unusually short vector, under the geometric series assumption
-//! ([ADPS16, section 6.3]), with the cost of one reduction by the model of [MATZOV22]. It was compared with the lattice estimator at
-//! eleven instances of 26 to 116 bits and agrees within one bit. Below block size 40, where every instance is broken, the number is
-//! that of a reduction with blocks of 40. In the smallest dimensions trying every secret is cheaper, and counts.
+//! Two primal attacks are modelled, under the geometric series assumption and with the cost of one reduction by the model of
+//! [MATZOV22]. *uSVP* reduces until the error is the unusually short vector ([ADPS16, section 6.3]). *BDD* reduces less and then
+//! searches one larger block for it; it is the cheaper one. The lattice estimator (commit 27a581bb) was run at 100 instances of 46 to
+//! 192 bits, for uSVP, BDD and the dual hybrid attack: BDD was the smallest of the three at all of them, and the figure here is below it,
+//! by at most half a bit (`tools/estimate.py --lab` repeats that for the named sets). Below block size 40, where every instance is
+//! broken, the number is that of a reduction with blocks of 40. In the smallest dimensions trying every secret is cheaper, and counts.
 
 /// The standard deviation of the errors, `√10.5`.
 pub(crate) const SIGMA: f64 = 3.240_370_349_203_93;
 
-/// log2 of the operations to break LWE in dimension `n` modulo `2^q_log2` with as many samples as the attack wants.
+/// log2 of the operations to break LWE in dimension `n` modulo `2^q_log2` with as many samples as the attack wants: the smallest of
+/// uSVP, BDD and the dual hybrid attack.
 ///
 /// Secrets are uniform; their LWE instance is as hard as one with a secret of the errors' distribution. Errors `2e` for odd moduli are
 /// as hard as `e`. Not more than 3000 block sizes are tried. For moduli below 2^6, which hold no sum of errors, the number may fall by
@@ -22,21 +25,29 @@ pub(crate) const SIGMA: f64 = 3.240_370_349_203_93;
 /// Some thousand floating-point operations.
 pub fn security_bits(n: u32, q_log2: f64) -> f64 {
     let n = f64::from(n);
-    let exhaustive = exhaustive_log2(n, q_log2);
+    let mut least = exhaustive_log2(n, q_log2);
     for block in SMALLEST_BLOCK..3000 {
         let block = f64::from(block);
-        let delta_log2 = root_hermite_log2(block);
-        let best = (n * q_log2 / delta_log2).sqrt();
-        for dimension in [best * 0.95, best, best * 1.05] {
-            let dimension = dimension.max(n + 2.0).floor();
-            let reduced = block.min(dimension);
-            let delta_log2 = if reduced < block { root_hermite_log2(reduced) } else { delta_log2 };
-            if finds(n, q_log2, reduced, delta_log2, dimension) {
-                return reduction_log2(reduced.max(SMALLEST_BLOCK.into()), dimension).min(exhaustive);
+        let best = (n * q_log2 / root_hermite_log2(block)).sqrt();
+        let dimensions = [best * 0.95, best, best * 1.05].map(|dimension| dimension.max(n + 2.0).floor());
+        let costs = dimensions.map(|dimension| reduction_log2(block.min(dimension).max(SMALLEST), dimension));
+        for (dimension, cost) in dimensions.into_iter().zip(costs) {
+            if let Some(search) = searched_block(n, q_log2, block.min(dimension), dimension) {
+                let found = sum_log2(cost, reduction_log2(search.max(SMALLEST), search));
+                least = least.min(found - margin(q_log2));
             }
         }
+        // Larger blocks cost more than the whole attack.
+        if costs.into_iter().all(|cost| cost > least) {
+            return least;
+        }
     }
-    reduction_log2(3000.0, n).min(exhaustive)
+    least
+}
+
+/// What is taken off, so that the figure is below the estimator's: it chooses the number of samples more finely.
+fn margin(q_log2: f64) -> f64 {
+    (7.0 / q_log2).min(0.6)
 }
 
 /// log2 of the secrets of the errors' distribution, or of all secrets if they are fewer.
@@ -59,10 +70,23 @@ pub fn least_dimension(bits: f64, q_log2: f64) -> u32 {
     high
 }
 
-fn finds(n: f64, q_log2: f64, block: f64, delta_log2: f64, dimension: f64) -> bool {
-    let samples = dimension - n - 1.0;
-    let shortest = (2.0 * block - dimension - 1.0) * delta_log2 + q_log2 * samples / dimension;
-    block.log2() / 2.0 + SIGMA.log2() <= shortest
+/// The smallest block, not below `block`, in which the error is the shortest vector after a reduction with `block`; `None` where it
+/// never is. No larger than `block`, the reduction has found it already.
+///
+/// # Math
+/// The last `η` of `d` Gram-Schmidt lengths have the geometric mean `δ^(η − d)·q^(m/d)`, so that the shortest vector of their lattice has
+/// about `√(η/2πe)` times that. The error's projection has `σ·√η`.
+fn searched_block(n: f64, q_log2: f64, block: f64, dimension: f64) -> Option<f64> {
+    let delta_log2 = root_hermite_log2(block);
+    let volume_log2 = q_log2 * (dimension - n - 1.0) / dimension;
+    let needed = SIGMA.log2() + 0.5 * (2.0 * std::f64::consts::PI * std::f64::consts::E).log2();
+    let search = (dimension + (needed - volume_log2) / delta_log2).ceil().max(block);
+    (search <= dimension).then_some(search)
+}
+
+/// log2 of `2^a + 2^b`.
+fn sum_log2(a: f64, b: f64) -> f64 {
+    a.max(b) + (1.0 + (-(a - b).abs()).exp2()).log2()
 }
 
 /// log2 of the root-Hermite factor: a table entry at 40, else Chen's formula.
@@ -88,29 +112,18 @@ fn reduction_log2(block: f64, dimension: f64) -> f64 {
 
 /// What polynomial-time reduction is taken to reach.
 const SMALLEST_BLOCK: u32 = 40;
+const SMALLEST: f64 = 40.0;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn it_agrees_with_the_lattice_estimator() {
-        // Dimension, bits of the modulus, bits of security by the estimator (uSVP and dual, MATZOV).
-        for (n, q_log2, expected) in [
-            (269, 26.0, 42.0),
-            (344, 26.0, 52.0),
-            (421, 26.0, 62.0),
-            (520, 27.0, 72.0),
-            (584, 27.0, 80.0),
-            (981, 28.0, 128.0),
-            (395, 52.0, 42.0),
-            (965, 55.0, 62.0),
-            (1134, 55.0, 72.0),
-            (2100, 57.0, 128.0),
-            (2088, 116.0, 62.0),
-        ] {
-            let found = security_bits(n, q_log2);
-            assert!((found - expected).abs() < 1.0, "{n} {q_log2}: {found}");
+    fn it_agrees_with_the_lattice_estimator_and_promises_no_more() {
+        // Dimension, bits of the modulus, bits of security by the estimator: uSVP, BDD, dual hybrid.
+        for (n, q_log2, attacks) in ESTIMATES {
+            let (found, expected) = (security_bits(n, q_log2), attacks.into_iter().fold(f64::MAX, f64::min));
+            assert!(found <= expected && expected < found + 0.5, "{n} {q_log2}: {found} for {expected}");
         }
     }
 
@@ -142,4 +155,53 @@ mod tests {
             );
         }
     }
+
+    /// Commit 27a581bb, RC.MATZOV, secrets and errors centred binomial of parameter 21, as many samples as the attack wants.
+    const ESTIMATES: [(u32, f64, [f64; 3]); 45] = [
+        (113, 12.0, [48.11, 45.62, 51.65]),
+        (189, 12.0, [71.97, 69.17, 76.74]),
+        (363, 12.0, [128.13, 124.46, 133.28]),
+        (551, 12.0, [191.73, 187.54, 199.10]),
+        (170, 16.0, [48.11, 45.99, 50.23]),
+        (277, 16.0, [72.07, 69.82, 75.06]),
+        (517, 16.0, [128.04, 125.24, 131.77]),
+        (774, 16.0, [192.19, 188.86, 197.43]),
+        (227, 20.0, [47.97, 46.17, 49.50]),
+        (365, 20.0, [71.99, 70.18, 74.35]),
+        (671, 20.0, [127.96, 125.57, 130.89]),
+        (996, 20.0, [192.13, 189.36, 196.43]),
+        (315, 26.0, [48.16, 46.68, 49.20]),
+        (354, 26.0, [53.37, 52.12, 54.87]),
+        (432, 26.0, [63.51, 62.18, 64.98]),
+        (497, 26.0, [71.93, 70.52, 73.78]),
+        (904, 26.0, [128.19, 126.26, 130.39]),
+        (1329, 26.0, [192.09, 189.82, 195.28]),
+        (532, 27.0, [73.46, 72.14, 75.39]),
+        (995, 28.0, [130.01, 128.17, 132.21]),
+        (402, 32.0, [48.02, 46.90, 48.96]),
+        (629, 32.0, [71.81, 70.73, 73.55]),
+        (1135, 32.0, [128.02, 126.42, 130.00]),
+        (1663, 32.0, [192.19, 190.28, 194.77]),
+        (517, 40.0, [48.05, 47.02, 49.01]),
+        (806, 40.0, [72.10, 71.05, 73.33]),
+        (1444, 40.0, [128.11, 126.73, 129.83]),
+        (2106, 40.0, [192.03, 190.48, 194.41]),
+        (632, 48.0, [48.05, 47.14, 48.73]),
+        (982, 48.0, [72.13, 71.23, 73.35]),
+        (1753, 48.0, [128.14, 126.97, 129.77]),
+        (2550, 48.0, [192.06, 190.77, 194.29]),
+        (718, 54.0, [47.97, 47.24, 48.97]),
+        (790, 54.0, [52.65, 52.06, 53.51]),
+        (1112, 54.0, [72.04, 71.27, 73.02]),
+        (1983, 54.0, [128.06, 127.06, 129.57]),
+        (2881, 54.0, [191.97, 190.76, 193.81]),
+        (976, 55.0, [62.79, 62.10, 63.81]),
+        (1148, 55.0, [72.90, 72.09, 73.90]),
+        (2114, 57.0, [129.00, 128.06, 130.50]),
+        (804, 60.0, [48.09, 47.27, 48.92]),
+        (1242, 60.0, [71.94, 71.27, 73.25]),
+        (2212, 60.0, [127.95, 127.00, 129.30]),
+        (3215, 60.0, [192.14, 190.98, 193.76]),
+        (2088, 116.0, [62.00, 61.75, 62.97]),
+    ];
 }

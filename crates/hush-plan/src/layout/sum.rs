@@ -19,15 +19,17 @@ const MAX_T_LOG2: u32 = 250;
 /// Rows of a chunk.
 const CHUNK_ROWS: usize = 8192;
 
-/// The smallest parameter set that holds the sums, by stored bytes per value in full chunks.
+/// The smallest parameter set that holds the sums, by stored bytes per value in full chunks; none of those named in `without`.
 pub(super) fn choose(
     content: &Content,
     max_abs: &BigInt,
     rows: u64,
     weight_max: &BigInt,
+    without: &[&str],
 ) -> Result<Choice, PlanError> {
     let least = message_log2(&largest_sum(rows, weight_max, max_abs));
-    let fitting = presets().iter().filter_map(|set| {
+    let sets = presets().iter().filter(|set| !without.contains(&set.name()));
+    let fitting = sets.filter_map(|set| {
         let most = u64::from(noise_room_log2(set, rows, weight_max, Writers::Owner)?.min(MAX_T_LOG2));
         let log2 = u32::try_from(least + most.checked_sub(least)? / 2).ok()?;
         Some((set, log2))

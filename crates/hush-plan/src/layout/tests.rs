@@ -30,10 +30,10 @@ fn the_smallest_ring_that_holds_the_sum_is_chosen() {
     let cases = [
         ("n11_q1x46_sec128_v1", ranged(int(8), 0, 150), 6000),
         ("n12_q2x46_sec128_v1", ranged(int(64), -(1 << 43), 1 << 43), 1_000_000),
-        ("n12_q3x35_sec128_v1", int(64), 1_000_000),
+        ("n12_q3x34_sec128_v1", int(64), 1_000_000),
         ("n12_q2x46_sec128_v1", int(32), 1_000_000_000),
         (
-            "n12_q3x35_sec128_v1",
+            "n12_q3x34_sec128_v1",
             column("x", ColumnType::Decimal { precision: 18, scale: 2 }, Protection::Encrypt),
             1 << 20,
         ),
@@ -53,6 +53,27 @@ fn squares_of_64_bit_values_over_a_million_rows_take_four_limbs() {
     let column = with_purposes(int(64), &[Purpose::Variance]);
     let (params, _) = chosen(vec![column], 1_000_000, &Content::Square("x".into()));
     assert_eq!(params, "n13_q4x46_sec128_v1");
+}
+
+/// An attacker who is content with any of C columns has C chances: a set takes no more columns than leave 128 bits.
+#[test]
+fn some_column_of_many_keeps_128_bits() {
+    // Rows for which these columns just do not fit two primes.
+    for (rows, edge) in [(1_000_000, false), (1000, true)] {
+        for count in [80, 81] {
+            let columns = (0..count).map(|index| Column { name: format!("c{index}"), ..int(64) }).collect();
+            let schema = Schema { edge, ..schema("t", columns) };
+            let found = encodings(&schema, &Needs::of_purposes(&schema).unwrap(), rows);
+            assert_eq!(found.len(), count);
+            let mut sizes = BTreeMap::<&str, u32>::new();
+            found.iter().for_each(|encoding| *sizes.entry(&encoding.public.params).or_default() += 1);
+            for (name, size) in &sizes {
+                let attack = preset(name).unwrap().attack_log2() - f64::from(*size).log2();
+                assert!(attack >= 128.0, "{size} columns over {name}: 2^{attack}");
+            }
+            assert_eq!(sizes.contains_key("n12_q3x34_sec128_v1"), count == 80, "{sizes:?}");
+        }
+    }
 }
 
 #[test]
@@ -78,7 +99,7 @@ fn every_choice_keeps_both_bounds_from_one_row_to_a_thousand_million() {
             for weight in [1i64, 7, 1 << 16] {
                 let bound = BigInt::one() << (bits - 1);
                 let weight = BigInt::from(weight);
-                let choice = sum::choose(&value(), &bound, rows, &weight).unwrap();
+                let choice = sum::choose(&value(), &bound, rows, &weight, &[]).unwrap();
                 let Plaintext::PowerOfTwo { log2 } = choice.plaintext else { panic!("{choice:?}") };
                 let largest = largest_sum(rows, &weight, &bound);
                 assert!(largest < BigInt::one() << (log2 - 1));
@@ -93,7 +114,7 @@ fn every_choice_keeps_both_bounds_from_one_row_to_a_thousand_million() {
 #[test]
 fn what_no_ring_holds_is_refused() {
     let bound = BigInt::one() << 230;
-    let error = sum::choose(&Content::Square("x".into()), &bound, 1 << 40, &BigInt::one()).unwrap_err();
+    let error = sum::choose(&Content::Square("x".into()), &bound, 1 << 40, &BigInt::one(), &[]).unwrap_err();
     assert_eq!(error.code(), "HUSH-P023");
     assert!(error.to_string().contains("the square of x"), "{error}");
 }

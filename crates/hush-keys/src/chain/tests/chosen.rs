@@ -104,7 +104,7 @@ fn approximate_chains_keep_the_precision_that_was_asked_for() {
 /// The smallest named chain with keys: one product of slots modulo 65537, in both exact schemes.
 #[test]
 fn the_smallest_named_chain_holds_a_product() {
-    let params = chain_preset("n12_q2p1x35_d1_sec128_v1").unwrap().params().unwrap();
+    let params = chain_preset("n12_q2p1x34_d1_sec128_v1").unwrap().params().unwrap();
     let (x, y) = (Draw::new().values(4096), Draw::new().values(4096));
     let expected = zip(&x, &y, |x, y| x * y);
     let party = Party::new(&params, &[]);

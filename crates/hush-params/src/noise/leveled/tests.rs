@@ -79,3 +79,14 @@ fn powers_of_an_error_are_within_the_bound() {
         }
     }
 }
+
+/// `u·(e·v + e_0 + e_1·s)`: in every coefficient a scalar product of 2N + 1 errors with numbers of up to 1.
+#[test]
+fn the_error_of_a_public_key_is_that_of_2n_and_1_errors() {
+    for (degree, unit) in [(4096_usize, 1_u64), (8192, 65537)] {
+        let deviation = (10.5 * (1.0 + 2.0 * degree as f64)).sqrt();
+        let expected = tail(degree as f64) * deviation * unit as f64;
+        let found = public_encryption_log2(degree, unit).exp2();
+        assert!((found / expected - 1.0).abs() < 1e-9, "{found} {expected}");
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is left in memory when secrets are gone: this process is searched for them, as a thief of a memory image would.
+//!
+//! Every test first finds the secret while it lives, so that a search that sees nothing fails.
+
+use hush_params::preset;
+use hush_ring::{Cpu, Ring, SecretRng};
+use hush_rlwe::{BodyId, BodyKind, UncheckedBody};
+use hush_schemes::Values;
+use hush_testkit::{Draw, Wanted};
+
+use crate::decrypt::{chunk_phases, decrypt_sum_chunk};
+use crate::keyfile::{MIN_WORK_LOG2, NewPassphrase, Passphrase, WorkFactor, load, store};
+use crate::{Encryptor, OwnerSeed, SecretKey, SumColumn};
+
+fn ring() -> Ring {
+    Ring::new(preset("n12_q2x46_sec128_v1").unwrap(), Cpu::detect().unwrap()).unwrap()
+}
+
+fn letters(draw: u64) -> impl Iterator<Item = u8> {
+    let mut draw = Draw::of(draw);
+    std::iter::repeat_with(move || b'a' + draw.below(26) as u8).take(24)
+}
+
+#[test]
+fn passphrase_and_seed_are_gone_with_the_key() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, file) = (directory.path().join("owner.hushkey"), directory.path().join("passphrase"));
+    let wanted = Wanted::new(letters(1));
+    let open = || {
+        std::fs::write(&file, zeroize::Zeroizing::new(letters(1).collect::<Vec<u8>>())).unwrap();
+        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        Passphrase::from_file(&file).unwrap()
+    };
+    let seed = OwnerSeed::generate().unwrap();
+    let seed_wanted = Wanted::new(seed.expose().iter().copied());
+    store(&path, &seed, &NewPassphrase::new(open()).unwrap(), WorkFactor::Log2(MIN_WORK_LOG2)).unwrap();
+    assert_eq!(seed_wanted.count(), 1, "the seed itself");
+    drop(seed);
+    assert_eq!(seed_wanted.count(), 0, "after the key was stored");
+
+    let passphrase = open();
+    assert_eq!(wanted.count(), 1, "the passphrase itself");
+    let opened = load(&path, &passphrase).unwrap();
+    drop(passphrase);
+    assert_eq!(wanted.count(), 0, "passphrases after the key was opened");
+    assert_eq!(seed_wanted.count(), 1, "the seed that was read, once");
+    opened.sign(b"message");
+    opened.column_secret(&ring(), [3; 16]);
+    drop(opened);
+    assert_eq!(seed_wanted.count(), 0, "seeds after the key was closed");
+}
+
+#[test]
+fn secret_polynomials_are_gone_with_their_key() {
+    let secret = SecretKey::sample(&ring(), [0; 16], &mut SecretRng::from_os().unwrap());
+    let small = Wanted::new(secret.small()[100..164].iter().map(|&s| s as u8));
+    let eval = Wanted::new(secret.eval_limb(1)[100..108].iter().flat_map(|word| word.to_le_bytes()));
+    assert!(small.count() == 1 && eval.count() == 1);
+    drop(secret);
+    assert_eq!((small.count(), eval.count()), (0, 0));
+}
+
+/// The phase of a ciphertext is a linear equation in the secret: it must not outlive its decoding.
+#[test]
+fn phases_and_errors_are_gone_with_the_result() {
+    let ring = ring();
+    let secret = SecretKey::sample(&ring, [0; 16], &mut SecretRng::from_os().unwrap());
+    let values = vec![7_i64; 5000];
+    let mut encryptor = Encryptor::new();
+    let mut chunk = encryptor.begin_chunk(0, values.len()).unwrap();
+    let seed = chunk.seed();
+    let column = SumColumn { column: 0, secret: &secret, t_log2: 40, values: Values::I64(&values) };
+    let bytes = chunk.encrypt_sum(&ring, &[column]).unwrap().remove(0);
+    let errors = Wanted::new(chunk.last_errors()[100..116].iter().flat_map(|error| error.to_le_bytes()));
+    assert_eq!(errors.count(), 1);
+    drop(encryptor);
+    assert_eq!(errors.count(), 0, "errors");
+
+    let id = BodyId { column: 0, chunk: 0, element_count: 2, lanes: 1 };
+    let body = UncheckedBody::decode(&bytes).unwrap().conform(&ring, BodyKind::Sum, id).unwrap();
+    let phases = chunk_phases(&secret, seed, &body, values.len()).unwrap();
+    let pattern = |from: usize| {
+        Wanted::new(phases[from..from + 3].iter().flat_map(|phase| phase.0).flat_map(i128::to_le_bytes))
+    };
+    // In a row, and behind the last row, where there is nothing but an error.
+    let (row, padding) = (pattern(100), pattern(5100));
+    assert!(row.count() == 1 && padding.count() == 1);
+    drop(phases);
+    assert_eq!((row.count(), padding.count()), (0, 0), "phases");
+    assert!(
+        decrypt_sum_chunk(&secret, seed, &body, values.len(), 40).unwrap().iter().all(|value| *value == 7)
+    );
+    assert_eq!((row.count(), padding.count()), (0, 0), "phases of a decryption");
+}
