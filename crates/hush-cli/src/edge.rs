@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `hush edge`: arguments, and the work of its owner's commands.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use hush::{Error, RemoteServer, TablePlace};
+use hush::Error;
 
 use crate::account::grouped;
 use crate::args::{KeyArgs, TokenArgs};
-use crate::commands::{connect_to_table, is_url, open_key, pins};
+use crate::commands::{Found, open_key, pins};
 use crate::terminal::{print, say, visible};
 
 /// The commands of `hush edge`.
@@ -60,29 +60,6 @@ pub(crate) fn edge(args: &Edge) -> Result<(), Error> {
         EdgeCommand::Key(args) => key(args),
         EdgeCommand::Run(args) => Ok(args.run()?),
         EdgeCommand::Accept(args) => accept(args),
-    }
-}
-
-/// A table in a directory or on a server.
-enum Found {
-    Directory(PathBuf),
-    Server(Box<RemoteServer>, String),
-}
-
-impl Found {
-    fn of(table: &str, token: &TokenArgs) -> Result<Self, Error> {
-        if !is_url(table) {
-            return Ok(Self::Directory(Path::new(table).to_owned()));
-        }
-        let (server, name) = connect_to_table(table, token)?;
-        Ok(Self::Server(Box::new(server), name))
-    }
-
-    fn place(&self) -> TablePlace<'_> {
-        match self {
-            Self::Directory(directory) => TablePlace::Directory(directory),
-            Self::Server(server, name) => TablePlace::Server(server, name),
-        }
     }
 }
 

@@ -2,7 +2,6 @@
 //! The owner's side of devices: keys that encrypt for a table and decrypt nothing, and taking in what was delivered.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
 
 use hush_edge::{DeviceKey, KeyFamily, digest_of_encodings};
 use hush_keys::{SecretKey, public_sum_key};
@@ -16,18 +15,8 @@ use crate::columns::{ColumnKeys, Space};
 use crate::error::ClientError;
 use crate::owner::OwnerKey;
 use crate::pins::Pins;
+use crate::place::{Opened, TablePlace};
 use crate::private::PrivateHalf;
-use crate::table::open_private;
-use hush_remote::RemoteServer;
-
-/// Where a table is.
-#[derive(Clone, Copy, Debug)]
-pub enum TablePlace<'a> {
-    /// A directory.
-    Directory(&'a Path),
-    /// A server, and the table's name there.
-    Server(&'a RemoteServer, &'a str),
-}
 
 /// What was taken in.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -61,9 +50,8 @@ pub struct Accepted {
 /// [`ClientError::Usage`] for a table whose schema does not have `edge = true`, so that its parameters have no room for the noise
 /// of public keys; another key, a rollback, damage.
 pub fn device_key(place: TablePlace<'_>, key: &OwnerKey, pins: &Pins) -> Result<DeviceKey, ClientError> {
-    let signed = place.manifest()?;
     let owner = key.seed();
-    let (half, keys) = open_private(&signed, owner, pins)?;
+    let Opened { manifest: signed, half, keys } = place.open(owner, pins)?;
     if !half.schema.edge {
         let what = "the table's parameters have no room for devices\n  Way out: edge = true in the schema, and hush encrypt again.";
         return Err(ClientError::Usage { what: what.into() });
@@ -87,9 +75,8 @@ pub fn accept_deliveries(
     key: &OwnerKey,
     pins: &Pins,
 ) -> Result<Accepted, ClientError> {
-    let signed = place.manifest()?;
     let owner = key.seed();
-    let (half, _) = open_private(&signed, owner, pins)?;
+    let Opened { manifest: signed, half, .. } = place.open(owner, pins)?;
     let (waiting, deliveries) = place.deliveries(&signed)?;
     let mut next = signed.manifest().clone();
     let mut accepted = choose(&mut next, digest_of_encodings(&half.encodings), &deliveries);
@@ -108,13 +95,6 @@ pub fn accept_deliveries(
 }
 
 impl TablePlace<'_> {
-    fn manifest(&self) -> Result<SignedManifest, ClientError> {
-        Ok(match self {
-            Self::Directory(directory) => TableStore::local_existing(*directory)?.load()?,
-            Self::Server(server, table) => server.manifest(table)?,
-        })
-    }
-
     /// How many wait, and the first of them that are this table's owner's devices'.
     fn deliveries(&self, signed: &SignedManifest) -> Result<(u64, Vec<SignedDelivery>), ClientError> {
         let found = match self {
