@@ -51,7 +51,9 @@ pub use account::{Account, Moved, Phases, SecurityLine, Verified};
 pub use ask::Outcome;
 pub use columns::kernels;
 pub use decrypt::TableDecryption;
-pub use devices::{Accepted, accept_deliveries, device_key};
+pub use devices::{
+    Accepted, MAX_REJECTIONS, RejectedDelivery, Revoked, accept_deliveries, device_key, revoke_device,
+};
 pub use error::{ClientError, ErrorKind};
 pub use eval::{
     EvalAccount, EvalError, EvalOptions, Evaluation, Numbers, SchemeKind, VectorSource, evaluate_expression,
