@@ -18,7 +18,7 @@ use hush::{Error, OwnerKey, Pins, ProfileInUse};
 use crate::args::{Cli, Command, KeyArgs};
 use crate::passphrase;
 use crate::terminal::{say, visible};
-pub(crate) use server::{connect_to_table, is_url};
+pub(crate) use server::Found;
 
 /// Runs the command.
 pub(crate) fn run(cli: &Cli) -> Result<(), Error> {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `hush edge`: arguments, and the work of its owner's commands.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use hush::{Error, RemoteServer, TablePlace};
+use hush::{Accepted, Error, MAX_REJECTIONS};
 
 use crate::account::grouped;
 use crate::args::{KeyArgs, TokenArgs};
-use crate::commands::{connect_to_table, is_url, open_key, pins};
+use crate::commands::{Found, open_key, pins};
 use crate::terminal::{print, say, visible};
 
 /// The commands of `hush edge`.
@@ -26,6 +26,8 @@ enum EdgeCommand {
     Run(hush_edge::command::GatewayArgs),
     /// Take what devices have delivered into the table
     Accept(Accept),
+    /// Refuse a device's deliveries from now on; with --remove-rows, take its rows out of the table
+    Revoke(Revoke),
 }
 
 #[derive(Debug, Args)]
@@ -45,11 +47,32 @@ struct Key {
 struct Accept {
     /// Table directory, or SERVER/tables/NAME
     table: String,
+    /// Discard this waiting delivery for good, so that its stream goes on without it (may be given again)
+    #[arg(long, value_name = "DELIVERY")]
+    reject: Vec<String>,
     #[command(flatten)]
     key: KeyArgs,
     #[command(flatten)]
     token: TokenArgs,
     /// Print what was taken in as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct Revoke {
+    /// Table directory, or SERVER/tables/NAME
+    table: String,
+    /// The device: its 32 digits, as hush edge key prints them; of one that has delivered, the first 8 or more
+    device: String,
+    /// Remove the device's rows from the table too
+    #[arg(long)]
+    remove_rows: bool,
+    #[command(flatten)]
+    key: KeyArgs,
+    #[command(flatten)]
+    token: TokenArgs,
+    /// Print what was done as JSON
     #[arg(long)]
     json: bool,
 }
@@ -60,29 +83,7 @@ pub(crate) fn edge(args: &Edge) -> Result<(), Error> {
         EdgeCommand::Key(args) => key(args),
         EdgeCommand::Run(args) => Ok(args.run()?),
         EdgeCommand::Accept(args) => accept(args),
-    }
-}
-
-/// A table in a directory or on a server.
-enum Found {
-    Directory(PathBuf),
-    Server(Box<RemoteServer>, String),
-}
-
-impl Found {
-    fn of(table: &str, token: &TokenArgs) -> Result<Self, Error> {
-        if !is_url(table) {
-            return Ok(Self::Directory(Path::new(table).to_owned()));
-        }
-        let (server, name) = connect_to_table(table, token)?;
-        Ok(Self::Server(Box::new(server), name))
-    }
-
-    fn place(&self) -> TablePlace<'_> {
-        match self {
-            Self::Directory(directory) => TablePlace::Directory(directory),
-            Self::Server(server, name) => TablePlace::Server(server, name),
-        }
+        EdgeCommand::Revoke(args) => revoke(args),
     }
 }
 
@@ -97,11 +98,14 @@ fn key(args: &Key) -> Result<(), Error> {
     };
     say(&format!(
         "Device {} may deliver rows to {}: key at {}.\n\
-         It encrypts and signs; it decrypts nothing. Whoever has it can add rows in the device's name.\n\
+         It encrypts and signs; it decrypts nothing. Whoever has it can add rows in the device's name, and reads the schema in it.\n\
+         Is it lost or stolen: hush edge revoke {} {}\n\
          Next  hush-edge rows.csv --key {} --spool SPOOL --to {}{token}",
-        device.name(),
+        device.id(),
         visible(&device.schema.table),
         args.output.display(),
+        visible(&args.table),
+        device.id(),
         args.output.display(),
         visible(&args.table),
     ));
@@ -111,13 +115,12 @@ fn key(args: &Key) -> Result<(), Error> {
 fn accept(args: &Accept) -> Result<(), Error> {
     let owner = open_key(&args.key)?;
     let found = Found::of(&args.table, &args.token)?;
-    let accepted = hush::accept_deliveries(found.place(), &owner, &pins())?;
+    let accepted = hush::accept_deliveries(found.place(), &owner, &pins(), &args.reject)?;
     if args.json {
-        let text = serde_json::to_string(&accepted).map_err(|error| Error::output(error.into()))?;
-        return print(&format!("{text}\n"));
+        return print_json(&accepted);
     }
     let mut text = match accepted.deliveries {
-        0 => format!("Nothing to take in: version {} stays", accepted.version),
+        0 => format!("Nothing was taken in: version {}", accepted.version),
         count => format!(
             "Took in {} deliveries, {} rows: version {}, {} rows",
             grouped(count),
@@ -126,12 +129,15 @@ fn accept(args: &Accept) -> Result<(), Error> {
             grouped(accepted.table_rows)
         ),
     };
+    if accepted.discarded > 0 {
+        text.push_str(&format!("\nDiscarded {} deliveries for good", grouped(accepted.discarded)));
+    }
+    text.push_str(&rejected(&accepted, &visible(&args.table)));
     let left = [
         (
             accepted.out_of_order,
-            "wait for one before them that has not come: a device has it in its spool, or the server holds it back",
+            "wait for one before them: it was rejected, a device has it in its spool, or the server holds it back",
         ),
-        (accepted.refused, "have parts that no table can take: make new keys for their devices"),
         (
             accepted.outdated,
             "are for an earlier version of the table's columns and stay out: encrypt those rows again",
@@ -146,11 +152,65 @@ fn accept(args: &Accept) -> Result<(), Error> {
             grouped(accepted.rows_beyond)
         ));
     }
-    let others =
-        accepted.waiting.saturating_sub(accepted.out_of_order + accepted.outdated + accepted.refused);
+    let told = accepted.out_of_order + accepted.outdated + accepted.rejected.len() as u64 + accepted.held;
+    let others = accepted.waiting.saturating_sub(told);
     if others > 0 {
         text.push_str(&format!("\n{} more wait: run the command again", grouped(others)));
     }
     say(&text);
     Ok(())
+}
+
+/// What was not taken, why, and what a person can decide.
+fn rejected(accepted: &Accepted, table: &str) -> String {
+    let mut text = String::new();
+    for rejected in &accepted.rejected {
+        text.push_str(&format!(
+            "\n! Rejected {} of device {} ({} rows): {}\n  \
+             Ways out: --reject {} discards it for good; hush edge revoke {table} {} shuts the device out.",
+            rejected.number,
+            rejected.device,
+            grouped(rejected.rows),
+            visible(&rejected.why),
+            rejected.delivery,
+            rejected.device,
+        ));
+    }
+    for device in &accepted.held_devices {
+        text.push_str(&format!(
+            "\n! Device {device}: {MAX_REJECTIONS} of its deliveries were rejected for what they hold; nobody looks at the others.\n  \
+             Way out: hush edge revoke {table} {device}, and a new key for the device if it is mended.",
+        ));
+    }
+    text
+}
+
+fn revoke(args: &Revoke) -> Result<(), Error> {
+    let owner = open_key(&args.key)?;
+    let found = Found::of(&args.table, &args.token)?;
+    let revoked = hush::revoke_device(found.place(), &owner, &pins(), &args.device, args.remove_rows)?;
+    if args.json {
+        return print_json(&revoked);
+    }
+    let rows = match (revoked.removed_rows, revoked.left_rows) {
+        (0, 0) => "It has no rows in the table.".to_owned(),
+        (0, left) => format!("Its {} rows stay in the table: --remove-rows takes them out.", grouped(left)),
+        (removed, _) => format!(
+            "{} rows of {} deliveries are gone from the table. Whoever copied earlier versions has them still.",
+            grouped(removed),
+            grouped(revoked.removed_deliveries)
+        ),
+    };
+    say(&format!(
+        "Device {} is revoked: version {}, {} rows. Its deliveries are refused from now on.\n{rows}",
+        revoked.device,
+        revoked.version,
+        grouped(revoked.table_rows)
+    ));
+    Ok(())
+}
+
+fn print_json(value: &impl serde::Serialize) -> Result<(), Error> {
+    let text = serde_json::to_string(value).map_err(|error| Error::output(error.into()))?;
+    print(&format!("{text}\n"))
 }

@@ -7,11 +7,13 @@ use hush_exec::noop::PlainValues;
 use hush_exec::program::element_count;
 use hush_keys::{decrypt_approx_slots, decrypt_approx_sum_chunk, decrypt_slots, decrypt_sum_chunk};
 use hush_params::preset;
+use hush_plan::bounds::Bound;
 use hush_ring::UniformSeed;
 use hush_rlwe::{BodyId, BodyKind, UncheckedBody};
 use hush_schemes::bgv::slots::SlotCiphertext;
 use hush_schemes::ckks::ApproxCiphertext;
 
+use crate::bounds::{check_rows, named, phase_limit};
 use crate::columns::{ColumnKey, Space};
 use crate::error::ClientError;
 
@@ -96,16 +98,17 @@ pub(crate) fn body_of(key: &ColumnKey, chunk: u32, rows: u32) -> Result<(BodyKin
     Ok((kind, BodyId { column: public.id.0, chunk, element_count, lanes }))
 }
 
-/// Decrypts the stored body of one column in one chunk: its first `rows` values.
+/// Decrypts the stored body of one column in one chunk: its first `rows` values, each of which `bound` allows.
 ///
 /// # Errors
-/// A body that is damaged or belongs elsewhere.
+/// A body that is damaged or belongs elsewhere; [`ClientError::Beyond`].
 pub(crate) fn decrypt_chunk(
     key: &ColumnKey,
     seed: [u8; 32],
     chunk: u32,
     rows: u32,
     blob: &[u8],
+    bound: &Bound,
 ) -> Result<Cells, ClientError> {
     let ring = key.ring();
     let (kind, id) = body_of(key, chunk, rows)?;
@@ -113,15 +116,20 @@ pub(crate) fn decrypt_chunk(
     let body = UncheckedBody::decode(blob)?.conform(ring, kind, id)?;
     let seed = UniformSeed::from_bytes(seed);
     let rows = rows as usize;
-    Ok(match &key.space {
-        Space::Sum { t_log2 } => Cells::Exact(decrypt_sum_chunk(&key.secret, seed, &body, rows, *t_log2)?),
+    let limit = phase_limit(bound);
+    let cells = match &key.space {
+        Space::Sum { t_log2 } => {
+            let values = decrypt_sum_chunk(&key.secret, seed, &body, rows, *t_log2, limit);
+            Cells::Exact(values.map_err(|error| named(key, error))?)
+        }
         Space::ApproxSum { scale, .. } => {
             Cells::Approx(decrypt_approx_sum_chunk(&key.secret, seed, &body, rows, *scale)?)
         }
         Space::Slots { encoder, .. } => {
             let elements = (0..element_count).map(|element| {
                 let ciphertext = SlotCiphertext::load(ring, seed, &body, element)?;
-                Ok::<_, ClientError>(decrypt_slots(&key.secret, encoder, ciphertext.lanes())?)
+                decrypt_slots(&key.secret, encoder, ciphertext.lanes(), limit)
+                    .map_err(|error| named(key, error))
             });
             Cells::Exact(elements.collect::<Result<Vec<_>, _>>()?.concat())
         }
@@ -137,5 +145,7 @@ pub(crate) fn decrypt_chunk(
             });
             Cells::Approx(elements.collect::<Result<Vec<_>, _>>()?.concat())
         }
-    })
+    };
+    check_rows(&key.content_name(), &cells, bound)?;
+    Ok(cells)
 }

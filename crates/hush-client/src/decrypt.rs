@@ -4,18 +4,26 @@
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
+use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::{
     Date32Type, Decimal128Type, Field, Int64Type, Schema as ArrowSchema, TimestampMicrosecondType,
 };
 use arrow::record_batch::RecordBatch;
+use ethnum::I256;
 use hush_edge::arrow_type;
 use hush_keys::SealKey;
+use hush_plan::bounds::Bound;
+use hush_plan::physical::stored_bounds;
 use hush_plan::schema::Column;
+use hush_plan::schema::units::column_bounds;
 use hush_plan::{ColumnType, Content, Protection};
+use hush_remote::Progress;
 use hush_table::{ChunkRow, Manifest, PartEntry, Projection, TableStore};
+use tempfile::TempDir;
 
 use crate::arrays::{booleans, floats, integers};
+use crate::bounds::beyond;
 use crate::cells::{Cells, decrypt_chunk};
 use crate::chunk::{from_ipc, sealed_place};
 use crate::columns::{ColumnKey, ColumnKeys};
@@ -23,15 +31,19 @@ use crate::encrypt::sealed_columns;
 use crate::error::ClientError;
 use crate::owner::OwnerKey;
 use crate::pins::Pins;
+use crate::place::{Opened, TablePlace};
 use crate::private::PrivateHalf;
-use crate::table::open_private;
 
 /// A stored table being decrypted. An iterator of batches, one a chunk.
 pub struct TableDecryption {
     store: TableStore,
+    /// What was fetched, for as long as it is read.
+    _fetched: Option<TempDir>,
     manifest: Manifest,
     half: PrivateHalf,
     keys: ColumnKeys,
+    /// Of the columns of `keys`.
+    bounds: Vec<Bound>,
     seal: SealKey,
     wanted: Vec<Column>,
     schema: Arc<ArrowSchema>,
@@ -40,25 +52,52 @@ pub struct TableDecryption {
 }
 
 impl TableDecryption {
-    /// Begins to decrypt the table in `store`; `columns` picks some, in the order given.
+    /// Begins to decrypt a table; `columns` picks some, in the order given. One on a server is fetched into a temporary
+    /// directory first: ciphertext and clear columns, nothing else.
     ///
     /// # Errors
-    /// Another key, a rollback, damage, unknown columns.
+    /// Another key, table or name, a rollback, damage, unknown columns; of the items also [`ClientError::Beyond`].
     pub fn open(
-        store: &TableStore,
+        place: TablePlace<'_>,
         key: &OwnerKey,
         pins: &Pins,
         columns: Option<&[String]>,
+        progress: &dyn Progress,
     ) -> Result<Self, ClientError> {
-        let signed = store.load()?;
-        let (half, keys) = open_private(&signed, key.seed(), pins)?;
-        let manifest = signed.manifest().clone();
+        let Opened { manifest, half, keys } = place.open(key.seed(), pins)?;
+        let (store, fetched) = match place {
+            TablePlace::Directory(directory) => (TableStore::local_existing(directory)?, None),
+            TablePlace::Server(server, name) => {
+                let directory = tempfile::tempdir()?;
+                let pulled = server.pull(name, directory.path(), progress)?;
+                if pulled.digest() != manifest.digest() {
+                    return Err(ClientError::Answer {
+                        what: "the table changed meanwhile; ask again".into(),
+                    });
+                }
+                (TableStore::local_existing(directory.path())?, Some(directory))
+            }
+        };
+        let manifest = manifest.manifest().clone();
         let seal = key.seed().seal_key(*manifest.table_id.as_bytes());
         let wanted = wanted(&half, columns)?;
         let fields = wanted.iter().map(|column| Field::new(&column.name, arrow_type(column.kind), true));
         let schema = Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()));
         let pending = Vec::new().into_iter();
-        Ok(Self { store: store.clone(), manifest, half, keys, seal, wanted, schema, next_part: 0, pending })
+        let bounds = stored_bounds(&half.schema, &half.encodings)?;
+        Ok(Self {
+            store,
+            _fetched: fetched,
+            manifest,
+            half,
+            keys,
+            bounds,
+            seal,
+            wanted,
+            schema,
+            next_part: 0,
+            pending,
+        })
     }
 
     /// Arrow schema of the batches.
@@ -74,7 +113,8 @@ impl TableDecryption {
     fn part(&self, index: usize) -> Result<Vec<RecordBatch>, ClientError> {
         let Some((place, entry)) = self.manifest.placed_parts().nth(index) else { return Ok(Vec::new()) };
         let clear = self.clear_batch(entry)?;
-        let needed: Vec<&ColumnKey> = self.keys.iter().filter(|key| self.is_needed(key)).collect();
+        let needed = self.keys.iter().zip(&self.bounds).filter(|(key, _)| self.is_needed(key));
+        let needed: Vec<(&ColumnKey, &Bound)> = needed.collect();
         let sealed = sealed_columns(&self.half.schema);
         let wanted_seals: Vec<(u32, &str)> = (0..)
             .zip(&sealed)
@@ -84,7 +124,7 @@ impl TableDecryption {
         let chunks = if entry.encrypted.is_some() {
             let projection = Projection {
                 seed: true,
-                encodings: needed.iter().map(|key| key.id()).collect(),
+                encodings: needed.iter().map(|(key, _)| key.id()).collect(),
                 sealed: wanted_seals.iter().map(|(number, _)| *number).collect(),
                 chunks: None,
             };
@@ -201,12 +241,26 @@ fn wanted(half: &PrivateHalf, columns: Option<&[String]>) -> Result<Vec<Column>,
 
 type Decrypted<'a> = Vec<(&'a Content, Cells)>;
 
-fn decrypt_columns<'a>(keys: &[&'a ColumnKey], chunk: &ChunkRow) -> Result<Decrypted<'a>, ClientError> {
-    let columns = keys.iter().zip(&chunk.encoded).map(|(key, blob)| {
+fn decrypt_columns<'a>(
+    keys: &[(&'a ColumnKey, &Bound)],
+    chunk: &ChunkRow,
+) -> Result<Decrypted<'a>, ClientError> {
+    let columns = keys.iter().zip(&chunk.encoded).map(|((key, bound), blob)| {
         let seed = chunk.seed.ok_or(ClientError::Internal { what: "a chunk was read without its seed" })?;
-        Ok((&key.encoding.content, decrypt_chunk(key, seed, chunk.written, chunk.rows, blob)?))
+        Ok((&key.encoding.content, decrypt_chunk(key, seed, chunk.written, chunk.rows, blob, bound)?))
     });
     columns.collect()
+}
+
+/// Refuses values outside the declared range; what is missing is 0.
+fn check_declared(column: &Column, values: &[I256], nulls: Option<&NullBuffer>) -> Result<(), ClientError> {
+    let Some(range) = column_bounds(column) else { return Ok(()) };
+    let (low, high) = (I256::from(range.low), I256::from(range.high));
+    let is_possible = |(row, value): (usize, &I256)| match nulls.is_some_and(|nulls| nulls.is_null(row)) {
+        true => *value == I256::ZERO,
+        false => low <= *value && *value <= high,
+    };
+    if values.iter().enumerate().all(is_possible) { Ok(()) } else { Err(beyond(&column.name)) }
 }
 
 fn to_array(column: &Column, decrypted: &Decrypted<'_>) -> Result<ArrayRef, ClientError> {
@@ -216,7 +270,10 @@ fn to_array(column: &Column, decrypted: &Decrypted<'_>) -> Result<ArrayRef, Clie
     let values = values.ok_or(ClientError::Internal { what: "an encrypted column is missing" })?;
     let nulls = find(Content::Valid(column.name.clone())).map(Cells::nulls).transpose()?;
     let values = match (values, column.kind) {
-        (Cells::Exact(values), _) => values,
+        (Cells::Exact(values), _) => {
+            check_declared(column, values, nulls.as_ref())?;
+            values
+        }
         (Cells::Approx(values), ColumnType::Float { .. }) => return floats(values.clone(), nulls),
         (Cells::Approx(_), _) => return Err(ClientError::Internal { what: "an approximate exact column" }),
     };

@@ -1,56 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The owner's side of devices: keys that encrypt for a table and decrypt nothing, and taking in what was delivered.
 
-use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
+mod accept;
+mod examine;
 
-use hush_edge::{DeviceKey, KeyFamily, digest_of_encodings};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use hush_edge::{DeviceKey, KeyFamily};
 use hush_keys::{SecretKey, public_sum_key};
 use hush_plan::Plaintext;
 use hush_ring::Ring;
-use hush_table::manifest::MAX_PARTS;
-use hush_table::{DeliveryId, Manifest, PartFile, SignedDelivery, SignedManifest, StreamId, TableStore};
+use hush_table::manifest::PartPlace;
+use hush_table::{DeviceId, Manifest, PartEntry, SignedDelivery, SignedManifest, TableStore};
 use serde::Serialize;
+
+pub use accept::{Accepted, MAX_REJECTIONS, RejectedDelivery, accept_deliveries};
 
 use crate::columns::{ColumnKeys, Space};
 use crate::error::ClientError;
 use crate::owner::OwnerKey;
 use crate::pins::Pins;
+use crate::place::{Opened, TablePlace};
 use crate::private::PrivateHalf;
-use crate::table::open_private;
-use hush_remote::RemoteServer;
-
-/// Where a table is.
-#[derive(Clone, Copy, Debug)]
-pub enum TablePlace<'a> {
-    /// A directory.
-    Directory(&'a Path),
-    /// A server, and the table's name there.
-    Server(&'a RemoteServer, &'a str),
-}
-
-/// What was taken in.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Accepted {
-    /// Deliveries.
-    pub deliveries: u64,
-    /// Rows of them.
-    pub rows: u64,
-    /// Version of the table now.
-    pub version: u64,
-    /// Rows of the table now.
-    pub table_rows: u64,
-    /// Rows beyond those that the schema's `max_rows` sized the sums for; such sums may be refused.
-    pub rows_beyond: u64,
-    /// Deliveries that wait for one before them.
-    pub out_of_order: u64,
-    /// Deliveries encrypted for an earlier version of the table's encodings, which no key opens as they are.
-    pub outdated: u64,
-    /// Deliveries that no table can take: with parts that another has, or of another form. Their devices were tampered with.
-    pub refused: u64,
-    /// Deliveries that still wait: a server lists some thousands at a time.
-    pub waiting: u64,
-}
 
 /// Makes the key of a new device: it encrypts rows of the table and signs what it delivers; it decrypts nothing.
 ///
@@ -61,9 +32,8 @@ pub struct Accepted {
 /// [`ClientError::Usage`] for a table whose schema does not have `edge = true`, so that its parameters have no room for the noise
 /// of public keys; another key, a rollback, damage.
 pub fn device_key(place: TablePlace<'_>, key: &OwnerKey, pins: &Pins) -> Result<DeviceKey, ClientError> {
-    let signed = place.manifest()?;
     let owner = key.seed();
-    let (half, keys) = open_private(&signed, owner, pins)?;
+    let Opened { manifest: signed, half, keys } = place.open(owner, pins)?;
     if !half.schema.edge {
         let what = "the table's parameters have no room for devices\n  Way out: edge = true in the schema, and hush encrypt again.";
         return Err(ClientError::Usage { what: what.into() });
@@ -75,46 +45,105 @@ pub fn device_key(place: TablePlace<'_>, key: &OwnerKey, pins: &Pins) -> Result<
     Ok(DeviceKey::new(of, &half.encodings, families, &seed, |bytes| owner.sign(bytes)))
 }
 
-/// Takes what devices have delivered into the next version of the table. Does nothing where nothing waits.
+/// What a revocation did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Revoked {
+    /// The device.
+    pub device: String,
+    /// Version of the table now.
+    pub version: u64,
+    /// Rows of the table now.
+    pub table_rows: u64,
+    /// Deliveries of the device that were in the table and are not any more.
+    pub removed_deliveries: u64,
+    /// Their rows.
+    pub removed_rows: u64,
+    /// Rows of the device that are still in the table.
+    pub left_rows: u64,
+}
+
+/// Revokes a device: the next version of the table names it, and owner and server refuse its deliveries from then on, those that wait
+/// too. With `remove_rows` that version is without the device's rows. Revoking again changes nothing.
 ///
-/// Deliveries of one stream are taken in the order of their numbers, without gaps: one that was lost or held back on the way is
-/// noticed.
+/// `device` is the device's 32 digits, or the first of them (8 or more) of a device that has delivered something.
 ///
 /// # Errors
-/// Another key, a rollback, damage; another version that was made at the same time: nothing has changed then.
-pub fn accept_deliveries(
+/// [`ClientError::Usage`] for a device that nobody knows by these digits; another key, a rollback, damage; another version that was
+/// made at the same time: nothing has changed then.
+pub fn revoke_device(
     place: TablePlace<'_>,
     key: &OwnerKey,
     pins: &Pins,
-) -> Result<Accepted, ClientError> {
-    let signed = place.manifest()?;
+    device: &str,
+    remove_rows: bool,
+) -> Result<Revoked, ClientError> {
     let owner = key.seed();
-    let (half, _) = open_private(&signed, owner, pins)?;
-    let (waiting, deliveries) = place.deliveries(&signed)?;
+    let Opened { manifest: signed, .. } = place.open(owner, pins)?;
+    let device = match device.parse::<DeviceId>() {
+        Ok(device) => device,
+        Err(_) => known_device(device, signed.manifest(), &place.deliveries(&signed)?.1)?,
+    };
     let mut next = signed.manifest().clone();
-    let mut accepted = choose(&mut next, digest_of_encodings(&half.encodings), &deliveries);
-    accepted.waiting = waiting.saturating_sub(accepted.deliveries);
-    if accepted.deliveries > 0 {
+    next.devices.revoke(device);
+    let is_its = |part: &PartEntry| part.delivery.is_some_and(|id| id.device == device);
+    let its_rows = next.parts.iter().filter(|part| is_its(part)).map(|part| part.rows).sum();
+    let mut revoked = Revoked { device: device.to_string(), left_rows: its_rows, ..Revoked::default() };
+    if remove_rows {
+        let before = next.parts.len();
+        next.parts.retain(|part| !is_its(part));
+        next.rows -= its_rows;
+        (revoked.removed_deliveries, revoked.removed_rows) = ((before - next.parts.len()) as u64, its_rows);
+        revoked.left_rows = 0;
+        if !keeps_owner_parts(signed.manifest(), &next) {
+            return Err(ClientError::Internal { what: "a part of the owner stands behind a device's" });
+        }
+    }
+    if next != *signed.manifest() {
         next.version += 1;
-        // The private half is bound to the table, not to its version.
         let next = SignedManifest::sign(next, &owner.verifying_key().to_bytes(), |bytes| owner.sign(bytes))?;
         place.commit(&next)?;
         pins.check_and_remember(&next)?;
-        accepted.version = next.manifest().version;
-        accepted.table_rows = next.manifest().rows;
+        (revoked.version, revoked.table_rows) = (next.manifest().version, next.manifest().rows);
+    } else {
+        (revoked.version, revoked.table_rows) = (next.version, next.rows);
     }
-    accepted.rows_beyond = accepted.table_rows.saturating_sub(half.schema.max_rows);
-    Ok(accepted)
+    Ok(revoked)
+}
+
+/// The one device with these first digits among those that delivered.
+fn known_device(
+    digits: &str,
+    manifest: &Manifest,
+    waiting: &[SignedDelivery],
+) -> Result<DeviceId, ClientError> {
+    let taken = manifest.parts.iter().filter_map(|part| part.delivery);
+    let rejected = manifest.devices.rejected.iter().map(|known| known.delivery);
+    let all = taken.chain(rejected).chain(waiting.iter().map(|signed| signed.delivery().id));
+    let devices: BTreeSet<DeviceId> = all.map(|id| id.device).collect();
+    let mut found = devices.into_iter().filter(|device| device.to_string().starts_with(digits));
+    match (found.next(), found.next()) {
+        (Some(device), None) if digits.len() >= MIN_DIGITS => Ok(device),
+        _ => Err(ClientError::Usage {
+            what: format!(
+                "{digits:?} names no one device\n  Way out: all 32 digits, as hush edge key and hush edge accept print them; of one that has delivered, the first {MIN_DIGITS} do."
+            ),
+        }),
+    }
+}
+
+/// Fewest digits that stand for a device.
+const MIN_DIGITS: usize = 8;
+
+/// The owner's chunks are numbered by their place in the table, which a version without some parts must not change.
+fn keeps_owner_parts(before: &Manifest, after: &Manifest) -> bool {
+    let own = |manifest: &Manifest| -> Vec<PartPlace> {
+        let placed = manifest.placed_parts().filter(|(_, entry)| entry.delivery.is_none());
+        placed.map(|(place, _)| place).collect()
+    };
+    own(before) == own(after)
 }
 
 impl TablePlace<'_> {
-    fn manifest(&self) -> Result<SignedManifest, ClientError> {
-        Ok(match self {
-            Self::Directory(directory) => TableStore::local_existing(*directory)?.load()?,
-            Self::Server(server, table) => server.manifest(table)?,
-        })
-    }
-
     /// How many wait, and the first of them that are this table's owner's devices'.
     fn deliveries(&self, signed: &SignedManifest) -> Result<(u64, Vec<SignedDelivery>), ClientError> {
         let found = match self {
@@ -124,9 +153,11 @@ impl TablePlace<'_> {
             }
             Self::Server(server, table) => server.deliveries(table)?,
         };
-        // A server could list anything.
+        // A server could list anything, and one delivery twice.
+        let mut seen = HashSet::new();
         let is_ours = |delivery: &SignedDelivery| {
             delivery.require_owner(signed.key(), signed.manifest().table_id).is_ok()
+                && seen.insert(delivery.delivery().id)
         };
         Ok((found.waiting, found.deliveries.into_iter().filter(is_ours).collect()))
     }
@@ -136,50 +167,13 @@ impl TablePlace<'_> {
             Self::Directory(directory) => {
                 let store = TableStore::local_existing(*directory)?;
                 store.commit(next)?;
-                // What cannot be removed now is known as taken in.
-                let _ = store.forget_deliveries(next.manifest());
+                // What cannot be removed now is known as settled, and removed by a later run.
+                let _ = store.forget_deliveries(next.manifest()).and_then(|()| store.sweep());
             }
             Self::Server(server, _) => server.commit(next)?,
         }
         Ok(())
     }
-}
-
-/// Appends what can be taken to a manifest.
-fn choose(manifest: &mut Manifest, encodings: hush_table::Digest, deliveries: &[SignedDelivery]) -> Accepted {
-    let mut accepted =
-        Accepted { version: manifest.version, table_rows: manifest.rows, ..Accepted::default() };
-    let mut expected: BTreeMap<StreamId, u64> = BTreeMap::new();
-    for DeliveryId { stream, number } in manifest.parts.iter().filter_map(|part| part.delivery) {
-        let next = expected.entry(stream).or_default();
-        *next = (*next).max(number + 1);
-    }
-    let mut files: HashSet<PartFile> = manifest.parts.iter().filter_map(|part| part.encrypted).collect();
-    let mut sorted: Vec<&SignedDelivery> = deliveries.iter().collect();
-    sorted.sort_by_key(|signed| signed.delivery().id);
-    for signed in sorted {
-        let delivery = signed.delivery();
-        let next = expected.entry(delivery.id.stream).or_default();
-        if delivery.encodings != encodings {
-            accepted.outdated += 1;
-        } else if delivery.id.number > *next {
-            accepted.out_of_order += 1;
-        } else if delivery.id.number == *next {
-            let entry = delivery.part_entry();
-            // One device must not keep the others' rows out.
-            let is_new = entry.encrypted.is_none_or(|file| files.insert(file));
-            if !is_new || !manifest.suits(&entry) || manifest.parts.len() >= MAX_PARTS {
-                accepted.refused += 1;
-                continue;
-            }
-            *next += 1;
-            manifest.rows = manifest.rows.saturating_add(delivery.rows);
-            manifest.parts.push(entry);
-            accepted.deliveries += 1;
-            accepted.rows += delivery.rows;
-        }
-    }
-    accepted
 }
 
 /// Public keys, ring by ring.
@@ -226,71 +220,4 @@ struct Members<'a> {
     ring: &'a Ring,
     scale_log2: u32,
     columns: Vec<(u32, &'a SecretKey)>,
-}
-
-#[cfg(test)]
-mod tests {
-    use ed25519_dalek::{Signer, SigningKey};
-    use hush_table::delivery::{DELIVERY_FORMAT, certified_bytes};
-    use hush_table::{Delivery, Digest};
-
-    use super::*;
-
-    fn table() -> Manifest {
-        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hush-table/tests/golden/table_v1");
-        TableStore::local_existing(golden).unwrap().load().unwrap().manifest().clone()
-    }
-
-    fn delivery(table: &Manifest, stream: u8, number: u64, change: impl Fn(&mut Delivery)) -> SignedDelivery {
-        let file = |kind: &str| {
-            Some(PartFile { digest: Digest::of(format!("{stream} {number} {kind}").as_bytes()), bytes: 9 })
-        };
-        let mut delivery = Delivery {
-            format: DELIVERY_FORMAT,
-            table_id: table.table_id,
-            encodings: Digest::of(b"encodings"),
-            id: DeliveryId { stream: StreamId::from_bytes([stream; 16]), number },
-            rows: 10,
-            chunks: 1,
-            clear: file("clear").filter(|_| !table.clear_columns.is_empty()),
-            encrypted: file("encrypted").filter(|_| table.has_encrypted_files()),
-        };
-        change(&mut delivery);
-        let device = SigningKey::from_bytes(&[stream; 32]);
-        let key = device.verifying_key().to_bytes();
-        let certificate = device.sign(&certified_bytes(table.table_id, delivery.encodings, &key)).to_bytes();
-        SignedDelivery::sign(delivery, &key, &certificate, |bytes| device.sign(bytes).to_bytes()).unwrap()
-    }
-
-    fn counts(accepted: &Accepted) -> [u64; 4] {
-        [accepted.deliveries, accepted.out_of_order, accepted.outdated, accepted.refused]
-    }
-
-    #[test]
-    fn deliveries_are_taken_in_order_and_what_cannot_be_taken_keeps_no_other_out() {
-        let good = |table: &Manifest, stream, number| delivery(table, stream, number, |_| {});
-        let mut manifest = table();
-        let (rows, parts) = (manifest.rows, manifest.parts.len());
-        let stolen = manifest.parts[0].encrypted;
-        let waiting = [
-            // As a list that is in no order.
-            good(&manifest, 1, 1),
-            good(&manifest, 1, 0),
-            good(&manifest, 2, 1),
-            delivery(&manifest, 3, 0, |delivery| delivery.encodings = Digest::of(b"earlier")),
-            delivery(&manifest, 4, 0, |delivery| delivery.rows = 9000),
-            delivery(&manifest, 5, 0, |delivery| delivery.encrypted = stolen),
-            delivery(&manifest, 6, 0, |delivery| delivery.clear = None),
-            good(&manifest, 7, 0),
-        ];
-        let accepted = choose(&mut manifest, Digest::of(b"encodings"), &waiting);
-        assert_eq!(counts(&accepted), [3, 1, 1, 3]);
-        assert_eq!((manifest.rows, manifest.parts.len()), (rows + 30, parts + 3));
-        manifest.check().unwrap();
-        // Those that are in the table come again, and one that was missing.
-        let waiting =
-            [good(&manifest, 1, 0), good(&manifest, 1, 1), good(&manifest, 2, 1), good(&manifest, 2, 0)];
-        assert_eq!(counts(&choose(&mut manifest, Digest::of(b"encodings"), &waiting)), [2, 0, 0, 0]);
-        manifest.check().unwrap();
-    }
 }

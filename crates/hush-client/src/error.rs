@@ -28,6 +28,14 @@ pub enum ClientError {
         /// What was asked for and what there is.
         source: hush_ring::KernelError,
     },
+    /// A decrypted number lies beyond what the plan proved. Neither the number nor its distance is told.
+    #[error(
+        "{what}: what it decrypts to cannot come from rows of the table, so that it was falsified, or is damaged\n  Ways out: do not use anything of this answer; push the table again, or ask elsewhere; the server's operator or a device's may know more."
+    )]
+    Beyond {
+        /// The quantity.
+        what: String,
+    },
     /// Decryption refused.
     #[error("decryption refused: {0}")]
     Decrypt(#[from] hush_keys::DecryptError),
@@ -174,13 +182,21 @@ pub enum ClientError {
     /// A server.
     #[error(transparent)]
     Remote(#[from] hush_remote::RemoteError),
-    /// A server shows another table under a name than it did before.
+    /// A server shows a table under another name than its own.
+    #[error("{place} shows the table {found:?}\n  Way out: ask the server's operator; do not use the table.")]
+    OtherName {
+        /// Server and name.
+        place: String,
+        /// What the table calls itself.
+        found: String,
+    },
+    /// A place holds another table than it did before.
     #[error(
-        "{place} is another table than the one seen there last\n  Ways out: ask the server's operator; if you put it there, remove {pin}.",
+        "{place} is another table than the one seen there last\n  Ways out: ask who can write there, a server's operator for one; if you put it there, remove {pin}.",
         pin = pin.display()
     )]
     Replaced {
-        /// Server and name.
+        /// Server and name, or the directory.
         place: String,
         /// What remembers the table.
         pin: PathBuf,
@@ -242,12 +258,14 @@ impl ClientError {
             Self::Table(source) => source.code(),
             Self::Usage { .. } => "HUSH-U001",
             Self::Replaced { .. } => "HUSH-R022",
+            Self::OtherName { .. } => "HUSH-R023",
             Self::OutOfBounds { .. } => "HUSH-D030",
             Self::OtherKey { .. } => "HUSH-K020",
             Self::Seal(_) => "HUSH-K021",
             Self::Answer { .. } => "HUSH-C010",
             Self::Decrypt(_) => "HUSH-C011",
             Self::Codec(_) => "HUSH-C012",
+            Self::Beyond { .. } => "HUSH-C013",
             Self::Unequal { .. } => "HUSH-C020",
             Self::Finish { .. } => "HUSH-C030",
             Self::Magnitude => "HUSH-C031",
@@ -331,10 +349,12 @@ impl ClientError {
             },
             Self::Table(source) => source.kind(),
             Self::Answer { .. }
+            | Self::Beyond { .. }
             | Self::Codec(_)
             | Self::Decrypt(_)
             | Self::Seal(_)
             | Self::Pin { .. }
+            | Self::OtherName { .. }
             | Self::Replaced { .. }
             | Self::Encoding { .. } => ErrorKind::Damaged,
             Self::DeviceTooSmall { .. }

@@ -87,6 +87,12 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
+    /// Whether numbers can have these moments: their squares add up to no less than those of as many equal ones (Cauchy and
+    /// Schwarz).
+    pub(crate) fn is_possible(&self) -> bool {
+        self.squares.as_ref().is_none_or(|squares| &self.count * squares >= &self.sum * &self.sum)
+    }
+
     /// The statistic as a double, or `None` where SQL says NULL (no rows; one row for a sample statistic).
     pub(crate) fn statistic(&self, function: AggregateFunction) -> Option<f64> {
         use AggregateFunction as F;

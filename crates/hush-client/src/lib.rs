@@ -18,6 +18,7 @@
 mod account;
 mod arrays;
 mod ask;
+mod bounds;
 mod cells;
 mod chunk;
 mod columns;
@@ -39,6 +40,7 @@ mod machine;
 mod merge;
 mod owner;
 mod pins;
+mod place;
 mod policy;
 mod private;
 mod rehearse;
@@ -49,7 +51,9 @@ pub use account::{Account, Moved, Phases, SecurityLine, Verified};
 pub use ask::Outcome;
 pub use columns::kernels;
 pub use decrypt::TableDecryption;
-pub use devices::{Accepted, TablePlace, accept_deliveries, device_key};
+pub use devices::{
+    Accepted, MAX_REJECTIONS, RejectedDelivery, Revoked, accept_deliveries, device_key, revoke_device,
+};
 pub use error::{ClientError, ErrorKind};
 pub use eval::{
     EvalAccount, EvalError, EvalOptions, Evaluation, Numbers, SchemeKind, VectorSource, evaluate_expression,
@@ -63,6 +67,7 @@ pub use hush_remote::{self as remote, Progress, Silent};
 pub use machine::{ProfileInUse, UnusedProfile, calibrate, profile_path, save_profile};
 pub use owner::{EncryptOptions, OwnerKey, encrypt};
 pub use pins::Pins;
+pub use place::TablePlace;
 pub use policy::{Policy, Proposal, propose_schema};
 pub use private::PrivateHalf;
 pub use rehearse::{Rehearsal, RehearsalOptions, rehearse, schema_path};

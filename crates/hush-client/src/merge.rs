@@ -11,6 +11,7 @@ use num_traits::{One, Signed, ToPrimitive, Zero};
 use std::sync::Arc;
 
 use crate::arrays::big_numbers;
+use crate::bounds::beyond;
 use crate::error::ClientError;
 use crate::exact::{Joint, Moments, ten_to};
 use hush_edge::logarithm::{Power, power};
@@ -74,6 +75,7 @@ pub(crate) fn aggregate_column(
 /// The aggregate in one group; `None` is NULL.
 fn aggregate_value(aggregate: &OwnerAggregate, group: &GroupNumbers) -> Result<Option<Number>, ClientError> {
     let count = exact(&aggregate.count, group)?;
+    require(is_part(&count, group), "a number of rows")?;
     if aggregate.function == AggregateFunction::Count {
         return Ok(Some(Number::Exact(count)));
     }
@@ -81,7 +83,9 @@ fn aggregate_value(aggregate: &OwnerAggregate, group: &GroupNumbers) -> Result<O
         return Ok(None);
     }
     if let (AggregateFunction::Joint(function), Some(moments)) = (aggregate.function, &aggregate.joint) {
-        return Ok(joint(moments, count, group)?.statistic(function).map(Number::Approx));
+        let joint = joint(moments, count, group)?;
+        require(joint.is_possible(moments.products.keys()), "moments of several columns")?;
+        return Ok(joint.statistic(function).map(Number::Approx));
     }
     if let Some(moments) = &aggregate.product {
         return product(moments, aggregate.function, &count, group);
@@ -106,6 +110,7 @@ fn aggregate_value(aggregate: &OwnerAggregate, group: &GroupNumbers) -> Result<O
                 None => None,
             };
             let moments = Moments { count, sum, squares, scale: aggregate.scale };
+            require(moments.is_possible(), "a sum of squares")?;
             Ok(moments.statistic(aggregate.function).map(Number::Approx))
         }
         (Number::Approx(sum), squares) => {
@@ -113,6 +118,19 @@ fn aggregate_value(aggregate: &OwnerAggregate, group: &GroupNumbers) -> Result<O
             Ok(approximate(aggregate.function, &count, sum, squares).map(Number::Approx))
         }
     }
+}
+
+/// Whether so many rows can be among those of the group; `COUNT(*)` is the first of the clear numbers.
+fn is_part(count: &BigInt, group: &GroupNumbers) -> bool {
+    let all = match group.clear.first() {
+        Some(Number::Exact(all)) => Some(all),
+        _ => None,
+    };
+    !count.is_negative() && all.is_some_and(|all| count <= all)
+}
+
+fn require(is_possible: bool, what: &'static str) -> Result<(), ClientError> {
+    if is_possible { Ok(()) } else { Err(beyond(what)) }
 }
 
 /// PRODUCT or GEOMEAN of one group of `count` rows.
@@ -124,6 +142,9 @@ fn product(
 ) -> Result<Option<Number>, ClientError> {
     let (logs, mut zeros) = (exact(&moments.logs, group)?, exact(&moments.zeros, group)?);
     let mut negatives = exact(&moments.negatives, group)?;
+    for counted in [&zeros, &negatives] {
+        require(is_part(counted, group), "a number of rows")?;
+    }
     let mut factors = Vec::with_capacity(moments.constants.len());
     for (digits, scale, rows) in &moments.constants {
         let rows = exact(rows, group)?;

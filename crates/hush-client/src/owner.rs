@@ -13,6 +13,7 @@ use hush_table::{SignedManifest, TableStore};
 use crate::encrypt::{Encryption, PROGRAM_BYTES, plan_encodings};
 use crate::error::ClientError;
 use crate::pins::Pins;
+use crate::place::TablePlace;
 use crate::private::PrivateHalf;
 use crate::rehearse::thread_pool;
 use crate::schema_file::require_approval;
@@ -150,5 +151,6 @@ pub fn encrypt(
     };
     let manifest = encryption.run(progress)?;
     options.pins.check_and_remember(&manifest)?;
+    TablePlace::Directory(&options.output).remember(&manifest, &options.pins)?;
     Ok(manifest)
 }

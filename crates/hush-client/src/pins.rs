@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the owner remembers of each table, so that a server cannot present an older or another version.
 //!
-//! One small file per table, and one per name on a server, below the state directory: `HUSH_STATE_DIR`, else
+//! One small file per table, and one per place (a name on a server, a directory), below the state directory: `HUSH_STATE_DIR`, else
 //! `$XDG_STATE_HOME/hushtable`, else `~/.local/state/hushtable`. Pins hold no secrets. A lost pin costs the memory of versions,
 //! nothing else.
 
@@ -12,6 +12,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use hush_table::{Pin, SignedManifest, TableId};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::ClientError;
@@ -49,45 +50,51 @@ impl Pins {
     /// Refuses a manifest that goes back behind what was seen, and remembers it otherwise.
     ///
     /// # Errors
-    /// [`ClientError::Table`] for a rollback or a fork; [`ClientError::Pin`] for a damaged pin; [`ClientError::File`] if
-    /// it cannot be read or written.
+    /// As [`Pins::check`]; [`ClientError::File`] if it cannot be written down.
     pub(crate) fn check_and_remember(&self, manifest: &SignedManifest) -> Result<(), ClientError> {
-        let Some(path) = self.path(manifest) else { return Ok(()) };
-        let file_error = |source| ClientError::File { path: path.clone(), source };
-        if let Some(pin) = read::<Pin>(&path)? {
-            pin.check(manifest)?;
-            if pin == Pin::of(manifest) {
-                return Ok(());
-            }
+        self.check(manifest)?;
+        match self.path(manifest) {
+            Some(path) => remember(&path, &Pin::of(manifest)),
+            None => Ok(()),
         }
-        let bytes = serde_json::to_vec(&Pin::of(manifest)).map_err(|error| file_error(error.into()))?;
-        write(&path, &bytes).map_err(file_error)
     }
 
-    /// Refuses a server's table under a name that belonged to another table when it was seen last, and remembers it
-    /// otherwise.
+    /// Refuses a manifest that goes back behind what was seen.
     ///
     /// # Errors
-    /// [`ClientError::Replaced`]; [`ClientError::Pin`] for a damaged pin; [`ClientError::File`] if it cannot be read or
-    /// written.
+    /// [`ClientError::Table`] for a rollback or a fork; [`ClientError::Pin`] for a damaged pin; [`ClientError::File`] if
+    /// it cannot be read.
+    pub(crate) fn check(&self, manifest: &SignedManifest) -> Result<(), ClientError> {
+        let Some(path) = self.path(manifest) else { return Ok(()) };
+        match read::<Pin>(&path)? {
+            Some(pin) => Ok(pin.check(manifest)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses a table at a place that belonged to another table when it was seen last.
+    ///
+    /// # Errors
+    /// [`ClientError::Replaced`]; [`ClientError::Pin`] for a damaged pin; [`ClientError::File`] if it cannot be read.
     pub(crate) fn check_place(&self, place: &str, manifest: &SignedManifest) -> Result<(), ClientError> {
         let Some(path) = self.place_path(place) else { return Ok(()) };
         match read::<TableId>(&path)? {
-            Some(expected) if expected == manifest.manifest().table_id => Ok(()),
-            Some(_) => Err(ClientError::Replaced { place: place.to_owned(), pin: path }),
-            None => self.remember_place(place, manifest),
+            Some(expected) if expected != manifest.manifest().table_id => {
+                Err(ClientError::Replaced { place: place.to_owned(), pin: path })
+            }
+            _ => Ok(()),
         }
     }
 
-    /// Remembers which table a name on a server belongs to, whatever it was before: the owner has just put it there.
+    /// Remembers which table is at a place, whatever it was before: the owner has just put it there, or has seen it.
     ///
     /// # Errors
     /// [`ClientError::File`] if the pin cannot be written.
     pub fn remember_place(&self, place: &str, manifest: &SignedManifest) -> Result<(), ClientError> {
-        let Some(path) = self.place_path(place) else { return Ok(()) };
-        let bytes = serde_json::to_vec(&manifest.manifest().table_id)
-            .map_err(|error| ClientError::File { path: path.clone(), source: error.into() })?;
-        write(&path, &bytes).map_err(|source| ClientError::File { path, source })
+        match self.place_path(place) {
+            Some(path) => remember(&path, &manifest.manifest().table_id),
+            None => Ok(()),
+        }
     }
 
     fn place_path(&self, place: &str) -> Option<PathBuf> {
@@ -112,6 +119,16 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ClientError> {
     file.take(PIN_MAX_BYTES + 1).read_to_end(&mut bytes).map_err(file_error)?;
     let pin = serde_json::from_slice(&bytes).ok().filter(|_| bytes.len() as u64 <= PIN_MAX_BYTES);
     pin.map(Some).ok_or_else(|| ClientError::Pin { path: path.to_owned() })
+}
+
+/// Writes a pin, unless it says so already.
+fn remember<T: DeserializeOwned + Serialize + PartialEq>(path: &Path, pin: &T) -> Result<(), ClientError> {
+    let failed = |source| ClientError::File { path: path.to_owned(), source };
+    if read::<T>(path).is_ok_and(|known| known.as_ref() == Some(pin)) {
+        return Ok(());
+    }
+    let bytes = serde_json::to_vec(pin).map_err(|error| failed(error.into()))?;
+    write(path, &bytes).map_err(failed)
 }
 
 fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {

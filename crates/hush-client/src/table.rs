@@ -2,25 +2,22 @@
 //! A table as its owner sees it: a verified manifest, the private half, and where its server is.
 
 use std::path::Path;
-use std::time::Duration;
 
 use hush_exec::noop::Scheme;
 use hush_exec::{Engine, SumCache};
 use hush_keys::OwnerSeed;
 use hush_plan::predict::MachineProfile;
-use hush_table::{SignedManifest, TableError, TableStore};
+use hush_table::{SignedManifest, TableStore};
 
 use crate::columns::ColumnKeys;
 use crate::error::ClientError;
 use crate::machine::ProfileInUse;
 use crate::owner::OwnerKey;
 use crate::pins::Pins;
+use crate::place::{Opened, TablePlace, open_private};
 use crate::private::PrivateHalf;
 use hush_remote::Progress;
 use hush_remote::RemoteServer;
-
-/// How long a version that is being pushed gets to appear.
-const PUSH_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Who evaluates: an engine in this process, or a server over the network. Both take and give the same bytes.
 pub enum Evaluator {
@@ -66,8 +63,10 @@ impl OwnedTable {
         pins: &Pins,
         threads: usize,
     ) -> Result<Self, ClientError> {
+        let opened = TablePlace::Directory(directory).open(key.seed(), pins)?;
         let store = TableStore::local_existing(directory)?;
-        Self::open_store(&store, key.seed(), pins, threads)
+        let engine = Engine::for_table(store, threads, hush_exec::Limits::default())?;
+        Ok(Self::new(opened, Evaluator::Embedded(Box::new(engine)), Costs::of_user(threads)))
     }
 
     /// A table in any store, evaluated by an engine in this process.
@@ -80,9 +79,9 @@ impl OwnedTable {
         pins: &Pins,
         threads: usize,
     ) -> Result<Self, ClientError> {
-        let manifest = store.load()?;
+        let opened = open_private(store.load()?, owner, pins)?;
         let engine = Engine::for_table(store.clone(), threads, hush_exec::Limits::default())?;
-        Self::open(manifest, Evaluator::Embedded(Box::new(engine)), owner, pins, threads)
+        Ok(Self::new(opened, Evaluator::Embedded(Box::new(engine)), Costs::of_user(threads)))
     }
 
     /// The table with plans for a link of so many bytes per second between owner and server; `None` is for one process that is
@@ -113,11 +112,10 @@ impl OwnedTable {
         threads: usize,
         limits: hush_exec::Limits,
     ) -> Result<Self, ClientError> {
-        let manifest = store.load()?;
+        let opened = open_private(store.load()?, owner, &Pins::forgetful())?;
         let engine = Engine::dry_run(store.clone(), threads, limits)?;
-        let evaluator = Evaluator::Embedded(Box::new(engine));
-        let opened = Self::open(manifest, evaluator, owner, &Pins::forgetful(), threads)?;
-        Ok(Self { scheme: Scheme::NoOp, ..opened })
+        let table = Self::new(opened, Evaluator::Embedded(Box::new(engine)), Costs::of_user(threads));
+        Ok(Self { scheme: Scheme::NoOp, ..table })
     }
 
     /// The table `name` on a server.
@@ -131,48 +129,16 @@ impl OwnedTable {
         key: &OwnerKey,
         pins: &Pins,
     ) -> Result<Self, ClientError> {
-        let (manifest, (half, keys)) = match Self::fetch(&server, name, key, pins) {
-            Err(ClientError::Table(TableError::RolledBack { .. })) => {
-                std::thread::sleep(PUSH_PATIENCE);
-                Self::fetch(&server, name, key, pins)?
-            }
-            fetched => fetched?,
-        };
+        let opened = TablePlace::Server(&server, name).open(key.seed(), pins)?;
         // How many the server has, it does not say.
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let costs = Costs { link: Some(ASSUMED_LINK), ..Costs::of_user(threads) };
-        Ok(Self {
-            manifest,
-            half,
-            keys,
-            evaluator: Evaluator::Remote(server),
-            scheme: Scheme::Lattice,
-            costs,
-        })
+        Ok(Self::new(opened, Evaluator::Remote(server), costs))
     }
 
-    fn fetch(
-        server: &RemoteServer,
-        name: &str,
-        key: &OwnerKey,
-        pins: &Pins,
-    ) -> Result<(SignedManifest, (PrivateHalf, ColumnKeys)), ClientError> {
-        let manifest = server.manifest(name)?;
-        pins.check_place(&server.place(name), &manifest)?;
-        let opened = open_private(&manifest, key.seed(), pins)?;
-        Ok((manifest, opened))
-    }
-
-    fn open(
-        manifest: SignedManifest,
-        evaluator: Evaluator,
-        owner: &OwnerSeed,
-        pins: &Pins,
-        threads: usize,
-    ) -> Result<Self, ClientError> {
-        let (half, keys) = open_private(&manifest, owner, pins)?;
-        let costs = Costs::of_user(threads);
-        Ok(Self { manifest, half, keys, evaluator, scheme: Scheme::Lattice, costs })
+    fn new(opened: Opened, evaluator: Evaluator, costs: Costs) -> Self {
+        let Opened { manifest, half, keys } = opened;
+        Self { manifest, half, keys, evaluator, scheme: Scheme::Lattice, costs }
     }
 
     /// The signed manifest.
@@ -199,32 +165,4 @@ impl Costs {
     fn of_user(threads: usize) -> Self {
         Self { profile: ProfileInUse::of_user().profile, threads, link: None }
     }
-}
-
-/// The private half of a manifest and the keys of its columns, once the manifest is known to be this key's and no
-/// older than what was seen of the table before.
-///
-/// # Errors
-/// Another key, a rollback or fork, damage.
-pub(crate) fn open_private(
-    manifest: &SignedManifest,
-    owner: &OwnerSeed,
-    pins: &Pins,
-) -> Result<(PrivateHalf, ColumnKeys), ClientError> {
-    let (found, expected) = (owner.key_id().to_string(), manifest.manifest().key_id.clone());
-    if found != expected {
-        return Err(ClientError::OtherKey { found, expected });
-    }
-    manifest.require_key(&owner.verifying_key().to_bytes())?;
-    pins.check_and_remember(manifest)?;
-    let body = manifest.manifest();
-    let half = PrivateHalf::open(owner, body.table_id, &body.sealed_schema)?;
-    let public = half.encodings.iter().map(|encoding| &encoding.public);
-    if !public.eq(body.encodings.iter()) {
-        return Err(ClientError::Answer {
-            what: "the sealed encodings are not those of the manifest".into(),
-        });
-    }
-    let keys = ColumnKeys::derive(owner, *body.table_id.as_bytes(), &half.encodings)?;
-    Ok((half, keys))
 }

@@ -15,7 +15,7 @@ use hush_plan::{Content, Encoding, EncodingId, Layout, Plaintext, PrivateEncodin
 use hush_ring::{Cpu, ExpandLabel, Ring, UniformSeed};
 use hush_rlwe::masked_body_bytes;
 use hush_schemes::bgv::public::{PublicColumn, SumPublicKey};
-use hush_table::{CHUNK_ROWS, TableId};
+use hush_table::{CHUNK_ROWS, DeliveryId, StreamId, TableId};
 use serde::{Deserialize, Serialize};
 
 use crate::encrypt::DeviceEncryptor;
@@ -219,7 +219,9 @@ impl Example {
         feed.push(&self.text)?;
         let rows = feed.rows(feed.records())?;
         let rows = rows.ok_or(EdgeError::Internal { what: "rows made up are none" })?;
-        black_box(self.encryptor.encrypt(&self.key, &rows)?);
+        let stream = StreamId::from_bytes([0; 16]);
+        let id = DeliveryId { device: self.key.id(), stream, number: 0 };
+        black_box(self.encryptor.encrypt(&self.key, &rows, id)?);
         Ok(start.elapsed().as_secs_f64())
     }
 }

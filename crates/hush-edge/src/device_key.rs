@@ -13,14 +13,14 @@ use hush_plan::{PrivateEncoding, Schema};
 use hush_ring::{Cpu, Poly, Ring, UniformSeed};
 use hush_rlwe::{BodyId, BodyKind, BodyWriter, UncheckedBody, masked_body_bytes};
 use hush_schemes::bgv::public::{PublicColumn, SumPublicKey};
-use hush_table::{Digest, TableId, from_hex, to_hex};
+use hush_table::{DeviceId, Digest, TableId, from_hex, to_hex};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::EdgeError;
 
 /// Version of the format.
-const FORMAT: u16 = 1;
+const FORMAT: u16 = 2;
 /// What the file says that it is.
 const KIND: &str = "hushtable device key";
 /// Largest key file in bytes.
@@ -119,9 +119,9 @@ impl DeviceKey {
         self.signing.verifying_key().to_bytes()
     }
 
-    /// What people call the device: the first 16 hex digits of its key's digest.
-    pub fn name(&self) -> String {
-        Digest::of(&self.verifying_key()).to_string().chars().take(16).collect()
+    /// What deliveries, manifests and people call the device.
+    pub fn id(&self) -> DeviceId {
+        DeviceId::of_key(&self.verifying_key())
     }
 
     /// Bytes of a full chunk's encoded columns.
@@ -215,7 +215,10 @@ impl DeviceKey {
         // What the reader says could name bytes of the signing key.
         let stored: Stored = serde_json::from_slice(bytes).map_err(|_| "it has another form".to_owned())?;
         if stored.kind != KIND || stored.format != FORMAT {
-            return Err(format!("format {}, this version reads {FORMAT}", stored.format));
+            return Err(format!(
+                "format {}, this version reads {FORMAT}; have the owner make a new key for the device (hush edge key)",
+                stored.format
+            ));
         }
         let signing =
             Zeroizing::new(bytes_of::<32>(&stored.signing_key).ok_or("its signing key is malformed")?);
@@ -241,7 +244,7 @@ impl DeviceKey {
 
 impl std::fmt::Debug for DeviceKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "DeviceKey({} for {})", self.name(), self.schema.table)
+        write!(f, "DeviceKey({} for {})", self.id(), self.schema.table)
     }
 }
 

@@ -7,13 +7,12 @@ use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use hush_plan::layout::content_words;
 use hush_plan::{Content, EncodingId, Plaintext, PrivateEncoding};
-use hush_ring::os_random;
 use hush_schemes::bgv::public::PublicEncryptor;
 use hush_schemes::ckks::{Scale, encode_coefficients};
 use hush_schemes::{PublicKeyError, SchemeError, Values};
-use hush_table::EncodedChunk;
 use hush_table::part::{ClearPartWriter, EncryptedPartWriter, WrittenPart};
 use hush_table::source::RowBatch;
+use hush_table::{DeliveryId, EncodedChunk};
 use num_traits::ToPrimitive;
 use zeroize::Zeroizing;
 
@@ -51,14 +50,19 @@ impl DeviceEncryptor {
         Self { clear: clear_schema(&key.schema), encryptor: PublicEncryptor::new() }
     }
 
-    /// Encrypts a batch of at most a chunk of rows as a part of its own.
+    /// Encrypts a batch of at most a chunk of rows as the part of delivery `id`.
     ///
     /// # Cost
     /// For each ring element and limb two transforms, and one for each encoded column.
     ///
     /// # Errors
     /// [`EdgeError::Range`] for a value outside its column's bounds; no entropy.
-    pub fn encrypt(&mut self, key: &DeviceKey, batch: &RowBatch) -> Result<EncryptedRows, EdgeError> {
+    pub fn encrypt(
+        &mut self,
+        key: &DeviceKey,
+        batch: &RowBatch,
+        id: DeliveryId,
+    ) -> Result<EncryptedRows, EdgeError> {
         let positions = key.schema.positions();
         let encrypted = if key.encodings.is_empty() {
             None
@@ -66,10 +70,7 @@ impl DeviceEncryptor {
             let encoded = self.encode(key, batch, &positions)?;
             let ids: Vec<EncodingId> = key.encodings.iter().map(|encoding| encoding.public.id).collect();
             let mut writer = EncryptedPartWriter::new(&ids, 0, 0);
-            // Nothing is expanded from it: it tells chunks apart.
-            let mut seed = [0; 32];
-            os_random(&mut seed).map_err(|_| PublicKeyError::Randomness)?;
-            let rows = batch.rows as u32;
+            let (rows, seed) = (batch.rows as u32, id.chunk_seed(0));
             writer.push(EncodedChunk { index: 0, rows, seed, encoded, sealed: Vec::new() })?;
             Some(writer.finish()?)
         };

@@ -111,7 +111,7 @@ impl Spool {
             taken => taken?,
         };
         let store = TableStore::local(directory)?;
-        let key = format!("{}-{}", key.name(), key.digest);
+        let key = format!("{}-{}", key.id(), key.digest);
         // Whoever had the lock may have changed it.
         let state = match read_state(directory)? {
             Some(state) if state.key != key => return Err(refused(SpoolFault::OtherKey)),
@@ -196,6 +196,11 @@ impl Spool {
         self.save(&state)
     }
 
+    /// The name of the delivery that comes next, as which its rows are encrypted: one thread encrypts and pushes.
+    pub(crate) fn next_delivery(&self, key: &DeviceKey) -> DeliveryId {
+        self.state().next_delivery(key)
+    }
+
     /// Lets a part wait; `place` is that in the input after its rows, `None` where the input is no file: what was read of files stays.
     ///
     /// # Errors
@@ -214,7 +219,7 @@ impl Spool {
             format: DELIVERY_FORMAT,
             table_id: key.table_id,
             encodings: key.digest,
-            id: DeliveryId { stream: state.stream, number: state.next },
+            id: state.next_delivery(key),
             rows: rows.rows as u64,
             chunks: 1,
             clear: rows.clear.as_ref().map(|part| part.file),
@@ -346,6 +351,12 @@ impl Spool {
             }
         }
         Ok(())
+    }
+}
+
+impl State {
+    fn next_delivery(&self, key: &DeviceKey) -> DeliveryId {
+        DeliveryId { device: key.id(), stream: self.stream, number: self.next }
     }
 }
 

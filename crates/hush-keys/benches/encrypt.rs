@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use hush_keys::{Encryptor, OwnerSeed, SecretKey, SumColumn, decrypt_sum};
+use hush_keys::{Encryptor, OwnerSeed, PhaseLimit, SecretKey, SumColumn, decrypt_sum};
 use hush_ring::{Cpu, Ring, UniformSeed};
 use hush_rlwe::{Body, BodyId, BodyKind};
 use hush_schemes::Values;
@@ -161,7 +161,7 @@ fn benches(criterion: &mut Criterion) {
         }
         let answer = column.sum().finish().expect("an answer").remove(0);
         group.bench_function("decrypt_sum", |bencher| {
-            bencher.iter(|| decrypt_sum(&column.secret, &answer, 0, t_log2));
+            bencher.iter(|| decrypt_sum(&column.secret, &answer, 0, t_log2, PhaseLimit::NONE));
         });
         group.finish();
     }

@@ -2,6 +2,10 @@
 //! Decryption of answers and of stored columns. For the owner's eyes: results that go to anyone else need the
 //! flooding of a release step, which is not part of this crate.
 //!
+//! What an exact layout decrypts to is looked at only where its phase is one that an honest ciphertext can have
+//! ([`PhaseLimit`]); anything else was falsified or damaged. The approximate layouts have no such test: there the phase is
+//! the value, which the caller compares with its bound.
+//!
 //! # Timing
 //! Independent of secrets, phases and messages, except the conversion to floats in the approximate layouts.
 
@@ -15,6 +19,47 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::{DecryptError, SecretKey};
 
+/// The largest phase that an honest ciphertext has, as a plan or an encoding proves it but with a chance of 2^-128.
+///
+/// Public: it follows from parameters, rows and weights, not from the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhaseLimit(I256);
+
+impl PhaseLimit {
+    /// Takes every phase: for measurements, and where something else proves the result.
+    pub const NONE: Self = Self(I256::MAX);
+
+    /// `2^bound_log2`, and a millionth more for the rounding of the bound itself.
+    pub fn from_log2(bound_log2: f64) -> Self {
+        /// Bits of the mantissa that are kept.
+        const DIGITS: i32 = 40;
+        let bound_log2 = bound_log2.max(0.0) + 1.5e-6;
+        if !(bound_log2 < 254.0) {
+            return Self::NONE;
+        }
+        let whole = bound_log2.floor();
+        let mantissa = I256::from(((bound_log2 - whole + f64::from(DIGITS)).exp2().ceil()) as i64);
+        let shift = whole as i32 - DIGITS;
+        Self(if shift >= 0 {
+            mantissa << shift as u32
+        } else {
+            (mantissa >> shift.unsigned_abs()) + I256::ONE
+        })
+    }
+
+    /// Refuses phases of which one is larger in absolute value; neither which nor by how much is told.
+    ///
+    /// # Timing
+    /// All phases are looked at, without a branch, before there is an answer.
+    fn check(self, phases: &[I256]) -> Result<(), DecryptError> {
+        let beyond = phases.iter().fold(I256::ZERO, |signs, phase| {
+            let sign = *phase >> 255_u32;
+            signs | self.0.wrapping_sub((*phase ^ sign).wrapping_sub(sign))
+        });
+        if beyond < I256::ZERO { Err(DecryptError::Beyond) } else { Ok(()) }
+    }
+}
+
 /// The masked sum of column `body` of an answer, exact if it lies in `[−t/2, t/2)`.
 ///
 /// # Math
@@ -24,14 +69,18 @@ use crate::{DecryptError, SecretKey};
 /// `limbs·N` additions: no transform.
 ///
 /// # Errors
-/// [`DecryptError::Ring`] for a secret of another ring, [`DecryptError::Body`] if there is no such column.
+/// [`DecryptError::Ring`] for a secret of another ring, [`DecryptError::Body`] if there is no such column,
+/// [`DecryptError::Beyond`] for a phase above `limit`.
 pub fn decrypt_sum(
     secret: &SecretKey,
     answer: &SumAnswer,
     body: usize,
     t_log2: u32,
+    limit: PhaseLimit,
 ) -> Result<I256, DecryptError> {
-    Ok(decode_power_of_two(sum_phase(secret, answer, body)?, t_log2))
+    let phase = sum_phase(secret, answer, body)?;
+    limit.check(&[phase])?;
+    Ok(decode_power_of_two(phase, t_log2))
 }
 
 /// The masked sum of an `approx_sum` column.
@@ -51,16 +100,19 @@ pub fn decrypt_approx_sum(
 ///
 /// # Errors
 /// [`DecryptError::Ring`] for a secret or body of another ring, [`DecryptError::ElementCount`] if the body does not
-/// hold exactly the ring elements of `row_count` rows.
+/// hold exactly the ring elements of `row_count` rows, [`DecryptError::Beyond`] for a phase above `limit`.
 pub fn decrypt_sum_chunk(
     secret: &SecretKey,
     seed: UniformSeed,
     body: &Body<'_>,
     row_count: usize,
     t_log2: u32,
+    limit: PhaseLimit,
 ) -> Result<Vec<I256>, DecryptError> {
     let phases = chunk_phases(secret, seed, body, row_count)?;
-    Ok(phases.iter().take(row_count).map(|phase| decode_power_of_two(*phase, t_log2)).collect())
+    let rows = phases.get(..row_count).unwrap_or(&phases);
+    limit.check(rows)?;
+    Ok(rows.iter().map(|phase| decode_power_of_two(*phase, t_log2)).collect())
 }
 
 /// The first `row_count` values of a stored `approx_sum` column in one chunk.
@@ -81,13 +133,19 @@ pub fn decrypt_approx_sum_chunk(
 /// The `N` slots of one ring element: one ciphertext per plaintext prime, of one to three components.
 ///
 /// # Errors
-/// [`DecryptError`] if the secret, the ciphertexts and the encoder do not belong together.
+/// [`DecryptError`] if the secret, the ciphertexts and the encoder do not belong together; [`DecryptError::Beyond`] if the
+/// phase of a coefficient is above `limit`.
 pub fn decrypt_slots(
     secret: &SecretKey,
     encoder: &SlotEncoder,
     lanes: &[RlweCiphertext],
+    limit: PhaseLimit,
 ) -> Result<Vec<I256>, DecryptError> {
-    let slots = |(lane, ciphertext)| Ok(encoder.slots(lane, &phase(secret, ciphertext)?)?);
+    let slots = |(lane, ciphertext)| {
+        let phases = phase(secret, ciphertext)?;
+        limit.check(&phases)?;
+        Ok(encoder.slots(lane, &phases)?)
+    };
     let residues = lanes.iter().enumerate().map(slots).collect::<Result<Vec<_>, DecryptError>>()?;
     Ok(encoder.combine(&residues)?)
 }

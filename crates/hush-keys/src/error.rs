@@ -67,6 +67,9 @@ pub enum EncryptError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecryptError {
+    /// It decrypts to what no honest ciphertext holds. By how much is a secret.
+    #[error("it decrypts to what no honest ciphertext holds: it was falsified, or is damaged")]
+    Beyond,
     /// The answer has no such column.
     #[error("the answer has {body_count} columns, no column {found}")]
     Body {

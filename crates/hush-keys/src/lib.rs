@@ -15,7 +15,7 @@
 //! # Example
 //! The owner encrypts a column; a server, without this crate, adds up some rows; the owner decrypts.
 //! ```
-//! use hush_keys::{Encryptor, OwnerSeed, SumColumn, decrypt_sum};
+//! use hush_keys::{Encryptor, OwnerSeed, PhaseLimit, SumColumn, decrypt_sum};
 //! use hush_ring::{Cpu, Ring};
 //! use hush_rlwe::{BodyId, BodyKind, UncheckedBody};
 //! use hush_schemes::{Values, bgv::sum::{NOT_SELECTED, SumAccumulator}};
@@ -37,7 +37,7 @@
 //! sum.absorb_masked(seed, &[0, NOT_SELECTED, 0, 0], None, &[body])?;
 //! let answer = sum.finish()?.remove(0);
 //!
-//! assert_eq!(decrypt_sum(&secret, &answer, 0, 30)?, 80);
+//! assert_eq!(decrypt_sum(&secret, &answer, 0, 30, PhaseLimit::from_log2(37.0))?, 80);
 //! # Ok(())
 //! # }
 //! ```
@@ -58,8 +58,8 @@ mod seed;
 
 pub use chain::{ChainSecret, Phase, encrypt_public};
 pub use decrypt::{
-    decrypt_approx_slots, decrypt_approx_sum, decrypt_approx_sum_chunk, decrypt_slots, decrypt_sum,
-    decrypt_sum_chunk,
+    PhaseLimit, decrypt_approx_slots, decrypt_approx_sum, decrypt_approx_sum_chunk, decrypt_slots,
+    decrypt_sum, decrypt_sum_chunk,
 };
 pub use encrypt::{
     ApproxSlotColumn, ApproxSumColumn, ChunkEncryption, Encryptor, MAX_CHUNK_ROWS, SlotColumn, SumColumn,

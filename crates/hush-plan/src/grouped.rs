@@ -11,12 +11,11 @@ mod joint;
 mod moments;
 mod product;
 
-use num_bigint::BigInt;
-
 use crate::encoding::Content;
 use crate::error::{Clause, Feature, PlanError};
 use crate::final_sql::{self, Parts, Replacement};
 use crate::plan::{Mask, OutputType, OwnerAggregate};
+use crate::range::Interval;
 use crate::schema::Schema;
 use crate::sql::clear::{check_clear, encrypted_in};
 use crate::sql::{Query, bare, column_name, functions};
@@ -33,11 +32,11 @@ pub(crate) struct Grouped {
     pub(crate) final_sql: String,
 }
 
-/// A mask and the largest absolute value of its weight.
+/// A mask and what its weights can be.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BoundedMask {
     pub(crate) mask: Mask,
-    pub(crate) weight_max: BigInt,
+    pub(crate) weights: Interval,
 }
 
 /// A masked sum of something that some encoding may hold.

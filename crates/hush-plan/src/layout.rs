@@ -156,8 +156,7 @@ pub fn needs_of(schema: &Schema, queries: &[Query]) -> Result<Needs, PlanError> 
         if query.is_grouped() {
             let plan = grouped::compile(schema, query, schema.max_rows.max(1))?;
             for sum in plan.sums {
-                let weight =
-                    plan.masks.get(sum.mask).map_or_else(BigInt::one, |mask| mask.weight_max.clone());
+                let weight = plan.masks.get(sum.mask).map_or_else(BigInt::one, |mask| mask.weights.max_abs());
                 needs.add_sum(sum.content, weight);
             }
         } else {

@@ -11,6 +11,7 @@ mod cost;
 mod gathered;
 mod rows;
 
+use crate::bounds::{Bound, Bounds};
 use crate::encoding::PrivateEncoding;
 use crate::error::PlanError;
 use crate::graph;
@@ -20,10 +21,11 @@ use crate::plan::{
     AggregateTask, Cost, EncryptedSum, OwnerPlan, PLAN_FORMAT, QueryPlan, ServerPlan, Task, Way,
 };
 use crate::predict::{ASSUMED_GROUPS, Site};
+use crate::range::Interval;
 use crate::schema::Schema;
 use crate::sql::{Query, check_expression};
 use crate::steps;
-use bind::Catalog;
+use bind::{Catalog, Form, Found};
 use gathered::groups_worth_summing;
 
 /// Groups above which a front should warn: an answer has tens of kilobytes per group and column.
@@ -62,7 +64,7 @@ pub fn plan_query(
     limits: &Limits,
 ) -> Result<QueryPlan, PlanError> {
     let rows = site.shape.rows();
-    let catalog = Catalog::new(encodings, rows, schema.writers())?;
+    let catalog = Catalog::new(schema, encodings, rows)?;
     let server = |task| ServerPlan {
         format: PLAN_FORMAT,
         table: schema.table.clone(),
@@ -123,6 +125,16 @@ pub fn plan_query(
     Ok(plan)
 }
 
+/// What stored rows decrypt to, for each encoding.
+///
+/// # Errors
+/// [`PlanError::BadEncoding`].
+pub fn stored_bounds(schema: &Schema, encodings: &[PrivateEncoding]) -> Result<Vec<Bound>, PlanError> {
+    let catalog = Catalog::new(schema, encodings, 1)?;
+    let stored = |encoding: &PrivateEncoding| catalog.stored(encoding.public.id, Form::Residues);
+    Ok(encodings.iter().filter_map(stored).map(|found| found.bound()).collect())
+}
+
 /// One way to answer a query.
 struct Planned {
     task: Task,
@@ -162,8 +174,8 @@ fn plan_grouped(
     let plan = grouped::compile(schema, query, catalog.rows())?;
     let mut bound = Vec::with_capacity(plan.sums.len());
     for sum in &plan.sums {
-        let mask = plan.masks.get(sum.mask).map(|mask| mask.weight_max.clone()).unwrap_or_default();
-        bound.push(catalog.sum(sum, &mask)?);
+        let weights = plan.masks.get(sum.mask).map(|mask| mask.weights.clone());
+        bound.push(catalog.sum(sum, &weights.unwrap_or_else(|| Interval::point(0.into())))?);
     }
     let sums: Vec<EncryptedSum> = plan
         .sums
@@ -184,7 +196,9 @@ fn plan_grouped(
         sums,
         max_groups: cost.max_groups,
     });
-    let owner = OwnerPlan { aggregates: plan.outputs, final_sql: plan.final_sql, ..OwnerPlan::default() };
+    let bounds = Bounds { sums: bound.iter().map(Found::bound).collect(), ..Bounds::default() };
+    let owner =
+        OwnerPlan { aggregates: plan.outputs, bounds, final_sql: plan.final_sql, ..OwnerPlan::default() };
     Ok(Planned { task, owner, cost, ways: Vec::new() })
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounds::Bounds;
 use crate::encoding::EncodingId;
 use crate::graph::Graph;
 use crate::steps::Step;
@@ -251,6 +252,8 @@ pub struct OwnerPlan {
     pub owned: Vec<SlotExpr>,
     /// Where the owner groups the rows of a rows task: what he does with them before anything else.
     pub regroup: Option<Regroup>,
+    /// What the decrypted numbers can be; the answer is refused where one lies beyond.
+    pub bounds: Bounds,
     /// Window functions in `final_sql`.
     pub windows: u64,
     /// SQL over `merged`.

@@ -66,6 +66,16 @@ impl Interval {
         Self { low, high }
     }
 
+    /// Powers of one number of it; an even power is never negative.
+    pub fn pow(&self, exponent: u32) -> Self {
+        let (low, high) = (self.low.pow(exponent), self.high.pow(exponent));
+        let crosses = self.low.is_negative() && self.high.is_positive();
+        if exponent % 2 == 0 && crosses {
+            return Self { low: BigInt::from(u8::from(exponent == 0)), high: low.max(high) };
+        }
+        Self { low: low.clone().min(high.clone()), high: low.max(high) }
+    }
+
     /// The smallest interval that holds both.
     pub fn hull(&self, other: &Self) -> Self {
         Self { low: self.low.clone().min(other.low.clone()), high: self.high.clone().max(other.high.clone()) }
@@ -194,6 +204,9 @@ mod tests {
             let (x, y) = (pick(&left, s), pick(&right, r));
             prop_assert!(left.add(&right).contains(&Interval::point(&x + &y)));
             prop_assert!(left.mul(&right).contains(&Interval::point(&x * &y)));
+            for exponent in 0..5 {
+                prop_assert!(left.pow(exponent).contains(&Interval::point(x.pow(exponent))));
+            }
             prop_assert!(left.hull(&right).contains(&left) && left.hull(&right).contains(&right));
             prop_assert!(left.max_abs() >= x.abs());
         }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use hush::{
-    ApiToken, Error, OwnedTable, Policy, RehearsalOptions, RemoteServer, TableDecryption, TableStore,
+    ApiToken, Error, OwnedTable, Policy, RehearsalOptions, RemoteServer, TableDecryption, TablePlace,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -132,8 +132,8 @@ pub(crate) fn decrypt(
     columns: Option<Vec<String>>,
 ) -> PyResult<Answer> {
     let (schema, batches) = work::run(py, |progress| {
-        let store = TableStore::local_existing(&path)?;
-        let chunks = TableDecryption::open(&store, &key.key, &key.pins(), columns.as_deref())?;
+        let place = TablePlace::Directory(&path);
+        let chunks = TableDecryption::open(place, &key.key, &key.pins(), columns.as_deref(), progress)?;
         let schema = chunks.schema();
         let batches = chunks.inspect(|_| progress.advance(1)).collect::<Result<Vec<_>, _>>()?;
         Ok((schema, batches))

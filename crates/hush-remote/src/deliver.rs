@@ -4,10 +4,11 @@
 use std::path::Path;
 
 use hush_table::part::PartKind;
-use hush_table::{SignedDelivery, SignedManifest, TableStore, from_hex};
+use hush_table::{PartFile, SignedDelivery, SignedManifest, TableStore, from_hex};
 use serde::Deserialize;
 
-use super::push::{Upload, expect};
+use super::job::download;
+use super::push::{Upload, expect, part_path};
 use super::transport::{Call, Method, Transport};
 use super::{RemoteError, Silent, table_path};
 
@@ -51,12 +52,20 @@ pub(super) fn deliver(
 pub(super) fn waiting(transport: &Transport, table: &str) -> Result<WaitingDeliveries, RemoteError> {
     let path = format!("{}/deliveries", table_path(table)?);
     let listed: Listed = transport.json(&Call::get(&path, LIST_MAX_BYTES))?;
-    let decode = |text: &String| {
-        let bytes = from_hex(text).ok_or_else(|| transport.protocol("a delivery is not hexadecimal"))?;
-        Ok(SignedDelivery::decode(&bytes)?)
-    };
-    let deliveries = listed.deliveries.iter().map(decode).collect::<Result<_, RemoteError>>()?;
+    // One that does not decode is nobody's, and keeps no other out.
+    let decode = |text: &String| SignedDelivery::decode(&from_hex(text)?).ok();
+    let deliveries = listed.deliveries.iter().filter_map(decode).collect();
     Ok(WaitingDeliveries { waiting: listed.waiting, deliveries })
+}
+
+pub(super) fn part(
+    transport: &Transport,
+    table: &str,
+    kind: PartKind,
+    file: PartFile,
+) -> Result<Vec<u8>, RemoteError> {
+    let path = part_path(&table_path(table)?, kind, &file);
+    download(transport, &path, file.bytes, file.bytes, &Silent, &file.digest)
 }
 
 /// Makes a manifest the table's present version; its parts are there.

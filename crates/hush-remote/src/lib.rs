@@ -37,7 +37,8 @@ mod transport;
 
 use std::path::Path;
 
-use hush_table::{SignedDelivery, SignedManifest};
+use hush_table::part::PartKind;
+use hush_table::{PartFile, SignedDelivery, SignedManifest};
 use serde::Deserialize;
 
 pub use deliver::WaitingDeliveries;
@@ -219,6 +220,14 @@ impl RemoteServer {
     /// Any [`RemoteError`] of the connection.
     pub fn deliveries(&self, table: &str) -> Result<WaitingDeliveries, RemoteError> {
         deliver::waiting(&self.transport, table)
+    }
+
+    /// Fetches one part file of a table or of a delivery that waits beside it, into memory.
+    ///
+    /// # Errors
+    /// [`RemoteError::Refused`] if it is not there, [`RemoteError::Altered`] if it is not the file named.
+    pub fn part(&self, table: &str, kind: PartKind, file: PartFile) -> Result<Vec<u8>, RemoteError> {
+        deliver::part(&self.transport, table, kind, file)
     }
 
     /// Makes a manifest, all of whose parts the server has, the table's present version.

@@ -119,6 +119,8 @@ codes! {
     /// Another delivery has the number.
     DeliveryConflict = "HUSH-V035", CONFLICT,
         "another delivery of this stream has this number; a spool was copied: give the device a new one";
+    /// The owner has shut the device out.
+    DeviceRevoked = "HUSH-V037", FORBIDDEN, "the table's owner has revoked this device; its deliveries are not taken";
     /// The devices' token.
     NotForDevices = "HUSH-V036", FORBIDDEN, "the devices' token lets parts and deliveries in, and nothing else";
     /// Ours.

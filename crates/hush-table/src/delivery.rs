@@ -8,24 +8,33 @@
 //! ```
 //!
 //! A device can add rows to the one table that its certificate names, and nothing else: what it delivers waits beside the table
-//! until the owner takes it into the next version. A delivery is known by its stream (one for each spool of a device) and its
-//! number there, so that sent twice it is taken once, and a missing one is noticed.
+//! until the owner takes it into the next version. A delivery is known by its device, its stream (one for each spool) and its
+//! number there, so that sent twice it is taken once, and a missing one is noticed; no device can take another's numbers.
+//!
+//! The seeds of a delivery's chunks follow from that name. Nothing is expanded from them, for devices store their masks; but a server
+//! refuses a seed that was used before, and so no device can choose one.
 
 // Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
-use crate::digest::{Digest, StreamId, TableId};
+use crate::digest::{DeviceId, Digest, StreamId, TableId};
 use crate::error::{DeliveryFault, TableError};
 use crate::manifest::{PartEntry, PartFile, verify};
 
 /// First bytes of every delivery; also the domain of its signature.
-pub const DELIVERY_MAGIC: [u8; 8] = *b"HUSHDLV1";
+pub const DELIVERY_MAGIC: [u8; 8] = *b"HUSHDLV2";
+/// First bytes of deliveries that named no device; they are refused by name.
+const FIRST_MAGIC: [u8; 8] = *b"HUSHDLV1";
+/// Domain of the seeds of delivered chunks.
+const SEED_DOMAIN: &[u8] = b"hushtable chunk of a delivery\0";
 /// Domain of the certificates of devices.
 pub const DEVICE_DOMAIN: [u8; 8] = *b"HUSHDEV1";
 /// Version of the body.
-pub const DELIVERY_FORMAT: u16 = 1;
+pub const DELIVERY_FORMAT: u16 = 2;
 /// Largest container in bytes.
 pub const MAX_DELIVERY_BYTES: u64 = 4096;
 /// Ending of the names of stored deliveries.
@@ -35,6 +44,8 @@ const ENDING: &str = ".delivery";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeliveryId {
+    /// Who made it.
+    pub device: DeviceId,
     /// 16 random bytes of a device's spool.
     pub stream: StreamId,
     /// From 0, without gaps.
@@ -74,16 +85,37 @@ pub struct SignedDelivery {
 }
 
 impl DeliveryId {
-    /// The name of the delivery's file: 32 hex digits, `-`, the number, an ending.
+    /// The name of the delivery's file: its text and an ending.
     pub fn file_name(&self) -> String {
-        format!("{}-{:012}{ENDING}", self.stream, self.number)
+        format!("{self}{ENDING}")
     }
 
     /// The id in a file's name; `None` for any other text.
     pub fn of_file_name(name: &str) -> Option<Self> {
-        let (stream, number) = name.strip_suffix(ENDING)?.split_once('-')?;
-        let id = Self { stream: stream.parse().ok()?, number: number.parse().ok()? };
-        (id.file_name() == name).then_some(id)
+        Self::of_text(name.strip_suffix(ENDING)?)
+    }
+
+    /// The id of a text as `Display` writes it; `None` for any other.
+    pub fn of_text(text: &str) -> Option<Self> {
+        let (device, rest) = text.split_once('-')?;
+        let (stream, number) = rest.split_once('-')?;
+        let id =
+            Self { device: device.parse().ok()?, stream: stream.parse().ok()?, number: number.parse().ok()? };
+        (id.to_string() == text).then_some(id)
+    }
+
+    /// The seed that chunk `written` of the delivery's file has.
+    pub fn chunk_seed(&self, written: u32) -> [u8; 32] {
+        let numbers = [self.number.to_le_bytes().as_slice(), &written.to_le_bytes()].concat();
+        let name = [self.device.as_bytes().as_slice(), self.stream.as_bytes(), &numbers].concat();
+        *Digest::of(&[SEED_DOMAIN, &name].concat()).as_bytes()
+    }
+}
+
+impl fmt::Display for DeliveryId {
+    /// Device, stream and number in twelve digits, with `-` between.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}-{:012}", self.device, self.stream, self.number)
     }
 }
 
@@ -141,6 +173,9 @@ impl SignedDelivery {
         let (rest, device) = rest.split_last_chunk::<32>().ok_or(bad(DeliveryFault::Length))?;
         let (magic, rest) = rest.split_first_chunk::<8>().ok_or(bad(DeliveryFault::Length))?;
         let (length, body) = rest.split_first_chunk::<4>().ok_or(bad(DeliveryFault::Length))?;
+        if *magic == FIRST_MAGIC {
+            return Err(bad(DeliveryFault::Format));
+        }
         if *magic != DELIVERY_MAGIC || u32::from_le_bytes(*length) as usize != body.len() {
             return Err(bad(DeliveryFault::Length));
         }
@@ -148,7 +183,8 @@ impl SignedDelivery {
         let delivery: Delivery = serde_json::from_slice(body).map_err(|_| bad(DeliveryFault::Body))?;
         let canonical = serde_json::to_vec(&delivery).is_ok_and(|text| text == body);
         let counted = delivery.id.number <= MAX_NUMBER && delivery.rows > 0 && delivery.chunks > 0;
-        if delivery.format != DELIVERY_FORMAT || !canonical || !counted {
+        let is_own = delivery.id.device == DeviceId::of_key(device);
+        if delivery.format != DELIVERY_FORMAT || !canonical || !counted || !is_own {
             return Err(bad(DeliveryFault::Body));
         }
         Ok(Self { delivery, device: *device, certificate: *certificate, bytes: bytes.to_vec() })
@@ -177,6 +213,11 @@ impl SignedDelivery {
         &self.device
     }
 
+    /// The digest of the whole container.
+    pub fn digest(&self) -> Digest {
+        Digest::of(&self.bytes)
+    }
+
     /// The whole container.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
@@ -203,7 +244,11 @@ mod tests {
             format: DELIVERY_FORMAT,
             table_id: TableId::from_bytes([3; 16]),
             encodings: Digest::of(b"encodings"),
-            id: DeliveryId { stream: StreamId::from_bytes([4; 16]), number: 5 },
+            id: DeliveryId {
+                device: DeviceId::of_key(&keys().1.verifying_key().to_bytes()),
+                stream: StreamId::from_bytes([4; 16]),
+                number: 5,
+            },
             rows: 6,
             chunks: 1,
             clear: None,
@@ -268,11 +313,34 @@ mod tests {
             let sign = |bytes: &[u8]| device.sign(bytes).to_bytes();
             SignedDelivery::sign(delivery, &device.verifying_key().to_bytes(), &[0; 64], sign).is_err()
         };
-        assert!(refused(Delivery { format: 2, ..delivery() }));
+        assert!(refused(Delivery { format: 1, ..delivery() }));
+        let device = DeviceId::from_bytes([1; 16]);
+        assert!(refused(Delivery { id: DeliveryId { device, ..delivery().id }, ..delivery() }));
         assert!(refused(Delivery { rows: 0, ..delivery() }));
         assert!(refused(Delivery { chunks: 0, ..delivery() }));
         let number = MAX_NUMBER + 1;
         assert!(refused(Delivery { id: DeliveryId { number, ..delivery().id }, ..delivery() }));
+    }
+
+    #[test]
+    fn deliveries_of_the_first_format_are_refused_by_name() {
+        let mut bytes = signed(delivery()).as_bytes().to_vec();
+        bytes[..8].copy_from_slice(b"HUSHDLV1");
+        let refused = SignedDelivery::decode(&bytes).unwrap_err();
+        assert!(refused.to_string().contains("earlier version"), "{refused}");
+    }
+
+    #[test]
+    fn every_chunk_of_every_delivery_has_a_seed_of_its_own() {
+        let id = delivery().id;
+        let (device, stream) = (DeviceId::from_bytes([9; 16]), StreamId::from_bytes([9; 16]));
+        let others =
+            [DeliveryId { device, ..id }, DeliveryId { stream, ..id }, DeliveryId { number: 6, ..id }];
+        let mut seeds: Vec<[u8; 32]> = others.iter().map(|other| other.chunk_seed(0)).collect();
+        seeds.extend([id.chunk_seed(0), id.chunk_seed(1)]);
+        let distinct: std::collections::HashSet<_> = seeds.iter().collect();
+        assert_eq!(distinct.len(), seeds.len());
+        assert_eq!(id.chunk_seed(0), delivery().id.chunk_seed(0));
     }
 
     #[test]

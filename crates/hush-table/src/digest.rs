@@ -15,6 +15,10 @@ pub struct Digest([u8; 32]);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TableId([u8; 16]);
 
+/// A device: the first half of the BLAKE3 of its verifying key. Public.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DeviceId([u8; 16]);
+
 /// 16 random bytes that a device's spool keeps. Public.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamId([u8; 16]);
@@ -68,10 +72,38 @@ impl TableId {
     }
 }
 
+impl DeviceId {
+    /// The device that signs with this key.
+    pub fn of_key(verifying_key: &[u8; 32]) -> Self {
+        let [low, _] = halves(Digest::of(verifying_key).0);
+        Self(low)
+    }
+
+    /// Wraps 16 bytes of a digest computed elsewhere.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 16 bytes.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+/// Both halves of 32 bytes.
+fn halves(bytes: [u8; 32]) -> [[u8; 16]; 2] {
+    std::array::from_fn(|half| std::array::from_fn(|at| bytes.get(16 * half + at).copied().unwrap_or(0)))
+}
+
 impl StreamId {
     /// Wraps 16 random bytes.
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
+    }
+
+    /// The 16 bytes.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
     }
 }
 
@@ -119,6 +151,7 @@ macro_rules! hex_text {
 }
 
 hex_text!(Digest, 32);
+hex_text!(DeviceId, 16);
 hex_text!(StreamId, 16);
 hex_text!(TableId, 16);
 

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use ed25519_dalek::{Signer, SigningKey};
 use hush_plan::{Encoding, EncodingId, Layout, Plaintext};
 
-use crate::manifest::{BODY_FORMAT, ClearColumn, Manifest, PartEntry, PartFile, key_id};
+use crate::manifest::{BODY_FORMAT, ClearColumn, DeviceRules, Manifest, PartEntry, PartFile, key_id};
 use crate::{CHUNK_ROWS, Digest, EncodedChunk, SignedManifest, TableId, TableIdentity, TableLayout};
 
 /// A stream of bytes from a printable seed: BLAKE3 in its extendable-output mode.
@@ -102,6 +102,7 @@ pub(crate) fn manifest() -> Manifest {
                 delivery: None,
             },
         ],
+        devices: DeviceRules::default(),
         sealed_schema: vec![0xde, 0xad],
     }
 }

@@ -48,10 +48,10 @@ pub mod source;
 pub mod store;
 
 pub use delivery::{Delivery, DeliveryId, SignedDelivery};
-pub use digest::{Digest, StreamId, TableId, from_hex, to_hex};
+pub use digest::{DeviceId, Digest, StreamId, TableId, from_hex, to_hex};
 pub use error::{DeliveryFault, ManifestFault, PartFault, TableError};
 pub use manifest::{ClearColumn, Manifest, PartEntry, PartFile, Pin, SignedManifest};
 pub use part::{
     CHUNK_ROWS, ChunkRow, ChunkRows, ClearPart, EncodedChunk, EncryptedPart, PartKind, Projection,
 };
-pub use store::{Catalog, Delivered, TableIdentity, TableLayout, TableStore, TableWriter};
+pub use store::{Catalog, Delivered, TableIdentity, TableLayout, TableStore, TableWriter, check_seeds};

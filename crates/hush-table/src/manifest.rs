@@ -7,6 +7,7 @@
 
 mod conform;
 mod container;
+mod devices;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub(crate) use container::{MAX_CONTAINER_BYTES, verify};
 pub use container::{SignedManifest, UncheckedManifest};
+pub use devices::{DeviceRules, MAX_REJECTED, MAX_REVOKED, Rejection};
 
 use crate::delivery::DeliveryId;
 use crate::digest::{Digest, TableId, from_hex, to_hex};
@@ -72,6 +74,9 @@ pub struct Manifest {
     pub sealed_columns: u32,
     /// Files, in row order.
     pub parts: Vec<PartEntry>,
+    /// What the owner has decided about devices.
+    #[serde(default, skip_serializing_if = "DeviceRules::is_empty")]
+    pub devices: DeviceRules,
     /// The owner's private half (schema and private encodings), encrypted by the owner; opaque here.
     #[serde(serialize_with = "hex_out", deserialize_with = "hex_in")]
     pub sealed_schema: Vec<u8>,
@@ -99,7 +104,7 @@ pub struct PartEntry {
     pub clear: Option<PartFile>,
     /// File of the encodings and sealed columns; absent exactly if there are none.
     pub encrypted: Option<PartFile>,
-    /// The delivery that a device made of it: its chunks are then numbered from 0.
+    /// The delivery that it was, with its device: its chunks are then numbered from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<DeliveryId>,
 }

@@ -32,7 +32,7 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 
 pub use catalog::{Catalog, CatalogEntry};
-pub use deliveries::{DELIVERIES_NAME, Delivered};
+pub use deliveries::{DELIVERIES_NAME, Delivered, check_seeds};
 pub use writer::{TableIdentity, TableLayout, TableWriter};
 
 use self::objects::{Found, Replace, Stamp};

@@ -36,10 +36,11 @@ pub use error::Error;
 pub use hush_client::remote::{ApiToken, PushReport, RemoteServer, TableSummary};
 pub use hush_client::{
     Accepted, Account, Analysis, DeviceFit, EncryptOptions, ErrorKind, EvalAccount, EvalOptions, Evaluation,
-    Explanation, Measured, Moved, NewPassphrase, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases,
-    Pins, Policy, PrivateHalf, ProfileInUse, Progress, Proposal, Rehearsal, RehearsalOptions, SchemeKind,
-    SecurityLine, Silent, TableDecryption, TablePlace, UnusedProfile, VectorSource, Verified, WorkFactor,
-    harden_process, peak_resident_bytes, profile_path, schema_path,
+    Explanation, MAX_REJECTIONS, Measured, Moved, NewPassphrase, Numbers, Outcome, OwnedTable, OwnerKey,
+    Passphrase, Phases, Pins, Policy, PrivateHalf, ProfileInUse, Progress, Proposal, Rehearsal,
+    RehearsalOptions, RejectedDelivery, Revoked, SchemeKind, SecurityLine, Silent, TableDecryption,
+    TablePlace, UnusedProfile, VectorSource, Verified, WorkFactor, harden_process, peak_resident_bytes,
+    profile_path, schema_path,
 };
 pub use hush_edge::{
     Capacity, Destination, DeviceKey, Event as GatewayEvent, GatewayOptions, Input, LineForm,
@@ -183,8 +184,27 @@ pub fn device_key(place: TablePlace<'_>, key: &OwnerKey, pins: &Pins) -> Result<
 ///
 /// # Errors
 /// [`Error`], with a stable code.
-pub fn accept_deliveries(place: TablePlace<'_>, key: &OwnerKey, pins: &Pins) -> Result<Accepted, Error> {
-    Ok(hush_client::accept_deliveries(place, key, pins)?)
+pub fn accept_deliveries(
+    place: TablePlace<'_>,
+    key: &OwnerKey,
+    pins: &Pins,
+    discard: &[String],
+) -> Result<Accepted, Error> {
+    Ok(hush_client::accept_deliveries(place, key, pins, discard)?)
+}
+
+/// Revokes a device, and removes its rows if asked; see [`hush_client::revoke_device`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn revoke_device(
+    place: TablePlace<'_>,
+    key: &OwnerKey,
+    pins: &Pins,
+    device: &str,
+    remove_rows: bool,
+) -> Result<Revoked, Error> {
+    Ok(hush_client::revoke_device(place, key, pins, device, remove_rows)?)
 }
 
 /// The whole way of rows through a device; see [`hush_edge::run`].

@@ -5,8 +5,8 @@
 use std::time::{Duration, Instant};
 
 use hush_keys::{
-    ApproxSlotColumn, ChainSecret, Encryptor, OwnerSeed, SecretKey, SlotColumn, decrypt_approx_slots,
-    decrypt_slots,
+    ApproxSlotColumn, ChainSecret, Encryptor, OwnerSeed, PhaseLimit, SecretKey, SlotColumn,
+    decrypt_approx_slots, decrypt_slots,
 };
 use hush_params::chain::ChainSpec;
 use hush_params::{ChainParams, Level, PLAINTEXT_PRIMES_45, preset};
@@ -174,7 +174,8 @@ impl Cell for Bgv {
     }
 
     fn decrypt(&self, ciphertext: &RlweCiphertext) -> Result<f64, BenchError> {
-        let slots = decrypt_slots(&self.secret, &self.encoder, std::slice::from_ref(ciphertext))?;
+        let slots =
+            decrypt_slots(&self.secret, &self.encoder, std::slice::from_ref(ciphertext), PhaseLimit::NONE)?;
         slots.first().map(|value| value.as_f64()).ok_or(BenchError::Empty)
     }
 }

@@ -6,12 +6,10 @@ use std::path::Path;
 
 use hush::{
     Capacity, DeviceFit, EncryptOptions, Error, NewPassphrase, OwnerKey, Policy, Proposal, Protection,
-    TableDecryption, TableStore, WorkFactor, schema_path,
+    TableDecryption, WorkFactor, schema_path,
 };
 
-use tempfile::TempDir;
-
-use super::server::{connect_to_table, is_url};
+use super::server::Found;
 use super::{default_key_path, open_key, open_key_within, pins};
 use crate::account::{bytes, grouped};
 use crate::args::{Decrypt, Encrypt, Init, Keygen, Target};
@@ -169,21 +167,12 @@ pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes the owner's data to standard output. A table on a server is fetched into a temporary directory first:
-/// ciphertext and clear columns, nothing else.
+/// Writes the owner's data to standard output.
 pub(super) fn decrypt(args: &Decrypt) -> Result<(), Error> {
     let key = open_key(&args.key)?;
-    let fetched = if is_url(&args.table) { Some(fetch(args)?) } else { None };
-    let directory = fetched.as_ref().map_or(Path::new(&args.table), TempDir::path);
-    let store = TableStore::local_existing(directory)?;
-    let decryption = TableDecryption::open(&store, &key, &pins(), args.columns.as_deref())?;
+    let found = Found::of(&args.table, &args.token)?;
+    let columns = args.columns.as_deref();
+    let decryption = TableDecryption::open(found.place(), &key, &pins(), columns, &Bar::default())?;
     let schema = decryption.schema();
     write_stream(&schema, decryption.map(|batch| batch.map_err(Error::from)), args.format)
-}
-
-fn fetch(args: &Decrypt) -> Result<TempDir, Error> {
-    let (server, name) = connect_to_table(&args.table, &args.token)?;
-    let directory = tempfile::tempdir().map_err(Error::output)?;
-    server.pull(&name, directory.path(), &Bar::default())?;
-    Ok(directory)
 }

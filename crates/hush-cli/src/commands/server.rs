@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `hush push`, `ls`, `info` and `delete`.
 
-use std::path::Path;
+use std::path::PathBuf;
 
-use hush::{ApiToken, Error, Manifest, RemoteServer, TableStore};
+use hush::{ApiToken, Error, Manifest, RemoteServer, TablePlace, TableStore};
 use serde_json::json;
 
 use super::pins;
@@ -13,7 +13,7 @@ use crate::progress::Bar;
 use crate::terminal::{self, print, say, visible};
 
 /// Whether the text names a server rather than a directory.
-pub(crate) fn is_url(text: &str) -> bool {
+pub(super) fn is_url(text: &str) -> bool {
     text.starts_with("http://") || text.starts_with("https://")
 }
 
@@ -28,15 +28,41 @@ pub(super) fn connect(url: &str, token: &TokenArgs) -> Result<(RemoteServer, Opt
 }
 
 /// Connects to the server of `SERVER/tables/NAME`, and gives the name.
-pub(crate) fn connect_to_table(url: &str, token: &TokenArgs) -> Result<(RemoteServer, String), Error> {
+fn connect_to_table(url: &str, token: &TokenArgs) -> Result<(RemoteServer, String), Error> {
     let (server, name) = connect(url, token)?;
     let name = name.ok_or_else(|| Error::usage("which table?\n  Way out: SERVER/tables/NAME"))?;
     Ok((server, name))
 }
 
+/// A table in a directory or on a server.
+pub(crate) enum Found {
+    Directory(PathBuf),
+    Server(Box<RemoteServer>, String),
+}
+
+impl Found {
+    /// What `DIRECTORY` or `SERVER/tables/NAME` names; nothing is looked at yet.
+    pub(crate) fn of(table: &str, token: &TokenArgs) -> Result<Self, Error> {
+        if !is_url(table) {
+            return Ok(Self::Directory(PathBuf::from(table)));
+        }
+        let (server, name) = connect_to_table(table, token)?;
+        Ok(Self::Server(Box::new(server), name))
+    }
+
+    pub(crate) fn place(&self) -> TablePlace<'_> {
+        match self {
+            Self::Directory(directory) => TablePlace::Directory(directory),
+            Self::Server(server, name) => TablePlace::Server(server, name),
+        }
+    }
+}
+
 /// Uploads a table directory.
 pub(super) fn push(args: &Push) -> Result<(), Error> {
     let (server, _) = connect(&args.server, &args.token)?;
+    // Whoever could exchange the directory would have another table published in this one's place.
+    TablePlace::Directory(&args.table).look(&pins())?;
     let report = server.push(&args.table, &Bar::default())?;
     let manifest = TableStore::local_existing(&args.table)?.load()?;
     pins().remember_place(&server.place(&manifest.manifest().table), &manifest)?;
@@ -86,12 +112,7 @@ pub(super) fn ls(args: &Ls) -> Result<(), Error> {
 
 /// Shows what is public about a table.
 pub(super) fn info(args: &Info) -> Result<(), Error> {
-    let manifest = if is_url(&args.table) {
-        let (server, name) = connect_to_table(&args.table, &args.token)?;
-        server.manifest(&name)?
-    } else {
-        TableStore::local_existing(Path::new(&args.table)).and_then(|store| store.load())?
-    };
+    let manifest = Found::of(&args.table, &args.token)?.place().look(&pins())?;
     let (digest, manifest) = (manifest.digest(), manifest.manifest());
     let files: u64 =
         manifest.parts.iter().flat_map(|part| [part.clear, part.encrypted]).flatten().map(|f| f.bytes).sum();

@@ -41,7 +41,7 @@ pub(super) fn merge(
     answer: &Answer<'_>,
     chunks: &[RowsChunk<'_>],
 ) -> Result<RecordBatch, ClientError> {
-    let (clear, quantities) = rows::fetched(table, task, answer, chunks)?;
+    let (clear, quantities) = rows::fetched(table, owner, task, answer, chunks)?;
     let clear = named(table, regroup, &clear)?;
     let local = local_table(table, task, &clear, &quantities)?;
     let task = renumbered(&regroup.task, &task.fetch)?;

@@ -11,13 +11,16 @@ use ethnum::I256;
 use hush_exec::answer::{AggregateAnswer, Answer, SumPlace, sum_blocks};
 use hush_exec::noop::{PlainSum, Scheme};
 use hush_keys::{decrypt_approx_sum, decrypt_sum};
-use hush_plan::OwnerPlan;
+use hush_plan::bounds::Bound;
 use hush_plan::plan::{AggregateFunction, AggregateTask};
+use hush_plan::{EncodingId, OwnerPlan};
 use hush_rlwe::{SumAnswer, UncheckedSumAnswer};
 use num_bigint::BigInt;
+use num_traits::ToPrimitive;
 use rayon::prelude::*;
 
 use super::answer_error;
+use crate::bounds::{check_sum, named, phase_limit};
 use crate::columns::{ColumnKey, Space};
 use crate::error::ClientError;
 use crate::exact::{big, big_of_arrow};
@@ -41,7 +44,8 @@ pub(super) fn merge(
         return Err(ClientError::Answer { what: "its clear half has another number of columns".into() });
     }
     let clear_numbers = clear.columns().iter().skip(keys).map(integers).collect::<Result<Vec<_>, _>>()?;
-    let encrypted = decrypt_groups(table, task, sums)?;
+    let rows = group_rows(table, clear_numbers.first(), sums.group_count)?;
+    let encrypted = decrypt_groups(table, (owner, task), sums, &rows)?;
     let groups: Vec<GroupNumbers> = encrypted
         .into_iter()
         .enumerate()
@@ -71,11 +75,33 @@ pub(super) fn merge(
     Ok(RecordBatch::try_new_with_options(Arc::new(ArrowSchema::new(fields)), columns, &options)?)
 }
 
-/// Per group the plan's encrypted sums, in the plan's order.
+/// Rows of each group, from `COUNT(*)`: together no more than the table has.
+fn group_rows(
+    table: &OwnedTable,
+    counts: Option<&Vec<Number>>,
+    groups: u32,
+) -> Result<Vec<u64>, ClientError> {
+    let count = |number: &Number| match number {
+        Number::Exact(count) => count.to_u64(),
+        Number::Approx(_) => None,
+    };
+    let rows: Option<Vec<u64>> = counts.and_then(|counts| counts.iter().map(count).collect());
+    let rows = rows.filter(|rows| rows.len() == groups as usize);
+    let rows =
+        rows.ok_or_else(|| ClientError::Answer { what: "its groups have no number of rows".into() })?;
+    let total = rows.iter().try_fold(0_u64, |total, rows| total.checked_add(*rows));
+    if total.is_none_or(|total| total > table.manifest.manifest().rows) {
+        return Err(ClientError::Answer { what: "its groups have more rows than the table".into() });
+    }
+    Ok(rows)
+}
+
+/// Per group the plan's encrypted sums, in the plan's order, each within its bound for the rows of the group.
 fn decrypt_groups(
     table: &OwnedTable,
-    task: &AggregateTask,
+    (owner, task): (&OwnerPlan, &AggregateTask),
     sums: &AggregateAnswer<'_>,
+    rows: &[u64],
 ) -> Result<Vec<Vec<Number>>, ClientError> {
     let encodings = &table.manifest.manifest().encodings;
     let (blocks, places) = sum_blocks(&task.sums, encodings).map_err(|_| ClientError::Internal {
@@ -84,18 +110,28 @@ fn decrypt_groups(
     if blocks.len() != sums.blocks.len() {
         return Err(ClientError::Answer { what: "it has another number of encrypted blocks".into() });
     }
-    let columns = blocks
-        .iter()
-        .map(|block| block.columns.iter().map(|id| table.keys.get(*id)).collect::<Result<Vec<_>, _>>())
-        .collect::<Result<Vec<_>, _>>()?;
+    let bounded = |block: usize, body: usize| {
+        let places = places.iter().zip(&owner.bounds.sums);
+        let found = places.into_iter().find(|(place, _)| (place.block, place.body) == (block, body));
+        let unbounded = ClientError::Internal { what: "the plan bounds less than it asks for" };
+        found.map(|(_, bound)| bound).ok_or(unbounded)
+    };
+    let columns = blocks.iter().enumerate().map(|(block, sums)| {
+        let column = |(body, id): (usize, &EncodingId)| Ok((table.keys.get(*id)?, bounded(block, body)?));
+        sums.columns.iter().enumerate().map(column).collect::<Result<Vec<_>, ClientError>>()
+    });
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
     (0..sums.group_count)
         .into_par_iter()
-        .map(|group| {
+        .zip(rows)
+        .map(|(group, rows)| {
             let numbers = sums
                 .blocks
                 .iter()
                 .zip(&columns)
-                .map(|(block, columns)| block_numbers(table.scheme, block.object(group), group, columns))
+                .map(|(block, columns)| {
+                    block_numbers(table.scheme, block.object(group), (group, *rows), columns)
+                })
                 .collect::<Result<Vec<_>, _>>()?;
             let number = |place: &SumPlace| {
                 let number = numbers.get(place.block).and_then(|numbers| numbers.get(place.body));
@@ -110,23 +146,29 @@ fn decrypt_groups(
 fn block_numbers(
     scheme: Scheme,
     object: Option<&[u8]>,
-    group: u32,
-    columns: &[&ColumnKey],
+    (group, rows): (u32, u64),
+    columns: &[(&ColumnKey, &Bound)],
 ) -> Result<Vec<Number>, ClientError> {
     let object =
         object.ok_or_else(|| ClientError::Answer { what: "a group has no encrypted sums".into() })?;
     if scheme == Scheme::NoOp {
-        return columns
-            .iter()
-            .zip(object.chunks(PlainSum::BYTES))
-            .map(|(key, sum)| plain(key, sum))
-            .collect();
+        let plain = |((key, bound), sum): (&(&ColumnKey, &Bound), &[u8])| {
+            let number = plain(key, sum)?;
+            check_sum(key, &number, bound, rows)?;
+            Ok(number)
+        };
+        return columns.iter().zip(object.chunks(PlainSum::BYTES)).map(plain).collect();
     }
-    let Some(first) = columns.first() else {
+    let Some((first, _)) = columns.first() else {
         return Err(ClientError::Internal { what: "a block of sums without columns" });
     };
     let answer = UncheckedSumAnswer::decode(object)?.conform(first.ring(), group, columns.len() as u32)?;
-    columns.iter().enumerate().map(|(body, key)| decrypt(key, &answer, body)).collect()
+    let decrypt = |(body, (key, bound)): (usize, &(&ColumnKey, &Bound))| {
+        let number = decrypt(key, &answer, body, bound)?;
+        check_sum(key, &number, bound, rows)?;
+        Ok(number)
+    };
+    columns.iter().enumerate().map(decrypt).collect()
 }
 
 /// A sum of a dry run, which the planner's range analysis has promised to fit its plaintext space.
@@ -149,9 +191,12 @@ fn plain(key: &ColumnKey, sum: &[u8]) -> Result<Number, ClientError> {
     }
 }
 
-fn decrypt(key: &ColumnKey, answer: &SumAnswer, body: usize) -> Result<Number, ClientError> {
+fn decrypt(key: &ColumnKey, answer: &SumAnswer, body: usize, bound: &Bound) -> Result<Number, ClientError> {
     match &key.space {
-        Space::Sum { t_log2 } => Ok(Number::Exact(big(decrypt_sum(&key.secret, answer, body, *t_log2)?))),
+        Space::Sum { t_log2 } => {
+            let sum = decrypt_sum(&key.secret, answer, body, *t_log2, phase_limit(bound));
+            Ok(Number::Exact(big(sum.map_err(|error| named(key, error))?)))
+        }
         Space::ApproxSum { scale, .. } => {
             Ok(Number::Approx(decrypt_approx_sum(&key.secret, answer, body, *scale)?))
         }

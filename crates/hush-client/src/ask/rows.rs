@@ -18,6 +18,7 @@ use hush_exec::noop::Scheme;
 use hush_exec::program::{self, ProgramShape, element_count, shape};
 use hush_keys::{decrypt_approx_slots, decrypt_slots};
 use hush_plan::OwnerPlan;
+use hush_plan::bounds::Bound;
 use hush_plan::plan::{OwnerProgram, ProgramOutput, ProgramSource, RowsTask};
 use hush_rlwe::{CiphertextSetId, ObjectRounding, UncheckedCiphertextSet, has_masks};
 use hush_schemes::ckks::Scale;
@@ -28,6 +29,7 @@ use rayon::prelude::*;
 use super::answer_error;
 use super::owned::{self, Input};
 use crate::arrays::{booleans, floats, integers, numbers};
+use crate::bounds::{check_rows, named, phase_limit};
 use crate::cells::{Cells, body_of, decrypt_chunk};
 use crate::columns::{ColumnKey, Space};
 use crate::error::ClientError;
@@ -47,7 +49,7 @@ pub(super) fn merge(
 ) -> Result<RecordBatch, ClientError> {
     let matching = Matching::of(table, task, answer)?;
     let clear = &matching.clear;
-    let outputs = Outputs { owner, task, clear, programs: Programs::new(table, task)? };
+    let outputs = Outputs { owner, task, clear, programs: Programs::new(table, owner, task)? };
     let places = matching.places(chunks)?;
     let covered = places.last().map_or(0, |(range, _)| range.end);
     // Where nothing encrypted is asked for there are no chunks.
@@ -85,12 +87,13 @@ pub(super) fn merge(
 /// [`ClientError::Answer`] if the answer is not one to this task.
 pub(super) fn fetched(
     table: &OwnedTable,
+    owner: &OwnerPlan,
     task: &RowsTask,
     answer: &Answer<'_>,
     chunks: &[RowsChunk<'_>],
 ) -> Result<(RecordBatch, Vec<Cells>), ClientError> {
     let matching = Matching::of(table, task, answer)?;
-    let programs = Programs::new(table, task)?;
+    let programs = Programs::new(table, owner, task)?;
     let places = matching.places(chunks)?;
     if places.last().map_or(0, |(range, _)| range.end) != matching.positions.len() {
         return Err(unaccompanied());
@@ -187,24 +190,46 @@ fn positions(rows: &ArrayRef, manifest: &Manifest) -> Result<Vec<(u32, usize)>, 
 struct Programs<'a> {
     scheme: Scheme,
     manifest: &'a Manifest,
-    shapes: Vec<(ProgramShape, &'a ColumnKey, Option<ObjectRounding>)>,
-    fetch: Vec<(&'a ColumnKey, Option<ObjectRounding>)>,
+    shapes: Vec<Computed<'a>>,
+    fetch: Vec<Fetched<'a>>,
+}
+
+struct Computed<'a> {
+    shape: ProgramShape,
+    key: &'a ColumnKey,
+    rounding: Option<ObjectRounding>,
+    bound: &'a Bound,
+}
+
+struct Fetched<'a> {
+    key: &'a ColumnKey,
+    rounding: Option<ObjectRounding>,
+    bound: &'a Bound,
 }
 
 impl<'a> Programs<'a> {
-    fn new(table: &'a OwnedTable, task: &RowsTask) -> Result<Self, ClientError> {
+    fn new(table: &'a OwnedTable, owner: &'a OwnerPlan, task: &RowsTask) -> Result<Self, ClientError> {
         let encodings = &table.manifest.manifest().encodings;
-        let shapes = task.programs.iter().enumerate().map(|(index, program)| {
-            let shape = shape(index, program, task.operands.len(), encodings)
-                .map_err(|_| ClientError::Internal { what: "the plan has a program that no server takes" })?;
-            let first = shape.columns.first().copied();
-            let first = first.ok_or(ClientError::Internal { what: "a program without columns" })?;
-            let key = table.keys.get(first)?;
-            Ok::<_, ClientError>((shape, key, rounding(key, task.bits_of_program(index))?))
-        });
-        let fetch = task.fetch.iter().enumerate().map(|(index, id)| {
+        let unbounded = ClientError::Internal { what: "the plan bounds less than it asks for" };
+        let bounds = &owner.bounds;
+        if (bounds.programs.len(), bounds.fetched.len()) != (task.programs.len(), task.fetch.len()) {
+            return Err(unbounded);
+        }
+        let shapes =
+            task.programs.iter().zip(&bounds.programs).enumerate().map(|(index, (program, bound))| {
+                let shape = shape(index, program, task.operands.len(), encodings).map_err(|_| {
+                    ClientError::Internal { what: "the plan has a program that no server takes" }
+                })?;
+                let first = shape.columns.first().copied();
+                let first = first.ok_or(ClientError::Internal { what: "a program without columns" })?;
+                let key = table.keys.get(first)?;
+                let rounding = rounding(key, task.bits_of_program(index))?;
+                Ok::<_, ClientError>(Computed { shape, key, rounding, bound })
+            });
+        let fetch = task.fetch.iter().zip(&bounds.fetched).enumerate().map(|(index, (id, bound))| {
             let key = table.keys.get(*id)?;
-            Ok::<_, ClientError>((key, rounding(key, task.bits_of_fetch(index))?))
+            let rounding = rounding(key, task.bits_of_fetch(index))?;
+            Ok::<_, ClientError>(Fetched { key, rounding, bound })
         });
         Ok(Self {
             scheme: table.scheme,
@@ -219,28 +244,40 @@ impl<'a> Programs<'a> {
             return Err(ClientError::Answer { what: "a chunk has another number of columns".into() });
         }
         let written = self.manifest.written_index(chunk.chunk);
-        let column = |((key, rounding), blob): (&(&ColumnKey, Option<ObjectRounding>), &&[u8])| match (
-            self.scheme,
-            rounding.as_ref().filter(|_| !has_masks(blob)),
-        ) {
-            (Scheme::Lattice, None) => decrypt_chunk(key, chunk.seed, written, chunk.rows, blob),
-            (Scheme::Lattice, Some(rounding)) => {
-                let (kind, id) = body_of(key, written, chunk.rows)?;
-                let whole = rounding.restore_body(blob, kind, id)?;
-                decrypt_chunk(key, chunk.seed, written, chunk.rows, &whole)
+        let column = |(Fetched { key, rounding, bound }, blob): (&Fetched<'_>, &&[u8])| {
+            let decrypt = |blob| decrypt_chunk(key, chunk.seed, written, chunk.rows, blob, bound);
+            match (self.scheme, rounding.as_ref().filter(|_| !has_masks(blob))) {
+                (Scheme::Lattice, None) => decrypt(blob),
+                (Scheme::Lattice, Some(rounding)) => {
+                    let (kind, id) = body_of(key, written, chunk.rows)?;
+                    decrypt(&rounding.restore_body(blob, kind, id)?)
+                }
+                (Scheme::NoOp, _) => {
+                    let cells = Cells::plain(blob)?;
+                    check_rows(&key.content_name(), &cells, bound)?;
+                    Ok(cells)
+                }
             }
-            (Scheme::NoOp, _) => Cells::plain(blob),
         };
         self.fetch.iter().zip(&chunk.fetched).map(column).collect()
     }
 
     fn computed(&self, chunk: &RowsChunk<'_>, index: usize) -> Result<Cells, ClientError> {
         let program = self.shapes.get(index).zip(chunk.programs.get(index));
-        let ((shape, key, rounding), object) =
+        let (computed, object) =
             program.ok_or(ClientError::Answer { what: "a chunk lacks a program's result".into() })?;
-        if self.scheme == Scheme::NoOp {
-            return Cells::plain(object);
-        }
+        let cells = match self.scheme {
+            Scheme::Lattice => computed.decrypt(chunk, object)?,
+            Scheme::NoOp => Cells::plain(object)?,
+        };
+        check_rows("a computed column", &cells, computed.bound)?;
+        Ok(cells)
+    }
+}
+
+impl Computed<'_> {
+    fn decrypt(&self, chunk: &RowsChunk<'_>, object: &[u8]) -> Result<Cells, ClientError> {
+        let Self { shape, key, rounding, bound } = self;
         let id = CiphertextSetId {
             chunk: chunk.chunk,
             element_count: element_count(shape.layout, shape.set, chunk.rows),
@@ -254,8 +291,10 @@ impl<'a> Programs<'a> {
         let elements = set.ciphertexts.chunks(usize::from(id.lanes.max(1)));
         Ok(match &key.space {
             Space::Slots { encoder, .. } => {
-                let values = elements.map(|lanes| decrypt_slots(&key.secret, encoder, lanes));
-                Cells::Exact(values.collect::<Result<Vec<_>, _>>()?.concat())
+                let limit = phase_limit(bound);
+                let values = elements.map(|lanes| decrypt_slots(&key.secret, encoder, lanes, limit));
+                let values = values.collect::<Result<Vec<_>, _>>().map_err(|error| named(key, error))?;
+                Cells::Exact(values.concat())
             }
             Space::ApproxSlots { encoder, scale, .. } => {
                 let scale = Scale::from_log2(scale.log2() * shape.scale_power)?;

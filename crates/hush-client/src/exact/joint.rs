@@ -66,6 +66,17 @@ impl Joint {
         }
     }
 
+    /// Whether variables can have these moments: no variance is negative, and no covariance more than the variances allow (Cauchy
+    /// and Schwarz). `read` are the products that there are.
+    pub(crate) fn is_possible<'a>(&self, read: impl Iterator<Item = &'a (usize, usize)> + Clone) -> bool {
+        let has = |i: usize| read.clone().any(|pair| *pair == (i, i));
+        read.clone().filter(|(i, j)| has(*i) && has(*j)).all(|(i, j)| {
+            let spreads = (self.spread(*i, *i), self.spread(*j, *j), self.spread(*i, *j));
+            let (Some(left), Some(right), Some(both)) = spreads else { return false };
+            !left.is_negative() && !right.is_negative() && &both * &both <= left * right
+        })
+    }
+
     /// `10^scale` of a variable.
     fn unit(&self, index: usize) -> BigInt {
         ten_to(self.scales.get(index).copied().map_or(0, u32::from))

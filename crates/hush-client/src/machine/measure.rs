@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use ethnum::I256;
 use hush_exec::noop::Scheme;
-use hush_keys::{OwnerSeed, decrypt_sum};
+use hush_keys::{OwnerSeed, PhaseLimit, decrypt_sum};
 use hush_params::preset;
 use hush_plan::predict::{MachineProfile, Times, UnitCosts, Work};
 use hush_plan::sql::parse_workload;
@@ -312,7 +312,8 @@ fn loops() -> Result<UnitCosts, ClientError> {
     let answers = SumAccumulator::new(&ring, 1, 1).finish();
     let answers = answers.map_err(|_| ClientError::Internal { what: "an empty sum does not end" })?;
     let answer = answers.first().ok_or(ClientError::Internal { what: "an empty sum has no answer" })?;
-    let owner_product = timed(|| black_box(decrypt_sum(&secret, answer, 0, 40)).is_ok()) / residues;
+    let owner_product =
+        timed(|| black_box(decrypt_sum(&secret, answer, 0, 40, PhaseLimit::NONE)).is_ok()) / residues;
     let mut wide = vec![I256::from(i64::MAX); degree];
     let owner_operation = timed(|| {
         let terms: Vec<I256> = wide.iter().map(|value| value.wrapping_mul(*value)).collect();

@@ -121,7 +121,8 @@ impl Collector<'_> {
     /// The first `count` records, encrypted; `None` for empty lines.
     fn encrypt(&mut self, count: usize) -> Result<Option<EncryptedRows>, EdgeError> {
         let rows = self.feed.rows(count)?;
-        rows.map(|rows| self.encryptor.encrypt(self.gateway.key, &rows)).transpose()
+        let (key, spool) = (self.gateway.key, self.gateway.spool);
+        rows.map(|rows| self.encryptor.encrypt(key, &rows, spool.next_delivery(key))).transpose()
     }
 
     /// Leaves records behind, in the spool as `encrypted`.

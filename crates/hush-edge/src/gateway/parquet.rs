@@ -53,7 +53,7 @@ impl Gateway<'_> {
             if self.options.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Acquire) {
                 break;
             }
-            let encrypted = encryptor.encrypt(self.key, &batch)?;
+            let encrypted = encryptor.encrypt(self.key, &batch, self.spool.next_delivery(self.key))?;
             self.spool(&encrypted, Some(Place { position, mark: None }), &mut summary)?;
             wake();
         }

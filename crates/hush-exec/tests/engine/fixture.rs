@@ -182,6 +182,7 @@ impl Fixture {
             encodings: encodings(),
             sealed_columns: 0,
             parts,
+            devices: hush_table::manifest::DeviceRules::default(),
             sealed_schema: Vec::new(),
         };
         let key = seed.verifying_key().to_bytes();

@@ -7,7 +7,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, UInt64Type};
 use ethnum::I256;
 use hush_exec::answer::{Answer, Content, sum_blocks};
-use hush_keys::{decrypt_approx_sum, decrypt_sum};
+use hush_keys::{PhaseLimit, decrypt_approx_sum, decrypt_sum};
 use hush_plan::EncodingId;
 use hush_plan::plan::{AggregateTask, EncryptedSum, Mask, Task};
 use hush_rlwe::UncheckedSumAnswer;
@@ -59,7 +59,14 @@ fn decrypt_one(fixture: &Fixture, answer: &Answer<'_>, task: &AggregateTask, gro
         _ => VALUE_T,
     };
     let ring = ring(set_name(column));
-    decrypt_sum(&fixture.seed.column_secret(&ring, secret_id(column)), &answer, body, t_log2).unwrap()
+    decrypt_sum(
+        &fixture.seed.column_secret(&ring, secret_id(column)),
+        &answer,
+        body,
+        t_log2,
+        PhaseLimit::NONE,
+    )
+    .unwrap()
 }
 
 /// Decrypts one sum of the approximate column.

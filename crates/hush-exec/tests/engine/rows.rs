@@ -6,7 +6,7 @@ use arrow::datatypes::Int64Type;
 use ethnum::I256;
 use hush_exec::answer::{Answer, Content, RowsChunk};
 use hush_exec::program::{rounding, shape};
-use hush_keys::{decrypt_approx_slots, decrypt_slots, decrypt_sum_chunk};
+use hush_keys::{PhaseLimit, decrypt_approx_slots, decrypt_slots, decrypt_sum_chunk};
 use hush_params::size::MAX_ROUNDED_BITS;
 use hush_plan::plan::{RowsTask, SlotExpr, Task};
 use hush_plan::{EncodingId, Plaintext};
@@ -121,7 +121,9 @@ fn decrypt_program(fixture: &Fixture, task: &RowsTask, chunk: &RowsChunk<'_>, pr
         let lanes = usize::from(shape.lanes());
         let elements = set.ciphertexts.chunks(lanes);
         return Slots::Exact(
-            elements.flat_map(|lanes| decrypt_slots(&secret, &encoder, lanes).unwrap()).collect(),
+            elements
+                .flat_map(|lanes| decrypt_slots(&secret, &encoder, lanes, PhaseLimit::NONE).unwrap())
+                .collect(),
         );
     }
     let encoder = ApproxEncoder::new(&ring);
@@ -154,7 +156,7 @@ fn decrypt_fetched(fixture: &Fixture, task: &RowsTask, chunk: &RowsChunk<'_>, in
     let body = UncheckedBody::decode(&whole).unwrap().conform(&ring, BodyKind::Sum, id).unwrap();
     let secret = fixture.seed.column_secret(&ring, secret_id(column));
     let seed = UniformSeed::from_bytes(chunk.seed);
-    decrypt_sum_chunk(&secret, seed, &body, chunk.rows as usize, t_log2).unwrap()
+    decrypt_sum_chunk(&secret, seed, &body, chunk.rows as usize, t_log2, PhaseLimit::NONE).unwrap()
 }
 
 /// First row of every chunk: parts may end in short ones.

@@ -117,7 +117,9 @@ impl SumCase {
             let answer = UncheckedSumAnswer::decode(&bytes).unwrap().conform(&self.ring, group, 2).unwrap();
             let columns = self.secrets.iter().enumerate();
             columns
-                .map(|(column, secret)| decrypt_sum(secret, &answer, column, self.t_log2).unwrap())
+                .map(|(column, secret)| {
+                    decrypt_sum(secret, &answer, column, self.t_log2, PhaseLimit::NONE).unwrap()
+                })
                 .collect()
         });
         answers.collect()
@@ -171,7 +173,7 @@ fn unfiltered_sums_and_stored_columns_are_exact() {
         };
         assert_eq!(case.decrypt(sum), [[total(0), total(1)]], "{draw}");
         let (seed, body) = (case.chunks[1].0, case.bodies(1)[0]);
-        let back = decrypt_sum_chunk(&case.secrets[0], seed, &body, rows, t_log2).unwrap();
+        let back = decrypt_sum_chunk(&case.secrets[0], seed, &body, rows, t_log2, PhaseLimit::NONE).unwrap();
         assert_eq!(back, case.values[1][0], "{draw}");
         // The same from as few bits as the bound allows.
         let (t, log_q) = (f64::from(t_log2), set.log_q());
@@ -184,7 +186,8 @@ fn unfiltered_sums_and_stored_columns_are_exact() {
             let bytes = rounding.round_body(&body, BodyKind::Sum).unwrap();
             let bytes = rounding.restore_body(&bytes, BodyKind::Sum, body.id()).unwrap();
             let body = checked(&bytes, &case.ring, BodyKind::Sum, body.id());
-            let back = decrypt_sum_chunk(&case.secrets[0], seed, &body, rows, t_log2).unwrap();
+            let back =
+                decrypt_sum_chunk(&case.secrets[0], seed, &body, rows, t_log2, PhaseLimit::NONE).unwrap();
             assert_eq!(back, case.values[1][0], "{draw}, {bits} bits");
         }
     }
@@ -230,15 +233,18 @@ fn sixty_four_bit_extremes_sum_exactly_in_each_width() {
     sum.absorb_unfiltered(chunk.seed(), 6, &bodies).unwrap();
     let answer = sum.finish().unwrap().remove(0);
     for (column, secret) in secrets.iter().enumerate() {
-        let total = decrypt_sum(secret, &answer, column, 70).unwrap();
+        let total = decrypt_sum(secret, &answer, column, 70, PhaseLimit::NONE).unwrap();
         assert_eq!(total, I256::from(i64::MIN) - I256::ONE);
     }
     // Another column's secret gives something else, not an error: nothing tells the two apart.
-    assert_ne!(decrypt_sum(&secrets[0], &answer, 1, 70).unwrap(), I256::from(i64::MIN) - I256::ONE);
+    assert_ne!(
+        decrypt_sum(&secrets[0], &answer, 1, 70, PhaseLimit::NONE).unwrap(),
+        I256::from(i64::MIN) - I256::ONE
+    );
     let missing = DecryptError::Body { found: 3, body_count: 3 };
-    assert_eq!(decrypt_sum(&secrets[0], &answer, 3, 70).unwrap_err(), missing);
+    assert_eq!(decrypt_sum(&secrets[0], &answer, 3, 70, PhaseLimit::NONE).unwrap_err(), missing);
     let other = owner.column_secret(&self::ring("n11_q1x46_sec128_v1"), [1; 16]);
-    assert!(matches!(decrypt_sum(&other, &answer, 0, 70), Err(DecryptError::Ring(_))));
+    assert!(matches!(decrypt_sum(&other, &answer, 0, 70, PhaseLimit::NONE), Err(DecryptError::Ring(_))));
 }
 
 #[test]
@@ -345,12 +351,12 @@ fn slot_expressions_are_exact() {
                 components,
             };
             let set = UncheckedCiphertextSet::decode(&bytes).unwrap().conform(&ring, id).unwrap();
-            let whole = decrypt_slots(&secret, &encoder, &set.ciphertexts).unwrap();
+            let whole = decrypt_slots(&secret, &encoder, &set.ciphertexts, PhaseLimit::NONE).unwrap();
             let rounded = |fewer: u32| {
                 let rounding = rounding(&ring, primes, components, fewer);
                 let bytes = rounding.round_ciphertexts(&set, id.chunk).unwrap();
                 let set = rounding.restore_ciphertexts(&bytes, id).unwrap();
-                decrypt_slots(&secret, &encoder, &set.ciphertexts).unwrap()
+                decrypt_slots(&secret, &encoder, &set.ciphertexts, PhaseLimit::NONE).unwrap()
             };
             assert_eq!(whole, rounded(0), "{draw}");
             // The bound is not much too large.
@@ -378,7 +384,7 @@ fn clear_columns_and_masks_act_on_slots() {
     let mut masked = ciphertexts[1][0].clone();
     masked.mul_clear_assign(&encoder, Values::I64(&mask)).unwrap();
     sum.add_assign(&masked).unwrap();
-    let found = decrypt_slots(&secret, &encoder, sum.lanes()).unwrap();
+    let found = decrypt_slots(&secret, &encoder, sum.lanes(), PhaseLimit::NONE).unwrap();
     for (slot, found) in found.iter().enumerate() {
         let (x, y) = (columns[0][slot], columns[1][slot]);
         let (c, m) = (I256::from(clear[slot]), I256::from(mask[slot]));

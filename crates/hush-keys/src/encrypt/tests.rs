@@ -133,7 +133,7 @@ fn fresh_noise_has_the_variance_that_the_planner_assumes() {
     let id = BodyId { column: 0, chunk: 0, element_count: 64, lanes: 1 };
     let body = hush_rlwe::UncheckedBody::decode(&bytes).unwrap().conform(&ring, BodyKind::Sum, id).unwrap();
     // A modulus of 255 bits leaves the lifted phase as it is.
-    let phases = crate::decrypt_sum_chunk(&secret, seed, &body, rows, 255).unwrap();
+    let phases = crate::decrypt_sum_chunk(&secret, seed, &body, rows, 255, crate::PhaseLimit::NONE).unwrap();
     let t = I256::ONE << 27;
     let (mut sum, mut squares) = (0.0, 0.0);
     for phase in phases {

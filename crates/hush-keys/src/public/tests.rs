@@ -12,7 +12,7 @@ use hush_schemes::{SumError, Values};
 use hush_testkit::Draw;
 
 use super::*;
-use crate::{Encryptor, OwnerSeed, SumColumn, decrypt_sum, decrypt_sum_chunk};
+use crate::{Encryptor, OwnerSeed, PhaseLimit, SumColumn, decrypt_sum, decrypt_sum_chunk};
 
 const SETS: [&str; 2] = ["n11_q1x46_sec128_v1", "n12_q2x46_sec128_v1"];
 
@@ -77,7 +77,7 @@ fn sums_over_rows_of_a_device_and_of_the_owner_are_exact() {
         for (secret, (stored, values)) in
             secrets.iter().zip(bodies(&theirs, 3).iter().zip([&sent, &sent_other]))
         {
-            let decrypted = decrypt_sum_chunk(secret, seed, stored, rows, t_log2).unwrap();
+            let decrypted = decrypt_sum_chunk(secret, seed, stored, rows, t_log2, PhaseLimit::NONE).unwrap();
             assert!(
                 decrypted.iter().zip(values).all(|(found, value)| *found == I256::from(*value)),
                 "{}",
@@ -108,7 +108,8 @@ fn sums_over_rows_of_a_device_and_of_the_owner_are_exact() {
                     };
                     let all: i128 = if group == 0 { sent.iter().map(|v| i128::from(*v)).sum() } else { 0 };
                     let expected = (weighed(own) + weighed(sent) + all) << (128 - t_log2.min(127));
-                    let found = decrypt_sum(&secrets[place], answer, place, t_log2).unwrap();
+                    let found =
+                        decrypt_sum(&secrets[place], answer, place, t_log2, PhaseLimit::NONE).unwrap();
                     // Modulo t, which sums of random rows may exceed.
                     let found = found.as_i128() << (128 - t_log2.min(127));
                     assert_eq!(found, expected, "{} group {group} column {place}", set.name());
@@ -140,7 +141,8 @@ fn the_noise_is_within_its_bound_and_not_far_below() {
             sum.absorb_unfiltered(key.seed(), rows, &[stored]).unwrap();
             let answer = sum.finish().unwrap().remove(0);
             // Read with a plaintext modulus so wide that the error is part of the message.
-            let phase = decrypt_sum(&secret, &answer, 0, 45).unwrap().as_f64() / f64::from(1 << scale_log2);
+            let phase = decrypt_sum(&secret, &answer, 0, 45, PhaseLimit::NONE).unwrap().as_f64()
+                / f64::from(1 << scale_log2);
             assert!(phase.abs() < noise::tail(1.0) * bound, "{name}: {phase} beyond {bound}");
             squares += phase * phase;
         }

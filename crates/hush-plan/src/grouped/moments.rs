@@ -73,7 +73,7 @@ impl Builder<'_> {
             None => Ok((self.clear(self.clear_sum(condition, weight, &weight_max, text)?), weight_max)),
             Some(content) => {
                 let row_max = layout::content_bound(self.schema, &content) * &weight_max;
-                let mask = self.mask(condition, weight, weight_max, text)?;
+                let mask = self.mask(condition, weight, text)?;
                 Ok((
                     self.sum(ContentSum {
                         mask,
@@ -124,13 +124,8 @@ impl Builder<'_> {
         })
     }
 
-    fn mask(
-        &mut self,
-        condition: Option<String>,
-        weight: &Weight,
-        weight_max: BigInt,
-        text: &str,
-    ) -> Result<usize, PlanError> {
+    fn mask(&mut self, condition: Option<String>, weight: &Weight, text: &str) -> Result<usize, PlanError> {
+        let weights = weight.units_range();
         let weight = match &weight.units {
             None => None,
             Some(units) => match units.width() {
@@ -144,7 +139,7 @@ impl Builder<'_> {
         if let Some(index) = masks.iter().position(|present| present.mask == mask) {
             return Ok(index);
         }
-        masks.push(BoundedMask { mask, weight_max });
+        masks.push(BoundedMask { mask, weights });
         Ok(masks.len() - 1)
     }
 

@@ -188,7 +188,7 @@ fn outputs_of_a_regression_are_named_after_their_columns() {
 #[test]
 fn clear_weights_become_units_with_bounds() {
     let plan = plan("SELECT SUM(charges * (1 - disc)) FROM patients");
-    assert_eq!(plan.masks[0].weight_max, BigInt::from(100));
+    assert_eq!(plan.masks[0].weights.max_abs(), BigInt::from(100));
     assert_eq!(plan.outputs[0].scale, 4);
     let weight = plan.masks[0].mask.weight.as_deref().unwrap();
     for (units, expected) in [(0, 100), (25, 75), (100, 0)] {
@@ -368,7 +368,7 @@ fn evaluate(schema: &Schema, plan: &Grouped, form: &LinearForm, rows: &[Row]) ->
         Moment::Clear(index) => eval::aggregate(&plan.clear[*index], rows),
         Moment::Encrypted(index) => {
             let sum = &plan.sums[*index];
-            let BoundedMask { mask, weight_max } = &plan.masks[sum.mask];
+            let BoundedMask { mask, weights } = &plan.masks[sum.mask];
             let selected = rows.iter().filter(|row| {
                 mask.condition.as_ref().is_none_or(|sql| eval::truth(&eval::parse(sql), row) == Some(true))
             });
@@ -380,7 +380,8 @@ fn evaluate(schema: &Schema, plan: &Grouped, form: &LinearForm, rows: &[Row]) ->
                             eval::number(&eval::parse(sql), row).map_or(BigInt::ZERO, |x| x.units(0))
                         }
                     };
-                    assert!(weight.magnitude() <= weight_max.magnitude(), "weight above its bound");
+                    let is_bounded = weights.low() <= &weight && &weight <= weights.high();
+                    assert!(is_bounded || weight == BigInt::ZERO, "weight above its bound");
                     weight * content_value(schema, &sum.content, row)
                 })
                 .sum()

@@ -9,19 +9,22 @@ use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive};
 
 use super::cost;
+use crate::bounds::{Bound, Values, stored_values};
 use crate::encoding::{Content, Encoding, EncodingId, Layout, Plaintext, PrivateEncoding};
 use crate::error::{EncodingFault, PlanError};
 use crate::grouped::ContentSum;
 use crate::layout::{content_columns, content_words, slots};
 use crate::plan::SlotExpr;
 use crate::program::Program;
-use crate::range::{Writers, largest_sum, log2, message_log2, noise_margin};
+use crate::range::{Interval, Writers, largest_sum, log2, message_log2, noise_margin};
+use crate::schema::Schema;
 
 /// Largest log2 of the scale of an approximate result that decrypts.
 const MAX_RESULT_SCALE_LOG2: f64 = 120.0;
 
 /// The encodings of a table, read once.
 pub(super) struct Catalog<'a> {
+    schema: &'a Schema,
     rows: u64,
     writers: Writers,
     entries: Vec<Entry<'a>>,
@@ -49,6 +52,8 @@ pub(super) struct Found<'a> {
     pub(super) margin: f64,
     /// Absolute error bound, for approximate ones.
     pub(super) error: Option<f64>,
+    /// What a row can have, with its weight.
+    pub(super) values: Values,
     /// How a fetched column may be rounded.
     pub(super) rounded: Option<Rounded>,
 }
@@ -69,6 +74,27 @@ pub(super) struct Rounded {
     pub(super) margin: f64,
 }
 
+impl Found<'_> {
+    /// What it can decrypt to.
+    pub(super) fn bound(&self) -> Bound {
+        let margin = self.rounded.map_or(self.margin, |rounded| rounded.margin);
+        bound_of(self.values.clone(), self.set, margin)
+    }
+}
+
+impl BoundProgram {
+    /// What its result can decrypt to.
+    pub(super) fn bound(&self) -> Bound {
+        let margin = self.rounded.map_or(self.margin, |rounded| rounded.margin);
+        bound_of(self.values.clone(), self.set, margin)
+    }
+}
+
+fn bound_of(values: Values, set: &ParamSet, margin: f64) -> Bound {
+    let is_exact = matches!(values, Values::Exact(_));
+    Bound { values, phase_log2: is_exact.then(|| set.log_q() - 1.0 - margin) }
+}
+
 /// A program over encodings that suffice.
 pub(super) struct BoundProgram {
     pub(super) expression: SlotExpr,
@@ -77,6 +103,8 @@ pub(super) struct BoundProgram {
     pub(super) lanes: usize,
     pub(super) margin: f64,
     pub(super) error: Option<f64>,
+    /// What its result can be in a row.
+    pub(super) values: Values,
     /// For an approximate program: what its columns and clear operands may reach at most.
     pub(super) magnitude: Option<f64>,
     /// How its result may be rounded.
@@ -89,13 +117,13 @@ impl<'a> Catalog<'a> {
     /// # Errors
     /// [`PlanError::BadEncoding`].
     pub(super) fn new(
+        schema: &'a Schema,
         encodings: &'a [PrivateEncoding],
         rows: u64,
-        writers: Writers,
     ) -> Result<Self, PlanError> {
         let mut entries = encodings.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         entries.sort_by_key(|entry| entry.facts.set.limb_count() * entry.facts.set.residue_bits() as usize);
-        Ok(Self { rows, writers, entries })
+        Ok(Self { schema, rows, writers: schema.writers(), entries })
     }
 
     /// Rows of the table.
@@ -103,15 +131,15 @@ impl<'a> Catalog<'a> {
         self.rows
     }
 
-    /// An encoding that holds the sums that are asked for, with weights up to `weight_max`.
+    /// An encoding that holds the sums that are asked for, with such weights.
     ///
     /// # Errors
     /// [`PlanError::MissingLayout`], else [`PlanError::Overflow`] or [`PlanError::Noise`] of the roomiest candidate.
-    pub(super) fn sum(&self, asked: &ContentSum, weight_max: &BigInt) -> Result<Found<'a>, PlanError> {
+    pub(super) fn sum(&self, asked: &ContentSum, weights: &Interval) -> Result<Found<'a>, PlanError> {
         let (content, text) = (&asked.content, asked.text.as_str());
         let mut refusal = None;
         for entry in self.holding(content) {
-            match self.check_sum(entry, weight_max, text) {
+            match self.check_sum(entry, weights, text) {
                 Some(Ok(found)) => return Ok(found),
                 Some(Err(error)) => refusal = Some(error),
                 None => {}
@@ -130,10 +158,11 @@ impl<'a> Catalog<'a> {
     fn check_sum(
         &self,
         entry: &Entry<'a>,
-        weight_max: &BigInt,
+        weights: &Interval,
         text: &str,
     ) -> Option<Result<Found<'a>, PlanError>> {
         let Facts { encoding, set } = entry.facts;
+        let weight_max = &weights.max_abs();
         let sum = largest_sum(self.rows, weight_max, &entry.max_abs);
         let (needed, held, margin, error) = match (encoding.public.layout, &encoding.public.plaintext) {
             (Layout::Sum, Plaintext::PowerOfTwo { log2 }) => {
@@ -157,7 +186,8 @@ impl<'a> Catalog<'a> {
             let missing_bits = (-margin).ceil().clamp(1.0, 1e6) as u32;
             Err(PlanError::Noise { text, columns, missing_bits })
         } else {
-            Ok(Found { encoding, set, writers: self.writers, margin, error, rounded: None })
+            let values = weighted(stored_values(self.schema, encoding, error), weights);
+            Ok(Found { encoding, set, writers: self.writers, margin, error, values, rounded: None })
         })
     }
 
@@ -195,7 +225,8 @@ impl<'a> Catalog<'a> {
             }
         };
         let rounded = rounded(set, &encoding.public.plaintext, margin, 1).filter(|_| form == Form::Rounded);
-        Found { encoding, set, writers: self.writers, margin, error, rounded }
+        let values = stored_values(self.schema, encoding, error);
+        Found { encoding, set, writers: self.writers, margin, error, values, rounded }
     }
 
     fn holding(&self, content: &Content) -> impl Iterator<Item = &Entry<'a>> {
@@ -225,7 +256,9 @@ impl<'a> Catalog<'a> {
                 continue;
             };
             common = true;
-            if let Some((lanes, margin, error)) = self.check_program(program, set, plaintext, &columns) {
+            if let Some(Fits { lanes, margin, error, values }) =
+                self.check_program(program, set, plaintext, &columns)
+            {
                 let magnitude = program.approximate.then(|| magnitude(program, &columns));
                 let rounded = rounded(set, plaintext, margin, program.degree + 1);
                 let rounded = rounded.filter(|_| form == Form::Rounded);
@@ -237,6 +270,7 @@ impl<'a> Catalog<'a> {
                     lanes,
                     margin,
                     error,
+                    values,
                     magnitude,
                     rounded,
                 });
@@ -273,24 +307,30 @@ impl<'a> Catalog<'a> {
         classes
     }
 
-    /// Lanes, margin and error bound; `None` where the class is too narrow for the program.
+    /// `None` where the class is too narrow for the program.
     fn check_program(
         &self,
         program: &Program,
         set: &'static ParamSet,
         plaintext: &Plaintext,
         columns: &BTreeMap<&str, &Entry<'a>>,
-    ) -> Option<(usize, f64, Option<f64>)> {
+    ) -> Option<Fits> {
         match plaintext {
-            Plaintext::Primes { primes } => slots::fits(program, set, primes)
-                .then(|| (primes.len(), slots::margin(program, set, primes), None)),
+            Plaintext::Primes { primes } => slots::fits(program, set, primes).then(|| Fits {
+                lanes: primes.len(),
+                margin: slots::margin(program, set, primes),
+                error: None,
+                values: Values::Exact(Interval::symmetric(program.bound.clone())),
+            }),
             Plaintext::Scale { log2: scale } => {
                 let magnitude = magnitude(program, columns);
                 let fresh = noise::ckks_slot_error_log2(f64::from(*scale), set.degree()).exp2();
                 let (value, error) = program.node.approximate_error(magnitude, fresh);
                 let scale = f64::from(*scale) * f64::from(program.node.scale_power().max(1));
                 let margin = set.log_q() - 1.0 - (value + error).log2() - scale;
-                (margin >= 0.0 && scale <= MAX_RESULT_SCALE_LOG2).then_some((1, margin, Some(error)))
+                let values = Values::Approx { row: value, error };
+                let fits = margin >= 0.0 && scale <= MAX_RESULT_SCALE_LOG2;
+                fits.then_some(Fits { lanes: 1, margin, error: Some(error), values })
             }
             Plaintext::PowerOfTwo { .. } => None,
         }
@@ -303,6 +343,24 @@ impl<'a> Catalog<'a> {
             Plaintext::PowerOfTwo { log2 } | Plaintext::Scale { log2 } => u64::from(*log2),
         });
         bits.max().unwrap_or(0)
+    }
+}
+
+/// How a program fits a class of columns.
+struct Fits {
+    lanes: usize,
+    margin: f64,
+    error: Option<f64>,
+    values: Values,
+}
+
+/// What a row can contribute with its weight; nothing where the weight is missing.
+fn weighted(values: Values, weights: &Interval) -> Values {
+    match values {
+        Values::Approx { row, error } => {
+            Values::Approx { row: row * weights.max_abs().to_f64().unwrap_or(f64::INFINITY), error }
+        }
+        Values::Exact(row) => Values::Exact(row.mul(weights).hull(&Interval::point(BigInt::default()))),
     }
 }
 

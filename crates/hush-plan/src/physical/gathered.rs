@@ -11,6 +11,7 @@
 use super::bind::{Catalog, Form, Found};
 use super::cost;
 use super::rows::Price;
+use crate::bounds::Bounds;
 use crate::encoding::EncodingId;
 use crate::error::PlanError;
 use crate::plan::{AggregateTask, Cost, OwnerPlan, Regroup, RowsTask, Task};
@@ -68,7 +69,8 @@ pub(super) fn plan(
         });
         let regroup =
             Regroup { clear: clear.clone(), task: AggregateTask { max_groups: u64::MAX, ..task.clone() } };
-        let owner = OwnerPlan { regroup: Some(regroup), ..owner.clone() };
+        let bounds = Bounds { fetched: fetched.iter().map(Found::bound).collect(), ..owner.bounds.clone() };
+        let owner = OwnerPlan { regroup: Some(regroup), bounds, ..owner.clone() };
         let (mut seconds, mut bytes_down) = price(&rows, &owner)?;
         // Sums have a clear half of a row for each group; here it has one for each row.
         let clear_bytes = catalog.rows() * (1 + clear.len() as u64) * CLEAR_CELL_BYTES;

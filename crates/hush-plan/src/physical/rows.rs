@@ -11,6 +11,7 @@
 use super::Planned;
 use super::bind::{BoundProgram, Catalog, Form, Found, Rounded};
 use super::cost;
+use crate::bounds::Bounds;
 use crate::by_row::{self, ByRow, Source};
 use crate::encoding::Content;
 use crate::error::PlanError;
@@ -112,6 +113,11 @@ impl<'p, 'a> Bound<'p, 'a> {
             programs: outputs.collect(),
             owned,
             regroup: None,
+            bounds: Bounds {
+                sums: Vec::new(),
+                programs: programs.iter().map(BoundProgram::bound).collect(),
+                fetched: fetched.iter().map(Found::bound).collect(),
+            },
             windows: plan.windows,
             final_sql: plan.final_sql.clone(),
         };

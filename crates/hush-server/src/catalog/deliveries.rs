@@ -19,8 +19,8 @@ impl Catalog {
     /// Lets a delivery wait beside its table.
     ///
     /// # Errors
-    /// [`Code::NoTable`], [`Code::BadDelivery`], [`Code::DeliveryConflict`], [`Code::PartsMissing`], [`Code::BadPart`],
-    /// [`Code::StorageFull`]; nothing has changed then.
+    /// [`Code::NoTable`], [`Code::BadDelivery`], [`Code::DeliveryConflict`], [`Code::DeviceRevoked`], [`Code::PartsMissing`],
+    /// [`Code::BadPart`], [`Code::StorageFull`]; nothing has changed then.
     pub fn deliver(&self, table: &TableName, container: &[u8]) -> Result<Delivered, ApiError> {
         let _change = self.change.lock().unwrap_or_else(PoisonError::into_inner);
         self.find(table)?;
@@ -34,6 +34,7 @@ impl Catalog {
             tracing::info!(code = error.code(), "a delivery was refused");
             match error {
                 TableError::BadDelivery { fault: DeliveryFault::Conflict } => Code::DeliveryConflict.into(),
+                TableError::BadDelivery { fault: DeliveryFault::Revoked } => Code::DeviceRevoked.into(),
                 TableError::BadDelivery { .. } => Code::BadDelivery.into(),
                 TableError::PartMissing { .. } | TableError::PartSize { .. } => Code::PartsMissing.into(),
                 TableError::NoTable { .. } => Code::NoTable.into(),
@@ -53,7 +54,7 @@ impl Catalog {
         found.map_err(|_| Code::Internal.into())
     }
 
-    /// Removes what a manifest has taken in; what cannot be removed now is told apart later.
+    /// Removes what a manifest has settled; what cannot be removed now is told apart later.
     pub(super) fn forget_deliveries(&self, table: &TableName, taken: &SignedManifest) {
         let forgotten = self.store(table).and_then(|store| store.forget_deliveries(taken.manifest()));
         if let Err(error) = forgotten {

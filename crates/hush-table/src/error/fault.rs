@@ -52,6 +52,15 @@ pub enum DeliveryFault {
     /// Another one has its number.
     #[error("another delivery of its stream has its number; a spool was copied")]
     Conflict,
+    /// Made by an earlier version.
+    #[error("it was made by an earlier version, whose deliveries are not read")]
+    Format,
+    /// Its device was revoked.
+    #[error("the table's owner has revoked the device")]
+    Revoked,
+    /// A seed that does not follow from its name.
+    #[error("a chunk has another seed than its name gives")]
+    Seed,
     /// Not the files that parts of the table have.
     #[error("it lacks a file that parts of the table have, or has one that they do not")]
     Files,
@@ -76,6 +85,9 @@ pub enum ManifestFault {
         /// The part.
         index: usize,
     },
+    /// Lists of devices that do not rise, or contradict the parts.
+    #[error("its decisions about devices are out of order, or contradict its parts")]
+    DeviceRules,
     /// Not the canonical text.
     #[error("its body is not in canonical form")]
     NotCanonical,
@@ -200,6 +212,10 @@ pub enum Counted {
     Encodings,
     /// Parts.
     Parts,
+    /// Rejected deliveries.
+    Rejected,
+    /// Revoked devices.
+    Revoked,
     /// Bytes of the sealed schema.
     SchemaBytes,
     /// Sealed columns.

@@ -24,7 +24,8 @@ pub(super) fn check(manifest: &Manifest) -> Result<(), ManifestFault> {
     head(manifest)?;
     columns(manifest)?;
     manifest.encodings.iter().try_for_each(encoding)?;
-    parts(manifest)
+    parts(manifest)?;
+    super::devices::check(manifest)
 }
 
 fn head(manifest: &Manifest) -> Result<(), ManifestFault> {

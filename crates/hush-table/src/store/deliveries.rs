@@ -9,7 +9,7 @@ use super::{Found, TableStore, files, objects};
 use crate::delivery::{DeliveryId, MAX_DELIVERY_BYTES, SignedDelivery};
 use crate::error::{DeliveryFault, Operation, TableError};
 use crate::manifest::{Manifest, PartFile, PartPlace, SignedManifest};
-use crate::part::{ClearPart, EncryptedPart, PartKind};
+use crate::part::{ClearPart, EncryptedPart, PartKind, Projection};
 
 /// Name of the folder of waiting deliveries below a table's prefix.
 pub const DELIVERIES_NAME: &str = "deliveries";
@@ -38,12 +38,18 @@ impl TableStore {
         let manifest = table.manifest();
         signed.require_owner(table.key(), manifest.table_id)?;
         let id = signed.delivery().id;
+        if manifest.devices.is_revoked(id.device) {
+            return Err(TableError::BadDelivery { fault: DeliveryFault::Revoked });
+        }
         let known = |same: bool| {
             let other = TableError::BadDelivery { fault: DeliveryFault::Conflict };
             if same { Ok(Delivered::Known) } else { Err(other) }
         };
         if let Some(taken) = manifest.parts.iter().find(|part| part.delivery == Some(id)) {
             return known(*taken == signed.delivery().part_entry());
+        }
+        if let Some(discarded) = manifest.devices.discarded(id) {
+            return known(discarded.container == signed.digest());
         }
         if let Some(present) = self.read_delivery(id)? {
             return known(present.as_bytes() == signed.as_bytes());
@@ -86,16 +92,18 @@ impl TableStore {
         Ok(found)
     }
 
-    /// Removes the deliveries that a manifest has taken in.
+    /// Removes the deliveries that a manifest has settled: taken in, discarded, or made by a device that it revokes. Their parts stay
+    /// where the manifest names them, and are otherwise what [`TableStore::sweep`] removes.
     ///
     /// # Errors
     /// [`TableError::Io`]; repeat to finish.
-    pub fn forget_deliveries(&self, taken: &Manifest) -> Result<(), TableError> {
+    pub fn forget_deliveries(&self, settled: &Manifest) -> Result<(), TableError> {
         let folder = self.prefix.clone().join(DELIVERIES_NAME);
-        let taken: HashSet<String> =
-            taken.parts.iter().filter_map(|part| Some(part.delivery?.file_name())).collect();
+        let taken: HashSet<DeliveryId> = settled.parts.iter().filter_map(|part| part.delivery).collect();
         for (name, _) in objects::list(&self.objects, &folder)? {
-            if taken.contains(&name) {
+            let Some(id) = DeliveryId::of_file_name(&name) else { continue };
+            let rules = &settled.devices;
+            if taken.contains(&id) || rules.is_revoked(id.device) || rules.discarded(id).is_some() {
                 objects::delete(&self.objects, &folder.clone().join(name.as_str()))?;
             }
         }
@@ -137,7 +145,8 @@ impl TableStore {
             ClearPart::open(self.open_part(PartKind::Clear, &file)?, manifest, &entry)?;
         }
         if let Some(file) = entry.encrypted {
-            EncryptedPart::open(self.open_part(PartKind::Encrypted, &file)?, manifest, place, &entry)?;
+            let part = self.open_part(PartKind::Encrypted, &file)?;
+            check_seeds(&EncryptedPart::open(part, manifest, place, &entry)?, delivery.id)?;
         }
         Ok(())
     }
@@ -154,6 +163,20 @@ impl TableStore {
             .ok()
             .filter(|found| found.delivery().id == id))
     }
+}
+
+/// Refuses chunks whose seeds do not follow from the delivery's name.
+///
+/// # Errors
+/// [`TableError::BadDelivery`]; those of reading the part.
+pub fn check_seeds(part: &EncryptedPart, id: DeliveryId) -> Result<(), TableError> {
+    for chunk in part.chunks(&Projection { seed: true, ..Projection::default() })? {
+        let chunk = chunk?;
+        if chunk.seed != Some(id.chunk_seed(chunk.written)) {
+            return Err(TableError::BadDelivery { fault: DeliveryFault::Seed });
+        }
+    }
+    Ok(())
 }
 
 fn parts_of(signed: &SignedDelivery) -> impl Iterator<Item = (PartKind, PartFile)> {

@@ -10,7 +10,7 @@ use hush_plan::Encoding;
 use super::{TableStore, files::Lock};
 use crate::digest::TableId;
 use crate::error::{Operation, PartFault, TableError};
-use crate::manifest::{BODY_FORMAT, ClearColumn, Manifest, PartEntry, SignedManifest, key_id};
+use crate::manifest::{BODY_FORMAT, ClearColumn, DeviceRules, Manifest, PartEntry, SignedManifest, key_id};
 use crate::part::{
     CHUNK_ROWS, ClearPartWriter, EncodedChunk, EncryptedPartWriter, MAX_PART_CHUNKS, PART_TARGET_BYTES,
     WrittenPart,
@@ -84,11 +84,13 @@ impl TableWriter {
         layout: TableLayout,
     ) -> Result<Self, TableError> {
         let verifying_key = identity.verifying_key;
-        let head = head(identity, &layout)?;
+        let mut head = head(identity, &layout)?;
         head.check()?;
         let lock = store.lock()?;
         if let Some((present, _)) = store.load_present()? {
             store.require_successor(&present, head.table_id, head.version)?;
+            // Who was shut out stays out.
+            head.devices.revoked.clone_from(&present.manifest().devices.revoked);
         }
         if lock.is_some() {
             store.sweep_locked()?;
@@ -290,6 +292,7 @@ fn head(identity: TableIdentity, layout: &TableLayout) -> Result<Manifest, Table
         encodings: layout.encodings.clone(),
         sealed_columns: layout.sealed_columns,
         parts: Vec::new(),
+        devices: DeviceRules::default(),
         sealed_schema: Vec::new(),
     })
 }

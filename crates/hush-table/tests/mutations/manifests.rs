@@ -4,7 +4,7 @@
 
 use arrow::datatypes::{DataType, TimeUnit};
 use hush_plan::{Encoding, EncodingId, Layout, Plaintext};
-use hush_table::manifest::{BODY_FORMAT, ClearColumn, Manifest, PartEntry, PartFile, key_id};
+use hush_table::manifest::{BODY_FORMAT, ClearColumn, DeviceRules, Manifest, PartEntry, PartFile, key_id};
 use hush_table::{CHUNK_ROWS, Digest, TableId};
 use hush_testkit::CorpusFile;
 
@@ -61,6 +61,7 @@ fn whole() -> Manifest {
                 delivery: None,
             },
         ],
+        devices: DeviceRules::default(),
         sealed_schema: vec![0xde, 0xad],
     }
 }

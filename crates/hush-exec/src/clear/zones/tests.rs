@@ -6,6 +6,7 @@ use arrow::array::{
     Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray, UInt8Array,
 };
 use datafusion::common::DFSchema;
+use hush_table::manifest::DeviceRules;
 use hush_table::part::{ClearPartWriter, PartSource};
 use hush_table::{CHUNK_ROWS, ClearColumn, Manifest, PartEntry, TableId};
 use hush_testkit::Draw;
@@ -107,6 +108,7 @@ fn part(batch: &RecordBatch) -> ClearPart {
         encodings: Vec::new(),
         sealed_columns: 0,
         parts: vec![entry.clone()],
+        devices: DeviceRules::default(),
         sealed_schema: Vec::new(),
     };
     ClearPart::open(PartSource::Memory(written.bytes), &manifest, &entry).unwrap()

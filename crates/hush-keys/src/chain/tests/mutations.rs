@@ -12,7 +12,9 @@ use hush_schemes::bgv::sum::{NOT_SELECTED, SumAccumulator};
 use hush_schemes::ckks::{ApproxEncoder, Ckks, Scale};
 
 use super::*;
-use crate::{decrypt_approx_slots, decrypt_approx_sum, decrypt_slots, decrypt_sum, decrypt_sum_chunk};
+use crate::{
+    PhaseLimit, decrypt_approx_slots, decrypt_approx_sum, decrypt_slots, decrypt_sum, decrypt_sum_chunk,
+};
 
 /// Changes up to eight bits or one run of bytes of the payload, and makes the checksum right.
 fn forge(draw: &mut Draw, bytes: &[u8], header_bytes: usize) -> Vec<u8> {
@@ -261,8 +263,8 @@ fn stored_bodies_and_answers_that_conform_can_be_worked_with() {
             groups.absorb_masked(seed, &[1, NOT_SELECTED, 0], Some(&[5, 6, -1]), &[body]).unwrap();
             assert_eq!(groups.finish().unwrap().len(), 2);
             let answer = sum.finish().unwrap().remove(0);
-            decrypt_sum(&secret, &answer, 0, 20).unwrap();
-            decrypt_sum_chunk(&secret, seed, &body, 100, 20).unwrap();
+            decrypt_sum(&secret, &answer, 0, 20, PhaseLimit::NONE).unwrap();
+            decrypt_sum_chunk(&secret, seed, &body, 100, 20, PhaseLimit::NONE).unwrap();
             RlweCiphertext::load(&ring, seed, &body, 0, 0).ok();
         }
         checked.is_ok()
@@ -274,7 +276,7 @@ fn stored_bodies_and_answers_that_conform_can_be_worked_with() {
         let Ok(answer) = UncheckedSumAnswer::decode(bytes).unwrap().conform(&ring, 0, 2) else {
             return false;
         };
-        decrypt_sum(&secret, &answer, 1, 20).unwrap();
+        decrypt_sum(&secret, &answer, 1, 20, PhaseLimit::NONE).unwrap();
         decrypt_approx_sum(&secret, &answer, 1, scale).unwrap().is_finite()
     };
     run("sum answer", &answer.encode(0).unwrap(), HEADER_BYTES, &(Box::new(read) as Worker<'_>));
@@ -287,8 +289,8 @@ fn stored_bodies_and_answers_that_conform_can_be_worked_with() {
         let id = CiphertextSetId { chunk: 0, element_count: 1, lanes: 1, components: 2 };
         let Ok(set) = UncheckedCiphertextSet::decode(bytes).unwrap().conform(&ring, id) else { return false };
         let a = &set.ciphertexts[0];
-        decrypt_slots(&secret, &encoder, &[a.mul(a).unwrap()]).unwrap();
-        decrypt_slots(&secret, &encoder, &set.ciphertexts).unwrap();
+        decrypt_slots(&secret, &encoder, &[a.mul(a).unwrap()], PhaseLimit::NONE).unwrap();
+        decrypt_slots(&secret, &encoder, &set.ciphertexts, PhaseLimit::NONE).unwrap();
         decrypt_approx_slots(&secret, &approx, a, scale).unwrap().len() == 1024
     };
     run("ciphertexts", &set.encode(&ring, 0).unwrap(), HEADER_BYTES, &(Box::new(read) as Worker<'_>));

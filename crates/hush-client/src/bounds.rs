@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Decrypted numbers beside the bounds that their plan proved.
+//!
+//! A server can send anything, and a device can have encrypted anything. What decrypts to a number beyond its bound was not
+//! computed honestly from rows of the table: the whole answer is refused. A falsified ciphertext decrypts to a random phase, so
+//! that it passes with a chance of about `2^-margin`, the part of the modulus that honest phases use, or less where the values are narrower than
+//! the plaintext modulus. The error says neither the number nor by how much it is beyond.
+
+use ethnum::I256;
+use hush_keys::{DecryptError, PhaseLimit};
+use hush_plan::bounds::{Bound, Values};
+use hush_plan::range::Interval;
+use num_bigint::{BigInt, Sign};
+
+use crate::cells::Cells;
+use crate::columns::ColumnKey;
+use crate::error::ClientError;
+use crate::merge::Number;
+
+/// The largest phase of what has this bound.
+pub(crate) fn phase_limit(bound: &Bound) -> PhaseLimit {
+    bound.phase_log2.map_or(PhaseLimit::NONE, PhaseLimit::from_log2)
+}
+
+/// A refusal to decrypt, with the name of what was decrypted.
+pub(crate) fn named(key: &ColumnKey, error: DecryptError) -> ClientError {
+    match error {
+        DecryptError::Beyond => beyond(&key.content_name()),
+        error => error.into(),
+    }
+}
+
+/// The answer holds what no rows of the table give.
+pub(crate) fn beyond(what: &str) -> ClientError {
+    ClientError::Beyond { what: what.to_owned() }
+}
+
+/// Refuses a sum over at most `rows` rows that lies beyond its bound.
+///
+/// # Errors
+/// [`ClientError::Beyond`].
+pub(crate) fn check_sum(key: &ColumnKey, sum: &Number, bound: &Bound, rows: u64) -> Result<(), ClientError> {
+    let is_possible = match sum {
+        Number::Exact(sum) => bound.allows(sum, rows),
+        Number::Approx(sum) => bound.allows_real(*sum, rows),
+    };
+    if is_possible { Ok(()) } else { Err(beyond(&key.content_name())) }
+}
+
+/// Refuses rows of which one lies beyond its bound.
+///
+/// # Errors
+/// [`ClientError::Beyond`].
+pub(crate) fn check_rows(what: &str, cells: &Cells, bound: &Bound) -> Result<(), ClientError> {
+    let is_possible = match (cells, &bound.values) {
+        (Cells::Exact(values), Values::Exact(row)) => {
+            let (low, high) = ends(row);
+            values.iter().all(|value| low <= *value && *value <= high)
+        }
+        (Cells::Approx(values), Values::Approx { .. }) => {
+            values.iter().all(|value| bound.allows_real(*value, 1))
+        }
+        // A dry run's engine has no reals without an encoding of reals.
+        _ => false,
+    };
+    if is_possible { Ok(()) } else { Err(beyond(what)) }
+}
+
+/// Both ends of an interval; bounds of rows have at most 255 bits.
+pub(crate) fn ends(interval: &Interval) -> (I256, I256) {
+    (clamped(interval.low()), clamped(interval.high()))
+}
+
+fn clamped(value: &BigInt) -> I256 {
+    let is_negative = value.sign() == Sign::Minus;
+    if value.bits() > 255 {
+        return if is_negative { I256::MIN } else { I256::MAX };
+    }
+    crate::arrays::wrapped(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_of_any_width_are_held() {
+        let wide = BigInt::from(1) << 300;
+        assert_eq!(ends(&Interval::symmetric(wide)), (I256::MIN, I256::MAX));
+        let edge = (BigInt::from(1) << 255) - 1;
+        assert_eq!(ends(&Interval::symmetric(edge)), (I256::MIN + I256::ONE, I256::MAX));
+        assert_eq!(ends(&Interval::symmetric(7.into())), (I256::from(-7), I256::from(7)));
+    }
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Taking in what devices have delivered, one delivery at a time: what is wrong with one keeps no other out.
+
+use std::collections::{BTreeMap, HashSet};
+
+use hush_edge::digest_of_encodings;
+use hush_table::manifest::{MAX_PARTS, MAX_REJECTED, Rejection};
+use hush_table::part::{PartKind, PartSource};
+use hush_table::{
+    DeliveryId, DeviceId, Digest, Manifest, PartFile, SignedDelivery, SignedManifest, StreamId, TableStore,
+};
+use serde::Serialize;
+
+use super::examine::{Examiner, Fault};
+use crate::error::ClientError;
+use crate::owner::OwnerKey;
+use crate::pins::Pins;
+use crate::place::{Opened, TablePlace};
+
+/// Deliveries of one device that may be rejected for what they decrypt to; then nothing of it is decrypted any more. Every such answer
+/// tells a server that is the device's accomplice something of what it put in, see `docs/security/devices.md`.
+pub const MAX_REJECTIONS: usize = 3;
+
+/// What was taken in, and what was not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Accepted {
+    /// Deliveries.
+    pub deliveries: u64,
+    /// Rows of them.
+    pub rows: u64,
+    /// Version of the table now.
+    pub version: u64,
+    /// Rows of the table now.
+    pub table_rows: u64,
+    /// Rows beyond those that the schema's `max_rows` sized the sums for; such sums may be refused.
+    pub rows_beyond: u64,
+    /// Deliveries that wait for one before them, which has not come or was not taken.
+    pub out_of_order: u64,
+    /// Deliveries encrypted for an earlier version of the table's encodings, which no key opens as they are.
+    pub outdated: u64,
+    /// Deliveries that are wrong, and wait for a decision.
+    pub rejected: Vec<RejectedDelivery>,
+    /// Deliveries of devices that had [`MAX_REJECTIONS`] rejected: nobody looked at them.
+    pub held: u64,
+    /// The devices of those.
+    pub held_devices: Vec<String>,
+    /// Deliveries that were discarded for good, as asked.
+    pub discarded: u64,
+    /// Deliveries that still wait: a server lists some thousands at a time.
+    pub waiting: u64,
+}
+
+/// A delivery that was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RejectedDelivery {
+    /// Names it: device, stream and number.
+    pub delivery: String,
+    /// Its device.
+    pub device: String,
+    /// Its stream.
+    pub stream: String,
+    /// Its number there.
+    pub number: u64,
+    /// Rows that it says it has.
+    pub rows: u64,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// Takes what devices have delivered into the next version of the table, and discards for good those of `discard` that wait. Does
+/// nothing where nothing waits.
+///
+/// Deliveries of one stream are taken in the order of their numbers, without gaps: one that was lost, held back or rejected is
+/// noticed, and its stream stands until it comes or is discarded. Every delivery is decoded and decrypted before it is taken.
+///
+/// # Errors
+/// Another key, a rollback, damage; [`ClientError::Usage`] for a delivery to discard that does not wait; another version that was
+/// made at the same time: nothing has changed then.
+pub fn accept_deliveries(
+    place: TablePlace<'_>,
+    key: &OwnerKey,
+    pins: &Pins,
+    discard: &[String],
+) -> Result<Accepted, ClientError> {
+    let owner = key.seed();
+    let Opened { manifest: signed, half, keys } = place.open(owner, pins)?;
+    let (waiting, deliveries) = place.deliveries(&signed)?;
+    let manifest = signed.manifest();
+    let examiner = Examiner::new(manifest, &half, &keys)?;
+    let table = &manifest.table;
+    let examine = |delivery: &SignedDelivery| match place {
+        TablePlace::Directory(directory) => {
+            let store = TableStore::local_existing(directory).map_err(Fault::from)?;
+            examiner.examine(delivery, &|kind, file| Ok(store.open_part(kind, &file)?))
+        }
+        TablePlace::Server(server, _) => examiner.examine(delivery, &|kind: PartKind, file: PartFile| {
+            Ok(PartSource::Memory(server.part(table, kind, file)?.into()))
+        }),
+    };
+    let mut choice = Choice::new(manifest.clone(), digest_of_encodings(&half.encodings));
+    choice.discard(discard, &deliveries)?;
+    choice.take(&deliveries, &examine)?;
+    let Choice { manifest: mut next, mut accepted, .. } = choice;
+    accepted.waiting = waiting.saturating_sub(accepted.deliveries + accepted.discarded);
+    if next != *manifest {
+        next.version += 1;
+        // The private half is bound to the encryption, not to the version.
+        let next = SignedManifest::sign(next, &owner.verifying_key().to_bytes(), |bytes| owner.sign(bytes))?;
+        place.commit(&next)?;
+        pins.check_and_remember(&next)?;
+        accepted.version = next.manifest().version;
+        accepted.table_rows = next.manifest().rows;
+    }
+    accepted.rows_beyond = accepted.table_rows.saturating_sub(half.schema.max_rows);
+    Ok(accepted)
+}
+
+/// The next version in the making.
+struct Choice {
+    manifest: Manifest,
+    accepted: Accepted,
+    /// What deliveries must be encrypted for.
+    encodings: Digest,
+    /// Number with which each stream goes on.
+    expected: BTreeMap<(DeviceId, StreamId), u64>,
+    /// Encrypted files of the table: one delivered twice would count its rows twice.
+    files: HashSet<PartFile>,
+}
+
+impl Choice {
+    fn new(manifest: Manifest, encodings: Digest) -> Self {
+        let accepted =
+            Accepted { version: manifest.version, table_rows: manifest.rows, ..Accepted::default() };
+        let expected = manifest.next_numbers();
+        let files = manifest.parts.iter().filter_map(|part| part.encrypted).collect();
+        Self { manifest, accepted, encodings, expected, files }
+    }
+
+    /// Discards waiting deliveries for good.
+    fn discard(&mut self, texts: &[String], waiting: &[SignedDelivery]) -> Result<(), ClientError> {
+        for text in texts {
+            let found = waiting.iter().find(|signed| signed.delivery().id.to_string() == *text);
+            let usage = |what: String| ClientError::Usage { what };
+            let found = found.ok_or_else(|| {
+                usage(format!(
+                    "no delivery {text:?} waits\n  Way out: the name as hush edge accept lists it, device, stream and number."
+                ))
+            })?;
+            let id = found.delivery().id;
+            if id.number < self.expected.get(&(id.device, id.stream)).copied().unwrap_or(0) {
+                return Err(usage(format!("delivery {text} is settled already")));
+            }
+            self.remember(Rejection { delivery: id, container: found.digest(), discarded: true })?;
+            self.accepted.discarded += 1;
+        }
+        self.expected = self.manifest.next_numbers();
+        Ok(())
+    }
+
+    fn remember(&mut self, rejection: Rejection) -> Result<(), ClientError> {
+        if self.manifest.devices.rejected.len() >= MAX_REJECTED {
+            let what =
+                "the table remembers as many rejected deliveries as it can\n  Way out: hush edge revoke KEY.";
+            return Err(ClientError::Usage { what: what.into() });
+        }
+        self.manifest.devices.reject(rejection);
+        Ok(())
+    }
+
+    /// Looks at deliveries in the order of their streams, and takes those that can be taken.
+    fn take(
+        &mut self,
+        deliveries: &[SignedDelivery],
+        examine: &dyn Fn(&SignedDelivery) -> Result<(), Fault>,
+    ) -> Result<(), ClientError> {
+        let mut sorted: Vec<&SignedDelivery> = deliveries.iter().collect();
+        sorted.sort_by_key(|signed| signed.delivery().id);
+        for signed in sorted {
+            let (id, device) = (signed.delivery().id, signed.delivery().id.device);
+            let expected = self.expected.get(&(device, id.stream)).copied().unwrap_or(0);
+            let rules = &self.manifest.devices;
+            if rules.is_revoked(device) || id.number < expected {
+                // Settled; what could not be removed when it was is removed with the next version.
+                continue;
+            }
+            if signed.delivery().encodings != self.encodings {
+                self.accepted.outdated += 1;
+            } else if id.number > expected {
+                self.accepted.out_of_order += 1;
+            } else if rules.rejection(id, signed.digest()).is_some() {
+                self.reject(signed, "it was rejected before for what a row decrypts to");
+            } else if rules.rejections_of(device) >= MAX_REJECTIONS {
+                self.hold(device);
+            } else {
+                match self.judge(signed, examine) {
+                    Ok(()) => self.append(signed, expected),
+                    // Not the delivery's fault: the network's.
+                    Err(Fault::File(ClientError::Remote(error))) if error.is_transient() => {
+                        return Err(error.into());
+                    }
+                    Err(fault) => {
+                        if fault.is_secret() {
+                            let container = signed.digest();
+                            self.remember(Rejection { delivery: id, container, discarded: false })?;
+                        }
+                        self.reject(signed, &fault.to_string());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(
+        &self,
+        signed: &SignedDelivery,
+        examine: &dyn Fn(&SignedDelivery) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let is_known = signed.delivery().encrypted.is_some_and(|file| self.files.contains(&file));
+        if is_known || self.manifest.parts.len() >= MAX_PARTS {
+            return Err(Fault::Form);
+        }
+        examine(signed)
+    }
+
+    fn append(&mut self, signed: &SignedDelivery, number: u64) {
+        let delivery = signed.delivery();
+        let entry = delivery.part_entry();
+        self.files.extend(entry.encrypted);
+        self.manifest.rows = self.manifest.rows.saturating_add(delivery.rows);
+        self.manifest.parts.push(entry);
+        let mut next = number.saturating_add(1);
+        while self.manifest.devices.discarded(DeliveryId { number: next, ..delivery.id }).is_some() {
+            next = next.saturating_add(1);
+        }
+        self.expected.insert((delivery.id.device, delivery.id.stream), next);
+        self.accepted.deliveries += 1;
+        self.accepted.rows += delivery.rows;
+    }
+
+    fn reject(&mut self, signed: &SignedDelivery, why: &str) {
+        let id = signed.delivery().id;
+        self.accepted.rejected.push(RejectedDelivery {
+            delivery: id.to_string(),
+            device: id.device.to_string(),
+            stream: id.stream.to_string(),
+            number: id.number,
+            rows: signed.delivery().rows,
+            why: why.to_owned(),
+        });
+    }
+
+    fn hold(&mut self, device: DeviceId) {
+        self.accepted.held += 1;
+        let device = device.to_string();
+        if !self.accepted.held_devices.contains(&device) {
+            self.accepted.held_devices.push(device);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One delivery under its owner's eyes, before it becomes part of the table.
+//!
+//! A device signs what it sends, but it can send anything. So its files are held to the form of the table, every body is decoded, and
+//! every row is decrypted: values must lie in the ranges of the schema, what follows from values (squares, products, validity) must
+//! follow from them, and no ciphertext may be noisier than a device's is. What passes is what an honest device could have sent for some
+//! rows; whether the rows are true, nobody can tell.
+//!
+//! *Secrecy.* The owner's answer to a delivery is visible to the server. `docs/security/devices.md` says what a device that is the
+//! server's accomplice could learn from it, and what bounds that.
+
+use std::collections::BTreeMap;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::{cast, concat_batches};
+use arrow::datatypes::{DataType, Decimal256Type};
+use arrow::record_batch::RecordBatch;
+use ethnum::I256;
+use hush_edge::{Quantity, View, quantity};
+use hush_exec::program::element_count;
+use hush_params::preset;
+use hush_plan::bounds::Bound;
+use hush_plan::physical::stored_bounds;
+use hush_plan::schema::Column;
+use hush_plan::schema::units::column_bounds;
+use hush_plan::{ColumnType, Content, Protection};
+use hush_rlwe::masked_body_bytes;
+use hush_schemes::Values;
+use hush_table::manifest::PartPlace;
+use hush_table::part::PartSource;
+use hush_table::source::{ColumnData, RowBatch, TypedColumn, Values as Units};
+use hush_table::{
+    ChunkRow, ClearPart, EncryptedPart, Manifest, PartEntry, PartFile, PartKind, Projection, SignedDelivery,
+    TableError, check_seeds,
+};
+use rayon::prelude::*;
+
+use crate::cells::{Cells, decrypt_chunk};
+use crate::columns::{ColumnKey, ColumnKeys};
+use crate::error::ClientError;
+use crate::private::PrivateHalf;
+
+/// Largest file of clear columns of a delivery, in bytes.
+const MAX_CLEAR_BYTES: u64 = 256 << 20;
+/// What a file has beside its bodies: for each page, and once.
+const PAGE_BYTES: u64 = 1024;
+const FRAME_BYTES: u64 = 64 << 10;
+
+/// Why a delivery is not taken. Names columns; never a value, nor which row.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    /// It does not have the form of parts of the table.
+    #[error("it does not have the files, rows or columns that parts of the table have")]
+    Form,
+    /// A file larger than what it is to hold.
+    #[error("its {0} has more bytes than its rows can take")]
+    Size(&'static str),
+    /// A file that is missing, altered or malformed.
+    #[error("{0}")]
+    File(ClientError),
+    /// A clear column.
+    #[error("column {0}: a clear value is missing, or outside its range in the schema")]
+    Clear(String),
+    /// What a row decrypts to.
+    #[error("{0}: what a row decrypts to is outside its range in the schema, or no device's ciphertext")]
+    Values(String),
+    /// What follows from other values.
+    #[error("{0}: what a row decrypts to does not follow from its values")]
+    Contradiction(String),
+}
+
+impl Fault {
+    /// Whether only the owner's key can have found it.
+    pub(crate) fn is_secret(&self) -> bool {
+        matches!(self, Self::Values(_) | Self::Contradiction(_))
+    }
+}
+
+impl From<TableError> for Fault {
+    fn from(error: TableError) -> Self {
+        Self::File(error.into())
+    }
+}
+
+/// Looks at deliveries for one version of a table.
+pub(crate) struct Examiner<'a> {
+    manifest: &'a Manifest,
+    half: &'a PrivateHalf,
+    keys: &'a ColumnKeys,
+    /// Of the columns of `keys`.
+    bounds: Vec<Bound>,
+}
+
+impl<'a> Examiner<'a> {
+    /// For the table with this private half.
+    ///
+    /// # Errors
+    /// None but bugs: the encodings are those of an open table.
+    pub(crate) fn new(
+        manifest: &'a Manifest,
+        half: &'a PrivateHalf,
+        keys: &'a ColumnKeys,
+    ) -> Result<Self, ClientError> {
+        let bounds = stored_bounds(&half.schema, &half.encodings)?;
+        Ok(Self { manifest, half, keys, bounds })
+    }
+
+    /// Looks at everything in a delivery; `open` gives its files, digests checked.
+    ///
+    /// # Cost
+    /// That of decrypting its rows; memory for its files and one chunk's plaintext.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn examine(
+        &self,
+        signed: &SignedDelivery,
+        open: &dyn Fn(PartKind, PartFile) -> Result<PartSource, ClientError>,
+    ) -> Result<(), Fault> {
+        let entry = signed.delivery().part_entry();
+        if !self.manifest.suits(&entry) {
+            return Err(Fault::Form);
+        }
+        self.check_sizes(&entry)?;
+        let file = |kind, file: PartFile| open(kind, file).map_err(Fault::File);
+        let clear = match entry.clear {
+            Some(part) => {
+                let part = ClearPart::open(file(PartKind::Clear, part)?, self.manifest, &entry)?;
+                let all: Vec<usize> = (0..part.schema().fields().len()).collect();
+                let rows = concat_batches(part.schema(), &part.read(&all)?).map_err(|_| Fault::Form)?;
+                self.check_clear(&rows, &entry)?;
+                Some(rows)
+            }
+            None => None,
+        };
+        drop(clear);
+        let Some(part) = entry.encrypted else { return Ok(()) };
+        let start = PartPlace { first_chunk: 0, first_row: 0 };
+        let part = EncryptedPart::open(file(PartKind::Encrypted, part)?, self.manifest, start, &entry)?;
+        check_seeds(&part, signed.delivery().id)?;
+        let projection =
+            Projection { seed: true, encodings: self.manifest.encoding_ids(), ..Projection::default() };
+        for chunk in part.chunks(&projection)? {
+            self.check_chunk(&chunk?)?;
+        }
+        Ok(())
+    }
+
+    /// So that nobody has the owner fetch what no rows need.
+    fn check_sizes(&self, entry: &PartEntry) -> Result<(), Fault> {
+        let body = |key: &ColumnKey| {
+            let public = &key.encoding.public;
+            let set = preset(&public.params).map_err(|_| Fault::Form)?;
+            let elements = element_count(public.layout, set, hush_table::CHUNK_ROWS);
+            Ok(masked_body_bytes(key.ring(), elements) as u64 + PAGE_BYTES)
+        };
+        let bodies = self.keys.iter().map(body).sum::<Result<u64, Fault>>()?;
+        let most = FRAME_BYTES + u64::from(entry.chunks) * (bodies + 3 * PAGE_BYTES);
+        if entry.encrypted.is_some_and(|file| file.bytes > most) {
+            return Err(Fault::Size("encrypted file"));
+        }
+        if entry.clear.is_some_and(|file| file.bytes > MAX_CLEAR_BYTES) {
+            return Err(Fault::Size("clear file"));
+        }
+        Ok(())
+    }
+
+    /// Clear columns keep what the planner takes for granted: their ranges bound sums with them as weights.
+    fn check_clear(&self, rows: &RecordBatch, entry: &PartEntry) -> Result<(), Fault> {
+        if rows.num_rows() as u64 != entry.rows {
+            return Err(Fault::Form);
+        }
+        for column in self.half.schema.protected(Protection::Clear) {
+            let bad = || Fault::Clear(column.name.clone());
+            let array = rows.column_by_name(&column.name).ok_or(Fault::Form)?;
+            let has_gaps = array.logical_nulls().is_some_and(|nulls| nulls.null_count() > 0);
+            if has_gaps && !column.nullable || !clear_in_range(column, array).ok_or_else(bad)? {
+                return Err(bad());
+            }
+        }
+        Ok(())
+    }
+
+    fn check_chunk(&self, chunk: &ChunkRow) -> Result<(), Fault> {
+        let seed = chunk.seed.ok_or(Fault::Form)?;
+        let columns: Vec<_> = self.keys.iter().zip(&self.bounds).zip(&chunk.encoded).collect();
+        let cells = columns.into_par_iter().map(|((key, bound), blob)| {
+            let cells = decrypt_chunk(key, seed, chunk.written, chunk.rows, blob, bound);
+            cells.map_err(|error| match error {
+                ClientError::Beyond { what } => Fault::Values(what),
+                error => Fault::File(error),
+            })
+        });
+        let cells = cells.collect::<Result<Vec<Cells>, Fault>>()?;
+        let found = |content: &Content| {
+            let at = self.keys.iter().position(|key| key.encoding.content == *content);
+            at.and_then(|at| cells.get(at))
+        };
+        let columns = self.half.schema.columns.iter().map(|column| match column.protect {
+            Protection::Encrypt => typed(column, found).map(|typed| typed.map(ColumnData::Units)),
+            _ => Ok(None),
+        });
+        let columns = columns.collect::<Result<Vec<_>, Fault>>()?;
+        let batch = RowBatch { first_row: 0, rows: chunk.rows as usize, columns };
+        self.check_contents(&batch, &cells)
+    }
+
+    /// Whatever else was encrypted of the rows is what the owner would have encrypted.
+    fn check_contents(&self, batch: &RowBatch, cells: &[Cells]) -> Result<(), Fault> {
+        let positions: BTreeMap<&str, usize> = self.half.schema.positions();
+        for (key, cells) in self.keys.iter().zip(cells) {
+            let Cells::Exact(found) = cells else { continue };
+            let expected = quantity(&key.encoding.content, batch, &positions);
+            let expected = expected.map_err(|error| Fault::File(error.into()))?;
+            if !equal(&expected, found) {
+                return Err(Fault::Contradiction(key.content_name()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A column's values and validity, as they would have been read from a file; nothing where no encoding holds the values.
+fn typed<'c>(
+    column: &Column,
+    found: impl Fn(&Content) -> Option<&'c Cells>,
+) -> Result<Option<TypedColumn>, Fault> {
+    let Some(values) = found(&Content::Value(column.name.clone())) else { return Ok(None) };
+    let valid = match found(&Content::Valid(column.name.clone())) {
+        Some(Cells::Exact(valid)) => Some(valid.iter().map(|cell| *cell == I256::ONE).collect::<Vec<bool>>()),
+        _ => None,
+    };
+    let bad = || Fault::Values(column.name.clone());
+    let values = match values {
+        Cells::Approx(values) => Units::F64(values.clone()),
+        Cells::Exact(values) => {
+            let range = column_bounds(column).ok_or_else(bad)?;
+            let (low, high) = (I256::from(range.low), I256::from(range.high));
+            let is_possible = |(row, value): (usize, &I256)| {
+                let has_value = valid.as_ref().is_none_or(|valid| valid.get(row) == Some(&true));
+                if has_value { low <= *value && *value <= high } else { *value == I256::ZERO }
+            };
+            if !values.iter().enumerate().all(is_possible) {
+                return Err(bad());
+            }
+            // Ranges are of 128 bits.
+            Units::I128(values.iter().map(|value| value.as_i128()).collect())
+        }
+    };
+    Ok(Some(TypedColumn { values, valid }))
+}
+
+fn equal(expected: &Quantity<'_>, found: &[I256]) -> bool {
+    match expected.view() {
+        View::Exact(Values::I64(values)) => equal_to(values.iter().map(|value| I256::from(*value)), found),
+        View::Exact(Values::I128(values)) => equal_to(values.iter().map(|value| I256::from(*value)), found),
+        View::Exact(Values::I256(values)) => equal_to(values.iter().copied(), found),
+        View::Approx(_) => false,
+    }
+}
+
+fn equal_to(expected: impl ExactSizeIterator<Item = I256>, found: &[I256]) -> bool {
+    expected.len() == found.len() && expected.zip(found).all(|(expected, found)| expected == *found)
+}
+
+/// Whether a clear column's values lie in its range; `None` where they are of another type. Texts and floats have none.
+fn clear_in_range(column: &Column, array: &ArrayRef) -> Option<bool> {
+    let Some(range) = column_bounds(column) else { return Some(true) };
+    let scale = match column.kind {
+        ColumnType::Category | ColumnType::Text | ColumnType::Float { .. } => return Some(true),
+        ColumnType::Decimal { scale, .. } => scale as i8,
+        _ => 0,
+    };
+    let whole = match array.data_type() {
+        DataType::Date32 => cast(array, &DataType::Int32).ok()?,
+        DataType::Boolean | DataType::Timestamp(..) => cast(array, &DataType::Int64).ok()?,
+        _ => array.clone(),
+    };
+    let wide = cast(&whole, &DataType::Decimal256(76, scale)).ok()?;
+    let (low, high) = (I256::from(range.low), I256::from(range.high));
+    let units = wide.as_primitive::<Decimal256Type>().iter().flatten();
+    let mut units = units.map(|cell| I256::from_le_bytes(cell.to_le_bytes()));
+    Some(units.all(|value| low <= value && value <= high))
+}

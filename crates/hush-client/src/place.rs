@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Where a table is, and how its owner opens it there.
+//!
+//! Everything that uses the owner's key on a stored table goes through [`TablePlace::open`]: query, explain, decrypt, keys of
+//! devices, deliveries. So one function checks what a server, or whoever writes to a directory, could exchange: the owner's
+//! signature, the table's name, which table was seen at the place last, and which version of it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use hush_keys::OwnerSeed;
+use hush_remote::RemoteServer;
+use hush_table::{SignedManifest, TableError, TableStore};
+
+use crate::columns::ColumnKeys;
+use crate::error::ClientError;
+use crate::pins::Pins;
+use crate::private::PrivateHalf;
+
+/// How long a version that is being pushed gets to appear.
+const PUSH_PATIENCE: Duration = Duration::from_millis(500);
+
+/// Where a table is.
+#[derive(Clone, Copy, Debug)]
+pub enum TablePlace<'a> {
+    /// A directory.
+    Directory(&'a Path),
+    /// A server, and the table's name there.
+    Server(&'a RemoteServer, &'a str),
+}
+
+/// A table that its owner has opened.
+pub(crate) struct Opened {
+    pub(crate) manifest: SignedManifest,
+    pub(crate) half: PrivateHalf,
+    pub(crate) keys: ColumnKeys,
+}
+
+impl TablePlace<'_> {
+    /// The manifest that is there, without the owner's key: its signature, its name, that no other table was seen at the place
+    /// before, and no later version. Nothing is remembered, for whose table it is nobody has shown.
+    ///
+    /// # Errors
+    /// No table there; [`ClientError::OtherName`], [`ClientError::Replaced`]; a rollback or fork; damage.
+    pub fn look(&self, pins: &Pins) -> Result<SignedManifest, ClientError> {
+        let manifest = self.manifest()?;
+        self.check(&manifest, pins)?;
+        pins.check(&manifest)?;
+        Ok(manifest)
+    }
+
+    /// Opens the table with its owner's key, and remembers place and version.
+    ///
+    /// # Errors
+    /// As [`TablePlace::look`], and [`ClientError::OtherKey`]. A server's manifest that is older than what was seen is fetched once
+    /// more: it may have been replaced meanwhile.
+    pub(crate) fn open(&self, owner: &OwnerSeed, pins: &Pins) -> Result<Opened, ClientError> {
+        match self.open_once(owner, pins) {
+            Err(ClientError::Table(TableError::RolledBack { .. })) if matches!(self, Self::Server(..)) => {
+                std::thread::sleep(PUSH_PATIENCE);
+                self.open_once(owner, pins)
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_once(&self, owner: &OwnerSeed, pins: &Pins) -> Result<Opened, ClientError> {
+        let manifest = self.manifest()?;
+        self.check(&manifest, pins)?;
+        let opened = open_private(manifest, owner, pins)?;
+        pins.remember_place(&self.remembered_as()?, &opened.manifest)?;
+        Ok(opened)
+    }
+
+    /// Remembers that the owner has put this table here, whatever was here before.
+    ///
+    /// # Errors
+    /// [`ClientError::File`] if it cannot be written down.
+    pub fn remember(&self, manifest: &SignedManifest, pins: &Pins) -> Result<(), ClientError> {
+        pins.remember_place(&self.remembered_as()?, manifest)
+    }
+
+    fn check(&self, manifest: &SignedManifest, pins: &Pins) -> Result<(), ClientError> {
+        if let Self::Server(server, name) = self {
+            let found = &manifest.manifest().table;
+            if !found.eq_ignore_ascii_case(name) {
+                return Err(ClientError::OtherName { place: server.place(name), found: found.clone() });
+            }
+        }
+        pins.check_place(&self.remembered_as()?, manifest)
+    }
+
+    /// What the place is remembered by: the address on a server, the directory without links on the way. A copy of a directory
+    /// is another place.
+    fn remembered_as(&self) -> Result<String, ClientError> {
+        match self {
+            Self::Directory(directory) => {
+                let failed = |source| ClientError::File { path: directory.to_path_buf(), source };
+                Ok(directory.canonicalize().map_err(failed)?.display().to_string())
+            }
+            Self::Server(server, name) => Ok(server.place(name)),
+        }
+    }
+
+    fn manifest(&self) -> Result<SignedManifest, ClientError> {
+        Ok(match self {
+            Self::Directory(directory) => TableStore::local_existing(*directory)?.load()?,
+            Self::Server(server, name) => server.manifest(name)?,
+        })
+    }
+}
+
+/// The private half of a manifest and the keys of its columns, once the manifest is known to be this key's and no
+/// older than what was seen of the table before.
+///
+/// # Errors
+/// Another key, a rollback or fork, damage.
+pub(crate) fn open_private(
+    manifest: SignedManifest,
+    owner: &OwnerSeed,
+    pins: &Pins,
+) -> Result<Opened, ClientError> {
+    let (found, expected) = (owner.key_id().to_string(), manifest.manifest().key_id.clone());
+    if found != expected {
+        return Err(ClientError::OtherKey { found, expected });
+    }
+    manifest.require_key(&owner.verifying_key().to_bytes())?;
+    pins.check_and_remember(&manifest)?;
+    let body = manifest.manifest();
+    let half = PrivateHalf::open(owner, body.table_id, &body.sealed_schema)?;
+    let public = half.encodings.iter().map(|encoding| &encoding.public);
+    if !public.eq(body.encodings.iter()) {
+        return Err(ClientError::Answer {
+            what: "the sealed encodings are not those of the manifest".into(),
+        });
+    }
+    let keys = ColumnKeys::derive(owner, *body.table_id.as_bytes(), &half.encodings)?;
+    Ok(Opened { manifest, half, keys })
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What an owner has decided about devices: signed with every version, so that whoever holds the manifest keeps to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::Manifest;
+use crate::delivery::DeliveryId;
+use crate::digest::{DeviceId, Digest, StreamId};
+use crate::error::{Counted, ManifestFault};
+
+/// Most devices that a table can refuse.
+pub const MAX_REVOKED: usize = 1 << 16;
+/// Most rejected deliveries that a table remembers.
+pub const MAX_REJECTED: usize = 1 << 14;
+
+/// Decisions about devices. Public.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceRules {
+    /// Devices whose deliveries are refused, rising.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub revoked: Vec<DeviceId>,
+    /// Deliveries that were looked at and not taken, rising.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rejected: Vec<Rejection>,
+}
+
+/// A delivery that the owner has looked at and not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rejection {
+    /// Which one.
+    pub delivery: DeliveryId,
+    /// Digest of its container: another under the same number is another.
+    pub container: Digest,
+    /// Whether a person has discarded it for good: its stream then goes on with the next number.
+    pub discarded: bool,
+}
+
+impl DeviceRules {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.revoked.is_empty() && self.rejected.is_empty()
+    }
+
+    /// Whether deliveries of the device are refused.
+    pub fn is_revoked(&self, device: DeviceId) -> bool {
+        self.revoked.binary_search(&device).is_ok()
+    }
+
+    /// Refuses deliveries of the device from now on.
+    pub fn revoke(&mut self, device: DeviceId) {
+        if let Err(place) = self.revoked.binary_search(&device) {
+            self.revoked.insert(place, device);
+        }
+    }
+
+    /// What was decided about this very delivery.
+    pub fn rejection(&self, delivery: DeliveryId, container: Digest) -> Option<&Rejection> {
+        self.rejected.iter().find(|known| known.delivery == delivery && known.container == container)
+    }
+
+    /// The delivery that was discarded under this number.
+    pub fn discarded(&self, delivery: DeliveryId) -> Option<&Rejection> {
+        self.rejected.iter().find(|known| known.delivery == delivery && known.discarded)
+    }
+
+    /// How many deliveries of the device were not taken.
+    pub fn rejections_of(&self, device: DeviceId) -> usize {
+        self.rejected.iter().filter(|known| known.delivery.device == device).count()
+    }
+
+    /// Remembers a delivery that was not taken; one that is known already becomes what this one is.
+    pub fn reject(&mut self, rejection: Rejection) {
+        self.rejected
+            .retain(|known| known.delivery != rejection.delivery || known.container != rejection.container);
+        let place = self.rejected.partition_point(|known| *known < rejection);
+        self.rejected.insert(place, rejection);
+    }
+}
+
+impl Manifest {
+    /// The number with which each stream goes on: behind what was taken and what was discarded. Streams that are not named begin
+    /// with 0.
+    pub fn next_numbers(&self) -> BTreeMap<(DeviceId, StreamId), u64> {
+        let mut next: BTreeMap<(DeviceId, StreamId), u64> = BTreeMap::new();
+        for id in self.parts.iter().filter_map(|part| part.delivery) {
+            let number = next.entry((id.device, id.stream)).or_default();
+            *number = (*number).max(id.number.saturating_add(1));
+        }
+        let discarded = self.devices.rejected.iter().filter(|known| known.discarded);
+        // Rising numbers of each stream.
+        for id in discarded.map(|known| known.delivery) {
+            let number = next.entry((id.device, id.stream)).or_default();
+            if id.number == *number {
+                *number = number.saturating_add(1);
+            }
+        }
+        next
+    }
+}
+
+/// Both lists rise and are of bounded length; nothing is taken and discarded.
+pub(super) fn check(manifest: &Manifest) -> Result<(), ManifestFault> {
+    let DeviceRules { revoked, rejected } = &manifest.devices;
+    for (what, found, limit) in
+        [(Counted::Revoked, revoked.len(), MAX_REVOKED), (Counted::Rejected, rejected.len(), MAX_REJECTED)]
+    {
+        if found > limit {
+            return Err(ManifestFault::TooMany { what, found: found as u64, limit: limit as u64 });
+        }
+    }
+    let rises = revoked.is_sorted_by(|a, b| a < b) && rejected.is_sorted_by(|a, b| a < b);
+    let discarded = rejected.iter().filter(|known| known.discarded).map(|known| known.delivery);
+    let settled: Vec<DeliveryId> = discarded.collect();
+    let distinct: BTreeSet<DeliveryId> = settled.iter().copied().collect();
+    let mut taken = manifest.parts.iter().filter_map(|part| part.delivery);
+    if !rises || distinct.len() != settled.len() || taken.any(|id| distinct.contains(&id)) {
+        return Err(ManifestFault::DeviceRules);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::manifest;
+    use crate::manifest::PartEntry;
+
+    fn id(device: u8, stream: u8, number: u64) -> DeliveryId {
+        let (device, stream) = (DeviceId::from_bytes([device; 16]), StreamId::from_bytes([stream; 16]));
+        DeliveryId { device, stream, number }
+    }
+
+    fn rejection(delivery: DeliveryId, discarded: bool) -> Rejection {
+        Rejection { delivery, container: Digest::of(&delivery.number.to_le_bytes()), discarded }
+    }
+
+    fn taken(manifest: &mut Manifest, delivery: DeliveryId) {
+        let file =
+            crate::manifest::PartFile { digest: Digest::of(delivery.to_string().as_bytes()), bytes: 9 };
+        let of = manifest.parts[0].clone();
+        let clear = of.clear.map(|_| file);
+        let encrypted = of.encrypted.map(|_| file);
+        manifest.rows += 1;
+        manifest.parts.push(PartEntry { rows: 1, chunks: 1, clear, encrypted, delivery: Some(delivery) });
+    }
+
+    #[test]
+    fn streams_go_on_behind_what_was_taken_and_discarded() {
+        let mut table = manifest();
+        taken(&mut table, id(1, 1, 0));
+        taken(&mut table, id(1, 1, 3));
+        for number in [1, 2, 4, 5, 7] {
+            table.devices.reject(rejection(id(1, 1, number), true));
+        }
+        table.devices.reject(rejection(id(1, 2, 0), true));
+        // Not yet decided: the stream stands.
+        table.devices.reject(rejection(id(2, 1, 0), false));
+        table.check().unwrap();
+        let next = table.next_numbers();
+        let of =
+            |device, stream| next.get(&(id(device, stream, 0).device, id(device, stream, 0).stream)).copied();
+        assert_eq!((of(1, 1), of(1, 2), of(2, 1)), (Some(6), Some(1), None));
+        assert_eq!(table.devices.rejections_of(id(1, 1, 0).device), 6);
+        // Decided after all.
+        table.devices.reject(rejection(id(2, 1, 0), true));
+        assert_eq!(table.devices.rejections_of(id(2, 1, 0).device), 1);
+        table.check().unwrap();
+    }
+
+    #[test]
+    fn lists_that_contradict_are_refused() {
+        let refused = |change: &dyn Fn(&mut Manifest)| {
+            let mut table = manifest();
+            taken(&mut table, id(1, 1, 0));
+            table.devices.revoke(id(2, 1, 0).device);
+            table.devices.revoke(id(1, 1, 0).device);
+            table.devices.reject(rejection(id(1, 1, 2), false));
+            table.devices.reject(rejection(id(1, 1, 1), false));
+            table.check().unwrap();
+            assert!(
+                table.devices.is_revoked(id(1, 0, 0).device) && !table.devices.is_revoked(id(3, 0, 0).device)
+            );
+            change(&mut table);
+            let json = table.to_json().unwrap();
+            let read: Manifest = serde_json::from_slice(&json).unwrap();
+            assert_eq!(read, table);
+            table.check().is_err()
+        };
+        assert!(!refused(&|_| {}));
+        assert!(refused(&|table| table.devices.revoked.reverse()));
+        assert!(refused(&|table| table.devices.rejected.reverse()));
+        assert!(refused(&|table| table.devices.revoked = vec![DeviceId::from_bytes([1; 16]); 2]));
+        assert!(refused(&|table| table.devices.reject(rejection(id(1, 1, 0), true))));
+        let twice = |table: &mut Manifest| {
+            let other = Rejection { container: Digest::of(b"other"), ..rejection(id(1, 1, 1), true) };
+            table.devices.reject(other);
+            table.devices.reject(rejection(id(1, 1, 1), true));
+        };
+        assert!(refused(&twice));
+    }
+}
