@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     fn table() -> Manifest {
-        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hush-table/tests/golden/table_v1");
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hush-table/tests/golden/table_v2");
         TableStore::local_existing(golden).unwrap().load().unwrap().manifest().clone()
     }
 

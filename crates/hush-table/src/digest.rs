@@ -15,6 +15,10 @@ pub struct Digest([u8; 32]);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TableId([u8; 16]);
 
+/// 16 random bytes of one encryption of a table. Public.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EncryptionId([u8; 16]);
+
 /// 16 random bytes that a device's spool keeps. Public.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamId([u8; 16]);
@@ -57,6 +61,18 @@ impl Digest {
 }
 
 impl TableId {
+    /// Wraps 16 random bytes.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 16 bytes.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl EncryptionId {
     /// Wraps 16 random bytes.
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
@@ -119,6 +135,7 @@ macro_rules! hex_text {
 }
 
 hex_text!(Digest, 32);
+hex_text!(EncryptionId, 16);
 hex_text!(StreamId, 16);
 hex_text!(TableId, 16);
 
