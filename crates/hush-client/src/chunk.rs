@@ -28,8 +28,8 @@ pub(crate) struct ChunkPlan<'a> {
     pub(crate) positions: BTreeMap<&'a str, usize>,
     /// Sealed columns: place in the batch and name.
     pub(crate) sealed: Vec<(usize, &'a str)>,
-    /// Opens and closes sealed columns.
-    pub(crate) seal: &'a SealKey,
+    /// The key of each.
+    pub(crate) seals: &'a [SealKey],
     /// `NoOp` for a dry run: encoded columns stay plain.
     pub(crate) scheme: Scheme,
 }
@@ -176,14 +176,14 @@ impl ChunkPlan<'_> {
     }
 
     fn seal_columns(&self, index: u32, batch: &RowBatch) -> Result<Vec<Bytes>, ClientError> {
-        let seal_one = |(number, (place, name)): (usize, &(usize, &str))| {
+        let seal_one = |((number, (place, name)), seal): ((u32, &(usize, &str)), &SealKey)| {
             let Some(Some(ColumnData::Array(array))) = batch.columns.get(*place) else {
                 return Err(ClientError::Internal { what: "a sealed column's data was not read" });
             };
             let plain = Zeroizing::new(to_ipc(name, array)?);
-            Ok(self.seal.seal(&sealed_place(number as u32, index), &plain)?.into())
+            Ok(seal.seal(&sealed_place(number, index), &plain)?.into())
         };
-        self.sealed.iter().enumerate().map(seal_one).collect()
+        (0..).zip(&self.sealed).zip(self.seals).map(seal_one).collect()
     }
 }
 

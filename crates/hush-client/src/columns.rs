@@ -4,12 +4,13 @@
 use std::collections::HashMap;
 
 use ethnum::I256;
-use hush_keys::{OwnerSeed, SecretKey};
+use hush_keys::{OwnerSeed, SecretKey, SecretKind, TableKeys};
 use hush_params::preset;
 use hush_plan::{EncodingId, Layout, Plaintext, PrivateEncoding};
 use hush_ring::{Cpu, Ring};
 use hush_schemes::bgv::slots::SlotEncoder;
 use hush_schemes::ckks::{ApproxEncoder, Scale};
+use hush_table::Manifest;
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
@@ -55,25 +56,24 @@ pub(crate) struct ColumnKeys {
 }
 
 impl ColumnKeys {
-    /// Derives the keys of every encoding from the owner's seed.
+    /// Derives the keys of every encoding.
     ///
     /// # Errors
     /// [`ClientError::Encoding`] if an encoding does not describe a layout that this version knows.
-    pub(crate) fn derive(
-        owner: &OwnerSeed,
-        table_id: [u8; 16],
-        encodings: &[PrivateEncoding],
-    ) -> Result<Self, ClientError> {
+    pub(crate) fn derive(keys: TableKeys<'_>, encodings: &[PrivateEncoding]) -> Result<Self, ClientError> {
         let mut rings = Rings::detect()?;
         let columns = encodings
             .iter()
             .map(|encoding| {
                 let ring = rings.of(&encoding.public.params)?;
                 let space = space(&ring, encoding)?;
-                let secret = match encoding.public.layout {
-                    Layout::Sum | Layout::ApproxSum => owner.column_secret(&ring, secret_id(encoding)?),
-                    Layout::Slots | Layout::ApproxSlots => owner.slots_secret(&ring, table_id),
+                let kind = match encoding.public.layout {
+                    Layout::ApproxSlots => SecretKind::ApproxSlots,
+                    Layout::ApproxSum => SecretKind::ApproxSum,
+                    Layout::Slots => SecretKind::Slots,
+                    Layout::Sum => SecretKind::Sum,
                 };
+                let secret = keys.secret(kind, &ring, secret_id(encoding)?);
                 Ok(ColumnKey { encoding: encoding.clone(), secret, space })
             })
             .collect::<Result<_, ClientError>>()?;
@@ -173,6 +173,11 @@ fn secret_id(encoding: &PrivateEncoding) -> Result<[u8; 16], ClientError> {
         Ok(id) if encoding.secret_id.len() == 32 => Ok(id.to_be_bytes()),
         _ => Err(fault),
     }
+}
+
+/// The keys of the encryption that a manifest describes.
+pub(crate) fn keys_of<'a>(owner: &'a OwnerSeed, manifest: &Manifest) -> TableKeys<'a> {
+    owner.of_table(*manifest.table_id.as_bytes(), *manifest.encryption.as_bytes())
 }
 
 /// A new random secret id, 32 hex digits.

@@ -26,7 +26,7 @@ use crate::arrays::{booleans, floats, integers};
 use crate::bounds::beyond;
 use crate::cells::{Cells, decrypt_chunk};
 use crate::chunk::{from_ipc, sealed_place};
-use crate::columns::{ColumnKey, ColumnKeys};
+use crate::columns::{ColumnKey, ColumnKeys, keys_of};
 use crate::encrypt::sealed_columns;
 use crate::error::ClientError;
 use crate::owner::OwnerKey;
@@ -44,7 +44,8 @@ pub struct TableDecryption {
     keys: ColumnKeys,
     /// Of the columns of `keys`.
     bounds: Vec<Bound>,
-    seal: SealKey,
+    /// The key of each sealed column, by number.
+    seals: Vec<SealKey>,
     wanted: Vec<Column>,
     schema: Arc<ArrowSchema>,
     next_part: usize,
@@ -79,7 +80,8 @@ impl TableDecryption {
             }
         };
         let manifest = manifest.manifest().clone();
-        let seal = key.seed().seal_key(*manifest.table_id.as_bytes());
+        let keys_of_table = keys_of(key.seed(), &manifest);
+        let seals = (0..manifest.sealed_columns).map(|number| keys_of_table.column_seal(number)).collect();
         let wanted = wanted(&half, columns)?;
         let fields = wanted.iter().map(|column| Field::new(&column.name, arrow_type(column.kind), true));
         let schema = Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()));
@@ -92,7 +94,7 @@ impl TableDecryption {
             half,
             keys,
             bounds,
-            seal,
+            seals,
             wanted,
             schema,
             next_part: 0,
@@ -188,7 +190,9 @@ impl TableDecryption {
         chunk: &ChunkRow,
     ) -> Result<Vec<(&'a str, ArrayRef)>, ClientError> {
         let opened = wanted.iter().zip(&chunk.sealed).map(|((number, name), blob)| {
-            let plain = self.seal.open(&sealed_place(*number, chunk.index), blob)?;
+            let seal = self.seals.get(*number as usize);
+            let seal = seal.ok_or(ClientError::Internal { what: "a sealed column without a key" })?;
+            let plain = seal.open(&sealed_place(*number, chunk.index), blob)?;
             Ok((*name, from_ipc(&plain)?))
         });
         opened.collect()

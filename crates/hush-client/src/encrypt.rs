@@ -9,11 +9,12 @@ mod memory;
 use arrow::datatypes::SchemaRef;
 use hush_edge::{clear_rows, clear_schema};
 use hush_exec::noop::Scheme;
-use hush_keys::{Encryptor, OwnerSeed};
+use hush_keys::{Encryptor, OwnerSeed, SealKey};
 use hush_plan::{PrivateEncoding, Protection, Schema};
 use hush_table::source::{RowBatch, Source};
 use hush_table::{
-    CHUNK_ROWS, EncodedChunk, SignedManifest, TableId, TableIdentity, TableLayout, TableStore, TableWriter,
+    CHUNK_ROWS, EncodedChunk, EncryptionId, SignedManifest, TableId, TableIdentity, TableLayout, TableStore,
+    TableWriter,
 };
 use rayon::prelude::*;
 
@@ -56,14 +57,16 @@ impl Encryption<'_> {
     pub(crate) fn run(&self, progress: &dyn Progress) -> Result<SignedManifest, ClientError> {
         let schema = &self.half.schema;
         let identity = self.identity()?;
-        let table_id = identity.table_id;
-        let keys = ColumnKeys::derive(self.owner, *table_id.as_bytes(), &self.half.encodings)?;
-        let seal = self.owner.seal_key(*table_id.as_bytes());
+        let of_table = self.owner.of_table(*identity.table_id.as_bytes(), *identity.encryption.as_bytes());
+        let keys = ColumnKeys::derive(of_table, &self.half.encodings)?;
+        let sealed = sealed_columns(schema);
+        let seals: Vec<SealKey> =
+            (0..sealed.len() as u32).map(|number| of_table.column_seal(number)).collect();
         let plan = ChunkPlan {
             keys: &keys,
             positions: schema.positions(),
-            sealed: sealed_columns(schema),
-            seal: &seal,
+            sealed,
+            seals: &seals,
             scheme: self.scheme,
         };
         let clear = clear_schema(schema);
@@ -79,7 +82,7 @@ impl Encryption<'_> {
         let written = self.write_chunks(&plan, flow, &clear, &mut writer, progress);
         progress.end();
         written?;
-        let sealed_schema = self.half.seal(self.owner, table_id)?;
+        let sealed_schema = self.half.seal(of_table)?;
         Ok(writer.finish(sealed_schema, |bytes| self.owner.sign(bytes))?)
     }
 
@@ -153,7 +156,9 @@ impl Encryption<'_> {
                 present.require_key(&verifying_key)?;
                 let present = present.manifest();
                 let version = present.version.saturating_add(1);
-                Ok(TableIdentity { table, table_id: present.table_id, version, verifying_key })
+                // Never the present encryption's identifier: what was published of it must not open the next.
+                let encryption = new_encryption()?;
+                Ok(TableIdentity { table, table_id: present.table_id, encryption, version, verifying_key })
             }
             Err(hush_table::TableError::NoTable { .. }) => new_identity(self.owner, table),
             Err(error) => Err(error.into()),
@@ -169,7 +174,14 @@ pub(crate) fn new_identity(owner: &OwnerSeed, table: String) -> Result<TableIden
     let mut id = [0_u8; 16];
     hush_ring::os_random(&mut id)?;
     let verifying_key = owner.verifying_key().to_bytes();
-    Ok(TableIdentity { table, table_id: TableId::from_bytes(id), version: 1, verifying_key })
+    let (table_id, encryption) = (TableId::from_bytes(id), new_encryption()?);
+    Ok(TableIdentity { table, table_id, encryption, version: 1, verifying_key })
+}
+
+fn new_encryption() -> Result<EncryptionId, ClientError> {
+    let mut id = [0_u8; 16];
+    hush_ring::os_random(&mut id)?;
+    Ok(EncryptionId::from_bytes(id))
 }
 
 /// Encodings of `schema` for a new table: fresh secret ids.

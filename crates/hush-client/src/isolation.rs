@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use hush_keys::keyfile::{MIN_WORK_LOG2, NewPassphrase, Passphrase, WorkFactor, load, store};
 use hush_keys::{OwnerSeed, SecretKey};
 use hush_ring::{SecretRng, TERNARY_BYTES, sample_ternary};
+use hush_table::Manifest;
 use hush_table::source::{OpenOptions, Source};
 
 use crate::columns::ColumnKey;
@@ -103,7 +104,7 @@ fn the_servers_memory_and_files_hold_no_secret_and_no_protected_plaintext() {
 
     let mut secrets = vec![("the owner's seed", seed.to_vec())];
     for column in table.keys.iter() {
-        let small = ternary(&seed, &table, column);
+        let small = ternary(&seed, table.manifest.manifest(), column);
         secrets.push(("a secret's coefficients", small.iter().take(64).map(|&s| s as u8).collect()));
         secrets.push(("a secret's residues", residues(&column.secret, &small)));
     }
@@ -133,7 +134,7 @@ fn token(directory: &Path) -> ApiToken {
 }
 
 /// A key, and the seed in its file as whoever has file and passphrase reads it.
-fn key_with_known_seed(directory: &Path) -> (OwnerKey, [u8; 32]) {
+pub(crate) fn key_with_known_seed(directory: &Path) -> (OwnerKey, [u8; 32]) {
     let path = directory.join("owner.hushkey");
     let passphrase = || Passphrase::new("a passphrase".to_owned());
     let new = NewPassphrase::new(passphrase()).unwrap();
@@ -171,19 +172,18 @@ fn encrypt(directory: &Path, key: &OwnerKey) {
 }
 
 /// A column's secret once more, from the definition in docs/security/randomness.md.
-fn ternary(seed: &[u8; 32], table: &OwnedTable, column: &ColumnKey) -> Vec<i8> {
+pub(crate) fn ternary(seed: &[u8; 32], manifest: &Manifest, column: &ColumnKey) -> Vec<i8> {
     use hush_plan::Layout;
     let ring = column.ring();
-    let (context, id) = match column.encoding.public.layout {
-        Layout::Sum | Layout::ApproxSum => {
-            ("hushtable v1 RLWE ternary secret of a column", hex(&column.encoding.secret_id))
-        }
-        Layout::Slots | Layout::ApproxSlots => (
-            "hushtable v1 RLWE ternary secret of a table's slots",
-            table.manifest.manifest().table_id.as_bytes().to_vec(),
-        ),
+    let context = match column.encoding.public.layout {
+        Layout::ApproxSlots => "hushtable v2 RLWE ternary secret of approximate slots",
+        Layout::ApproxSum => "hushtable v2 RLWE ternary secret of an approximate sum column",
+        Layout::Slots => "hushtable v2 RLWE ternary secret of exact slots",
+        Layout::Sum => "hushtable v2 RLWE ternary secret of an exact sum column",
     };
-    let material = [seed.as_slice(), &ring.param_code().to_le_bytes(), &id].concat();
+    let identity = [manifest.table_id.as_bytes().as_slice(), manifest.encryption.as_bytes()].concat();
+    let (code, id) = (ring.param_code().to_le_bytes(), hex(&column.encoding.secret_id));
+    let material = [seed.as_slice(), &identity, &code, &id].concat();
     let mut random = vec![0; TERNARY_BYTES * ring.degree()];
     SecretRng::derive(context, &material).fill(&mut random);
     let mut small = vec![0; ring.degree()];

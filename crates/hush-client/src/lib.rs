@@ -43,6 +43,8 @@ mod pins;
 mod place;
 mod policy;
 mod private;
+#[cfg(all(test, target_os = "linux"))]
+mod published;
 mod rehearse;
 mod schema_file;
 mod table;

@@ -12,7 +12,7 @@ use hush_keys::OwnerSeed;
 use hush_remote::RemoteServer;
 use hush_table::{SignedManifest, TableError, TableStore};
 
-use crate::columns::ColumnKeys;
+use crate::columns::{ColumnKeys, keys_of};
 use crate::error::ClientError;
 use crate::pins::Pins;
 use crate::private::PrivateHalf;
@@ -127,13 +127,13 @@ pub(crate) fn open_private(
     manifest.require_key(&owner.verifying_key().to_bytes())?;
     pins.check_and_remember(&manifest)?;
     let body = manifest.manifest();
-    let half = PrivateHalf::open(owner, body.table_id, &body.sealed_schema)?;
+    let half = PrivateHalf::open(keys_of(owner, body), &body.sealed_schema)?;
     let public = half.encodings.iter().map(|encoding| &encoding.public);
     if !public.eq(body.encodings.iter()) {
         return Err(ClientError::Answer {
             what: "the sealed encodings are not those of the manifest".into(),
         });
     }
-    let keys = ColumnKeys::derive(owner, *body.table_id.as_bytes(), &half.encodings)?;
+    let keys = ColumnKeys::derive(keys_of(owner, body), &half.encodings)?;
     Ok(Opened { manifest, half, keys })
 }

@@ -5,17 +5,16 @@
 #[cfg(test)]
 pub(crate) mod mutations;
 
-use hush_keys::OwnerSeed;
+use hush_keys::TableKeys;
 use hush_plan::schema::file::{from_toml, to_toml};
 use hush_plan::{PrivateEncoding, Schema};
-use hush_table::TableId;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::error::ClientError;
 
 /// Version of the sealed format.
-const FORMAT: u16 = 1;
+const FORMAT: u16 = 2;
 
 /// What only the owner knows of a table's structure.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,29 +34,29 @@ struct Stored {
 }
 
 impl PrivateHalf {
-    /// Seals the half for table `table_id`.
+    /// Seals the half for one encryption of a table.
     ///
     /// # Errors
     /// [`ClientError::Seal`] if there is no entropy.
-    pub(crate) fn seal(&self, owner: &OwnerSeed, table_id: TableId) -> Result<Vec<u8>, ClientError> {
+    pub(crate) fn seal(&self, keys: TableKeys<'_>) -> Result<Vec<u8>, ClientError> {
         let stored =
             Stored { format: FORMAT, schema: to_toml(&self.schema), encodings: self.encodings.clone() };
         let json = serde_json::to_vec(&stored)
             .map_err(|_| ClientError::Internal { what: "the private half does not serialise" })?;
         let plain = Zeroizing::new(json);
-        Ok(owner.seal_key(*table_id.as_bytes()).seal(PLACE, &plain)?)
+        Ok(keys.schema_seal().seal(PLACE, &plain)?)
     }
 
-    /// Opens what [`PrivateHalf::seal`] sealed for the same table.
+    /// Opens what [`PrivateHalf::seal`] sealed for the same encryption.
     ///
     /// # Errors
     /// [`ClientError::Seal`] for altered bytes or another key; [`ClientError::Answer`] for a newer format.
-    pub(crate) fn open(owner: &OwnerSeed, table_id: TableId, sealed: &[u8]) -> Result<Self, ClientError> {
-        let plain = owner.seal_key(*table_id.as_bytes()).open(PLACE, sealed)?;
+    pub(crate) fn open(keys: TableKeys<'_>, sealed: &[u8]) -> Result<Self, ClientError> {
+        let plain = keys.schema_seal().open(PLACE, sealed)?;
         let unreadable = |what: &str| ClientError::Answer { what: format!("the sealed schema is {what}") };
         let stored: Stored = serde_json::from_slice(&plain).map_err(|_| unreadable("of another format"))?;
         if stored.format != FORMAT {
-            return Err(unreadable("from a newer version"));
+            return Err(unreadable("of another version"));
         }
         let schema = from_toml(&stored.schema).map_err(|_| unreadable("not a schema"))?;
         Ok(Self { schema, encodings: stored.encodings })

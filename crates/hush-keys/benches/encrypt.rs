@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use hush_keys::{Encryptor, OwnerSeed, PhaseLimit, SecretKey, SumColumn, decrypt_sum};
+use hush_keys::{Encryptor, OwnerSeed, PhaseLimit, SecretKey, SecretKind, SumColumn, decrypt_sum};
 use hush_ring::{Cpu, Ring, UniformSeed};
 use hush_rlwe::{Body, BodyId, BodyKind};
 use hush_schemes::Values;
@@ -34,7 +34,11 @@ impl Column {
     fn new(set: &str, t_log2: u32, value_bits: u32, rows: usize) -> Self {
         let set = hush_params::preset(set).expect("a preset");
         let ring = Ring::new(set, Cpu::detect().expect("a known path")).expect("a ring");
-        let secret = OwnerSeed::generate().expect("entropy").column_secret(&ring, [1; 16]);
+        let secret = OwnerSeed::generate().expect("entropy").of_table([0; 16], [0; 16]).secret(
+            SecretKind::Sum,
+            &ring,
+            [1; 16],
+        );
         let value = |i: usize| (i as i64).wrapping_mul(0x1e37_79b9_7f4a_7c15) >> (64 - value_bits);
         let values = (0..rows).map(value).collect();
         let mut column = Self { ring, secret, t_log2, values, chunks: Vec::new() };

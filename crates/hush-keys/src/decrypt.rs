@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Decryption of answers and of stored columns. For the owner's eyes: results that go to anyone else need the
-//! flooding of a release step, which is not part of this crate.
+//! Decryption of answers and of stored columns. For the owner's eyes: approximate results that go to anyone else need the
+//! noise of [`crate::Flood`].
 //!
 //! What an exact layout decrypts to is looked at only where its phase is one that an honest ciphertext can have
 //! ([`PhaseLimit`]); anything else was falsified or damaged. The approximate layouts have no such test: there the phase is
@@ -15,7 +15,7 @@ use hush_rlwe::{Body, RlweCiphertext, SumAnswer, SumMasks};
 use hush_schemes::bgv::decode_power_of_two;
 use hush_schemes::bgv::slots::SlotEncoder;
 use hush_schemes::ckks::{ApproxEncoder, Scale, decode_coefficient};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::{DecryptError, SecretKey};
 
@@ -194,6 +194,13 @@ impl Phases {
     }
 }
 
+impl Phases {
+    /// The phases, for a caller that adds noise to them before it does anything else.
+    pub(crate) fn into_inner(mut self) -> Vec<I256> {
+        std::mem::take(&mut self.0)
+    }
+}
+
 impl std::ops::Deref for Phases {
     type Target = [I256];
 
@@ -229,7 +236,7 @@ pub(crate) fn phase_words(
     Ok(words)
 }
 
-fn sum_phase(secret: &SecretKey, answer: &SumAnswer, body: usize) -> Result<I256, DecryptError> {
+pub(crate) fn sum_phase(secret: &SecretKey, answer: &SumAnswer, body: usize) -> Result<I256, DecryptError> {
     let ring = secret.ring();
     ring.check_same(answer.ring())?;
     let missing = DecryptError::Body { found: body, body_count: answer.body_count() };
@@ -261,34 +268,92 @@ pub(crate) fn chunk_phases(
     body: &Body<'_>,
     row_count: usize,
 ) -> Result<Phases, DecryptError> {
-    let ring = secret.ring();
-    let (left, right) = (body.param_code(), ring.param_code());
-    if left != right {
-        return Err(hush_ring::RingError::RingMismatch { left, right }.into());
+    let elements = StoredElements::new(secret, seed, body, row_count)?;
+    let mut phases = Phases(Vec::with_capacity(elements.count() as usize * secret.ring().degree()));
+    for element in 0..elements.count() {
+        elements.read(element).lift_into(&mut phases);
     }
-    let (found, expected) = (body.id().element_count, row_count.div_ceil(ring.degree()) as u32);
-    if found != expected {
-        return Err(DecryptError::ElementCount { found, expected });
+    Ok(phases)
+}
+
+/// The ring elements of a stored column of sums in one chunk, with the secret that opens them.
+pub(crate) struct StoredElements<'a> {
+    secret: &'a SecretKey,
+    masks: SumMasks<'a>,
+    body: &'a Body<'a>,
+    count: u32,
+}
+
+/// One of them: mask in evaluations, body in coefficients, limb after limb.
+pub(crate) struct StoredElement<'a> {
+    secret: &'a SecretKey,
+    mask: Vec<u64>,
+    body: Vec<u64>,
+}
+
+impl<'a> StoredElements<'a> {
+    pub(crate) fn new(
+        secret: &'a SecretKey,
+        seed: UniformSeed,
+        body: &'a Body<'a>,
+        row_count: usize,
+    ) -> Result<Self, DecryptError> {
+        let ring = secret.ring();
+        let (left, right) = (body.param_code(), ring.param_code());
+        if left != right {
+            return Err(hush_ring::RingError::RingMismatch { left, right }.into());
+        }
+        let (found, expected) = (body.id().element_count, row_count.div_ceil(ring.degree()) as u32);
+        if found != expected {
+            return Err(DecryptError::ElementCount { found, expected });
+        }
+        let masks = SumMasks::of(seed, std::slice::from_ref(body))?;
+        Ok(Self { secret, masks, body, count: expected })
     }
-    let masks = SumMasks::of(seed, std::slice::from_ref(body))?;
-    let mut phases = Phases(Vec::with_capacity(expected as usize * ring.degree()));
-    for element in 0..expected {
-        let mut words = Zeroizing::new(vec![0; ring.poly_words()]);
-        masks.expand_into(ring, element, &mut words);
-        let mut stored = vec![0; ring.degree()];
-        let limbs = ring.limbs().iter().zip(words.chunks_exact_mut(ring.degree()));
-        for (index, (limb, words)) in limbs.enumerate() {
-            limb.reduce_assign(words);
-            limb.mul_assign(words, secret.eval_limb(index));
-            limb.inverse(words);
-            limb.unpack(body.packed(element, 0, index), &mut stored);
+
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    pub(crate) fn read(&self, element: u32) -> StoredElement<'a> {
+        let ring = self.secret.ring();
+        let (mut mask, mut body) = (vec![0; ring.poly_words()], vec![0; ring.poly_words()]);
+        self.masks.expand_into(ring, element, &mut mask);
+        let rows = mask.chunks_exact_mut(ring.degree()).zip(body.chunks_exact_mut(ring.degree()));
+        for (index, (limb, (mask, body))) in ring.limbs().iter().zip(rows).enumerate() {
+            limb.reduce_assign(mask);
+            limb.unpack(self.body.packed(element, 0, index), body);
             // A body that was read as verified may hold residues above the prime, which sums must not meet.
-            limb.reduce_assign(&mut stored);
-            limb.add_assign(words, &stored);
+            limb.reduce_assign(body);
+        }
+        StoredElement { secret: self.secret, mask, body }
+    }
+}
+
+impl StoredElement<'_> {
+    /// The ciphertext.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
+        self.mask.iter().chain(&self.body).copied()
+    }
+
+    /// Its phases, lifted.
+    pub(crate) fn phases(&self) -> Phases {
+        let mut phases = Phases(Vec::with_capacity(self.secret.ring().degree()));
+        self.lift_into(&mut phases);
+        phases
+    }
+
+    fn lift_into(&self, phases: &mut Phases) {
+        let ring = self.secret.ring();
+        let mut words = Zeroizing::new(self.mask.clone());
+        let rows = words.chunks_exact_mut(ring.degree()).zip(self.body.chunks_exact(ring.degree()));
+        for (index, (limb, (words, body))) in ring.limbs().iter().zip(rows).enumerate() {
+            limb.mul_assign(words, self.secret.eval_limb(index));
+            limb.inverse(words);
+            limb.add_assign(words, body);
         }
         phases.lift(ring, &words);
     }
-    Ok(phases)
 }
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 //! Everything that needs the owner's secret: keys, encryption, decryption, key files.
 //!
 //! ```text
-//!   OwnerSeed ──▶ KeyId, manifest signatures (Ed25519), SealKey (XChaCha20-Poly1305)
+//!   OwnerSeed ──▶ KeyId, manifest signatures (Ed25519)
 //!       │
-//!       └──▶ SecretKey per column or table ──▶ Encryptor ─▶ bodies        answers ─▶ decrypt_…
+//!       └──▶ TableKeys of one encryption ──▶ SealKey per sealed column (XChaCha20-Poly1305)
+//!                       │
+//!                       └──▶ SecretKey per column ──▶ Encryptor ─▶ bodies        answers ─▶ decrypt_…
 //!   keyfile: the seed under a passphrase
 //! ```
 //!
@@ -15,7 +17,7 @@
 //! # Example
 //! The owner encrypts a column; a server, without this crate, adds up some rows; the owner decrypts.
 //! ```
-//! use hush_keys::{Encryptor, OwnerSeed, PhaseLimit, SumColumn, decrypt_sum};
+//! use hush_keys::{Encryptor, OwnerSeed, PhaseLimit, SecretKind, SumColumn, decrypt_sum};
 //! use hush_ring::{Cpu, Ring};
 //! use hush_rlwe::{BodyId, BodyKind, UncheckedBody};
 //! use hush_schemes::{Values, bgv::sum::{NOT_SELECTED, SumAccumulator}};
@@ -23,7 +25,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let ring = Ring::new(hush_params::preset("n11_q1x46_sec128_v1")?, Cpu::detect()?)?;
 //! let owner = OwnerSeed::generate()?;
-//! let secret = owner.column_secret(&ring, [1; 16]);
+//! let secret = owner.of_table([0; 16], [0; 16]).secret(SecretKind::Sum, &ring, [1; 16]);
 //! let mut encryptor = Encryptor::new();
 //! let mut chunk = encryptor.begin_chunk(0, 4)?;
 //! let values = Values::I64(&[10, -20, 30, 40]);
@@ -42,8 +44,7 @@
 //! # }
 //! ```
 //!
-//! *Non-goals.* No release of results to third parties (flooding), no threshold keys, no protection against
-//! whoever controls the owner's machine.
+//! *Non-goals.* No threshold keys, no protection against whoever controls the owner's machine.
 
 mod chain;
 mod decrypt;
@@ -53,6 +54,7 @@ pub mod keyfile;
 #[cfg(all(test, target_os = "linux"))]
 mod leftovers;
 mod public;
+mod release;
 mod secret;
 mod seed;
 
@@ -67,5 +69,8 @@ pub use encrypt::{
 pub use error::{DecryptError, EncryptError};
 pub use hush_ring::{Hardening, harden_process};
 pub use public::public_sum_key;
+pub use release::{Flood, Flooded, NumberId, ReleaseKey};
 pub use secret::SecretKey;
-pub use seed::{KeyId, OwnerSeed, SEAL_OVERHEAD_BYTES, SealError, SealKey, VerifyingKey};
+pub use seed::{
+    KeyId, OwnerSeed, SEAL_OVERHEAD_BYTES, SealError, SealKey, SecretKind, TableKeys, VerifyingKey,
+};

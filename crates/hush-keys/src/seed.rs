@@ -8,10 +8,10 @@
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use ed25519_dalek::{Signer, SigningKey};
-use hush_ring::{Chain, RandomnessError, Ring, SecretRng, os_random};
+use hush_ring::{RandomnessError, Ring, SecretRng, os_random};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use crate::ChainSecret;
+use crate::release::ReleaseKey;
 use crate::secret::SecretKey;
 
 /// The name of an owner's key: the first 16 bytes of BLAKE3 of the Ed25519 verifying key. Public.
@@ -122,44 +122,95 @@ impl OwnerSeed {
         SigningKey::from_bytes(&bytes)
     }
 
-    /// The key of sealed columns and of the sealed schema of the table `table_id`.
-    pub fn seal_key(&self, table_id: [u8; 16]) -> SealKey {
-        let mut material = Zeroizing::new([0_u8; 48]);
-        material[..32].copy_from_slice(self.0.as_slice());
-        material[32..].copy_from_slice(&table_id);
-        SealKey(Box::new(blake3::derive_key(CONTEXT_SEAL, material.as_slice())))
+    /// The keys of one encryption of a table: `table_id` stays for the life of the table, `encryption` is drawn anew
+    /// whenever the table is encrypted again.
+    pub fn of_table(&self, table_id: [u8; 16], encryption: [u8; 16]) -> TableKeys<'_> {
+        let mut identity = [0; 32];
+        identity[..16].copy_from_slice(&table_id);
+        identity[16..].copy_from_slice(&encryption);
+        TableKeys { owner: self, identity }
+    }
+}
+
+/// What an RLWE secret encrypts. Secrets of different kinds have nothing in common, whatever their ids are: what a decrypted
+/// approximate result tells of its secret tells nothing of an exact column's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SecretKind {
+    /// One approximate column by element-wise slots, or several that meet in products.
+    ApproxSlots,
+    /// One approximate column to be summed.
+    ApproxSum,
+    /// One exact column by element-wise slots, or several that meet in products.
+    Slots,
+    /// One exact column to be summed.
+    Sum,
+}
+
+/// Derives the keys of one encryption of one table.
+///
+/// The identifier of the encryption enters every key: what one encryption's results tell of its secrets opens no other
+/// encryption of the same table.
+#[derive(Clone, Copy)]
+pub struct TableKeys<'a> {
+    owner: &'a OwnerSeed,
+    /// Table id, then the identifier of the encryption.
+    identity: [u8; 32],
+}
+
+impl TableKeys<'_> {
+    /// The key of the sealed schema.
+    pub fn schema_seal(&self) -> SealKey {
+        self.seal_key(CONTEXT_SEALED_SCHEMA, &[])
     }
 
-    /// The RLWE secret of one column (`sum` and `approx_sum` layouts), uniform ternary.
+    /// The key of the sealed column with this number: it opens no other column and not the schema.
+    pub fn column_seal(&self, number: u32) -> SealKey {
+        self.seal_key(CONTEXT_SEALED_COLUMN, &number.to_le_bytes())
+    }
+
+    /// An RLWE secret, uniform ternary, over a ring of `N` coefficients.
     ///
-    /// `column_id` is the column's random 128-bit id. The same arguments give the same secret; any other
-    /// parameter set or id gives an independent one, which is what lets columns share a uniform polynomial.
-    pub fn column_secret(&self, ring: &Ring, column_id: [u8; 16]) -> SecretKey {
-        self.rlwe_secret(ring, CONTEXT_COLUMN, column_id)
+    /// `id` is the random 128-bit id of a column, or of a group of slot columns that meet in products. The same arguments give
+    /// the same secret; any other kind, parameter set or id gives an independent one, which is what lets columns share a
+    /// uniform polynomial.
+    pub fn secret(&self, kind: SecretKind, ring: &Ring, id: [u8; 16]) -> SecretKey {
+        let material = self.material(&[&ring.param_code().to_le_bytes(), &id]);
+        SecretKey::sample(ring, id, &mut SecretRng::derive(kind.context(), &material))
     }
 
-    /// The RLWE secret that all slot columns of the table `table_id` share, so that they can be multiplied.
-    pub fn slots_secret(&self, ring: &Ring, table_id: [u8; 16]) -> SecretKey {
-        self.rlwe_secret(ring, CONTEXT_SLOTS, table_id)
+    /// The key of the ledger that counts released numbers.
+    pub fn ledger_seal(&self) -> SealKey {
+        self.seal_key(CONTEXT_SEALED_LEDGER, &[])
     }
 
-    /// The RLWE secret of everything that is encrypted over a modulus chain under the id `id`.
-    pub fn chain_secret(&self, chain: &Chain, id: [u8; 16]) -> ChainSecret {
-        let mut material = Zeroizing::new(self.0.as_slice().to_vec());
-        material.extend_from_slice(&id);
-        let params = chain.params();
-        for prime in params.universe().iter().chain(params.special()) {
-            material.extend_from_slice(&prime.to_le_bytes());
+    /// The key of the noise on released numbers.
+    pub fn release_key(&self) -> ReleaseKey {
+        ReleaseKey::from_bytes(blake3::derive_key(CONTEXT_RELEASE, &self.material(&[])))
+    }
+
+    fn seal_key(&self, context: &'static str, place: &[u8]) -> SealKey {
+        SealKey(Box::new(blake3::derive_key(context, &self.material(&[place]))))
+    }
+
+    /// The seed, whose keys they are, and what else a key is derived from. Every context has parts of fixed lengths.
+    fn material(&self, parts: &[&[u8]]) -> Zeroizing<Vec<u8>> {
+        let length = parts.iter().map(|part| part.len()).sum::<usize>();
+        let mut material = Zeroizing::new(Vec::with_capacity(64 + length));
+        material.extend_from_slice(self.owner.0.as_slice());
+        material.extend_from_slice(&self.identity);
+        parts.iter().for_each(|part| material.extend_from_slice(part));
+        material
+    }
+}
+
+impl SecretKind {
+    fn context(self) -> &'static str {
+        match self {
+            Self::ApproxSlots => "hushtable v2 RLWE ternary secret of approximate slots",
+            Self::ApproxSum => "hushtable v2 RLWE ternary secret of an approximate sum column",
+            Self::Slots => "hushtable v2 RLWE ternary secret of exact slots",
+            Self::Sum => "hushtable v2 RLWE ternary secret of an exact sum column",
         }
-        ChainSecret::sample(chain, id, &mut SecretRng::derive(CONTEXT_CHAIN, material.as_slice()))
-    }
-
-    fn rlwe_secret(&self, ring: &Ring, context: &'static str, id: [u8; 16]) -> SecretKey {
-        let mut material = Zeroizing::new([0_u8; 50]);
-        material[..32].copy_from_slice(self.0.as_slice());
-        material[32..34].copy_from_slice(&ring.param_code().to_le_bytes());
-        material[34..].copy_from_slice(&id);
-        SecretKey::sample(ring, id, &mut SecretRng::derive(context, material.as_slice()))
     }
 }
 
@@ -234,10 +285,10 @@ const NONCE_BYTES: usize = 24;
 const TAG_BYTES: usize = 16;
 
 const CONTEXT_SIGN: &str = "hushtable v1 manifest signature Ed25519";
-const CONTEXT_SEAL: &str = "hushtable v1 sealed data XChaCha20-Poly1305";
-const CONTEXT_COLUMN: &str = "hushtable v1 RLWE ternary secret of a column";
-const CONTEXT_SLOTS: &str = "hushtable v1 RLWE ternary secret of a table's slots";
-const CONTEXT_CHAIN: &str = "hushtable v1 RLWE ternary secret of a modulus chain";
+const CONTEXT_SEALED_COLUMN: &str = "hushtable v2 sealed column XChaCha20-Poly1305";
+const CONTEXT_SEALED_LEDGER: &str = "hushtable v2 sealed ledger of releases XChaCha20-Poly1305";
+const CONTEXT_RELEASE: &str = "hushtable v2 key of the noise on released numbers";
+const CONTEXT_SEALED_SCHEMA: &str = "hushtable v2 sealed schema XChaCha20-Poly1305";
 
 #[cfg(test)]
 mod tests {
@@ -250,20 +301,76 @@ mod tests {
         OwnerSeed::from_bytes(&[7; 32])
     }
 
-    /// Secrets are derived again from the seed for as long as a table lives, so the derivation is a format. The
-    /// numbers come from another implementation, written from its definition in Python with the packages `blake3`
-    /// and `cryptography`: master seed 00 … 1f, id 20 … 2f, set 2.
+    fn table(seed: &OwnerSeed, table_id: u8, encryption: u8) -> TableKeys<'_> {
+        seed.of_table([table_id; 16], [encryption; 16])
+    }
+
+    fn digest(secret: &SecretKey) -> String {
+        let bytes: Vec<u8> = secret.small().iter().map(|&s| s as u8).collect();
+        blake3::hash(&bytes).to_hex()[..16].to_owned()
+    }
+
+    /// Keys are derived again from the seed for as long as a table lives, so the derivation is a format. The numbers come
+    /// from another implementation, written from its definition in Python with the packages `blake3` and `cryptography`:
+    /// master seed 00 … 1f, table id 20 … 2f, encryption 30 … 3f, id 40 … 4f, set 2, sealed column 3.
     #[test]
-    fn secrets_never_change() {
+    fn keys_never_change() {
         let ring = Ring::new(preset("n12_q2x46_sec128_v1").unwrap(), Cpu::detect().unwrap()).unwrap();
+        let bytes = |from: u8| std::array::from_fn(|index| from + index as u8);
         let owner = OwnerSeed::from_bytes(&std::array::from_fn(|index| index as u8));
-        let id = std::array::from_fn(|index| 32 + index as u8);
-        let digest = |secret: &SecretKey| {
-            let bytes: Vec<u8> = secret.small().iter().map(|&s| s as u8).collect();
-            blake3::hash(&bytes).to_hex()[..16].to_owned()
+        let keys = owner.of_table(bytes(32), bytes(48));
+        for (kind, expected) in [
+            (SecretKind::ApproxSlots, "4ef1ba336ac9e0dd"),
+            (SecretKind::ApproxSum, "9bde4ff99167da90"),
+            (SecretKind::Slots, "ec9a22b56badfd9b"),
+            (SecretKind::Sum, "cdaa37ce05f88f5e"),
+        ] {
+            assert_eq!(digest(&keys.secret(kind, &ring, bytes(64))), expected, "{kind:?}");
+        }
+        for (key, expected) in
+            [(keys.schema_seal(), "7732f905cae97e49"), (keys.column_seal(3), "5e13da78b3308594")]
+        {
+            assert_eq!(blake3::hash(key.0.as_slice()).to_hex()[..16], *expected);
+        }
+    }
+
+    /// Whatever differs, the secret does: kind, table, encryption, set, id.
+    #[test]
+    fn secrets_of_different_purposes_are_different() {
+        let cpu = Cpu::detect().unwrap();
+        let ring = |name| Ring::new(preset(name).unwrap(), cpu).unwrap();
+        let (small, same_degree) = (ring("n12_q2x46_sec128_v1"), ring("n12_q3x35_sec128_v1"));
+        let owner = fixed();
+        let kinds = [SecretKind::ApproxSlots, SecretKind::ApproxSum, SecretKind::Slots, SecretKind::Sum];
+        let mut seen = std::collections::BTreeSet::new();
+        for (keys, ring, id) in [
+            (table(&owner, 1, 1), &small, 1),
+            (table(&owner, 2, 1), &small, 1),
+            (table(&owner, 1, 2), &small, 1),
+            (table(&owner, 1, 1), &same_degree, 1),
+            (table(&owner, 1, 1), &small, 2),
+        ] {
+            for kind in kinds {
+                assert!(seen.insert(digest(&keys.secret(kind, ring, [id; 16]))), "{kind:?}");
+            }
+        }
+        let again = table(&owner, 1, 1).secret(SecretKind::Sum, &small, [1; 16]);
+        assert!(seen.contains(&digest(&again)), "the same arguments give the same secret");
+    }
+
+    /// A sealed column's key opens that column alone: no other, not the schema, and nothing of another table or encryption.
+    #[test]
+    fn a_seal_key_opens_what_it_sealed_alone() {
+        let owner = fixed();
+        let keys = || {
+            let of = |keys: TableKeys<'_>| [keys.schema_seal(), keys.column_seal(0), keys.column_seal(1)];
+            [table(&owner, 1, 1), table(&owner, 1, 2), table(&owner, 2, 1)].map(of).into_iter().flatten()
         };
-        assert_eq!(digest(&owner.column_secret(&ring, id)), "2430cc118118610d");
-        assert_eq!(digest(&owner.slots_secret(&ring, id)), "da503ffa5fc1a1b5");
+        for (index, key) in keys().enumerate() {
+            let sealed = key.seal(b"place", b"private").unwrap();
+            let opened: Vec<bool> = keys().map(|other| other.open(b"place", &sealed).is_ok()).collect();
+            assert_eq!(opened, (0..9).map(|other| other == index).collect::<Vec<_>>());
+        }
     }
 
     #[test]
@@ -289,12 +396,12 @@ mod tests {
 
     #[test]
     fn sealed_data_opens_in_its_place_only() {
-        let key = fixed().seal_key([1; 16]);
+        let key = table(&fixed(), 1, 1).schema_seal();
         let sealed = key.seal(b"column 3 chunk 9", b"private").unwrap();
         assert_eq!(sealed.len(), 7 + SEAL_OVERHEAD_BYTES);
         assert_eq!(key.open(b"column 3 chunk 9", &sealed).unwrap().as_slice(), b"private");
         assert!(matches!(key.open(b"column 3 chunk 8", &sealed), Err(SealError::Refused)));
-        let other = fixed().seal_key([2; 16]);
+        let other = table(&fixed(), 2, 1).schema_seal();
         assert!(matches!(other.open(b"column 3 chunk 9", &sealed), Err(SealError::Refused)));
         for index in 0..sealed.len() {
             let mut flipped = sealed.clone();
@@ -309,7 +416,7 @@ mod tests {
 
     #[test]
     fn two_seals_of_one_message_differ() {
-        let key = fixed().seal_key([1; 16]);
+        let key = table(&fixed(), 1, 1).schema_seal();
         assert_ne!(key.seal(b"", b"x").unwrap(), key.seal(b"", b"x").unwrap());
     }
 }

@@ -12,6 +12,7 @@
 
 mod leveled;
 mod phase;
+pub mod release;
 mod rounded;
 
 pub use leveled::{NoiseModel, Operands, View, key_switch_log2, public_encryption_log2};
@@ -117,6 +118,12 @@ pub fn sub_phase_log2(a: f64, b: f64) -> f64 {
 pub fn ckks_sum_error_log2(scale_log2: f64, rows: f64, weight_max: f64, factor: f64) -> f64 {
     let rounding = 0.5 * rows.max(1.0) * weight_max.max(1.0);
     (tail(1.0) * factor * sum_deviation(rows, weight_max) + rounding).log2() - scale_log2
+}
+
+/// log2 bound on what the errors of encryption alone add to a CKKS masked sum, in units of the value: that is what the noise of a
+/// release has to drown; the rounding of encodings tells of the data, not of the secret.
+pub fn ckks_sum_noise_log2(scale_log2: f64, rows: f64, weight_max: f64, factor: f64) -> f64 {
+    (tail(1.0) * factor * sum_deviation(rows, weight_max)).log2() - scale_log2
 }
 
 /// log2 bound on the error of one slot of a fresh CKKS ciphertext, in units of the value: the coefficients' errors seen

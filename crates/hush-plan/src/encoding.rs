@@ -122,6 +122,7 @@ pub struct PrivateEncoding {
     /// Largest absolute value in units of any single row, in decimal digits (may exceed 128 bits). For the
     /// approximate layouts the largest absolute value that one row may have, rounded up to an integer.
     pub max_abs: String,
-    /// Random identity from which the owner derives this column's secret; hex, 32 digits.
+    /// Random identity from which the owner derives this column's secret; hex, 32 digits. Slot columns that meet in a
+    /// product have one in common, hence one secret; no other two columns do.
     pub secret_id: String,
 }

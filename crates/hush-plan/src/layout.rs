@@ -168,8 +168,8 @@ pub fn needs_of(schema: &Schema, queries: &[Query]) -> Result<Needs, PlanError> 
     Ok(needs)
 }
 
-/// Chooses the encoded columns that serve `needs` on a table of up to `rows` rows. `new_id` gives each its random
-/// identity (32 hexadecimal digits).
+/// Chooses the encoded columns that serve `needs` on a table of up to `rows` rows. `new_id` gives a random identity
+/// (32 hexadecimal digits) for each secret: for each column, but one for the slot columns that meet in products.
 ///
 /// A parameter set takes as many columns as it has room for ([`ParamSet::most_columns`]): finding *some* column's secret costs 2^128 as
 /// well. Where there are more, all columns that are summed do without that set.
@@ -183,33 +183,36 @@ pub fn plan_encodings(
     new_id: &mut dyn FnMut() -> String,
 ) -> Result<Vec<PrivateEncoding>, PlanError> {
     let mut crowded = Vec::new();
-    let mut chosen = loop {
-        let chosen = match schema.writers() {
+    let sums = loop {
+        let sums = match schema.writers() {
             Writers::Owner => owned_sums(schema, needs, rows, &crowded)?,
             Writers::Devices => shared_sums(schema, needs, rows, &crowded)?,
         };
-        match presets().iter().find(|set| is_crowded(set, &chosen)) {
+        match presets().iter().find(|set| is_crowded(set, &sums)) {
             Some(set) => crowded.push(set.name()),
-            None => break chosen,
+            None => break sums,
         }
     };
-    chosen.extend(slots::choose(schema, &needs.programs)?);
-    chosen.extend(approx::slots(schema, &needs.programs)?);
+    // A sum needs no other column's secret; the factors of a product need a common one.
+    let mut groups: Vec<Vec<(Content, Choice)>> = sums.into_iter().map(|sum| vec![sum]).collect();
+    groups.extend(slots::choose(schema, &needs.programs)?);
+    groups.extend(approx::slots(schema, &needs.programs)?);
 
-    let numbered = chosen.into_iter().zip(0u32..);
-    Ok(numbered
-        .map(|((content, choice), id)| PrivateEncoding {
-            public: Encoding {
-                id: EncodingId(id),
+    let mut encodings = Vec::new();
+    for group in groups {
+        let secret_id = new_id();
+        for (content, choice) in group {
+            let public = Encoding {
+                id: EncodingId(encodings.len() as u32),
                 layout: choice.layout,
                 params: choice.params.to_owned(),
                 plaintext: choice.plaintext,
-            },
-            content,
-            max_abs: choice.max_abs.to_string(),
-            secret_id: new_id(),
-        })
-        .collect())
+            };
+            let (max_abs, secret_id) = (choice.max_abs.to_string(), secret_id.clone());
+            encodings.push(PrivateEncoding { public, content, max_abs, secret_id });
+        }
+    }
+    Ok(encodings)
 }
 
 fn is_crowded(set: &ParamSet, chosen: &[(Content, Choice)]) -> bool {
@@ -225,7 +228,7 @@ fn owned_sums(
 ) -> Result<Vec<(Content, Choice)>, PlanError> {
     let choose = |(content, weight): (&Content, &BigInt)| {
         let choice = match approximate_digits(schema, content) {
-            Some(digits) => approx::sum(content, digits, rows, weight, Writers::Owner)?,
+            Some(digits) => approx::sum(content, digits, rows, weight, (Writers::Owner, schema.release))?,
             None => sum::choose(content, &content_bound(schema, content), rows, weight, without)?,
         };
         Ok((content.clone(), choice))
@@ -251,7 +254,8 @@ fn shared_sums(
     for (content, weight_max) in &needs.sums {
         match approximate_digits(schema, content) {
             Some(digits) => {
-                let choice = approx::sum(content, digits, rows, weight_max, Writers::Devices)?;
+                let choice =
+                    approx::sum(content, digits, rows, weight_max, (Writers::Devices, schema.release))?;
                 chosen.insert(content.clone(), choice);
             }
             None => exact.push(sum::Asked { content, max_abs: content_bound(schema, content), weight_max }),

@@ -6,6 +6,7 @@ pub mod units;
 
 use std::collections::BTreeMap;
 
+use hush_params::noise::release::MAX_ANSWERS;
 use serde::{Deserialize, Serialize};
 
 use crate::range::Writers;
@@ -129,6 +130,15 @@ pub struct Column {
     pub reason: String,
 }
 
+/// What approximate results of a table may leave their owner with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReleaseBudget {
+    /// Digits after the point that released sums and values of rows keep, 0 to 15; scales are chosen for them.
+    pub digits: u8,
+    /// Numbers that may be released of one encryption, 1 to [`MAX_ANSWERS`].
+    pub answers: u32,
+}
+
 /// A table's schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
@@ -153,6 +163,8 @@ pub struct Schema {
     pub moments: Vec<Vec<String>>,
     /// Whether devices may append rows that they encrypt with public keys; the parameters then leave room for their noise.
     pub edge: bool,
+    /// What approximate results may be released with; `None` where no room is made for it.
+    pub release: Option<ReleaseBudget>,
 }
 
 impl Schema {

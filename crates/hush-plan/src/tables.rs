@@ -45,6 +45,7 @@ pub(crate) fn schema(table: &str, columns: Vec<Column>) -> Schema {
         products: Vec::new(),
         moments: Vec::new(),
         edge: false,
+        release: None,
     }
 }
 

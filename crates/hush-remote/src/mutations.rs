@@ -187,7 +187,7 @@ fn damaged_refusals_are_told_without_what_a_terminal_would_obey() {
 #[test]
 fn damaged_manifests_and_answers_are_refused_or_are_whole() {
     let (canned, id) = with_job();
-    let golden = include_bytes!("../../hush-table/tests/golden/table_v1/manifest.hush");
+    let golden = include_bytes!("../../hush-table/tests/golden/table_v2/manifest.hush");
     let manifest = |reply: &[u8]| match canned.set(&[reply]).manifest("golden") {
         Err(error) => sound(&error),
         Ok(manifest) => {
@@ -221,7 +221,7 @@ fn damaged_manifests_and_answers_are_refused_or_are_whole() {
 
 /// The table that is pushed.
 fn golden_table() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../hush-table/tests/golden/table_v1")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../hush-table/tests/golden/table_v2")
 }
 
 #[test]

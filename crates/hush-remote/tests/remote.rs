@@ -19,7 +19,7 @@ use hush_plan::{Encoding, EncodingId, Layout, Plaintext, ServerPlan};
 use hush_remote::{ApiToken, RemoteError, RemoteServer, Silent};
 use hush_server::{Config, Server};
 use hush_table::{
-    EncodedChunk, SignedManifest, TableId, TableIdentity, TableLayout, TableStore, TableWriter,
+    EncodedChunk, EncryptionId, SignedManifest, TableId, TableIdentity, TableLayout, TableStore, TableWriter,
 };
 use tempfile::TempDir;
 
@@ -117,6 +117,7 @@ fn table(directory: &Path, version: u64, signer: u8) -> SignedManifest {
     let identity = TableIdentity {
         table: "visits".to_owned(),
         table_id: TableId::from_bytes([7; 16]),
+        encryption: EncryptionId::from_bytes([2; 16]),
         version,
         verifying_key: key.verifying_key().to_bytes(),
     };

@@ -19,6 +19,10 @@ pub struct TableId([u8; 16]);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DeviceId([u8; 16]);
 
+/// 16 random bytes of one encryption of a table. Public.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EncryptionId([u8; 16]);
+
 /// 16 random bytes that a device's spool keeps. Public.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamId([u8; 16]);
@@ -61,6 +65,18 @@ impl Digest {
 }
 
 impl TableId {
+    /// Wraps 16 random bytes.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 16 bytes.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl EncryptionId {
     /// Wraps 16 random bytes.
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
@@ -152,6 +168,7 @@ macro_rules! hex_text {
 
 hex_text!(Digest, 32);
 hex_text!(DeviceId, 16);
+hex_text!(EncryptionId, 16);
 hex_text!(StreamId, 16);
 hex_text!(TableId, 16);
 

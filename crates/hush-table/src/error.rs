@@ -18,7 +18,7 @@ pub enum TableError {
     #[error("this is not a Hushtable manifest (the first 8 bytes are not HUSHTBL1)")]
     NotAManifest,
     /// The manifest has another format version.
-    #[error("manifest format {found}, this version reads {expected}")]
+    #[error("the table has format {found}, this version reads format {expected} alone")]
     UnknownFormat {
         /// Version found.
         found: u32,
@@ -235,7 +235,7 @@ impl TableError {
                 "name the directory that `hush encrypt -o` wrote; an interrupted run leaves no manifest: run it again"
             }
             Self::UnknownFormat { .. } => {
-                "use a version of Hushtable that reads this format, or encrypt again"
+                "tables of other formats are not read: encrypt the source again into a new directory, or use the version of Hushtable that wrote the table"
             }
             Self::WrongLength { .. }
             | Self::BadSignature

@@ -11,7 +11,9 @@ use ed25519_dalek::{Signer, SigningKey};
 use hush_plan::{Encoding, EncodingId, Layout, Plaintext};
 
 use crate::manifest::{BODY_FORMAT, ClearColumn, DeviceRules, Manifest, PartEntry, PartFile, key_id};
-use crate::{CHUNK_ROWS, Digest, EncodedChunk, SignedManifest, TableId, TableIdentity, TableLayout};
+use crate::{
+    CHUNK_ROWS, Digest, EncodedChunk, EncryptionId, SignedManifest, TableId, TableIdentity, TableLayout,
+};
 
 /// A stream of bytes from a printable seed: BLAKE3 in its extendable-output mode.
 pub(crate) struct Random {
@@ -79,6 +81,7 @@ pub(crate) fn manifest() -> Manifest {
         format: BODY_FORMAT,
         table: "patients".to_owned(),
         table_id: table_id(),
+        encryption: EncryptionId::from_bytes(*b"an encryption .."),
         version: 3,
         key_id: key_id(&signer(7).verifying_key().to_bytes()),
         rows: 524_293,
@@ -111,6 +114,7 @@ pub(crate) fn identity(version: u64) -> TableIdentity {
     TableIdentity {
         table: "patients".to_owned(),
         table_id: table_id(),
+        encryption: EncryptionId::from_bytes(*b"an encryption .."),
         version,
         verifying_key: signer(7).verifying_key().to_bytes(),
     }

@@ -48,7 +48,7 @@ pub mod source;
 pub mod store;
 
 pub use delivery::{Delivery, DeliveryId, SignedDelivery};
-pub use digest::{DeviceId, Digest, StreamId, TableId, from_hex, to_hex};
+pub use digest::{DeviceId, Digest, EncryptionId, StreamId, TableId, from_hex, to_hex};
 pub use error::{DeliveryFault, ManifestFault, PartFault, TableError};
 pub use manifest::{ClearColumn, Manifest, PartEntry, PartFile, Pin, SignedManifest};
 pub use part::{

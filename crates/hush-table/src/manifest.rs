@@ -20,15 +20,15 @@ pub use container::{SignedManifest, UncheckedManifest};
 pub use devices::{DeviceRules, MAX_REJECTED, MAX_REVOKED, Rejection};
 
 use crate::delivery::DeliveryId;
-use crate::digest::{Digest, TableId, from_hex, to_hex};
+use crate::digest::{Digest, EncryptionId, TableId, from_hex, to_hex};
 use crate::error::{ManifestFault, TableError};
 
 /// First bytes of every manifest; also the domain of its signature.
 pub const MAGIC: [u8; 8] = *b"HUSHTBL1";
 /// Version of the container.
-pub const CONTAINER_VERSION: u32 = 1;
+pub const CONTAINER_VERSION: u32 = 2;
 /// Version of the JSON body.
-pub const BODY_FORMAT: u16 = 1;
+pub const BODY_FORMAT: u16 = 2;
 /// Largest body in bytes.
 pub const MAX_BODY_BYTES: u64 = 64 << 20;
 /// Most parts of a table: as many as fit the largest body with about 250 bytes each; 1.3·10^11 rows.
@@ -58,6 +58,9 @@ pub struct Manifest {
     pub table: String,
     /// Stays the same over all versions of the table.
     pub table_id: TableId,
+    /// Random, drawn whenever the table is encrypted: versions that only add parts keep it, an encryption from the source
+    /// never does. All keys of the table are derived with it.
+    pub encryption: EncryptionId,
     /// 1 for the first version; each later one is higher.
     pub version: u64,
     /// Which owner's key made this table: [`key_id`] of the verifying key that the container carries.

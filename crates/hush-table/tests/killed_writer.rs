@@ -15,7 +15,9 @@ use arrow::datatypes::Schema;
 use bytes::Bytes;
 use ed25519_dalek::{Signer, SigningKey};
 use hush_plan::{Encoding, EncodingId, Layout, Plaintext};
-use hush_table::{EncodedChunk, TableError, TableId, TableIdentity, TableLayout, TableStore, TableWriter};
+use hush_table::{
+    EncodedChunk, EncryptionId, TableError, TableId, TableIdentity, TableLayout, TableStore, TableWriter,
+};
 
 const CHUNKS: u32 = 200;
 const PLACE: &str = "HUSH_TEST_TABLE";
@@ -34,6 +36,7 @@ fn write(store: &TableStore) -> Result<(), TableError> {
     let identity = TableIdentity {
         table: "t".to_owned(),
         table_id: TableId::from_bytes([1; 16]),
+        encryption: EncryptionId::from_bytes([2; 16]),
         version: 1,
         verifying_key: key.verifying_key().to_bytes(),
     };

@@ -56,7 +56,7 @@ pub(super) fn run(table: &Synthetic, scheme: Scheme, budget: Duration) -> Result
     let start = Instant::now();
     let ring = Ring::new(preset(PARAMS)?, Cpu::detect()?)?;
     let owner = OwnerSeed::generate()?;
-    let secret = owner.slots_secret(&ring, [0; 16]);
+    let secret = owner.of_table([0; 16], [0; 16]).secret(SecretKind::Slots, &ring, [0; 16]);
     let mut cell: Box<dyn Cell> = match scheme {
         Scheme::Bgv => Box::new(Bgv::new(&ring, secret)?),
         Scheme::Bfv => Box::new(Bfv::new(&ring)?),

@@ -96,7 +96,7 @@ fn local_table(
     let encodings = encodings.collect::<Result<Vec<_>, ClientError>>()?;
     let half = PrivateHalf { schema: table.half.schema.clone(), encodings };
     let identity = new_identity(&owner, half.schema.table.clone())?;
-    let table_id = identity.table_id;
+    let keys = owner.of_table(*identity.table_id.as_bytes(), *identity.encryption.as_bytes());
     let layout = TableLayout {
         clear: clear.schema(),
         encodings: half.encodings.iter().map(|encoding| encoding.public.clone()).collect(),
@@ -118,7 +118,7 @@ fn local_table(
         };
         writer.push(&clear.slice(first, count), chunk)?;
     }
-    let sealed_schema = half.seal(&owner, table_id)?;
+    let sealed_schema = half.seal(keys)?;
     writer.finish(sealed_schema, |bytes| owner.sign(bytes))?;
     let limits = hush_exec::Limits {
         max_groups: rows as u64,

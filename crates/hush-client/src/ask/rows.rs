@@ -223,6 +223,12 @@ impl<'a> Programs<'a> {
                 let first = shape.columns.first().copied();
                 let first = first.ok_or(ClientError::Internal { what: "a program without columns" })?;
                 let key = table.keys.get(first)?;
+                for other in &shape.columns {
+                    if table.keys.get(*other)?.encoding.secret_id != key.encoding.secret_id {
+                        let what = "a program of columns under different secrets";
+                        return Err(ClientError::Internal { what });
+                    }
+                }
                 let rounding = rounding(key, task.bits_of_program(index))?;
                 Ok::<_, ClientError>(Computed { shape, key, rounding, bound })
             });

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use ethnum::I256;
 use hush_exec::noop::Scheme;
-use hush_keys::{OwnerSeed, PhaseLimit, decrypt_sum};
+use hush_keys::{OwnerSeed, PhaseLimit, SecretKind, decrypt_sum};
 use hush_params::preset;
 use hush_plan::predict::{MachineProfile, Times, UnitCosts, Work};
 use hush_plan::sql::parse_workload;
@@ -308,7 +308,7 @@ fn loops() -> Result<UnitCosts, ClientError> {
         // Packing costs about as much as unpacking.
         limbs_timed / 2.0 / residues
     };
-    let secret = OwnerSeed::generate()?.column_secret(&ring, [1; 16]);
+    let secret = OwnerSeed::generate()?.of_table([0; 16], [0; 16]).secret(SecretKind::Sum, &ring, [1; 16]);
     let answers = SumAccumulator::new(&ring, 1, 1).finish();
     let answers = answers.map_err(|_| ClientError::Internal { what: "an empty sum does not end" })?;
     let answer = answers.first().ok_or(ClientError::Internal { what: "an empty sum has no answer" })?;

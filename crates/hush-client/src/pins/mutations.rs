@@ -17,7 +17,7 @@ const PLACE: &str = "https://example.org/tables/golden";
 
 /// A table's manifest, of version 2.
 pub(crate) fn manifest() -> SignedManifest {
-    let bytes = include_bytes!("../../../hush-table/tests/golden/table_v1/manifest.hush");
+    let bytes = include_bytes!("../../../hush-table/tests/golden/table_v2/manifest.hush");
     SignedManifest::decode(bytes).unwrap()
 }
 

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 
+use hush_keys::OwnerSeed;
 use hush_keys::keyfile::{Passphrase, load};
 use hush_plan::predict::Site;
 use hush_plan::{Limits, plan_query};
@@ -47,7 +48,7 @@ const ROWS: u64 = 1000;
 /// Who sealed the files of the corpus, and for which table.
 pub(crate) struct Owner {
     seed: OwnerSeed,
-    table_id: TableId,
+    table_id: u8,
     /// What could be signed manifests' halves, one for each query.
     halves: Vec<PrivateHalf>,
 }
@@ -61,11 +62,19 @@ impl Owner {
         std::fs::set_permissions(&copy, Permissions::from_mode(0o600)).unwrap();
         let seed = load(&copy, &Passphrase::new("of the corpus".to_owned())).unwrap();
         let halves = QUERIES.map(|[name, schema, _]| half(name, schema)).to_vec();
-        Self { seed, table_id: TableId::from_bytes([9; 16]), halves }
+        Self { seed, table_id: 9, halves }
     }
 
-    fn sealed(&self, table_id: TableId, place: &[u8], contents: &[u8]) -> Vec<u8> {
-        self.seed.seal_key(*table_id.as_bytes()).seal(place, contents).unwrap()
+    fn keys(&self) -> TableKeys<'_> {
+        self.of_table(self.table_id)
+    }
+
+    fn of_table(&self, table_id: u8) -> TableKeys<'_> {
+        self.seed.of_table([table_id; 16], [1; 16])
+    }
+
+    fn sealed(&self, table_id: u8, place: &[u8], contents: &[u8]) -> Vec<u8> {
+        self.of_table(table_id).schema_seal().seal(place, contents).unwrap()
     }
 }
 
@@ -95,9 +104,9 @@ fn code(error: &ClientError) -> String {
 
 /// Opens sealed bytes; what is opened is sealed again to the same.
 pub(crate) fn envelope(owner: &Owner, sealed: &[u8]) -> Result<PrivateHalf, String> {
-    let opened = PrivateHalf::open(&owner.seed, owner.table_id, sealed).map_err(|error| code(&error))?;
-    let again = opened.seal(&owner.seed, owner.table_id).unwrap();
-    assert_eq!(PrivateHalf::open(&owner.seed, owner.table_id, &again).unwrap(), opened);
+    let opened = PrivateHalf::open(owner.keys(), sealed).map_err(|error| code(&error))?;
+    let again = opened.seal(owner.keys()).unwrap();
+    assert_eq!(PrivateHalf::open(owner.keys(), &again).unwrap(), opened);
     Ok(opened)
 }
 
@@ -126,9 +135,10 @@ pub(crate) fn made(owner: &Owner) -> Vec<CorpusFile> {
         first.replacen(from, to, 1)
     };
     for (name, contents) in [
-        ("newer", edited("\"format\":1", "\"format\":2")),
+        ("newer", edited("\"format\":2", "\"format\":3")),
+        ("earlier", edited("\"format\":2", "\"format\":1")),
         ("unknown-member", edited("{", "{\"more\":0,")),
-        ("format-twice", edited("{", "{\"format\":1,")),
+        ("format-twice", edited("{", "{\"format\":2,")),
         ("schema-is-none", edited("[columns.ward]", "[columns.ward")),
         ("schema-of-newer-format", edited("format = 1\\n", "format = 2\\n")),
         ("schema-null", edited("\"schema\":\"", "\"schema\":null,\"x\":\"")),
@@ -161,11 +171,16 @@ pub(crate) fn made(owner: &Owner) -> Vec<CorpusFile> {
         ("nonce-alone", good[..24].to_vec()),
         ("longer", [good.as_slice(), &[0]].concat()),
         ("empty", Vec::new()),
-        ("of-another-table", owner.sealed(TableId::from_bytes([8; 16]), PLACE, bytes)),
+        ("of-another-table", owner.sealed(8, PLACE, bytes)),
         ("of-another-place", owner.sealed(table_id, b"elsewhere", bytes)),
         (
             "of-another-owner",
-            OwnerSeed::generate().unwrap().seal_key(*table_id.as_bytes()).seal(PLACE, bytes).unwrap(),
+            OwnerSeed::generate()
+                .unwrap()
+                .of_table([table_id; 16], [1; 16])
+                .schema_seal()
+                .seal(PLACE, bytes)
+                .unwrap(),
         ),
         ("not-sealed", bytes.to_vec()),
     ] {
@@ -208,7 +223,7 @@ fn derived(owner: &Owner, opened: &PrivateHalf, half: &PrivateHalf) -> &'static 
     if public(opened) != public(half) {
         return "of another manifest";
     }
-    let keys = ColumnKeys::derive(&owner.seed, *owner.table_id.as_bytes(), &opened.encodings);
+    let keys = ColumnKeys::derive(owner.keys(), &opened.encodings);
     keys.map_or_else(|error| error.code(), |_| "keys")
 }
 

@@ -7,7 +7,9 @@ use arrow::array::{ArrayRef, Date32Array, Float64Array, Int64Array, RecordBatch,
 use bytes::Bytes;
 use ethnum::I256;
 use hush_exec::{Engine, Limits};
-use hush_keys::{ApproxSlotColumn, ApproxSumColumn, Encryptor, OwnerSeed, SlotColumn, SumColumn};
+use hush_keys::{
+    ApproxSlotColumn, ApproxSumColumn, Encryptor, OwnerSeed, SecretKind, SlotColumn, SumColumn, TableKeys,
+};
 use hush_params::{PLAINTEXT_PRIMES_45, preset};
 use hush_plan::plan::{PLAN_FORMAT, ServerPlan, Task};
 use hush_plan::{Encoding, EncodingId, Layout, Plaintext};
@@ -15,9 +17,11 @@ use hush_ring::{Cpu, Ring};
 use hush_schemes::Values;
 use hush_schemes::bgv::slots::SlotEncoder;
 use hush_schemes::ckks::{ApproxEncoder, Scale};
+use hush_table::manifest::BODY_FORMAT;
 use hush_table::part::{ClearPartWriter, EncryptedPartWriter};
 use hush_table::{
-    CHUNK_ROWS, ClearColumn, EncodedChunk, Manifest, PartEntry, SignedManifest, TableId, TableStore,
+    CHUNK_ROWS, ClearColumn, EncodedChunk, EncryptionId, Manifest, PartEntry, SignedManifest, TableId,
+    TableStore,
 };
 
 /// SplitMix64: small, seeded, good enough to draw test data.
@@ -88,10 +92,14 @@ const SUM27: &str = "n11_q1x46_sec128_v1";
 const WIDE: &str = "n13_q4x46_sec128_v1";
 const SLOTS: &str = "n13_q3x46_sec128_v1";
 
+const TABLE: [u8; 16] = [7; 16];
+const ENCRYPTION: [u8; 16] = [8; 16];
+/// The id of the slot columns' common secret.
+pub(crate) const SLOTS_ID: [u8; 16] = [9; 16];
+
 pub(crate) struct Fixture {
     pub(crate) rows: Vec<Row>,
     pub(crate) seed: OwnerSeed,
-    pub(crate) table_id: [u8; 16],
     pub(crate) store: TableStore,
     pub(crate) signed: SignedManifest,
 }
@@ -109,6 +117,10 @@ impl Fixture {
         let count = part_rows.iter().sum();
         let rows: Vec<Row> = (0..count).map(|index| random_row(random, index, count)).collect();
         Self::encrypt(rows, part_rows, Clear::Nothing)
+    }
+
+    pub(crate) fn keys(&self) -> TableKeys<'_> {
+        keys_of(&self.seed)
     }
 
     pub(crate) fn engine(&self, threads: usize) -> Engine {
@@ -136,7 +148,6 @@ impl Fixture {
 
     fn encrypt(rows: Vec<Row>, part_rows: &[usize], clear: Clear) -> Self {
         let seed = OwnerSeed::generate().unwrap();
-        let table_id = [7; 16];
         let store = TableStore::memory();
         let schema = clear_batch(&[]).schema();
         let mut parts = Vec::new();
@@ -148,7 +159,7 @@ impl Fixture {
             let mut encrypted = EncryptedPartWriter::new(&ids, 0, chunk);
             let mut plain = ClearPartWriter::new(&schema).unwrap();
             for rows in part.chunks(CHUNK_ROWS as usize) {
-                encrypted.push(encrypt_chunk(&seed, table_id, chunk, rows)).unwrap();
+                encrypted.push(encrypt_chunk(keys_of(&seed), chunk, rows)).unwrap();
                 plain.push(&clear_batch(rows)).unwrap();
                 chunk += 1;
             }
@@ -171,9 +182,10 @@ impl Fixture {
         let columns =
             schema.fields().iter().map(|field| ClearColumn::new(field.name(), field.data_type()).unwrap());
         let manifest = Manifest {
-            format: 1,
+            format: BODY_FORMAT,
             table: "t".to_owned(),
-            table_id: TableId::from_bytes(table_id),
+            table_id: TableId::from_bytes(TABLE),
+            encryption: EncryptionId::from_bytes(ENCRYPTION),
             version: 1,
             key_id: seed.key_id().to_string(),
             rows: rows.len() as u64,
@@ -188,8 +200,12 @@ impl Fixture {
         let key = seed.verifying_key().to_bytes();
         let signed = SignedManifest::sign(manifest, &key, |message| seed.sign(message)).unwrap();
         store.commit(&signed).unwrap();
-        Self { rows, seed, table_id, store, signed }
+        Self { rows, seed, store, signed }
     }
+}
+
+fn keys_of(seed: &OwnerSeed) -> TableKeys<'_> {
+    seed.of_table(TABLE, ENCRYPTION)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -270,10 +286,14 @@ fn clear_batch(rows: &[Row]) -> RecordBatch {
     .unwrap()
 }
 
-fn encrypt_chunk(seed: &OwnerSeed, table_id: [u8; 16], index: u32, rows: &[Row]) -> EncodedChunk {
+fn encrypt_chunk(keys: TableKeys<'_>, index: u32, rows: &[Row]) -> EncodedChunk {
     let mut encryptor = Encryptor::new();
     let mut chunk = encryptor.begin_chunk(index, rows.len()).unwrap();
-    let sum = |id: EncodingId| (ring(set_name(id)), seed.column_secret(&ring(set_name(id)), secret_id(id)));
+    let sum = |kind, id: EncodingId| {
+        let ring = ring(set_name(id));
+        let secret = keys.secret(kind, &ring, secret_id(id));
+        (ring, secret)
+    };
     let values: Vec<i64> = rows.iter().map(|row| row.value.unwrap_or(0)).collect();
     let valid: Vec<i64> = rows.iter().map(|row| i64::from(row.value.is_some())).collect();
     let squares: Vec<I256> = values.iter().map(|value| I256::from(*value) * I256::from(*value)).collect();
@@ -284,12 +304,12 @@ fn encrypt_chunk(seed: &OwnerSeed, table_id: [u8; 16], index: u32, rows: &[Row])
         (SQUARE, SQUARE_T, Values::I256(&squares)),
     ];
     for (id, t_log2, values) in columns {
-        let (ring, secret) = sum(id);
+        let (ring, secret) = sum(SecretKind::Sum, id);
         let column = SumColumn { column: id.0, secret: &secret, t_log2, values };
         encoded.extend(chunk.encrypt_sum(&ring, &[column]).unwrap());
     }
     let slots = ring(SLOTS);
-    let secret = seed.slots_secret(&slots, table_id);
+    let secret = keys.secret(SecretKind::Slots, &slots, SLOTS_ID);
     let encoder = SlotEncoder::new(&slots, primes()).unwrap();
     for (id, field) in [(X, (|row| row.x) as fn(&Row) -> i64), (Y, |row| row.y)] {
         let values: Vec<i64> = rows.iter().map(field).collect();
@@ -305,12 +325,12 @@ fn encrypt_chunk(seed: &OwnerSeed, table_id: [u8; 16], index: u32, rows: &[Row])
     let reals: Vec<f64> = rows.iter().map(|row| row.real).collect();
     let scale = Scale::from_log2(SCALE).unwrap();
     let wide = ring(WIDE);
-    let secret = seed.slots_secret(&wide, table_id);
+    let secret = keys.secret(SecretKind::ApproxSlots, &wide, SLOTS_ID);
     let encoder = ApproxEncoder::new(&wide);
     let column =
         ApproxSlotColumn { column: REAL.0, secret: &secret, encoder: &encoder, scale, values: &reals };
     encoded.push(chunk.encrypt_approx_slots(&column).unwrap());
-    let (ring, secret) = sum(REAL_SUM);
+    let (ring, secret) = sum(SecretKind::ApproxSum, REAL_SUM);
     let column =
         ApproxSumColumn { column: REAL_SUM.0, secret: &secret, scale, limit_log2: 60, values: &reals };
     encoded.extend(chunk.encrypt_approx_sum(&ring, &[column]).unwrap());

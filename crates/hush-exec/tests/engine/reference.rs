@@ -7,7 +7,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, UInt64Type};
 use ethnum::I256;
 use hush_exec::answer::{Answer, Content, sum_blocks};
-use hush_keys::{PhaseLimit, decrypt_approx_sum, decrypt_sum};
+use hush_keys::{PhaseLimit, SecretKind, decrypt_approx_sum, decrypt_sum};
 use hush_plan::EncodingId;
 use hush_plan::plan::{AggregateTask, EncryptedSum, Mask, Task};
 use hush_rlwe::UncheckedSumAnswer;
@@ -60,7 +60,7 @@ fn decrypt_one(fixture: &Fixture, answer: &Answer<'_>, task: &AggregateTask, gro
     };
     let ring = ring(set_name(column));
     decrypt_sum(
-        &fixture.seed.column_secret(&ring, secret_id(column)),
+        &fixture.keys().secret(SecretKind::Sum, &ring, secret_id(column)),
         &answer,
         body,
         t_log2,
@@ -80,7 +80,7 @@ pub(crate) fn decrypt_real(
     let column = task.sums[sum].column;
     let (answer, body) = conform(fixture, answer, task, group, sum);
     let ring = ring(set_name(column));
-    let secret = fixture.seed.column_secret(&ring, secret_id(column));
+    let secret = fixture.keys().secret(SecretKind::ApproxSum, &ring, secret_id(column));
     decrypt_approx_sum(&secret, &answer, body, Scale::from_log2(SCALE).unwrap()).unwrap()
 }
 

@@ -6,7 +6,7 @@ use arrow::datatypes::Int64Type;
 use ethnum::I256;
 use hush_exec::answer::{Answer, Content, RowsChunk};
 use hush_exec::program::{rounding, shape};
-use hush_keys::{PhaseLimit, decrypt_approx_slots, decrypt_slots, decrypt_sum_chunk};
+use hush_keys::{PhaseLimit, SecretKind, decrypt_approx_slots, decrypt_slots, decrypt_sum_chunk};
 use hush_params::size::MAX_ROUNDED_BITS;
 use hush_plan::plan::{RowsTask, SlotExpr, Task};
 use hush_plan::{EncodingId, Plaintext};
@@ -17,8 +17,8 @@ use hush_schemes::ckks::{ApproxEncoder, Scale};
 use hush_table::CHUNK_ROWS;
 
 use crate::fixture::{
-    Fixture, REAL, Random, Row, SCALE, VALID, VALID_T, VALUE, VALUE_T, X, Y, primes, ring, secret_id,
-    set_name,
+    Fixture, REAL, Random, Row, SCALE, SLOTS_ID, VALID, VALID_T, VALUE, VALUE_T, X, Y, primes, ring,
+    secret_id, set_name,
 };
 use crate::reference::numbers;
 
@@ -101,7 +101,8 @@ enum Slots {
 fn decrypt_program(fixture: &Fixture, task: &RowsTask, chunk: &RowsChunk<'_>, program: usize) -> Slots {
     let shape = shape(program, &task.programs[program], task.operands.len(), fixture.encodings()).unwrap();
     let ring = ring(shape.set.name());
-    let secret = fixture.seed.slots_secret(&ring, fixture.table_id);
+    let kind = if shape.scale_power == 0 { SecretKind::Slots } else { SecretKind::ApproxSlots };
+    let secret = fixture.keys().secret(kind, &ring, SLOTS_ID);
     let id = CiphertextSetId {
         chunk: chunk.chunk,
         element_count: hush_exec::program::element_count(shape.layout, shape.set, chunk.rows),
@@ -154,7 +155,7 @@ fn decrypt_fetched(fixture: &Fixture, task: &RowsTask, chunk: &RowsChunk<'_>, in
         None => blob.to_vec(),
     };
     let body = UncheckedBody::decode(&whole).unwrap().conform(&ring, BodyKind::Sum, id).unwrap();
-    let secret = fixture.seed.column_secret(&ring, secret_id(column));
+    let secret = fixture.keys().secret(SecretKind::Sum, &ring, secret_id(column));
     let seed = UniformSeed::from_bytes(chunk.seed);
     decrypt_sum_chunk(&secret, seed, &body, chunk.rows as usize, t_log2, PhaseLimit::NONE).unwrap()
 }

@@ -16,7 +16,7 @@ use hush_schemes::ckks::ApproxCiphertext;
 use hush_testkit::Draw;
 
 use super::*;
-use crate::{ApproxSlotColumn, ApproxSumColumn, Encryptor, OwnerSeed, SlotColumn, SumColumn};
+use crate::{ApproxSlotColumn, ApproxSumColumn, Encryptor, OwnerSeed, SecretKind, SlotColumn, SumColumn};
 
 /// Test inputs of this module's kinds.
 trait Inputs {
@@ -79,7 +79,9 @@ struct SumCase {
 fn sum_case(set: &'static ParamSet, t_log2: u32, bits: u32, rows: usize, draw: &mut Draw) -> SumCase {
     let ring = ring_of(set);
     let owner = OwnerSeed::generate().unwrap();
-    let secrets: Vec<_> = [[1; 16], [2; 16]].map(|id| owner.column_secret(&ring, id)).into();
+    let secrets: Vec<_> = [[1; 16], [2; 16]]
+        .map(|id| owner.of_table([0; 16], [0; 16]).secret(SecretKind::Sum, &ring, id))
+        .into();
     let mut encryptor = Encryptor::new();
     let (mut values, mut chunks) = (Vec::new(), Vec::new());
     for chunk in 0..2 {
@@ -216,7 +218,8 @@ fn weighted_sums_are_exact() {
 fn sixty_four_bit_extremes_sum_exactly_in_each_width() {
     let ring = ring("n12_q2x46_sec128_v1");
     let owner = OwnerSeed::generate().unwrap();
-    let secrets = [[1; 16], [2; 16], [3; 16]].map(|id| owner.column_secret(&ring, id));
+    let secrets = [[1; 16], [2; 16], [3; 16]]
+        .map(|id| owner.of_table([0; 16], [0; 16]).secret(SecretKind::Sum, &ring, id));
     let narrow = [i64::MIN, i64::MIN, i64::MAX, -1, 0, 1];
     let (middle, wide) = (narrow.map(i128::from), narrow.map(I256::from));
     let values = [Values::I64(&narrow), Values::I128(&middle), Values::I256(&wide)];
@@ -243,7 +246,8 @@ fn sixty_four_bit_extremes_sum_exactly_in_each_width() {
     );
     let missing = DecryptError::Body { found: 3, body_count: 3 };
     assert_eq!(decrypt_sum(&secrets[0], &answer, 3, 70, PhaseLimit::NONE).unwrap_err(), missing);
-    let other = owner.column_secret(&self::ring("n11_q1x46_sec128_v1"), [1; 16]);
+    let other =
+        owner.of_table([0; 16], [0; 16]).secret(SecretKind::Sum, &self::ring("n11_q1x46_sec128_v1"), [1; 16]);
     assert!(matches!(decrypt_sum(&other, &answer, 0, 70, PhaseLimit::NONE), Err(DecryptError::Ring(_))));
 }
 
@@ -252,11 +256,11 @@ fn secrets_are_derived_alike_and_differ_by_id_set_and_owner() {
     let (small, large) = (ring("n12_q2x46_sec128_v1"), ring("n12_q3x34_sec128_v1"));
     let owner = OwnerSeed::from_bytes(&[5; 32]);
     let secrets = [
-        owner.column_secret(&small, [1; 16]),
-        owner.column_secret(&small, [2; 16]),
-        owner.column_secret(&large, [1; 16]),
-        owner.slots_secret(&small, [1; 16]),
-        OwnerSeed::from_bytes(&[6; 32]).column_secret(&small, [1; 16]),
+        owner.of_table([0; 16], [0; 16]).secret(SecretKind::Sum, &small, [1; 16]),
+        owner.of_table([0; 16], [0; 16]).secret(SecretKind::Sum, &small, [2; 16]),
+        owner.of_table([0; 16], [0; 16]).secret(SecretKind::Sum, &large, [1; 16]),
+        owner.of_table([0; 16], [0; 16]).secret(SecretKind::Slots, &small, [1; 16]),
+        OwnerSeed::from_bytes(&[6; 32]).of_table([0; 16], [0; 16]).secret(SecretKind::Sum, &small, [1; 16]),
     ];
     for (i, a) in secrets.iter().enumerate() {
         for b in &secrets[..i] {
@@ -265,7 +269,8 @@ fn secrets_are_derived_alike_and_differ_by_id_set_and_owner() {
             assert!((1185..1546).contains(&same), "{same}");
         }
     }
-    let again = OwnerSeed::from_bytes(&[5; 32]).column_secret(&small, [1; 16]);
+    let again =
+        OwnerSeed::from_bytes(&[5; 32]).of_table([0; 16], [0; 16]).secret(SecretKind::Sum, &small, [1; 16]);
     assert_eq!(again.small(), secrets[0].small());
     // Seed to key never changes: stored tables depend on it. The digest comes from another implementation, in
     // Python with the packages `blake3` and `cryptography`.
@@ -283,7 +288,8 @@ fn slots_of(
     draw: &mut Draw,
 ) -> (SlotEncoder, SecretKey, Vec<Vec<I256>>, Vec<Vec<SlotCiphertext>>) {
     let encoder = SlotEncoder::new(ring, primes).unwrap();
-    let secret = OwnerSeed::generate().unwrap().slots_secret(ring, [1; 16]);
+    let secret =
+        OwnerSeed::generate().unwrap().of_table([0; 16], [0; 16]).secret(SecretKind::Slots, ring, [1; 16]);
     let mut encryptor = Encryptor::new();
     let mut chunk = encryptor.begin_chunk(0, rows).unwrap();
     let element_count = rows.div_ceil(ring.degree()) as u32;
@@ -399,7 +405,7 @@ fn approximate_sums_stay_within_the_declared_bound() {
     let mut draw = Draw::new();
     let ring = ring("n12_q2x46_sec128_v1");
     let owner = OwnerSeed::generate().unwrap();
-    let secret = owner.column_secret(&ring, [1; 16]);
+    let secret = owner.of_table([0; 16], [0; 16]).secret(SecretKind::Sum, &ring, [1; 16]);
     let scale = Scale::from_log2(50).unwrap();
     let rows = 8000;
     // Multiples of 2^-20 up to 2^20 add up exactly in f64.
@@ -430,7 +436,8 @@ fn approximate_slots_stay_within_the_declared_bound() {
     let mut draw = Draw::new();
     let ring = ring("n13_q3x46_sec128_v1");
     let encoder = ApproxEncoder::new(&ring);
-    let secret = OwnerSeed::generate().unwrap().slots_secret(&ring, [1; 16]);
+    let secret =
+        OwnerSeed::generate().unwrap().of_table([0; 16], [0; 16]).secret(SecretKind::Slots, &ring, [1; 16]);
     let scale = Scale::from_log2(40).unwrap();
     let rows = encoder.slot_count() + 11;
     let mut encryptor = Encryptor::new();

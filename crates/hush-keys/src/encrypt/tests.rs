@@ -9,7 +9,7 @@ use hush_ring::Cpu;
 use hush_schemes::SchemeError;
 
 use super::*;
-use crate::OwnerSeed;
+use crate::{OwnerSeed, SecretKind};
 
 fn ring(name: &str) -> Ring {
     Ring::new(preset(name).unwrap(), Cpu::detect().unwrap()).unwrap()
@@ -23,7 +23,10 @@ fn column<'a>(secret: &'a SecretKey, column: u32, values: &'a [i64]) -> SumColum
 fn no_column_and_no_secret_comes_twice_in_a_chunk() {
     let ring = ring("n11_q1x46_sec128_v1");
     let owner = OwnerSeed::generate().unwrap();
-    let (one, two) = (owner.column_secret(&ring, [1; 16]), owner.column_secret(&ring, [2; 16]));
+    let (one, two) = (
+        owner.of_table([0; 16], [0; 16]).secret(SecretKind::Sum, &ring, [1; 16]),
+        owner.of_table([0; 16], [0; 16]).secret(SecretKind::Sum, &ring, [2; 16]),
+    );
     let mut encryptor = Encryptor::new();
     let mut chunk = encryptor.begin_chunk(0, 2).unwrap();
     chunk.encrypt_sum(&ring, &[column(&one, 1, &[1, 2])]).unwrap();
@@ -39,7 +42,7 @@ fn no_column_and_no_secret_comes_twice_in_a_chunk() {
     let mut next = encryptor.begin_chunk(1, 2).unwrap();
     next.encrypt_sum(&ring, &[column(&one, 1, &[1, 2]), column(&two, 2, &[1, 2])]).unwrap();
     let encoder = SlotEncoder::new(&self::ring("n12_q2x46_sec128_v1"), &PLAINTEXT_PRIMES_32[..1]).unwrap();
-    let slots = owner.slots_secret(encoder.ring(), [9; 16]);
+    let slots = owner.of_table([0; 16], [0; 16]).secret(SecretKind::Slots, encoder.ring(), [9; 16]);
     let values = Values::I64(&[1, 2]);
     let column = |column| SlotColumn {
         column,
@@ -57,7 +60,7 @@ fn no_column_and_no_secret_comes_twice_in_a_chunk() {
 fn values_out_of_range_are_refused_by_position() {
     let ring = ring("n11_q1x46_sec128_v1");
     let owner = OwnerSeed::generate().unwrap();
-    let secret = owner.column_secret(&ring, [1; 16]);
+    let secret = owner.of_table([0; 16], [0; 16]).secret(SecretKind::Sum, &ring, [1; 16]);
     let mut encryptor = Encryptor::new();
     for (values, index) in [([0, 1 << 26], 1), ([-(1 << 26) - 1, 0], 0), ([i64::MIN, i64::MAX], 0)] {
         let mut chunk = encryptor.begin_chunk(0, 2).unwrap();
@@ -80,7 +83,7 @@ fn values_out_of_range_are_refused_by_position() {
 fn shapes_and_moduli_are_checked() {
     let (small, large) = (ring("n11_q1x46_sec128_v1"), ring("n12_q2x46_sec128_v1"));
     let owner = OwnerSeed::generate().unwrap();
-    let secret = owner.column_secret(&small, [1; 16]);
+    let secret = owner.of_table([0; 16], [0; 16]).secret(SecretKind::Sum, &small, [1; 16]);
     let mut encryptor = Encryptor::new();
     for rows in [0, MAX_CHUNK_ROWS + 1] {
         assert!(matches!(encryptor.begin_chunk(0, rows), Err(EncryptError::ChunkRows { .. })));
@@ -104,7 +107,7 @@ fn shapes_and_moduli_are_checked() {
 fn encrypting_again_gives_another_seed_and_other_bytes() {
     let ring = ring("n11_q1x46_sec128_v1");
     let owner = OwnerSeed::generate().unwrap();
-    let secret = owner.column_secret(&ring, [1; 16]);
+    let secret = owner.of_table([0; 16], [0; 16]).secret(SecretKind::Sum, &ring, [1; 16]);
     let mut encryptor = Encryptor::new();
     let (mut seeds, mut bodies) = (HashSet::new(), HashSet::new());
     for _ in 0..50 {
@@ -123,7 +126,7 @@ fn encrypting_again_gives_another_seed_and_other_bytes() {
 fn fresh_noise_has_the_variance_that_the_planner_assumes() {
     let ring = ring("n11_q1x46_sec128_v1");
     let owner = OwnerSeed::generate().unwrap();
-    let secret = owner.column_secret(&ring, [1; 16]);
+    let secret = owner.of_table([0; 16], [0; 16]).secret(SecretKind::Sum, &ring, [1; 16]);
     let rows = 1 << 17;
     let values = vec![5_i64; rows];
     let mut encryptor = Encryptor::new();

@@ -12,7 +12,7 @@ use hush_schemes::{SumError, Values};
 use hush_testkit::Draw;
 
 use super::*;
-use crate::{Encryptor, OwnerSeed, PhaseLimit, SumColumn, decrypt_sum, decrypt_sum_chunk};
+use crate::{Encryptor, OwnerSeed, PhaseLimit, SecretKind, SumColumn, decrypt_sum, decrypt_sum_chunk};
 
 const SETS: [&str; 2] = ["n11_q1x46_sec128_v1", "n12_q2x46_sec128_v1"];
 
@@ -44,7 +44,8 @@ fn sums_over_rows_of_a_device_and_of_the_owner_are_exact() {
         let rows = 2 * ring.degree() - 1 - draw.below(ring.degree());
         let t_log2 = widest(&ring, 2.0 * rows as f64, 100.0);
         let owner = OwnerSeed::generate().unwrap();
-        let secrets = [[1; 16], [2; 16]].map(|id| owner.column_secret(&ring, id));
+        let secrets =
+            [[1; 16], [2; 16]].map(|id| owner.of_table([0; 16], [0; 16]).secret(SecretKind::Sum, &ring, id));
         let key = public_sum_key(&ring, t_log2, &[(7, &secrets[0]), (9, &secrets[1])]).unwrap();
         let bits = t_log2.min(40) - 1;
         let mut value = |_| draw.below(1 << bits) as i64 - (1 << (bits - 1));
@@ -127,7 +128,7 @@ fn the_noise_is_within_its_bound_and_not_far_below() {
         let ring = ring(name);
         let rows = ring.degree();
         let owner = OwnerSeed::generate().unwrap();
-        let secret = owner.column_secret(&ring, [1; 16]);
+        let secret = owner.of_table([0; 16], [0; 16]).secret(SecretKind::Sum, &ring, [1; 16]);
         let zeros = vec![0_i64; rows];
         let scale_log2 = 8;
         let bound = (ring.degree() as f64 * ERROR_VARIANCE).sqrt() * noise::device_factor(ring.degree());
@@ -156,7 +157,7 @@ fn the_noise_is_within_its_bound_and_not_far_below() {
 fn two_encryptions_of_one_chunk_share_nothing() {
     let ring = ring(SETS[0]);
     let owner = OwnerSeed::generate().unwrap();
-    let secret = owner.column_secret(&ring, [1; 16]);
+    let secret = owner.of_table([0; 16], [0; 16]).secret(SecretKind::Sum, &ring, [1; 16]);
     let key = public_sum_key(&ring, 20, &[(0, &secret)]).unwrap();
     let mut encryptor = PublicEncryptor::new();
     let values = [5_i64; 40];
@@ -170,7 +171,8 @@ fn two_encryptions_of_one_chunk_share_nothing() {
 fn masks_that_differ_or_are_missing_are_refused() {
     let ring = ring(SETS[0]);
     let owner = OwnerSeed::generate().unwrap();
-    let secrets = [[1; 16], [2; 16]].map(|id| owner.column_secret(&ring, id));
+    let secrets =
+        [[1; 16], [2; 16]].map(|id| owner.of_table([0; 16], [0; 16]).secret(SecretKind::Sum, &ring, id));
     let key = public_sum_key(&ring, 20, &[(0, &secrets[0]), (1, &secrets[1])]).unwrap();
     let values = [5_i64; 40];
     let both = [Values::I64(&values), Values::I64(&values)];
@@ -196,7 +198,7 @@ fn masks_that_differ_or_are_missing_are_refused() {
 fn what_does_not_fit_is_refused() {
     let ring = ring(SETS[0]);
     let owner = OwnerSeed::generate().unwrap();
-    let secret = owner.column_secret(&ring, [1; 16]);
+    let secret = owner.of_table([0; 16], [0; 16]).secret(SecretKind::Sum, &ring, [1; 16]);
     assert!(matches!(public_sum_key(&ring, 40, &[(0, &secret)]), Err(PublicKeyError::TooNarrow { .. })));
     let key = public_sum_key(&ring, 20, &[(4, &secret)]).unwrap();
     let mut encryptor = PublicEncryptor::new();

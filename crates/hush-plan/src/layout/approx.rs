@@ -4,13 +4,13 @@
 //! *Sums.* The scale `2^s` is the smallest for which the error of a sum over all rows
 //! ([`noise::ckks_sum_error_log2`]) stays below `0.5·10^-digits`. What is left of the modulus bounds the magnitude:
 //! `max_abs = ⌊2^(log2 Q − 2 − s) / (rows·W)⌋`; encryption refuses larger values. A larger ring is taken where that
-//! would be below a million.
+//! would be below a million. Where the schema has a `release` budget, the scale also leaves its digits beside the noise that
+//! results get before they leave their owner ([`release`]).
 //!
 //! *Slots.* One product of two values up to `2^m` must fit, `2(m + s) ≤ log2 Q − 2`, and its error
 //! `2·2^m·err(s)` must stay below `0.5·10^-digits`, where `err` is [`noise::ckks_slot_error_log2`].
 
-use std::collections::BTreeMap;
-
+use hush_params::noise::release;
 use hush_params::{ParamSet, noise, presets};
 use num_bigint::BigInt;
 use num_traits::{One, ToPrimitive};
@@ -21,14 +21,14 @@ use crate::encoding::{Content, Layout, Plaintext};
 use crate::error::PlanError;
 use crate::program::Program;
 use crate::range::{Writers, log2};
-use crate::schema::Schema;
+use crate::schema::{ReleaseBudget, Schema};
 
 /// Magnitude that a column should have room for before a larger ring is taken.
 const COMFORTABLE_LOG2: f64 = 20.0;
 /// Largest scale of a slot: the scale of a product must stay within 120 bits.
 const MAX_SLOT_SCALE_LOG2: f64 = 60.0;
-/// Largest scale of a sum: two limbs.
-const MAX_SCALE_LOG2: f64 = 90.0;
+/// Largest scale of a sum: encoded values stay below `2^126`.
+const MAX_SCALE_LOG2: f64 = 110.0;
 
 /// log2 of `0.5·10^-digits`.
 fn target_log2(digits: u8) -> f64 {
@@ -41,13 +41,15 @@ pub(super) fn sum(
     digits: u8,
     rows: u64,
     weight_max: &BigInt,
-    writers: Writers,
+    (writers, budget): (Writers, Option<ReleaseBudget>),
 ) -> Result<Choice, PlanError> {
     let refusal = |bits| PlanError::NoParameters { content: content_words(content), rows, bits };
     let weight = weight_max.to_f64().filter(|weight| weight.is_finite()).ok_or_else(|| refusal(u64::MAX))?;
     let scale_over = |set: &ParamSet| {
         let error = noise::ckks_sum_error_log2(0.0, rows as f64, weight, writers.noise_factor(set));
-        (error - target_log2(digits)).ceil().max(1.0)
+        let released =
+            budget.map_or(0.0, |budget| released_scale(set, (rows as f64, weight), writers, budget));
+        (error - target_log2(digits)).ceil().max(released).max(1.0)
     };
     let share = log2(&(BigInt::from(rows.max(1)) * weight_max)).ceil();
     let sets = presets().iter().filter(|set| set.limb_count() >= 2 && set.residue_bits() == 46);
@@ -65,10 +67,30 @@ pub(super) fn sum(
     })
 }
 
-/// Chooses for every column of the approximate programs.
-pub(super) fn slots(schema: &Schema, programs: &[Program]) -> Result<Vec<(Content, Choice)>, PlanError> {
+/// The smallest scale at which sums, and values of single rows, keep the digits of the budget beside the noise of a release.
+fn released_scale(
+    set: &ParamSet,
+    (rows, weight): (f64, f64),
+    writers: Writers,
+    ReleaseBudget { digits, answers }: ReleaseBudget,
+) -> f64 {
+    let factor = writers.noise_factor(set);
+    let error = noise::ckks_sum_noise_log2(0.0, rows, weight, factor);
+    let off_sum = release::levels(error, answers).map(|levels| {
+        let with_rounding = noise::ckks_sum_error_log2(0.0, rows, weight, factor);
+        release::off_log2(levels, 1.0, with_rounding)
+    });
+    let norm = release::stored_norm_log2(set.degree(), factor);
+    let off_row =
+        release::levels(norm, answers).map(|levels| release::stored_off_log2(levels, set.degree(), factor));
+    let off = off_sum.zip(off_row).map_or(f64::INFINITY, |(sum, row)| sum.max(row));
+    release::scale_log2(off, digits)
+}
+
+/// Chooses for every column of the approximate programs, in groups of those that meet.
+pub(super) fn slots(schema: &Schema, programs: &[Program]) -> Result<Vec<Vec<(Content, Choice)>>, PlanError> {
     let approximate: Vec<&Program> = programs.iter().filter(|program| program.approximate).collect();
-    let mut chosen = BTreeMap::new();
+    let mut groups = Vec::new();
     for (columns, _) in components(&approximate) {
         let contents: Vec<Content> = columns.into_iter().map(Content::Value).collect();
         let digits =
@@ -83,17 +105,15 @@ pub(super) fn slots(schema: &Schema, programs: &[Program]) -> Result<Vec<(Conten
         let (set, room) = comfortable(&options).ok_or_else(refusal)?;
         let magnitude = room.floor();
         let scale = (half_room(set) - magnitude).floor().min(MAX_SLOT_SCALE_LOG2);
-        for content in contents {
-            let choice = Choice {
-                layout: Layout::ApproxSlots,
-                params: set.name(),
-                plaintext: Plaintext::Scale { log2: scale as u32 },
-                max_abs: BigInt::one() << magnitude as u64,
-            };
-            chosen.insert(content, choice);
-        }
+        let choice = Choice {
+            layout: Layout::ApproxSlots,
+            params: set.name(),
+            plaintext: Plaintext::Scale { log2: scale as u32 },
+            max_abs: BigInt::one() << magnitude as u64,
+        };
+        groups.push(contents.into_iter().map(|content| (content, choice.clone())).collect());
     }
-    Ok(chosen.into_iter().collect())
+    Ok(groups)
 }
 
 /// Bits for the magnitude and scale of each factor of a product.

@@ -3,7 +3,7 @@
 //!
 //! A program is evaluated modulo several plaintext primes, one ciphertext each (a *lane*); the owner joins the lanes,
 //! so their product must exceed twice the largest absolute value of any result. Columns that meet in a program share
-//! ring and primes. Noise is a worst case over the program ([`Program::phase_log2`]) with the largest prime, and must
+//! ring, primes and secret. Noise is a worst case over the program ([`Program::phase_log2`]) with the largest prime, and must
 //! stay within `log2 Q − 1`.
 
 use std::collections::BTreeSet;
@@ -29,21 +29,25 @@ fn primes_for(set: &ParamSet) -> Option<&'static [u64]> {
     }
 }
 
-/// Chooses for every column of the exact programs.
-pub(super) fn choose(schema: &Schema, programs: &[Program]) -> Result<Vec<(Content, Choice)>, PlanError> {
+/// Chooses for every column of the exact programs, in groups of those that meet.
+pub(super) fn choose(
+    schema: &Schema,
+    programs: &[Program],
+) -> Result<Vec<Vec<(Content, Choice)>>, PlanError> {
     let exact: Vec<&Program> = programs.iter().filter(|program| !program.approximate).collect();
-    let mut chosen = Vec::new();
+    let mut groups = Vec::new();
     for (columns, members) in components(&exact) {
         let contents: Vec<Content> = columns.into_iter().map(Content::Value).collect();
         let largest = contents.iter().map(|content| content_bound(schema, content)).max().unwrap_or_default();
         let (set, primes) = parameters(&members, largest)?;
-        for content in contents {
+        let choice = |content: Content| {
             let max_abs = content_bound(schema, &content);
             let plaintext = Plaintext::Primes { primes: primes.clone() };
-            chosen.push((content, Choice { layout: Layout::Slots, params: set.name(), plaintext, max_abs }));
-        }
+            (content, Choice { layout: Layout::Slots, params: set.name(), plaintext, max_abs })
+        };
+        groups.push(contents.into_iter().map(choice).collect());
     }
-    Ok(chosen)
+    Ok(groups)
 }
 
 /// Groups programs that share columns, directly or by way of others.

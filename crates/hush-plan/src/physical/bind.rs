@@ -242,7 +242,7 @@ impl<'a> Catalog<'a> {
         program.approximate || program.suits_slots() && can()
     }
 
-    /// Encodings of the program's columns that share ring and plaintext space and hold its result.
+    /// Encodings of the program's columns that share ring, plaintext space and secret and hold its result.
     ///
     /// # Errors
     /// [`PlanError::MissingLayout`] where no such encodings exist, [`PlanError::Overflow`] where they are too narrow.
@@ -290,13 +290,18 @@ impl<'a> Catalog<'a> {
         Err(missing(&program.text, words, &columns))
     }
 
+    /// Columns that programs may combine: of one ring, plaintext space and secret.
     fn slot_classes(&self, layout: Layout) -> Vec<SlotClass<'_, 'a>> {
         let mut classes: Vec<SlotClass<'_, 'a>> = Vec::new();
         for entry in self.entries.iter().filter(|entry| entry.facts.encoding.public.layout == layout) {
             let Content::Value(name) = &entry.facts.encoding.content else { continue };
             let plaintext = &entry.facts.encoding.public.plaintext;
-            let same =
-                classes.iter_mut().find(|(set, other, _)| *set == entry.facts.set && *other == plaintext);
+            let same = classes.iter_mut().find(|(set, other, columns)| {
+                let secret = columns.values().next().map(|member| &member.facts.encoding.secret_id);
+                *set == entry.facts.set
+                    && *other == plaintext
+                    && secret == Some(&entry.facts.encoding.secret_id)
+            });
             match same {
                 Some((_, _, columns)) => {
                     columns.insert(name, entry);

@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType, Field, Schema};
 use ed25519_dalek::{Signer, SigningKey};
 use hush_plan::{Encoding, EncodingId, Layout, Plaintext};
 use hush_table::{
-    EncodedChunk, SignedManifest, TableId, TableIdentity, TableLayout, TableStore, TableWriter,
+    EncodedChunk, EncryptionId, SignedManifest, TableId, TableIdentity, TableLayout, TableStore, TableWriter,
 };
 use tempfile::TempDir;
 
@@ -59,6 +59,7 @@ impl Recipe {
         let identity = TableIdentity {
             table: self.name.to_owned(),
             table_id: TableId::from_bytes([self.table; 16]),
+            encryption: EncryptionId::from_bytes([self.table; 16]),
             version: self.version,
             verifying_key: key.verifying_key().to_bytes(),
         };

@@ -10,7 +10,7 @@ use crate::fixture::{Random, credentials, encoding, manifest, sign, signer};
 
 /// The body of `fixture::manifest`, written by hand from docs/formats/table.md.
 const BODY: &str = concat!(
-    r#"{"format":1,"table":"patients","table_id":"30313233343536373839616263646566","version":3,"#,
+    r#"{"format":2,"table":"patients","table_id":"30313233343536373839616263646566","encryption":"616e20656e6372797074696f6e202e2e","version":3,"#,
     r#""key_id":"KEYID","rows":524293,"chunk_rows":8192,"#,
     r#""clear_columns":[{"name":"ward","arrow_type":"Utf8"}],"encodings":["#,
     r#"{"id":1,"layout":"sum","params":"n12_q2x46_sec128_v1","plaintext":{"power_of_two":{"log2":64}}},"#,
@@ -32,7 +32,7 @@ fn golden_body() -> String {
 /// A container around any body, signed by the fixture's key.
 fn container(body: &[u8]) -> Vec<u8> {
     let key = signer(7);
-    let mut bytes = b"HUSHTBL1\x01\0\0\0".to_vec();
+    let mut bytes = b"HUSHTBL1\x02\0\0\0".to_vec();
     bytes.extend((body.len() as u64).to_le_bytes());
     bytes.extend(body);
     bytes.extend(key.verifying_key().to_bytes());
@@ -103,9 +103,9 @@ fn other_texts_of_the_same_manifest_are_refused() {
         (body.replacen(',', ", ", 1), "HUSH-T008"),
         (body.replace("\"dead\"", "\"DEAD\""), "HUSH-T007"),
         (body.replace("\"patients\"", "\"p\\u0061tients\""), "HUSH-T008"),
-        (body.replacen("{\"format\":1,", "{\"format\":1,\"more\":0,", 1), "HUSH-T007"),
+        (body.replacen("{\"format\":2,", "{\"format\":2,\"more\":0,", 1), "HUSH-T007"),
         (body.replacen("{\"id\":1,", "{\"id\":1,\"more\":0,", 1), "HUSH-T008"),
-        (body.replacen("{\"format\":1,", "{\"format\":1,\"format\":1,", 1), "HUSH-T007"),
+        (body.replacen("{\"format\":2,", "{\"format\":2,\"format\":2,", 1), "HUSH-T007"),
         (body.replace("\"rows\":5,", "\"rows\":5.0,"), "HUSH-T007"),
         (body.replace("\"rows\":5,", "\"rows\":-5,"), "HUSH-T007"),
         (body.replace("\"rows\":5,", "\"rows\":18446744073709551616,"), "HUSH-T007"),

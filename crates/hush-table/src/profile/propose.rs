@@ -41,6 +41,7 @@ pub fn propose(profile: &TableProfile, table: &str) -> Schema {
         products: Vec::new(),
         moments: Vec::new(),
         edge: false,
+        release: None,
     };
     columns.iter_mut().for_each(|column| keep_possible_purposes(&schema, column));
     schema.columns = columns;

@@ -42,6 +42,7 @@ pub(super) fn schema(columns: Vec<Column>) -> Schema {
         products: Vec::new(),
         moments: Vec::new(),
         edge: false,
+        release: None,
     }
 }
 

@@ -8,7 +8,7 @@ use arrow::datatypes::SchemaRef;
 use hush_plan::Encoding;
 
 use super::{TableStore, files::Lock};
-use crate::digest::TableId;
+use crate::digest::{EncryptionId, TableId};
 use crate::error::{Operation, PartFault, TableError};
 use crate::manifest::{BODY_FORMAT, ClearColumn, DeviceRules, Manifest, PartEntry, SignedManifest, key_id};
 use crate::part::{
@@ -23,6 +23,8 @@ pub struct TableIdentity {
     pub table: String,
     /// Its number: random for a new table, kept for a new version.
     pub table_id: TableId,
+    /// Drawn for this encryption.
+    pub encryption: EncryptionId,
     /// 1 for a new table, above the present one for a new version.
     pub version: u64,
     /// The owner's Ed25519 verifying key; the table's key id is derived from it.
@@ -284,6 +286,7 @@ fn head(identity: TableIdentity, layout: &TableLayout) -> Result<Manifest, Table
         format: BODY_FORMAT,
         table: identity.table,
         table_id: identity.table_id,
+        encryption: identity.encryption,
         version: identity.version,
         key_id: key_id(&identity.verifying_key),
         rows: 0,

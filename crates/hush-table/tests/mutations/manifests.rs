@@ -5,7 +5,7 @@
 use arrow::datatypes::{DataType, TimeUnit};
 use hush_plan::{Encoding, EncodingId, Layout, Plaintext};
 use hush_table::manifest::{BODY_FORMAT, ClearColumn, DeviceRules, Manifest, PartEntry, PartFile, key_id};
-use hush_table::{CHUNK_ROWS, Digest, TableId};
+use hush_table::{CHUNK_ROWS, Digest, EncryptionId, TableId};
 use hush_testkit::CorpusFile;
 
 use super::readers::{container, golden, signer};
@@ -29,6 +29,7 @@ fn whole() -> Manifest {
         format: BODY_FORMAT,
         table: "corpus-1_A".to_owned(),
         table_id: TableId::from_bytes(*b"0123456789abcdef"),
+        encryption: EncryptionId::from_bytes(*b"an encryption .."),
         version: u64::MAX,
         key_id: key_id(&signer().verifying_key().to_bytes()),
         rows: 64 * u64::from(CHUNK_ROWS) + 5,
@@ -112,9 +113,9 @@ fn bodies() -> Vec<CorpusFile> {
         ),
         ("odd-digits", "HUSH-T007", edited("\"dead\"", "\"dea\"")),
         ("blanks", "HUSH-T008", edited(",", ", ")),
-        ("member-twice", "HUSH-T007", edited("{\"format\":1,", "{\"format\":1,\"format\":1,")),
-        ("unknown-member", "HUSH-T007", edited("{\"format\":1,", "{\"format\":1,\"more\":0,")),
-        ("newer-body", "HUSH-T008", edited("{\"format\":1,", "{\"format\":2,")),
+        ("member-twice", "HUSH-T007", edited("{\"format\":2,", "{\"format\":2,\"format\":2,")),
+        ("unknown-member", "HUSH-T007", edited("{\"format\":2,", "{\"format\":2,\"more\":0,")),
+        ("newer-body", "HUSH-T008", edited("{\"format\":2,", "{\"format\":3,")),
         ("negative-rows", "HUSH-T007", edited("\"rows\":5,", "\"rows\":-5,")),
         ("rows-beyond-64-bits", "HUSH-T007", edited("\"rows\":5,", "\"rows\":18446744073709551616,")),
         ("rows-that-wrap", "HUSH-T008", edited("\"rows\":5,", "\"rows\":18446744073709551615,")),
@@ -155,7 +156,8 @@ fn containers() -> Vec<CorpusFile> {
     weak[end - 64] = 1;
     let cases = [
         ("other-magic", "HUSH-T001", with(7, b"2")),
-        ("newer-container", "HUSH-T002", with(8, &[2])),
+        ("newer-container", "HUSH-T002", with(8, &[3])),
+        ("earlier-container", "HUSH-T002", with(8, &[1])),
         ("shorter-than-said", "HUSH-T003", with(12, &(64_u64 << 20).to_le_bytes())),
         ("longer-than-said", "HUSH-T003", [good.as_slice(), &[0]].concat()),
         ("huge-length", "HUSH-T004", with(12, &u64::MAX.to_le_bytes())),

@@ -14,7 +14,7 @@ use hush_table::{CHUNK_ROWS, ClearPart, EncryptedPart, Pin, Projection, SignedMa
 use hush_testkit::CorpusFile;
 
 pub(crate) fn golden(name: &str) -> Vec<u8> {
-    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/table_v1").join(name)).unwrap()
+    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/table_v2").join(name)).unwrap()
 }
 
 /// Of the golden table; the parts of the corpus are read as its parts.

@@ -6,9 +6,9 @@ use arrow::array::{
     Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray, UInt8Array,
 };
 use datafusion::common::DFSchema;
-use hush_table::manifest::DeviceRules;
+use hush_table::manifest::{BODY_FORMAT, DeviceRules};
 use hush_table::part::{ClearPartWriter, PartSource};
-use hush_table::{CHUNK_ROWS, ClearColumn, Manifest, PartEntry, TableId};
+use hush_table::{CHUNK_ROWS, ClearColumn, EncryptionId, Manifest, PartEntry, TableId};
 use hush_testkit::Draw;
 use object_store::memory::InMemory;
 
@@ -97,9 +97,10 @@ fn part(batch: &RecordBatch) -> ClearPart {
     let columns =
         schema.fields().iter().map(|field| ClearColumn::new(field.name(), field.data_type()).unwrap());
     let manifest = Manifest {
-        format: 1,
+        format: BODY_FORMAT,
         table: "t".to_owned(),
         table_id: TableId::from_bytes([1; 16]),
+        encryption: EncryptionId::from_bytes([2; 16]),
         version: 1,
         key_id: "0".repeat(32),
         rows,

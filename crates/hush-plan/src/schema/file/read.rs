@@ -3,11 +3,14 @@
 
 use std::collections::BTreeSet;
 
+use hush_params::noise::release::MAX_ANSWERS;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::super::units::{DecimalPoint, parse_units, type_bounds};
-use super::super::{Column, ColumnType, Protection, Purpose, Schema, UnitRange, is_table_name};
+use super::super::{
+    Column, ColumnType, Protection, Purpose, ReleaseBudget, Schema, UnitRange, is_table_name,
+};
 use super::write::{PROPOSAL_LINE, note_text, protection_name, purpose_name, type_name};
 use super::{DEFAULT_MAX_ROWS, FORMAT, RangeProblem, SchemaError, UNLISTED};
 
@@ -40,7 +43,7 @@ struct Reader<'i> {
 
 impl Reader<'_> {
     fn schema(&self, top: &DeTable<'_>) -> Result<Schema, SchemaError> {
-        const KEYS: [&str; 11] = [
+        const KEYS: [&str; 12] = [
             "approved_by",
             "columns",
             "edge",
@@ -49,6 +52,7 @@ impl Reader<'_> {
             "moments",
             "null_tokens",
             "products",
+            "release",
             "status",
             "table",
             "unlisted",
@@ -78,6 +82,7 @@ impl Reader<'_> {
             products: Vec::new(),
             moments: Vec::new(),
             edge: self.edge(top)?,
+            release: top.get("release").map(|value| self.release(value)).transpose()?,
         };
         if let Some(value) = top.get("moments") {
             schema.moments = self.moments(value, &schema)?;
@@ -107,6 +112,20 @@ impl Reader<'_> {
     fn edge(&self, top: &DeTable<'_>) -> Result<bool, SchemaError> {
         let Some(value) = top.get("edge") else { return Ok(false) };
         value.get_ref().as_bool().ok_or_else(|| self.wrong(value, SCHEMA, "edge", "true or false"))
+    }
+
+    fn release(&self, value: &Value<'_>) -> Result<ReleaseBudget, SchemaError> {
+        let expected = "{ digits = 0 to 15, answers = 1 to 65536 }";
+        let wrong = || self.wrong(value, SCHEMA, "release", expected);
+        let table = value.get_ref().as_table().ok_or_else(wrong)?;
+        self.known_keys(table, &["answers", "digits"], "release")?;
+        let number = |key: &str, most: u32| {
+            let integer = table.get(key)?.get_ref().as_integer()?;
+            u32::from_str_radix(integer.as_str(), integer.radix()).ok().filter(|number| *number <= most)
+        };
+        let digits = number("digits", 15).ok_or_else(wrong)?;
+        let answers = number("answers", MAX_ANSWERS).filter(|answers| *answers > 0).ok_or_else(wrong)?;
+        Ok(ReleaseBudget { digits: digits as u8, answers })
     }
 
     fn max_rows(&self, top: &DeTable<'_>) -> Result<u64, SchemaError> {

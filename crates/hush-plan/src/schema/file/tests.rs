@@ -2,7 +2,7 @@
 //! Files as people write them, every refusal, and the round trip of random schemas.
 
 use super::super::units::type_bounds;
-use super::super::{Column, ColumnType, Purpose, UnitRange};
+use super::super::{Column, ColumnType, Purpose, ReleaseBudget, UnitRange};
 use super::*;
 
 const EXAMPLE: &str = r#"# Proposal. Contains no values from your data.
@@ -195,6 +195,10 @@ fn random_schemas_survive_the_round_trip() {
             notes: vec!["clear together: a + b single out 3 of 9 rows".to_owned()],
             products: numbers.windows(2).map(<[String]>::to_vec).collect(),
             edge: random.below(2) == 0,
+            release: (random.below(2) == 0).then(|| ReleaseBudget {
+                digits: random.below(16) as u8,
+                answers: 1 + random.below(1 << 16) as u32,
+            }),
             moments: if of_moments.len() < 2 { Vec::new() } else { vec![of_moments] },
         };
         let text = to_toml(&schema);

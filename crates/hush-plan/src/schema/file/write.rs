@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::super::units::format_units;
-use super::super::{Column, ColumnType, Protection, Purpose, Schema, UnitRange};
+use super::super::{Column, ColumnType, Protection, Purpose, ReleaseBudget, Schema, UnitRange};
 use super::{FORMAT, UNLISTED};
 
 /// First line of a file that nobody has approved yet.
@@ -83,6 +83,14 @@ fn head(out: &mut String, schema: &Schema) {
     line(out, &format!("max_rows = {}      # sums are sized for this many", schema.max_rows));
     if schema.edge {
         line(out, "edge = true      # devices may append rows with public keys");
+    }
+    if let Some(ReleaseBudget { digits, answers }) = schema.release {
+        line(
+            out,
+            &format!(
+                "release = {{ digits = {digits}, answers = {answers} }}      # approximate results may leave with --release"
+            ),
+        );
     }
     if !schema.products.is_empty() {
         line(out, &format!("products = {}", lists(&schema.products)));

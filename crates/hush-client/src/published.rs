@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What published results give away, shown by the attack: from the values of an approximate column as the API gives them, and
+//! the parts as the server stores them, the column's secret follows by linear algebra. A decrypted approximate value is message
+//! and error together, so that `b + a·s = p` holds exactly.
+//!
+//! Run at the parameters of real tables: in the evaluation domain the equations fall apart into small ones.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::{Path, PathBuf};
+
+use arrow::array::AsArray;
+use arrow::datatypes::Float64Type;
+use hush_plan::{Content, EncodingId, Layout, Plaintext};
+use hush_ring::{ExpandLabel, Ring, RingLimb, UniformSeed};
+use hush_rlwe::{Body, UncheckedBody};
+use hush_schemes::Values;
+use hush_schemes::ckks::{ApproxEncoder, Scale};
+use hush_table::source::{OpenOptions, Source};
+use hush_table::{Projection, SignedManifest, TableStore};
+
+use crate::cells::body_of;
+use crate::columns::{ColumnKey, ColumnKeys, keys_of};
+use crate::isolation::{key_with_known_seed, ternary};
+use crate::owner::{self, EncryptOptions, OwnerKey};
+use crate::pins::Pins;
+use crate::private::PrivateHalf;
+use crate::{Silent, TableDecryption, TablePlace};
+
+const ROWS: usize = 8192;
+
+/// `a`, `b`: approximate, by slots; `s`: approximate, to be summed; `i`, `j`: exact, by slots of the same ring; `k`: exact sums.
+const SCHEMA: &str = "format = 1\ntable = \"published\"\nstatus = \"approved\"\n\
+    [columns.a]\ntype = \"float(1)\"\nprotect = \"encrypt\"\nfor = [\"product\"]\n\
+    [columns.b]\ntype = \"float(1)\"\nprotect = \"encrypt\"\nfor = [\"product\"]\n\
+    [columns.s]\ntype = \"float(1)\"\nprotect = \"encrypt\"\nfor = [\"sum\"]\n\
+    [columns.i]\ntype = \"int(64)\"\nrange = [-20000000000, 20000000000]\nprotect = \"encrypt\"\nfor = [\"product\"]\n\
+    [columns.j]\ntype = \"int(64)\"\nrange = [-20000000000, 20000000000]\nprotect = \"encrypt\"\nfor = [\"product\"]\n\
+    [columns.k]\ntype = \"int(64)\"\nrange = [-9000000000000000, 9000000000000000]\nprotect = \"encrypt\"\nfor = [\"sum\"]\n";
+
+/// What a server has of one version of the table, and what its owner publishes.
+pub(crate) struct Version {
+    pub(crate) signed: SignedManifest,
+    pub(crate) seed: [u8; 32],
+    pub(crate) keys: ColumnKeys,
+    directory: PathBuf,
+}
+
+impl Version {
+    /// Encrypts the rows into the directory, as the first version of a table or as the next.
+    pub(crate) fn encrypt(directory: &Path, key: &OwnerKey, seed: [u8; 32], schema: &str) -> Self {
+        let number = |index: usize| (index * 7919 % 1999) as i64 - 999;
+        let row = |index| {
+            let n = number(index);
+            let [a, b, s] = [n, n * 3 % 700, n * 5 % 900].map(|tenths| tenths as f64 / 10.0);
+            format!("{a:.1},{b:.1},{s:.1},{},{},{}\n", n * 1000, 7 - n, n * 99_999)
+        };
+        let (file, schema_file) = (directory.join("rows.csv"), directory.join("schema.toml"));
+        let rows: String = (0..ROWS).map(row).collect();
+        std::fs::write(&file, format!("a,b,s,i,j,k\n{rows}")).unwrap();
+        std::fs::write(&schema_file, schema).unwrap();
+        let directory = directory.join("T");
+        let options = EncryptOptions {
+            source: Source::open(&file, &OpenOptions::default()).unwrap(),
+            schema: crate::read_approved_schema(&schema_file).unwrap(),
+            output: directory.clone(),
+            workload: None,
+            threads: 2,
+            memory_limit: None,
+            pins: Pins::forgetful(),
+        };
+        let signed = owner::encrypt(&options, key, &Silent).unwrap();
+        let of_table = keys_of(key.seed(), signed.manifest());
+        let half = PrivateHalf::open(of_table, &signed.manifest().sealed_schema).unwrap();
+        let keys = ColumnKeys::derive(of_table, &half.encodings).unwrap();
+        Self { signed, seed, keys, directory }
+    }
+
+    /// The published column: full doubles, as the API gives them.
+    pub(crate) fn publish(&self, key: &OwnerKey, column: &str) -> Vec<f64> {
+        let (place, wanted) = (TablePlace::Directory(&self.directory), [column.to_owned()]);
+        let decryption =
+            TableDecryption::open(place, key, &Pins::forgetful(), Some(&wanted), &Silent).unwrap();
+        let batches = decryption.map(|batch| batch.unwrap().column(0).as_primitive::<Float64Type>().clone());
+        batches.flat_map(|array| array.values().to_vec()).collect()
+    }
+
+    /// The encoding of a column's values.
+    pub(crate) fn key(&self, column: &str) -> &ColumnKey {
+        let content = Content::Value(column.to_owned());
+        self.keys.iter().find(|key| key.encoding.content == content).unwrap()
+    }
+
+    /// The stored body of an encoding in the first chunk, handed to `read` with the chunk's seed.
+    fn stored<T>(&self, id: EncodingId, read: impl FnOnce(UniformSeed, &Body<'_>) -> T) -> T {
+        let store = TableStore::local_existing(&self.directory).unwrap();
+        let manifest = self.signed.manifest();
+        let (place, entry) = manifest.placed_parts().next().unwrap();
+        let part = store.open_encrypted(manifest, place, entry).unwrap();
+        let projection = Projection { seed: true, ..Projection::encodings([id]) };
+        let chunk = part.read(&projection).unwrap().remove(0);
+        let key = self.keys.get(id).unwrap();
+        let (kind, body) = body_of(key, 0, chunk.rows).unwrap();
+        let body = UncheckedBody::decode(&chunk.encoded[0]).unwrap().conform(key.ring(), kind, body).unwrap();
+        read(UniformSeed::from_bytes(chunk.seed.unwrap()), &body)
+    }
+
+    /// Body and mask of one ring element in one limb, as evaluations.
+    fn evaluations(&self, id: EncodingId, element: u32, index: usize) -> (Vec<u64>, Vec<u64>) {
+        let key = self.keys.get(id).unwrap();
+        let (ring, layout) = (key.ring(), key.encoding.public.layout);
+        let limb = &ring.limbs()[index];
+        self.stored(id, |seed, stored| {
+            let (mut body, mut mask) = (vec![0; ring.degree()], vec![0; ring.degree()]);
+            limb.unpack(stored.packed(element, 0, index), &mut body);
+            let is_sum = matches!(layout, Layout::Sum | Layout::ApproxSum);
+            if is_sum {
+                limb.forward(&mut body);
+            }
+            let label = if is_sum { ExpandLabel::sum(element) } else { ExpandLabel::slot(id.0, element, 0) };
+            seed.expand_limb(ring, label, index, &mut mask);
+            (body, mask)
+        })
+    }
+
+    /// Whether a secret opens an encoding: every coefficient of the phase is far below the modulus.
+    pub(crate) fn opens(&self, id: EncodingId, secret: &[i8]) -> bool {
+        let ring = self.keys.get(id).unwrap().ring();
+        if ring.degree() != secret.len() {
+            return false;
+        }
+        let wide: Vec<i64> = secret.iter().map(|&s| i64::from(s)).collect();
+        let phase = ring.limbs().iter().enumerate().map(|(index, limb)| {
+            let (mut phase, mask) = self.evaluations(id, 0, index);
+            let mut secret = vec![0; ring.degree()];
+            limb.lift_signed(&wide, &mut secret);
+            limb.forward(&mut secret);
+            limb.mul_add_assign(&mut phase, &mask, &secret);
+            limb.inverse(&mut phase);
+            phase
+        });
+        let phase: Vec<Vec<u64>> = phase.collect();
+        let largest = (0..ring.degree()).map(|at| {
+            let residues: Vec<u64> = phase.iter().map(|limb| limb[at]).collect();
+            ring.crt().lift_centered(&residues).as_f64().abs()
+        });
+        largest.fold(0.0, f64::max).log2() < ring.crt().log2_product() - 8.0
+    }
+
+    /// All encodings but those under the secret of `column`, of which some must be over its ring.
+    fn others(&self, column: &str) -> Vec<EncodingId> {
+        let own = self.key(column);
+        let other = |key: &&ColumnKey| key.encoding.secret_id != own.encoding.secret_id;
+        let others: Vec<&ColumnKey> = self.keys.iter().filter(other).collect();
+        let alike = others.iter().filter(|key| key.ring().param_code() == own.ring().param_code());
+        assert!(alike.count() > 0, "nothing over the ring of {column}");
+        others.into_iter().map(ColumnKey::id).collect()
+    }
+}
+
+/// The secret of an approximate column, from published values and stored parts; `None` where the equations have no ternary
+/// solution.
+pub(crate) fn attack(version: &Version, column: &str, published: &[f64]) -> Option<Vec<i8>> {
+    let key = version.key(column);
+    let Plaintext::Scale { log2 } = key.encoding.public.plaintext else { panic!("an exact column") };
+    match key.encoding.public.layout {
+        Layout::ApproxSum => from_coefficients(version, key, log2, published),
+        Layout::ApproxSlots => from_slots(version, key, log2, published),
+        _ => panic!("an exact column"),
+    }
+}
+
+/// Each value is a coefficient of `p`: `s = (p − b)/a`, value by value in the evaluation domain.
+fn from_coefficients(version: &Version, key: &ColumnKey, log2: u32, published: &[f64]) -> Option<Vec<i8>> {
+    let (limb, degree) = (&key.ring().limbs()[0], key.ring().degree());
+    let p: Vec<i128> =
+        published[..degree].iter().map(|value| (value * f64::from(log2).exp2()).round() as i128).collect();
+    let p = evaluations(key.ring(), limb, &p);
+    let (b, a) = version.evaluations(key.id(), 0, 0);
+    let q = limb.modulus();
+    let secret =
+        (0..degree).map(|at| q.mul(q.sub(p[at], b[at]), q.pow(a[at], q.value() - 2))).collect::<Vec<_>>();
+    ternary_of(limb, secret)
+}
+
+/// A slot's real part is a value of `(p + p̄)/2`, where `p̄` is `p` under `X ↦ X^-1`: half of what `p` has. Two ring elements
+/// make two equations for the values of `s` at each pair of conjugate roots.
+fn from_slots(version: &Version, key: &ColumnKey, log2: u32, published: &[f64]) -> Option<Vec<i8>> {
+    let (ring, limb) = (key.ring(), &key.ring().limbs()[0]);
+    let (degree, q) = (ring.degree(), limb.modulus());
+    let encoder = ApproxEncoder::new(ring);
+    let doubled = Scale::from_log2(log2 + 1).unwrap();
+    let place: Vec<usize> = {
+        let mut of_exponent = vec![0; 2 * degree];
+        (0..degree).for_each(|at| of_exponent[limb.root_exponent(at)] = at);
+        (0..degree).map(|at| of_exponent[2 * degree - limb.root_exponent(at)]).collect()
+    };
+    let element = |element: usize| {
+        let values = &published[element * degree / 2..(element + 1) * degree / 2];
+        let sum = evaluations(ring, limb, &encoder.coefficients(values, doubled).unwrap());
+        let (b, a) = version.evaluations(key.id(), element as u32, 0);
+        let right: Vec<u64> = (0..degree).map(|at| q.sub(sum[at], q.add(b[at], b[place[at]]))).collect();
+        (a, right)
+    };
+    let [(a, left), (c, right)] = [element(0), element(1)];
+    // a·x + a'·y = left, c·x + c'·y = right.
+    let secret = (0..degree).map(|at| {
+        let (a, a_conj, c, c_conj) = (a[at], a[place[at]], c[at], c[place[at]]);
+        let determinant = q.sub(q.mul(a, c_conj), q.mul(a_conj, c));
+        let x = q.sub(q.mul(left[at], c_conj), q.mul(a_conj, right[at]));
+        q.mul(x, q.pow(determinant, q.value() - 2))
+    });
+    ternary_of(limb, secret.collect())
+}
+
+fn evaluations(ring: &Ring, limb: &RingLimb, coefficients: &[i128]) -> Vec<u64> {
+    let mut words = vec![0; ring.degree()];
+    Values::I128(coefficients).residues_into(limb, &mut words);
+    limb.forward(&mut words);
+    words
+}
+
+fn ternary_of(limb: &RingLimb, mut secret: Vec<u64>) -> Option<Vec<i8>> {
+    limb.inverse(&mut secret);
+    let q = limb.modulus();
+    let small = |word: u64| match word {
+        0 => Some(0),
+        1 => Some(1),
+        word if word == q.value() - 1 => Some(-1),
+        _ => None,
+    };
+    secret.into_iter().map(small).collect()
+}
+
+/// The attack works, on what decryption gives, for the very column that was published. What it finds opens no exact column, no
+/// approximate one that does not meet it in products, and nothing of the next encryption.
+#[test]
+fn a_published_approximate_column_opens_itself_and_nothing_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let (key, seed) = key_with_known_seed(directory.path());
+    let first = Version::encrypt(directory.path(), &key, seed, SCHEMA);
+    let published: Vec<(&str, Vec<f64>)> = ["a", "s"].map(|name| (name, first.publish(&key, name))).to_vec();
+    let secrets: Vec<Vec<i8>> = published
+        .iter()
+        .map(|(name, values)| attack(&first, name, values).expect("the attack finds a secret"))
+        .collect();
+    for ((name, _), secret) in published.iter().zip(&secrets) {
+        let own = first.key(name);
+        assert_eq!(secret, &ternary(&first.seed, first.signed.manifest(), own), "the secret of {name}");
+        assert!(first.opens(own.id(), secret));
+        for other in first.others(name) {
+            let own = ternary(&first.seed, first.signed.manifest(), first.keys.get(other).unwrap());
+            assert!(first.opens(other, &own), "opening is tried on what must open");
+            assert!(!first.opens(other, secret), "{name} opens encoding {}", other.0);
+        }
+    }
+    // Columns that meet in products have one secret: publishing one of them opens the others, as the documents say.
+    assert!(first.opens(first.key("b").id(), &secrets[0]));
+
+    // The parts of the first version are still there for whoever kept them.
+    let second = Version::encrypt(directory.path(), &key, seed, SCHEMA);
+    let [was, now] = [&first, &second].map(|version| version.signed.manifest());
+    assert_eq!((was.table_id, was.version + 1), (now.table_id, now.version));
+    assert_ne!(was.encryption, now.encryption);
+    for key in second.keys.iter() {
+        let own = ternary(&second.seed, now, key);
+        assert!(second.opens(key.id(), &own));
+        assert!(secrets.iter().all(|secret| !second.opens(key.id(), secret)));
+    }
+    // Even with the ids of the first.
+    for (key, secret) in ["a", "s"].map(|name| first.key(name)).into_iter().zip(&secrets) {
+        assert_ne!(&ternary(&seed, now, key), secret);
+    }
+}
