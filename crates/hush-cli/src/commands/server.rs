@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use hush::{ApiToken, Error, Manifest, RemoteServer, TableStore};
+use hush::{ApiToken, Error, Manifest, Present, Pushed, RemoteServer, TableStore};
 use serde_json::json;
 
 use super::pins;
@@ -37,9 +37,8 @@ pub(crate) fn connect_to_table(url: &str, token: &TokenArgs) -> Result<(RemoteSe
 /// Uploads a table directory.
 pub(super) fn push(args: &Push) -> Result<(), Error> {
     let (server, _) = connect(&args.server, &args.token)?;
-    let report = server.push(&args.table, &Bar::default())?;
-    let manifest = TableStore::local_existing(&args.table)?.load()?;
-    pins().remember_place(&server.place(&manifest.manifest().table), &manifest)?;
+    let Pushed { report, rows, replaced } =
+        hush::push(&server, &args.table, args.replace, &pins(), &Bar::default())?;
     let text = format!(
         "Version {} is on {}: {} parts sent ({}), {} were there already",
         report.version,
@@ -49,7 +48,16 @@ pub(super) fn push(args: &Push) -> Result<(), Error> {
         report.parts_present
     );
     say(&text);
+    if let Some(replaced) = replaced {
+        say(&replacement(&replaced, rows));
+    }
     Ok(())
+}
+
+/// That a version took the place of another, with the rows of both.
+pub(super) fn replacement(replaced: &Present, rows: u64) -> String {
+    let (before, losses) = (grouped(replaced.rows), replaced.losses());
+    format!("Replaced version {}: {before} rows before{losses}; {} rows now", replaced.version, grouped(rows))
 }
 
 /// Lists tables.
