@@ -282,7 +282,10 @@ fn the_order_of_dates_is_read_off_the_data_or_asked_for() {
     assert_eq!(order, Dates::Ordered(DateFormat::MonthDayYear));
     assert_eq!((column.kind, column.nullable), (ColumnType::Timestamp, true));
     let (order, column) = dates(&["03/04/2024", "12/11/2023"]);
-    assert_eq!((order, column.kind, column.protect), (Dates::Ambiguous, ColumnType::Date, Protection::Decide));
+    assert_eq!(
+        (order, column.kind, column.protect),
+        (Dates::Ambiguous, ColumnType::Date, Protection::Decide)
+    );
     assert!(column.reason.contains("date_format"), "{}", column.reason);
     let (order, column) = dates(&["31.3.2024", "2024-01-31"]);
     assert_eq!((order, column.written.date_format), (Dates::Plain, None));
@@ -314,7 +317,8 @@ fn a_column_of_numbers_with_some_texts_is_said_to_be_one() {
 #[test]
 fn floats_keep_digits_of_the_numbers_that_there_are() {
     let digits = |factor: &'static str| {
-        let (_, column) = one_column("x", (1..90).map(move |i| format!("{}.{}e{factor}", i % 9 + 1, i * 7919)));
+        let (_, column) =
+            one_column("x", (1..90).map(move |i| format!("{}.{}e{factor}", i % 9 + 1, i * 7919)));
         match column.kind {
             ColumnType::Float { digits } => digits,
             other => panic!("{other:?}"),
@@ -331,7 +335,8 @@ fn floats_keep_digits_of_the_numbers_that_there_are() {
 /// The first value that makes a column a text is counted once: no share exceeds the whole.
 #[test]
 fn shares_of_patterns_stay_below_the_whole() {
-    let (_, column) = one_column("contact", ["a@example.org", "b@example.org"].map(str::to_owned).into_iter());
+    let (_, column) =
+        one_column("contact", ["a@example.org", "b@example.org"].map(str::to_owned).into_iter());
     assert_eq!(column.reason, "e-mail (100 % of values)");
 }
 

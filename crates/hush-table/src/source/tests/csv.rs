@@ -68,14 +68,23 @@ fn blank_lines_of_one_column_are_missing_values() {
         assert_eq!(units(&read, 0), expected, "{text:?}");
     }
     // Across the reader's buffers, with as many rows as lines; and the line is told where none may be missing.
-    let long: String = (0..200_000).map(|i| if i % 3 == 0 { "\r\n".to_owned() } else { format!("{i}\r\n") }).collect();
+    let long: String =
+        (0..200_000).map(|i| if i % 3 == 0 { "\r\n".to_owned() } else { format!("{i}\r\n") }).collect();
     let read = batches(&open(format!("a\r\n{long}")).unwrap(), &one(true)).unwrap();
     let expected: Vec<Option<i128>> = (0..200_000).map(|i| (i % 3 != 0).then_some(i)).collect();
     assert_eq!(units(&read, 0), expected);
     let refused = batches(&open("a\n1\n\n2\n").unwrap(), &one(false)).unwrap_err();
-    assert_eq!((refused.code(), refused.to_string().starts_with("line 3,")), ("HUSH-D020", true), "{refused}");
+    assert_eq!(
+        (refused.code(), refused.to_string().starts_with("line 3,")),
+        ("HUSH-D020", true),
+        "{refused}"
+    );
     let refused = batches(&open("a\n\n\nx\n").unwrap(), &one(true)).unwrap_err();
-    assert_eq!((refused.code(), refused.to_string().starts_with("line 4,")), ("HUSH-D021", true), "{refused}");
+    assert_eq!(
+        (refused.code(), refused.to_string().starts_with("line 4,")),
+        ("HUSH-D021", true),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -90,7 +99,10 @@ fn a_column_is_read_as_it_says_it_is_written() {
         let all = schema(vec![day.clone(), crp.clone(), country.clone()]);
         open(text).and_then(|source| batches(&source, &all))
     };
-    assert_eq!(read(&day, &crp).unwrap_err().to_string(), "line 2, column day: not a date (value hidden); 1 more");
+    assert_eq!(
+        read(&day, &crp).unwrap_err().to_string(),
+        "line 2, column day: not a date (value hidden); 1 more"
+    );
     day.written.date_format = Some(DateFormat::DayMonthYear);
     assert!(read(&day, &crp).unwrap_err().to_string().starts_with("line 2, column crp: not a decimal"));
     crp.written.censored = true;

@@ -54,10 +54,7 @@ fn every_type_reads_as_units() {
     assert_eq!(read(Arc::new(Float64Array::from(vec![1e-12])), money(38, 20)), [Some(100_000_000)]);
     assert_eq!(read(Arc::new(TimestampMillisecondArray::from(vec![5])), ColumnType::Timestamp), [Some(5000)]);
     assert_eq!(read(Arc::new(TimestampNanosecondArray::from(vec![-1])), ColumnType::Timestamp), [Some(-1)]);
-    assert_eq!(
-        read(Arc::new(StringArray::from(vec![Some("12.5"), None])), MONEY),
-        [Some(1250), None]
-    );
+    assert_eq!(read(Arc::new(StringArray::from(vec![Some("12.5"), None])), MONEY), [Some(1250), None]);
     assert_eq!(read(Arc::new(LargeStringArray::from(vec!["1"])), int16), [Some(1)]);
     let dictionary: DictionaryArray<Int32Type> =
         vec![Some("4"), None, Some("4"), Some("9")].into_iter().collect();
