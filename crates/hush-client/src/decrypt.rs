@@ -32,6 +32,7 @@ use crate::error::ClientError;
 use crate::owner::OwnerKey;
 use crate::pins::Pins;
 use crate::place::{Opened, TablePlace};
+use crate::precision::to_digits;
 use crate::private::PrivateHalf;
 
 /// A stored table being decrypted. An iterator of batches, one a chunk.
@@ -105,6 +106,11 @@ impl TableDecryption {
     /// Arrow schema of the batches.
     pub fn schema(&self) -> Arc<ArrowSchema> {
         self.schema.clone()
+    }
+
+    /// Columns of the schema that the table does not have.
+    pub fn dropped(&self) -> Vec<&str> {
+        self.half.schema.protected(Protection::Drop).map(|column| column.name.as_str()).collect()
     }
 
     /// Rows of the table.
@@ -278,7 +284,11 @@ fn to_array(column: &Column, decrypted: &Decrypted<'_>) -> Result<ArrayRef, Clie
             check_declared(column, values, nulls.as_ref())?;
             values
         }
-        (Cells::Approx(values), ColumnType::Float { .. }) => return floats(values.clone(), nulls),
+        (Cells::Approx(values), ColumnType::Float { digits }) => {
+            // More digits than the schema asked for are noise.
+            let rounded = values.iter().map(|value| to_digits(*value, usize::from(digits)));
+            return floats(rounded.collect(), nulls);
+        }
         (Cells::Approx(_), _) => return Err(ClientError::Internal { what: "an approximate exact column" }),
     };
     Ok(match column.kind {

@@ -34,6 +34,7 @@ mod exact;
 mod explain;
 mod finish;
 mod fit;
+mod independent;
 #[cfg(all(test, target_os = "linux"))]
 mod isolation;
 mod machine;
@@ -42,10 +43,12 @@ mod owner;
 mod pins;
 mod place;
 mod policy;
+mod precision;
 mod private;
 #[cfg(all(test, target_os = "linux"))]
 mod published;
 mod rehearse;
+mod replace;
 mod schema_file;
 mod table;
 
@@ -67,13 +70,14 @@ pub use hush_keys::harden_process;
 pub use hush_keys::keyfile::{KeyFileError, MIN_PASSPHRASE_CHARS, NewPassphrase, Passphrase, WorkFactor};
 pub use hush_remote::{self as remote, Progress, Silent};
 pub use machine::{ProfileInUse, UnusedProfile, calibrate, profile_path, save_profile};
-pub use owner::{EncryptOptions, OwnerKey, encrypt};
+pub use owner::{EncryptOptions, Encrypted, OwnerKey, encrypt};
 pub use pins::Pins;
 pub use place::TablePlace;
 pub use policy::{Policy, Proposal, propose_schema};
 pub use private::PrivateHalf;
 pub use rehearse::{Rehearsal, RehearsalOptions, rehearse, schema_path};
-pub use schema_file::{read_approved_schema, read_schema, schema_text, write_schema};
+pub use replace::{Present, Pushed, push_table};
+pub use schema_file::{read_approved_schema, read_schema, reading_notes, schema_text, write_schema};
 pub use table::{ASSUMED_LINK, Evaluator, OwnedTable};
 
 /// Names of the parameter sets of this version, smallest ring first.

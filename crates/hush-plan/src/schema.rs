@@ -10,6 +10,7 @@ use hush_params::noise::release::MAX_ANSWERS;
 use serde::{Deserialize, Serialize};
 
 use crate::range::Writers;
+pub use units::DateFormat;
 
 /// A column's logical type. Every encrypted value is an integer number of *units*:
 /// an integer itself, a decimal times `10^scale`, a date in days or a timestamp in microseconds since 1970,
@@ -111,6 +112,20 @@ impl UnitRange {
 /// The reason of a column without any value in the file: nobody can know its type, and a person must say it.
 pub const NO_VALUES: &str = "no value in the file, so its type is unknown";
 
+/// How a column's values are written in the data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Texts that mean a missing value in this column, instead of the schema's; `None` for those of the schema.
+    pub null_tokens: Option<Vec<String>>,
+    /// Order of day, month and year; `None` for dates that cannot be mistaken alone.
+    pub date_format: Option<DateFormat>,
+    /// Whether a number below or above the limit of a measurement (`<5`, `>= 200`) stands for that limit.
+    pub censored: bool,
+    /// Whether a decimal of more digits is rounded to its scale, as fixed point is. No schema file says so:
+    /// [`Schema::all_clear`] does.
+    pub rounded: bool,
+}
+
 /// One column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
@@ -128,6 +143,21 @@ pub struct Column {
     pub purposes: Vec<Purpose>,
     /// Why it is protected so, for people.
     pub reason: String,
+    /// How its values are written.
+    pub written: Written,
+}
+
+impl Column {
+    /// Whether it is there to be summed, and not only counted, multiplied by row or given back.
+    pub fn is_summed(&self) -> bool {
+        let is_sum = |purpose: &Purpose| !matches!(purpose, Purpose::Count | Purpose::Product);
+        self.purposes.is_empty() || self.purposes.iter().any(is_sum)
+    }
+
+    /// The texts of a table of texts (CSV) that mean a missing value in this column.
+    pub fn null_tokens<'a>(&'a self, schema: &'a Schema) -> &'a [String] {
+        self.written.null_tokens.as_deref().unwrap_or(&schema.null_tokens)
+    }
 }
 
 /// What approximate results of a table may leave their owner with.
@@ -146,7 +176,8 @@ pub struct Schema {
     pub table: String,
     /// Columns in file order.
     pub columns: Vec<Column>,
-    /// Texts that mean a missing value.
+    /// Texts that mean a missing value in tables of texts (CSV). Typed ones (Parquet, data frames) have missing values of their
+    /// own, where a text means what it says unless its column has tokens of its own.
     pub null_tokens: Vec<String>,
     /// Rows that the table may grow to; sums are sized for this many.
     pub max_rows: u64,
@@ -204,6 +235,7 @@ impl Schema {
             column.protect = Protection::Clear;
             if let (ColumnType::Float { digits }, Some(_)) = (column.kind, column.range) {
                 column.kind = ColumnType::Decimal { precision: 38, scale: digits };
+                column.written.rounded = true;
             }
         }
         schema

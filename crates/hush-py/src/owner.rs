@@ -119,10 +119,10 @@ impl Schema {
         self.schema.columns.iter().map(|column| column.name.clone()).collect()
     }
 
-    /// The same, approved; what is undecided is protected.
-    fn approve(&self, by: &str) -> Self {
+    /// The same, approved; refused while a column is undecided.
+    fn approve(&self, py: Python<'_>, by: &str) -> PyResult<Self> {
         let proposal = Proposal { schema: self.schema.clone(), rows: 0, warnings: Vec::new() };
-        Self { schema: proposal.approve(by), warnings: self.warnings.clone() }
+        Ok(Self { schema: hush::approve(proposal, by).or_raise(py)?, warnings: self.warnings.clone() })
     }
 
     /// Writes its file.
@@ -139,7 +139,7 @@ pub(crate) fn propose(
     sensitive: Option<Vec<String>>,
     clear: Vec<String>,
 ) -> PyResult<Schema> {
-    let policy = Policy { sensitive, clear };
+    let policy = Policy { sensitive: sensitive.unwrap_or_default(), clear };
     let proposal = work::run(py, |_| hush::propose(&source.0, &policy))?;
     Ok(Schema { schema: proposal.schema, warnings: proposal.warnings })
 }
@@ -161,8 +161,8 @@ pub(crate) fn encrypt(
     workload: Option<PathBuf>,
     threads: usize,
 ) -> PyResult<()> {
-    let (source, schema) = (source.0.clone(), schema.schema.clone());
-    let options =
-        EncryptOptions { source, schema, output, workload, threads, memory_limit: None, pins: key.pins() };
+    let (source, schema, pins) = (source.0.clone(), schema.schema.clone(), key.pins());
+    let (memory_limit, replace) = (None, false);
+    let options = EncryptOptions { source, schema, output, workload, threads, memory_limit, pins, replace };
     work::run(py, |progress| hush::encrypt(&options, &key.key, progress).map(drop))
 }

@@ -36,7 +36,7 @@ pub(crate) fn rehearse(
     dry_run: bool,
     threads: usize,
 ) -> PyResult<Answer> {
-    let policy = Policy { sensitive, clear };
+    let policy = Policy { sensitive: sensitive.unwrap_or_default(), clear };
     let options = RehearsalOptions {
         source: source.0.clone(),
         sql,

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use hush::{ApiToken, Error, Manifest, RemoteServer, TablePlace, TableStore};
+use hush::{ApiToken, Error, Manifest, Present, Pushed, RemoteServer, TablePlace, TableStore};
 use serde_json::json;
 
 use super::pins;
@@ -61,11 +61,8 @@ impl Found {
 /// Uploads a table directory.
 pub(super) fn push(args: &Push) -> Result<(), Error> {
     let (server, _) = connect(&args.server, &args.token)?;
-    // Whoever could exchange the directory would have another table published in this one's place.
-    TablePlace::Directory(&args.table).look(&pins())?;
-    let report = server.push(&args.table, &Bar::default())?;
-    let manifest = TableStore::local_existing(&args.table)?.load()?;
-    pins().remember_place(&server.place(&manifest.manifest().table), &manifest)?;
+    let Pushed { report, rows, replaced } =
+        hush::push(&server, &args.table, args.replace, &pins(), &Bar::default())?;
     let mended = match report.parts_replaced {
         0 => String::new(),
         replaced => format!(", {replaced} of them for damaged ones"),
@@ -79,11 +76,21 @@ pub(super) fn push(args: &Push) -> Result<(), Error> {
         report.parts_present
     );
     say(&text);
+    if let Some(replaced) = replaced {
+        say(&replacement(&replaced, rows));
+    }
     if args.verify {
+        let manifest = TableStore::local_existing(&args.table)?.load()?;
         let compared = server.check(&manifest, &Bar::default())?;
         say(&format!("Verified: the server sent all of it back ({})", bytes(compared)));
     }
     Ok(())
+}
+
+/// That a version took the place of another, with the rows of both.
+pub(super) fn replacement(replaced: &Present, rows: u64) -> String {
+    let (before, losses) = (grouped(replaced.rows), replaced.losses());
+    format!("Replaced version {}: {before} rows before{losses}; {} rows now", replaced.version, grouped(rows))
 }
 
 /// Lists tables.

@@ -43,6 +43,11 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
+    /// Its rows.
+    pub(crate) fn batch(&self) -> RecordBatch {
+        match self.never {}
+    }
+
     /// Positions in the file and arrays of the columns read.
     pub(crate) fn columns(&self) -> std::iter::Empty<(usize, &ArrayRef)> {
         match self.never {}
