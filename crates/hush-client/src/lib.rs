@@ -41,6 +41,7 @@ mod owner;
 mod pins;
 mod policy;
 mod private;
+mod pull;
 mod rehearse;
 mod schema_file;
 mod table;
@@ -64,8 +65,11 @@ pub use owner::{EncryptOptions, OwnerKey, encrypt};
 pub use pins::Pins;
 pub use policy::{Policy, Proposal, propose_schema};
 pub use private::PrivateHalf;
+pub use pull::pull;
 pub use rehearse::{Rehearsal, RehearsalOptions, rehearse, schema_path};
-pub use schema_file::{read_approved_schema, read_schema, schema_text, write_schema};
+pub use schema_file::{
+    edit_schema, parse_schema, read_approved_schema, read_schema, schema_text, write_schema,
+};
 pub use table::{ASSUMED_LINK, Evaluator, OwnedTable};
 
 /// Names of the parameter sets of this version, smallest ring first.
