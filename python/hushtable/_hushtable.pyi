@@ -11,7 +11,7 @@ __all__ = [
 ]  # fmt: skip
 
 _Path = str | os.PathLike[str]
-Setting = bool | int | str | list[str] | list[list[str]] | None
+_Setting = bool | int | str | list[str] | list[list[str]] | None
 
 @final
 class Source:
@@ -60,7 +60,7 @@ class Schema:
     @staticmethod
     def read(path: _Path) -> Schema: ...
     def approve(self, by: str) -> Schema: ...
-    def edit(self, column: str | None, changes: list[tuple[str, Setting]]) -> Schema: ...
+    def edit(self, column: str | None, changes: list[tuple[str, _Setting]]) -> Schema: ...
     def save(self, path: _Path, replace: bool) -> None: ...
 
 @final

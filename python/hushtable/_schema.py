@@ -312,7 +312,7 @@ def schema_path(path: Path) -> Path:
     return path
 
 
-def _setting(value: object) -> _hushtable.Setting:
+def _setting(value: object) -> _hushtable._Setting:
     match value:
         case None | bool() | int() | str():
             return value
