@@ -166,7 +166,7 @@ def test_a_schema_is_fitted_to_a_device_and_keeps_what_was_said(edge, count):
     lines += [",".join([draw.choice("abc"), *(str(draw.randrange(10**6)) for _ in names)]) for _ in range(20_000)]
     (edge.directory / "wide.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (edge.directory / "device.json").write_text(doctor(edge, "--json"), encoding="utf-8")
-    said = edge.hush("init", "wide.csv", "--sensitive", ",".join(names), "--target", "edge", "--device", "device.json").stderr
+    said = edge.hush("init", "wide.csv", "--sensitive", ",".join(names), "--clear", "site", "--target", "edge", "--device", "device.json").stderr
     columns = int(re.search(r"(\d+) encoded columns", said)[1])
     predicted = int(re.search(r"(\d+) MB of memory", said)[1]) * 1e6
     row_bytes = int(re.search(r"(\d+) bytes of ciphertext a row", said)[1])
@@ -200,12 +200,12 @@ def test_a_table_that_a_device_cannot_carry_is_refused(edge):
 
     def init(memory, status=0):
         path.write_text(json.dumps({**capacity, "memory_bytes": memory}), encoding="utf-8")
-        return edge.hush("init", "own.csv", "-o", "-", "--sensitive", "temp,load,level", "--target", "edge", "--device", path, status=status)
+        return edge.hush("init", "own.csv", "-o", "-", "--sensitive", "temp,load,level", "--clear", "site,day", "--target", "edge", "--device", path, status=status)
 
     whole = init(10**9)
     assert "variances are left out" not in whole.stderr and '"stddev"' in whole.stdout
     assert "seal" not in whole.stdout
-    nothing = edge.hush("init", "own.csv", "-o", "-", "--sensitive", "site", "--target", "edge", "--device", path)
+    nothing = edge.hush("init", "own.csv", "-o", "-", "--sensitive", "site", "--clear", "day,temp,load,level", "--target", "edge", "--device", path)
     assert "No column is encrypted" in nothing.stderr and "max_rows = 1000000 " in nothing.stdout
     assert '"decide"' in nothing.stdout.lower() and "# seal" not in nothing.stdout
     needed = int(re.search(r"(\d+) MB of memory", whole.stderr)[1]) * 10**6

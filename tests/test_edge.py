@@ -285,7 +285,7 @@ def test_a_delivery_that_is_held_back_is_noticed(edge):
 def test_deliveries_for_an_earlier_version_of_the_columns_stay_out(edge):
     write_csv(edge.directory / "rows.csv", make_rows(random.Random(13), 10))
     edge.run("rows.csv", "--to", "T")
-    edge.hush("encrypt", "own.csv", "-o", "T", "--schema", "t.schema.toml", *edge.key)
+    edge.hush("encrypt", "own.csv", "-o", "T", "--schema", "t.schema.toml", "--replace", *edge.key)
     accepted = edge.accept()
     assert accepted["deliveries"] == 0 and accepted["outdated"] == 1
     same(edge.decrypted(), own_rows())

@@ -22,7 +22,7 @@ def wide(hush, tmp_path):
     path, schema = tmp_path / "wide.csv", tmp_path / "wide.schema.toml"
     rows = (f"{row % 9},{NUMBER + row % 2},{CANARY}{row}\n" for row in range(60_000))
     path.write_text("g,x,secret\n" + "".join(rows), encoding="utf-8")
-    hush("init", path, "--sensitive", "x,secret", "-o", schema)
+    hush("init", path, "--sensitive", "x,secret", "--clear", "g", "-o", schema)
     approve(schema)
     return path, schema
 
@@ -156,7 +156,7 @@ def test_a_full_disk_is_a_typed_error_and_loses_nothing(hush, tmp_path, wide, ke
     assert_clean(tmp_path / "T")
     hush(*command)
     before = hush("query", tmp_path / "T", "SELECT SUM(x) AS s FROM wide", "--format", "csv", *key).stdout
-    hush(*command, status=6, preexec_fn=limited)
+    hush(*command, "--replace", status=6, preexec_fn=limited)
     assert hush("query", tmp_path / "T", "SELECT SUM(x) AS s FROM wide", "--format", "csv", *key).stdout == before
 
 

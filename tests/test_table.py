@@ -17,7 +17,7 @@ def expected(query):
 def test_an_unapproved_schema_is_refused(hush, tmp_path, key):
     """A person has to approve what the program proposes."""
     schema = tmp_path / "patients.schema.toml"
-    hush("init", PATIENTS, "--sensitive", "age", "-o", schema)
+    hush("init", PATIENTS, "--sensitive", "age", "--clear", "bp,temperature", "-o", schema)
     refused = hush("encrypt", PATIENTS, "--schema", schema, "-o", tmp_path / "T", *key, status=3)
     assert "HUSH-S002" in refused.stderr
     again = hush("init", PATIENTS, "-o", schema, status=None)
@@ -91,7 +91,7 @@ def test_an_older_version_is_refused(hush, table, key, tmp_path):
     old = tmp_path / "old"
     shutil.copytree(table, old)
     schema = tmp_path / "patients.schema.toml"
-    hush("encrypt", PATIENTS, "--schema", schema, "-o", table, *key)
+    hush("encrypt", PATIENTS, "--schema", schema, "-o", table, "--replace", *key)
     hush("query", table, "SELECT SUM(age) FROM patients", *key)
     for command in (("query", old, "SELECT SUM(age) FROM patients"), ("decrypt", old)):
         refused = hush(*command, *key, status=9)
@@ -196,7 +196,7 @@ def test_explain_says_what_runs_where(hush, table, key):
 def test_approval_can_be_edited_by_hand_and_mistakes_are_named(hush, tmp_path, key):
     """Undecided and unknown columns stop `encrypt`."""
     schema = tmp_path / "s.toml"
-    hush("init", PATIENTS, "--sensitive", "age,bp", "-o", schema)
+    hush("init", PATIENTS, "--sensitive", "age,bp", "--clear", "temperature", "-o", schema)
     approve(schema)
     text = schema.read_text(encoding="utf-8")
     schema.write_text(text.replace('protect = "encrypt"', 'protect = "DECIDE"', 1), encoding="utf-8")

@@ -66,7 +66,7 @@ def versions(hush, table, key, server, tmp_path):
     hush("push", table, server.url, *server.token)
     first = tmp_path / "first"
     shutil.copytree(table, first)
-    hush("encrypt", PATIENTS, "--schema", tmp_path / "patients.schema.toml", "-o", table, *key)
+    hush("encrypt", PATIENTS, "--schema", tmp_path / "patients.schema.toml", "-o", table, "--replace", *key)
     return first, table
 
 
@@ -77,7 +77,7 @@ def test_a_version_that_arrives_before_the_plan_is_run(hush, versions, key, serv
 
     def before(method, path):
         if (method, path) == ("POST", "/v1/jobs") and not pushed:
-            pushed.append(hush("push", versions[1], server.url, *server.token))
+            pushed.append(hush("push", versions[1], server.url, "--replace", *server.token))
 
     between = Between(server.url, before)
     done = fresh("query", between.url, QUERY, "--format", "csv", *key, *server.token)
@@ -96,7 +96,7 @@ def test_a_version_that_is_known_before_the_server_shows_it(hush, versions, key,
             return old
         return None
 
-    hush("push", versions[1], server.url, *server.token)
+    hush("push", versions[1], server.url, "--replace", *server.token)
     limit = 1
     done = hush("query", Between(server.url, before).url, QUERY, "--format", "csv", *key, *server.token)
     assert len(shown) == 1 and done.stdout == hush("query", versions[1], QUERY, "--format", "csv", *key).stdout

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 from . import _hushtable
 from ._data import Path
+from ._errors import HushWarning
 
 
 @dataclass(frozen=True)
@@ -32,15 +34,28 @@ class Pushed:
     bytes_sent: int
 
 
-def push(directory: Path, server: str, *, token_file: Path | None = None) -> Pushed:
+def push(directory: Path, server: str, *, token_file: Path | None = None, replace: bool = False) -> Pushed:
     """Uploads the table in a directory: ciphertext, clear columns and the signed manifest. Broken off and called again, it
-    continues.
+    continues. A version that keeps all rows of the server's goes without more.
 
     Args:
         server: for instance ``https://host:7373``.
         token_file: the file with the server's API token.
+        replace: whether the rows on the server are replaced by these.
+
+    Warns:
+        HushWarning: rows were replaced: how many there were, and how many there are.
     """
-    return Pushed(**_hushtable.push(directory, server, token_file))
+    return uploaded(directory, server, token_file, replace, stacklevel=3)
+
+
+def uploaded(directory: Path, server: str, token_file: Path | None, replace: bool, stacklevel: int) -> Pushed:
+    """Pushes; warns at the line of the caller of so many levels above."""
+    done = _hushtable.push(directory, server, token_file, replace)
+    replaced = done.pop("replaced")
+    if replaced is not None:
+        warnings.warn(replaced, HushWarning, stacklevel=stacklevel)
+    return Pushed(**done)
 
 
 def ls(server: str, *, token_file: Path | None = None) -> list[Listed]:

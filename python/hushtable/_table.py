@@ -19,7 +19,7 @@ from ._machine import thread_count
 from ._query import Query
 from ._result import Leakage, Result
 from ._schema import Schema, read_schema
-from ._server import Pushed, is_url, push
+from ._server import Pushed, is_url, uploaded
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Table:
             _hushtable.pull(str(self._place), self._token_file, directory, self._key)
             return Result._of(_hushtable.decrypt(directory, self._key, wanted))
 
-    def push(self, server: str, *, token_file: Path | None = None) -> Pushed:
+    def push(self, server: str, *, token_file: Path | None = None, replace: bool = False) -> Pushed:
         """Uploads it; see ``hushtable.push``.
 
         Raises:
@@ -112,7 +112,7 @@ class Table:
             raise usage("the table is on a server\n  Way out: ht.pull it into a directory first.")
         if self._keep is not None:
             raise usage("a temporary table cannot be pushed\n  Way out: ht.encrypt(..., out=DIRECTORY, keys=...)")
-        return push(self._place, server, token_file=token_file)
+        return uploaded(self._place, server, token_file, replace, stacklevel=3)
 
     def filter(self, *conditions: str | Expr) -> Query:
         """See ``Query.filter``."""
@@ -189,7 +189,8 @@ def encrypt(
         name: the table's name in SQL where the data is not a file.
 
     Warns:
-        HushWarning: a column is left clear that looks sensitive, or clear columns single out rows together.
+        HushWarning: a column is left clear that looks sensitive, or clear columns single out rows together; a table was
+            replaced.
 
     Raises:
         UsageError: neither a schema nor ``clear`` nor ``sensitive`` is given, or both are; a column is both clear and
@@ -212,7 +213,9 @@ def encrypt(
     keep = tempfile.TemporaryDirectory(prefix="hushtable-") if out is None else None
     place = os.fspath(out) if out is not None else os.path.join(keep.name if keep else "", "table")
     count = thread_count(threads)
-    _hushtable.encrypt(data_in, approved._native, key, place, replace, workload, count)
+    replaced = _hushtable.encrypt(data_in, approved._native, key, place, replace, workload, count)
+    if replaced is not None:
+        warnings.warn(replaced, HushWarning, stacklevel=2)
     return Table(_hushtable.Table.open_directory(place, key, count), key, place, None, keep)
 
 

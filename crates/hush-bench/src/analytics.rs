@@ -161,6 +161,7 @@ pub fn ask(options: &Options, question: Question) -> Result<Measured, BenchError
         threads: options.threads,
         memory_limit: None,
         pins: Pins::forgetful(),
+        replace: true,
     };
     let start = std::time::Instant::now();
     hush::encrypt(&encryption, &key, &Silent)?;

@@ -163,9 +163,10 @@ pub fn run_case(text: &str) -> Result<Encrypted, BenchError> {
         threads: case.threads,
         memory_limit: case.limit,
         pins: Pins::forgetful(),
+        replace: true,
     };
     let start = Instant::now();
-    let signed = hush::encrypt(&encryption, &key, &Silent)?;
+    let signed = hush::encrypt(&encryption, &key, &Silent)?.manifest;
     let (seconds, peak_mb) = (start.elapsed().as_secs_f64(), peak_mb());
     let table = OwnedTable::open_directory(&case.output, &key, &Pins::forgetful(), case.threads)
         .map_err(hush::Error::from)?;

@@ -156,6 +156,7 @@ impl Tables {
                 threads: options.threads,
                 memory_limit: None,
                 pins: Pins::forgetful(),
+                replace: true,
             };
             hush::encrypt(&encryption, &key, &Silent)?;
             Ok::<_, BenchError>(output)

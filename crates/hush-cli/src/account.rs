@@ -45,6 +45,9 @@ pub(crate) fn summary(account: &Account) -> String {
         }
         None => {}
     }
+    if let Some(error) = account.precision {
+        line("Error", precision(error));
+    }
     line("Time", times(&account.phases));
     if let Some(peak) = account.peak_bytes {
         line("Memory", format!("{:.0} MB peak", peak as f64 / 1e6));
@@ -117,6 +120,7 @@ pub(crate) fn to_json(account: &Account) -> Value {
         }),
         "phases_s": account.phases.iter().map(|(name, s)| (name.to_owned(), json!(s))).collect::<serde_json::Map<_, _>>(),
         "total_s": account.phases.total(),
+        "error": account.precision,
         "peak_bytes": account.peak_bytes,
         "bytes_up": account.moved.up,
         "bytes_down": account.moved.down,
@@ -128,6 +132,11 @@ pub(crate) fn to_json(account: &Account) -> Value {
         "server_sees": { "from_table": account.leakage.table, "from_query": account.leakage.query },
         "server_does_not_see": account.leakage.hidden,
     })
+}
+
+/// How exact approximate results are.
+pub(crate) fn precision(error: f64) -> String {
+    format!("at most {error:.1e} in each approximate sum or value; no digits are shown below that")
 }
 
 /// `0.09 s: keys .01, encrypt .04`.

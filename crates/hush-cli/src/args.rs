@@ -72,9 +72,9 @@ pub(crate) enum Command {
 /// Which columns are protected.
 #[derive(Debug, Args)]
 pub(crate) struct Policy {
-    /// Exactly these columns are sensitive (replaces the proposal)
+    /// These columns are protected, whatever is proposed; what is not named keeps its proposal
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
-    pub(crate) sensitive: Option<Vec<String>>,
+    pub(crate) sensitive: Vec<String>,
     /// These columns may be read by the server
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     pub(crate) clear: Vec<String>,
@@ -260,6 +260,9 @@ pub(crate) struct Encrypt {
     /// Most memory that the program may take, for instance 64MB (the key included: see keygen --opens-in)
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub(crate) memory_limit: Option<u64>,
+    /// Replace the table that is in the directory: all its rows, those accepted from devices too
+    #[arg(long)]
+    pub(crate) replace: bool,
     #[command(flatten)]
     pub(crate) key: KeyArgs,
 }
@@ -270,6 +273,9 @@ pub(crate) struct Push {
     pub(crate) table: PathBuf,
     /// Server, for instance https://host:7373
     pub(crate) server: String,
+    /// Replace the rows of the server's version, where this one does not only add to them
+    #[arg(long)]
+    pub(crate) replace: bool,
     #[command(flatten)]
     pub(crate) token: TokenArgs,
 }

@@ -95,6 +95,8 @@ pub struct Account {
     pub security: Vec<SecurityLine>,
     /// What a server would have learned.
     pub leakage: Leakage,
+    /// Absolute error bound of the approximate operations, where there are any.
+    pub precision: Option<f64>,
 }
 
 /// How the result compared with a plaintext engine.

@@ -19,6 +19,7 @@ use crate::account::{Moved, Phases};
 use crate::error::ClientError;
 use crate::explain::Held;
 use crate::finish::finish;
+use crate::precision::errors;
 use crate::table::OwnedTable;
 use hush_remote::Progress;
 
@@ -93,10 +94,10 @@ impl OwnedTable {
     fn merge(&self, plan: &QueryPlan, answer: &Answer<'_>) -> Result<RecordBatch, ClientError> {
         match (&answer.content, &plan.server.task, &plan.owner.regroup) {
             (Content::Aggregate(sums), Task::Aggregate(task), None) => {
-                groups::merge(self, &plan.owner, task, answer, sums)
+                groups::merge(self, &plan.owner, task, answer, sums, &errors(plan))
             }
             (Content::Rows(chunks), Task::Rows(task), None) => {
-                rows::merge(self, &plan.owner, task, answer, chunks)
+                rows::merge(self, &plan.owner, task, answer, chunks, &errors(plan))
             }
             (Content::Rows(chunks), Task::Rows(task), Some(regroup)) => {
                 gathered::merge(self, &plan.owner, regroup, task, answer, chunks)

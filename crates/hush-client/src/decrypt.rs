@@ -23,6 +23,7 @@ use crate::encrypt::sealed_columns;
 use crate::error::ClientError;
 use crate::owner::OwnerKey;
 use crate::pins::Pins;
+use crate::precision::to_digits;
 use crate::private::PrivateHalf;
 use crate::table::open_private;
 
@@ -64,6 +65,11 @@ impl TableDecryption {
     /// Arrow schema of the batches.
     pub fn schema(&self) -> Arc<ArrowSchema> {
         self.schema.clone()
+    }
+
+    /// Columns of the schema that the table does not have.
+    pub fn dropped(&self) -> Vec<&str> {
+        self.half.schema.protected(Protection::Drop).map(|column| column.name.as_str()).collect()
     }
 
     /// Rows of the table.
@@ -217,7 +223,11 @@ fn to_array(column: &Column, decrypted: &Decrypted<'_>) -> Result<ArrayRef, Clie
     let nulls = find(Content::Valid(column.name.clone())).map(Cells::nulls).transpose()?;
     let values = match (values, column.kind) {
         (Cells::Exact(values), _) => values,
-        (Cells::Approx(values), ColumnType::Float { .. }) => return floats(values.clone(), nulls),
+        (Cells::Approx(values), ColumnType::Float { digits }) => {
+            // More digits than the schema asked for are noise.
+            let rounded = values.iter().map(|value| to_digits(*value, usize::from(digits)));
+            return floats(rounded.collect(), nulls);
+        }
         (Cells::Approx(_), _) => return Err(ClientError::Internal { what: "an approximate exact column" }),
     };
     Ok(match column.kind {

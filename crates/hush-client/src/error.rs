@@ -31,6 +31,29 @@ pub enum ClientError {
     /// Decryption refused.
     #[error("decryption refused: {0}")]
     Decrypt(#[from] hush_keys::DecryptError),
+    /// A directory that holds something else than a table.
+    #[error(
+        "{place} is not empty and no table: it holds {entry:?}\n  Way out: another directory. Nothing was written."
+    )]
+    Occupied {
+        /// The directory.
+        place: String,
+        /// Something in it.
+        entry: String,
+    },
+    /// A table that is there already, with its rows, and nobody said that it may be replaced.
+    #[error(
+        "{place} holds version {} with {} rows{}; it would be replaced by {}\n  Ways out: say so (--replace, or replace=True); another directory or name. Nothing was written.",
+        present.version, present.rows, present.losses(), rows_words(*rows)
+    )]
+    WouldReplace {
+        /// Where.
+        place: String,
+        /// What is there.
+        present: crate::replace::Present,
+        /// About how many rows would be there.
+        rows: Option<u64>,
+    },
     /// An encoding in the manifest cannot be used.
     #[error("encoded column {}: {what}", id.0)]
     Encoding {
@@ -273,6 +296,8 @@ impl ClientError {
             Self::MemoryPassed { .. } => "HUSH-C061",
             Self::DiskSpace { .. } => "HUSH-C062",
             Self::DeviceTooSmall { .. } => "HUSH-C063",
+            Self::WouldReplace { .. } => "HUSH-C070",
+            Self::Occupied { .. } => "HUSH-C071",
             Self::Encoding { .. } | Self::Params(_) => "HUSH-C050",
             Self::Arrow
             | Self::Encrypt(_)
@@ -331,9 +356,12 @@ impl ClientError {
             Self::Plan(hush_plan::PlanError::Overflow { .. } | hush_plan::PlanError::Noise { .. }) => {
                 ErrorKind::Precision
             }
-            Self::Plan(_) | Self::SchemaEdit { .. } | Self::SchemaFile { .. } | Self::SchemaText { .. } => {
-                ErrorKind::Refused
-            }
+            Self::Plan(_)
+            | Self::Occupied { .. }
+            | Self::SchemaEdit { .. }
+            | Self::SchemaFile { .. }
+            | Self::SchemaText { .. }
+            | Self::WouldReplace { .. } => ErrorKind::Refused,
             Self::Edge(source) => source.kind(),
             Self::Eval(source) => source.kind(),
             Self::KeyFile(hush_keys::keyfile::KeyFileError::Memory { .. }) => ErrorKind::Resource,
@@ -378,6 +406,10 @@ impl ClientError {
 fn without_line(sentence: &str) -> &str {
     let Some(rest) = sentence.strip_prefix("line ") else { return sentence };
     rest.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches([':', ',']).trim_start()
+}
+
+fn rows_words(rows: Option<u64>) -> String {
+    rows.map_or_else(|| "the rows of a stream".to_owned(), |rows| format!("about {rows} rows"))
 }
 
 /// Bytes as megabytes, a tenth at the finest.

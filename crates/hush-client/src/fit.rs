@@ -130,7 +130,7 @@ mod tests {
         }
         let source = Source::from_bytes(text.into(), &OpenOptions::default()).unwrap();
         let names = ["note", "temp", "load"].map(str::to_owned).to_vec();
-        propose_schema(&source, &Policy { sensitive: Some(names), clear: Vec::new() }).unwrap()
+        propose_schema(&source, &Policy { sensitive: names, clear: Vec::new() }).unwrap()
     }
 
     fn capacity(memory_bytes: Option<u64>) -> Capacity {

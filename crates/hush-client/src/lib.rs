@@ -33,6 +33,7 @@ mod exact;
 mod explain;
 mod finish;
 mod fit;
+mod independent;
 #[cfg(all(test, target_os = "linux"))]
 mod isolation;
 mod machine;
@@ -40,9 +41,11 @@ mod merge;
 mod owner;
 mod pins;
 mod policy;
+mod precision;
 mod private;
 mod pull;
 mod rehearse;
+mod replace;
 mod schema_file;
 mod table;
 
@@ -61,14 +64,15 @@ pub use hush_edge::system::peak_resident_bytes;
 pub use hush_keys::keyfile::{Passphrase, WorkFactor};
 pub use hush_remote::{self as remote, Progress, Silent};
 pub use machine::{ProfileInUse, UnusedProfile, calibrate, profile_path, save_profile};
-pub use owner::{EncryptOptions, OwnerKey, encrypt};
+pub use owner::{EncryptOptions, Encrypted, OwnerKey, encrypt};
 pub use pins::Pins;
 pub use policy::{Policy, Proposal, propose_schema};
 pub use private::PrivateHalf;
 pub use pull::pull;
 pub use rehearse::{Rehearsal, RehearsalOptions, rehearse, schema_path};
+pub use replace::{Present, Pushed, push_table};
 pub use schema_file::{
-    edit_schema, parse_schema, read_approved_schema, read_schema, schema_text, write_schema,
+    edit_schema, parse_schema, read_approved_schema, read_schema, reading_notes, schema_text, write_schema,
 };
 pub use table::{ASSUMED_LINK, Evaluator, OwnedTable};
 

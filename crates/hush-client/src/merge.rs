@@ -13,6 +13,7 @@ use std::sync::Arc;
 use crate::arrays::big_numbers;
 use crate::error::ClientError;
 use crate::exact::{Joint, Moments, ten_to};
+use crate::precision::{rounded, statistic_error};
 use hush_edge::logarithm::{Power, power};
 
 const NOT_A_NUMBER: ClientError = ClientError::Internal { what: "a planned coefficient is not a number" };
@@ -44,7 +45,8 @@ pub(crate) struct GroupNumbers {
     pub(crate) encrypted: Vec<Number>,
 }
 
-/// One aggregate over all groups, as an output column.
+/// One aggregate over all groups, as an output column. `errors` bound those of the encrypted sums: an approximate result is
+/// rounded to the digits that hold.
 ///
 /// # Errors
 /// [`ClientError::Overflow`] if a value exceeds its planned type, [`ClientError::Internal`] if the plan names
@@ -52,9 +54,10 @@ pub(crate) struct GroupNumbers {
 pub(crate) fn aggregate_column(
     aggregate: &OwnerAggregate,
     groups: &[GroupNumbers],
+    errors: &[f64],
 ) -> Result<ArrayRef, ClientError> {
-    let values =
-        groups.iter().map(|group| aggregate_value(aggregate, group)).collect::<Result<Vec<_>, _>>()?;
+    let values = groups.iter().map(|group| aggregate_value(aggregate, group, errors));
+    let values = values.collect::<Result<Vec<_>, _>>()?;
     if aggregate.output == OutputType::Float
         || values.iter().flatten().any(|v| matches!(v, Number::Approx(_)))
     {
@@ -72,7 +75,11 @@ pub(crate) fn aggregate_column(
 }
 
 /// The aggregate in one group; `None` is NULL.
-fn aggregate_value(aggregate: &OwnerAggregate, group: &GroupNumbers) -> Result<Option<Number>, ClientError> {
+fn aggregate_value(
+    aggregate: &OwnerAggregate,
+    group: &GroupNumbers,
+    errors: &[f64],
+) -> Result<Option<Number>, ClientError> {
     let count = exact(&aggregate.count, group)?;
     if aggregate.function == AggregateFunction::Count {
         return Ok(Some(Number::Exact(count)));
@@ -110,7 +117,12 @@ fn aggregate_value(aggregate: &OwnerAggregate, group: &GroupNumbers) -> Result<O
         }
         (Number::Approx(sum), squares) => {
             let squares = squares.map(|squares| squares.to_f64());
-            Ok(approximate(aggregate.function, &count, sum, squares).map(Number::Approx))
+            let of_squares = aggregate.squares.as_ref().map_or(0.0, |form| form_error(form, errors));
+            let bounds = (form_error(&aggregate.sum, errors), of_squares);
+            let (function, n) = (aggregate.function, count.to_f64().unwrap_or(f64::NAN));
+            let value = approximate(function, &count, sum, squares);
+            let value = value.map(|value| rounded(value, statistic_error(function, n, value, sum, bounds)));
+            Ok(value.map(Number::Approx))
         }
     }
 }
@@ -224,6 +236,18 @@ fn linear(form: &LinearForm, group: &GroupNumbers) -> Result<Number, ClientError
     })
 }
 
+/// How wrong a linear form may be.
+fn form_error(form: &LinearForm, errors: &[f64]) -> f64 {
+    let term = |(coefficient, moment): &(String, Moment)| match moment {
+        Moment::Clear(_) => 0.0,
+        Moment::Encrypted(index) => {
+            let error = errors.get(*index).copied().unwrap_or(0.0);
+            coefficient.parse::<f64>().map_or(error, |coefficient| coefficient.abs() * error)
+        }
+    };
+    form.terms.iter().map(term).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -250,18 +274,18 @@ mod tests {
             scale: 0,
             output: OutputType::Int,
         };
-        let column = aggregate_column(&aggregate, &[group(4, 10), group(0, 0), group(1, -5)]).unwrap();
+        let column = aggregate_column(&aggregate, &[group(4, 10), group(0, 0), group(1, -5)], &[]).unwrap();
         let column = column.as_any().downcast_ref::<Int64Array>().unwrap();
         assert_eq!(column.iter().collect::<Vec<_>>(), [Some(32), None, Some(-7)]);
 
         aggregate.output = OutputType::Decimal { scale: 2, wide: false };
-        let column = aggregate_column(&aggregate, &[group(4, 10)]).unwrap();
+        let column = aggregate_column(&aggregate, &[group(4, 10)], &[]).unwrap();
         let column = column.as_any().downcast_ref::<Decimal128Array>().unwrap();
         assert_eq!(column.value_as_string(0), "0.32");
 
         aggregate.function = AggregateFunction::Count;
         aggregate.output = OutputType::Int;
-        let column = aggregate_column(&aggregate, &[group(0, 0)]).unwrap();
+        let column = aggregate_column(&aggregate, &[group(0, 0)], &[]).unwrap();
         assert!(!column.is_null(0));
     }
 
@@ -279,7 +303,7 @@ mod tests {
         };
         let mut numbers = group(4, 0);
         numbers.encrypted[0] = Number::Approx(10.0);
-        let column = aggregate_column(&aggregate, &[numbers]).unwrap();
+        let column = aggregate_column(&aggregate, &[numbers], &[]).unwrap();
         assert_eq!(column.as_any().downcast_ref::<Float64Array>().unwrap().value(0), 2.5);
     }
 }

@@ -15,6 +15,7 @@ use crate::error::ClientError;
 use crate::pins::Pins;
 use crate::private::PrivateHalf;
 use crate::rehearse::thread_pool;
+use crate::replace::{Present, present_in, require};
 use crate::schema_file::require_approval;
 use hush_edge::system::memory_limit;
 use hush_remote::Progress;
@@ -113,20 +114,34 @@ pub struct EncryptOptions {
     pub memory_limit: Option<u64>,
     /// Where the new version is remembered.
     pub pins: Pins,
+    /// Whether a table that is there already may be replaced.
+    pub replace: bool,
+}
+
+/// A table that was written.
+#[derive(Clone, Debug)]
+pub struct Encrypted {
+    /// Its manifest.
+    pub manifest: SignedManifest,
+    /// The version that it replaced.
+    pub replaced: Option<Present>,
 }
 
 /// Encrypts data into a table directory.
 ///
 /// # Errors
-/// An unapproved schema, bad data, a full disk, a limit on memory that is too low: the directory then holds what it held
-/// before.
+/// An unapproved schema, a table that is there already ([`ClientError::WouldReplace`]) unless it may be replaced, a directory
+/// that holds anything else ([`ClientError::Occupied`]), bad data, a full disk, a limit on memory that is too low: the directory
+/// then holds what it held before.
 pub fn encrypt(
     options: &EncryptOptions,
     key: &OwnerKey,
     progress: &dyn Progress,
-) -> Result<SignedManifest, ClientError> {
+) -> Result<Encrypted, ClientError> {
     let (source, schema) = (&options.source, options.schema.clone());
     require_approval(&schema)?;
+    let place = || options.output.display().to_string();
+    let replaced = require(present_in(&options.output)?, options.replace, place, source.estimated_rows())?;
     let mut needs = Needs::of_purposes(&schema)?;
     if let Some(path) = &options.workload {
         let text = std::fs::read_to_string(path)
@@ -150,5 +165,5 @@ pub fn encrypt(
     };
     let manifest = encryption.run(progress)?;
     options.pins.check_and_remember(&manifest)?;
-    Ok(manifest)
+    Ok(Encrypted { manifest, replaced })
 }

@@ -3,17 +3,23 @@
 
 use hush_plan::schema::units::type_bounds;
 use hush_plan::schema::{Column, NO_VALUES};
-use hush_plan::{Protection, Schema};
-use hush_table::profile::{ProfileOptions, TableProfile, profile, propose, single_out_note, singled_out};
+use hush_plan::{Protection, Schema, factors_left_out};
+use hush_table::profile::{
+    ProfileOptions, Proposed, TableProfile, keep_possible_purposes, profile, propose, single_out_note,
+    singled_out,
+};
 use hush_table::source::Source;
 
 use crate::error::ClientError;
+use crate::schema_file::require_approval;
 
-/// The user's choice of protections, over the proposal.
+/// The user's choice of protections, over the proposal. Columns that it does not name keep what is proposed.
+///
+/// Names are taken without the blanks around them, and ignoring case where that is unambiguous.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// Exactly these columns are sensitive; replaces the proposal.
-    pub sensitive: Option<Vec<String>>,
+    /// These columns are protected: encrypted where they are numbers, else sealed.
+    pub sensitive: Vec<String>,
     /// These columns become clear.
     pub clear: Vec<String>,
 }
@@ -30,16 +36,23 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// The schema as `by` approves it: whatever nobody has decided is protected, numbers by encryption and text by a seal.
-    pub fn approve(self, by: &str) -> Schema {
-        let mut schema = self.schema;
-        for column in schema.columns.iter_mut().filter(|column| column.protect == Protection::Decide) {
-            let is_number = type_bounds(column.kind).is_some();
-            column.protect = if is_number { Protection::Encrypt } else { Protection::Seal };
-        }
-        schema.approved = true;
-        schema.approved_by = by.to_owned();
-        schema
+    /// The schema as `by` approves it.
+    ///
+    /// # Errors
+    /// [`ClientError::SchemaFile`] (HUSH-S003) with the columns that nobody has decided on: an approval decides nothing by
+    /// itself.
+    pub fn approve(self, by: &str) -> Result<Schema, ClientError> {
+        let schema = Schema { approved: true, approved_by: by.to_owned(), ..self.schema };
+        require_approval(&schema)?;
+        Ok(schema)
+    }
+}
+
+/// Protects what nobody has decided on, numbers by encryption and text by a seal, as a rehearsal does; says so in the reasons.
+pub(crate) fn protect_undecided(schema: &mut Schema) {
+    for column in schema.columns.iter_mut().filter(|column| column.protect == Protection::Decide) {
+        column.protect = protection_of(column);
+        column.reason.push_str("; undecided, so protected");
     }
 }
 
@@ -52,29 +65,34 @@ pub(crate) const YOUR_CHOICE: &str = "your choice";
 /// One pass over the file, a second one only if the clear columns must be counted together exactly.
 ///
 /// # Errors
-/// The file cannot be read as a table; the policy names columns that it lacks.
+/// The file cannot be read as a table; [`ClientError::Usage`] for a policy that names columns that the file lacks, one of them
+/// twice, or one as both clear and sensitive.
 pub fn propose_schema(source: &Source, policy: &Policy) -> Result<Proposal, ClientError> {
     let names: Vec<String> = source.columns().iter().map(|column| column.name.clone()).collect();
-    let exact =
-        |list: &[String]| list.iter().map(|name| exact_name(&names, name)).collect::<Result<Vec<_>, _>>();
-    let clear = exact(&policy.clear)?;
-    let sensitive = policy.sensitive.as_deref().map(exact).transpose()?;
+    let (clear, sensitive) = (resolve(&names, &policy.clear)?, resolve(&names, &policy.sensitive)?);
+    if let Some(both) = sensitive.iter().find(|name| clear.contains(name)) {
+        let what = format!("column {both} is named both clear and sensitive\n  Way out: name it once.");
+        return Err(ClientError::Usage { what });
+    }
     let profile = profile(source, &ProfileOptions { clear: clear.clone() })?;
-    let mut schema = propose(&profile, &source.table_name());
-    let mut warnings = Vec::new();
-    if let Some(sensitive) = &sensitive {
-        for column in &mut schema.columns {
-            replace(column, sensitive.contains(&column.name), &mut warnings);
+    let Proposed { mut schema, mut warnings } = propose(&profile, &source.table_name());
+    let sized = schema.clone();
+    for column in &mut schema.columns {
+        if sensitive.contains(&column.name) {
+            protect(&sized, column, &mut warnings);
+        } else if clear.contains(&column.name) {
+            leave_clear(column, &mut warnings);
         }
     }
-    for column in schema.columns.iter_mut().filter(|column| clear.contains(&column.name)) {
-        set(column, Protection::Clear);
-    }
     warnings.extend(together(source, &profile, &schema)?);
+    warnings.extend(factors_left_out(&schema).into_iter().map(|(name, factors)| {
+        format!(
+            "SUM({name} * w) is left out for w = {}: no parameters have room for it; a workload of queries may.",
+            factors.join(", ")
+        )
+    }));
     schema.notes.retain(|note| !note.starts_with("clear together:"));
-    schema
-        .notes
-        .extend(warnings.iter().filter(|w| w.contains("single")).map(|w| format!("clear together: {w}")));
+    schema.notes.extend(warnings.iter().filter(|warning| warning.starts_with("clear together:")).cloned());
     Ok(Proposal { schema, rows: profile.rows(), warnings })
 }
 
@@ -91,36 +109,54 @@ fn together(source: &Source, profile: &TableProfile, schema: &Schema) -> Result<
     Ok((found.alone > 0).then(|| single_out_note(&names, found)))
 }
 
-fn replace(column: &mut Column, is_sensitive: bool, warnings: &mut Vec<String>) {
-    if is_sensitive {
-        let is_number = type_bounds(column.kind).is_some();
-        if column.reason == NO_VALUES {
-            warnings.push(format!("{} has no value in the file, so that its type is unknown.", column.name));
-            column.protect = Protection::Seal;
-            return;
-        }
-        set(column, if is_number { Protection::Encrypt } else { Protection::Seal });
-    } else {
-        if column.protect != Protection::Clear {
-            warnings.push(format!(
-                "{} is left clear by your choice, though it looks sensitive: {}.",
-                column.name, column.reason
-            ));
-        }
-        set(column, Protection::Clear);
+/// Protects a column that the user calls sensitive. One that no encryption can serve keeps its proposal and the reason of that.
+fn protect(schema: &Schema, column: &mut Column, warnings: &mut Vec<String>) {
+    if column.reason == NO_VALUES {
+        warnings.push(format!("{} has no value in the file, so that its type is unknown.", column.name));
+        column.protect = Protection::Seal;
+        return;
     }
+    column.protect = protection_of(column);
+    column.reason = YOUR_CHOICE.to_owned();
+    keep_possible_purposes(schema, column);
 }
 
-fn set(column: &mut Column, protect: Protection) {
-    column.protect = protect;
+/// Leaves a column clear that the user calls so, and says what speaks against it.
+fn leave_clear(column: &mut Column, warnings: &mut Vec<String>) {
+    if column.protect != Protection::Clear {
+        let (name, reason) = (&column.name, &column.reason);
+        warnings.push(format!("{name} is left clear by your choice, though it looks sensitive: {reason}."));
+    }
+    column.protect = Protection::Clear;
     column.reason = YOUR_CHOICE.to_owned();
 }
 
-/// The column that the user means, ignoring case where that is unambiguous.
+/// How a column is protected: numbers are encrypted, texts sealed.
+fn protection_of(column: &Column) -> Protection {
+    if type_bounds(column.kind).is_some() { Protection::Encrypt } else { Protection::Seal }
+}
+
+/// The columns that the user means.
+fn resolve(names: &[String], wanted: &[String]) -> Result<Vec<String>, ClientError> {
+    let mut found: Vec<String> = Vec::with_capacity(wanted.len());
+    for wanted in wanted {
+        let name = exact_name(names, wanted)?;
+        if found.contains(&name) {
+            let what = format!("column {name} is named twice\n  Way out: name it once.");
+            return Err(ClientError::Usage { what });
+        }
+        found.push(name);
+    }
+    Ok(found)
+}
+
+/// The column that the user means: exactly, or without blanks around it and ignoring case where that is unambiguous.
 fn exact_name(names: &[String], wanted: &str) -> Result<String, ClientError> {
-    let same: Vec<&String> = names.iter().filter(|name| name.eq_ignore_ascii_case(wanted)).collect();
-    let exact = names.iter().find(|name| *name == wanted);
-    match (exact, same.as_slice()) {
+    let trimmed = wanted.trim();
+    let mut exact =
+        [wanted, trimmed].into_iter().filter_map(|wanted| names.iter().find(|name| *name == wanted));
+    let same: Vec<&String> = names.iter().filter(|name| name.eq_ignore_ascii_case(trimmed)).collect();
+    match (exact.next(), same.as_slice()) {
         (Some(name), _) => Ok(name.clone()),
         (None, [name]) => Ok((*name).clone()),
         _ => Err(ClientError::Usage {

@@ -19,11 +19,12 @@ use crate::compare::compare;
 use crate::encrypt::{Encryption, plan_encodings};
 use crate::error::ClientError;
 use crate::explain::Analysis;
+use crate::independent::check_reading;
 use crate::machine::ProfileInUse;
 use crate::pins::Pins;
-use crate::policy::{Policy, propose_schema};
+use crate::policy::{Policy, propose_schema, protect_undecided};
 use crate::private::PrivateHalf;
-use crate::schema_file::read_schema;
+use crate::schema_file::{read_schema, reading_notes};
 use crate::table::OwnedTable;
 use hush_edge::system::peak_resident_bytes;
 use hush_remote::Progress;
@@ -113,6 +114,7 @@ pub fn rehearse(
         account.bytes_per_value = bytes_per_value(&half, manifest.manifest());
     }
     account.leakage = outcome.plan.leakage.clone();
+    account.precision = outcome.plan.cost.precision;
     if options.verify {
         let verified =
             phases.time("check", || verify(options, source, &half.schema, &outcome, &pool, progress))?;
@@ -129,7 +131,7 @@ pub(crate) fn thread_pool(threads: usize) -> Result<rayon::ThreadPool, ClientErr
     built.map_err(|_| ClientError::Internal { what: "no threads can be started" })
 }
 
-/// The schema given, or the proposal; undecided columns are encrypted, because unknown means encrypt.
+/// The schema given, or the proposal; undecided columns are protected.
 fn approved_schema(
     options: &RehearsalOptions,
     source: &Source,
@@ -138,16 +140,15 @@ fn approved_schema(
         Some(path) => {
             let schema = read_schema(path)?;
             let rows = count_rows(source, &schema)?;
-            (schema, rows, Vec::new())
+            let notes = reading_notes(&schema);
+            (schema, rows, notes)
         }
         None => {
             let proposal = propose_schema(source, &options.policy)?;
             (proposal.schema, proposal.rows, proposal.warnings)
         }
     };
-    for column in schema.columns.iter_mut().filter(|column| column.protect == Protection::Decide) {
-        column.protect = Protection::Encrypt;
-    }
+    protect_undecided(&mut schema);
     // Sums are sized for the rows at hand: nothing is appended to a rehearsal.
     schema.max_rows = rows;
     schema.approved = true;
@@ -218,7 +219,7 @@ fn described(
         columns: source.columns().len(),
         encrypted: reasons(Protection::Encrypt),
         unused: schema.protected(Protection::Drop).count(),
-        warnings: if clear.is_empty() { Vec::new() } else { warnings },
+        warnings,
         clear,
         security,
         ..Account::default()
@@ -238,7 +239,7 @@ fn bytes_per_value(half: &PrivateHalf, manifest: &hush_table::Manifest) -> Optio
     (values > 0).then(|| encrypted as f64 / values as f64)
 }
 
-/// Answers the query on the same rows with every column clear, and compares.
+/// Reads the data a second time by other means, answers the query on the same rows with every column clear, and compares.
 fn verify(
     options: &RehearsalOptions,
     source: &Source,
@@ -252,6 +253,7 @@ fn verify(
         schema.protected(Protection::Encrypt).any(|column| matches!(column.kind, ColumnType::Float { .. }));
     let has_products = outcome.plan.owner.aggregates.iter().any(|aggregate| aggregate.product.is_some());
     let half = PrivateHalf { schema: schema.all_clear(), encodings: Vec::new() };
+    check_reading(source, &half.schema)?;
     let (owner, store) = (OwnerSeed::generate()?, TableStore::memory());
     let scheme = Scheme::Lattice;
     Encryption { source, half: &half, owner: &owner, store: &store, pool, memory_limit: None, scheme }

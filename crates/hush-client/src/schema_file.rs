@@ -4,8 +4,8 @@
 use std::io::Write;
 use std::path::Path;
 
-use hush_plan::Schema;
 use hush_plan::schema::file::{Change, SchemaError, edit, from_toml, require_approved, to_toml};
+use hush_plan::{Protection, Schema};
 
 use crate::error::ClientError;
 
@@ -78,6 +78,20 @@ pub fn read_approved_schema(path: &Path) -> Result<Schema, ClientError> {
 pub(crate) fn require_approval(schema: &Schema) -> Result<(), ClientError> {
     let path = Path::new(&schema.table).with_extension("schema.toml");
     require_approved(schema).map_err(|source| ClientError::SchemaFile { path, source })
+}
+
+/// What reading by the schema changes in values, one sentence each: limits of measurements that stand for their bounds.
+pub fn reading_notes(schema: &Schema) -> Vec<String> {
+    let kept = schema.columns.iter().filter(|column| column.protect != Protection::Drop);
+    let censored: Vec<&str> =
+        kept.filter(|column| column.written.censored).map(|column| column.name.as_str()).collect();
+    match censored.as_slice() {
+        [] => Vec::new(),
+        names => vec![format!(
+            "{}: values such as <5 are read as their bounds (censored = \"bound\").",
+            names.join(", ")
+        )],
+    }
 }
 
 /// Writes a schema; an existing file is replaced only if `replace`.

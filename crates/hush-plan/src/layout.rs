@@ -62,6 +62,7 @@ impl Needs {
                 }
             }
         }
+        needs.add_weights(schema);
         for factors in &schema.products {
             needs.merge(of_product(schema, factors)?);
         }
@@ -69,6 +70,19 @@ impl Needs {
             needs.merge(of_moments(schema, set)?);
         }
         Ok(needs)
+    }
+
+    /// Room for a clear column as a factor in sums of a column: for the largest one that parameters hold.
+    fn add_weights(&mut self, schema: &Schema) {
+        for column in schema.protected(Protection::Encrypt).filter(|column| column.is_summed()) {
+            let content = Content::Value(column.name.clone());
+            let Some(largest) = self.sums.get_mut(&content) else { continue };
+            let bounds =
+                clear_factors(schema).map(value_bound).filter(|bound| holds(schema, &content, bound));
+            if let Some(bound) = bounds.max() {
+                *largest = bound.max(std::mem::take(largest));
+            }
+        }
     }
 
     /// Whether nothing needs to be encoded.
@@ -113,6 +127,42 @@ impl Needs {
         }
         Ok(())
     }
+}
+
+/// Largest bound of a clear column that sums have room for as a factor.
+const MAX_FACTOR_BITS: u64 = 40;
+
+/// Clear columns that may be factors in sums.
+fn clear_factors(schema: &Schema) -> impl Iterator<Item = &Column> {
+    let is_time = |column: &Column| matches!(column.kind, ColumnType::Date | ColumnType::Timestamp);
+    let clear = schema.protected(Protection::Clear);
+    clear.filter(move |column| column_bounds(column).is_some() && !is_time(column))
+}
+
+/// Whether sums of a column over all rows that the table may have are held with factors up to `bound`.
+fn holds(schema: &Schema, content: &Content, bound: &BigInt) -> bool {
+    // Devices encrypt for all columns together: their tables are sized by what they are for, or by a workload.
+    if schema.edge || bound.bits() > MAX_FACTOR_BITS {
+        return false;
+    }
+    let rows = schema.max_rows.max(1);
+    match approximate_digits(schema, content) {
+        Some(digits) => approx::sum(content, digits, rows, bound, Writers::Owner)
+            .is_ok_and(|choice| choice.max_abs >= approx::comfortable_bound()),
+        None => sum::choose(content, &content_bound(schema, content), rows, bound).is_ok(),
+    }
+}
+
+/// Encrypted columns whose sums have no room for some clear columns as factors, with these: what `SUM(x * w)` may be refused for,
+/// unless a workload asks for it.
+pub fn factors_left_out(schema: &Schema) -> Vec<(&str, Vec<&str>)> {
+    let summed = schema.protected(Protection::Encrypt).filter(|column| column.is_summed());
+    let left_out = summed.map(|column| {
+        let content = Content::Value(column.name.clone());
+        let lacking = clear_factors(schema).filter(|factor| !holds(schema, &content, &value_bound(factor)));
+        (column.name.as_str(), lacking.map(|factor| factor.name.as_str()).collect::<Vec<_>>())
+    });
+    left_out.filter(|(_, lacking)| !lacking.is_empty()).collect()
 }
 
 /// Needs of the sum of a product. One of a single encrypted column and clear ones needs nothing that the column does not

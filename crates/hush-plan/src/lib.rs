@@ -44,7 +44,7 @@ mod tables;
 pub use encoding::{Content, Encoding, EncodingId, Layout, Plaintext, PrivateEncoding};
 pub use error::PlanError;
 pub use graph::Graph;
-pub use layout::{Needs, needs_of, plan_encodings};
+pub use layout::{Needs, factors_left_out, needs_of, plan_encodings};
 pub use physical::{Limits, plan_query};
 pub use plan::{OwnerPlan, QueryPlan, ServerPlan};
 pub use schema::{ColumnType, Protection, Schema};

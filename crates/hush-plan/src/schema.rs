@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::range::Writers;
+pub use units::DateFormat;
 
 /// A column's logical type. Every encrypted value is an integer number of *units*:
 /// an integer itself, a decimal times `10^scale`, a date in days or a timestamp in microseconds since 1970,
@@ -110,6 +111,17 @@ impl UnitRange {
 /// The reason of a column without any value in the file: nobody can know its type, and a person must say it.
 pub const NO_VALUES: &str = "no value in the file, so its type is unknown";
 
+/// How a column's values are written in the data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Texts that mean a missing value in this column, instead of the schema's; `None` for those of the schema.
+    pub null_tokens: Option<Vec<String>>,
+    /// Order of day, month and year; `None` for dates that cannot be mistaken alone.
+    pub date_format: Option<DateFormat>,
+    /// Whether a number below or above the limit of a measurement (`<5`, `>= 200`) stands for that limit.
+    pub censored: bool,
+}
+
 /// One column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
@@ -127,6 +139,21 @@ pub struct Column {
     pub purposes: Vec<Purpose>,
     /// Why it is protected so, for people.
     pub reason: String,
+    /// How its values are written.
+    pub written: Written,
+}
+
+impl Column {
+    /// Whether it is there to be summed, and not only counted, multiplied by row or given back.
+    pub fn is_summed(&self) -> bool {
+        let is_sum = |purpose: &Purpose| !matches!(purpose, Purpose::Count | Purpose::Product);
+        self.purposes.is_empty() || self.purposes.iter().any(is_sum)
+    }
+
+    /// The texts of a table of texts (CSV) that mean a missing value in this column.
+    pub fn null_tokens<'a>(&'a self, schema: &'a Schema) -> &'a [String] {
+        self.written.null_tokens.as_deref().unwrap_or(&schema.null_tokens)
+    }
 }
 
 /// A table's schema.
@@ -136,7 +163,8 @@ pub struct Schema {
     pub table: String,
     /// Columns in file order.
     pub columns: Vec<Column>,
-    /// Texts that mean a missing value.
+    /// Texts that mean a missing value in tables of texts (CSV). Typed ones (Parquet, data frames) have missing values of their
+    /// own, where a text means what it says unless its column has tokens of its own.
     pub null_tokens: Vec<String>,
     /// Rows that the table may grow to; sums are sized for this many.
     pub max_rows: u64,

@@ -15,6 +15,7 @@ pub(crate) fn column(name: &str, kind: ColumnType, protect: Protection) -> Colum
         protect,
         purposes: Vec::new(),
         reason: String::new(),
+        written: crate::schema::Written::default(),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use hush::{EncryptOptions, Error, OwnerKey, Passphrase, Pins, WorkFactor};
+use hush::{EncryptOptions, Error, OwnerKey, Passphrase, Pins, Present, WorkFactor};
 use pyo3::prelude::*;
 
 use crate::data::Source;
@@ -67,26 +67,35 @@ fn secret(passphrase: &str) -> Result<impl Fn() -> Passphrase + Send, Error> {
     Ok(move || Passphrase::new(passphrase.to_owned()))
 }
 
-/// Encrypts data into a table directory.
+/// That a version took the place of another, with the rows of both.
+pub(crate) fn replacement(replaced: &Present, rows: u64) -> String {
+    let (version, before, losses) = (replaced.version, replaced.rows, replaced.losses());
+    format!("version {version} was replaced: {before} rows before{losses}; {rows} rows now")
+}
+
+/// Encrypts data into a table directory. Gives a sentence about the version that it replaced, if there was one.
 #[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "each is a keyword of the Python function")]
 pub(crate) fn encrypt(
     py: Python<'_>,
     source: &Source,
     schema: &Schema,
     key: &Key,
     output: PathBuf,
+    replace: bool,
     workload: Option<PathBuf>,
     threads: usize,
-) -> PyResult<()> {
-    let (data, schema) = (source.source.clone(), schema.schema.clone());
+) -> PyResult<Option<String>> {
     let options = EncryptOptions {
-        source: data,
-        schema,
+        source: source.source.clone(),
+        schema: schema.schema.clone(),
         output,
         workload,
         threads,
         memory_limit: None,
         pins: key.pins(),
+        replace,
     };
-    source.settle(work::run(py, |progress| hush::encrypt(&options, &key.key, progress).map(drop)))
+    let encrypted = source.settle(work::run(py, |progress| hush::encrypt(&options, &key.key, progress)))?;
+    Ok(encrypted.replaced.map(|replaced| replacement(&replaced, encrypted.manifest.manifest().rows)))
 }

@@ -7,7 +7,6 @@ use hush::{Policy, Proposal, Setting};
 use pyo3::prelude::*;
 
 use crate::data::Source;
-use crate::error::OrRaise;
 use crate::work;
 
 /// A schema with what a person should know before approving it.
@@ -64,7 +63,7 @@ impl Schema {
     fn propose(
         py: Python<'_>,
         source: &Source,
-        sensitive: Option<Vec<String>>,
+        sensitive: Vec<String>,
         clear: Vec<String>,
     ) -> PyResult<Self> {
         let policy = Policy { sensitive, clear };
@@ -99,10 +98,11 @@ impl Schema {
         Ok(Self { schema, warnings: self.warnings.clone() })
     }
 
-    /// The same, approved.
-    fn approve(&self, by: &str) -> Self {
+    /// The same, approved; refused while a column is undecided.
+    fn approve(&self, py: Python<'_>, by: &str) -> PyResult<Self> {
         let proposal = Proposal { schema: self.schema.clone(), rows: 0, warnings: Vec::new() };
-        Self { schema: proposal.approve(by), warnings: self.warnings.clone() }
+        let schema = work::run(py, |_| hush::approve(proposal, by))?;
+        Ok(Self { schema, warnings: self.warnings.clone() })
     }
 
     /// Writes its file.

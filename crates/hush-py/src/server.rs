@@ -7,31 +7,32 @@ use hush::{ApiToken, Error, Pins, RemoteServer, TableStore};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::owner::Key;
+use crate::owner::{Key, replacement};
 use crate::work;
 
-/// Uploads the table in a directory. Gives the name, the version, and how many parts and bytes were sent.
+/// Uploads the table in a directory. Gives its address, the version, how many parts and bytes were sent, and a sentence about
+/// the version that it replaced.
 #[pyfunction]
 pub(crate) fn push<'py>(
     py: Python<'py>,
     directory: PathBuf,
     server: &str,
     token_file: Option<PathBuf>,
+    replace: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (report, name, url) = work::run(py, |progress| {
+    let (pushed, url) = work::run(py, |progress| {
         let server = connect(server, token_file.as_deref())?;
-        let report = server.push(&directory, progress)?;
-        let manifest = TableStore::local_existing(&directory)?.load()?;
-        let name = manifest.manifest().table.clone();
-        Pins::of_user().remember_place(&server.place(&name), &manifest)?;
-        Ok((report, name, server.url().to_owned()))
+        let name = TableStore::local_existing(&directory)?.load()?.manifest().table.clone();
+        let pushed = hush::push(&server, &directory, replace, &Pins::of_user(), progress)?;
+        Ok((pushed, format!("{}/tables/{name}", server.url())))
     })?;
     let dict = PyDict::new(py);
-    dict.set_item("url", format!("{url}/tables/{name}"))?;
-    dict.set_item("version", report.version)?;
-    dict.set_item("parts_sent", report.parts_sent)?;
-    dict.set_item("parts_present", report.parts_present)?;
-    dict.set_item("bytes_sent", report.bytes_sent)?;
+    dict.set_item("url", url)?;
+    dict.set_item("version", pushed.report.version)?;
+    dict.set_item("parts_sent", pushed.report.parts_sent)?;
+    dict.set_item("parts_present", pushed.report.parts_present)?;
+    dict.set_item("bytes_sent", pushed.report.bytes_sent)?;
+    dict.set_item("replaced", pushed.replaced.map(|replaced| replacement(&replaced, pushed.rows)))?;
     Ok(dict)
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn rehearse(
     py: Python<'_>,
     source: &Source,
     sql: String,
-    sensitive: Option<Vec<String>>,
+    sensitive: Vec<String>,
     clear: Vec<String>,
     schema: Option<PathBuf>,
     verify: bool,

@@ -140,11 +140,7 @@ fn by_pattern(facts: &Facts<'_>, pattern: Pattern, percent: u64, by_name: Option
     let class = pattern.class();
     let evidence = if by_name == Some(class) { "name, " } else { "" };
     let reason = format!("{} ({evidence}{percent} % of values)", pattern.title());
-    let protect = match class {
-        Class::Credential => Protection::Drop,
-        Class::RecordId if facts.unique => Protection::Drop,
-        _ => Protection::Seal,
-    };
+    let protect = if class == Class::Credential { Protection::Drop } else { Protection::Seal };
     Verdict::new(Some(class), protect, reason)
 }
 
@@ -152,7 +148,7 @@ fn by_class(facts: &Facts<'_>, class: Class) -> Verdict {
     let number = if is_text(facts.kind) { Protection::Seal } else { Protection::Encrypt };
     let (protect, reason) = match class {
         Class::Credential => (Protection::Drop, "credential (name)"),
-        Class::RecordId if facts.unique => (Protection::Drop, "unique in every row"),
+        Class::RecordId if facts.unique => (Protection::Seal, "unique in every row"),
         Class::RecordId => (Protection::Seal, "identifier (name)"),
         Class::NationalId => (Protection::Seal, "official identifier (name)"),
         Class::Card => (Protection::Seal, "payment card (name)"),
@@ -204,13 +200,13 @@ fn public(facts: &Facts<'_>) -> Verdict {
 fn by_shape(facts: &Facts<'_>) -> Verdict {
     let (class, protect, reason) = match facts.kind {
         ColumnType::Int { .. } if facts.consecutive => {
-            (Some(Class::RecordId), Protection::Drop, "row number (unique in every row)")
+            (Some(Class::RecordId), Protection::Seal, "row number (unique in every row)")
         }
         ColumnType::Text | ColumnType::Category if facts.prose => {
             (Some(Class::FreeText), Protection::Seal, "free text")
         }
         ColumnType::Text | ColumnType::Category if facts.unique && facts.values > 1 => {
-            (Some(Class::RecordId), Protection::Drop, "unique in every row")
+            (Some(Class::RecordId), Protection::Seal, "unique in every row")
         }
         ColumnType::Category => (None, Protection::Seal, "category; unknown means not clear"),
         ColumnType::Text => (None, Protection::Seal, "unknown text"),

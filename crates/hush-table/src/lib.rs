@@ -54,4 +54,5 @@ pub use manifest::{ClearColumn, Manifest, PartEntry, PartFile, Pin, SignedManife
 pub use part::{
     CHUNK_ROWS, ChunkRow, ChunkRows, ClearPart, EncodedChunk, EncryptedPart, PartKind, Projection,
 };
+pub use store::files::foreign_entry;
 pub use store::{Catalog, Delivered, TableIdentity, TableLayout, TableStore, TableWriter};

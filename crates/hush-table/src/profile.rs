@@ -23,8 +23,8 @@ mod joint;
 mod numbers;
 mod propose;
 
-pub use column::{ColumnProfile, Kind};
-pub use propose::{RANGE_FACTOR, keep_possible_purposes, propose, single_out_note};
+pub use column::{AlmostNumber, ColumnProfile, Dates, Kind};
+pub use propose::{FEW_ROWS, Proposed, RANGE_FACTOR, keep_possible_purposes, propose, single_out_note};
 
 use column::ColumnProfiler;
 use counts::{TupleCounts, hash_tuple, hash_value};

@@ -17,7 +17,8 @@
 //! No field, record or column count is believed before it is checked against a limit.
 //!
 //! *CSV dialect.* RFC 4180 with a header line, UTF-8 with or without a byte-order mark; the delimiter is found
-//! among `,` `;` tab `|`; lines end in LF, CRLF or CR; blank lines are skipped; blanks around numbers, dates
+//! among `,` `;` tab `|`; lines end in LF, CRLF or CR; blank lines are skipped, but in a table of one column, where each is
+//! a row whose value is missing; blanks around numbers, dates
 //! and truth values are ignored and those of text kept. In files with semicolons a decimal comma is understood.
 //! A column without a name is called `column_<position>`.
 //!
@@ -52,6 +53,7 @@ pub use error::{BatchFault, NotATable, Place, SourceError};
 pub(crate) use raw::RawRows;
 pub use typed::{Prefetched, TypedReader};
 
+use arrow_rows::ArrowRows;
 use batches::Held;
 
 /// First bytes of every Parquet file.
@@ -65,13 +67,13 @@ const CHUNK_ROWS: usize = crate::part::CHUNK_ROWS as usize;
 pub struct OpenOptions {
     /// The CSV delimiter; found by looking at the first lines if `None`.
     pub delimiter: Option<u8>,
-    /// Texts that mean a missing value while profiling (a typed pass takes those of the schema).
+    /// Texts that mean a missing value while a CSV file is profiled (a typed pass takes those of the schema).
     pub null_tokens: Vec<String>,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { delimiter: None, null_tokens: vec![String::new(), "NA".to_owned()] }
+        Self { delimiter: None, null_tokens: vec![String::new()] }
     }
 }
 
@@ -160,8 +162,10 @@ pub enum Declared {
         /// Digits after the point.
         scale: u8,
     },
-    /// Binary floats, of any width.
+    /// Binary floats of double precision.
     Float,
+    /// Binary floats of single or half precision.
+    Single,
 }
 
 #[derive(Clone)]
@@ -381,22 +385,60 @@ impl Source {
         Ok(out)
     }
 
+    /// The bytes of the file, for another reader than this module.
+    ///
+    /// # Errors
+    /// [`SourceError::Open`]; [`SourceError::ReadOnce`] for a stream that was read.
+    pub fn bytes(&self) -> Result<Box<dyn Read + Send>, SourceError> {
+        self.origin.reader()
+    }
+
+    /// The batches of Parquet or Arrow data as they are; none of any other file. Columns that tables cannot hold have no values
+    /// in them.
+    ///
+    /// # Errors
+    /// The data cannot be read.
+    pub fn arrow_batches(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<RecordBatch, SourceError>> + use<>, SourceError> {
+        let readable = |i: &usize| self.columns.get(*i).is_some_and(|column| column.unsupported.is_none());
+        let read: Vec<usize> = (0..self.columns.len()).filter(readable).collect();
+        let mut rows = match self.format {
+            Format::Csv { .. } => None,
+            Format::Arrow | Format::Parquet => Some(ArrowRows::open(self, &read)?),
+        };
+        let width = self.columns.len();
+        Ok(std::iter::from_fn(move || {
+            let slice = rows.as_mut()?.next_slice(CHUNK_ROWS).transpose()?;
+            Some(slice.and_then(|slice| batches::widened(&slice.batch(), &read, width)))
+        }))
+    }
+
     /// Starts a pass over the cells as text.
     pub(crate) fn raw(&self) -> Result<RawRows, SourceError> {
         RawRows::new(self)
     }
 
+    /// Texts that mean a missing value while profiling: none in typed files, which have missing values of their own.
     pub(crate) fn null_tokens(&self) -> &[String] {
-        &self.null_tokens
+        match self.format {
+            Format::Csv { .. } => &self.null_tokens,
+            Format::Arrow | Format::Parquet => &[],
+        }
     }
 
-    /// A record reader at the start of the file (the header is its first record).
+    /// A record reader behind the header.
     fn records(&self) -> Result<records::Records, SourceError> {
         let delimiter = match self.format {
             Format::Csv { delimiter } => delimiter,
             Format::Arrow | Format::Parquet => b',',
         };
-        Ok(records::Records::new(self.origin.reader()?, delimiter))
+        let mut records = records::Records::new(self.origin.reader()?, delimiter);
+        records.next()?;
+        if self.columns.len() == 1 {
+            records.keep_blank_lines();
+        }
+        Ok(records)
     }
 }
 

@@ -35,11 +35,11 @@ use std::path::Path;
 pub use error::Error;
 pub use hush_client::remote::{ApiToken, PushReport, RemoteServer, TableSummary};
 pub use hush_client::{
-    Accepted, Account, Analysis, DeviceFit, EncryptOptions, ErrorKind, EvalAccount, EvalOptions, Evaluation,
-    Explanation, Measured, Moved, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy,
-    PrivateHalf, ProfileInUse, Progress, Proposal, Rehearsal, RehearsalOptions, SchemeKind, SecurityLine,
-    Silent, TableDecryption, TablePlace, UnusedProfile, VectorSource, Verified, WorkFactor,
-    peak_resident_bytes, profile_path, schema_path,
+    Accepted, Account, Analysis, DeviceFit, EncryptOptions, Encrypted, ErrorKind, EvalAccount, EvalOptions,
+    Evaluation, Explanation, Measured, Moved, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases,
+    Pins, Policy, Present, PrivateHalf, ProfileInUse, Progress, Proposal, Pushed, Rehearsal,
+    RehearsalOptions, SchemeKind, SecurityLine, Silent, TableDecryption, TablePlace, UnusedProfile,
+    VectorSource, Verified, WorkFactor, peak_resident_bytes, profile_path, schema_path,
 };
 pub use hush_edge::{
     Capacity, Destination, DeviceKey, Event as GatewayEvent, GatewayOptions, Input, LineForm,
@@ -123,6 +123,14 @@ pub fn propose(source: &Source, policy: &Policy) -> Result<Proposal, Error> {
     Ok(hush_client::propose_schema(source, policy)?)
 }
 
+/// The schema of a proposal as `by` approves it; see [`Proposal::approve`].
+///
+/// # Errors
+/// [`Error`] HUSH-S003 while columns are undecided.
+pub fn approve(proposal: Proposal, by: &str) -> Result<Schema, Error> {
+    Ok(proposal.approve(by)?)
+}
+
 /// Changes a proposal so that devices can append rows; see [`hush_client::fit_to_device`].
 ///
 /// # Errors
@@ -175,6 +183,11 @@ pub fn write_schema(path: &Path, schema: &Schema, replace: bool) -> Result<(), E
     Ok(hush_client::write_schema(path, schema, replace)?)
 }
 
+/// What reading by a schema changes in values; see [`hush_client::reading_notes`].
+pub fn reading_notes(schema: &Schema) -> Vec<String> {
+    hush_client::reading_notes(schema)
+}
+
 /// The text of a schema file.
 pub fn schema_text(schema: &Schema) -> String {
     hush_client::schema_text(schema)
@@ -188,7 +201,7 @@ pub fn encrypt(
     options: &EncryptOptions,
     key: &OwnerKey,
     progress: &dyn Progress,
-) -> Result<SignedManifest, Error> {
+) -> Result<Encrypted, Error> {
     Ok(hush_client::encrypt(options, key, progress)?)
 }
 
@@ -205,6 +218,20 @@ pub fn pull(
     progress: &dyn Progress,
 ) -> Result<SignedManifest, Error> {
     Ok(hush_client::pull(server, name, directory, key, pins, progress)?)
+}
+
+/// Uploads a table; a version that does not continue the one on the server needs `replace`. See [`hush_client::push_table`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn push(
+    server: &RemoteServer,
+    directory: &Path,
+    replace: bool,
+    pins: &Pins,
+    progress: &dyn Progress,
+) -> Result<Pushed, Error> {
+    Ok(hush_client::push_table(server, directory, replace, pins, progress)?)
 }
 
 /// Makes the key of a device; see [`hush_client::device_key`].

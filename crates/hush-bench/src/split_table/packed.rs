@@ -163,8 +163,9 @@ fn once(
         threads: options.threads,
         memory_limit: None,
         pins: Pins::forgetful(),
+        replace: true,
     };
-    let signed = phases.time("encrypt", || hush::encrypt(&encryption, &key, &Silent))?;
+    let signed = phases.time("encrypt", || hush::encrypt(&encryption, &key, &Silent))?.manifest;
     let remote = server.connect()?;
     // Every repetition has a key of its own, so the server must forget the last one's table.
     drop(remote.delete(TABLE));

@@ -5,13 +5,13 @@ use std::io::Read;
 use std::path::Path;
 
 use hush::{
-    Capacity, DeviceFit, EncryptOptions, Error, OwnerKey, Policy, Proposal, Protection, TableDecryption,
-    TableStore, WorkFactor, schema_path,
+    Capacity, DeviceFit, EncryptOptions, Encrypted, Error, OwnerKey, Policy, Proposal, Protection,
+    TableDecryption, TableStore, WorkFactor, schema_path,
 };
 
 use tempfile::TempDir;
 
-use super::server::{connect_to_table, is_url};
+use super::server::{connect_to_table, is_url, replacement};
 use super::{default_key_path, open_key, open_key_within, pins};
 use crate::account::{bytes, grouped};
 use crate::args::{Decrypt, Encrypt, Init, Keygen, Target};
@@ -149,9 +149,18 @@ pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
         threads,
         memory_limit: args.memory_limit,
         pins: pins(),
+        replace: args.replace,
     };
-    let signed = hush::encrypt(&options, &key, &Bar::default())?;
+    let Encrypted { manifest: signed, replaced } = hush::encrypt(&options, &key, &Bar::default())?;
     let manifest = signed.manifest();
+    if let Some(replaced) = replaced {
+        say(&replacement(&replaced, manifest.rows));
+    }
+    let dropped = options.schema.protected(Protection::Drop).map(|column| column.name.as_str());
+    not_kept(&dropped.collect::<Vec<_>>());
+    for note in hush::reading_notes(&options.schema) {
+        say(&format!("! {}", visible(&note)));
+    }
     let files = manifest.parts.iter().flat_map(|part| [part.clear, part.encrypted]).flatten();
     let text = format!(
         "Table {} version {}: {} rows, {} encoded columns, {}, key {}\nNext  hush query {} \"SELECT ...\"; hush push {} SERVER",
@@ -168,6 +177,13 @@ pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
     Ok(())
 }
 
+/// Names the columns that the table does not have.
+fn not_kept(names: &[&str]) {
+    if !names.is_empty() {
+        say(&format!("Not kept  {} (protect = \"drop\")", visible(&names.join(", "))));
+    }
+}
+
 /// Writes the owner's data to standard output. A table on a server is fetched into a temporary directory first:
 /// ciphertext and clear columns, nothing else.
 pub(super) fn decrypt(args: &Decrypt) -> Result<(), Error> {
@@ -176,6 +192,9 @@ pub(super) fn decrypt(args: &Decrypt) -> Result<(), Error> {
     let directory = fetched.as_ref().map_or(Path::new(&args.table), TempDir::path);
     let store = TableStore::local_existing(directory)?;
     let decryption = TableDecryption::open(&store, &key, &pins(), args.columns.as_deref())?;
+    if args.columns.is_none() {
+        not_kept(&decryption.dropped());
+    }
     let schema = decryption.schema();
     write_stream(&schema, decryption.map(|batch| batch.map_err(Error::from)), args.format)
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use hush::{Error, OwnedTable};
 
 use super::{open_key, pins, profile, server};
-use crate::account::{moved, times};
+use crate::account::{moved, precision, times};
 use crate::analysis;
 use crate::args::{KeyArgs, Query, TokenArgs};
 use crate::output::write_result;
@@ -27,6 +27,9 @@ pub(super) fn query(args: &Query, threads: usize) -> Result<(), Error> {
     };
     write_result(&outcome.batches, args.format)?;
     if args.account {
+        if let Some(error) = outcome.plan.cost.precision {
+            say(&format!("Error     {}", precision(error)));
+        }
         let text = format!("Time      {}\nMoved     {}", times(&outcome.phases), moved(outcome.moved, None));
         say(&text);
     }

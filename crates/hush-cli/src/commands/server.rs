@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use hush::{ApiToken, Error, Manifest, RemoteServer, TableStore};
+use hush::{ApiToken, Error, Manifest, Present, Pushed, RemoteServer, TableStore};
 use serde_json::json;
 
 use super::{open_key, pins};
@@ -37,9 +37,8 @@ pub(crate) fn connect_to_table(url: &str, token: &TokenArgs) -> Result<(RemoteSe
 /// Uploads a table directory.
 pub(super) fn push(args: &Push) -> Result<(), Error> {
     let (server, _) = connect(&args.server, &args.token)?;
-    let report = server.push(&args.table, &Bar::default())?;
-    let manifest = TableStore::local_existing(&args.table)?.load()?;
-    pins().remember_place(&server.place(&manifest.manifest().table), &manifest)?;
+    let Pushed { report, rows, replaced } =
+        hush::push(&server, &args.table, args.replace, &pins(), &Bar::default())?;
     let text = format!(
         "Version {} is on {}: {} parts sent ({}), {} were there already",
         report.version,
@@ -49,6 +48,9 @@ pub(super) fn push(args: &Push) -> Result<(), Error> {
         report.parts_present
     );
     say(&text);
+    if let Some(replaced) = replaced {
+        say(&replacement(&replaced, rows));
+    }
     Ok(())
 }
 
@@ -61,6 +63,12 @@ pub(super) fn pull(args: &Pull) -> Result<(), Error> {
     let (table, rows) = (visible(&manifest.table), grouped(manifest.rows));
     say(&format!("Table {table} version {}: {rows} rows in {}", manifest.version, args.output.display()));
     Ok(())
+}
+
+/// That a version took the place of another, with the rows of both.
+pub(super) fn replacement(replaced: &Present, rows: u64) -> String {
+    let (before, losses) = (grouped(replaced.rows), replaced.losses());
+    format!("Replaced version {}: {before} rows before{losses}; {} rows now", replaced.version, grouped(rows))
 }
 
 /// Lists tables.

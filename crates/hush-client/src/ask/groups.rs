@@ -24,7 +24,7 @@ use crate::exact::{big, big_of_arrow};
 use crate::merge::{GroupNumbers, Number, aggregate_column};
 use crate::table::OwnedTable;
 
-/// Builds `merged`: keys `k0…` and aggregates `a0…`, one row per group.
+/// Builds `merged`: keys `k0…` and aggregates `a0…`, one row per group. `errors` bound those of the encrypted sums.
 ///
 /// # Errors
 /// [`ClientError::Answer`] if the answer is not one to this task.
@@ -34,6 +34,7 @@ pub(super) fn merge(
     task: &AggregateTask,
     answer: &Answer<'_>,
     sums: &AggregateAnswer<'_>,
+    errors: &[f64],
 ) -> Result<RecordBatch, ClientError> {
     let clear = answer.clear().map_err(answer_error)?;
     let (keys, aggregates) = (task.keys.len(), task.clear.len());
@@ -60,7 +61,7 @@ pub(super) fn merge(
     for (index, aggregate) in owner.aggregates.iter().enumerate() {
         let column = match aggregate.function {
             AggregateFunction::ClearOutput(output) => clear.columns().get(keys + output).cloned(),
-            _ => Some(aggregate_column(aggregate, &groups)?),
+            _ => Some(aggregate_column(aggregate, &groups, errors)?),
         };
         let column =
             column.ok_or(ClientError::Internal { what: "the plan passes on a column that it lacks" })?;

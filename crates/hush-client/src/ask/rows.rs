@@ -32,9 +32,11 @@ use crate::cells::{Cells, body_of, decrypt_chunk};
 use crate::columns::{ColumnKey, Space};
 use crate::error::ClientError;
 use crate::finish::ROW;
+use crate::precision::rounded;
 use crate::table::OwnedTable;
 
-/// Builds `merged`: clear columns `c0…` and programs `p0…`, one row per matching row.
+/// Builds `merged`: clear columns `c0…` and programs `p0…`, one row per matching row. `errors` bound those of the task's programs
+/// and fetched columns.
 ///
 /// # Errors
 /// [`ClientError::Answer`] if the answer is not one to this task.
@@ -44,10 +46,11 @@ pub(super) fn merge(
     task: &RowsTask,
     answer: &Answer<'_>,
     chunks: &[RowsChunk<'_>],
+    errors: &[f64],
 ) -> Result<RecordBatch, ClientError> {
     let matching = Matching::of(table, task, answer)?;
     let clear = &matching.clear;
-    let outputs = Outputs { owner, task, clear, programs: Programs::new(table, task)? };
+    let outputs = Outputs { owner, task, clear, programs: Programs::new(table, task)?, errors };
     let places = matching.places(chunks)?;
     let covered = places.last().map_or(0, |(range, _)| range.end);
     // Where nothing encrypted is asked for there are no chunks.
@@ -283,6 +286,8 @@ struct Outputs<'a> {
     task: &'a RowsTask,
     clear: &'a RecordBatch,
     programs: Programs<'a>,
+    /// Error bounds of the task's programs and fetched columns.
+    errors: &'a [f64],
 }
 
 impl Outputs<'_> {
@@ -322,6 +327,11 @@ impl Outputs<'_> {
         let at_rows = |cells: &Cells| cells.at(input.rows).ok_or_else(too_short);
         let fetched = |index: usize| input.fetched.get(index).ok_or_else(missing);
         let mut nulls = None;
+        let error = match program.source {
+            ProgramSource::Program(index) => self.errors.get(index),
+            ProgramSource::Fetched(index) => self.errors.get(self.task.programs.len() + index),
+            ProgramSource::Clear(_) | ProgramSource::Owned(_) => None,
+        };
         let values = match program.source {
             ProgramSource::Clear(index) => {
                 let (units, unknown) = clear_units(input.clear, index, input.range.clone())?;
@@ -345,6 +355,13 @@ impl Outputs<'_> {
             let operand = clear_column(input.clear, *index)?.slice(input.range.start, input.range.len());
             nulls = NullBuffer::union(nulls.as_ref(), operand.logical_nulls().as_ref());
         }
+        let values = match values {
+            Cells::Approx(values) => {
+                let error = error.copied().unwrap_or(0.0);
+                Cells::Approx(values.into_iter().map(|value| rounded(value, error)).collect())
+            }
+            exact => exact,
+        };
         output_array(program.output, values, nulls)
     }
 }

@@ -143,7 +143,7 @@ impl Example {
         }
         file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
         let source = Source::open(&path, &OpenOptions::default())?;
-        let policy = Policy { sensitive: Some(vec!["x".to_owned()]), clear: Vec::new() };
+        let policy = Policy { sensitive: vec!["x".to_owned()], clear: Vec::new() };
         let mut schema: Schema = propose_schema(&source, &policy)?.schema;
         for column in schema.columns.iter_mut().filter(|column| column.name != "x") {
             column.protect = Protection::Clear;

@@ -2,6 +2,7 @@
 //! Messages as an MQTT broker hands them on, one to a line: a JSON object of columns, or a list of them, as records of a CSV whose
 //! header is the schema.
 
+use hush_plan::schema::Column;
 use hush_plan::{Protection, Schema};
 use serde_json::value::RawValue;
 
@@ -9,7 +10,7 @@ use crate::EdgeError;
 
 /// The header line: the columns of the schema that are kept, in its order.
 pub(crate) fn header(schema: &Schema) -> Vec<u8> {
-    let names: Vec<String> = kept(schema).map(quoted).collect();
+    let names: Vec<String> = kept(schema).map(|column| quoted(&column.name)).collect();
     format!("{}\n", names.join(",")).into_bytes()
 }
 
@@ -30,14 +31,15 @@ pub(crate) fn records(schema: &Schema, message: &[u8], number: u64) -> Result<Ve
     } else {
         vec![serde_json::from_str(text).map_err(|_| wrong("it is not valid JSON"))?]
     };
-    let null = schema.null_tokens.first().map_or("", String::as_str);
     let record = |object: Object<'_>| {
         let known = |name: &str| schema.columns.iter().any(|column| column.name == name);
         if object.keys().any(|name| !known(name)) {
             return Err(wrong("it names a column that the schema has not"));
         }
-        let cells = kept(schema)
-            .map(|name| object.get(name).map_or_else(|| Some(quoted(null)), |value| cell(value, null)));
+        let cells = kept(schema).map(|column| {
+            let null = column.null_tokens(schema).first().map_or("", String::as_str);
+            object.get(column.name.as_str()).map_or_else(|| Some(quoted(null)), |value| cell(value, null))
+        });
         let cells = cells.collect::<Option<Vec<_>>>();
         let cells = cells.ok_or_else(|| wrong("a value is an object or a list"))?;
         Ok(format!("{}\n", cells.join(",")).into_bytes())
@@ -47,9 +49,8 @@ pub(crate) fn records(schema: &Schema, message: &[u8], number: u64) -> Result<Ve
 
 type Object<'a> = std::collections::BTreeMap<std::borrow::Cow<'a, str>, &'a RawValue>;
 
-fn kept(schema: &Schema) -> impl Iterator<Item = &str> {
-    let columns = schema.columns.iter().filter(|column| column.protect != Protection::Drop);
-    columns.map(|column| column.name.as_str())
+fn kept(schema: &Schema) -> impl Iterator<Item = &Column> {
+    schema.columns.iter().filter(|column| column.protect != Protection::Drop)
 }
 
 /// A value as a CSV cell; `None` for objects and lists.

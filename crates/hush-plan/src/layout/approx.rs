@@ -30,6 +30,11 @@ const MAX_SLOT_SCALE_LOG2: f64 = 60.0;
 /// Largest scale of a sum: two limbs.
 const MAX_SCALE_LOG2: f64 = 90.0;
 
+/// The magnitude that a column should have room for.
+pub(super) fn comfortable_bound() -> BigInt {
+    BigInt::one() << COMFORTABLE_LOG2 as u64
+}
+
 /// log2 of `0.5·10^-digits`.
 fn target_log2(digits: u8) -> f64 {
     -1.0 - f64::from(digits) * 10f64.log2()

@@ -8,7 +8,7 @@ use super::{Column, ColumnType, UnitRange};
 
 mod calendar;
 
-pub use calendar::{format_date, format_timestamp, parse_date, parse_timestamp};
+pub use calendar::{DateFormat, format_date, format_timestamp, parse_date, parse_timestamp};
 
 /// `10^k` for `0 <= k <= 38`.
 pub const POWERS_OF_TEN: [u128; 39] = powers_of_ten();
@@ -204,14 +204,20 @@ pub fn parse_units(kind: ColumnType, text: &[u8], point: DecimalPoint) -> Option
     let units = match kind {
         ColumnType::Bool => i128::from(parse_bool(text)?),
         ColumnType::Category | ColumnType::Text => return None,
-        ColumnType::Date => i128::from(parse_date(text)?),
+        ColumnType::Date => i128::from(parse_date(text, None)?),
         ColumnType::Decimal { scale, .. } => scan_number(text, point)?.units_exact(scale)?,
         ColumnType::Float { digits } => scan_number(text, point)?.units_rounded(digits)?,
         ColumnType::Int { .. } => scan_number(text, point)?.units_exact(0)?,
-        ColumnType::Timestamp => i128::from(parse_timestamp(text)?),
+        ColumnType::Timestamp => i128::from(parse_timestamp(text, None)?),
     };
     let bounds = type_bounds(kind)?;
     (bounds.low <= units && units <= bounds.high).then_some(units)
+}
+
+/// The limit that a censored value stands for: `<5`, `<= 5`, `> 200`, `>=200`, `≤5`, `≥200`. `None` for any other text.
+pub fn censored_bound(text: &[u8]) -> Option<&[u8]> {
+    const MARKS: [&[u8]; 6] = [b"<=", b">=", b"<", b">", "≤".as_bytes(), "≥".as_bytes()];
+    MARKS.iter().find_map(|mark| text.strip_prefix(*mark)).map(<[u8]>::trim_ascii)
 }
 
 /// Writes units as a value of the type, the shortest exact way (inverse of [`parse_units`]).

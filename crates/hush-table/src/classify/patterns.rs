@@ -302,7 +302,7 @@ fn phone(text: &[u8], shape: &Shape) -> bool {
         && begins
         && text.first() != Some(&b'-')
         && !(shape.dots == 1 && shape.spaces + shape.dashes == 0)
-        && parse_timestamp(text).is_none()
+        && parse_timestamp(text, None).is_none()
 }
 
 /// `latitude, longitude` in degrees with a fraction.

@@ -192,7 +192,7 @@ fn verdicts() {
     for (found, protect, reason) in [
         (
             Facts { unique: true, ..base("patient_id", ColumnType::Text) },
-            Protection::Drop,
+            Protection::Seal,
             "unique in every row",
         ),
         (base("patient_id", INT), Protection::Seal, "identifier (name)"),
@@ -215,11 +215,11 @@ fn verdicts() {
         (base("foo", INT), Protection::Encrypt, "unknown means encrypt"),
         (base("foo", ColumnType::Text), Protection::Seal, "unknown text"),
         (base("foo", ColumnType::Category), Protection::Seal, "category; unknown means not clear"),
-        (Facts { unique: true, ..base("foo", ColumnType::Text) }, Protection::Drop, "unique in every row"),
+        (Facts { unique: true, ..base("foo", ColumnType::Text) }, Protection::Seal, "unique in every row"),
         (Facts { unique: true, prose: true, ..base("foo", ColumnType::Text) }, Protection::Seal, "free text"),
         (
             Facts { unique: true, consecutive: true, ..base("foo", INT) },
-            Protection::Drop,
+            Protection::Seal,
             "row number (unique in every row)",
         ),
         (Facts { values: 0, ..base("foo", ColumnType::Text) }, Protection::Drop, NO_VALUES),

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What one column is like: the types that all its values fit, how large they are, how often they repeat.
 
-use hush_plan::schema::units::{DecimalPoint, POWERS_OF_TEN, parse_date, parse_timestamp, scan_number};
+use hush_plan::schema::units::{
+    DateFormat, DecimalPoint, Number, POWERS_OF_TEN, censored_bound, parse_timestamp, scan_number,
+};
 
 use super::counts::TupleCounts;
 use super::numbers::{Magnitude, Numbers, Written};
@@ -14,8 +16,14 @@ const DISTINCT_EXACT: usize = 8192;
 
 /// Texts that often mean a missing value. They are set aside while a column may still be a number, date or truth
 /// value, and count as missing if it is one.
-const MARKERS: [&str; 14] =
-    ["#N/A", "-", "--", ".", "<NA>", "?", "N/A", "NULL", "NaN", "None", "missing", "n/a", "nan", "null"];
+const MARKERS: [&str; 16] = [
+    "", "#N/A", "-", "--", ".", "<NA>", "?", "N/A", "NA", "NULL", "NaN", "None", "missing", "n/a", "nan",
+    "null",
+];
+
+/// The ways to read a date: as only one order can be meant, and by either order of day and month.
+const DATE_FORMATS: [Option<DateFormat>; 3] =
+    [None, Some(DateFormat::DayMonthYear), Some(DateFormat::MonthDayYear)];
 
 /// The narrowest kind of value that a column's values all are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +67,31 @@ pub struct ColumnProfile {
     magnitude: Magnitude,
     patterns: PatternCounts,
     markers: Vec<&'static str>,
+    dates: Dates,
+    almost: Option<AlmostNumber>,
+}
+
+/// How the dates of a column are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dates {
+    /// So that only one order of day, month and year can be meant; or there are none.
+    #[default]
+    Plain,
+    /// In an order that some of them decide, because they have a day above 12.
+    Ordered(DateFormat),
+    /// Day and month could be either way.
+    Ambiguous,
+}
+
+/// A column of texts most of which are numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AlmostNumber {
+    /// What the numbers are.
+    pub kind: Kind,
+    /// Values that are no numbers.
+    pub texts: u64,
+    /// How many of these are the limit of a measurement, such as `<5`.
+    pub censored: u64,
 }
 
 impl ColumnProfile {
@@ -138,6 +171,16 @@ impl ColumnProfile {
         self.kind == Kind::Int && self.unique && self.values > 1 && span == Some(i128::from(self.values))
     }
 
+    /// How its dates are written.
+    pub fn dates(&self) -> Dates {
+        self.dates
+    }
+
+    /// What its numbers are, if it is a text for a few values alone.
+    pub fn almost_number(&self) -> Option<AlmostNumber> {
+        self.almost
+    }
+
     /// The name of its type, if it is one that tables cannot hold.
     pub(super) fn unsupported(&self) -> Option<&str> {
         self.unsupported.as_deref()
@@ -157,14 +200,28 @@ impl ColumnProfile {
 struct Possible {
     truth: bool,
     number: bool,
-    date: bool,
-    timestamp: bool,
+    /// By each of [`DATE_FORMATS`].
+    dates: [bool; DATE_FORMATS.len()],
 }
 
 impl Possible {
+    const NUMBER: Self = Self { truth: false, number: true, dates: [false; DATE_FORMATS.len()] };
+
     fn any(self) -> bool {
-        self.truth || self.number || self.date || self.timestamp
+        self.truth || self.number || self.is_date()
     }
+
+    fn is_date(self) -> bool {
+        self.dates.contains(&true)
+    }
+}
+
+/// What is left to know of a column of truth values: letters alone may be anything (a column of `N`, of `F` and `M`).
+#[derive(Clone, Copy, Default)]
+struct Truths {
+    seen_true: bool,
+    seen_false: bool,
+    letters: bool,
 }
 
 /// Collects a [`ColumnProfile`].
@@ -185,6 +242,12 @@ pub(super) struct ColumnProfiler {
     markers_in_text: u32,
     sentences: u64,
     longest: usize,
+    truths: Truths,
+    /// A date with a time of day.
+    clock: bool,
+    /// Numbers of a column that is a text, and limits of measurements in it.
+    numeric: u64,
+    censored: u64,
 }
 
 impl ColumnProfiler {
@@ -194,7 +257,7 @@ impl ColumnProfiler {
             unsupported: column.unsupported.clone(),
             declared: column.declared,
             point,
-            possible: Possible { truth: true, number: true, date: true, timestamp: true },
+            possible: Possible { truth: true, number: true, dates: [true; DATE_FORMATS.len()] },
             values: 0,
             missing: 0,
             numbers: Numbers::default(),
@@ -204,6 +267,10 @@ impl ColumnProfiler {
             markers_in_text: 0,
             sentences: 0,
             longest: 0,
+            truths: Truths::default(),
+            clock: false,
+            numeric: 0,
+            censored: 0,
         }
     }
 
@@ -216,10 +283,12 @@ impl ColumnProfiler {
         };
         let text = text.trim_ascii();
         if self.possible.number && self.add_number(text) {
-            self.possible = Possible { truth: false, number: true, date: false, timestamp: false };
-        } else if self.possible.any() && !self.add_other(text) {
-            return;
-        } else if !self.possible.any() {
+            self.possible = Possible::NUMBER;
+        } else if self.possible.any() {
+            if !self.add_other(text) {
+                return;
+            }
+        } else {
             self.add_text(text);
             self.markers_in_text |= marker(text).map_or(0, |marker| 1 << marker);
         }
@@ -243,6 +312,7 @@ impl ColumnProfiler {
                 leading_zeros,
                 fraction: rest != 0,
                 scientific: false,
+                first_digit: first_digit(value.unsigned_abs().into(), -i32::from(fraction_digits)),
             });
             if (10..=18).contains(&text.len()) && fraction_digits == 0 && value >= 0 {
                 self.patterns.add_digits(text);
@@ -255,6 +325,14 @@ impl ColumnProfiler {
     #[cold]
     fn add_long_number(&mut self, text: &[u8]) -> bool {
         let Some(number) = scan_number(text, self.point) else { return false };
+        self.measure(&number);
+        if (13..=19).contains(&text.len()) && text.iter().all(u8::is_ascii_digit) {
+            self.patterns.add_digits(text);
+        }
+        true
+    }
+
+    fn measure(&mut self, number: &Number) {
         // Away from zero also where the whole part is zero.
         let away = if number.negative { -1 } else { 1 };
         let rounded = || number.units_rounded(0).and_then(|units| units.checked_add(away));
@@ -269,40 +347,47 @@ impl ColumnProfiler {
             fraction: number.units_exact(0).is_none(),
             // Beyond 127 bits no decimal holds it: a float.
             scientific: number.scientific || number.cut || above.is_none(),
+            first_digit: first_digit(number.mantissa, number.exponent),
         });
-        if (13..=19).contains(&text.len()) && text.iter().all(u8::is_ascii_digit) {
-            self.patterns.add_digits(text);
-        }
-        true
     }
 
     /// A value that is no number, in a column that may be something else than text. `false` if it only marks a
     /// missing value.
     fn add_other(&mut self, text: &[u8]) -> bool {
         let was = self.possible;
-        let truth = was.truth && is_truth(text);
-        let day = if was.timestamp && !truth { parse_date(text) } else { None };
-        let instant = if was.timestamp && !truth && day.is_none() { parse_timestamp(text) } else { None };
-        if !truth && day.is_none() && instant.is_none() {
+        let truth = was.truth && self.truths.add(text);
+        let instants = if truth { [None; DATE_FORMATS.len()] } else { instants(text, was.dates) };
+        let instant = instants.into_iter().flatten().next();
+        if !truth && instant.is_none() {
             if let Some(count) = marker(text).and_then(|marker| self.markers.get_mut(marker)) {
                 *count += 1;
                 return false;
             }
+            // What came before were numbers, if anything.
+            self.numeric = if was.number { self.values } else { 0 };
             self.add_text(text);
         }
-        self.possible = Possible {
-            truth,
-            number: false,
-            date: was.date && day.is_some(),
-            timestamp: day.is_some() || instant.is_some(),
-        };
-        if let Some(micros) = instant.or(day.map(|day| day.saturating_mul(86_400_000_000))) {
+        self.possible = Possible { truth, number: false, dates: instants.map(|instant| instant.is_some()) };
+        if let Some(micros) = instant {
+            self.clock |= text.iter().any(|byte| matches!(byte, b'T' | b't' | b' '));
             self.numbers.widen(i128::from(micros), i128::from(micros));
         }
         true
     }
 
+    /// Counts a value of a text column that is a number, or the limit of one.
+    fn add_almost(&mut self, text: &[u8]) {
+        if !matches!(text.first(), Some(b'0'..=b'9' | b'-' | b'+' | b'.' | b'<' | b'>' | 0xe2)) {
+            return;
+        }
+        let bound = censored_bound(text);
+        let Some(number) = scan_number(bound.unwrap_or(text), self.point) else { return };
+        self.measure(&number);
+        *(if bound.is_some() { &mut self.censored } else { &mut self.numeric }) += 1;
+    }
+
     fn add_text(&mut self, text: &[u8]) {
+        self.add_almost(text);
         self.patterns.add_text(text);
         self.longest = self.longest.max(text.len());
         let blanks = text.iter().filter(|byte| **byte == b' ').count();
@@ -322,6 +407,11 @@ impl ColumnProfiler {
         // In a text column a marker is a value like any other.
         let (values, missing) =
             if is_text { (self.values + marked, self.missing) } else { (self.values, self.missing + marked) };
+        let texts = values.saturating_sub(self.numeric);
+        let almost = self.numbers.kind(None).filter(|kind| {
+            let is_mostly = (self.numeric + self.censored).saturating_mul(2) > values && texts > 0;
+            is_text && is_mostly && !matches!(kind, Kind::Text)
+        });
         let rare_missing = if (1..SHARED_BY).contains(&missing) { missing } else { 0 };
         ColumnProfile {
             kind,
@@ -337,6 +427,8 @@ impl ColumnProfiler {
             magnitude: self.numbers.magnitude,
             patterns: self.patterns,
             markers,
+            dates: if matches!(kind, Kind::Date | Kind::Timestamp) { self.dates() } else { Dates::Plain },
+            almost: almost.map(|kind| AlmostNumber { kind, texts, censored: self.censored }),
             name: self.name,
         }
     }
@@ -348,10 +440,24 @@ impl ColumnProfiler {
             Possible { number: true, .. } => {
                 self.numbers.kind(self.declared).unwrap_or_else(|| self.text_kind())
             }
-            Possible { truth: true, .. } => Kind::Bool,
-            Possible { date: true, .. } => Kind::Date,
-            Possible { timestamp: true, .. } => Kind::Timestamp,
+            Possible { truth: true, .. } if self.truths.are_certain() => Kind::Bool,
+            possible if possible.is_date() => {
+                if self.clock {
+                    Kind::Timestamp
+                } else {
+                    Kind::Date
+                }
+            }
             _ => self.text_kind(),
+        }
+    }
+
+    fn dates(&self) -> Dates {
+        match self.possible.dates {
+            [true, ..] => Dates::Plain,
+            [_, true, false] => Dates::Ordered(DateFormat::DayMonthYear),
+            [_, false, true] => Dates::Ordered(DateFormat::MonthDayYear),
+            _ => Dates::Ambiguous,
         }
     }
 
@@ -371,11 +477,40 @@ impl ColumnProfiler {
 #[inline]
 fn marker(text: &[u8]) -> Option<usize> {
     let may_be = text.len() <= 7
-        && matches!(text.first(), Some(b'#' | b'-' | b'.' | b'<' | b'?' | b'N' | b'm' | b'n'));
+        && matches!(text.first(), None | Some(b'#' | b'-' | b'.' | b'<' | b'?' | b'N' | b'm' | b'n'));
     if may_be { MARKERS.iter().position(|marker| marker.as_bytes() == text) } else { None }
 }
 
-/// Words for true and false that mean nothing else (a column of `F` may hold a sex).
-fn is_truth(text: &[u8]) -> bool {
-    ["true", "false", "yes", "no"].iter().any(|word| word.as_bytes().eq_ignore_ascii_case(text))
+impl Truths {
+    /// Takes a word for true or false. `false` if it is none.
+    fn add(&mut self, text: &[u8]) -> bool {
+        const WORDS: [(&str, bool); 6] =
+            [("true", true), ("yes", true), ("y", true), ("false", false), ("no", false), ("n", false)];
+        let Some((_, value)) = WORDS.iter().find(|(word, _)| word.as_bytes().eq_ignore_ascii_case(text))
+        else {
+            return false;
+        };
+        self.letters |= text.len() == 1;
+        *(if *value { &mut self.seen_true } else { &mut self.seen_false }) = true;
+        true
+    }
+
+    /// Whether they can be nothing else.
+    fn are_certain(self) -> bool {
+        !self.letters || (self.seen_true && self.seen_false)
+    }
+}
+
+/// The instants that a text is by those of [`DATE_FORMATS`] that are asked for.
+fn instants(text: &[u8], wanted: [bool; DATE_FORMATS.len()]) -> [Option<i64>; DATE_FORMATS.len()] {
+    let mut out = [None; DATE_FORMATS.len()];
+    for ((out, format), wanted) in out.iter_mut().zip(DATE_FORMATS).zip(wanted) {
+        *out = if wanted { parse_timestamp(text, format) } else { None };
+    }
+    out
+}
+
+/// Power of ten of the first digit of `mantissa * 10^exponent`; `None` for 0.
+fn first_digit(mantissa: u128, exponent: i32) -> Option<i32> {
+    mantissa.checked_ilog10().map(|log| exponent.saturating_add(log.cast_signed()))
 }

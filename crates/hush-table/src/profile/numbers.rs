@@ -28,6 +28,8 @@ pub(super) struct Magnitude {
     pub(super) high: i128,
     /// Digits after the point, at most.
     pub(super) fraction_digits: u32,
+    /// Power of ten of the first digit of the largest number other than 0: 2 for 150, -9 for 3e-9.
+    pub(super) first_digit: Option<i32>,
 }
 
 /// Collects what the numbers of a column are like.
@@ -56,6 +58,8 @@ pub(super) struct Written {
     pub(super) fraction: bool,
     /// With an exponent, or of more digits than a decimal can have.
     pub(super) scientific: bool,
+    /// Power of ten of its first digit; `None` for 0.
+    pub(super) first_digit: Option<i32>,
 }
 
 impl Numbers {
@@ -78,6 +82,7 @@ impl Numbers {
         self.fewest_places = Some(self.fewest_places.map_or(places, |fewest| fewest.min(places)));
         self.integer_digits = self.integer_digits.max(number.integer_digits);
         self.longest = self.longest.max(number.integer_digits.saturating_add(places));
+        self.magnitude.first_digit = self.magnitude.first_digit.max(number.first_digit);
         self.fraction |= number.fraction;
         self.leading_zeros |= number.leading_zeros;
         self.scientific |= number.scientific;

@@ -2,11 +2,12 @@
 //! From a profile to a schema that a person can approve.
 
 use hush_plan::schema::file::DEFAULT_MAX_ROWS;
+use hush_plan::schema::file::type_name;
 use hush_plan::schema::units::{DATE_BOUNDS, POWERS_OF_TEN, TIMESTAMP_BOUNDS, type_bounds};
-use hush_plan::schema::{Column, ColumnType, Protection, Purpose, Schema, UnitRange};
+use hush_plan::schema::{Column, ColumnType, Protection, Purpose, Schema, UnitRange, Written};
 use hush_plan::{Needs, plan_encodings};
 
-use super::column::{ColumnProfile, Kind};
+use super::column::{AlmostNumber, ColumnProfile, Dates, Kind};
 use super::{SingledOut, TableProfile};
 use crate::classify::{Class, Facts, classify};
 use crate::source::Declared;
@@ -20,16 +21,39 @@ const USUAL_DATES: UnitRange = UnitRange { low: -25_567, high: 84_005 };
 
 const DAY_MICROS: i128 = 86_400_000_000;
 
+/// Rows below which a proposal is a guess, and says so.
+pub const FEW_ROWS: u64 = 10;
+
+/// A schema that nobody has approved, with what its person should know.
+#[derive(Clone, Debug)]
+pub struct Proposed {
+    /// The schema.
+    pub schema: Schema,
+    /// What deserves attention, one sentence each. No values but markers that many files have, such as `NA`.
+    pub warnings: Vec<String>,
+}
+
 /// Proposes a schema named `table`.
 ///
 /// Types are the narrowest kind with room to grow; ranges end at a power of ten (dates: the years 1900 to 2199,
 /// else all); a column is nullable if a value is missing. Each column has a protection and its reason; clear ones
 /// only as long as all of them together single nobody out, the rest of them is left to a person.
-pub fn propose(profile: &TableProfile, table: &str) -> Schema {
-    let null_tokens = null_tokens(profile);
+pub fn propose(profile: &TableProfile, table: &str) -> Proposed {
+    let null_tokens =
+        if profile.null_tokens().is_empty() { vec![String::new()] } else { profile.null_tokens().to_vec() };
     let mut columns: Vec<Column> =
-        profile.columns().iter().map(|found| column(found, &null_tokens)).collect();
-    let notes = settle_clear(profile, &mut columns);
+        profile.columns().iter().map(|found| column(found, profile.null_tokens())).collect();
+    let mut warnings: Vec<String> = profile.columns().iter().flat_map(remarks).collect();
+    let mut notes = settle_clear(profile, &mut columns);
+    if profile.rows() < FEW_ROWS {
+        let plural = if profile.rows() == 1 { "row" } else { "rows" };
+        let guess = format!(
+            "{} {plural} alone: types, ranges and protections are guesses; check every column",
+            profile.rows()
+        );
+        warnings.insert(0, guess.clone());
+        notes.insert(0, guess);
+    }
     let mut schema = Schema {
         table: table.to_owned(),
         columns: Vec::new(),
@@ -44,13 +68,14 @@ pub fn propose(profile: &TableProfile, table: &str) -> Schema {
     };
     columns.iter_mut().for_each(|column| keep_possible_purposes(&schema, column));
     schema.columns = columns;
-    schema
+    Proposed { schema, warnings }
 }
 
 /// Takes away purposes that no parameter set can serve: squares of more than some 30 digits, say. A column of which
 /// not even sums are possible is sealed. `schema` says for how many rows and by whom.
 pub fn keep_possible_purposes(schema: &Schema, column: &mut Column) {
-    if !matches!(column.protect, Protection::Decide | Protection::Encrypt) || column.purposes.is_empty() {
+    let is_number = type_bounds(column.kind).is_some();
+    if !is_number || !matches!(column.protect, Protection::Decide | Protection::Encrypt) {
         return;
     }
     let mut alone = schema.clone();
@@ -98,29 +123,102 @@ fn column(found: &ColumnProfile, null_tokens: &[String]) -> Column {
         Some(kind) => (Protection::Drop, format!("a type that tables cannot hold: {kind}")),
         None => (verdict.protect, verdict.reason),
     };
-    if found.kind() == Kind::Float && protect == Protection::Encrypt {
-        reason_suffix = "; float: approximate, exact with a range";
+    let mut protect = protect;
+    match (found.kind(), found.declared(), found.dates()) {
+        (Kind::Float, ..) if protect == Protection::Encrypt => {
+            reason_suffix = "; float: approximate, exact with a range";
+        }
+        (Kind::Decimal | Kind::Int, Some(Declared::Single), _) => {
+            reason_suffix = "; single floats, read by their shortest decimals";
+        }
+        (.., Dates::Ambiguous) => {
+            // Without the order nothing can be read, whatever the protection.
+            protect = Protection::Decide;
+            reason_suffix = "; day or month first? set date_format to \"dmy\" or \"mdy\"";
+        }
+        _ => {}
     }
     reason.push_str(reason_suffix);
     let sums = matches!(protect, Protection::Encrypt | Protection::Decide);
     Column {
         name: found.name().to_owned(),
         kind,
-        // A marker that another column turned into a missing-value token is one in texts too.
-        nullable: found.missing() > 0
-            || found.missing_markers().iter().any(|marker| null_tokens.iter().any(|token| token == marker)),
+        nullable: found.missing() > 0,
         range: range(found, kind),
         protect,
         purposes: if sums { purposes(kind, verdict.class) } else { Vec::new() },
         reason,
+        written: written(found, null_tokens),
     }
 }
 
+/// How the values are written: a marker among numbers, dates or truth values means a missing one, in that column.
+fn written(found: &ColumnProfile, null_tokens: &[String]) -> Written {
+    let markers = if found.is_text() { &[] } else { found.missing_markers() };
+    let tokens = null_tokens.iter().map(String::as_str).chain(markers.iter().copied());
+    Written {
+        null_tokens: (!markers.is_empty()).then(|| tokens.map(str::to_owned).collect()),
+        date_format: if let Dates::Ordered(format) = found.dates() { Some(format) } else { None },
+        censored: false,
+    }
+}
+
+/// What a person should know of a column's values.
+fn remarks(found: &ColumnProfile) -> Vec<String> {
+    let name = found.name();
+    let mut out = Vec::new();
+    if let Some(almost) = found.almost_number() {
+        out.push(almost_number(found, almost));
+    }
+    if found.is_text() && !found.missing_markers().is_empty() {
+        let markers: Vec<String> = found.missing_markers().iter().map(|text| format!("{text:?}")).collect();
+        out.push(format!(
+            "{name} has texts that often mean a missing value ({}); they are kept as texts, unless its null_tokens list them.",
+            markers.join(", ")
+        ));
+    }
+    if found.dates() == Dates::Ambiguous {
+        out.push(format!(
+            "{name} has dates such as 03/04/2024, with day or month first: set its date_format to \"dmy\" or \"mdy\"."
+        ));
+    }
+    let kept = i32::from(MOST_FLOAT_DIGITS) + found.magnitude().first_digit.unwrap_or(0) + 1;
+    if found.kind() == Kind::Float && kept < WORTHWHILE_DIGITS {
+        out.push(format!(
+            "{name} has numbers so small that float({MOST_FLOAT_DIGITS}) keeps {} digits of them: store them in a smaller unit.",
+            kept.max(0)
+        ));
+    }
+    out
+}
+
+/// That a text column would be a number, and the ways to make it one.
+fn almost_number(found: &ColumnProfile, almost: AlmostNumber) -> String {
+    let (name, kind) = (found.name(), type_name(number_type(found, almost.kind)));
+    let texts = if almost.texts == 1 { "text" } else { "texts" };
+    let limits = match almost.censored {
+        0 => String::new(),
+        count => format!(", {count} of them limits such as <5 or >200"),
+    };
+    let bound = if almost.censored > 0 { "; censored = \"bound\" reads <5 as 5" } else { "" };
+    format!(
+        "{name} would be {kind} but for {} {texts} in {} values{limits}. To make it one, set type = \"{kind}\" and nullable = true \
+         and list the texts in its null_tokens, so that they are missing{bound}.",
+        almost.texts,
+        found.values()
+    )
+}
+
 fn column_type(found: &ColumnProfile) -> ColumnType {
+    number_type(found, found.kind())
+}
+
+/// The type of values of some kind, with the room that the column's numbers need.
+fn number_type(found: &ColumnProfile, kind: Kind) -> ColumnType {
     /// Total digits of a proposed decimal: amounts of everyday size, then all that fits.
     const PRECISIONS: [u8; 3] = [12, 18, 38];
     let magnitude = found.magnitude();
-    match found.kind() {
+    match kind {
         Kind::Bool => ColumnType::Bool,
         Kind::Category => ColumnType::Category,
         Kind::Date => ColumnType::Date,
@@ -134,7 +232,7 @@ fn column_type(found: &ColumnProfile) -> ColumnType {
             ColumnType::Decimal { precision, scale }
         }
         Kind::Empty | Kind::Text | Kind::Unsupported => ColumnType::Text,
-        Kind::Float => ColumnType::Float { digits: 6 },
+        Kind::Float => ColumnType::Float { digits: float_digits(magnitude.first_digit) },
         Kind::Int => {
             let most =
                 POWERS_OF_TEN.get(usize::from(digits_with_headroom(found))).copied().unwrap_or(u128::MAX);
@@ -143,6 +241,17 @@ fn column_type(found: &ColumnProfile) -> ColumnType {
         }
         Kind::Timestamp => ColumnType::Timestamp,
     }
+}
+
+/// Most digits after the point of a float.
+const MOST_FLOAT_DIGITS: u8 = 15;
+/// Digits of the largest number below which a float is hardly worth its column.
+const WORTHWHILE_DIGITS: i32 = 4;
+
+/// Digits after the point that keep six digits of the largest number, and no fewer than six.
+fn float_digits(first_digit: Option<i32>) -> u8 {
+    let digits = 5 - first_digit.unwrap_or(0);
+    u8::try_from(digits.clamp(6, i32::from(MOST_FLOAT_DIGITS))).unwrap_or(6)
 }
 
 /// Digits of the whole part of a range with headroom.
@@ -204,18 +313,6 @@ fn purposes(kind: ColumnType, class: Option<Class>) -> Vec<Purpose> {
             vec![Purpose::Sum, Purpose::Avg, Purpose::Stddev]
         }
     }
-}
-
-/// Tokens that were given, and markers found in columns of numbers, dates and truth values.
-fn null_tokens(profile: &TableProfile) -> Vec<String> {
-    let mut tokens = profile.null_tokens().to_vec();
-    let typed = profile.columns().iter().filter(|column| !column.is_text());
-    for marker in typed.flat_map(ColumnProfile::missing_markers) {
-        if !tokens.iter().any(|token| token == marker) {
-            tokens.push((*marker).to_owned());
-        }
-    }
-    tokens
 }
 
 /// A power of ten with room for ten times the rows, at least [`DEFAULT_MAX_ROWS`].

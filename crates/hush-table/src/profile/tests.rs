@@ -14,7 +14,7 @@ fn source(text: String) -> Source {
 
 fn proposal(text: String) -> (TableProfile, Schema) {
     let found = profile(&source(text), &ProfileOptions::default()).unwrap();
-    let schema = propose(&found, "t");
+    let schema = propose(&found, "t").schema;
     (found, schema)
 }
 
@@ -54,7 +54,7 @@ fn the_hospital_table() {
     let row = |name: &str| schema.columns.iter().find(|column| column.name == name).unwrap();
     let shown = |name: &str| (row(name).kind, row(name).protect, row(name).reason.as_str());
     let money = ColumnType::Decimal { precision: 12, scale: 2 };
-    assert_eq!(shown("patient_id"), (ColumnType::Text, Protection::Drop, "unique in every row"));
+    assert_eq!(shown("patient_id"), (ColumnType::Text, Protection::Seal, "unique in every row"));
     assert_eq!(shown("name"), (ColumnType::Text, Protection::Seal, "name of a person (name)"));
     assert_eq!(shown("email"), (ColumnType::Text, Protection::Seal, "e-mail (name, 100 % of values)"));
     assert_eq!(shown("ward"), (ColumnType::Category, Protection::Clear, "few values; nobody singled out"));
@@ -110,12 +110,19 @@ fn kinds_of_columns() {
         (&["true", "False", ""][..], Kind::Bool),
         (&["yes", "NO"], Kind::Bool),
         (&["t", "f"], Kind::Category),
+        (&["Y", "N", "NA"], Kind::Bool),
+        (&["y", "no"], Kind::Bool),
+        // Letters of one kind alone may be anything.
+        (&["N", ""], Kind::Category),
+        (&["N", "S"], Kind::Category),
         (&["F"], Kind::Category),
         (&["1", "0"], Kind::Int),
         (&["2024-01-01", "2023/12/31", "1.2.2020"], Kind::Date),
         (&["2024-01-01", "2024-01-01T10:00"], Kind::Timestamp),
         (&["2024-01-01 10:00:00+02:00"], Kind::Timestamp),
-        (&["01/02/2024"], Kind::Category),
+        (&["01/02/2024"], Kind::Date),
+        (&["01/02/2024 10:00"], Kind::Timestamp),
+        (&["13/02/2024", "02/13/2024"], Kind::Category),
         (&["", "NA"], Kind::Empty),
         (&["1", "x"], Kind::Category),
         (&["true", "1"], Kind::Category),
@@ -173,7 +180,7 @@ fn declared_types_of_parquet_are_kept() {
     writer.write(&batch).unwrap();
     writer.close().unwrap();
     let source = Source::from_bytes(Bytes::from(file), &OpenOptions::default()).unwrap();
-    let schema = propose(&profile(&source, &ProfileOptions::default()).unwrap(), "t");
+    let schema = propose(&profile(&source, &ProfileOptions::default()).unwrap(), "t").schema;
     let kinds: Vec<ColumnType> = schema.columns.iter().map(|column| column.kind).collect();
     let decimal = |precision, scale| ColumnType::Decimal { precision, scale };
     let float = ColumnType::Float { digits: 6 };
@@ -238,14 +245,99 @@ fn missing_values_and_their_markers() {
         one_column("x", ["1", "", "NA", "?", "2", "N/A"].iter().map(|text| (*text).to_owned()));
     assert_eq!((found.kind(), found.values(), found.missing()), (Kind::Int, 2, 4));
     assert!(column.nullable);
-    assert_eq!(found.missing_markers(), ["?", "N/A"]);
-    let (_, schema) = proposal("x,y\n1,a\n?,?\n3,N/A\n".to_owned());
-    assert_eq!(schema.null_tokens, ["", "NA", "?"], "markers in text are text");
+    assert_eq!(found.missing_markers(), ["?", "N/A", "NA"]);
+    let tokens = |column: &Column| column.written.null_tokens.clone();
+    assert_eq!(tokens(&column), Some(["", "?", "N/A", "NA"].map(str::to_owned).to_vec()));
+    // Namibia is no missing country, though NA is a missing number beside it.
+    let text = "x,country\n1,DE\nNA,NA\n3,NA\n".to_owned();
+    let found = profile(&source(text.clone()), &ProfileOptions::default()).unwrap();
+    let proposed = propose(&found, "t");
+    assert_eq!(proposed.schema.null_tokens, [""]);
+    let [x, country] = proposed.schema.columns.as_slice() else { panic!() };
+    assert_eq!((tokens(x).map(|tokens| tokens.join("|")), tokens(country)), (Some("|NA".to_owned()), None));
+    assert_eq!((x.nullable, country.nullable), (true, false));
+    let said = |text: &str| proposed.warnings.iter().any(|warning| warning.contains(text));
+    assert!(said("country has texts that often mean a missing value (\"NA\")"), "{:?}", proposed.warnings);
+    assert!(said("3 rows alone"), "{:?}", proposed.warnings);
+    assert!(source(text).typed(&proposed.schema).unwrap().all(|batch| batch.is_ok()));
     let (found, column) = one_column("x", ["a", "?", "b", "None"].iter().map(|text| (*text).to_owned()));
     assert_eq!((found.values(), found.missing(), column.nullable), (4, 0, false));
     let (_, schema) = proposal("x,y,z\n1,a,?\n?,b,c\n3,c,d\n".to_owned());
     let nullable: Vec<bool> = schema.columns.iter().map(|column| column.nullable).collect();
-    assert_eq!(nullable, [true, false, true], "the marker of x is a missing text in z");
+    assert_eq!(nullable, [true, false, false], "the marker of x is a text in z");
+}
+
+#[test]
+fn the_order_of_dates_is_read_off_the_data_or_asked_for() {
+    use hush_plan::schema::DateFormat;
+    let dates = |values: &[&str]| {
+        let (found, column) = one_column("admitted", values.iter().map(|text| (*text).to_owned()));
+        (found.dates(), column)
+    };
+    let (order, column) = dates(&["03/04/2024", "31/12/2023", "1/2/2024"]);
+    assert_eq!(order, Dates::Ordered(DateFormat::DayMonthYear));
+    assert_eq!((column.kind, column.protect), (ColumnType::Date, Protection::Encrypt));
+    assert_eq!(column.written.date_format, Some(DateFormat::DayMonthYear));
+    let (order, column) = dates(&["03-04-2024 10:00", "12-31-2023 11:30", ""]);
+    assert_eq!(order, Dates::Ordered(DateFormat::MonthDayYear));
+    assert_eq!((column.kind, column.nullable), (ColumnType::Timestamp, true));
+    let (order, column) = dates(&["03/04/2024", "12/11/2023"]);
+    assert_eq!(
+        (order, column.kind, column.protect),
+        (Dates::Ambiguous, ColumnType::Date, Protection::Decide)
+    );
+    assert!(column.reason.contains("date_format"), "{}", column.reason);
+    let (order, column) = dates(&["31.3.2024", "2024-01-31"]);
+    assert_eq!((order, column.written.date_format), (Dates::Plain, None));
+}
+
+#[test]
+fn a_column_of_numbers_with_some_texts_is_said_to_be_one() {
+    let values = (0..200).map(|i| match i % 20 {
+        3 => "<5".to_owned(),
+        9 => "haemolytic".to_owned(),
+        _ => format!("{}.{}", i * 7 % 90, i % 10),
+    });
+    let (found, _) = one_column("crp", values.clone());
+    let expected = AlmostNumber { kind: Kind::Decimal, texts: 20, censored: 10 };
+    assert_eq!((found.kind(), found.almost_number()), (Kind::Text, Some(expected)));
+    let text = format!("crp\n{}\n", values.collect::<Vec<_>>().join("\n"));
+    let warnings = propose(&profile(&source(text), &ProfileOptions::default()).unwrap(), "t").warnings;
+    let said = "crp would be decimal(12,1) but for 20 texts in 200 values, 10 of them limits such as <5";
+    assert!(warnings.iter().any(|warning| warning.starts_with(said)), "{warnings:?}");
+    assert!(!warnings.iter().any(|warning| warning.contains("haemolytic")), "{warnings:?}");
+    // Codes, names and true texts are none.
+    for words in [["v1", "v2", "7"], ["007", "008", "x"], ["anna", "bert", "<5"]] {
+        let (found, _) = one_column("x", (0..30).map(|i| words[i % 3].to_owned()));
+        assert_eq!(found.almost_number(), None, "{words:?}");
+    }
+}
+
+/// Six digits of the largest number, where the type has them.
+#[test]
+fn floats_keep_digits_of_the_numbers_that_there_are() {
+    let digits = |factor: &'static str| {
+        let (_, column) =
+            one_column("x", (1..90).map(move |i| format!("{}.{}e{factor}", i % 9 + 1, i * 7919)));
+        match column.kind {
+            ColumnType::Float { digits } => digits,
+            other => panic!("{other:?}"),
+        }
+    };
+    let found = ["3", "0", "-1", "-5", "-9", "-12"].map(digits);
+    assert_eq!(found, [6, 6, 6, 10, 14, 15]);
+    let text = (1..90).map(|i| format!("{}e-13\n", i % 9 + 1)).collect::<String>();
+    let found = profile(&source(format!("x\n{text}")), &ProfileOptions::default()).unwrap();
+    let warnings = propose(&found, "t").warnings;
+    assert!(warnings.iter().any(|warning| warning.contains("float(15) keeps 3 digits")), "{warnings:?}");
+}
+
+/// The first value that makes a column a text is counted once: no share exceeds the whole.
+#[test]
+fn shares_of_patterns_stay_below_the_whole() {
+    let (_, column) =
+        one_column("contact", ["a@example.org", "b@example.org"].map(str::to_owned).into_iter());
+    assert_eq!(column.reason, "e-mail (100 % of values)");
 }
 
 #[test]
@@ -255,7 +347,7 @@ fn distinct_values_and_uniqueness() {
     let (found, column) = one_column("x", (0..50_000).map(|i| format!("k{}", i * 7919 % 1_000_003)));
     assert!(found.unique() && found.distinct_is_estimate());
     assert!((45_000..=50_000).contains(&found.distinct()), "{}", found.distinct());
-    assert_eq!(column.protect, Protection::Drop);
+    assert_eq!(column.protect, Protection::Seal);
     let (found, column) = one_column("x", (0..300).map(|i| (1000 + (i * 7) % 300).to_string()));
     assert!(found.consecutive());
     assert_eq!(column.reason, "row number (unique in every row)");
@@ -323,7 +415,13 @@ fn tables_without_rows_and_ragged_ones_are_refused() {
 /// Whatever the cells are, the proposal accepts the very data that it was made from.
 #[test]
 fn proposals_accept_their_own_data() {
-    const POOL: [&str; 26] = [
+    const POOL: [&str; 32] = [
+        "Y",
+        "n",
+        "<5",
+        "13/04/2024",
+        "04/30/2024 10:00",
+        "1e-11",
         "",
         "NA",
         "?",

@@ -33,6 +33,11 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
+    /// Its rows.
+    pub(crate) fn batch(&self) -> RecordBatch {
+        self.batch.slice(self.from, self.to - self.from)
+    }
+
     /// Positions in the data and arrays of the columns read.
     pub(crate) fn columns(&self) -> impl Iterator<Item = (usize, &ArrayRef)> {
         self.columns.iter().copied().zip(self.batch.columns())

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, Schema as ArrowSchema, SchemaRef};
+use arrow::array::{ArrayRef, NullArray, RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 use arrow::error::ArrowError;
 
 use super::arrow_rows::guarded;
@@ -111,6 +111,26 @@ impl Iterator for Checked {
             Err(ArrowError::SchemaError("other columns than announced".to_owned()))
         }))
     }
+}
+
+/// A batch of which column `i` stands at `positions[i]` of `width`; the places between hold columns without values.
+pub(super) fn widened(
+    batch: &RecordBatch,
+    positions: &[usize],
+    width: usize,
+) -> Result<RecordBatch, SourceError> {
+    let rows = batch.num_rows();
+    let mut columns: Vec<ArrayRef> = vec![Arc::new(NullArray::new(rows)); width];
+    for (position, column) in positions.iter().zip(batch.columns()) {
+        if let Some(place) = columns.get_mut(*position) {
+            *place = column.clone();
+        }
+    }
+    let field = |column: &ArrayRef| Field::new("", column.data_type().clone(), true);
+    let schema = ArrowSchema::new(columns.iter().map(field).collect::<Vec<_>>());
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    let batch = RecordBatch::try_new_with_options(schema.into(), columns, &options);
+    batch.map_err(|_| SourceError::Batches { what: BatchFault::Broken })
 }
 
 /// The schema of a batch without columns.

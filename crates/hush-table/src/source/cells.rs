@@ -117,7 +117,8 @@ pub(crate) fn declared(kind: &DataType) -> Option<Declared> {
         DataType::Decimal128(precision, scale) => {
             Some(Declared::Decimal { precision, scale: scale.unsigned_abs() })
         }
-        DataType::Float32 | DataType::Float64 => Some(Declared::Float),
+        DataType::Float32 => Some(Declared::Single),
+        DataType::Float64 => Some(Declared::Float),
         _ => None,
     }
 }

@@ -9,8 +9,8 @@ use arrow::array::{
 };
 use arrow::buffer::NullBuffer;
 use hush_plan::schema::units::{
-    DecimalPoint, Number, column_bounds, parse_bool, parse_date, parse_timestamp, parse_units, scan_number,
-    type_bounds,
+    DecimalPoint, Number, censored_bound, column_bounds, parse_bool, parse_date, parse_timestamp,
+    parse_units, scan_number, type_bounds,
 };
 use hush_plan::schema::{Column, ColumnType, UnitRange, file::type_name};
 
@@ -45,6 +45,7 @@ pub(super) struct ColumnBuilder {
     bounds: UnitRange,
     of_type: UnitRange,
     point: DecimalPoint,
+    nulls: NullTokens,
     store: Store,
     valid: Option<Vec<bool>>,
     rows: usize,
@@ -75,11 +76,16 @@ const NOT_UTF8: usize = 3;
 const FAULTS: usize = 4;
 
 impl ColumnBuilder {
-    /// A builder for `column`.
+    /// A builder for `column`, where the texts `nulls` mean a missing value.
     ///
     /// # Errors
     /// [`SourceError::NotUnits`] if integers are wanted of a text.
-    pub(super) fn new(column: &Column, form: Form, point: DecimalPoint) -> Result<Self, SourceError> {
+    pub(super) fn new(
+        column: &Column,
+        form: Form,
+        point: DecimalPoint,
+        nulls: NullTokens,
+    ) -> Result<Self, SourceError> {
         let is_text = matches!(column.kind, ColumnType::Category | ColumnType::Text);
         if is_text && form == Form::Units {
             return Err(SourceError::NotUnits { column: column.name.clone(), kind: type_name(column.kind) });
@@ -99,6 +105,7 @@ impl ColumnBuilder {
             bounds: bounds.unwrap_or(ANY),
             of_type: type_bounds(column.kind).unwrap_or(ANY),
             point,
+            nulls,
             store,
             valid: None,
             rows: 0,
@@ -122,9 +129,9 @@ impl ColumnBuilder {
 
     /// Adds a CSV field. Blanks around all but texts are ignored.
     #[inline]
-    pub(super) fn push_field(&mut self, field: &[u8], nulls: &NullTokens, place: impl Fn() -> Place) {
+    pub(super) fn push_field(&mut self, field: &[u8], place: impl Fn() -> Place) {
         if let Store::Text(builder) = &mut self.store {
-            if nulls.contains(field) {
+            if self.nulls.contains(field) {
                 self.push_missing(place);
             } else if let Ok(text) = std::str::from_utf8(field) {
                 builder.append_value(text);
@@ -136,7 +143,7 @@ impl ColumnBuilder {
             return;
         }
         let field = trim(field);
-        if nulls.contains(field) {
+        if self.nulls.contains(field) {
             return self.push_missing(place);
         }
         if let Store::I64(_) = self.store
@@ -148,16 +155,16 @@ impl ColumnBuilder {
     }
 
     /// Adds a cell of a typed file.
-    pub(super) fn push_cell(
-        &mut self,
-        cell: Option<Cell<'_>>,
-        nulls: &NullTokens,
-        place: impl Fn() -> Place,
-    ) {
-        let Some(cell) = cell else { return self.push_missing(place) };
+    pub(super) fn push_cell(&mut self, cell: Option<Cell<'_>>, place: impl Fn() -> Place) {
+        let cell = match (cell, self.column.kind) {
+            (None, _) => return self.push_missing(place),
+            // Every single is a double: the exact value, not that of its shortest text.
+            (Some(Cell::Single(value)), ColumnType::Float { .. }) => Cell::Double(value.into()),
+            (Some(cell), _) => cell,
+        };
         let plain = |units: i128| Number::from_integer(units, 0);
         let number = match (cell, self.column.kind) {
-            (Cell::Text(text), _) => return self.push_field(text.as_bytes(), nulls, place),
+            (Cell::Text(text), _) => return self.push_field(text.as_bytes(), place),
             (Cell::Bool(value), ColumnType::Bool) => return self.push_units(i128::from(value), place),
             (Cell::Date(days), ColumnType::Date) => return self.push_units(i128::from(days), place),
             (Cell::Timestamp(micros), ColumnType::Timestamp) => {
@@ -209,12 +216,12 @@ impl ColumnBuilder {
     fn quick(&self, field: &[u8]) -> Option<i64> {
         match self.column.kind {
             ColumnType::Bool => parse_bool(field).map(i64::from),
-            ColumnType::Date => parse_date(field),
+            ColumnType::Date => parse_date(field, self.column.written.date_format),
             ColumnType::Decimal { scale, .. } => {
                 short_units(field, scale).filter(|units| self.in_type((*units).into()))
             }
             ColumnType::Int { .. } => short_units(field, 0).filter(|units| self.in_type((*units).into())),
-            ColumnType::Timestamp => parse_timestamp(field),
+            ColumnType::Timestamp => parse_timestamp(field, self.column.written.date_format),
             ColumnType::Category | ColumnType::Float { .. } | ColumnType::Text => None,
         }
     }
@@ -225,13 +232,20 @@ impl ColumnBuilder {
     }
 
     fn push_parsed(&mut self, field: &[u8], place: impl Fn() -> Place) {
+        let field = censored_bound(field).filter(|_| self.column.written.censored).unwrap_or(field);
         if let Store::F64(_) = self.store {
             return match scan_number(field, self.point).and_then(|_| parse_float(field)) {
                 Some(value) => self.push_float(value, place),
                 None => self.push_fault(WRONG_TYPE, place),
             };
         }
-        match parse_units(self.column.kind, field, self.point) {
+        let format = self.column.written.date_format;
+        let units = match self.column.kind {
+            ColumnType::Date => parse_date(field, format).map(i128::from),
+            ColumnType::Timestamp => parse_timestamp(field, format).map(i128::from),
+            kind => parse_units(kind, field, self.point),
+        };
+        match units {
             Some(units) => self.push_units(units, place),
             None => self.push_fault(WRONG_TYPE, place),
         }

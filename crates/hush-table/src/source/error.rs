@@ -311,7 +311,12 @@ impl SourceError {
                 "Add them to the schema (protect = \"drop\" leaves them out), then approve it again."
             }
             Self::UnsupportedType { .. } => "Set protect = \"drop\", or convert the column to a plain type.",
-            Self::WrongType { .. } => "A missing-value marker? Add it to null_tokens. Nothing was written.",
+            Self::WrongType { expected, .. } if expected == "date" || expected == "timestamp" => {
+                "Day or month first? Set date_format. A missing-value marker? Add it to null_tokens. Nothing was written."
+            }
+            Self::WrongType { .. } => {
+                "A missing-value marker? Add it to null_tokens. A limit such as <5? Set censored. Nothing was written."
+            }
         }
     }
 }

@@ -48,11 +48,7 @@ impl RawRows {
     pub(super) fn new(source: &Source) -> Result<Self, SourceError> {
         let columns = source.columns().len();
         let kind = match source.format() {
-            Format::Csv { .. } => {
-                let mut records = source.records()?;
-                records.next()?;
-                Kind::Csv(Box::new(records))
-            }
+            Format::Csv { .. } => Kind::Csv(Box::new(source.records()?)),
             Format::Arrow | Format::Parquet => {
                 let readable =
                     source.columns().iter().enumerate().filter(|(_, column)| column.unsupported.is_none());

@@ -68,6 +68,10 @@ pub(crate) struct Records {
     ends: Vec<usize>,
     /// Most bytes of a record.
     limit: usize,
+    /// Whether a blank line is a row: of a table of one column it is one that is missing.
+    blank_rows: bool,
+    /// The byte before the unread ones is a carriage return that ended a line.
+    after_return: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -91,7 +95,14 @@ impl Records {
             fields: vec![0; FIRST_RECORD_BYTES],
             ends: vec![0; 256],
             limit: RECORD_LIMIT_BYTES,
+            blank_rows: false,
+            after_return: false,
         }
+    }
+
+    /// From here on, a blank line is a record of one empty field.
+    pub(super) fn keep_blank_lines(&mut self) {
+        self.blank_rows = true;
     }
 
     /// Lowers the limit on a record, to no less than what is set aside for the first.
@@ -104,6 +115,14 @@ impl Records {
     /// # Errors
     /// Reading fails, a limit is passed, or the input ends inside quotes.
     pub(crate) fn next(&mut self) -> Result<Option<Record<'_>>, SourceError> {
+        if self.blank_rows
+            && let Some(own_line_end) = self.blank_line()?
+        {
+            if let Some(end) = self.ends.first_mut() {
+                *end = 0;
+            }
+            return Ok(Some(self.record(0, 1, own_line_end)));
+        }
         let (mut written, mut ended) = (0, 0);
         loop {
             if self.unread.is_empty() {
@@ -129,8 +148,31 @@ impl Records {
                 }
                 ReadRecordResult::Record => {
                     let own_line_end = u64::from(last == Some(b'\n'));
+                    self.after_return = last == Some(b'\r');
                     return Ok(Some(self.record(written, ended, own_line_end)));
                 }
+            }
+        }
+    }
+
+    /// Takes the line end of a blank line, which the parser would skip; gives how many lines the parser now counts more.
+    fn blank_line(&mut self) -> Result<Option<u64>, SourceError> {
+        loop {
+            if self.stage == Stage::Reading && self.unread.is_empty() {
+                self.refill()?;
+            }
+            // The line end that is added to the input is none of its own.
+            let next = if self.stage == Stage::Reading { self.buffer.get(self.unread.start) } else { None };
+            let follows_return = std::mem::take(&mut self.after_return);
+            match next {
+                Some(b'\n') => self.parser.set_line(self.parser.line() + 1),
+                Some(b'\r') => self.after_return = true,
+                _ => return Ok(None),
+            }
+            self.unread.start += 1;
+            match (self.after_return, follows_return) {
+                (false, true) => {}
+                (is_return, _) => return Ok(Some(u64::from(!is_return))),
             }
         }
     }
@@ -238,7 +280,7 @@ pub(super) fn header(records: &mut Records) -> Result<Vec<SourceColumn>, SourceE
     let is_value = |field: &&[u8]| {
         field.is_empty()
             || scan_number(field, DecimalPoint::DotOrComma).is_some()
-            || parse_timestamp(field).is_some()
+            || parse_timestamp(field, None).is_some()
     };
     if fields.iter().all(is_value) {
         return Err(SourceError::NoHeader);

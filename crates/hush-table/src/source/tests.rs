@@ -27,8 +27,8 @@ impl Random {
 }
 
 pub(super) fn column(name: &str, kind: ColumnType, protect: Protection) -> Column {
-    let (purposes, reason) = (Vec::new(), String::new());
-    Column { name: name.to_owned(), kind, nullable: true, range: None, protect, purposes, reason }
+    let (purposes, reason, written) = (Vec::new(), String::new(), hush_plan::schema::Written::default());
+    Column { name: name.to_owned(), kind, nullable: true, range: None, protect, purposes, reason, written }
 }
 
 pub(super) fn schema(columns: Vec<Column>) -> Schema {

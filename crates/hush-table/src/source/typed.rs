@@ -18,7 +18,6 @@ pub struct TypedReader {
     builders: Vec<Option<ColumnBuilder>>,
     /// For each column of the file, its position in the schema if it is wanted.
     targets: Vec<Option<usize>>,
-    nulls: NullTokens,
     max_rows: u64,
     /// Most bytes of texts in a chunk.
     text_limit: usize,
@@ -41,7 +40,15 @@ impl TypedReader {
         let point = source.format().decimal_point();
         let builder = |column: &Column| match form(column) {
             Form::Skip => Ok(None),
-            wanted => ColumnBuilder::new(column, wanted, point).map(Some),
+            wanted => {
+                let nulls = match source.format() {
+                    Format::Csv { .. } => column.null_tokens(schema),
+                    Format::Arrow | Format::Parquet => {
+                        column.written.null_tokens.as_deref().unwrap_or_default()
+                    }
+                };
+                ColumnBuilder::new(column, wanted, point, NullTokens::new(nulls)).map(Some)
+            }
         };
         let builders: Vec<_> = schema.columns.iter().map(builder).collect::<Result<_, _>>()?;
         let wanted =
@@ -56,20 +63,15 @@ impl TypedReader {
             }
         }
         let rows = match source.format() {
-            Format::Csv { .. } => {
-                let mut records = source.records()?;
-                records.next()?;
-                Rows::Csv(Box::new(records))
-            }
+            Format::Csv { .. } => Rows::Csv(Box::new(source.records()?)),
             Format::Arrow | Format::Parquet => {
                 let kept: Vec<usize> =
                     (0..targets.len()).filter(|i| targets.get(*i).is_some_and(Option::is_some)).collect();
                 Rows::Arrow(Box::new(ArrowRows::open(source, &kept)?))
             }
         };
-        let nulls = NullTokens::new(&schema.null_tokens);
         let (max_rows, text_limit) = (schema.max_rows, usize::MAX);
-        Ok(Self { rows, builders, targets, nulls, max_rows, text_limit, next_row: 0, ended: false })
+        Ok(Self { rows, builders, targets, max_rows, text_limit, next_row: 0, ended: false })
     }
 
     /// Refuses a chunk whose texts take more than `bytes` ([`SourceError::ChunkTooLarge`]), and a record of more.
@@ -123,7 +125,7 @@ impl TypedReader {
                         if let Some(builder) =
                             target.and_then(|at| self.builders.get_mut(at)).and_then(Option::as_mut)
                         {
-                            builder.push_field(record.field(i), &self.nulls, || Place::Line(record.line()));
+                            builder.push_field(record.field(i), || Place::Line(record.line()));
                         }
                     }
                     rows += 1;
@@ -149,7 +151,7 @@ impl TypedReader {
                         let mut row = first_row + start as u64;
                         let is_read = super::cells::visit(array, slice.from, slice.to, &mut |cell| {
                             row += 1;
-                            builder.push_cell(cell, &self.nulls, || Place::Row(row));
+                            builder.push_cell(cell, || Place::Row(row));
                         });
                         // A column of fewer rows than its neighbours would put values beside the wrong ones.
                         if !is_read {

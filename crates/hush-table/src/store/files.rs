@@ -8,11 +8,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Operation, TableError};
+use crate::part::PartKind;
 
 /// Ending of files that are not yet in place.
 const PARTIAL: &str = ".partial";
-/// Name of the lock file; its content means nothing.
-/// Name of the file that a writer locks.
+/// Name of the file that a writer locks; its content means nothing.
 pub const LOCK_NAME: &str = ".lock";
 
 /// The right to write to a table's directory; given back when dropped, and by the system when a process ends.
@@ -98,6 +98,37 @@ pub fn sync_directory(directory: &Path) -> Result<(), TableError> {
 /// Whether a file was not yet in place.
 pub fn is_partial(name: &str) -> bool {
     name.ends_with(PARTIAL)
+}
+
+/// The name of something in a directory that no table has put there, finished or not; `None` if there is nothing of that kind.
+///
+/// # Errors
+/// The directory cannot be listed.
+pub fn foreign_entry(directory: &Path) -> std::io::Result<Option<String>> {
+    let is_ours = |name: &str| match name {
+        LOCK_NAME | super::MANIFEST_NAME | super::PARTS_NAME | super::DELIVERIES_NAME => true,
+        name => name.starts_with(super::MANIFEST_NAME) && is_partial(name),
+    };
+    let is_part = |name: &str| PartKind::is_file_name(name) || is_partial(name);
+    match first_entry(directory, is_ours)? {
+        None => first_entry(&directory.join(super::PARTS_NAME), is_part),
+        found => Ok(found),
+    }
+}
+
+/// The first name in a directory that `known` does not take; none where there is no directory.
+fn first_entry(directory: &Path, known: impl Fn(&str) -> bool) -> std::io::Result<Option<String>> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        entries => entries?,
+    };
+    for entry in entries {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if !known(&name) {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
 }
 
 /// Removes unfinished manifests.

@@ -132,7 +132,7 @@ fn source(bytes: &[u8]) -> Result<(), String> {
     };
     let source = Source::from_bytes(Bytes::copy_from_slice(bytes), &OpenOptions::default()).map_err(code)?;
     let found = profile(&source, &ProfileOptions::default()).map_err(code)?;
-    let mut schema = propose(&found, "t");
+    let mut schema = propose(&found, "t").schema;
     assert_eq!(schema.columns.len(), source.columns().len());
     for column in &mut schema.columns {
         // What nobody would upload is read as well.

@@ -171,7 +171,9 @@ impl SchemaError {
             Self::TextEncrypted { .. } => {
                 "Use protect = \"seal\" (stored, never computed on), \"clear\" or \"drop\"."
             }
-            Self::Undecided { .. } => "Decide, set status = \"approved\", rerun.",
+            Self::Undecided { .. } => {
+                "Decide on each (sensitive or clear, or protect in the schema), approve, rerun."
+            }
             Self::UnknownKey { .. } => "Check the spelling, or remove it.",
             Self::UnknownType { .. } => {
                 "Types: int(8|16|32|64), decimal(p,s), float(digits), bool, date, timestamp, category, text."

@@ -7,8 +7,12 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::super::units::{DecimalPoint, parse_units, type_bounds};
-use super::super::{Column, ColumnType, Protection, Purpose, Schema, UnitRange, is_table_name};
-use super::write::{PROPOSAL_LINE, note_text, protection_name, purpose_name, type_name};
+use super::super::{
+    Column, ColumnType, DateFormat, Protection, Purpose, Schema, UnitRange, Written, is_table_name,
+};
+use super::write::{
+    CENSORED, PROPOSAL_LINE, date_format_name, note_text, protection_name, purpose_name, type_name,
+};
 use super::{DEFAULT_MAX_ROWS, FORMAT, RangeProblem, SchemaError, UNLISTED};
 
 /// Reads a schema file.
@@ -153,7 +157,17 @@ impl Reader<'_> {
     }
 
     fn column(&self, name: &str, line: usize, value: &Value<'_>) -> Result<Column, SchemaError> {
-        const KEYS: [&str; 6] = ["for", "nullable", "protect", "range", "reason", "type"];
+        const KEYS: [&str; 9] = [
+            "censored",
+            "date_format",
+            "for",
+            "null_tokens",
+            "nullable",
+            "protect",
+            "range",
+            "reason",
+            "type",
+        ];
         let place = format!("column {name}");
         let table = value
             .get_ref()
@@ -191,6 +205,30 @@ impl Reader<'_> {
             protect,
             purposes: self.purposes(table, &place)?,
             reason: self.optional_text(table, "reason", &place)?,
+            written: self.written(table, &place, kind)?,
+        })
+    }
+
+    /// How the values are written. A key that the type cannot have is refused: it would promise what nobody does.
+    fn written(&self, table: &DeTable<'_>, place: &str, kind: ColumnType) -> Result<Written, SchemaError> {
+        let is_time = matches!(kind, ColumnType::Date | ColumnType::Timestamp);
+        let is_number =
+            matches!(kind, ColumnType::Decimal { .. } | ColumnType::Float { .. } | ColumnType::Int { .. });
+        let tokens = table.get("null_tokens").map(|value| self.texts(value, place, "null_tokens"));
+        let date_format = table.get("date_format").map(|value| {
+            let expected = "\"dmy\", \"mdy\" or \"ymd\", of a date or timestamp";
+            let format = value.get_ref().as_str().and_then(date_format).filter(|_| is_time);
+            format.ok_or_else(|| self.wrong(value, place, "date_format", expected))
+        });
+        let censored = table.get("censored").map(|value| {
+            let is_bound = is_number && value.get_ref().as_str() == Some(CENSORED);
+            let expected = "\"bound\", of a number";
+            if is_bound { Ok(true) } else { Err(self.wrong(value, place, "censored", expected)) }
+        });
+        Ok(Written {
+            null_tokens: tokens.transpose()?,
+            date_format: date_format.transpose()?,
+            censored: censored.transpose()?.unwrap_or(false),
         })
     }
 
@@ -395,6 +433,12 @@ pub(super) fn parse_type(text: &str) -> Option<ColumnType> {
         ("timestamp", []) => Some(ColumnType::Timestamp),
         _ => None,
     }
+}
+
+fn date_format(text: &str) -> Option<DateFormat> {
+    const ALL: [DateFormat; 3] =
+        [DateFormat::DayMonthYear, DateFormat::MonthDayYear, DateFormat::YearMonthDay];
+    ALL.into_iter().find(|format| date_format_name(*format) == text)
 }
 
 fn line_at(text: &str, offset: usize) -> usize {

@@ -2,7 +2,7 @@
 //! Files as people write them, every refusal, and the round trip of random schemas.
 
 use super::super::units::type_bounds;
-use super::super::{Column, ColumnType, Purpose, UnitRange};
+use super::super::{Column, ColumnType, DateFormat, Purpose, UnitRange, Written};
 use super::*;
 
 const EXAMPLE: &str = r#"# Proposal. Contains no values from your data.
@@ -99,6 +99,12 @@ fn refusals_name_code_and_line() {
     refused("[columns.bp]", "[columns.bp", "HUSH-S001", "line 24");
     refused("unlisted", "products = [[\"charges\", \"patient_id\"]]\nunlisted", "HUSH-S010", "line 6");
     refused("nullable = true", "nullable = 1", "HUSH-S008", "line 19");
+    refused("nullable = true", "null_tokens = \"NA\"", "HUSH-S008", "line 19");
+    refused("nullable = true", "censored = \"middle\"", "HUSH-S008", "line 19");
+    // What a type cannot have would be a promise that nobody keeps.
+    refused("nullable = true", "date_format = \"dmy\"", "HUSH-S008", "line 19");
+    refused("protect = \"drop\"", "censored = \"bound\"\nprotect = \"drop\"", "HUSH-S008", "line 13");
+    refused("type = \"text\"", "type = \"date\"\ndate_format = \"d/m/y\"", "HUSH-S008", "line 13");
     assert_eq!(from_toml("format = 1\ntable = \"t\"\n").unwrap_err().code(), "HUSH-S011");
     assert_eq!(from_toml("format = 1\ntable = \"t\"\n[columns]\n").unwrap_err().code(), "HUSH-S011");
 }
@@ -168,7 +174,16 @@ impl Random {
         let all = [Purpose::Product, Purpose::Sum, Purpose::Avg, Purpose::Stddev];
         let purposes = all[..self.below(5) as usize].to_vec();
         let name = format!("{}{number}", self.text());
-        Column { name, kind, nullable: self.below(2) == 0, range, protect, purposes, reason: self.text() }
+        let is_time = matches!(kind, ColumnType::Date | ColumnType::Timestamp);
+        let formats = [DateFormat::DayMonthYear, DateFormat::MonthDayYear, DateFormat::YearMonthDay];
+        let is_number = bounds.is_some() && !is_time && kind != ColumnType::Bool;
+        let written = Written {
+            null_tokens: (self.below(3) == 0).then(|| (0..self.below(4)).map(|_| self.text()).collect()),
+            date_format: formats.get(self.below(4) as usize).copied().filter(|_| is_time),
+            censored: is_number && self.below(2) == 0,
+        };
+        let (nullable, reason) = (self.below(2) == 0, self.text());
+        Column { name, kind, nullable, range, protect, purposes, reason, written }
     }
 }
 

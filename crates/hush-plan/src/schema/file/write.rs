@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::super::units::format_units;
-use super::super::{Column, ColumnType, Protection, Purpose, Schema, UnitRange};
+use super::super::{Column, ColumnType, DateFormat, Protection, Purpose, Schema, UnitRange};
 use super::{FORMAT, UNLISTED};
 
 /// First line of a file that nobody has approved yet.
@@ -43,6 +43,18 @@ pub fn table_key(name: &str) -> String {
     let bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if !name.is_empty() && name.bytes().all(bare) { name.to_owned() } else { quoted(name) }
 }
+
+/// The order of a date as the file names it.
+pub fn date_format_name(format: DateFormat) -> &'static str {
+    match format {
+        DateFormat::DayMonthYear => "dmy",
+        DateFormat::MonthDayYear => "mdy",
+        DateFormat::YearMonthDay => "ymd",
+    }
+}
+
+/// What `censored` says of numbers such as `<5`: their bound is taken.
+pub(super) const CENSORED: &str = "bound";
 
 pub(super) fn purpose_name(purpose: Purpose) -> &'static str {
     match purpose {
@@ -112,6 +124,15 @@ fn column_table(out: &mut String, column: &Column, edge: bool) {
     }
     if column.nullable {
         line(out, "nullable = true");
+    }
+    if let Some(tokens) = &column.written.null_tokens {
+        line(out, &format!("null_tokens = {}", quoted_list(tokens.iter().map(String::as_str))));
+    }
+    if let Some(format) = column.written.date_format {
+        line(out, &format!("date_format = {}", quoted(date_format_name(format))));
+    }
+    if column.written.censored {
+        line(out, &format!("censored = {}      # <5 is read as 5", quoted(CENSORED)));
     }
     let choices = match column.protect {
         Protection::Decide if is_text(column.kind) && edge => "       # clear: the server reads it; drop",

@@ -5,9 +5,23 @@ use super::{DATE_BOUNDS, TIMESTAMP_BOUNDS};
 
 const DAY_MICROS: i64 = 86_400_000_000;
 
-/// Reads a date whose order cannot be mistaken: `2024-03-31`, `2024/03/31`, `2024.03.31` or `31.3.2024`.
-/// Dates such as `03/04/2024` are refused, because they mean two things.
-pub fn parse_date(text: &[u8]) -> Option<i64> {
+/// The order in which a file writes day, month and year.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DateFormat {
+    /// `31/12/2024`
+    DayMonthYear,
+    /// `12/31/2024`
+    MonthDayYear,
+    /// `2024/12/31`, and nothing else.
+    YearMonthDay,
+}
+
+/// Reads a date. Without a format only those whose order cannot be mistaken: `2024-03-31`, `2024/03/31`, `2024.03.31` or
+/// `31.3.2024`; dates such as `03/04/2024` are refused, because they mean two things.
+///
+/// With a format day and month have one or two digits, the year four, and `/`, `-` or `.` stands between them. A date that
+/// begins with its year, of ten characters, is read in every format.
+pub fn parse_date(text: &[u8], format: Option<DateFormat>) -> Option<i64> {
     let year_first =
         text.len() == 10 && matches!(text.get(4)?, b'-' | b'/' | b'.') && text.get(4) == text.get(7);
     if year_first {
@@ -16,9 +30,17 @@ pub fn parse_date(text: &[u8]) -> Option<i64> {
     if !(8..=10).contains(&text.len()) {
         return None;
     }
-    let mut parts = text.split(|byte| *byte == b'.');
-    let (day, month, year) = (parts.next()?, parts.next()?, parts.next()?);
-    let shaped = parts.next().is_none()
+    let separator = *text.iter().find(|byte| !byte.is_ascii_digit())?;
+    let known = if format.is_none() { separator == b'.' } else { matches!(separator, b'/' | b'-' | b'.') };
+    let mut parts = text.split(|byte| *byte == separator);
+    let (first, second, third) = (parts.next()?, parts.next()?, parts.next()?);
+    let (day, month, year) = match format {
+        None | Some(DateFormat::DayMonthYear) => (first, second, third),
+        Some(DateFormat::MonthDayYear) => (second, first, third),
+        Some(DateFormat::YearMonthDay) => (third, second, first),
+    };
+    let shaped = known
+        && parts.next().is_none()
         && (1..=2).contains(&day.len())
         && (1..=2).contains(&month.len())
         && year.len() == 4;
@@ -31,11 +53,11 @@ pub fn parse_date(text: &[u8]) -> Option<i64> {
 /// Reads a timestamp: a date as [`parse_date`] takes it, optionally `T` or a blank and `hh:mm[:ss[.fraction]]`,
 /// optionally `Z` or an offset (`+02:00`, `+0200`, `+02`). Without an offset it is taken as UTC. Digits beyond
 /// the microsecond are cut.
-pub fn parse_timestamp(text: &[u8]) -> Option<i64> {
+pub fn parse_timestamp(text: &[u8], format: Option<DateFormat>) -> Option<i64> {
     let Some(at) = text.iter().position(|byte| matches!(byte, b'T' | b't' | b' ')) else {
-        return parse_date(text)?.checked_mul(DAY_MICROS);
+        return parse_date(text, format)?.checked_mul(DAY_MICROS);
     };
-    let day = parse_date(text.get(..at)?)?;
+    let day = parse_date(text.get(..at)?, format)?;
     let clock = text.get(at + 1..)?;
     let (clock, offset_minutes) = split_offset(clock)?;
     let micros = time_of_day(clock)? - offset_minutes * 60_000_000;

@@ -116,27 +116,64 @@ fn dates_agree_with_counting_day_by_day() {
     for year in 1..=9999i64 {
         for (month, length) in lengths(year).into_iter().enumerate() {
             let text = format!("{year:04}-{:02}-01", month + 1);
-            assert_eq!(parse_date(text.as_bytes()), Some(day_number), "{text}");
+            assert_eq!(parse_date(text.as_bytes(), None), Some(day_number), "{text}");
             assert_eq!(format_date(i128::from(day_number)), text);
             let beyond = format!("{year:04}-{:02}-{:02}", month + 1, length + 1);
-            assert_eq!(parse_date(beyond.as_bytes()), None, "{beyond}");
+            assert_eq!(parse_date(beyond.as_bytes(), None), None, "{beyond}");
             day_number += length;
         }
     }
-    assert_eq!(parse_date(b"1970-01-01"), Some(0));
+    assert_eq!(parse_date(b"1970-01-01", None), Some(0));
     assert_eq!(i128::from(day_number - 1), DATE_BOUNDS.high);
 }
 
 #[test]
 fn date_variants() {
-    let expected = parse_date(b"2024-03-04");
+    let expected = parse_date(b"2024-03-04", None);
     for same in ["2024/03/04", "2024.03.04", "4.3.2024", "04.03.2024"] {
-        assert_eq!(parse_date(same.as_bytes()), expected, "{same}");
+        assert_eq!(parse_date(same.as_bytes(), None), expected, "{same}");
     }
     for wrong in
         ["03/04/2024", "04-03-2024", "2024-3-4", "2024-03/04", "4.3.24", "0000-01-01", "32.1.2024", "..2024"]
     {
-        assert_eq!(parse_date(wrong.as_bytes()), None, "{wrong}");
+        assert_eq!(parse_date(wrong.as_bytes(), None), None, "{wrong}");
+    }
+}
+
+#[test]
+fn a_format_says_which_is_the_day() {
+    use DateFormat::{DayMonthYear, MonthDayYear, YearMonthDay};
+    let day = |text: &str, format| parse_date(text.as_bytes(), Some(format));
+    let march = parse_date(b"2024-03-04", None);
+    for separator in ["/", "-", "."] {
+        let written = |text: &str| text.replace('/', separator);
+        assert_eq!(day(&written("04/03/2024"), DayMonthYear), march);
+        assert_eq!(day(&written("4/3/2024"), DayMonthYear), march);
+        assert_eq!(day(&written("03/04/2024"), MonthDayYear), march);
+        assert_eq!(day(&written("2024/3/4"), YearMonthDay), march);
+        assert_eq!(day(&written("04/03/2024"), YearMonthDay), None);
+        for format in [DayMonthYear, MonthDayYear, YearMonthDay] {
+            assert_eq!(day(&written("2024/03/04"), format), march);
+        }
+    }
+    for wrong in ["31/4/2024", "13/13/2024", "4/3/24", "4/3-2024", "4/3/2024/", "a/3/2024", "04032024"] {
+        assert_eq!(day(wrong, DayMonthYear), None, "{wrong}");
+    }
+    assert_eq!(day("13/04/2024", MonthDayYear), None);
+    let noon = parse_timestamp(b"2024-03-04T12:30", None);
+    assert_eq!(parse_timestamp(b"04/03/2024 12:30", Some(DayMonthYear)), noon);
+    assert_eq!(parse_timestamp(b"04/03/2024 12:30", None), None);
+}
+
+#[test]
+fn limits_of_measurements_are_their_bounds() {
+    for (text, bound) in
+        [("<5", "5"), ("<= 0.05", "0.05"), (">200", "200"), (">=7", "7"), ("≤1,5", "1,5"), ("≥ 3", "3")]
+    {
+        assert_eq!(censored_bound(text.as_bytes()), Some(bound.as_bytes()), "{text}");
+    }
+    for text in ["5", "", "=5", "~5", "5<", " <5"] {
+        assert_eq!(censored_bound(text.as_bytes()), None, "{text}");
     }
 }
 
@@ -156,11 +193,11 @@ fn timestamps_and_offsets() {
         ("1970-01-01T00:00:00+2", None),
         ("0001-01-01T00:00+01:00", None),
     ] {
-        assert_eq!(parse_timestamp(text.as_bytes()), expected, "{text}");
+        assert_eq!(parse_timestamp(text.as_bytes(), None), expected, "{text}");
     }
     for micros in [0i128, -1, 1_500_000, TIMESTAMP_BOUNDS.low, TIMESTAMP_BOUNDS.high] {
         let text = format_timestamp(micros);
-        assert_eq!(parse_timestamp(text.as_bytes()).map(i128::from), Some(micros), "{text}");
+        assert_eq!(parse_timestamp(text.as_bytes(), None).map(i128::from), Some(micros), "{text}");
     }
 }
 

@@ -46,6 +46,74 @@ fn delimiters_marks_and_line_ends() {
     assert_eq!(units(&batches(&source, &money).unwrap(), 1), [Some(150), Some(200)]);
 }
 
+/// In a table of one column a blank line is a row: none is lost.
+#[test]
+fn blank_lines_of_one_column_are_missing_values() {
+    let one = |nullable| {
+        let mut only = column("a", INT, Protection::Encrypt);
+        only.nullable = nullable;
+        schema(vec![only])
+    };
+    let rows = [Some(1), None, Some(2), None, None, Some(3)];
+    for (text, expected) in [
+        ("a\n1\n\n2\n\n\n3\n", &rows[..]),
+        ("a\r\n1\r\n\r\n2\r\n\r\n\r\n3", &rows),
+        ("a\r1\r\r2\r\r\r3\r", &rows),
+        ("\n\na\n1\n\n2\n\"\"\n\n3\n", &rows),
+        ("a\n\n1\n\n", &[None, Some(1), None]),
+        ("a\r\n\r\n1\n\r\n", &[None, Some(1), None]),
+        ("a\n1\n2", &[Some(1), Some(2)]),
+    ] {
+        let read = batches(&open(text).unwrap(), &one(true)).unwrap();
+        assert_eq!(units(&read, 0), expected, "{text:?}");
+    }
+    // Across the reader's buffers, with as many rows as lines; and the line is told where none may be missing.
+    let long: String =
+        (0..200_000).map(|i| if i % 3 == 0 { "\r\n".to_owned() } else { format!("{i}\r\n") }).collect();
+    let read = batches(&open(format!("a\r\n{long}")).unwrap(), &one(true)).unwrap();
+    let expected: Vec<Option<i128>> = (0..200_000).map(|i| (i % 3 != 0).then_some(i)).collect();
+    assert_eq!(units(&read, 0), expected);
+    let refused = batches(&open("a\n1\n\n2\n").unwrap(), &one(false)).unwrap_err();
+    assert_eq!(
+        (refused.code(), refused.to_string().starts_with("line 3,")),
+        ("HUSH-D020", true),
+        "{refused}"
+    );
+    let refused = batches(&open("a\n\n\nx\n").unwrap(), &one(true)).unwrap_err();
+    assert_eq!(
+        (refused.code(), refused.to_string().starts_with("line 4,")),
+        ("HUSH-D021", true),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_column_is_read_as_it_says_it_is_written() {
+    use hush_plan::schema::DateFormat;
+    let text = "day,crp,country\n03/04/2024,<5,NA\n31/12/2023,> 200,\n2024-01-02,NA,DE\n";
+    let mut day = column("day", ColumnType::Date, Protection::Encrypt);
+    let mut crp = column("crp", MONEY, Protection::Encrypt);
+    let mut country = column("country", ColumnType::Text, Protection::Seal);
+    country.written.null_tokens = Some(vec![String::new()]);
+    let read = |day: &Column, crp: &Column| {
+        let all = schema(vec![day.clone(), crp.clone(), country.clone()]);
+        open(text).and_then(|source| batches(&source, &all))
+    };
+    assert_eq!(
+        read(&day, &crp).unwrap_err().to_string(),
+        "line 2, column day: not a date (value hidden); 1 more"
+    );
+    day.written.date_format = Some(DateFormat::DayMonthYear);
+    assert!(read(&day, &crp).unwrap_err().to_string().starts_with("line 2, column crp: not a decimal"));
+    crp.written.censored = true;
+    let found = read(&day, &crp).unwrap();
+    let days = ["2024-04-03", "2023-12-31", "2024-01-02"]
+        .map(|day| hush_plan::schema::units::parse_date(day.as_bytes(), None).map(i128::from));
+    assert_eq!((units(&found, 0), units(&found, 1)), (days.to_vec(), vec![Some(500), Some(20_000), None]));
+    let Some(ColumnData::Array(countries)) = &found[0].columns[2] else { panic!("not an array") };
+    assert_eq!(countries.as_string::<i32>().iter().collect::<Vec<_>>(), [Some("NA"), None, Some("DE")]);
+}
+
 #[test]
 fn headers() {
     assert_eq!(names(&open(",x , y\n0,1,2\n").unwrap()), ["column_1", "x", "y"]);

@@ -54,14 +54,55 @@ fn every_type_reads_as_units() {
     assert_eq!(read(Arc::new(Float64Array::from(vec![1e-12])), money(38, 20)), [Some(100_000_000)]);
     assert_eq!(read(Arc::new(TimestampMillisecondArray::from(vec![5])), ColumnType::Timestamp), [Some(5000)]);
     assert_eq!(read(Arc::new(TimestampNanosecondArray::from(vec![-1])), ColumnType::Timestamp), [Some(-1)]);
-    assert_eq!(
-        read(Arc::new(StringArray::from(vec![Some("12.5"), Some("NA"), None])), MONEY),
-        [Some(1250), None, None]
-    );
+    assert_eq!(read(Arc::new(StringArray::from(vec![Some("12.5"), None])), MONEY), [Some(1250), None]);
     assert_eq!(read(Arc::new(LargeStringArray::from(vec!["1"])), int16), [Some(1)]);
     let dictionary: DictionaryArray<Int32Type> =
         vec![Some("4"), None, Some("4"), Some("9")].into_iter().collect();
     assert_eq!(read(Arc::new(dictionary), int16), [Some(4), None, Some(4), Some(9)]);
+}
+
+/// A typed file has missing values of its own: a text means what it says, unless its column says otherwise.
+#[test]
+fn texts_are_texts() {
+    let countries = || Arc::new(StringArray::from(vec![Some("NA"), Some(""), None, Some("DE")])) as ArrayRef;
+    let read = |column: Column| {
+        let source = open(write(vec![("x", countries())], 1000)).unwrap();
+        let read = batches(&source, &schema(vec![column])).unwrap();
+        let Some(ColumnData::Array(array)) = &read[0].columns[0] else { panic!("not an array") };
+        array.as_string::<i32>().iter().map(|text| text.map(str::to_owned)).collect::<Vec<_>>()
+    };
+    let text = || column("x", ColumnType::Text, Protection::Seal);
+    let all = [Some("NA"), Some(""), None, Some("DE")].map(|text| text.map(str::to_owned));
+    // The schema of these tests has "" and NA for CSV.
+    assert_eq!(read(text()), all);
+    let mut marked = text();
+    marked.written.null_tokens = Some(vec!["NA".to_owned()]);
+    assert_eq!(read(marked), [None, Some(String::new()), None, Some("DE".to_owned())]);
+    let source = open(write(vec![("x", Arc::new(StringArray::from(vec!["5", "NA"])))], 1000)).unwrap();
+    let number = || column("x", INT, Protection::Encrypt);
+    assert_eq!(batches(&source, &schema(vec![number()])).unwrap_err().code(), "HUSH-D021");
+    let mut marked = number();
+    marked.written.null_tokens = Some(vec!["NA".to_owned()]);
+    assert_eq!(units(&batches(&source, &schema(vec![marked])).unwrap(), 0), [Some(5), None]);
+}
+
+/// Every single is a double; its shortest text is another number.
+#[test]
+fn single_floats_are_exact_doubles() {
+    let values = [0.1_f32, 16_777_217.0, 1e-30, -3.402_823_5e38];
+    let source = open(write(vec![("x", Arc::new(Float32Array::from(values.to_vec())))], 1000)).unwrap();
+    assert_eq!(source.columns()[0].declared, Some(Declared::Single));
+    let float = column("x", ColumnType::Float { digits: 6 }, Protection::Encrypt);
+    let read = batches(&source, &schema(vec![float])).unwrap();
+    let Some(ColumnData::Units(TypedColumn { values: Values::F64(found), .. })) = &read[0].columns[0] else {
+        panic!("not floats")
+    };
+    assert_eq!(*found, values.map(f64::from));
+    // Fixed point of more digits than a single has shows the difference.
+    let mut ranged = column("x", ColumnType::Float { digits: 12 }, Protection::Encrypt);
+    ranged.range = Some(UnitRange { low: 0, high: 10_i128.pow(15) });
+    let source = open(write(vec![("x", Arc::new(Float32Array::from(vec![0.1_f32])))], 1000)).unwrap();
+    assert_eq!(units(&batches(&source, &schema(vec![ranged])).unwrap(), 0), [Some(100_000_001_490)]);
 }
 
 #[test]

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A second reading of the data, for `--verify`: by another parser, and by nothing of ours that could take a value for a missing
+//! one.
+//!
+//! ```text
+//!  file ─┬─ our reader, by the schema ────────▶ arrays ─┐
+//!        └─ Arrow's CSV reader, or Parquet's ─▶ arrays ─┴─▶ cell by cell
+//! ```
+//!
+//! A cell that is missing there must be missing here, and any other present, unless the schema lists its text as one that means a
+//! missing value. Where Arrow's conversions understand a value, it must be the same. What they do not understand (a date with the
+//! day first, a decimal comma, `<5`) is compared by presence alone, and so are types that they convert by other rules.
+//!
+//! *Non-goals.* CSV of one column, where the two readers disagree on purpose: a blank line is a row for us and nothing for Arrow.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::{cast, concat_batches};
+use arrow::datatypes::{DataType, Field, Float64Type, Schema as ArrowSchema};
+use arrow::record_batch::RecordBatch;
+use hush_plan::schema::Column;
+use hush_plan::{ColumnType, Protection, Schema};
+use hush_table::CHUNK_ROWS;
+use hush_table::source::{ColumnData, Form, Format, Source};
+
+use crate::error::ClientError;
+
+/// Compares the columns of `schema` that are not dropped with what a second reader finds in `source`.
+///
+/// # Cost
+/// Two passes over the data.
+///
+/// # Errors
+/// [`ClientError::Unequal`] with the first column that differs; those of reading.
+pub(crate) fn check_reading(source: &Source, schema: &Schema) -> Result<(), ClientError> {
+    let is_text = matches!(source.format(), Format::Csv { .. });
+    if is_text && source.columns().len() == 1 {
+        return Ok(());
+    }
+    let form = |column: &Column| match column.protect {
+        Protection::Drop => Form::Skip,
+        _ => Form::Array,
+    };
+    let mut theirs = Second { batches: second_reader(source)?, rest: None };
+    for batch in source.typed_with(schema, form)? {
+        let batch = batch?;
+        let other = theirs.take(batch.rows)?;
+        for (column, data) in schema.columns.iter().zip(&batch.columns) {
+            let Some(ColumnData::Array(array)) = data else { continue };
+            let place = source.columns().iter().position(|known| known.name == column.name);
+            let raw = place.and_then(|place| other.columns().get(place));
+            let raw = raw.ok_or(ClientError::Internal { what: "a second reading without a column" })?;
+            let tokens = if is_text {
+                column.null_tokens(schema)
+            } else {
+                column.written.null_tokens.as_deref().unwrap_or_default()
+            };
+            if !is_same(column, array, raw, tokens)? {
+                return Err(ClientError::Unequal { column: column.name.clone() });
+            }
+        }
+    }
+    match theirs.take(1) {
+        Err(ClientError::Unequal { .. }) => Ok(()),
+        _ => Err(rows_differ()),
+    }
+}
+
+fn rows_differ() -> ClientError {
+    ClientError::Unequal { column: "count".to_owned() }
+}
+
+type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ClientError>>>;
+
+/// The second reading, cut as the first one is.
+struct Second {
+    batches: Batches,
+    rest: Option<RecordBatch>,
+}
+
+impl Second {
+    /// The next rows: exactly so many.
+    fn take(&mut self, rows: usize) -> Result<RecordBatch, ClientError> {
+        let mut found: Vec<RecordBatch> = self.rest.take().into_iter().collect();
+        let mut count: usize = found.iter().map(RecordBatch::num_rows).sum();
+        while count < rows {
+            let batch = self.batches.next().transpose()?.ok_or_else(rows_differ)?;
+            count += batch.num_rows();
+            found.push(batch);
+        }
+        let all = concat_batches(&found.first().ok_or_else(rows_differ)?.schema(), &found)?;
+        self.rest = (count > rows).then(|| all.slice(rows, count - rows));
+        Ok(all.slice(0, rows))
+    }
+}
+
+/// Every cell as others read it: the texts of a CSV, none of them missing, or the arrays of Parquet.
+fn second_reader(source: &Source) -> Result<Batches, ClientError> {
+    let Format::Csv { delimiter } = source.format() else {
+        return Ok(Box::new(source.arrow_batches()?.map(|batch| Ok(batch?))));
+    };
+    let fields = source.columns().iter().map(|column| Field::new(&column.name, DataType::Utf8, true));
+    let schema = ArrowSchema::new(fields.collect::<Vec<_>>());
+    // No text matches: nothing is missing to this reader.
+    let builder =
+        arrow::csv::ReaderBuilder::new(Arc::new(schema)).with_header(true).with_delimiter(delimiter);
+    let reader = builder.with_batch_size(CHUNK_ROWS as usize).build(source.bytes()?)?;
+    Ok(Box::new(reader.map(|batch| batch.map_err(ClientError::from))))
+}
+
+/// Whether both readings of a column have the same cells missing, and the same values where they can be compared.
+fn is_same(column: &Column, ours: &ArrayRef, raw: &ArrayRef, tokens: &[String]) -> Result<bool, ClientError> {
+    let raw = match raw.data_type() {
+        DataType::Dictionary(_, value) => &cast(raw, value)?,
+        _ => raw,
+    };
+    let raw = match raw.data_type() {
+        DataType::LargeUtf8 | DataType::Utf8View => &cast(raw, &DataType::Utf8)?,
+        DataType::Float16 | DataType::Float32 => &cast(raw, &DataType::Float64)?,
+        _ => raw,
+    };
+    let is_text = matches!(column.kind, ColumnType::Category | ColumnType::Text);
+    let texts = raw.as_string_opt::<i32>();
+    let floats = raw.as_primitive_opt::<Float64Type>();
+    let is_missing = |row: usize| {
+        let means_missing = |text: &str| {
+            let text = if is_text { text } else { text.trim_ascii() };
+            tokens.iter().any(|token| token == text)
+        };
+        raw.is_null(row)
+            || texts.is_some_and(|texts| means_missing(texts.value(row)))
+            || floats.is_some_and(|floats| floats.value(row).is_nan())
+    };
+    if (0..ours.len()).any(|row| is_missing(row) != ours.is_null(row)) {
+        return Ok(false);
+    }
+    match (column.kind, raw.data_type()) {
+        (ColumnType::Float { digits }, _) => same_floats(ours, raw, digits),
+        (ColumnType::Decimal { scale, .. }, DataType::Float64) => same_floats(ours, raw, scale),
+        (ColumnType::Timestamp, DataType::Utf8) => same_values(ours, raw),
+        (ColumnType::Timestamp, _) | (_, DataType::Float64 | DataType::Date64) => Ok(true),
+        (ColumnType::Category | ColumnType::Text, kind) if *kind != DataType::Utf8 => Ok(true),
+        _ => same_values(ours, raw),
+    }
+}
+
+/// Whether all values are equal that Arrow can convert.
+fn same_values(ours: &ArrayRef, raw: &ArrayRef) -> Result<bool, ClientError> {
+    let theirs = cast(raw, ours.data_type())?;
+    let both: Vec<usize> =
+        (0..ours.len()).filter(|row| ours.is_valid(*row) && theirs.is_valid(*row)).collect();
+    let rows = arrow::array::UInt64Array::from_iter_values(both.iter().map(|row| *row as u64));
+    let taken = |array: &ArrayRef| arrow::compute::take(array, &rows, None);
+    Ok(taken(ours)?.to_data() == taken(&theirs)?.to_data())
+}
+
+/// Whether floats differ by no more than rounding to `digits` does.
+fn same_floats(ours: &ArrayRef, raw: &ArrayRef, digits: u8) -> Result<bool, ClientError> {
+    let (ours, theirs) = (cast(ours, &DataType::Float64)?, cast(raw, &DataType::Float64)?);
+    let half = 0.5 * 10_f64.powi(-i32::from(digits));
+    let pairs = ours.as_primitive::<Float64Type>().iter().zip(theirs.as_primitive::<Float64Type>());
+    Ok(pairs.into_iter().all(|(ours, theirs)| match (ours, theirs) {
+        (Some(ours), Some(theirs)) => (ours - theirs).abs() <= half.mul_add(1.0 + 1e-9, theirs.abs() * 1e-15),
+        _ => true,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_plan::schema::file::from_toml;
+    use hush_table::source::OpenOptions;
+
+    use super::*;
+
+    fn schema(columns: &str) -> Schema {
+        from_toml(&format!("format = 1\ntable = \"t\"\n{columns}")).unwrap()
+    }
+
+    fn csv(text: &str) -> Source {
+        Source::from_bytes(text.to_owned().into(), &OpenOptions::default()).unwrap()
+    }
+
+    const COLUMNS: &str = "[columns.country]\ntype = \"text\"\nnullable = true\nprotect = \"clear\"\n\
+        [columns.x]\ntype = \"decimal(12,2)\"\nnullable = true\nprotect = \"clear\"\n";
+
+    #[test]
+    fn a_good_reading_passes_and_a_row_too_few_does_not() {
+        let text = "country,x\nNA,1.50\n\"a, \"\"b\"\"\",\n,2\nDE,-3.25\n";
+        check_reading(&csv(text), &schema(COLUMNS)).unwrap();
+        let mut second = Second { batches: second_reader(&csv(text)).unwrap(), rest: None };
+        assert_eq!((second.take(3).unwrap().num_rows(), second.take(1).unwrap().num_rows()), (3, 1));
+        assert!(matches!(second.take(1), Err(ClientError::Unequal { .. })));
+    }
+
+    #[test]
+    fn a_text_taken_for_a_missing_value_is_found() {
+        let columns = schema(COLUMNS).columns;
+        let (texts, numbers): (ArrayRef, ArrayRef) = (
+            Arc::new(arrow::array::StringArray::from(vec!["NA", "DE", ""])),
+            Arc::new(arrow::array::StringArray::from(vec!["1.5", "2", "3"])),
+        );
+        let wrong: ArrayRef = Arc::new(arrow::array::StringArray::from(vec![None, Some("DE"), None]));
+        let empty = [String::new()];
+        assert!(!is_same(&columns[0], &wrong, &texts, &empty).unwrap());
+        assert!(is_same(&columns[0], &wrong, &texts, &[String::new(), "NA".to_owned()]).unwrap());
+        let decimals = |units: Vec<i128>| -> ArrayRef {
+            let array = arrow::array::Decimal128Array::from(units);
+            Arc::new(array.with_precision_and_scale(12, 2).unwrap())
+        };
+        assert!(is_same(&columns[1], &decimals(vec![150, 200, 300]), &numbers, &empty).unwrap());
+        assert!(!is_same(&columns[1], &decimals(vec![150, 201, 300]), &numbers, &empty).unwrap());
+    }
+}

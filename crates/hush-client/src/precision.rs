@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Approximate results with the digits that hold: what lies below the error is noise, and is not shown.
+
+use hush_plan::QueryPlan;
+use hush_plan::plan::AggregateFunction;
+
+/// Digits after the point below which a double prints nothing new.
+const MOST_DIGITS: f64 = 300.0;
+
+/// Absolute error bounds of the encrypted operations of a plan, in the order of its task; 0 for exact ones.
+pub(crate) fn errors(plan: &QueryPlan) -> Vec<f64> {
+    plan.cost.nodes.iter().map(|node| node.error.unwrap_or(0.0)).collect()
+}
+
+/// A value that may be wrong by `error`, rounded to the last decimal place whose unit is no smaller than that.
+pub(crate) fn rounded(value: f64, error: f64) -> f64 {
+    if !(error > 0.0 && error.is_finite() && value.is_finite()) {
+        return value;
+    }
+    let digits = (-error.log10()).floor().clamp(-MOST_DIGITS, MOST_DIGITS);
+    if digits < 0.0 {
+        let unit = 10_f64.powf(-digits);
+        return (value / unit).round() * unit;
+    }
+    to_digits(value, digits as usize)
+}
+
+/// A value rounded to so many digits after the point.
+pub(crate) fn to_digits(value: f64, digits: usize) -> f64 {
+    // By way of the text: the double nearest to the decimal, which prints as that.
+    let text = format!("{value:.digits$}");
+    text.parse().map_or(value, |rounded: f64| if rounded == 0.0 { 0.0 } else { rounded })
+}
+
+/// How wrong a statistic of `n` values may be whose sum and sum of squares are known up to `errors`.
+pub(crate) fn statistic_error(
+    function: AggregateFunction,
+    n: f64,
+    statistic: f64,
+    sum: f64,
+    errors: (f64, f64),
+) -> f64 {
+    use AggregateFunction as F;
+    let (of_sum, of_squares) = errors;
+    let sample = matches!(function, F::VarSamp | F::StddevSamp);
+    let freedom = if sample { n - 1.0 } else { n };
+    let variance = (of_squares + (2.0 * sum.abs() * of_sum + of_sum * of_sum) / n) / freedom;
+    match function {
+        F::Sum => of_sum,
+        F::Avg => of_sum / n,
+        F::VarPop | F::VarSamp => variance,
+        // |√(v + δ) − √v| is at most √δ, and about δ/2√v where v is larger.
+        F::StddevPop | F::StddevSamp if statistic > 0.0 => variance.sqrt().min(variance / statistic),
+        F::StddevPop | F::StddevSamp => variance.sqrt(),
+        F::ClearOutput(_) | F::Count | F::Geomean | F::Joint(_) | F::Product => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_digit_is_shown_below_the_error() {
+        assert_eq!(rounded(3.141_592_653_589_793, 3e-7).to_string(), "3.141593");
+        assert_eq!(rounded(-1.234_567e-9, 4e-15).to_string(), "-0.00000000123457");
+        assert_eq!(rounded(123_456.0, 20.0), 123_500.0);
+        assert_eq!(rounded(-1e-9, 1e-3).to_string(), "0");
+        for value in [1.5, f64::NAN, f64::INFINITY] {
+            assert_eq!(rounded(value, 0.0).to_bits(), value.to_bits());
+            assert!(rounded(value, f64::NAN).to_bits() == value.to_bits());
+        }
+    }
+
+    /// Against statistics of sums that are off by as much as they may be.
+    #[test]
+    fn the_error_of_a_statistic_bounds_what_moments_that_are_off_give() {
+        use AggregateFunction as F;
+        let of = |function, n: f64, sum: f64, squares: f64| {
+            let variance = ((squares - sum * sum / n) / (n - 1.0)).max(0.0);
+            match function {
+                F::Avg => sum / n,
+                F::VarSamp => variance,
+                _ => variance.sqrt(),
+            }
+        };
+        for values in [vec![1.0, 2.0, 4.0], vec![1e-4, 2e-4], vec![7.0, 7.0, 7.0], vec![-1e3, 1e3, 5.0, 5.5]]
+        {
+            let n = values.len() as f64;
+            let (sum, squares) = (values.iter().sum::<f64>(), values.iter().map(|v| v * v).sum::<f64>());
+            for function in [F::Avg, F::VarSamp, F::StddevSamp] {
+                for (a, b) in [(1e-6, 1e-6), (1e-6, -1e-6), (-1e-6, 1e-6), (-1e-6, -1e-6)] {
+                    let (exact, off) = (of(function, n, sum, squares), of(function, n, sum + a, squares + b));
+                    let bound = statistic_error(function, n, off, sum + a, (1e-6, 1e-6));
+                    assert!(
+                        (exact - off).abs() <= bound * (1.0 + 1e-6) + 1e-12,
+                        "{function:?} {values:?} {bound}"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What an encryption or a push would replace: nobody loses rows without having said so.
+//!
+//! A version that keeps all parts of the one before it adds rows and replaces nothing. Any other takes the place of all rows
+//! that were there, those of devices too, whose only copy they may be.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use hush_remote::{Progress, PushReport, RemoteServer};
+use hush_table::{Manifest, TableStore, foreign_entry};
+
+use crate::error::ClientError;
+use crate::pins::Pins;
+
+/// Code with which a server says that it has no table of a name.
+const NO_TABLE_CODE: &str = "HUSH-V014";
+
+/// A table that is there already, and would be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Present {
+    /// Its version.
+    pub version: u64,
+    /// Its rows.
+    pub rows: u64,
+    /// Rows among them that devices delivered and the owner accepted.
+    pub accepted_rows: u64,
+    /// Deliveries of devices that wait to be accepted.
+    pub waiting: u64,
+}
+
+impl Present {
+    fn of(manifest: &Manifest, waiting: u64) -> Self {
+        let accepted = manifest.parts.iter().filter(|part| part.delivery.is_some());
+        let accepted_rows = accepted.map(|part| part.rows).sum();
+        Self { version: manifest.version, rows: manifest.rows, accepted_rows, waiting }
+    }
+
+    /// What is lost beside the owner's own rows, for instance `; 200 of them were accepted from devices`; may be empty.
+    pub fn losses(&self) -> String {
+        let mut out = String::new();
+        if self.accepted_rows > 0 {
+            out.push_str(&format!("; {} of them were accepted from devices", self.accepted_rows));
+        }
+        if self.waiting > 0 {
+            let plural = if self.waiting == 1 { "delivery waits" } else { "deliveries wait" };
+            out.push_str(&format!("; {} {plural} that the new version cannot accept", self.waiting));
+        }
+        out
+    }
+}
+
+/// The table in a directory to which another shall be written, if there is one.
+///
+/// # Errors
+/// [`ClientError::Occupied`] for a directory that holds anything else; those of [`TableStore::load`].
+pub(crate) fn present_in(directory: &Path) -> Result<Option<Present>, ClientError> {
+    let file_error = |source| ClientError::File { path: directory.to_owned(), source };
+    match std::fs::metadata(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        found => {
+            if !found.map_err(file_error)?.is_dir() {
+                return Err(file_error(ErrorKind::NotADirectory.into()));
+            }
+        }
+    }
+    match TableStore::local_existing(directory) {
+        Ok(store) => {
+            let signed = store.load()?;
+            let waiting = store.deliveries(&signed)?.len() as u64;
+            Ok(Some(Present::of(signed.manifest(), waiting)))
+        }
+        Err(hush_table::TableError::NoTable { .. }) => match foreign_entry(directory).map_err(file_error)? {
+            None => Ok(None),
+            Some(entry) => {
+                let place = directory.display().to_string();
+                Err(ClientError::Occupied { place, entry })
+            }
+        },
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Refuses to replace what is there, unless that is meant.
+///
+/// # Errors
+/// [`ClientError::WouldReplace`].
+pub(crate) fn require(
+    present: Option<Present>,
+    replace: bool,
+    place: impl FnOnce() -> String,
+    rows: Option<u64>,
+) -> Result<Option<Present>, ClientError> {
+    match present {
+        Some(present) if !replace => Err(ClientError::WouldReplace { place: place(), present, rows }),
+        present => Ok(present),
+    }
+}
+
+/// What a push did.
+#[derive(Clone, Copy, Debug)]
+pub struct Pushed {
+    /// The upload.
+    pub report: PushReport,
+    /// Rows of the table now.
+    pub rows: u64,
+    /// The version that it replaced, where that was not the beginning of this one.
+    pub replaced: Option<Present>,
+}
+
+/// Uploads the table in `directory` and remembers that its name on the server belongs to it.
+///
+/// A version that keeps all parts of the server's version (rows were added) goes without more; any other replaces the rows
+/// there, and needs `replace`.
+///
+/// # Errors
+/// [`ClientError::WouldReplace`]; [`ClientError::Remote`]; no table in the directory, or a damaged one.
+pub fn push_table(
+    server: &RemoteServer,
+    directory: &Path,
+    replace: bool,
+    pins: &Pins,
+    progress: &dyn Progress,
+) -> Result<Pushed, ClientError> {
+    let signed = TableStore::local_existing(directory)?.load()?;
+    let manifest = signed.manifest();
+    let present = present_on(server, manifest)?;
+    let place = server.place(&manifest.table);
+    let replaced = require(present, replace, || place.clone(), Some(manifest.rows))?;
+    let report = server.push(directory, progress)?;
+    pins.remember_place(&place, &signed)?;
+    Ok(Pushed { report, rows: manifest.rows, replaced })
+}
+
+/// The version on a server that `next` would replace; `None` where there is none, or `next` adds rows to it.
+fn present_on(server: &RemoteServer, next: &Manifest) -> Result<Option<Present>, ClientError> {
+    let signed = match server.manifest(&next.table) {
+        Err(error) if error.server_code() == Some(NO_TABLE_CODE) => return Ok(None),
+        known => known?,
+    };
+    let present = signed.manifest();
+    // Another owner's table, and a later version, are refused by the push itself.
+    if present.key_id != next.key_id || continues(present, next) {
+        return Ok(None);
+    }
+    // How many wait is worth saying; that it cannot be known is no reason to refuse.
+    let waiting = server.deliveries(&next.table).map_or(0, |found| found.waiting);
+    Ok(Some(Present::of(present, waiting)))
+}
+
+/// Whether a version has all parts of another one, under the same encryption.
+fn continues(before: &Manifest, next: &Manifest) -> bool {
+    before.table_id == next.table_id
+        && before.encodings == next.encodings
+        && before.parts.iter().all(|part| next.parts.contains(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_holds_anything_else_is_no_place_for_a_table() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path();
+        assert_eq!(present_in(&place.join("new")).unwrap(), None);
+        assert_eq!(present_in(place).unwrap(), None);
+        // What an interrupted encryption leaves is none of anybody's.
+        std::fs::create_dir(place.join("parts")).unwrap();
+        std::fs::write(place.join("manifest.hush.7.partial"), "x").unwrap();
+        assert_eq!(present_in(place).unwrap(), None);
+        std::fs::write(place.join("parts").join("thesis.txt"), "x").unwrap();
+        let refused = present_in(place).unwrap_err();
+        assert!(refused.code() == "HUSH-C071" && refused.to_string().contains("thesis.txt"), "{refused}");
+        std::fs::remove_file(place.join("parts").join("thesis.txt")).unwrap();
+        std::fs::write(place.join("notes.md"), "x").unwrap();
+        assert_eq!(present_in(place).unwrap_err().code(), "HUSH-C071");
+        assert_eq!(present_in(&place.join("notes.md")).unwrap_err().code(), "HUSH-C040");
+    }
+}
