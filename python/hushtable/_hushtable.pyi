@@ -92,7 +92,7 @@ def rehearse(
     *,
     sensitive: list[str],
     clear: list[str],
-    schema: _Path | None,
+    schema: Schema | None,
     verify: bool,
     dry_run: bool,
     threads: int,

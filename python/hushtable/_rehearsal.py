@@ -8,10 +8,10 @@ import warnings
 
 from . import _hushtable
 from ._data import Columns, Data, Path, names, source
-from ._errors import HushWarning
+from ._errors import HushWarning, usage
 from ._machine import thread_count
 from ._result import Result
-from ._schema import schema_path
+from ._schema import Schema, of_file
 
 
 def run(
@@ -20,7 +20,7 @@ def run(
     *,
     clear: Columns = (),
     sensitive: Columns = (),
-    schema: Path | None = None,
+    schema: Schema | Path | None = None,
     verify: bool = False,
     dry_run: bool = False,
     threads: int | None = None,
@@ -34,7 +34,7 @@ def run(
         query: one SELECT over one table.
         clear: columns that a server may read.
         sensitive: columns that are protected whatever they look like. What neither names is protected as ``propose`` says.
-        schema: a schema file instead of a guess.
+        schema: a schema or its file, approved or not, instead of a guess and of ``clear`` and ``sensitive``.
         verify: compute everything once more in the clear and compare.
         dry_run: run the same plan on plain values; nothing is encrypted.
         threads: of this process; all cores by default.
@@ -43,16 +43,20 @@ def run(
         HushWarning: a column is left clear that looks sensitive, or clear columns single out rows together.
 
     Raises:
+        UsageError: both a schema and ``clear`` or ``sensitive`` are given, or a column is both clear and sensitive.
         RefusedError: the query cannot be answered so; the message names the way out.
         HushError: of another kind, if something fails.
     """
+    if schema is not None and (names(clear) or names(sensitive)):
+        raise usage("a schema says what a server may read\n  Ways out: schema=..., or clear=[...] and sensitive=[...]; not both.")
+    chosen = None if schema is None else of_file(schema)
     data_in = source(data, "" if isinstance(data, str | os.PathLike) else _hushtable.table_of_query(query))
     answer = _hushtable.rehearse(
         data_in,
         query,
         sensitive=names(sensitive),
         clear=names(clear),
-        schema=None if schema is None else schema_path(schema),
+        schema=None if chosen is None else chosen._native,
         verify=verify,
         dry_run=dry_run,
         threads=thread_count(threads),

@@ -297,19 +297,21 @@ def propose(data: Data, *, clear: Columns = (), sensitive: Columns = (), name: s
 
 
 def read_schema(path: Path) -> Schema:
-    """Reads a schema file, approved or not."""
-    return Schema(_hushtable.Schema.read(schema_path(path)))
-
-
-def schema_path(path: Path) -> Path:
-    """The path of a schema file; refuses the text of one, which would be printed as a path.
+    """Reads a schema file, approved or not.
 
     Raises:
-        UsageError: it has several lines.
+        UsageError: this is the text of a schema file.
+        RefusedError: it is no schema; the message names the line.
     """
+    # An error about a path prints it: the text of a schema is told from one first.
     if "\n" in os.fspath(path):
-        raise usage("a path of a schema file is needed, not its text\n  Way out: schema=ht.Schema.parse(text)")
-    return path
+        raise usage("a path of a schema file is needed, not its text\n  Way out: ht.Schema.parse(text)")
+    return Schema(_hushtable.Schema.read(path))
+
+
+def of_file(schema: Schema | Path) -> Schema:
+    """A schema, read if it is a path."""
+    return schema if isinstance(schema, Schema) else read_schema(schema)
 
 
 def _setting(value: object) -> _hushtable._Setting:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,7 @@ from ._keys import Key
 from ._machine import thread_count
 from ._query import Query
 from ._result import Leakage, Result
-from ._schema import Schema, read_schema
+from ._schema import Schema, of_file
 from ._server import Pushed, is_url, uploaded
 
 
@@ -147,9 +146,6 @@ class Table:
         """Rows."""
         return int(self.info["rows"])
 
-    def __iter__(self) -> Iterator[object]:
-        raise TypeError("a table has no iteration: ask it with sql(), or decrypt() it")
-
     def __repr__(self) -> str:
         return f"<Table {self.name}: {len(self)} rows>"
 
@@ -207,7 +203,7 @@ def encrypt(
         data_in = source(data, name)
         approved = _approved(data_in, names(clear or ()), names(sensitive or ()))
     else:
-        approved = schema if isinstance(schema, Schema) else read_schema(schema)
+        approved = of_file(schema)
         data_in = source(data, name, once=True)
     key = Key.temporary() if keys is None else keys
     keep = tempfile.TemporaryDirectory(prefix="hushtable-") if out is None else None
