@@ -306,9 +306,9 @@ def test_single_floats_are_not_rewritten(hush, tmp_path):
 def test_blank_lines_of_one_column_are_rows(hush, tmp_path):
     """None is lost."""
     path = tmp_path / "t.csv"
-    path.write_text("x\n1\n\n2\n\n\n3\n" * 1, encoding="utf-8")
+    path.write_text("x\n5\n\n7\n\n\n7\n", encoding="utf-8")
     found = one_row(hush("run", path, "SELECT COUNT(*) AS n, COUNT(x) AS c, SUM(x) AS s FROM t", "--format", "csv", "--verify").stdout)
-    assert found == {"n": "6", "c": "3", "s": "6"}
+    assert found == {"n": "6", "c": "3", "s": "19"}
 
 
 # Sums with clear factors.

@@ -12,14 +12,21 @@ use crate::error::ClientError;
 /// Relative difference that fixed point or CKKS may leave in a float column.
 const FLOAT_TOLERANCE: f64 = 1e-6;
 
-/// Compares two results. Exact columns must be equal; doubles too, unless floats were encrypted.
+/// Magnitude below which a difference is judged as an absolute one: 1, or less where approximate columns are known better, so
+/// that small results are compared at all. A result then may be off by a thousand times the error of one sum.
+pub(crate) fn smallest_magnitude(precision: Option<f64>) -> f64 {
+    precision.map_or(1.0, |error| (1e9 * error).min(1.0))
+}
+
+/// Compares two results. Exact columns must be equal; doubles too, unless floats were encrypted: then within the tolerance,
+/// relative to their size or to `floats`, the smallest magnitude that is judged so.
 ///
 /// # Errors
 /// [`ClientError::Unequal`] with the first column that differs.
 pub(crate) fn compare(
     found: &[RecordBatch],
     expected: &[RecordBatch],
-    has_floats: bool,
+    floats: Option<f64>,
 ) -> Result<Verified, ClientError> {
     let (found, expected) = (one(found)?, one(expected)?);
     let differs = |column: &str| ClientError::Unequal { column: column.to_owned() };
@@ -35,12 +42,12 @@ pub(crate) fn compare(
             continue;
         }
         let doubles = (left.as_primitive_opt::<Float64Type>(), right.as_primitive_opt::<Float64Type>());
-        let (Some(left), Some(right), true) = (doubles.0, doubles.1, has_floats) else {
+        let (Some(left), Some(right), Some(least)) = (doubles.0, doubles.1, floats) else {
             return Err(differs(field.name()));
         };
         for (left, right) in left.iter().zip(right.iter()) {
             let error = match (left, right) {
-                (Some(left), Some(right)) => (left - right).abs() / right.abs().max(1.0),
+                (Some(left), Some(right)) => (left - right).abs() / right.abs().max(least),
                 (None, None) => 0.0,
                 _ => f64::INFINITY,
             };
@@ -73,14 +80,21 @@ mod tests {
     #[test]
     fn every_difference_is_found() {
         let result = batch(vec![1, 2], vec![0.5, 1.5]);
-        assert_eq!(compare(&result, &result, false).unwrap(), Verified::Exactly);
+        assert_eq!(compare(&result, &result, None).unwrap(), Verified::Exactly);
         let other = batch(vec![1, 3], vec![0.5, 1.5]);
         assert!(
-            matches!(compare(&result, &other, true), Err(ClientError::Unequal { column }) if column == "n")
+            matches!(compare(&result, &other, Some(1.0)), Err(ClientError::Unequal { column }) if column == "n")
         );
         let near = batch(vec![1, 2], vec![0.5, 1.5 + 1e-12]);
-        assert!(compare(&result, &near, false).is_err());
-        assert!(matches!(compare(&result, &near, true), Ok(Verified::Within(e)) if e > 0.0));
-        assert!(compare(&result, &batch(vec![1], vec![0.5]), true).is_err());
+        assert!(compare(&result, &near, None).is_err());
+        assert!(matches!(compare(&result, &near, Some(1.0)), Ok(Verified::Within(e)) if e > 0.0));
+        // Nanograms are not all the same.
+        let (small, smaller) = (batch(vec![1], vec![3e-9]), batch(vec![1], vec![2e-9]));
+        assert!(compare(&small, &smaller, Some(smallest_magnitude(Some(5e-15)))).is_err());
+        assert!(
+            compare(&small, &batch(vec![1], vec![3e-9 + 4e-15]), Some(smallest_magnitude(Some(5e-15))))
+                .is_ok()
+        );
+        assert!(compare(&result, &batch(vec![1], vec![0.5]), Some(1.0)).is_err());
     }
 }

@@ -137,6 +137,7 @@ fn is_same(column: &Column, ours: &ArrayRef, raw: &ArrayRef, tokens: &[String]) 
     }
     match (column.kind, raw.data_type()) {
         (ColumnType::Float { digits }, _) => same_floats(ours, raw, digits),
+        (ColumnType::Decimal { scale, .. }, _) if column.written.rounded => same_floats(ours, raw, scale),
         (ColumnType::Decimal { scale, .. }, DataType::Float64) => same_floats(ours, raw, scale),
         (ColumnType::Timestamp, DataType::Utf8) => same_values(ours, raw),
         (ColumnType::Timestamp, _) | (_, DataType::Float64 | DataType::Date64) => Ok(true),

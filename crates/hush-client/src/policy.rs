@@ -164,3 +164,71 @@ fn exact_name(names: &[String], wanted: &str) -> Result<String, ClientError> {
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hush_table::source::OpenOptions;
+
+    use super::*;
+
+    fn source() -> Source {
+        let mut text = "Name,ward,bp,code,dose\n".to_owned();
+        for row in 0..60 {
+            text.push_str(&format!(
+                "Person {row},w{},{},{},{}e-9\n",
+                row % 3,
+                90 + row,
+                row * 7919 % 1000,
+                row + 1
+            ));
+        }
+        Source::from_bytes(text.into(), &OpenOptions::default()).unwrap()
+    }
+
+    fn proposal(sensitive: &[&str], clear: &[&str]) -> Result<Proposal, ClientError> {
+        let names = |list: &[&str]| list.iter().map(|name| (*name).to_owned()).collect();
+        propose_schema(&source(), &Policy { sensitive: names(sensitive), clear: names(clear) })
+    }
+
+    fn protections(schema: &Schema) -> Vec<Protection> {
+        schema.columns.iter().map(|column| column.protect).collect()
+    }
+
+    #[test]
+    fn what_is_not_named_keeps_its_proposal() {
+        use Protection::{Clear, Decide, Encrypt, Seal};
+        let proposed = proposal(&[], &[]).unwrap();
+        assert_eq!(protections(&proposed.schema), [Seal, Clear, Decide, Encrypt, Encrypt]);
+        let named = proposal(&[" BP", "ward"], &["code "]).unwrap();
+        assert_eq!(protections(&named.schema), [Seal, Seal, Encrypt, Clear, Encrypt]);
+        let said = "code is left clear by your choice, though it looks sensitive: unknown means encrypt.";
+        assert!(named.warnings.iter().any(|warning| warning == said), "{:?}", named.warnings);
+    }
+
+    #[test]
+    fn contradictions_and_unknown_names_are_refused() {
+        for (sensitive, clear) in [
+            (&["bp"][..], &["bp"][..]),
+            (&["ward", "Bp "], &["code", "BP"]),
+            (&["bp", "BP"], &[]),
+            (&[], &["ward", " ward"]),
+            (&["bpp"], &[]),
+            (&[], &[""]),
+        ] {
+            let refused = proposal(sensitive, clear).unwrap_err();
+            assert_eq!(refused.code(), "HUSH-U001", "{sensitive:?} {clear:?}");
+        }
+    }
+
+    #[test]
+    fn an_approval_decides_nothing() {
+        let refused = proposal(&[], &[]).unwrap().approve("a test").unwrap_err();
+        assert!(refused.code() == "HUSH-S003" && refused.to_string().contains("(bp)"), "{refused}");
+        let schema = proposal(&["bp"], &[]).unwrap().approve("a test").unwrap();
+        assert!(schema.approved && schema.approved_by == "a test");
+        let mut rehearsed = proposal(&[], &[]).unwrap().schema;
+        protect_undecided(&mut rehearsed);
+        assert_eq!(rehearsed.columns[2].protect, Protection::Encrypt);
+        assert!(rehearsed.columns[2].reason.ends_with("undecided, so protected"));
+    }
+}

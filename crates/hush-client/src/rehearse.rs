@@ -15,7 +15,7 @@ use hush_table::source::Source;
 
 use crate::account::{Account, Moved, Phases, SecurityLine, Verified};
 use crate::ask::Outcome;
-use crate::compare::compare;
+use crate::compare::{compare, smallest_magnitude};
 use crate::encrypt::{Encryption, plan_encodings};
 use crate::error::ClientError;
 use crate::explain::Analysis;
@@ -260,7 +260,8 @@ fn verify(
         .run(progress)?;
     let table = OwnedTable::open_store(&store, &owner, &Pins::forgetful(), options.threads)?;
     let expected = table.ask(&options.sql, progress)?;
-    compare(&outcome.batches, &expected.batches, has_floats || has_products)
+    let least = smallest_magnitude(outcome.plan.cost.precision);
+    compare(&outcome.batches, &expected.batches, (has_floats || has_products).then_some(least))
 }
 
 /// Name of a schema file beside its data: `patients.csv` has `patients.schema.toml`.

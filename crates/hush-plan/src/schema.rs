@@ -120,6 +120,9 @@ pub struct Written {
     pub date_format: Option<DateFormat>,
     /// Whether a number below or above the limit of a measurement (`<5`, `>= 200`) stands for that limit.
     pub censored: bool,
+    /// Whether a decimal of more digits is rounded to its scale, as fixed point is. No schema file says so:
+    /// [`Schema::all_clear`] does.
+    pub rounded: bool,
 }
 
 /// One column of a table.
@@ -220,6 +223,7 @@ impl Schema {
             column.protect = Protection::Clear;
             if let (ColumnType::Float { digits }, Some(_)) = (column.kind, column.range) {
                 column.kind = ColumnType::Decimal { precision: 38, scale: digits };
+                column.written.rounded = true;
             }
         }
         schema

@@ -22,8 +22,9 @@ mod counts;
 mod joint;
 mod numbers;
 mod propose;
+mod readings;
 
-pub use column::{AlmostNumber, ColumnProfile, Dates, Kind};
+pub use column::{AlmostNumber, ColumnProfile, Kind};
 pub use propose::{FEW_ROWS, Proposed, RANGE_FACTOR, keep_possible_purposes, propose, single_out_note};
 
 use column::ColumnProfiler;

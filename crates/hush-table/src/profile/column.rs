@@ -1,29 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What one column is like: the types that all its values fit, how large they are, how often they repeat.
 
-use hush_plan::schema::units::{
-    DateFormat, DecimalPoint, Number, POWERS_OF_TEN, censored_bound, parse_timestamp, scan_number,
-};
+use hush_plan::schema::DateFormat;
+use hush_plan::schema::units::{DecimalPoint, Number, POWERS_OF_TEN, censored_bound, scan_number};
 
 use super::counts::TupleCounts;
 use super::numbers::{Magnitude, Numbers, Written};
+use super::readings::{DATE_FORMATS, Dates, MARKERS, Truths, instants, marker};
 use crate::classify::{PatternCounts, SHARED_BY};
 use crate::short_number::ShortNumber;
 use crate::source::{Declared, SourceColumn};
 
 /// Distinct values that are counted exactly.
 const DISTINCT_EXACT: usize = 8192;
-
-/// Texts that often mean a missing value. They are set aside while a column may still be a number, date or truth
-/// value, and count as missing if it is one.
-const MARKERS: [&str; 16] = [
-    "", "#N/A", "-", "--", ".", "<NA>", "?", "N/A", "NA", "NULL", "NaN", "None", "missing", "n/a", "nan",
-    "null",
-];
-
-/// The ways to read a date: as only one order can be meant, and by either order of day and month.
-const DATE_FORMATS: [Option<DateFormat>; 3] =
-    [None, Some(DateFormat::DayMonthYear), Some(DateFormat::MonthDayYear)];
 
 /// The narrowest kind of value that a column's values all are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,18 +58,6 @@ pub struct ColumnProfile {
     markers: Vec<&'static str>,
     dates: Dates,
     almost: Option<AlmostNumber>,
-}
-
-/// How the dates of a column are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Dates {
-    /// So that only one order of day, month and year can be meant; or there are none.
-    #[default]
-    Plain,
-    /// In an order that some of them decide, because they have a day above 12.
-    Ordered(DateFormat),
-    /// Day and month could be either way.
-    Ambiguous,
 }
 
 /// A column of texts most of which are numbers.
@@ -214,14 +191,6 @@ impl Possible {
     fn is_date(self) -> bool {
         self.dates.contains(&true)
     }
-}
-
-/// What is left to know of a column of truth values: letters alone may be anything (a column of `N`, of `F` and `M`).
-#[derive(Clone, Copy, Default)]
-struct Truths {
-    seen_true: bool,
-    seen_false: bool,
-    letters: bool,
 }
 
 /// Collects a [`ColumnProfile`].
@@ -471,43 +440,6 @@ impl ColumnProfiler {
             Kind::Text
         }
     }
-}
-
-/// The position in [`MARKERS`] of a text, if it is one.
-#[inline]
-fn marker(text: &[u8]) -> Option<usize> {
-    let may_be = text.len() <= 7
-        && matches!(text.first(), None | Some(b'#' | b'-' | b'.' | b'<' | b'?' | b'N' | b'm' | b'n'));
-    if may_be { MARKERS.iter().position(|marker| marker.as_bytes() == text) } else { None }
-}
-
-impl Truths {
-    /// Takes a word for true or false. `false` if it is none.
-    fn add(&mut self, text: &[u8]) -> bool {
-        const WORDS: [(&str, bool); 6] =
-            [("true", true), ("yes", true), ("y", true), ("false", false), ("no", false), ("n", false)];
-        let Some((_, value)) = WORDS.iter().find(|(word, _)| word.as_bytes().eq_ignore_ascii_case(text))
-        else {
-            return false;
-        };
-        self.letters |= text.len() == 1;
-        *(if *value { &mut self.seen_true } else { &mut self.seen_false }) = true;
-        true
-    }
-
-    /// Whether they can be nothing else.
-    fn are_certain(self) -> bool {
-        !self.letters || (self.seen_true && self.seen_false)
-    }
-}
-
-/// The instants that a text is by those of [`DATE_FORMATS`] that are asked for.
-fn instants(text: &[u8], wanted: [bool; DATE_FORMATS.len()]) -> [Option<i64>; DATE_FORMATS.len()] {
-    let mut out = [None; DATE_FORMATS.len()];
-    for ((out, format), wanted) in out.iter_mut().zip(DATE_FORMATS).zip(wanted) {
-        *out = if wanted { parse_timestamp(text, format) } else { None };
-    }
-    out
 }
 
 /// Power of ten of the first digit of `mantissa * 10^exponent`; `None` for 0.

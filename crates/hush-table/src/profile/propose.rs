@@ -7,7 +7,8 @@ use hush_plan::schema::units::{DATE_BOUNDS, POWERS_OF_TEN, TIMESTAMP_BOUNDS, typ
 use hush_plan::schema::{Column, ColumnType, Protection, Purpose, Schema, UnitRange, Written};
 use hush_plan::{Needs, plan_encodings};
 
-use super::column::{AlmostNumber, ColumnProfile, Dates, Kind};
+use super::column::{AlmostNumber, ColumnProfile, Kind};
+use super::readings::Dates;
 use super::{SingledOut, TableProfile};
 use crate::classify::{Class, Facts, classify};
 use crate::source::Declared;
@@ -159,7 +160,7 @@ fn written(found: &ColumnProfile, null_tokens: &[String]) -> Written {
     Written {
         null_tokens: (!markers.is_empty()).then(|| tokens.map(str::to_owned).collect()),
         date_format: if let Dates::Ordered(format) = found.dates() { Some(format) } else { None },
-        censored: false,
+        ..Written::default()
     }
 }
 

@@ -41,6 +41,8 @@ impl NullTokens {
 /// Collects one column of one chunk.
 pub(super) struct ColumnBuilder {
     column: Column,
+    /// The type whose values are read: of a decimal that is rounded, the float of as many digits.
+    read_as: ColumnType,
     form: Form,
     bounds: UnitRange,
     of_type: UnitRange,
@@ -91,6 +93,12 @@ impl ColumnBuilder {
             return Err(SourceError::NotUnits { column: column.name.clone(), kind: type_name(column.kind) });
         }
         let bounds = column_bounds(column);
+        let read_as = match column.kind {
+            ColumnType::Decimal { scale, .. } if column.written.rounded => {
+                ColumnType::Float { digits: scale }
+            }
+            kind => kind,
+        };
         let is_float = matches!(column.kind, ColumnType::Float { .. });
         let store = match bounds {
             _ if is_text => Store::Text(StringBuilder::new()),
@@ -101,6 +109,7 @@ impl ColumnBuilder {
         };
         Ok(Self {
             column: column.clone(),
+            read_as,
             form,
             bounds: bounds.unwrap_or(ANY),
             of_type: type_bounds(column.kind).unwrap_or(ANY),
@@ -156,14 +165,14 @@ impl ColumnBuilder {
 
     /// Adds a cell of a typed file.
     pub(super) fn push_cell(&mut self, cell: Option<Cell<'_>>, place: impl Fn() -> Place) {
-        let cell = match (cell, self.column.kind) {
+        let cell = match (cell, self.read_as) {
             (None, _) => return self.push_missing(place),
             // Every single is a double: the exact value, not that of its shortest text.
             (Some(Cell::Single(value)), ColumnType::Float { .. }) => Cell::Double(value.into()),
             (Some(cell), _) => cell,
         };
         let plain = |units: i128| Number::from_integer(units, 0);
-        let number = match (cell, self.column.kind) {
+        let number = match (cell, self.read_as) {
             (Cell::Text(text), _) => return self.push_field(text.as_bytes(), place),
             (Cell::Bool(value), ColumnType::Bool) => return self.push_units(i128::from(value), place),
             (Cell::Date(days), ColumnType::Date) => return self.push_units(i128::from(days), place),
@@ -193,7 +202,7 @@ impl ColumnBuilder {
                 return;
             }
         };
-        let scale = if let ColumnType::Decimal { scale, .. } = self.column.kind { scale } else { 0 };
+        let scale = if let ColumnType::Decimal { scale, .. } = self.read_as { scale } else { 0 };
         match number.units_exact(scale).filter(|units| self.in_type(*units)) {
             Some(units) => self.push_units(units, place),
             None => self.push_fault(WRONG_TYPE, place),
@@ -214,7 +223,7 @@ impl ColumnBuilder {
     /// Fast paths for what nearly every field looks like; `None` sends it the careful way.
     #[inline]
     fn quick(&self, field: &[u8]) -> Option<i64> {
-        match self.column.kind {
+        match self.read_as {
             ColumnType::Bool => parse_bool(field).map(i64::from),
             ColumnType::Date => parse_date(field, self.column.written.date_format),
             ColumnType::Decimal { scale, .. } => {
@@ -240,7 +249,7 @@ impl ColumnBuilder {
             };
         }
         let format = self.column.written.date_format;
-        let units = match self.column.kind {
+        let units = match self.read_as {
             ColumnType::Date => parse_date(field, format).map(i128::from),
             ColumnType::Timestamp => parse_timestamp(field, format).map(i128::from),
             kind => parse_units(kind, field, self.point),

@@ -229,6 +229,7 @@ impl Reader<'_> {
             null_tokens: tokens.transpose()?,
             date_format: date_format.transpose()?,
             censored: censored.transpose()?.unwrap_or(false),
+            rounded: false,
         })
     }
 

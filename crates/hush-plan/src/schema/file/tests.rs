@@ -181,6 +181,7 @@ impl Random {
             null_tokens: (self.below(3) == 0).then(|| (0..self.below(4)).map(|_| self.text()).collect()),
             date_format: formats.get(self.below(4) as usize).copied().filter(|_| is_time),
             censored: is_number && self.below(2) == 0,
+            rounded: false,
         };
         let (nullable, reason) = (self.below(2) == 0, self.text());
         Column { name, kind, nullable, range, protect, purposes, reason, written }

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a text may mean beside a text: a missing value, a truth value, a date in one of several orders.
+
+use hush_plan::schema::DateFormat;
+use hush_plan::schema::units::parse_timestamp;
+
+/// Texts that often mean a missing value. They are set aside while a column may still be a number, date or truth
+/// value, and count as missing if it is one.
+pub(super) const MARKERS: [&str; 16] = [
+    "", "#N/A", "-", "--", ".", "<NA>", "?", "N/A", "NA", "NULL", "NaN", "None", "missing", "n/a", "nan",
+    "null",
+];
+
+/// The ways to read a date: as only one order can be meant, and by either order of day and month.
+pub(super) const DATE_FORMATS: [Option<DateFormat>; 3] =
+    [None, Some(DateFormat::DayMonthYear), Some(DateFormat::MonthDayYear)];
+
+/// How the dates of a column are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dates {
+    /// So that only one order of day, month and year can be meant; or there are none.
+    #[default]
+    Plain,
+    /// In an order that some of them decide, because they have a day above 12.
+    Ordered(DateFormat),
+    /// Day and month could be either way.
+    Ambiguous,
+}
+
+/// What is left to know of a column of truth values: letters alone may be anything (a column of `N`, of `F` and `M`).
+#[derive(Clone, Copy, Default)]
+pub(super) struct Truths {
+    seen_true: bool,
+    seen_false: bool,
+    letters: bool,
+}
+
+/// The position in [`MARKERS`] of a text, if it is one.
+#[inline]
+pub(super) fn marker(text: &[u8]) -> Option<usize> {
+    let may_be = text.len() <= 7
+        && matches!(text.first(), None | Some(b'#' | b'-' | b'.' | b'<' | b'?' | b'N' | b'm' | b'n'));
+    if may_be { MARKERS.iter().position(|marker| marker.as_bytes() == text) } else { None }
+}
+
+impl Truths {
+    /// Takes a word for true or false. `false` if it is none.
+    pub(super) fn add(&mut self, text: &[u8]) -> bool {
+        const WORDS: [(&str, bool); 6] =
+            [("true", true), ("yes", true), ("y", true), ("false", false), ("no", false), ("n", false)];
+        let Some((_, value)) = WORDS.iter().find(|(word, _)| word.as_bytes().eq_ignore_ascii_case(text))
+        else {
+            return false;
+        };
+        self.letters |= text.len() == 1;
+        *(if *value { &mut self.seen_true } else { &mut self.seen_false }) = true;
+        true
+    }
+
+    /// Whether they can be nothing else.
+    pub(super) fn are_certain(self) -> bool {
+        !self.letters || (self.seen_true && self.seen_false)
+    }
+}
+
+/// The instants that a text is by those of [`DATE_FORMATS`] that are asked for.
+pub(super) fn instants(text: &[u8], wanted: [bool; DATE_FORMATS.len()]) -> [Option<i64>; DATE_FORMATS.len()] {
+    let mut out = [None; DATE_FORMATS.len()];
+    for ((out, format), wanted) in out.iter_mut().zip(DATE_FORMATS).zip(wanted) {
+        *out = if wanted { parse_timestamp(text, format) } else { None };
+    }
+    out
+}
