@@ -36,7 +36,7 @@ mod _hushtable {
     use crate::table::{Table, decrypt, rehearse, table_of_query};
 
     #[pymodule_init]
-    fn init(_: &Bound<'_, PyModule>) -> PyResult<()> {
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::work::keep_panics_quiet();
         Ok(())
     }

@@ -128,7 +128,7 @@ pub fn classify(facts: &Facts<'_>) -> Verdict {
     }
     let by_name = class_of_name(facts.name);
     if let Some((pattern, percent)) = facts.patterns.strongest(facts.values) {
-        return by_pattern(facts, pattern, percent, by_name);
+        return by_pattern(pattern, percent, by_name);
     }
     match by_name {
         Some(class) => by_class(facts, class),
@@ -136,7 +136,7 @@ pub fn classify(facts: &Facts<'_>) -> Verdict {
     }
 }
 
-fn by_pattern(facts: &Facts<'_>, pattern: Pattern, percent: u64, by_name: Option<Class>) -> Verdict {
+fn by_pattern(pattern: Pattern, percent: u64, by_name: Option<Class>) -> Verdict {
     let class = pattern.class();
     let evidence = if by_name == Some(class) { "name, " } else { "" };
     let reason = format!("{} ({evidence}{percent} % of values)", pattern.title());

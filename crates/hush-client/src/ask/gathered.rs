@@ -58,7 +58,7 @@ pub(super) fn merge(
     let answer = Answer::decode(&bytes, u64::MAX).map_err(answer_error)?;
     answer.expect(local.manifest.digest(), Digest::of(&request)).map_err(answer_error)?;
     match &answer.content {
-        Content::Aggregate(sums) => groups::merge(&local, owner, &task, &answer, sums),
+        Content::Aggregate(sums) => groups::merge(&local, owner, &task, &answer, sums, &[]),
         Content::Rows(_) => Err(ClientError::Internal { what: "rows where groups were asked for" }),
     }
 }

@@ -281,7 +281,7 @@ impl ColumnProfiler {
                 leading_zeros,
                 fraction: rest != 0,
                 scientific: false,
-                first_digit: first_digit(value.unsigned_abs().into(), -i32::from(fraction_digits)),
+                first_digit: first_digit(value.unsigned_abs().checked_ilog10(), -i32::from(fraction_digits)),
             });
             if (10..=18).contains(&text.len()) && fraction_digits == 0 && value >= 0 {
                 self.patterns.add_digits(text);
@@ -316,7 +316,7 @@ impl ColumnProfiler {
             fraction: number.units_exact(0).is_none(),
             // Beyond 127 bits no decimal holds it: a float.
             scientific: number.scientific || number.cut || above.is_none(),
-            first_digit: first_digit(number.mantissa, number.exponent),
+            first_digit: first_digit(number.mantissa.checked_ilog10(), number.exponent),
         });
     }
 
@@ -381,6 +381,7 @@ impl ColumnProfiler {
             let is_mostly = (self.numeric + self.censored).saturating_mul(2) > values && texts > 0;
             is_text && is_mostly && !matches!(kind, Kind::Text)
         });
+        let dates = if matches!(kind, Kind::Date | Kind::Timestamp) { self.dates() } else { Dates::Plain };
         let rare_missing = if (1..SHARED_BY).contains(&missing) { missing } else { 0 };
         ColumnProfile {
             kind,
@@ -396,7 +397,7 @@ impl ColumnProfiler {
             magnitude: self.numbers.magnitude,
             patterns: self.patterns,
             markers,
-            dates: if matches!(kind, Kind::Date | Kind::Timestamp) { self.dates() } else { Dates::Plain },
+            dates,
             almost: almost.map(|kind| AlmostNumber { kind, texts, censored: self.censored }),
             name: self.name,
         }
@@ -442,7 +443,7 @@ impl ColumnProfiler {
     }
 }
 
-/// Power of ten of the first digit of `mantissa * 10^exponent`; `None` for 0.
-fn first_digit(mantissa: u128, exponent: i32) -> Option<i32> {
-    mantissa.checked_ilog10().map(|log| exponent.saturating_add(log.cast_signed()))
+/// Power of ten of the first digit of a number whose mantissa has this logarithm; `None` for 0.
+fn first_digit(mantissa_log10: Option<u32>, exponent: i32) -> Option<i32> {
+    mantissa_log10.map(|log| exponent.saturating_add(log.cast_signed()))
 }
