@@ -6,10 +6,13 @@ import builtins
 import datetime
 import decimal
 import html.parser
+import http.server
 import os
 import re
+import shutil
 import subprocess
 import sys
+import threading
 import tomllib
 import warnings
 
@@ -396,36 +399,69 @@ def push_again(directory, server, token):
     return ht.push(directory, server.url, token_file=token, replace=True)
 
 
+class Hostile(http.server.BaseHTTPRequestHandler):
+    """A server that shows the table in `server.shows` under the name t, with `server.alters` applied to what it sends."""
+
+    def do_GET(self):
+        _, _, last = self.path.rpartition("/")
+        place = self.server.shows
+        path = place / "manifest.hush" if last == "manifest" else place / "parts" / f"{last}.parquet"
+        content = self.server.alters(last, path.read_bytes())
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_):
+        pass
+
+
 @pytest.mark.filterwarnings("ignore::hushtable.HushWarning")
-def test_a_server_that_shows_another_table_or_older_rows_is_refused(server, key, tmp_path):
-    """pull holds what comes to the pins: a table of the same owner under another's name, and an earlier version."""
-    token = server.data / "token"
-    ht.encrypt(pa.table({"x": [1, 2]}), sensitive="x", keys=key, out=tmp_path / "T", name="t")
-    url = ht.push(tmp_path / "T", server.url, token_file=token).url
-    store = server.data / "tables" / "t"
-    first = {path: path.read_bytes() for path in store.rglob("*") if path.is_file()}
-    assert first, "the server's store has another layout"
-    ht.encrypt(pa.table({"x": [3, 4]}), sensitive="x", keys=key, out=tmp_path / "T", name="t", replace=True)
-    push_again(tmp_path / "T", server, token)
-    assert ht.pull(url, tmp_path / "copy", keys=key, token_file=token).info["version"] == 2
-    for path in store.rglob("*"):
-        if path.is_file():
-            path.unlink()
-    for path, content in first.items():
-        path.write_bytes(content)
-    with pytest.raises(ht.DamagedError):
-        ht.pull(url, tmp_path / "copy2", keys=key, token_file=token)
-    assert not (tmp_path / "copy2").exists()
-    ht.encrypt(pa.table({"x": [5, 6]}), sensitive="x", keys=key, out=tmp_path / "U", name="t")
-    for path in store.rglob("*"):
-        if path.is_file():
-            path.unlink()
-    for path in (tmp_path / "U").rglob("*"):
-        if path.is_file():
-            (store / path.relative_to(tmp_path / "U")).write_bytes(path.read_bytes())
-    with pytest.raises(ht.DamagedError):
-        ht.pull(url, tmp_path / "copy3", keys=key, token_file=token)
-    assert not (tmp_path / "copy3").exists()
+def test_a_hostile_server_gives_no_table(key, tmp_path):
+    """pull refuses an earlier version, another table of the owner's under the name, and altered bytes; it leaves no table."""
+
+    def made(place, values, replace=False):
+        ht.encrypt(pa.table({"x": values}), sensitive="x", keys=key, out=place, name="t", replace=replace)
+
+    made(tmp_path / "T", [1, 2])
+    shutil.copytree(tmp_path / "T", tmp_path / "first")
+    made(tmp_path / "T", [3, 4], replace=True)
+    made(tmp_path / "other", [5, 6])
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hostile)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}/tables/t"
+
+    def flipped(name):
+        def alter(last, content):
+            changed = bytearray(content)
+            if last.endswith(name):
+                changed[len(changed) // 2] ^= 1
+            return bytes(changed)
+
+        return alter
+
+    honest = lambda _, content: content
+    try:
+        server.shows, server.alters = tmp_path / "T", honest
+        assert ht.pull(url, tmp_path / "copy", keys=key).decrypt()["x"].to_pylist() == [3, 4]
+        attacks = [
+            ("first", honest),
+            ("other", honest),
+            ("T", flipped("manifest")),
+            ("T", flipped(".enc")),
+            ("T", lambda last, content: content if last == "manifest" else content[:-1]),
+            ("T", lambda last, content: content if last == "manifest" else content + b"x"),
+        ]
+        for number, (shows, alters) in enumerate(attacks):
+            server.shows, server.alters = tmp_path / shows, alters
+            place = tmp_path / f"copy{number}"
+            with pytest.raises((ht.DamagedError, ht.RemoteError)) as caught:
+                ht.pull(url, place, keys=key)
+            assert not (place / "manifest.hush").exists(), number
+            if alters is honest:
+                assert isinstance(caught.value, ht.DamagedError) and not place.exists(), (number, caught.value)
+    finally:
+        server.shutdown()
 
 
 def test_names_are_the_public_ones():

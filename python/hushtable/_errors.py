@@ -6,6 +6,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from ._html import visible
+
 
 class HushError(Exception):
     """Any error of Hushtable. Carries no value of a protected column, no key byte and no passphrase."""
@@ -95,5 +97,10 @@ def no_column(name: object, known: Iterable[str]) -> NoColumnError:
     """No column of this name; names the nearest, or all."""
     known = list(known)
     near = difflib.get_close_matches(str(name), known, n=1)
-    way = f"did you mean {near[0]!r}?" if near else f"the columns are {', '.join(known)}."
+    listed = ", ".join(known[:_LISTED]) + (f" and {len(known) - _LISTED} more" if len(known) > _LISTED else "")
+    way = f"did you mean {near[0]!r}?" if near else f"the columns are {visible(listed)}."
     return NoColumnError("HUSH-U001", f"no column {name!r}\n  Way out: {way}")
+
+
+#: Columns that a message lists.
+_LISTED = 20
