@@ -73,6 +73,7 @@ INPUTS = {
     "batch": lambda table, _: table.combine_chunks().to_batches()[0],
     "pandas": lambda table, _: table.to_pandas(types_mapper=pandas.ArrowDtype),
     "polars": lambda table, _: polars.from_arrow(table),
+    "lazy": lambda table, _: polars.from_arrow(table).lazy(),
     "stream": lambda table, _: Stream(table),
     "duckdb": lambda table, _: duckdb.from_arrow(table),
 }

@@ -6,13 +6,10 @@ import builtins
 import datetime
 import decimal
 import html.parser
-import http.server
 import os
 import re
-import shutil
 import subprocess
 import sys
-import threading
 import tomllib
 import warnings
 
@@ -397,71 +394,6 @@ def test_tables_go_to_a_server_and_come_back(server, key, tmp_path):
 def push_again(directory, server, token):
     """Pushes over the table that is there."""
     return ht.push(directory, server.url, token_file=token, replace=True)
-
-
-class Hostile(http.server.BaseHTTPRequestHandler):
-    """A server that shows the table in `server.shows` under the name t, with `server.alters` applied to what it sends."""
-
-    def do_GET(self):
-        _, _, last = self.path.rpartition("/")
-        place = self.server.shows
-        path = place / "manifest.hush" if last == "manifest" else place / "parts" / f"{last}.parquet"
-        content = self.server.alters(last, path.read_bytes())
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_):
-        pass
-
-
-@pytest.mark.filterwarnings("ignore::hushtable.HushWarning")
-def test_a_hostile_server_gives_no_table(key, tmp_path):
-    """pull refuses an earlier version, another table of the owner's under the name, and altered bytes; it leaves no table."""
-
-    def made(place, values, replace=False):
-        ht.encrypt(pa.table({"x": values}), sensitive="x", keys=key, out=place, name="t", replace=replace)
-
-    made(tmp_path / "T", [1, 2])
-    shutil.copytree(tmp_path / "T", tmp_path / "first")
-    made(tmp_path / "T", [3, 4], replace=True)
-    made(tmp_path / "other", [5, 6])
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hostile)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{server.server_port}/tables/t"
-
-    def flipped(name):
-        def alter(last, content):
-            changed = bytearray(content)
-            if last.endswith(name):
-                changed[len(changed) // 2] ^= 1
-            return bytes(changed)
-
-        return alter
-
-    honest = lambda _, content: content
-    try:
-        server.shows, server.alters = tmp_path / "T", honest
-        assert ht.pull(url, tmp_path / "copy", keys=key).decrypt()["x"].to_pylist() == [3, 4]
-        attacks = [
-            ("first", honest),
-            ("other", honest),
-            ("T", flipped("manifest")),
-            ("T", flipped(".enc")),
-            ("T", lambda last, content: content if last == "manifest" else content[:-1]),
-            ("T", lambda last, content: content if last == "manifest" else content + b"x"),
-        ]
-        for number, (shows, alters) in enumerate(attacks):
-            server.shows, server.alters = tmp_path / shows, alters
-            place = tmp_path / f"copy{number}"
-            with pytest.raises((ht.DamagedError, ht.RemoteError)) as caught:
-                ht.pull(url, place, keys=key)
-            assert not (place / "manifest.hush").exists(), number
-            if alters is honest:
-                assert isinstance(caught.value, ht.DamagedError) and not place.exists(), (number, caught.value)
-    finally:
-        server.shutdown()
 
 
 def test_names_are_the_public_ones():
