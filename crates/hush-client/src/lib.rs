@@ -47,6 +47,7 @@ mod precision;
 mod private;
 #[cfg(all(test, target_os = "linux"))]
 mod published;
+mod pull;
 mod rehearse;
 mod replace;
 mod schema_file;
@@ -75,9 +76,12 @@ pub use pins::Pins;
 pub use place::TablePlace;
 pub use policy::{Policy, Proposal, propose_schema};
 pub use private::PrivateHalf;
+pub use pull::pull;
 pub use rehearse::{Rehearsal, RehearsalOptions, rehearse, schema_path};
 pub use replace::{Present, Pushed, push_table};
-pub use schema_file::{read_approved_schema, read_schema, reading_notes, schema_text, write_schema};
+pub use schema_file::{
+    edit_schema, parse_schema, read_approved_schema, read_schema, reading_notes, schema_text, write_schema,
+};
 pub use table::{ASSUMED_LINK, Evaluator, OwnedTable};
 
 /// Names of the parameter sets of this version, smallest ring first.

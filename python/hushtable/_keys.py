@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keys and passphrases."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from collections.abc import Callable
+
+from ._data import Path
+from ._errors import OwnerKeyError
+from ._hushtable import Key
+
+#: A passphrase, or a function that gives one when it is needed, such as ``getpass.getpass``.
+Passphrase = str | Callable[[], str]
+
+
+def keygen(
+    path: Path,
+    *,
+    passphrase: Passphrase | None = None,
+    passphrase_file: Path | None = None,
+    backup: Path | None = None,
+    weak_passphrase: bool = False,
+) -> Key:
+    """Makes a key and stores it, wrapped by a passphrase. Takes about a second. Never overwrites a file.
+
+    A passphrase of fewer than 12 characters is refused unless ``weak_passphrase`` is given. A passphrase file must be the
+    user's own and closed to others (mode 0600). Whoever loses the key file or the passphrase loses the data: nobody can restore it.
+    """
+    return Key.create(path, backup, secret(passphrase, passphrase_file, confirm=True), passphrase_file, weak_passphrase)
+
+
+def open_key(path: Path, *, passphrase: Passphrase | None = None, passphrase_file: Path | None = None) -> Key:
+    """Opens a key file."""
+    return Key.open(path, secret(passphrase, passphrase_file, confirm=False), passphrase_file)
+
+
+def secret(passphrase: Passphrase | None, file: Path | None, confirm: bool) -> str | None:
+    """A passphrase from a function or the terminal; none where a file has it, which the native module reads."""
+    if file is not None:
+        return None
+    if isinstance(passphrase, str):
+        return passphrase
+    if passphrase is not None:
+        return passphrase()
+    if not sys.stdin.isatty():
+        text = "the key needs a passphrase and there is no terminal\n  Ways out: passphrase=..., passphrase_file=..."
+        raise OwnerKeyError("HUSH-K007", text)
+    first = getpass.getpass("Passphrase: ")
+    if confirm and getpass.getpass("Again: ") != first:
+        raise OwnerKeyError("HUSH-K009", "the two passphrases differ")
+    return first
+
+
+__all__ = ["Key", "keygen", "open_key"]
