@@ -30,6 +30,7 @@ pub mod graph;
 mod grouped;
 pub mod layout;
 pub mod leakage;
+mod nearest;
 pub mod physical;
 pub mod plan;
 pub mod predict;
@@ -45,6 +46,7 @@ pub use encoding::{Content, Encoding, EncodingId, Layout, Plaintext, PrivateEnco
 pub use error::PlanError;
 pub use graph::Graph;
 pub use layout::{Needs, needs_of, plan_encodings};
+pub use nearest::nearest;
 pub use physical::{Limits, plan_query};
 pub use plan::{OwnerPlan, QueryPlan, ServerPlan};
 pub use schema::{ColumnType, Protection, Schema};

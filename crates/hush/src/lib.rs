@@ -45,10 +45,12 @@ pub use hush_edge::{
     Capacity, Destination, DeviceKey, Event as GatewayEvent, GatewayOptions, Input, LineForm,
     Summary as GatewaySummary,
 };
+pub use hush_plan::error::Front;
 pub use hush_plan::physical::MANY_GROUPS;
 pub use hush_plan::plan::{Cost, EncryptedNode, Leakage, Way};
 pub use hush_plan::predict::{MachineProfile, Prediction, Times, UnitCosts};
-pub use hush_plan::schema::Purpose;
+pub use hush_plan::schema::file::type_name;
+pub use hush_plan::schema::{Column, Purpose};
 pub use hush_plan::{Graph, Protection, QueryPlan, Schema};
 pub use hush_table::source::{OpenOptions, Source};
 pub use hush_table::{Manifest, SignedManifest, TableStore};
