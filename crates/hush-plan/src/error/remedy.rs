@@ -109,6 +109,10 @@ impl PlanError {
                 "smaller constants or clear factors",
                 "fewer rows per table",
             ]),
+            Self::Mismatch { .. } => fixed(&[
+                "write values as their column has them: 2024, 12.50, 'text', DATE '2024-03-31'",
+                "CAST the column",
+            ]),
             Self::NotByDevices { .. } => fixed(&[
                 "another protection or purpose for the column in the schema",
                 "a table without `edge = true`, which the owner encrypts",
