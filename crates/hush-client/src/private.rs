@@ -6,8 +6,8 @@
 pub(crate) mod mutations;
 
 use hush_keys::OwnerSeed;
-use hush_plan::schema::file::{from_toml, to_toml};
 use hush_plan::layout::content_words;
+use hush_plan::schema::file::{from_toml, to_toml};
 use hush_plan::{EncodingId, PrivateEncoding, Schema};
 use hush_table::TableId;
 use serde::{Deserialize, Serialize};

@@ -111,15 +111,24 @@ pub(super) fn info(args: &Info) -> Result<(), Error> {
     for encoding in &manifest.encodings {
         let held = half.as_ref().and_then(|half| half.words_of(encoding.id));
         let held = held.map_or(String::new(), |words| format!(" {}:", visible(&words)));
-        out.push_str(&format!("encrypted  #{}{held} {}, {}\n", encoding.id.0, encoding.words(), encoding.params));
+        out.push_str(&format!(
+            "encrypted  #{}{held} {}, {}\n",
+            encoding.id.0,
+            encoding.words(),
+            encoding.params
+        ));
     }
     match &half {
         Some(half) => out.push_str(&owned_columns(half)),
-        None if manifest.sealed_columns > 0 => out.push_str(&format!("sealed     {}\n", manifest.sealed_columns)),
+        None if manifest.sealed_columns > 0 => {
+            out.push_str(&format!("sealed     {}\n", manifest.sealed_columns))
+        }
         None => {}
     }
     if half.is_none() {
-        out.push_str("names      of encrypted and sealed columns are for the owner: --key, --passphrase-file\n");
+        out.push_str(
+            "names      of encrypted and sealed columns are for the owner: --key, --passphrase-file\n",
+        );
     }
     print(&out)
 }
@@ -147,16 +156,18 @@ fn owned_columns(half: &PrivateHalf) -> String {
     let mut out = String::new();
     for (label, protect) in [("sealed", Protection::Seal), ("dropped", Protection::Drop)] {
         for column in half.schema.protected(protect) {
-            out.push_str(&format!("{label:<10} {} {}\n", visible(&column.name), hush::type_name(column.kind)));
+            out.push_str(&format!(
+                "{label:<10} {} {}\n",
+                visible(&column.name),
+                hush::type_name(column.kind)
+            ));
         }
     }
     out
 }
 
 fn columns_json(half: &PrivateHalf) -> serde_json::Value {
-    let column = |column: &hush::Column| {
-        json!({ "name": column.name, "type": hush::type_name(column.kind), "protect": column.protect })
-    };
+    let column = |column: &hush::Column| json!({ "name": column.name, "type": hush::type_name(column.kind), "protect": column.protect });
     half.schema.columns.iter().map(column).collect()
 }
 

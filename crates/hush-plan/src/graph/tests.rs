@@ -115,8 +115,7 @@ fn no_constant_of_the_query_is_drawn() {
 fn windows_are_labelled_with_their_columns() {
     let graph = graph(QUERIES[3]);
     let windows = graph.nodes.iter().find(|node| node.title == "window functions").unwrap();
-    let expected =
-        ["RANK in order of visits", "SUM of age by ward in order of year over a moving frame"];
+    let expected = ["RANK in order of visits", "SUM of age by ward in order of year over a moving frame"];
     assert_eq!(windows.lines, expected);
     assert!(graph.to_svg().contains("RANK in order of visits"));
 }
