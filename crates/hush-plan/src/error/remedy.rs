@@ -134,7 +134,10 @@ impl PlanError {
                 not_queryable(column, *protect, *kind, reason)
             }
             Self::TooManyFactors { .. } => fixed(&["multiply two of them before encrypting"]),
-            Self::UnknownColumn { found, quoted: true, .. } => {
+            // Somebody may have meant a text.
+            Self::UnknownColumn { found, quoted, nearest, clause, .. }
+                if *quoted || nearest.is_none() && matches!(clause, Clause::Where | Clause::Having) =>
+            {
                 vec![format!("a text takes single quotes: {}", in_quotes(found)).into()]
             }
             Self::Unsupported { feature: Feature::Nothing, .. } => {

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{BinaryOperator, DataType, Expr, UnaryOperator, Value, Visit, Visitor};
 
-use super::functions::{aggregate, plain_name};
+use super::functions::{Aggregate, Call, aggregate, plain_name};
 use super::{Query, bare, column_name, scalar, shown};
 use crate::error::{Clause, PlanError};
 use crate::schema::file::type_name;
@@ -135,7 +135,11 @@ impl Walk<'_> {
     fn compared(&self, left: &Expr, right: &Expr) -> Option<String> {
         for (expr, other) in [(left, right), (right, left)] {
             let Some(text) = text_literal(other) else { continue };
-            let (name, kind) = self.column(expr)?;
+            let Some((name, kind)) = self.column(expr) else {
+                let is_number = family(self.schema, expr) == Some(Family::Number);
+                return (is_number && scan_number(text.trim().as_bytes(), DecimalPoint::Dot).is_none())
+                    .then(|| format!("{} is a number, and '{text}' is none", shown(expr)));
+            };
             return (!reads_as(kind, text))
                 .then(|| format!("{name} is {}, and '{text}' is none", with_article(&type_name(kind))));
         }
@@ -222,7 +226,14 @@ pub(crate) fn family(schema: &Schema, expr: &Expr) -> Option<Family> {
         | Expr::IsNull(_)
         | Expr::IsNotNull(_) => Family::Bool,
         Expr::Function(call) if call.over.is_none() => match aggregate(bare(expr)) {
-            Some(_) => return None,
+            Some(Ok(Call { aggregate: Aggregate::Engine(name), arguments, .. })) => match (name, &*arguments)
+            {
+                ("max" | "min", [argument]) => family(schema, argument)?,
+                ("bool_and" | "bool_or", _) => Family::Bool,
+                _ => return None,
+            },
+            Some(Ok(_)) => Family::Number,
+            Some(Err(_)) => return None,
             None if TEXTS.contains(&plain_name(call)?.as_str()) => Family::Text,
             None => return None,
         },
@@ -285,6 +296,20 @@ mod tests {
         ] {
             let found = why(filter);
             assert!(found.ends_with(expected), "{filter}: {found}");
+        }
+    }
+
+    #[test]
+    fn aggregates_have_types_too() {
+        let having = |text: &str| {
+            let text = format!("SELECT ward, SUM(age) AS s FROM patients GROUP BY ward HAVING {text}");
+            parse(&patients(), &text).map_or_else(|error| error.to_string(), |_| String::new())
+        };
+        for text in ["s > 'many'", "MAX(ward) = 5", "MIN(admitted) > 5", "COUNT(*)"] {
+            assert!(having(text).starts_with("HAVING"), "{text}: {}", having(text));
+        }
+        for text in ["s > '5'", "MAX(ward) = '5'", "MIN(admitted) > DATE '2024-01-01'", "BOOL_OR(year > 3)"] {
+            assert_eq!(having(text), "", "{text}");
         }
     }
 
