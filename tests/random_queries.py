@@ -213,7 +213,7 @@ def window(draw, table, parts):
     total, moving = peers + "{tie}", f"{peers}{{tie}} ROWS {frame}"
     term = polynomial(draw, parts)
     exact = lambda cell: in_digits(cell, term.digits)
-    mean = lambda cell: Approximate(fractions.Fraction(cell[0], cell[1] * 10**term.digits)) if cell[1] else None
+    mean = lambda cell: float(fractions.Fraction(cell[0], cell[1] * 10**term.digits)) if cell[1] else None
     # Ours, that of DuckDB, the value, the window; `#` is the term, `@` the same as ours.
     choices = [
         *[(name, "@", int, total) for name in ("ROW_NUMBER()", "NTILE(4)")],

@@ -21,6 +21,10 @@ EPOCH = datetime.datetime(1970, 1, 1)
 DAYS = (-719162, 2932896)
 FUNCTIONS = {"int": ["abs({0})", "{0} % 7", "coalesce({0}, 3)"], "text": ["upper({0})", "left({0}, 1)", "coalesce({0}, 'a')"]}
 COMPARISONS = ["=", "<>", "<", "<=", ">", ">="]
+UNITS = ["second", "hour", "day", "week", "month", "quarter", "year"]
+# Patterns of SIMILAR TO, and the regular expressions that match a whole text as they do.
+SIMILAR = [("a%", "a.*"), ("_", "."), ("(a|b)+", "(a|b)+"), ("%''%", ".*''.*"), ("[a-b]%", "[a-b].*"), ("a.b", "a[.]b"), ("%é%", ".*é.*"),
+           ("a{2,3}|b", "a{2,3}|b"), ("[^a]+", "[^a]+"), ("a\\%", "a%"), ("%\\_%", ".*_.*"), ("[[:digit:]]+", "[0-9]+"), ("b", "b")]
 
 
 @dataclasses.dataclass
@@ -304,11 +308,15 @@ def simple_condition(draw, column, cells, table):
         pattern = draw.choice(["a%", "%a%", "_", "%''%", "a\\%%", "%é%"])
         negated = draw.choice(["", "NOT "])
         return [f"{names[0]} {negated}LIKE '{pattern}'", f"{names[1]} {negated}LIKE '{pattern}' ESCAPE '\\'"]
-    if column.kind in ("int", "decimal") and abs(column.low) + abs(column.high) < 2**20 and draw.random() < 0.3:
-        narrow = [c for c in table.columns if c.clear and c.kind == "int" and abs(c.low) + abs(c.high) < 2**20]
-        parts = [part for c in [column, *narrow] for part in atoms(Table([c], [], None))]
-        # Conditions are computed in 64 bits, and refused where that is too little.
-        found = next(drawn for drawn in iter(lambda: polynomial(draw, parts, 0), None) if drawn.bound < 2**50)
+    if column.kind == "text" and draw.random() < 0.3:
+        (pattern, regex), negated = draw.choice(SIMILAR), draw.choice(["", "NOT "])
+        return [f"{names[0]} {negated}SIMILAR TO '{pattern}'", f"{negated}regexp_full_match({names[1]}, '{regex}', 's')"]
+    if column.kind in ("date", "timestamp") and draw.random() < 0.5:
+        return time_condition(draw, column, values)
+    if column.kind in ("int", "decimal") and draw.random() < 0.3:
+        others = [c for c in table.columns if c.clear and c.kind == "int"]
+        parts = [part for c in [column, *others] for part in atoms(Table([c], [], None))]
+        found = next(drawn for drawn in iter(lambda: polynomial(draw, parts, 0), None) if drawn.bound < WIDEST // 2**10)
         other, sign = constant(draw), draw.choice(COMPARISONS)
         return [f"{found.ours} {sign} {other.ours}", f"{found.plus(other, '-').duck} {sign} 0"]
     others = [c for c in table.columns if c.clear and c.kind == column.kind and (c.kind != "decimal" or c.digits == column.digits)]
@@ -320,6 +328,26 @@ def simple_condition(draw, column, cells, table):
     if draw.random() < 0.5:
         return both(draw.choice(["{0} IN ({1}, {2}, {3})", "{0} NOT IN ({1}, {2})", "{0} BETWEEN {1} AND {2}"]))
     return both("{0} " + draw.choice(COMPARISONS) + " {1}")
+
+
+def time_condition(draw, column, values):
+    """A date or a timestamp beside a timestamp, a text or a number, up to the year 9999."""
+    name, duck, sign = column.ours, f"CAST({column.duck} AS TIMESTAMP)", draw.choice(COMPARISONS)
+    micros = draw.choice(values) * (86_400_000_000 if column.kind == "date" else 1)
+    micros = draw.choice([micros, micros, 86_400_000_000 * DAYS[0], 86_400_000_000 * DAYS[1], 0])
+    instant = (EPOCH + datetime.timedelta(microseconds=micros)).isoformat()
+    stamp, unit = f"TIMESTAMP '{instant}'", draw.choice(UNITS)
+    text = f"'{instant[:10] if column.kind == 'date' else instant}'"
+    return draw.choice([
+        [f"{name} {sign} {stamp}", f"{duck} {sign} {stamp}"],
+        [f"{stamp} {sign} {name}", f"{stamp} {sign} {duck}"],
+        [f"{name} {sign} {text}", f"{duck} {sign} TIMESTAMP {text}"],
+        [f"{name} IN ({stamp}, {text})", f"{duck} IN ({stamp}, TIMESTAMP {text})"],
+        [f"{name} BETWEEN {stamp} AND TIMESTAMP '9999-12-31'", f"{duck} BETWEEN {stamp} AND TIMESTAMP '9999-12-31'"],
+        [f"date_trunc('{unit}', {name}) {sign} {stamp}", f"date_trunc('{unit}', {duck}) {sign} {stamp}"],
+        [f"extract(year FROM {name}) {sign} {instant[:4]}", f"extract(year FROM {duck}) {sign} {instant[:4]}"],
+        [f"greatest({name}, {stamp}) {sign} {text}", f"greatest({duck}, {stamp}) {sign} TIMESTAMP {text}"],
+    ])
 
 
 def key(draw, table):
@@ -341,6 +369,8 @@ def key(draw, table):
         return (*choose, 0)
     if shape == "part" and column.kind in ("date", "timestamp"):
         part = draw.choice(["year", "month", "day", "quarter"])
+        if draw.random() < 0.4:
+            return f"date_trunc('{part}', {ours})", f"date_trunc('{part}', CAST({duck} AS TIMESTAMP))", 0
         return f"date_part('{part}', {ours})", f"date_part('{part}', {duck})", 0
     if shape == "part" and column.kind == "int":
         # Between integers the division truncates, in DuckDB that of `//`; `floor` makes a double of the quotient.

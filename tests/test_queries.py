@@ -180,6 +180,22 @@ def test_products_of_long_products(hush, tmp_path):
     assert float(row["q"]) == float(math.prod(fractions.Fraction(-x * y, 2) for x, y in known))
 
 
+def test_averages_over_windows_are_the_nearest_doubles(hush, tmp_path):
+    """From the exact sum, rounded once: of clear and encrypted columns together, integers and money, in frames that move and not."""
+    draw = random.Random(16)
+    rows = [(row, draw.randint(-(2**60), 2**60), decimal.Decimal(draw.randint(-(10**15), 10**15)).scaleb(-2)) for row in range(60)]
+    path = tmp_path / "t.csv"
+    write_csv(path, ["k", "i", "q"], rows)
+    query = "SELECT AVG(i + q) OVER () AS a, AVG(i + q) OVER (ORDER BY k ROWS 6 PRECEDING) AS m, MEAN(k * q) OVER (ORDER BY k) AS r FROM t ORDER BY k"
+    for sensitive, clear in (("i,q", "k"), ("q", "k,i"), ("i", "k,q")):
+        done = hush("run", path, query, "--sensitive", sensitive, "--clear", clear, "--format", "csv")
+        mean = lambda values: float(sum(map(fractions.Fraction, values)) / len(values))
+        both = [i + fractions.Fraction(q) for _, i, q in rows]
+        for row, found in enumerate(csv.reader(done.stdout.splitlines()[1:])):
+            products = [k * fractions.Fraction(q) for k, _, q in rows[: row + 1]]
+            assert list(map(float, found)) == [mean(both), mean(both[max(row - 6, 0) : row + 1]), mean(products)], (sensitive, row)
+
+
 def test_floats_with_and_without_a_range(hush, tmp_path):
     """Without a range CKKS, within the stated precision; with one fixed point, exact."""
     draw = random.Random(10)
@@ -299,7 +315,10 @@ def test_awkward_queries(hush, tmp_path):
         done = hush("run", path, query, "--sensitive", "x", "--clear", "k,n,t,b,c", "--format", "csv", status=None)
         want = 12345678901**2 + (11 if "SUM" in query else 0)
         assert done.returncode == 3 or done.stdout.split()[-1] == str(want), done.stdout
-    wrapping = hush("run", path, "SELECT SUM(x) FROM t WHERE k * 9223372036854775807 > 0", "--sensitive", "x", "--clear", "k", status=3)
+    for wide in ("k * 9223372036854775807 > 0", "k * 9223372036854775807 * 9223372036854775807 + k > 9223372036854775807"):
+        done = hush("run", path, f"SELECT SUM(x) FROM t WHERE {wide}", "--sensitive", "x", "--clear", "k", "--format", "csv")
+        assert done.stdout.split()[-1] == "11", wide
+    wrapping = hush("run", path, "SELECT SUM(x) FROM t WHERE k * 9223372036854775807 % 5 = 0", "--sensitive", "x", "--clear", "k", status=3)
     assert "HUSH-E050" in wrapping.stderr
     growing = "SELECT COUNT(*) FROM t WHERE length(replace(replace(t,'b','bbbb'),'b','bbbb')) > 1"
     assert "HUSH-E023" in hush("run", path, growing, "--sensitive", "x", "--clear", "t", status=3).stderr

@@ -122,6 +122,19 @@ def test_errors(say, tmp_path):
         "SELECT SUM(charges / age) FROM patients",
     ):
         say("run", PATIENTS, query)
+    for query in (
+        "SELECT AVG(ward) FROM patients",
+        "SELECT COUNT(*) FROM patients WHERE year = 'abc'",
+        "SELECT COUNT(*) FROM patients WHERE ward = 5",
+        'SELECT COUNT(*) FROM patients WHERE ward = "surgery"',
+        "SELECT COUNT(*) FROM patients WHERE wrad = 'surgery'",
+        "SELECT STDEV(age) FROM patients",
+        "SELECT email FROM patients",
+        "SELECT COUNT(*) FROM patients WHERE ward SIMILAR TO '(a'",
+        "SELECT COUNT(*) FROM patients WHERE CAST(ward AS INT) = 1",
+        "UPDATE patients SET year = 2024",
+    ):
+        say("run", PATIENTS, query, "--clear", "ward,year")
     say("run", tmp_path / "missing.csv", "SELECT 1")
     say("query", tmp_path / "no-table", "SELECT SUM(age) FROM patients")
     say("query", "http://127.0.0.1:9", "SELECT SUM(age) FROM patients")

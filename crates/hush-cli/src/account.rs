@@ -32,8 +32,8 @@ pub(crate) fn preamble(account: &Account) -> String {
     out
 }
 
-/// The lines after the result: what it cost and what a server would have seen.
-pub(crate) fn summary(account: &Account) -> String {
+/// The lines after the result: what it cost, in `wall` seconds, and what a server would have seen.
+pub(crate) fn summary(account: &Account, wall: f64) -> String {
     let mut out = String::new();
     let mut line = |label: &str, text: String| {
         out.push_str(&format!("{label:<9} {text}\n"));
@@ -48,7 +48,7 @@ pub(crate) fn summary(account: &Account) -> String {
     if let Some(error) = account.precision {
         line("Error", precision(error));
     }
-    line("Time", times(&account.phases));
+    line("Time", times(&account.phases, wall));
     if let Some(peak) = account.peak_bytes {
         line("Memory", format!("{:.0} MB peak", peak as f64 / 1e6));
     }
@@ -101,8 +101,8 @@ pub(crate) fn wrapped(text: &str, indent: usize) -> String {
 
 const LINE_WIDTH: usize = 100;
 
-/// The account as one JSON object.
-pub(crate) fn to_json(account: &Account) -> Value {
+/// The account as one JSON object, after `wall` seconds.
+pub(crate) fn to_json(account: &Account, wall: f64) -> Value {
     let columns = |list: &[(String, String)]| -> Vec<Value> {
         list.iter().map(|(name, reason)| json!({ "column": name, "reason": reason })).collect()
     };
@@ -119,7 +119,7 @@ pub(crate) fn to_json(account: &Account) -> Value {
             Verified::Within(error) => json!({ "within": error }),
         }),
         "phases_s": account.phases.iter().map(|(name, s)| (name.to_owned(), json!(s))).collect::<serde_json::Map<_, _>>(),
-        "total_s": account.phases.total(),
+        "total_s": wall,
         "error": account.precision,
         "peak_bytes": account.peak_bytes,
         "bytes_up": account.moved.up,
@@ -139,10 +139,11 @@ pub(crate) fn precision(error: f64) -> String {
     format!("at most {error:.1e} in each approximate sum or value; no digits are shown below that")
 }
 
-/// `0.09 s: keys .01, encrypt .04`.
-pub(crate) fn times(phases: &Phases) -> String {
-    let parts: Vec<String> = phases.iter().map(|(name, s)| format!("{name} {}", seconds(s))).collect();
-    format!("{} s: {}", seconds(phases.total()), parts.join(", "))
+/// `0.09 s: keys 0.010, encrypt 0.04, other 0.02`: seconds of the whole command, its parts, and what is none of them.
+pub(crate) fn times(phases: &Phases, wall: f64) -> String {
+    let mut parts: Vec<String> = phases.iter().map(|(name, s)| format!("{name} {}", seconds(s))).collect();
+    parts.push(format!("other {}", seconds((wall - phases.total()).max(0.0))));
+    format!("{} s: {}", seconds(wall.max(phases.total())), parts.join(", "))
 }
 
 /// `up 0.2 MB (11.5 B per value), down 0.1 MB`.

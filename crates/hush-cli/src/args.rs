@@ -51,7 +51,7 @@ pub(crate) enum Command {
     Pull(Pull),
     /// List the tables of a server
     Ls(Ls),
-    /// Show what is public about a table
+    /// Show what is public about a table; with the owner's key, the names of its columns too
     Info(Info),
     /// Ask a table, in a directory or on a server
     Query(Query),
@@ -100,6 +100,9 @@ pub(crate) struct Run {
     /// Format of the result
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
+    /// Do not break a table that is wider than the terminal
+    #[arg(long)]
+    pub(crate) wide: bool,
     /// Write the account as JSON to standard error
     #[arg(long)]
     pub(crate) json: bool,
@@ -315,6 +318,8 @@ pub(crate) struct Info {
     /// Table directory, or SERVER/tables/NAME
     pub(crate) table: String,
     #[command(flatten)]
+    pub(crate) key: KeyArgs,
+    #[command(flatten)]
     pub(crate) token: TokenArgs,
     /// As JSON
     #[arg(long)]
@@ -330,7 +335,10 @@ pub(crate) struct Query {
     /// Format of the result
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
-    /// Print the account of time and bytes to standard error
+    /// Do not break a table that is wider than the terminal
+    #[arg(long)]
+    pub(crate) wide: bool,
+    /// Print the account of time (of the whole command, and its parts) and bytes to standard error
     #[arg(long)]
     pub(crate) account: bool,
     /// Put measured beside predicted (bytes, time, memory), on standard error

@@ -25,13 +25,14 @@ pub(crate) enum Format {
     Table,
 }
 
-/// Writes `batches` (at least one, possibly empty) to standard output.
-pub(crate) fn write_result(batches: &[RecordBatch], format: Format) -> Result<(), Error> {
+/// Writes `batches` (at least one, possibly empty) to standard output; a table in lines as wide as the terminal, unless it may
+/// be `wide`.
+pub(crate) fn write_result(batches: &[RecordBatch], format: Format, wide: bool) -> Result<(), Error> {
     to_stdout(format, |out| match format {
         Format::Csv => write_csv(batches, out),
         Format::Json => write_json(batches, out),
         Format::Parquet => write_parquet(batches, out),
-        Format::Table => table::write(batches, out),
+        Format::Table => table::write(batches, width(wide), out),
     })
 }
 
@@ -65,11 +66,19 @@ pub(crate) fn write_stream(
             if all.is_empty() {
                 all.push(RecordBatch::new_empty(schema.clone()));
             }
-            table::write(&all, out)
+            table::write(&all, width(false), out)
         }
     });
     drop(batches);
     failed.map_or(written, Err)
+}
+
+/// Characters of a line of the terminal; `None` where there is none, or lines may be of any length.
+fn width(wide: bool) -> Option<usize> {
+    if wide || !io::stdout().is_terminal() {
+        return None;
+    }
+    console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns))
 }
 
 fn to_stdout(

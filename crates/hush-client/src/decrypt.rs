@@ -237,11 +237,17 @@ fn wanted(half: &PrivateHalf, columns: Option<&[String]>) -> Result<Vec<Column>,
         .iter()
         .map(|name| {
             let found = half.schema.column(name).filter(stored);
-            found
-                .cloned()
-                .ok_or_else(|| ClientError::Usage { what: format!("the table stores no column {name:?}") })
+            found.cloned().ok_or_else(|| no_column(half, name))
         })
         .collect()
+}
+
+/// The refusal of a column that is not in the table, with the one that was probably meant.
+fn no_column(half: &PrivateHalf, found: &str) -> ClientError {
+    let names = half.schema.columns.iter().map(|column| column.name.as_str());
+    let meant = hush_plan::nearest(found, names.filter(|name| *name != found));
+    let meant = meant.map_or(String::new(), |name| format!("; did you mean {name}?"));
+    ClientError::Usage { what: format!("the table stores no column {found:?}{meant}") }
 }
 
 type Decrypted<'a> = Vec<(&'a Content, Cells)>;

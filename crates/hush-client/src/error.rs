@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 use hush_plan::EncodingId;
+use hush_plan::error::{Front, Remedy};
 pub use hush_table::error::ErrorKind;
 
 /// Everything that can go wrong on the owner's side.
@@ -117,6 +118,12 @@ pub enum ClientError {
         /// What was found impossible.
         what: &'static str,
     },
+    /// Something would be replaced that nobody asked to replace.
+    #[error("{path} exists already", path = path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
     /// The operating system refused.
     #[error("{path}: {source}", path = path.display())]
     File {
@@ -155,7 +162,7 @@ pub enum ClientError {
     },
     /// The table belongs to another key.
     #[error(
-        "the table was made with key {expected}, this key is {found}\n  Way out: --key with the file of key {expected}."
+        "the table was made with key {expected}, this key is {found}\n  Way out: the file of key {expected}."
     )]
     OtherKey {
         /// The key at hand.
@@ -270,6 +277,12 @@ pub enum ClientError {
         /// Column of the result.
         column: String,
     },
+    /// No schema file where one should be.
+    #[error("{path}: there is no schema file", path = path.display())]
+    NoSchema {
+        /// Where.
+        path: PathBuf,
+    },
     /// What the user asked for contradicts itself or names something that does not exist.
     #[error("{what}")]
     Usage {
@@ -293,7 +306,7 @@ impl ClientError {
             }
             Self::Source(source) => source.code(),
             Self::Table(source) => source.code(),
-            Self::Usage { .. } => "HUSH-U001",
+            Self::Usage { .. } | Self::Exists { .. } => "HUSH-U001",
             Self::Replaced { .. } => "HUSH-R022",
             Self::OtherName { .. } => "HUSH-R023",
             Self::OutOfBounds { .. } => "HUSH-D030",
@@ -306,7 +319,7 @@ impl ClientError {
             Self::Unequal { .. } => "HUSH-C020",
             Self::Finish { .. } => "HUSH-C030",
             Self::Magnitude => "HUSH-C031",
-            Self::File { .. } | Self::Io(_) => "HUSH-C040",
+            Self::File { .. } | Self::Io(_) | Self::NoSchema { .. } => "HUSH-C040",
             Self::Cpu { .. } => "HUSH-C041",
             Self::Randomness(_) => "HUSH-C042",
             Self::Pin { .. } => "HUSH-C043",
@@ -326,11 +339,13 @@ impl ClientError {
         }
     }
 
-    /// The sentence with its ways out, as a terminal shows it (without the code).
-    pub fn report(&self) -> String {
+    /// The sentence with its ways out, in the words of a front (without the code).
+    pub fn report(&self, front: Front) -> String {
         let (ways, label) = match self {
             Self::Eval(source) => (source.ways_out().to_owned(), "Ways out: "),
-            Self::Plan(source) => (source.ways_out().join("; "), "Ways out: "),
+            Self::Plan(source) => (source.ways_out(front).join("; "), "Ways out: "),
+            Self::NoSchema { .. } => (Remedy::Propose.words(front), "Way out: "),
+            Self::Exists { .. } => (Remedy::Replace.words(front), "Ways out: "),
             Self::Edge(source) => (source.hint().unwrap_or_default().to_owned(), "Way out: "),
             Self::Source(source) => (source.hint().to_owned(), ""),
             Self::SchemaEdit { source } | Self::SchemaFile { source, .. } | Self::SchemaText { source } => {
@@ -340,7 +355,7 @@ impl ClientError {
             _ => (String::new(), ""),
         };
         let sentence = self.to_string();
-        let stop = if sentence.ends_with('.') { "" } else { "." };
+        let stop = if sentence.ends_with(['.', '?']) { "" } else { "." };
         match ways.as_str() {
             "" => sentence,
             _ => format!("{sentence}{stop}\n  {label}{}.", ways.trim_end_matches('.')),
@@ -370,7 +385,7 @@ impl ClientError {
     /// Who can mend it.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Usage { .. } | Self::Cpu { .. } => ErrorKind::Usage,
+            Self::Usage { .. } | Self::Exists { .. } | Self::Cpu { .. } => ErrorKind::Usage,
             Self::Plan(hush_plan::PlanError::Overflow { .. } | hush_plan::PlanError::Noise { .. }) => {
                 ErrorKind::Precision
             }
@@ -409,6 +424,7 @@ impl ClientError {
             | Self::Io(_)
             | Self::MemoryLimit { .. }
             | Self::MemoryPassed { .. }
+            | Self::NoSchema { .. }
             | Self::Randomness(_) => ErrorKind::Resource,
             Self::Params(_) => ErrorKind::Damaged,
             Self::Arrow

@@ -2,7 +2,7 @@
 //! What a query would cost and tell, before it runs; and, after a run, measured beside predicted.
 
 use hush_exec::clear_half_bytes;
-use hush_plan::plan::Task;
+use hush_plan::plan::{Task, Way};
 use hush_plan::predict::{
     ASSUMED_GROUPS, ClearColumn, Expected, PartShape, Prediction, Site, TableShape, Times, of_rows, predict,
 };
@@ -29,6 +29,8 @@ pub struct Explanation {
     pub prediction: Prediction,
     /// Predicted time.
     pub times: Times,
+    /// Speed of the link between server and owner in bytes per second; `None` where they are one process.
+    pub link: Option<f64>,
     /// Predicted memory of one process that is owner and server.
     pub memory_bytes: u64,
     /// What the times come from.
@@ -92,9 +94,49 @@ impl OwnedTable {
         profile: ProfileInUse,
     ) -> Result<Explanation, ClientError> {
         let mut phases = Phases::default();
-        let plan = phases.time("plan", || self.plan(sql))?.for_groups(groups.unwrap_or(0));
-        let prediction = self.predict(&plan, groups.unwrap_or(ASSUMED_GROUPS), threads)?;
-        Ok(Explanation::new(plan, prediction, profile, phases.of("plan")))
+        let planned = phases.time("plan", || self.plan(sql))?;
+        let asked = groups.unwrap_or(ASSUMED_GROUPS);
+        let plan = planned.clone().for_groups(groups.unwrap_or(0));
+        let prediction = self.predict(&plan, asked, threads)?;
+        let mut explanation = Explanation::new(plan, prediction, profile, phases.of("plan"), self.costs.link);
+        explanation.plan.ways = self.ways_of(&planned, &explanation, asked, threads)?;
+        Ok(explanation)
+    }
+
+    /// The ways that a plan was weighed among, each with the price of the whole query: that of the way taken is the plan's.
+    fn ways_of(
+        &self,
+        planned: &QueryPlan,
+        taken: &Explanation,
+        groups: u64,
+        threads: usize,
+    ) -> Result<Vec<Way>, ClientError> {
+        let price = (taken.total_s(), taken.prediction.bytes_down);
+        let mut ways = taken.plan.ways.clone();
+        // What the planner left out of its prices because all ways have it.
+        let common = ways
+            .iter()
+            .find(|way| way.taken)
+            .map_or((0.0, 0), |way| (price.0 - way.seconds, price.1.saturating_sub(way.bytes_down)));
+        for (index, way) in ways.iter_mut().enumerate() {
+            let other = match (&planned.gathered, index) {
+                _ if way.taken => None,
+                (Some(_), 0) => Some(planned),
+                (Some(gathered), _) => Some(gathered.as_ref()),
+                (None, _) => None,
+            };
+            (way.seconds, way.bytes_down) = match other {
+                Some(plan) => {
+                    let prediction = self.predict(plan, groups, threads)?;
+                    let (plan, profile) = (plan.clone(), taken.profile.clone());
+                    let other = Explanation::new(plan, prediction, profile, 0.0, self.costs.link);
+                    (other.total_s(), other.prediction.bytes_down)
+                }
+                None if way.taken => price,
+                None => (way.seconds + common.0, way.bytes_down + common.1),
+            };
+        }
+        Ok(ways)
     }
 
     /// Puts measured beside predicted.
@@ -118,7 +160,8 @@ impl OwnedTable {
             owner_s: phases.of("decrypt"),
             peak_bytes: peak_resident_bytes().filter(|_| embedded),
         };
-        let predicted = Explanation::new(outcome.plan.clone(), prediction, profile, phases.of("plan"));
+        let predicted =
+            Explanation::new(outcome.plan.clone(), prediction, profile, phases.of("plan"), self.costs.link);
         Ok(Analysis { predicted, measured })
     }
 
@@ -201,11 +244,28 @@ fn shape(manifest: &Manifest, schema: &Schema) -> TableShape {
 }
 
 impl Explanation {
-    fn new(plan: QueryPlan, prediction: Prediction, profile: ProfileInUse, planning_s: f64) -> Self {
+    fn new(
+        plan: QueryPlan,
+        prediction: Prediction,
+        profile: ProfileInUse,
+        planning_s: f64,
+        link: Option<f64>,
+    ) -> Self {
         let times = profile.profile.times(&prediction);
         let both = prediction.server_memory_bytes.saturating_add(prediction.owner_memory_bytes);
         let memory_bytes = profile.profile.base_memory_bytes.saturating_add(both);
-        Self { plan, prediction, times, memory_bytes, profile, planning_s }
+        Self { plan, prediction, times, link, memory_bytes, profile, planning_s }
+    }
+
+    /// Predicted seconds on the link between server and owner.
+    pub fn link_s(&self) -> f64 {
+        let bytes = self.prediction.bytes_up + self.prediction.bytes_down;
+        self.link.map_or(0.0, |speed| bytes as f64 / speed)
+    }
+
+    /// Predicted seconds of server, link and owner.
+    pub fn total_s(&self) -> f64 {
+        self.times.server_s + self.link_s() + self.times.owner_s
     }
 
     /// Everything, as JSON: see `docs/reference/explain.md`.
@@ -222,7 +282,12 @@ impl Explanation {
             "ways": plan.ways,
             "prediction": self.prediction,
             "max_groups": plan.cost.max_groups,
-            "times": self.times,
+            "times": {
+                "server_s": self.times.server_s,
+                "link_s": self.link_s(),
+                "owner_s": self.times.owner_s,
+                "total_s": self.total_s(),
+            },
             "memory_bytes": self.memory_bytes,
             "planning_s": self.planning_s,
             "profile": {

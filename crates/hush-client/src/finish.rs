@@ -2,7 +2,7 @@
 //! The last step of every query: decrypted groups or rows become the result with an ordinary query engine,
 //! which evaluates expressions on aggregates, HAVING, ORDER BY and LIMIT.
 
-mod variance;
+mod moments;
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use arrow::record_batch::RecordBatch;
 use datafusion::datasource::MemTable;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext, col};
-use hush_exec::coerce::{SettleTypes, faithful_rules};
+use hush_exec::coerce::{self, SettleTypes, faithful_rules};
 
 use crate::error::ClientError;
 
@@ -31,7 +31,8 @@ pub(crate) fn finish(merged: RecordBatch, sql: &str) -> Result<Vec<RecordBatch>,
         .with_analyzer_rules(SettleTypes::first())
         .with_optimizer_rules(faithful_rules());
     // The later one of a name is taken.
-    builder.aggregate_functions().get_or_insert_default().extend(variance::functions());
+    builder.aggregate_functions().get_or_insert_default().extend(moments::functions());
+    builder.scalar_functions().get_or_insert_default().extend(coerce::functions());
     let context = SessionContext::new_with_state(builder.build());
     // Rows come in the order of the table, which need not be sorted by it once more.
     let order = merged.column_by_name(ROW).map(|_| vec![col(ROW).sort(true, false)]);

@@ -6,8 +6,9 @@
 pub(crate) mod mutations;
 
 use hush_keys::TableKeys;
+use hush_plan::layout::content_words;
 use hush_plan::schema::file::{from_toml, to_toml};
-use hush_plan::{PrivateEncoding, Schema};
+use hush_plan::{EncodingId, PrivateEncoding, Schema};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
@@ -45,6 +46,12 @@ impl PrivateHalf {
             .map_err(|_| ClientError::Internal { what: "the private half does not serialise" })?;
         let plain = Zeroizing::new(json);
         Ok(keys.schema_seal().seal(PLACE, &plain)?)
+    }
+
+    /// What an encoded column holds, in words that name the owner's columns.
+    pub fn words_of(&self, id: EncodingId) -> Option<String> {
+        let encoding = self.encodings.iter().find(|encoding| encoding.public.id == id)?;
+        Some(content_words(&encoding.content))
     }
 
     /// Opens what [`PrivateHalf::seal`] sealed for the same encryption.

@@ -76,10 +76,11 @@ pub fn rehearse(
     let mut phases = Phases::default();
     let source = &options.source;
     let (schema, rows, warnings) = phases.time("read", || approved_schema(options, source))?;
-    let (schema, needs) = phases.time("plan", || used_part(&schema, &options.sql))?;
+    let (schema, needs, notes) = phases.time("plan", || used_part(&schema, &options.sql))?;
     let encodings = phases.time("plan", || plan_encodings(&schema, &needs, rows))?;
     let mut account = described(source, &schema, rows, warnings, &encodings)?;
     account.dry_run = options.dry_run;
+    account.warnings.extend(notes);
     preamble(&account);
 
     let owner = phases.time("keys", OwnerSeed::generate)?;
@@ -166,8 +167,9 @@ fn count_rows(source: &Source, schema: &Schema) -> Result<u64, ClientError> {
     Ok(rows)
 }
 
-/// The schema with every column dropped that the query does not use, and what its encrypted columns are for.
-fn used_part(schema: &Schema, sql: &str) -> Result<(Schema, Needs), ClientError> {
+/// The schema with every column dropped that the query does not use, what its encrypted columns are for, and what there is to
+/// say about the query.
+fn used_part(schema: &Schema, sql: &str) -> Result<(Schema, Needs, Vec<String>), ClientError> {
     let query = hush_plan::sql::parse(schema, sql)?;
     let mut needs = needs_of(schema, std::slice::from_ref(&query))?;
     let mut used: BTreeSet<String> = query.columns();
@@ -187,7 +189,7 @@ fn used_part(schema: &Schema, sql: &str) -> Result<(Schema, Needs), ClientError>
     if needs.is_empty() && part.protected(Protection::Clear).next().is_none() {
         needs = Needs::of_purposes(&part)?;
     }
-    Ok((part, needs))
+    Ok((part, needs, query.notes()))
 }
 
 /// The part of the account that is known before the work.

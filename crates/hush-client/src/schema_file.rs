@@ -12,17 +12,35 @@ use crate::error::ClientError;
 /// Largest schema file read.
 const MAX_BYTES: u64 = 16 << 20;
 
+/// Longer ones no system takes.
+const MAX_PATH_BYTES: usize = 4096;
+
 /// Reads a schema, approved or not.
 ///
 /// # Errors
 /// [`ClientError::File`] or [`ClientError::SchemaFile`].
 pub fn read_schema(path: &Path) -> Result<Schema, ClientError> {
-    let file_error = |source| ClientError::File { path: path.to_owned(), source };
+    if is_text(path) && !path.exists() {
+        let what = "a path of a schema file is needed, and this is the text of one, or no path (not shown)\n  \
+                    Way out: write the text to a file, and give its path.";
+        return Err(ClientError::Usage { what: what.to_owned() });
+    }
+    let file_error = |source: std::io::Error| match source.kind() {
+        std::io::ErrorKind::NotFound => ClientError::NoSchema { path: path.to_owned() },
+        _ => ClientError::File { path: path.to_owned(), source },
+    };
     if std::fs::metadata(path).map_err(file_error)?.len() > MAX_BYTES {
         return Err(file_error(std::io::Error::other("too large for a schema")));
     }
     let bytes = std::fs::read(path).map_err(file_error)?;
     parse(&bytes).map_err(|source| ClientError::SchemaFile { path: path.to_owned(), source })
+}
+
+/// Whether somebody gave what a schema file holds in the place of its path. A schema names columns and says why they are
+/// sensitive, so that no error repeats it.
+fn is_text(path: &Path) -> bool {
+    let text = path.to_string_lossy();
+    text.chars().any(char::is_control) || text.len() > MAX_PATH_BYTES || text.contains(" = ")
 }
 
 /// TOML is UTF-8; anything else is not TOML, and is told by its place.
@@ -109,19 +127,33 @@ pub fn write_schema(path: &Path, schema: &Schema, replace: bool) -> Result<(), C
     let persisted = if replace { file.persist(path) } else { file.persist_noclobber(path) };
     match persisted {
         Ok(_) => Ok(()),
-        Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => Err(ClientError::Usage {
-            what: format!(
-                "{} exists already\n  Ways out: edit it; --force to replace it; -o another file",
-                path.display()
-            ),
-        }),
+        Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => {
+            Err(ClientError::Exists { path: path.to_owned() })
+        }
         Err(error) => Err(file_error(error.error)),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use hush_plan::error::Front;
+
     use super::*;
+
+    #[test]
+    fn a_schema_in_the_place_of_its_path_is_not_repeated() {
+        for text in
+            ["format = 1\n[columns.hiv_status]\n", "table = \"hiv_status\"", &"hiv_status".repeat(1000)]
+        {
+            let error = read_schema(Path::new(text)).unwrap_err();
+            assert_eq!(error.code(), "HUSH-U001");
+            assert!(!format!("{error}{error:?}").contains("hiv"), "{error}");
+        }
+        let absent = read_schema(Path::new("patients.schema.toml")).unwrap_err();
+        assert_eq!(absent.code(), "HUSH-C040");
+        assert!(absent.report(Front::CommandLine).contains("hush init"), "{absent}");
+        assert!(!absent.report(Front::Python).contains("hush init"), "{absent}");
+    }
 
     #[test]
     fn a_file_that_is_not_text_is_not_toml_and_told_by_its_place() {

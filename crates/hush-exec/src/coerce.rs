@@ -3,9 +3,13 @@
 //!
 //! The engine's own coercions lose what owners of tables care about: it compares doubles with decimals as decimals of
 //! 15 places, takes a CASE for a value of its first branch's type, wraps integers around, and fails on a division by
-//! zero. Here numbers beside doubles become doubles, branches get a common type, integers are added as decimals, and a
-//! quotient without a divisor is NULL. Both halves of the work read their expressions through [`settle`], and so agree; the
+//! zero. Here numbers beside doubles become doubles, branches get a common type, integers are added as decimals, a
+//! quotient without a divisor is NULL, times have microseconds, and SIMILAR TO matches a whole text. Both halves of the work read their expressions through [`settle`], and so agree; the
 //! owner's last step, which is a whole query, goes through [`SettleTypes`].
+
+mod exact;
+mod instants;
+mod times;
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -17,7 +21,7 @@ use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_aggregate::sum::sum_udaf;
-use datafusion::logical_expr::expr::{AggregateFunction, Case, ScalarFunction, WindowFunction};
+use datafusion::logical_expr::expr::{AggregateFunction, Case, Like, ScalarFunction, WindowFunction};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::type_coercion::other::get_coerce_type_for_case_expression;
 use datafusion::logical_expr::utils::merge_schema;
@@ -28,7 +32,9 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::utils::NamePreserver;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
 use hush_plan::error::Measure;
-use hush_plan::sql::TextFault;
+use hush_plan::sql::{TextFault, similar_regex};
+
+pub use instants::functions;
 
 /// Settles the types of an expression over the columns of `schema`.
 ///
@@ -106,7 +112,15 @@ impl Settler<'_> {
                 let args = args.collect();
                 Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args })))
             }
-            Expr::ScalarFunction(ScalarFunction { func, args }) => {
+            Expr::ScalarFunction(ScalarFunction { func, args })
+                if func.name() == "to_timestamp" && args.len() == 1 =>
+            {
+                let instant = args.first().and_then(|argument| self.to_timestamp(argument));
+                let call = || Expr::ScalarFunction(ScalarFunction { func, args });
+                Ok(Transformed::yes(instant.unwrap_or_else(call)))
+            }
+            Expr::ScalarFunction(ScalarFunction { func, mut args }) => {
+                self.time_arguments(func.name(), &mut args);
                 let before = args.iter().map(nodes).sum();
                 Ok(match func.simplify(args, &context)? {
                     ExprSimplifyResult::Simplified(expr) => {
@@ -123,12 +137,23 @@ impl Settler<'_> {
             }
             Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
                 let mut sides = [*left, *right];
-                if op.supports_propagation() || is_arithmetic(op) {
-                    self.align(&mut sides, !is_arithmetic(op));
+                if is_arithmetic(op) {
+                    let kinds = self.kinds(&sides).unwrap_or_default();
+                    self.align_numbers(&mut sides, &kinds, false);
+                    if Self::is_time_difference(op, &kinds) {
+                        Self::align_times(&mut sides, &kinds);
+                    }
+                } else if op.supports_propagation() || is_distinction(op) {
+                    self.align(&mut sides, true);
                 }
                 let [left, right] = sides.map(Box::new);
                 Ok(Transformed::yes(self.checked(BinaryExpr { left, op, right })?))
             }
+            Expr::IsNull(operand) => Ok(Transformed::yes(Expr::IsNull(Box::new(self.widened(*operand))))),
+            Expr::IsNotNull(operand) => {
+                Ok(Transformed::yes(Expr::IsNotNull(Box::new(self.widened(*operand)))))
+            }
+            Expr::SimilarTo(like) => Ok(Transformed::yes(similar(like)?)),
             // Written out, because the query engine fails on these tests within a grouped query.
             Expr::IsTrue(truth) => Ok(Transformed::yes(when(*truth, true, false)?)),
             Expr::IsFalse(truth) => Ok(Transformed::yes(when(not(*truth), true, false)?)),
@@ -171,15 +196,23 @@ impl Settler<'_> {
         exprs.into_iter().map(|expr| expr.get_type(self.schema).ok()).collect()
     }
 
-    /// Gives numbers that meet a type that holds them all: doubles beside a double; and for a comparison of decimals
-    /// that needs more than 38 digits, 76.
+    /// Gives numbers and times that meet a type that holds them all; in a comparison, of any size.
     fn align(&self, exprs: &mut [Expr], comparison: bool) {
+        if comparison {
+            exprs.iter_mut().for_each(|expr| *expr = self.widened(std::mem::take(expr)));
+        }
         let Some(kinds) = self.kinds(exprs.iter()) else { return };
+        Self::align_times(exprs, &kinds);
+        self.align_numbers(exprs, &kinds, comparison);
+    }
+
+    /// Doubles beside a double; and for a comparison of decimals that needs more than 38 digits, 76.
+    fn align_numbers(&self, exprs: &mut [Expr], kinds: &[DataType], comparison: bool) {
         if !kinds.iter().all(|kind| kind.is_numeric() || kind.is_null()) {
             return;
         }
         if kinds.iter().any(DataType::is_floating) {
-            for (expr, kind) in exprs.iter_mut().zip(&kinds) {
+            for (expr, kind) in exprs.iter_mut().zip(kinds) {
                 if !kind.is_floating() && !kind.is_null() {
                     *expr = as_double(std::mem::take(expr));
                 }
@@ -232,29 +265,6 @@ impl Settler<'_> {
         Ok(Expr::Case(case))
     }
 
-    /// `+ - *` of integers by way of decimals: the query engine's integers wrap around, and what does not fit must be an
-    /// error. `/` and `%` of integers and decimals by zero are NULL.
-    fn checked(&self, operation: BinaryExpr) -> Result<Expr> {
-        let BinaryExpr { left, op, right } = operation;
-        let kind = |expr: &Expr| expr.get_type(self.schema).unwrap_or(DataType::Null);
-        let kinds = (kind(&left), kind(&right));
-        match op {
-            Operator::Plus | Operator::Minus | Operator::Multiply
-                if kinds.0.is_integer() && kinds.1.is_integer() =>
-            {
-                let wide = |expr: Box<Expr>| Box::new(cast(*expr, DataType::Decimal128(20, 0)));
-                let exact = BinaryExpr { left: wide(left), op, right: wide(right) };
-                Ok(cast(Expr::BinaryExpr(exact), DataType::Int64))
-            }
-            Operator::Divide | Operator::Modulo if kinds.1.is_integer() || kinds.1.is_decimal() => {
-                self.count_copied(nodes(&right))?;
-                let divisor = datafusion::logical_expr::when(right.clone().not_eq(lit(0)), *right).end()?;
-                Ok(Expr::BinaryExpr(BinaryExpr { left, op, right: Box::new(divisor) }))
-            }
-            _ => Ok(Expr::BinaryExpr(BinaryExpr { left, op, right })),
-        }
-    }
-
     /// Sums of integers over windows in decimals, as in [`Settler::exact_sums`].
     fn exact_window(&self, mut call: Box<WindowFunction>) -> Result<Expr> {
         if let (WindowFunctionDefinition::AggregateUDF(func), [argument]) =
@@ -262,7 +272,7 @@ impl Settler<'_> {
             && func.name() == "sum"
             && let Some(wide) = self.wide(argument)
         {
-            call.params.args = vec![cast(argument.clone(), wide)];
+            call.params.args = vec![cast(self.widened(argument.clone()), wide)];
         }
         Ok(Expr::WindowFunction(call))
     }
@@ -283,14 +293,15 @@ impl Settler<'_> {
         let with = |call: &AggregateFunction, func: Arc<AggregateUDF>| {
             Expr::AggregateFunction(AggregateFunction { func, params: call.params.clone() })
         };
+        let argument = self.widened(argument.clone());
         match call.func.name() {
             "sum" => {
-                call.params.args = vec![cast(argument.clone(), wide)];
+                call.params.args = vec![cast(argument, wide)];
                 Ok(Expr::AggregateFunction(call))
             }
             "avg" => {
                 let count = with(&call, count_udaf());
-                call.params.args = vec![cast(argument.clone(), wide)];
+                call.params.args = vec![cast(argument, wide)];
                 let sum = with(&call, sum_udaf());
                 Ok(cast(sum, DataType::Float64) / cast(count, DataType::Float64))
             }
@@ -347,6 +358,27 @@ fn digits(kind: &DataType) -> (i32, i32) {
         DataType::Null => (0, 0),
         _ => (20, 0),
     }
+}
+
+/// `IS DISTINCT FROM` and its negation.
+fn is_distinction(op: Operator) -> bool {
+    matches!(op, Operator::IsDistinctFrom | Operator::IsNotDistinctFrom)
+}
+
+/// `x SIMILAR TO 'pattern'` as the match of a regular expression with the whole of x.
+fn similar(like: Like) -> Result<Expr> {
+    let Expr::Literal(pattern, _) = &*like.pattern else { return Err(no_pattern()) };
+    let regex = match pattern.try_as_str() {
+        Some(Some(text)) => ScalarValue::from(similar_regex(text).ok_or_else(no_pattern)?),
+        _ if pattern.is_null() => ScalarValue::Utf8(None),
+        _ => return Err(no_pattern()),
+    };
+    let op = if like.negated { Operator::RegexNotMatch } else { Operator::RegexMatch };
+    Ok(Expr::BinaryExpr(BinaryExpr { left: like.expr, op, right: Box::new(lit(regex)) }))
+}
+
+fn no_pattern() -> DataFusionError {
+    DataFusionError::Plan("the pattern of SIMILAR TO is none".to_owned())
 }
 
 /// `CASE WHEN condition THEN yes ELSE no END`.

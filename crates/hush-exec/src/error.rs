@@ -81,7 +81,9 @@ pub enum ExecError {
     #[error("the query was cancelled; ask again")]
     Cancelled,
     /// The clear half could not be computed on this table.
-    #[error("{role} failed on a row of the table (overflow, division by zero or a failed conversion)")]
+    #[error(
+        "{role} failed on a row of the table: a number beyond its type, or a text that does not convert\n  Ways out: CAST to a wider type; TRY_CAST, which is NULL where a text does not convert."
+    )]
     Evaluation {
         /// Which expression, as far as that is known.
         role: ExpressionRole,
@@ -353,7 +355,7 @@ impl std::fmt::Display for ExpressionRole {
             Self::MaskCondition(index) => write!(f, "the condition of mask {index}"),
             Self::MaskWeight(index) => write!(f, "the weight of mask {index}"),
             Self::Operand(index) => write!(f, "operand {index}"),
-            Self::Predicate => f.write_str("the predicate"),
+            Self::Predicate => f.write_str("the WHERE condition"),
         }
     }
 }

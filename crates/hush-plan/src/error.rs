@@ -4,10 +4,12 @@
 //! The text shown for a place is the clause that the user typed; no error carries a value of the table.
 
 mod place;
+mod remedy;
 
 pub use place::{Clause, Feature, Unfit};
+pub use remedy::{Front, Remedy};
 
-use crate::schema::{NO_VALUES, Protection};
+use crate::schema::{ColumnType, Protection};
 
 /// A refusal by the planner. Nothing was encrypted, sent or computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -56,6 +58,16 @@ pub enum PlanError {
         clause: Clause,
         /// The aggregate as typed.
         text: String,
+    },
+    /// Parts of an expression that do not go together.
+    #[error("{clause} {text}: {why}")]
+    Mismatch {
+        /// Where.
+        clause: Clause,
+        /// The expression as typed.
+        text: String,
+        /// What they are.
+        why: String,
     },
     /// The query uses a layout that the table does not have.
     #[error("{text} needs {layout} of {columns}, which this table does not have")]
@@ -126,10 +138,12 @@ pub enum PlanError {
         column: String,
     },
     /// More than one statement, or one that is no SELECT.
-    #[error("{found} statements; exactly one SELECT is supported")]
+    #[error("{}", statements(*found, verb))]
     NotOneSelect {
         /// Number of statements, or 1 where it is no SELECT.
         found: usize,
+        /// What the one statement begins with, such as `UPDATE`.
+        verb: &'static str,
     },
     /// An aggregate's argument that is no polynomial of its encrypted columns.
     #[error("{text}: {column} is encrypted, and {reason}")]
@@ -150,6 +164,8 @@ pub enum PlanError {
         column: String,
         /// Its protection.
         protect: Protection,
+        /// Its type.
+        kind: ColumnType,
         /// Why it has this protection, as the schema says; may be empty.
         reason: String,
     },
@@ -198,22 +214,28 @@ pub enum PlanError {
         limit: usize,
     },
     /// No such column.
-    #[error("{clause}: no column {found:?} in table {table:?}")]
+    #[error("{clause}: no column {found:?} in table {table:?}{}", did_you_mean(nearest.as_deref()))]
     UnknownColumn {
         /// Where.
         clause: Clause,
         /// As typed.
         found: String,
+        /// Whether it was in double quotes.
+        quoted: bool,
+        /// The column that was probably meant.
+        nearest: Option<String>,
         /// The table.
         table: String,
     },
     /// No such function, or one whose result is not determined by its arguments.
-    #[error("{clause}: function {name} is not supported")]
+    #[error("{clause}: function {name} is not supported{}", did_you_mean(*nearest))]
     UnknownFunction {
         /// Where.
         clause: Clause,
         /// As typed.
         name: String,
+        /// The function that was probably meant.
+        nearest: Option<&'static str>,
     },
     /// No such table.
     #[error("no table {found:?}; this file's table is {expected:?}")]
@@ -316,76 +338,36 @@ impl PlanError {
             Self::AnswerTooLarge { .. } => "HUSH-P025",
             Self::BadEncoding { .. } => "HUSH-P026",
             Self::NotByDevices { .. } => "HUSH-P027",
+            Self::Mismatch { .. } => "HUSH-P028",
         }
     }
 
-    /// What the user can do instead, most useful first; each stands alone.
-    pub fn ways_out(&self) -> Vec<String> {
-        let fixed = |ways: &[&str]| ways.iter().map(|way| (*way).to_owned()).collect();
-        match self {
-            Self::EncryptedComparison { column, .. } => vec![
-                format!("--clear {column} (the server reads {column})"),
-                "filter before encrypting".to_owned(),
-            ],
-            Self::EncryptedOperand { clause: Clause::OrderBy, column, .. } => vec![
-                format!("order by an aggregate of {column}"),
-                format!("--clear {column} (the server reads {column})"),
-            ],
-            Self::EncryptedOperand { column, .. } => {
-                vec![format!("--clear {column} (the server reads {column})")]
-            }
-            Self::MissingLayout { .. } => vec![
-                "hush encrypt FILE -o TABLE --for queries.sql, with this query in queries.sql".to_owned(),
-                "the column's `for`, or `products` or `moments`, in the schema, then encrypt again"
-                    .to_owned(),
-            ],
-            Self::MixedArithmetic { approximate, .. } => {
-                vec![format!("a range for {approximate} in the schema makes it exact fixed point")]
-            }
-            Self::NoBound { .. } => fixed(&[
-                "a range for the clear column in the schema",
-                "CAST it to DECIMAL(p,s), which bounds it by p digits",
-            ]),
-            Self::NoParameters { .. } => fixed(&[
-                "a narrower range for the column in the schema",
-                "smaller constants or clear factors",
-                "fewer rows per table",
-            ]),
-            Self::NotByDevices { .. } => fixed(&[
-                "another protection or purpose for the column in the schema",
-                "a table without `edge = true`, which the owner encrypts",
-            ]),
-            Self::Noise { .. } | Self::Overflow { .. } => fixed(&[
-                "hush encrypt FILE -o TABLE --for queries.sql sizes the columns for this query",
-                "a narrower range for the clear factor in the schema",
-                "split the query by a clear condition",
-            ]),
-            Self::NotGrouped { column, .. } => vec![format!("add {column} to GROUP BY")],
-            Self::NotPolynomial { .. } => fixed(&[
-                "divide or round the aggregate: SUM(x)/100, ROUND(AVG(x), 2)",
-                "compute it before encrypting",
-            ]),
-            Self::NotQueryable { column, reason, .. } if reason == NO_VALUES => vec![format!(
-                "give {column} its type in the schema, with nullable = true and protect = \"encrypt\": \
-                 a column without values sums to NULL"
-            )],
-            Self::NotQueryable { protect: Protection::Seal, .. } => fixed(&[
-                "hush decrypt returns sealed columns",
-                "protect = \"clear\" or \"encrypt\" in the schema",
-            ]),
-            Self::NotQueryable { .. } => fixed(&["protect = \"clear\" or \"encrypt\" in the schema"]),
-            Self::TooManyFactors { .. } => fixed(&["multiply two of them before encrypting"]),
-            Self::Unsupported { feature, .. } => feature.way_out().map(str::to_owned).into_iter().collect(),
-            Self::AnswerTooLarge { .. } => fixed(&["a higher limit", "fewer columns in one query"]),
-            _ => Vec::new(),
-        }
+    /// The remedies in the words of a front.
+    pub fn ways_out(&self, front: Front) -> Vec<String> {
+        self.remedies().iter().map(|remedy| remedy.words(front)).collect()
     }
 
     /// Code, sentence and ways out, as a terminal shows them.
     pub fn report(&self) -> String {
-        let ways = self.ways_out();
+        let ways = self.ways_out(Front::CommandLine);
         let end = if ways.is_empty() { String::new() } else { format!("\n  Ways out: {}.", ways.join("; ")) };
-        format!("{} {self}.{end}", self.code())
+        let sentence = self.to_string();
+        let stop = if sentence.ends_with('?') { "" } else { "." };
+        format!("{} {sentence}{stop}{end}", self.code())
+    }
+}
+
+/// The name that was probably meant.
+fn did_you_mean(name: Option<&str>) -> String {
+    name.map_or(String::new(), |name| format!("; did you mean {name}?"))
+}
+
+/// What was found instead of one SELECT.
+fn statements(found: usize, verb: &str) -> String {
+    match found {
+        0 => "no statement; a query is one SELECT".to_owned(),
+        1 => format!("{verb} is not supported; a query is one SELECT, which changes nothing"),
+        _ => format!("{found} statements; a query is one SELECT"),
     }
 }
 

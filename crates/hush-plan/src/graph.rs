@@ -93,6 +93,9 @@ pub(crate) fn of_query(
         let lines = vec![format!("{} {per}", counted(secret, "value"))];
         last = graph.node(Actor::Owner, "decrypt", lines, &[last]);
     }
+    if query.has_windows() {
+        last = graph.node(Actor::Owner, "window functions", query.window_words(), &[last]);
+    }
     let merged = query.items.iter().map(output_words).collect();
     if !owner.aggregates.is_empty() || !owner.programs.is_empty() {
         last = graph.node(Actor::Owner, "compute the result", merged, &[last]);

@@ -22,7 +22,7 @@ pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Le
             "how many encrypted quantities there are ({}), and the width that each was made for ({}), which tells \
              the order of magnitude of its declared range",
             encodings.len(),
-            list(&encodings.iter().map(|encoding| encoding.public.words()).collect::<Vec<_>>())
+            widths(encodings)
         ));
     }
     if encodings.iter().any(|encoding| marks_missing(&encoding.content)) {
@@ -42,6 +42,22 @@ pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Le
         hidden.push("which of their values are missing".to_owned());
     }
     Leakage { table, query: Vec::new(), hidden }
+}
+
+/// The width that each encoding was made for, those of one width together.
+fn widths(encodings: &[PrivateEncoding]) -> String {
+    let mut found: Vec<(String, usize)> = Vec::new();
+    for words in encodings.iter().map(|encoding| encoding.public.words()) {
+        match found.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, count)) => *count += 1,
+            None => found.push((words, 1)),
+        }
+    }
+    let counted = |(words, count): &(String, usize)| match count {
+        1 => words.clone(),
+        count => format!("{count} times {words}"),
+    };
+    list(&found.iter().map(counted).collect::<Vec<_>>())
 }
 
 /// Whether a quantity is 0 or 1 by row, and so as narrow as nothing else is.
@@ -138,7 +154,10 @@ fn by_row(task: &RowsTask, says: &mut Vec<String>) {
         says.push(format!("that they use {}", list(&task.operands)));
     }
     if let Some(limit) = task.limit {
-        says.push(format!("that only {limit} rows are wanted"));
+        says.push(match limit {
+            1 => "that only 1 row is wanted".to_owned(),
+            limit => format!("that only {limit} rows are wanted"),
+        });
     }
 }
 

@@ -31,6 +31,7 @@ pub mod graph;
 mod grouped;
 pub mod layout;
 pub mod leakage;
+mod nearest;
 pub mod physical;
 pub mod plan;
 pub mod predict;
@@ -46,6 +47,7 @@ pub use encoding::{Content, Encoding, EncodingId, Layout, Plaintext, PrivateEnco
 pub use error::PlanError;
 pub use graph::Graph;
 pub use layout::{Needs, factors_left_out, needs_of, plan_encodings};
+pub use nearest::nearest;
 pub use physical::{Limits, plan_query};
 pub use plan::{OwnerPlan, QueryPlan, ServerPlan};
 pub use schema::{ColumnType, Protection, Schema};

@@ -109,7 +109,8 @@ pub fn plan_query(
         let server = server(task);
         // What the server would not parse is refused here, where it can still be asked for otherwise.
         server.expressions().try_for_each(check_expression)?;
-        Ok::<_, PlanError>(QueryPlan { server, owner, cost, leakage, graph, steps, ways, gathered })
+        let notes = query.notes();
+        Ok::<_, PlanError>(QueryPlan { server, owner, cost, leakage, graph, steps, notes, ways, gathered })
     };
     let instead = instead.map(|other| finish(other.task, other.owner, other.cost, ways.clone(), None));
     let mut plan = finish(task, owner, cost, ways, None)?;

@@ -195,6 +195,8 @@ pub struct QueryPlan {
     pub graph: Graph,
     /// What runs where, in plain sentences.
     pub steps: Vec<Step>,
+    /// What the result does not hold though somebody may expect it, one sentence each.
+    pub notes: Vec<String>,
     /// The ways that were weighed against one another, this one among them; empty where there was only one.
     pub ways: Vec<Way>,
     /// How a query of more than [`Cost::max_groups`] groups is answered instead, if it can be: the rows that match go back, and the

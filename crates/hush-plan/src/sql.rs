@@ -17,11 +17,14 @@ mod like;
 mod names;
 mod output;
 mod scalar;
+mod similar;
 mod statement;
+pub(crate) mod types;
 pub(crate) mod windows;
 mod workload;
 
 pub use bounds::{TextFault, check_expression};
+pub use similar::similar_regex;
 pub use statement::table_of;
 pub use workload::parse_workload;
 
@@ -31,7 +34,7 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{Expr, OrderByOptions, Visit, VisitMut, Visitor, VisitorMut};
 
 use crate::error::{Clause, Feature, PlanError};
-use crate::schema::Schema;
+use crate::schema::{Protection, Schema};
 
 /// A query whose names and structure are known to be good.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +50,8 @@ pub struct Query {
     pub(crate) grouped: bool,
     /// The keys come from SELECT DISTINCT.
     pub(crate) distinct: bool,
+    /// Columns that a `*` does not stand for, with their protection.
+    pub(crate) left_out: Vec<(String, Protection)>,
 }
 
 /// One output column.
@@ -89,6 +94,24 @@ impl Query {
         self.filter.as_ref().map(shown)
     }
 
+    /// What the result does not hold though somebody may expect it, one sentence each.
+    pub fn notes(&self) -> Vec<String> {
+        let named = |wanted: Protection| {
+            let names = self.left_out.iter().filter(|(_, protect)| *protect == wanted);
+            names.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
+        };
+        let reasons = [
+            (Protection::Seal, "sealed: stored and never computed on; decrypting the table gives them back"),
+            (Protection::Drop, "dropped: not in the table"),
+            (Protection::Decide, "undecided"),
+        ];
+        let groups = reasons.map(|(protect, why)| (named(protect), why));
+        let sentence = |(names, why): (String, &str)| {
+            (!names.is_empty()).then(|| format!("* leaves out {names} ({why})"))
+        };
+        groups.into_iter().filter_map(sentence).collect()
+    }
+
     /// Whether the result has one row per group (else one per matching row).
     pub fn is_grouped(&self) -> bool {
         self.grouped
@@ -104,6 +127,14 @@ impl Query {
         self.expressions().map(windows::count_windows).sum()
     }
 
+    /// The window functions in words, without constants.
+    pub(crate) fn window_words(&self) -> Vec<String> {
+        let mut words: Vec<String> = self.expressions().flat_map(windows::described).collect();
+        words.sort();
+        words.dedup();
+        words
+    }
+
     fn expressions(&self) -> impl Iterator<Item = &Expr> {
         let items = self.items.iter().map(|item| &item.expr);
         items
@@ -117,10 +148,11 @@ impl Query {
 /// Parses and resolves `text` against the columns of `schema`.
 ///
 /// # Errors
-/// Codes P001 to P006, P008, P009 and P012: whatever is wrong with a query whatever is encrypted.
+/// Codes P001 to P006, P008, P009, P012 and P028: whatever is wrong with a query whatever is encrypted.
 pub fn parse(schema: &Schema, text: &str) -> Result<Query, PlanError> {
     let raw = statement::single_select(schema, text)?;
     let names = names::Names { schema, alias: raw.alias.clone() };
+    let left_out = output::left_out(schema, &raw.projection);
     let items = output::items(&names, raw.projection)?;
     let filter = raw.filter.map(|expr| names.resolve(expr, Clause::Where, &[])).transpose()?;
     let mut keys = Vec::new();
@@ -146,8 +178,10 @@ pub fn parse(schema: &Schema, text: &str) -> Result<Query, PlanError> {
         offset: raw.offset,
         grouped: false,
         distinct: false,
+        left_out,
     };
     scalar::check_structure(&query)?;
+    types::check_types(schema, &query)?;
     query.grouped =
         !query.keys.is_empty() || query.having.is_some() || query.expressions().any(functions::has_aggregate);
     if raw.distinct {

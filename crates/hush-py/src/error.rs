@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Errors of the facade as Python exceptions.
 
-use hush::Error;
+use hush::{Error, Front};
 use pyo3::prelude::*;
 
 /// The exception of the error's kind, with its code and message.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     let kind = format!("{:?}", error.kind());
-    let made = py
-        .import("hushtable._errors")
-        .and_then(|module| module.call_method1("of_kind", (kind, error.code(), error.message())));
+    let made = py.import("hushtable._errors").and_then(|module| {
+        module.call_method1("of_kind", (kind, error.code(), error.message_for(Front::Python)))
+    });
     made.map_or_else(|failed| failed, PyErr::from_value)
 }
 

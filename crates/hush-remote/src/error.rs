@@ -56,6 +56,18 @@ pub enum RemoteError {
         /// The server's sentence, cleaned and cut.
         message: String,
     },
+    /// The server has no such table.
+    #[error(
+        "{url} has no table {table:?} ({code})\n  Ways out: check the name against the list of the server's tables; push the table first."
+    )]
+    NoTable {
+        /// The server's address.
+        url: String,
+        /// The name asked for.
+        table: String,
+        /// The server's code.
+        code: String,
+    },
     /// Not what a hush-server says.
     #[error(
         "{url} does not speak the protocol of hush-server: {what}\n  Ways out: check the address; use the same version on both sides."
@@ -98,6 +110,14 @@ pub enum RemoteError {
         /// The server's address.
         url: String,
     },
+    /// A server without TLS.
+    #[error(
+        "{url} answers without TLS: it speaks http and not https\n  Ways out: http:// in the address, for a server on this machine; a proxy with a certificate in front of hush-server."
+    )]
+    NotTls {
+        /// The server's address.
+        url: String,
+    },
     /// TLS failed.
     #[error("no secure connection to {url}: {cause}\n  Way out: check the server's certificate.")]
     Tls {
@@ -127,7 +147,7 @@ pub enum RemoteError {
     },
     /// The server's table is as new or newer.
     #[error(
-        "the server has version {found} of table {table}, this is version {pushed}\n  Ways out: pull the newer version; delete the table on the server first."
+        "the server has version {found} of table {table}, this is version {pushed}\n  Ways out: decrypt the newer version if its rows are wanted, then encrypt again; push under another name; delete the table on the server first."
     )]
     Newer {
         /// The table.
@@ -190,13 +210,13 @@ impl RemoteError {
             Self::Timeout { .. } => "HUSH-R002",
             Self::Busy { .. } => "HUSH-R003",
             Self::Unauthorised { .. } => "HUSH-R004",
-            Self::Refused { .. } => "HUSH-R005",
+            Self::Refused { .. } | Self::NoTable { .. } => "HUSH-R005",
             Self::Protocol { .. } => "HUSH-R006",
             Self::TooLarge { .. } => "HUSH-R007",
             Self::Altered { .. } => "HUSH-R008",
             Self::Url { .. } => "HUSH-R010",
             Self::PlainHttp { .. } => "HUSH-R011",
-            Self::Tls { .. } => "HUSH-R012",
+            Self::NotTls { .. } | Self::Tls { .. } => "HUSH-R012",
             Self::Certificate => "HUSH-R013",
             Self::TableName { .. } => "HUSH-R014",
             Self::TokenFile { .. } => "HUSH-R015",
@@ -215,6 +235,8 @@ impl RemoteError {
             Self::Unreachable { .. }
             | Self::Timeout { .. }
             | Self::Busy { .. }
+            | Self::NoTable { .. }
+            | Self::NotTls { .. }
             | Self::Refused { .. }
             | Self::Protocol { .. }
             | Self::Tls { .. } => ErrorKind::Remote,
@@ -246,7 +268,7 @@ impl RemoteError {
     /// The server's code, where it refused.
     pub fn server_code(&self) -> Option<&str> {
         match self {
-            Self::Refused { code, .. } | Self::Busy { code, .. } => Some(code),
+            Self::Refused { code, .. } | Self::Busy { code, .. } | Self::NoTable { code, .. } => Some(code),
             _ => None,
         }
     }

@@ -26,6 +26,9 @@ const CODE_MAX_BYTES: usize = 16;
 /// Codes with which a server asks for another try: busy, too slow, body broken, upload active.
 const TRANSIENT_CODES: [&str; 4] = ["HUSH-V004", "HUSH-V009", "HUSH-V010", "HUSH-V012"];
 
+/// Code with which a server says that it has no such table.
+const NO_TABLE: &str = "HUSH-V014";
+
 /// Request methods in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Method {
@@ -182,7 +185,7 @@ impl Transport {
         let (parts, body) = response.into_parts();
         let status = parts.status.as_u16();
         if !parts.status.is_success() {
-            return Err(self.refused(status, retry_after(&parts.headers), body));
+            return Err(self.refused(status, retry_after(&parts.headers), body, call.path));
         }
         let declared = body.content_length().filter(|_| call.method != Method::Head);
         if declared.is_some_and(|length| length > call.max_bytes) {
@@ -202,10 +205,20 @@ impl Transport {
         match error {
             E::Timeout(_) => RemoteError::Timeout { url },
             E::Io(cause) if cause.kind() == std::io::ErrorKind::TimedOut => RemoteError::Timeout { url },
+            E::Io(cause) if cause.kind() == std::io::ErrorKind::InvalidData && url.starts_with("https:") => {
+                // What the TLS library makes of bytes that are none of TLS.
+                match cause.to_string().contains("corrupt message") {
+                    true => RemoteError::NotTls { url },
+                    false => RemoteError::Tls { url, cause: clean(&cause.to_string()) },
+                }
+            }
             E::Io(cause) => RemoteError::Unreachable { url, cause: cause.kind().to_string() },
             E::HostNotFound => RemoteError::Unreachable { url, cause: "unknown host".into() },
             E::ConnectionFailed | E::BodyStalled => {
                 RemoteError::Unreachable { url, cause: "no connection".into() }
+            }
+            E::Tls(_) | E::Rustls(_) if error.to_string().contains("corrupt message") => {
+                RemoteError::NotTls { url }
             }
             E::Tls(_) | E::Rustls(_) | E::Pem(_) => {
                 RemoteError::Tls { url, cause: clean(&error.to_string()) }
@@ -237,7 +250,7 @@ impl Transport {
         }
     }
 
-    fn refused(&self, status: u16, retry_after: Option<Duration>, body: Body) -> RemoteError {
+    fn refused(&self, status: u16, retry_after: Option<Duration>, body: Body, path: &str) -> RemoteError {
         let url = self.url.clone();
         if status == 401 {
             return RemoteError::Unauthorised { url };
@@ -248,6 +261,10 @@ impl Transport {
         match refusal {
             Some(Refusal { code, .. }) if TRANSIENT_CODES.contains(&code.as_str()) => {
                 RemoteError::Busy { url, code, retry_after }
+            }
+            Some(Refusal { code, .. }) if code == NO_TABLE && table_in(path).is_some() => {
+                let table = table_in(path).unwrap_or_default().to_owned();
+                RemoteError::NoTable { url, table, code }
             }
             Some(Refusal { code, message, found, limit }) => {
                 let numbers = found.zip(limit);
@@ -268,6 +285,11 @@ impl Transport {
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
     Some(Duration::from_secs(seconds))
+}
+
+/// The table that a path is below.
+fn table_in(path: &str) -> Option<&str> {
+    path.strip_prefix("/v1/tables/")?.split(['/', '?']).next()
 }
 
 /// Checks an address; gives it without trailing slash, and whether it is this machine.

@@ -4,6 +4,7 @@
 use std::io;
 
 use hush_client::{ClientError, ErrorKind};
+use hush_plan::error::Front;
 
 /// What went wrong, for people and programs. Carries no value of a protected column.
 #[derive(Debug)]
@@ -51,9 +52,14 @@ impl Error {
         self.code
     }
 
-    /// The sentence and the ways out.
+    /// The sentence and the ways out, as the command line words them.
     pub fn message(&self) -> &str {
         &self.message
+    }
+
+    /// The sentence and the ways out, in the words of a front.
+    pub fn message_for(&self, front: Front) -> String {
+        self.source.as_ref().map_or_else(|| self.message.clone(), |source| source.report(front))
     }
 
     /// Exit status of the command line.
@@ -67,7 +73,7 @@ impl From<ClientError> for Error {
         Self {
             kind: error.kind(),
             code: error.code(),
-            message: error.report(),
+            message: error.report(Front::CommandLine),
             source: Some(Box::new(error)),
         }
     }

@@ -46,11 +46,12 @@ pub use hush_edge::{
     Capacity, Destination, DeviceKey, Event as GatewayEvent, GatewayOptions, Input, LineForm,
     Summary as GatewaySummary,
 };
+pub use hush_plan::error::Front;
 pub use hush_plan::physical::MANY_GROUPS;
 pub use hush_plan::plan::{Cost, EncryptedNode, Leakage, Way};
 pub use hush_plan::predict::{MachineProfile, Prediction, Times, UnitCosts};
-pub use hush_plan::schema::Purpose;
-pub use hush_plan::schema::file::{Change as SchemaChange, Setting};
+pub use hush_plan::schema::file::{Change as SchemaChange, Setting, type_name};
+pub use hush_plan::schema::{Column, Purpose};
 pub use hush_plan::{Graph, Protection, QueryPlan, Schema};
 pub use hush_table::source::{BatchColumn, BatchReader, BatchSource, OpenOptions, Source, SourceError};
 pub use hush_table::{Manifest, SignedManifest, TableStore};

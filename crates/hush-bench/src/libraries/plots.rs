@@ -8,6 +8,7 @@ use plotters::prelude::*;
 use super::case::{Encryption, Scheme, Table};
 use super::row::Row;
 use crate::aligned::figure_text;
+use crate::axis::{AXIS_HEIGHT, Axis};
 
 /// The phases with their colours, in the order of the bars.
 const PHASES: [(&str, RGBColor); 5] = [
@@ -48,11 +49,11 @@ pub fn write(directory: &Path, rows: &[Row]) -> Result<Vec<PathBuf>, String> {
     };
     for scheme in Scheme::ALL {
         let (name, upper) = (scheme.name(), scheme.name().to_uppercase());
-        let workload = format!("{upper}: y*(x+z) on 2760 elements, one thread (ms)");
+        let workload = format!("{upper}: y*(x+z) on 2760 elements, one thread");
         let bars = bars(rows, Table::Workload, scheme, workload_parts);
         add(format!("libraries_workload_{name}.svg"), &workload, &PHASES, bars)?;
         let level = if scheme == Scheme::Bfv { "" } else { ", one level down" };
-        let product = format!("{upper}: multiply and relinearise{level}, one thread (ms)");
+        let product = format!("{upper}: multiply and relinearise{level}, one thread");
         let bars = self::bars(rows, Table::Primitives, scheme, product_parts);
         add(format!("libraries_multiply_{name}.svg"), &product, &[], bars)?;
     }
@@ -97,7 +98,11 @@ fn draw(
     legend: &[(&str, RGBColor)],
     bars: &[Bar],
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let height = TOP as u32 + 30 + ROW * bars.len() as u32;
+    let totals: Vec<f64> = bars.iter().map(|bar| bar.total).collect();
+    // Parts of a bar are lengths, which they would not be on a logarithmic axis.
+    let axis = Axis { floor: 0.0, ..Axis::of(&totals, LEFT, WIDTH as i32 - 90) };
+    let bottom = TOP + (ROW * bars.len() as u32) as i32;
+    let height = bottom as u32 + AXIS_HEIGHT;
     let root = SVGBackend::new(path, (WIDTH, height)).into_drawing_area();
     root.fill(&WHITE)?;
     root.draw(&Text::new(title.to_owned(), (24, 18), ("sans-serif", 20).into_font().color(&BLACK)))?;
@@ -107,18 +112,17 @@ fn draw(
         root.draw(&Rectangle::new([(left, 52), (left + 14, 66)], colour.filled()))?;
         root.draw(&Text::new(name.to_owned(), (left + 20, 53), small.clone()))?;
     }
-    let largest = bars.iter().map(|bar| bar.total).fold(f64::MIN_POSITIVE, f64::max);
-    let scale = f64::from(WIDTH as i32 - LEFT - 90) / largest;
+    axis.draw(&root, (TOP - 8, bottom), "milliseconds of wall time")?;
     for (index, bar) in bars.iter().enumerate() {
         let top = TOP + (index as u32 * ROW) as i32;
         root.draw(&Text::new(bar.label.clone(), (24, top + 3), small.clone()))?;
         let mut before = 0.0;
         for &(value, colour) in &bar.parts {
-            let [left, right] = [before, before + value].map(|ms| LEFT + (ms * scale).round() as i32);
+            let [left, right] = [before, before + value].map(|ms| axis.at(ms));
             root.draw(&Rectangle::new([(left, top), (right, top + 20)], colour.filled()))?;
             before += value;
         }
-        let end = LEFT + (bar.total * scale).round() as i32;
+        let end = axis.at(bar.total);
         root.draw(&Text::new(figure_text(bar.total), (end + 8, top + 3), small.clone()))?;
     }
     root.present()?;
@@ -144,6 +148,7 @@ mod tests {
         let paths = write(directory.path(), &rows).unwrap();
         assert_eq!(paths.len(), 2);
         let figure = std::fs::read_to_string(&paths[0]).unwrap();
+        assert!(figure.contains("milliseconds of wall time"), "{figure}");
         assert!(figure.contains("Test 1.0 N=4096 70+35") && figure.contains("evaluate"), "{figure}");
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The thesis's Figures 5 to 9 as SVG: one bar chart a quantity, one bar a variant, logarithmic where the
+//! Wall time and the thesis's Figures 5 to 9 as SVG: one bar chart a quantity, one bar a variant, logarithmic where the
 //! variants lie decades apart.
 
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use plotters::prelude::*;
 
 use super::measured::Measured;
 use crate::aligned::figure_text;
+use crate::axis::{AXIS_HEIGHT, Axis};
 
 /// A quantity that is drawn.
 struct Figure {
@@ -17,7 +18,8 @@ struct Figure {
     value: fn(&Measured) -> f64,
 }
 
-const FIGURES: [Figure; 5] = [
+const FIGURES: [Figure; 6] = [
+    Figure { file: "wall_time", title: "Wall time", unit: "seconds", value: |m| m.total_s },
     Figure { file: "cpu_time", title: "CPU time", unit: "seconds", value: |m| m.usage.cpu_s },
     Figure {
         file: "cpu_usage",
@@ -44,6 +46,7 @@ const BAR: RGBColor = RGBColor(46, 98, 150);
 const SAMPLED_BAR: RGBColor = RGBColor(150, 176, 205);
 const WIDTH: u32 = 900;
 const ROW: u32 = 44;
+const TOP: i32 = 66;
 
 /// Writes the figures into `directory` and returns their paths.
 ///
@@ -63,25 +66,17 @@ pub fn write(directory: &Path, variants: &[Measured]) -> Result<Vec<PathBuf>, St
 
 fn draw(path: &Path, figure: &Figure, variants: &[Measured]) -> Result<(), Box<dyn std::error::Error>> {
     let values: Vec<f64> = variants.iter().map(figure.value).map(|v| v.max(0.0)).collect();
-    let largest = values.iter().copied().fold(1e-9, f64::max);
-    let smallest = values.iter().copied().filter(|v| *v > 0.0).fold(largest, f64::min);
-    // From a third of the smallest bar, so that it is still a bar.
-    let floor = if largest / smallest > 50.0 { smallest / 3.0 } else { 0.0 };
-    let length = |value: f64| match floor {
-        0.0 => value / largest,
-        _ if value <= floor => 0.0,
-        _ => (value / floor).ln() / (largest / floor).ln(),
-    };
-    let height = 90 + ROW * variants.len() as u32;
+    let (left, right) = (250_i32, WIDTH as i32 - 120);
+    let axis = Axis::of(&values, left, right);
+    let bottom = TOP + (ROW * variants.len() as u32) as i32;
+    let height = bottom as u32 + AXIS_HEIGHT + 30;
     let root = SVGBackend::new(path, (WIDTH, height)).into_drawing_area();
     root.fill(&WHITE)?;
-    let scale = if floor > 0.0 { ", logarithmic" } else { "" };
-    let title = format!("{} ({}{scale})", figure.title, figure.unit);
-    root.draw(&Text::new(title, (24, 22), ("sans-serif", 22).into_font().color(&BLACK)))?;
-    let (left, right) = (250_i32, WIDTH as i32 - 120);
+    root.draw(&Text::new(figure.title, (24, 22), ("sans-serif", 22).into_font().color(&BLACK)))?;
+    axis.draw(&root, (TOP - 10, bottom), figure.unit)?;
     for (index, (variant, value)) in variants.iter().zip(&values).enumerate() {
-        let top = 66 + (index as u32 * ROW) as i32;
-        let end = left + (f64::from(right - left) * length(*value)).round() as i32;
+        let top = TOP + (index as u32 * ROW) as i32;
+        let end = axis.at(*value);
         let colour = if variant.is_sampled() { SAMPLED_BAR } else { BAR };
         root.draw(&Rectangle::new([(left, top), (end.max(left + 2), top + 26)], colour.filled()))?;
         let small = ("sans-serif", 15).into_font();

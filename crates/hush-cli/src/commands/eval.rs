@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `hush eval`.
 
+use std::time::Instant;
+
 use hush::{Error, EvalAccount, EvalOptions, SchemeKind, VectorSource, Verified};
 use serde_json::{Value, json};
 
@@ -26,6 +28,7 @@ pub(super) fn eval(args: &Eval, threads: usize) -> Result<(), Error> {
         verify: args.verify,
         threads,
     };
+    let start = Instant::now();
     let evaluation = hush::eval(&options)?;
     let account = &evaluation.account;
     let is_text = !args.quiet && !args.json;
@@ -37,9 +40,9 @@ pub(super) fn eval(args: &Eval, threads: usize) -> Result<(), Error> {
             grouped(account.length as u64)
         ));
     }
-    write_result(&[evaluation.batch], args.format)?;
+    write_result(&[evaluation.batch], args.format, false)?;
     if is_text {
-        say(&format!("\n{}", summary(account)));
+        say(&format!("\n{}", summary(account, start.elapsed().as_secs_f64())));
     }
     if args.json {
         say(&terminal::json(&to_json(account)));
@@ -47,7 +50,7 @@ pub(super) fn eval(args: &Eval, threads: usize) -> Result<(), Error> {
     Ok(())
 }
 
-fn summary(account: &EvalAccount) -> String {
+fn summary(account: &EvalAccount, wall: f64) -> String {
     let mut lines: Vec<(&str, String)> = Vec::new();
     match account.verified {
         Some(Verified::Exactly) => lines.push(("Verified", "equals plaintext, exactly".into())),
@@ -102,7 +105,7 @@ fn summary(account: &EvalAccount) -> String {
             bytes(fresh)
         ),
     ));
-    lines.push(("Time", times(&account.phases)));
+    lines.push(("Time", times(&account.phases, wall)));
     if let Some(peak) = account.peak_bytes {
         lines.push(("Memory", format!("{:.0} MB peak", peak as f64 / 1e6)));
     }

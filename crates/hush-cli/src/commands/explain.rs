@@ -5,8 +5,8 @@ use std::path::Path;
 
 use hush::{EncryptedNode, Error, Explanation, MANY_GROUPS, Way};
 
-use super::profile;
-use super::query::open;
+use super::query::Place;
+use super::{open_key, profile};
 use crate::account::{bytes, grouped, seconds, wrapped};
 use crate::analysis::basis;
 use crate::args::Explain;
@@ -15,7 +15,8 @@ use crate::terminal::{self, print, say, visible};
 /// Plans and prints, without running.
 pub(super) fn explain(args: &Explain, threads: usize) -> Result<(), Error> {
     let drawn = args.graph.as_deref().map(Drawing::of).transpose()?;
-    let table = open(&args.table, &args.sql, (&args.key, &args.token), threads, args.link)?;
+    let place = Place { place: &args.table, sql: &args.sql, token: &args.token, threads, link: args.link };
+    let table = place.open(&open_key(&args.key)?)?;
     let explanation = table.explain(&args.sql, args.groups, threads, profile())?;
     if let Some(drawing) = drawn {
         drawing.write(&explanation)?;
@@ -23,6 +24,7 @@ pub(super) fn explain(args: &Explain, threads: usize) -> Result<(), Error> {
     if args.json {
         return print(&format!("{}\n", terminal::json(&explanation.to_json())));
     }
+    explanation.plan.notes.iter().for_each(|note| say(&format!("! {}", visible(note))));
     let details = if args.verbose { verbose(&explanation) } else { String::new() };
     print(&format!("{}\n{details}", text(&explanation)))
 }
@@ -105,7 +107,9 @@ fn text(explanation: &Explanation) -> String {
 /// Time, memory and bytes in one sentence.
 fn cost(explanation: &Explanation) -> String {
     let prediction = &explanation.prediction;
-    let total = explanation.times.server_s + explanation.times.owner_s;
+    let link = explanation.link.map_or(String::new(), |speed| {
+        format!(" over a link of {} Mbit/s", grouped((speed * 8e-6).round() as u64))
+    });
     let down = bytes(prediction.bytes_down);
     let plan = &explanation.plan;
     let down = match (plan.is_by_row(), prediction.groups) {
@@ -119,8 +123,8 @@ fn cost(explanation: &Explanation) -> String {
         (false, _) => format!("about {down}"),
     };
     format!(
-        "about {} s, {:.0} MB; up {}, down {down}; no extra keys",
-        seconds(total),
+        "about {} s{link}, {:.0} MB; up {}, down {down}; no extra keys",
+        seconds(explanation.total_s()),
         explanation.memory_bytes as f64 / 1e6,
         bytes(prediction.bytes_up)
     )

@@ -2,36 +2,41 @@
 //! `hush query`.
 
 use std::path::Path;
+use std::time::Instant;
 
-use hush::{Error, OwnedTable};
+use hush::{Error, OwnedTable, OwnerKey, Phases};
 
 use super::{open_key, pins, profile, server};
 use crate::account::{moved, precision, times};
 use crate::analysis;
-use crate::args::{KeyArgs, Query, TokenArgs};
+use crate::args::{Query, TokenArgs};
 use crate::output::write_result;
 use crate::progress::Bar;
-use crate::terminal::{self, say};
+use crate::terminal::{self, say, visible};
 
 /// Asks and prints.
 pub(super) fn query(args: &Query, threads: usize) -> Result<(), Error> {
-    let open = || open(&args.table, &args.sql, (&args.key, &args.token), threads, args.link);
-    let mut table = open()?;
+    let (start, mut phases) = (Instant::now(), Phases::default());
+    let key = phases.time("key", || open_key(&args.key))?;
+    let place = Place { place: &args.table, sql: &args.sql, token: &args.token, threads, link: args.link };
+    let mut table = phases.time("open", || place.open(&key))?;
     let outcome = match table.ask(&args.sql, &Bar::default()) {
         // A new version came between the plan and the server: once more on that one. Nothing was decrypted yet.
         Err(error) if error.is_stale_version() => {
-            table = open()?;
+            table = phases.time("open", || place.open(&key))?;
             table.ask(&args.sql, &Bar::default())?
         }
         asked => asked?,
     };
-    write_result(&outcome.batches, args.format)?;
+    outcome.phases.iter().for_each(|(name, seconds)| phases.add(name, seconds));
+    phases.time("write", || write_result(&outcome.batches, args.format, args.wide))?;
+    outcome.plan.notes.iter().for_each(|note| say(&format!("! {}", visible(note))));
     if args.account {
         if let Some(error) = outcome.plan.cost.precision {
             say(&format!("Error     {}", precision(error)));
         }
-        let text = format!("Time      {}\nMoved     {}", times(&outcome.phases), moved(outcome.moved, None));
-        say(&text);
+        let wall = start.elapsed().as_secs_f64();
+        say(&format!("Time      {}\nMoved     {}", times(&phases, wall), moved(outcome.moved, None)));
     }
     if args.analyze {
         let analysis = table.analyze(&outcome, threads, profile())?;
@@ -40,26 +45,31 @@ pub(super) fn query(args: &Query, threads: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Opens the table that the arguments name: a directory, or a server with the table that the query names.
-pub(super) fn open(
-    place: &str,
-    sql: &str,
-    (key, token): (&KeyArgs, &TokenArgs),
-    threads: usize,
-    link: Option<f64>,
-) -> Result<OwnedTable, Error> {
-    let key = open_key(key)?;
-    let table = if server::is_url(place) {
-        let (server, name) = server::connect(place, token)?;
-        let name = name.map_or_else(|| hush::table_of_query(sql), Ok)?;
-        OwnedTable::open_remote(server, &name, &key, &pins())?
-    } else {
-        OwnedTable::open_directory(Path::new(place), &key, &pins(), threads)?
-    };
-    Ok(match link {
-        Some(megabit) => table.with_link((megabit > 0.0).then_some(megabit * BYTES_PER_MEGABIT)),
-        None => table,
-    })
+/// A table and what is needed to open it for a query, but for the key.
+pub(super) struct Place<'a> {
+    /// A directory, or a server with the table that the query names.
+    pub(super) place: &'a str,
+    pub(super) sql: &'a str,
+    pub(super) token: &'a TokenArgs,
+    pub(super) threads: usize,
+    pub(super) link: Option<f64>,
+}
+
+impl Place<'_> {
+    /// Opens the table.
+    pub(super) fn open(&self, key: &OwnerKey) -> Result<OwnedTable, Error> {
+        let table = if server::is_url(self.place) {
+            let (server, name) = server::connect(self.place, self.token)?;
+            let name = name.map_or_else(|| hush::table_of_query(self.sql), Ok)?;
+            OwnedTable::open_remote(server, &name, key, &pins())?
+        } else {
+            OwnedTable::open_directory(Path::new(self.place), key, &pins(), self.threads)?
+        };
+        Ok(match self.link {
+            Some(megabit) => table.with_link((megabit > 0.0).then_some(megabit * BYTES_PER_MEGABIT)),
+            None => table,
+        })
+    }
 }
 
 const BYTES_PER_MEGABIT: f64 = 125_000.0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `hush run`.
 
+use std::time::Instant;
+
 use hush::{Error, Policy, RehearsalOptions, rehearse};
 
 use super::profile;
@@ -13,6 +15,7 @@ use crate::terminal::{self, say};
 
 /// Rehearses and prints: account before and after to standard error, the result to standard output.
 pub(super) fn run(args: &Run, threads: usize) -> Result<(), Error> {
+    let start = Instant::now();
     let options = RehearsalOptions {
         source: hush::open(&args.file)?,
         sql: args.sql.clone(),
@@ -30,14 +33,14 @@ pub(super) fn run(args: &Run, threads: usize) -> Result<(), Error> {
         }
     };
     let rehearsal = rehearse(&options, &Bar::default(), &|account| show(preamble(account)))?;
-    write_result(&rehearsal.batches, args.format)?;
+    write_result(&rehearsal.batches, args.format, args.wide)?;
     let next = format!("Next      hush init {}", args.file.display());
-    show(format!("\n{}{next}", summary(&rehearsal.account)));
+    show(format!("\n{}{next}", summary(&rehearsal.account, start.elapsed().as_secs_f64())));
     if let Some(analysis) = &rehearsal.analysis {
         show(analysis::text(analysis));
     }
     if args.json {
-        let mut account = to_json(&rehearsal.account);
+        let mut account = to_json(&rehearsal.account, start.elapsed().as_secs_f64());
         if let Some(analysis) = &rehearsal.analysis {
             account["analysis"] = analysis.to_json();
         }

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `hush push`, `pull`, `ls`, `info` and `delete`.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use hush::{ApiToken, Error, Manifest, Present, Pushed, RemoteServer, TablePlace, TableStore};
+use hush::{
+    ApiToken, Error, Manifest, OwnedTable, Present, PrivateHalf, Protection, Pushed, RemoteServer, TablePlace,
+    TableStore,
+};
 use serde_json::json;
 
 use super::{open_key, pins};
 use crate::account::{bytes, grouped};
-use crate::args::{Delete, Info, Ls, Pull, Push, TokenArgs};
+use crate::args::{Delete, Info, KeyArgs, Ls, Pull, Push, TokenArgs};
 use crate::progress::Bar;
 use crate::terminal::{self, print, say, visible};
 
@@ -128,14 +132,19 @@ pub(super) fn ls(args: &Ls) -> Result<(), Error> {
     print(&out)
 }
 
-/// Shows what is public about a table.
+/// Shows what is public about a table, and to the owner whose key is at hand what is not.
 pub(super) fn info(args: &Info) -> Result<(), Error> {
+    let half = if has_key(&args.key) { Some(private_half(args)?) } else { None };
     let manifest = Found::of(&args.table, &args.token)?.place().look(&pins())?;
     let (digest, manifest) = (manifest.digest(), manifest.manifest());
     let files: u64 =
         manifest.parts.iter().flat_map(|part| [part.clear, part.encrypted]).flatten().map(|f| f.bytes).sum();
     if args.json {
-        return print(&format!("{}\n", terminal::json(&to_json(manifest, &digest.to_string(), files))));
+        let mut public = to_json(manifest, &digest.to_string(), files);
+        if let Some(half) = &half {
+            public["columns"] = columns_json(half);
+        }
+        return print(&format!("{}\n", terminal::json(&public)));
     }
     let mut out = format!(
         "table      {}\nversion    {}\nrows       {}\nparts      {}, {}\nkey        {}\nmanifest   {digest}\n",
@@ -150,12 +159,64 @@ pub(super) fn info(args: &Info) -> Result<(), Error> {
         out.push_str(&format!("clear      {} {}\n", visible(&column.name), column.arrow_type));
     }
     for encoding in &manifest.encodings {
-        out.push_str(&format!("encrypted  #{} {}, {}\n", encoding.id.0, encoding.words(), encoding.params));
+        let held = half.as_ref().and_then(|half| half.words_of(encoding.id));
+        let held = held.map_or(String::new(), |words| format!(" {}:", visible(&words)));
+        out.push_str(&format!(
+            "encrypted  #{}{held} {}, {}\n",
+            encoding.id.0,
+            encoding.words(),
+            encoding.params
+        ));
     }
-    if manifest.sealed_columns > 0 {
-        out.push_str(&format!("sealed     {}\n", manifest.sealed_columns));
+    match &half {
+        Some(half) => out.push_str(&owned_columns(half)),
+        None if manifest.sealed_columns > 0 => {
+            out.push_str(&format!("sealed     {}\n", manifest.sealed_columns))
+        }
+        None => {}
+    }
+    if half.is_none() {
+        out.push_str(
+            "names      of encrypted and sealed columns are for the owner: --key, --passphrase-file\n",
+        );
     }
     print(&out)
+}
+
+/// Whether a key is at hand. What is public needs none, so that nothing is asked of anybody who named none.
+fn has_key(key: &KeyArgs) -> bool {
+    let is_asked = key.key.is_some() && std::io::stdin().is_terminal();
+    key.passphrase_file.is_some() || key.passphrase_fd.is_some() || is_asked
+}
+
+/// The half of a table that only its owner reads.
+fn private_half(args: &Info) -> Result<PrivateHalf, Error> {
+    let key = open_key(&args.key)?;
+    let table = match Found::of(&args.table, &args.token)? {
+        Found::Directory(directory) => OwnedTable::open_directory(&directory, &key, &pins(), 1)?,
+        Found::Server(server, name) => OwnedTable::open_remote(*server, &name, &key, &pins())?,
+    };
+    Ok(table.private_half().clone())
+}
+
+/// Sealed and dropped columns by name, with their types.
+fn owned_columns(half: &PrivateHalf) -> String {
+    let mut out = String::new();
+    for (label, protect) in [("sealed", Protection::Seal), ("dropped", Protection::Drop)] {
+        for column in half.schema.protected(protect) {
+            out.push_str(&format!(
+                "{label:<10} {} {}\n",
+                visible(&column.name),
+                hush::type_name(column.kind)
+            ));
+        }
+    }
+    out
+}
+
+fn columns_json(half: &PrivateHalf) -> serde_json::Value {
+    let column = |column: &hush::Column| json!({ "name": column.name, "type": hush::type_name(column.kind), "protect": column.protect });
+    half.schema.columns.iter().map(column).collect()
 }
 
 /// Deletes a table.

@@ -10,8 +10,17 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::terminal::visible;
 
-/// Writes the batches as one table.
-pub(super) fn write(batches: &[RecordBatch], out: &mut impl Write) -> io::Result<()> {
+/// A column as it is shown.
+struct Shown {
+    /// The header and the values.
+    cells: Vec<String>,
+    right: bool,
+    width: usize,
+}
+
+/// Writes the batches as a table; as several, one below the other and each with the first column, where it is wider than `most`
+/// characters.
+pub(super) fn write(batches: &[RecordBatch], most: Option<usize>, out: &mut impl Write) -> io::Result<()> {
     let Some(first) = batches.first() else { return Ok(()) };
     let schema = first.schema();
     let columns = (0..schema.fields().len())
@@ -21,18 +30,50 @@ pub(super) fn write(batches: &[RecordBatch], out: &mut impl Write) -> io::Result
                 cells.extend(texts(batch.column(index).as_ref())?);
             }
             let right = schema.field(index).data_type().is_numeric();
-            Ok((cells, right))
+            let width = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
+            Ok(Shown { cells, right, width })
         })
         .collect::<io::Result<Vec<_>>>()?;
-    let widths: Vec<usize> = columns
-        .iter()
-        .map(|(cells, _)| cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0))
-        .collect();
-    let rows = columns.first().map_or(0, |(cells, _)| cells.len());
+    let pages = pages(&columns.iter().map(|column| column.width).collect::<Vec<_>>(), most);
+    for (number, page) in pages.iter().enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        if pages.len() > 1 {
+            let new = page.iter().filter(|index| number == 0 || **index > 0);
+            let (from, to) = (new.clone().min().unwrap_or(&0) + 1, new.max().unwrap_or(&0) + 1);
+            writeln!(out, " columns {from} to {to} of {}", columns.len())?;
+        }
+        lines(&page.iter().filter_map(|index| columns.get(*index)).collect::<Vec<_>>(), out)?;
+    }
+    Ok(())
+}
+
+/// Which columns stand side by side in lines of at most `most` characters.
+fn pages(widths: &[usize], most: Option<usize>) -> Vec<Vec<usize>> {
+    let Some(most) = most else { return vec![(0..widths.len()).collect()] };
+    let length = |width: usize| width + 2;
+    let mut pages: Vec<Vec<usize>> = vec![Vec::new()];
+    let (mut used, mut own) = (0, 0);
+    // What a wide first column leaves would be too little.
+    let repeated = widths.first().map(|width| length(*width)).filter(|first| *first <= most / 3);
+    for (index, width) in widths.iter().enumerate() {
+        if own > 0 && used + length(*width) > most + 1 {
+            (used, own) = (repeated.unwrap_or(0), 0);
+            pages.push(repeated.map(|_| 0).into_iter().collect());
+        }
+        (used, own) = (used + length(*width), own + 1);
+        pages.last_mut().into_iter().for_each(|page| page.push(index));
+    }
+    pages
+}
+
+fn lines(columns: &[&Shown], out: &mut impl Write) -> io::Result<()> {
+    let rows = columns.first().map_or(0, |column| column.cells.len());
     for row in 0..rows {
         let mut line = String::new();
-        for ((cells, right), width) in columns.iter().zip(&widths) {
-            let cell = &cells[row];
+        for Shown { cells, right, width } in columns {
+            let cell = cells.get(row).map_or("", String::as_str);
             let gap = " ".repeat(width - cell.chars().count());
             line.push_str(if line.is_empty() { " " } else { "  " });
             let (before, after) = if *right { (gap.as_str(), "") } else { ("", gap.as_str()) };
@@ -84,6 +125,27 @@ mod tests {
     }
 
     #[test]
+    fn pages_hold_every_column_once_beside_the_first_and_no_line_is_longer() {
+        let widths = [4, 10, 7, 30, 5, 5, 60, 9, 1];
+        for most in 10..140 {
+            let pages = pages(&widths, Some(most));
+            let own: Vec<usize> = pages
+                .iter()
+                .enumerate()
+                .flat_map(|(number, page)| {
+                    page.iter().copied().filter(move |index| number == 0 || *index > 0)
+                })
+                .collect();
+            assert_eq!(own, (0..widths.len()).collect::<Vec<_>>(), "{most}");
+            for page in pages {
+                let length = page.iter().map(|index| widths[*index] + 2).sum::<usize>() - 1;
+                assert!(length <= most || page.len() <= 2, "{most}: {page:?}");
+            }
+        }
+        assert_eq!(pages(&widths, None).len(), 1);
+    }
+
+    #[test]
     fn columns_align_and_null_is_a_dot() {
         let batch = RecordBatch::try_from_iter_with_nullable([
             ("ward", Arc::new(StringArray::from(vec!["surgery", "er"])) as _, true),
@@ -91,7 +153,7 @@ mod tests {
         ])
         .unwrap();
         let mut out = Vec::new();
-        write(&[batch], &mut out).unwrap();
+        write(&[batch], None, &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), " ward       n\n surgery  858\n er         .\n");
     }
 }

@@ -162,7 +162,9 @@ pub(crate) fn integer(scope: &Scope<'_>, role: ExpressionRole, text: &str) -> Re
     let expr = scope.scalar(role, text)?;
     match scope.data_type(role, &expr)? {
         DataType::Decimal128(38, 0) => Ok(expr),
-        kind if kind.is_integer() || matches!(kind, DataType::Decimal128(_, 0) | DataType::Null) => {
+        kind if kind.is_integer()
+            || matches!(kind, DataType::Decimal128(_, 0) | DataType::Decimal256(_, 0) | DataType::Null) =>
+        {
             Ok(cast(expr, DataType::Decimal128(38, 0)))
         }
         _ => Err(ExecError::Expression { role, fault: ExpressionFault::Type }),

@@ -63,6 +63,8 @@ pub(crate) fn build(store: Arc<dyn ObjectStore>, memory_bytes: usize) -> Result<
         .with_runtime_env(runtime)
         .with_optimizer_rules(faithful_rules());
     builder.aggregate_functions().get_or_insert_default().extend(product::functions());
+    // The later one of a name is taken.
+    builder.scalar_functions().get_or_insert_default().extend(crate::coerce::functions());
     Ok(builder.build())
 }
 

@@ -90,6 +90,9 @@ pub enum Feature {
     /// `?`, `$1`
     #[error("a placeholder")]
     Placeholder,
+    /// `x SIMILAR TO y`, and patterns that are none of the SQL standard.
+    #[error("SIMILAR TO with something else than a literal that is a pattern of the SQL standard")]
+    SimilarPattern,
     /// `LINREG(…)` within an expression.
     #[error("LINREG, which has several outputs, within an expression or after SELECT")]
     SeveralOutputs,
@@ -119,10 +122,10 @@ impl Feature {
             Self::GroupingSets => Some("one query for each set of keys"),
             Self::Join => Some("join before encrypting"),
             Self::LikeEscape => Some("strpos, starts_with, ends_with and contains take texts as they are"),
-            Self::Nothing => Some("hush decrypt returns sealed columns; COUNT(*) counts rows"),
             Self::SeveralOutputs => Some(
                 "LINREG_INTERCEPT(y, x1, ...), LINREG_SLOPE(i, y, x1, ...), LINREG_R2 and LINREG_COUNT have one each",
             ),
+            Self::SimilarPattern => Some("regexp_like takes regular expressions"),
             Self::SetOperation => Some("one query for each part"),
             Self::Frame => {
                 Some("ROWS BETWEEN n PRECEDING AND m FOLLOWING; RANGE with UNBOUNDED and CURRENT ROW")
@@ -141,6 +144,7 @@ impl Feature {
             | Self::NestedWindow
             | Self::NoFeatures
             | Self::NotAPair
+            | Self::Nothing
             | Self::Placeholder => None,
         }
     }

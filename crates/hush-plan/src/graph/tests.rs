@@ -8,11 +8,13 @@ use crate::sql::parse;
 use crate::steps::Actor;
 use crate::tables::{encodings_for, patients};
 
-const QUERIES: [&str; 4] = [
+const QUERIES: [&str; 5] = [
     "SELECT ward, COUNT(*), AVG(age), STDDEV(charges), SUM(age * year) AS w FROM patients WHERE ward = 'secret ward' \
      GROUP BY ward HAVING COUNT(*) > 4711 ORDER BY ward LIMIT 3",
     "SELECT ward, age * visits AS p FROM patients WHERE year = 2023",
     "SELECT SUM(year) FROM patients",
+    "SELECT ward, SUM(age + 4711) OVER (PARTITION BY ward ORDER BY year ROWS 2021 PRECEDING) AS s, \
+     RANK() OVER (ORDER BY visits) AS r FROM patients",
     "SELECT SUM(age) FILTER (WHERE year > 2021), SUM(age * 4711), SUM(charges) FROM patients",
 ];
 
@@ -107,6 +109,15 @@ fn no_constant_of_the_query_is_drawn() {
         }
         assert!(!serde_json::to_string(&graph).unwrap().contains("2023"));
     }
+}
+
+#[test]
+fn windows_are_labelled_with_their_columns() {
+    let graph = graph(QUERIES[3]);
+    let windows = graph.nodes.iter().find(|node| node.title == "window functions").unwrap();
+    let expected = ["RANK in order of visits", "SUM of age by ward in order of year over a moving frame"];
+    assert_eq!(windows.lines, expected);
+    assert!(graph.to_svg().contains("RANK in order of visits"));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::plan::{AggregateFunction, LinearForm, Moment, OutputType, OwnerAggreg
 use crate::range::{fits_digits, fits_int64};
 use crate::sql::clear::{check_clear, encrypted_in};
 use crate::sql::functions::{Aggregate, Call};
+use crate::sql::types::{Family, family};
 
 /// Plans `call`, adding the sums it needs; `text` is the call as typed.
 pub(super) fn aggregate(
@@ -42,6 +43,9 @@ pub(super) fn aggregate(
         }
         _ => return Ok(by_engine(builder, call, argument, condition)),
     };
+    if encrypted.is_none() {
+        check_numbers(builder, function, argument, text)?;
+    }
     let of_products = matches!(function, AggregateFunction::Geomean | AggregateFunction::Product);
     if of_products && encrypted.is_none() {
         // In doubles, whatever the argument is.
@@ -66,6 +70,22 @@ pub(super) fn aggregate(
         return super::product::aggregate(builder, function, &pieces, text);
     }
     from_sums(builder, function, &pieces, text)
+}
+
+/// Refuses sums and moments of texts and of times, which a query engine would refuse without a word about the column.
+fn check_numbers(
+    builder: &Builder<'_>,
+    function: AggregateFunction,
+    argument: &Expr,
+    text: &str,
+) -> Result<(), PlanError> {
+    let reason = match family(builder.schema, argument) {
+        _ if function == AggregateFunction::Count => return Ok(()),
+        Some(Family::Text) => Unfit::Text,
+        Some(Family::Time) => Unfit::DateArithmetic,
+        Some(Family::Bool | Family::Number) | None => return Ok(()),
+    };
+    Err(PlanError::WrongType { text: text.to_owned(), reason })
 }
 
 pub(super) fn counted(count: LinearForm) -> OwnerAggregate {

@@ -8,7 +8,9 @@ use super::{Column, ColumnType, UnitRange};
 
 mod calendar;
 
-pub use calendar::{DateFormat, format_date, format_timestamp, parse_date, parse_timestamp};
+pub use calendar::{
+    DateFormat, civil_from_days, days_from_civil, format_date, format_timestamp, parse_date, parse_timestamp,
+};
 
 /// `10^k` for `0 <= k <= 38`.
 pub const POWERS_OF_TEN: [u128; 39] = powers_of_ten();

@@ -16,13 +16,14 @@ use crate::schema::{Column, Protection, Schema};
 /// query was resolved against another schema.
 pub(crate) fn usable<'a>(schema: &'a Schema, name: &str, clause: Clause) -> Result<&'a Column, PlanError> {
     let column = schema.columns.iter().find(|column| column.name == name).ok_or_else(|| {
-        PlanError::UnknownColumn { clause, found: name.to_owned(), table: schema.table.clone() }
+        let (found, table) = (name.to_owned(), schema.table.clone());
+        PlanError::UnknownColumn { clause, found, quoted: false, nearest: None, table }
     })?;
     match column.protect {
         Protection::Clear | Protection::Encrypt => Ok(column),
         protect => {
-            let reason = column.reason.clone();
-            Err(PlanError::NotQueryable { clause, column: name.to_owned(), protect, reason })
+            let (kind, reason) = (column.kind, column.reason.clone());
+            Err(PlanError::NotQueryable { clause, column: name.to_owned(), protect, kind, reason })
         }
     }
 }

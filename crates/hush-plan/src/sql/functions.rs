@@ -8,6 +8,7 @@ use sqlparser::ast::{
 use super::windows::check_window;
 use super::{holds, joint};
 use crate::error::{Clause, Feature, PlanError};
+use crate::nearest::nearest;
 use crate::plan::AggregateFunction;
 
 /// What an aggregate computes.
@@ -129,8 +130,10 @@ pub(super) fn check_scalar(function: &Function, clause: Clause) -> Result<(), Pl
         return check_window(function, clause);
     }
     let name = plain_name(function);
-    if !name.is_some_and(|name| SCALAR.contains(&name.as_str())) {
-        return Err(PlanError::UnknownFunction { clause, name: function.name.to_string() });
+    if !name.as_ref().is_some_and(|name| SCALAR.contains(&name.as_str())) {
+        let known = SCALAR.iter().chain(AGGREGATES).copied();
+        let nearest = name.and_then(|name| nearest(&name, known));
+        return Err(PlanError::UnknownFunction { clause, name: function.name.to_string(), nearest });
     }
     let FunctionArguments::List(list) = &function.args else { return Err(refuse(Feature::Subquery)) };
     if list.args.iter().any(|arg| !matches!(arg, FunctionArg::Unnamed(FunctionArgExpr::Expr(_)))) {
@@ -145,6 +148,25 @@ pub(super) fn check_scalar(function: &Function, clause: Clause) -> Result<(), Pl
         && list.clauses.is_empty();
     if plain { Ok(()) } else { Err(refuse(Feature::Dialect)) }
 }
+
+/// Aggregates, as somebody may have meant them.
+const AGGREGATES: &[&str] = &[
+    "avg",
+    "corr",
+    "count",
+    "covar_pop",
+    "covar_samp",
+    "geomean",
+    "linreg",
+    "max",
+    "min",
+    "product",
+    "stddev",
+    "stddev_pop",
+    "sum",
+    "var_pop",
+    "variance",
+];
 
 /// Scalar functions of the query engine that depend on their arguments alone.
 const SCALAR: &[&str] = &[

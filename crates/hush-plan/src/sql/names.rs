@@ -10,6 +10,7 @@ use sqlparser::ast::{
 use super::{Item, like};
 use crate::error::{Clause, PlanError};
 use crate::expr::numeric_literal;
+use crate::nearest::nearest;
 use crate::schema::{Column, Schema};
 
 /// The names in scope.
@@ -63,8 +64,10 @@ impl Names<'_> {
         Ok(super::bare(&expr).clone())
     }
 
-    fn unknown(&self, clause: Clause, found: String) -> PlanError {
-        PlanError::UnknownColumn { clause, found, table: self.schema.table.clone() }
+    fn unknown(&self, clause: Clause, found: String, quoted: bool) -> PlanError {
+        let names = self.schema.columns.iter().map(|column| column.name.as_str());
+        let nearest = nearest(&found, names).map(str::to_owned);
+        PlanError::UnknownColumn { clause, found, quoted, nearest, table: self.schema.table.clone() }
     }
 }
 
@@ -91,7 +94,7 @@ impl Resolver<'_> {
             Expr::Identifier(ident) => ident,
             Expr::CompoundIdentifier(parts) => match parts.as_slice() {
                 [table, column] if self.names.is_table(table) => column,
-                _ => return Err(self.names.unknown(self.clause, expr.to_string())),
+                _ => return Err(self.names.unknown(self.clause, expr.to_string(), false)),
             },
             _ => return Ok(None),
         };
@@ -104,7 +107,7 @@ impl Resolver<'_> {
         };
         match item {
             Some(item) => Ok(Some(Expr::Nested(Box::new(item.expr.clone())))),
-            None => Err(self.names.unknown(self.clause, ident.value.clone())),
+            None => Err(self.names.unknown(self.clause, ident.value.clone(), ident.quote_style.is_some())),
         }
     }
 }

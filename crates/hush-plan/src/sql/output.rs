@@ -11,7 +11,7 @@ use sqlparser::ast::{
 use super::names::Names;
 use super::{Item, bare, column_name, functions, joint, shown};
 use crate::error::{Clause, Feature, PlanError};
-use crate::schema::Protection;
+use crate::schema::{Protection, Schema};
 
 /// Resolves and names the outputs.
 pub(super) fn items(names: &Names<'_>, projection: Vec<SelectItem>) -> Result<Vec<Item>, PlanError> {
@@ -58,6 +58,16 @@ pub(super) fn items(names: &Names<'_>, projection: Vec<SelectItem>) -> Result<Ve
     // Only a star can have become nothing.
     let nothing = PlanError::Unsupported { clause: Clause::Select, feature: Feature::Nothing };
     if items.is_empty() { Err(nothing) } else { Ok(items) }
+}
+
+/// What a `*` among the outputs does not stand for.
+pub(super) fn left_out(schema: &Schema, projection: &[SelectItem]) -> Vec<(String, Protection)> {
+    let is_star =
+        |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
+    let is_usable = |protect| matches!(protect, Protection::Clear | Protection::Encrypt);
+    let rest = schema.columns.iter().filter(|column| !is_usable(column.protect));
+    let rest = rest.filter(|_| projection.iter().any(is_star));
+    rest.map(|column| (column.name.clone(), column.protect)).collect()
 }
 
 /// `*` stands for every column that queries can use, in file order.

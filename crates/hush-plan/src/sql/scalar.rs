@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{BinaryOperator, CastKind, Expr, UnaryOperator, Value, Visit, Visitor};
 
-use super::{Query, functions, shown};
+use super::{Query, functions, shown, similar};
 use crate::error::{Clause, Feature, PlanError};
 
 /// Checks all clauses of a resolved query.
@@ -98,7 +98,6 @@ fn node(expr: &Expr, clause: Clause) -> Result<(), PlanError> {
         | Expr::Trim { .. }
         | Expr::Like { any: false, .. }
         | Expr::ILike { any: false, .. }
-        | Expr::SimilarTo { .. }
         | Expr::UnaryOp { op: UnaryOperator::Plus | UnaryOperator::Minus | UnaryOperator::Not, .. } => Ok(()),
         Expr::Cast {
             kind: CastKind::Cast | CastKind::TryCast | CastKind::DoubleColon,
@@ -106,6 +105,7 @@ fn node(expr: &Expr, clause: Clause) -> Result<(), PlanError> {
             format: None,
             ..
         } => Ok(()),
+        Expr::SimilarTo { pattern, .. } => similar::check(pattern, clause),
         Expr::BinaryOp { op, .. } if is_known(op) => Ok(()),
         Expr::Value(value) => match &value.value {
             Value::Number(..) | Value::SingleQuotedString(_) | Value::Boolean(_) | Value::Null => Ok(()),

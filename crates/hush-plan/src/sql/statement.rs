@@ -76,9 +76,22 @@ fn parse_query(text: &str) -> Result<Query, PlanError> {
             let _ = VisitMut::visit(&mut query, &mut PartMinus);
             Ok(*query)
         }
-        (None, _) => Err(PlanError::NotOneSelect { found: 0 }),
-        (Some(_), others) => Err(PlanError::NotOneSelect { found: others + 1 }),
+        (None, _) => Err(PlanError::NotOneSelect { found: 0, verb: "" }),
+        (Some(statement), others) => {
+            Err(PlanError::NotOneSelect { found: others + 1, verb: verb(&statement) })
+        }
     }
+}
+
+/// What a statement begins with, where it is a common one.
+fn verb(statement: &Statement) -> &'static str {
+    let text = statement.to_string();
+    let first = text.split_whitespace().next().unwrap_or_default();
+    let known = [
+        "ALTER", "CREATE", "DELETE", "DROP", "EXPLAIN", "INSERT", "MERGE", "SET", "SHOW", "TRUNCATE",
+        "UPDATE",
+    ];
+    known.into_iter().find(|verb| first.eq_ignore_ascii_case(verb)).unwrap_or("this statement")
 }
 
 /// Makes `IS [NOT] DISTINCT FROM` bind tighter than AND and OR, as the standard says; the parser takes all that follows

@@ -27,6 +27,11 @@ fn a_star_stands_for_what_queries_can_use() {
     assert!(!stars.iter().any(|name| name == "note" || name == "id"));
     assert_eq!(names("SELECT p.* FROM patients AS p"), stars);
     assert_eq!(code("SELECT q.* FROM patients p"), "HUSH-P002");
+    let notes = |text: &str| parse(&patients(), text).unwrap().notes();
+    let [sealed, dropped] = notes("SELECT *, 1 AS one FROM patients").try_into().unwrap();
+    assert!(sealed.starts_with("* leaves out note (sealed:"), "{sealed}");
+    assert!(dropped.starts_with("* leaves out id (dropped:"), "{dropped}");
+    assert!(notes("SELECT COUNT(*), ward FROM patients GROUP BY ward").is_empty());
 }
 
 #[test]

@@ -16,7 +16,7 @@ use sqlparser::ast::{
 };
 
 use super::functions::plain_name;
-use super::quoted;
+use super::{columns_of, quoted};
 use crate::error::{Clause, Feature, PlanError};
 
 /// Functions over a frame that the engine computes anew, or from what it remembers of the frame.
@@ -67,6 +67,38 @@ pub(super) fn count_windows(expr: &Expr) -> u64 {
     let mut count = Count(0);
     let _ = expr.visit(&mut count);
     count.0
+}
+
+/// Every window function of an expression in words: its name, its columns, how its rows are parted and ordered. Nothing of
+/// its constants.
+pub(crate) fn described(expr: &Expr) -> Vec<String> {
+    struct Describe(Vec<String>);
+    impl Visitor for Describe {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            let Some(call) = window(expr) else { return ControlFlow::Continue(()) };
+            let name = plain_name(call).unwrap_or_default().to_uppercase();
+            let listed = |exprs: Vec<&Expr>, before: &str| {
+                let names: Vec<String> = exprs.into_iter().flat_map(columns_of).collect();
+                if names.is_empty() { String::new() } else { format!("{before}{}", names.join(", ")) }
+            };
+            let mut words = name + &listed(arguments(call), " of ");
+            if let Some(WindowType::WindowSpec(spec)) = &call.over {
+                words += &listed(spec.partition_by.iter().collect(), " by ");
+                words += &listed(spec.order_by.iter().map(|key| &key.expr).collect(), " in order of ");
+                let frame = spec.window_frame.as_ref();
+                words += frame.map_or("", |frame| match place(&frame.start_bound) {
+                    Some(i64::MIN) => "",
+                    _ => " over a moving frame",
+                });
+            }
+            self.0.push(words);
+            ControlFlow::Continue(())
+        }
+    }
+    let mut found = Describe(Vec::new());
+    let _ = expr.visit(&mut found);
+    found.0
 }
 
 /// Checks a call with OVER; its arguments, keys and bounds are visited by themselves.
@@ -185,13 +217,9 @@ pub(crate) fn render(function: &Function, in_arithmetic: bool) -> String {
         order(spec, &name);
     }
     match name.as_str() {
-        // From the exact sum; the engine's own mean of decimals is cut to some digits.
-        "avg" | "mean" => {
-            let [sum, count] = ["SUM", "COUNT"].map(|name| {
-                function.name = Ident::new(name).into();
-                function.to_string()
-            });
-            format!("(CAST({sum} AS DOUBLE) / NULLIF(CAST({count} AS DOUBLE), CAST(0 AS DOUBLE)))")
+        "mean" => {
+            function.name = Ident::new("avg").into();
+            function.to_string()
         }
         "variance" | "variance_pop" => {
             function.name = Ident::new(name.replace("variance", "var")).into();

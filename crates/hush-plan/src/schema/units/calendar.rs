@@ -137,7 +137,7 @@ fn number(text: &[u8], from: usize, to: usize) -> Option<i64> {
 ///
 /// Counts years from March, so that the leap day is the last one: a 400-year era has 146,097 days and the
 /// days before month `m'` (March = 0) are `⌊(153 m' + 2) / 5⌋`.
-fn days_from_civil(year: i64, month: i64, day: i64) -> Option<i64> {
+pub fn days_from_civil(year: i64, month: i64, day: i64) -> Option<i64> {
     let leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
     let length = match month {
         2 => 28 + i64::from(leap),
@@ -155,7 +155,8 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> Option<i64> {
     Some(era * 146_097 + day_of_era - 719_468)
 }
 
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
+/// Year, month and day of a number of days since 1970-01-01.
+pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

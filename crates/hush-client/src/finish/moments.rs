@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! VARIANCE and STDDEV over windows of exact numbers: from exact sums, rounded once, as without a window.
+//! AVG, VARIANCE and STDDEV over windows of exact numbers: from exact sums, rounded once, as without a window.
 //!
 //! The query engine's own work in doubles, which lose neighbouring numbers beyond 2^53 and, where a frame moves, whatever
-//! was much smaller than what has left it. Doubles are still its own.
+//! was much smaller than what has left it; and its mean of decimals is cut to some digits. Doubles are still its own.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal256Type, Field, FieldRef};
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::functions_aggregate::{stddev, variance};
+use datafusion::functions_aggregate::{average, stddev, variance};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
 use hush_plan::plan::AggregateFunction;
@@ -20,17 +20,18 @@ use num_traits::Zero;
 
 use crate::exact::{Moments, big_of_arrow};
 
-/// The four functions, in place of the query engine's of the same names.
+/// The functions, in place of the query engine's of the same names.
 pub(super) fn functions() -> Vec<Arc<AggregateUDF>> {
-    use AggregateFunction::{StddevPop, StddevSamp, VarPop, VarSamp};
+    use AggregateFunction::{Avg, StddevPop, StddevSamp, VarPop, VarSamp};
     let exact = |function, engine: Arc<AggregateUDF>| {
-        Arc::new(AggregateUDF::from(ExactVariance {
+        Arc::new(AggregateUDF::from(ExactStatistic {
             function,
             engine,
             signature: Signature::any(1, Volatility::Immutable),
         }))
     };
     vec![
+        exact(Avg, average::avg_udaf()),
         exact(StddevPop, stddev::stddev_pop_udaf()),
         exact(StddevSamp, stddev::stddev_udaf()),
         exact(VarPop, variance::var_pop_udaf()),
@@ -39,14 +40,14 @@ pub(super) fn functions() -> Vec<Arc<AggregateUDF>> {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct ExactVariance {
+struct ExactStatistic {
     function: AggregateFunction,
     /// For doubles.
     engine: Arc<AggregateUDF>,
     signature: Signature,
 }
 
-impl AggregateUDFImpl for ExactVariance {
+impl AggregateUDFImpl for ExactStatistic {
     fn name(&self) -> &str {
         self.engine.name()
     }
@@ -62,7 +63,7 @@ impl AggregateUDFImpl for ExactVariance {
     fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
         match arguments {
             [kind] if kind.is_numeric() => Ok(DataType::Float64),
-            _ => Err(DataFusionError::Plan("variances are of numbers".to_owned())),
+            _ => Err(DataFusionError::Plan("means and variances are of numbers".to_owned())),
         }
     }
 
@@ -76,7 +77,8 @@ impl AggregateUDFImpl for ExactVariance {
         };
         let Some(scale) = scale else { return self.engine.accumulator(arguments) };
         let zero = BigInt::zero;
-        let moments = Moments { count: zero(), sum: zero(), squares: Some(zero()), scale };
+        let squares = (self.function != AggregateFunction::Avg).then(zero);
+        let moments = Moments { count: zero(), sum: zero(), squares, scale };
         Ok(Box::new(ExactMoments { function: self.function, moments }))
     }
 
@@ -100,7 +102,9 @@ impl ExactMoments {
                 cast(array, &wide)?.as_primitive::<Decimal256Type>().iter().flatten().map(big_of_arrow)
             {
                 self.moments.count += times;
-                *self.moments.squares.get_or_insert_default() += &value * &value * times;
+                if let Some(squares) = &mut self.moments.squares {
+                    *squares += &value * &value * times;
+                }
                 self.moments.sum += value * times;
             }
         }
@@ -140,5 +144,5 @@ impl Accumulator for ExactMoments {
 
 /// Windows are computed in one piece.
 fn alone() -> DataFusionError {
-    DataFusionError::NotImplemented("variances in several pieces".to_owned())
+    DataFusionError::NotImplemented("statistics in several pieces".to_owned())
 }

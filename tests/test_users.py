@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What new users met: messages that misled, costs that were told twice, tables too wide for a terminal, columns left out silently."""
+
+import csv
+import datetime
+import fcntl
+import io
+import json
+import os
+import pty
+import random
+import re
+import struct
+import termios
+
+import pytest
+
+from conftest import PATIENTS, approve, binary
+
+DAY = datetime.timedelta(days=1)
+
+
+def admissions(path, rows):
+    """A table of hospital admissions: 26 columns of all types, NULLs, dates, texts with quotes."""
+    draw = random.Random(20)
+    maybe = lambda value, share=0.1: "" if draw.random() < share else value
+    wards = ["Cardiology", "ER", "O'Neill \"North\"", "surgery, 2nd floor", "pædiatrics"]
+    header = (
+        "admission_id,mrn,name,birth_date,sex,postcode,ward,physician,admitted_on,discharged_on,seen_at,emergency,los_days,age,weight_kg,"
+        "height_cm,systolic,diastolic,temperature,glucose,creatinine,diagnosis,charge,copay,insurer,note"
+    ).split(",")
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        for row in range(rows):
+            admitted = datetime.date(2020, 1, 1) + draw.randint(0, 1800) * DAY
+            born = datetime.date(1930, 1, 1) + draw.randint(0, 32000) * DAY
+            days = draw.randint(0, 30)
+            writer.writerow([
+                f"A{row:07}", draw.randint(10**7, 10**8), f"Name {row} \"x\"", born, draw.choice("MF"), draw.randint(1000, 9999),
+                draw.choice(wards), f"Dr. {draw.randint(1, 40)}", admitted, maybe(admitted + days * DAY, 0.03),
+                f"{admitted}T{draw.randint(0, 23):02}:{draw.randint(0, 59):02}:00", draw.choice(["true", "false"]), days,
+                (admitted - born).days // 365, maybe(f"{draw.uniform(3, 140):.1f}"), maybe(draw.randint(50, 210)), maybe(draw.randint(80, 220)),
+                maybe(draw.randint(40, 130)), maybe(f"{draw.uniform(34, 42):.1f}"), maybe(f"{draw.uniform(2, 30):.2f}", 0.4),
+                maybe(f"{draw.uniform(20, 900):.1f}", 0.4), f"{draw.choice('ABCIJK')}{draw.randint(10, 99)}.{draw.randint(0, 9)}",
+                f"{draw.uniform(50, 90000):.2f}", f"{draw.uniform(0, 500):.2f}", draw.choice(["public", "private", "none"]),
+                maybe(f"said \"it's fine\", left {row}", 0.6),
+            ])
+    return header
+
+
+@pytest.fixture
+def hospital(hush, tmp_path, small_key):
+    """Such a table, encrypted: its directory."""
+    admissions(tmp_path / "admissions.csv", 3000)
+    schema = tmp_path / "admissions.schema.toml"
+    hush("init", tmp_path / "admissions.csv", "--clear", "ward,admitted_on,emergency,insurer", status=None)
+    text = schema.read_text(encoding="utf-8").replace('"DECIDE"', '"seal"').replace('protect = "drop"', 'protect = "seal"')
+    schema.write_text(text, encoding="utf-8")
+    approve(schema)
+    hush("encrypt", tmp_path / "admissions.csv", "-o", tmp_path / "T", *small_key)
+    return tmp_path / "T"
+
+
+def test_a_schema_that_is_not_there_is_proposed_by_init(hush, tmp_path, small_key):
+    """Encrypting first is the first thing that people try."""
+    (tmp_path / "t.csv").write_text("a\n1\n2\n", encoding="utf-8")
+    refused = hush("encrypt", "t.csv", "-o", "T", *small_key, status=6)
+    assert "HUSH-C040" in refused.stderr and "hush init" in refused.stderr and "t.schema.toml" in refused.stderr
+
+
+def test_a_schema_in_the_place_of_its_path_is_not_printed(hush, tmp_path):
+    """A schema names sensitive columns and says why they are."""
+    (tmp_path / "t.csv").write_text("a\n1\n2\n", encoding="utf-8")
+    text = 'format = 1\ntable = "t"\n[columns.hiv_status]\nreason = "diagnosis"\n'
+    refused = hush("run", "t.csv", "SELECT COUNT(*) FROM t", "--schema", text, status=2)
+    assert "HUSH-U001" in refused.stderr and "hiv" not in refused.stderr and "diagnosis" not in refused.stderr
+
+
+def test_https_to_a_server_without_it_says_so(hush, server, small_key):
+    """What the TLS library calls invalid data."""
+    refused = hush("query", server.url.replace("http:", "https:"), "SELECT COUNT(*) FROM t", *server.token, *small_key, status=7)
+    assert "HUSH-R012" in refused.stderr and "http and not https" in refused.stderr and "invalid data" not in refused.stderr
+
+
+def test_a_table_that_a_server_lacks_is_named(hush, server, small_key):
+    """The name is half of the message."""
+    refused = hush("query", server.url, "SELECT COUNT(*) FROM patiens", *server.token, *small_key, status=7)
+    assert "HUSH-R005" in refused.stderr and '"patiens"' in refused.stderr
+
+
+def test_columns_that_a_star_leaves_out_are_named(hush, hospital, small_key):
+    """Sealed columns are in the table and in no answer."""
+    done = hush("query", hospital, "SELECT * FROM admissions WHERE admitted_on < '2020-01-10'", "--format", "csv", *small_key)
+    (note,) = [line for line in done.stderr.splitlines() if line.startswith("! * leaves out")]
+    header = next(csv.reader(io.StringIO(done.stdout)))
+    sealed = re.search(r"leaves out (.*) \(sealed", note)[1].split(", ")
+    assert sealed and not set(sealed) & set(header) and len(sealed) + len(header) == 26
+    back = hush("decrypt", hospital, "--columns", ",".join(sealed), "--format", "csv", *small_key)
+    assert back.stdout.splitlines()[0].split(",") == sealed
+    assert "leaves out" not in hush("query", hospital, "SELECT COUNT(*) FROM admissions", *small_key).stderr
+
+
+def test_info_names_columns_to_the_owner_alone(hush, hospital, small_key):
+    """Without the key what is public, and no question for a passphrase."""
+    public, owned = hush("info", hospital).stdout, hush("info", hospital, *small_key).stdout
+    assert "charge" not in public and "note" not in public and "sealed     " in public
+    assert "the values of charge:" in owned and "sealed     note text" in owned
+    columns = json.loads(hush("info", hospital, "--json", *small_key).stdout)["columns"]
+    assert {"name": "note", "type": "text", "protect": "seal"} in columns and len(columns) == 26
+    assert "columns" not in json.loads(hush("info", hospital, "--json").stdout)
+
+
+def test_the_account_adds_up_to_what_was_waited_for(hush, hospital, small_key):
+    """Opening the key takes most of a query's time, and is a part of it."""
+    done = hush("query", hospital, "SELECT COUNT(*) FROM admissions", "--account", *small_key)
+    line = next(line for line in done.stderr.splitlines() if line.startswith("Time"))
+    total = float(re.search(r"([\d.]+) s:", line)[1])
+    parts = {name: float(value) for name, value in re.findall(r"(\w+) ([\d.]+)(?:,|$)", line.split(":")[1])}
+    assert {"key", "open", "plan", "server", "decrypt", "write", "other"} == set(parts)
+    assert abs(sum(parts.values()) - total) <= 0.02 + 0.02 * total and parts["key"] > parts["plan"]
+
+
+def test_a_plan_has_one_cost(hush, hospital, small_key):
+    """What `Cost` says is the price of the way that is taken; of other ways the whole query's, too."""
+    for query in ("SELECT insurer, SUM(charge) FROM admissions GROUP BY insurer", "SELECT charge - copay AS d FROM admissions LIMIT 9"):
+        for options in ((), ("--link", "10"), ("--groups", "2000")):
+            arguments = ("explain", hospital, query, *options, *small_key)
+            text, known = hush(*arguments).stdout, json.loads(hush(*arguments, "--json").stdout)
+            cost = " ".join(text[text.index("Cost ") : text.index("\nTimes")].split())
+            taken = re.search(r"\* [^:]*: ([\d.]+) s, ([\d.]+ \w+) down", " ".join(text.split()))
+            assert f"about {taken[1]} s" in cost and f"{taken[2]}" in cost, text
+            assert ("link of 10 Mbit/s" in cost) == ("10" in options)
+            (way,) = [way for way in known["ways"] if way["taken"]]
+            assert way["seconds"] == known["times"]["total_s"] and way["bytes_down"] == known["prediction"]["bytes_down"]
+            assert all(other["seconds"] >= known["times"]["link_s"] / 100 for other in known["ways"])
+
+
+def on_terminal(hush, columns, *arguments):
+    """What a command prints on a terminal of so many columns."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    process = hush.start(*arguments, stdout=slave)
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(master, 1 << 16)
+        except OSError:
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(master)
+    assert process.wait() == 0, process.stderr.read()
+    return shown.decode().replace("\r\n", "\n")
+
+
+def test_a_wide_result_is_paged_by_columns(hush, hospital, small_key):
+    """No line is longer than the terminal; every column is there; `--wide` and pipes are left as they are."""
+    query = "SELECT * FROM admissions LIMIT 3"
+    plain = hush("query", hospital, query, *small_key).stdout
+    for columns in (60, 100):
+        shown = on_terminal(hush, columns, "query", hospital, query, *small_key)
+        assert max(map(len, shown.splitlines())) <= columns and "columns 1 to " in shown
+        header = plain.splitlines()[0].split()
+        found = [word for page in shown.split("\n\n") for word in page.strip("\n").splitlines()[1].split()]
+        assert sorted(set(found)) == sorted(header)
+    wide = on_terminal(hush, 60, "query", hospital, query, "--wide", *small_key)
+    assert wide == plain and max(map(len, plain.splitlines())) > 100
+
+
+def test_windows_are_labelled_in_a_drawing(hush, hospital, small_key, tmp_path):
+    """Which function, of which columns, in which order; no constant."""
+    query = "SELECT AVG(charge) OVER (PARTITION BY ward ORDER BY admitted_on ROWS 6 PRECEDING) AS week FROM admissions"
+    hush("explain", hospital, query, "--graph", tmp_path / "g.svg", *small_key)
+    drawn = (tmp_path / "g.svg").read_text(encoding="utf-8")
+    assert "window functions" in drawn and "AVG of charge by ward in order of" in drawn
+
+
+def test_the_table_of_admissions_answers_what_analysts_ask(hush, hospital, small_key):
+    """Dates, quotes and NULLs as they stand in the file, against the rows themselves."""
+    rows = list(csv.DictReader((hospital.parent / "admissions.csv").open(encoding="utf-8")))
+    ask = lambda query: [row for row in csv.reader(io.StringIO(hush("query", hospital, query, "--format", "csv", *small_key).stdout))][1:]
+    quoted = "O''Neill \"North\""
+    found = ask(f"SELECT COUNT(*), SUM(charge) FROM admissions WHERE ward = '{quoted}' AND admitted_on BETWEEN '2021-01-01' AND '9999-12-31'")
+    wanted = [row for row in rows if row["ward"] == 'O\'Neill "North"' and row["admitted_on"] >= "2021-01-01"]
+    assert found == [[str(len(wanted)), f"{sum(int(row['charge'].replace('.', '')) for row in wanted) / 100:.2f}"]]
+    months = ask("SELECT date_trunc('month', admitted_on) AS m, COUNT(discharged_on) AS n FROM admissions GROUP BY m ORDER BY m")
+    counts = {}
+    for row in rows:
+        counts[row["admitted_on"][:7]] = counts.get(row["admitted_on"][:7], 0) + (row["discharged_on"] != "")
+    assert [(month[:7], int(count)) for month, count in months] == sorted(counts.items())
