@@ -15,7 +15,7 @@ use hush_rlwe::{Body, RlweCiphertext, SumAnswer, SumMasks};
 use hush_schemes::bgv::decode_power_of_two;
 use hush_schemes::bgv::slots::SlotEncoder;
 use hush_schemes::ckks::{ApproxEncoder, Scale, decode_coefficient};
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::{DecryptError, SecretKey};
 

@@ -148,9 +148,9 @@ fn holds(schema: &Schema, content: &Content, bound: &BigInt) -> bool {
     }
     let rows = schema.max_rows.max(1);
     match approximate_digits(schema, content) {
-        Some(digits) => approx::sum(content, digits, rows, bound, Writers::Owner)
+        Some(digits) => approx::sum(content, digits, rows, bound, (Writers::Owner, schema.release))
             .is_ok_and(|choice| choice.max_abs >= approx::comfortable_bound()),
-        None => sum::choose(content, &content_bound(schema, content), rows, bound).is_ok(),
+        None => sum::choose(content, &content_bound(schema, content), rows, bound, &[]).is_ok(),
     }
 }
 

@@ -6,7 +6,6 @@ pub mod units;
 
 use std::collections::BTreeMap;
 
-use hush_params::noise::release::MAX_ANSWERS;
 use serde::{Deserialize, Serialize};
 
 use crate::range::Writers;
@@ -165,7 +164,7 @@ impl Column {
 pub struct ReleaseBudget {
     /// Digits after the point that released sums and values of rows keep, 0 to 15; scales are chosen for them.
     pub digits: u8,
-    /// Numbers that may be released of one encryption, 1 to [`MAX_ANSWERS`].
+    /// Numbers that may be released of one encryption, 1 to [`hush_params::noise::release::MAX_ANSWERS`].
     pub answers: u32,
 }
 

@@ -5,8 +5,8 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use hush::{
-    ApiToken, Error, Manifest, OwnedTable, Present, PrivateHalf, Protection, Pushed, RemoteServer, TablePlace,
-    TableStore,
+    ApiToken, Error, Manifest, OwnedTable, Present, PrivateHalf, Protection, Pushed, RemoteServer,
+    TablePlace, TableStore,
 };
 use serde_json::json;
 

@@ -162,7 +162,7 @@ fn reads_as(kind: ColumnType, text: &str) -> bool {
         }
         ColumnType::Float { .. } => scan_number(text, DecimalPoint::Dot).is_some(),
         ColumnType::Timestamp => {
-            is_date(text) || text.get(4) == Some(&b'-') && parse_timestamp(text).is_some()
+            is_date(text) || text.get(4) == Some(&b'-') && parse_timestamp(text, None).is_some()
         }
     }
 }

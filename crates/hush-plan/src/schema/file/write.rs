@@ -4,9 +4,7 @@
 use std::fmt::Write as _;
 
 use super::super::units::format_units;
-use super::super::{
-    Column, ColumnType, DateFormat, Protection, Purpose, ReleaseBudget, Schema, UnitRange,
-};
+use super::super::{Column, ColumnType, DateFormat, Protection, Purpose, ReleaseBudget, Schema, UnitRange};
 use super::{FORMAT, UNLISTED};
 
 /// First line of a file that nobody has approved yet.
