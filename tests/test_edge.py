@@ -367,3 +367,120 @@ def test_the_program_alone_does_what_the_command_does(edge):
     version = subprocess.run([binary("hush-edge"), "--version"], capture_output=True, text=True, check=True)
     assert version.stdout.startswith("hush-edge ")
     assert os.access(edge.directory / "device.key", os.R_OK)
+
+
+def hostile(edge, name, load=("1000000000", "2000000000000")):
+    """A certified device that was tampered with: its copy of the schema lets it encrypt what the table's schema does not. What it
+    delivers has the right form, seeds, digests and signatures."""
+    edge.device("honest.tmp")
+    key = json.loads((edge.directory / "honest.tmp").read_text(encoding="utf-8"))
+    (edge.directory / "honest.tmp").unlink()
+    before = key["schema"]
+    key["schema"] = before.replace(f"range = [0, {load[0]}]", f"range = [0, {load[1]}]").replace('type = "int(32)"', 'type = "int(64)"')
+    assert key["schema"] != before
+    path = edge.directory / name
+    path.write_text(json.dumps(key, separators=(",", ":")), encoding="utf-8")
+    path.chmod(0o600)
+
+
+def falsified(edge, where, *token):
+    """Two rows of a hostile device, one of which gives every sum another value, beside rows of an honest one."""
+    honest, bad = make_rows(random.Random(31), 30), make_rows(random.Random(32), 2)
+    bad[1][3] = "1999999999999"
+    hostile(edge, "hostile.key")
+    write_csv(edge.directory / "honest.csv", honest)
+    write_csv(edge.directory / "bad.csv", bad)
+    write_csv(edge.directory / "more.csv", bad[:1])
+    edge.run("bad.csv", "--to", where, *token, key="hostile.key", spool="hostile")
+    edge.run("more.csv", "--to", where, *token, key="hostile.key", spool="hostile")
+    edge.run("honest.csv", "--to", where, *token)
+    return honest, bad
+
+
+def total(edge, where, *token):
+    """The sum that one hostile row would change."""
+    answer = edge.hush("query", where, "SELECT SUM(load) FROM readings", *edge.key, *token, "--format", "csv").stdout
+    return int(answer.splitlines()[1])
+
+
+@pytest.mark.parametrize("remote", [False, True])
+def test_one_hostile_device_neither_stops_nor_falsifies_a_table(edge, server, remote):
+    """One value outside its range is rejected and told, the honest device's rows are taken; the delivery can be discarded, the device
+    be revoked, and its rows be removed."""
+    place, url, token, device_token = "T", "T", (), ()
+    if remote:
+        edge.hush("push", "T", server.url, *server.token)
+        place, url = f"{server.url.rstrip('/')}/tables/readings", server.url
+        token, device_token = server.token, ("--token-file", server.data / "device-token")
+    honest, bad = falsified(edge, place, *device_token)
+    said = edge.hush("edge", "accept", place, *edge.key, *token).stderr
+    assert "Took in 1 deliveries, 30 rows" in said and "! Rejected 0 of device " in said
+    assert "load: what a row decrypts to is outside its range" in said and bad[1][3] not in said
+    name = re.search(r"--reject (\S+) discards", said).group(1)
+    device = name.split("-")[0]
+    assert total(edge, url, *token) == sum(int(row[3]) for row in own_rows() + honest)
+    # It stays rejected, its stream stands, and nobody decrypts it once more.
+    accepted = edge.accept(place, *token)
+    assert (accepted["deliveries"], accepted["out_of_order"], accepted["waiting"]) == (0, 1, 2)
+    assert [rejected["delivery"] for rejected in accepted["rejected"]] == [name]
+    assert "no delivery" in edge.hush("edge", "accept", place, "--reject", name + "0", *edge.key, *token, status=2).stderr
+    # Discarded for good, the stream goes on; the same delivery again is known.
+    accepted = edge.accept(place, "--reject", name, *token)
+    assert (accepted["deliveries"], accepted["discarded"], accepted["rejected"], accepted["waiting"]) == (1, 1, [], 0)
+    assert total(edge, url, *token) == sum(int(row[3]) for row in own_rows() + honest + bad[:1])
+    same(edge.decrypted(place, *token), own_rows() + honest + bad[:1])
+    # Revoked: nobody takes its deliveries, and its rows can go.
+    said = edge.hush("edge", "revoke", place, device[:8], *edge.key, *token).stderr
+    assert f"Device {device} is revoked" in said and "Its 1 rows stay" in said
+    code = "HUSH-V037" if remote else "HUSH-T060"
+    complaint = edge.run("more.csv", "--to", place, *device_token, key="hostile.key", spool="again", status=7 if remote else 9)
+    assert code in complaint and "revoked" in complaint
+    revoked = json.loads(edge.hush("edge", "revoke", place, device, "--remove-rows", "--json", *edge.key, *token).stdout)
+    assert (revoked["removed_rows"], revoked["removed_deliveries"], revoked["table_rows"]) == (1, 1, 130)
+    same(edge.decrypted(place, *token), own_rows() + honest)
+    assert total(edge, url, *token) == sum(int(row[3]) for row in own_rows() + honest)
+    # Once more changes nothing, and the honest device goes on.
+    assert json.loads(edge.hush("edge", "revoke", place, device, "--json", *edge.key, *token).stdout)["version"] == revoked["version"]
+    write_csv(edge.directory / "honest.csv", honest[:3])
+    edge.run("honest.csv", "--to", place, *device_token)
+    assert edge.accept(place, *token)["rows"] == 3
+
+
+def test_a_revoked_device_is_refused_by_the_owner_too(edge):
+    """Whoever can write to the directory puts its delivery there all the same."""
+    write_csv(edge.directory / "rows.csv", make_rows(random.Random(33), 5))
+    edge.run("rows.csv", "--to", "T")
+    kept = edge.directory / "kept"
+    shutil.copytree(edge.directory / "T", kept)
+    (waiting,) = (edge.directory / "T" / "deliveries").iterdir()
+    edge.hush("edge", "revoke", "T", waiting.name.split("-")[0], *edge.key)
+    assert not list((edge.directory / "T" / "deliveries").iterdir())
+    shutil.copytree(kept / "deliveries", edge.directory / "T" / "deliveries", dirs_exist_ok=True)
+    shutil.copytree(kept / "parts", edge.directory / "T" / "parts", dirs_exist_ok=True)
+    accepted = edge.accept()
+    assert (accepted["deliveries"], accepted["rejected"]) == (0, [])
+    same(edge.decrypted(), own_rows())
+
+
+def test_rejections_are_counted_and_then_nothing_of_the_device_is_decrypted(edge):
+    """Each one tells a server that is the device's accomplice something; three are all that it gets."""
+    hostile(edge, "hostile.key")
+    rows = make_rows(random.Random(34), 1)
+    rows[0][3] = "1500000000"
+    write_csv(edge.directory / "bad.csv", rows)
+    for spool in range(5):
+        edge.run("bad.csv", "--to", "T", key="hostile.key", spool=f"spool{spool}")
+    write_csv(edge.directory / "rows.csv", make_rows(random.Random(35), 4))
+    edge.run("rows.csv", "--to", "T")
+    accepted = edge.accept()
+    assert (accepted["deliveries"], len(accepted["rejected"]), accepted["held"]) == (1, 3, 2)
+    said = edge.hush("edge", "accept", "T", *edge.key).stderr
+    assert f"Device {accepted['held_devices'][0]}: 3 of its deliveries were rejected" in said and "hush edge revoke" in said
+
+
+def test_deliveries_and_keys_of_the_format_before_are_refused_by_name(edge):
+    key = json.loads((edge.directory / "device.key").read_text(encoding="utf-8"))
+    key["format"] = 1
+    (edge.directory / "device.key").write_text(json.dumps(key, separators=(",", ":")), encoding="utf-8")
+    complaint = edge.run("own.csv", status=4)
+    assert "HUSH-G003" in complaint and "format 1" in complaint and "hush edge key" in complaint

@@ -92,3 +92,6 @@ mod tests {
         assert_eq!(ends(&Interval::symmetric(7.into())), (I256::from(-7), I256::from(7)));
     }
 }
+
+#[cfg(test)]
+mod forged;

@@ -69,7 +69,7 @@ impl TableDecryption {
         let Opened { manifest, half, keys } = place.open(key.seed(), pins)?;
         let (store, fetched) = match place {
             TablePlace::Directory(directory) => (TableStore::local_existing(directory)?, None),
-            TablePlace::Server(server, name) => {
+            TablePlace::Server(server, _) => {
                 let directory = tempfile::tempdir()?;
                 server.pull(&manifest, directory.path(), progress)?;
                 (TableStore::local_existing(directory.path())?, Some(directory))

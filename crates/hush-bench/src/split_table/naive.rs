@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use hush_keys::{
-    ApproxSlotColumn, ChainSecret, Encryptor, OwnerSeed, PhaseLimit, SecretKey, SlotColumn,
+    ApproxSlotColumn, ChainSecret, Encryptor, OwnerSeed, PhaseLimit, SecretKey, SecretKind, SlotColumn,
     decrypt_approx_slots, decrypt_slots,
 };
 use hush_params::chain::ChainSpec;

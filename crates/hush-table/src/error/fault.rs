@@ -344,6 +344,8 @@ impl std::fmt::Display for Counted {
             Self::ClearColumns => "clear columns",
             Self::Encodings => "encodings",
             Self::Parts => "parts",
+            Self::Rejected => "rejected deliveries",
+            Self::Revoked => "revoked devices",
             Self::SchemaBytes => "bytes of sealed schema",
             Self::SealedColumns => "sealed columns",
         })
