@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     fn at(text: &str) -> i64 {
-        parse_timestamp(text.as_bytes()).unwrap()
+        parse_timestamp(text.as_bytes(), None).unwrap()
     }
 
     #[test]

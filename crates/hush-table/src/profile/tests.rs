@@ -6,6 +6,7 @@ use hush_plan::schema::file::{from_toml, require_approved, to_toml};
 use hush_plan::schema::{Column, ColumnType, Protection, Schema, UnitRange};
 
 use super::*;
+use crate::profile::readings::Dates;
 use crate::source::OpenOptions;
 
 fn source(text: String) -> Source {
