@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 
 from ._data import Path
-from ._errors import OwnerKeyError
+from ._errors import OwnerKeyError, usage
 from ._hushtable import Key
 
 #: A passphrase, or a function that gives one when it is needed, such as ``getpass.getpass``.
@@ -34,6 +34,17 @@ def keygen(
 def open_key(path: Path, *, passphrase: Passphrase | None = None, passphrase_file: Path | None = None) -> Key:
     """Opens a key file."""
     return Key.open(path, secret(passphrase, passphrase_file, confirm=False), passphrase_file)
+
+
+def require_key(keys: object) -> Key:
+    """The key that an argument is.
+
+    Raises:
+        UsageError: it is something else, such as the path of one.
+    """
+    if isinstance(keys, Key):
+        return keys
+    raise usage(f"keys is a Key, not {type(keys).__name__}\n  Way out: keys=ht.open_key(PATH, passphrase_file=...)")
 
 
 def secret(passphrase: Passphrase | None, file: Path | None, confirm: bool) -> str | None:

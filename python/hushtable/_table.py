@@ -13,7 +13,7 @@ from . import _html, _hushtable
 from ._data import Columns, Data, Path, names, source
 from ._errors import HushWarning, usage
 from ._expr import Expr, quote_name
-from ._keys import Key
+from ._keys import Key, require_key
 from ._machine import thread_count
 from ._query import Query
 from ._result import Leakage, Result
@@ -176,7 +176,7 @@ def encrypt(
         schema: an approved schema or its file. With one, a stream or a LazyFrame is read once and never held.
         clear: without a schema, columns that a server may read.
         sensitive: without a schema, columns that are protected whatever they look like. What neither names is protected as
-            ``propose`` says.
+            ``propose`` says; ``clear=[]`` takes all of the proposal.
         keys: the owner's key; by default a temporary one, which ends with this process, and the table with it.
         out: the table's directory; by default a temporary one, which ends with the table. It holds no plaintext of a
             protected column.
@@ -190,8 +190,9 @@ def encrypt(
 
     Raises:
         UsageError: neither a schema nor ``clear`` nor ``sensitive`` is given, or both are; a column is both clear and
-            sensitive; ``out`` holds a table and ``replace`` is not given.
-        RefusedError: the proposal leaves a column undecided, which ``clear`` and ``sensitive`` do not name.
+            sensitive.
+        RefusedError: the proposal leaves a column undecided, which ``clear`` and ``sensitive`` do not name; ``out`` holds a table
+            and ``replace`` is not given, or it holds other files.
         DataError: the data does not fit the schema.
     """
     if keys is None and out is not None:
@@ -199,13 +200,13 @@ def encrypt(
     by_choice = clear is not None or sensitive is not None
     if by_choice == (schema is not None):
         raise usage("what may a server read?\n  Ways out: schema=..., or clear=[...] and sensitive=[...]; not both.")
+    key = Key.temporary() if keys is None else require_key(keys)
     if schema is None:
         data_in = source(data, name)
         approved = _approved(data_in, names(clear or ()), names(sensitive or ()))
     else:
         approved = of_file(schema)
         data_in = source(data, name, once=True)
-    key = Key.temporary() if keys is None else keys
     keep = tempfile.TemporaryDirectory(prefix="hushtable-") if out is None else None
     place = os.fspath(out) if out is not None else os.path.join(keep.name if keep else "", "table")
     count = thread_count(threads)
@@ -230,11 +231,12 @@ def open(place: Path, *, keys: Key, token_file: Path | None = None, threads: int
         keys: the owner's key.
         token_file: the file with the server's API token.
     """
+    key = require_key(keys)
     if is_url(place):
-        native = _hushtable.Table.open_remote(str(place), keys, token_file)
+        native = _hushtable.Table.open_remote(str(place), key, token_file)
     else:
-        native = _hushtable.Table.open_directory(place, keys, thread_count(threads))
-    return Table(native, keys, place, token_file, None)
+        native = _hushtable.Table.open_directory(place, key, thread_count(threads))
+    return Table(native, key, place, token_file, None)
 
 
 def pull(
@@ -245,7 +247,7 @@ def pull(
     The server's manifest must be signed by ``keys``, be no older than what was seen of the table, and be of the table that was
     seen under the name; every part is held to the digest that the manifest names. Broken off and called again, it continues.
     """
-    _hushtable.pull(url, token_file, out, keys)
+    _hushtable.pull(url, token_file, out, require_key(keys))
     return open(out, keys=keys, threads=threads)
 
 

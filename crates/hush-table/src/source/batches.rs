@@ -120,7 +120,8 @@ pub(super) fn widened(
     width: usize,
 ) -> Result<RecordBatch, SourceError> {
     let rows = batch.num_rows();
-    let mut columns: Vec<ArrayRef> = vec![Arc::new(NullArray::new(rows)); width];
+    let nothing: ArrayRef = Arc::new(NullArray::new(rows));
+    let mut columns = vec![nothing; width];
     for (position, column) in positions.iter().zip(batch.columns()) {
         if let Some(place) = columns.get_mut(*position) {
             *place = column.clone();
