@@ -4,7 +4,8 @@
 //! ```text
 //!  CSV bytes ── records ──▶ fields ─┐                        ┌─▶ TypedColumn (units, to be encrypted)
 //!                                   ├─▶ ColumnBuilder ───────┤
-//!  Parquet ── row groups ─▶ cells ──┘   parse, check range   └─▶ Arrow array (clear or sealed)
+//!  Parquet ── row groups ─▶ cells ──┤   parse, check range   └─▶ Arrow array (clear or sealed)
+//!  Arrow ──── batches ─────▶ cells ─┘
 //! ```
 //!
 //! *Words.* A **cell** is one value as the file holds it; its **units** are the integer that stands for it
@@ -33,22 +34,27 @@ use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use hush_plan::schema::{Column, Protection, Schema, units::DecimalPoint};
 
-#[cfg_attr(not(feature = "parquet-rows"), expect(dead_code, reason = "tells types of Parquet"))]
+mod arrow_rows;
+mod batches;
 pub(crate) mod cells;
 mod column;
 mod error;
 #[cfg(not(feature = "parquet-rows"))]
 #[path = "source/no_parquet.rs"]
-mod parquet_rows;
+mod parquet_file;
 #[cfg(feature = "parquet-rows")]
-mod parquet_rows;
+mod parquet_file;
 mod raw;
 mod records;
 mod typed;
 
-pub use error::{NotATable, Place, SourceError};
+pub use batches::{BatchColumn, BatchReader, BatchSource};
+pub use error::{BatchFault, NotATable, Place, SourceError};
 pub(crate) use raw::RawRows;
 pub use typed::{Prefetched, TypedReader};
+
+use arrow_rows::ArrowRows;
+use batches::Held;
 
 /// First bytes of every Parquet file.
 pub const PARQUET_MAGIC: &[u8] = b"PAR1";
@@ -74,6 +80,8 @@ impl Default for OpenOptions {
 /// What kind of file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
+    /// Arrow batches, which are no file.
+    Arrow,
     /// Delimited text.
     Csv {
         /// The byte between fields.
@@ -88,7 +96,7 @@ impl Format {
     pub fn decimal_point(self) -> DecimalPoint {
         match self {
             Self::Csv { delimiter: b';' } => DecimalPoint::DotOrComma,
-            Self::Csv { .. } | Self::Parquet => DecimalPoint::Dot,
+            Self::Arrow | Self::Csv { .. } | Self::Parquet => DecimalPoint::Dot,
         }
     }
 }
@@ -118,7 +126,7 @@ impl Form {
     }
 }
 
-/// A file, or batches in memory, that can be read as a table, as often as needed; or a stream, once.
+/// A file, or batches that somebody holds, that can be read as a table, as often as needed; or a stream, once.
 ///
 /// Cheap to clone. Holds the names of the columns, no values but the first megabyte of a stream.
 #[derive(Clone, Debug)]
@@ -140,7 +148,7 @@ pub struct SourceColumn {
     pub name: String,
     /// The name of its type, if it is one that tables cannot hold (nested or binary Parquet types).
     pub unsupported: Option<String>,
-    /// What the file says of its numbers, where it says something (Parquet).
+    /// What the file says of its numbers, where it says something (Parquet and Arrow).
     pub declared: Option<Declared>,
 }
 
@@ -162,6 +170,7 @@ pub enum Declared {
 
 #[derive(Clone)]
 enum Origin {
+    Batches(Arc<dyn BatchSource>),
     File(PathBuf),
     Memory(Bytes),
     /// Read once: its first bytes, and what follows until somebody takes it.
@@ -180,6 +189,7 @@ const STREAM_START_BYTES: u64 = 1 << 20;
 impl std::fmt::Debug for Origin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Self::Batches(_) => f.write_str("Batches"),
             Self::File(path) => f.debug_tuple("File").field(path).finish(),
             Self::Memory(bytes) => write!(f, "Memory({} bytes)", bytes.len()),
             Self::Stream { .. } => f.write_str("Stream"),
@@ -220,18 +230,45 @@ impl Source {
         Self::with_origin(Origin::Stream { start: start.into(), rest }, options)
     }
 
-    /// Arrow batches of one schema, called `name` as a file of that name would be.
-    ///
-    /// They are held as uncompressed Parquet in memory, so that they are read like any other file; nothing is written to
-    /// disk. Memory: the encoded batches, for as long as the source lives.
+    /// Arrow batches of one schema, called `name` as a file of that name would be. Shares their memory; nothing is copied.
     ///
     /// # Errors
-    /// No columns or rows, two columns of one name, a type that Parquet does not have.
+    /// No columns or rows, two columns of one name, too many columns.
     pub fn from_batches(name: &str, schema: SchemaRef, batches: &[RecordBatch]) -> Result<Self, SourceError> {
-        let bytes = parquet_rows::encode(schema, batches)?;
-        let mut source = Self::from_bytes(bytes, &OpenOptions::default())?;
-        source.name = Some(name.to_owned());
-        Ok(source)
+        Self::from_batch_source(name, Arc::new(Held::new(schema, batches)))
+    }
+
+    /// Arrow batches that somebody else holds, called `name` as a file of that name would be. Every pass reads them anew,
+    /// batch by batch; no pass gathers them.
+    ///
+    /// # Errors
+    /// As [`Source::from_batches`].
+    pub fn from_batch_source(name: &str, batches: Arc<dyn BatchSource>) -> Result<Self, SourceError> {
+        let found = batches.columns();
+        if found.len() > records::COLUMN_LIMIT {
+            return Err(SourceError::TooManyColumns { limit: records::COLUMN_LIMIT });
+        }
+        let column = |(i, column): (usize, &BatchColumn)| SourceColumn {
+            name: named(&column.name, i),
+            unsupported: column.unsupported(),
+            declared: column.kind.as_ref().ok().and_then(cells::declared),
+        };
+        let columns: Arc<[SourceColumn]> = found.iter().enumerate().map(column).collect();
+        check_names(&columns)?;
+        let rows = batches.rows();
+        if rows == Some(0) {
+            return Err(SourceError::NoRows);
+        }
+        Ok(Self {
+            decode_bytes: batches.batch_bytes(),
+            origin: Origin::Batches(batches),
+            format: Format::Arrow,
+            columns,
+            name: Some(name.to_owned()),
+            null_tokens: OpenOptions::default().null_tokens,
+            rows,
+            estimated_rows: None,
+        })
     }
 
     fn with_origin(origin: Origin, options: &OpenOptions) -> Result<Self, SourceError> {
@@ -252,7 +289,7 @@ impl Source {
             decode_bytes: 0,
         };
         if start.starts_with(PARQUET_MAGIC) {
-            let described = parquet_rows::describe(&source)?;
+            let described = parquet_file::describe(&source)?;
             source.columns = described.columns.into();
             source.rows = Some(described.rows);
             source.decode_bytes = described.decode_bytes;
@@ -299,7 +336,7 @@ impl Source {
     pub fn table_name(&self) -> String {
         let stem = self.name.clone().or_else(|| match &self.origin {
             Origin::File(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
-            Origin::Memory(_) | Origin::Stream { .. } => None,
+            Origin::Batches(_) | Origin::Memory(_) | Origin::Stream { .. } => None,
         });
         let stem = stem.unwrap_or_else(|| "table".to_owned());
         let stem = stem.split('.').find(|part| !part.is_empty()).unwrap_or("table");
@@ -356,21 +393,24 @@ impl Source {
         self.origin.reader()
     }
 
-    /// The batches of a Parquet file as they are, all columns; none of any other file.
+    /// The batches of Parquet or Arrow data as they are; none of any other file. Columns that tables cannot hold have no values
+    /// in them.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// The data cannot be read.
     pub fn arrow_batches(
         &self,
     ) -> Result<impl Iterator<Item = Result<RecordBatch, SourceError>> + use<>, SourceError> {
-        let all: Vec<usize> = (0..self.columns.len()).collect();
+        let readable = |i: &usize| self.columns.get(*i).is_some_and(|column| column.unsupported.is_none());
+        let read: Vec<usize> = (0..self.columns.len()).filter(readable).collect();
         let mut rows = match self.format {
             Format::Csv { .. } => None,
-            Format::Parquet => Some(parquet_rows::ParquetRows::open(self, &all)?),
+            Format::Arrow | Format::Parquet => Some(ArrowRows::open(self, &read)?),
         };
+        let width = self.columns.len();
         Ok(std::iter::from_fn(move || {
             let slice = rows.as_mut()?.next_slice(CHUNK_ROWS).transpose()?;
-            Some(slice.map(|slice| slice.batch()))
+            Some(slice.and_then(|slice| batches::widened(&slice.batch(), &read, width)))
         }))
     }
 
@@ -383,7 +423,7 @@ impl Source {
     pub(crate) fn null_tokens(&self) -> &[String] {
         match self.format {
             Format::Csv { .. } => &self.null_tokens,
-            Format::Parquet => &[],
+            Format::Arrow | Format::Parquet => &[],
         }
     }
 
@@ -391,7 +431,7 @@ impl Source {
     fn records(&self) -> Result<records::Records, SourceError> {
         let delimiter = match self.format {
             Format::Csv { delimiter } => delimiter,
-            Format::Parquet => b',',
+            Format::Arrow | Format::Parquet => b',',
         };
         let mut records = records::Records::new(self.origin.reader()?, delimiter);
         records.next()?;
@@ -406,7 +446,7 @@ impl Origin {
     /// A reader of the first bytes: at least as many as names and delimiter are found in.
     fn beginning(&self) -> Result<Input, SourceError> {
         match self {
-            Self::File(_) | Self::Memory(_) => self.reader(),
+            Self::Batches(_) | Self::File(_) | Self::Memory(_) => self.reader(),
             Self::Stream { start, .. } => Ok(Box::new(std::io::Cursor::new(start.clone()))),
         }
     }
@@ -418,12 +458,14 @@ impl Origin {
                 path.metadata().ok().filter(std::fs::Metadata::is_file).map(|meta| meta.len())
             }
             Self::Memory(bytes) => Some(bytes.len() as u64),
-            Self::Stream { .. } => None,
+            Self::Batches(_) | Self::Stream { .. } => None,
         }
     }
 
     fn reader(&self) -> Result<Input, SourceError> {
         Ok(match self {
+            // Batches have no bytes that stand for them.
+            Self::Batches(_) => return Err(SourceError::ReadOnce),
             Self::File(path) => {
                 let failed = |source| SourceError::Open { path: path.clone(), source };
                 let file = File::open(path).map_err(failed)?;
@@ -537,6 +579,11 @@ impl std::fmt::Debug for ColumnData {
             Self::Units(column) => column.fmt(f),
         }
     }
+}
+
+/// A column's name, or one after its position where it has none.
+fn named(name: &str, position: usize) -> String {
+    if name.trim().is_empty() { format!("column_{}", position + 1) } else { name.to_owned() }
 }
 
 fn check_names(columns: &[SourceColumn]) -> Result<(), SourceError> {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Cells of Arrow arrays, as Parquet gives them, without their many physical types.
+//! Cells of Arrow arrays, as Parquet and DataFrames give them, without their many physical types.
 
 use std::io::Write as _;
 
 use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
-use arrow::compute::cast;
+use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{
     ArrowPrimitiveType, DataType, Date32Type, Date64Type, Decimal128Type, Float32Type, Float64Type, Int8Type,
     Int16Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
@@ -13,6 +13,7 @@ use arrow::datatypes::{
 use hush_plan::schema::units::{format_date, format_timestamp};
 
 use super::Declared;
+use super::arrow_rows::guarded;
 
 /// A cell that is present.
 #[derive(Clone, Copy)]
@@ -102,6 +103,9 @@ fn plain(kind: &DataType) -> Option<DataType> {
         T::Decimal32(precision, scale) | T::Decimal64(precision, scale) if (0..=38).contains(scale) => {
             T::Decimal128(*precision, *scale)
         }
+        T::Decimal256(precision, scale) if *precision <= 38 && (0..=38).contains(scale) => {
+            T::Decimal128(*precision, *scale)
+        }
         T::Dictionary(_, value) => plain(value)?,
         _ => return None,
     })
@@ -120,7 +124,7 @@ pub(crate) fn declared(kind: &DataType) -> Option<Declared> {
 }
 
 /// Calls `sink` with every cell of rows `from..to`, `None` for missing ones, in order. Returns `false`, and calls
-/// nothing, if the type is unsupported.
+/// nothing, if the type is unsupported or a value cannot be unpacked.
 pub(crate) fn visit(
     array: &ArrayRef,
     from: usize,
@@ -130,9 +134,10 @@ pub(crate) fn visit(
     use DataType as T;
     let Some(kind) = plain(array.data_type()) else { return false };
     if kind != *array.data_type() {
-        // Unpacking changes no value; Arrow's only error here is an unsupported pair of types.
-        return cast(&array.slice(from, to - from), &kind)
-            .is_ok_and(|plain| visit(&plain, 0, to - from, sink));
+        // Unpacking changes no value; a cast that failed for one must not make it a missing one.
+        let strict = CastOptions { safe: false, ..CastOptions::default() };
+        let unpacked = guarded(|| cast_with_options(&array.slice(from, to - from), &kind, &strict));
+        return unpacked.and_then(Result::ok).is_some_and(|plain| visit(&plain, 0, to - from, sink));
     }
     match &kind {
         T::Boolean => {

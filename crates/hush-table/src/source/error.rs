@@ -51,6 +51,18 @@ pub enum NotATable {
     Utf16,
 }
 
+/// What is wrong with Arrow batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum BatchFault {
+    /// The stream ended with an error, or its batches do not have the columns that it announced.
+    #[error("the stream broke off, or its batches are not what it announced")]
+    Broken,
+    /// Columns that cannot be read are asked for.
+    #[error("it has columns of unknown types")]
+    Columns,
+}
+
 /// What is wrong with a file, with a stable [`code`](SourceError::code) and a [way out](SourceError::hint).
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -60,6 +72,12 @@ pub enum SourceError {
     Absent {
         /// Their names.
         columns: Vec<String>,
+    },
+    /// Arrow batches that cannot be read.
+    #[error("not readable as Arrow batches: {what}")]
+    Batches {
+        /// Why.
+        what: BatchFault,
     },
     /// The texts of one chunk take more memory than was set aside for them.
     #[error(
@@ -160,7 +178,7 @@ pub enum SourceError {
         expected: usize,
     },
     /// A second pass over what can be read once.
-    #[error("standard input can be read only once")]
+    #[error("a stream can be read only once")]
     ReadOnce,
     /// Reading failed.
     #[error("reading failed: {source}")]
@@ -248,6 +266,7 @@ impl SourceError {
             Self::TooManyRows { .. } => "HUSH-D024",
             Self::ChunkTooLarge { .. } => "HUSH-D025",
             Self::ReadOnce => "HUSH-D026",
+            Self::Batches { .. } => "HUSH-D027",
             Self::Unlisted { .. } => "HUSH-S020",
             Self::Absent { .. } => "HUSH-S021",
         }
@@ -257,6 +276,7 @@ impl SourceError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Absent { .. } => "Remove them from the schema, or check that this is the right file.",
+            Self::Batches { .. } => "Read the data into a table first, and look at its columns.",
             Self::ChunkTooLarge { .. } => {
                 "Raise --memory-limit, or drop the long texts in the schema. Nothing was written."
             }
@@ -280,7 +300,7 @@ impl SourceError {
             Self::Ragged { .. } => {
                 "Quote fields that hold the delimiter or a line break. Nothing was written."
             }
-            Self::ReadOnce => "Save it as a file first.",
+            Self::ReadOnce => "Save it as a file first, or read it into memory.",
             Self::Read { .. } => "Check the disk and run the command again.",
             Self::RecordTooLong { .. } | Self::UnclosedQuote { .. } => {
                 "Close the quote (\"\" inside one). Nothing was written."

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The profiling pass: rows of text cells, whatever the file's format.
 
+use super::arrow_rows::ArrowRows;
 use super::column::NullTokens;
-use super::parquet_rows::ParquetRows;
 use super::records::Records;
-use super::{CHUNK_ROWS, Format, Source, SourceError, cells};
+use super::{BatchFault, CHUNK_ROWS, Format, Source, SourceError, cells};
 
 /// Rows of a file as text, one after the other, with the missing cells marked.
 pub(crate) struct RawRows {
@@ -14,13 +14,13 @@ pub(crate) struct RawRows {
 }
 
 enum Kind {
+    Arrow(Box<Blocks>),
     Csv(Box<Records>),
-    Parquet(Box<Blocks>),
 }
 
-/// A Parquet file, rendered block by block.
+/// Parquet or Arrow, rendered block by block.
 struct Blocks {
-    rows: ParquetRows,
+    rows: ArrowRows,
     columns: Vec<TextColumn>,
     next_row: usize,
     row_count: usize,
@@ -49,13 +49,13 @@ impl RawRows {
         let columns = source.columns().len();
         let kind = match source.format() {
             Format::Csv { .. } => Kind::Csv(Box::new(source.records()?)),
-            Format::Parquet => {
+            Format::Arrow | Format::Parquet => {
                 let readable =
                     source.columns().iter().enumerate().filter(|(_, column)| column.unsupported.is_none());
                 let kept: Vec<usize> = readable.map(|(i, _)| i).collect();
-                let rows = ParquetRows::open(source, &kept)?;
+                let rows = ArrowRows::open(source, &kept)?;
                 let columns = vec![TextColumn::default(); columns];
-                Kind::Parquet(Box::new(Blocks { rows, columns, next_row: 0, row_count: 0 }))
+                Kind::Arrow(Box::new(Blocks { rows, columns, next_row: 0, row_count: 0 }))
             }
         };
         Ok(Self { nulls: NullTokens::new(source.null_tokens()), columns, kind })
@@ -85,7 +85,7 @@ impl RawRows {
                 }
                 Ok(true)
             }
-            Kind::Parquet(blocks) => {
+            Kind::Arrow(blocks) => {
                 if blocks.next_row == blocks.row_count && !blocks.refill()? {
                     return Ok(false);
                 }
@@ -112,13 +112,16 @@ impl Blocks {
         let Some(slice) = self.rows.next_slice(CHUNK_ROWS)? else { return Ok(false) };
         for (position, array) in slice.columns() {
             let Some(column) = self.columns.get_mut(position) else { continue };
-            cells::visit(array, slice.from, slice.to, &mut |cell| {
+            let is_read = cells::visit(array, slice.from, slice.to, &mut |cell| {
                 if let Some(cell) = cell {
                     cell.render(&mut column.bytes);
                 }
                 column.missing.push(cell.is_none());
                 column.ends.push(column.bytes.len());
             });
+            if !is_read {
+                return Err(SourceError::Batches { what: BatchFault::Broken });
+            }
         }
         self.row_count = slice.to - slice.from;
         Ok(self.row_count > 0)

@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use hush_plan::schema::{Column, Schema};
 
+use super::arrow_rows::ArrowRows;
 use super::column::{ColumnBuilder, NullTokens};
-use super::parquet_rows::ParquetRows;
 use super::records::Records;
-use super::{CHUNK_ROWS, Form, Format, Place, RowBatch, Source, SourceError};
+use super::{BatchFault, CHUNK_ROWS, Form, Format, Place, RowBatch, Source, SourceError};
 
 /// Reads a file chunk by chunk. Ends after the first error.
 pub struct TypedReader {
@@ -26,8 +26,8 @@ pub struct TypedReader {
 }
 
 enum Rows {
+    Arrow(Box<ArrowRows>),
     Csv(Box<Records>),
-    Parquet(ParquetRows),
 }
 
 impl TypedReader {
@@ -43,7 +43,9 @@ impl TypedReader {
             wanted => {
                 let nulls = match source.format() {
                     Format::Csv { .. } => column.null_tokens(schema),
-                    Format::Parquet => column.written.null_tokens.as_deref().unwrap_or_default(),
+                    Format::Arrow | Format::Parquet => {
+                        column.written.null_tokens.as_deref().unwrap_or_default()
+                    }
                 };
                 ColumnBuilder::new(column, wanted, point, NullTokens::new(nulls)).map(Some)
             }
@@ -62,10 +64,10 @@ impl TypedReader {
         }
         let rows = match source.format() {
             Format::Csv { .. } => Rows::Csv(Box::new(source.records()?)),
-            Format::Parquet => {
+            Format::Arrow | Format::Parquet => {
                 let kept: Vec<usize> =
                     (0..targets.len()).filter(|i| targets.get(*i).is_some_and(Option::is_some)).collect();
-                Rows::Parquet(ParquetRows::open(source, &kept)?)
+                Rows::Arrow(Box::new(ArrowRows::open(source, &kept)?))
             }
         };
         let (max_rows, text_limit) = (schema.max_rows, usize::MAX);
@@ -134,7 +136,7 @@ impl TypedReader {
                 }
                 Ok(rows)
             }
-            Rows::Parquet(batches) => {
+            Rows::Arrow(batches) => {
                 let mut rows = 0;
                 while rows < CHUNK_ROWS {
                     let Some(slice) = batches.next_slice(CHUNK_ROWS - rows)? else { break };
@@ -147,10 +149,14 @@ impl TypedReader {
                         };
                         let start = builder.rows();
                         let mut row = first_row + start as u64;
-                        super::cells::visit(array, slice.from, slice.to, &mut |cell| {
+                        let is_read = super::cells::visit(array, slice.from, slice.to, &mut |cell| {
                             row += 1;
                             builder.push_cell(cell, || Place::Row(row));
                         });
+                        // A column of fewer rows than its neighbours would put values beside the wrong ones.
+                        if !is_read {
+                            return Err(SourceError::Batches { what: BatchFault::Broken });
+                        }
                     }
                     rows += slice.to - slice.from;
                     if too_large(&self.builders) {

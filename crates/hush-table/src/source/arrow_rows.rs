@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Rows of Arrow batches, of a Parquet file or of whoever holds them, in slices of any length.
+
+use std::panic::AssertUnwindSafe;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::error::ArrowError;
+
+use super::batches::{self, BatchReader, Checked};
+use super::{BatchFault, Origin, Source, SourceError, parquet_file};
+
+/// The rows of some columns.
+pub(crate) struct ArrowRows {
+    reader: BatchReader,
+    batch: Option<RecordBatch>,
+    used: usize,
+    /// Positions in the data of the columns read.
+    columns: Vec<usize>,
+    /// Rows left in data of which no column is wanted.
+    bare_rows: Option<usize>,
+    /// Whether it is a Parquet file that a fault is one of.
+    is_file: bool,
+}
+
+/// Rows `from..to` of a record batch.
+pub(crate) struct Slice {
+    batch: RecordBatch,
+    columns: Vec<usize>,
+    /// First row.
+    pub(crate) from: usize,
+    /// Row after the last.
+    pub(crate) to: usize,
+}
+
+impl Slice {
+    /// Its rows.
+    pub(crate) fn batch(&self) -> RecordBatch {
+        self.batch.slice(self.from, self.to - self.from)
+    }
+
+    /// Positions in the data and arrays of the columns read.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = (usize, &ArrayRef)> {
+        self.columns.iter().copied().zip(self.batch.columns())
+    }
+}
+
+impl ArrowRows {
+    /// Starts reading the columns at positions `columns`, ascending.
+    pub(super) fn open(source: &Source, columns: &[usize]) -> Result<Self, SourceError> {
+        let (reader, is_file): (BatchReader, bool) = match &source.origin {
+            Origin::Batches(batches) => (Box::new(Checked::open(batches.as_ref(), columns)?), false),
+            Origin::File(_) | Origin::Memory(_) => (parquet_file::read(source, columns)?, true),
+            Origin::Stream { .. } => return Err(SourceError::ReadOnce),
+        };
+        let rows = source.rows().and_then(|rows| usize::try_from(rows).ok());
+        let bare_rows = rows.filter(|_| columns.is_empty());
+        Ok(Self { reader, batch: None, used: 0, columns: columns.to_vec(), bare_rows, is_file })
+    }
+
+    /// The next rows, at least 1 and at most `most`; `None` at the end.
+    pub(crate) fn next_slice(&mut self, most: usize) -> Result<Option<Slice>, SourceError> {
+        if let Some(left) = &mut self.bare_rows {
+            let to = most.min(*left);
+            *left -= to;
+            let batch = RecordBatch::new_empty(batches::bare());
+            return Ok((to > 0).then(|| Slice { batch, columns: Vec::new(), from: 0, to }));
+        }
+        loop {
+            if let Some(batch) = &self.batch
+                && self.used < batch.num_rows()
+            {
+                let (from, to) = (self.used, batch.num_rows().min(self.used + most));
+                self.used = to;
+                return Ok(Some(Slice { batch: batch.clone(), columns: self.columns.clone(), from, to }));
+            }
+            // The batch that is used up goes before the next one comes.
+            self.batch = None;
+            let batch = match guarded(|| self.reader.next()) {
+                None => return Err(self.fault(None)),
+                Some(None) => return Ok(None),
+                Some(Some(batch)) => batch.map_err(|error| self.fault(Some(error)))?,
+            };
+            self.batch = Some(batch);
+            self.used = 0;
+        }
+    }
+
+    /// What a step of the reader ended with instead of a batch; `None` if it panicked. The text of a holder of batches is
+    /// dropped: it may quote values.
+    fn fault(&self, error: Option<ArrowError>) -> SourceError {
+        if self.is_file {
+            parquet_file::fault(error)
+        } else {
+            SourceError::Batches { what: BatchFault::Broken }
+        }
+    }
+}
+
+/// Runs a step of a decoder; `None` if it panicked. Arrow's and Parquet's decoders panic on some damaged bytes (an index
+/// beyond a page), and what the owner reads is not trusted to be sound. Nothing may be used after a panic.
+pub(super) fn guarded<T>(step: impl FnOnce() -> T) -> Option<T> {
+    std::panic::catch_unwind(AssertUnwindSafe(step)).ok()
+}
