@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Encrypt(Encrypt),
     /// Upload a table directory to a server
     Push(Push),
+    /// Download the newest version of a table, checked against the key and what was seen of it
+    Pull(Pull),
     /// List the tables of a server
     Ls(Ls),
     /// Show what is public about a table
@@ -274,6 +276,19 @@ pub(crate) struct Push {
     /// Replace the rows of the server's version, where this one does not only add to them
     #[arg(long)]
     pub(crate) replace: bool,
+    #[command(flatten)]
+    pub(crate) token: TokenArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Pull {
+    /// SERVER/tables/NAME
+    pub(crate) table: String,
+    /// Table directory to write
+    #[arg(short, long, value_name = "DIRECTORY")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
     #[command(flatten)]
     pub(crate) token: TokenArgs,
 }

@@ -31,6 +31,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Error> {
         Command::Encrypt(args) => owner::encrypt(args, threads),
         Command::Decrypt(args) => owner::decrypt(args),
         Command::Push(args) => server::push(args),
+        Command::Pull(args) => server::pull(args),
         Command::Ls(args) => server::ls(args),
         Command::Info(args) => server::info(args),
         Command::Delete(args) => server::delete(args),

@@ -214,6 +214,18 @@ pub enum ClientError {
     /// A binary form refused.
     #[error(transparent)]
     Codec(#[from] hush_rlwe::CodecError),
+    /// An edit of a schema in memory; its lines are nobody's.
+    #[error("schema: {}", without_line(&source.to_string()))]
+    SchemaEdit {
+        /// What is wrong with it.
+        source: hush_plan::schema::file::SchemaError,
+    },
+    /// A schema's text.
+    #[error("schema: {source}")]
+    SchemaText {
+        /// What is wrong with it.
+        source: hush_plan::schema::file::SchemaError,
+    },
     /// A schema file.
     #[error("{}: {source}", path.display())]
     SchemaFile {
@@ -260,7 +272,9 @@ impl ClientError {
             Self::KeyFile(source) => source.code(),
             Self::Plan(source) => source.code(),
             Self::Remote(source) => source.code(),
-            Self::SchemaFile { source, .. } => source.code(),
+            Self::SchemaEdit { source } | Self::SchemaFile { source, .. } | Self::SchemaText { source } => {
+                source.code()
+            }
             Self::Source(source) => source.code(),
             Self::Table(source) => source.code(),
             Self::Usage { .. } => "HUSH-U001",
@@ -301,7 +315,9 @@ impl ClientError {
             Self::Plan(source) => (source.ways_out().join("; "), "Ways out: "),
             Self::Edge(source) => (source.hint().unwrap_or_default().to_owned(), "Way out: "),
             Self::Source(source) => (source.hint().to_owned(), ""),
-            Self::SchemaFile { source, .. } => (source.hint().to_owned(), ""),
+            Self::SchemaEdit { source } | Self::SchemaFile { source, .. } | Self::SchemaText { source } => {
+                (source.hint().to_owned(), "")
+            }
             Self::Table(source) => (source.hint().unwrap_or_default().to_owned(), "Way out: "),
             _ => (String::new(), ""),
         };
@@ -340,9 +356,12 @@ impl ClientError {
             Self::Plan(hush_plan::PlanError::Overflow { .. } | hush_plan::PlanError::Noise { .. }) => {
                 ErrorKind::Precision
             }
-            Self::Plan(_) | Self::SchemaFile { .. } | Self::Occupied { .. } | Self::WouldReplace { .. } => {
-                ErrorKind::Refused
-            }
+            Self::Plan(_)
+            | Self::Occupied { .. }
+            | Self::SchemaEdit { .. }
+            | Self::SchemaFile { .. }
+            | Self::SchemaText { .. }
+            | Self::WouldReplace { .. } => ErrorKind::Refused,
             Self::Edge(source) => source.kind(),
             Self::Eval(source) => source.kind(),
             Self::KeyFile(hush_keys::keyfile::KeyFileError::Memory { .. }) => ErrorKind::Resource,
@@ -381,6 +400,12 @@ impl ClientError {
             | Self::Unequal { .. } => ErrorKind::Internal,
         }
     }
+}
+
+/// A sentence without the line that it begins with.
+fn without_line(sentence: &str) -> &str {
+    let Some(rest) = sentence.strip_prefix("line ") else { return sentence };
+    rest.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches([':', ',']).trim_start()
 }
 
 fn rows_words(rows: Option<u64>) -> String {

@@ -43,6 +43,7 @@ mod pins;
 mod policy;
 mod precision;
 mod private;
+mod pull;
 mod rehearse;
 mod replace;
 mod schema_file;
@@ -67,9 +68,12 @@ pub use owner::{EncryptOptions, Encrypted, OwnerKey, encrypt};
 pub use pins::Pins;
 pub use policy::{Policy, Proposal, propose_schema};
 pub use private::PrivateHalf;
+pub use pull::pull;
 pub use rehearse::{Rehearsal, RehearsalOptions, rehearse, schema_path};
 pub use replace::{Present, Pushed, push_table};
-pub use schema_file::{read_approved_schema, read_schema, reading_notes, schema_text, write_schema};
+pub use schema_file::{
+    edit_schema, parse_schema, read_approved_schema, read_schema, reading_notes, schema_text, write_schema,
+};
 pub use table::{ASSUMED_LINK, Evaluator, OwnedTable};
 
 /// Names of the parameter sets of this version, smallest ring first.

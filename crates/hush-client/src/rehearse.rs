@@ -24,7 +24,7 @@ use crate::machine::ProfileInUse;
 use crate::pins::Pins;
 use crate::policy::{Policy, propose_schema, protect_undecided};
 use crate::private::PrivateHalf;
-use crate::schema_file::{read_schema, reading_notes};
+use crate::schema_file::reading_notes;
 use crate::table::OwnedTable;
 use hush_edge::system::peak_resident_bytes;
 use hush_remote::Progress;
@@ -38,8 +38,8 @@ pub struct RehearsalOptions {
     pub sql: String,
     /// The user's choice of protections.
     pub policy: Policy,
-    /// A schema instead of a proposal.
-    pub schema: Option<PathBuf>,
+    /// A schema instead of a proposal and the policy.
+    pub schema: Option<Schema>,
     /// Recompute everything in the clear and compare.
     pub verify: bool,
     /// Run the same plan with nothing encrypted ([`hush_exec::noop`]).
@@ -137,8 +137,8 @@ fn approved_schema(
     source: &Source,
 ) -> Result<(Schema, u64, Vec<String>), ClientError> {
     let (mut schema, rows, warnings) = match &options.schema {
-        Some(path) => {
-            let schema = read_schema(path)?;
+        Some(schema) => {
+            let schema = schema.clone();
             let rows = count_rows(source, &schema)?;
             let notes = reading_notes(&schema);
             (schema, rows, notes)

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use hush_plan::schema::file::{SchemaError, from_toml, require_approved, to_toml};
+use hush_plan::schema::file::{Change, SchemaError, edit, from_toml, require_approved, to_toml};
 use hush_plan::{Protection, Schema};
 
 use crate::error::ClientError;
@@ -34,6 +34,26 @@ fn parse(bytes: &[u8]) -> Result<Schema, SchemaError> {
         SchemaError::Syntax { line, message: format!("byte {place} of the file is not UTF-8 text") }
     })?;
     from_toml(text)
+}
+
+/// Reads the text of a schema file, approved or not.
+///
+/// # Errors
+/// [`ClientError::SchemaText`], with the line.
+pub fn parse_schema(text: &str) -> Result<Schema, ClientError> {
+    from_toml(text).map_err(|source| ClientError::SchemaText { source })
+}
+
+/// The schema with keys of a column, or its own, changed; see [`hush_plan::schema::file::edit`].
+///
+/// # Errors
+/// [`ClientError::SchemaEdit`].
+pub fn edit_schema(
+    schema: &Schema,
+    column: Option<&str>,
+    changes: &[Change<'_>],
+) -> Result<Schema, ClientError> {
+    edit(schema, column, changes).map_err(|source| ClientError::SchemaEdit { source })
 }
 
 /// The text of a schema file.

@@ -176,18 +176,20 @@ impl RemoteServer {
         push::push(&self.transport, directory, progress)
     }
 
-    /// Downloads a table into a directory, continuing an earlier download. The directory's table, if there is
-    /// one, must be an earlier version of the same table.
+    /// Downloads the parts of a table into a directory, continuing an earlier download, and makes `manifest` its present
+    /// version. The manifest is this server's, and the caller has judged it: every part is held to the digest that it names.
+    /// The directory's table, if there is one, must be an earlier version of the same table.
     ///
     /// # Errors
-    /// [`RemoteError::Table`], [`RemoteError::Refused`].
+    /// [`RemoteError::Altered`] for a part that is not what the manifest names; [`RemoteError::Table`],
+    /// [`RemoteError::Refused`].
     pub fn pull(
         &self,
-        table: &str,
+        manifest: &SignedManifest,
         directory: &Path,
         progress: &dyn Progress,
-    ) -> Result<SignedManifest, RemoteError> {
-        pull::pull(self, table, directory, progress)
+    ) -> Result<(), RemoteError> {
+        pull::pull(self, manifest, directory, progress)
     }
 
     /// Delivers what a device encrypted: its parts, which lie below `directory` as a table's do, then the delivery itself. Broken

@@ -1,29 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Downloading a table: the manifest, the parts that are missing here, then the manifest into place.
+//! Downloading a table: the parts that are missing or damaged here, then the manifest into place.
 
 use std::path::Path;
 
 use hush_table::{SignedManifest, TableStore};
 
 use super::job::download;
-use super::push::part_path;
+use super::push::{part_files, part_path};
 use super::{RemoteError, RemoteServer, table_path};
 use crate::progress::Progress;
 
 pub(super) fn pull(
     server: &RemoteServer,
-    table: &str,
+    manifest: &SignedManifest,
     directory: &Path,
     progress: &dyn Progress,
-) -> Result<SignedManifest, RemoteError> {
-    let base = table_path(table)?;
-    let manifest = server.manifest(table)?;
+) -> Result<(), RemoteError> {
+    let base = table_path(&manifest.manifest().table)?;
     let store = TableStore::local(directory)?;
-    for (kind, file) in store.missing_parts(manifest.manifest())? {
+    for (kind, file) in part_files(manifest) {
+        // Opening checks the digest: what an earlier download left is kept only if it is whole.
+        if store.open_part(kind, &file).is_ok() {
+            continue;
+        }
         let path = part_path(&base, kind, &file);
         let bytes = download(&server.transport, &path, file.bytes, file.bytes, progress, &file.digest)?;
         store.put_received(kind, file, bytes.into())?;
     }
-    store.commit(&manifest)?;
-    Ok(manifest)
+    Ok(store.commit(manifest)?)
 }

@@ -91,7 +91,7 @@ fn is_present(transport: &Transport, base: &str, manifest: &SignedManifest) -> R
 
 /// Each part file once. Encrypted ones first: a push that breaks off has sent clear columns only if all
 /// encrypted ones are there.
-fn part_files(manifest: &SignedManifest) -> Vec<(PartKind, PartFile)> {
+pub(super) fn part_files(manifest: &SignedManifest) -> Vec<(PartKind, PartFile)> {
     let parts = &manifest.manifest().parts;
     let encrypted = parts.iter().filter_map(|part| Some((PartKind::Encrypted, part.encrypted?)));
     let clear = parts.iter().filter_map(|part| Some((PartKind::Clear, part.clear?)));

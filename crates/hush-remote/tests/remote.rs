@@ -175,9 +175,17 @@ fn push_query_and_pull_survive_broken_connections() {
 
     let copy = tempfile::tempdir().unwrap();
     let flaky = service.flaky_client(&[50, 3_000, 400_000, 700_000, 0]);
-    assert_eq!(flaky.pull("visits", copy.path(), &Silent).unwrap(), manifest);
+    flaky.pull(&manifest, copy.path(), &Silent).unwrap();
     let copied = TableStore::local_existing(copy.path()).unwrap();
-    copied.verify(copied.load().unwrap().manifest()).unwrap();
+    assert_eq!(copied.load().unwrap(), manifest);
+    copied.verify(manifest.manifest()).unwrap();
+    // A part that was damaged here since, at its full length, is fetched again.
+    let digest = manifest.manifest().parts[0].encrypted.unwrap().digest;
+    let part = copy.path().join(format!("parts/{digest}.enc.parquet"));
+    let whole = std::fs::read(&part).unwrap();
+    std::fs::write(&part, vec![7; whole.len()]).unwrap();
+    service.client().pull(&manifest, copy.path(), &Silent).unwrap();
+    assert_eq!(std::fs::read(&part).unwrap(), whole);
 }
 
 #[test]
@@ -223,7 +231,7 @@ fn damage_is_named_before_or_after_the_way() {
     client.push(local.path(), &Silent).unwrap();
     alter(&service.data.path().join("data/tables/visits").join(&name));
     let copy = tempfile::tempdir().unwrap();
-    let error = client.pull("visits", copy.path(), &Silent).unwrap_err();
+    let error = client.pull(&manifest, copy.path(), &Silent).unwrap_err();
     assert!(matches!(error, RemoteError::Altered { expected, .. } if expected == digest), "{error}");
     assert!(TableStore::local_existing(copy.path()).is_err());
 }

@@ -35,6 +35,12 @@ impl Error {
         Self { kind: ErrorKind::Key, code, message: message.into(), source: None }
     }
 
+    /// A bug of ours, found at `place` of the source.
+    pub fn bug(place: &str) -> Self {
+        let message = format!("internal: it failed at {place}\n  This is a bug: please report it.");
+        Self { kind: ErrorKind::Internal, code: "HUSH-C099", message, source: None }
+    }
+
     /// Who can mend it.
     pub fn kind(&self) -> ErrorKind {
         self.kind

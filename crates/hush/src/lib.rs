@@ -49,8 +49,9 @@ pub use hush_plan::physical::MANY_GROUPS;
 pub use hush_plan::plan::{Cost, EncryptedNode, Leakage, Way};
 pub use hush_plan::predict::{MachineProfile, Prediction, Times, UnitCosts};
 pub use hush_plan::schema::Purpose;
+pub use hush_plan::schema::file::{Change as SchemaChange, Setting};
 pub use hush_plan::{Graph, Protection, QueryPlan, Schema};
-pub use hush_table::source::{OpenOptions, Source};
+pub use hush_table::source::{BatchColumn, BatchReader, BatchSource, OpenOptions, Source, SourceError};
 pub use hush_table::{Manifest, SignedManifest, TableStore};
 pub use machine::{Machine, machine};
 
@@ -154,6 +155,26 @@ pub fn read_schema(path: &Path) -> Result<Schema, Error> {
     Ok(hush_client::read_schema(path)?)
 }
 
+/// Reads the text of a schema file, approved or not.
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn parse_schema(text: &str) -> Result<Schema, Error> {
+    Ok(hush_client::parse_schema(text)?)
+}
+
+/// The schema with keys of a column, or its own, changed and not approved; see [`hush_plan::schema::file::edit`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn edit_schema(
+    schema: &Schema,
+    column: Option<&str>,
+    changes: &[SchemaChange<'_>],
+) -> Result<Schema, Error> {
+    Ok(hush_client::edit_schema(schema, column, changes)?)
+}
+
 /// Writes a schema file; see [`hush_client::write_schema`].
 ///
 /// # Errors
@@ -182,6 +203,21 @@ pub fn encrypt(
     progress: &dyn Progress,
 ) -> Result<Encrypted, Error> {
     Ok(hush_client::encrypt(options, key, progress)?)
+}
+
+/// Downloads a table, checked; see [`hush_client::pull`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn pull(
+    server: &RemoteServer,
+    name: &str,
+    directory: &Path,
+    key: &OwnerKey,
+    pins: &Pins,
+    progress: &dyn Progress,
+) -> Result<SignedManifest, Error> {
+    Ok(hush_client::pull(server, name, directory, key, pins, progress)?)
 }
 
 /// Uploads a table; a version that does not continue the one on the server needs `replace`. See [`hush_client::push_table`].

@@ -188,7 +188,7 @@ fn not_kept(names: &[&str]) {
 /// ciphertext and clear columns, nothing else.
 pub(super) fn decrypt(args: &Decrypt) -> Result<(), Error> {
     let key = open_key(&args.key)?;
-    let fetched = if is_url(&args.table) { Some(fetch(args)?) } else { None };
+    let fetched = if is_url(&args.table) { Some(fetch(args, &key)?) } else { None };
     let directory = fetched.as_ref().map_or(Path::new(&args.table), TempDir::path);
     let store = TableStore::local_existing(directory)?;
     let decryption = TableDecryption::open(&store, &key, &pins(), args.columns.as_deref())?;
@@ -199,9 +199,9 @@ pub(super) fn decrypt(args: &Decrypt) -> Result<(), Error> {
     write_stream(&schema, decryption.map(|batch| batch.map_err(Error::from)), args.format)
 }
 
-fn fetch(args: &Decrypt) -> Result<TempDir, Error> {
+fn fetch(args: &Decrypt, key: &OwnerKey) -> Result<TempDir, Error> {
     let (server, name) = connect_to_table(&args.table, &args.token)?;
     let directory = tempfile::tempdir().map_err(Error::output)?;
-    server.pull(&name, directory.path(), &Bar::default())?;
+    hush::pull(&server, &name, directory.path(), key, &pins(), &Bar::default())?;
     Ok(directory)
 }

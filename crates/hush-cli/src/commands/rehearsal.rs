@@ -17,7 +17,7 @@ pub(super) fn run(args: &Run, threads: usize) -> Result<(), Error> {
         source: hush::open(&args.file)?,
         sql: args.sql.clone(),
         policy: Policy { sensitive: args.policy.sensitive.clone(), clear: args.policy.clear.clone() },
-        schema: args.schema.clone(),
+        schema: args.schema.as_deref().map(hush::read_schema).transpose()?,
         verify: args.verify,
         dry_run: args.dry_run,
         analyze: args.analyze.then(profile),

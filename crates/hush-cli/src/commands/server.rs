@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `hush push`, `ls`, `info` and `delete`.
+//! `hush push`, `pull`, `ls`, `info` and `delete`.
 
 use std::path::Path;
 
 use hush::{ApiToken, Error, Manifest, Present, Pushed, RemoteServer, TableStore};
 use serde_json::json;
 
-use super::pins;
+use super::{open_key, pins};
 use crate::account::{bytes, grouped};
-use crate::args::{Delete, Info, Ls, Push, TokenArgs};
+use crate::args::{Delete, Info, Ls, Pull, Push, TokenArgs};
 use crate::progress::Bar;
 use crate::terminal::{self, print, say, visible};
 
@@ -51,6 +51,17 @@ pub(super) fn push(args: &Push) -> Result<(), Error> {
     if let Some(replaced) = replaced {
         say(&replacement(&replaced, rows));
     }
+    Ok(())
+}
+
+/// Downloads a table.
+pub(super) fn pull(args: &Pull) -> Result<(), Error> {
+    let key = open_key(&args.key)?;
+    let (server, name) = connect_to_table(&args.table, &args.token)?;
+    let signed = hush::pull(&server, &name, &args.output, &key, &pins(), &Bar::default())?;
+    let manifest = signed.manifest();
+    let (table, rows) = (visible(&manifest.table), grouped(manifest.rows));
+    say(&format!("Table {table} version {}: {rows} rows in {}", manifest.version, args.output.display()));
     Ok(())
 }
 

@@ -26,10 +26,12 @@
 //!
 //! *Non-goals.* Deciding protections (`hush-table` proposes them), file access.
 
+mod edit;
 mod error;
 mod read;
 mod write;
 
+pub use edit::{Change, Setting, edit};
 pub use error::{RangeProblem, SchemaError};
 pub use read::from_toml;
 pub use write::{date_format_name, table_key, to_toml, type_name};

@@ -45,6 +45,12 @@ pub enum SchemaError {
         /// The key.
         key: &'static str,
     },
+    /// A column that the schema does not have.
+    #[error("the schema has no column {found:?}")]
+    NoColumn {
+        /// The name.
+        found: String,
+    },
     /// No columns at all.
     #[error("the schema lists no columns")]
     NoColumns,
@@ -143,6 +149,7 @@ impl SchemaError {
             Self::Product { .. } => "HUSH-S010",
             Self::NoColumns => "HUSH-S011",
             Self::Format { .. } => "HUSH-S012",
+            Self::NoColumn { .. } => "HUSH-S013",
         }
     }
 
@@ -153,6 +160,7 @@ impl SchemaError {
             Self::MissingKey { .. } | Self::WrongValue { .. } => {
                 "Correct the line; hush init shows an example."
             }
+            Self::NoColumn { .. } => "Use a column of the schema, by its exact name.",
             Self::NoColumns => "Run hush init on the data.",
             Self::NotApproved => "Read it, set status = \"approved\" and approved_by, rerun.",
             Self::Product { .. } => "Set protect = \"encrypt\" for it, or remove the product from products.",

@@ -262,3 +262,47 @@ fn sets_of_moments_that_mean_nothing_are_refused_with_their_line() {
         assert!(error.to_string().contains("moments"), "{sets}: {error}");
     }
 }
+
+#[test]
+fn an_edit_is_what_the_edited_file_would_be() {
+    let mut schema = from_toml(EXAMPLE).unwrap();
+    (schema.approved, schema.approved_by) = (true, "a person".to_owned());
+    let text = |text: &str| Some(Setting::Text(text.to_owned()));
+    let list = |items: &[&str]| Some(Setting::Texts(items.iter().map(|item| (*item).to_owned()).collect()));
+    let edited =
+        edit(&schema, Some("bp"), &[("protect", text("encrypt")), ("range", list(&["0", "300"]))]).unwrap();
+    assert_eq!(
+        (edited.columns[2].protect, edited.columns[2].range.unwrap().high),
+        (Protection::Encrypt, 300)
+    );
+    assert_eq!(
+        (edited.approved, edited.approved_by.as_str()),
+        (false, ""),
+        "an approval is of what was approved"
+    );
+    assert_eq!((&edited.columns[..2], &edited.notes), (&schema.columns[..2], &schema.notes));
+    assert_eq!(edit(&edited, Some("bp"), &[("range", None)]).unwrap().columns[2].range, None);
+    let rows = edit(&schema, None, &[("max_rows", Some(Setting::Integer(7))), ("null_tokens", list(&["-"]))])
+        .unwrap();
+    assert_eq!((rows.max_rows, rows.null_tokens), (7, vec!["-".to_owned()]));
+    // A text stays a text, whatever it holds.
+    let hostile = "x\"\n[columns.bp]\nprotect = \"clear\" # ";
+    let edited = edit(&schema, Some("patient_id"), &[("reason", text(hostile))]).unwrap();
+    assert_eq!((edited.columns[0].reason.as_str(), edited.columns[2].protect), (hostile, Protection::Decide));
+    for (column, key, setting, code) in [
+        (Some("bp"), "protect", text("open"), "HUSH-S008"),
+        (Some("bp"), "type", text("int(7)"), "HUSH-S004"),
+        (Some("bp"), "range", list(&["3", "2"]), "HUSH-S005"),
+        (Some("bp"), "range", list(&["3", "x"]), "HUSH-S005"),
+        (Some("patient_id"), "protect", text("encrypt"), "HUSH-S009"),
+        (Some("bp"), "protect", None, "HUSH-S007"),
+        (Some("bp"), "colour", text("red"), "HUSH-S006"),
+        (Some("bp"), "reason = 1\nx", text("red"), "HUSH-S006"),
+        (Some("nobody"), "type", text("text"), "HUSH-S013"),
+        (None, "max_rows", Some(Setting::Integer(0)), "HUSH-S008"),
+        (None, "products", Some(Setting::Lists(vec![vec!["bp".to_owned()]])), "HUSH-S008"),
+        (None, "edge", text("yes"), "HUSH-S008"),
+    ] {
+        assert_eq!(edit(&schema, column, &[(key, setting)]).unwrap_err().code(), code, "{column:?} {key}");
+    }
+}

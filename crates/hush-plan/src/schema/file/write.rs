@@ -181,17 +181,17 @@ fn bound_text(kind: ColumnType, units: i128) -> String {
 }
 
 /// A list of lists of texts.
-fn lists(items: &[Vec<String>]) -> String {
+pub(super) fn lists(items: &[Vec<String>]) -> String {
     let lists: Vec<String> = items.iter().map(|item| quoted_list(item.iter().map(String::as_str))).collect();
     format!("[{}]", lists.join(", "))
 }
 
-fn quoted_list<'a>(items: impl Iterator<Item = &'a str>) -> String {
+pub(super) fn quoted_list<'a>(items: impl Iterator<Item = &'a str>) -> String {
     format!("[{}]", items.map(quoted).collect::<Vec<_>>().join(", "))
 }
 
 /// A TOML basic string.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {
