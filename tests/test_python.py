@@ -73,6 +73,7 @@ INPUTS = {
     "batch": lambda table, _: table.combine_chunks().to_batches()[0],
     "pandas": lambda table, _: table.to_pandas(types_mapper=pandas.ArrowDtype),
     "polars": lambda table, _: polars.from_arrow(table),
+    "lazy": lambda table, _: polars.from_arrow(table).lazy(),
     "stream": lambda table, _: Stream(table),
     "duckdb": lambda table, _: duckdb.from_arrow(table),
 }
@@ -165,7 +166,7 @@ def test_a_table_on_disk_answers_explains_and_decrypts(owner, tmp_path):
     ht.encrypt(polars.from_arrow(table), keys=key, out=tmp_path / "T", name="t", **POLICY)
     opened = ht.open(tmp_path / "T", keys=ht.open_key(path, passphrase=lambda: PASSPHRASE))
     assert opened.name == "t" and opened.info["rows"] == 9000 and opened.info["key"] == key.id
-    assert 'protect = "encrypt"' in opened.schema
+    assert 'protect = "encrypt"' in opened.schema.text and opened.columns == table.column_names
     for query in EXACT[:3]:
         assert rows(opened.sql(query)) == expected(query, table)
     plan = opened.explain(EXACT[1])
@@ -281,7 +282,7 @@ def test_a_schema_is_approved_by_a_person(owner, tmp_path):
 def test_a_temporary_table_holds_no_plaintext_and_goes():
     """The directory of a table without a place: no protected value in any file, and no directory afterwards."""
     secret = 0x5EC0DE0000000000 + random.randrange(2**32)
-    t = ht.encrypt(pa.table({"x": [secret, 1], "g": ["clear-text", "b"]}), sensitive=["x"], name="t")
+    t = ht.encrypt(pa.table({"x": [secret, 1], "g": ["clear-text", "b"]}), sensitive=["x"], clear=["g"], name="t")
     directory = pathlib.Path(t._place)
     stored = b"".join(path.read_bytes() for path in directory.rglob("*") if path.is_file())
     assert b"clear-text" in stored
@@ -303,7 +304,7 @@ def test_other_threads_run_during_long_work():
     thread = threading.Thread(target=tick, daemon=True)
     thread.start()
     start = time.perf_counter()
-    source = ht._table.source(table, "t")
+    source = ht._data.source(table, "t")
     begun = time.perf_counter()
     ht._hushtable.rehearse(source, "SELECT SUM(x * x) AS s FROM t", sensitive=["x"], clear=[], schema=None, verify=True, dry_run=False, threads=1)
     ended = time.perf_counter()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from . import _hushtable
+from . import _html, _hushtable
+from ._errors import no_column, usage
 
 if TYPE_CHECKING:
     import pandas
@@ -60,19 +61,53 @@ class Result:
     ``duckdb.sql("FROM result")`` take it as it is. Decimals stay decimals, dates dates and NULLs NULLs.
     """
 
-    def __init__(self, answer: _hushtable.Answer) -> None:
-        self._table: pa.Table = pa.ipc.open_stream(answer.ipc()).read_all()
-        self._account = answer.account
+    def __init__(self, table: pa.Table, account: dict[str, Any]) -> None:
+        self._table: pa.Table = table
+        self._account = account
+
+    @classmethod
+    def _of(cls, answer: _hushtable.Answer) -> Result:
+        return cls(pa.ipc.open_stream(answer.ipc()).read_all(), answer.account)
 
     @property
     def account(self) -> Account:
-        """Time, bytes and leakage; of queries and rehearsals."""
+        """Time, bytes and leakage.
+
+        Raises:
+            UsageError: the rows were decrypted, not asked for: that has no account.
+        """
+        if not self._account:
+            raise usage("rows that were decrypted have no account: no server computed anything")
         return Account._of(self._account)
 
     @property
     def columns(self) -> list[str]:
         """The names of the columns."""
         return list(self._table.column_names)
+
+    def __getitem__(self, column: str) -> pa.ChunkedArray:
+        """The values of a column, as Arrow; ``result["age"].to_pylist()`` gives Python's.
+
+        Raises:
+            NoColumnError: there is none of this name. It is a ``KeyError``.
+            UsageError: there are several.
+        """
+        found = self._table.schema.get_all_field_indices(column) if isinstance(column, str) else []
+        if not found:
+            raise no_column(column, self.columns)
+        if len(found) > 1:
+            raise usage(f"{len(found)} columns are named {column!r}\n  Way out: name them apart, with AS or alias.")
+        return self._table.column(found[0])
+
+    def head(self, rows: int = 5) -> Result:
+        """The first rows, with the account of all.
+
+        Raises:
+            UsageError: a negative number.
+        """
+        if rows < 0:
+            raise usage("a number of rows is at least 0")
+        return Result(self._table.slice(0, rows), self._account)
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
@@ -81,6 +116,9 @@ class Result:
         """Row by row, each a dictionary of Python values."""
         for batch in self._table.to_batches():
             yield from batch.to_pylist()
+
+    def __arrow_c_schema__(self) -> object:
+        return self._table.schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._table.__arrow_c_stream__(requested_schema)
@@ -102,18 +140,25 @@ class Result:
         return polars.DataFrame(self)
 
     def __repr__(self) -> str:
-        shown = self._table.slice(0, _SHOWN_ROWS)
-        columns = [[_cell(value) for value in column.to_pylist()] for column in shown.columns]
-        names = [_visible(name) for name in self.columns]
-        widths = [max(map(len, [name, *cells])) for name, cells in zip(names, columns)]
-        number = [_is_number(kind) for kind in self._table.schema.types]
+        names, rows, number, more = self._shown()
+        widths = [max(map(len, column)) for column in zip(names, *rows)]
         text = []
-        for line in [names, *zip(*columns)]:
+        for line in [names, *rows]:
             cells = zip(line, widths, number)
             text.append(" " + "  ".join(c.rjust(w) if right else c.ljust(w) for c, w, right in cells))
-        if len(self) > _SHOWN_ROWS:
-            text.append(f" … {len(self) - _SHOWN_ROWS} more rows")
-        return "\n".join(line.rstrip() for line in text)
+        return "\n".join(line.rstrip() for line in [*text, *(f" {note}" for note in more)])
+
+    def _repr_html_(self) -> str:
+        return _html.table(*self._shown())
+
+    def _shown(self) -> tuple[list[str], list[list[str]], list[bool], list[str]]:
+        """Names, rows of texts, which columns are numbers, and what is left out."""
+        shown = self._table.slice(0, _SHOWN_ROWS)
+        columns = [[_cell(value) for value in column.to_pylist()] for column in shown.columns]
+        names = [_html.visible(name) for name in self.columns]
+        number = [_is_number(kind) for kind in self._table.schema.types]
+        left = len(self) - _SHOWN_ROWS
+        return names, [list(row) for row in zip(*columns)], number, [f"… {left} more rows"] if left > 0 else []
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -125,9 +170,4 @@ def _cell(value: object) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.2f}" if value == 0 or abs(value) >= 1 else f"{value:.3g}"
-    return _visible(str(value))
-
-
-def _visible(text: str) -> str:
-    """Control characters as escapes, so that data cannot drive a terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    return _html.visible(str(value))

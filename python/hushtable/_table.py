@@ -1,28 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables, keys and schemas."""
+"""Encrypted tables: made, opened, asked."""
 
 from __future__ import annotations
 
-import getpass
 import os
-import sys
 import tempfile
-from collections.abc import Callable, Iterable
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
-from . import _hushtable
-from ._errors import OwnerKeyError, UsageError
-from ._expr import Expr
-from ._hushtable import Key, Schema
+from . import _html, _hushtable
+from ._data import Columns, Data, Path, names, source
+from ._errors import HushWarning, usage
+from ._expr import Expr, quote_name
+from ._keys import Key, require_key
+from ._machine import thread_count
 from ._query import Query
 from ._result import Leakage, Result
-
-Path = str | os.PathLike[str]
-#: A passphrase, or a function that gives one when it is needed, such as ``getpass.getpass``.
-Passphrase = str | Callable[[], str]
+from ._schema import Schema, of_file
+from ._server import Pushed, is_url, uploaded
 
 
 @dataclass(frozen=True)
@@ -55,7 +51,7 @@ class Plan:
 
 
 class Table:
-    """An encrypted table whose owner's key is at hand. Made by ``encrypt`` and ``open``."""
+    """An encrypted table whose owner's key is at hand. Made by ``encrypt``, ``open`` and ``pull``."""
 
     def __init__(self, native: _hushtable.Table, key: Key, place: Path, token_file: Path | None, keep: object) -> None:
         self._native, self._key, self._place, self._token_file = native, key, place, token_file
@@ -68,9 +64,14 @@ class Table:
         return self._native.name
 
     @property
-    def schema(self) -> str:
-        """The text of its schema file."""
-        return self._native.schema
+    def schema(self) -> Schema:
+        """Its schema. A copy: changing it changes no table."""
+        return Schema(self._native.schema)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of its columns, protected ones too: only the owner sees them. Dropped ones are not stored."""
+        return [column.name for column in self.schema if column.protect != "drop"]
 
     @property
     def info(self) -> dict[str, Any]:
@@ -84,21 +85,33 @@ class Table:
             RefusedError: the query cannot be answered; nothing was sent.
             HushError: of another kind, if something fails.
         """
-        return Result(self._native.ask(query))
+        return Result._of(self._native.ask(query))
 
     def explain(self, query: str) -> Plan:
         """Plans a query without running it."""
         plan = self._native.explain(query)
         return Plan(**{**plan, "leakage": Leakage(**plan["leakage"])})
 
-    def decrypt(self, columns: Iterable[str] | None = None) -> Result:
+    def decrypt(self, columns: Columns | None = None) -> Result:
         """The owner's data back, all columns or some. A table on a server is fetched first, as ciphertext."""
-        wanted = names(columns)
+        wanted = None if columns is None else names(columns)
         if not is_url(self._place):
-            return Result(_hushtable.decrypt(self._place, self._key, wanted))
-        with tempfile.TemporaryDirectory() as directory:
-            _hushtable.pull(str(self._place), self._token_file, directory)
-            return Result(_hushtable.decrypt(directory, self._key, wanted))
+            return Result._of(_hushtable.decrypt(self._place, self._key, wanted))
+        with tempfile.TemporaryDirectory(prefix="hushtable-") as directory:
+            _hushtable.pull(str(self._place), self._token_file, directory, self._key)
+            return Result._of(_hushtable.decrypt(directory, self._key, wanted))
+
+    def push(self, server: str, *, token_file: Path | None = None, replace: bool = False) -> Pushed:
+        """Uploads it; see ``hushtable.push``.
+
+        Raises:
+            UsageError: it is on a server already, or temporary: its key ends with this process.
+        """
+        if is_url(self._place):
+            raise usage("the table is on a server\n  Way out: ht.pull it into a directory first.")
+        if self._keep is not None:
+            raise usage("a temporary table cannot be pushed\n  Way out: ht.encrypt(..., out=DIRECTORY, keys=...)")
+        return uploaded(self._place, server, token_file, replace, stacklevel=3)
 
     def filter(self, *conditions: str | Expr) -> Query:
         """See ``Query.filter``."""
@@ -119,57 +132,123 @@ class Table:
     def _query(self) -> Query:
         return Query(self.sql, self.explain, self.name)
 
+    def head(self, rows: int = 5) -> Result:
+        """The first rows of all columns that can be asked for: a query like any other.
+
+        Raises:
+            UsageError: a negative number.
+        """
+        if rows < 0:
+            raise usage("a number of rows is at least 0")
+        return self.sql(f"SELECT * FROM {quote_name(self.name)} LIMIT {rows}")
+
+    def __len__(self) -> int:
+        """Rows."""
+        return int(self.info["rows"])
+
     def __repr__(self) -> str:
-        return f"<Table {self.name}: {self.info['rows']} rows>"
+        return f"<Table {self.name}: {len(self)} rows>"
+
+    def _repr_html_(self) -> str:
+        info = self.info
+        cells = [[column.name, column.type, column.protect] for column in self.schema]
+        facts = f"{self.name}, version {info['version']}: {info['rows']} rows, {info['bytes']} bytes, key {info['key']}"
+        return _html.table(["column", "type", "protect"], cells, [False] * 3, [facts])
 
 
-def source(data: object, name: str) -> _hushtable.Source:
-    """Data to read: a path of a CSV or Parquet file, or anything with an Arrow stream (pandas, polars, pyarrow, DuckDB)."""
-    if isinstance(data, str | os.PathLike):
-        return _hushtable.Source.open(data)
-    if isinstance(data, pa.RecordBatch):
-        data = pa.Table.from_batches([data])
-    if not hasattr(data, "__arrow_c_stream__"):
-        found = type(data).__name__
-        raise UsageError("HUSH-U001", f"a path or an object with an Arrow stream is needed, not {found}")
-    table = pa.table(data)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return _hushtable.Source.from_ipc(name, sink.getvalue().to_pybytes())
+def encrypt(
+    data: Data,
+    *,
+    schema: Schema | Path | None = None,
+    keys: Key | None = None,
+    clear: Columns | None = None,
+    sensitive: Columns | None = None,
+    out: Path | None = None,
+    replace: bool = False,
+    workload: Path | None = None,
+    name: str = "data",
+    threads: int | None = None,
+) -> Table:
+    """Encrypts data into a table.
+
+    Args:
+        data: a path of a CSV or Parquet file, or an object with an Arrow stream.
+        schema: an approved schema or its file. With one, a stream or a LazyFrame is read once and never held.
+        clear: without a schema, columns that a server may read.
+        sensitive: without a schema, columns that are protected whatever they look like. What neither names is protected as
+            ``propose`` says; ``clear=[]`` takes all of the proposal.
+        keys: the owner's key; by default a temporary one, which ends with this process, and the table with it.
+        out: the table's directory; by default a temporary one, which ends with the table. It holds no plaintext of a
+            protected column.
+        replace: whether a table in ``out`` is replaced by this one. All of its rows go.
+        workload: a file of queries, separated by semicolons, whose layouts the table must have.
+        name: the table's name in SQL where the data is not a file.
+
+    Warns:
+        HushWarning: a column is left clear that looks sensitive, or clear columns single out rows together; a table was
+            replaced.
+
+    Raises:
+        UsageError: neither a schema nor ``clear`` nor ``sensitive`` is given, or both are; a column is both clear and
+            sensitive.
+        RefusedError: the proposal leaves a column undecided, which ``clear`` and ``sensitive`` do not name; ``out`` holds a table
+            and ``replace`` is not given, or it holds other files.
+        DataError: the data does not fit the schema.
+    """
+    if keys is None and out is not None:
+        raise usage("a table that stays needs a key that stays\n  Way out: keys=ht.keygen(...)")
+    by_choice = clear is not None or sensitive is not None
+    if by_choice == (schema is not None):
+        raise usage("what may a server read?\n  Ways out: schema=..., or clear=[...] and sensitive=[...]; not both.")
+    key = Key.temporary() if keys is None else require_key(keys)
+    if schema is None:
+        data_in = source(data, name)
+        approved = _approved(data_in, names(clear or ()), names(sensitive or ()))
+    else:
+        approved = of_file(schema)
+        data_in = source(data, name, once=True)
+    keep = tempfile.TemporaryDirectory(prefix="hushtable-") if out is None else None
+    place = os.fspath(out) if out is not None else os.path.join(keep.name if keep else "", "table")
+    count = thread_count(threads)
+    replaced = _hushtable.encrypt(data_in, approved._native, key, place, replace, workload, count)
+    if replaced is not None:
+        warnings.warn(replaced, HushWarning, stacklevel=2)
+    return Table(_hushtable.Table.open_directory(place, key, count), key, place, None, keep)
 
 
-def names(columns: Iterable[str] | None) -> list[str] | None:
-    """Names as a list; one text is one name."""
-    if columns is None:
-        return None
-    return [columns] if isinstance(columns, str) else list(columns)
+def _approved(data: _hushtable.Source, clear: list[str], sensitive: list[str]) -> Schema:
+    """The proposal with the caller's choice, which approves it; refused while it leaves a column undecided."""
+    proposal = _hushtable.Schema.propose(data, sensitive, clear)
+    for warning in proposal.warnings:
+        warnings.warn(warning, HushWarning, stacklevel=3)
+    return Schema(proposal.approve("clear and sensitive, given to hushtable.encrypt"))
 
 
-def is_url(place: Path) -> bool:
-    """Whether a place is on a server."""
-    return isinstance(place, str) and place.startswith(("http://", "https://"))
+def open(place: Path, *, keys: Key, token_file: Path | None = None, threads: int | None = None) -> Table:  # noqa: A001
+    """Opens a table: a directory, or ``SERVER/tables/NAME``.
+
+    Args:
+        keys: the owner's key.
+        token_file: the file with the server's API token.
+    """
+    key = require_key(keys)
+    if is_url(place):
+        native = _hushtable.Table.open_remote(str(place), key, token_file)
+    else:
+        native = _hushtable.Table.open_directory(place, key, thread_count(threads))
+    return Table(native, key, place, token_file, None)
 
 
-def secret(passphrase: Passphrase | None, file: Path | None, confirm: bool) -> str:
-    """A passphrase from a function, a file's first line, or the terminal."""
-    if file is not None:
-        try:
-            with open(file, encoding="utf-8") as lines:
-                return lines.readline(4096).rstrip("\r\n")
-        except (OSError, UnicodeDecodeError) as error:
-            raise OwnerKeyError("HUSH-K007", f"{os.fspath(file)}: {error.__class__.__name__}") from None
-    if isinstance(passphrase, str):
-        return passphrase
-    if passphrase is not None:
-        return passphrase()
-    if not sys.stdin.isatty():
-        text = "the key needs a passphrase and there is no terminal\n  Ways out: passphrase=..., passphrase_file=..."
-        raise OwnerKeyError("HUSH-K007", text)
-    first = getpass.getpass("Passphrase: ")
-    if confirm and getpass.getpass("Again: ") != first:
-        raise OwnerKeyError("HUSH-K009", "the two passphrases differ")
-    return first
+def pull(
+    url: str, out: Path, *, keys: Key, token_file: Path | None = None, threads: int | None = None
+) -> Table:
+    """Downloads the newest version of the table at ``SERVER/tables/NAME`` into the directory ``out``, and opens it there.
+
+    The server's manifest must be signed by ``keys``, be no older than what was seen of the table, and be of the table that was
+    seen under the name; every part is held to the digest that the manifest names. Broken off and called again, it continues.
+    """
+    _hushtable.pull(url, token_file, out, require_key(keys))
+    return open(out, keys=keys, threads=threads)
 
 
-__all__ = ["Key", "Plan", "Schema", "Table"]
+__all__ = ["Plan", "Table", "encrypt", "open", "pull"]

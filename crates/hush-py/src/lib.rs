@@ -2,8 +2,9 @@
 //! The native module of the Python package `hushtable`: arguments in, Arrow streams and plain dictionaries out.
 //!
 //! *Invariants.* The interpreter's lock is released while the facade works (`work`). Every error of the facade
-//! becomes the Python class of its kind (`error`). Tables cross the border as Arrow IPC streams in memory, so that
-//! neither side needs `unsafe`: nothing here shares memory with Python.
+//! becomes the Python class of its kind (`error`), and so does a panic. Tables cross the border as Arrow IPC streams, piece
+//! by piece, so that neither side needs `unsafe`: nothing here shares memory with Python, and data of any size pass in the
+//! memory of a piece.
 //!
 //! *Non-goals.* Logic, which lives below `hush`; a pleasant interface, which `python/hushtable` has.
 
@@ -11,18 +12,32 @@ mod account;
 mod data;
 mod error;
 mod owner;
+mod schema;
+mod server;
 mod table;
 mod work;
 
 /// The module `hushtable._hushtable`.
 #[pyo3::pymodule]
 mod _hushtable {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use crate::account::doctor;
     #[pymodule_export]
     use crate::data::{Answer, Source};
     #[pymodule_export]
-    use crate::owner::{Key, Schema, encrypt, propose, read_schema};
+    use crate::owner::{Key, encrypt};
     #[pymodule_export]
-    use crate::table::{Table, decrypt, pull, rehearse, table_of_query};
+    use crate::schema::Schema;
+    #[pymodule_export]
+    use crate::server::{ls, pull, push};
+    #[pymodule_export]
+    use crate::table::{Table, decrypt, rehearse, table_of_query};
+
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::work::keep_panics_quiet();
+        Ok(())
+    }
 }

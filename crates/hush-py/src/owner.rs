@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What only the owner does: keys, schemas, encryption.
+//! What only the owner does: keys and encryption.
 
 use std::path::PathBuf;
 
-use hush::{EncryptOptions, Error, OwnerKey, Passphrase, Pins, Policy, Proposal, WorkFactor};
+use hush::{EncryptOptions, Error, OwnerKey, Passphrase, Pins, Present, WorkFactor};
 use pyo3::prelude::*;
 
 use crate::data::Source;
 use crate::error::OrRaise;
+use crate::schema::Schema;
 use crate::work;
 
 /// The owner's key. Holds no passphrase; the secret is wiped when the object goes.
@@ -47,7 +48,8 @@ impl Key {
     /// A key that ends with this process.
     #[staticmethod]
     fn temporary(py: Python<'_>) -> PyResult<Self> {
-        Ok(Self { key: OwnerKey::temporary().or_raise(py)?, is_temporary: true })
+        let key = work::run(py, |_| Ok(OwnerKey::temporary()?))?;
+        Ok(Self { key, is_temporary: true })
     }
 
     /// Its public name.
@@ -65,89 +67,35 @@ fn secret(passphrase: &str) -> Result<impl Fn() -> Passphrase + Send, Error> {
     Ok(move || Passphrase::new(passphrase.to_owned()))
 }
 
-/// A schema with what a person should know before approving it.
-#[pyclass(frozen, module = "hushtable._hushtable")]
-pub(crate) struct Schema {
-    pub(crate) schema: hush::Schema,
-    warnings: Vec<String>,
+/// That a version took the place of another, with the rows of both.
+pub(crate) fn replacement(replaced: &Present, rows: u64) -> String {
+    let (version, before, losses) = (replaced.version, replaced.rows, replaced.losses());
+    format!("version {version} was replaced: {before} rows before{losses}; {rows} rows now")
 }
 
-#[pymethods]
-impl Schema {
-    /// The text of its file.
-    #[getter]
-    fn text(&self) -> String {
-        hush::schema_text(&self.schema)
-    }
-
-    /// What deserves attention.
-    #[getter]
-    fn warnings(&self) -> Vec<String> {
-        self.warnings.clone()
-    }
-
-    /// Whether a person has approved it.
-    #[getter]
-    fn is_approved(&self) -> bool {
-        self.schema.approved
-    }
-
-    /// Name of the table in SQL.
-    #[getter]
-    fn table(&self) -> String {
-        self.schema.table.clone()
-    }
-
-    /// Names of the columns, in the order of the data.
-    #[getter]
-    fn columns(&self) -> Vec<String> {
-        self.schema.columns.iter().map(|column| column.name.clone()).collect()
-    }
-
-    /// The same, approved; refused while a column is undecided.
-    fn approve(&self, py: Python<'_>, by: &str) -> PyResult<Self> {
-        let proposal = Proposal { schema: self.schema.clone(), rows: 0, warnings: Vec::new() };
-        Ok(Self { schema: hush::approve(proposal, by).or_raise(py)?, warnings: self.warnings.clone() })
-    }
-
-    /// Writes its file.
-    fn save(&self, py: Python<'_>, path: PathBuf, replace: bool) -> PyResult<()> {
-        hush::write_schema(&path, &self.schema, replace).or_raise(py)
-    }
-}
-
-/// Proposes a schema for data.
+/// Encrypts data into a table directory. Gives a sentence about the version that it replaced, if there was one.
 #[pyfunction]
-pub(crate) fn propose(
-    py: Python<'_>,
-    source: &Source,
-    sensitive: Option<Vec<String>>,
-    clear: Vec<String>,
-) -> PyResult<Schema> {
-    let policy = Policy { sensitive: sensitive.unwrap_or_default(), clear };
-    let proposal = work::run(py, |_| hush::propose(&source.0, &policy))?;
-    Ok(Schema { schema: proposal.schema, warnings: proposal.warnings })
-}
-
-/// Reads a schema file, approved or not.
-#[pyfunction]
-pub(crate) fn read_schema(py: Python<'_>, path: PathBuf) -> PyResult<Schema> {
-    Ok(Schema { schema: hush::read_schema(&path).or_raise(py)?, warnings: Vec::new() })
-}
-
-/// Encrypts data into a table directory.
-#[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "each is a keyword of the Python function")]
 pub(crate) fn encrypt(
     py: Python<'_>,
     source: &Source,
     schema: &Schema,
     key: &Key,
     output: PathBuf,
+    replace: bool,
     workload: Option<PathBuf>,
     threads: usize,
-) -> PyResult<()> {
-    let (source, schema, pins) = (source.0.clone(), schema.schema.clone(), key.pins());
-    let (memory_limit, replace) = (None, false);
-    let options = EncryptOptions { source, schema, output, workload, threads, memory_limit, pins, replace };
-    work::run(py, |progress| hush::encrypt(&options, &key.key, progress).map(drop))
+) -> PyResult<Option<String>> {
+    let options = EncryptOptions {
+        source: source.source.clone(),
+        schema: schema.schema.clone(),
+        output,
+        workload,
+        threads,
+        memory_limit: None,
+        pins: key.pins(),
+        replace,
+    };
+    let encrypted = source.settle(work::run(py, |progress| hush::encrypt(&options, &key.key, progress)))?;
+    Ok(encrypted.replaced.map(|replaced| replacement(&replaced, encrypted.manifest.manifest().rows)))
 }

@@ -3,9 +3,8 @@
 
 use std::path::PathBuf;
 
-use hush::{
-    ApiToken, Error, OwnedTable, Policy, RehearsalOptions, RemoteServer, TableDecryption, TableStore,
-};
+use arrow::array::RecordBatch;
+use hush::{Error, OwnedTable, Policy, RehearsalOptions, TableDecryption, TableStore};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -13,12 +12,14 @@ use crate::account;
 use crate::data::{Answer, Source};
 use crate::error::OrRaise;
 use crate::owner::Key;
+use crate::schema::Schema;
+use crate::server::connect_to_table;
 use crate::work;
 
 /// The table that a query names.
 #[pyfunction]
 pub(crate) fn table_of_query(py: Python<'_>, sql: &str) -> PyResult<String> {
-    hush::table_of_query(sql).or_raise(py)
+    work::run(py, |_| hush::table_of_query(sql))
 }
 
 /// Rehearses one query on data.
@@ -29,36 +30,34 @@ pub(crate) fn rehearse(
     py: Python<'_>,
     source: &Source,
     sql: String,
-    sensitive: Option<Vec<String>>,
+    sensitive: Vec<String>,
     clear: Vec<String>,
-    schema: Option<PathBuf>,
+    schema: Option<&Schema>,
     verify: bool,
     dry_run: bool,
     threads: usize,
 ) -> PyResult<Answer> {
-    let policy = Policy { sensitive: sensitive.unwrap_or_default(), clear };
+    let policy = Policy { sensitive, clear };
     let options = RehearsalOptions {
-        source: source.0.clone(),
+        source: source.source.clone(),
         sql,
         policy,
-        schema,
+        schema: schema.map(|schema| schema.schema.clone()),
         verify,
         dry_run,
         analyze: None,
         threads,
     };
-    let done = work::run(py, |progress| hush::rehearse(&options, progress, &|_| {}))?;
+    let done = source.settle(work::run(py, |progress| hush::rehearse(&options, progress, &|_| {})))?;
     let account = account::of_rehearsal(py, &done.account)?;
-    Answer::new(py, done.batches, account)
+    answer(py, done.batches, account)
 }
 
-impl Answer {
-    /// Results have at least one batch, possibly empty.
-    fn new(py: Python<'_>, batches: Vec<arrow::array::RecordBatch>, account: Py<PyDict>) -> PyResult<Self> {
-        let schema = batches.first().map(arrow::array::RecordBatch::schema);
-        let schema = schema.ok_or_else(|| Error::usage("the result has no columns")).or_raise(py)?;
-        Ok(Self { schema, batches, account })
-    }
+/// Results have at least one batch, possibly empty.
+fn answer(py: Python<'_>, batches: Vec<RecordBatch>, account: Py<PyDict>) -> PyResult<Answer> {
+    let schema = batches.first().map(RecordBatch::schema);
+    let schema = schema.ok_or_else(|| Error::usage("the result has no columns")).or_raise(py)?;
+    Ok(Answer::new(schema, batches, account))
 }
 
 /// A table whose owner's key is at hand.
@@ -77,7 +76,7 @@ impl Table {
     #[staticmethod]
     fn open_remote(py: Python<'_>, url: &str, key: &Key, token_file: Option<PathBuf>) -> PyResult<Self> {
         work::run(py, |_| {
-            let (server, name) = connect(url, token_file)?;
+            let (server, name) = connect_to_table(url, token_file.as_deref())?;
             Ok(Self(OwnedTable::open_remote(server, &name, &key.key, &key.pins())?))
         })
     }
@@ -86,7 +85,7 @@ impl Table {
     fn ask(&self, py: Python<'_>, sql: &str) -> PyResult<Answer> {
         let outcome = work::run(py, |progress| Ok(self.0.ask(sql, progress)?))?;
         let account = account::of_query(py, &outcome.phases, outcome.moved, &outcome.plan.leakage)?;
-        Answer::new(py, outcome.batches, account)
+        answer(py, outcome.batches, account)
     }
 
     /// Plans a question without running it.
@@ -95,10 +94,10 @@ impl Table {
         account::of_plan(py, &plan)
     }
 
-    /// The text of its schema.
+    /// Its schema.
     #[getter]
-    fn schema(&self) -> String {
-        hush::schema_text(&self.0.private_half().schema)
+    fn schema(&self) -> Schema {
+        Schema::new(self.0.private_half().schema.clone())
     }
 
     /// Name of the table in SQL.
@@ -138,26 +137,5 @@ pub(crate) fn decrypt(
         let batches = chunks.inspect(|_| progress.advance(1)).collect::<Result<Vec<_>, _>>()?;
         Ok((schema, batches))
     })?;
-    Ok(Answer { schema, batches, account: PyDict::new(py).unbind() })
-}
-
-/// Fetches the table at `SERVER/tables/NAME` into a directory: ciphertext and clear columns.
-#[pyfunction]
-pub(crate) fn pull(
-    py: Python<'_>,
-    url: &str,
-    token_file: Option<PathBuf>,
-    directory: PathBuf,
-) -> PyResult<()> {
-    work::run(py, |progress| {
-        let (server, name) = connect(url, token_file)?;
-        server.pull(&name, &directory, progress).map(drop).map_err(Error::from)
-    })
-}
-
-fn connect(url: &str, token_file: Option<PathBuf>) -> Result<(RemoteServer, String), Error> {
-    let split = url.split_once("/tables/").map(|(base, name)| (base, name.trim_end_matches('/')));
-    let (base, name) = split.ok_or_else(|| Error::usage("which table?\n  Way out: SERVER/tables/NAME"))?;
-    let token = token_file.as_deref().map(ApiToken::from_file).transpose()?;
-    Ok((RemoteServer::new(base, token)?, name.to_owned()))
+    Ok(Answer::new(schema, batches, PyDict::new(py).unbind()))
 }

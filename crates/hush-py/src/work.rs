@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Long work outside the interpreter's lock, which Ctrl-C ends.
+//! Long work outside the interpreter's lock, which Ctrl-C ends; and no panic that leaves this module.
 
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -15,6 +16,23 @@ use crate::error::raise;
 const LOOK: Duration = Duration::from_millis(50);
 /// Planning nests deeply; a main thread has as much.
 const STACK_BYTES: usize = 8 << 20;
+
+/// Where in the source the last panic was. Its text is kept nowhere: it may quote values.
+static PANICKED_AT: Mutex<Option<String>> = Mutex::new(None);
+
+/// Lets panics be told by their place alone, instead of by a text on standard error. Of this module only: others have a
+/// standard library of their own.
+pub(crate) fn keep_panics_quiet() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(|at| format!("{}:{}", at.file(), at.line()));
+        *PANICKED_AT.lock().unwrap_or_else(PoisonError::into_inner) = place;
+    }));
+}
+
+/// Runs a step of a library that panics on some input; `None` if it did.
+pub(crate) fn guarded<T>(step: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(step)).ok()
+}
 
 /// Ends the work at its next step once a signal came: the thread unwinds, and what it holds is dropped as after an
 /// error. Nothing that was begun on disk becomes a table, because manifests are written last.
@@ -38,8 +56,8 @@ impl Progress for Stop {
 /// Runs `work` on a thread of its own without the interpreter's lock, looking at signals meanwhile.
 ///
 /// # Errors
-/// The exception of the facade's error, or what a signal handler raised (`KeyboardInterrupt`). A panic below is passed
-/// on.
+/// The exception of the facade's error, or what a signal handler raised (`KeyboardInterrupt`). A panic below is an
+/// `InternalError`.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&dyn Progress) -> Result<T, Error> + Send,
@@ -65,9 +83,14 @@ pub(crate) fn run<T: Send>(
         match (signal, worker.join()) {
             (Some(raised), _) => Err(raised),
             (None, Ok(result)) => result.map_err(|error| raise(py, &error)),
-            (None, Err(panic)) => resume_unwind(panic),
+            (None, Err(_)) => Err(raise(py, &bug())),
         }
     })
+}
+
+fn bug() -> Error {
+    let place = PANICKED_AT.lock().unwrap_or_else(PoisonError::into_inner).take();
+    Error::bug(place.as_deref().unwrap_or("an unknown place"))
 }
 
 /// Wakes the caller when the work has ended, in whatever way.

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Servers: tables to them, from them, and what they have.
+
+use std::path::{Path, PathBuf};
+
+use hush::{ApiToken, Error, Pins, RemoteServer, TableStore};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::owner::{Key, replacement};
+use crate::work;
+
+/// Uploads the table in a directory. Gives its address, the version, how many parts and bytes were sent, and a sentence about
+/// the version that it replaced.
+#[pyfunction]
+pub(crate) fn push<'py>(
+    py: Python<'py>,
+    directory: PathBuf,
+    server: &str,
+    token_file: Option<PathBuf>,
+    replace: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (pushed, url) = work::run(py, |progress| {
+        let server = connect(server, token_file.as_deref())?;
+        let name = TableStore::local_existing(&directory)?.load()?.manifest().table.clone();
+        let pushed = hush::push(&server, &directory, replace, &Pins::of_user(), progress)?;
+        Ok((pushed, format!("{}/tables/{name}", server.url())))
+    })?;
+    let dict = PyDict::new(py);
+    dict.set_item("url", url)?;
+    dict.set_item("version", pushed.report.version)?;
+    dict.set_item("parts_sent", pushed.report.parts_sent)?;
+    dict.set_item("parts_present", pushed.report.parts_present)?;
+    dict.set_item("bytes_sent", pushed.report.bytes_sent)?;
+    dict.set_item("replaced", pushed.replaced.map(|replaced| replacement(&replaced, pushed.rows)))?;
+    Ok(dict)
+}
+
+/// The tables of a server, as it lists them.
+#[pyfunction]
+pub(crate) fn ls<'py>(
+    py: Python<'py>,
+    server: &str,
+    token_file: Option<PathBuf>,
+) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let tables = work::run(py, |_| Ok(connect(server, token_file.as_deref())?.tables()?))?;
+    let of_table = |table: hush::TableSummary| {
+        let dict = PyDict::new(py);
+        dict.set_item("table", table.name)?;
+        dict.set_item("version", table.version)?;
+        dict.set_item("rows", table.rows)?;
+        dict.set_item("bytes", table.bytes)?;
+        dict.set_item("key", table.key_id)?;
+        Ok(dict)
+    };
+    tables.into_iter().map(of_table).collect()
+}
+
+/// Downloads the newest version of the table at `SERVER/tables/NAME` into a directory, checked against key and pins.
+#[pyfunction]
+pub(crate) fn pull(
+    py: Python<'_>,
+    url: &str,
+    token_file: Option<PathBuf>,
+    directory: PathBuf,
+    key: &Key,
+) -> PyResult<()> {
+    work::run(py, |progress| {
+        let (server, name) = connect_to_table(url, token_file.as_deref())?;
+        hush::pull(&server, &name, &directory, &key.key, &key.pins(), progress).map(drop)
+    })
+}
+
+/// The server and the name in `SERVER/tables/NAME`.
+pub(crate) fn connect_to_table(
+    url: &str,
+    token_file: Option<&Path>,
+) -> Result<(RemoteServer, String), Error> {
+    let split = url.split_once("/tables/").map(|(base, name)| (base, name.trim_end_matches('/')));
+    let (base, name) = split.ok_or_else(|| Error::usage("which table?\n  Way out: SERVER/tables/NAME"))?;
+    Ok((connect(base, token_file)?, name.to_owned()))
+}
+
+fn connect(url: &str, token_file: Option<&Path>) -> Result<RemoteServer, Error> {
+    let token = token_file.map(ApiToken::from_file).transpose()?;
+    Ok(RemoteServer::new(url, token)?)
+}

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a server has, and tables to it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+from . import _hushtable
+from ._data import Path
+from ._errors import HushWarning
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A table in a server's list: its claim, until the table is opened."""
+
+    table: str
+    version: int
+    rows: int
+    bytes: int
+    key: str
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """What a push did."""
+
+    #: Where ``open`` finds the table now.
+    url: str
+    version: int
+    parts_sent: int
+    parts_present: int
+    bytes_sent: int
+
+
+def push(directory: Path, server: str, *, token_file: Path | None = None, replace: bool = False) -> Pushed:
+    """Uploads the table in a directory: ciphertext, clear columns and the signed manifest. Broken off and called again, it
+    continues. A version that keeps all rows of the server's goes without more.
+
+    Args:
+        server: for instance ``https://host:7373``.
+        token_file: the file with the server's API token.
+        replace: whether the rows on the server are replaced by these.
+
+    Warns:
+        HushWarning: rows were replaced: how many there were, and how many there are.
+    """
+    return uploaded(directory, server, token_file, replace, stacklevel=3)
+
+
+def uploaded(directory: Path, server: str, token_file: Path | None, replace: bool, stacklevel: int) -> Pushed:
+    """Pushes; warns at the line of the caller of so many levels above."""
+    done = _hushtable.push(directory, server, token_file, replace)
+    replaced = done.pop("replaced")
+    if replaced is not None:
+        warnings.warn(replaced, HushWarning, stacklevel=stacklevel)
+    return Pushed(**done)
+
+
+def ls(server: str, *, token_file: Path | None = None) -> list[Listed]:
+    """The tables of a server."""
+    return [Listed(**table) for table in _hushtable.ls(server, token_file)]
+
+
+def is_url(place: Path) -> bool:
+    """Whether a place is on a server."""
+    return isinstance(place, str) and place.startswith(("http://", "https://"))
