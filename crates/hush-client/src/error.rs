@@ -232,6 +232,18 @@ pub enum ClientError {
         /// Where.
         path: PathBuf,
     },
+    /// A server has the version that it had, and this machine has made a newer one.
+    #[error(
+        "{place} has version {found} of the table, as before; version {expected} was made on this machine and has not been pushed\n  Ways out: push it (hush push TABLE SERVER); ask the directory that has it."
+    )]
+    NotPushed {
+        /// Server and name.
+        place: String,
+        /// The server's version.
+        found: u64,
+        /// The newest one.
+        expected: u64,
+    },
     /// What the user asked for contradicts itself or names something that does not exist.
     #[error("{what}")]
     Usage {
@@ -255,6 +267,7 @@ impl ClientError {
             Self::Table(source) => source.code(),
             Self::Usage { .. } | Self::Exists { .. } => "HUSH-U001",
             Self::Replaced { .. } => "HUSH-R022",
+            Self::NotPushed { .. } => "HUSH-R023",
             Self::OutOfBounds { .. } => "HUSH-D030",
             Self::OtherKey { .. } => "HUSH-K020",
             Self::Seal(_) => "HUSH-K021",
@@ -330,7 +343,7 @@ impl ClientError {
             Self::Plan(hush_plan::PlanError::Overflow { .. } | hush_plan::PlanError::Noise { .. }) => {
                 ErrorKind::Precision
             }
-            Self::Plan(_) | Self::SchemaFile { .. } => ErrorKind::Refused,
+            Self::Plan(_) | Self::SchemaFile { .. } | Self::NotPushed { .. } => ErrorKind::Refused,
             Self::Edge(source) => source.kind(),
             Self::Eval(source) => source.kind(),
             Self::KeyFile(hush_keys::keyfile::KeyFileError::Memory { .. }) => ErrorKind::Resource,

@@ -87,7 +87,33 @@ impl Pins {
         let Some(path) = self.place_path(place) else { return Ok(()) };
         let bytes = serde_json::to_vec(&manifest.manifest().table_id)
             .map_err(|error| ClientError::File { path: path.clone(), source: error.into() })?;
-        write(&path, &bytes).map_err(|source| ClientError::File { path, source })
+        write(&path, &bytes).map_err(|source| ClientError::File { path, source })?;
+        self.remember_seen(place, manifest)
+    }
+
+    /// Remembers which version of its table was seen at a place, or put there: one that is newer elsewhere was not pushed.
+    ///
+    /// # Errors
+    /// [`ClientError::File`] if it cannot be written.
+    pub(crate) fn remember_seen(&self, place: &str, manifest: &SignedManifest) -> Result<(), ClientError> {
+        let (Some(path), version) = (self.seen_path(place), manifest.manifest().version) else {
+            return Ok(());
+        };
+        if self.seen_at(place) == Some(version) {
+            return Ok(());
+        }
+        write(&path, version.to_string().as_bytes()).map_err(|source| ClientError::File { path, source })
+    }
+
+    /// The version that was last seen at a place; `None` where nothing readable is remembered, which only costs a better
+    /// message.
+    pub(crate) fn seen_at(&self, place: &str) -> Option<u64> {
+        read::<u64>(&self.seen_path(place)?).ok()?
+    }
+
+    fn seen_path(&self, place: &str) -> Option<PathBuf> {
+        let directory = self.directory.as_ref()?;
+        Some(directory.join(format!("seen-{}.json", hush_table::Digest::of(place.as_bytes()))))
     }
 
     fn place_path(&self, place: &str) -> Option<PathBuf> {

@@ -134,7 +134,8 @@ impl OwnedTable {
         let (manifest, (half, keys)) = match Self::fetch(&server, name, key, pins) {
             Err(ClientError::Table(TableError::RolledBack { .. })) => {
                 std::thread::sleep(PUSH_PATIENCE);
-                Self::fetch(&server, name, key, pins)?
+                let place = server.place(name);
+                Self::fetch(&server, name, key, pins).map_err(|error| not_pushed(error, &place, pins))?
             }
             fetched => fetched?,
         };
@@ -160,6 +161,7 @@ impl OwnedTable {
         let manifest = server.manifest(name)?;
         pins.check_place(&server.place(name), &manifest)?;
         let opened = open_private(&manifest, key.seed(), pins)?;
+        pins.remember_seen(&server.place(name), &manifest)?;
         Ok((manifest, opened))
     }
 
@@ -191,6 +193,18 @@ impl OwnedTable {
             Evaluator::Embedded(engine) => Ok(engine.run(plan)?),
             Evaluator::Remote(server) => Ok(server.run(plan, progress)?),
         }
+    }
+}
+
+/// What an older version means where the same one was seen before: nobody has taken a newer one away, it was never there.
+fn not_pushed(error: ClientError, place: &str, pins: &Pins) -> ClientError {
+    match error {
+        ClientError::Table(TableError::RolledBack { found, expected })
+            if pins.seen_at(place) == Some(found) =>
+        {
+            ClientError::NotPushed { place: place.to_owned(), found, expected }
+        }
+        other => other,
     }
 }
 
