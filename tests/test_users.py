@@ -10,6 +10,7 @@ import os
 import pty
 import random
 import re
+import shutil
 import struct
 import termios
 
@@ -87,6 +88,33 @@ def test_a_table_that_a_server_lacks_is_named(hush, server, small_key):
     """The name is half of the message."""
     refused = hush("query", server.url, "SELECT COUNT(*) FROM patiens", *server.token, *small_key, status=7)
     assert "HUSH-R005" in refused.stderr and '"patiens"' in refused.stderr
+
+
+def test_a_newer_version_that_was_not_pushed_is_no_rollback(hush, server, tmp_path, small_key):
+    """Encrypted again and asked on the server, which has what it had: push. One that was there and is gone is a rollback."""
+    replaced = ("--replace",) if "--replace" in hush("encrypt", "--help").stdout else ()
+    (tmp_path / "t.csv").write_text("a\n1\n2\n", encoding="utf-8")
+    hush("init", "t.csv", "--sensitive", "a")
+    approve(tmp_path / "t.schema.toml")
+    encrypt = lambda *options: hush("encrypt", "t.csv", "-o", "T", *options, *small_key)
+    ask = lambda status=0: hush("query", server.url, "SELECT SUM(a) AS s FROM t", *server.token, *small_key, status=status)
+    encrypt()
+    hush("push", "T", server.url, *server.token)
+    assert ask().stdout.split()[-1] == "3"
+    server.kill()
+    shutil.copytree(server.data, tmp_path / "before")
+    server.start()
+    encrypt(*replaced)
+    refused = ask(3)
+    assert "HUSH-R024" in refused.stderr and "hush push" in refused.stderr and "operator" not in refused.stderr
+    hush("push", "T", server.url, *replaced, *server.token)
+    assert ask().stdout.split()[-1] == "3"
+    # The server goes back to what it had: that version was not seen last.
+    server.kill()
+    shutil.rmtree(server.data)
+    shutil.copytree(tmp_path / "before", server.data)
+    server.start()
+    assert "HUSH-T010" in ask(9).stderr
 
 
 def test_columns_that_a_star_leaves_out_are_named(hush, hospital, small_key):

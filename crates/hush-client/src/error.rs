@@ -283,6 +283,18 @@ pub enum ClientError {
         /// Where.
         path: PathBuf,
     },
+    /// A server has the version that it had, and this machine has made a newer one.
+    #[error(
+        "{place} has version {found} of the table, as before; version {expected} was made on this machine and has not been pushed\n  Ways out: push it (hush push TABLE SERVER); ask the directory that has it."
+    )]
+    NotPushed {
+        /// Server and name.
+        place: String,
+        /// The server's version.
+        found: u64,
+        /// The newest one.
+        expected: u64,
+    },
     /// What the user asked for contradicts itself or names something that does not exist.
     #[error("{what}")]
     Usage {
@@ -309,6 +321,7 @@ impl ClientError {
             Self::Usage { .. } | Self::Exists { .. } => "HUSH-U001",
             Self::Replaced { .. } => "HUSH-R022",
             Self::OtherName { .. } => "HUSH-R023",
+            Self::NotPushed { .. } => "HUSH-R024",
             Self::OutOfBounds { .. } => "HUSH-D030",
             Self::OtherKey { .. } => "HUSH-K020",
             Self::Seal(_) => "HUSH-K021",
@@ -390,6 +403,7 @@ impl ClientError {
                 ErrorKind::Precision
             }
             Self::Plan(_)
+            | Self::NotPushed { .. }
             | Self::Occupied { .. }
             | Self::SchemaEdit { .. }
             | Self::SchemaFile { .. }

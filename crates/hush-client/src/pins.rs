@@ -92,9 +92,29 @@ impl Pins {
     /// [`ClientError::File`] if the pin cannot be written.
     pub fn remember_place(&self, place: &str, manifest: &SignedManifest) -> Result<(), ClientError> {
         match self.place_path(place) {
-            Some(path) => remember(&path, &manifest.manifest().table_id),
+            Some(path) => remember(&path, &manifest.manifest().table_id)?,
+            None => return Ok(()),
+        }
+        self.remember_seen(place, manifest)
+    }
+
+    /// Remembers which version of its table was seen at a place, or put there: one that is newer elsewhere was not pushed.
+    fn remember_seen(&self, place: &str, manifest: &SignedManifest) -> Result<(), ClientError> {
+        match self.seen_path(place) {
+            Some(path) => remember(&path, &manifest.manifest().version),
             None => Ok(()),
         }
+    }
+
+    /// The version that was last seen at a place; `None` where nothing readable is remembered, which only costs a better
+    /// message.
+    pub(crate) fn seen_at(&self, place: &str) -> Option<u64> {
+        read::<u64>(&self.seen_path(place)?).ok()?
+    }
+
+    fn seen_path(&self, place: &str) -> Option<PathBuf> {
+        let directory = self.directory.as_ref()?;
+        Some(directory.join(format!("seen-{}.json", hush_table::Digest::of(place.as_bytes()))))
     }
 
     fn place_path(&self, place: &str) -> Option<PathBuf> {

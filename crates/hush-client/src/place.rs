@@ -58,7 +58,8 @@ impl TablePlace<'_> {
         match self.open_once(owner, pins) {
             Err(ClientError::Table(TableError::RolledBack { .. })) if matches!(self, Self::Server(..)) => {
                 std::thread::sleep(PUSH_PATIENCE);
-                self.open_once(owner, pins)
+                let place = self.remembered_as()?;
+                self.open_once(owner, pins).map_err(|error| not_pushed(error, &place, pins))
             }
             opened => opened,
         }
@@ -107,6 +108,18 @@ impl TablePlace<'_> {
             Self::Directory(directory) => TableStore::local_existing(*directory)?.load()?,
             Self::Server(server, name) => server.manifest(name)?,
         })
+    }
+}
+
+/// What an older version means where the same one was seen before: nobody has taken a newer one away, it was never there.
+fn not_pushed(error: ClientError, place: &str, pins: &Pins) -> ClientError {
+    match error {
+        ClientError::Table(TableError::RolledBack { found, expected })
+            if pins.seen_at(place) == Some(found) =>
+        {
+            ClientError::NotPushed { place: place.to_owned(), found, expected }
+        }
+        other => other,
     }
 }
 
