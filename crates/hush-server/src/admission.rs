@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The one door for requests: an id for each, caps on how many run, the token, and the body of refusals.
 //!
-//! Requests of each [`Kind`] have places of their own, so that none can take those of another:
+//! Requests of each kind have places of their own, so that none can take those of another:
 //! - *work* (a submission, an upload, a list, …) that finds no place is refused with 503 at once;
 //! - *collecting* what was accepted (an answer, the end of a job) waits for its turn, and never for work;
 //! - a *poll* is never refused: one that finds no place is answered with the job as it stands instead of waiting.

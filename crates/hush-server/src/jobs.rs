@@ -8,7 +8,7 @@
 //!
 //! *Invariant.* An accepted job's answer, or the reason why it has none, stays collectable until it is fetched, deleted
 //! or expired: its record is written before the job is acknowledged; only what was collected makes room for new jobs
-//! ([`table::JobTable::make_room`]); and whoever collects has places that new work cannot take ([`crate::admission`]).
+//! (`JobTable::make_room`); and whoever collects has places that new work cannot take ([`crate::admission`]).
 
 #[cfg(test)]
 pub(crate) mod mutations;
