@@ -267,10 +267,10 @@ def test_small_floats_keep_their_digits_and_no_others_are_printed(hush, key, tmp
     draw = random.Random(3)
     values = [f"{draw.uniform(1, 9):.5f}e-9" for _ in range(400)]
     path = write(tmp_path / "t.csv", ["dose", "g"], [[value, row % 2] for row, value in enumerate(values)])
-    schema, _ = schema_of(hush, path)
+    schema, _ = schema_of(hush, path, "--sensitive", "dose")
     assert 'type = "float(14)"' in column(schema, "dose")
     query = "SELECT SUM(dose) AS s, AVG(dose) AS a FROM t"
-    done = hush("run", path, query, "--format", "csv", "--verify")
+    done = hush("run", path, query, "--sensitive", "dose", "--format", "csv", "--verify")
     found = one_row(done.stdout)
     total = sum(map(decimal.Decimal, values))
     assert math.isclose(float(found["s"]), total, rel_tol=1e-6)
