@@ -93,5 +93,3 @@ mod tests {
     }
 }
 
-#[cfg(test)]
-mod forged;
