@@ -20,9 +20,9 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use age::{DecryptError, Decryptor, EncryptError, scrypt};
-use hush_ring::os_random;
+use hush_ring::{os_random, wiping_stack};
 use rustix::fs::OFlags;
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::seed::{KeyId, OwnerSeed};
 pub use error::{Action, KeyFileError};
@@ -76,7 +76,7 @@ pub fn store(
         let made = DirBuilder::new().recursive(true).mode(0o700).create(parent);
         made.map_err(|source| io_error(Action::CreateDirectory, parent, source))?;
     }
-    let sealed = wrap(seed, passphrase, work)
+    let sealed = wiping_stack(|| wrap(seed, passphrase, work))
         .map_err(|source| io_error(Action::Encrypt, path, io::Error::other(source)))?;
     let partial = partial_name(path)?;
     let written = write_new(&partial, &sealed).and_then(|()| std::fs::hard_link(&partial, path));
@@ -146,8 +146,10 @@ fn load_with(
     }
     let mut identity = scrypt::Identity::new(passphrase.secret());
     identity.set_max_work_factor(*work.end());
-    let plain = unwrap(&identity, &sealed).map_err(|error| decrypt_error(path, error))?;
-    parse(path, &plain)
+    wiping_stack(|| {
+        let plain = unwrap(&identity, &sealed).map_err(|error| decrypt_error(path, error))?;
+        parse(path, &plain)
+    })
 }
 
 /// The contents, in one buffer of their size: what grows leaves copies behind.
@@ -181,7 +183,9 @@ fn wrap(seed: &OwnerSeed, passphrase: &NewPassphrase, work: WorkFactor) -> Resul
         if let Some(log2) = work {
             recipient.set_work_factor(log2);
         }
-        age::encrypt(&recipient, &plain)
+        let sealed = age::encrypt(&recipient, &plain);
+        overwrite_freed();
+        sealed
     };
     let sealed = sealed_with(work.log2())?;
     // What is measured while the machine is busy may be little.
@@ -191,6 +195,12 @@ fn wrap(seed: &OwnerSeed, passphrase: &NewPassphrase, work: WorkFactor) -> Resul
         }
         _ => Ok(sealed),
     }
+}
+
+/// The library encrypts out of a buffer of 64 KiB that it does not wipe. A new one of that size is where it was, as a rule.
+fn overwrite_freed() {
+    let mut buffer = vec![!0_u8; 64 << 10];
+    std::hint::black_box(&mut buffer).zeroize();
 }
 
 fn parse(path: &Path, plain: &[u8]) -> Result<OwnerSeed, KeyFileError> {

@@ -8,7 +8,7 @@
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use ed25519_dalek::{Signer, SigningKey};
-use hush_ring::{RandomnessError, Ring, SecretRng, os_random};
+use hush_ring::{RandomnessError, Ring, SecretRng, os_random, wiping_stack};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::release::ReleaseKey;
@@ -109,12 +109,12 @@ impl OwnerSeed {
 
     /// The public half of the manifest signature key.
     pub fn verifying_key(&self) -> VerifyingKey {
-        VerifyingKey(self.signing_key().verifying_key())
+        wiping_stack(|| VerifyingKey(self.signing_key().verifying_key()))
     }
 
     /// Signs a manifest with Ed25519 (deterministic, so that signing needs no randomness).
     pub fn sign(&self, message: &[u8]) -> [u8; 64] {
-        self.signing_key().sign(message).to_bytes()
+        wiping_stack(|| self.signing_key().sign(message).to_bytes())
     }
 
     fn signing_key(&self) -> SigningKey {
@@ -185,11 +185,11 @@ impl TableKeys<'_> {
 
     /// The key of the noise on released numbers.
     pub fn release_key(&self) -> ReleaseKey {
-        ReleaseKey::from_bytes(blake3::derive_key(CONTEXT_RELEASE, &self.material(&[])))
+        wiping_stack(|| ReleaseKey::from_bytes(blake3::derive_key(CONTEXT_RELEASE, &self.material(&[]))))
     }
 
     fn seal_key(&self, context: &'static str, place: &[u8]) -> SealKey {
-        SealKey(Box::new(blake3::derive_key(context, &self.material(&[place]))))
+        wiping_stack(|| SealKey(Box::new(blake3::derive_key(context, &self.material(&[place])))))
     }
 
     /// The seed, whose keys they are, and what else a key is derived from. Every context has parts of fixed lengths.

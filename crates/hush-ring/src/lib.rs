@@ -38,6 +38,7 @@ mod process;
 mod random;
 mod ring;
 mod rounding;
+mod stack;
 #[cfg(test)]
 mod testing;
 mod uniform;
@@ -56,6 +57,7 @@ pub use process::{Hardening, harden_process};
 pub use random::{RandomnessError, SecretRng, os_random};
 pub use ring::Ring;
 pub use rounding::Rounding;
+pub use stack::wiping_stack;
 pub use uniform::{ExpandLabel, MaskPurpose, UniformSeed};
 pub use words::{Wiped, Words};
 

@@ -13,6 +13,8 @@ use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes256Enc, Block};
 use zeroize::Zeroizing;
 
+use crate::wiping_stack;
+
 /// The operating system gave no entropy. Nothing was encrypted.
 #[derive(Debug, thiserror::Error)]
 #[error("the operating system provides no randomness")]
@@ -59,8 +61,10 @@ impl SecretRng {
     /// reveals the difference of two messages. `context` is a constant of the program that no other purpose
     /// uses (BLAKE3's key derivation separates contexts).
     pub fn derive(context: &'static str, key_material: &[u8]) -> Self {
-        let seed = Zeroizing::new(blake3::derive_key(context, key_material));
-        Self::from_seed(&seed)
+        wiping_stack(|| {
+            let seed = Zeroizing::new(blake3::derive_key(context, key_material));
+            Self::from_seed(&seed)
+        })
     }
 
     fn from_seed(seed: &[u8; 32]) -> Self {

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
@@ -20,36 +21,62 @@ impl Wanted {
         Self(masked)
     }
 
-    /// How often the memory that this process can write holds the pattern: heap, stacks, static variables.
+    /// How often the memory that this process can write holds the pattern.
+    ///
+    /// # Panics
+    /// As [`Wanted::places`].
+    pub fn count(&self) -> usize {
+        self.places().len()
+    }
+
+    /// Where the memory that this process can write holds the pattern: heap, stacks, static variables. The end of the line of the
+    /// system's map for each.
     ///
     /// # Panics
     /// The memory cannot be read.
-    pub fn count(&self) -> usize {
+    pub fn places(&self) -> Vec<String> {
+        // The buffer of another search holds for a moment what this one looks for.
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         // A hardened process must not read itself either, unless it is the administrator's.
         set_dumpable_behavior(DumpableBehavior::Dumpable).expect("a process may undo its hardening");
         let maps = std::fs::read_to_string("/proc/self/maps").expect("the map of this process' memory");
         let memory = File::open("/proc/self/mem").expect("this process' memory");
         let mut buffer = vec![0; WINDOW];
-        let mut count = 0;
+        // What is read must not be found in the buffer that it is read into.
+        let own = buffer.as_ptr() as u64..buffer.as_ptr() as u64 + WINDOW as u64;
+        let mut places = Vec::new();
         for line in
             maps.lines().filter(|line| line.split(' ').nth(1).is_some_and(|how| how.starts_with("rw")))
         {
             let range = line.split(' ').next().and_then(|range| range.split_once('-'));
             let (from, to) = range.expect("a range of addresses");
-            let [mut at, to] = [from, to].map(|text| u64::from_str_radix(text, 16).expect("an address"));
-            while at < to {
-                let length = WINDOW.min((to - at) as usize);
-                // Special regions of the kernel cannot be read, nor can what other threads have given back by now.
-                let Ok(read) = memory.read_at(&mut buffer[..length], at) else { break };
-                buffer[..read].iter_mut().for_each(|byte| *byte ^= MASK);
-                count += memchr::memmem::find_iter(&buffer[..read], &self.0).count();
-                if read < length || length < WINDOW {
-                    break;
-                }
-                at += (WINDOW - self.0.len() + 1) as u64;
+            let [from, to] = [from, to].map(|text| u64::from_str_radix(text, 16).expect("an address"));
+            for (from, to) in [(from, to.min(own.start)), (from.max(own.end), to)] {
+                let found = self.find(&memory, &mut buffer, from, to);
+                places.extend(found.into_iter().map(|address| format!("{address:x} of {line}")));
             }
         }
-        count
+        places
+    }
+
+    /// The addresses of the pattern between two addresses.
+    fn find(&self, memory: &File, buffer: &mut [u8], mut from: u64, to: u64) -> Vec<u64> {
+        let mut places = Vec::new();
+        while from < to {
+            let length = WINDOW.min((to - from) as usize);
+            // Special regions of the kernel cannot be read, nor can what other threads have given back by now.
+            let Ok(read) = memory.read_at(&mut buffer[..length], from) else { break };
+            buffer[..read].iter_mut().for_each(|byte| *byte ^= MASK);
+            places.extend(
+                memchr::memmem::find_iter(&buffer[..read], &self.0).map(|offset| from + offset as u64),
+            );
+            if read < length || length < WINDOW {
+                break;
+            }
+            from += (WINDOW - self.0.len() + 1) as u64;
+        }
+        places
     }
 }
 
