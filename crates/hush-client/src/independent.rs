@@ -123,24 +123,31 @@ fn is_same(column: &Column, ours: &ArrayRef, raw: &ArrayRef, tokens: &[String]) 
     let is_text = matches!(column.kind, ColumnType::Category | ColumnType::Text);
     let texts = raw.as_string_opt::<i32>();
     let floats = raw.as_primitive_opt::<Float64Type>();
+    let nulls = raw.logical_nulls();
     let is_missing = |row: usize| {
         let means_missing = |text: &str| {
             let text = if is_text { text } else { text.trim_ascii() };
             tokens.iter().any(|token| token == text)
         };
-        raw.is_null(row)
+        nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
             || texts.is_some_and(|texts| means_missing(texts.value(row)))
             || floats.is_some_and(|floats| floats.value(row).is_nan())
     };
     if (0..ours.len()).any(|row| is_missing(row) != ours.is_null(row)) {
         return Ok(false);
     }
-    match (column.kind, raw.data_type()) {
+    let kind = raw.data_type();
+    let is_exact = matches!(
+        kind,
+        DataType::Boolean | DataType::Date32 | DataType::Decimal128(..) | DataType::Utf8
+    ) || kind.is_integer();
+    match (column.kind, kind) {
+        (_, kind) if !is_exact && *kind != DataType::Float64 => Ok(true),
         (ColumnType::Float { digits }, _) => same_floats(ours, raw, digits),
         (ColumnType::Decimal { scale, .. }, _) if column.written.rounded => same_floats(ours, raw, scale),
         (ColumnType::Decimal { scale, .. }, DataType::Float64) => same_floats(ours, raw, scale),
         (ColumnType::Timestamp, DataType::Utf8) => same_values(ours, raw),
-        (ColumnType::Timestamp, _) | (_, DataType::Float64 | DataType::Date64) => Ok(true),
+        (ColumnType::Timestamp, _) | (_, DataType::Float64) => Ok(true),
         (ColumnType::Category | ColumnType::Text, kind) if *kind != DataType::Utf8 => Ok(true),
         _ => same_values(ours, raw),
     }
