@@ -219,3 +219,27 @@ def test_the_table_of_admissions_answers_what_analysts_ask(hush, hospital, small
     for row in rows:
         counts[row["admitted_on"][:7]] = counts.get(row["admitted_on"][:7], 0) + (row["discharged_on"] != "")
     assert [(month[:7], int(count)) for month, count in months] == sorted(counts.items())
+
+
+def test_errors_in_python_advise_arguments_and_no_options(tmp_path, monkeypatch):
+    """What is an option of the command line is an argument here."""
+    ht = pytest.importorskip("hushtable")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    data = tmp_path / "t.csv"
+    data.write_text("ward,bp,note\n" + "".join(f"w{row % 3},{row + 80},said {row} words of it\n" for row in range(90)), encoding="utf-8")
+    schema = 'format = 1\ntable = "hiv_status"\n'
+    fails = {
+        "HUSH-P014": lambda: ht.run(data, "SELECT COUNT(*) FROM t WHERE bp > 100", clear=["ward"]),
+        "HUSH-P015": lambda: ht.run(data, "SELECT COUNT(*) FROM t GROUP BY bp", clear=["ward"]),
+        "HUSH-P010": lambda: ht.run(data, "SELECT note FROM t", clear=["ward"]),
+        "HUSH-P003": lambda: ht.run(data, "SELECT SUM(bq) FROM t", clear=["ward"]),
+        "HUSH-C040": lambda: ht.run(data, "SELECT SUM(bp) FROM t", schema=tmp_path / "absent.toml"),
+        "HUSH-U001": lambda: ht.run(data, "SELECT SUM(bp) FROM t", schema=schema),
+    }
+    for code, fail in fails.items():
+        with pytest.raises(ht.HushError) as raised:
+            fail()
+        text = str(raised.value)
+        assert raised.value.code == code and "--" not in text and "hush " not in text and "hiv" not in text, text
+    with pytest.raises(ht.HushError, match=re.escape('clear=["bp"]')):
+        fails["HUSH-P014"]()

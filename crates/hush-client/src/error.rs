@@ -285,7 +285,7 @@ pub enum ClientError {
     },
     /// A server has the version that it had, and this machine has made a newer one.
     #[error(
-        "{place} has version {found} of the table, as before; version {expected} was made on this machine and has not been pushed\n  Ways out: push it (hush push TABLE SERVER); ask the directory that has it."
+        "{place} has version {found} of the table, as before; version {expected} was made on this machine and has not been pushed\n  Ways out: push it (hush push TABLE SERVER, or Table.push in Python); ask the directory that has it."
     )]
     NotPushed {
         /// Server and name.

@@ -77,8 +77,17 @@ pub(crate) fn unsupported(kind: &DataType) -> Option<String> {
         Some(_) => None,
         None => Some(match kind {
             DataType::Struct(_) => "struct".to_owned(),
-            DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => "list".to_owned(),
+            DataType::List(_)
+            | DataType::LargeList(_)
+            | DataType::FixedSizeList(..)
+            | DataType::ListView(_)
+            | DataType::LargeListView(_) => "list".to_owned(),
             DataType::Map(..) => "map".to_owned(),
+            DataType::Union(..) => "union".to_owned(),
+            DataType::Duration(_) => "duration".to_owned(),
+            DataType::Interval(_) => "interval".to_owned(),
+            DataType::Dictionary(_, value) => return unsupported(value),
+            DataType::RunEndEncoded(_, values) => return unsupported(values.data_type()),
             DataType::Binary
             | DataType::LargeBinary
             | DataType::BinaryView
@@ -88,7 +97,7 @@ pub(crate) fn unsupported(kind: &DataType) -> Option<String> {
     }
 }
 
-/// The type that a type is read as: dictionaries and views unpacked, small decimals widened.
+/// The type that a type is read as: dictionaries, runs and views unpacked, decimals of 128 bits, times of day as text.
 fn plain(kind: &DataType) -> Option<DataType> {
     use DataType as T;
     Some(match kind {
@@ -97,18 +106,40 @@ fn plain(kind: &DataType) -> Option<DataType> {
             kind.clone()
         }
         T::Float16 => T::Float32,
-        T::LargeUtf8 | T::Utf8View => T::Utf8,
+        T::LargeUtf8 | T::Utf8View | T::Time32(_) | T::Time64(_) => T::Utf8,
         T::Timestamp(..) => kind.clone(),
-        T::Decimal128(_, scale) if (0..=38).contains(scale) => kind.clone(),
-        T::Decimal32(precision, scale) | T::Decimal64(precision, scale) if (0..=38).contains(scale) => {
-            T::Decimal128(*precision, *scale)
-        }
-        T::Decimal256(precision, scale) if *precision <= 38 && (0..=38).contains(scale) => {
-            T::Decimal128(*precision, *scale)
-        }
+        T::Decimal32(precision, scale)
+        | T::Decimal64(precision, scale)
+        | T::Decimal128(precision, scale)
+        | T::Decimal256(precision, scale) => decimal(*precision, *scale)?,
         T::Dictionary(_, value) => plain(value)?,
+        T::RunEndEncoded(_, values) => plain(values.data_type())?,
         _ => return None,
     })
+}
+
+/// The decimal of 128 bits, with no digit after the point or more, that holds one of any width; `None` where it needs more
+/// than 38 digits.
+fn decimal(precision: u8, scale: i8) -> Option<DataType> {
+    let precision = precision.checked_add(scale.min(0).unsigned_abs())?;
+    let scale = scale.max(0);
+    (precision <= 38 && scale.unsigned_abs() <= precision).then_some(DataType::Decimal128(precision, scale))
+}
+
+/// An array in the type that its own is read as; `None` if a value does not fit, which must not make it a missing one.
+fn unpacked(array: &ArrayRef, kind: &DataType) -> Option<ArrayRef> {
+    let strict = CastOptions { safe: false, ..CastOptions::default() };
+    let cast = |to: &DataType| guarded(|| cast_with_options(array, to, &strict))?.ok();
+    // Arrow unpacks one layer at a time.
+    let inner = match array.data_type() {
+        DataType::Dictionary(_, value) => Some(value.as_ref()),
+        DataType::RunEndEncoded(_, values) => Some(values.data_type()),
+        _ => None,
+    };
+    match inner.filter(|inner| matches!(inner, DataType::Dictionary(..) | DataType::RunEndEncoded(..))) {
+        Some(inner) => unpacked(&cast(inner)?, kind),
+        None => cast(kind),
+    }
 }
 
 /// What a supported type says of its numbers.
@@ -134,10 +165,8 @@ pub(crate) fn visit(
     use DataType as T;
     let Some(kind) = plain(array.data_type()) else { return false };
     if kind != *array.data_type() {
-        // Unpacking changes no value; a cast that failed for one must not make it a missing one.
-        let strict = CastOptions { safe: false, ..CastOptions::default() };
-        let unpacked = guarded(|| cast_with_options(&array.slice(from, to - from), &kind, &strict));
-        return unpacked.and_then(Result::ok).is_some_and(|plain| visit(&plain, 0, to - from, sink));
+        let plain = unpacked(&array.slice(from, to - from), &kind);
+        return plain.is_some_and(|plain| visit(&plain, 0, to - from, sink));
     }
     match &kind {
         T::Boolean => {

@@ -5,6 +5,7 @@ use hush_plan::schema::{ColumnType, UnitRange};
 
 use super::*;
 
+mod arrow_types;
 mod batches;
 mod csv;
 mod limits;

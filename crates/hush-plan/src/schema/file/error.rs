@@ -156,12 +156,12 @@ impl SchemaError {
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Format { .. } => "Use a newer hush, or run hush init again.",
+            Self::Format { .. } => "Use a newer version, or have a schema proposed again (hush init, or propose in Python).",
             Self::MissingKey { .. } | Self::WrongValue { .. } => {
-                "Correct the line; hush init shows an example."
+                "Correct the line; a proposal (hush init, or propose in Python) shows an example."
             }
             Self::NoColumn { .. } => "Use a column of the schema, by its exact name.",
-            Self::NoColumns => "Run hush init on the data.",
+            Self::NoColumns => "Have one proposed for the data (hush init, or propose in Python).",
             Self::NotApproved => "Read it, set status = \"approved\" and approved_by, rerun.",
             Self::Product { .. } => "Set protect = \"encrypt\" for it, or remove the product from products.",
             Self::Range { .. } => {
