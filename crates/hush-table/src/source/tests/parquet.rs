@@ -14,7 +14,7 @@ use arrow::datatypes::Int32Type;
 
 use super::*;
 
-fn write(columns: Vec<(&str, ArrayRef)>, group_rows: usize) -> Vec<u8> {
+pub(super) fn write(columns: Vec<(&str, ArrayRef)>, group_rows: usize) -> Vec<u8> {
     let batch =
         RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, a)| (n, a, true))).unwrap();
     let properties = WriterProperties::builder().set_max_row_group_row_count(Some(group_rows)).build();
