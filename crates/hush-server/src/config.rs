@@ -10,6 +10,10 @@ use clap::Parser;
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
+/// Threads for the service's own files: housekeeping.
+const OWN_THREADS: usize = 4;
+/// Whatever the limits are.
+const MAX_THREADS: usize = 4096;
 
 /// The service: stores encrypted tables and answers plans. It holds no secret key.
 #[derive(Clone, Debug, Parser)]
@@ -48,6 +52,14 @@ impl Config {
     /// The token file's path.
     pub fn token_path(&self) -> PathBuf {
         self.token_file.clone().unwrap_or_else(|| self.data.join("token"))
+    }
+
+    /// Threads for files and for jobs that run, made as they are needed. Every request that has a place finds one, and so does every
+    /// job: work that reads files for long, such as checking large parts, delays nobody who collects.
+    pub fn blocking_threads(&self) -> usize {
+        let Limits { max_requests, max_collecting, parallel_jobs, .. } = &self.limits;
+        let places = max_requests.saturating_add(max_collecting.get()).saturating_add(parallel_jobs.get());
+        places.saturating_add(OWN_THREADS).min(MAX_THREADS)
     }
 
     /// Threads that one job may use.
@@ -153,6 +165,7 @@ mod tests {
         assert!(config.listen.ip().is_loopback());
         assert_eq!(config.token_path(), PathBuf::from("d/token"));
         assert!(config.threads_per_job() >= 1);
+        assert_eq!(config.blocking_threads(), 64 + 64 + 1 + 4);
         let args = ["hush-server", "--data", "d", "--threads", "7", "--parallel-jobs", "2"];
         assert_eq!(Config::parse_from(args).threads_per_job(), 3);
     }

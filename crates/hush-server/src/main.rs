@@ -14,8 +14,6 @@ use tracing_subscriber::filter::LevelFilter;
 
 /// Threads for the network; plans run on threads of their own.
 const NETWORK_THREADS: usize = 2;
-/// Threads for files and waiting jobs.
-const BLOCKING_THREADS: usize = 64;
 
 fn main() -> ExitCode {
     let config = Config::parse();
@@ -38,7 +36,7 @@ fn main() -> ExitCode {
 fn start(config: &Config) -> Result<(), Box<dyn Error>> {
     let runtime = Builder::new_multi_thread()
         .worker_threads(NETWORK_THREADS)
-        .max_blocking_threads(BLOCKING_THREADS)
+        .max_blocking_threads(config.blocking_threads())
         .enable_all()
         .build()?;
     let served = runtime.block_on(serve(config));
