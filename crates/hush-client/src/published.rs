@@ -81,8 +81,9 @@ impl Version {
             threads: 2,
             memory_limit: None,
             pins,
+            replace: true,
         };
-        let signed = owner::encrypt(&options, key, &Silent).unwrap();
+        let signed = owner::encrypt(&options, key, &Silent).unwrap().manifest;
         let of_table = keys_of(key.seed(), signed.manifest());
         let half = PrivateHalf::open(of_table, &signed.manifest().sealed_schema).unwrap();
         let keys = ColumnKeys::derive(of_table, &half.encodings).unwrap();
