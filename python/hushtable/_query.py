@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Query:
     """A query being written; every verb gives a new one. ``collect()`` asks it."""
 
-    _ask: Callable[[str], Result]
+    _ask: Callable[..., Result]
     _plan: Callable[[str], Plan]
     _table: str
     _select: tuple[Expr, ...] = ()
@@ -90,9 +90,9 @@ class Query:
             parts.append(f"LIMIT {self._limit}")
         return " ".join(parts)
 
-    def collect(self) -> Result:
-        """Asks, decrypts, merges."""
-        return self._ask(self.sql_text)
+    def collect(self, *, release: int | None = None) -> Result:
+        """Asks, decrypts, merges. ``release``: as in ``Table.sql``."""
+        return self._ask(self.sql_text, release=release)
 
     def explain(self) -> Plan:
         """What asking would do, without doing it."""

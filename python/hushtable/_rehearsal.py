@@ -23,6 +23,7 @@ def run(
     schema: Schema | Path | None = None,
     verify: bool = False,
     dry_run: bool = False,
+    release: int | None = None,
     threads: int | None = None,
 ) -> Result:
     """Rehearses a query: guesses what is sensitive, encrypts it with temporary keys, evaluates, decrypts. Nothing leaves
@@ -37,6 +38,7 @@ def run(
         schema: a schema or its file, approved or not, instead of a guess and of ``clear`` and ``sensitive``.
         verify: compute everything once more in the clear and compare.
         dry_run: run the same plan on plain values; nothing is encrypted.
+        release: as in ``Table.sql``: what a result that leaves you would look like.
         threads: of this process; all cores by default.
 
     Warns:
@@ -59,6 +61,7 @@ def run(
         schema=None if chosen is None else chosen._native,
         verify=verify,
         dry_run=dry_run,
+        release=release,
         threads=thread_count(threads),
     )
     for warning in answer.account["warnings"]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from . import _html, _hushtable
-from ._errors import no_column, usage
+from ._errors import HushWarning, no_column, usage
 
 if TYPE_CHECKING:
     import pandas
@@ -67,6 +68,13 @@ class Result:
 
     @classmethod
     def _of(cls, answer: _hushtable.Answer) -> Result:
+        exposed = answer.account.get("exposed")
+        if exposed:
+            text = (
+                f"approximate: {', '.join(exposed)}. This result opens these columns, whole, to whoever holds the table's "
+                "ciphertexts; keep it to yourself, or ask with release=DIGITS for one that may be given away"
+            )
+            warnings.warn(text, HushWarning, stacklevel=3)
         return cls(pa.ipc.open_stream(answer.ipc()).read_all(), answer.account)
 
     @property

@@ -78,28 +78,34 @@ class Table:
         """What is public: table, version, rows, bytes, parts, key."""
         return self._native.info
 
-    def sql(self, query: str) -> Result:
+    def sql(self, query: str, *, release: int | None = None) -> Result:
         """Asks: plans, lets the server compute on ciphertexts, decrypts and merges.
+
+        ``release`` is for results that leave you: approximate numbers get noise that hides what they tell of the key, are
+        rounded to so many digits after the point, and are counted against the table's budget.
 
         Raises:
             RefusedError: the query cannot be answered; nothing was sent.
             HushError: of another kind, if something fails.
         """
-        return Result._of(self._native.ask(query))
+        return Result._of(self._native.ask(query, release))
 
     def explain(self, query: str) -> Plan:
         """Plans a query without running it."""
         plan = self._native.explain(query)
         return Plan(**{**plan, "leakage": Leakage(**plan["leakage"])})
 
-    def decrypt(self, columns: Columns | None = None) -> Result:
-        """The owner's data back, all columns or some. A table on a server is fetched first, as ciphertext."""
+    def decrypt(self, columns: Columns | None = None, *, release: int | None = None) -> Result:
+        """The owner's data back, all columns or some. A table on a server is fetched first, as ciphertext.
+
+        ``release``: as in ``sql``.
+        """
         wanted = None if columns is None else names(columns)
         if not is_url(self._place):
-            return Result._of(_hushtable.decrypt(self._place, self._key, wanted))
+            return Result._of(_hushtable.decrypt(self._place, self._key, wanted, release))
         with tempfile.TemporaryDirectory(prefix="hushtable-") as directory:
             _hushtable.pull(str(self._place), self._token_file, directory, self._key)
-            return Result._of(_hushtable.decrypt(directory, self._key, wanted))
+            return Result._of(_hushtable.decrypt(directory, self._key, wanted, release))
 
     def push(self, server: str, *, token_file: Path | None = None, replace: bool = False) -> Pushed:
         """Uploads it; see ``hushtable.push``.

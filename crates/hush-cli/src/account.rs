@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The account of a run, for people and as JSON, on standard error.
 
-use hush::{Account, Moved, Phases, Verified};
+use hush::{Account, Counted, Moved, Phases, Verified};
 use serde_json::{Value, json};
 
-use crate::terminal::visible;
+use crate::terminal::{say, visible};
 
 /// The lines before the result: what is encrypted and why.
 pub(crate) fn preamble(account: &Account) -> String {
@@ -32,6 +32,30 @@ pub(crate) fn preamble(account: &Account) -> String {
     out
 }
 
+/// Warns that a result opens columns to whoever holds the ciphertexts; nothing where it does not.
+pub(crate) fn exposure(columns: &[String]) {
+    if columns.is_empty() {
+        return;
+    }
+    let names = visible(&columns.join(", "));
+    let (is, s, it) = if columns.len() == 1 { ("is", "", "it") } else { ("are", "s", "them") };
+    say(&format!(
+        "! {names} {is} approximate: this output opens the whole column{s} to whoever holds the table's ciphertexts, as a server does.\n  \
+         Keep {it} to yourself, or --release DIGITS makes an output that may be given away (docs/security/release.md)."
+    ));
+}
+
+/// What a release took of the budget.
+pub(crate) fn released(counted: Counted) -> String {
+    let Counted { numbers, left } = counted;
+    let plural = if numbers == 1 { "" } else { "s" };
+    format!(
+        "{} number{plural} with noise; {} of the table's budget left",
+        grouped(numbers.into()),
+        grouped(left.into())
+    )
+}
+
 /// The lines after the result: what it cost, in `wall` seconds, and what a server would have seen.
 pub(crate) fn summary(account: &Account, wall: f64) -> String {
     let mut out = String::new();
@@ -47,6 +71,9 @@ pub(crate) fn summary(account: &Account, wall: f64) -> String {
     }
     if let Some(error) = account.precision {
         line("Error", precision(error));
+    }
+    if let Some(counted) = account.released.filter(|counted| counted.numbers > 0) {
+        line("Released", released(counted));
     }
     line("Time", times(&account.phases, wall));
     if let Some(peak) = account.peak_bytes {
@@ -113,6 +140,8 @@ pub(crate) fn to_json(account: &Account, wall: f64) -> Value {
         "encrypted": columns(&account.encrypted),
         "clear": columns(&account.clear),
         "unused": account.unused,
+        "exposed": account.exposed,
+        "released": account.released.map(|counted| json!({ "numbers": counted.numbers, "left": counted.left })),
         "warnings": account.warnings,
         "verified": account.verified.map(|verified| match verified {
             Verified::Exactly => json!("exactly"),

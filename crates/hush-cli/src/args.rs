@@ -4,6 +4,7 @@
 pub(crate) mod bench;
 mod credentials;
 mod device;
+mod release;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,7 +15,9 @@ use hush_edge::size;
 
 use bench::Bench;
 pub(crate) use credentials::{KeyArgs, TokenArgs};
+
 pub(crate) use device::{Doctor, Target, TargetArgs};
+pub(crate) use release::ReleaseArgs;
 
 use crate::edge::Edge;
 use crate::output::Format;
@@ -97,6 +100,8 @@ pub(crate) struct Run {
     /// Run the same plan on plain values: nothing is encrypted
     #[arg(long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) release: ReleaseArgs,
     /// Format of the result
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
@@ -338,6 +343,8 @@ pub(crate) struct Query {
     /// Do not break a table that is wider than the terminal
     #[arg(long)]
     pub(crate) wide: bool,
+    #[command(flatten)]
+    pub(crate) release: ReleaseArgs,
     /// Print the account of time (of the whole command, and its parts) and bytes to standard error
     #[arg(long)]
     pub(crate) account: bool,
@@ -395,6 +402,8 @@ pub(crate) struct Decrypt {
     /// Format of the data
     #[arg(long, value_enum, default_value_t = Format::Csv)]
     pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) release: ReleaseArgs,
     #[command(flatten)]
     pub(crate) key: KeyArgs,
     #[command(flatten)]

@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use hush_plan::plan::Leakage;
 
+use crate::release::Counted;
+
 /// Seconds per phase, in the order in which they ran.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Phases(Vec<(&'static str, f64)>);
@@ -79,6 +81,10 @@ pub struct Account {
     pub clear: Vec<(String, String)>,
     /// Columns that the query does not use; they were not uploaded.
     pub unused: usize,
+    /// Approximate columns that the result would open to whoever held the ciphertexts; none where it was released.
+    pub exposed: Vec<String>,
+    /// What was released, if it was.
+    pub released: Option<Counted>,
     /// What deserves attention, one sentence each.
     pub warnings: Vec<String>,
     /// Whether the result was recomputed in the clear, and how it compared.

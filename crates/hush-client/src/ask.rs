@@ -11,8 +11,8 @@ mod rows;
 
 use arrow::record_batch::RecordBatch;
 use hush_exec::answer::{Answer, AnswerError, Content};
-use hush_plan::plan::Task;
-use hush_plan::{Limits, QueryPlan, ServerPlan, plan_query};
+use hush_plan::plan::{SlotExpr, Task};
+use hush_plan::{EncodingId, Limits, OwnerPlan, QueryPlan, ServerPlan, plan_query};
 use hush_table::Digest;
 
 use crate::account::{Moved, Phases};
@@ -20,6 +20,7 @@ use crate::error::ClientError;
 use crate::explain::Held;
 use crate::finish::finish;
 use crate::precision::errors;
+use crate::release::{Counted, Release, approximate};
 use crate::table::OwnedTable;
 use hush_remote::Progress;
 
@@ -34,6 +35,10 @@ pub struct Outcome {
     pub phases: Phases,
     /// Bytes of plan and answer.
     pub moved: Moved,
+    /// Approximate columns that the result opens to whoever holds the table's ciphertexts; none where it was released.
+    pub exposed: Vec<String>,
+    /// What was released, if it was.
+    pub released: Option<Counted>,
     /// What decides the answer's size.
     pub(crate) held: Held,
 }
@@ -60,6 +65,25 @@ impl OwnedTable {
         self.run(plan, phases, progress)
     }
 
+    /// Asks a question whose result is to leave the owner: approximate numbers get noise that hides the errors of encryption, are
+    /// rounded to so many digits after the point (negative: whole tens, hundreds, …), and are counted before this returns.
+    ///
+    /// # Errors
+    /// As [`OwnedTable::ask`], and [`ClientError::Release`] where digits or budget do not suffice; nothing was released then.
+    pub fn ask_released(
+        &self,
+        sql: &str,
+        digits: i32,
+        progress: &dyn Progress,
+    ) -> Result<Outcome, ClientError> {
+        let mut phases = Phases::default();
+        let plan = phases.time("plan", || self.plan(sql))?;
+        let release = self.releases.release(digits);
+        let outcome = self.run_for(plan, phases, Some(&release), progress)?;
+        let released = Some(release.count()?);
+        Ok(Outcome { exposed: Vec::new(), released, ..outcome })
+    }
+
     /// Runs a plan that was made for this version of the table. Where the answer has more groups than the plan adds up, the rows
     /// are asked for instead, and grouped here.
     ///
@@ -67,15 +91,25 @@ impl OwnedTable {
     /// As [`OwnedTable::ask`].
     pub(crate) fn run(
         &self,
+        plan: QueryPlan,
+        phases: Phases,
+        progress: &dyn Progress,
+    ) -> Result<Outcome, ClientError> {
+        self.run_for(plan, phases, None, progress)
+    }
+
+    fn run_for(
+        &self,
         mut plan: QueryPlan,
         mut phases: Phases,
+        release: Option<&Release<'_>>,
         progress: &dyn Progress,
     ) -> Result<Outcome, ClientError> {
         let gathered = plan.gathered.take();
         let request = serialised(&plan.server)?;
         let bytes = match (phases.time("server", || self.evaluate(&request, progress)), gathered) {
             (Err(error), Some(gathered)) if error.is_too_many_groups() => {
-                return self.run(*gathered, phases, progress);
+                return self.run_for(*gathered, phases, release, progress);
             }
             (answered, _) => answered?,
         };
@@ -83,28 +117,58 @@ impl OwnedTable {
         let (batches, held) = phases.time("decrypt", || {
             let answer = Answer::decode(&bytes, plan.server.max_answer_bytes).map_err(answer_error)?;
             answer.expect(self.manifest.digest(), Digest::of(&request)).map_err(answer_error)?;
-            let merged = self.merge(&plan, &answer)?;
+            let merged = self.merge(&plan, &answer, release)?;
             let held = held(&answer, &merged)?;
             Ok::<_, ClientError>((finish(merged, &plan.owner.final_sql)?, held))
         })?;
-        Ok(Outcome { batches, plan, phases, moved, held })
+        let exposed = self.approximate_columns(&plan);
+        Ok(Outcome { batches, plan, phases, moved, exposed, released: None, held })
+    }
+
+    /// Columns of which the owner sees approximate numbers.
+    fn approximate_columns(&self, plan: &QueryPlan) -> Vec<String> {
+        let ids: Vec<EncodingId> = match &plan.server.task {
+            Task::Aggregate(task) => task.sums.iter().map(|sum| sum.column).collect(),
+            Task::Rows(task) => {
+                let programs = task.programs.iter().flat_map(SlotExpr::columns);
+                task.fetch.iter().copied().chain(programs).collect()
+            }
+        };
+        let used = self.keys.iter().filter(|key| ids.contains(&key.id()));
+        approximate(used)
     }
 
     /// The table `merged` of a plan, from its answer.
-    fn merge(&self, plan: &QueryPlan, answer: &Answer<'_>) -> Result<RecordBatch, ClientError> {
+    fn merge(
+        &self,
+        plan: &QueryPlan,
+        answer: &Answer<'_>,
+        release: Option<&Release<'_>>,
+    ) -> Result<RecordBatch, ClientError> {
+        let asked = &Asked { table: self, owner: &plan.owner, release };
+        // What is released is rounded already.
+        let errors = if release.is_some() { Vec::new() } else { errors(plan) };
         match (&answer.content, &plan.server.task, &plan.owner.regroup) {
             (Content::Aggregate(sums), Task::Aggregate(task), None) => {
-                groups::merge(self, &plan.owner, task, answer, sums, &errors(plan))
+                groups::merge(asked, task, answer, sums, &errors)
             }
             (Content::Rows(chunks), Task::Rows(task), None) => {
-                rows::merge(self, &plan.owner, task, answer, chunks, &errors(plan))
+                rows::merge(asked, task, answer, chunks, &errors)
             }
             (Content::Rows(chunks), Task::Rows(task), Some(regroup)) => {
-                gathered::merge(self, &plan.owner, regroup, task, answer, chunks)
+                gathered::merge(asked, regroup, task, answer, chunks)
             }
             _ => Err(ClientError::Answer { what: "it is of another kind than the plan".into() }),
         }
     }
+}
+
+/// What an answer is read with.
+struct Asked<'a> {
+    table: &'a OwnedTable,
+    owner: &'a OwnerPlan,
+    /// Where the result is to leave the owner.
+    release: Option<&'a Release<'a>>,
 }
 
 fn serialised(plan: &ServerPlan) -> Result<Vec<u8>, ClientError> {

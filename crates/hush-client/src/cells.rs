@@ -16,6 +16,7 @@ use hush_schemes::ckks::ApproxCiphertext;
 use crate::bounds::{check_rows, named, phase_limit};
 use crate::columns::{ColumnKey, Space};
 use crate::error::ClientError;
+use crate::release::{Release, Slots};
 
 /// One chunk of a decrypted column.
 pub(crate) enum Cells {
@@ -98,17 +99,17 @@ pub(crate) fn body_of(key: &ColumnKey, chunk: u32, rows: u32) -> Result<(BodyKin
     Ok((kind, BodyId { column: public.id.0, chunk, element_count, lanes }))
 }
 
-/// Decrypts the stored body of one column in one chunk: its first `rows` values, each of which `bound` allows.
+/// Decrypts the stored body of one column in one chunk, under the chunk's seed: its first `rows` values, each of which `bound`
+/// allows; approximate ones as they are to leave the owner, where there is a `release`.
 ///
 /// # Errors
 /// A body that is damaged or belongs elsewhere; [`ClientError::Beyond`].
 pub(crate) fn decrypt_chunk(
     key: &ColumnKey,
-    seed: [u8; 32],
-    chunk: u32,
-    rows: u32,
+    (seed, chunk, rows): ([u8; 32], u32, u32),
     blob: &[u8],
     bound: &Bound,
+    release: Option<&Release<'_>>,
 ) -> Result<Cells, ClientError> {
     let ring = key.ring();
     let (kind, id) = body_of(key, chunk, rows)?;
@@ -147,5 +148,18 @@ pub(crate) fn decrypt_chunk(
         }
     };
     check_rows(&key.content_name(), &cells, bound)?;
-    Ok(cells)
+    // Only what was found possible gets noise.
+    match (release, &key.space) {
+        (Some(release), Space::ApproxSum { scale, .. }) => {
+            Ok(Cells::Approx(release.chunk(key, *scale, seed, &body, rows)?))
+        }
+        (Some(release), Space::ApproxSlots { encoder, scale, .. }) => {
+            let elements = (0..element_count).map(|element| {
+                let ciphertext = ApproxCiphertext::load(ring, seed, &body, element, *scale)?;
+                release.element(key, (encoder, *scale), ciphertext.ciphertext(), Slots::Stored)
+            });
+            Ok(Cells::Approx(elements.collect::<Result<Vec<_>, _>>()?.concat()))
+        }
+        _ => Ok(cells),
+    }
 }

@@ -19,12 +19,12 @@ use hush_plan::schema::Column;
 use hush_plan::schema::units::column_bounds;
 use hush_plan::{ColumnType, Content, Protection};
 use hush_remote::Progress;
-use hush_table::{ChunkRow, Manifest, PartEntry, Projection, TableStore};
+use hush_table::{CHUNK_ROWS, ChunkRow, Manifest, PartEntry, Projection, TableStore};
 use tempfile::TempDir;
 
 use crate::arrays::{booleans, floats, integers};
 use crate::bounds::beyond;
-use crate::cells::{Cells, decrypt_chunk};
+use crate::cells::{Cells, body_of, decrypt_chunk};
 use crate::chunk::{from_ipc, sealed_place};
 use crate::columns::{ColumnKey, ColumnKeys, keys_of};
 use crate::encrypt::sealed_columns;
@@ -34,6 +34,7 @@ use crate::pins::Pins;
 use crate::place::{Opened, TablePlace};
 use crate::precision::to_digits;
 use crate::private::PrivateHalf;
+use crate::release::{Counted, Release, Releases, approximate, is_approximate};
 
 /// A stored table being decrypted. An iterator of batches, one a chunk.
 pub struct TableDecryption {
@@ -47,6 +48,9 @@ pub struct TableDecryption {
     bounds: Vec<Bound>,
     /// The key of each sealed column, by number.
     seals: Vec<SealKey>,
+    releases: Releases,
+    /// Digits of approximate values, where they are to leave the owner.
+    digits: Option<i32>,
     wanted: Vec<Column>,
     schema: Arc<ArrowSchema>,
     next_part: usize,
@@ -66,7 +70,7 @@ impl TableDecryption {
         columns: Option<&[String]>,
         progress: &dyn Progress,
     ) -> Result<Self, ClientError> {
-        let Opened { manifest, half, keys } = place.open(key.seed(), pins)?;
+        let Opened { manifest, half, keys, releases } = place.open(key.seed(), pins)?;
         let (store, fetched) = match place {
             TablePlace::Directory(directory) => (TableStore::local_existing(directory)?, None),
             TablePlace::Server(server, _) => {
@@ -91,6 +95,8 @@ impl TableDecryption {
             keys,
             bounds,
             seals,
+            releases,
+            digits: None,
             wanted,
             schema,
             next_part: 0,
@@ -106,6 +112,35 @@ impl TableDecryption {
     /// Columns of the schema that the table does not have.
     pub fn dropped(&self) -> Vec<&str> {
         self.half.schema.protected(Protection::Drop).map(|column| column.name.as_str()).collect()
+    }
+
+    /// The data as they may leave their owner: values of approximate columns get noise that hides the errors of encryption, are
+    /// rounded to so many digits after the point (negative: whole tens, hundreds, …), and each part is counted before it is given
+    /// out. Every ring element of an approximate column is one number of the budget.
+    ///
+    /// # Errors
+    /// [`ClientError::Release`] for more numbers than the whole budget has; of the items also for more than it has left.
+    pub fn released(mut self, digits: i32) -> Result<Self, ClientError> {
+        let numbers = self.keys.iter().filter(|key| self.is_needed(key) && is_approximate(key)).map(|key| {
+            let of_part = |entry: &PartEntry| -> Result<u64, ClientError> {
+                let full = u64::from(body_of(key, 0, CHUNK_ROWS)?.1.element_count);
+                let rest = entry.rows - u64::from(entry.chunks - 1) * u64::from(CHUNK_ROWS);
+                let last = u64::from(body_of(key, 0, rest as u32)?.1.element_count);
+                Ok(u64::from(entry.chunks - 1) * full + last)
+            };
+            self.manifest.parts.iter().map(of_part).sum::<Result<u64, _>>()
+        });
+        self.releases.require_budget(numbers.sum::<Result<u64, _>>()?)?;
+        self.digits = Some(digits);
+        Ok(self)
+    }
+
+    /// Approximate columns that the data open to whoever holds the table's ciphertexts; none once [`TableDecryption::released`].
+    pub fn exposed(&self) -> Vec<String> {
+        match self.digits {
+            Some(_) => Vec::new(),
+            None => approximate(self.keys.iter().filter(|key| self.is_needed(key))),
+        }
     }
 
     /// Rows of the table.
@@ -142,11 +177,12 @@ impl TableDecryption {
                 sealed: vec![],
             }]
         };
+        let release = self.digits.map(|digits| self.releases.release(digits));
         let mut offset = 0;
         let mut batches = Vec::new();
         for chunk in &chunks {
             let rows = chunk.rows as usize;
-            let decrypted = decrypt_columns(&needed, chunk)?;
+            let decrypted = decrypt_columns(&needed, chunk, release.as_ref())?;
             let opened = self.open_seals(&wanted_seals, chunk)?;
             let arrays = self.wanted.iter().map(|column| match column.protect {
                 Protection::Clear => {
@@ -164,6 +200,8 @@ impl TableDecryption {
             batches.push(RecordBatch::try_new(self.schema.clone(), arrays)?);
             offset += rows;
         }
+        // Counted before anything leaves.
+        release.map_or(Ok(Counted::default()), |release| release.count())?;
         Ok(batches)
     }
 
@@ -255,10 +293,12 @@ type Decrypted<'a> = Vec<(&'a Content, Cells)>;
 fn decrypt_columns<'a>(
     keys: &[(&'a ColumnKey, &Bound)],
     chunk: &ChunkRow,
+    release: Option<&Release<'_>>,
 ) -> Result<Decrypted<'a>, ClientError> {
     let columns = keys.iter().zip(&chunk.encoded).map(|((key, bound), blob)| {
         let seed = chunk.seed.ok_or(ClientError::Internal { what: "a chunk was read without its seed" })?;
-        Ok((&key.encoding.content, decrypt_chunk(key, seed, chunk.written, chunk.rows, blob, bound)?))
+        let place = (seed, chunk.written, chunk.rows);
+        Ok((&key.encoding.content, decrypt_chunk(key, place, blob, bound, release)?))
     });
     columns.collect()
 }

@@ -35,7 +35,7 @@ use crate::private::PrivateHalf;
 /// of public keys; another key, a rollback, damage.
 pub fn device_key(place: TablePlace<'_>, key: &OwnerKey, pins: &Pins) -> Result<DeviceKey, ClientError> {
     let owner = key.seed();
-    let Opened { manifest: signed, half, keys } = place.open(owner, pins)?;
+    let Opened { manifest: signed, half, keys, .. } = place.open(owner, pins)?;
     if !half.schema.edge {
         let what = "the table's parameters have no room for devices\n  Way out: edge = true in the schema, and hush encrypt again.";
         return Err(ClientError::Usage { what: what.into() });

@@ -112,6 +112,9 @@ pub enum ClientError {
         /// What went wrong.
         what: &'static str,
     },
+    /// Nothing was released.
+    #[error(transparent)]
+    Release(#[from] crate::release::ReleaseError),
     /// A bug of ours.
     #[error("internal: {what}")]
     Internal {
@@ -312,6 +315,7 @@ impl ClientError {
             Self::Exec(source) => source.code(),
             Self::KeyFile(source) => source.code(),
             Self::Plan(source) => source.code(),
+            Self::Release(source) => source.code(),
             Self::Remote(source) => source.code(),
             Self::SchemaEdit { source } | Self::SchemaFile { source, .. } | Self::SchemaText { source } => {
                 source.code()
@@ -405,6 +409,7 @@ impl ClientError {
             Self::Plan(_)
             | Self::NotPushed { .. }
             | Self::Occupied { .. }
+            | Self::Release(_)
             | Self::SchemaEdit { .. }
             | Self::SchemaFile { .. }
             | Self::SchemaText { .. }

@@ -49,6 +49,7 @@ mod private;
 mod published;
 mod pull;
 mod rehearse;
+mod release;
 mod replace;
 mod schema_file;
 mod table;
@@ -78,6 +79,7 @@ pub use policy::{Policy, Proposal, propose_schema};
 pub use private::PrivateHalf;
 pub use pull::pull;
 pub use rehearse::{Rehearsal, RehearsalOptions, rehearse, schema_path};
+pub use release::{Counted, DEFAULT_ANSWERS, ReleaseError};
 pub use replace::{Present, Pushed, push_table};
 pub use schema_file::{
     edit_schema, parse_schema, read_approved_schema, read_schema, reading_notes, schema_text, write_schema,

@@ -10,12 +10,14 @@ use hush_plan::{Needs, Schema, needs_of};
 use hush_table::source::Source;
 use hush_table::{SignedManifest, TableStore};
 
+use crate::columns::keys_of;
 use crate::encrypt::{Encryption, PROGRAM_BYTES, plan_encodings};
 use crate::error::ClientError;
 use crate::pins::Pins;
 use crate::place::TablePlace;
 use crate::private::PrivateHalf;
 use crate::rehearse::thread_pool;
+use crate::release::Releases;
 use crate::replace::{Present, present_in, require};
 use crate::schema_file::require_approval;
 use hush_edge::system::memory_limit;
@@ -165,6 +167,8 @@ pub fn encrypt(
         scheme: Scheme::Lattice,
     };
     let manifest = encryption.run(progress)?;
+    let body = manifest.manifest();
+    Releases::of(keys_of(key.seed(), body), body, &half.schema, &options.pins).begin()?;
     options.pins.check_and_remember(&manifest)?;
     TablePlace::Directory(&options.output).remember(&manifest, &options.pins)?;
     Ok(Encrypted { manifest, replaced })

@@ -37,9 +37,21 @@ impl Pins {
         Self { directory: directory.map(|directory| directory.join("pins")) }
     }
 
+    /// Where ledgers of releases are, beside the pins; `None` where nothing is remembered.
+    pub(crate) fn releases(&self) -> Option<PathBuf> {
+        let directory = self.directory.as_ref()?;
+        Some(directory.parent().unwrap_or(directory).join("releases"))
+    }
+
     /// Whether anything is remembered.
     pub fn remembers(&self) -> bool {
         self.directory.is_some()
+    }
+
+    /// Pins in a directory of a test.
+    #[cfg(test)]
+    pub(crate) fn in_directory(directory: &Path) -> Self {
+        Self { directory: Some(directory.to_owned()) }
     }
 
     /// Remembers nothing: for tables that live as long as the process.

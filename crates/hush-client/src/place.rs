@@ -16,6 +16,7 @@ use crate::columns::{ColumnKeys, keys_of};
 use crate::error::ClientError;
 use crate::pins::Pins;
 use crate::private::PrivateHalf;
+use crate::release::Releases;
 
 /// How long a version that is being pushed gets to appear.
 const PUSH_PATIENCE: Duration = Duration::from_millis(500);
@@ -34,6 +35,7 @@ pub(crate) struct Opened {
     pub(crate) manifest: SignedManifest,
     pub(crate) half: PrivateHalf,
     pub(crate) keys: ColumnKeys,
+    pub(crate) releases: Releases,
 }
 
 impl TablePlace<'_> {
@@ -148,5 +150,6 @@ pub(crate) fn open_private(
         });
     }
     let keys = ColumnKeys::derive(keys_of(owner, body), &half.encodings)?;
-    Ok(Opened { manifest, half, keys })
+    let releases = Releases::of(keys_of(owner, body), body, &half.schema, pins);
+    Ok(Opened { manifest, half, keys, releases })
 }

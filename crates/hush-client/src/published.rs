@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What published results give away, shown by the attack: from the values of an approximate column as the API gives them, and
+//! What published results give away, shown by the attack: from the decrypted values of an approximate column, and
 //! the parts as the server stores them, the column's secret follows by linear algebra. A decrypted approximate value is message
 //! and error together, so that `b + a·s = p` holds exactly.
 //!
@@ -11,32 +11,40 @@ use std::path::{Path, PathBuf};
 
 use arrow::array::AsArray;
 use arrow::datatypes::Float64Type;
+use hush_keys::{decrypt_approx_slots, decrypt_approx_sum_chunk};
 use hush_plan::{Content, EncodingId, Layout, Plaintext};
 use hush_ring::{ExpandLabel, Ring, RingLimb, UniformSeed};
 use hush_rlwe::{Body, UncheckedBody};
 use hush_schemes::Values;
-use hush_schemes::ckks::{ApproxEncoder, Scale};
+use hush_schemes::ckks::{ApproxCiphertext, ApproxEncoder, Scale};
 use hush_table::source::{OpenOptions, Source};
 use hush_table::{Projection, SignedManifest, TableStore};
 
 use crate::cells::body_of;
-use crate::columns::{ColumnKey, ColumnKeys, keys_of};
+use crate::columns::{ColumnKey, ColumnKeys, Space, keys_of};
 use crate::isolation::{key_with_known_seed, ternary};
 use crate::owner::{self, EncryptOptions, OwnerKey};
 use crate::pins::Pins;
 use crate::private::PrivateHalf;
-use crate::{Silent, TableDecryption, TablePlace};
+use crate::{OwnedTable, Silent, TableDecryption, TablePlace};
 
 const ROWS: usize = 8192;
 
-/// `a`, `b`: approximate, by slots; `s`: approximate, to be summed; `i`, `j`: exact, by slots of the same ring; `k`: exact sums.
+/// `a`, `b`: approximate, by slots; `s`: approximate, to be summed; `i`, `j`: exact, by slots of the same ring for the sake of
+/// [`WORKLOAD`]; `k`: exact sums over the ring of `s`.
 const SCHEMA: &str = "format = 1\ntable = \"published\"\nstatus = \"approved\"\n\
     [columns.a]\ntype = \"float(1)\"\nprotect = \"encrypt\"\nfor = [\"product\"]\n\
     [columns.b]\ntype = \"float(1)\"\nprotect = \"encrypt\"\nfor = [\"product\"]\n\
     [columns.s]\ntype = \"float(1)\"\nprotect = \"encrypt\"\nfor = [\"sum\"]\n\
-    [columns.i]\ntype = \"int(64)\"\nrange = [-20000000000, 20000000000]\nprotect = \"encrypt\"\nfor = [\"product\"]\n\
-    [columns.j]\ntype = \"int(64)\"\nrange = [-20000000000, 20000000000]\nprotect = \"encrypt\"\nfor = [\"product\"]\n\
-    [columns.k]\ntype = \"int(64)\"\nrange = [-9000000000000000, 9000000000000000]\nprotect = \"encrypt\"\nfor = [\"sum\"]\n";
+    [columns.i]\ntype = \"int(64)\"\nrange = [-20000000, 20000000]\nprotect = \"encrypt\"\nfor = [\"count\"]\n\
+    [columns.j]\ntype = \"int(64)\"\nrange = [-20000000, 20000000]\nprotect = \"encrypt\"\nfor = [\"count\"]\n\
+    [columns.k]\ntype = \"int(64)\"\nrange = [-9000000000, 9000000000]\nprotect = \"encrypt\"\nfor = [\"sum\"]\n";
+const WORKLOAD: &str = "SELECT 1000000 * i * j FROM published;\n";
+
+/// What row `index` holds, in each column its own multiple.
+fn number(index: usize) -> i64 {
+    (index * 7919 % 1999) as i64 - 999
+}
 
 /// What a server has of one version of the table, and what its owner publishes.
 pub(crate) struct Version {
@@ -49,13 +57,18 @@ pub(crate) struct Version {
 impl Version {
     /// Encrypts the rows into the directory, as the first version of a table or as the next.
     pub(crate) fn encrypt(directory: &Path, key: &OwnerKey, seed: [u8; 32], schema: &str) -> Self {
-        let number = |index: usize| (index * 7919 % 1999) as i64 - 999;
+        Self::encrypt_with(directory, key, seed, schema, Pins::forgetful())
+    }
+
+    fn encrypt_with(directory: &Path, key: &OwnerKey, seed: [u8; 32], schema: &str, pins: Pins) -> Self {
         let row = |index| {
             let n = number(index);
             let [a, b, s] = [n, n * 3 % 700, n * 5 % 900].map(|tenths| tenths as f64 / 10.0);
             format!("{a:.1},{b:.1},{s:.1},{},{},{}\n", n * 1000, 7 - n, n * 99_999)
         };
-        let (file, schema_file) = (directory.join("rows.csv"), directory.join("schema.toml"));
+        let [file, schema_file, workload] =
+            ["rows.csv", "schema.toml", "workload.sql"].map(|name| directory.join(name));
+        std::fs::write(&workload, WORKLOAD).unwrap();
         let rows: String = (0..ROWS).map(row).collect();
         std::fs::write(&file, format!("a,b,s,i,j,k\n{rows}")).unwrap();
         std::fs::write(&schema_file, schema).unwrap();
@@ -64,25 +77,36 @@ impl Version {
             source: Source::open(&file, &OpenOptions::default()).unwrap(),
             schema: crate::read_approved_schema(&schema_file).unwrap(),
             output: directory.clone(),
-            workload: None,
+            workload: Some(workload),
             threads: 2,
             memory_limit: None,
-            pins: Pins::forgetful(),
+            pins,
+            replace: true,
         };
-        let signed = owner::encrypt(&options, key, &Silent).unwrap();
+        let signed = owner::encrypt(&options, key, &Silent).unwrap().manifest;
         let of_table = keys_of(key.seed(), signed.manifest());
         let half = PrivateHalf::open(of_table, &signed.manifest().sealed_schema).unwrap();
         let keys = ColumnKeys::derive(of_table, &half.encodings).unwrap();
         Self { signed, seed, keys, directory }
     }
 
-    /// The published column: full doubles, as the API gives them.
-    pub(crate) fn publish(&self, key: &OwnerKey, column: &str) -> Vec<f64> {
-        let (place, wanted) = (TablePlace::Directory(&self.directory), [column.to_owned()]);
-        let decryption =
-            TableDecryption::open(place, key, &Pins::forgetful(), Some(&wanted), &Silent).unwrap();
-        let batches = decryption.map(|batch| batch.unwrap().column(0).as_primitive::<Float64Type>().clone());
-        batches.flat_map(|array| array.values().to_vec()).collect()
+    /// What the first chunk of a column decrypts to, in full doubles: results are shown with fewer digits, which makes the attack
+    /// harder and stops nobody who knows or chose some of the rows.
+    fn decrypted(&self, column: &str) -> Vec<f64> {
+        let key = self.key(column);
+        self.stored(key.id(), |seed, body| match &key.space {
+            Space::ApproxSum { scale, .. } => {
+                decrypt_approx_sum_chunk(&key.secret, seed, body, ROWS, *scale).unwrap()
+            }
+            Space::ApproxSlots { encoder, scale, .. } => {
+                let element = |element| {
+                    let ciphertext = ApproxCiphertext::load(key.ring(), seed, body, element, *scale).unwrap();
+                    decrypt_approx_slots(&key.secret, encoder, ciphertext.ciphertext(), *scale).unwrap()
+                };
+                (0..body.id().element_count).flat_map(element).collect()
+            }
+            _ => panic!("an exact column"),
+        })
     }
 
     /// The encoding of a column's values.
@@ -239,7 +263,7 @@ fn a_published_approximate_column_opens_itself_and_nothing_else() {
     let directory = tempfile::tempdir().unwrap();
     let (key, seed) = key_with_known_seed(directory.path());
     let first = Version::encrypt(directory.path(), &key, seed, SCHEMA);
-    let published: Vec<(&str, Vec<f64>)> = ["a", "s"].map(|name| (name, first.publish(&key, name))).to_vec();
+    let published: Vec<(&str, Vec<f64>)> = ["a", "s"].map(|name| (name, first.decrypted(name))).to_vec();
     let secrets: Vec<Vec<i8>> = published
         .iter()
         .map(|(name, values)| attack(&first, name, values).expect("the attack finds a secret"))
@@ -271,4 +295,74 @@ fn a_published_approximate_column_opens_itself_and_nothing_else() {
     for (key, secret) in ["a", "s"].map(|name| first.key(name)).into_iter().zip(&secrets) {
         assert_ne!(&ternary(&seed, now, key), secret);
     }
+}
+
+/// What leaves through `release` is right to its digits, the same whenever it is asked for, counted once, and no secret follows from
+/// it: not at real parameters either.
+#[test]
+fn released_values_are_right_and_the_attack_on_them_fails() {
+    let directory = tempfile::tempdir().unwrap();
+    let (key, seed) = key_with_known_seed(directory.path());
+    let pins = Pins::in_directory(&directory.path().join("state/pins"));
+    let schema = SCHEMA.replacen("[columns", "release = { digits = 2, answers = 5 }\n[columns", 1);
+    let version = Version::encrypt_with(directory.path(), &key, seed, &schema, pins.clone());
+    let place = TablePlace::Directory(&version.directory);
+    let released = |column: &str, digits: i32| -> Result<Vec<f64>, crate::ClientError> {
+        let wanted = [column.to_owned()];
+        let decryption =
+            TableDecryption::open(place, &key, &pins, Some(&wanted), &Silent)?.released(digits)?;
+        let mut values = Vec::new();
+        for batch in decryption {
+            values.extend_from_slice(batch?.column(0).as_primitive::<Float64Type>().values());
+        }
+        Ok(values)
+    };
+    // Two digits were asked for in the schema: the last is right but for one unit.
+    let first = released("s", 2).unwrap();
+    for (index, value) in first.iter().enumerate() {
+        let right = (number(index) * 5 % 900) as f64 / 10.0;
+        assert!((value - right).abs() <= 0.01 + 1e-9, "row {index}: {value} for {right}");
+        assert_eq!((value * 100.0).round() / 100.0, *value, "row {index} has two digits");
+    }
+    assert_eq!(released("s", 2).unwrap(), first, "again the same, and free");
+    assert!(version.decrypted("s") != first);
+    assert_eq!(ROWS.div_ceil(version.key("s").ring().degree()), 1, "one number");
+
+    let table = OwnedTable::open_directory(&version.directory, &key, &pins, 2).unwrap();
+    let ask = |digits| table.ask_released("SELECT SUM(s), SUM(k) FROM published", digits, &Silent);
+    let sum = ask(2).unwrap();
+    let counted = sum.released.unwrap();
+    assert_eq!((counted.numbers, counted.left), (1, 3));
+    let right: i64 = (0..ROWS).map(|index| number(index) * 5 % 900).sum();
+    let found =
+        |outcome: &crate::Outcome| outcome.batches[0].column(0).as_primitive::<Float64Type>().value(0);
+    assert!((found(&sum) - right as f64 / 10.0).abs() <= 0.01 + 1e-6);
+    assert_eq!(found(&ask(2).unwrap()), found(&sum));
+    assert!(sum.exposed.is_empty());
+    assert_eq!(table.ask("SELECT SUM(s), SUM(k) FROM published", &Silent).unwrap().exposed, ["s"]);
+    assert!(table.ask("SELECT SUM(k) FROM published", &Silent).unwrap().exposed.is_empty());
+    assert_eq!(ask(9).unwrap_err().code(), "HUSH-C083");
+
+    // Columns for products have room for no digit: what is left of them is in whole powers of ten.
+    let refused = released("a", 2).unwrap_err();
+    let crate::ClientError::Release(crate::ReleaseError::Digits { possible, .. }) = refused else {
+        panic!("{refused}")
+    };
+    assert!(possible < 0);
+    let coarse = released("a", possible).unwrap();
+    for (column, values) in [("s", &first), ("a", &coarse)] {
+        assert_eq!(attack(&version, column, values), None, "a released {column} opens nothing");
+    }
+    // One number is left, and `b` takes two: nothing of it leaves, nothing is counted, and what has left stays free.
+    let refused = released("b", possible).unwrap_err();
+    assert!(
+        refused.code() == "HUSH-C082" && refused.to_string().contains("1 left, this takes 2"),
+        "{refused}"
+    );
+    assert_eq!(released("a", possible).unwrap(), coarse);
+    assert_eq!(released("s", 2).unwrap(), first);
+    // Another machine has no ledger; a lost one stops everything.
+    std::fs::remove_dir_all(directory.path().join("state/releases")).unwrap();
+    assert_eq!(released("s", 2).unwrap_err().code(), "HUSH-C080");
+    assert_eq!(ask(2).unwrap_err().code(), "HUSH-C080");
 }

@@ -44,6 +44,8 @@ pub struct RehearsalOptions {
     pub verify: bool,
     /// Run the same plan with nothing encrypted ([`hush_exec::noop`]).
     pub dry_run: bool,
+    /// Digits after the point of approximate results that are to leave the owner; without effect on a dry run.
+    pub release: Option<i32>,
     /// Predict with this profile and put the prediction beside what is measured.
     pub analyze: Option<ProfileInUse>,
     /// Threads.
@@ -104,7 +106,11 @@ pub fn rehearse(
             OwnedTable::open_dry_run(&store, &owner, options.threads, hush_exec::Limits::default())
         }
     })?;
-    let outcome = pool.install(|| table.ask(&options.sql, progress))?;
+    let outcome = pool.install(|| match options.release {
+        Some(digits) if !options.dry_run => table.ask_released(&options.sql, digits, progress),
+        _ => table.ask(&options.sql, progress),
+    })?;
+    (account.exposed, account.released) = (outcome.exposed.clone(), outcome.released);
     let analysis = options.analyze.clone().map(|profile| table.analyze(&outcome, options.threads, profile));
     let analysis = analysis.transpose()?;
     for (name, seconds) in outcome.phases.iter() {

@@ -9,13 +9,14 @@ use hush_keys::OwnerSeed;
 use hush_plan::predict::MachineProfile;
 use hush_table::{SignedManifest, TableStore};
 
-use crate::columns::ColumnKeys;
+use crate::columns::{ColumnKeys, keys_of};
 use crate::error::ClientError;
 use crate::machine::ProfileInUse;
 use crate::owner::OwnerKey;
 use crate::pins::Pins;
 use crate::place::{Opened, TablePlace, open_private};
 use crate::private::PrivateHalf;
+use crate::release::Releases;
 use hush_remote::Progress;
 use hush_remote::RemoteServer;
 
@@ -36,6 +37,8 @@ pub struct OwnedTable {
     pub(crate) half: PrivateHalf,
     pub(crate) keys: ColumnKeys,
     pub(crate) evaluator: Evaluator,
+    /// What approximate results leave it with.
+    pub(crate) releases: Releases,
     /// What its encoded columns and its answers hold.
     pub(crate) scheme: Scheme,
     /// By what the planner chooses.
@@ -72,7 +75,7 @@ impl OwnedTable {
         Ok(Self::new(opened, Evaluator::Embedded(Box::new(engine)), Costs::of_user(threads)))
     }
 
-    /// A table in any store, evaluated by an engine in this process.
+    /// A table in a store that lives as long as this process, evaluated by an engine in it.
     ///
     /// # Errors
     /// As [`OwnedTable::open_directory`].
@@ -84,6 +87,8 @@ impl OwnedTable {
     ) -> Result<Self, ClientError> {
         let opened = open_private(store.load()?, owner, pins)?;
         let engine = Engine::for_table(store.clone(), threads, hush_exec::Limits::default())?;
+        let releases = Releases::in_memory(keys_of(owner, opened.manifest.manifest()), &opened.half.schema);
+        let opened = Opened { releases, ..opened };
         Ok(Self::new(opened, Evaluator::Embedded(Box::new(engine)), Costs::of_user(threads)))
     }
 
@@ -140,8 +145,8 @@ impl OwnedTable {
     }
 
     fn new(opened: Opened, evaluator: Evaluator, costs: Costs) -> Self {
-        let Opened { manifest, half, keys } = opened;
-        Self { manifest, half, keys, evaluator, scheme: Scheme::Lattice, costs }
+        let Opened { manifest, half, keys, releases } = opened;
+        Self { manifest, half, keys, releases, evaluator, scheme: Scheme::Lattice, costs }
     }
 
     /// The signed manifest.

@@ -48,6 +48,8 @@ pub enum Values {
         row: f64,
         /// Largest error of the whole.
         error: f64,
+        /// What encryption adds to it: the noise of a release has to drown that. The rest is the rounding of encodings.
+        noise: f64,
     },
     /// An integer in units: what one row can contribute, weight included.
     Exact(Interval),
@@ -68,7 +70,7 @@ impl Bound {
     /// As [`Bound::allows`] for a real; what is not a number is never allowed.
     pub fn allows_real(&self, value: f64, rows: u64) -> bool {
         let most = match &self.values {
-            Values::Approx { row, error } => row * rows as f64 * (1.0 + DOUBLES) + error,
+            Values::Approx { row, error, .. } => row * rows as f64 * (1.0 + DOUBLES) + error,
             Values::Exact(row) => row.max_abs().to_f64().unwrap_or(f64::INFINITY) * rows as f64,
         };
         value.abs() <= most
@@ -117,7 +119,7 @@ pub fn row_values(schema: &Schema, content: &Content) -> Interval {
 /// None but for encodings whose bound is not a number: then nothing is allowed but 0.
 pub fn stored_values(schema: &Schema, encoding: &PrivateEncoding, error: Option<f64>) -> Values {
     match error {
-        Some(error) => Values::Approx { row: encoding.max_abs.parse().unwrap_or(0.0), error },
+        Some(error) => Values::Approx { row: encoding.max_abs.parse().unwrap_or(0.0), error, noise: error },
         None => Values::Exact(row_values(schema, &encoding.content)),
     }
 }
@@ -168,7 +170,7 @@ mod tests {
         {
             assert_eq!(bound.allows(&BigInt::from(value), rows), expected, "{value} over {rows}");
         }
-        let bound = Bound { values: Values::Approx { row: 8.0, error: 0.5 }, phase_log2: None };
+        let bound = Bound { values: Values::Approx { row: 8.0, error: 0.5, noise: 0.5 }, phase_log2: None };
         for (value, expected) in
             [(80.5, true), (-80.5, true), (81.0, false), (f64::NAN, false), (f64::INFINITY, false)]
         {

@@ -58,6 +58,14 @@ pub struct Encoding {
 }
 
 impl Encoding {
+    /// log2 of the scale of an approximate layout, 0 for an exact one.
+    pub fn scale_log2(&self) -> f64 {
+        match &self.plaintext {
+            Plaintext::Scale { log2 } => f64::from(*log2),
+            Plaintext::PowerOfTwo { .. } | Plaintext::Primes { .. } => 0.0,
+        }
+    }
+
     /// What the column was made for, as far as its public half tells: `sums of 58 bits`.
     pub fn words(&self) -> String {
         let layout = match self.layout {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Accounts, plans and facts as plain Python values.
 
-use hush::{Account, Leakage, Moved, Phases, QueryPlan, Verified};
+use hush::{Account, Counted, Leakage, Moved, Outcome, Phases, QueryPlan, Verified};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -22,15 +22,11 @@ pub(crate) fn doctor(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 }
 
 /// What one query on a table cost.
-pub(crate) fn of_query(
-    py: Python<'_>,
-    phases: &Phases,
-    moved: Moved,
-    leakage: &Leakage,
-) -> PyResult<Py<PyDict>> {
+pub(crate) fn of_query(py: Python<'_>, outcome: &Outcome) -> PyResult<Py<PyDict>> {
     let dict = PyDict::new(py);
-    cost(&dict, phases, moved)?;
-    dict.set_item("leakage", of_leakage(py, leakage)?)?;
+    cost(&dict, &outcome.phases, outcome.moved)?;
+    dict.set_item("leakage", of_leakage(py, &outcome.plan.leakage)?)?;
+    exposure(&dict, &outcome.exposed, outcome.released)?;
     Ok(dict.unbind())
 }
 
@@ -43,6 +39,7 @@ pub(crate) fn of_rehearsal(py: Python<'_>, account: &Account) -> PyResult<Py<PyD
     dict.set_item("clear", account.clear.clone())?;
     dict.set_item("unused", account.unused)?;
     dict.set_item("warnings", account.warnings.clone())?;
+    exposure(&dict, &account.exposed, account.released)?;
     let verified = match account.verified {
         None => None,
         Some(Verified::Exactly) => Some(0.0),
@@ -71,6 +68,16 @@ pub(crate) fn of_plan<'py>(py: Python<'py>, plan: &QueryPlan) -> PyResult<Bound<
     dict.set_item("precision", plan.cost.precision)?;
     dict.set_item("leakage", of_leakage(py, &plan.leakage)?)?;
     Ok(dict)
+}
+
+/// Approximate columns that a result opens to whoever holds the ciphertexts, and what was released.
+pub(crate) fn exposure(
+    dict: &Bound<'_, PyDict>,
+    exposed: &[String],
+    released: Option<Counted>,
+) -> PyResult<()> {
+    dict.set_item("exposed", exposed.to_vec())?;
+    dict.set_item("released", released.map(|counted| (counted.numbers, counted.left)))
 }
 
 fn cost(dict: &Bound<'_, PyDict>, phases: &Phases, moved: Moved) -> PyResult<()> {

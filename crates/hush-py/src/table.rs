@@ -24,7 +24,7 @@ pub(crate) fn table_of_query(py: Python<'_>, sql: &str) -> PyResult<String> {
 
 /// Rehearses one query on data.
 #[pyfunction]
-#[pyo3(signature = (source, sql, *, sensitive, clear, schema, verify, dry_run, threads))]
+#[pyo3(signature = (source, sql, *, sensitive, clear, schema, verify, dry_run, release, threads))]
 #[allow(clippy::too_many_arguments, reason = "each is a keyword of the Python function")]
 pub(crate) fn rehearse(
     py: Python<'_>,
@@ -35,6 +35,7 @@ pub(crate) fn rehearse(
     schema: Option<&Schema>,
     verify: bool,
     dry_run: bool,
+    release: Option<i32>,
     threads: usize,
 ) -> PyResult<Answer> {
     let policy = Policy { sensitive, clear };
@@ -45,6 +46,7 @@ pub(crate) fn rehearse(
         schema: schema.map(|schema| schema.schema.clone()),
         verify,
         dry_run,
+        release,
         analyze: None,
         threads,
     };
@@ -81,10 +83,15 @@ impl Table {
         })
     }
 
-    /// Asks a question.
-    fn ask(&self, py: Python<'_>, sql: &str) -> PyResult<Answer> {
-        let outcome = work::run(py, |progress| Ok(self.0.ask(sql, progress)?))?;
-        let account = account::of_query(py, &outcome.phases, outcome.moved, &outcome.plan.leakage)?;
+    /// Asks a question; with `release`, for a result that may leave the owner.
+    fn ask(&self, py: Python<'_>, sql: &str, release: Option<i32>) -> PyResult<Answer> {
+        let outcome = work::run(py, |progress| {
+            Ok(match release {
+                Some(digits) => self.0.ask_released(sql, digits, progress)?,
+                None => self.0.ask(sql, progress)?,
+            })
+        })?;
+        let account = account::of_query(py, &outcome)?;
         answer(py, outcome.batches, account)
     }
 
@@ -129,13 +136,20 @@ pub(crate) fn decrypt(
     path: PathBuf,
     key: &Key,
     columns: Option<Vec<String>>,
+    release: Option<i32>,
 ) -> PyResult<Answer> {
-    let (schema, batches) = work::run(py, |progress| {
+    let (schema, batches, exposed) = work::run(py, |progress| {
         let place = TablePlace::Directory(&path);
         let chunks = TableDecryption::open(place, &key.key, &key.pins(), columns.as_deref(), progress)?;
-        let schema = chunks.schema();
+        let chunks = match release {
+            Some(digits) => chunks.released(digits)?,
+            None => chunks,
+        };
+        let (schema, exposed) = (chunks.schema(), chunks.exposed());
         let batches = chunks.inspect(|_| progress.advance(1)).collect::<Result<Vec<_>, _>>()?;
-        Ok((schema, batches))
+        Ok((schema, batches, exposed))
     })?;
-    Ok(Answer::new(schema, batches, PyDict::new(py).unbind()))
+    let account = PyDict::new(py);
+    account::exposure(&account, &exposed, None)?;
+    Ok(Answer::new(schema, batches, account.unbind()))
 }

@@ -14,6 +14,7 @@
 //!     schema: None,
 //!     verify: true,
 //!     dry_run: false,
+//!     release: None,
 //!     analyze: None,
 //!     threads: 2,
 //! };
@@ -35,11 +36,11 @@ use std::path::Path;
 pub use error::Error;
 pub use hush_client::remote::{ApiToken, PushReport, RemoteServer, TableSummary};
 pub use hush_client::{
-    Accepted, Account, Analysis, DeviceFit, EncryptOptions, Encrypted, ErrorKind, EvalAccount, EvalOptions,
-    Evaluation, Explanation, MAX_REJECTIONS, Measured, Moved, NewPassphrase, Numbers, Outcome, OwnedTable,
-    OwnerKey, Passphrase, Phases, Pins, Policy, Present, PrivateHalf, ProfileInUse, Progress, Proposal,
-    Pushed, Rehearsal, RehearsalOptions, RejectedDelivery, Revoked, SchemeKind, SecurityLine, Silent,
-    TableDecryption, TablePlace, UnusedProfile, VectorSource, Verified, WorkFactor, harden_process,
+    Accepted, Account, Analysis, Counted, DeviceFit, EncryptOptions, Encrypted, ErrorKind, EvalAccount,
+    EvalOptions, Evaluation, Explanation, MAX_REJECTIONS, Measured, Moved, NewPassphrase, Numbers, Outcome,
+    OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy, Present, PrivateHalf, ProfileInUse, Progress,
+    Proposal, Pushed, Rehearsal, RehearsalOptions, RejectedDelivery, Revoked, SchemeKind, SecurityLine,
+    Silent, TableDecryption, TablePlace, UnusedProfile, VectorSource, Verified, WorkFactor, harden_process,
     peak_resident_bytes, profile_path, schema_path,
 };
 pub use hush_edge::{

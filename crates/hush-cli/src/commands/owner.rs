@@ -11,7 +11,7 @@ use hush::{
 
 use super::server::{Found, replacement};
 use super::{default_key_path, open_key, open_key_within, pins};
-use crate::account::{bytes, grouped};
+use crate::account::{bytes, exposure, grouped};
 use crate::args::{Decrypt, Encrypt, Init, Keygen, Target};
 use crate::output::write_stream;
 use crate::passphrase;
@@ -192,6 +192,11 @@ pub(super) fn decrypt(args: &Decrypt) -> Result<(), Error> {
     if args.columns.is_none() {
         not_kept(&decryption.dropped());
     }
+    let decryption = match args.release.digits {
+        Some(digits) => decryption.released(digits)?,
+        None => decryption,
+    };
+    exposure(&decryption.exposed());
     let schema = decryption.schema();
     write_stream(&schema, decryption.map(|batch| batch.map_err(Error::from)), args.format)
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use hush::{Error, OwnedTable, OwnerKey, Phases};
 
 use super::{open_key, pins, profile, server};
-use crate::account::{moved, precision, times};
+use crate::account::{exposure, moved, precision, released, times};
 use crate::analysis;
 use crate::args::{Query, TokenArgs};
 use crate::output::write_result;
@@ -20,20 +20,28 @@ pub(super) fn query(args: &Query, threads: usize) -> Result<(), Error> {
     let key = phases.time("key", || open_key(&args.key))?;
     let place = Place { place: &args.table, sql: &args.sql, token: &args.token, threads, link: args.link };
     let mut table = phases.time("open", || place.open(&key))?;
-    let outcome = match table.ask(&args.sql, &Bar::default()) {
+    let ask = |table: &OwnedTable| match args.release.digits {
+        Some(digits) => table.ask_released(&args.sql, digits, &Bar::default()),
+        None => table.ask(&args.sql, &Bar::default()),
+    };
+    let outcome = match ask(&table) {
         // A new version came between the plan and the server: once more on that one. Nothing was decrypted yet.
         Err(error) if error.is_stale_version() => {
             table = phases.time("open", || place.open(&key))?;
-            table.ask(&args.sql, &Bar::default())?
+            ask(&table)?
         }
         asked => asked?,
     };
     outcome.phases.iter().for_each(|(name, seconds)| phases.add(name, seconds));
+    exposure(&outcome.exposed);
     phases.time("write", || write_result(&outcome.batches, args.format, args.wide))?;
     outcome.plan.notes.iter().for_each(|note| say(&format!("! {}", visible(note))));
     if args.account {
         if let Some(error) = outcome.plan.cost.precision {
             say(&format!("Error     {}", precision(error)));
+        }
+        if let Some(counted) = outcome.released {
+            say(&format!("Released  {}", released(counted)));
         }
         let wall = start.elapsed().as_secs_f64();
         say(&format!("Time      {}\nMoved     {}", times(&phases, wall), moved(outcome.moved, None)));

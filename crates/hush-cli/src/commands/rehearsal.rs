@@ -6,7 +6,7 @@ use std::time::Instant;
 use hush::{Error, Policy, RehearsalOptions, rehearse};
 
 use super::profile;
-use crate::account::{preamble, summary, to_json};
+use crate::account::{exposure, preamble, summary, to_json};
 use crate::analysis;
 use crate::args::Run;
 use crate::output::write_result;
@@ -23,6 +23,7 @@ pub(super) fn run(args: &Run, threads: usize) -> Result<(), Error> {
         schema: args.schema.as_deref().map(hush::read_schema).transpose()?,
         verify: args.verify,
         dry_run: args.dry_run,
+        release: args.release.digits,
         analyze: args.analyze.then(profile),
         threads,
     };
@@ -33,6 +34,7 @@ pub(super) fn run(args: &Run, threads: usize) -> Result<(), Error> {
         }
     };
     let rehearsal = rehearse(&options, &Bar::default(), &|account| show(preamble(account)))?;
+    exposure(&rehearsal.account.exposed);
     write_result(&rehearsal.batches, args.format, args.wide)?;
     let next = format!("Next      hush init {}", args.file.display());
     show(format!("\n{}{next}", summary(&rehearsal.account, start.elapsed().as_secs_f64())));

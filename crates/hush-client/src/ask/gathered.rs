@@ -15,10 +15,10 @@ use hush_edge::arrow_type;
 use hush_exec::answer::{Answer, Content, RowsChunk};
 use hush_keys::OwnerSeed;
 use hush_plan::plan::{AggregateTask, PLAN_FORMAT, Regroup, RowsTask, Task};
-use hush_plan::{EncodingId, OwnerPlan, PrivateEncoding, ServerPlan};
+use hush_plan::{EncodingId, PrivateEncoding, ServerPlan};
 use hush_table::{CHUNK_ROWS, Digest, EncodedChunk, TableLayout, TableStore, TableWriter};
 
-use super::{answer_error, groups, rows, serialised};
+use super::{Asked, answer_error, groups, rows, serialised};
 use crate::cells::Cells;
 use crate::encrypt::new_identity;
 use crate::error::ClientError;
@@ -34,14 +34,14 @@ use hush_remote::Silent;
 /// # Errors
 /// [`ClientError::Answer`] if the answer is not one to this task.
 pub(super) fn merge(
-    table: &OwnedTable,
-    owner: &OwnerPlan,
+    asked: &Asked<'_>,
     regroup: &Regroup,
     task: &RowsTask,
     answer: &Answer<'_>,
     chunks: &[RowsChunk<'_>],
 ) -> Result<RecordBatch, ClientError> {
-    let (clear, quantities) = rows::fetched(table, owner, task, answer, chunks)?;
+    let (clear, quantities) = rows::fetched(asked, task, answer, chunks)?;
+    let Asked { table, owner, .. } = *asked;
     let clear = named(table, regroup, &clear)?;
     let local = local_table(table, task, &clear, &quantities)?;
     let task = renumbered(&regroup.task, &task.fetch)?;
@@ -58,7 +58,9 @@ pub(super) fn merge(
     let answer = Answer::decode(&bytes, u64::MAX).map_err(answer_error)?;
     answer.expect(local.manifest.digest(), Digest::of(&request)).map_err(answer_error)?;
     match &answer.content {
-        Content::Aggregate(sums) => groups::merge(&local, owner, &task, &answer, sums, &[]),
+        Content::Aggregate(sums) => {
+            groups::merge(&Asked { table: &local, owner, release: None }, &task, &answer, sums, &[])
+        }
         Content::Rows(_) => Err(ClientError::Internal { what: "rows where groups were asked for" }),
     }
 }

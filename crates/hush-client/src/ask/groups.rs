@@ -11,15 +11,15 @@ use ethnum::I256;
 use hush_exec::answer::{AggregateAnswer, Answer, SumPlace, sum_blocks};
 use hush_exec::noop::{PlainSum, Scheme};
 use hush_keys::{decrypt_approx_sum, decrypt_sum};
+use hush_plan::EncodingId;
 use hush_plan::bounds::Bound;
 use hush_plan::plan::{AggregateFunction, AggregateTask};
-use hush_plan::{EncodingId, OwnerPlan};
 use hush_rlwe::{SumAnswer, UncheckedSumAnswer};
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 use rayon::prelude::*;
 
-use super::answer_error;
+use super::{Asked, answer_error};
 use crate::bounds::{check_sum, named, phase_limit};
 use crate::columns::{ColumnKey, Space};
 use crate::error::ClientError;
@@ -32,8 +32,7 @@ use crate::table::OwnedTable;
 /// # Errors
 /// [`ClientError::Answer`] if the answer is not one to this task.
 pub(super) fn merge(
-    table: &OwnedTable,
-    owner: &OwnerPlan,
+    asked: &Asked<'_>,
     task: &AggregateTask,
     answer: &Answer<'_>,
     sums: &AggregateAnswer<'_>,
@@ -45,8 +44,9 @@ pub(super) fn merge(
         return Err(ClientError::Answer { what: "its clear half has another number of columns".into() });
     }
     let clear_numbers = clear.columns().iter().skip(keys).map(integers).collect::<Result<Vec<_>, _>>()?;
+    let Asked { table, owner, .. } = *asked;
     let rows = group_rows(table, clear_numbers.first(), sums.group_count)?;
-    let encrypted = decrypt_groups(table, (owner, task), sums, &rows)?;
+    let encrypted = decrypt_groups(asked, task, sums, &rows)?;
     let groups: Vec<GroupNumbers> = encrypted
         .into_iter()
         .enumerate()
@@ -99,11 +99,12 @@ fn group_rows(
 
 /// Per group the plan's encrypted sums, in the plan's order, each within its bound for the rows of the group.
 fn decrypt_groups(
-    table: &OwnedTable,
-    (owner, task): (&OwnerPlan, &AggregateTask),
+    asked: &Asked<'_>,
+    task: &AggregateTask,
     sums: &AggregateAnswer<'_>,
     rows: &[u64],
 ) -> Result<Vec<Vec<Number>>, ClientError> {
+    let Asked { table, owner, .. } = *asked;
     let encodings = &table.manifest.manifest().encodings;
     let (blocks, places) = sum_blocks(&task.sums, encodings).map_err(|_| ClientError::Internal {
         what: "the plan names an encoded column that the table lacks",
@@ -130,9 +131,7 @@ fn decrypt_groups(
                 .blocks
                 .iter()
                 .zip(&columns)
-                .map(|(block, columns)| {
-                    block_numbers(table.scheme, block.object(group), (group, *rows), columns)
-                })
+                .map(|(block, columns)| block_numbers(asked, block.object(group), (group, *rows), columns))
                 .collect::<Result<Vec<_>, _>>()?;
             let number = |place: &SumPlace| {
                 let number = numbers.get(place.block).and_then(|numbers| numbers.get(place.body));
@@ -145,14 +144,14 @@ fn decrypt_groups(
 
 /// The sums of a block's columns in one group.
 fn block_numbers(
-    scheme: Scheme,
+    asked: &Asked<'_>,
     object: Option<&[u8]>,
     (group, rows): (u32, u64),
     columns: &[(&ColumnKey, &Bound)],
 ) -> Result<Vec<Number>, ClientError> {
     let object =
         object.ok_or_else(|| ClientError::Answer { what: "a group has no encrypted sums".into() })?;
-    if scheme == Scheme::NoOp {
+    if asked.table.scheme == Scheme::NoOp {
         let plain = |((key, bound), sum): (&(&ColumnKey, &Bound), &[u8])| {
             let number = plain(key, sum)?;
             check_sum(key, &number, bound, rows)?;
@@ -167,7 +166,13 @@ fn block_numbers(
     let decrypt = |(body, (key, bound)): (usize, &(&ColumnKey, &Bound))| {
         let number = decrypt(key, &answer, body, bound)?;
         check_sum(key, &number, bound, rows)?;
-        Ok(number)
+        // Only what was found possible gets noise.
+        match (asked.release, &key.space) {
+            (Some(release), Space::ApproxSum { scale, .. }) => {
+                Ok(Number::Approx(release.sum(key, *scale, (&answer, body), bound)?))
+            }
+            _ => Ok(number),
+        }
     };
     columns.iter().enumerate().map(decrypt).collect()
 }

@@ -26,8 +26,8 @@ use hush_table::manifest::PartPlace;
 use hush_table::{CHUNK_ROWS, Manifest};
 use rayon::prelude::*;
 
-use super::answer_error;
 use super::owned::{self, Input};
+use super::{Asked, answer_error};
 use crate::arrays::{booleans, floats, integers, numbers};
 use crate::bounds::{check_rows, named, phase_limit};
 use crate::cells::{Cells, body_of, decrypt_chunk};
@@ -35,6 +35,7 @@ use crate::columns::{ColumnKey, Space};
 use crate::error::ClientError;
 use crate::finish::ROW;
 use crate::precision::rounded;
+use crate::release::{Release, Slots};
 use crate::table::OwnedTable;
 
 /// Builds `merged`: clear columns `c0…` and programs `p0…`, one row per matching row. `errors` bound those of the task's programs
@@ -43,16 +44,16 @@ use crate::table::OwnedTable;
 /// # Errors
 /// [`ClientError::Answer`] if the answer is not one to this task.
 pub(super) fn merge(
-    table: &OwnedTable,
-    owner: &OwnerPlan,
+    asked: &Asked<'_>,
     task: &RowsTask,
     answer: &Answer<'_>,
     chunks: &[RowsChunk<'_>],
     errors: &[f64],
 ) -> Result<RecordBatch, ClientError> {
+    let Asked { table, owner, .. } = *asked;
     let matching = Matching::of(table, task, answer)?;
     let clear = &matching.clear;
-    let outputs = Outputs { owner, task, clear, programs: Programs::new(table, owner, task)?, errors };
+    let outputs = Outputs { owner, task, clear, programs: Programs::new(asked, task)?, errors };
     let places = matching.places(chunks)?;
     let covered = places.last().map_or(0, |(range, _)| range.end);
     // Where nothing encrypted is asked for there are no chunks.
@@ -89,14 +90,13 @@ pub(super) fn merge(
 /// # Errors
 /// [`ClientError::Answer`] if the answer is not one to this task.
 pub(super) fn fetched(
-    table: &OwnedTable,
-    owner: &OwnerPlan,
+    asked: &Asked<'_>,
     task: &RowsTask,
     answer: &Answer<'_>,
     chunks: &[RowsChunk<'_>],
 ) -> Result<(RecordBatch, Vec<Cells>), ClientError> {
-    let matching = Matching::of(table, task, answer)?;
-    let programs = Programs::new(table, owner, task)?;
+    let matching = Matching::of(asked.table, task, answer)?;
+    let programs = Programs::new(asked, task)?;
     let places = matching.places(chunks)?;
     if places.last().map_or(0, |(range, _)| range.end) != matching.positions.len() {
         return Err(unaccompanied());
@@ -192,6 +192,7 @@ fn positions(rows: &ArrayRef, manifest: &Manifest) -> Result<Vec<(u32, usize)>, 
 /// The task's programs and fetched columns with their keys.
 struct Programs<'a> {
     scheme: Scheme,
+    release: Option<&'a Release<'a>>,
     manifest: &'a Manifest,
     shapes: Vec<Computed<'a>>,
     fetch: Vec<Fetched<'a>>,
@@ -211,7 +212,8 @@ struct Fetched<'a> {
 }
 
 impl<'a> Programs<'a> {
-    fn new(table: &'a OwnedTable, owner: &'a OwnerPlan, task: &RowsTask) -> Result<Self, ClientError> {
+    fn new(asked: &Asked<'a>, task: &RowsTask) -> Result<Self, ClientError> {
+        let Asked { table, owner, release } = *asked;
         let encodings = &table.manifest.manifest().encodings;
         let unbounded = ClientError::Internal { what: "the plan bounds less than it asks for" };
         let bounds = &owner.bounds;
@@ -242,6 +244,7 @@ impl<'a> Programs<'a> {
         });
         Ok(Self {
             scheme: table.scheme,
+            release,
             manifest: table.manifest.manifest(),
             shapes: shapes.collect::<Result<_, _>>()?,
             fetch: fetch.collect::<Result<_, _>>()?,
@@ -254,7 +257,8 @@ impl<'a> Programs<'a> {
         }
         let written = self.manifest.written_index(chunk.chunk);
         let column = |(Fetched { key, rounding, bound }, blob): (&Fetched<'_>, &&[u8])| {
-            let decrypt = |blob| decrypt_chunk(key, chunk.seed, written, chunk.rows, blob, bound);
+            let place = (chunk.seed, written, chunk.rows);
+            let decrypt = |blob| decrypt_chunk(key, place, blob, bound, self.release);
             match (self.scheme, rounding.as_ref().filter(|_| !has_masks(blob))) {
                 (Scheme::Lattice, None) => decrypt(blob),
                 (Scheme::Lattice, Some(rounding)) => {
@@ -276,16 +280,27 @@ impl<'a> Programs<'a> {
         let (computed, object) =
             program.ok_or(ClientError::Answer { what: "a chunk lacks a program's result".into() })?;
         let cells = match self.scheme {
-            Scheme::Lattice => computed.decrypt(chunk, object)?,
+            Scheme::Lattice => computed.decrypt(chunk, object, None)?,
             Scheme::NoOp => Cells::plain(object)?,
         };
         check_rows("a computed column", &cells, computed.bound)?;
-        Ok(cells)
+        match (self.release, &cells) {
+            // Only what was found possible gets noise.
+            (Some(_), Cells::Approx(_)) if self.scheme == Scheme::Lattice => {
+                computed.decrypt(chunk, object, self.release)
+            }
+            _ => Ok(cells),
+        }
     }
 }
 
 impl Computed<'_> {
-    fn decrypt(&self, chunk: &RowsChunk<'_>, object: &[u8]) -> Result<Cells, ClientError> {
+    fn decrypt(
+        &self,
+        chunk: &RowsChunk<'_>,
+        object: &[u8],
+        release: Option<&Release<'_>>,
+    ) -> Result<Cells, ClientError> {
         let Self { shape, key, rounding, bound } = self;
         let id = CiphertextSetId {
             chunk: chunk.chunk,
@@ -307,10 +322,13 @@ impl Computed<'_> {
             }
             Space::ApproxSlots { encoder, scale, .. } => {
                 let scale = Scale::from_log2(scale.log2() * shape.scale_power)?;
-                let values = elements
-                    .flatten()
-                    .map(|ciphertext| decrypt_approx_slots(&key.secret, encoder, ciphertext, scale));
-                Cells::Approx(values.collect::<Result<Vec<_>, _>>()?.concat())
+                let values = elements.flatten().map(|ciphertext| match release {
+                    None => Ok(decrypt_approx_slots(&key.secret, encoder, ciphertext, scale)?),
+                    Some(release) => {
+                        release.element(key, (encoder, scale), ciphertext, Slots::Computed(bound))
+                    }
+                });
+                Cells::Approx(values.collect::<Result<Vec<_>, ClientError>>()?.concat())
             }
             Space::Sum { .. } | Space::ApproxSum { .. } => {
                 return Err(ClientError::Internal { what: "a program over a column without slots" });

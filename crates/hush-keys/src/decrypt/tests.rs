@@ -278,7 +278,7 @@ fn secrets_are_derived_alike_and_differ_by_id_set_and_owner() {
     assert_eq!(&digest.to_hex()[..16], SECRET_DIGEST);
 }
 
-const SECRET_DIGEST: &str = "afabf3792642c81a";
+const SECRET_DIGEST: &str = "cd2c7ad5e9fa536c";
 
 fn slots_of(
     ring: &Ring,

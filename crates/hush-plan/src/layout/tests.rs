@@ -311,3 +311,79 @@ fn tables_for_devices_share_what_their_masks_share() {
     schema.columns.push(with_purposes(factor, &[Purpose::Product]));
     assert_eq!(refused(&schema), "HUSH-P027");
 }
+
+/// A budget of releases takes a scale that leaves its digits beside the noise, and the set that holds it: two digits of 10^7 rows at
+/// 1024 numbers take 73 or 74 bits, as docs/security/release.md says.
+#[test]
+fn a_budget_of_releases_makes_room_for_its_digits() {
+    use crate::schema::ReleaseBudget;
+    let scale = |rows, release| {
+        let float = column("x", ColumnType::Float { digits: 1 }, Protection::Encrypt);
+        let schema = Schema { release, ..schema("t", vec![float]) };
+        let found = encodings(&schema, &Needs::of_purposes(&schema).unwrap(), rows);
+        let Plaintext::Scale { log2 } = found[0].public.plaintext else { panic!("{found:?}") };
+        (log2, found[0].public.params.clone())
+    };
+    let budget = |digits, answers| Some(ReleaseBudget { digits, answers });
+    let (without, _) = scale(10_000_000, None);
+    assert!(without < 40, "{without}");
+    let (with, set) = scale(10_000_000, budget(2, 1024));
+    assert!((73..=74).contains(&with), "{with}");
+    assert_eq!(set, "n13_q3x46_sec128_v1");
+    // A digit more is 3.3 bits, four times the numbers one bit.
+    assert!((3..=4).contains(&(scale(10_000_000, budget(3, 1024)).0 - with)));
+    assert!((0..=2).contains(&(scale(10_000_000, budget(2, 4096)).0 - with)));
+}
+
+/// Factors of a product have a secret in common; nothing else has, least of all an exact and an approximate column.
+#[test]
+fn columns_share_a_secret_only_where_they_meet() {
+    let float = |name| {
+        with_purposes(
+            column(name, ColumnType::Float { digits: 1 }, Protection::Encrypt),
+            &[Purpose::Product, Purpose::Sum],
+        )
+    };
+    let int = |name| {
+        let int = ranged(column(name, ColumnType::Int { bits: 32 }, Protection::Encrypt), -100, 100);
+        with_purposes(int, &[Purpose::Count])
+    };
+    let schema = schema("t", vec![float("a"), float("b"), int("i"), int("j"), int("k"), int("l")]);
+    let mut needs = Needs::of_purposes(&schema).unwrap();
+    let queries =
+        ["SELECT i * j FROM t", "SELECT k * l FROM t"].map(|text| sql::parse(&schema, text).unwrap());
+    needs.merge(needs_of(&schema, &queries).unwrap());
+    let mut next = 0_u128;
+    let mut id = || {
+        next += 1;
+        format!("{next:032x}")
+    };
+    let found = plan_encodings(&schema, &needs, 1000, &mut id).unwrap();
+    let mut groups: BTreeMap<&str, Vec<(Layout, &Content)>> = BTreeMap::new();
+    for encoding in &found {
+        groups.entry(&encoding.secret_id).or_default().push((encoding.public.layout, &encoding.content));
+    }
+    let mut shared: Vec<Vec<(Layout, String)>> = groups
+        .values()
+        .filter(|members| members.len() > 1)
+        .map(|members| members.iter().map(|(layout, content)| (*layout, content_words(content))).collect())
+        .collect();
+    shared.sort_by_key(|members| members[0].1.clone());
+    let group =
+        |layout, names: [&str; 2]| names.map(|name| (layout, format!("the values of {name}"))).to_vec();
+    let expected = [
+        group(Layout::ApproxSlots, ["a", "b"]),
+        group(Layout::Slots, ["i", "j"]),
+        group(Layout::Slots, ["k", "l"]),
+    ];
+    assert_eq!(shared, expected);
+    // A query across two groups is not planned on ciphertexts under two secrets.
+    let digest = "0".repeat(64);
+    let plan = |text: &str| {
+        let query = sql::parse(&schema, text).unwrap();
+        let site = crate::predict::Site::local(1000);
+        crate::plan_query(&schema, &found, &site, &digest, &query, &crate::Limits::default()).unwrap()
+    };
+    let crate::plan::Task::Rows(task) = plan("SELECT i * k FROM t").server.task else { panic!("groups") };
+    assert!(task.programs.is_empty(), "the owner evaluates it");
+}

@@ -186,7 +186,12 @@ impl<'a> Catalog<'a> {
             let missing_bits = (-margin).ceil().clamp(1.0, 1e6) as u32;
             Err(PlanError::Noise { text, columns, missing_bits })
         } else {
-            let values = weighted(stored_values(self.schema, encoding, error), weights);
+            let mut values = weighted(stored_values(self.schema, encoding, error), weights);
+            if let Values::Approx { noise, .. } = &mut values {
+                let weight = weight_max.to_f64().unwrap_or(f64::INFINITY);
+                let (scale, factor) = (encoding.public.scale_log2(), self.writers.noise_factor(set));
+                *noise = noise::ckks_sum_noise_log2(scale, self.rows as f64, weight, factor).exp2();
+            }
             Ok(Found { encoding, set, writers: self.writers, margin, error, values, rounded: None })
         })
     }
@@ -333,7 +338,7 @@ impl<'a> Catalog<'a> {
                 let (value, error) = program.node.approximate_error(magnitude, fresh);
                 let scale = f64::from(*scale) * f64::from(program.node.scale_power().max(1));
                 let margin = set.log_q() - 1.0 - (value + error).log2() - scale;
-                let values = Values::Approx { row: value, error };
+                let values = Values::Approx { row: value, error, noise: error };
                 let fits = margin >= 0.0 && scale <= MAX_RESULT_SCALE_LOG2;
                 fits.then_some(Fits { lanes: 1, margin, error: Some(error), values })
             }
@@ -362,8 +367,9 @@ struct Fits {
 /// What a row can contribute with its weight; nothing where the weight is missing.
 fn weighted(values: Values, weights: &Interval) -> Values {
     match values {
-        Values::Approx { row, error } => {
-            Values::Approx { row: row * weights.max_abs().to_f64().unwrap_or(f64::INFINITY), error }
+        Values::Approx { row, error, noise } => {
+            let row = row * weights.max_abs().to_f64().unwrap_or(f64::INFINITY);
+            Values::Approx { row, error, noise }
         }
         Values::Exact(row) => Values::Exact(row.mul(weights).hull(&Interval::point(BigInt::default()))),
     }
