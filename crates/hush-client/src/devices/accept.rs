@@ -83,7 +83,7 @@ pub fn accept_deliveries(
     discard: &[String],
 ) -> Result<Accepted, ClientError> {
     let owner = key.seed();
-    let Opened { manifest: signed, half, keys } = place.open(owner, pins)?;
+    let Opened { manifest: signed, half, keys, .. } = place.open(owner, pins)?;
     let (waiting, deliveries) = place.deliveries(&signed)?;
     let manifest = signed.manifest();
     let examiner = Examiner::new(manifest, &half, &keys)?;

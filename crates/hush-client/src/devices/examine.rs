@@ -185,7 +185,7 @@ impl<'a> Examiner<'a> {
         let seed = chunk.seed.ok_or(Fault::Form)?;
         let columns: Vec<_> = self.keys.iter().zip(&self.bounds).zip(&chunk.encoded).collect();
         let cells = columns.into_par_iter().map(|((key, bound), blob)| {
-            let cells = decrypt_chunk(key, seed, chunk.written, chunk.rows, blob, bound);
+            let cells = decrypt_chunk(key, (seed, chunk.written, chunk.rows), blob, bound, None);
             cells.map_err(|error| match error {
                 ClientError::Beyond { what } => Fault::Values(what),
                 error => Fault::File(error),

@@ -156,7 +156,9 @@ impl SchemaError {
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Format { .. } => "Use a newer version, or have a schema proposed again (hush init, or propose in Python).",
+            Self::Format { .. } => {
+                "Use a newer version, or have a schema proposed again (hush init, or propose in Python)."
+            }
             Self::MissingKey { .. } | Self::WrongValue { .. } => {
                 "Correct the line; a proposal (hush init, or propose in Python) shows an example."
             }
