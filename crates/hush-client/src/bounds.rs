@@ -93,3 +93,5 @@ mod tests {
     }
 }
 
+#[cfg(test)]
+mod forged;

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Deliveries of certified devices that were tampered with: right signatures and digests around anything. Each is rejected for what
+//! it is, and an honest delivery beside it is taken.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, StringArray};
+use arrow::record_batch::RecordBatch;
+use bytes::Bytes;
+use hush_edge::{DeviceKey, clear_schema};
+use hush_plan::{Content, EncodingId};
+use hush_remote::Silent;
+use hush_schemes::Values;
+use hush_schemes::bgv::public::PublicEncryptor;
+use hush_table::delivery::DELIVERY_FORMAT;
+use hush_table::part::{ClearPartWriter, EncryptedPartWriter, PartKind, WrittenPart};
+use hush_table::source::{OpenOptions, Source};
+use hush_table::{Delivery, DeliveryId, EncodedChunk, Projection, SignedDelivery, StreamId, TableStore};
+
+use super::{Accepted, MAX_REJECTIONS, accept_deliveries, device_key};
+use crate::owner::{self, EncryptOptions, OwnerKey};
+use crate::pins::Pins;
+use crate::place::TablePlace;
+use crate::table::OwnedTable;
+
+const SCHEMA: &str = r#"format = 1
+table = "t"
+status = "approved"
+max_rows = 100000
+edge = true
+[columns.site]
+type = "category"
+protect = "clear"
+[columns.day]
+type = "int(8)"
+range = [0, 31]
+protect = "clear"
+[columns.load]
+type = "int(32)"
+range = [0, 1000]
+protect = "encrypt"
+[columns.temp]
+type = "int(16)"
+range = [-50, 50]
+nullable = true
+protect = "encrypt"
+for = ["sum", "stddev"]
+"#;
+const OWN_SUM: i64 = 5 * 100;
+
+/// What a device puts into a delivery of four rows.
+struct Crafted {
+    day: i64,
+    /// By what is encrypted: `load`, `valid temp`, `temp`, `square temp`.
+    values: BTreeMap<&'static str, Vec<i64>>,
+    /// What is done to the body of `load` afterwards.
+    body: fn(&mut Vec<u8>),
+    seed: Option<[u8; 32]>,
+}
+
+impl Crafted {
+    fn honest() -> Self {
+        let values = [
+            ("load", vec![1, 2, 3, 1000]),
+            ("valid temp", vec![1, 0, 1, 1]),
+            ("temp", vec![-50, 0, 7, 50]),
+            ("square temp", vec![2500, 0, 49, 2500]),
+        ];
+        Self { day: 5, values: values.into(), body: |_| {}, seed: None }
+    }
+
+    fn with(what: &'static str, row: usize, value: i64) -> Self {
+        let mut crafted = Self::honest();
+        crafted.values.get_mut(what).unwrap()[row] = value;
+        crafted
+    }
+}
+
+struct Case {
+    directory: tempfile::TempDir,
+    owner: OwnerKey,
+    device: DeviceKey,
+}
+
+impl Case {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let owner = OwnerKey::temporary().unwrap();
+        let (file, schema) = (directory.path().join("t.csv"), directory.path().join("schema.toml"));
+        let rows: String = (0..5).map(|row| format!("a,{row},100,{row}\n")).collect();
+        std::fs::write(&file, format!("site,day,load,temp\n{rows}")).unwrap();
+        std::fs::write(&schema, SCHEMA).unwrap();
+        let options = EncryptOptions {
+            source: Source::open(&file, &OpenOptions::default()).unwrap(),
+            schema: crate::read_approved_schema(&schema).unwrap(),
+            output: directory.path().join("T"),
+            workload: None,
+            threads: 2,
+            memory_limit: None,
+            pins: Pins::forgetful(),
+        };
+        owner::encrypt(&options, &owner, &Silent).unwrap();
+        let place = directory.path().join("T");
+        let device = device_key(TablePlace::Directory(&place), &owner, &Pins::forgetful()).unwrap();
+        Self { directory, owner, device }
+    }
+
+    fn table(&self) -> PathBuf {
+        self.directory.path().join("T")
+    }
+
+    /// Puts a delivery beside the table as whoever can write there does: nobody looks at it before the owner.
+    fn deliver(&self, device: &DeviceKey, stream: u8, crafted: &Crafted) -> DeliveryId {
+        let id = DeliveryId { device: device.id(), stream: StreamId::from_bytes([stream; 16]), number: 0 };
+        let encrypted = encrypted(device, id, crafted);
+        let clear = clear(device, crafted.day);
+        let store = TableStore::local_existing(self.table()).unwrap();
+        store.put_part(&encrypted).unwrap();
+        store.put_part(&clear).unwrap();
+        let delivery = Delivery {
+            format: DELIVERY_FORMAT,
+            table_id: device.table_id,
+            encodings: device.digest,
+            id,
+            rows: 4,
+            chunks: 1,
+            clear: Some(clear.file),
+            encrypted: Some(encrypted.file),
+        };
+        let sign = |bytes: &[u8]| device.sign(bytes);
+        let signed =
+            SignedDelivery::sign(delivery, &device.verifying_key(), &device.certificate, sign).unwrap();
+        let folder = self.table().join("deliveries");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(id.file_name()), signed.as_bytes()).unwrap();
+        id
+    }
+
+    fn accept(&self, discard: &[String]) -> Accepted {
+        let table = self.table();
+        accept_deliveries(TablePlace::Directory(&table), &self.owner, &Pins::forgetful(), discard).unwrap()
+    }
+
+    fn sum(&self) -> i64 {
+        let table = OwnedTable::open_directory(&self.table(), &self.owner, &Pins::forgetful(), 2).unwrap();
+        let outcome = table.ask("SELECT SUM(load) AS s, STDDEV(temp) AS d FROM t", &Silent).unwrap();
+        let column = outcome.batches[0].column(0).clone();
+        column.as_any().downcast_ref::<Int64Array>().unwrap().value(0)
+    }
+}
+
+fn encrypted(device: &DeviceKey, id: DeliveryId, crafted: &Crafted) -> WrittenPart {
+    let word = |content: &Content| match content {
+        Content::Square(_) => "square temp",
+        Content::Valid(_) => "valid temp",
+        Content::Value(name) if name == "load" => "load",
+        _ => "temp",
+    };
+    let mut blobs: BTreeMap<u32, Bytes> = BTreeMap::new();
+    for family in &device.families {
+        let ids = family.key.columns().iter().map(|column| column.column);
+        let words = ids.clone().map(|id| {
+            let encoding = device.encodings.iter().find(|encoding| encoding.public.id.0 == id).unwrap();
+            word(&encoding.content)
+        });
+        let words: Vec<&str> = words.collect();
+        let values: Vec<Values<'_>> = words.iter().map(|word| Values::I64(&crafted.values[*word])).collect();
+        let bodies = PublicEncryptor::new().encrypt(&family.key, 0, &values).unwrap();
+        for ((id, word), mut body) in ids.zip(words).zip(bodies) {
+            if word == "load" {
+                (crafted.body)(&mut body);
+            }
+            blobs.insert(id, body.into());
+        }
+    }
+    let ids: Vec<EncodingId> = device.encodings.iter().map(|encoding| encoding.public.id).collect();
+    let mut writer = EncryptedPartWriter::new(&ids, 0, 0);
+    let encoded = ids.iter().map(|id| blobs[&id.0].clone()).collect();
+    let seed = crafted.seed.unwrap_or_else(|| id.chunk_seed(0));
+    writer.push(EncodedChunk { index: 0, rows: 4, seed, encoded, sealed: Vec::new() }).unwrap();
+    writer.finish().unwrap()
+}
+
+fn clear(device: &DeviceKey, day: i64) -> WrittenPart {
+    let schema = clear_schema(&device.schema);
+    let columns: Vec<ArrayRef> =
+        vec![Arc::new(StringArray::from(vec!["a"; 4])), Arc::new(Int64Array::from(vec![day; 4]))];
+    let mut writer = ClearPartWriter::new(&schema).unwrap();
+    writer.push(&RecordBatch::try_new(schema, columns).unwrap()).unwrap();
+    writer.finish().unwrap()
+}
+
+/// The seed of the owner's only chunk, which everybody can read.
+fn owners_seed(table: &Path) -> [u8; 32] {
+    let store = TableStore::local_existing(table).unwrap();
+    let signed = store.load().unwrap();
+    let (place, entry) = signed.manifest().placed_parts().next().unwrap();
+    let part = store.open_encrypted(signed.manifest(), place, entry).unwrap();
+    part.read(&Projection { seed: true, ..Projection::default() }).unwrap()[0].seed.unwrap()
+}
+
+/// Adds `2^44` to a coefficient, residue by residue, and makes the checksum right.
+fn change_a_coefficient(body: &mut Vec<u8>) {
+    let end = body.len() - 16;
+    // The last bytes before the checksum are coefficients of the last limb.
+    body[end - 3] ^= 0x15;
+    let checksum = blake3::hash(&body[..end]);
+    body[end..].copy_from_slice(&checksum.as_bytes()[..16]);
+}
+
+#[test]
+fn each_tampered_delivery_is_rejected_for_what_it_is_and_the_honest_one_is_taken() {
+    let case = Case::new();
+    let seed = owners_seed(&case.table());
+    let changed = |change: &dyn Fn(&mut Crafted)| {
+        let mut crafted = Crafted::honest();
+        change(&mut crafted);
+        crafted
+    };
+    // How, why, and whether only the owner's key can tell.
+    let tampered: Vec<(Crafted, &str, bool)> = vec![
+        (Crafted::with("load", 2, 2_000_000_000_000), "load: what a row decrypts to is outside", true),
+        (Crafted::with("load", 0, 1001), "load: what a row decrypts to is outside", true),
+        (Crafted::with("load", 0, -1), "load: what a row decrypts to is outside", true),
+        (Crafted::with("square temp", 2, 50), "temp: what a row decrypts to does not follow", true),
+        (Crafted::with("valid temp", 2, 0), "temp: what a row decrypts to is outside", true),
+        (Crafted::with("valid temp", 0, 2), "temp: what a row decrypts to is outside", true),
+        (Crafted::with("temp", 1, 9), "temp: what a row decrypts to is outside", true),
+        (
+            changed(&|crafted| crafted.body = change_a_coefficient),
+            "load: what a row decrypts to is outside",
+            true,
+        ),
+        (changed(&|crafted| crafted.seed = Some(seed)), "another seed than its name gives", false),
+        (changed(&|crafted| crafted.body = |body| body[200] ^= 1), "checksum mismatch", false),
+        (changed(&|crafted| crafted.body = |body| body.truncate(300)), "", false),
+        (
+            changed(&|crafted| crafted.body = |body| body.extend([0; 1 << 20])),
+            "more bytes than its rows can take",
+            false,
+        ),
+        (changed(&|crafted| crafted.day = 200), "column day: a clear value", false),
+    ];
+    let mut total = OWN_SUM;
+    for (stream, (crafted, why, is_secret)) in (1..).zip(&tampered) {
+        // A device each, so that none has used up its chances.
+        let place = case.table();
+        let device = device_key(TablePlace::Directory(&place), &case.owner, &Pins::forgetful()).unwrap();
+        let id = case.deliver(&device, stream, crafted);
+        case.deliver(&case.device, stream, &Crafted::honest());
+        total += 1006;
+        let accepted = case.accept(&[]);
+        assert_eq!((accepted.deliveries, accepted.rejected.len()), (1, 1), "{why}: {accepted:?}");
+        let rejected = &accepted.rejected[0];
+        assert_eq!(rejected.delivery, id.to_string());
+        assert!(rejected.why.contains(why), "{}, expected {why}", rejected.why);
+        let store = TableStore::local_existing(&place).unwrap();
+        let known = store.load().unwrap().manifest().devices.rejections_of(device.id());
+        assert_eq!(known, usize::from(*is_secret), "{why}");
+        assert_eq!(case.sum(), total, "{why}");
+        let discarded = case.accept(&[id.to_string()]);
+        assert_eq!((discarded.discarded, discarded.waiting, discarded.rejected.len()), (1, 0, 0), "{why}");
+    }
+    assert!(MAX_REJECTIONS < tampered.len());
+}
+
+/// A store that keeps to the rules does not let the seed of another chunk in.
+#[test]
+fn a_store_refuses_seeds_that_do_not_follow_from_the_delivery() {
+    let case = Case::new();
+    let seed = owners_seed(&case.table());
+    for (stream, chosen, is_taken) in [(1, Some(seed), false), (2, None, true)] {
+        let crafted = Crafted { seed: chosen, ..Crafted::honest() };
+        let id = case.deliver(&case.device, stream, &crafted);
+        let path = case.table().join("deliveries").join(id.file_name());
+        let signed = SignedDelivery::decode(&std::fs::read(&path).unwrap()).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let store = TableStore::local_existing(case.table()).unwrap();
+        let delivered = store.deliver(&signed);
+        assert_eq!(delivered.is_ok(), is_taken, "{delivered:?}");
+        assert!(store.open_part(PartKind::Clear, &signed.delivery().clear.unwrap()).is_ok());
+    }
+}
