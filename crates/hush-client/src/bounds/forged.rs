@@ -54,6 +54,7 @@ fn encrypt(directory: &Path, key: &OwnerKey) {
         threads: 2,
         memory_limit: None,
         pins: Pins::forgetful(),
+        replace: false,
     };
     owner::encrypt(&options, key, &Silent).unwrap();
 }

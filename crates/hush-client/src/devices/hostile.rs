@@ -100,6 +100,7 @@ impl Case {
             threads: 2,
             memory_limit: None,
             pins: Pins::forgetful(),
+            replace: false,
         };
         owner::encrypt(&options, &owner, &Silent).unwrap();
         let place = directory.path().join("T");

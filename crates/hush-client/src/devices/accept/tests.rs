@@ -11,7 +11,7 @@ use hush_table::delivery::{DELIVERY_FORMAT, certified_bytes};
 use super::*;
 
 fn table() -> Manifest {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hush-table/tests/golden/table_v1");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hush-table/tests/golden/table_v2");
     TableStore::local_existing(golden).unwrap().load().unwrap().manifest().clone()
 }
 
