@@ -137,10 +137,9 @@ fn is_same(column: &Column, ours: &ArrayRef, raw: &ArrayRef, tokens: &[String]) 
         return Ok(false);
     }
     let kind = raw.data_type();
-    let is_exact = matches!(
-        kind,
-        DataType::Boolean | DataType::Date32 | DataType::Decimal128(..) | DataType::Utf8
-    ) || kind.is_integer();
+    let is_exact =
+        matches!(kind, DataType::Boolean | DataType::Date32 | DataType::Decimal128(..) | DataType::Utf8)
+            || kind.is_integer();
     match (column.kind, kind) {
         (_, kind) if !is_exact && *kind != DataType::Float64 => Ok(true),
         (ColumnType::Float { digits }, _) => same_floats(ours, raw, digits),

@@ -34,6 +34,13 @@ pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Le
             "how many sealed columns there are ({sealed}), and the size of each block of them"
         ));
     }
+    if schema.edge {
+        table.push(
+            "of each delivery of a device: its key, when it came, its number of rows, whether you took it, and which rows of the \
+             table it became"
+                .to_owned(),
+        );
+    }
     let mut hidden = Vec::new();
     let encrypted: Vec<&str> =
         schema.protected(Protection::Encrypt).map(|column| column.name.as_str()).collect();
@@ -152,6 +159,18 @@ fn by_row(task: &RowsTask, says: &mut Vec<String>) {
     }
     if !task.operands.is_empty() {
         says.push(format!("that they use {}", list(&task.operands)));
+    }
+    if task.program_bits.iter().chain(&task.fetch_bits).any(Option::is_some) {
+        says.push(
+            "to how many bits numbers are rounded, which tells the order of magnitude of declared ranges that meet in them".to_owned(),
+        );
+    }
+    // Without approximate programs it is the largest double.
+    if task.operand_limit_log2 < 1023 && !task.programs.is_empty() {
+        says.push(format!(
+            "that clear numbers up to 2^{} may meet approximate ones: the order of magnitude of a declared range",
+            task.operand_limit_log2
+        ));
     }
     if let Some(limit) = task.limit {
         says.push(match limit {
