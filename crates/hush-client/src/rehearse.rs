@@ -110,7 +110,9 @@ pub fn rehearse(
         Some(digits) if !options.dry_run => table.ask_released(&options.sql, digits, progress),
         _ => table.ask(&options.sql, progress),
     })?;
-    (account.exposed, account.released) = (outcome.exposed.clone(), outcome.released);
+    if !options.dry_run {
+        (account.exposed, account.released) = (outcome.exposed.clone(), outcome.released);
+    }
     let analysis = options.analyze.clone().map(|profile| table.analyze(&outcome, options.threads, profile));
     let analysis = analysis.transpose()?;
     for (name, seconds) in outcome.phases.iter() {

@@ -27,8 +27,10 @@ use crate::schema::{ReleaseBudget, Schema};
 const COMFORTABLE_LOG2: f64 = 20.0;
 /// Largest scale of a slot: the scale of a product must stay within 120 bits.
 const MAX_SLOT_SCALE_LOG2: f64 = 60.0;
-/// Largest scale of a sum: encoded values stay below `2^126`.
-const MAX_SCALE_LOG2: f64 = 110.0;
+/// Largest scale of a sum: two limbs.
+const MAX_SCALE_LOG2: f64 = 90.0;
+/// The same with a budget of releases: encoded values stay below `2^126`.
+const MAX_RELEASED_SCALE_LOG2: f64 = 110.0;
 
 /// The magnitude that a column should have room for.
 pub(super) fn comfortable_bound() -> BigInt {
@@ -58,7 +60,8 @@ pub(super) fn sum(
     };
     let share = log2(&(BigInt::from(rows.max(1)) * weight_max)).ceil();
     let sets = presets().iter().filter(|set| set.limb_count() >= 2 && set.residue_bits() == 46);
-    let sets = sets.filter(|set| scale_over(set) <= MAX_SCALE_LOG2);
+    let most = if budget.is_some() { MAX_RELEASED_SCALE_LOG2 } else { MAX_SCALE_LOG2 };
+    let sets = sets.filter(|set| scale_over(set) <= most);
     let rooms: Vec<(&ParamSet, f64)> =
         sets.map(|set| (set, set.log_q() - 2.0 - scale_over(set) - share)).collect();
     let least = || presets().iter().map(scale_over).fold(f64::INFINITY, f64::min) + share;

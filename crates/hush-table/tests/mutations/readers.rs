@@ -61,7 +61,7 @@ pub(crate) fn manifest(bytes: &[u8]) -> Result<(), String> {
 /// A container around any body, signed by the corpus' key.
 pub(crate) fn container(body: &[u8]) -> Vec<u8> {
     let key = signer();
-    let mut bytes = b"HUSHTBL1\x01\0\0\0".to_vec();
+    let mut bytes = b"HUSHTBL1\x02\0\0\0".to_vec();
     bytes.extend((body.len() as u64).to_le_bytes());
     bytes.extend(body);
     bytes.extend(key.verifying_key().to_bytes());
