@@ -95,11 +95,7 @@ class Table:
     def decrypt(self, columns: Columns | None = None) -> Result:
         """The owner's data back, all columns or some. A table on a server is fetched first, as ciphertext."""
         wanted = None if columns is None else names(columns)
-        if not is_url(self._place):
-            return Result._of(_hushtable.decrypt(self._place, self._key, wanted))
-        with tempfile.TemporaryDirectory(prefix="hushtable-") as directory:
-            _hushtable.pull(str(self._place), self._token_file, directory, self._key)
-            return Result._of(_hushtable.decrypt(directory, self._key, wanted))
+        return Result._of(_hushtable.decrypt(self._place, self._token_file, self._key, wanted))
 
     def push(self, server: str, *, token_file: Path | None = None, replace: bool = False) -> Pushed:
         """Uploads it; see ``hushtable.push``.

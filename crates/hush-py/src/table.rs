@@ -122,16 +122,22 @@ impl Table {
     }
 }
 
-/// The owner's data back from a table directory: all columns or some.
+/// The owner's data back from a table directory, or from `SERVER/tables/NAME`: all columns or some.
 #[pyfunction]
 pub(crate) fn decrypt(
     py: Python<'_>,
-    path: PathBuf,
+    place: PathBuf,
+    token_file: Option<PathBuf>,
     key: &Key,
     columns: Option<Vec<String>>,
 ) -> PyResult<Answer> {
+    let url = place.to_str().filter(|text| text.starts_with("http://") || text.starts_with("https://"));
     let (schema, batches) = work::run(py, |progress| {
-        let place = TablePlace::Directory(&path);
+        let remote = url.map(|url| connect_to_table(url, token_file.as_deref())).transpose()?;
+        let place = match &remote {
+            Some((server, name)) => TablePlace::Server(server, name),
+            None => TablePlace::Directory(&place),
+        };
         let chunks = TableDecryption::open(place, &key.key, &key.pins(), columns.as_deref(), progress)?;
         let schema = chunks.schema();
         let batches = chunks.inspect(|_| progress.advance(1)).collect::<Result<Vec<_>, _>>()?;
