@@ -101,11 +101,7 @@ class Table:
         ``release``: as in ``sql``.
         """
         wanted = None if columns is None else names(columns)
-        if not is_url(self._place):
-            return Result._of(_hushtable.decrypt(self._place, self._key, wanted, release))
-        with tempfile.TemporaryDirectory(prefix="hushtable-") as directory:
-            _hushtable.pull(str(self._place), self._token_file, directory, self._key)
-            return Result._of(_hushtable.decrypt(directory, self._key, wanted, release))
+        return Result._of(_hushtable.decrypt(self._place, self._token_file, self._key, wanted, release))
 
     def push(self, server: str, *, token_file: Path | None = None, replace: bool = False) -> Pushed:
         """Uploads it; see ``hushtable.push``.

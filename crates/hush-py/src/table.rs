@@ -129,17 +129,23 @@ impl Table {
     }
 }
 
-/// The owner's data back from a table directory: all columns or some.
+/// The owner's data back from a table directory, or from `SERVER/tables/NAME`: all columns or some.
 #[pyfunction]
 pub(crate) fn decrypt(
     py: Python<'_>,
-    path: PathBuf,
+    place: PathBuf,
+    token_file: Option<PathBuf>,
     key: &Key,
     columns: Option<Vec<String>>,
     release: Option<i32>,
 ) -> PyResult<Answer> {
+    let url = place.to_str().filter(|text| text.starts_with("http://") || text.starts_with("https://"));
     let (schema, batches, exposed) = work::run(py, |progress| {
-        let place = TablePlace::Directory(&path);
+        let remote = url.map(|url| connect_to_table(url, token_file.as_deref())).transpose()?;
+        let place = match &remote {
+            Some((server, name)) => TablePlace::Server(server, name),
+            None => TablePlace::Directory(&place),
+        };
         let chunks = TableDecryption::open(place, &key.key, &key.pins(), columns.as_deref(), progress)?;
         let chunks = match release {
             Some(digits) => chunks.released(digits)?,
