@@ -50,7 +50,7 @@ pub(crate) fn released(counted: Counted) -> String {
     let Counted { numbers, left } = counted;
     let plural = if numbers == 1 { "" } else { "s" };
     format!(
-        "{} number{plural} with noise; {} of the table's budget left",
+        "{} number{plural}, right but for one unit of the last digit; {} of the table's budget left",
         grouped(numbers.into()),
         grouped(left.into())
     )
@@ -69,11 +69,10 @@ pub(crate) fn summary(account: &Account, wall: f64) -> String {
         }
         None => {}
     }
-    if let Some(error) = account.precision {
-        line("Error", precision(error));
-    }
-    if let Some(counted) = account.released.filter(|counted| counted.numbers > 0) {
-        line("Released", released(counted));
+    match (account.released.filter(|counted| counted.numbers > 0), account.precision) {
+        (Some(counted), _) => line("Released", released(counted)),
+        (None, Some(error)) => line("Error", precision(error)),
+        (None, None) => {}
     }
     line("Time", times(&account.phases, wall));
     if let Some(peak) = account.peak_bytes {

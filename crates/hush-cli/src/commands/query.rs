@@ -37,11 +37,10 @@ pub(super) fn query(args: &Query, threads: usize) -> Result<(), Error> {
     phases.time("write", || write_result(&outcome.batches, args.format, args.wide))?;
     outcome.plan.notes.iter().for_each(|note| say(&format!("! {}", visible(note))));
     if args.account {
-        if let Some(error) = outcome.plan.cost.precision {
-            say(&format!("Error     {}", precision(error)));
-        }
-        if let Some(counted) = outcome.released {
-            say(&format!("Released  {}", released(counted)));
+        match (outcome.released.filter(|counted| counted.numbers > 0), outcome.plan.cost.precision) {
+            (Some(counted), _) => say(&format!("Released  {}", released(counted))),
+            (None, Some(error)) => say(&format!("Error     {}", precision(error))),
+            (None, None) => {}
         }
         let wall = start.elapsed().as_secs_f64();
         say(&format!("Time      {}\nMoved     {}", times(&phases, wall), moved(outcome.moved, None)));
