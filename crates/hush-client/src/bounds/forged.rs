@@ -6,7 +6,7 @@ use std::path::Path;
 
 use hush_exec::answer::{Answer, Content};
 use hush_exec::{Engine, Limits};
-use hush_params::preset_by_code;
+use hush_params::presets::preset_by_code;
 use hush_remote::Silent;
 use hush_table::TableStore;
 use hush_table::source::{OpenOptions, Source};
@@ -160,7 +160,7 @@ fn falsified_answers_are_refused_whatever_was_asked() {
         let refused = on_a_server(directory.path(), &key, scrambled).ask(query, &Silent).unwrap_err();
         assert_eq!((refused.code(), refused.kind()), ("HUSH-C013", ErrorKind::Damaged), "{query}: {refused}");
         // Nothing that could be told from the secret key or the data.
-        assert!(!refused.report().bytes().any(|byte| byte.is_ascii_digit()), "{refused}");
+        assert!(!refused.report(hush_plan::error::Front::CommandLine).bytes().any(|byte| byte.is_ascii_digit()), "{refused}");
     }
 }
 
