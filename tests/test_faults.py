@@ -43,7 +43,7 @@ def kills(hush, tmp_path, wide, key, moments):
     """Kills `encrypt` at these fractions of its time; afterwards the same command completes."""
     path, schema = wide
     place = tmp_path / "K"
-    command = ("encrypt", path, "--schema", schema, "-o", place / "T", *key)
+    command = ("encrypt", path, "--schema", schema, "-o", place / "T", "--replace", *key)
     place.mkdir()
     scratch = tmp_path / "scratch"
     scratch.mkdir()
@@ -104,7 +104,7 @@ def stopped_streams(hush, tmp_path, wide, key, ends):
     place.mkdir()
     scratch.mkdir()
     hush = hush.with_environment(TMPDIR=str(scratch))
-    command = ("encrypt", "-", "--schema", schema, "-o", place / "T", "--memory-limit", "64MB", *key)
+    command = ("encrypt", "-", "--schema", schema, "-o", place / "T", "--replace", "--memory-limit", "64MB", *key)
     draw, used = random.Random(ends), {}
     for end in range(ends):
         with path.open("rb") as rows:

@@ -61,7 +61,7 @@ def peak(hush, *arguments, stdin=subprocess.DEVNULL):
 def encrypted(hush, directory, key, source, limit, output="T", stdin=subprocess.DEVNULL):
     """Encrypts under a limit and gives the peak."""
     schema = ("--schema", directory / "t.schema.toml", "-o", directory / output)
-    return peak(hush, "encrypt", source, *schema, "--memory-limit", limit, *key, stdin=stdin)
+    return peak(hush, "encrypt", source, *schema, "--memory-limit", limit, "--replace", *key, stdin=stdin)
 
 
 def sums(hush, key, table="T"):
@@ -201,7 +201,7 @@ def test_a_limit_on_address_space_may_end_the_run_but_leaves_nothing(hush, tmp_p
         manifest = tmp_path / f"T{limit}" / "manifest.hush"
         assert manifest.exists() == (ended.returncode == 0), ended.stderr
         no_canary(tmp_path)
-        hush(*arguments)
+        hush(*arguments, "--replace")
         hush("query", f"T{limit}", "SELECT COUNT(*) FROM t", *small_key)
 
 

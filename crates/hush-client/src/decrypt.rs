@@ -326,8 +326,8 @@ fn to_array(column: &Column, decrypted: &Decrypted<'_>) -> Result<ArrayRef, Clie
             values
         }
         (Cells::Approx(values), ColumnType::Float { digits }) => {
-            // More digits than the schema asked for are noise.
-            let rounded = values.iter().map(|value| to_digits(*value, usize::from(digits)));
+            // A digit more than the schema asked for, so that rounding stays within its precision; what is below is noise.
+            let rounded = values.iter().map(|value| to_digits(*value, usize::from(digits) + 1));
             return floats(rounded.collect(), nulls);
         }
         (Cells::Approx(_), _) => return Err(ClientError::Internal { what: "an approximate exact column" }),
