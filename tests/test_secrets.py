@@ -31,7 +31,7 @@ def test_a_new_key_asks_for_twelve_characters(hush, tmp_path):
     assert not key.exists()
     hush("keygen", "-o", key, "--passphrase-file", given, "--weak-passphrase", "--opens-in", "16MiB")
     schema = tmp_path / "patients.schema.toml"
-    hush("init", PATIENTS, "--sensitive", "age", "-o", schema)
+    hush("init", PATIENTS, "--sensitive", "age", "--clear", "bp,temperature", "-o", schema)
     approve(schema)
     arguments = ("--key", key, "--passphrase-file", given)
     hush("encrypt", PATIENTS, "--schema", schema, "-o", tmp_path / "T", *arguments)
@@ -65,7 +65,7 @@ def running_with_an_open_key(hush, directory):
     """A `hush decrypt` that has opened its key and waits: nobody reads what it writes."""
     key = make_key(hush, directory, "--opens-in", "16MiB")
     schema = directory / "patients.schema.toml"
-    hush("init", PATIENTS, "--sensitive", "age", "-o", schema)
+    hush("init", PATIENTS, "--sensitive", "age", "--clear", "bp,temperature", "-o", schema)
     approve(schema)
     hush("encrypt", PATIENTS, "--schema", schema, "-o", directory / "T", *key)
     process = hush.start("decrypt", directory / "T", *key, stderr=None)

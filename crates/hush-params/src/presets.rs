@@ -186,7 +186,10 @@ mod tests {
             let columns = set.most_columns();
             assert!(columns >= 64, "{}: {columns}", set.name());
             let attack = set.attack_log2() - (columns as f64).log2();
-            assert!(attack >= 128.0 && set.attack_log2() - ((columns + 1) as f64).log2() < 128.0);
+            assert!(attack >= 128.0, "{}", set.name());
+            // Where a number can tell one column more.
+            let one_more = set.attack_log2() - (columns as f64 + 1.0).log2();
+            assert!(one_more < 128.0 || columns > 1 << 40, "{}", set.name());
             assert!(set.attack_log2() >= f64::from(set.security_bits()), "{}", set.name());
         }
         assert_eq!(preset("n12_q3x34_sec128_v1").unwrap().most_columns(), 80);

@@ -81,11 +81,16 @@ fn busy_servers_and_broken_connections_are_tried_again() {
 
 #[test]
 fn refusals_keep_their_code_and_lose_what_a_terminal_would_obey() {
-    let (server, _heads) = scripted(vec![refusal("404 Not Found", "HUSH-V014", "no \u{1b}[31mtable\u{7}")]);
+    let missing = |code| refusal("404 Not Found", code, "no \u{1b}[31mtable\u{7}");
+    let (server, _heads) = scripted(vec![missing("HUSH-V015"), missing("HUSH-V014")]);
     let error = server.manifest("t").unwrap_err();
     assert_eq!((error.code(), error.kind()), ("HUSH-R005", ErrorKind::Remote));
     let RemoteError::Refused { status, code, message } = error else { panic!("{error}") };
-    assert_eq!((status, code.as_str(), message.as_str()), (404, "HUSH-V014", "no ?[31mtable?"));
+    assert_eq!((status, code.as_str(), message.as_str()), (404, "HUSH-V015", "no ?[31mtable?"));
+    // That a table is missing is said in the client's own words, with the name.
+    let error = server.manifest("t").unwrap_err();
+    assert_eq!((error.code(), error.server_code()), ("HUSH-R005", Some("HUSH-V014")));
+    assert!(error.to_string().contains("no table \"t\""), "{error}");
 }
 
 #[test]

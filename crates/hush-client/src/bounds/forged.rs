@@ -160,7 +160,10 @@ fn falsified_answers_are_refused_whatever_was_asked() {
         let refused = on_a_server(directory.path(), &key, scrambled).ask(query, &Silent).unwrap_err();
         assert_eq!((refused.code(), refused.kind()), ("HUSH-C013", ErrorKind::Damaged), "{query}: {refused}");
         // Nothing that could be told from the secret key or the data.
-        assert!(!refused.report(hush_plan::error::Front::CommandLine).bytes().any(|byte| byte.is_ascii_digit()), "{refused}");
+        assert!(
+            !refused.report(hush_plan::error::Front::CommandLine).bytes().any(|byte| byte.is_ascii_digit()),
+            "{refused}"
+        );
     }
 }
 

@@ -187,7 +187,7 @@ fn values_on_a_boundary_of_rounding_tell_nothing_of_the_error() {
         let fresh = encrypt(&ring, &secret, &[0; DEGREE], &errors);
         let released = flood.element(&secret, &fresh.ciphertext).unwrap().phases;
         let raw = phase(&secret, &fresh.ciphertext).unwrap();
-        for ((released, raw), error) in released.iter().zip(&raw).zip(&errors).filter(|(_, e)| **e != 0) {
+        for ((released, raw), error) in released.iter().zip(raw.iter()).zip(&errors).filter(|(_, e)| **e != 0) {
             let sign = usize::from(*error > 0);
             // The message half a step up, which the attacker chose.
             counts[sign][usize::from(rounds_up(&(released + boundary - I256::ONE)))] += 1.0;
@@ -214,7 +214,7 @@ fn the_same_number_is_released_as_the_same_value_and_no_other() {
     let noise = |flood: Flood<'_>, fresh: &Fresh| {
         let released = flood.element(&secret, &fresh.ciphertext).unwrap();
         let raw = phase(&secret, &fresh.ciphertext).unwrap();
-        let noise: Vec<I256> = released.phases.iter().zip(&raw).map(|(p, raw)| p - raw).collect();
+        let noise: Vec<I256> = released.phases.iter().zip(raw.iter()).map(|(p, raw)| p - raw).collect();
         (released.number, noise)
     };
     let key = keys(&owner).release_key();
