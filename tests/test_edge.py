@@ -72,10 +72,10 @@ def test_answers_are_those_of_all_rows(edge, seed):
 def test_what_devices_cost_is_said_before(edge):
     text = edge.hush("explain", "T", "SELECT SUM(load) FROM readings", *edge.key).stdout
     line = next(line for line in text.splitlines() if line.startswith("Devices"))
-    assert "26.2 bytes a value in full chunks where yours have 13.1, 8.4 bits more noise" in line
+    assert "25.5 bytes a value in full chunks where yours have 12.8, 8.4 bits more noise" in line
     plan = json.loads(edge.hush("explain", "T", "SELECT SUM(load) FROM readings", *edge.key, "--json").stdout)
     cost = plan["nodes"][0]["devices"]
-    assert cost["value_bytes"] == 2 * cost["owner_value_bytes"] == 26.25 and cost["noise_bits"] == pytest.approx(8.37, abs=0.01)
+    assert cost["value_bytes"] == 2 * cost["owner_value_bytes"] == 25.5 and cost["noise_bits"] == pytest.approx(8.37, abs=0.01)
 
 
 def test_more_rows_than_were_planned_for_are_told(edge):
