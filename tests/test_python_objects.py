@@ -483,3 +483,19 @@ except ht.HushError as error:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0 and "panick" not in done.stderr, done.stderr
     assert done.stdout.splitlines()[0] == "DataError HUSH-D027" and len(done.stdout.splitlines()) == 2, done.stdout
+
+
+def test_what_is_not_kept_is_said(tmp_path):
+    """Columns that a table does not have, and texts that are read as other values, are named by `encrypt` and `decrypt`."""
+    (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{n},{n % 7}\n" for n in range(40)) + "<5,1\n", encoding="utf-8")
+    schema = ht.Schema.parse(
+        'format = 1\ntable = "t"\nstatus = "approved"\napproved_by = "a test"\n'
+        '[columns.a]\ntype = "int(8)"\nrange = [0, 100]\nprotect = "encrypt"\ncensored = "bound"\n'
+        '[columns.b]\ntype = "int(8)"\nrange = [0, 9]\nprotect = "drop"\n'
+    )
+    with pytest.warns(ht.HushWarning) as said:
+        table = ht.encrypt(tmp_path / "t.csv", schema=schema)
+    texts = [str(warning.message) for warning in said]
+    assert any("not kept: b" in text for text in texts) and any("a" in text and "5" in text for text in texts), texts
+    with pytest.warns(ht.HushWarning, match="not kept: b"):
+        assert table.decrypt().columns == ["a"]

@@ -75,6 +75,8 @@ class Result:
                 "ciphertexts; keep it to yourself, or ask with release=DIGITS for one that may be given away"
             )
             warnings.warn(text, HushWarning, stacklevel=3)
+        for note in answer.account.get("notes", ()):
+            warnings.warn(note, HushWarning, stacklevel=3)
         return cls(pa.ipc.open_stream(answer.ipc()).read_all(), answer.account)
 
     @property

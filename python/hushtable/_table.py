@@ -188,7 +188,7 @@ def encrypt(
 
     Warns:
         HushWarning: a column is left clear that looks sensitive, or clear columns single out rows together; a table was
-            replaced.
+            replaced; columns are not kept; values are read as others than they are written (``censored``).
 
     Raises:
         UsageError: neither a schema nor ``clear`` nor ``sensitive`` is given, or both are; a column is both clear and
@@ -212,9 +212,8 @@ def encrypt(
     keep = tempfile.TemporaryDirectory(prefix="hushtable-") if out is None else None
     place = os.fspath(out) if out is not None else os.path.join(keep.name if keep else "", "table")
     count = thread_count(threads)
-    replaced = _hushtable.encrypt(data_in, approved._native, key, place, replace, workload, count)
-    if replaced is not None:
-        warnings.warn(replaced, HushWarning, stacklevel=2)
+    for note in _hushtable.encrypt(data_in, approved._native, key, place, replace, workload, count):
+        warnings.warn(note, HushWarning, stacklevel=2)
     return Table(_hushtable.Table.open_directory(place, key, count), key, place, None, keep)
 
 

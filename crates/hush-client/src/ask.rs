@@ -20,7 +20,7 @@ use crate::error::ClientError;
 use crate::explain::Held;
 use crate::finish::finish;
 use crate::precision::errors;
-use crate::release::{Counted, Release, approximate};
+use crate::release::{Counted, Release, Releases, approximate};
 use crate::table::OwnedTable;
 use hush_remote::Progress;
 
@@ -78,6 +78,7 @@ impl OwnedTable {
     ) -> Result<Outcome, ClientError> {
         let mut phases = Phases::default();
         let plan = phases.time("plan", || self.plan(sql))?;
+        Releases::require_own_rows(self.manifest.manifest())?;
         let release = self.releases.release(digits);
         let outcome = self.run_for(plan, phases, Some(&release), progress)?;
         let released = Some(release.count()?);

@@ -119,8 +119,9 @@ impl TableDecryption {
     /// out. Every ring element of an approximate column is one number of the budget.
     ///
     /// # Errors
-    /// [`ClientError::Release`] for more numbers than the whole budget has; of the items also for more than it has left.
+    /// [`ClientError::Release`] for a table with rows of devices, and for more numbers than the whole budget has; of the items also for more than it has left.
     pub fn released(mut self, digits: i32) -> Result<Self, ClientError> {
+        Releases::require_own_rows(&self.manifest)?;
         let numbers = self.keys.iter().filter(|key| self.is_needed(key) && is_approximate(key)).map(|key| {
             let of_part = |entry: &PartEntry| -> Result<u64, ClientError> {
                 let full = u64::from(body_of(key, 0, CHUNK_ROWS)?.1.element_count);

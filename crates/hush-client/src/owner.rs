@@ -32,7 +32,8 @@ impl OwnerKey {
     /// Makes a new key and stores it under a passphrase, in `path` and in `backup` if given.
     ///
     /// # Errors
-    /// [`ClientError::KeyFile`]: too little work; an existing file is never overwritten.
+    /// [`ClientError::KeyFile`]: too little work; an existing file is never overwritten. [`ClientError::File`] for a backup in a directory
+    /// that does not exist.
     pub fn create(
         path: &Path,
         backup: Option<&Path>,
@@ -40,6 +41,12 @@ impl OwnerKey {
         work: WorkFactor,
     ) -> Result<Self, ClientError> {
         harden_process();
+        // Before anything is made: a backup on a disk that is not there would be none.
+        let is_missing = |place: &&Path| !place.as_os_str().is_empty() && !place.is_dir();
+        if let Some(place) = backup.and_then(Path::parent).filter(is_missing) {
+            let source = std::io::ErrorKind::NotFound.into();
+            return Err(ClientError::File { path: place.to_owned(), source });
+        }
         let seed = OwnerSeed::generate()?;
         store(path, &seed, passphrase, work)?;
         if let Some(backup) = backup {

@@ -198,9 +198,9 @@ mod tests {
     fn what_is_not_named_keeps_its_proposal() {
         use Protection::{Clear, Decide, Encrypt, Seal};
         let proposed = proposal(&[], &[]).unwrap();
-        assert_eq!(protections(&proposed.schema), [Seal, Clear, Decide, Encrypt, Encrypt]);
+        assert_eq!(protections(&proposed.schema), [Seal, Clear, Decide, Encrypt, Decide]);
         let named = proposal(&[" BP", "ward"], &["code "]).unwrap();
-        assert_eq!(protections(&named.schema), [Seal, Seal, Encrypt, Clear, Encrypt]);
+        assert_eq!(protections(&named.schema), [Seal, Seal, Encrypt, Clear, Decide]);
         let said = "code is left clear by your choice, though it looks sensitive: unknown means encrypt.";
         assert!(named.warnings.iter().any(|warning| warning == said), "{:?}", named.warnings);
     }
@@ -223,8 +223,8 @@ mod tests {
     #[test]
     fn an_approval_decides_nothing() {
         let refused = proposal(&[], &[]).unwrap().approve("a test").unwrap_err();
-        assert!(refused.code() == "HUSH-S003" && refused.to_string().contains("(bp)"), "{refused}");
-        let schema = proposal(&["bp"], &[]).unwrap().approve("a test").unwrap();
+        assert!(refused.code() == "HUSH-S003" && refused.to_string().contains("(bp, dose)"), "{refused}");
+        let schema = proposal(&["bp", "dose"], &[]).unwrap().approve("a test").unwrap();
         assert!(schema.approved && schema.approved_by == "a test");
         let mut rehearsed = proposal(&[], &[]).unwrap().schema;
         protect_undecided(&mut rehearsed);

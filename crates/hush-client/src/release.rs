@@ -82,6 +82,11 @@ pub enum ReleaseError {
         /// Where it would be.
         path: PathBuf,
     },
+    /// Rows that devices encrypted are among those that would be released.
+    #[error(
+        "the table has rows of devices: a device's ciphertext can be made so that a released number tells of the column's secret; nothing was released\n  Ways out: a table of your own rows; a range in the schema, which makes the column exact (docs/security/devices.md says what devices can do to published results)."
+    )]
+    Devices,
     /// Nothing is remembered, so nothing can be counted.
     #[error(
         "there is no directory in which releases could be counted\n  Way out: set HUSH_STATE_DIR, XDG_STATE_HOME or HOME."
@@ -98,6 +103,7 @@ impl ReleaseError {
             Self::Budget { .. } => "HUSH-C082",
             Self::Digits { .. } => "HUSH-C083",
             Self::Nowhere => "HUSH-C084",
+            Self::Devices => "HUSH-C085",
         }
     }
 }
@@ -135,6 +141,15 @@ impl Releases {
     /// [`ClientError::File`].
     pub(crate) fn begin(&self) -> Result<(), ClientError> {
         self.ledger.begin()
+    }
+
+    /// Refuses to release anything of a table with rows of devices: the bound on errors is that of honest ciphertexts.
+    ///
+    /// # Errors
+    /// [`ReleaseError::Devices`].
+    pub(crate) fn require_own_rows(manifest: &Manifest) -> Result<(), ReleaseError> {
+        let has_deliveries = manifest.parts.iter().any(|part| part.delivery.is_some());
+        if has_deliveries { Err(ReleaseError::Devices) } else { Ok(()) }
     }
 
     /// Refuses more numbers than the whole budget has, whatever was released before.

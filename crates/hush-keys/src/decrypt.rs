@@ -34,7 +34,7 @@ impl PhaseLimit {
         /// Bits of the mantissa that are kept.
         const DIGITS: i32 = 40;
         let bound_log2 = bound_log2.max(0.0) + 1.5e-6;
-        if !(bound_log2 < 254.0) {
+        if bound_log2.is_nan() || bound_log2 >= 254.0 {
             return Self::NONE;
         }
         let whole = bound_log2.floor();

@@ -3,6 +3,8 @@
 //!
 //! Every test first finds the secret while it lives, so that a search that sees nothing fails.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use hush_params::preset;
 use hush_ring::{Cpu, Ring, SecretRng};
 use hush_rlwe::{BodyId, BodyKind, UncheckedBody};

@@ -339,7 +339,7 @@ mod tests {
     fn secrets_of_different_purposes_are_different() {
         let cpu = Cpu::detect().unwrap();
         let ring = |name| Ring::new(preset(name).unwrap(), cpu).unwrap();
-        let (small, same_degree) = (ring("n12_q2x46_sec128_v1"), ring("n12_q3x35_sec128_v1"));
+        let (small, same_degree) = (ring("n12_q2x46_sec128_v1"), ring("n12_q3x34_sec128_v1"));
         let owner = fixed();
         let kinds = [SecretKind::ApproxSlots, SecretKind::ApproxSum, SecretKind::Slots, SecretKind::Sum];
         let mut seen = std::collections::BTreeSet::new();

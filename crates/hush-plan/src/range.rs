@@ -70,7 +70,7 @@ impl Interval {
     pub fn pow(&self, exponent: u32) -> Self {
         let (low, high) = (self.low.pow(exponent), self.high.pow(exponent));
         let crosses = self.low.is_negative() && self.high.is_positive();
-        if exponent % 2 == 0 && crosses {
+        if exponent.is_multiple_of(2) && crosses {
             return Self { low: BigInt::from(u8::from(exponent == 0)), high: low.max(high) };
         }
         Self { low: low.clone().min(high.clone()), high: low.max(high) }

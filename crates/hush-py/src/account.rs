@@ -27,6 +27,7 @@ pub(crate) fn of_query(py: Python<'_>, outcome: &Outcome) -> PyResult<Py<PyDict>
     cost(&dict, &outcome.phases, outcome.moved)?;
     dict.set_item("leakage", of_leakage(py, &outcome.plan.leakage)?)?;
     exposure(&dict, &outcome.exposed, outcome.released)?;
+    dict.set_item("notes", outcome.plan.notes.clone())?;
     Ok(dict.unbind())
 }
 

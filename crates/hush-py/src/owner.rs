@@ -3,7 +3,9 @@
 
 use std::path::PathBuf;
 
-use hush::{EncryptOptions, Error, NewPassphrase, OwnerKey, Passphrase, Pins, Present, WorkFactor};
+use hush::{
+    EncryptOptions, Error, NewPassphrase, OwnerKey, Passphrase, Pins, Present, Protection, WorkFactor,
+};
 use pyo3::prelude::*;
 
 use crate::data::Source;
@@ -88,7 +90,13 @@ pub(crate) fn replacement(replaced: &Present, rows: u64) -> String {
     format!("version {version} was replaced: {before} rows before{losses}; {rows} rows now")
 }
 
-/// Encrypts data into a table directory. Gives a sentence about the version that it replaced, if there was one.
+/// That a table does not have some columns of the data.
+pub(crate) fn not_kept(names: &[&str]) -> Option<String> {
+    (!names.is_empty()).then(|| format!("not kept: {} (protect = \"drop\" in the schema)", names.join(", ")))
+}
+
+/// Encrypts data into a table directory. Gives a sentence for everything that the owner should hear: the version that it replaced,
+/// columns that are not kept, values that were read as others than they are written.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "each is a keyword of the Python function")]
 pub(crate) fn encrypt(
@@ -100,7 +108,7 @@ pub(crate) fn encrypt(
     replace: bool,
     workload: Option<PathBuf>,
     threads: usize,
-) -> PyResult<Option<String>> {
+) -> PyResult<Vec<String>> {
     let options = EncryptOptions {
         source: source.source.clone(),
         schema: schema.schema.clone(),
@@ -112,5 +120,11 @@ pub(crate) fn encrypt(
         replace,
     };
     let encrypted = source.settle(work::run(py, |progress| hush::encrypt(&options, &key.key, progress)))?;
-    Ok(encrypted.replaced.map(|replaced| replacement(&replaced, encrypted.manifest.manifest().rows)))
+    let rows = encrypted.manifest.manifest().rows;
+    let mut notes: Vec<String> =
+        encrypted.replaced.iter().map(|replaced| replacement(replaced, rows)).collect();
+    let dropped = options.schema.protected(Protection::Drop).map(|column| column.name.as_str());
+    notes.extend(not_kept(&dropped.collect::<Vec<_>>()));
+    notes.extend(hush::reading_notes(&options.schema));
+    Ok(notes)
 }

@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 use crate::account;
 use crate::data::{Answer, Source};
 use crate::error::OrRaise;
-use crate::owner::Key;
+use crate::owner::{Key, not_kept};
 use crate::schema::Schema;
 use crate::server::connect_to_table;
 use crate::work;
@@ -140,7 +140,7 @@ pub(crate) fn decrypt(
     release: Option<i32>,
 ) -> PyResult<Answer> {
     let url = place.to_str().filter(|text| text.starts_with("http://") || text.starts_with("https://"));
-    let (schema, batches, exposed) = work::run(py, |progress| {
+    let (schema, batches, exposed, note) = work::run(py, |progress| {
         let remote = url.map(|url| connect_to_table(url, token_file.as_deref())).transpose()?;
         let place = match &remote {
             Some((server, name)) => TablePlace::Server(server, name),
@@ -152,10 +152,12 @@ pub(crate) fn decrypt(
             None => chunks,
         };
         let (schema, exposed) = (chunks.schema(), chunks.exposed());
+        let note = if columns.is_none() { not_kept(&chunks.dropped()) } else { None };
         let batches = chunks.inspect(|_| progress.advance(1)).collect::<Result<Vec<_>, _>>()?;
-        Ok((schema, batches, exposed))
+        Ok((schema, batches, exposed, note))
     })?;
     let account = PyDict::new(py);
     account::exposure(&account, &exposed, None)?;
+    account.set_item("notes", Vec::from_iter(note))?;
     Ok(Answer::new(schema, batches, account.unbind()))
 }

@@ -292,7 +292,7 @@ fn table_in(path: &str) -> Option<&str> {
     path.strip_prefix("/v1/tables/")?.split(['/', '?']).next()
 }
 
-/// Checks an address; gives it without trailing slash, and whether it is this machine.
+/// Checks an address; gives it in one spelling (small letters, no default port, no trailing slash), and whether it is this machine.
 fn check_url(url: &str) -> Result<(String, bool), RemoteError> {
     let wrong = || RemoteError::Url { found: clean(url) };
     let uri: Uri = url.parse().map_err(|_| wrong())?;
@@ -306,7 +306,12 @@ fn check_url(url: &str) -> Result<(String, bool), RemoteError> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let here =
         host.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
-    Ok((url.trim_end_matches('/').to_owned(), here))
+    // What was seen at a place is remembered by this text: another spelling must not be another place.
+    let default = if scheme == "https" { 443 } else { 80 };
+    let port =
+        uri.port_u16().filter(|port| *port != default).map_or(String::new(), |port| format!(":{port}"));
+    let path = uri.path().trim_end_matches('/');
+    Ok((format!("{scheme}://{}{port}{path}", host.to_ascii_lowercase()), here))
 }
 
 fn tls(options: &RemoteOptions) -> Result<TlsConfig, RemoteError> {

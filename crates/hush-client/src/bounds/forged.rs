@@ -8,8 +8,8 @@ use hush_exec::answer::{Answer, Content};
 use hush_exec::{Engine, Limits};
 use hush_params::presets::preset_by_code;
 use hush_remote::Silent;
-use hush_table::TableStore;
 use hush_table::source::{OpenOptions, Source};
+use hush_table::{Digest, TableStore};
 
 use crate::error::ErrorKind;
 use crate::owner::{self, EncryptOptions, OwnerKey};
@@ -109,6 +109,9 @@ fn altered(bytes: Vec<u8>, sums: &dyn Fn(u16, &mut [u8]), rows: &dyn Fn(&mut [u8
         }
         checksum.copy_from_slice(&blake3::hash(object).as_bytes()[..CHECKSUM]);
     }
+    let signed = forged.len() - 32;
+    let checksum = Digest::of(&forged[..signed]);
+    forged[signed..].copy_from_slice(checksum.as_bytes());
     forged
 }
 
@@ -138,6 +141,9 @@ fn scrambled(bytes: Vec<u8>) -> Vec<u8> {
 fn added(bytes: Vec<u8>, value: i64) -> Vec<u8> {
     altered(bytes, &|code, residues| add(code, residues, value), &|_| {})
 }
+
+/// What a server does to the bytes of an answer.
+type Forge = fn(Vec<u8>) -> Vec<u8>;
 
 const QUERIES: [&str; 7] = [
     "SELECT SUM(x) AS v FROM t",
@@ -176,7 +182,7 @@ fn sums_that_no_rows_give_are_refused_and_others_are_not_noticed() {
         let asked = on_a_server(directory.path(), &key, forge).ask(query, &Silent);
         asked.err().map(|error| error.code())
     };
-    let cases: [(&str, fn(Vec<u8>) -> Vec<u8>, Option<&str>); 8] = [
+    let cases: [(&str, Forge, Option<&str>); 8] = [
         // 300 rows of at most 1000, of which 100 are asked for.
         ("SELECT SUM(x) FROM t", |bytes| added(bytes, 150_001), Some("HUSH-C013")),
         ("SELECT SUM(x) FROM t", |bytes| added(bytes, -150_001), Some("HUSH-C013")),

@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::compute::{cast, concat_batches};
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal256Type};
 use arrow::record_batch::RecordBatch;
 use ethnum::I256;
@@ -24,7 +24,8 @@ use hush_plan::physical::stored_bounds;
 use hush_plan::schema::Column;
 use hush_plan::schema::units::column_bounds;
 use hush_plan::{ColumnType, Content, Protection};
-use hush_rlwe::masked_body_bytes;
+use hush_ring::UniformSeed;
+use hush_rlwe::{Body, SumMasks, UncheckedBody, masked_body_bytes};
 use hush_schemes::Values;
 use hush_table::manifest::PartPlace;
 use hush_table::part::PartSource;
@@ -35,7 +36,7 @@ use hush_table::{
 };
 use rayon::prelude::*;
 
-use crate::cells::{Cells, decrypt_chunk};
+use crate::cells::{Cells, body_of, decrypt_chunk};
 use crate::columns::{ColumnKey, ColumnKeys};
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
@@ -45,6 +46,9 @@ const MAX_CLEAR_BYTES: u64 = 256 << 20;
 /// What a file has beside its bodies: for each page, and once.
 const PAGE_BYTES: u64 = 1024;
 const FRAME_BYTES: u64 = 64 << 10;
+/// Rows of clear columns that are looked at together, and the most memory that one of them may take on average.
+const CLEAR_ROWS: usize = 256;
+const CLEAR_ROW_BYTES: usize = 1 << 20;
 
 /// Why a delivery is not taken. Names columns; never a value, nor which row.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +59,9 @@ pub(crate) enum Fault {
     /// A file larger than what it is to hold.
     #[error("its {0} has more bytes than its rows can take")]
     Size(&'static str),
+    /// Columns of a chunk that were not encrypted together.
+    #[error("its columns do not share their masks, as those of one device's encryption do")]
+    Masks,
     /// A file that is missing, altered or malformed.
     #[error("{0}")]
     File(ClientError),
@@ -108,7 +115,7 @@ impl<'a> Examiner<'a> {
     /// Looks at everything in a delivery; `open` gives its files, digests checked.
     ///
     /// # Cost
-    /// That of decrypting its rows; memory for its files and one chunk's plaintext.
+    /// That of decrypting its rows, and a pass over its bodies; memory for its files and one chunk's plaintext.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -123,23 +130,21 @@ impl<'a> Examiner<'a> {
         }
         self.check_sizes(&entry)?;
         let file = |kind, file: PartFile| open(kind, file).map_err(Fault::File);
-        let clear = match entry.clear {
-            Some(part) => {
-                let part = ClearPart::open(file(PartKind::Clear, part)?, self.manifest, &entry)?;
-                let all: Vec<usize> = (0..part.schema().fields().len()).collect();
-                let rows = concat_batches(part.schema(), &part.read(&all)?).map_err(|_| Fault::Form)?;
-                self.check_clear(&rows, &entry)?;
-                Some(rows)
-            }
-            None => None,
-        };
-        drop(clear);
+        if let Some(part) = entry.clear {
+            let part = ClearPart::open(file(PartKind::Clear, part)?, self.manifest, &entry)?;
+            // A few rows at a time: a small file can hold one long text for every row.
+            part.for_each(CLEAR_ROWS, &mut |rows| self.check_clear(rows))??;
+        }
         let Some(part) = entry.encrypted else { return Ok(()) };
         let start = PartPlace { first_chunk: 0, first_row: 0 };
         let part = EncryptedPart::open(file(PartKind::Encrypted, part)?, self.manifest, start, &entry)?;
         check_seeds(&part, signed.delivery().id)?;
         let projection =
             Projection { seed: true, encodings: self.manifest.encoding_ids(), ..Projection::default() };
+        // All chunks before a row of any is decrypted: that a body is damaged must not say what other rows hold.
+        for chunk in part.chunks(&projection)? {
+            self.check_form(&chunk?)?;
+        }
         for chunk in part.chunks(&projection)? {
             self.check_chunk(&chunk?)?;
         }
@@ -166,9 +171,9 @@ impl<'a> Examiner<'a> {
     }
 
     /// Clear columns keep what the planner takes for granted: their ranges bound sums with them as weights.
-    fn check_clear(&self, rows: &RecordBatch, entry: &PartEntry) -> Result<(), Fault> {
-        if rows.num_rows() as u64 != entry.rows {
-            return Err(Fault::Form);
+    fn check_clear(&self, rows: &RecordBatch) -> Result<(), Fault> {
+        if rows.num_rows().saturating_mul(CLEAR_ROW_BYTES) < rows.get_array_memory_size() {
+            return Err(Fault::Size("clear file"));
         }
         for column in self.half.schema.protected(Protection::Clear) {
             let bad = || Fault::Clear(column.name.clone());
@@ -179,6 +184,21 @@ impl<'a> Examiner<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Every body is one of its column, and those over one ring store the same masks: sums of several columns have one sum of masks.
+    fn check_form(&self, chunk: &ChunkRow) -> Result<(), Fault> {
+        let seed = UniformSeed::from_bytes(chunk.seed.ok_or(Fault::Form)?);
+        let mut rings: BTreeMap<u16, Vec<Body<'_>>> = BTreeMap::new();
+        for (key, blob) in self.keys.iter().zip(&chunk.encoded) {
+            let body = body_of(key, chunk.written, chunk.rows)
+                .and_then(|(kind, id)| Ok(UncheckedBody::decode(blob)?.conform(key.ring(), kind, id)?));
+            let body = body.map_err(Fault::File)?;
+            rings.entry(body.param_code()).or_default().push(body);
+        }
+        let shared =
+            |bodies: &Vec<Body<'_>>| bodies.iter().all(Body::has_masks) && SumMasks::of(seed, bodies).is_ok();
+        if rings.values().all(shared) { Ok(()) } else { Err(Fault::Masks) }
     }
 
     fn check_chunk(&self, chunk: &ChunkRow) -> Result<(), Fault> {

@@ -58,6 +58,8 @@ struct Crafted {
     /// What is done to the body of `load` afterwards.
     body: fn(&mut Vec<u8>),
     seed: Option<[u8; 32]>,
+    /// Whether `load` is encrypted in a run of its own.
+    apart: bool,
 }
 
 impl Crafted {
@@ -68,7 +70,7 @@ impl Crafted {
             ("temp", vec![-50, 0, 7, 50]),
             ("square temp", vec![2500, 0, 49, 2500]),
         ];
-        Self { day: 5, values: values.into(), body: |_| {}, seed: None }
+        Self { day: 5, values: values.into(), body: |_| {}, seed: None, apart: false }
     }
 
     fn with(what: &'static str, row: usize, value: i64) -> Self {
@@ -169,8 +171,12 @@ fn encrypted(device: &DeviceKey, id: DeliveryId, crafted: &Crafted) -> WrittenPa
         let words: Vec<&str> = words.collect();
         let values: Vec<Values<'_>> = words.iter().map(|word| Values::I64(&crafted.values[*word])).collect();
         let bodies = PublicEncryptor::new().encrypt(&family.key, 0, &values).unwrap();
-        for ((id, word), mut body) in ids.zip(words).zip(bodies) {
+        let others = PublicEncryptor::new().encrypt(&family.key, 0, &values).unwrap();
+        for ((id, word), (mut body, other)) in ids.zip(words).zip(bodies.into_iter().zip(others)) {
             if word == "load" {
+                if crafted.apart {
+                    body = other;
+                }
                 (crafted.body)(&mut body);
             }
             blobs.insert(id, body.into());
@@ -202,10 +208,21 @@ fn owners_seed(table: &Path) -> [u8; 32] {
     part.read(&Projection { seed: true, ..Projection::default() }).unwrap()[0].seed.unwrap()
 }
 
-/// Changes coefficients of masks and bodies, and makes the checksum right.
-fn change_coefficients(body: &mut Vec<u8>) {
+/// Changes a coefficient of the body, which is a row, and makes the checksum right.
+fn change_a_row(body: &mut [u8]) {
+    body[97] ^= 1;
+    mend_checksum(body);
+}
+
+/// Changes a coefficient of the mask, which stands behind the body, and makes the checksum right.
+fn change_a_mask(body: &mut [u8]) {
+    let last = body.len() - 16 - 100;
+    body[last] ^= 1;
+    mend_checksum(body);
+}
+
+fn mend_checksum(body: &mut [u8]) {
     let end = body.len() - 16;
-    body[128..end].iter_mut().step_by(97).for_each(|byte| *byte ^= 0x15);
     let checksum = blake3::hash(&body[..end]);
     body[end..].copy_from_slice(&checksum.as_bytes()[..16]);
 }
@@ -229,10 +246,13 @@ fn each_tampered_delivery_is_rejected_for_what_it_is_and_the_honest_one_is_taken
         (Crafted::with("valid temp", 0, 2), "temp: what a row decrypts to is outside", true),
         (Crafted::with("temp", 1, 9), "temp: what a row decrypts to is outside", true),
         (
-            changed(&|crafted| crafted.body = change_coefficients),
+            changed(&|crafted| crafted.body = |body| change_a_row(body)),
             "load: what a row decrypts to is outside",
             true,
         ),
+        (changed(&|crafted| crafted.body = |body| change_a_mask(body)), "do not share their masks", false),
+        // Each column is right by itself, but no sum of several of them could be.
+        (changed(&|crafted| crafted.apart = true), "do not share their masks", false),
         (changed(&|crafted| crafted.seed = Some(seed)), "another seed than its name gives", false),
         (changed(&|crafted| crafted.body = |body| body[200] ^= 1), "checksum mismatch", false),
         (changed(&|crafted| crafted.body = |body| body.truncate(300)), "", false),

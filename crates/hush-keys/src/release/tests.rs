@@ -187,7 +187,8 @@ fn values_on_a_boundary_of_rounding_tell_nothing_of_the_error() {
         let fresh = encrypt(&ring, &secret, &[0; DEGREE], &errors);
         let released = flood.element(&secret, &fresh.ciphertext).unwrap().phases;
         let raw = phase(&secret, &fresh.ciphertext).unwrap();
-        for ((released, raw), error) in released.iter().zip(raw.iter()).zip(&errors).filter(|(_, e)| **e != 0) {
+        for ((released, raw), error) in released.iter().zip(raw.iter()).zip(&errors).filter(|(_, e)| **e != 0)
+        {
             let sign = usize::from(*error > 0);
             // The message half a step up, which the attacker chose.
             counts[sign][usize::from(rounds_up(&(released + boundary - I256::ONE)))] += 1.0;

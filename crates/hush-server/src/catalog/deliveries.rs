@@ -6,14 +6,17 @@ use std::fs;
 use std::sync::PoisonError;
 
 use hush_table::store::DELIVERIES_NAME;
-use hush_table::{Delivered, DeliveryFault, SignedDelivery, SignedManifest, TableError, TableStore};
+use hush_table::{
+    Delivered, DeliveryFault, DeliveryId, DeviceId, SignedDelivery, SignedManifest, TableError, TableStore,
+};
 
 use super::Catalog;
 use crate::error::{ApiError, Code};
 use crate::names::{Half, PartName, TableName};
 
-/// Most deliveries that wait beside a table: small files, which no other limit counts.
-const MAX_WAITING: usize = 1 << 16;
+/// Most deliveries of one device that wait beside a table: small files, which no other limit counts. One device must not use up what
+/// others need.
+const MAX_WAITING: usize = 1 << 14;
 
 impl Catalog {
     /// Lets a delivery wait beside its table.
@@ -24,12 +27,13 @@ impl Catalog {
     pub fn deliver(&self, table: &TableName, container: &[u8]) -> Result<Delivered, ApiError> {
         let _change = self.change.lock().unwrap_or_else(PoisonError::into_inner);
         self.find(table)?;
-        let waiting = fs::read_dir(self.root.join(table.as_str()).join(DELIVERIES_NAME));
-        if waiting.is_ok_and(|waiting| waiting.count() >= MAX_WAITING) {
+        let signed = SignedDelivery::decode(container);
+        if let Ok(signed) = &signed
+            && self.waiting_of(table, signed.delivery().id.device) >= MAX_WAITING
+        {
             return Err(Code::StorageFull.into());
         }
-        let delivered =
-            SignedDelivery::decode(container).and_then(|signed| self.store(table)?.deliver(&signed));
+        let delivered = signed.and_then(|signed| self.store(table)?.deliver(&signed));
         delivered.map_err(|error| {
             tracing::info!(code = error.code(), "a delivery was refused");
             match error {
@@ -42,6 +46,15 @@ impl Catalog {
                 _ => Code::BadPart.into(),
             }
         })
+    }
+
+    /// How many deliveries of a device wait beside a table.
+    fn waiting_of(&self, table: &TableName, device: DeviceId) -> usize {
+        let Ok(waiting) = fs::read_dir(self.root.join(table.as_str()).join(DELIVERIES_NAME)) else {
+            return 0;
+        };
+        let names = waiting.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        names.filter_map(|name| DeliveryId::of_file_name(&name)).filter(|id| id.device == device).count()
     }
 
     /// The deliveries that wait beside a table.

@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use hush_table::delivery::MAX_DELIVERY_BYTES;
-use hush_table::{Delivered, to_hex};
+use hush_table::{Delivered, SignedDelivery, to_hex};
 use serde::Serialize;
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
@@ -26,7 +26,7 @@ pub const MAX_LISTED: usize = 4096;
 pub struct Deliveries {
     /// How many there are in all.
     waiting: u64,
-    /// The first of them by stream and number, as signed: hex of the containers.
+    /// The first of them, of each device as many, as signed: hex of the containers.
     deliveries: Vec<String>,
 }
 
@@ -41,8 +41,25 @@ pub async fn list(
 ) -> Result<Json<Deliveries>, ApiError> {
     let found =
         spawn_blocking(move || app.catalog.deliveries(&table)).await.map_err(|_| Code::Internal)??;
-    let listed = found.iter().take(MAX_LISTED).map(|delivery| to_hex(delivery.as_bytes()));
+    let listed = in_turns(&found, MAX_LISTED).into_iter().map(|delivery| to_hex(delivery.as_bytes()));
     Ok(Json(Deliveries { waiting: found.len() as u64, deliveries: listed.collect() }))
+}
+
+/// At most so many of some deliveries, which are sorted by id: the first of every device, then the second of every device, and so on, so
+/// that no device keeps the others' out of the list.
+fn in_turns(found: &[SignedDelivery], most: usize) -> Vec<&SignedDelivery> {
+    let mut turns: Vec<(usize, usize)> = Vec::with_capacity(found.len());
+    let mut begin = 0;
+    for (index, delivery) in found.iter().enumerate() {
+        if found.get(begin).is_none_or(|first| first.delivery().id.device != delivery.delivery().id.device) {
+            begin = index;
+        }
+        turns.push((index - begin, index));
+    }
+    turns.sort_unstable();
+    turns.truncate(most);
+    turns.sort_unstable_by_key(|(_, index)| *index);
+    turns.iter().filter_map(|(_, index)| found.get(*index)).collect()
 }
 
 /// Lets a delivery wait, once its parts have been uploaded.

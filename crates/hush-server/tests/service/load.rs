@@ -179,7 +179,9 @@ fn load(clients: usize, arguments: &[&str], more: impl Fn(usize) -> bool + Sync)
     });
     let count = |number: &AtomicUsize| number.load(Ordering::Relaxed);
     let errors = tally.errors.lock().unwrap();
-    println!(
+    #[allow(clippy::print_stdout, reason = "the figures of the measurement")]
+    let tell = |line: String| println!("{line}");
+    tell(format!(
         "{} jobs accepted, {} answered, {} uploads; refused with 503: {} to bring, {} to collect; {} errors",
         count(&tally.accepted),
         count(&tally.answered),
@@ -187,7 +189,7 @@ fn load(clients: usize, arguments: &[&str], more: impl Fn(usize) -> bool + Sync)
         count(&tally.refused),
         count(&tally.refused_collecting),
         errors.len()
-    );
+    ));
     assert!(errors.is_empty(), "{} errors, such as {:?}", errors.len(), &errors[..errors.len().min(5)]);
     assert!(count(&tally.answered) >= clients && count(&tally.uploaded) > 0);
     assert_eq!(count(&tally.accepted), count(&tally.answered));

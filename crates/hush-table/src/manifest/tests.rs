@@ -175,7 +175,7 @@ type Broken = (fn(&mut Manifest), ManifestFault);
 #[test]
 fn every_rule_of_the_head_is_checked() {
     let broken: Vec<Broken> = vec![
-        (|m| m.format = 2, ManifestFault::Format { found: 2, expected: 1 }),
+        (|m| m.format = 3, ManifestFault::Format { found: 3, expected: 2 }),
         (|m| m.table.clear(), ManifestFault::TableName),
         (|m| m.table = "../x".to_owned(), ManifestFault::TableName),
         (|m| m.table = "a/b".to_owned(), ManifestFault::TableName),

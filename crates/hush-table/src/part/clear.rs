@@ -161,6 +161,27 @@ impl ClearPart {
         batches.map_err(|cause| self.parquet(cause.into()))
     }
 
+    /// Hands all columns to `look`, at most `rows` rows at a time and no two batches in memory together; ends at the first error.
+    ///
+    /// # Errors
+    /// [`TableError::Parquet`] from the reader; within, what `look` found.
+    pub fn for_each<E>(
+        &self,
+        rows: usize,
+        look: &mut dyn FnMut(&RecordBatch) -> Result<(), E>,
+    ) -> Result<Result<(), E>, TableError> {
+        contain(self.digest, || {
+            let reader =
+                self.builder()?.with_batch_size(rows).build().map_err(|cause| self.parquet(cause))?;
+            for batch in reader {
+                if let Err(found) = look(&batch.map_err(|cause| self.parquet(cause.into()))?) {
+                    return Ok(Err(found));
+                }
+            }
+            Ok(Ok(()))
+        })
+    }
+
     fn builder(&self) -> Result<ParquetRecordBatchReaderBuilder<PartSource>, TableError> {
         ParquetRecordBatchReaderBuilder::try_new(self.source.clone()).map_err(|cause| self.parquet(cause))
     }
