@@ -306,7 +306,7 @@ def test_other_threads_run_during_long_work():
     start = time.perf_counter()
     source = ht._data.source(table, "t")
     begun = time.perf_counter()
-    ht._hushtable.rehearse(source, "SELECT SUM(x * x) AS s FROM t", sensitive=["x"], clear=[], schema=None, verify=True, dry_run=False, threads=1)
+    ht._hushtable.rehearse(source, "SELECT SUM(x * x) AS s FROM t", sensitive=["x"], clear=[], schema=None, verify=True, dry_run=False, release=None, threads=1)
     ended = time.perf_counter()
     over.set()
     thread.join()
