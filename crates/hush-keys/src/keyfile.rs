@@ -310,7 +310,7 @@ const SAMPLER_VERSION: u16 = 1;
 const PLAIN_BYTES: usize = 60;
 /// A key file takes under 300 bytes; more is not a key file.
 const MAX_FILE_BYTES: u64 = 4096;
-/// Least work: 16 MiB of memory and some 50 ms for a guess, what scrypt's author recommended for interactive logins [Percival09]. A passphrase
+/// Least work: 16 MiB of memory and some 50 ms for a guess, what scrypt's author recommended for interactive logins \[Percival09\]. A passphrase
 /// of twelve characters under less would be within reach of rented machines.
 pub const MIN_WORK_LOG2: u8 = 14;
 /// Least work where nobody asked for less: 128 MiB, what is recommended today.
