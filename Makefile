@@ -47,6 +47,7 @@ test-slow: test edge
 	HUSH_MUTATIONS=50 cargo test --release --locked $(HEAVY) --test mutations
 	HUSH_MUTATIONS=50 cargo test --release --locked $(HEAVY) --lib mutations
 	HUSH_BIN=$(CARGO_TARGET_DIR)/release HUSH_EDGE_BIN=$(CARGO_TARGET_DIR)/edge $(VENV)/bin/python -m pytest -q tests -m slow
+	$(if $(MUTANTS),$(MAKE) mutants CRATE=$(MUTANTS))
 
 # Changes the code of one crate in small ways, one at a time, and lists the changes that no test of the crate notices: hours for
 # most. In a scratch copy of the clone. FILES="-f src/noise.rs" restricts it. It wants `cargo install cargo-mutants --locked`.
