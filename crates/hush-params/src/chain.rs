@@ -395,7 +395,7 @@ impl ChainParams {
     }
 }
 
-fn uniform_spec(
+pub(crate) fn uniform_spec(
     degree: u32,
     bits: u32,
     base_count: usize,

@@ -12,6 +12,8 @@
 
 mod leveled;
 mod phase;
+#[cfg(test)]
+mod reference;
 pub mod release;
 mod rounded;
 

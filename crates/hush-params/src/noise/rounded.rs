@@ -5,7 +5,7 @@
 //! The component that no secret multiplies is taken at its worst. The others are modulo `Q` what a uniform mask makes of them, so
 //! that their roundings are uniform and say nothing of the secret, as everywhere in [`NoiseModel`].
 
-use super::{NoiseModel, View, add_phase_log2, sub_phase_log2, tail};
+use super::{NoiseModel, View, add_phase_log2, tail};
 
 /// Room that must be left, in bits: doubles cannot tell `Q/2` from a little less.
 const ROOM: f64 = 1e-3;
@@ -33,15 +33,8 @@ pub fn rounded_phase_log2(phase_log2: f64, t_log2: f64, log_q: f64, bits: u32, r
 /// The fewest bits with which a ciphertext still decrypts, whose phase is at most `2^phase_log2`; `None` where not even all of
 /// `log_q` would do.
 pub fn rounded_bits(phase_log2: f64, t_log2: f64, log_q: f64, rounding_log2: f64) -> Option<u32> {
-    let room = sub_phase_log2(log_q - 1.0 - ROOM, phase_log2);
-    let least = (t_log2 + rounding_log2 + log_q - room).floor();
-    if !(least >= 0.0 && least < log_q) {
-        return None;
-    }
-    let fits = |bits: &u32| {
-        rounded_phase_log2(phase_log2, t_log2, log_q, *bits, rounding_log2) <= log_q - 1.0 - ROOM
-    };
-    (least as u32..log_q as u32).find(fits)
+    let phase = |bits: u32| rounded_phase_log2(phase_log2, t_log2, log_q, bits, rounding_log2);
+    (1..log_q as u32).find(|bits| phase(*bits) <= log_q - 1.0 - ROOM)
 }
 
 #[cfg(test)]
