@@ -178,6 +178,15 @@ mod tests {
         }
     }
 
+    /// One prime more than a ring has room for, and a ring too small for any.
+    #[test]
+    fn a_set_beyond_the_table_is_not_secure() {
+        assert!(set("fits", 999, 2048, Q46.split_at(1).0, 0).is_secure());
+        assert!(!set("two primes", 999, 2048, Q46.split_at(2).0, 0).is_secure());
+        assert!(!set("small ring", 999, 1024, Q46.split_at(1).0, 0).is_secure());
+        assert!(!set("no ring", 999, 1000, Q46.split_at(1).0, 0).is_secure());
+    }
+
     /// The label holds for some column of a table as well as for each.
     #[test]
     fn every_set_has_room_for_columns() {
@@ -200,6 +209,8 @@ mod tests {
         assert_eq!(preset_by_code(3), Err(ParamsError::UnknownCode { found: 3 }));
         assert!(matches!(preset("n10_q1x60"), Err(ParamsError::UnknownName { .. })));
         assert_eq!(preset_by_code(999), Err(ParamsError::UnknownCode { found: 999 }));
+        let message = preset("n10_q1x60").unwrap_err().to_string();
+        assert!(presets().iter().all(|set| message.contains(set.name())), "{message}");
     }
 
     #[test]

@@ -162,7 +162,12 @@ mod tests {
         }
         let codes: std::collections::BTreeSet<u16> = chain_presets().iter().map(ChainPreset::code).collect();
         assert!(codes.len() == chain_presets().len() && !codes.contains(&102));
-        assert!(matches!(chain_preset("n10"), Err(ParamsError::UnknownChain { .. })));
+        let unknown = chain_preset("n10").unwrap_err();
+        assert_eq!(unknown, ParamsError::UnknownChain { found: "n10".to_owned() });
+        assert!(
+            chain_presets().iter().all(|preset| unknown.to_string().contains(preset.name())),
+            "{unknown}"
+        );
         assert_eq!(chain_preset_by_code(1), Err(ParamsError::UnknownChainCode { found: 1 }));
     }
 

@@ -41,6 +41,9 @@ fn the_canonical_encoding_is_what_its_layout_says() {
     assert_eq!(chain.canonical_bytes(), expected);
     let toy = ChainParams::insecure_toy(uniform_spec(8192, 46, 2, 3, 1, 1)).unwrap();
     assert_ne!(toy.canonical_bytes(), expected);
+    assert_eq!((chain.is_insecure_toy(), toy.is_insecure_toy()), (false, true));
+    assert_eq!((chain.security_bits(), toy.security_bits()), (128, 0));
+    assert_eq!(chain.top().to_string(), "2");
 }
 
 #[test]
