@@ -29,12 +29,12 @@ impl PhaseLimit {
     /// Takes every phase: for measurements, and where something else proves the result.
     pub const NONE: Self = Self(I256::MAX);
 
-    /// `2^bound_log2`, and a millionth more for the rounding of the bound itself.
+    /// `2^bound_log2`, and a millionth more for the rounding of the bound itself. A bound that is no number is as one of 1.
     pub fn from_log2(bound_log2: f64) -> Self {
         /// Bits of the mantissa that are kept.
         const DIGITS: i32 = 40;
         let bound_log2 = bound_log2.max(0.0) + 1.5e-6;
-        if bound_log2.is_nan() || bound_log2 >= 254.0 {
+        if bound_log2 >= 254.0 {
             return Self::NONE;
         }
         let whole = bound_log2.floor();

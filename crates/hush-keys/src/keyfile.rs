@@ -130,7 +130,7 @@ fn load_with(
     let damaged = || KeyFileError::Damaged { path: path.to_owned() };
     let mut file = OpenOptions::new()
         .read(true)
-        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC).bits() as i32)
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32)
         .open(path)
         .map_err(|source| open_error(path, source))?;
     check_access(path, &file)?;
@@ -258,7 +258,7 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
         .write(true)
         .create_new(true)
         .mode(0o600)
-        .custom_flags((OFlags::NOFOLLOW | OFlags::CLOEXEC).bits() as i32)
+        .custom_flags(OFlags::NOFOLLOW.bits() as i32)
         .open(path)?;
     file.write_all(bytes)?;
     file.sync_all()

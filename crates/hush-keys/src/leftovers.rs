@@ -5,15 +5,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use hush_params::preset;
+use hush_params::{ChainParams, preset};
 use hush_ring::{Cpu, Ring, SecretRng};
 use hush_rlwe::{BodyId, BodyKind, UncheckedBody};
 use hush_schemes::Values;
+use hush_schemes::bgv::Bgv;
 use hush_testkit::{Draw, Wanted};
 
 use crate::decrypt::{PhaseLimit, chunk_phases, decrypt_sum_chunk};
 use crate::keyfile::{MIN_WORK_LOG2, NewPassphrase, Passphrase, WorkFactor, load, store};
-use crate::{Encryptor, OwnerSeed, SecretKey, SecretKind, SumColumn};
+use crate::{ChainSecret, Encryptor, OwnerSeed, SecretKey, SecretKind, SumColumn};
 
 fn ring() -> Ring {
     Ring::new(preset("n12_q2x46_sec128_v1").unwrap(), Cpu::detect().unwrap()).unwrap()
@@ -100,4 +101,19 @@ fn phases_and_errors_are_gone_with_the_result() {
     let values = decrypt_sum_chunk(&secret, seed, &body, values.len(), 40, PhaseLimit::NONE).unwrap();
     assert!(values.iter().all(|value| *value == 7));
     assert_eq!((row.count(), padding.count()), (0, 0), "phases of a decryption");
+}
+
+#[test]
+fn phases_of_chains_are_gone_when_they_are_decoded() {
+    let params = ChainParams::uniform(8192, 46, 1, 3, 1, 1).unwrap();
+    let scheme = Bgv::new(&params, 65537, Cpu::detect().unwrap()).unwrap();
+    let secret = ChainSecret::generate(scheme.chain()).unwrap();
+    let fresh = secret.encrypt(scheme.encode(&[1, 2, 3], params.top()).unwrap()).unwrap();
+    let ciphertext = scheme.ciphertext(fresh.expand().unwrap()).unwrap();
+    let phase = secret.phase(ciphertext.inner()).unwrap();
+    let wanted = Wanted::new(phase.poly().limb(0)[100..108].iter().flat_map(|word| word.to_le_bytes()));
+    assert_eq!(wanted.count(), 1);
+    assert_eq!(scheme.decode(phase.poly(), &ciphertext).unwrap()[..3], [1, 2, 3]);
+    drop(phase);
+    assert_eq!(wanted.places(), [""; 0]);
 }

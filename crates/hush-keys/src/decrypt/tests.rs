@@ -428,6 +428,7 @@ fn approximate_sums_stay_within_the_declared_bound() {
     }
     let back = decrypt_approx_sum_chunk(&secret, chunk.seed(), &body, rows, scale).unwrap();
     let each = 21.5 * (-50_f64).exp2();
+    assert_eq!(back.len(), rows);
     assert!(back.iter().zip(&values).all(|(a, b)| (a - b).abs() <= each + b.abs() * f64::EPSILON));
 }
 
@@ -475,4 +476,46 @@ fn approximate_slots_stay_within_the_declared_bound() {
     }
     let (mut left, right) = (ciphertexts[0][0].clone(), ciphertexts[1][0].mul(&ciphertexts[0][0]).unwrap());
     assert!(left.add_assign(&right).is_err(), "scales differ");
+}
+
+/// A limit is its power of two and at most two millionths more.
+#[test]
+fn limits_of_phases_are_powers_of_two() {
+    for log2 in [0.0, 0.5, 1.0, 10.25, 39.0, 39.75, 40.0, 40.5, 41.0, 60.0, 139.9, 253.5] {
+        let (found, expected) = (PhaseLimit::from_log2(log2).0.as_f64(), log2.exp2());
+        assert!(found >= expected, "{log2}: {found}");
+        assert!(found <= (expected * (1.0 + 2e-6)).floor() + 1.0, "{log2}: {found}");
+    }
+    assert_eq!(PhaseLimit::from_log2(-7.0), PhaseLimit::from_log2(0.0));
+    // A bound that is no number refuses.
+    assert_eq!(PhaseLimit::from_log2(f64::NAN), PhaseLimit::from_log2(0.0));
+    for log2 in [254.0, 1e9, f64::INFINITY] {
+        assert_eq!(PhaseLimit::from_log2(log2), PhaseLimit::NONE);
+    }
+}
+
+/// Of either sign, and wherever it stands: no two cancel out.
+#[test]
+fn phases_beyond_their_limit_are_refused() {
+    for log2 in [0.0, 20.0, 41.5, 127.9, 200.0] {
+        let limit = PhaseLimit::from_log2(log2);
+        let (most, zero) = (limit.0, I256::ZERO);
+        let over = most + I256::ONE;
+        for phases in [vec![], vec![zero], vec![most, -most, zero]] {
+            assert!(limit.check(&phases).is_ok(), "{log2}");
+        }
+        for phases in [
+            vec![over],
+            vec![-over],
+            vec![zero, over, zero],
+            vec![-over, most],
+            vec![most, -over],
+            vec![over, -over],
+            vec![over, over],
+            vec![I256::MIN],
+        ] {
+            assert!(matches!(limit.check(&phases), Err(DecryptError::Beyond)), "{log2}");
+        }
+        assert!(PhaseLimit::NONE.check(&[over, -over, I256::MAX]).is_ok());
+    }
 }

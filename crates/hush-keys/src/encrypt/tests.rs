@@ -101,6 +101,12 @@ fn shapes_and_moduli_are_checked() {
         let error = chunk.encrypt_sum(&small, &[column]).unwrap_err();
         assert!(matches!(error, EncryptError::TooNarrow { found, log_q: 45 } if found == t_log2), "{error}");
     }
+    // The widest decoder has 256 bits; the largest ring has room for more.
+    let wide = ring("n14_q6x46_sec128_v1");
+    assert_eq!(wide.crt().log2_product() as u32, 275);
+    assert!([1, 255].into_iter().all(|t_log2| power_of_two(&wide, t_log2).is_ok()));
+    assert!([0, 256, 269].into_iter().all(|t_log2| power_of_two(&wide, t_log2).is_err()));
+    assert!(power_of_two(&small, 39).is_ok() && power_of_two(&small, 40).is_err());
 }
 
 #[test]

@@ -171,6 +171,47 @@ fn open_permissions_and_links_are_refused() {
     assert!(matches!(result, Err(KeyFileError::Exists { .. })));
 }
 
+/// A pipe under the name does not keep the program waiting.
+#[test]
+fn pipes_are_refused_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("pipe.hushkey");
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    assert!(matches!(load(&path, &pass("x")), Err(KeyFileError::NotAFile { .. })));
+}
+
+/// Both find the name free, and work for a while before they take it.
+#[test]
+fn of_two_that_store_under_one_name_one_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("owner.hushkey");
+    let store_one = || store(&path, &OwnerSeed::generate().unwrap(), &new("correct horse"), FAST);
+    let (one, two) = std::thread::scope(|scope| {
+        let other = scope.spawn(store_one);
+        (store_one(), other.join().unwrap())
+    });
+    assert!(one.is_ok() != two.is_ok());
+    let refused = one.and(two).unwrap_err();
+    assert!(matches!(refused, KeyFileError::Exists { .. }), "{refused}");
+    assert!(load(&path, &pass("correct horse")).is_ok());
+    // What cannot be written is not called there: this name has no room for the ending of a partial file.
+    let long = dir.path().join("k".repeat(250));
+    let refused = store(&long, &OwnerSeed::generate().unwrap(), &new("correct horse"), FAST).unwrap_err();
+    assert!(matches!(refused, KeyFileError::Io { action: Action::Write, .. }), "{refused}");
+}
+
+/// More work than any machine should do is called so, however much memory is allowed.
+#[test]
+fn excessive_work_is_refused_before_it_is_done() {
+    let (_dir, path, _) = stored();
+    let good = std::fs::read(&path).unwrap();
+    let place = good.windows(4).position(|word| word == b" 14\n").unwrap();
+    std::fs::write(&path, [&good[..place], b" 23\n", &good[place + 4..]].concat()).unwrap();
+    for refused in [load(&path, &pass("x")), load_within(&path, &pass("x"), 32 << 20)] {
+        assert!(matches!(refused, Err(KeyFileError::ExcessiveWork { found: 23, .. })));
+    }
+}
+
 #[test]
 fn truncated_and_altered_files_never_open() {
     let (_dir, path, _) = stored();
