@@ -36,7 +36,7 @@ pub fn public_sum_key(
         ring.check_same(secret.ring())?;
         let small: Zeroizing<Vec<f64>> =
             Zeroizing::new(secret.small().iter().map(|s| f64::from(*s)).collect());
-        if largest_slot_squared(&small) > DEVICE_SLOT_RATIO * TERNARY_VARIANCE * ring.degree() as f64 {
+        if has_large_slot(&small, TERNARY_VARIANCE) {
             return Err(PublicKeyError::Secret { column: *column });
         }
         let errors = draw_errors(ring, &mut rng);
@@ -58,7 +58,6 @@ pub fn public_sum_key(
 
 /// Errors without a large slot.
 fn draw_errors(ring: &Ring, rng: &mut SecretRng) -> Zeroizing<Vec<i32>> {
-    let limit = DEVICE_SLOT_RATIO * ERROR_VARIANCE * ring.degree() as f64;
     let mut random = Zeroizing::new(vec![0_u8; ERROR_BYTES * ring.degree()]);
     let mut errors = Zeroizing::new(vec![0_i32; ring.degree()]);
     loop {
@@ -66,10 +65,15 @@ fn draw_errors(ring: &Ring, rng: &mut SecretRng) -> Zeroizing<Vec<i32>> {
         sample_errors(ring.cpu(), &random, &mut errors);
         let wide: Zeroizing<Vec<f64>> = Zeroizing::new(errors.iter().map(|e| f64::from(*e)).collect());
         // Nearly always the first: keys are as good as uniform over those that pass.
-        if largest_slot_squared(&wide) <= limit {
+        if !has_large_slot(&wide, ERROR_VARIANCE) {
             return errors;
         }
     }
+}
+
+/// Whether a slot exceeds its mean square by more than [`DEVICE_SLOT_RATIO`], for coefficients of this variance.
+fn has_large_slot(coefficients: &[f64], variance: f64) -> bool {
+    largest_slot_squared(coefficients) > DEVICE_SLOT_RATIO * variance * coefficients.len() as f64
 }
 
 /// The largest `|p(ζ)|²` over the primitive `2N`-th roots of unity `ζ`.

@@ -301,6 +301,16 @@ mod tests {
         OwnerSeed::from_bytes(&[7; 32])
     }
 
+    /// Of nothing, nonce and tag are left; one byte less is too short.
+    #[test]
+    fn nothing_is_sealed_and_opened_like_anything() {
+        let key = fixed().of_table([1; 16], [2; 16]).schema_key();
+        let sealed = key.seal(b"place", b"").unwrap();
+        assert_eq!(sealed.len(), SEAL_OVERHEAD_BYTES);
+        assert!(key.open(b"place", &sealed).unwrap().is_empty());
+        assert!(matches!(key.open(b"place", &sealed[1..]), Err(SealError::TooShort { .. })));
+    }
+
     fn table(seed: &OwnerSeed, table_id: u8, encryption: u8) -> TableKeys<'_> {
         seed.of_table([table_id; 16], [encryption; 16])
     }

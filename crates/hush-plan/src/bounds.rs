@@ -155,6 +155,8 @@ mod tests {
         assert_eq!(range(&Content::Monomial(vec![name("a"), name("a"), name("a")])), (-27, 125));
         assert_eq!(range(&Content::Monomial(vec![name("a"), name("a"), name("b")])), (0, 175));
         assert_eq!(range(&Content::Valid(name("a"))), (0, 1));
+        // Three binary digits each.
+        assert_eq!(range(&Content::Log(vec![name("a"), name("b")])), (0, 6 << LOG_FRACTION_BITS));
         let both = Content::Where { content: Box::new(Content::Square(name("a"))), present: vec![name("b")] };
         assert_eq!(range(&both), (0, 25));
     }
@@ -169,6 +171,9 @@ mod tests {
             [(50, 10, true), (51, 10, false), (-30, 10, true), (-31, 10, false), (0, 0, true), (1, 0, false)]
         {
             assert_eq!(bound.allows(&BigInt::from(value), rows), expected, "{value} over {rows}");
+        }
+        for (value, expected) in [(50.0, true), (-50.0, true), (50.5, false), (-50.5, false), (f64::NAN, false)] {
+            assert_eq!(bound.allows_real(value, 10), expected, "{value}");
         }
         let bound = Bound { values: Values::Approx { row: 8.0, error: 0.5, noise: 0.5 }, phase_log2: None };
         for (value, expected) in

@@ -220,6 +220,47 @@ mod tests {
         }
     }
 
+    /// Every operation on small intervals is exactly the hull of what its operands' numbers give.
+    #[test]
+    fn intervals_are_no_wider_than_they_must_be() {
+        let hull = |numbers: &mut dyn Iterator<Item = i64>| {
+            let numbers: Vec<i64> = numbers.collect();
+            interval(*numbers.iter().min().unwrap(), *numbers.iter().max().unwrap())
+        };
+        let all: Vec<(i64, i64)> = (-4..=4).flat_map(|a| (a..=4).map(move |b| (a, b))).collect();
+        for &(a, b) in &all {
+            let left = interval(a, b);
+            for exponent in 0..5 {
+                assert_eq!(left.pow(exponent), hull(&mut (a..=b).map(|x| x.pow(exponent))), "{a}..{b}^{exponent}");
+            }
+            for &(c, d) in &all {
+                let right = interval(c, d);
+                let pairs = || (a..=b).flat_map(|x| (c..=d).map(move |y| (x, y)));
+                assert_eq!(left.add(&right), hull(&mut pairs().map(|(x, y)| x + y)));
+                assert_eq!(left.mul(&right), hull(&mut pairs().map(|(x, y)| x * y)));
+                assert_eq!(left.contains(&right), (c..=d).all(|y| (a..=b).contains(&y)), "{a}..{b} {c}..{d}");
+            }
+        }
+        assert_eq!(Interval::symmetric(BigInt::from(3)), interval(-3, 3));
+    }
+
+    #[test]
+    fn values_of_devices_have_a_mask_beside_them() {
+        let set = preset("n12_q2x46_sec128_v1").unwrap();
+        assert_eq!(Writers::Owner.cost(set), None);
+        let cost = Writers::Devices.cost(set).unwrap();
+        // Two primes of 46 bits.
+        assert_eq!((cost.owner_value_bytes, cost.value_bytes), (11.5, 23.0));
+        assert!((cost.noise_bits - (1.0 + 4096.0 * 80.0 / 3.0_f64).log2() / 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn digits_are_counted_to_the_last() {
+        for (value, digits, expected) in [(999, 3, true), (1000, 3, false), (-999, 3, true), (-1000, 3, false), (0, 0, true)] {
+            assert_eq!(fits_digits(&BigInt::from(value), digits), expected, "{value}");
+        }
+    }
+
     #[test]
     fn sixty_four_bit_extremes() {
         let lowest = BigInt::from(i64::MIN).abs();

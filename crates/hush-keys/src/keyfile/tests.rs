@@ -262,3 +262,17 @@ fn contents_of_another_version_or_key_are_refused() {
         assert!(parse(path, &plain[..index]).is_err());
     }
 }
+
+#[test]
+fn memory_is_told_in_words() {
+    let words = [0, 9, 10, 14, 20].map(super::error::memory_words);
+    assert_eq!(words, ["1 KiB", "512 KiB", "1 MiB", "16 MiB", "1024 MiB"]);
+}
+
+#[test]
+fn passphrases_are_the_same_or_not() {
+    assert!(pass("correct horse").is_same(&pass("correct horse")));
+    for other in ["correct hors", "correct horse ", "Correct horse", ""] {
+        assert!(!pass("correct horse").is_same(&pass(other)), "{other}");
+    }
+}

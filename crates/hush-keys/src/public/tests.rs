@@ -224,3 +224,35 @@ fn slots_are_found() {
     unit[5] = -3.0;
     assert!((largest_slot_squared(&unit) - 9.0).abs() < 1e-9);
 }
+
+/// Against the definition, term by term.
+#[test]
+fn the_largest_slot_is_that_of_the_definition() {
+    let mut draw = hush_testkit::Draw::new();
+    for degree in [1_usize, 2, 16, 64] {
+        let coefficients = draw.reals(degree, -3.0, 3.0);
+        let slot = |k: usize| {
+            let angle = |j: usize| std::f64::consts::PI * ((2 * k + 1) * j) as f64 / degree as f64;
+            let terms = || coefficients.iter().enumerate();
+            let real: f64 = terms().map(|(j, c)| c * angle(j).cos()).sum();
+            let imaginary: f64 = terms().map(|(j, c)| c * angle(j).sin()).sum();
+            real.hypot(imaginary).powi(2)
+        };
+        let expected = (0..degree).map(slot).fold(0.0, f64::max);
+        // A single coefficient has one slot, which no odd exponent below the degree names.
+        let found = if degree == 1 { coefficients[0].powi(2) } else { largest_slot_squared(&coefficients) };
+        assert!((found - expected).abs() < 1e-9 * expected.max(1.0), "{draw} {degree}: {found} {expected}");
+    }
+}
+
+/// Equal coefficients add up in the first slot: about `(2N/π)²`, where random ones have `N` times their variance.
+#[test]
+fn aligned_coefficients_have_a_large_slot() {
+    assert!(has_large_slot(&[1.0; 1024], 2.0 / 3.0));
+    let mut draw = hush_testkit::Draw::new();
+    let ternary: Vec<f64> = (0..1024).map(|_| draw.below(3) as f64 - 1.0).collect();
+    assert!(!has_large_slot(&ternary, 2.0 / 3.0), "{draw}");
+    // A single coefficient is as large in every slot.
+    let single = |size: f64| has_large_slot(&[&[size][..], &[0.0; 63]].concat(), 1.0);
+    assert!(!single((20.0 * 64.0_f64).sqrt() * 0.999) && single((20.0 * 64.0_f64).sqrt() * 1.001));
+}
