@@ -64,13 +64,13 @@ class Hush:
 class Server:
     """A `hush-server` process on a data directory; stop and start it as often as you like."""
 
-    def __init__(self, data, log):
-        self.data, self.log, self.process, self.url = data, log, None, ""
+    def __init__(self, data, log, *options):
+        self.data, self.log, self.options, self.process, self.url = data, log, options, None, ""
         self.port = 0
 
     def start(self):
         """Starts it, the second time on the same port, and waits until it listens."""
-        command = [binary("hush-server"), "--data", self.data, "--listen", f"127.0.0.1:{self.port}"]
+        command = [binary("hush-server"), "--data", self.data, "--listen", f"127.0.0.1:{self.port}", *self.options]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log.open("a"), text=True)
         self.url = ""
         while not self.url:

@@ -42,6 +42,37 @@ def write_parquet(path, rows, group=3000):
     pyarrow.parquet.write_table(tables, path, row_group_size=group)
 
 
+def test_a_device_does_not_send_texts_that_its_owner_rejects(edge):
+    """A row of clear texts beyond a mebibyte is refused before it is encrypted; one just below is taken in."""
+    rows = make_rows(random.Random(61), 40)
+    rows[7][0] = "x" * (1 << 20)
+    write_parquet(edge.directory / "rows.parquet", rows)
+    assert edge.run("rows.parquet", "--to", "T")["delivered"] == 1
+    # Alone in its delivery: nothing of other rows makes up for it.
+    write_parquet(edge.directory / "one.parquet", rows[7:8])
+    assert edge.run("one.parquet", "--to", "T", spool="one")["delivered"] == 1
+    accepted = edge.accept()
+    assert (accepted["deliveries"], accepted["rows"], accepted["rejected"]) == (2, 41, []), accepted["rejected"]
+    rows[7][0] += "y"
+    write_parquet(edge.directory / "long.parquet", rows)
+    complaint = edge.run("long.parquet", "--to", "T", spool="long", status=8)
+    assert "HUSH-G010" in complaint and "row 8 of the chunk have 1048577 bytes" in complaint and "at most 1048576" in complaint
+    assert "xxx" not in complaint
+    assert not list((edge.directory / "T" / "deliveries").iterdir())
+
+
+def test_long_lines_are_delivered_before_they_are_a_chunk(edge):
+    """Rows of a mebibyte are sent in files that the owner takes in, however many of them come."""
+    rows = make_rows(random.Random(62), 100)
+    for row in rows:
+        row[0] = row[0] * 999_000
+    write_csv(edge.directory / "rows.csv", rows)
+    account = edge.run("rows.csv", "--to", "T")
+    assert account["rows"] == 100 and account["chunks"] == account["flushed"] == 2
+    accepted = edge.accept()
+    assert (accepted["rows"], accepted["rejected"]) == (100, [])
+
+
 def doctor(edge, *arguments):
     """What the device's own program says of its machine."""
     command = [binary("hush-edge"), "doctor", *arguments]

@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from conftest import binary
+from conftest import Server, binary
 from devices import FIELDS, SCHEMA, edge, make_rows, no_canary, own_rows, same, write_csv
 
 __all__ = ["edge"]
@@ -484,3 +484,42 @@ def test_deliveries_and_keys_of_the_format_before_are_refused_by_name(edge):
     (edge.directory / "device.key").write_text(json.dumps(key, separators=(",", ":")), encoding="utf-8")
     complaint = edge.run("own.csv", status=4)
     assert "HUSH-G003" in complaint and "format 1" in complaint and "hush edge key" in complaint
+
+
+def load_of(row):
+    """The load of a row, which no two rows share."""
+    return int(row[3])
+
+
+def test_every_delivery_is_found_whichever_page_it_is_on(edge, tmp_path):
+    """A device that leaves many deliveries keeps no other device's out, and whoever lists goes on to the end."""
+    server = Server(tmp_path / "paged", tmp_path / "paged.log", "--max-listed", "2").start()
+    try:
+        edge.hush("push", "T", server.url, *server.token)
+        place = f"{server.url.rstrip('/')}/tables/readings"
+        token = ("--token-file", server.data / "device-token")
+        sent, names = [], []
+        for device, spools in (("first.key", 7), ("second.key", 2), ("third.key", 1)):
+            edge.device(device)
+            for spool in range(spools):
+                rows = make_rows(random.Random(len(names) + 70), 3)
+                write_csv(edge.directory / "rows.csv", rows)
+                edge.run("rows.csv", "--to", place, *token, key=device, spool=f"{device}-{spool}")
+                sent += rows
+                names.append(device)
+        # One beyond its range, on whichever page it stands.
+        rows = make_rows(random.Random(69), 1)
+        rows[0][3] = "1500000000"
+        write_csv(edge.directory / "rows.csv", rows)
+        hostile(edge, "hostile.key")
+        edge.run("rows.csv", "--to", place, *token, key="hostile.key", spool="hostile")
+        edge.hush("encrypt", "own.csv", "-o", "other", "--schema", "t.schema.toml", *edge.key)
+        assert "11 deliveries wait" in edge.hush("push", "other", server.url, *server.token, status=3).stderr
+        accepted = edge.accept(place, *server.token)
+        assert (accepted["deliveries"], accepted["rows"], accepted["waiting"]) == (10, 30, 1), accepted
+        (rejected,) = accepted["rejected"]
+        same(sorted(edge.decrypted(place, *server.token), key=load_of), sorted(own_rows() + sent, key=load_of))
+        accepted = edge.accept(place, "--reject", rejected["delivery"], *server.token)
+        assert (accepted["deliveries"], accepted["discarded"], accepted["waiting"]) == (0, 1, 0)
+    finally:
+        server.kill()

@@ -152,11 +152,6 @@ fn accept(args: &Accept) -> Result<(), Error> {
             grouped(accepted.rows_beyond)
         ));
     }
-    let told = accepted.out_of_order + accepted.outdated + accepted.rejected.len() as u64 + accepted.held;
-    let others = accepted.waiting.saturating_sub(told);
-    if others > 0 {
-        text.push_str(&format!("\n{} more wait: run the command again", grouped(others)));
-    }
     say(&text);
     Ok(())
 }
@@ -175,6 +170,9 @@ fn rejected(accepted: &Accepted, table: &str) -> String {
             rejected.delivery,
             rejected.device,
         ));
+    }
+    if accepted.rejected_more > 0 {
+        text.push_str(&format!("\n! {} more were rejected", grouped(accepted.rejected_more)));
     }
     for device in &accepted.held_devices {
         text.push_str(&format!(

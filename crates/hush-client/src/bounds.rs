@@ -66,6 +66,17 @@ pub(crate) fn check_rows(what: &str, cells: &Cells, bound: &Bound) -> Result<(),
     if is_possible { Ok(()) } else { Err(beyond(what)) }
 }
 
+/// Whether values are what an encryption leaves where there is no row: nothing but its errors.
+pub(crate) fn are_empty(cells: &Cells, bound: &Bound) -> bool {
+    match (cells, &bound.values) {
+        (Cells::Exact(values), Values::Exact(_)) => values.iter().all(|value| *value == I256::ZERO),
+        (Cells::Approx(values), Values::Approx { error, .. }) => {
+            values.iter().all(|value| value.abs() <= *error)
+        }
+        _ => false,
+    }
+}
+
 /// Both ends of an interval; bounds of rows have at most 255 bits.
 pub(crate) fn ends(interval: &Interval) -> (I256, I256) {
     (clamped(interval.low()), clamped(interval.high()))

@@ -9,7 +9,7 @@ use hush_keys::{decrypt_approx_slots, decrypt_approx_sum_chunk, decrypt_slots, d
 use hush_params::preset;
 use hush_plan::bounds::Bound;
 use hush_ring::UniformSeed;
-use hush_rlwe::{BodyId, BodyKind, UncheckedBody};
+use hush_rlwe::{Body, BodyId, BodyKind, UncheckedBody};
 use hush_schemes::bgv::slots::SlotCiphertext;
 use hush_schemes::ckks::ApproxCiphertext;
 
@@ -49,6 +49,14 @@ impl Cells {
                 Self::Approx(rows.iter().map(|row| values.get(*row).copied()).collect::<Option<_>>()?)
             }
         })
+    }
+
+    /// Leaves the first `rows` values, and gives those behind them.
+    fn split_off(&mut self, rows: usize) -> Self {
+        match self {
+            Self::Exact(values) => Self::Exact(values.split_off(rows.min(values.len()))),
+            Self::Approx(values) => Self::Approx(values.split_off(rows.min(values.len()))),
+        }
     }
 
     /// Adds the values of the next chunk of the same column.
@@ -117,36 +125,7 @@ pub(crate) fn decrypt_chunk(
     let body = UncheckedBody::decode(blob)?.conform(ring, kind, id)?;
     let seed = UniformSeed::from_bytes(seed);
     let rows = rows as usize;
-    let limit = phase_limit(bound);
-    let cells = match &key.space {
-        Space::Sum { t_log2 } => {
-            let values = decrypt_sum_chunk(&key.secret, seed, &body, rows, *t_log2, limit);
-            Cells::Exact(values.map_err(|error| named(key, error))?)
-        }
-        Space::ApproxSum { scale, .. } => {
-            Cells::Approx(decrypt_approx_sum_chunk(&key.secret, seed, &body, rows, *scale)?)
-        }
-        Space::Slots { encoder, .. } => {
-            let elements = (0..element_count).map(|element| {
-                let ciphertext = SlotCiphertext::load(ring, seed, &body, element)?;
-                decrypt_slots(&key.secret, encoder, ciphertext.lanes(), limit)
-                    .map_err(|error| named(key, error))
-            });
-            Cells::Exact(elements.collect::<Result<Vec<_>, _>>()?.concat())
-        }
-        Space::ApproxSlots { encoder, scale, .. } => {
-            let elements = (0..element_count).map(|element| {
-                let ciphertext = ApproxCiphertext::load(ring, seed, &body, element, *scale)?;
-                Ok::<_, ClientError>(decrypt_approx_slots(
-                    &key.secret,
-                    encoder,
-                    ciphertext.ciphertext(),
-                    *scale,
-                )?)
-            });
-            Cells::Approx(elements.collect::<Result<Vec<_>, _>>()?.concat())
-        }
-    };
+    let cells = opened(key, seed, &body, rows, bound)?;
     check_rows(&key.content_name(), &cells, bound)?;
     // Only what was found possible gets noise.
     match (release, &key.space) {
@@ -162,4 +141,67 @@ pub(crate) fn decrypt_chunk(
         }
         _ => Ok(cells),
     }
+}
+
+/// A chunk of a column as somebody else encrypted it, not compared with any bound of its values yet.
+pub(crate) struct Whole {
+    /// The rows.
+    pub(crate) rows: Cells,
+    /// What lies behind the last row, where an encryption leaves nothing but its errors.
+    pub(crate) padding: Cells,
+}
+
+/// Decrypts every coefficient or slot of a stored body, those behind the last row too.
+///
+/// # Errors
+/// A body that is damaged or belongs elsewhere; [`ClientError::Beyond`] for the phase of an exact column.
+pub(crate) fn decrypt_whole_chunk(
+    key: &ColumnKey,
+    (seed, chunk, rows): ([u8; 32], u32, u32),
+    blob: &[u8],
+    bound: &Bound,
+) -> Result<Whole, ClientError> {
+    let (kind, id) = body_of(key, chunk, rows)?;
+    let body = UncheckedBody::decode(blob)?.conform(key.ring(), kind, id)?;
+    let all = id.element_count as usize * key.ring().degree();
+    let mut cells = opened(key, UniformSeed::from_bytes(seed), &body, all, bound)?;
+    let padding = cells.split_off(rows as usize);
+    Ok(Whole { rows: cells, padding })
+}
+
+/// What the first `count` coefficients of a stored body hold; all slots of a column by slots.
+fn opened(
+    key: &ColumnKey,
+    seed: UniformSeed,
+    body: &Body<'_>,
+    count: usize,
+    bound: &Bound,
+) -> Result<Cells, ClientError> {
+    let (ring, limit) = (key.ring(), phase_limit(bound));
+    let elements = 0..body.id().element_count;
+    Ok(match &key.space {
+        Space::Sum { t_log2 } => {
+            let values = decrypt_sum_chunk(&key.secret, seed, body, count, *t_log2, limit);
+            Cells::Exact(values.map_err(|error| named(key, error))?)
+        }
+        Space::ApproxSum { scale, .. } => {
+            Cells::Approx(decrypt_approx_sum_chunk(&key.secret, seed, body, count, *scale)?)
+        }
+        Space::Slots { encoder, .. } => {
+            let elements = elements.map(|element| {
+                let ciphertext = SlotCiphertext::load(ring, seed, body, element)?;
+                decrypt_slots(&key.secret, encoder, ciphertext.lanes(), limit)
+                    .map_err(|error| named(key, error))
+            });
+            Cells::Exact(elements.collect::<Result<Vec<_>, _>>()?.concat())
+        }
+        Space::ApproxSlots { encoder, scale, .. } => {
+            let elements = elements.map(|element| {
+                let ciphertext = ApproxCiphertext::load(ring, seed, body, element, *scale)?;
+                let slots = decrypt_approx_slots(&key.secret, encoder, ciphertext.ciphertext(), *scale);
+                Ok::<_, ClientError>(slots?)
+            });
+            Cells::Approx(elements.collect::<Result<Vec<_>, _>>()?.concat())
+        }
+    })
 }

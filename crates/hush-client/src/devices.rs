@@ -5,18 +5,20 @@ mod accept;
 mod examine;
 #[cfg(test)]
 mod hostile;
+mod waiting;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use hush_edge::{DeviceKey, KeyFamily};
 use hush_keys::{SecretKey, public_sum_key};
 use hush_plan::Plaintext;
 use hush_ring::Ring;
 use hush_table::manifest::PartPlace;
-use hush_table::{DeviceId, Manifest, PartEntry, SignedDelivery, SignedManifest, TableStore};
+use hush_table::{DeviceId, Manifest, PartEntry, SignedManifest, TableStore};
 use serde::Serialize;
 
 pub use accept::{Accepted, MAX_REJECTIONS, RejectedDelivery, accept_deliveries};
+pub(crate) use waiting::Waiting;
 
 use crate::columns::{ColumnKeys, Space};
 use crate::error::ClientError;
@@ -83,7 +85,7 @@ pub fn revoke_device(
     let Opened { manifest: signed, .. } = place.open(owner, pins)?;
     let device = match device.parse::<DeviceId>() {
         Ok(device) => device,
-        Err(_) => known_device(device, signed.manifest(), &place.deliveries(&signed)?.1)?,
+        Err(_) => known_device(device, signed.manifest(), Waiting::beside(place, &signed))?,
     };
     let mut next = signed.manifest().clone();
     next.devices.revoke(device);
@@ -120,12 +122,14 @@ pub fn revoke_device(
 fn known_device(
     digits: &str,
     manifest: &Manifest,
-    waiting: &[SignedDelivery],
+    mut waiting: Waiting<'_>,
 ) -> Result<DeviceId, ClientError> {
     let taken = manifest.parts.iter().filter_map(|part| part.delivery);
     let rejected = manifest.devices.rejected.iter().map(|known| known.delivery);
-    let all = taken.chain(rejected).chain(waiting.iter().map(|signed| signed.delivery().id));
-    let devices: BTreeSet<DeviceId> = all.map(|id| id.device).collect();
+    let mut devices: BTreeSet<DeviceId> = taken.chain(rejected).map(|id| id.device).collect();
+    while let Some(page) = waiting.next_page()? {
+        devices.extend(page.iter().map(|signed| signed.delivery().id.device));
+    }
     let mut found = devices.into_iter().filter(|device| device.to_string().starts_with(digits));
     match (found.next(), found.next()) {
         (Some(device), None) if digits.len() >= MIN_DIGITS => Ok(device),
@@ -150,24 +154,6 @@ fn keeps_owner_parts(before: &Manifest, after: &Manifest) -> bool {
 }
 
 impl TablePlace<'_> {
-    /// How many wait, and the first of them that are this table's owner's devices'.
-    fn deliveries(&self, signed: &SignedManifest) -> Result<(u64, Vec<SignedDelivery>), ClientError> {
-        let found = match self {
-            Self::Directory(directory) => {
-                let found = TableStore::local_existing(*directory)?.deliveries(signed)?;
-                return Ok((found.len() as u64, found));
-            }
-            Self::Server(server, table) => server.deliveries(table)?,
-        };
-        // A server could list anything, and one delivery twice.
-        let mut seen = HashSet::new();
-        let is_ours = |delivery: &SignedDelivery| {
-            delivery.require_owner(signed.key(), signed.manifest().table_id).is_ok()
-                && seen.insert(delivery.delivery().id)
-        };
-        Ok((found.waiting, found.deliveries.into_iter().filter(is_ours).collect()))
-    }
-
     fn commit(&self, next: &SignedManifest) -> Result<(), ClientError> {
         match self {
             Self::Directory(directory) => {

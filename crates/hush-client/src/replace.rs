@@ -10,6 +10,7 @@ use std::path::Path;
 use hush_remote::{Progress, PushReport, RemoteServer};
 use hush_table::{Manifest, TableStore, foreign_entry};
 
+use crate::devices::Waiting;
 use crate::error::ClientError;
 use crate::pins::Pins;
 use crate::place::TablePlace;
@@ -146,7 +147,7 @@ fn present_on(server: &RemoteServer, next: &Manifest) -> Result<Option<Present>,
         return Ok(None);
     }
     // How many wait is worth saying; that it cannot be known is no reason to refuse.
-    let waiting = server.deliveries(&next.table).map_or(0, |found| found.waiting);
+    let waiting = Waiting::beside(TablePlace::Server(server, &next.table), &signed).count().unwrap_or(0);
     Ok(Some(Present::of(present, waiting)))
 }
 

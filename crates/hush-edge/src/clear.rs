@@ -3,13 +3,27 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatchOptions;
+use arrow::array::{Array, AsArray, RecordBatchOptions, StringArray};
 use arrow::datatypes::{DataType, Field, Schema as ArrowSchema, SchemaRef, TimeUnit};
 use arrow::record_batch::RecordBatch;
 use hush_plan::{ColumnType, Protection, Schema};
 use hush_table::source::{ColumnData, RowBatch};
 
 use crate::EdgeError;
+
+/// Most bytes that the clear texts of one row may have: an owner rejects a delivery with longer ones, which would cost memory out of
+/// proportion to its file.
+pub const MAX_CLEAR_ROW_BYTES: usize = 1 << 20;
+/// Largest file of clear columns of a delivery that an owner takes in, in bytes.
+pub const MAX_CLEAR_FILE_BYTES: u64 = 256 << 20;
+
+/// The first row whose clear texts have more than [`MAX_CLEAR_ROW_BYTES`], and how many they have.
+pub fn oversized_row(rows: &RecordBatch) -> Option<(usize, usize)> {
+    let texts: Vec<&StringArray> =
+        rows.columns().iter().filter_map(|column| column.as_string_opt()).collect();
+    let bytes = |row| texts.iter().map(|text| text.value_length(row).unsigned_abs() as usize).sum();
+    (0..rows.num_rows()).map(|row| (row, bytes(row))).find(|(_, bytes)| *bytes > MAX_CLEAR_ROW_BYTES)
+}
 
 /// Arrow schema of the clear columns, in file order.
 pub fn clear_schema(schema: &Schema) -> SchemaRef {

@@ -16,7 +16,7 @@ use hush_table::{DeliveryId, EncodedChunk};
 use num_traits::ToPrimitive;
 use zeroize::Zeroizing;
 
-use crate::clear::{clear_rows, clear_schema};
+use crate::clear::{MAX_CLEAR_FILE_BYTES, MAX_CLEAR_ROW_BYTES, clear_rows, clear_schema, oversized_row};
 use crate::content::{Quantity, View, quantity};
 use crate::{DeviceKey, EdgeError};
 
@@ -56,7 +56,8 @@ impl DeviceEncryptor {
     /// For each ring element and limb two transforms, and one for each encoded column.
     ///
     /// # Errors
-    /// [`EdgeError::Range`] for a value outside its column's bounds; no entropy.
+    /// [`EdgeError::Range`] for a value outside its column's bounds; [`EdgeError::ClearRow`] and [`EdgeError::ClearFile`] for clear
+    /// columns that no owner takes in; no entropy.
     pub fn encrypt(
         &mut self,
         key: &DeviceKey,
@@ -64,6 +65,7 @@ impl DeviceEncryptor {
         id: DeliveryId,
     ) -> Result<EncryptedRows, EdgeError> {
         let positions = key.schema.positions();
+        let clear = self.clear(key, batch)?;
         let encrypted = if key.encodings.is_empty() {
             None
         } else {
@@ -74,14 +76,25 @@ impl DeviceEncryptor {
             writer.push(EncodedChunk { index: 0, rows, seed, encoded, sealed: Vec::new() })?;
             Some(writer.finish()?)
         };
-        let clear = if self.clear.fields().is_empty() {
-            None
-        } else {
-            let mut writer = ClearPartWriter::new(&self.clear)?;
-            writer.push(&clear_rows(&key.schema, &self.clear, batch)?)?;
-            Some(writer.finish()?)
-        };
         Ok(EncryptedRows { rows: batch.rows, clear, encrypted })
+    }
+
+    /// The clear columns, if an owner would take them in.
+    fn clear(&self, key: &DeviceKey, batch: &RowBatch) -> Result<Option<WrittenPart>, EdgeError> {
+        if self.clear.fields().is_empty() {
+            return Ok(None);
+        }
+        let rows = clear_rows(&key.schema, &self.clear, batch)?;
+        if let Some((row, found)) = oversized_row(&rows) {
+            return Err(EdgeError::ClearRow { row: row + 1, found, limit: MAX_CLEAR_ROW_BYTES });
+        }
+        let mut writer = ClearPartWriter::new(&self.clear)?;
+        writer.push(&rows)?;
+        let part = writer.finish()?;
+        if part.file.bytes > MAX_CLEAR_FILE_BYTES {
+            return Err(EdgeError::ClearFile { found: part.file.bytes, limit: MAX_CLEAR_FILE_BYTES });
+        }
+        Ok(Some(part))
     }
 
     fn encode(

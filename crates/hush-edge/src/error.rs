@@ -23,6 +23,28 @@ pub enum EdgeError {
         /// The place.
         position: u64,
     },
+    /// Clear columns of many rows, which the owner would reject.
+    #[error(
+        "the clear columns of a chunk take a file of {found} bytes, and the owner takes in at most {limit}"
+    )]
+    ClearFile {
+        /// Bytes of the file.
+        found: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// A row that the owner would reject.
+    #[error(
+        "the clear texts of row {row} of the chunk have {found} bytes, and the owner takes in at most {limit} of a row"
+    )]
+    ClearRow {
+        /// Which row of the chunk, from 1.
+        row: usize,
+        /// Bytes of its texts.
+        found: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// A file or stream that cannot be read or written.
     #[error("cannot {what} {path}: {source}")]
     File {
@@ -166,6 +188,7 @@ impl EdgeError {
             Self::Spool { .. } => "HUSH-G007",
             Self::Changed { .. } => "HUSH-G008",
             Self::SpoolFull { .. } => "HUSH-G009",
+            Self::ClearFile { .. } | Self::ClearRow { .. } => "HUSH-G010",
             Self::Row { source, .. } => source.code(),
             Self::Usage { .. } => "HUSH-U001",
             Self::Remote(source) => source.code(),
@@ -182,7 +205,7 @@ impl EdgeError {
             Self::Changed { .. } | Self::Json { .. } | Self::LongRecord { .. } | Self::Range { .. } => {
                 ErrorKind::Data
             }
-            Self::Source(_) => ErrorKind::Data,
+            Self::ClearFile { .. } | Self::ClearRow { .. } | Self::Source(_) => ErrorKind::Data,
             Self::Row { source, .. } => source.kind(),
             Self::KeyFile { .. } => ErrorKind::Key,
             Self::PublicKey(_) => ErrorKind::Refused,
@@ -201,6 +224,9 @@ impl EdgeError {
             Self::PublicKey(_) => Some("`edge = true` in the schema, and encrypt the table again"),
             Self::Range { .. } => {
                 Some("a wider range in the schema, and encrypt the table again; or correct the value")
+            }
+            Self::ClearFile { .. } | Self::ClearRow { .. } => {
+                Some("shorter texts; or `protect = \"drop\"` for such a column, and encrypt the table again")
             }
             Self::Row { source, .. } => source.hint(),
             Self::Changed { .. } => Some(

@@ -17,6 +17,9 @@ use crate::place::{Trace, Window};
 /// Most bytes of a record.
 pub(crate) const MAX_RECORD_BYTES: usize = 1 << 20;
 
+/// Bytes of whole records that are a chunk, however few they are: their clear columns must stay a file that the owner takes in.
+const MAX_CHUNK_BYTES: usize = 64 << 20;
+
 /// What a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineForm {
@@ -155,7 +158,8 @@ impl Feed {
 
     /// Whether there are enough for a chunk.
     pub(crate) fn is_full(&self) -> bool {
-        self.ends.len() >= CHUNK_ROWS as usize
+        let bytes = self.ends.last().copied().unwrap_or(0);
+        self.ends.len() >= CHUNK_ROWS as usize || bytes >= MAX_CHUNK_BYTES
     }
 
     /// Place in the input after the rows that were passed, and what is before it.

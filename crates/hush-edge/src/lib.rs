@@ -37,7 +37,7 @@ mod spool;
 pub mod system;
 
 pub use capacity::{Capacity, Load, RingCapacity};
-pub use clear::{arrow_type, clear_rows, clear_schema};
+pub use clear::{MAX_CLEAR_FILE_BYTES, arrow_type, clear_rows, clear_schema, oversized_row};
 pub use content::{Quantity, View, quantity};
 pub use device_key::{DeviceKey, KeyFamily, digest_of_encodings};
 pub use encrypt::DeviceEncryptor;

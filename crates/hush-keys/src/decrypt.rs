@@ -180,6 +180,12 @@ pub(crate) fn phase(secret: &SecretKey, ciphertext: &RlweCiphertext) -> Result<P
 /// so that no copy is left behind.
 pub(crate) struct Phases(Vec<I256>);
 
+impl From<I256> for Phases {
+    fn from(phase: I256) -> Self {
+        Self(vec![phase])
+    }
+}
+
 impl Phases {
     /// Appends the lifted coefficients of one polynomial; `words` are limb after limb.
     fn lift(&mut self, ring: &Ring, words: &[u64]) {
@@ -195,8 +201,9 @@ impl Phases {
 }
 
 impl Phases {
-    /// The phases, for a caller that adds noise to them before it does anything else.
-    pub(crate) fn into_inner(mut self) -> Vec<I256> {
+    /// The phases once `flood` has added noise to them in their place: nobody holds them bare, and no copy is made.
+    pub(crate) fn flooded(mut self, flood: impl FnOnce(&mut [I256])) -> Vec<I256> {
+        flood(&mut self.0);
         std::mem::take(&mut self.0)
     }
 }

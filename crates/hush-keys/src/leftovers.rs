@@ -14,7 +14,7 @@ use hush_testkit::{Draw, Wanted};
 
 use crate::decrypt::{PhaseLimit, chunk_phases, decrypt_sum_chunk};
 use crate::keyfile::{MIN_WORK_LOG2, NewPassphrase, Passphrase, WorkFactor, load, store};
-use crate::{ChainSecret, Encryptor, OwnerSeed, SecretKey, SecretKind, SumColumn};
+use crate::{ChainSecret, Encryptor, Flood, OwnerSeed, SecretKey, SecretKind, SumColumn};
 
 fn ring() -> Ring {
     Ring::new(preset("n12_q2x46_sec128_v1").unwrap(), Cpu::detect().unwrap()).unwrap()
@@ -101,6 +101,11 @@ fn phases_and_errors_are_gone_with_the_result() {
     let values = decrypt_sum_chunk(&secret, seed, &body, values.len(), 40, PhaseLimit::NONE).unwrap();
     assert!(values.iter().all(|value| *value == 7));
     assert_eq!((row.count(), padding.count()), (0, 0), "phases of a decryption");
+    // A release takes the phases out of their wiped owner: with noise on them.
+    let key = OwnerSeed::generate().unwrap().of_table([1; 16], [2; 16]).release_key();
+    let released = Flood::new(&key, 20).chunk(&secret, seed, &body, values.len()).unwrap();
+    assert_eq!(released.iter().map(|number| number.phases.len()).sum::<usize>(), 8192);
+    assert_eq!((row.count(), padding.count()), (0, 0), "phases of a release");
 }
 
 #[test]

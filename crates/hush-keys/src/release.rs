@@ -16,7 +16,7 @@ use hush_ring::{SecretRng, UniformSeed};
 use hush_rlwe::{Body, RlweCiphertext, SumAnswer};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use crate::decrypt::{StoredElements, phase, sum_phase};
+use crate::decrypt::{Phases, StoredElements, phase, sum_phase};
 use crate::{DecryptError, SecretKey};
 
 use table::CUMULATIVE;
@@ -95,7 +95,7 @@ impl<'a> Flood<'a> {
         let phase = sum_phase(secret, answer, body)?;
         let mask = answer.a.limbs().flat_map(|(_, words)| words);
         let words = mask.chain(answer.body(body).into_iter().flatten()).copied();
-        Ok(self.flooded(secret, words, vec![phase]))
+        Ok(self.flooded(secret, words, phase.into()))
     }
 
     /// The ring elements of a stored column in one chunk of `row_count` rows: each is one number, of `N` phases.
@@ -112,7 +112,7 @@ impl<'a> Flood<'a> {
         let elements = StoredElements::new(secret, seed, body, row_count)?;
         let element = |index| {
             let stored = elements.read(index);
-            Ok(self.flooded(secret, stored.words(), stored.phases().into_inner()))
+            Ok(self.flooded(secret, stored.words(), stored.phases()))
         };
         (0..elements.count()).map(element).collect()
     }
@@ -122,18 +122,13 @@ impl<'a> Flood<'a> {
     /// # Errors
     /// As [`crate::decrypt_approx_slots`].
     pub fn element(&self, secret: &SecretKey, ciphertext: &RlweCiphertext) -> Result<Flooded, DecryptError> {
-        let phases = phase(secret, ciphertext)?.into_inner();
+        let phases = phase(secret, ciphertext)?;
         let components = ciphertext.components().iter();
         let words = components.flat_map(|component| component.limbs()).flat_map(|(_, words)| words).copied();
         Ok(self.flooded(secret, words, phases))
     }
 
-    fn flooded(
-        &self,
-        secret: &SecretKey,
-        ciphertext: impl Iterator<Item = u64>,
-        mut phases: Vec<I256>,
-    ) -> Flooded {
+    fn flooded(&self, secret: &SecretKey, ciphertext: impl Iterator<Item = u64>, phases: Phases) -> Flooded {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.levels.to_le_bytes());
         hasher.update(&secret.ring().param_code().to_le_bytes());
@@ -148,7 +143,8 @@ impl<'a> Flood<'a> {
         }
         hasher.update(&block);
         let digest = hasher.finalize();
-        add_noise(&mut self.key.noise(digest.as_bytes()), self.levels, &mut phases);
+        let mut noise = self.key.noise(digest.as_bytes());
+        let phases = phases.flooded(|phases| add_noise(&mut noise, self.levels, phases));
         let mut number = [0; NumberId::BYTES];
         number.copy_from_slice(&digest.as_bytes()[..NumberId::BYTES]);
         Flooded { number: NumberId(number), phases }

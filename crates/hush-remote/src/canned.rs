@@ -46,7 +46,7 @@ impl Canned {
     }
 
     /// Bytes of a body, under a sound head.
-    pub(super) fn body(&self, body: &[u8]) -> &RemoteServer {
+    pub(crate) fn body(&self, body: &[u8]) -> &RemoteServer {
         self.set(&[&response("200 OK", body)])
     }
 
@@ -55,7 +55,7 @@ impl Canned {
         self.body(format!("{{\"id\":\"{JOB}\"}}").as_bytes()).submit(b"{}").unwrap()
     }
 
-    pub(super) fn asked(&self) -> Vec<String> {
+    pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 }
@@ -94,7 +94,7 @@ pub(super) fn endless(body: &[u8]) -> Vec<u8> {
 }
 
 /// Every error has a code and a text that a terminal can be given; false, for the counts.
-pub(super) fn sound(error: &RemoteError) -> bool {
+pub(crate) fn sound(error: &RemoteError) -> bool {
     let text = error.to_string();
     assert!(error.code().starts_with("HUSH-"), "{text}");
     assert!(text.len() < 1000 && text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");

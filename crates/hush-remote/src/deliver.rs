@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use hush_table::part::PartKind;
-use hush_table::{PartFile, SignedDelivery, SignedManifest, TableStore, from_hex};
+use hush_table::{DeliveryId, DeliveryPage, PartFile, SignedDelivery, SignedManifest, TableStore, from_hex};
 use serde::Deserialize;
 
 use super::job::download;
@@ -12,22 +12,13 @@ use super::push::{Upload, expect, part_path};
 use super::transport::{Call, Method, Transport};
 use super::{RemoteError, Silent, table_path};
 
-/// Largest list of deliveries that is read: 4096 of the largest, in hex.
+/// Largest page of deliveries that is read: 4096 of the largest, in hex.
 const LIST_MAX_BYTES: u64 = 40 << 20;
-
-/// What waits beside a table on a server.
-#[derive(Debug)]
-pub struct WaitingDeliveries {
-    /// How many there are, by the server's count.
-    pub waiting: u64,
-    /// The first of them, whose signatures agree with themselves; whose they are is the caller's question.
-    pub deliveries: Vec<SignedDelivery>,
-}
 
 #[derive(Deserialize)]
 struct Listed {
-    waiting: u64,
     deliveries: Vec<String>,
+    next: Option<String>,
 }
 
 /// Sends a delivery whose parts lie in `directory`, as a table's do.
@@ -49,13 +40,33 @@ pub(super) fn deliver(
     transport.send(&call).map(drop)
 }
 
-pub(super) fn waiting(transport: &Transport, table: &str) -> Result<WaitingDeliveries, RemoteError> {
-    let path = format!("{}/deliveries", table_path(table)?);
+/// What waits behind `after`, and where it goes on: every id above the one before, so that nobody is sent round in a circle.
+pub(super) fn waiting(
+    transport: &Transport,
+    table: &str,
+    after: Option<DeliveryId>,
+) -> Result<DeliveryPage, RemoteError> {
+    let query = after.map(|after| format!("?after={after}")).unwrap_or_default();
+    let path = format!("{}/deliveries{query}", table_path(table)?);
     let listed: Listed = transport.json(&Call::get(&path, LIST_MAX_BYTES))?;
+    let protocol = |what| RemoteError::Protocol { url: transport.url().to_owned(), what };
+    let id = |text: String| DeliveryId::of_text(&text).ok_or(protocol("its list goes on behind no delivery"));
+    let next = listed.next.map(id).transpose()?;
     // One that does not decode is nobody's, and keeps no other out.
     let decode = |text: &String| SignedDelivery::decode(&from_hex(text)?).ok();
-    let deliveries = listed.deliveries.iter().filter_map(decode).collect();
-    Ok(WaitingDeliveries { waiting: listed.waiting, deliveries })
+    let deliveries: Vec<SignedDelivery> = listed.deliveries.iter().filter_map(decode).collect();
+    let ids = deliveries.iter().map(|signed| signed.delivery().id);
+    let mut last = after;
+    for id in ids {
+        if last.is_some_and(|last| id <= last) {
+            return Err(protocol("its list of deliveries is not in the order of their ids"));
+        }
+        last = Some(id);
+    }
+    if next.is_some_and(|next| last.is_some_and(|last| next < last) || after == Some(next)) {
+        return Err(protocol("its list of deliveries does not advance"));
+    }
+    Ok(DeliveryPage { deliveries, next })
 }
 
 pub(super) fn part(
@@ -74,3 +85,6 @@ pub(super) fn commit(transport: &Transport, manifest: &SignedManifest) -> Result
     let call = Call { headers: vec![expect()], body: manifest.as_bytes(), ..Call::new(Method::Put, &path) };
     transport.send(&call).map(drop)
 }
+
+#[cfg(test)]
+mod tests;

@@ -38,10 +38,9 @@ mod transport;
 use std::path::Path;
 
 use hush_table::part::PartKind;
-use hush_table::{PartFile, SignedDelivery, SignedManifest};
+use hush_table::{DeliveryId, DeliveryPage, PartFile, SignedDelivery, SignedManifest};
 use serde::Deserialize;
 
-pub use deliver::WaitingDeliveries;
 pub use error::{RemoteError, TokenFault};
 pub use job::{JobId, JobState, JobStatus};
 pub use progress::{Progress, Silent};
@@ -216,12 +215,13 @@ impl RemoteServer {
         deliver::deliver(&self.transport, table, directory, signed)
     }
 
-    /// Deliveries that wait beside a table, by stream and number.
+    /// A page of the deliveries that wait beside a table: those behind `after`, by rising id. Their signatures agree with themselves;
+    /// whose they are is the caller's question, and so is how many pages are enough.
     ///
     /// # Errors
-    /// Any [`RemoteError`] of the connection.
-    pub fn deliveries(&self, table: &str) -> Result<WaitingDeliveries, RemoteError> {
-        deliver::waiting(&self.transport, table)
+    /// [`RemoteError::Protocol`] for a list that does not advance; any [`RemoteError`] of the connection.
+    pub fn deliveries(&self, table: &str, after: Option<DeliveryId>) -> Result<DeliveryPage, RemoteError> {
+        deliver::waiting(&self.transport, table, after)
     }
 
     /// Fetches one part file of a table or of a delivery that waits beside it, into memory.

@@ -12,6 +12,8 @@ const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 /// Threads for the service's own files: housekeeping.
 const OWN_THREADS: usize = 4;
+/// Most deliveries in one page: in hex, 32 MiB of the largest.
+const MOST_LISTED: u16 = 4096;
 /// Whatever the limits are.
 const MAX_THREADS: usize = 4096;
 
@@ -102,6 +104,9 @@ pub struct Limits {
     /// Answers fetched and jobs deleted at once; more wait for their turn.
     #[arg(long, value_name = "N", default_value = "64")]
     pub max_collecting: NonZeroUsize,
+    /// Deliveries in one page of a list; who lists them asks for page after page.
+    #[arg(long, value_name = "N", default_value_t = MOST_LISTED, value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_LISTED)))]
+    pub max_listed: u16,
     /// Polls that wait for the end of a job at once, never more than half of the connections; more are answered with the
     /// job as it stands.
     #[arg(long, value_name = "N", default_value_t = 256)]

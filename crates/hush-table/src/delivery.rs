@@ -104,6 +104,11 @@ impl DeliveryId {
         (id.to_string() == text).then_some(id)
     }
 
+    /// The greatest id that a delivery of the device can have.
+    pub fn last_of(device: DeviceId) -> Self {
+        Self { device, stream: StreamId::from_bytes([0xff; 16]), number: MAX_NUMBER }
+    }
+
     /// The seed that chunk `written` of the delivery's file has.
     pub fn chunk_seed(&self, written: u32) -> [u8; 32] {
         let numbers = [self.number.to_le_bytes().as_slice(), &written.to_le_bytes()].concat();
@@ -117,6 +122,15 @@ impl fmt::Display for DeliveryId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}-{:012}", self.device, self.stream, self.number)
     }
+}
+
+/// Some of the deliveries that wait beside a table.
+#[derive(Clone, Debug, Default)]
+pub struct DeliveryPage {
+    /// They, by rising id.
+    pub deliveries: Vec<SignedDelivery>,
+    /// After which id more wait; `None` at the end. It is not below any of these.
+    pub next: Option<DeliveryId>,
 }
 
 impl Delivery {

@@ -47,7 +47,7 @@ mod short_number;
 pub mod source;
 pub mod store;
 
-pub use delivery::{Delivery, DeliveryId, SignedDelivery};
+pub use delivery::{Delivery, DeliveryId, DeliveryPage, SignedDelivery};
 pub use digest::{DeviceId, Digest, EncryptionId, StreamId, TableId, from_hex, to_hex};
 pub use error::{DeliveryFault, ManifestFault, PartFault, TableError};
 pub use manifest::{ClearColumn, Manifest, PartEntry, PartFile, Pin, SignedManifest};

@@ -11,6 +11,7 @@ use hush_table::{
 };
 use serde::Serialize;
 
+use super::Waiting;
 use super::examine::{Examiner, Fault};
 use crate::error::ClientError;
 use crate::owner::OwnerKey;
@@ -20,6 +21,9 @@ use crate::place::{Opened, TablePlace};
 /// Deliveries of one device that may be rejected for what they decrypt to; then nothing of it is decrypted any more. Every such answer
 /// tells a server that is the device's accomplice something of what it put in, see `docs/security/devices.md`.
 pub const MAX_REJECTIONS: usize = 3;
+
+/// Rejected deliveries that are told one by one.
+const MAX_TOLD: usize = 1000;
 
 /// What was taken in, and what was not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -38,15 +42,17 @@ pub struct Accepted {
     pub out_of_order: u64,
     /// Deliveries encrypted for an earlier version of the table's encodings, which no key opens as they are.
     pub outdated: u64,
-    /// Deliveries that are wrong, and wait for a decision.
+    /// Deliveries that are wrong, and wait for a decision: the first of them.
     pub rejected: Vec<RejectedDelivery>,
+    /// How many more there are.
+    pub rejected_more: u64,
     /// Deliveries of devices that had [`MAX_REJECTIONS`] rejected: nobody looked at them.
     pub held: u64,
     /// The devices of those.
     pub held_devices: Vec<String>,
     /// Deliveries that were discarded for good, as asked.
     pub discarded: u64,
-    /// Deliveries that still wait: a server lists some thousands at a time.
+    /// Deliveries that still wait: out of order, outdated, rejected or held.
     pub waiting: u64,
 }
 
@@ -73,9 +79,12 @@ pub struct RejectedDelivery {
 /// Deliveries of one stream are taken in the order of their numbers, without gaps: one that was lost, held back or rejected is
 /// noticed, and its stream stands until it comes or is discarded. Every delivery is decoded and decrypted before it is taken.
 ///
+/// Where more wait than a page has (4096), devices take turns, and each page that brings something is a version of its own: no device
+/// keeps the others' deliveries out, and what was taken stays taken if a later page fails.
+///
 /// # Errors
 /// Another key, a rollback, damage; [`ClientError::Usage`] for a delivery to discard that does not wait; another version that was
-/// made at the same time: nothing has changed then.
+/// made at the same time; a server that lists without end. What earlier pages brought stays.
 pub fn accept_deliveries(
     place: TablePlace<'_>,
     key: &OwnerKey,
@@ -84,7 +93,6 @@ pub fn accept_deliveries(
 ) -> Result<Accepted, ClientError> {
     let owner = key.seed();
     let Opened { manifest: signed, half, keys, .. } = place.open(owner, pins)?;
-    let (waiting, deliveries) = place.deliveries(&signed)?;
     let manifest = signed.manifest();
     let examiner = Examiner::new(manifest, &half, &keys)?;
     let table = &manifest.table;
@@ -98,21 +106,38 @@ pub fn accept_deliveries(
         }),
     };
     let mut choice = Choice::new(manifest.clone(), digest_of_encodings(&half.encodings));
-    choice.discard(discard, &deliveries)?;
-    choice.take(&deliveries, &examine)?;
-    let Choice { manifest: mut next, mut accepted, .. } = choice;
-    accepted.waiting = waiting.saturating_sub(accepted.deliveries + accepted.discarded);
-    if next != *manifest {
-        next.version += 1;
-        // The private half is bound to the encryption, not to the version.
-        let next = SignedManifest::sign(next, &owner.verifying_key().to_bytes(), |bytes| owner.sign(bytes))?;
-        place.commit(&next)?;
-        pins.check_and_remember(&next)?;
-        accepted.version = next.manifest().version;
-        accepted.table_rows = next.manifest().rows;
+    choice.discard(discard, &named(discard, Waiting::beside(place, &signed))?)?;
+    let mut present = manifest.clone();
+    let mut waiting = Waiting::beside(place, &signed);
+    while let Some(page) = waiting.next_page()? {
+        choice.take(&page, &examine)?;
+        if choice.manifest != present {
+            choice.manifest.version += 1;
+            present = choice.manifest.clone();
+            // The private half is bound to the encryption, not to the version.
+            let key = owner.verifying_key().to_bytes();
+            let next = SignedManifest::sign(present.clone(), &key, |bytes| owner.sign(bytes))?;
+            place.commit(&next)?;
+            pins.check_and_remember(&next)?;
+        }
     }
+    let mut accepted = choice.accepted;
+    (accepted.version, accepted.table_rows) = (present.version, present.rows);
+    accepted.waiting = accepted.out_of_order + accepted.outdated + accepted.held;
+    accepted.waiting += accepted.rejected.len() as u64 + accepted.rejected_more;
     accepted.rows_beyond = accepted.table_rows.saturating_sub(half.schema.max_rows);
     Ok(accepted)
+}
+
+/// The waiting deliveries with these names.
+fn named(texts: &[String], mut waiting: Waiting<'_>) -> Result<Vec<SignedDelivery>, ClientError> {
+    let mut found = Vec::new();
+    while found.len() < texts.len()
+        && let Some(page) = waiting.next_page()?
+    {
+        found.extend(page.into_iter().filter(|signed| texts.contains(&signed.delivery().id.to_string())));
+    }
+    Ok(found)
 }
 
 /// The next version in the making.
@@ -240,6 +265,10 @@ impl Choice {
 
     fn reject(&mut self, signed: &SignedDelivery, why: &str) {
         let id = signed.delivery().id;
+        if self.accepted.rejected.len() >= MAX_TOLD {
+            self.accepted.rejected_more += 1;
+            return;
+        }
         self.accepted.rejected.push(RejectedDelivery {
             delivery: id.to_string(),
             device: id.device.to_string(),

@@ -3,7 +3,7 @@
 //!
 //! A device signs what it sends, but it can send anything. So its files are held to the form of the table, every body is decoded, and
 //! every row is decrypted: values must lie in the ranges of the schema, what follows from values (squares, products, validity) must
-//! follow from them, and no ciphertext may be noisier than a device's is. What passes is what an honest device could have sent for some
+//! follow from them, no ciphertext may be noisier than a device's is, and behind the last row there must be nothing. What passes is what an honest device could have sent for some
 //! rows; whether the rows are true, nobody can tell.
 //!
 //! *Secrecy.* The owner's answer to a delivery is visible to the server. `docs/security/devices.md` says what a device that is the
@@ -16,7 +16,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal256Type};
 use arrow::record_batch::RecordBatch;
 use ethnum::I256;
-use hush_edge::{Quantity, View, quantity};
+use hush_edge::{MAX_CLEAR_FILE_BYTES, Quantity, View, oversized_row, quantity};
 use hush_exec::program::element_count;
 use hush_params::preset;
 use hush_plan::bounds::Bound;
@@ -36,19 +36,17 @@ use hush_table::{
 };
 use rayon::prelude::*;
 
-use crate::cells::{Cells, body_of, decrypt_chunk};
+use crate::bounds::{are_empty, check_rows};
+use crate::cells::{Cells, Whole, body_of, decrypt_whole_chunk};
 use crate::columns::{ColumnKey, ColumnKeys};
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
 
-/// Largest file of clear columns of a delivery, in bytes.
-const MAX_CLEAR_BYTES: u64 = 256 << 20;
 /// What a file has beside its bodies: for each page, and once.
 const PAGE_BYTES: u64 = 1024;
 const FRAME_BYTES: u64 = 64 << 10;
-/// Rows of clear columns that are looked at together, and the most memory that one of them may take on average.
+/// Rows of clear columns that are looked at together.
 const CLEAR_ROWS: usize = 256;
-const CLEAR_ROW_BYTES: usize = 1 << 20;
 
 /// Why a delivery is not taken. Names columns; never a value, nor which row.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +57,9 @@ pub(crate) enum Fault {
     /// A file larger than what it is to hold.
     #[error("its {0} has more bytes than its rows can take")]
     Size(&'static str),
+    /// Long texts, of which a small file can hold many.
+    #[error("the clear texts of a row have more bytes than a device sends")]
+    LongRow,
     /// Columns of a chunk that were not encrypted together.
     #[error("its columns do not share their masks, as those of one device's encryption do")]
     Masks,
@@ -71,6 +72,9 @@ pub(crate) enum Fault {
     /// What a row decrypts to.
     #[error("{0}: what a row decrypts to is outside its range in the schema, or no device's ciphertext")]
     Values(String),
+    /// What lies behind the last row.
+    #[error("{0}: behind its last row it holds something, where a device's encryption leaves nothing")]
+    Padding(String),
     /// What follows from other values.
     #[error("{0}: what a row decrypts to does not follow from its values")]
     Contradiction(String),
@@ -79,7 +83,7 @@ pub(crate) enum Fault {
 impl Fault {
     /// Whether only the owner's key can have found it.
     pub(crate) fn is_secret(&self) -> bool {
-        matches!(self, Self::Values(_) | Self::Contradiction(_))
+        matches!(self, Self::Values(_) | Self::Padding(_) | Self::Contradiction(_))
     }
 }
 
@@ -164,7 +168,7 @@ impl<'a> Examiner<'a> {
         if entry.encrypted.is_some_and(|file| file.bytes > most) {
             return Err(Fault::Size("encrypted file"));
         }
-        if entry.clear.is_some_and(|file| file.bytes > MAX_CLEAR_BYTES) {
+        if entry.clear.is_some_and(|file| file.bytes > MAX_CLEAR_FILE_BYTES) {
             return Err(Fault::Size("clear file"));
         }
         Ok(())
@@ -172,8 +176,8 @@ impl<'a> Examiner<'a> {
 
     /// Clear columns keep what the planner takes for granted: their ranges bound sums with them as weights.
     fn check_clear(&self, rows: &RecordBatch) -> Result<(), Fault> {
-        if rows.num_rows().saturating_mul(CLEAR_ROW_BYTES) < rows.get_array_memory_size() {
-            return Err(Fault::Size("clear file"));
+        if oversized_row(rows).is_some() {
+            return Err(Fault::LongRow);
         }
         for column in self.half.schema.protected(Protection::Clear) {
             let bad = || Fault::Clear(column.name.clone());
@@ -205,11 +209,18 @@ impl<'a> Examiner<'a> {
         let seed = chunk.seed.ok_or(Fault::Form)?;
         let columns: Vec<_> = self.keys.iter().zip(&self.bounds).zip(&chunk.encoded).collect();
         let cells = columns.into_par_iter().map(|((key, bound), blob)| {
-            let cells = decrypt_chunk(key, (seed, chunk.written, chunk.rows), blob, bound, None);
-            cells.map_err(|error| match error {
+            let beyond = |error| match error {
                 ClientError::Beyond { what } => Fault::Values(what),
                 error => Fault::File(error),
-            })
+            };
+            let whole = decrypt_whole_chunk(key, (seed, chunk.written, chunk.rows), blob, bound);
+            let Whole { rows, padding } = whole.map_err(beyond)?;
+            let name = key.content_name();
+            if !are_empty(&padding, bound) {
+                return Err(Fault::Padding(name));
+            }
+            check_rows(&name, &rows, bound).map_err(beyond)?;
+            Ok(rows)
         });
         let cells = cells.collect::<Result<Vec<Cells>, Fault>>()?;
         let found = |content: &Content| {

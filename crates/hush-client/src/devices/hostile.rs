@@ -2,6 +2,8 @@
 //! Deliveries of certified devices that were tampered with: right signatures and digests around anything. Each is rejected for what
 //! it is, and an honest delivery beside it is taken.
 
+mod padding;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -53,8 +55,11 @@ const OWN_SUM: i64 = 5 * 100;
 /// What a device puts into a delivery of four rows.
 struct Crafted {
     day: i64,
-    /// By what is encrypted: `load`, `valid temp`, `temp`, `square temp`.
+    /// By what is encrypted: `load`, `valid temp`, `temp`, `square temp`; `level` in units of its scale. What is beyond four stands
+    /// behind the last row.
     values: BTreeMap<&'static str, Vec<i64>>,
+    /// What is added to the mask of `load`, as a constant polynomial.
+    shift: u64,
     /// What is done to the body of `load` afterwards.
     body: fn(&mut Vec<u8>),
     seed: Option<[u8; 32]>,
@@ -70,7 +75,7 @@ impl Crafted {
             ("temp", vec![-50, 0, 7, 50]),
             ("square temp", vec![2500, 0, 49, 2500]),
         ];
-        Self { day: 5, values: values.into(), body: |_| {}, seed: None, apart: false }
+        Self { day: 5, values: values.into(), shift: 0, body: |_| {}, seed: None, apart: false }
     }
 
     fn with(what: &'static str, row: usize, value: i64) -> Self {
@@ -88,12 +93,16 @@ struct Case {
 
 impl Case {
     fn new() -> Self {
+        let rows: String = (0..5).map(|row| format!("a,{row},100,{row}\n")).collect();
+        Self::of(SCHEMA, &format!("site,day,load,temp\n{rows}"))
+    }
+
+    fn of(text: &str, rows: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let owner = OwnerKey::temporary().unwrap();
         let (file, schema) = (directory.path().join("t.csv"), directory.path().join("schema.toml"));
-        let rows: String = (0..5).map(|row| format!("a,{row},100,{row}\n")).collect();
-        std::fs::write(&file, format!("site,day,load,temp\n{rows}")).unwrap();
-        std::fs::write(&schema, SCHEMA).unwrap();
+        std::fs::write(&file, rows).unwrap();
+        std::fs::write(&schema, text).unwrap();
         let options = EncryptOptions {
             source: Source::open(&file, &OpenOptions::default()).unwrap(),
             schema: crate::read_approved_schema(&schema).unwrap(),
@@ -159,6 +168,7 @@ fn encrypted(device: &DeviceKey, id: DeliveryId, crafted: &Crafted) -> WrittenPa
         Content::Square(_) => "square temp",
         Content::Valid(_) => "valid temp",
         Content::Value(name) if name == "load" => "load",
+        Content::Value(name) if name == "level" => "level",
         _ => "temp",
     };
     let mut blobs: BTreeMap<u32, Bytes> = BTreeMap::new();
@@ -176,6 +186,9 @@ fn encrypted(device: &DeviceKey, id: DeliveryId, crafted: &Crafted) -> WrittenPa
             if word == "load" {
                 if crafted.apart {
                     body = other;
+                }
+                if crafted.shift > 0 {
+                    body = padding::shifted(family.key.ring(), id, &body, crafted.shift);
                 }
                 (crafted.body)(&mut body);
             }

@@ -7,7 +7,8 @@ use std::sync::PoisonError;
 
 use hush_table::store::DELIVERIES_NAME;
 use hush_table::{
-    Delivered, DeliveryFault, DeliveryId, DeviceId, SignedDelivery, SignedManifest, TableError, TableStore,
+    Delivered, DeliveryFault, DeliveryId, DeliveryPage, DeviceId, SignedDelivery, SignedManifest, TableError,
+    TableStore,
 };
 
 use super::Catalog;
@@ -57,13 +58,18 @@ impl Catalog {
         names.filter_map(|name| DeliveryId::of_file_name(&name)).filter(|id| id.device == device).count()
     }
 
-    /// The deliveries that wait beside a table.
+    /// At most `most` of the deliveries that wait beside a table, those behind `after`.
     ///
     /// # Errors
     /// [`Code::NoTable`]; from the file system.
-    pub fn deliveries(&self, table: &TableName) -> Result<Vec<SignedDelivery>, ApiError> {
+    pub fn deliveries(
+        &self,
+        table: &TableName,
+        after: Option<DeliveryId>,
+        most: usize,
+    ) -> Result<DeliveryPage, ApiError> {
         let manifest = self.find(table)?;
-        let found = self.store(table).and_then(|store| store.deliveries(&manifest));
+        let found = self.store(table).and_then(|store| store.deliveries_after(&manifest, after, most));
         found.map_err(|_| Code::Internal.into())
     }
 
@@ -77,8 +83,8 @@ impl Catalog {
 
     /// Names of parts that deliveries wait with; `None` if that cannot be told, so that nothing is removed.
     pub(super) fn awaited_parts(&self, table: &TableName) -> Option<HashSet<PartName>> {
-        let deliveries = self.deliveries(table).ok()?;
-        let files = deliveries.iter().flat_map(|signed| {
+        let waiting = self.deliveries(table, None, usize::MAX).ok()?;
+        let files = waiting.deliveries.iter().flat_map(|signed| {
             let delivery = signed.delivery();
             let clear = delivery.clear.map(|file| (file, Half::Clear));
             clear.into_iter().chain(delivery.encrypted.map(|file| (file, Half::Encrypted)))

@@ -5,61 +5,59 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use hush_table::delivery::MAX_DELIVERY_BYTES;
-use hush_table::{Delivered, SignedDelivery, to_hex};
-use serde::Serialize;
+use hush_table::{Delivered, DeliveryId, DeliveryPage, to_hex};
+use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use super::App;
 use super::path::TablePath;
 use crate::body::{Pieces, declared_length};
 use crate::error::{ApiError, Code, ErrorBody};
 
-/// Most deliveries of one list.
-pub const MAX_LISTED: usize = 4096;
-
-/// Deliveries that wait.
+/// Some of the deliveries that wait.
 #[derive(Serialize, ToSchema)]
 pub struct Deliveries {
-    /// How many there are in all.
-    waiting: u64,
-    /// The first of them, of each device as many, as signed: hex of the containers.
+    /// They, as signed, in the order of their ids: hex of the containers.
     deliveries: Vec<String>,
+    /// What `after` is to be for the next page; null at the end.
+    next: Option<String>,
 }
 
-/// Lists the deliveries that wait beside a table.
+/// Query string of a list.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct Page {
+    /// Lists what comes behind this delivery in the order of ids (`device-stream-number`), whether it still waits or not.
+    after: Option<String>,
+}
+
+/// Lists the deliveries that wait beside a table, a page at a time.
+///
+/// Their order is that of their ids: device, stream, number. Ids do not change, so that following `next` to the end shows
+/// everything that waits all the while exactly once, whatever comes and goes meanwhile.
 #[utoipa::path(get, path = "/v1/tables/{table}/deliveries", tag = "deliveries",
-    params(("table" = String, Path, description = "table name")),
+    params(("table" = String, Path, description = "table name"), Page),
     responses((status = 200, body = Deliveries),
               (status = "default", description = "refused", body = ErrorBody)))]
 pub async fn list(
     State(app): State<Arc<App>>,
     TablePath(table): TablePath,
+    page: Result<Query<Page>, QueryRejection>,
 ) -> Result<Json<Deliveries>, ApiError> {
-    let found =
-        spawn_blocking(move || app.catalog.deliveries(&table)).await.map_err(|_| Code::Internal)??;
-    let listed = in_turns(&found, MAX_LISTED).into_iter().map(|delivery| to_hex(delivery.as_bytes()));
-    Ok(Json(Deliveries { waiting: found.len() as u64, deliveries: listed.collect() }))
-}
-
-/// At most so many of some deliveries, which are sorted by id: the first of every device, then the second of every device, and so on, so
-/// that no device keeps the others' out of the list.
-fn in_turns(found: &[SignedDelivery], most: usize) -> Vec<&SignedDelivery> {
-    let mut turns: Vec<(usize, usize)> = Vec::with_capacity(found.len());
-    let mut begin = 0;
-    for (index, delivery) in found.iter().enumerate() {
-        if found.get(begin).is_none_or(|first| first.delivery().id.device != delivery.delivery().id.device) {
-            begin = index;
-        }
-        turns.push((index - begin, index));
-    }
-    turns.sort_unstable();
-    turns.truncate(most);
-    turns.sort_unstable_by_key(|(_, index)| *index);
-    turns.iter().filter_map(|(_, index)| found.get(*index)).collect()
+    let Query(page) = page.map_err(|_| Code::BadQuery)?;
+    let id = |text: String| DeliveryId::of_text(&text).ok_or(Code::BadQuery);
+    let after = page.after.map(id).transpose()?;
+    let most = usize::from(app.limits.max_listed);
+    let listed = spawn_blocking(move || app.catalog.deliveries(&table, after, most));
+    let DeliveryPage { deliveries, next } = listed.await.map_err(|_| Code::Internal)??;
+    let deliveries = deliveries.iter().map(|delivery| to_hex(delivery.as_bytes())).collect();
+    Ok(Json(Deliveries { deliveries, next: next.map(|id| id.to_string()) }))
 }
 
 /// Lets a delivery wait, once its parts have been uploaded.

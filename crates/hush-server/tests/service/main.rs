@@ -6,6 +6,7 @@
 mod access;
 mod commits;
 mod crash;
+mod deliveries;
 mod fixture;
 mod harness;
 mod jobs;

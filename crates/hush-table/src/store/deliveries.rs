@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use bytes::Bytes;
 
 use super::{Found, TableStore, files, objects};
-use crate::delivery::{DeliveryId, MAX_DELIVERY_BYTES, SignedDelivery};
+use crate::delivery::{DeliveryId, DeliveryPage, MAX_DELIVERY_BYTES, SignedDelivery};
 use crate::error::{DeliveryFault, Operation, TableError};
 use crate::manifest::{Manifest, PartFile, PartPlace, SignedManifest};
 use crate::part::{ClearPart, EncryptedPart, PartKind, Projection};
@@ -72,24 +72,44 @@ impl TableStore {
         Ok(Delivered::Stored)
     }
 
-    /// The deliveries that wait, by stream and number. What is none, or of another table or owner, is left out.
+    /// All deliveries that wait; see [`TableStore::deliveries_after`].
     ///
     /// # Errors
     /// [`TableError::Io`].
     pub fn deliveries(&self, table: &SignedManifest) -> Result<Vec<SignedDelivery>, TableError> {
+        Ok(self.deliveries_after(table, None, usize::MAX)?.deliveries)
+    }
+
+    /// The deliveries that wait, by device, stream and number: at most `most` of those behind `after`. What is none, or of another
+    /// table or owner, is left out. An id never changes, so that what comes and goes meanwhile moves no other to another page.
+    ///
+    /// # Cost
+    /// A list of all names, and a read for each of `most`.
+    ///
+    /// # Errors
+    /// [`TableError::Io`].
+    pub fn deliveries_after(
+        &self,
+        table: &SignedManifest,
+        after: Option<DeliveryId>,
+        most: usize,
+    ) -> Result<DeliveryPage, TableError> {
         let folder = self.prefix.clone().join(DELIVERIES_NAME);
         let names = objects::list(&self.objects, &folder)?;
-        let mut ids: Vec<DeliveryId> =
-            names.iter().filter_map(|(name, _)| DeliveryId::of_file_name(name)).collect();
+        let ids = names.iter().filter_map(|(name, _)| DeliveryId::of_file_name(name));
+        let mut ids: Vec<DeliveryId> = ids.filter(|id| after.is_none_or(|after| after < *id)).collect();
         ids.sort_unstable();
-        let mut found = Vec::with_capacity(ids.len());
+        let next =
+            if ids.len() > most { most.checked_sub(1).and_then(|last| ids.get(last)).copied() } else { None };
+        ids.truncate(most);
+        let mut deliveries = Vec::with_capacity(ids.len());
         for id in ids {
             let Some(delivery) = self.read_delivery(id)? else { continue };
             if delivery.require_owner(table.key(), table.manifest().table_id).is_ok() {
-                found.push(delivery);
+                deliveries.push(delivery);
             }
         }
-        Ok(found)
+        Ok(DeliveryPage { deliveries, next })
     }
 
     /// Removes the deliveries that a manifest has settled: taken in, discarded, or made by a device that it revokes. Their parts stay
