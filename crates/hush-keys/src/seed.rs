@@ -304,7 +304,7 @@ mod tests {
     /// Of nothing, nonce and tag are left; one byte less is too short.
     #[test]
     fn nothing_is_sealed_and_opened_like_anything() {
-        let key = fixed().of_table([1; 16], [2; 16]).schema_key();
+        let key = fixed().of_table([1; 16], [2; 16]).schema_seal();
         let sealed = key.seal(b"place", b"").unwrap();
         assert_eq!(sealed.len(), SEAL_OVERHEAD_BYTES);
         assert!(key.open(b"place", &sealed).unwrap().is_empty());

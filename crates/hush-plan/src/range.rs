@@ -231,7 +231,11 @@ mod tests {
         for &(a, b) in &all {
             let left = interval(a, b);
             for exponent in 0..5 {
-                assert_eq!(left.pow(exponent), hull(&mut (a..=b).map(|x| x.pow(exponent))), "{a}..{b}^{exponent}");
+                assert_eq!(
+                    left.pow(exponent),
+                    hull(&mut (a..=b).map(|x| x.pow(exponent))),
+                    "{a}..{b}^{exponent}"
+                );
             }
             for &(c, d) in &all {
                 let right = interval(c, d);
@@ -256,7 +260,9 @@ mod tests {
 
     #[test]
     fn digits_are_counted_to_the_last() {
-        for (value, digits, expected) in [(999, 3, true), (1000, 3, false), (-999, 3, true), (-1000, 3, false), (0, 0, true)] {
+        for (value, digits, expected) in
+            [(999, 3, true), (1000, 3, false), (-999, 3, true), (-1000, 3, false), (0, 0, true)]
+        {
             assert_eq!(fits_digits(&BigInt::from(value), digits), expected, "{value}");
         }
     }

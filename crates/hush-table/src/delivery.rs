@@ -336,6 +336,41 @@ mod tests {
         assert!(refused(Delivery { id: DeliveryId { number, ..delivery().id }, ..delivery() }));
     }
 
+    /// Whoever signs may write anything before the signature; only one form of it is a delivery.
+    #[test]
+    fn signed_bytes_of_another_form_are_refused() {
+        let (_, device) = keys();
+        let good = signed(delivery());
+        let head = good.as_bytes().len() - 64;
+        let again = |change: &dyn Fn(&mut Vec<u8>)| {
+            let mut bytes = good.as_bytes()[..head].to_vec();
+            change(&mut bytes);
+            let signature = device.sign(&bytes).to_bytes();
+            SignedDelivery::decode(&[bytes.as_slice(), &signature].concat())
+        };
+        assert_eq!(again(&|_| ()).unwrap(), good);
+        assert!(again(&|bytes| bytes[7] ^= 1).is_err(), "another magic");
+        assert!(again(&|bytes| bytes[8] ^= 1).is_err(), "another length");
+        assert!(again(&|bytes| bytes.insert(12, b' ')).is_err(), "one byte more");
+        let blank = |bytes: &mut Vec<u8>| {
+            bytes.insert(13, b' ');
+            let length = u32::from_le_bytes(bytes[8..12].try_into().unwrap()) + 1;
+            bytes[8..12].copy_from_slice(&length.to_le_bytes());
+        };
+        assert!(again(&blank).is_err(), "another text of the same body");
+        // Longer than any delivery, and right but for that.
+        let padded = |bytes: &mut Vec<u8>| {
+            let blanks = vec![b' '; MAX_DELIVERY_BYTES as usize];
+            let body = bytes.len() - 64 - 32;
+            bytes.splice(body..body, blanks);
+            let length = (body - 12) as u32 + MAX_DELIVERY_BYTES as u32;
+            bytes[8..12].copy_from_slice(&length.to_le_bytes());
+        };
+        let refused = again(&padded).unwrap_err();
+        assert!(matches!(refused, TableError::BadDelivery { fault: DeliveryFault::Length }), "{refused}");
+        assert_eq!(*good.device(), device.verifying_key().to_bytes());
+    }
+
     #[test]
     fn deliveries_of_the_first_format_are_refused_by_name() {
         let mut bytes = signed(delivery()).as_bytes().to_vec();

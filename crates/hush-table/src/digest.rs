@@ -199,6 +199,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn ids_are_their_bytes() {
+        let bytes: [u8; 32] = std::array::from_fn(|at| at as u8);
+        let [low, high] = halves(bytes);
+        assert_eq!(([low, high].concat(), low[0], high[0]), (bytes.to_vec(), 0, 16));
+        assert_eq!(*TableId::from_bytes(low).as_bytes(), low);
+        assert_eq!(*EncryptionId::from_bytes(high).as_bytes(), high);
+        let key = [7; 32];
+        assert_eq!(DeviceId::of_key(&key).as_bytes()[..], blake3::hash(&key).as_bytes()[..16]);
+    }
+
+    #[test]
     fn known_digest_and_text() {
         // BLAKE3 of the empty input, from the specification's test vectors.
         let text = "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262";

@@ -186,7 +186,7 @@ impl std::fmt::Display for Action {
 }
 
 /// Memory that a work factor takes, in words.
-fn memory_words(log2: u8) -> String {
+pub(super) fn memory_words(log2: u8) -> String {
     let kib = scrypt_bytes(log2.min(40)) >> 10;
     if kib < 1024 { format!("{kib} KiB") } else { format!("{} MiB", kib >> 10) }
 }

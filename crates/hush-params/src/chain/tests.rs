@@ -43,7 +43,7 @@ fn the_canonical_encoding_is_what_its_layout_says() {
     assert_ne!(toy.canonical_bytes(), expected);
     assert_eq!((chain.is_insecure_toy(), toy.is_insecure_toy()), (false, true));
     assert_eq!((chain.security_bits(), toy.security_bits()), (128, 0));
-    assert_eq!(chain.top().to_string(), "2");
+    assert_eq!(chain.top().to_string(), "1");
 }
 
 #[test]

@@ -191,3 +191,93 @@ fn render_leaf(sql: &str, leaf: Leaf, width: Width) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leaf(name: &str, low: i64, high: i64) -> Units {
+        let range = Interval::point(low.into()).hull(&Interval::point(high.into()));
+        Units::Leaf { sql: name.to_owned(), leaf: Leaf::Integer, range }
+    }
+
+    fn constant(value: i64) -> Units {
+        Units::Constant(value.into())
+    }
+
+    fn interval(low: i64, high: i64) -> Interval {
+        Interval::point(low.into()).hull(&Interval::point(high.into()))
+    }
+
+    #[test]
+    fn constants_are_computed_and_spellings_share_one_order() {
+        assert_eq!(constant(6).times(constant(7)), constant(42));
+        assert_eq!(constant(6).plus(constant(7)), constant(13));
+        let (x, y) = (leaf("x", 0, 1), leaf("y", 0, 1));
+        assert_eq!(x.clone().times(y.clone()), y.clone().times(x.clone()));
+        assert_eq!(x.clone().plus(y.clone()), y.clone().plus(x.clone()));
+        assert_eq!(x.clone().times(constant(3)), constant(3).times(x.clone()));
+        assert!(matches!(x.clone().times(y.clone()), Units::Mul(a, b) if *a == x && *b == y));
+        assert!(matches!(x.clone().plus(y.clone()), Units::Add(a, b) if *a == x && *b == y));
+    }
+
+    /// A square is never negative and no wider than it must be; a product of two columns may be.
+    #[test]
+    fn ranges_are_those_of_the_values() {
+        for (low, high, expected) in [
+            (-3, 5, (0, 25)),
+            (-7, 5, (0, 49)),
+            (2, 5, (4, 25)),
+            (-5, -2, (4, 25)),
+            (0, 4, (0, 16)),
+            (-4, 0, (0, 16)),
+        ] {
+            let x = leaf("x", low, high);
+            assert_eq!(x.clone().times(x).range(), interval(expected.0, expected.1), "{low}..{high}");
+        }
+        let (x, y) = (leaf("x", -3, 5), leaf("y", -2, 7));
+        assert_eq!(x.clone().times(y.clone()).range(), interval(-21, 35));
+        assert_eq!(x.plus(y).range(), interval(-5, 12));
+    }
+
+    /// A sum may be small and its terms not: the decimals must hold both.
+    #[test]
+    fn decimals_hold_every_node_on_the_way() {
+        let digits = |digits: u32| Units::Constant(power_of_ten(digits) - 1);
+        let minus = |units: Units| constant(-1).times(units);
+        assert_eq!(digits(38).width(), Some(Width::Narrow));
+        assert_eq!(Units::Constant(power_of_ten(38)).width(), Some(Width::Wide));
+        assert_eq!(digits(76).width(), Some(Width::Wide));
+        assert_eq!(Units::Constant(power_of_ten(76)).width(), None);
+        let cancelled = Units::Add(Box::new(digits(40)), Box::new(minus(digits(40))));
+        assert_eq!(cancelled.range(), interval(0, 0));
+        assert_eq!(cancelled.width(), Some(Width::Wide));
+        let branches = vec![("c".to_owned(), Some(constant(1))), ("d".to_owned(), None)];
+        let chosen = |otherwise| Units::Case { branches: branches.clone(), otherwise };
+        assert_eq!(chosen(None).width(), Some(Width::Narrow));
+        assert_eq!(chosen(Some(Box::new(digits(40)))).width(), Some(Width::Wide));
+    }
+
+    #[test]
+    fn a_product_is_missing_with_either_factor() {
+        let (x, y) = (leaf("x", 0, 1), leaf("y", 0, 1));
+        for units in
+            [x.clone().times(y.clone()), x.clone().plus(y.clone()), x.clone().times(y).plus(constant(3))]
+        {
+            assert!(units.is_null_with("x") && units.is_null_with("y") && !units.is_null_with("z"));
+        }
+        let case = Units::Case { branches: vec![("c".to_owned(), Some(x))], otherwise: None };
+        let sql = case.render(case.width().unwrap());
+        assert!(case.is_null_with(&sql) && !case.is_null_with("x"));
+    }
+
+    /// A decimal times its power of ten needs the digits of both.
+    #[test]
+    fn decimals_are_widened_where_their_digits_ask_for_it() {
+        let inner = |precision, scale| render_leaf("d", Leaf::Decimal { precision, scale }, Width::Wide);
+        let (narrow, wide) = ("CAST(d AS DECIMAL(38,", "CAST(d AS DECIMAL(76,");
+        assert!(inner(28, 10).contains(narrow) && !inner(28, 10).contains(wide), "{}", inner(28, 10));
+        assert!(inner(29, 10).contains(wide), "{}", inner(29, 10));
+        assert!(inner(20, 2).contains(narrow) && inner(38, 1).contains(wide));
+    }
+}

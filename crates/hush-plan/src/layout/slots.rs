@@ -119,3 +119,25 @@ pub(crate) fn margin(program: &Program, set: &ParamSet, primes: &[u64]) -> f64 {
     let t_log2 = primes.iter().map(|prime| (*prime as f64).log2()).fold(0.0, f64::max);
     set.log_q() - 1.0 - program.phase_log2(set.degree(), t_log2)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hush_params::{PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45};
+
+    /// The lift of the owner's arithmetic is right up to half the product, less a 2^39th of it.
+    #[test]
+    fn primes_are_taken_until_they_hold_a_bound_of_either_sign() {
+        for primes in [&PLAINTEXT_PRIMES_32[..], &PLAINTEXT_PRIMES_45[..]] {
+            for count in 1..=4 {
+                let product: BigInt = primes[..count].iter().product();
+                let most: BigInt = (&product >> 1) - (&product >> 39);
+                assert_eq!(lanes(primes, &most), Some(primes[..count].to_vec()));
+                assert_eq!(lanes(primes, &(&most + 1)), Some(primes[..=count].to_vec()));
+                assert!(most < &product >> 1 && most > (&product >> 1) * 999_999 / 1_000_000);
+            }
+            assert_eq!(lanes(primes, &BigInt::one()), Some(primes[..1].to_vec()));
+            assert_eq!(lanes(primes, &(BigInt::one() << 255)), None);
+        }
+    }
+}

@@ -387,3 +387,22 @@ fn columns_share_a_secret_only_where_they_meet() {
     let crate::plan::Task::Rows(task) = plan("SELECT i * k FROM t").server.task else { panic!("groups") };
     assert!(task.programs.is_empty(), "the owner evaluates it");
 }
+
+/// A float that a range makes exact keeps no digits of an approximate one.
+#[test]
+fn ranges_make_floats_exact() {
+    let float = |name| column(name, ColumnType::Float { digits: 3 }, Protection::Encrypt);
+    let schema = schema("t", vec![float("open"), ranged(float("closed"), -5000, 5000), int(32)]);
+    let digits = |name: &str| approximate_digits(&schema, &Content::Value(name.into()));
+    assert_eq!((digits("open"), digits("closed"), digits("x"), digits("none")), (Some(3), None, None, None));
+}
+
+#[test]
+fn a_quantity_names_its_columns_once() {
+    let content = Content::Product("b".into(), "a".into());
+    let present = vec!["c".into(), "a".into()];
+    let both = Content::Where { content: Box::new(content), present };
+    assert_eq!(content_columns(&both), ["a", "b", "c"]);
+    assert_eq!(content_columns(&Content::Monomial(vec!["y".into(), "x".into(), "y".into()])), ["x", "y"]);
+    assert_eq!(content_columns(&Content::Valid("v".into())), ["v"]);
+}

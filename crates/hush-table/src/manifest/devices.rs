@@ -203,3 +203,6 @@ mod tests {
         assert!(refused(&twice));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -224,6 +224,9 @@ fn every_rule_of_encodings_is_checked() {
         (|m| m.encodings[1].plaintext = Plaintext::PowerOfTwo { log2: u32::MAX }, plain(id)),
         (|m| m.encodings[1].plaintext = Plaintext::Scale { log2: 40 }, plain(id)),
         (|m| m.encodings[1].layout = Layout::Slots, plain(id)),
+        (|m| scale(m, 0), plain(id)),
+        (|m| scale(m, 92), plain(id)),
+        (|m| scale(m, 251), plain(id)),
         (|m| slots(m, vec![]), plain(id)),
         (|m| slots(m, vec![65537]), plain(id)),
         (|m| slots(m, vec![hush_params::PLAINTEXT_PRIMES_32[0]; 2]), plain(id)),
@@ -236,6 +239,10 @@ fn every_rule_of_encodings_is_checked() {
     let mut good = manifest();
     slots(&mut good, hush_params::PLAINTEXT_PRIMES_32[..3].to_vec());
     good.check().unwrap();
+    for log2 in [1, 91] {
+        scale(&mut good, log2);
+        good.check().unwrap();
+    }
 }
 
 #[test]
@@ -326,6 +333,69 @@ fn clear_types_have_one_text_each() {
     for kind in [nested, DataType::Binary, DataType::Null, DataType::Time32(Nanosecond)] {
         assert_eq!(ClearColumn::new("c", &kind).unwrap_err().code(), "HUSH-T041", "{kind}");
     }
+}
+
+#[test]
+fn decimals_have_room_for_their_scale() {
+    for (precision, scale, expected) in [
+        (1, 0, true),
+        (38, 38, true),
+        (38, 0, true),
+        (0, 0, false),
+        (39, 2, false),
+        (5, 6, false),
+        (5, -1, false),
+    ] {
+        let kind = DataType::Decimal128(precision, scale);
+        assert_eq!(conform::is_clear_type(&kind), expected, "{kind}");
+    }
+    assert!(conform::is_clear_type(&DataType::Decimal256(76, 76)));
+    assert!(!conform::is_clear_type(&DataType::Decimal256(77, 2)));
+}
+
+/// Sealed columns alone are reason enough for encrypted files.
+#[test]
+fn tables_have_encrypted_files_for_what_is_in_them() {
+    let with = |encodings, sealed_columns| Manifest { encodings, sealed_columns, ..manifest() };
+    assert!(with(vec![], 1).has_encrypted_files() && with(vec![encoding(1)], 0).has_encrypted_files());
+    assert!(!with(vec![], 0).has_encrypted_files());
+}
+
+/// Chunks of the owner's parts are numbered through the table, those of a delivery within it.
+#[test]
+fn chunks_keep_the_number_that_they_were_written_with() {
+    let stream = crate::StreamId::from_bytes([4; 16]);
+    let device = crate::DeviceId::from_bytes([5; 16]);
+    let mut table = manifest();
+    table.parts.push(table.parts[1].clone());
+    assert_eq!([0, 63, 64, 65, 66].map(|chunk| table.written_index(chunk)), [0, 63, 64, 65, 66]);
+    table.parts[1].chunks = 2;
+    table.parts[1].delivery = Some(crate::DeliveryId { device, stream, number: 0 });
+    assert_eq!([0, 63, 64, 65, 66, 67].map(|chunk| table.written_index(chunk)), [0, 63, 0, 1, 66, 67]);
+}
+
+#[test]
+fn a_part_suits_its_table_or_not() {
+    let table = manifest();
+    let mut part = table.parts[1].clone();
+    assert!(table.suits(&part));
+    part.clear = None;
+    assert!(!table.suits(&part));
+    assert!(!table.suits(&PartEntry { rows: 8193, ..table.parts[1].clone() }));
+}
+
+#[test]
+fn lengths_that_are_wrong_are_told() {
+    let bytes = sign(manifest()).as_bytes().to_vec();
+    match UncheckedManifest::decode(&bytes[..10]).err() {
+        Some(TableError::WrongLength { found: 10, expected: 116 }) => {}
+        other => panic!("{other:?}"),
+    }
+}
+
+fn scale(manifest: &mut Manifest, log2: u32) {
+    manifest.encodings[1].layout = Layout::ApproxSum;
+    manifest.encodings[1].plaintext = Plaintext::Scale { log2 };
 }
 
 fn slots(manifest: &mut Manifest, primes: Vec<u64>) {

@@ -222,6 +222,28 @@ thread_local! {
 
 /// Panics of the Parquet reader are expected in `test` and contained by the code under test: thousands of messages and
 /// backtraces would only cost time. Other threads' panics are reported as ever.
+/// Columns and digest are right, the version is not.
+#[test]
+fn parts_of_another_version_are_refused_by_name() {
+    let part = write(&chunks(&mut Random::fresh(), 2, 100));
+    assert_eq!(open(&part).chunk_count(), 2);
+    let key = FORMAT_KEY.as_bytes();
+    let place = part.bytes.windows(key.len()).rposition(|window| window == key).unwrap() + key.len();
+    // The key, a byte of type and one of length, the value.
+    assert_eq!(part.bytes[place + 2..place + 3], *PART_FORMAT.as_bytes());
+    let mut bytes = part.bytes.to_vec();
+    bytes[place + 2] = b'9';
+    let (length, digest) = (bytes.len() as u64, crate::Digest::of(&bytes));
+    let file = crate::manifest::PartFile { digest, bytes: length };
+    let entry = PartEntry { encrypted: Some(file), ..entry(&part) };
+    let refused = EncryptedPart::open(PartSource::Memory(bytes.into()), &manifest(), PLACE, &entry);
+    assert!(
+        matches!(refused, Err(TableError::BadPart { fault: PartFault::Version, .. })),
+        "{:?}",
+        refused.err()
+    );
+}
+
 fn quietly(test: impl FnOnce()) {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
