@@ -92,10 +92,9 @@ pub fn read_approved_schema(path: &Path) -> Result<Schema, ClientError> {
 /// Refuses a schema in memory that nobody has approved.
 ///
 /// # Errors
-/// [`ClientError::SchemaFile`], with the name that its file would have: undecided columns, no approval.
+/// [`ClientError::SchemaText`]: undecided columns, no approval.
 pub(crate) fn require_approval(schema: &Schema) -> Result<(), ClientError> {
-    let path = Path::new(&schema.table).with_extension("schema.toml");
-    require_approved(schema).map_err(|source| ClientError::SchemaFile { path, source })
+    require_approved(schema).map_err(|source| ClientError::SchemaText { source })
 }
 
 /// What reading by the schema changes in values, one sentence each: limits of measurements that stand for their bounds.

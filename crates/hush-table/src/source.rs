@@ -343,6 +343,15 @@ impl Source {
         stem.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).take(64).collect()
     }
 
+    /// What the data are called, where SQL needs another name ([`Source::table_name`]): of a file, its name without the ending.
+    pub fn renamed(&self) -> Option<String> {
+        let given = self.name.clone().or_else(|| match &self.origin {
+            Origin::File(path) => path.file_stem().map(|name| name.to_string_lossy().into_owned()),
+            Origin::Batches(_) | Origin::Memory(_) | Origin::Stream { .. } => None,
+        })?;
+        (given != self.table_name()).then_some(given)
+    }
+
     /// Starts a typed pass: chunks of the columns of `schema` in the forms that their protections ask for.
     ///
     /// # Errors
