@@ -437,3 +437,19 @@ def test_columns_that_no_table_holds_are_not_proposed_to_be_sealed(hush, tmp_pat
     for choice in ("--sensitive", "--clear"):
         schema, said = schema_of(hush, path, choice, "tags")
         assert 'protect = "drop"' in column(schema, "tags") and "tags is dropped" in said
+
+
+def test_a_time_zone_that_is_not_kept_is_said(hush, small_key, tmp_path):
+    """The instant is kept; its zone is not, in Parquet and in CSV."""
+    instant = datetime.datetime(2024, 7, 1, 12, 0, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
+    times = [instant + datetime.timedelta(minutes=row) for row in range(40)]
+    parquet = tmp_path / "t.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"seen": pyarrow.array(times, pyarrow.timestamp("us", "Europe/Berlin"))}), parquet)
+    text = write(tmp_path / "u.csv", ["seen", "n"], [[time.isoformat(), row] for row, time in enumerate(times)])
+    plain = write(tmp_path / "v.csv", ["seen", "n"], [[time.replace(tzinfo=None), row] for row, time in enumerate(times)])
+    for path, is_zoned in ((parquet, True), (text, True), (plain, False)):
+        assert ("seen has a time zone" in schema_of(hush, path)[1]) == is_zoned, path
+    schema = approved(tmp_path / "t.schema.toml", schema_of(hush, parquet)[0].replace("DECIDE", "seal"))
+    said = hush("encrypt", parquet, "--schema", schema, "-o", tmp_path / "T", *small_key).stderr
+    assert "seen has a time zone: its times are kept, and given back, in UTC without one" in said
+    assert hush("decrypt", tmp_path / "T", *small_key).stdout.splitlines()[1] == "2024-07-01T10:00:00"

@@ -160,7 +160,7 @@ fn approved_schema(
         Some(schema) => {
             let schema = schema.clone();
             let rows = count_rows(source, &schema)?;
-            let notes = reading_notes(&schema);
+            let notes = reading_notes(&schema, source);
             (schema, rows, notes)
         }
         None => {

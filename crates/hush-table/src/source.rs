@@ -148,11 +148,11 @@ pub struct SourceColumn {
     pub name: String,
     /// The name of its type, if it is one that tables cannot hold (nested or binary Parquet types).
     pub unsupported: Option<String>,
-    /// What the file says of its numbers, where it says something (Parquet and Arrow).
+    /// What the file says of its numbers or instants, where it says something (Parquet and Arrow).
     pub declared: Option<Declared>,
 }
 
-/// A type of numbers that a file declares.
+/// A type of numbers or instants that a file declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Declared {
     /// Exact decimals.
@@ -166,6 +166,8 @@ pub enum Declared {
     Float,
     /// Binary floats of single or half precision.
     Single,
+    /// Instants with a time zone.
+    Zoned,
 }
 
 #[derive(Clone)]

@@ -160,7 +160,7 @@ pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
     }
     let dropped = options.schema.protected(Protection::Drop).map(|column| column.name.as_str());
     not_kept(&dropped.collect::<Vec<_>>());
-    for note in hush::reading_notes(&options.schema) {
+    for note in hush::reading_notes(&options.schema, &options.source) {
         say(&format!("! {}", visible(&note)));
     }
     let files = manifest.parts.iter().flat_map(|part| [part.clear, part.encrypted]).flatten();

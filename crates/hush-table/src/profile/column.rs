@@ -2,7 +2,7 @@
 //! What one column is like: the types that all its values fit, how large they are, how often they repeat.
 
 use hush_plan::schema::DateFormat;
-use hush_plan::schema::units::{DecimalPoint, Number, POWERS_OF_TEN, censored_bound, scan_number};
+use hush_plan::schema::units::{DecimalPoint, Number, POWERS_OF_TEN, censored_bound, has_zone, scan_number};
 
 use super::counts::TupleCounts;
 use super::numbers::{Magnitude, Numbers, Written};
@@ -57,6 +57,7 @@ pub struct ColumnProfile {
     patterns: PatternCounts,
     markers: Vec<&'static str>,
     dates: Dates,
+    zoned: bool,
     almost: Option<AlmostNumber>,
 }
 
@@ -155,6 +156,11 @@ impl ColumnProfile {
         self.dates
     }
 
+    /// Whether its instants have a time zone, which nothing keeps: instants are of UTC.
+    pub fn is_zoned(&self) -> bool {
+        self.kind == Kind::Timestamp && (self.zoned || self.declared == Some(Declared::Zoned))
+    }
+
     /// What its numbers are, if it is a text for a few values alone.
     pub fn almost_number(&self) -> Option<AlmostNumber> {
         self.almost
@@ -214,8 +220,9 @@ pub(super) struct ColumnProfiler {
     sentences: u64,
     longest: usize,
     truths: Truths,
-    /// A date with a time of day.
+    /// A date with a time of day, and one with a time zone.
     clock: bool,
+    zoned: bool,
     /// Numbers of a column that is a text, limits of measurements in it, and numbers with thousands separators.
     numeric: u64,
     censored: u64,
@@ -241,6 +248,7 @@ impl ColumnProfiler {
             longest: 0,
             truths: Truths::default(),
             clock: false,
+            zoned: false,
             numeric: 0,
             censored: 0,
             separated: 0,
@@ -342,6 +350,7 @@ impl ColumnProfiler {
         }
         self.possible = Possible { truth, number: false, dates: instants.map(|instant| instant.is_some()) };
         if let Some(micros) = instant {
+            self.zoned |= has_zone(text);
             self.clock |= text.iter().any(|byte| matches!(byte, b'T' | b't' | b' '));
             self.numbers.widen(i128::from(micros), i128::from(micros));
         }
@@ -410,6 +419,7 @@ impl ColumnProfiler {
             patterns: self.patterns,
             markers,
             dates,
+            zoned: self.zoned,
             almost: almost.map(|kind| AlmostNumber {
                 kind,
                 texts,

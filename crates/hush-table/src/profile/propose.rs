@@ -184,6 +184,9 @@ fn remarks(found: &ColumnProfile) -> Vec<String> {
             "{name} has dates such as 03/04/2024, with day or month first: set its date_format to \"dmy\" or \"mdy\"."
         ));
     }
+    if found.is_zoned() {
+        out.push(zone_note(name));
+    }
     let kept = i32::from(MOST_FLOAT_DIGITS) + found.magnitude().first_digit.unwrap_or(0) + 1;
     if found.kind() == Kind::Float && kept < WORTHWHILE_DIGITS {
         out.push(format!(
@@ -192,6 +195,11 @@ fn remarks(found: &ColumnProfile) -> Vec<String> {
         ));
     }
     out
+}
+
+/// That the zone of instants is not kept.
+pub fn zone_note(name: &str) -> String {
+    format!("{name} has a time zone: its times are kept, and given back, in UTC without one.")
 }
 
 /// That a text column would be a number, and the ways to make it one.
