@@ -39,6 +39,7 @@ mod batches;
 pub(crate) mod cells;
 mod column;
 mod error;
+mod name;
 #[cfg(not(feature = "parquet-rows"))]
 #[path = "source/no_parquet.rs"]
 mod parquet_file;
@@ -331,27 +332,6 @@ impl Source {
     /// About how many bytes of memory a pass takes beside the chunks that it makes: read buffers, or the pages of Parquet.
     pub fn decode_bytes(&self) -> u64 {
         self.decode_bytes
-    }
-
-    /// The name that SQL gives the table: the file's name without its extensions, with `_` for whatever is
-    /// not an ASCII letter, digit or `_`, cut to 64 characters. Every server takes such a name.
-    pub fn table_name(&self) -> String {
-        let stem = self.name.clone().or_else(|| match &self.origin {
-            Origin::File(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
-            Origin::Batches(_) | Origin::Memory(_) | Origin::Stream { .. } => None,
-        });
-        let stem = stem.unwrap_or_else(|| "table".to_owned());
-        let stem = stem.split('.').find(|part| !part.is_empty()).unwrap_or("table");
-        stem.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).take(64).collect()
-    }
-
-    /// What the data are called, where SQL needs another name ([`Source::table_name`]): of a file, its name without the ending.
-    pub fn renamed(&self) -> Option<String> {
-        let given = self.name.clone().or_else(|| match &self.origin {
-            Origin::File(path) => path.file_stem().map(|name| name.to_string_lossy().into_owned()),
-            Origin::Batches(_) | Origin::Memory(_) | Origin::Stream { .. } => None,
-        })?;
-        (given != self.table_name()).then_some(given)
     }
 
     /// Starts a typed pass: chunks of the columns of `schema` in the forms that their protections ask for.
