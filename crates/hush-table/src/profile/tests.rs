@@ -317,8 +317,10 @@ fn a_column_of_numbers_with_some_texts_is_said_to_be_one() {
 #[test]
 fn numbers_in_groups_of_digits_are_told_from_lists_and_versions() {
     let separated = |text: &'static str| {
-        let (found, _) =
-            one_column("x", (0..30).map(move |i| if i == 0 { "a".to_owned() } else { text.to_owned() }));
+        let (found, _) = one_column(
+            "x",
+            (0..30).map(move |i| if i == 0 { "a".to_owned() } else { format!("\"{text}\"") }),
+        );
         found.almost_number().map_or(0, |almost| almost.separated)
     };
     for text in ["1,234.50", "-12,345", "1'234.5", "1\u{2019}234", "1\u{202f}234\u{202f}567", "1.234.567"] {
