@@ -328,3 +328,128 @@ def test_sums_with_clear_factors_work_as_proposed(hush, key, tmp_path):
     found = one_row(hush("query", tmp_path / "T", query, "--format", "csv", *key).stdout)
     assert decimal.Decimal(found["xm"]) == sum(x * decimal.Decimal(m) for x, m, _, _ in rows)
     assert decimal.Decimal(found["ym"]) == sum(y * decimal.Decimal(m) for _, m, y, _ in rows)
+
+
+def test_a_name_that_another_table_has_is_not_replaced(hush, table, key, server, tmp_path):
+    """Consent does not help there, so none is asked for: the message says what does. A copy that went its own way is told too."""
+    hush("push", table, server.url, *server.token)
+    schema, lines = tmp_path / "patients.schema.toml", PATIENTS.read_text(encoding="utf-8").splitlines(keepends=True)
+
+    def encrypted(owner, place, rows, *more):
+        data = tmp_path / "some.csv"
+        data.write_text("".join(lines[: rows + 1]), encoding="utf-8")
+        owner("encrypt", data, "--schema", schema, "-o", place, *more, *key)
+
+    fork, other, elsewhere = tmp_path / "fork", tmp_path / "other", hush.with_environment(HUSH_STATE_DIR=str(tmp_path / "elsewhere"))
+    shutil.copytree(table, fork)
+    encrypted(hush, other, 50)
+    encrypted(elsewhere, fork, 60, "--replace")
+    encrypted(hush, table, 70, "--replace")
+    hush("push", table, server.url, "--replace", *server.token)
+    for owner, place, code in ((hush, other, "HUSH-R025"), (elsewhere, fork, "HUSH-R021")):
+        for more in ((), ("--replace",)):
+            refused = owner("push", place, server.url, *more, *server.token, status=3).stderr
+            assert code in refused and "--replace" not in refused and 'table = "NAME"' in refused, refused
+            assert f"hush delete {server.url} patients --yes" in refused, refused
+    assert "patients" in hush("ls", server.url, *server.token).stdout
+    hush("delete", server.url, "patients", "--yes", *server.token)
+    hush("push", other, server.url, *server.token)
+
+
+def test_keys_of_devices_end_with_the_encryption_they_were_made_for(hush, small_key, tmp_path):
+    """Who encrypts again is told, and who accepts what a device sends after it."""
+    data, schema, place = tmp_path / "t.csv", tmp_path / "t.schema.toml", tmp_path / "T"
+    write(data, ["x"], [[n] for n in range(20)])
+    head = 'format = 1\ntable = "t"\nstatus = "approved"\napproved_by = "a test"\nedge = true\n'
+    schema.write_text(f'{head}[columns.x]\ntype = "int(16)"\nrange = [0, 999]\nprotect = "encrypt"\nfor = ["sum"]\n', encoding="utf-8")
+    assert "edge key" not in hush("encrypt", data, "--schema", schema, "-o", place, *small_key).stderr
+    device, spool = tmp_path / "device.hushkey", tmp_path / "spool"
+    hush("edge", "key", place, "-o", device, *small_key)
+    said = hush("encrypt", data, "--schema", schema, "-o", place, "--replace", *small_key).stderr
+    assert "Keys of devices that were made before" in said and "hush edge key" in said, said
+    hush("edge", "run", data, "--key", device, "--spool", spool, "--to", place)
+    said = hush("edge", "accept", place, *small_key).stderr
+    assert "Nothing was taken in" in said and "hush edge key" in said and "new keys" in said, said
+
+
+# Names and texts.
+
+
+def test_blanks_in_a_list_of_columns_to_decrypt(hush, table, key):
+    """As everywhere on the command line."""
+    done = hush("decrypt", table, "--columns", "age, WARD ", *key)
+    assert done.stdout.splitlines()[0] == "age,ward" and len(done.stdout.splitlines()) == 6001
+    assert "no column" in hush("decrypt", table, "--columns", "age,", *key, status=2).stderr
+
+
+def test_missing_and_empty_texts_are_two_in_csv(hush, small_key, tmp_path):
+    """`decrypt` and `query` write them apart, so that DuckDB reads them back; one column alone too."""
+    texts = ["", None, 'say "a, b"', "two\nlines", " ", "NULL", None, ""]
+    data, schema = tmp_path / "t.parquet", tmp_path / "t.schema.toml"
+    pyarrow.parquet.write_table(pyarrow.table({"a": texts, "n": pyarrow.array([1, None, 3, 4, 5, 6, None, 8])}), data)
+    head = 'format = 1\ntable = "t"\nstatus = "approved"\napproved_by = "a test"\n'
+    columns = '[columns.a]\ntype = "text"\nnullable = true\nprotect = "PROTECT"\n[columns.n]\ntype = "int(8)"\nnullable = true\nprotect = "clear"\n'
+    for protect in ("seal", "clear"):
+        schema.write_text(head + columns.replace("PROTECT", protect), encoding="utf-8")
+        place = tmp_path / protect
+        hush("encrypt", data, "--schema", schema, "-o", place, *small_key)
+        outputs = [hush("decrypt", place, *small_key).stdout]
+        if protect == "clear":
+            outputs.append(hush("query", place, "SELECT a, n FROM t", "--format", "csv", *small_key).stdout)
+        for text in outputs:
+            out = tmp_path / "out.csv"
+            out.write_text(text, encoding="utf-8", newline="")
+            read = duckdb.sql(f"SELECT a, n FROM read_csv('{out}', header=true, allow_quoted_nulls=false)").fetchall()
+            assert read == list(zip(texts, [1, None, 3, 4, 5, 6, None, 8])), (protect, text)
+        alone = hush("decrypt", place, "--columns", "a", *small_key).stdout
+        assert alone == 'a\n""\n\n"say ""a, b"""\n"two\nlines"\n \nNULL\n\n""\n', protect
+
+
+def test_numbers_with_separators_are_said_to_be_numbers(hush, tmp_path):
+    """They stay texts, and never without a word."""
+    amounts = [f"{1000 + 37 * row:,}.50" for row in range(80)] + ["12.25"] * 20
+    path = write(tmp_path / "t.csv", ["amount", "phone"], [[amount, f"555 123 4{row:02}"] for row, amount in enumerate(amounts)])
+    schema, said = schema_of(hush, path)
+    assert 'type = "text"' in column(schema, "amount")
+    assert "amount would be decimal(12,2) but for 80 values with a thousands separator" in said, said
+    assert "phone would be" not in said
+    path = write(tmp_path / "t.csv", ["amount"], [[amount] for amount in amounts[:-1]] + [["n.n."]])
+    said = schema_of(hush, path)[1]
+    assert "but for 81 texts in 100 values, 80 of them with a thousands separator" in said, said
+
+
+def test_a_table_whose_name_sql_cannot_take_is_said_to_have_another(hush, tmp_path):
+    """Once, where the schema is proposed."""
+    path = write(tmp_path / "my table.csv", ["n"], [[n % 5] for n in range(100)])
+    schema, said = schema_of(hush, path)
+    assert 'table = "my_table"' in schema and 'The table\'s name in SQL is my_table, not "my table".' in said
+    assert "name in SQL" not in schema_of(hush, PATIENTS)[1]
+    assert "name in SQL is my_table" in hush("run", path, "SELECT COUNT(*) AS n FROM my_table").stderr
+
+
+def test_columns_that_no_table_holds_are_not_proposed_to_be_sealed(hush, tmp_path):
+    """A seal is no way out for a list; neither is a choice of protection."""
+    path = tmp_path / "t.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"tags": [["a"], ["b", "c"]] * 20, "password": ["x1", "y2"] * 20}), path)
+    schema, _ = schema_of(hush, path)
+    assert 'protect = "drop"' in column(schema, "tags") and "seal" not in column(schema, "tags")
+    assert 'or "seal"' in column(schema, "password")
+    for choice in ("--sensitive", "--clear"):
+        schema, said = schema_of(hush, path, choice, "tags")
+        assert 'protect = "drop"' in column(schema, "tags") and "tags is dropped" in said
+
+
+def test_a_time_zone_that_is_not_kept_is_said(hush, small_key, tmp_path):
+    """The instant is kept; its zone is not, in Parquet and in CSV."""
+    instant = datetime.datetime(2024, 7, 1, 12, 0, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
+    times = [instant + datetime.timedelta(minutes=row) for row in range(40)]
+    parquet = tmp_path / "t.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"seen": pyarrow.array(times, pyarrow.timestamp("us", "Europe/Berlin"))}), parquet)
+    text = write(tmp_path / "u.csv", ["seen", "n"], [[time.isoformat(), row] for row, time in enumerate(times)])
+    plain = write(tmp_path / "v.csv", ["seen", "n"], [[time.replace(tzinfo=None), row] for row, time in enumerate(times)])
+    for path, is_zoned in ((parquet, True), (text, True), (plain, False)):
+        assert ("seen has a time zone" in schema_of(hush, path)[1]) == is_zoned, path
+    schema = approved(tmp_path / "t.schema.toml", schema_of(hush, parquet)[0].replace("DECIDE", "seal"))
+    said = hush("encrypt", parquet, "--schema", schema, "-o", tmp_path / "T", *small_key).stderr
+    assert "seen has a time zone: its times are kept, and given back, in UTC without one" in said
+    assert hush("decrypt", tmp_path / "T", *small_key).stdout.splitlines()[1] == "2024-07-01T10:00:00"

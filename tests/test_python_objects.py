@@ -499,3 +499,95 @@ def test_what_is_not_kept_is_said(tmp_path):
     assert any("not kept: b" in text for text in texts) and any("a" in text and "5" in text for text in texts), texts
     with pytest.warns(ht.HushWarning, match="not kept: b"):
         assert table.decrypt().columns == ["a"]
+
+
+@pytest.mark.filterwarnings("ignore::hushtable.HushWarning")
+def test_advice_of_a_stored_table_is_to_encrypt_again(key, server, tmp_path):
+    """Errors in Python name what Python has, and what helps where they are met."""
+    data, place = pa.table(ADMISSIONS), tmp_path / "T"
+    everything = [name for name in ADMISSIONS if name != "ward"]
+    table = ht.encrypt(data, clear=["ward"], sensitive=everything, keys=key, out=place, name="t")
+    query = "SELECT ward FROM t WHERE age > 3"
+    for ask in (table.sql, table.explain):
+        with pytest.raises(ht.RefusedError, match='protect = "clear" for age in the schema, then encrypt again') as caught:
+            ask(query)
+        assert caught.value.code == "HUSH-P014" and "clear=[" not in caught.value.message
+    with pytest.raises(ht.RefusedError, match=re.escape('clear=["age"]')):
+        ht.run(data, query, clear=["ward"])
+    # Another table under a name; a version that the handle does not know; no token.
+    ht.encrypt(data, clear=["ward"], sensitive=everything, keys=key, out=tmp_path / "U", name="t")
+    token = server.data / "token"
+    table.push(server.url, token_file=token)
+    with pytest.raises(ht.RefusedError, match='schema.table = "NAME"') as caught:
+        ht.push(tmp_path / "U", server.url, token_file=token, replace=True)
+    assert caught.value.code == "HUSH-R025"
+    remote = ht.open(f"{server.url}/tables/t", keys=key, token_file=token)
+    ht.encrypt(data, clear=["ward"], sensitive=everything, keys=key, out=place, name="t", replace=True)
+    ht.push(place, server.url, token_file=token, replace=True)
+    for old, code in ((table, "HUSH-E031"), (remote, "HUSH-R005")):
+        with pytest.raises(ht.HushError, match="open it again, by hushtable.open") as caught:
+            old.sql("SELECT SUM(age) AS s FROM t")
+        assert caught.value.code == code, caught.value
+    assert len(ht.open(place, keys=key).sql("SELECT SUM(age) AS s FROM t")) == 1
+    with pytest.raises(ht.OwnerKeyError, match="token_file=") as caught:
+        ht.ls(server.url)
+    assert caught.value.code == "HUSH-R004" and "--" not in caught.value.message
+    with pytest.raises(ht.RefusedError, match=r"SELECT|COUNT") as caught:
+        table.sql("SELECT MAX(age) FROM t")
+    assert caught.value.code == "HUSH-P005" and "MAX(age)" in caught.value.message
+
+
+def test_schemas_in_memory_are_refused_without_a_file(key):
+    """S002 and S003 name no file that there is not, and the ways of Python."""
+    data = pa.table({"n": [7 * row % 1000 for row in range(100)], "dose": [float(row) / 7 for row in range(100)]})
+    schema = ht.propose(data, name="t")
+    with pytest.raises(ht.RefusedError) as caught:
+        ht.encrypt(data, schema=schema)
+    assert ".toml" not in caught.value.message and "approve" in caught.value.message, caught.value
+    schema["n"].protect = "DECIDE"
+    with pytest.raises(ht.RefusedError) as caught:
+        schema.approve("me")
+    message = caught.value.message
+    assert caught.value.code == "HUSH-S003" and ".toml" not in message and "sensitive=[...]" in message, message
+
+
+def test_digits_of_a_release_are_an_argument():
+    """C083 says how many there are, as Python writes it."""
+    data = pa.table({"x": [row / 7 for row in range(2000)]})
+    with pytest.raises(ht.RefusedError, match=r"\brelease=-?\d") as caught:
+        ht.run(data, "SELECT SUM(x) AS s FROM t", sensitive="x", release=15)
+    assert caught.value.code == "HUSH-C083" and "--" not in caught.value.message, caught.value
+
+
+def test_what_a_stream_raises_is_the_cause(tmp_path):
+    """The caller's own exception is not lost; what a frame's conversion says would quote values, and is."""
+
+    class Broken:
+        def __arrow_c_stream__(self, requested_schema=None):
+            raise LookupError("the database went away")
+
+    for call in (lambda: ht.propose(Broken()), lambda: ht.run(Broken(), "SELECT 1 FROM t"), lambda: ht.encrypt(Broken(), clear=[])):
+        with pytest.raises(ht.DataError) as caught:
+            call()
+        cause = caught.value.__cause__
+        assert caught.value.code == "HUSH-D027" and isinstance(cause, LookupError) and "went away" in str(cause)
+        assert "went away" not in str(caught.value)
+
+
+def test_warnings_are_at_the_line_of_the_caller():
+    """Whichever method asks."""
+    data = pa.table({"x": [row / 7 for row in range(20)]})
+    schema = ht.Schema.parse(
+        'format = 1\ntable = "t"\nstatus = "approved"\napproved_by = "a test"\n'
+        '[columns.x]\ntype = "float(6)"\nprotect = "encrypt"\n'
+    )
+    table = ht.encrypt(data, schema=schema)
+    for ask in (
+        lambda: table.head(),
+        lambda: table.sql("SELECT x FROM t"),
+        lambda: table.select("x").collect(),
+        lambda: table.decrypt(),
+    ):
+        with pytest.warns(ht.HushWarning) as said:
+            ask()
+        assert {warning.filename for warning in said} == {__file__}, [str(warning) for warning in said]

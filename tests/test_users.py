@@ -243,3 +243,49 @@ def test_errors_in_python_advise_arguments_and_no_options(tmp_path, monkeypatch)
         assert raised.value.code == code and "--" not in text and "hush " not in text and "hiv" not in text, text
     with pytest.raises(ht.HushError, match=re.escape('clear=["bp"]')):
         fails["HUSH-P014"]()
+
+
+def test_advice_fits_what_was_asked(hush, hospital, small_key, tmp_path):
+    """A rehearsal can leave a column clear; a stored table is encrypted again."""
+    query = "SELECT COUNT(*) FROM admissions WHERE age > 70"
+    data = tmp_path / "admissions.csv"
+    rehearsed = hush("run", data, query, status=3).stderr
+    assert "HUSH-P014" in rehearsed and "--clear age" in rehearsed
+    schema = tmp_path / "admissions.schema.toml"
+    for command in (("run", data, query, "--schema", schema), ("query", hospital, query, *small_key), ("explain", hospital, query, *small_key)):
+        said = hush(*command, status=3).stderr
+        assert "HUSH-P014" in said and "--clear" not in said and 'protect = "clear" for age in the schema' in said, said
+        assert ("encrypt again" in said) == (command[0] != "run"), said
+
+
+def test_small_refusals_name_what_they_are_about(hush, hospital, small_key, server, tmp_path):
+    """The aggregate, the function, the table that is missing, the token that was not given, the least work of a new key."""
+    says = {
+        "SELECT MAX(age) FROM admissions": ("HUSH-P005", "MAX(age): "),
+        "SELECT COUNT(*), COUNT(DISTINCT age) FROM admissions": ("HUSH-P005", "COUNT(DISTINCT age): "),
+        "SELECT LINREG_INTERCEPT(age) FROM admissions": ("HUSH-P005", "LINREG_INTERCEPT(age): "),
+        "SELECT LINREG(age) FROM admissions": ("HUSH-P005", "LINREG(age): "),
+        "SELECT CORR(age) FROM admissions": ("HUSH-P005", "CORR(age): "),
+        "SELECT 1 + 1": ("HUSH-P002", "the query names no table"),
+    }
+    for query, (code, words) in says.items():
+        said = hush("query", hospital, query, *small_key, status=3).stderr
+        assert code in said and words in said, (query, said)
+    assert "HUSH-P002" in hush("query", server.url, "SELECT 1 + 1", *server.token, *small_key, status=3).stderr
+    assert "none was given" in (said := hush("ls", server.url, status=4).stderr) and "--token-file" in said and "refuses" not in said
+    wrong = tmp_path / "wrong"
+    wrong.write_text("x" * 40, encoding="utf-8")
+    wrong.chmod(0o600)
+    assert "refuses the API token" in hush("ls", server.url, "--token-file", wrong, status=4).stderr
+    passphrase = small_key[3]
+    said = hush("keygen", "-o", tmp_path / "k", "--passphrase-file", passphrase, "--opens-in", "8MiB", status=4).stderr
+    assert "HUSH-K017" in said and "--opens-in 16MiB, or more" in said and "encrypted again" not in said, said
+
+
+def test_what_a_server_does_not_learn_has_sealed_columns_too(hush, hospital, small_key, tmp_path):
+    """Their names are sealed as those of encrypted ones are."""
+    schema = (tmp_path / "admissions.schema.toml").read_text(encoding="utf-8")
+    sealed = [part.split("]")[0] for part in schema.split("[columns.")[1:] if 'protect = "seal"' in part]
+    plan = hush("explain", hospital, "SELECT COUNT(*) FROM admissions", *small_key).stdout
+    hidden = plan[plan.index("names or any value of") :]
+    assert sealed and all(name.strip('"') in hidden for name in sealed), (sealed, plan)

@@ -22,6 +22,8 @@ Columns = str | Iterable[str]
 
 #: Rows of a piece: those of a chunk.
 _PIECE_ROWS = 8192
+#: Packages whose frames pyarrow converts.
+_FRAMES = ("pandas", "polars")
 #: Bytes that a value is taken to need in a piece where nobody knows.
 _VALUE_BYTES = 32
 
@@ -58,7 +60,7 @@ class _Held:
 def _held(data: Data, once: bool) -> _Held:
     if isinstance(data, pa.RecordBatch):
         return _of_table(pa.Table.from_batches([data]))
-    package = type(data).__module__.partition(".")[0]
+    package = _package(data)
     if package == "polars" and hasattr(data, "collect"):
         # Collected twice, a LazyFrame may give other rows: it is read once, or held.
         if once and hasattr(data, "collect_batches"):
@@ -66,7 +68,7 @@ def _held(data: Data, once: bool) -> _Held:
         return _of_table(_table(_collected(data)))
     if not hasattr(data, "__arrow_c_stream__"):
         raise usage(f"a path or an object with an Arrow stream is needed, not {type(data).__name__}")
-    if once and package not in ("pandas", "polars") and not isinstance(data, pa.Table):
+    if once and package not in _FRAMES and not isinstance(data, pa.Table):
         reader = _table(data, pa.RecordBatchReader.from_stream)
         return _of_batches(_guarded(reader), reader.schema)
     return _of_table(_table(data))
@@ -122,18 +124,24 @@ def _pieces(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[by
     yield taken()
 
 
+def _package(data: object) -> str:
+    return type(data).__module__.partition(".")[0]
+
+
 def _table(data: Any, read: Callable[[Any], Any] = pa.table) -> Any:
     """What pyarrow makes of it. Its own errors quote values; ours name the column and its type.
 
     Raises:
-        DataError: it cannot.
+        DataError: it cannot. Its cause is what a stream raised.
     """
     try:
         return read(data)
     except BaseException as error:
         if not _is_refusal(error):
             raise
-    raise _unreadable(data)
+        # A stream has raised what it says itself. What a frame's conversion says quotes values.
+        cause = None if _package(data) in _FRAMES else error
+    raise _unreadable(data) from cause
 
 
 def _collected(lazy: Any) -> Any:

@@ -87,7 +87,10 @@ _KINDS: dict[str, type[HushError]] = {
 _WAYS_OUT: dict[str, str] = {
     "HUSH-C070": "Ways out: replace=True; another directory or name. Nothing was written.",
     "HUSH-K016": "Ways out: some more words; weak_passphrase=True, if you mean it.",
+    "HUSH-D025": "Ways out: more memory for the process (a container's limit); drop the long texts in the schema. Nothing was written.",
+    "HUSH-K015": "Ways out: more memory for the process (a container's limit); a key that takes less to open.",
     "HUSH-S002": "Way out: schema.approve(by), once a person has read it.",
+    "HUSH-S003": 'Ways out: sensitive=[...] or clear=[...] with its name; schema["NAME"].protect = ..., then schema.approve(by).',
     "HUSH-S012": "Ways out: a newer version of the package; ht.propose(data) once more.",
 }
 

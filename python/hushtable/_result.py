@@ -67,16 +67,17 @@ class Result:
         self._account = account
 
     @classmethod
-    def _of(cls, answer: _hushtable.Answer) -> Result:
+    def _of(cls, answer: _hushtable.Answer, stacklevel: int = 3) -> Result:
+        """Warns at the line of the caller of so many levels above."""
         exposed = answer.account.get("exposed")
         if exposed:
             text = (
                 f"approximate: {', '.join(exposed)}. This result opens these columns, whole, to whoever holds the table's "
                 "ciphertexts; keep it to yourself, or ask with release=DIGITS for one that may be given away"
             )
-            warnings.warn(text, HushWarning, stacklevel=3)
+            warnings.warn(text, HushWarning, stacklevel=stacklevel)
         for note in answer.account.get("notes", ()):
-            warnings.warn(note, HushWarning, stacklevel=3)
+            warnings.warn(note, HushWarning, stacklevel=stacklevel)
         return cls(pa.ipc.open_stream(answer.ipc()).read_all(), answer.account)
 
     @property

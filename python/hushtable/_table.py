@@ -88,7 +88,11 @@ class Table:
             RefusedError: the query cannot be answered; nothing was sent.
             HushError: of another kind, if something fails.
         """
-        return Result._of(self._native.ask(query, release))
+        return self._ask(query, release)
+
+    def _ask(self, query: str, release: int | None = None) -> Result:
+        """Asks for a method, at whose caller's line it warns."""
+        return Result._of(self._native.ask(query, release), stacklevel=4)
 
     def explain(self, query: str) -> Plan:
         """Plans a query without running it."""
@@ -132,7 +136,7 @@ class Table:
         return self._query().agg(*aggregates)
 
     def _query(self) -> Query:
-        return Query(self.sql, self.explain, self.name)
+        return Query(self._ask, self.explain, self.name)
 
     def head(self, rows: int = 5) -> Result:
         """The first rows of all columns that can be asked for: a query like any other.
@@ -142,7 +146,7 @@ class Table:
         """
         if rows < 0:
             raise usage("a number of rows is at least 0")
-        return self.sql(f"SELECT * FROM {quote_name(self.name)} LIMIT {rows}")
+        return self._ask(f"SELECT * FROM {quote_name(self.name)} LIMIT {rows}")
 
     def __len__(self) -> int:
         """Rows."""

@@ -140,7 +140,8 @@ fn accept(args: &Accept) -> Result<(), Error> {
         ),
         (
             accepted.outdated,
-            "are for an earlier version of the table's columns and stay out: encrypt those rows again",
+            "were encrypted for the table as it was before it was encrypted again, and stay out: their devices need new keys \
+             (hush edge key) and new spools, and those rows once more",
         ),
     ];
     for (count, why) in left.into_iter().filter(|(count, _)| *count > 0) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Writing results: only data goes to standard output, in the format that was asked for.
 
+mod csv;
 mod table;
 
 use std::io::{self, IsTerminal, Write};
@@ -15,7 +16,7 @@ use hush::Error;
 /// Result formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Comma-separated values with a header; numbers in full.
+    /// Comma-separated values with a header; numbers in full; an empty text is "", a missing value nothing.
     Csv,
     /// One JSON object per line.
     Json,
@@ -29,7 +30,10 @@ pub(crate) enum Format {
 /// be `wide`.
 pub(crate) fn write_result(batches: &[RecordBatch], format: Format, wide: bool) -> Result<(), Error> {
     to_stdout(format, |out| match format {
-        Format::Csv => write_csv(batches, out),
+        Format::Csv => {
+            batches.first().map_or(Ok(()), |first| csv::header(&first.schema(), out))?;
+            batches.iter().try_for_each(|batch| csv::rows(batch, out))
+        }
         Format::Json => write_json(batches, out),
         Format::Parquet => write_parquet(batches, out),
         Format::Table => table::write(batches, width(wide), out),
@@ -46,9 +50,8 @@ pub(crate) fn write_stream(
     let mut batches = batches.map_while(|batch| batch.map_err(|error| failed = Some(error)).ok());
     let written = to_stdout(format, |out| match format {
         Format::Csv => {
-            let mut writer = arrow::csv::WriterBuilder::new().with_header(true).build(out);
-            writer.write(&RecordBatch::new_empty(schema.clone())).map_err(io::Error::other)?;
-            batches.try_for_each(|batch| writer.write(&batch)).map_err(io::Error::other)
+            csv::header(schema, out)?;
+            batches.try_for_each(|batch| csv::rows(&batch, out))
         }
         Format::Json => {
             let mut writer = json_lines(out);
@@ -128,11 +131,6 @@ impl Write for Pipe {
         let done = self.stdout.flush();
         self.watch(done)
     }
-}
-
-fn write_csv(batches: &[RecordBatch], out: &mut impl Write) -> io::Result<()> {
-    let mut writer = arrow::csv::WriterBuilder::new().with_header(true).build(out);
-    batches.iter().try_for_each(|batch| writer.write(batch)).map_err(io::Error::other)
 }
 
 fn write_json(batches: &[RecordBatch], out: &mut impl Write) -> io::Result<()> {

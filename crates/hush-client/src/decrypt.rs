@@ -32,6 +32,7 @@ use crate::error::ClientError;
 use crate::owner::OwnerKey;
 use crate::pins::Pins;
 use crate::place::{Opened, TablePlace};
+use crate::policy::exact_name;
 use crate::precision::to_digits;
 use crate::private::PrivateHalf;
 use crate::release::{Counted, Release, Releases, approximate, is_approximate};
@@ -272,13 +273,12 @@ fn wanted(half: &PrivateHalf, columns: Option<&[String]>) -> Result<Vec<Column>,
     let Some(names) = columns else {
         return Ok(half.schema.columns.iter().filter(stored).cloned().collect());
     };
-    names
-        .iter()
-        .map(|name| {
-            let found = half.schema.column(name).filter(stored);
-            found.cloned().ok_or_else(|| no_column(half, name))
-        })
-        .collect()
+    let known: Vec<String> = half.schema.columns.iter().map(|column| column.name.clone()).collect();
+    let meant = |name: &String| {
+        let found = exact_name(&known, name).and_then(|name| half.schema.column(&name)).filter(stored);
+        found.cloned().ok_or_else(|| no_column(half, name))
+    };
+    names.iter().map(meant).collect()
 }
 
 /// The refusal of a column that is not in the table, with the one that was probably meant.

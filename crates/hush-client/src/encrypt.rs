@@ -43,6 +43,8 @@ pub(crate) struct Encryption<'a> {
     pub(crate) memory_limit: Option<u64>,
     /// `NoOp` for a dry run in memory: nothing is encrypted.
     pub(crate) scheme: Scheme,
+    /// The version that may be replaced; none where there was no table.
+    pub(crate) replaces: Option<u64>,
 }
 
 impl Encryption<'_> {
@@ -53,7 +55,7 @@ impl Encryption<'_> {
     ///
     /// # Errors
     /// What the data, the disk or the schema are wrong in; the place then holds what it held before. Memory or disk that cannot
-    /// suffice are refused before anything is read.
+    /// suffice are refused before anything is read. [`ClientError::Changed`] where the table is no more what may be replaced.
     pub(crate) fn run(&self, progress: &dyn Progress) -> Result<SignedManifest, ClientError> {
         let schema = &self.half.schema;
         let identity = self.identity()?;
@@ -77,7 +79,9 @@ impl Encryption<'_> {
         };
         let flow = self.flow(&plan)?;
         self.check_disk(&plan)?;
-        let mut writer = TableWriter::begin(self.store, identity, layout)?.with_part_bytes(flow.part_bytes);
+        // Looks once more, under the lock that nobody writes without.
+        let begun = TableWriter::begin(self.store, identity, layout).map_err(|error| self.changed(error));
+        let mut writer = begun?.with_part_bytes(flow.part_bytes);
         progress.begin("encrypt", self.source.rows(), "rows");
         let written = self.write_chunks(&plan, flow, &clear, &mut writer, progress);
         progress.end();
@@ -147,7 +151,17 @@ impl Encryption<'_> {
         Ok(())
     }
 
-    /// A new table, or the next version of the table that is there and belongs to this key.
+    /// What a writer's refusal means: another version, or a first one, came since the place was looked at.
+    fn changed(&self, error: hush_table::TableError) -> ClientError {
+        match error {
+            hush_table::TableError::OtherTable { .. } | hush_table::TableError::StaleVersion { .. } => {
+                ClientError::Changed { place: self.store.place() }
+            }
+            other => other.into(),
+        }
+    }
+
+    /// A new table, or the next version of the table that is there, belongs to this key and may be replaced.
     fn identity(&self) -> Result<TableIdentity, ClientError> {
         let verifying_key = self.owner.verifying_key().to_bytes();
         let table = self.half.schema.table.clone();
@@ -155,6 +169,9 @@ impl Encryption<'_> {
             Ok(present) => {
                 present.require_key(&verifying_key)?;
                 let present = present.manifest();
+                if self.replaces != Some(present.version) {
+                    return Err(ClientError::Changed { place: self.store.place() });
+                }
                 let version = present.version.saturating_add(1);
                 // Never the present encryption's identifier: what was published of it must not open the next.
                 let encryption = new_encryption()?;

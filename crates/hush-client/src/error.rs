@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 use hush_plan::EncodingId;
-use hush_plan::error::{Front, Remedy};
+use hush_plan::error::{Front, Remedy, Subject};
+use hush_remote::RemoteError;
 pub use hush_table::error::ErrorKind;
 
 /// Everything that can go wrong on the owner's side.
@@ -62,6 +63,14 @@ pub enum ClientError {
         present: crate::replace::Present,
         /// About how many rows would be there.
         rows: Option<u64>,
+    },
+    /// A version that nobody was asked about came between the look at a place and the lock on it.
+    #[error(
+        "{place} got another version of the table while this one was prepared\n  Way out: once more; what would be replaced is said then. Nothing was written."
+    )]
+    Changed {
+        /// Where.
+        place: String,
     },
     /// An encoding in the manifest cannot be used.
     #[error("encoded column {}: {what}", id.0)]
@@ -143,8 +152,8 @@ pub enum ClientError {
     KeyFile(#[from] hush_keys::keyfile::KeyFileError),
     /// A limit on memory under which not even one chunk can be encrypted.
     #[error(
-        "a memory limit of {} is too low: this table takes {} at the least\n  Ways out: --memory-limit {} (in a container, its limit too); fewer columns or purposes in the schema. Nothing was written.",
-        megabytes(*limit), megabytes_up(*needed), megabytes_up(*needed).replace(' ', "")
+        "a memory limit of {} is too low: this table takes {} at the least, and nothing was written",
+        megabytes(*limit), megabytes_up(*needed)
     )]
     MemoryLimit {
         /// The limit.
@@ -203,9 +212,17 @@ pub enum ClientError {
         /// The file.
         path: PathBuf,
     },
-    /// Refused by the planner.
+    /// Refused by the planner, for a table that is stored or being made.
     #[error(transparent)]
     Plan(#[from] hush_plan::PlanError),
+    /// Refused by the planner at a rehearsal, where protections are a choice.
+    #[error("{source}")]
+    Rehearsed {
+        /// The refusal.
+        source: hush_plan::PlanError,
+        /// What decided on the protections.
+        by: Subject,
+    },
     /// No entropy.
     #[error(transparent)]
     Randomness(#[from] hush_ring::RandomnessError),
@@ -214,7 +231,7 @@ pub enum ClientError {
     Edge(#[from] hush_edge::EdgeError),
     /// A server.
     #[error(transparent)]
-    Remote(#[from] hush_remote::RemoteError),
+    Remote(#[from] RemoteError),
     /// A server shows a table under another name than its own.
     #[error("{place} shows the table {found:?}\n  Way out: ask the server's operator; do not use the table.")]
     OtherName {
@@ -314,7 +331,7 @@ impl ClientError {
             Self::Eval(source) => source.code(),
             Self::Exec(source) => source.code(),
             Self::KeyFile(source) => source.code(),
-            Self::Plan(source) => source.code(),
+            Self::Plan(source) | Self::Rehearsed { source, .. } => source.code(),
             Self::Release(source) => source.code(),
             Self::Remote(source) => source.code(),
             Self::SchemaEdit { source } | Self::SchemaFile { source, .. } | Self::SchemaText { source } => {
@@ -346,6 +363,7 @@ impl ClientError {
             Self::DeviceTooSmall { .. } => "HUSH-C063",
             Self::WouldReplace { .. } => "HUSH-C070",
             Self::Occupied { .. } => "HUSH-C071",
+            Self::Changed { .. } => "HUSH-C072",
             Self::Encoding { .. } | Self::Params(_) => "HUSH-C050",
             Self::Arrow
             | Self::Encrypt(_)
@@ -358,9 +376,22 @@ impl ClientError {
 
     /// The sentence with its ways out, in the words of a front (without the code).
     pub fn report(&self, front: Front) -> String {
-        let (ways, label) = match self {
+        let (ways, label) = self.ways_out(front);
+        let sentence = self.to_string();
+        let stop = if sentence.ends_with(['.', '?']) { "" } else { "." };
+        match ways.as_str() {
+            "" => sentence,
+            _ => format!("{sentence}{stop}\n  {label}{}.", ways.trim_end_matches('.')),
+        }
+    }
+
+    /// The ways out that the sentence does not name itself, and what stands before them.
+    fn ways_out(&self, front: Front) -> (String, &'static str) {
+        match self {
+            error if error.is_stale_version() => (Remedy::Reopen.words(front), "Way out: "),
             Self::Eval(source) => (source.ways_out().to_owned(), "Ways out: "),
-            Self::Plan(source) => (source.ways_out(front).join("; "), "Ways out: "),
+            Self::Plan(source) => (source.ways_out(front, Subject::Table).join("; "), "Ways out: "),
+            Self::Rehearsed { source, by } => (source.ways_out(front, *by).join("; "), "Ways out: "),
             Self::NoSchema { .. } => (Remedy::Propose.words(front), "Way out: "),
             Self::Exists { .. } => (Remedy::Replace.words(front), "Ways out: "),
             Self::Edge(source) => (source.hint().unwrap_or_default().to_owned(), "Way out: "),
@@ -369,13 +400,32 @@ impl ClientError {
                 (source.hint().to_owned(), "")
             }
             Self::Table(source) => (source.hint().unwrap_or_default().to_owned(), "Way out: "),
+            Self::MemoryLimit { needed, .. } => {
+                let limit = Remedy::Memory { needed: megabytes_up(*needed).replace(' ', "") };
+                (format!("{}; fewer columns or purposes in the schema", limit.words(front)), "Ways out: ")
+            }
+            Self::Release(source) => (
+                source.ways_out().iter().map(|way| way.words(front)).collect::<Vec<_>>().join("; "),
+                "Ways out: ",
+            ),
+            Self::Remote(RemoteError::Unauthorised { .. }) => (Remedy::Token.words(front), "Way out: "),
+            Self::Remote(
+                RemoteError::OtherOwner { url, table }
+                | RemoteError::OtherTable { url, table }
+                | RemoteError::Newer { url, table, .. },
+            ) => {
+                let delete = Remedy::Delete { url: url.clone(), table: table.clone() };
+                (format!("{}; {}", delete.words(front), Remedy::Rename.words(front)), "Ways out: ")
+            }
             _ => (String::new(), ""),
-        };
-        let sentence = self.to_string();
-        let stop = if sentence.ends_with(['.', '?']) { "" } else { "." };
-        match ways.as_str() {
-            "" => sentence,
-            _ => format!("{sentence}{stop}\n  {label}{}.", ways.trim_end_matches('.')),
+        }
+    }
+
+    /// The same error as a rehearsal has it, whose protections come from a schema or are a proposal.
+    pub(crate) fn rehearsed(self, by: Subject) -> Self {
+        match self {
+            Self::Plan(source) => Self::Rehearsed { source, by },
+            other => other,
         }
     }
 
@@ -403,10 +453,13 @@ impl ClientError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Usage { .. } | Self::Exists { .. } | Self::Cpu { .. } => ErrorKind::Usage,
-            Self::Plan(hush_plan::PlanError::Overflow { .. } | hush_plan::PlanError::Noise { .. }) => {
-                ErrorKind::Precision
-            }
-            Self::Plan(_)
+            Self::Plan(source) | Self::Rehearsed { source, .. } => match source {
+                hush_plan::PlanError::Overflow { .. } | hush_plan::PlanError::Noise { .. } => {
+                    ErrorKind::Precision
+                }
+                _ => ErrorKind::Refused,
+            },
+            Self::Changed { .. }
             | Self::NotPushed { .. }
             | Self::Occupied { .. }
             | Self::Release(_)

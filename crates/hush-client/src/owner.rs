@@ -137,11 +137,20 @@ pub struct Encrypted {
     pub replaced: Option<Present>,
 }
 
+impl Encrypted {
+    /// What the owner's devices need now, where the table had some perhaps.
+    pub fn device_note(&self, schema: &Schema) -> Option<&'static str> {
+        (self.replaced.is_some() && schema.edge).then_some(
+            "Keys of devices that were made before serve the version before alone: make new ones (hush edge key), with new spools.",
+        )
+    }
+}
+
 /// Encrypts data into a table directory.
 ///
 /// # Errors
 /// An unapproved schema, a table that is there already ([`ClientError::WouldReplace`]) unless it may be replaced, a directory
-/// that holds anything else ([`ClientError::Occupied`]), bad data, a full disk, a limit on memory that is too low: the directory
+/// that holds anything else ([`ClientError::Occupied`]), a version that came meanwhile ([`ClientError::Changed`]), bad data, a full disk, a limit on memory that is too low: the directory
 /// then holds what it held before.
 pub fn encrypt(
     options: &EncryptOptions,
@@ -172,6 +181,7 @@ pub fn encrypt(
         pool: &pool,
         memory_limit: options.memory_limit,
         scheme: Scheme::Lattice,
+        replaces: replaced.map(|present| present.version),
     };
     let manifest = encryption.run(progress)?;
     let body = manifest.manifest();

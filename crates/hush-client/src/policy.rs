@@ -2,7 +2,7 @@
 //! From a file to a schema: the proposal, and what the user's choice changes in it.
 
 use hush_plan::schema::units::type_bounds;
-use hush_plan::schema::{Column, NO_VALUES};
+use hush_plan::schema::{Column, NO_VALUES, UNHELD_TYPE};
 use hush_plan::{Protection, Schema, factors_left_out};
 use hush_table::profile::{
     ProfileOptions, Proposed, TableProfile, keep_possible_purposes, profile, propose, single_out_note,
@@ -39,7 +39,7 @@ impl Proposal {
     /// The schema as `by` approves it.
     ///
     /// # Errors
-    /// [`ClientError::SchemaFile`] (HUSH-S003) with the columns that nobody has decided on: an approval decides nothing by
+    /// [`ClientError::SchemaText`] (HUSH-S003) with the columns that nobody has decided on: an approval decides nothing by
     /// itself.
     pub fn approve(self, by: &str) -> Result<Schema, ClientError> {
         let schema = Schema { approved: true, approved_by: by.to_owned(), ..self.schema };
@@ -76,6 +76,9 @@ pub fn propose_schema(source: &Source, policy: &Policy) -> Result<Proposal, Clie
     }
     let profile = profile(source, &ProfileOptions { clear: clear.clone() })?;
     let Proposed { mut schema, mut warnings } = propose(&profile, &source.table_name());
+    if let Some(given) = source.renamed() {
+        warnings.insert(0, format!("The table's name in SQL is {}, not {given:?}.", schema.table));
+    }
     let sized = schema.clone();
     for column in &mut schema.columns {
         if sensitive.contains(&column.name) {
@@ -116,6 +119,10 @@ fn protect(schema: &Schema, column: &mut Column, warnings: &mut Vec<String>) {
         column.protect = Protection::Seal;
         return;
     }
+    if column.reason.starts_with(UNHELD_TYPE) {
+        warnings.push(format!("{} is dropped: {}.", column.name, column.reason));
+        return;
+    }
     column.protect = protection_of(column);
     column.reason = YOUR_CHOICE.to_owned();
     keep_possible_purposes(schema, column);
@@ -123,6 +130,10 @@ fn protect(schema: &Schema, column: &mut Column, warnings: &mut Vec<String>) {
 
 /// Leaves a column clear that the user calls so, and says what speaks against it.
 fn leave_clear(column: &mut Column, warnings: &mut Vec<String>) {
+    if column.reason.starts_with(UNHELD_TYPE) {
+        warnings.push(format!("{} is dropped: {}.", column.name, column.reason));
+        return;
+    }
     if column.protect != Protection::Clear {
         let (name, reason) = (&column.name, &column.reason);
         warnings.push(format!("{name} is left clear by your choice, though it looks sensitive: {reason}."));
@@ -140,7 +151,9 @@ fn protection_of(column: &Column) -> Protection {
 fn resolve(names: &[String], wanted: &[String]) -> Result<Vec<String>, ClientError> {
     let mut found: Vec<String> = Vec::with_capacity(wanted.len());
     for wanted in wanted {
-        let name = exact_name(names, wanted)?;
+        let name = exact_name(names, wanted).ok_or_else(|| ClientError::Usage {
+            what: format!("no column {wanted:?}; the file has {}", names.join(", ")),
+        })?;
         if found.contains(&name) {
             let what = format!("column {name} is named twice\n  Way out: name it once.");
             return Err(ClientError::Usage { what });
@@ -150,18 +163,17 @@ fn resolve(names: &[String], wanted: &[String]) -> Result<Vec<String>, ClientErr
     Ok(found)
 }
 
-/// The column that the user means: exactly, or without blanks around it and ignoring case where that is unambiguous.
-fn exact_name(names: &[String], wanted: &str) -> Result<String, ClientError> {
+/// The column that the user means, in every list of names that a person writes: exactly, or without blanks around it and
+/// ignoring case where that is unambiguous.
+pub(crate) fn exact_name(names: &[String], wanted: &str) -> Option<String> {
     let trimmed = wanted.trim();
     let mut exact =
         [wanted, trimmed].into_iter().filter_map(|wanted| names.iter().find(|name| *name == wanted));
     let same: Vec<&String> = names.iter().filter(|name| name.eq_ignore_ascii_case(trimmed)).collect();
     match (exact.next(), same.as_slice()) {
-        (Some(name), _) => Ok(name.clone()),
-        (None, [name]) => Ok((*name).clone()),
-        _ => Err(ClientError::Usage {
-            what: format!("no column {wanted:?}; the file has {}", names.join(", ")),
-        }),
+        (Some(name), _) => Some(name.clone()),
+        (None, [name]) => Some((*name).clone()),
+        _ => None,
     }
 }
 

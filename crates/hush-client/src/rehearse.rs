@@ -9,6 +9,7 @@ use arrow::record_batch::RecordBatch;
 use hush_exec::noop::Scheme;
 use hush_keys::{OwnerSeed, harden_process};
 use hush_params::preset;
+use hush_plan::error::Subject;
 use hush_plan::{ColumnType, Content, Layout, Needs, PrivateEncoding, Protection, Schema, needs_of};
 use hush_table::TableStore;
 use hush_table::source::Source;
@@ -73,6 +74,15 @@ pub fn rehearse(
     progress: &dyn Progress,
     preamble: &dyn Fn(&Account),
 ) -> Result<Rehearsal, ClientError> {
+    let by = if options.schema.is_some() { Subject::Schema } else { Subject::Proposal };
+    run(options, progress, preamble).map_err(|error| error.rehearsed(by))
+}
+
+fn run(
+    options: &RehearsalOptions,
+    progress: &dyn Progress,
+    preamble: &dyn Fn(&Account),
+) -> Result<Rehearsal, ClientError> {
     harden_process();
     let pool = thread_pool(options.threads)?;
     let mut phases = Phases::default();
@@ -97,6 +107,7 @@ pub fn rehearse(
         pool: &pool,
         memory_limit: None,
         scheme,
+        replaces: None,
     };
     let phase = if options.dry_run { "copy" } else { "encrypt" };
     let manifest = phases.time(phase, || encryption.run(progress))?;
@@ -149,7 +160,7 @@ fn approved_schema(
         Some(schema) => {
             let schema = schema.clone();
             let rows = count_rows(source, &schema)?;
-            let notes = reading_notes(&schema);
+            let notes = reading_notes(&schema, source);
             (schema, rows, notes)
         }
         None => {
@@ -266,8 +277,17 @@ fn verify(
     check_reading(source, &half.schema)?;
     let (owner, store) = (OwnerSeed::generate()?, TableStore::memory());
     let scheme = Scheme::Lattice;
-    Encryption { source, half: &half, owner: &owner, store: &store, pool, memory_limit: None, scheme }
-        .run(progress)?;
+    let encryption = Encryption {
+        source,
+        half: &half,
+        owner: &owner,
+        store: &store,
+        pool,
+        memory_limit: None,
+        scheme,
+        replaces: None,
+    };
+    encryption.run(progress)?;
     let table = OwnedTable::open_store(&store, &owner, &Pins::forgetful(), options.threads)?;
     let expected = table.ask(&options.sql, progress)?;
     let least = smallest_magnitude(outcome.plan.cost.precision);

@@ -15,6 +15,7 @@ use ethnum::I256;
 use hush_keys::{Flood, Flooded, NumberId, ReleaseKey, TableKeys};
 use hush_params::noise::{self, release};
 use hush_plan::bounds::{Bound, Values};
+use hush_plan::error::Remedy;
 use hush_plan::{Layout, Schema};
 use hush_ring::UniformSeed;
 use hush_rlwe::{Body, RlweCiphertext, SumAnswer};
@@ -48,7 +49,7 @@ pub enum ReleaseError {
     },
     /// More numbers than the budget has left.
     #[error(
-        "the table's budget of {answers} released numbers has {} left, this takes {asked}; nothing was released\n  Ways out: fewer groups or rows; what was released before costs nothing again; a larger `release = {{ answers = N }}` in the schema, and hush encrypt again.",
+        "the table's budget of {answers} released numbers has {} left, this takes {asked}; nothing was released\n  Ways out: fewer groups or rows; what was released before costs nothing again; a larger `release = {{ answers = N }}` in the schema, then encrypt again.",
         answers.saturating_sub(*spent)
     )]
     Budget {
@@ -60,11 +61,7 @@ pub enum ReleaseError {
         answers: u32,
     },
     /// The scale of a column leaves fewer digits beside the noise.
-    #[error(
-        "{column} has room for {possible} digits after the point once the noise is on it, not {asked}\n  Ways out: --release={possible}{}; `release = {{ digits = {}, answers = N }}` in the schema and hush encrypt again, which makes room; a range in the schema, which makes the column exact: exact results need no release.",
-        if *possible < 0 { format!(" (whole multiples of 10^{})", -possible) } else { String::new() },
-        (*asked).max(0)
-    )]
+    #[error("{column} has room for {possible} digits after the point once the noise is on it, not {asked}")]
     Digits {
         /// The column.
         column: String,
@@ -95,6 +92,17 @@ pub enum ReleaseError {
 }
 
 impl ReleaseError {
+    /// What can be done instead, where the sentence does not say it.
+    pub(crate) fn ways_out(&self) -> Vec<Remedy> {
+        let Self::Digits { asked, possible, .. } = self else { return Vec::new() };
+        let again = format!(
+            "`release = {{ digits = {}, answers = N }}` in the schema, which makes room, then encrypt again",
+            (*asked).max(0)
+        );
+        let exact = "a range in the schema, which makes the column exact: exact results need no release";
+        vec![Remedy::Release { digits: *possible }, again.into(), exact.into()]
+    }
+
     /// The stable code.
     pub fn code(&self) -> &'static str {
         match self {

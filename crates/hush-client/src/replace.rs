@@ -142,8 +142,11 @@ fn present_on(server: &RemoteServer, next: &Manifest) -> Result<Option<Present>,
         known => known?,
     };
     let present = signed.manifest();
-    // Another owner's table, and a later version, are refused by the push itself.
-    if present.key_id != next.key_id || continues(present, next) {
+    // Another table, whoever's, and a version that does not come before this one, are refused by the push itself: no consent
+    // would help.
+    let is_before =
+        present.key_id == next.key_id && present.table_id == next.table_id && present.version < next.version;
+    if !is_before || continues(present, next) {
         return Ok(None);
     }
     // How many wait is worth saying; that it cannot be known is no reason to refuse.
@@ -160,7 +163,49 @@ fn continues(before: &Manifest, next: &Manifest) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use hush_exec::noop::Scheme;
+    use hush_keys::OwnerSeed;
+    use hush_plan::Schema;
+    use hush_remote::Silent;
+    use hush_table::source::{OpenOptions, Source};
+
     use super::*;
+    use crate::encrypt::Encryption;
+    use crate::policy::{Policy, propose_schema};
+    use crate::private::PrivateHalf;
+    use crate::rehearse::thread_pool;
+
+    #[test]
+    fn a_version_that_came_after_the_look_is_not_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let (owner, store) = (OwnerSeed::generate().unwrap(), TableStore::local(directory.path()).unwrap());
+        let source = Source::from_bytes("x\n1\n2\n".into(), &OpenOptions::default()).unwrap();
+        let schema = Schema { approved: true, ..propose_schema(&source, &Policy::default()).unwrap().schema }
+            .all_clear();
+        let half = PrivateHalf { schema, encodings: Vec::new() };
+        let pool = thread_pool(1).unwrap();
+        let write = |replaces| {
+            let (source, half, scheme) = (&source, &half, Scheme::Lattice);
+            Encryption {
+                source,
+                half,
+                owner: &owner,
+                store: &store,
+                pool: &pool,
+                memory_limit: None,
+                scheme,
+                replaces,
+            }
+            .run(&Silent)
+            .map(|signed| signed.manifest().version)
+        };
+        assert_eq!(write(None).unwrap(), 1);
+        // Somebody else has made a table since the place was empty, and an accepted delivery a version since it was looked at.
+        assert_eq!(write(None).unwrap_err().code(), "HUSH-C072");
+        assert_eq!(write(Some(1)).unwrap(), 2);
+        assert_eq!(write(Some(1)).unwrap_err().code(), "HUSH-C072");
+        assert_eq!(present_in(directory.path()).unwrap().unwrap().version, 2);
+    }
 
     #[test]
     fn a_directory_that_holds_anything_else_is_no_place_for_a_table() {

@@ -4,8 +4,11 @@
 use std::io::Write;
 use std::path::Path;
 
+use hush_plan::schema::Column;
 use hush_plan::schema::file::{Change, SchemaError, edit, from_toml, require_approved, to_toml};
-use hush_plan::{Protection, Schema};
+use hush_plan::{ColumnType, Protection, Schema};
+use hush_table::profile::zone_note;
+use hush_table::source::{Declared, Source};
 
 use crate::error::ClientError;
 
@@ -92,24 +95,30 @@ pub fn read_approved_schema(path: &Path) -> Result<Schema, ClientError> {
 /// Refuses a schema in memory that nobody has approved.
 ///
 /// # Errors
-/// [`ClientError::SchemaFile`], with the name that its file would have: undecided columns, no approval.
+/// [`ClientError::SchemaText`]: undecided columns, no approval.
 pub(crate) fn require_approval(schema: &Schema) -> Result<(), ClientError> {
-    let path = Path::new(&schema.table).with_extension("schema.toml");
-    require_approved(schema).map_err(|source| ClientError::SchemaFile { path, source })
+    require_approved(schema).map_err(|source| ClientError::SchemaText { source })
 }
 
-/// What reading by the schema changes in values, one sentence each: limits of measurements that stand for their bounds.
-pub fn reading_notes(schema: &Schema) -> Vec<String> {
-    let kept = schema.columns.iter().filter(|column| column.protect != Protection::Drop);
+/// What reading `source` by the schema changes in values, one sentence each: limits of measurements that stand for their bounds,
+/// time zones that a file declares.
+pub fn reading_notes(schema: &Schema, source: &Source) -> Vec<String> {
+    let kept: Vec<&Column> =
+        schema.columns.iter().filter(|column| column.protect != Protection::Drop).collect();
     let censored: Vec<&str> =
-        kept.filter(|column| column.written.censored).map(|column| column.name.as_str()).collect();
-    match censored.as_slice() {
+        kept.iter().filter(|column| column.written.censored).map(|column| column.name.as_str()).collect();
+    let mut notes = match censored.as_slice() {
         [] => Vec::new(),
         names => vec![format!(
             "{}: values such as <5 are read as their bounds (censored = \"bound\").",
             names.join(", ")
         )],
-    }
+    };
+    let zoned = source.columns().iter().filter(|found| found.declared == Some(Declared::Zoned));
+    let is_kept =
+        |name: &str| kept.iter().any(|column| column.kind == ColumnType::Timestamp && column.name == name);
+    notes.extend(zoned.filter(|found| is_kept(&found.name)).map(|found| zone_note(&found.name)));
+    notes
 }
 
 /// Writes a schema; an existing file is replaced only if `replace`.

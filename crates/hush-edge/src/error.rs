@@ -236,6 +236,9 @@ impl EdgeError {
             Self::SpoolFull { .. } => Some("--to TABLE, or a larger --spool-limit"),
             Self::Table(source) => source.hint(),
             Self::Arrow(_) | Self::File { .. } | Self::Internal { .. } | Self::Json { .. } => None,
+            Self::Remote(RemoteError::Unauthorised { .. }) => {
+                Some("--token-file FILE with a device's token of that server")
+            }
             Self::LongRecord { .. } | Self::Remote(_) | Self::Source(_) | Self::Usage { .. } => None,
         }
     }

@@ -46,7 +46,9 @@ pub enum ExecError {
     #[error("there is no such table")]
     NoTable,
     /// The plan was made for another version.
-    #[error("the table has another version than the one that the query was planned for; plan it again")]
+    #[error(
+        "the table has another version than the one that the query was planned for: it was encrypted again, or got rows"
+    )]
     StaleManifest,
     /// More groups than somebody allows.
     #[error("the query has more than {limit} groups; group by fewer or coarser columns, or raise the limit")]

@@ -57,7 +57,7 @@ impl WorkFactor {
 /// Writes `seed` to the new file `path`; makes its directory (mode 0700) if there is none.
 ///
 /// # Errors
-/// [`KeyFileError::WeakWork`] for less work than [`MIN_WORK_LOG2`]; [`KeyFileError::Exists`] if anything is at `path`, which is left
+/// [`KeyFileError::WeakNewWork`] for less work than [`MIN_WORK_LOG2`]; [`KeyFileError::Exists`] if anything is at `path`, which is left
 /// untouched. On any other error nothing remains at `path`.
 pub fn store(
     path: &Path,
@@ -67,7 +67,7 @@ pub fn store(
 ) -> Result<(), KeyFileError> {
     let parent = directory_of(path);
     if let Some(found) = work.log2().filter(|log2| *log2 < MIN_WORK_LOG2) {
-        return Err(KeyFileError::WeakWork { path: path.to_owned(), found, expected: MIN_WORK_LOG2 });
+        return Err(KeyFileError::WeakNewWork { found, expected: MIN_WORK_LOG2 });
     }
     if path.symlink_metadata().is_ok() {
         return Err(KeyFileError::Exists { path: path.to_owned() });

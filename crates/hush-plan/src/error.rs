@@ -7,7 +7,7 @@ mod place;
 mod remedy;
 
 pub use place::{Clause, Feature, Unfit};
-pub use remedy::{Front, Remedy};
+pub use remedy::{Front, Remedy, Subject};
 
 use crate::schema::{ColumnType, Protection};
 
@@ -137,6 +137,9 @@ pub enum PlanError {
         /// The column.
         column: String,
     },
+    /// A SELECT without FROM.
+    #[error("the query names no table")]
+    NoTable,
     /// More than one statement, or one that is no SELECT.
     #[error("{}", statements(*found, verb))]
     NotOneSelect {
@@ -253,6 +256,14 @@ pub enum PlanError {
         /// Which part.
         feature: Feature,
     },
+    /// A call of a function that is supported otherwise.
+    #[error("{text}: {feature} is not supported")]
+    UnsupportedCall {
+        /// The call.
+        text: String,
+        /// What about it.
+        feature: Feature,
+    },
     /// A type that the function or operator does not take.
     #[error("{text}: {reason}")]
     WrongType {
@@ -314,10 +325,10 @@ impl PlanError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Syntax { .. } => "HUSH-P001",
-            Self::UnknownTable { .. } => "HUSH-P002",
+            Self::NoTable | Self::UnknownTable { .. } => "HUSH-P002",
             Self::UnknownColumn { .. } => "HUSH-P003",
             Self::NotOneSelect { .. } => "HUSH-P004",
-            Self::Unsupported { .. } => "HUSH-P005",
+            Self::Unsupported { .. } | Self::UnsupportedCall { .. } => "HUSH-P005",
             Self::UnknownFunction { .. } => "HUSH-P006",
             Self::NotGrouped { .. } => "HUSH-P007",
             Self::MisplacedAggregate { .. } => "HUSH-P008",
@@ -342,14 +353,14 @@ impl PlanError {
         }
     }
 
-    /// The remedies in the words of a front.
-    pub fn ways_out(&self, front: Front) -> Vec<String> {
-        self.remedies().iter().map(|remedy| remedy.words(front)).collect()
+    /// The remedies in the words of a front, where the query was asked of `subject`.
+    pub fn ways_out(&self, front: Front, subject: Subject) -> Vec<String> {
+        self.remedies(subject).iter().map(|remedy| remedy.words(front)).collect()
     }
 
-    /// Code, sentence and ways out, as a terminal shows them.
+    /// Code, sentence and ways out, as a terminal shows them at a rehearsal.
     pub fn report(&self) -> String {
-        let ways = self.ways_out(Front::CommandLine);
+        let ways = self.ways_out(Front::CommandLine, Subject::Proposal);
         let end = if ways.is_empty() { String::new() } else { format!("\n  Ways out: {}.", ways.join("; ")) };
         let sentence = self.to_string();
         let stop = if sentence.ends_with('?') { "" } else { "." };

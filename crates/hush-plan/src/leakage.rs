@@ -42,10 +42,11 @@ pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Le
         );
     }
     let mut hidden = Vec::new();
-    let encrypted: Vec<&str> =
-        schema.protected(Protection::Encrypt).map(|column| column.name.as_str()).collect();
-    if !encrypted.is_empty() {
-        hidden.push(format!("the names or any value of {}", list(&encrypted)));
+    let unread = [Protection::Encrypt, Protection::Seal];
+    let unread: Vec<&str> =
+        schema.columns.iter().filter(|c| unread.contains(&c.protect)).map(|c| c.name.as_str()).collect();
+    if !unread.is_empty() {
+        hidden.push(format!("the names or any value of {}", list(&unread)));
         hidden.push("which of their values are missing".to_owned());
     }
     Leakage { table, query: Vec::new(), hidden }

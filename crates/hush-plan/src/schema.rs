@@ -111,6 +111,9 @@ impl UnitRange {
 /// The reason of a column without any value in the file: nobody can know its type, and a person must say it.
 pub const NO_VALUES: &str = "no value in the file, so its type is unknown";
 
+/// How the reason of a column begins whose type no table holds, so that it can only be dropped: lists, bytes.
+pub const UNHELD_TYPE: &str = "a type that tables cannot hold";
+
 /// How a column's values are written in the data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {

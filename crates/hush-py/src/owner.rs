@@ -123,8 +123,9 @@ pub(crate) fn encrypt(
     let rows = encrypted.manifest.manifest().rows;
     let mut notes: Vec<String> =
         encrypted.replaced.iter().map(|replaced| replacement(replaced, rows)).collect();
+    notes.extend(encrypted.device_note(&options.schema).map(str::to_owned));
     let dropped = options.schema.protected(Protection::Drop).map(|column| column.name.as_str());
     notes.extend(not_kept(&dropped.collect::<Vec<_>>()));
-    notes.extend(hush::reading_notes(&options.schema));
+    notes.extend(hush::reading_notes(&options.schema, &options.source));
     Ok(notes)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What can go wrong on the way to a server and back. Every variant says the way out.
+//! What can go wrong on the way to a server and back. Ways out that are not alike in every front are said by the front.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -39,12 +39,12 @@ pub enum RemoteError {
         retry_after: Option<Duration>,
     },
     /// No token or the wrong one.
-    #[error(
-        "{url} refuses the API token\n  Way out: give the file with that server's token; hush-server prints its path when it starts."
-    )]
+    #[error("{url} {}", if *given { "refuses the API token" } else { "asks for an API token, and none was given" })]
     Unauthorised {
         /// The server's address.
         url: String,
+        /// Whether a token was given.
+        given: bool,
     },
     /// The server refused, with its own code and sentence.
     #[error("the server refuses ({code}): {message}")]
@@ -138,18 +138,28 @@ pub enum RemoteError {
         found: String,
     },
     /// Another key signed the server's table.
-    #[error(
-        "the server's table {table} was signed with another key\n  Ways out: push under another name; delete the table on the server first."
-    )]
+    #[error("{url} has a table {table} that was signed with another key")]
     OtherOwner {
+        /// The server's address.
+        url: String,
         /// The table.
+        table: String,
+    },
+    /// The name is taken by another table of the same owner, which no version of this one replaces.
+    #[error("{url} has another table under the name {table}: it is no version of this one")]
+    OtherTable {
+        /// The server's address.
+        url: String,
+        /// The name of both.
         table: String,
     },
     /// The server's table is as new or newer.
     #[error(
-        "the server has version {found} of table {table}, this is version {pushed}\n  Ways out: decrypt the newer version if its rows are wanted, then encrypt again; push under another name; delete the table on the server first."
+        "{url} has version {found} of table {table}, which does not come before this one, version {pushed}: the two were written apart"
     )]
     Newer {
+        /// The server's address.
+        url: String,
         /// The table.
         table: String,
         /// The server's version.
@@ -222,6 +232,7 @@ impl RemoteError {
             Self::TokenFile { .. } => "HUSH-R015",
             Self::OtherOwner { .. } => "HUSH-R020",
             Self::Newer { .. } => "HUSH-R021",
+            Self::OtherTable { .. } => "HUSH-R025",
             Self::Table(source) => source.code(),
             Self::File { .. } => "HUSH-R030",
             Self::Randomness(_) => "HUSH-R031",
@@ -244,7 +255,7 @@ impl RemoteError {
             Self::TooLarge { .. } | Self::File { .. } | Self::Randomness(_) => ErrorKind::Resource,
             Self::Altered { .. } => ErrorKind::Damaged,
             Self::Table(source) => source.kind(),
-            Self::OtherOwner { .. } | Self::Newer { .. } => ErrorKind::Refused,
+            Self::OtherOwner { .. } | Self::OtherTable { .. } | Self::Newer { .. } => ErrorKind::Refused,
             Self::Url { .. } | Self::PlainHttp { .. } | Self::Certificate | Self::TableName { .. } => {
                 ErrorKind::Usage
             }

@@ -171,7 +171,7 @@ impl RemoteServer {
     /// it sends no part.
     ///
     /// # Errors
-    /// [`RemoteError::Table`] if the local table is damaged; [`RemoteError::OtherOwner`] or
+    /// [`RemoteError::Table`] if the local table is damaged; [`RemoteError::OtherOwner`], [`RemoteError::OtherTable`] or
     /// [`RemoteError::Newer`] if the server's table is not an earlier version of this one;
     /// [`RemoteError::Refused`].
     pub fn push(&self, directory: &Path, progress: &dyn Progress) -> Result<PushReport, RemoteError> {

@@ -37,6 +37,7 @@ pub struct PushReport {
 /// What a server says about a table that it has.
 #[derive(Deserialize)]
 struct Present {
+    table_id: String,
     version: u64,
     manifest: String,
     verifying_key: String,
@@ -72,19 +73,22 @@ pub(super) fn push(
     Ok(report)
 }
 
-/// Refuses another owner's table, or a newer one, before bytes move; the server would refuse it after.
+/// Refuses another owner's table, another one of this owner, or a newer version, before bytes move; the server would refuse it after.
 fn check_place(transport: &Transport, base: &str, manifest: &SignedManifest) -> Result<(), RemoteError> {
     let present: Present = match transport.json(&Call::get(base, 16 * SHORT_MAX_BYTES)) {
         Err(error) if error.server_code() == Some("HUSH-V014") => return Ok(()),
         known => known?,
     };
     let body = manifest.manifest();
+    let (url, table) = (transport.url().to_owned(), body.table.clone());
     if present.verifying_key != to_hex(manifest.key()) {
-        return Err(RemoteError::OtherOwner { table: body.table.clone() });
+        return Err(RemoteError::OtherOwner { url, table });
+    }
+    if present.table_id != body.table_id.to_string() {
+        return Err(RemoteError::OtherTable { url, table });
     }
     if present.version >= body.version && present.manifest != manifest.digest().to_string() {
-        let (table, found) = (body.table.clone(), present.version);
-        return Err(RemoteError::Newer { table, found, pushed: body.version });
+        return Err(RemoteError::Newer { url, table, found: present.version, pushed: body.version });
     }
     Ok(())
 }

@@ -253,7 +253,7 @@ impl Transport {
     fn refused(&self, status: u16, retry_after: Option<Duration>, body: Body, path: &str) -> RemoteError {
         let url = self.url.clone();
         if status == 401 {
-            return RemoteError::Unauthorised { url };
+            return RemoteError::Unauthorised { url, given: self.token.is_some() };
         }
         let refusal = self.read(body, SHORT_MAX_BYTES).ok();
         let refusal = refusal.and_then(|bytes| serde_json::from_slice::<Refusal>(&bytes).ok());

@@ -254,7 +254,7 @@ impl TableError {
                 "use the keys that encrypted this table, or pin its owner's verifying key"
             }
             Self::RolledBack { .. } => {
-                "if the newer version is yours and has not been pushed yet, push it (hush push); if it is just being pushed, run the command again; else the store shows a past version: ask its operator; to accept it, remove the pin by hand"
+                "if the newer version is yours and has not been pushed yet, push it; if it is just being pushed, run the command again; else the store shows a past version: ask its operator; to accept it, remove the pin by hand"
             }
             Self::Forked { .. } => {
                 "the store shows a past or another table: ask its operator; to accept it, remove the pin by hand"

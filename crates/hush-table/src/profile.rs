@@ -25,7 +25,9 @@ mod propose;
 mod readings;
 
 pub use column::{AlmostNumber, ColumnProfile, Kind};
-pub use propose::{FEW_ROWS, Proposed, RANGE_FACTOR, keep_possible_purposes, propose, single_out_note};
+pub use propose::{
+    FEW_ROWS, Proposed, RANGE_FACTOR, keep_possible_purposes, propose, single_out_note, zone_note,
+};
 
 use column::ColumnProfiler;
 use counts::{TupleCounts, hash_tuple, hash_value};

@@ -39,6 +39,7 @@ mod batches;
 pub(crate) mod cells;
 mod column;
 mod error;
+mod name;
 #[cfg(not(feature = "parquet-rows"))]
 #[path = "source/no_parquet.rs"]
 mod parquet_file;
@@ -148,11 +149,11 @@ pub struct SourceColumn {
     pub name: String,
     /// The name of its type, if it is one that tables cannot hold (nested or binary Parquet types).
     pub unsupported: Option<String>,
-    /// What the file says of its numbers, where it says something (Parquet and Arrow).
+    /// What the file says of its numbers or instants, where it says something (Parquet and Arrow).
     pub declared: Option<Declared>,
 }
 
-/// A type of numbers that a file declares.
+/// A type of numbers or instants that a file declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Declared {
     /// Exact decimals.
@@ -166,6 +167,8 @@ pub enum Declared {
     Float,
     /// Binary floats of single or half precision.
     Single,
+    /// Instants with a time zone.
+    Zoned,
 }
 
 #[derive(Clone)]
@@ -329,18 +332,6 @@ impl Source {
     /// About how many bytes of memory a pass takes beside the chunks that it makes: read buffers, or the pages of Parquet.
     pub fn decode_bytes(&self) -> u64 {
         self.decode_bytes
-    }
-
-    /// The name that SQL gives the table: the file's name without its extensions, with `_` for whatever is
-    /// not an ASCII letter, digit or `_`, cut to 64 characters. Every server takes such a name.
-    pub fn table_name(&self) -> String {
-        let stem = self.name.clone().or_else(|| match &self.origin {
-            Origin::File(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
-            Origin::Batches(_) | Origin::Memory(_) | Origin::Stream { .. } => None,
-        });
-        let stem = stem.unwrap_or_else(|| "table".to_owned());
-        let stem = stem.split('.').find(|part| !part.is_empty()).unwrap_or("table");
-        stem.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).take(64).collect()
     }
 
     /// Starts a typed pass: chunks of the columns of `schema` in the forms that their protections ask for.

@@ -187,8 +187,8 @@ pub fn write_schema(path: &Path, schema: &Schema, replace: bool) -> Result<(), E
 }
 
 /// What reading by a schema changes in values; see [`hush_client::reading_notes`].
-pub fn reading_notes(schema: &Schema) -> Vec<String> {
-    hush_client::reading_notes(schema)
+pub fn reading_notes(schema: &Schema, source: &Source) -> Vec<String> {
+    hush_client::reading_notes(schema, source)
 }
 
 /// The text of a schema file.

@@ -5,8 +5,8 @@ use std::io::Read;
 use std::path::Path;
 
 use hush::{
-    Capacity, DeviceFit, EncryptOptions, Encrypted, Error, NewPassphrase, OwnerKey, Policy, Proposal,
-    Protection, TableDecryption, WorkFactor, schema_path,
+    Capacity, DeviceFit, EncryptOptions, Error, NewPassphrase, OwnerKey, Policy, Proposal, Protection,
+    TableDecryption, WorkFactor, schema_path,
 };
 
 use super::server::{Found, replacement};
@@ -150,14 +150,17 @@ pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
         pins: pins(),
         replace: args.replace,
     };
-    let Encrypted { manifest: signed, replaced } = hush::encrypt(&options, &key, &Bar::default())?;
-    let manifest = signed.manifest();
-    if let Some(replaced) = replaced {
-        say(&replacement(&replaced, manifest.rows));
+    let encrypted = hush::encrypt(&options, &key, &Bar::default())?;
+    let manifest = encrypted.manifest.manifest();
+    if let Some(replaced) = &encrypted.replaced {
+        say(&replacement(replaced, manifest.rows));
+    }
+    if let Some(note) = encrypted.device_note(&options.schema) {
+        say(&format!("! {note}"));
     }
     let dropped = options.schema.protected(Protection::Drop).map(|column| column.name.as_str());
     not_kept(&dropped.collect::<Vec<_>>());
-    for note in hush::reading_notes(&options.schema) {
+    for note in hush::reading_notes(&options.schema, &options.source) {
         say(&format!("! {}", visible(&note)));
     }
     let files = manifest.parts.iter().flat_map(|part| [part.clear, part.encrypted]).flatten();

@@ -158,8 +158,17 @@ impl Example {
         let directory = parent.join(format!("{rows}"));
         let (owner, store) = (OwnerSeed::generate()?, TableStore::local(&directory)?);
         let (source, half, scheme, pool) = (&source, &half, Scheme::Lattice, thread_pool(1)?);
-        Encryption { source, half, owner: &owner, store: &store, pool: &pool, memory_limit: None, scheme }
-            .run(&Silent)?;
+        Encryption {
+            source,
+            half,
+            owner: &owner,
+            store: &store,
+            pool: &pool,
+            memory_limit: None,
+            scheme,
+            replaces: None,
+        }
+        .run(&Silent)?;
         Ok(Self { directory, owner, pool })
     }
 

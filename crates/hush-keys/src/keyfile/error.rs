@@ -84,6 +84,17 @@ pub enum KeyFileError {
         /// Characters expected.
         expected: usize,
     },
+    /// A guess at the passphrase of a new key would cost too little.
+    #[error(
+        "a new key would cost 2^{found} steps of scrypt ({} of memory) for a guess at its passphrase, expected 2^{expected} ({}) or more\n  Way out: hush keygen --opens-in {}, or more",
+        memory_words(*found), memory_words(*expected), memory_words(*expected).replace(' ', "")
+    )]
+    WeakNewWork {
+        /// log2 of the work factor asked for.
+        found: u8,
+        /// log2 of the least.
+        expected: u8,
+    },
     /// A guess at the passphrase would cost too little.
     #[error(
         "a guess at the passphrase of {path} would cost 2^{found} steps of scrypt ({} of memory), expected 2^{expected} ({}) or more\n  Ways out: a new key that takes more memory to open; tables of this key are to be encrypted again under it",
@@ -150,7 +161,7 @@ impl KeyFileError {
             Self::Randomness(_) => "HUSH-K014",
             Self::Memory { .. } => "HUSH-K015",
             Self::WeakPassphrase { .. } => "HUSH-K016",
-            Self::WeakWork { .. } => "HUSH-K017",
+            Self::WeakNewWork { .. } | Self::WeakWork { .. } => "HUSH-K017",
             Self::Unreadable { .. } => "HUSH-K007",
             Self::Empty => "HUSH-K008",
         }

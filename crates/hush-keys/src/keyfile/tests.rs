@@ -61,7 +61,10 @@ fn keys_of_too_little_work_are_neither_written_nor_read() {
     let least = MIN_WORK_LOG2;
     for work in [WorkFactor::Log2(least - 1), WorkFactor::Log2(0), WorkFactor::Memory((16 << 20) - 1)] {
         let refused = store(&path, &seed, &new("correct horse"), work).unwrap_err();
-        assert!(matches!(refused, KeyFileError::WeakWork { expected, .. } if expected == least), "{refused}");
+        assert!(
+            matches!(refused, KeyFileError::WeakNewWork { expected, .. } if expected == least),
+            "{refused}"
+        );
         assert_eq!(refused.code(), "HUSH-K017");
         assert!(!path.exists());
     }

@@ -79,10 +79,10 @@ pub enum Feature {
     #[error("a named function argument")]
     NamedArgument,
     /// `LINREG(y)`
-    #[error("a regression without an x: LINREG(y, x1, ...)")]
+    #[error("a regression without an x")]
     NoFeatures,
     /// `CORR(x)`
-    #[error("this aggregate of other than two arguments, y and x,")]
+    #[error("an aggregate of two arguments, y and x, with other than two")]
     NotAPair,
     /// `SELECT *` where every column is sealed or dropped.
     #[error("* over a table whose columns are all sealed, dropped or undecided")]
@@ -138,11 +138,13 @@ impl Feature {
             ),
             Self::Window => Some("window functions in a query without GROUP BY, filtered by WHERE"),
             Self::JointDistinct => Some("without DISTINCT"),
+            Self::NoFeatures => {
+                Some("y, then x1, x2, ...: LINREG(y, x1), LINREG_INTERCEPT(y, x1), LINREG_SLOPE(i, y, x1)")
+            }
             Self::Dialect
             | Self::Into
             | Self::NamedArgument
             | Self::NestedWindow
-            | Self::NoFeatures
             | Self::NotAPair
             | Self::Nothing
             | Self::Placeholder => None,

@@ -14,6 +14,18 @@ pub enum Front {
     Python,
 }
 
+/// What a query was asked of: this decides how a column becomes clear.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Subject {
+    /// Data at hand, protected by a proposal and the caller's choice: a rehearsal.
+    #[default]
+    Proposal,
+    /// Data at hand, protected by a schema: a rehearsal too.
+    Schema,
+    /// A table that is stored, or is being made.
+    Table,
+}
+
 /// What somebody can do instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -22,13 +34,38 @@ pub enum Remedy {
     Clear {
         /// Its name.
         column: String,
+        /// What protects it.
+        of: Subject,
     },
     /// Have the owner's columns back without a query.
     Decrypt,
+    /// Take a table off a server, whose place another one wants.
+    Delete {
+        /// The server's address.
+        url: String,
+        /// The table.
+        table: String,
+    },
+    /// Let the process take more memory.
+    Memory {
+        /// How much, as people write it: `64MB`.
+        needed: String,
+    },
+    /// Release a result with other digits.
+    Release {
+        /// After the point; below 0, whole tens, hundreds, ….
+        digits: i32,
+    },
+    /// Open a table again, which has a new version.
+    Reopen,
     /// Have a schema proposed.
     Propose,
+    /// Give a table another name.
+    Rename,
     /// Replace a file.
     Replace,
+    /// Show a server its token.
+    Token,
     /// Encrypt again, for the queries that shall be asked.
     Workload,
     /// The same in every front.
@@ -39,14 +76,38 @@ impl Remedy {
     /// The remedy in the words of a front, a phrase without a stop.
     pub fn words(&self, front: Front) -> String {
         match (self, front) {
-            (Self::Clear { column }, Front::CommandLine) => {
-                format!("--clear {column} (the server reads {column})")
-            }
-            (Self::Clear { column }, Front::Python) => {
-                format!("clear=[{column:?}] (the server reads {column})")
-            }
+            (Self::Clear { column, of }, front) => clear(column, *of, front),
             (Self::Decrypt, Front::CommandLine) => "hush decrypt returns sealed columns".to_owned(),
             (Self::Decrypt, Front::Python) => "Table.decrypt() returns sealed columns".to_owned(),
+            (Self::Delete { url, table }, Front::CommandLine) => {
+                format!("hush delete {url} {table} --yes, if the server's is not wanted any more")
+            }
+            (Self::Delete { .. }, Front::Python) => {
+                "delete the server's table, if it is not wanted any more".to_owned()
+            }
+            (Self::Rename, Front::CommandLine) => {
+                "another name for this one: table = \"NAME\" in its schema, and encrypt again".to_owned()
+            }
+            (Self::Rename, Front::Python) => {
+                "another name for this one: schema.table = \"NAME\", and encrypt again".to_owned()
+            }
+            (Self::Memory { needed }, Front::CommandLine) => {
+                format!("--memory-limit {needed} (in a container, its limit too)")
+            }
+            (Self::Memory { needed }, Front::Python) => {
+                format!("a limit of {needed} or more for the process (in a container, the container's)")
+            }
+            (Self::Release { digits }, front) => release(*digits, front),
+            (Self::Reopen, Front::CommandLine) => "run the command again".to_owned(),
+            (Self::Reopen, Front::Python) => "open it again, by hushtable.open".to_owned(),
+            (Self::Token, Front::CommandLine) => {
+                "--token-file FILE with that server's token; hush-server prints its path when it starts"
+                    .to_owned()
+            }
+            (Self::Token, Front::Python) => {
+                "token_file=, the file with that server's token; hush-server prints its path when it starts"
+                    .to_owned()
+            }
             (Self::Propose, Front::CommandLine) => {
                 "hush init FILE proposes one, which a person approves; --schema names another".to_owned()
             }
@@ -81,10 +142,10 @@ impl From<String> for Remedy {
 }
 
 impl PlanError {
-    /// What the user can do instead, most useful first; each stands alone.
-    pub fn remedies(&self) -> Vec<Remedy> {
+    /// What the user can do instead where the query was asked of `subject`, most useful first; each stands alone.
+    pub fn remedies(&self, subject: Subject) -> Vec<Remedy> {
         let fixed = |ways: &[&str]| ways.iter().map(|way| Remedy::from(*way)).collect();
-        let clear = |column: &String| Remedy::Clear { column: column.clone() };
+        let clear = |column: &String| Remedy::Clear { column: column.clone(), of: subject };
         match self {
             Self::EncryptedComparison { column, .. } => {
                 vec![clear(column), "filter before encrypting".into()]
@@ -100,6 +161,7 @@ impl PlanError {
             Self::MixedArithmetic { approximate, .. } => {
                 vec![format!("a range for {approximate} in the schema makes it exact fixed point").into()]
             }
+            Self::NoTable => fixed(&["FROM and the name of the table"]),
             Self::NoBound { .. } => fixed(&[
                 "a range for the clear column in the schema",
                 "CAST it to DECIMAL(p,s), which bounds it by p digits",
@@ -143,11 +205,31 @@ impl PlanError {
             Self::Unsupported { feature: Feature::Nothing, .. } => {
                 vec![Remedy::Decrypt, "COUNT(*) counts rows".into()]
             }
-            Self::Unsupported { feature, .. } => feature.way_out().map(Remedy::from).into_iter().collect(),
+            Self::Unsupported { feature, .. } | Self::UnsupportedCall { feature, .. } => {
+                feature.way_out().map(Remedy::from).into_iter().collect()
+            }
             Self::AnswerTooLarge { .. } => fixed(&["a higher limit", "fewer columns in one query"]),
             _ => Vec::new(),
         }
     }
+}
+
+/// How a column becomes clear, which is a choice at a rehearsal and a new encryption of a table.
+fn clear(column: &str, of: Subject, front: Front) -> String {
+    let choice = match (of, front) {
+        (Subject::Proposal, Front::CommandLine) => format!("--clear {column}"),
+        (Subject::Proposal, Front::Python) => format!("clear=[{column:?}]"),
+        (Subject::Schema | Subject::Table, _) => format!("protect = \"clear\" for {column} in the schema"),
+    };
+    let again = if of == Subject::Table { ", then encrypt again" } else { "" };
+    format!("{choice}{again} (the server reads {column})")
+}
+
+/// A release of so many digits.
+fn release(digits: i32, front: Front) -> String {
+    let tens = if digits < 0 { format!(" (whole multiples of 10^{})", -digits) } else { String::new() };
+    let option = if front == Front::CommandLine { "--release" } else { "release" };
+    format!("{option}={digits}{tens}")
 }
 
 /// What makes a column queryable: what its type allows.

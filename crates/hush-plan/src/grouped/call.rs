@@ -39,7 +39,7 @@ pub(super) fn aggregate(
         Aggregate::FromSums(function) if !call.distinct => function,
         _ if encrypted.is_some() => {
             let feature = Feature::EncryptedAggregate;
-            return Err(PlanError::Unsupported { clause: Clause::Select, feature });
+            return Err(PlanError::UnsupportedCall { text: text.to_owned(), feature });
         }
         _ => return Ok(by_engine(builder, call, argument, condition)),
     };

@@ -9,7 +9,8 @@ use super::{Column, ColumnType, UnitRange};
 mod calendar;
 
 pub use calendar::{
-    DateFormat, civil_from_days, days_from_civil, format_date, format_timestamp, parse_date, parse_timestamp,
+    DateFormat, civil_from_days, days_from_civil, format_date, format_timestamp, has_zone, parse_date,
+    parse_timestamp,
 };
 
 /// `10^k` for `0 <= k <= 38`.

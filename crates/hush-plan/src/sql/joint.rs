@@ -42,22 +42,21 @@ pub(super) fn named(name: &str) -> Option<AggregateFunction> {
 /// The variables of a call, and the function with the number of its slope.
 ///
 /// # Errors
-/// [`PlanError::Unsupported`] for a wrong number of arguments, [`PlanError::TooComplex`] above [`MAX_FEATURES`],
+/// [`PlanError::UnsupportedCall`] for a wrong number of arguments, [`PlanError::TooComplex`] above [`MAX_FEATURES`],
 /// [`PlanError::Position`] for a slope that there is not.
 pub(super) fn arguments(
     name: &str,
     function: AggregateFunction,
     mut arguments: Vec<Expr>,
 ) -> Result<(AggregateFunction, Vec<Expr>), PlanError> {
-    let wrong = |feature| PlanError::Unsupported { clause: Clause::Select, feature };
     let number = match name {
         "linreg_slope" if !arguments.is_empty() => Some(arguments.remove(0)),
         _ => None,
     };
     if name.starts_with(LINREG) {
-        check_features(arguments.len())?;
+        check_features(name, &arguments)?;
     } else if arguments.len() != 2 {
-        return Err(wrong(Feature::NotAPair));
+        return Err(refused(name, &arguments, Feature::NotAPair));
     }
     let Some(number) = number else { return Ok((function, arguments)) };
     let features = arguments.len() - 1;
@@ -69,12 +68,18 @@ pub(super) fn arguments(
     Ok((AggregateFunction::Joint(Slope(index.ok_or(position)?)), arguments))
 }
 
-fn check_features(arguments: usize) -> Result<(), PlanError> {
-    if arguments < 2 {
-        let feature = Feature::NoFeatures;
-        return Err(PlanError::Unsupported { clause: Clause::Select, feature });
+/// A refusal of a call, as it may be written.
+fn refused(name: &str, arguments: &[Expr], feature: Feature) -> PlanError {
+    let arguments: Vec<String> = arguments.iter().map(shown).collect();
+    let text = format!("{}({})", name.to_ascii_uppercase(), arguments.join(", "));
+    PlanError::UnsupportedCall { text, feature }
+}
+
+fn check_features(name: &str, arguments: &[Expr]) -> Result<(), PlanError> {
+    if arguments.len() < 2 {
+        return Err(refused(name, arguments, Feature::NoFeatures));
     }
-    if arguments > MAX_FEATURES + 1 {
+    if arguments.len() > MAX_FEATURES + 1 {
         return Err(PlanError::TooComplex { what: Measure::Features, limit: MAX_FEATURES as u64 });
     }
     Ok(())
@@ -91,7 +96,7 @@ fn outputs(function: &Function) -> Result<Vec<(Expr, String)>, PlanError> {
         return Err(PlanError::Unsupported { clause: Clause::Select, feature: Feature::Subquery });
     };
     let variables = functions::expressions(&list.args)?;
-    check_features(variables.len())?;
+    check_features(LINREG, &variables)?;
     let call = |name: &str, slope: Option<usize>| {
         let mut call = function.clone();
         call.name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))]);

@@ -203,14 +203,15 @@ pub fn table_of(text: &str) -> Result<String, PlanError> {
             Some(ObjectNamePart::Identifier(ident)) => Ok(ident.value.clone()),
             _ => Err(unsupported(Clause::From, Feature::Dialect)),
         },
-        _ => Err(unsupported(Clause::From, Feature::Subquery)),
+        Some(_) => Err(unsupported(Clause::From, Feature::Subquery)),
+        None => Err(PlanError::NoTable),
     }
 }
 
 /// The name under which the one table is known to the query.
 fn the_table(schema: &Schema, mut from: Vec<TableWithJoins>) -> Result<Ident, PlanError> {
     let unknown = |found: String| PlanError::UnknownTable { found, expected: schema.table.clone() };
-    let Some(table) = from.pop() else { return Err(unknown(String::new())) };
+    let table = from.pop().ok_or(PlanError::NoTable)?;
     refuse(!from.is_empty() || !table.joins.is_empty(), Clause::From, Feature::Join)?;
     let (name, alias) = match table.relation {
         TableFactor::Table {

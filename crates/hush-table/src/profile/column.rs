@@ -2,11 +2,11 @@
 //! What one column is like: the types that all its values fit, how large they are, how often they repeat.
 
 use hush_plan::schema::DateFormat;
-use hush_plan::schema::units::{DecimalPoint, Number, POWERS_OF_TEN, censored_bound, scan_number};
+use hush_plan::schema::units::{DecimalPoint, Number, POWERS_OF_TEN, censored_bound, has_zone, scan_number};
 
 use super::counts::TupleCounts;
 use super::numbers::{Magnitude, Numbers, Written};
-use super::readings::{DATE_FORMATS, Dates, MARKERS, Truths, instants, marker};
+use super::readings::{DATE_FORMATS, Dates, MARKERS, Truths, instants, marker, without_separators};
 use crate::classify::{PatternCounts, SHARED_BY};
 use crate::short_number::ShortNumber;
 use crate::source::{Declared, SourceColumn};
@@ -57,6 +57,7 @@ pub struct ColumnProfile {
     patterns: PatternCounts,
     markers: Vec<&'static str>,
     dates: Dates,
+    zoned: bool,
     almost: Option<AlmostNumber>,
 }
 
@@ -69,6 +70,8 @@ pub struct AlmostNumber {
     pub texts: u64,
     /// How many of these are the limit of a measurement, such as `<5`.
     pub censored: u64,
+    /// How many of these are numbers with thousands separators, such as `1,234.50`.
+    pub separated: u64,
 }
 
 impl ColumnProfile {
@@ -153,6 +156,11 @@ impl ColumnProfile {
         self.dates
     }
 
+    /// Whether its instants have a time zone, which nothing keeps: instants are of UTC.
+    pub fn is_zoned(&self) -> bool {
+        self.kind == Kind::Timestamp && (self.zoned || self.declared == Some(Declared::Zoned))
+    }
+
     /// What its numbers are, if it is a text for a few values alone.
     pub fn almost_number(&self) -> Option<AlmostNumber> {
         self.almost
@@ -212,11 +220,13 @@ pub(super) struct ColumnProfiler {
     sentences: u64,
     longest: usize,
     truths: Truths,
-    /// A date with a time of day.
+    /// A date with a time of day, and one with a time zone.
     clock: bool,
-    /// Numbers of a column that is a text, and limits of measurements in it.
+    zoned: bool,
+    /// Numbers of a column that is a text, limits of measurements in it, and numbers with thousands separators.
     numeric: u64,
     censored: u64,
+    separated: u64,
 }
 
 impl ColumnProfiler {
@@ -238,8 +248,10 @@ impl ColumnProfiler {
             longest: 0,
             truths: Truths::default(),
             clock: false,
+            zoned: false,
             numeric: 0,
             censored: 0,
+            separated: 0,
         }
     }
 
@@ -338,21 +350,29 @@ impl ColumnProfiler {
         }
         self.possible = Possible { truth, number: false, dates: instants.map(|instant| instant.is_some()) };
         if let Some(micros) = instant {
+            self.zoned |= has_zone(text);
             self.clock |= text.iter().any(|byte| matches!(byte, b'T' | b't' | b' '));
             self.numbers.widen(i128::from(micros), i128::from(micros));
         }
         true
     }
 
-    /// Counts a value of a text column that is a number, or the limit of one.
+    /// Counts a value of a text column that is a number, the limit of one, or one in groups of digits.
     fn add_almost(&mut self, text: &[u8]) {
         if !matches!(text.first(), Some(b'0'..=b'9' | b'-' | b'+' | b'.' | b'<' | b'>' | 0xe2)) {
             return;
         }
         let bound = censored_bound(text);
-        let Some(number) = scan_number(bound.unwrap_or(text), self.point) else { return };
+        let joined = without_separators(text);
+        let Some(number) = scan_number(joined.as_deref().or(bound).unwrap_or(text), self.point) else {
+            return;
+        };
         self.measure(&number);
-        *(if bound.is_some() { &mut self.censored } else { &mut self.numeric }) += 1;
+        *(match (bound, joined) {
+            (Some(_), _) => &mut self.censored,
+            (None, Some(_)) => &mut self.separated,
+            (None, None) => &mut self.numeric,
+        }) += 1;
     }
 
     fn add_text(&mut self, text: &[u8]) {
@@ -378,7 +398,8 @@ impl ColumnProfiler {
             if is_text { (self.values + marked, self.missing) } else { (self.values, self.missing + marked) };
         let texts = values.saturating_sub(self.numeric);
         let almost = self.numbers.kind(None).filter(|kind| {
-            let is_mostly = (self.numeric + self.censored).saturating_mul(2) > values && texts > 0;
+            let is_mostly =
+                (self.numeric + self.censored + self.separated).saturating_mul(2) > values && texts > 0;
             is_text && is_mostly && !matches!(kind, Kind::Text)
         });
         let dates = if matches!(kind, Kind::Date | Kind::Timestamp) { self.dates() } else { Dates::Plain };
@@ -398,7 +419,13 @@ impl ColumnProfiler {
             patterns: self.patterns,
             markers,
             dates,
-            almost: almost.map(|kind| AlmostNumber { kind, texts, censored: self.censored }),
+            zoned: self.zoned,
+            almost: almost.map(|kind| AlmostNumber {
+                kind,
+                texts,
+                censored: self.censored,
+                separated: self.separated,
+            }),
             name: self.name,
         }
     }

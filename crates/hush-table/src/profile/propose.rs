@@ -4,7 +4,7 @@
 use hush_plan::schema::file::DEFAULT_MAX_ROWS;
 use hush_plan::schema::file::type_name;
 use hush_plan::schema::units::{DATE_BOUNDS, POWERS_OF_TEN, TIMESTAMP_BOUNDS, type_bounds};
-use hush_plan::schema::{Column, ColumnType, Protection, Purpose, Schema, UnitRange, Written};
+use hush_plan::schema::{Column, ColumnType, Protection, Purpose, Schema, UNHELD_TYPE, UnitRange, Written};
 use hush_plan::{Needs, plan_encodings};
 
 use super::column::{AlmostNumber, ColumnProfile, Kind};
@@ -122,7 +122,7 @@ fn column(found: &ColumnProfile, null_tokens: &[String]) -> Column {
     };
     let verdict = classify(&facts);
     let (protect, mut reason) = match found.unsupported() {
-        Some(kind) => (Protection::Drop, format!("a type that tables cannot hold: {kind}")),
+        Some(kind) => (Protection::Drop, format!("{UNHELD_TYPE}: {kind}")),
         None => (verdict.protect, verdict.reason),
     };
     let mut protect = protect;
@@ -184,6 +184,9 @@ fn remarks(found: &ColumnProfile) -> Vec<String> {
             "{name} has dates such as 03/04/2024, with day or month first: set its date_format to \"dmy\" or \"mdy\"."
         ));
     }
+    if found.is_zoned() {
+        out.push(zone_note(name));
+    }
     let kept = i32::from(MOST_FLOAT_DIGITS) + found.magnitude().first_digit.unwrap_or(0) + 1;
     if found.kind() == Kind::Float && kept < WORTHWHILE_DIGITS {
         out.push(format!(
@@ -194,17 +197,36 @@ fn remarks(found: &ColumnProfile) -> Vec<String> {
     out
 }
 
+/// That the zone of instants is not kept.
+pub fn zone_note(name: &str) -> String {
+    format!("{name} has a time zone: its times are kept, and given back, in UTC without one.")
+}
+
 /// That a text column would be a number, and the ways to make it one.
 fn almost_number(found: &ColumnProfile, almost: AlmostNumber) -> String {
     let (name, kind) = (found.name(), type_name(number_type(found, almost.kind)));
+    if almost.separated == almost.texts {
+        let values = if almost.texts == 1 { "value" } else { "values" };
+        return format!(
+            "{name} would be {kind} but for {} {values} with a thousands separator, such as 1,234.50; it is a text now. To make it \
+             {kind}, write the numbers without separators.",
+            almost.texts
+        );
+    }
     let texts = if almost.texts == 1 { "text" } else { "texts" };
     let limits = match almost.censored {
         0 => String::new(),
         count => format!(", {count} of them limits such as <5 or >200"),
     };
+    let separated = match almost.separated {
+        0 => String::new(),
+        count => {
+            format!(", {count} of them with a thousands separator such as 1,234.50, which is to be taken out")
+        }
+    };
     let bound = if almost.censored > 0 { "; censored = \"bound\" reads <5 as 5" } else { "" };
     format!(
-        "{name} would be {kind} but for {} {texts} in {} values{limits}. To make it one, set type = \"{kind}\" and nullable = true \
+        "{name} would be {kind} but for {} {texts} in {} values{limits}{separated}. To make it one, set type = \"{kind}\" and nullable = true \
          and list the texts in its null_tokens, so that they are missing{bound}.",
         almost.texts,
         found.values()

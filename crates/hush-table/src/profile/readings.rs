@@ -63,6 +63,34 @@ impl Truths {
     }
 }
 
+/// A number in groups of three digits without what stands between them: `1,234.50`, `1'234`, `1.234,50` with the comma as its
+/// point. `None` for any other text. Plain blanks do not count: telephone numbers have them.
+pub(super) fn without_separators(text: &[u8]) -> Option<Vec<u8>> {
+    const MARKS: [&str; 6] = [",", ".", "'", "\u{2019}", "\u{a0}", "\u{202f}"];
+    let text = std::str::from_utf8(text).ok()?;
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let first = digits.bytes().take_while(u8::is_ascii_digit).count();
+    let mark =
+        MARKS.into_iter().find(|mark| digits.get(first..).is_some_and(|rest| rest.starts_with(mark)))?;
+    let (whole, fraction) = match digits.rfind(['.', ',']) {
+        Some(at) if !mark.starts_with(digits.get(at..=at)?) => digits.split_at(at),
+        _ => (digits, ""),
+    };
+    let mut groups = whole.split(mark);
+    let is_digits = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
+    let starts = groups.next().is_some_and(|group| (1..=3).contains(&group.len()) && is_digits(group));
+    let is_grouped = starts && groups.all(|group| group.len() == 3 && is_digits(group));
+    let is_fraction =
+        fraction.is_empty() || fraction.get(1..).is_some_and(|part| !part.is_empty() && is_digits(part));
+    // One group after a point is a fraction.
+    let is_plain = mark == "." && whole.matches(mark).count() == 1 && fraction.is_empty();
+    if !is_grouped || !is_fraction || is_plain {
+        return None;
+    }
+    let sign = text.get(..text.len() - digits.len())?;
+    Some(format!("{sign}{}{}", whole.replace(mark, ""), fraction.replace(',', ".")).into_bytes())
+}
+
 /// The instants that a text is by those of [`DATE_FORMATS`] that are asked for.
 pub(super) fn instants(text: &[u8], wanted: [bool; DATE_FORMATS.len()]) -> [Option<i64>; DATE_FORMATS.len()] {
     let mut out = [None; DATE_FORMATS.len()];

@@ -300,7 +300,7 @@ fn a_column_of_numbers_with_some_texts_is_said_to_be_one() {
         _ => format!("{}.{}", i * 7 % 90, i % 10),
     });
     let (found, _) = one_column("crp", values.clone());
-    let expected = AlmostNumber { kind: Kind::Decimal, texts: 20, censored: 10 };
+    let expected = AlmostNumber { kind: Kind::Decimal, texts: 20, censored: 10, separated: 0 };
     assert_eq!((found.kind(), found.almost_number()), (Kind::Text, Some(expected)));
     let text = format!("crp\n{}\n", values.collect::<Vec<_>>().join("\n"));
     let warnings = propose(&profile(&source(text), &ProfileOptions::default()).unwrap(), "t").warnings;
@@ -311,6 +311,35 @@ fn a_column_of_numbers_with_some_texts_is_said_to_be_one() {
     for words in [["v1", "v2", "7"], ["007", "008", "x"], ["anna", "bert", "<5"]] {
         let (found, _) = one_column("x", (0..30).map(|i| words[i % 3].to_owned()));
         assert_eq!(found.almost_number(), None, "{words:?}");
+    }
+}
+
+#[test]
+fn numbers_in_groups_of_digits_are_told_from_lists_and_versions() {
+    let separated = |text: &'static str| {
+        let (found, _) = one_column(
+            "x",
+            (0..30).map(move |i| if i == 0 { "a".to_owned() } else { format!("\"{text}\"") }),
+        );
+        found.almost_number().map_or(0, |almost| almost.separated)
+    };
+    for text in ["1,234.50", "-12,345", "1'234.5", "1\u{2019}234", "1\u{202f}234\u{202f}567", "1.234.567"] {
+        assert_eq!(separated(text), 29, "{text}");
+    }
+    for text in [
+        "1,23",
+        "1,2,3",
+        "1234,567",
+        ",123",
+        "1,234,",
+        "1,234.",
+        "1,234.5.6",
+        "1.2.3",
+        "555 123 456",
+        "1,234 kg",
+        "1.234",
+    ] {
+        assert_eq!(separated(text), 0, "{text}");
     }
 }
 

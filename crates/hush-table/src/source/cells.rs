@@ -142,7 +142,7 @@ fn unpacked(array: &ArrayRef, kind: &DataType) -> Option<ArrayRef> {
     }
 }
 
-/// What a supported type says of its numbers.
+/// What a supported type says of its numbers or instants.
 pub(crate) fn declared(kind: &DataType) -> Option<Declared> {
     match plain(kind)? {
         DataType::Decimal128(precision, scale) => {
@@ -150,6 +150,7 @@ pub(crate) fn declared(kind: &DataType) -> Option<Declared> {
         }
         DataType::Float32 => Some(Declared::Single),
         DataType::Float64 => Some(Declared::Float),
+        DataType::Timestamp(_, Some(_)) => Some(Declared::Zoned),
         _ => None,
     }
 }

@@ -4,7 +4,9 @@
 use std::fmt::Write as _;
 
 use super::super::units::format_units;
-use super::super::{Column, ColumnType, DateFormat, Protection, Purpose, ReleaseBudget, Schema, UnitRange};
+use super::super::{
+    Column, ColumnType, DateFormat, Protection, Purpose, ReleaseBudget, Schema, UNHELD_TYPE, UnitRange,
+};
 use super::{FORMAT, UNLISTED};
 
 /// First line of a file that nobody has approved yet.
@@ -148,6 +150,9 @@ fn column_table(out: &mut String, column: &Column, edge: bool) {
             "       # seal: no WHERE, no GROUP BY; clear: the server reads it"
         }
         Protection::Decide => "       # encrypt: no WHERE yet; clear: the server reads it",
+        Protection::Drop if column.reason.starts_with(UNHELD_TYPE) => {
+            "         # another type in the data, to keep it"
+        }
         Protection::Drop if !edge => "         # or \"seal\"",
         Protection::Drop | Protection::Clear | Protection::Encrypt | Protection::Seal => "",
     };

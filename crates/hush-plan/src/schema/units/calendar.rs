@@ -66,6 +66,13 @@ pub fn parse_timestamp(text: &[u8], format: Option<DateFormat>) -> Option<i64> {
     bounds.contains(&i128::from(instant)).then_some(instant)
 }
 
+/// Whether a timestamp says which zone it is of, by an offset or `Z`.
+pub fn has_zone(text: &[u8]) -> bool {
+    let clock =
+        text.iter().position(|byte| matches!(byte, b'T' | b't' | b' ')).and_then(|at| text.get(at + 1..));
+    clock.is_some_and(|clock| clock.iter().any(|byte| matches!(byte, b'Z' | b'z' | b'+' | b'-')))
+}
+
 /// Writes days since 1970 as `2024-03-31`; numbers outside years 1 to 9999 are clamped to them.
 pub fn format_date(days: i128) -> String {
     let days = i64::try_from(days.clamp(DATE_BOUNDS.low, DATE_BOUNDS.high)).unwrap_or(0);

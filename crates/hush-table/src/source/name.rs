@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What data are called, and what SQL calls them.
+
+use super::{Origin, Source};
+
+impl Source {
+    /// The name that SQL gives the table: the file's name without its extensions, with `_` for whatever is
+    /// not an ASCII letter, digit or `_`, cut to 64 characters. Every server takes such a name.
+    pub fn table_name(&self) -> String {
+        let stem = self.name.clone().or_else(|| match &self.origin {
+            Origin::File(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
+            Origin::Batches(_) | Origin::Memory(_) | Origin::Stream { .. } => None,
+        });
+        let stem = stem.unwrap_or_else(|| "table".to_owned());
+        let stem = stem.split('.').find(|part| !part.is_empty()).unwrap_or("table");
+        stem.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).take(64).collect()
+    }
+
+    /// What the data are called, where SQL needs another name ([`Source::table_name`]): of a file, its name without the ending.
+    pub fn renamed(&self) -> Option<String> {
+        let given = self.name.clone().or_else(|| match &self.origin {
+            Origin::File(path) => path.file_stem().map(|name| name.to_string_lossy().into_owned()),
+            Origin::Batches(_) | Origin::Memory(_) | Origin::Stream { .. } => None,
+        })?;
+        (given != self.table_name()).then_some(given)
+    }
+}
