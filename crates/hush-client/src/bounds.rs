@@ -94,6 +94,24 @@ fn clamped(value: &BigInt) -> I256 {
 mod tests {
     use super::*;
 
+    /// Beyond either end, wherever it stands; of the wrong kind.
+    #[test]
+    fn one_row_beyond_its_bound_is_enough() {
+        let row = Interval::symmetric(5.into()).add(&Interval::symmetric(0.into()));
+        let exact = Bound { values: Values::Exact(row), phase_log2: None };
+        let approx = Bound { values: Values::Approx { row: 5.0, error: 0.5, noise: 0.5 }, phase_log2: None };
+        let integers = |values: &[i64]| Cells::Exact(values.iter().map(|value| I256::from(*value)).collect());
+        for (values, expected) in
+            [(&[][..], true), (&[-5, 0, 5], true), (&[0, 6], false), (&[-6, 0], false), (&[6, -6], false)]
+        {
+            assert_eq!(check_rows("x", &integers(values), &exact).is_ok(), expected, "{values:?}");
+        }
+        let reals = |values: &[f64]| check_rows("x", &Cells::Approx(values.to_vec()), &approx).is_ok();
+        assert!(reals(&[5.5, -5.5]) && !reals(&[0.0, 5.6]) && !reals(&[-5.6]) && !reals(&[f64::NAN]));
+        assert!(check_rows("x", &integers(&[0]), &approx).is_err());
+        assert!(check_rows("x", &Cells::Approx(vec![0.0]), &exact).is_err());
+    }
+
     #[test]
     fn ends_of_any_width_are_held() {
         let wide = BigInt::from(1) << 300;

@@ -159,6 +159,53 @@ mod tests {
         assert_eq!(root_ratio(&BigInt::from(1), &BigInt::from(4)), 0.5);
     }
 
+    /// A finite double as a fraction.
+    fn fraction(value: f64) -> (BigInt, BigInt) {
+        let bits = value.to_bits();
+        let exponent = ((bits >> 52) & 0x7ff) as i64 - 1075;
+        let mantissa = BigInt::from((bits & ((1 << 52) - 1)) | 1 << 52);
+        let power = BigInt::from(1) << exponent.unsigned_abs();
+        if exponent < 0 { (mantissa, power) } else { (mantissa * power, BigInt::from(1)) }
+    }
+
+    /// Twice the distance from `found` to a neighbour, halved: the two ends of what rounds to `found`.
+    fn ends(found: f64) -> [(BigInt, BigInt); 2] {
+        [found.next_down(), found.next_up()].map(|neighbour| {
+            let ((a, b), (c, d)) = (fraction(found), fraction(neighbour));
+            (&a * &d + &c * &b, BigInt::from(2) * b * d)
+        })
+    }
+
+    /// Of all doubles the nearest, by fractions: for ratios and roots of any size.
+    #[test]
+    fn no_double_is_nearer() {
+        let mut draw = hush_testkit::Draw::new();
+        let mut wide = |bits: usize| {
+            let words = (0..bits.div_ceil(32)).map(|_| draw.word() as u32 | 1).collect();
+            BigInt::from_biguint(Sign::Plus, BigUint::new(words)) >> (bits.next_multiple_of(32) - bits)
+        };
+        for (top, bottom) in
+            [(1, 1), (20, 3), (3, 20), (64, 64), (300, 20), (20, 300), (131, 130), (130, 131), (250, 120)]
+        {
+            for _ in 0..50 {
+                let (p, q) = (wide(top), wide(bottom));
+                let [below, above] = ends(ratio(&p, &q));
+                assert!(&below.0 * &q <= &p * &below.1 && &p * &above.1 <= &above.0 * &q, "{p}/{q}");
+                assert_eq!(ratio(&-&p, &q), -ratio(&p, &q));
+                let [below, above] =
+                    ends(root_ratio(&p, &q)).map(|(top, bottom)| (&top * &top, &bottom * &bottom));
+                assert!(&below.0 * &q <= &p * &below.1 && &p * &above.1 <= &above.0 * &q, "root of {p}/{q}");
+            }
+        }
+        assert_eq!(root_ratio(&BigInt::from(0), &BigInt::from(3)), 0.0);
+        // Halfway, and the least bit above it.
+        let half = (BigInt::from(1) << 53) + 1;
+        let square = &half * &half;
+        assert_eq!(root_ratio(&square, &BigInt::from(1)), 53_f64.exp2());
+        assert_eq!(root_ratio(&(&square + 1), &BigInt::from(1)), 53_f64.exp2() + 2.0);
+        assert_eq!(root_ratio(&(&square * 7 + 1), &BigInt::from(7)), 53_f64.exp2() + 2.0);
+    }
+
     #[test]
     fn statistics_of_a_known_sample() {
         let sample = moments(&[2, 4, 4, 4, 5, 5, 7, 9], 0);

@@ -100,4 +100,28 @@ mod tests {
             }
         }
     }
+
+    /// By hand, for 4 values with the sum 10: δ(Σx²) and δ(Σx)·(2·|Σx| + δ(Σx))/n, over the degrees of freedom.
+    #[test]
+    fn the_error_of_a_statistic_is_its_formula() {
+        use AggregateFunction as F;
+        let error = |function, statistic| statistic_error(function, 4.0, statistic, -10.0, (0.5, 2.0));
+        let spread = 2.0 + (20.0 * 0.5 + 0.25) / 4.0;
+        assert_eq!((error(F::Sum, 1.0), error(F::Avg, 1.0), error(F::Count, 1.0)), (0.5, 0.125, 0.0));
+        assert_eq!((error(F::VarPop, 1.0), error(F::VarSamp, 1.0)), (spread / 4.0, spread / 3.0));
+        // Near 0 the root of the error, far from it the error over the root.
+        assert_eq!(
+            (error(F::StddevPop, 0.0), error(F::StddevPop, 0.1)),
+            ((spread / 4.0).sqrt(), (spread / 4.0).sqrt())
+        );
+        assert_eq!(error(F::StddevPop, 50.0), spread / 4.0 / 50.0);
+        assert_eq!(error(F::StddevSamp, 50.0), spread / 3.0 / 50.0);
+    }
+
+    #[test]
+    fn whole_units_are_kept_where_the_error_is_below_one() {
+        assert_eq!((rounded(12.6, 1.0), rounded(12.6, 0.99), rounded(126.0, 1.01)), (13.0, 13.0, 130.0));
+        assert_eq!(rounded(1.5, f64::INFINITY), 1.5);
+        assert_eq!(rounded(12.34, -1.0), 12.34);
+    }
 }

@@ -175,6 +175,34 @@ mod tests {
     use crate::private::PrivateHalf;
     use crate::rehearse::thread_pool;
 
+    fn present(accepted_rows: u64, waiting: u64) -> Present {
+        Present { version: 3, rows: 900, accepted_rows, waiting }
+    }
+
+    #[test]
+    fn losses_are_told_with_their_numbers() {
+        assert_eq!(present(0, 0).losses(), "");
+        assert_eq!(present(200, 0).losses(), "; 200 of them were accepted from devices");
+        assert_eq!(present(0, 1).losses(), "; 1 delivery waits that the new version cannot accept");
+        let both = present(7, 2).losses();
+        assert_eq!(
+            both,
+            "; 7 of them were accepted from devices; 2 deliveries wait that the new version cannot accept"
+        );
+    }
+
+    #[test]
+    fn nothing_is_replaced_unless_that_is_meant() {
+        let asked = |present, replace| require(present, replace, || "here".to_owned(), Some(5));
+        assert!(matches!(asked(None, false), Ok(None)));
+        assert!(matches!(asked(None, true), Ok(None)));
+        assert!(matches!(asked(Some(present(0, 0)), true), Ok(Some(known)) if known.rows == 900));
+        let refused = asked(Some(present(0, 0)), false).err().unwrap();
+        assert!(
+            matches!(refused, ClientError::WouldReplace { ref place, rows: Some(5), .. } if place == "here")
+        );
+    }
+
     #[test]
     fn a_version_that_came_after_the_look_is_not_replaced() {
         let directory = tempfile::tempdir().unwrap();

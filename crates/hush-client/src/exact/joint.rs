@@ -242,6 +242,62 @@ mod tests {
         }
     }
 
+    /// Means, covariances and spreads by their definitions, in fractions; with scales that differ.
+    #[test]
+    fn moments_are_those_of_the_definitions() {
+        let mut draw = draws(5);
+        for rows in [2_usize, 3, 17] {
+            let rows: Vec<Vec<i64>> = (0..rows).map(|_| vec![draw(1_000_000), draw(1000)]).collect();
+            let (n, scales) = (BigInt::from(rows.len()), [3, 1]);
+            let found = joint(&rows, &scales);
+            let unit = |i: usize| BigInt::from(10).pow(scales[i].into());
+            let sum = |i: usize| -> BigInt { rows.iter().map(|row| BigInt::from(row[i])).sum() };
+            let spread = |i: usize, j: usize| -> BigInt {
+                let off = |row: &Vec<i64>, i: usize| &n * row[i] - sum(i);
+                rows.iter().map(|row| off(row, i) * off(row, j)).sum()
+            };
+            for i in 0..2 {
+                let mean = ratio(&sum(i), &(&n * unit(i)));
+                assert_eq!(found.statistic(JointFunction::Mean(i)), Some(mean));
+                for j in i..2 {
+                    let expected = ratio(&spread(i, j), &(&n * &n * unit(i) * unit(j)));
+                    assert_eq!(found.statistic(JointFunction::Spread(i, j)), Some(expected));
+                }
+            }
+            let divisor = &n * &n * unit(0) * unit(1);
+            for (function, freedom) in
+                [(JointFunction::CovarPop, n.clone()), (JointFunction::CovarSamp, &n - 1)]
+            {
+                let expected = ratio(&spread(0, 1), &(&divisor * &freedom));
+                assert_eq!(found.statistic(function), Some(expected), "{function:?}");
+            }
+        }
+    }
+
+    /// What a falsified answer may hold: a negative variance, a covariance beyond the variances.
+    #[test]
+    fn moments_that_no_numbers_have_are_told() {
+        let rows = [vec![1, 2], vec![3, 5], vec![-4, 0]];
+        let pairs = [(0, 0), (0, 1), (1, 1)];
+        let possible = |change: &dyn Fn(&mut Joint), read: &[(usize, usize)]| {
+            let mut moments = joint(&rows, &[0, 0]);
+            change(&mut moments);
+            moments.is_possible(read.iter())
+        };
+        assert!(possible(&|_| (), &pairs));
+        let zero = |i: usize, j: usize| move |moments: &mut Joint| moments.products[i][j] = BigInt::zero();
+        assert!(!possible(&zero(1, 1), &pairs));
+        assert!(!possible(&|moments| moments.products[0][0] = BigInt::from(-1), &pairs));
+        // M_01² = (3·p)² and M_00·M_11 = 78·38 meet between 18 and 19.
+        for (product, expected) in [(18, true), (-18, true), (19, false), (-19, false)] {
+            let change = move |moments: &mut Joint| moments.products[0][1] = BigInt::from(product);
+            assert_eq!(possible(&change, &pairs), expected, "{product}");
+        }
+        // A product whose squares were not asked for cannot be compared.
+        assert!(possible(&zero(1, 1), &[(0, 0), (0, 1)]));
+        assert!(!possible(&|moments| moments.products.clear(), &pairs));
+    }
+
     #[test]
     fn a_plane_is_found_exactly_whatever_the_scales() {
         // y = 1.5 + 2·a − 0.25·b, with y in thousandths, a in tenths and b in hundredths.
