@@ -240,3 +240,6 @@ const MAX_CLEAR: usize = 1024;
 const MAX_MASKS: usize = 256;
 const MAX_SUMS: usize = 4096;
 const MAX_PROGRAMS: usize = 256;
+
+#[cfg(test)]
+mod tests;

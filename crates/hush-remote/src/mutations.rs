@@ -111,16 +111,29 @@ fn made() -> Vec<CorpusFile> {
     };
     let huge = b"HTTP/1.1 200 OK\r\ncontent-length: 18446744073709551615\r\nconnection: close\r\n\r\n{}";
     let manifest = TableStore::local_existing(golden_table()).unwrap().load().unwrap();
-    let present = |version: u64, digest: &str, key: &str| {
-        serde_json::json!({ "version": version, "manifest": digest, "verifying_key": key }).to_string()
+    let table_id = manifest.manifest().table_id.to_string();
+    let of_table = |table_id: &str, version: u64, digest: &str, key: &str| {
+        let facts = serde_json::json!({
+            "table_id": table_id, "version": version, "manifest": digest, "verifying_key": key,
+        });
+        facts.to_string()
     };
+    let present = |version: u64, digest: &str, key: &str| of_table(&table_id, version, digest, key);
     let (none, key) = ("0".repeat(64), hush_table::to_hex(manifest.key()));
+    let other_table = of_table(&none[..32], 1, &none, &key);
     vec![
         CorpusFile::read("present-earlier", "json", present(1, &none, &key)),
         CorpusFile::read("present-this", "json", present(2, &manifest.digest().to_string(), &key)),
         CorpusFile::refused("present-later", "HUSH-R021", "json", present(3, &none, &key)),
         CorpusFile::refused("present-fork", "HUSH-R021", "json", present(2, &none, &key)),
         CorpusFile::refused("present-of-another", "HUSH-R020", "json", present(1, &none, &none)),
+        CorpusFile::refused("present-other-table", "HUSH-R025", "json", other_table),
+        CorpusFile::refused(
+            "present-without-table",
+            "HUSH-R006",
+            "json",
+            present(1, &none, &key).replace("table_id", "id"),
+        ),
         read("with-length", good.clone()),
         read("in-pieces", pieces(&format!("{:x}", version.len()))),
         read("to-the-end-of-the-connection", endless(version.as_bytes())),
@@ -229,7 +242,8 @@ fn damaged_replies_to_uploads_end_the_push_or_are_taken_at_their_word() {
     let canned = Canned::new();
     let manifest = TableStore::local_existing(golden_table()).unwrap().load().unwrap();
     let facts = serde_json::json!({
-        "version": 1, "manifest": "0".repeat(64), "verifying_key": hush_table::to_hex(manifest.key()),
+        "table_id": manifest.manifest().table_id.to_string(), "version": 1, "manifest": "0".repeat(64),
+        "verifying_key": hush_table::to_hex(manifest.key()),
     });
     let present = response("200 OK", facts.to_string().as_bytes());
     let absent = response("404 Not Found", br#"{"code":"HUSH-V014","message":"no such table"}"#);

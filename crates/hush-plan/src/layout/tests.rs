@@ -217,6 +217,24 @@ fn small_products_take_one_32_bit_prime_and_64_bit_ones_several_wide_primes() {
     assert_eq!(wide[0].public.plaintext, Plaintext::Primes { primes: PLAINTEXT_PRIMES_45[..3].to_vec() });
 }
 
+/// The product of two fresh phases of at most `21.5·t` at its worst, `N·(21.5·t)²`, against `Q/2`.
+#[test]
+fn the_margin_of_a_product_is_its_distance_from_half_the_modulus() {
+    let schema = schema("t", vec![ranged(int(16), -1000, 1000)]);
+    let needs = needs_of(&schema, &[sql::parse(&schema, "SELECT x * x FROM t").unwrap()]).unwrap();
+    let program = &needs.programs[0];
+    let set = preset("n13_q3x46_sec128_v1").unwrap();
+    for primes in [&PLAINTEXT_PRIMES_32[..1], &PLAINTEXT_PRIMES_45[..2]] {
+        let t_log2 = (primes[0] as f64).log2();
+        let phase = 13.0 + 2.0 * (21.5_f64.log2() + t_log2);
+        let found = slots::margin(program, set, primes);
+        assert!((found - (set.log_q() - 1.0 - phase)).abs() < 1e-9, "{found}");
+        assert_eq!(slots::fits(program, set, primes), found >= 0.0);
+    }
+    assert!(slots::fits(program, preset("n12_q2x46_sec128_v1").unwrap(), &PLAINTEXT_PRIMES_32[..1]));
+    assert!(!slots::fits(program, preset("n11_q1x46_sec128_v1").unwrap(), &PLAINTEXT_PRIMES_32[..1]));
+}
+
 #[test]
 fn a_product_times_a_clear_column_needs_the_larger_ring() {
     let clear = ranged(Column { name: "w".into(), protect: Protection::Clear, ..int(8) }, 0, 5);
