@@ -180,9 +180,11 @@ mod tests {
     #[test]
     fn no_double_is_nearer() {
         let mut draw = hush_testkit::Draw::new();
+        // Of exactly so many bits.
         let mut wide = |bits: usize| {
-            let words = (0..bits.div_ceil(32)).map(|_| draw.word() as u32 | 1).collect();
-            BigInt::from_biguint(Sign::Plus, BigUint::new(words)) >> (bits.next_multiple_of(32) - bits)
+            let words = (0..bits.div_ceil(32)).map(|_| draw.word() as u32).collect();
+            let cut = BigUint::new(words) >> (bits.next_multiple_of(32) - bits);
+            BigInt::from_biguint(Sign::Plus, cut | BigUint::from(1_u8) << (bits - 1))
         };
         for (top, bottom) in
             [(1, 1), (20, 3), (3, 20), (64, 64), (300, 20), (20, 300), (131, 130), (130, 131), (250, 120)]

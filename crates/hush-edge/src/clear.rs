@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, RecordBatchOptions, StringArray};
+use arrow::array::{AsArray, RecordBatchOptions, StringArray};
 use arrow::datatypes::{DataType, Field, Schema as ArrowSchema, SchemaRef, TimeUnit};
 use arrow::record_batch::RecordBatch;
 use hush_plan::{ColumnType, Protection, Schema};
@@ -13,7 +13,7 @@ use crate::EdgeError;
 
 /// Most bytes that the clear texts of one row may have: an owner rejects a delivery with longer ones, which would cost memory out of
 /// proportion to its file.
-pub const MAX_CLEAR_ROW_BYTES: usize = 1 << 20;
+pub(crate) const MAX_CLEAR_ROW_BYTES: usize = 1 << 20;
 /// Largest file of clear columns of a delivery that an owner takes in, in bytes.
 pub const MAX_CLEAR_FILE_BYTES: u64 = 256 << 20;
 
