@@ -513,13 +513,18 @@ def test_every_delivery_is_found_whichever_page_it_is_on(edge, tmp_path):
         write_csv(edge.directory / "rows.csv", rows)
         hostile(edge, "hostile.key")
         edge.run("rows.csv", "--to", place, *token, key="hostile.key", spool="hostile")
-        edge.hush("encrypt", "own.csv", "-o", "other", "--schema", "t.schema.toml", *edge.key)
-        assert "11 deliveries wait" in edge.hush("push", "other", server.url, *server.token, status=3).stderr
         accepted = edge.accept(place, *server.token)
         assert (accepted["deliveries"], accepted["rows"], accepted["waiting"]) == (10, 30, 1), accepted
         (rejected,) = accepted["rejected"]
         same(sorted(edge.decrypted(place, *server.token), key=load_of), sorted(own_rows() + sent, key=load_of))
         accepted = edge.accept(place, "--reject", rejected["delivery"], *server.token)
         assert (accepted["deliveries"], accepted["discarded"], accepted["waiting"]) == (0, 1, 0)
+        # So does the count of what a new encryption would lose.
+        write_csv(edge.directory / "rows.csv", make_rows(random.Random(90), 3))
+        for spool in range(5):
+            edge.run("rows.csv", "--to", place, *token, key="first.key", spool=f"late-{spool}")
+        edge.hush("pull", place, "-o", "again", *edge.key, *server.token)
+        edge.hush("encrypt", "own.csv", "-o", "again", "--schema", "t.schema.toml", "--replace", *edge.key)
+        assert "5 deliveries wait" in edge.hush("push", "again", server.url, *server.token, status=3).stderr
     finally:
         server.kill()
