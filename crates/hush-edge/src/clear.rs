@@ -17,7 +17,7 @@ pub(crate) const MAX_CLEAR_ROW_BYTES: usize = 1 << 20;
 /// Largest file of clear columns of a delivery that an owner takes in, in bytes.
 pub const MAX_CLEAR_FILE_BYTES: u64 = 256 << 20;
 
-/// The first row whose clear texts have more than [`MAX_CLEAR_ROW_BYTES`], and how many they have.
+/// The first row whose clear texts have more than a device may send (1 MiB), and how many they have.
 pub fn oversized_row(rows: &RecordBatch) -> Option<(usize, usize)> {
     let texts: Vec<&StringArray> =
         rows.columns().iter().filter_map(|column| column.as_string_opt()).collect();
