@@ -9,7 +9,7 @@ QUERY := SELECT ward, COUNT(*), AVG(age), STDDEV(charges) FROM patients WHERE ye
 
 # In one build, so that the native module of Python shares the query engine with the programs.
 build:
-	cargo build --release --locked -p hush-cli -p hush-edge -p hush-lab -p hush-server -p hush-py
+	cargo build --release --locked -p hush-bench -p hush-cli -p hush-edge -p hush-lab -p hush-server -p hush-py
 	rm -rf $(CARGO_TARGET_DIR)/wheels
 	python3 tools/wheel.py $(CARGO_TARGET_DIR)/release/lib_hushtable.so $(CARGO_TARGET_DIR)/wheels
 
@@ -24,7 +24,7 @@ run: build
 
 # The crates below the query engine are tested in the dev profile, with debug assertions; those on it in the release
 # profile, whose query engine is built anyway; then the programs, end to end.
-LIGHT := -p hush-testkit -p hush-arith -p hush-params -p hush-kernels -p hush-ring -p hush-rlwe -p hush-schemes -p hush-circuits \
+LIGHT := -p hush-testkit -p hush-system -p hush-terminal -p hush-arith -p hush-params -p hush-kernels -p hush-ring -p hush-rlwe -p hush-schemes -p hush-circuits \
 	-p hush-expr -p hush-keys -p hush-lab -p hush-plan -p hush-table
 HEAVY := -p hush-exec -p hush-server -p hush-remote -p hush-edge -p hush-client -p hush -p hush-bench -p hush-cli
 

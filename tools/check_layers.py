@@ -21,6 +21,8 @@ TABLES = {"hush-params", "hush-plan", "hush-table"}
 ALLOWED = {
     "hush-arith": set(),
     "hush-expr": set(),
+    "hush-system": set(),
+    "hush-terminal": set(),
     "hush-lab": SCHEMES | {"hush-expr", "hush-kernels", "hush-keys"},
     "hush-params": set(),
     "hush-kernels": {"hush-arith"},
@@ -34,11 +36,11 @@ ALLOWED = {
     "hush-exec": SCHEMES | TABLES,
     "hush-server": {"hush-exec", "hush-plan", "hush-table"},
     "hush-remote": {"hush-plan", "hush-ring", "hush-table"},
-    "hush-edge": SCHEMES | TABLES | {"hush-remote"},
+    "hush-edge": SCHEMES | TABLES | {"hush-remote", "hush-terminal"},
     "hush-client": SCHEMES | TABLES | {"hush-circuits", "hush-edge", "hush-exec", "hush-expr", "hush-keys", "hush-remote"},
     "hush": {"hush-client", "hush-edge", "hush-plan", "hush-table"},
-    "hush-bench": {"hush"} | SCHEMES | {"hush-keys"},
-    "hush-cli": {"hush", "hush-bench", "hush-edge"},
+    "hush-bench": SCHEMES | {"hush", "hush-keys", "hush-system", "hush-terminal"},
+    "hush-cli": {"hush", "hush-edge", "hush-system", "hush-terminal"},
     "hush-testkit": set(),
     "hush-py": {"hush"},
 }

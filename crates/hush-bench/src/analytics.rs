@@ -125,7 +125,7 @@ pub fn run(options: &Options, program: &Path) -> Result<Vec<Measured>, BenchErro
 
 /// Arguments that make this program ask one question and print what it measured as JSON.
 fn case_arguments(options: &Options, question: Question, rows: u64) -> Vec<String> {
-    let mut arguments = ["bench", "analytics", "--question", question.name()].map(str::to_owned).to_vec();
+    let mut arguments = ["analytics", "--question", question.name()].map(str::to_owned).to_vec();
     let numbers = [
         ("--rows", rows),
         ("--seed", options.seed),

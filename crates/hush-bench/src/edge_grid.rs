@@ -203,7 +203,7 @@ fn cells(options: &Options) -> Vec<Cell> {
 fn measure_ours(cell: &Cell, options: &Options, program: &Path) -> Result<(Answer, Watched), BenchError> {
     let text = cell.arguments().join(" ");
     let mut command = Command::new(program);
-    command.args(["bench", "edge-grid", "--profile", options.profile.name(), "--cell", &text]);
+    command.args(["edge-grid", "--profile", options.profile.name(), "--cell", &text]);
     let watched = watch::run(&mut command)?;
     let answer = serde_json::from_slice(&watched.output.stdout);
     match answer.ok().filter(|_| watched.output.status.success()) {

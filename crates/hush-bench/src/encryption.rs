@@ -133,7 +133,7 @@ fn measured(limit: Option<u64>, rows: u64, runs: Vec<Encrypted>, free: &[f64]) -
 
 fn in_child(program: &Path, case: &Case) -> Result<Encrypted, BenchError> {
     let text = serde_json::to_string(case).unwrap_or_default();
-    let output = Command::new(program).args(["bench", "encryption", "--case", &text]).output()?;
+    let output = Command::new(program).args(["encryption", "--case", &text]).output()?;
     let parsed = serde_json::from_slice(&output.stdout).ok().filter(|_| output.status.success());
     parsed.ok_or_else(|| BenchError::Child {
         what: "an encryption".to_owned(),

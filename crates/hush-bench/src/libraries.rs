@@ -105,7 +105,7 @@ pub fn run(options: &Options, program: &Path, progress: &mut dyn FnMut(&str)) ->
             let what = format!("{OURS} {}", case.arguments().join(" "));
             progress(&what);
             let mut command = Command::new(program);
-            command.args(["bench", "libraries", "--case", &case.arguments().join(" ")]);
+            command.args(["libraries", "--case", &case.arguments().join(" ")]);
             let output = peers::exchange(command, case.threads, given.text(&case))?;
             let answer = serde_json::from_slice(&output.stdout).ok().filter(|_| output.status.success());
             let message = || String::from_utf8_lossy(&output.stderr).into_owned();

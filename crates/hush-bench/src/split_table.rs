@@ -97,7 +97,6 @@ pub fn variant_arguments(options: &Options, variant: &str) -> Vec<String> {
         (options.rows.to_string(), options.seed.to_string(), options.repeat.to_string());
     let threads = options.threads.to_string();
     [
-        "bench",
         "split-table",
         "--variant",
         variant,

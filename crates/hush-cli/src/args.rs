@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Arguments. Secrets come by file or descriptor, never by argument.
 
-pub(crate) mod bench;
 mod credentials;
 mod device;
 mod release;
@@ -11,9 +10,8 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
-use hush_edge::size;
+use hush_terminal::size;
 
-use bench::Bench;
 pub(crate) use credentials::{KeyArgs, TokenArgs};
 
 pub(crate) use device::{Doctor, Target, TargetArgs};
@@ -69,6 +67,7 @@ pub(crate) enum Command {
     /// Show the processor, the kernels chosen, the memory and what predictions of time rest on
     Doctor(Doctor),
     /// Run a benchmark of the workloads that Hushtable was built for
+    #[command(disable_help_flag = true)]
     Bench(Bench),
 }
 
@@ -178,13 +177,14 @@ fn vector(text: &str) -> Result<(String, String), String> {
 impl Cli {
     /// Parses the command line. In `eval` an option that is not its own is a vector: `--x VALUES` is read as `--set x=VALUES`.
     pub(crate) fn of_arguments(arguments: impl Iterator<Item = OsString>) -> Self {
+        let arguments = with_help_of_benchmarks(arguments.collect());
         let mut command = Self::command();
         // So that options of all commands are known to each.
         command.build();
         let known = command.find_subcommand("eval").map_or_else(Vec::new, |eval| {
             eval.get_arguments().filter_map(|argument| argument.get_long().map(str::to_owned)).collect()
         });
-        Self::parse_from(with_vectors(arguments.collect(), &known))
+        Self::parse_from(with_vectors(arguments, &known))
     }
 }
 
@@ -214,6 +214,17 @@ fn with_vectors(arguments: Vec<OsString>, known: &[String]) -> Vec<OsString> {
 
 fn is_command(argument: &OsString) -> bool {
     Cli::command().get_subcommands().any(|command| argument == command.get_name())
+}
+
+/// `hush help bench` as `hush bench help`: the program of the benchmarks knows them.
+fn with_help_of_benchmarks(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    if let [_, help, bench, ..] = &mut arguments[..]
+        && help == "help"
+        && bench == "bench"
+    {
+        std::mem::swap(help, bench);
+    }
+    arguments
 }
 
 #[derive(Debug, Args)]
@@ -423,6 +434,13 @@ pub(crate) struct Delete {
     pub(crate) token: TokenArgs,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Bench {
+    /// Of `hush-bench`: see `hush bench help`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub(crate) arguments: Vec<OsString>,
+}
+
 /// Megabit per second.
 fn link_speed(text: &str) -> Result<f64, String> {
     let speed: f64 = text.parse().map_err(|_| "expected a number of megabit per second".to_owned())?;
@@ -431,7 +449,6 @@ fn link_speed(text: &str) -> Result<f64, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::bench::Benchmark;
     use super::*;
 
     fn eval(line: &str) -> Eval {
@@ -451,13 +468,22 @@ mod tests {
     }
 
     #[test]
-    fn arguments_of_the_laboratory_are_passed_on() {
-        let line = "hush bench lwe-agcd --up-to 52 --json".split(' ').map(OsString::from);
-        let Command::Bench(Bench { benchmark: Benchmark::LweAgcd(lab) }) = Cli::of_arguments(line).command
-        else {
-            panic!("another command");
-        };
-        assert_eq!(lab.arguments, ["--up-to", "52", "--json"]);
+    fn arguments_of_benchmarks_are_passed_on() {
+        for (line, expected) in [
+            ("hush bench", ""),
+            ("hush bench --help", "--help"),
+            ("hush help bench", "help"),
+            ("hush help bench libraries", "help libraries"),
+            ("hush bench -x", "-x"),
+            ("hush bench W2 --up-to 52 --json", "W2 --up-to 52 --json"),
+            ("hush bench --threads 2 split-table --threads 3", "split-table --threads 3"),
+        ] {
+            let Command::Bench(bench) = Cli::of_arguments(line.split(' ').map(OsString::from)).command else {
+                panic!("another command: {line}");
+            };
+            let words: Vec<_> = bench.arguments.iter().map(|word| word.to_str().unwrap()).collect();
+            assert_eq!(words.join(" "), expected, "{line}");
+        }
     }
 
     #[test]

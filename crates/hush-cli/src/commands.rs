@@ -5,13 +5,13 @@ mod bench;
 mod doctor;
 mod eval;
 mod explain;
-mod lab;
 mod owner;
 mod query;
 mod rehearsal;
 mod server;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use hush::{Error, OwnerKey, Pins, ProfileInUse};
 
@@ -20,8 +20,8 @@ use crate::passphrase;
 use crate::terminal::{say, visible};
 pub(crate) use server::Found;
 
-/// Runs the command.
-pub(crate) fn run(cli: &Cli) -> Result<(), Error> {
+/// Runs the command; gives the exit status.
+pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Error> {
     let threads = cli.threads.map_or_else(default_threads, usize::from);
     match &cli.command {
         Command::Run(args) => rehearsal::run(args, threads),
@@ -39,8 +39,9 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Error> {
         Command::Explain(args) => explain::explain(args, threads),
         Command::Edge(args) => crate::edge::edge(args),
         Command::Doctor(args) => doctor::doctor(args),
-        Command::Bench(args) => bench::bench(args, threads),
-    }
+        Command::Bench(args) => return bench::bench(args, cli),
+    }?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn default_threads() -> usize {
@@ -84,10 +85,8 @@ fn profile() -> ProfileInUse {
     let profile = ProfileInUse::of_user();
     if let Some(unused) = &profile.unused {
         say(&format!(
-            "warning: {} {}: {}; built-in figures are used\n  Way out: hush doctor --calibrate.",
-            unused.code(),
-            unused.path.display(),
-            visible(&unused.reason)
+            "warning: {}; built-in figures are used\n  Way out: hush doctor --calibrate.",
+            visible(&unused.to_string())
         ));
     }
     profile

@@ -16,31 +16,17 @@ mod terminal;
 
 use std::process::ExitCode;
 
-use hush::Error;
-use serde_json::json;
-
-use crate::terminal::say;
+use crate::terminal::say_error;
 
 fn main() -> ExitCode {
     // Before there is a passphrase or a value of anybody's table.
     hush::harden_process();
     let cli = args::Cli::of_arguments(std::env::args_os());
     match commands::run(&cli) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => status,
         Err(error) => {
-            report(&error, cli.json_errors);
+            say_error(cli.json_errors, error.code(), &format!("{:?}", error.kind()), error.message());
             ExitCode::from(error.exit_status())
         }
-    }
-}
-
-/// Prints an error.
-fn report(error: &Error, as_json: bool) {
-    if as_json {
-        let kind = format!("{:?}", error.kind());
-        let value = json!({ "code": error.code(), "kind": kind, "message": error.message() });
-        say(&terminal::json(&value));
-    } else {
-        say(&error.to_string());
     }
 }

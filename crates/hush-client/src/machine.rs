@@ -47,6 +47,12 @@ impl UnusedProfile {
     }
 }
 
+impl std::fmt::Display for UnusedProfile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}: {}", self.code(), self.path.display(), self.reason)
+    }
+}
+
 impl ProfileInUse {
     /// The profile in this user's cache if it is sound and was measured with the kernels in use; else the built-in one.
     pub fn of_user() -> Self {

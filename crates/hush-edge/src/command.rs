@@ -11,10 +11,11 @@ use clap::Args;
 use hush_remote::{ApiToken, RemoteServer};
 use hush_ring::harden_process;
 use hush_table::CHUNK_ROWS;
+use hush_terminal::size;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::gateway::{self, Event, GatewayOptions, Summary};
-use crate::{Capacity, Destination, DeviceKey, EdgeError, Input, LineForm, size};
+use crate::{Capacity, Destination, DeviceKey, EdgeError, Input, LineForm};
 
 /// Encrypts rows as they come, with a key that cannot decrypt, and delivers them to a table.
 #[derive(Clone, Debug, Args)]

@@ -32,7 +32,6 @@ mod gateway;
 mod input;
 pub mod logarithm;
 mod place;
-pub mod size;
 mod spool;
 pub mod system;
 

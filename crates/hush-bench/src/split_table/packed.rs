@@ -251,7 +251,7 @@ struct Server {
 impl Server {
     /// Starts the `hush-server` that lies beside this program.
     fn start(directory: &Path, threads: usize) -> Result<Self, BenchError> {
-        let program = std::env::current_exe()?.with_file_name("hush-server");
+        let program = hush_system::program::beside("hush-server")?;
         let data = directory.join("server");
         let mut child = Command::new(&program)
             .args(["--listen", "127.0.0.1:0", "--threads", &threads.to_string(), "--data"])

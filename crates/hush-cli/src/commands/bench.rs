@@ -1,138 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `hush bench`.
+//! `hush bench`: starts the program of the benchmarks, which the client does not contain.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
 
 use hush::Error;
-use hush_bench::{BenchError, analytics, edge_grid, encryption, libraries, predictions, split_table};
-use serde::Serialize;
+use hush_system::program::beside;
 
-use super::profile;
-use crate::args::bench::{
-    Analytics, AnalyticsQuestion, Bench, Benchmark, EdgeGrid, Encryption, Libraries, Predictions, SplitTable,
-};
-use crate::terminal::{print, say};
+use crate::args::{Bench, Cli};
 
-/// Runs a benchmark and prints its report.
-pub(super) fn bench(args: &Bench, threads: usize) -> Result<(), Error> {
-    match &args.benchmark {
-        Benchmark::SplitTable(args) => split_table(args, threads),
-        Benchmark::EdgeGrid(args) => edge_grid(args),
-        Benchmark::Libraries(args) => libraries(args),
-        Benchmark::Analytics(args) => analytics(args, threads),
-        Benchmark::Encryption(args) => encryption(args, threads),
-        Benchmark::Predictions(args) => predictions(args, threads),
-        Benchmark::LweAgcd(args) => super::lab::bench(&args.arguments),
+/// Runs `hush-bench` with these arguments and those of all commands, and gives its exit status; it has said why if it failed.
+pub(super) fn bench(args: &Bench, cli: &Cli) -> Result<ExitCode, Error> {
+    let program = beside("hush-bench").map_err(Error::output)?;
+    if !program.is_file() {
+        return Err(Error::usage(format!(
+            "the benchmarks are a program of their own, and not at {}\n  Ways out: cargo build --release -p hush-bench",
+            program.display()
+        )));
     }
-}
-
-fn split_table(args: &SplitTable, threads: usize) -> Result<(), Error> {
-    let options = args.options(threads);
-    if let Some(variant) = &args.variant {
-        return print_json(&split_table::run_variant(&options, variant).map_err(to_error)?);
-    }
-    let measured = split_table::run(&options, &this_program()?).map_err(to_error)?;
-    write_plots(args.plots.as_deref(), |directory| split_table::plots::write(directory, &measured))?;
-    report(args.json, &measured, || split_table::report::text(args.rows, args.seed, &measured))
-}
-
-fn edge_grid(args: &EdgeGrid) -> Result<(), Error> {
-    let options = args.options();
-    if let Some(cell) = &args.cell {
-        return print_json(&edge_grid::run_cell(cell, options.profile).map_err(to_error)?);
-    }
-    let outcome = edge_grid::run(&options, &this_program()?, &mut say).map_err(to_error)?;
-    write_plots(args.plots.as_deref(), |directory| edge_grid::plots::write(directory, &outcome.cells))?;
-    report(args.json, &outcome, || edge_grid::report::text(&outcome))?;
-    all_right("cell", outcome.wrong_cells())
-}
-
-fn libraries(args: &Libraries) -> Result<(), Error> {
-    if let Some(case) = &args.case {
-        return print_json(&libraries::run_case(case, io::stdin().lock()).map_err(to_error)?);
-    }
-    let outcome = libraries::run(&args.options(), &this_program()?, &mut say).map_err(to_error)?;
-    write_plots(args.plots.as_deref(), |directory| libraries::plots::write(directory, &outcome.rows))?;
-    report(args.json, &outcome, || libraries::report::text(&outcome))?;
-    all_right("program", outcome.disagreements())
-}
-
-fn analytics(args: &Analytics, threads: usize) -> Result<(), Error> {
-    let options = args.options(threads);
-    if let Some(question) = args.question {
-        let question = match question {
-            AnalyticsQuestion::Groups => analytics::Question::Groups,
-            AnalyticsQuestion::Regression => analytics::Question::Regression,
-        };
-        return print_json(&analytics::ask(&options, question).map_err(to_error)?);
-    }
-    let measured = analytics::run(&options, &this_program()?).map_err(to_error)?;
-    report(args.json, &measured, || analytics::report::text(args.seed, &measured))
-}
-
-fn predictions(args: &Predictions, threads: usize) -> Result<(), Error> {
-    let (options, profile) = (args.options(threads), profile());
-    let measured = predictions::run(&options, &profile).map_err(to_error)?;
-    report(args.json, &measured, || predictions::text(&options, &profile, &measured))
-}
-
-fn encryption(args: &Encryption, threads: usize) -> Result<(), Error> {
-    if let Some(case) = &args.case {
-        return print_json(&encryption::run_case(case).map_err(to_error)?);
-    }
-    let options = args.options(threads);
-    let measured = encryption::run(&options, &this_program()?).map_err(to_error)?;
-    report(args.json, &measured, || encryption::text(&options, &measured))?;
-    if measured.iter().all(encryption::Measured::is_kept) {
-        return Ok(());
-    }
-    Err(failed("a limit was passed, or a sum is wrong".to_owned()))
-}
-
-/// The program that measures a case in a process of its own: this one.
-fn this_program() -> Result<PathBuf, Error> {
-    std::env::current_exe().map_err(Error::output)
-}
-
-/// Writes plots where they are wanted, and says which.
-fn write_plots(
-    directory: Option<&Path>,
-    write: impl FnOnce(&Path) -> Result<Vec<PathBuf>, String>,
-) -> Result<(), Error> {
-    let Some(directory) = directory else { return Ok(()) };
-    for path in write(directory).map_err(failed)? {
-        say(&format!("plot {}", path.display()));
-    }
-    Ok(())
-}
-
-/// Prints what was measured, as JSON or as text.
-fn report(as_json: bool, measured: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Error> {
-    if as_json { print_json(measured) } else { print(&format!("{}\n", text().trim_end())) }
-}
-
-fn print_json(value: &impl Serialize) -> Result<(), Error> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| Error::output(error.into()))?;
-    print(&format!("{text}\n"))
-}
-
-/// Refuses wrong results: so many of what `noun` names.
-fn all_right(noun: &str, wrong: usize) -> Result<(), Error> {
-    match wrong {
-        0 => Ok(()),
-        1 => Err(failed(format!("one {noun} gave a wrong result"))),
-        wrong => Err(failed(format!("{wrong} {noun}s gave wrong results"))),
-    }
-}
-
-fn failed(message: String) -> Error {
-    Error::output(io::Error::other(message))
-}
-
-fn to_error(error: BenchError) -> Error {
-    match error {
-        BenchError::Hush(error) => error,
-        other => failed(other.to_string()),
+    let mut command = Command::new(&program);
+    command.args(cli.json_errors.then_some("--json-errors"));
+    command.args(cli.threads.map(|threads| format!("--threads={threads}")));
+    let status = command.args(&args.arguments).status().map_err(Error::output)?;
+    match status.code().and_then(|code| u8::try_from(code).ok()) {
+        Some(code) => Ok(ExitCode::from(code)),
+        None => Err(Error::output(io::Error::other(format!("the benchmarks ended early: {status}")))),
     }
 }

@@ -4,14 +4,22 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use hush_bench::{analytics, edge_grid, encryption, libraries, predictions, split_table};
-use hush_edge::size;
+use hush_terminal::size;
 
-#[derive(Debug, Args)]
-pub(crate) struct Bench {
+/// Run a benchmark of the workloads that Hushtable was built for
+#[derive(Debug, Parser)]
+#[command(name = "hush-bench", bin_name = "hush bench", max_term_width = 100)]
+pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) benchmark: Benchmark,
+    /// Print errors as one JSON object on standard error
+    #[arg(long, global = true)]
+    pub(crate) json_errors: bool,
+    /// Worker threads (default: all cores)
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -374,4 +382,18 @@ fn degree(text: &str) -> Result<u32, String> {
 fn seconds(text: &str) -> Result<f64, String> {
     let found = text.parse().ok().filter(|seconds| (0.001..=86_400.0).contains(seconds));
     found.ok_or_else(|| "expected 0.001 to 86400 seconds".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_of_the_laboratory_are_passed_on() {
+        let line = "hush-bench lwe-agcd --up-to 52 --json".split(' ');
+        let Benchmark::LweAgcd(lab) = Cli::parse_from(line).benchmark else {
+            panic!("another benchmark");
+        };
+        assert_eq!(lab.arguments, ["--up-to", "52", "--json"]);
+    }
 }
