@@ -7,6 +7,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::{Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
+use hush_encode::{Quantity, View, quantity};
 use hush_exec::noop::{PlainValues, Scheme};
 use hush_keys::{
     ApproxSlotColumn, ApproxSumColumn, ChunkEncryption, Encryptor, SealKey, SlotColumn, SumColumn,
@@ -18,7 +19,6 @@ use zeroize::Zeroizing;
 
 use crate::columns::{ColumnKey, ColumnKeys, Space};
 use crate::error::ClientError;
-use hush_edge::{Quantity, View, quantity};
 
 /// What a table's chunks are encrypted with.
 pub(crate) struct ChunkPlan<'a> {

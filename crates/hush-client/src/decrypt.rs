@@ -11,7 +11,7 @@ use arrow::datatypes::{
 };
 use arrow::record_batch::RecordBatch;
 use ethnum::I256;
-use hush_edge::arrow_type;
+use hush_encode::arrow_type;
 use hush_keys::SealKey;
 use hush_plan::bounds::Bound;
 use hush_plan::physical::stored_bounds;

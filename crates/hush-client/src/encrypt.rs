@@ -7,7 +7,7 @@
 mod memory;
 
 use arrow::datatypes::SchemaRef;
-use hush_edge::{clear_rows, clear_schema};
+use hush_encode::{clear_rows, clear_schema};
 use hush_exec::noop::Scheme;
 use hush_keys::{Encryptor, OwnerSeed, SealKey};
 use hush_plan::{PrivateEncoding, Protection, Schema};

@@ -229,6 +229,9 @@ pub enum ClientError {
     /// What devices do, too.
     #[error(transparent)]
     Edge(#[from] hush_edge::EdgeError),
+    /// Rows that were not read as their table has them.
+    #[error(transparent)]
+    Encode(#[from] hush_encode::EncodeError),
     /// A server.
     #[error(transparent)]
     Remote(#[from] RemoteError),
@@ -328,6 +331,7 @@ impl ClientError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Edge(source) => source.code(),
+            Self::Encode(source) => source.code(),
             Self::Eval(source) => source.code(),
             Self::Exec(source) => source.code(),
             Self::KeyFile(source) => source.code(),
@@ -500,6 +504,7 @@ impl ClientError {
             | Self::Randomness(_) => ErrorKind::Resource,
             Self::Params(_) => ErrorKind::Damaged,
             Self::Arrow
+            | Self::Encode(_)
             | Self::Encrypt(_)
             | Self::Internal { .. }
             | Self::Overflow

@@ -15,7 +15,7 @@ use crate::bounds::beyond;
 use crate::error::ClientError;
 use crate::exact::{Joint, Moments, ten_to};
 use crate::precision::{rounded, statistic_error};
-use hush_edge::logarithm::{Power, power};
+use hush_encode::logarithm::{Power, power};
 
 const NOT_A_NUMBER: ClientError = ClientError::Internal { what: "a planned coefficient is not a number" };
 

@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
+use hush_encode::{
+    MAX_CLEAR_FILE_BYTES, MAX_CLEAR_ROW_BYTES, Quantity, View, clear_rows, clear_schema, oversized_row,
+    quantity,
+};
 use hush_plan::layout::content_words;
 use hush_plan::{Content, EncodingId, Plaintext, PrivateEncoding};
 use hush_schemes::bgv::public::PublicEncryptor;
@@ -16,8 +20,6 @@ use hush_table::{DeliveryId, EncodedChunk};
 use num_traits::ToPrimitive;
 use zeroize::Zeroizing;
 
-use crate::clear::{MAX_CLEAR_FILE_BYTES, MAX_CLEAR_ROW_BYTES, clear_rows, clear_schema, oversized_row};
-use crate::content::{Quantity, View, quantity};
 use crate::{DeviceKey, EdgeError};
 
 /// The files of one delivery.

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use arrow::error::ArrowError;
+use hush_encode::EncodeError;
 use hush_remote::RemoteError;
 use hush_schemes::PublicKeyError;
 use hush_table::TableError;
@@ -14,9 +14,6 @@ use hush_table::source::SourceError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EdgeError {
-    /// Arrow refused.
-    #[error("arrays do not fit their schema")]
-    Arrow(#[from] ArrowError),
     /// A file whose delivered rows are no longer what they were.
     #[error("the file begins as before, but is another before byte {position}, up to which it was read")]
     Changed {
@@ -45,6 +42,9 @@ pub enum EdgeError {
         /// The limit.
         limit: usize,
     },
+    /// Rows that were not read as their table has them.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
     /// A file or stream that cannot be read or written.
     #[error("cannot {what} {path}: {source}")]
     File {
@@ -178,7 +178,8 @@ impl EdgeError {
     /// The stable code.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Arrow(_) | Self::Internal { .. } => "HUSH-G099",
+            Self::Encode(source) => source.code(),
+            Self::Internal { .. } => "HUSH-G099",
             Self::File { .. } => "HUSH-G001",
             Self::Json { .. } => "HUSH-G002",
             Self::KeyFile { .. } => "HUSH-G003",
@@ -200,7 +201,7 @@ impl EdgeError {
     /// Who can mend it.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Arrow(_) | Self::Internal { .. } => ErrorKind::Internal,
+            Self::Encode(_) | Self::Internal { .. } => ErrorKind::Internal,
             Self::File { .. } | Self::SpoolFull { .. } => ErrorKind::Resource,
             Self::Changed { .. } | Self::Json { .. } | Self::LongRecord { .. } | Self::Range { .. } => {
                 ErrorKind::Data
@@ -235,7 +236,7 @@ impl EdgeError {
             Self::Spool { fault, .. } => Some(fault.hint()),
             Self::SpoolFull { .. } => Some("--to TABLE, or a larger --spool-limit"),
             Self::Table(source) => source.hint(),
-            Self::Arrow(_) | Self::File { .. } | Self::Internal { .. } | Self::Json { .. } => None,
+            Self::Encode(_) | Self::File { .. } | Self::Internal { .. } | Self::Json { .. } => None,
             Self::Remote(RemoteError::Unauthorised { .. }) => {
                 Some("--token-file FILE with a device's token of that server")
             }

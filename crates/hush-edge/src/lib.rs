@@ -20,9 +20,7 @@
 //! need it.
 
 pub mod capacity;
-mod clear;
 pub mod command;
-mod content;
 mod device_key;
 mod encrypt;
 mod error;
@@ -30,14 +28,11 @@ mod feed;
 mod forward;
 mod gateway;
 mod input;
-pub mod logarithm;
 mod place;
 mod spool;
 pub mod system;
 
 pub use capacity::{Capacity, Load, RingCapacity};
-pub use clear::{MAX_CLEAR_FILE_BYTES, arrow_type, clear_rows, clear_schema, oversized_row};
-pub use content::{Quantity, View, quantity};
 pub use device_key::{DeviceKey, KeyFamily, digest_of_encodings};
 pub use encrypt::DeviceEncryptor;
 pub use error::EdgeError;

@@ -11,7 +11,7 @@ use arrow::array::{ArrayRef, RecordBatchOptions};
 use arrow::compute::cast;
 use arrow::datatypes::{Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
-use hush_edge::arrow_type;
+use hush_encode::arrow_type;
 use hush_exec::answer::{Answer, Content, RowsChunk};
 use hush_keys::OwnerSeed;
 use hush_plan::plan::{AggregateTask, PLAN_FORMAT, Regroup, RowsTask, Task};

@@ -16,7 +16,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal256Type};
 use arrow::record_batch::RecordBatch;
 use ethnum::I256;
-use hush_edge::{MAX_CLEAR_FILE_BYTES, Quantity, View, oversized_row, quantity};
+use hush_encode::{MAX_CLEAR_FILE_BYTES, Quantity, View, oversized_row, quantity};
 use hush_exec::program::element_count;
 use hush_params::preset;
 use hush_plan::bounds::Bound;

@@ -3,12 +3,12 @@
 
 use arrow::array::{Int64Array, RecordBatch};
 use ed25519_dalek::{Signer, SigningKey};
+use hush_encode::clear_schema;
 use hush_plan::schema::file::from_toml;
 use hush_table::TableId;
 use hush_table::part::ClearPartWriter;
 
 use super::*;
-use crate::clear_schema;
 
 const SCHEMA: &str = "format = 1\ntable = \"t\"\n[columns.n]\ntype = \"int(64)\"\nprotect = \"clear\"\n";
 

@@ -9,7 +9,7 @@ use hush_schemes::Values;
 use hush_table::source::{ColumnData, RowBatch, TypedColumn, Values as Cells};
 use zeroize::Zeroize;
 
-use crate::EdgeError;
+use crate::EncodeError;
 use crate::logarithm::ln_units;
 
 /// The plaintext of one encoded column in one chunk: borrowed from the batch where it stands there.
@@ -80,14 +80,14 @@ impl Drop for Quantity<'_> {
 /// Computes `content` over `batch`; `positions` maps column names to places in the batch.
 ///
 /// # Errors
-/// [`EdgeError::Internal`] if the batch was read without a column that the content names.
+/// [`EncodeError::Internal`] if the batch was read without a column that the content names.
 pub fn quantity<'a>(
     content: &Content,
     batch: &'a RowBatch,
     positions: &BTreeMap<&str, usize>,
-) -> Result<Quantity<'a>, EdgeError> {
+) -> Result<Quantity<'a>, EncodeError> {
     let column = |name: &String| units(name, batch, positions);
-    let cells = |names: &[String]| -> Result<Vec<&Cells>, EdgeError> {
+    let cells = |names: &[String]| -> Result<Vec<&Cells>, EncodeError> {
         names.iter().map(|name| Ok(&column(name)?.values)).collect()
     };
     Ok(match content {
@@ -155,11 +155,11 @@ fn units<'a>(
     name: &str,
     batch: &'a RowBatch,
     positions: &BTreeMap<&str, usize>,
-) -> Result<&'a TypedColumn, EdgeError> {
+) -> Result<&'a TypedColumn, EncodeError> {
     let data = positions.get(name).and_then(|place| batch.columns.get(*place));
     match data {
         Some(Some(ColumnData::Units(typed))) => Ok(typed),
-        _ => Err(EdgeError::Internal { what: "an encoded column's data was not read" }),
+        _ => Err(EncodeError::Internal { what: "an encoded column's data was not read" }),
     }
 }
 

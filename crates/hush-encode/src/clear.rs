@@ -9,11 +9,11 @@ use arrow::record_batch::RecordBatch;
 use hush_plan::{ColumnType, Protection, Schema};
 use hush_table::source::{ColumnData, RowBatch};
 
-use crate::EdgeError;
+use crate::EncodeError;
 
 /// Most bytes that the clear texts of one row may have: an owner rejects a delivery with longer ones, which would cost memory out of
 /// proportion to its file.
-pub(crate) const MAX_CLEAR_ROW_BYTES: usize = 1 << 20;
+pub const MAX_CLEAR_ROW_BYTES: usize = 1 << 20;
 /// Largest file of clear columns of a delivery that an owner takes in, in bytes.
 pub const MAX_CLEAR_FILE_BYTES: u64 = 256 << 20;
 
@@ -49,8 +49,8 @@ pub fn arrow_type(kind: ColumnType) -> DataType {
 /// The clear columns of a batch; a batch of rows without columns where there are none.
 ///
 /// # Errors
-/// [`EdgeError::Internal`] if the batch was read without one of them.
-pub fn clear_rows(schema: &Schema, clear: &SchemaRef, batch: &RowBatch) -> Result<RecordBatch, EdgeError> {
+/// [`EncodeError::Internal`] if the batch was read without one of them.
+pub fn clear_rows(schema: &Schema, clear: &SchemaRef, batch: &RowBatch) -> Result<RecordBatch, EncodeError> {
     let arrays = schema
         .columns
         .iter()
@@ -58,7 +58,7 @@ pub fn clear_rows(schema: &Schema, clear: &SchemaRef, batch: &RowBatch) -> Resul
         .filter(|(column, _)| column.protect == Protection::Clear)
         .map(|(_, data)| match data {
             Some(ColumnData::Array(array)) => Ok(array.clone()),
-            _ => Err(EdgeError::Internal { what: "a clear column's data was not read" }),
+            _ => Err(EncodeError::Internal { what: "a clear column's data was not read" }),
         })
         .collect::<Result<Vec<_>, _>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.rows));
