@@ -7,6 +7,7 @@ use std::process::Command;
 
 use hush::{Error, ProfileInUse};
 use hush_bench::{BenchError, analytics, edge_grid, encryption, libraries, predictions, split_table};
+use hush_system::processors;
 use hush_system::program::beside;
 use hush_terminal::{say, visible};
 use serde::Serialize;
@@ -18,7 +19,7 @@ use crate::args::{
 
 /// Runs a benchmark and prints its report.
 pub(crate) fn run(cli: &Cli) -> Result<(), Error> {
-    let threads = cli.threads.map_or_else(default_threads, usize::from);
+    let threads = cli.threads.map_or_else(processors::count, usize::from);
     match &cli.benchmark {
         Benchmark::SplitTable(args) => split_table(args, threads),
         Benchmark::EdgeGrid(args) => edge_grid(args),
@@ -120,10 +121,6 @@ fn profile() -> ProfileInUse {
         ));
     }
     profile
-}
-
-fn default_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// The program that measures a case in a process of its own: this one.

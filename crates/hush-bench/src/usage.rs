@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a process used, its threads and finished children included.
 
-use nix::sys::resource::{Usage, UsageWho, getrusage};
+use hush_system::memory::peak_resident_bytes;
+use hush_system::usage::{self, Usage};
 use serde::{Deserialize, Serialize};
 
 /// CPU time, peak memory and context switches.
@@ -22,7 +23,7 @@ impl ProcessUsage {
     ///
     /// Zero where the system does not tell.
     pub fn now() -> Self {
-        let both = [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN].map(getrusage);
+        let both = [usage::own(), usage::children()];
         both.into_iter().flatten().fold(Self::default(), |sum, usage| sum.plus(&usage))
     }
 
@@ -45,14 +46,11 @@ impl ProcessUsage {
     }
 
     fn plus(self, usage: &Usage) -> Self {
-        let seconds = |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 * 1e-6;
-        // Linux gives the peak in KiB.
-        let peak_mb = usage.max_rss() as f64 * 1024.0 / 1e6;
         Self {
-            cpu_s: self.cpu_s + seconds(usage.user_time()) + seconds(usage.system_time()),
-            peak_mb: self.peak_mb + peak_mb,
-            voluntary_switches: self.voluntary_switches + usage.voluntary_context_switches(),
-            involuntary_switches: self.involuntary_switches + usage.involuntary_context_switches(),
+            cpu_s: self.cpu_s + usage.cpu_s,
+            peak_mb: self.peak_mb + usage.peak_bytes as f64 / 1e6,
+            voluntary_switches: self.voluntary_switches + usage.voluntary_switches,
+            involuntary_switches: self.involuntary_switches + usage.involuntary_switches,
         }
     }
 }
@@ -61,10 +59,7 @@ impl ProcessUsage {
 ///
 /// The kernel's count for a process starts at what its parent had when it was started, the status file's does not.
 pub(crate) fn peak_mb() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
-    kib.map_or_else(|| ProcessUsage::now().peak_mb, |kib| kib * 1024.0 / 1e6)
+    peak_resident_bytes().map_or_else(|| ProcessUsage::now().peak_mb, |bytes| bytes as f64 / 1e6)
 }
 
 #[cfg(test)]

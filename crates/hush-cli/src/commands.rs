@@ -22,7 +22,7 @@ pub(crate) use server::Found;
 
 /// Runs the command; gives the exit status.
 pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Error> {
-    let threads = cli.threads.map_or_else(default_threads, usize::from);
+    let threads = cli.threads.map_or_else(hush_system::processors::count, usize::from);
     match &cli.command {
         Command::Run(args) => rehearsal::run(args, threads),
         Command::Eval(args) => eval::eval(args, threads),
@@ -42,10 +42,6 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Error> {
         Command::Bench(args) => return bench::bench(args, cli),
     }?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn default_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Opens the owner's key.

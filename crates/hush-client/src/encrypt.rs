@@ -24,8 +24,8 @@ use crate::chunk::ChunkPlan;
 use crate::columns::ColumnKeys;
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
-use hush_edge::system::{memory_limit, peak_resident_bytes};
 use hush_remote::Progress;
+use hush_system::memory::{memory_limit, peak_resident_bytes};
 
 /// Everything that one encryption needs.
 pub(crate) struct Encryption<'a> {

@@ -27,7 +27,7 @@ use crate::account::{Moved, Phases, Verified};
 use crate::error::ClientError;
 use crate::rehearse::thread_pool;
 pub use error::EvalError;
-use hush_edge::system::peak_resident_bytes;
+use hush_system::memory::peak_resident_bytes;
 use vectors::{Column, read_columns};
 pub use vectors::{Numbers, VectorSource};
 

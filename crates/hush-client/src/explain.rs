@@ -15,7 +15,7 @@ use crate::ask::Outcome;
 use crate::error::ClientError;
 use crate::machine::ProfileInUse;
 use crate::table::{Costs, Evaluator, OwnedTable};
-use hush_edge::system::peak_resident_bytes;
+use hush_system::memory::peak_resident_bytes;
 
 /// Version of the JSON of [`Explanation`] and [`Analysis`].
 pub const EXPLAIN_FORMAT: u16 = 1;

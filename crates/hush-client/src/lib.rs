@@ -67,10 +67,10 @@ pub use eval::{
 };
 pub use explain::{Analysis, EXPLAIN_FORMAT, Explanation, Measured};
 pub use fit::{DeviceFit, fit_to_device};
-pub use hush_edge::system::peak_resident_bytes;
 pub use hush_keys::harden_process;
 pub use hush_keys::keyfile::{KeyFileError, MIN_PASSPHRASE_CHARS, NewPassphrase, Passphrase, WorkFactor};
 pub use hush_remote::{self as remote, Progress, Silent};
+pub use hush_system::memory::peak_resident_bytes;
 pub use machine::{ProfileInUse, UnusedProfile, calibrate, profile_path, save_profile};
 pub use owner::{EncryptOptions, Encrypted, OwnerKey, encrypt};
 pub use pins::Pins;

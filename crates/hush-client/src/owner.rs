@@ -20,8 +20,8 @@ use crate::rehearse::thread_pool;
 use crate::release::Releases;
 use crate::replace::{Present, present_in, require};
 use crate::schema_file::require_approval;
-use hush_edge::system::memory_limit;
 use hush_remote::Progress;
+use hush_system::memory::memory_limit;
 
 /// The owner's key, opened. Secrets are wiped on drop.
 pub struct OwnerKey {

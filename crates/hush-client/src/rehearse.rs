@@ -27,8 +27,8 @@ use crate::policy::{Policy, propose_schema, protect_undecided};
 use crate::private::PrivateHalf;
 use crate::schema_file::reading_notes;
 use crate::table::OwnedTable;
-use hush_edge::system::peak_resident_bytes;
 use hush_remote::Progress;
+use hush_system::memory::peak_resident_bytes;
 
 /// What to rehearse.
 #[derive(Clone, Debug)]

@@ -139,7 +139,7 @@ impl OwnedTable {
     ) -> Result<Self, ClientError> {
         let opened = TablePlace::Server(&server, name).open(key.seed(), pins)?;
         // How many the server has, it does not say.
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = hush_system::processors::count();
         let costs = Costs { link: Some(ASSUMED_LINK), ..Costs::of_user(threads) };
         Ok(Self::new(opened, Evaluator::Remote(server), costs))
     }

@@ -15,12 +15,13 @@ use hush_plan::{Content, Encoding, EncodingId, Layout, Plaintext, PrivateEncodin
 use hush_ring::{Cpu, ExpandLabel, Ring, UniformSeed};
 use hush_rlwe::masked_body_bytes;
 use hush_schemes::bgv::public::{PublicColumn, SumPublicKey};
+use hush_system::memory::{available_bytes, memory_limit};
+use hush_system::processors;
 use hush_table::{CHUNK_ROWS, DeliveryId, StreamId, TableId};
 use serde::{Deserialize, Serialize};
 
 use crate::encrypt::DeviceEncryptor;
 use crate::feed::{Feed, LineForm, Start};
-use crate::system::{available_bytes, memory_limit};
 use crate::{DeviceKey, EdgeError, KeyFamily};
 
 /// Version of the format.
@@ -105,7 +106,7 @@ impl Capacity {
     /// `HUSH_CPU` names kernels that the processor lacks; no entropy.
     pub fn measure() -> Result<Self, EdgeError> {
         let cpu = Cpu::detect().map_err(|error| EdgeError::Usage { what: error.to_string() })?;
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = processors::count();
         Ok(Self {
             format: FORMAT,
             kernels: cpu.to_string(),

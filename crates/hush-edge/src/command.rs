@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use hush_remote::{ApiToken, RemoteServer};
-use hush_ring::harden_process;
+use hush_system::harden_process;
 use hush_table::CHUNK_ROWS;
 use hush_terminal::size;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

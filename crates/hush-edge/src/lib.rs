@@ -30,7 +30,6 @@ mod gateway;
 mod input;
 mod place;
 mod spool;
-pub mod system;
 
 pub use capacity::{Capacity, Load, RingCapacity};
 pub use device_key::{DeviceKey, KeyFamily, digest_of_encodings};

@@ -67,7 +67,7 @@ pub use encrypt::{
     ApproxSlotColumn, ApproxSumColumn, ChunkEncryption, Encryptor, MAX_CHUNK_ROWS, SlotColumn, SumColumn,
 };
 pub use error::{DecryptError, EncryptError};
-pub use hush_ring::{Hardening, harden_process};
+pub use hush_system::{Hardening, harden_process};
 pub use public::public_sum_key;
 pub use release::{Flood, Flooded, NumberId, ReleaseKey};
 pub use secret::SecretKey;

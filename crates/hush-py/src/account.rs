@@ -15,7 +15,7 @@ pub(crate) fn doctor(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     dict.set_item("version", env!("CARGO_PKG_VERSION"))?;
     dict.set_item("kernels", facts.kernels)?;
     dict.set_item("available", facts.available)?;
-    dict.set_item("threads", std::thread::available_parallelism().map_or(1, usize::from))?;
+    dict.set_item("threads", facts.threads)?;
     dict.set_item("memory_bytes", facts.memory_bytes)?;
     dict.set_item("params", facts.params)?;
     Ok(dict)

@@ -66,8 +66,8 @@ impl Config {
 
     /// Threads that one job may use.
     pub fn threads_per_job(&self) -> usize {
-        let all = self.threads.or_else(|| std::thread::available_parallelism().ok());
-        (all.map_or(1, NonZeroUsize::get) / self.limits.parallel_jobs.get()).max(1)
+        let all = self.threads.map_or_else(hush_system::processors::count, NonZeroUsize::get);
+        (all / self.limits.parallel_jobs.get()).max(1)
     }
 }
 

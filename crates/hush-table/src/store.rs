@@ -384,8 +384,7 @@ impl TableStore {
     /// Bytes that this user may still write to the directory's disk; `None` for other stores, and where the system does not
     /// tell.
     pub fn free_bytes(&self) -> Option<u64> {
-        let disk = rustix::fs::statvfs(self.directory.as_ref()?).ok()?;
-        disk.f_bavail.checked_mul(disk.f_frsize)
+        hush_system::disk::free_bytes(self.directory.as_ref()?)
     }
 
     /// The table's place in words.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What this machine is to Hushtable.
 
-use hush_edge::system::machine_bytes;
+use hush_system::memory::machine_bytes;
+use hush_system::processors;
 
 use crate::Error;
 
@@ -12,6 +13,8 @@ pub struct Machine {
     pub kernels: String,
     /// The kernels that the processor could run.
     pub available: Vec<String>,
+    /// Processors that this process may use.
+    pub threads: usize,
     /// Bytes of memory, where the system tells.
     pub memory_bytes: Option<u64>,
     /// Names of the parameter sets of this version.
@@ -24,5 +27,11 @@ pub struct Machine {
 /// `HUSH_CPU` names kernels that the processor lacks.
 pub fn machine() -> Result<Machine, Error> {
     let (kernels, available) = hush_client::kernels()?;
-    Ok(Machine { kernels, available, memory_bytes: machine_bytes(), params: hush_client::parameter_sets() })
+    Ok(Machine {
+        kernels,
+        available,
+        threads: processors::count(),
+        memory_bytes: machine_bytes(),
+        params: hush_client::parameter_sets(),
+    })
 }

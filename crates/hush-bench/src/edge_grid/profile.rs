@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a cell may use of the machine.
 
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use std::io;
+
+use hush_system::{memory, processors};
 use serde::{Deserialize, Serialize};
 
 /// The machine, or as much of it as a small device has.
@@ -48,33 +50,17 @@ impl Profile {
     ///
     /// # Errors
     /// The operating system refuses.
-    pub(super) fn restrict(self) -> std::io::Result<()> {
+    pub(super) fn restrict(self) -> io::Result<()> {
         if let Some(limit) = self.memory_bytes() {
-            let (_, hard) = getrlimit(Resource::RLIMIT_DATA)?;
-            setrlimit(Resource::RLIMIT_DATA, limit.min(hard), limit.min(hard))?;
+            memory::restrict(limit)?;
         }
         if self.cores().is_some() {
-            pin_to_one_core()?;
+            match processors::pin_to_one() {
+                // The pool of one thread has to do.
+                Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+                pinned => pinned?,
+            }
         }
         Ok(())
     }
-}
-
-#[cfg(target_os = "linux")]
-fn pin_to_one_core() -> std::io::Result<()> {
-    use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-    use nix::unistd::Pid;
-
-    let this = Pid::from_raw(0);
-    let allowed = sched_getaffinity(this)?;
-    let first = (0..CpuSet::count()).find(|&core| allowed.is_set(core).unwrap_or(false)).unwrap_or(0);
-    let mut one = CpuSet::new();
-    one.set(first)?;
-    Ok(sched_setaffinity(this, &one)?)
-}
-
-/// Elsewhere the pool of one thread has to do.
-#[cfg(not(target_os = "linux"))]
-fn pin_to_one_core() -> std::io::Result<()> {
-    Ok(())
 }

@@ -5,6 +5,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use hush_system::usage::{Sample, of_process};
 use serde::{Deserialize, Serialize};
 
 /// What a process used in an interval.
@@ -52,9 +53,9 @@ fn watch(process: u32, start: Instant, ended: &Receiver<()>) -> Vec<Load> {
     let (mut before_s, mut cpu_before_s) = (0.0, 0.0);
     while ended.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
         let at_s = start.elapsed().as_secs_f64();
-        let Some((cpu_s, memory_mb)) = usage(process) else { break };
+        let Some(Sample { cpu_s, resident_bytes }) = of_process(process) else { break };
         let cpu_percent = 100.0 * (cpu_s - cpu_before_s) / (at_s - before_s);
-        load.push(Load { at_s, cpu_percent, memory_mb });
+        load.push(Load { at_s, cpu_percent, memory_mb: resident_bytes as f64 / 1e6 });
         (before_s, cpu_before_s) = (at_s, cpu_s);
         if load.len() == MOST {
             load = halved(&load);
@@ -77,25 +78,10 @@ fn halved(load: &[Load]) -> Vec<Load> {
     load.chunks(2).filter_map(merge).collect()
 }
 
-/// CPU seconds and resident megabytes of a process.
-fn usage(process: u32) -> Option<(f64, f64)> {
-    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name, in brackets, may hold blanks; after it come the fields from the third on.
-    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    let field = |place: usize| fields.get(place - 3)?.parse::<f64>().ok();
-    let ticks = field(14)? + field(15)?;
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = resident.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok())?;
-    Some((ticks / TICKS_PER_S, kib * 1024.0 / 1e6))
-}
-
 /// Ten ticks of the kernel's clock, so that a load is right within a tenth.
 const SHORTEST: Duration = Duration::from_millis(100);
 /// Intervals that are kept; then two become one.
 const MOST: usize = 240;
-/// On every Linux.
-const TICKS_PER_S: f64 = 100.0;
 
 #[cfg(test)]
 mod tests {

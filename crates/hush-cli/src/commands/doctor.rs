@@ -30,7 +30,7 @@ pub(super) fn doctor(args: &Doctor) -> Result<(), Error> {
         env!("CARGO_PKG_VERSION"),
         facts.kernels,
         facts.available.join(", "),
-        std::thread::available_parallelism().map_or(1, usize::from),
+        facts.threads,
         facts.params.join(", "),
         described(&profile),
         costs(&profile),

@@ -13,7 +13,7 @@ use hush_table::part::{CHUNK_ROWS, MAX_PART_CHUNKS, PART_TARGET_BYTES};
 use crate::chunk::ChunkPlan;
 use crate::columns::{ColumnKey, Space};
 use crate::error::ClientError;
-use hush_edge::system::resident_bytes;
+use hush_system::memory::resident_bytes;
 
 const MIB: u64 = 1 << 20;
 const ROWS: u64 = CHUNK_ROWS as u64;

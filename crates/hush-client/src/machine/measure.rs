@@ -33,8 +33,8 @@ use crate::policy::{Policy, propose_schema};
 use crate::private::PrivateHalf;
 use crate::rehearse::thread_pool;
 use crate::table::OwnedTable;
-use hush_edge::system::peak_resident_bytes;
 use hush_remote::Silent;
+use hush_system::memory::peak_resident_bytes;
 
 /// Runs behind each median.
 const RUNS: usize = 7;
@@ -69,7 +69,7 @@ const WINDOW: &str = "SELECT SUM(x) OVER (ORDER BY y ROWS 3 PRECEDING) AS s FROM
 /// Those of making a table in a temporary directory and asking it.
 pub fn calibrate() -> Result<MachineProfile, ClientError> {
     let directory = tempfile::tempdir()?;
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = hush_system::processors::count();
     let small = Example::new(directory.path(), 1)?;
     let mut first = Asked::new(&small, FILTERED, 0)?;
     let mut decrypted = Asked::new(&small, GROUPED, 0)?;

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use age::secrecy::{ExposeSecret, SecretString};
-use hush_ring::harden_process;
+use hush_system::harden_process;
 use zeroize::Zeroizing;
 
 use super::{KeyFileError, check_access};

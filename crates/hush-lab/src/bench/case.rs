@@ -367,10 +367,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 /// Peak resident megabytes of this process; 0 where the system does not tell.
 fn peak_mb() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
-    kib.unwrap_or(0.0) * 1024.0 / 1e6
+    hush_system::memory::peak_resident_bytes().unwrap_or(0) as f64 / 1e6
 }
 
 /// What takes so many seconds together is not repeated.

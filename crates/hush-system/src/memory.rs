@@ -6,9 +6,8 @@
 //! other: less is taken, or the work is refused. Limits on address space are not asked for: allocators and threads reserve
 //! many times what they use of it, and differently in every run.
 
+use std::io;
 use std::path::{Path, PathBuf};
-
-use rustix::process::{Resource, getrlimit};
 
 /// Where control groups are found; the files of the old and of the new kind.
 const GROUPS: [(&str, &str); 2] =
@@ -26,7 +25,7 @@ pub fn memory_limit(threads: usize) -> Option<u64> {
     // Threads of the pool, and those that read, write and wait.
     let threads = THREAD_BYTES * (threads as u64 + 3);
     let of_data = || {
-        let left = getrlimit(Resource::Data).current?.saturating_sub(status_bytes(&status, "VmData:")?);
+        let left = data_limit()?.saturating_sub(status_bytes(&status, "VmData:")?);
         Some(status_bytes(&status, "VmRSS:")? + left.saturating_sub(threads))
     };
     [of_group, of_data()].into_iter().flatten().min()
@@ -50,6 +49,39 @@ pub fn resident_bytes() -> Option<u64> {
 /// Peak resident bytes of this process so far; `None` where the system does not tell.
 pub fn peak_resident_bytes() -> Option<u64> {
     status_bytes(&std::fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
+}
+
+/// Refuses this process memory beyond `bytes`, or beyond the hard limit that it has already. (Pages of the program itself are not
+/// counted by the kernel.)
+///
+/// # Errors
+/// The system refuses; [`io::ErrorKind::Unsupported`] where it cannot.
+#[cfg(unix)]
+pub fn restrict(bytes: u64) -> io::Result<()> {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
+    let (_, hard) = getrlimit(Resource::RLIMIT_DATA)?;
+    Ok(setrlimit(Resource::RLIMIT_DATA, bytes.min(hard), bytes.min(hard))?)
+}
+
+/// Would refuse this process memory beyond `bytes`.
+///
+/// # Errors
+/// [`io::ErrorKind::Unsupported`].
+#[cfg(not(unix))]
+pub fn restrict(_bytes: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// The limit on what this process may allocate.
+#[cfg(unix)]
+fn data_limit() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Data).current
+}
+
+#[cfg(not(unix))]
+fn data_limit() -> Option<u64> {
+    None
 }
 
 /// The files that may hold a limit: those of the process's groups and of all groups above, of both kinds.
@@ -80,7 +112,7 @@ fn parse_limit(text: &str) -> Option<u64> {
 }
 
 /// A figure of `/proc/self/status` or `/proc/meminfo`, which count in KiB.
-fn status_bytes(status: &str, name: &str) -> Option<u64> {
+pub(crate) fn status_bytes(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find(|line| line.starts_with(name))?;
     line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()?.checked_mul(1024)
 }

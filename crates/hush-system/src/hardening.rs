@@ -40,9 +40,15 @@ fn forbid_dumped_pages() -> bool {
     false
 }
 
+#[cfg(unix)]
 fn forbid_core_files() -> bool {
     use rustix::process::{Resource, Rlimit, setrlimit};
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) }).is_ok()
+}
+
+#[cfg(not(unix))]
+fn forbid_core_files() -> bool {
+    false
 }
 
 #[cfg(target_os = "linux")]
@@ -64,9 +70,12 @@ mod tests {
     fn the_limits_are_in_force_afterwards() {
         let result = harden_process();
         assert_eq!(result, harden_process(), "it can be called again");
-        assert!(result.no_core_files);
-        let limit = rustix::process::getrlimit(rustix::process::Resource::Core);
-        assert_eq!(limit.current, Some(0));
+        #[cfg(unix)]
+        {
+            assert!(result.no_core_files);
+            let limit = rustix::process::getrlimit(rustix::process::Resource::Core);
+            assert_eq!(limit.current, Some(0));
+        }
         #[cfg(target_os = "linux")]
         {
             use rustix::process::{DumpableBehavior, dumpable_behavior};
