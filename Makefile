@@ -25,7 +25,7 @@ run: build
 # The crates below the query engine are tested in the dev profile, with debug assertions; those on it in the release
 # profile, whose query engine is built anyway; then the programs, end to end.
 LIGHT := -p hush-testkit -p hush-system -p hush-terminal -p hush-arith -p hush-params -p hush-kernels -p hush-ring -p hush-rlwe -p hush-schemes -p hush-circuits \
-	-p hush-encode -p hush-expr -p hush-keys -p hush-lab -p hush-plan -p hush-table
+	-p hush-encode -p hush-expr -p hush-keys -p hush-lab -p hush-plan -p hush-protocol -p hush-table
 HEAVY := -p hush-exec -p hush-server -p hush-remote -p hush-edge -p hush-client -p hush -p hush-bench -p hush-cli
 
 test: build $(VENV)/ok

@@ -4,7 +4,8 @@
 use hush_table::{Digest, SignedManifest};
 
 use super::job::stream;
-use super::push::{part_files, part_path};
+use super::push::part_files;
+use super::upload::part_path;
 use super::{RemoteError, RemoteServer, table_path};
 use crate::progress::Progress;
 

@@ -3,23 +3,18 @@
 
 use std::path::Path;
 
+use hush_protocol::path;
+use hush_protocol::table::Deliveries;
 use hush_table::part::PartKind;
 use hush_table::{DeliveryId, DeliveryPage, PartFile, SignedDelivery, SignedManifest, TableStore, from_hex};
-use serde::Deserialize;
 
 use super::job::download;
-use super::push::{Upload, expect, part_path};
 use super::transport::{Call, Method, Transport};
+use super::upload::{Upload, expect, part_path};
 use super::{RemoteError, Silent, table_path};
 
 /// Largest page of deliveries that is read: 4096 of the largest, in hex.
 const LIST_MAX_BYTES: u64 = 40 << 20;
-
-#[derive(Deserialize)]
-struct Listed {
-    deliveries: Vec<String>,
-    next: Option<String>,
-}
 
 /// Sends a delivery whose parts lie in `directory`, as a table's do.
 pub(super) fn deliver(
@@ -35,7 +30,7 @@ pub(super) fn deliver(
         let Some(file) = file else { continue };
         Upload { transport, store: &store, directory, base: &base, kind, file, progress: &Silent }.run()?;
     }
-    let path = format!("{base}/deliveries");
+    let path = path::deliveries(&base);
     let call = Call { headers: vec![expect()], body: signed.as_bytes(), ..Call::new(Method::Put, &path) };
     transport.send(&call).map(drop)
 }
@@ -47,8 +42,8 @@ pub(super) fn waiting(
     after: Option<DeliveryId>,
 ) -> Result<DeliveryPage, RemoteError> {
     let query = after.map(|after| format!("?after={after}")).unwrap_or_default();
-    let path = format!("{}/deliveries{query}", table_path(table)?);
-    let listed: Listed = transport.json(&Call::get(&path, LIST_MAX_BYTES))?;
+    let path = path::deliveries(&table_path(table)?) + &query;
+    let listed: Deliveries = transport.json(&Call::get(&path, LIST_MAX_BYTES))?;
     let protocol = |what| RemoteError::Protocol { url: transport.url().to_owned(), what };
     let id = |text: String| DeliveryId::of_text(&text).ok_or(protocol("its list goes on behind no delivery"));
     let next = listed.next.map(id).transpose()?;
@@ -81,7 +76,7 @@ pub(super) fn part(
 
 /// Makes a manifest the table's present version; its parts are there.
 pub(super) fn commit(transport: &Transport, manifest: &SignedManifest) -> Result<(), RemoteError> {
-    let path = format!("{}/manifest", table_path(&manifest.manifest().table)?);
+    let path = path::manifest(&table_path(&manifest.manifest().table)?);
     let call = Call { headers: vec![expect()], body: manifest.as_bytes(), ..Call::new(Method::Put, &path) };
     transport.send(&call).map(drop)
 }

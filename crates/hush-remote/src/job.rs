@@ -5,10 +5,11 @@ use std::io::Read;
 use std::time::{Duration, Instant};
 
 use hush_plan::ServerPlan;
+use hush_protocol::job::{ID_HEX_DIGITS, JobAccepted, JobState};
+use hush_protocol::{header, job as wire, path};
 use hush_table::{Digest, to_hex};
-use serde::Deserialize;
 
-use super::transport::{Call, Method, Transport, clean, is_code};
+use super::transport::{Call, Method, NOT_JSON, Transport, clean, is_code};
 use super::{RemoteError, SHORT_MAX_BYTES};
 use crate::progress::Progress;
 
@@ -19,25 +20,10 @@ const JOB_DEADLINE: Duration = Duration::from_secs(3600);
 /// How long the server is asked to take the acknowledgement of an answer that has arrived.
 const ACKNOWLEDGE_PATIENCE: Duration = Duration::from_secs(10);
 const PIECE_BYTES: usize = 256 << 10;
-const JOB_ID_HEX: usize = 32;
 
 /// Identifies a job on its server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobId(String);
-
-/// State of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum JobState {
-    /// Has an answer.
-    Done,
-    /// Will have none.
-    Failed,
-    /// Waits.
-    Queued,
-    /// Is being run.
-    Running,
-}
 
 /// A job as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,51 +40,35 @@ pub struct JobStatus {
     pub failure: Option<(String, String)>,
 }
 
-#[derive(Deserialize)]
-struct Accepted {
-    id: String,
-}
-
-#[derive(Deserialize)]
-struct Status {
-    state: JobState,
-    progress: Advance,
-    code: Option<String>,
-    message: Option<String>,
-    result: Option<ResultFacts>,
-}
-
-#[derive(Deserialize)]
-struct Advance {
-    ahead: u64,
-}
-
-#[derive(Deserialize)]
-struct ResultFacts {
-    bytes: u64,
-    blake3: Digest,
-}
-
 /// Submits a plan; a server that is at its limit is given `patience`.
 pub(super) fn submit(transport: &Transport, plan: &[u8], patience: Duration) -> Result<JobId, RemoteError> {
     let mut key = [0_u8; 16];
     hush_ring::os_random(&mut key)?;
     let call = Call {
-        headers: vec![("content-type", "application/json".into()), ("idempotency-key", to_hex(&key))],
+        headers: vec![("content-type", "application/json".into()), (header::IDEMPOTENCY_KEY, to_hex(&key))],
         body: plan,
-        ..Call::new(Method::Post, "/v1/jobs")
+        ..Call::new(Method::Post, path::JOBS)
     };
-    let accepted: Accepted = transport.parsed(&transport.send_within(transport.patient(patience), &call)?)?;
+    let accepted: JobAccepted =
+        transport.parsed(&transport.send_within(transport.patient(patience), &call)?)?;
     // The id becomes part of addresses.
-    let sound = accepted.id.len() == JOB_ID_HEX && accepted.id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let sound =
+        accepted.id.len() == ID_HEX_DIGITS && accepted.id.bytes().all(|byte| byte.is_ascii_hexdigit());
     if sound { Ok(JobId(accepted.id)) } else { Err(transport.protocol("a job id is malformed")) }
 }
 
 pub(super) fn poll(transport: &Transport, job: &JobId, wait_ms: u64) -> Result<JobStatus, RemoteError> {
-    let path = format!("/v1/jobs/{}?wait_ms={wait_ms}", job.0);
-    let status: Status = transport.json(&Call::get(&path, SHORT_MAX_BYTES))?;
+    let path = format!("{}?wait_ms={wait_ms}", path::job(&job.0));
+    let status: wire::JobStatus = transport.json(&Call::get(&path, SHORT_MAX_BYTES))?;
+    let result = match status.result {
+        Some(facts) => {
+            let digest = facts.blake3.parse().map_err(|_| transport.protocol(NOT_JSON))?;
+            Some((facts.bytes, digest))
+        }
+        None => None,
+    };
     let whole = match status.state {
-        JobState::Done => status.result.is_some(),
+        JobState::Done => result.is_some(),
         JobState::Failed => status.code.as_deref().is_some_and(is_code),
         JobState::Queued | JobState::Running => true,
     };
@@ -109,7 +79,7 @@ pub(super) fn poll(transport: &Transport, job: &JobId, wait_ms: u64) -> Result<J
         id: job.clone(),
         state: status.state,
         ahead: status.progress.ahead,
-        result: status.result.map(|facts| (facts.bytes, facts.blake3)),
+        result,
         failure: status.code.map(|code| (clean(&code), clean(&status.message.unwrap_or_default()))),
     })
 }
@@ -122,7 +92,7 @@ pub(super) fn fetch(
 ) -> Result<Vec<u8>, RemoteError> {
     let (bytes, expected) =
         status.result.ok_or_else(|| transport.protocol("a finished job has no result"))?;
-    let path = format!("/v1/jobs/{}/result", status.id.0);
+    let path = path::job_result(&status.id.0);
     download(transport, &path, bytes, max_bytes, progress, &expected)
 }
 
@@ -139,7 +109,7 @@ pub(super) fn run(
     progress.end();
     let answer = waited.and_then(|status| fetch(transport, &status, parsed.max_answer_bytes, progress));
     // The acknowledgement. It is the same whatever the outcome; if it is lost, the result expires by itself.
-    let path = format!("/v1/jobs/{}", job.0);
+    let path = path::job(&job.0);
     drop(transport.send_within(transport.patient(ACKNOWLEDGE_PATIENCE), &Call::new(Method::Delete, &path)));
     answer
 }

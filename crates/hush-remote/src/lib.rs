@@ -34,15 +34,19 @@ mod push;
 mod tests;
 mod token;
 mod transport;
+mod upload;
 
 use std::path::Path;
 
+use hush_protocol::path;
 use hush_table::part::PartKind;
 use hush_table::{DeliveryId, DeliveryPage, PartFile, SignedDelivery, SignedManifest};
-use serde::Deserialize;
 
 pub use error::{RemoteError, TokenFault};
-pub use job::{JobId, JobState, JobStatus};
+pub use hush_protocol::job::JobState;
+pub use hush_protocol::service::ServerVersion;
+pub use hush_protocol::table::TableSummary;
+pub use job::{JobId, JobStatus};
 pub use progress::{Progress, Silent};
 pub use push::PushReport;
 pub use token::ApiToken;
@@ -82,32 +86,6 @@ pub enum PlainHttp {
     ThisMachine,
 }
 
-/// A table in a server's list. All of it is the server's claim until its manifest has been checked.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct TableSummary {
-    /// Name on the server.
-    pub name: String,
-    /// Version of the committed manifest.
-    pub version: u64,
-    /// Rows.
-    pub rows: u64,
-    /// Bytes of its parts.
-    pub bytes: u64,
-    /// Identifies the owner's key.
-    pub key_id: String,
-}
-
-/// What a server says that it is.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct ServerVersion {
-    /// Name of the program.
-    pub name: String,
-    /// Version of the program.
-    pub version: String,
-    /// Version of the plans that it reads.
-    pub plan_format: u16,
-}
-
 impl RemoteServer {
     /// A server at `http(s)://host[:port][/prefix]`. Connects only when asked something.
     ///
@@ -144,15 +122,15 @@ impl RemoteServer {
     /// # Errors
     /// Any [`RemoteError`] of the connection.
     pub fn version(&self) -> Result<ServerVersion, RemoteError> {
-        self.transport.json(&Call::get("/v1/version", SHORT_MAX_BYTES))
+        self.transport.json(&Call::get(path::VERSION, SHORT_MAX_BYTES))
     }
 
-    /// Lists the server's tables.
+    /// Lists the server's tables. All of it is the server's claim until a table's manifest has been checked.
     ///
     /// # Errors
     /// Any [`RemoteError`] of the connection.
     pub fn tables(&self) -> Result<Vec<TableSummary>, RemoteError> {
-        self.transport.json(&Call::get("/v1/tables", LIST_MAX_BYTES))
+        self.transport.json(&Call::get(path::TABLES, LIST_MAX_BYTES))
     }
 
     /// Fetches a table's manifest and checks its signature and rules; whose signature it is and whether the
@@ -161,7 +139,7 @@ impl RemoteServer {
     /// # Errors
     /// [`RemoteError::Refused`] if there is no such table, [`RemoteError::Table`] for a bad manifest.
     pub fn manifest(&self, table: &str) -> Result<SignedManifest, RemoteError> {
-        let path = format!("{}/manifest", table_path(table)?);
+        let path = path::manifest(&table_path(table)?);
         let container = self.transport.send(&Call::get(&path, MANIFEST_MAX_BYTES))?.body;
         Ok(SignedManifest::decode(&container)?)
     }
@@ -287,7 +265,7 @@ impl RemoteServer {
 /// A table's path. Names that the service cannot have are refused here, before they become part of an address.
 fn table_path(table: &str) -> Result<String, RemoteError> {
     if hush_plan::schema::is_table_name(table) {
-        return Ok(format!("/v1/tables/{table}"));
+        return Ok(path::table(table));
     }
     Err(RemoteError::TableName { found: table.chars().take(64).collect() })
 }

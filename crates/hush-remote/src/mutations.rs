@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use hush_table::{Digest, TableStore};
 
+use super::JobState;
 use super::canned::{Canned, JOB, endless, response, sound};
-use super::job::{JobId, JobState, JobStatus};
+use super::job::{JobId, JobStatus};
 use super::*;
 use hush_testkit::{Corpus, CorpusFile, damaged, damaged_json};
 

@@ -6,7 +6,8 @@ use std::path::Path;
 use hush_table::{SignedManifest, TableStore};
 
 use super::job::download;
-use super::push::{part_files, part_path};
+use super::push::part_files;
+use super::upload::part_path;
 use super::{RemoteError, RemoteServer, table_path};
 use crate::progress::Progress;
 

@@ -6,7 +6,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
+use hush_protocol::code::{NO_TABLE, TRANSIENT};
+use hush_protocol::path::table_of;
+use hush_protocol::refusal::ErrorBody;
 use serde::de::DeserializeOwned;
 use ureq::http::{HeaderMap, Request, Response, Uri, header};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
@@ -23,11 +25,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 const HEADER_MAX_BYTES: usize = 16 << 10;
 const MESSAGE_MAX_CHARS: usize = 300;
 const CODE_MAX_BYTES: usize = 16;
-/// Codes with which a server asks for another try: busy, too slow, body broken, upload active.
-const TRANSIENT_CODES: [&str; 4] = ["HUSH-V004", "HUSH-V009", "HUSH-V010", "HUSH-V012"];
-
-/// Code with which a server says that it has no such table.
-const NO_TABLE: &str = "HUSH-V014";
+/// What a reply is that does not parse.
+pub(super) const NOT_JSON: &str = "a response is not the JSON expected";
 
 /// Request methods in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,15 +64,6 @@ pub(super) struct Transport {
     token: Option<ApiToken>,
     /// Before the second try.
     pub(super) first_pause: Duration,
-}
-
-#[derive(Deserialize)]
-struct Refusal {
-    code: String,
-    message: String,
-    /// For a limit: what was found and what is allowed.
-    found: Option<u64>,
-    limit: Option<u64>,
 }
 
 impl<'a> Call<'a> {
@@ -147,7 +137,7 @@ impl Transport {
 
     /// A response as JSON.
     pub(super) fn parsed<T: DeserializeOwned>(&self, reply: &Reply) -> Result<T, RemoteError> {
-        serde_json::from_slice(&reply.body).map_err(|_| self.protocol("a response is not the JSON expected"))
+        serde_json::from_slice(&reply.body).map_err(|_| self.protocol(NOT_JSON))
     }
 
     /// One try, with a body of `length` bytes from `body`. The response may be any.
@@ -256,17 +246,17 @@ impl Transport {
             return RemoteError::Unauthorised { url, given: self.token.is_some() };
         }
         let refusal = self.read(body, SHORT_MAX_BYTES).ok();
-        let refusal = refusal.and_then(|bytes| serde_json::from_slice::<Refusal>(&bytes).ok());
+        let refusal = refusal.and_then(|bytes| serde_json::from_slice::<ErrorBody>(&bytes).ok());
         let refusal = refusal.filter(|refusal| is_code(&refusal.code));
         match refusal {
-            Some(Refusal { code, .. }) if TRANSIENT_CODES.contains(&code.as_str()) => {
+            Some(ErrorBody { code, .. }) if TRANSIENT.contains(&code.as_str()) => {
                 RemoteError::Busy { url, code, retry_after }
             }
-            Some(Refusal { code, .. }) if code == NO_TABLE && table_in(path).is_some() => {
-                let table = table_in(path).unwrap_or_default().to_owned();
+            Some(ErrorBody { code, .. }) if code == NO_TABLE && table_of(path).is_some() => {
+                let table = table_of(path).unwrap_or_default().to_owned();
                 RemoteError::NoTable { url, table, code }
             }
-            Some(Refusal { code, message, found, limit }) => {
+            Some(ErrorBody { code, message, found, limit, .. }) => {
                 let numbers = found.zip(limit);
                 let numbers = numbers.map(|(found, limit)| format!(" (found {found}, limit {limit})"));
                 let message = clean(&message) + &numbers.unwrap_or_default();
@@ -285,11 +275,6 @@ impl Transport {
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
     Some(Duration::from_secs(seconds))
-}
-
-/// The table that a path is below.
-fn table_in(path: &str) -> Option<&str> {
-    path.strip_prefix("/v1/tables/")?.split(['/', '?']).next()
 }
 
 /// Checks an address; gives it in one spelling (small letters, no default port, no trailing slash), and whether it is this machine.

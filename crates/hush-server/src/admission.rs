@@ -22,23 +22,25 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use hush_protocol::path;
+use hush_protocol::refusal::ErrorBody;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::body::Leftover;
 use crate::config::Limits;
-use crate::error::{ApiError, Code, ErrorBody};
+use crate::error::{ApiError, Code};
 use crate::token::TokenHash;
 
 /// The header that carries a request's id back.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The only route without a token and without a place, so that a busy server can be told from a dead one.
-pub const OPEN_ROUTE: &str = "/v1/health";
+pub const OPEN_ROUTE: &str = path::HEALTH;
 
 const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("1");
 /// What the devices' token opens: methods and routes.
 const DEVICE_ROUTES: [(Method, &str); 4] = [
-    (Method::GET, "/v1/version"),
+    (Method::GET, path::VERSION),
     (Method::HEAD, "/v1/tables/{table}/parts/{part}"),
     (Method::PUT, "/v1/tables/{table}/parts/{part}"),
     (Method::PUT, "/v1/tables/{table}/deliveries"),

@@ -7,13 +7,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
+use hush_protocol::table::MOST_LISTED;
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 /// Threads for the service's own files: housekeeping.
 const OWN_THREADS: usize = 4;
-/// Most deliveries in one page: in hex, 32 MiB of the largest.
-const MOST_LISTED: u16 = 4096;
 /// Whatever the limits are.
 const MAX_THREADS: usize = 4096;
 

@@ -6,11 +6,10 @@
 
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
-use utoipa::ToSchema;
+use hush_protocol::code;
 
 macro_rules! codes {
-    ($($(#[$meta:meta])* $name:ident = $code:literal, $status:ident, $sentence:literal;)+) => {
+    ($($(#[$meta:meta])* $name:ident = $code:expr, $status:ident, $sentence:literal;)+) => {
         /// Why a request was refused or a job failed. The text form never changes its meaning.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -47,7 +46,7 @@ codes! {
     /// Known path, other method.
     NoMethod = "HUSH-V003", METHOD_NOT_ALLOWED, "this path does not take this method; /v1/openapi.json lists them";
     /// Admission refused.
-    Busy = "HUSH-V004", SERVICE_UNAVAILABLE, "the server is at its limit; try again later";
+    Busy = code::BUSY, SERVICE_UNAVAILABLE, "the server is at its limit; try again later";
     /// A name that is not one.
     BadName = "HUSH-V005", BAD_REQUEST, "malformed table name, part name or job id";
     /// A header that does not parse.
@@ -57,18 +56,18 @@ codes! {
     /// Above a limit.
     TooLarge = "HUSH-V008", PAYLOAD_TOO_LARGE, "larger than this server's limit; /v1/version states the limits";
     /// Too slow.
-    TooSlow = "HUSH-V009", REQUEST_TIMEOUT, "the body came too slowly; resume the upload";
+    TooSlow = code::TOO_SLOW, REQUEST_TIMEOUT, "the body came too slowly; resume the upload";
     /// The connection broke off.
-    BodyBroken = "HUSH-V010", BAD_REQUEST, "the body ended early; resume the upload";
+    BodyBroken = code::BODY_BROKEN, BAD_REQUEST, "the body ended early; resume the upload";
     /// Wrong offset.
-    WrongOffset = "HUSH-V011", CONFLICT, "the upload stands at another offset; see Upload-Offset and continue there";
+    WrongOffset = code::WRONG_OFFSET, CONFLICT, "the upload stands at another offset; see Upload-Offset and continue there";
     /// Second writer.
-    UploadActive = "HUSH-V012", CONFLICT, "another connection is uploading this part; try again later";
+    UploadActive = code::UPLOAD_ACTIVE, CONFLICT, "another connection is uploading this part; try again later";
     /// Digest does not match.
-    WrongDigest = "HUSH-V013", UNPROCESSABLE_ENTITY,
+    WrongDigest = code::WRONG_DIGEST, UNPROCESSABLE_ENTITY,
         "the bytes do not have the digest of their name; what was received is discarded, upload the part again";
     /// Unknown table.
-    NoTable = "HUSH-V014", NOT_FOUND, "no such table";
+    NoTable = code::NO_TABLE, NOT_FOUND, "no such table";
     /// Unknown part.
     NoPart = "HUSH-V015", NOT_FOUND, "no such part";
     /// Not a sound manifest.
@@ -101,7 +100,7 @@ codes! {
     Quarantined = "HUSH-V028", INTERNAL_SERVER_ERROR,
         "the server stopped twice while this job ran, so it is not tried again; submit it again, or ask for less";
     /// The plan is for another version.
-    OtherVersion = "HUSH-V029", CONFLICT, "the plan was made for another version of the table; plan again";
+    OtherVersion = code::OTHER_VERSION, CONFLICT, "the plan was made for another version of the table; plan again";
     /// Query string.
     BadQuery = "HUSH-V030", BAD_REQUEST, "the query string is malformed; /v1/openapi.json describes it";
     /// No place for another table.
@@ -190,24 +189,6 @@ impl IntoResponse for ApiError {
         response.extensions_mut().insert(self);
         response
     }
-}
-
-/// The body of every refusal.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ErrorBody {
-    /// Stable code, `HUSH-V…` from the service or `HUSH-E…` from the engine.
-    #[schema(example = "HUSH-V014")]
-    pub code: String,
-    /// Fixed sentence with the way out.
-    pub message: String,
-    /// Identifies the request in the server's log.
-    pub request_id: String,
-    /// For a limit: what was found.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub found: Option<u64>,
-    /// For a limit: what is allowed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<u64>,
 }
 
 #[cfg(test)]

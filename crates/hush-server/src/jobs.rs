@@ -25,6 +25,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use hush_protocol::job::{JobState, ResultFacts};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -35,7 +36,7 @@ use crate::error::{ApiError, Code};
 use crate::names::{JobId, TableName};
 use crate::runner::RunPlan;
 
-pub use record::{JobFailure, JobState, ResultFacts};
+pub use record::JobFailure;
 use record::{JobFiles, Record};
 use table::JobTable;
 

@@ -4,12 +4,13 @@
 use std::fmt;
 
 use hush_plan::schema::is_table_name;
+use hush_protocol::job::ID_HEX_DIGITS;
+use hush_protocol::path::{self, CLEAR, ENCRYPTED};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ApiError, Code};
 
 const DIGEST_HEX: usize = 64;
-const JOB_HEX: usize = 32;
 
 /// A table's name: 1 to 64 of `a-z 0-9 _ -`, starting with a letter, a digit or `_`.
 ///
@@ -68,8 +69,8 @@ impl PartName {
     /// [`Code::BadName`].
     pub fn parse(text: &str) -> Result<Self, ApiError> {
         match text.split_once('.') {
-            Some((digest, "clear")) => Self::new(digest, Half::Clear),
-            Some((digest, "enc")) => Self::new(digest, Half::Encrypted),
+            Some((digest, CLEAR)) => Self::new(digest, Half::Clear),
+            Some((digest, ENCRYPTED)) => Self::new(digest, Half::Encrypted),
             _ => Err(Code::BadName.into()),
         }
     }
@@ -98,10 +99,10 @@ impl PartName {
 impl fmt::Display for PartName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let half = match self.half {
-            Half::Clear => "clear",
-            Half::Encrypted => "enc",
+            Half::Clear => CLEAR,
+            Half::Encrypted => ENCRYPTED,
         };
-        write!(f, "{}.{half}", self.digest)
+        f.write_str(&path::part_name(&self.digest, half))
     }
 }
 
@@ -116,7 +117,7 @@ impl JobId {
     /// # Errors
     /// [`Code::Internal`] if the operating system gives no randomness.
     pub fn fresh() -> Result<Self, ApiError> {
-        let mut bytes = [0_u8; JOB_HEX / 2];
+        let mut bytes = [0_u8; ID_HEX_DIGITS / 2];
         getrandom::fill(&mut bytes).map_err(|_| Code::Internal)?;
         Ok(Self(hush_table::to_hex(&bytes)))
     }
@@ -126,7 +127,7 @@ impl JobId {
     /// # Errors
     /// [`Code::BadName`] unless it is 32 lower-case hex digits.
     pub fn parse(text: &str) -> Result<Self, ApiError> {
-        if is_lower_hex(text, JOB_HEX) { Ok(Self(text.to_owned())) } else { Err(Code::BadName.into()) }
+        if is_lower_hex(text, ID_HEX_DIGITS) { Ok(Self(text.to_owned())) } else { Err(Code::BadName.into()) }
     }
 
     /// The id in hex.

@@ -4,7 +4,7 @@
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use crate::error::ErrorBody;
+use hush_protocol::refusal::ErrorBody;
 
 /// The document without its paths.
 #[derive(OpenApi)]
@@ -48,6 +48,27 @@ mod tests {
         ("/v1/jobs/{job}", &["get", "delete"]),
         ("/v1/jobs/{job}/result", &["get"]),
     ];
+
+    #[test]
+    fn clients_ask_for_the_promised_paths() {
+        use hush_protocol::path;
+
+        let table = path::table("{table}");
+        let asked = [
+            path::HEALTH,
+            path::VERSION,
+            path::OPENAPI,
+            path::TABLES,
+            &table,
+            &path::manifest(&table),
+            &path::part(&table, "{part}"),
+            &path::deliveries(&table),
+            path::JOBS,
+            &path::job("{job}"),
+            &path::job_result("{job}"),
+        ];
+        assert_eq!(PROMISED.iter().map(|(path, _)| *path).collect::<Vec<_>>(), asked);
+    }
 
     #[test]
     fn every_route_is_described_with_its_parameters_and_refusals() {

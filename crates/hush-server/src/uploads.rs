@@ -226,7 +226,8 @@ impl Claim {
 }
 
 /// Response header: where an upload stands.
-pub const UPLOAD_OFFSET: axum::http::HeaderName = axum::http::HeaderName::from_static("upload-offset");
+pub const UPLOAD_OFFSET: axum::http::HeaderName =
+    axum::http::HeaderName::from_static(hush_protocol::header::UPLOAD_OFFSET);
 
 /// All growing files.
 fn growing_files(root: &Path) -> impl Iterator<Item = PathBuf> {

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use hush_protocol::job::{JobState, ResultFacts};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -18,36 +19,6 @@ const RESULT_FILE: &str = "result.bin";
 pub(super) const RECORD_MAX_BYTES: u64 = 16 << 10;
 /// Longest sentence of a failure that is kept, in characters: at six bytes each (JSON's longest escape) it fits a record.
 const MESSAGE_MAX_CHARS: usize = 2000;
-
-/// State of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum JobState {
-    /// Has a result.
-    Done,
-    /// Will have none; see its code.
-    Failed,
-    /// Waits.
-    Queued,
-    /// Is being run.
-    Running,
-}
-
-impl JobState {
-    /// Whether nothing will change any more.
-    pub fn is_final(self) -> bool {
-        matches!(self, Self::Done | Self::Failed)
-    }
-}
-
-/// Size and digest of a result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct ResultFacts {
-    /// Length in bytes.
-    pub bytes: u64,
-    /// BLAKE3, 64 hex digits.
-    pub blake3: String,
-}
 
 /// Why a job failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hush_exec::Stop;
+use hush_protocol::job::{JobState, ResultFacts};
 use tokio::sync::watch;
 
-use super::record::{JobFailure, Record, ResultFacts};
-use super::{JobState, JobView};
+use super::JobView;
+use super::record::{JobFailure, Record};
 use crate::clock::unix_seconds;
 use crate::config::Limits;
 use crate::error::{ApiError, Code};

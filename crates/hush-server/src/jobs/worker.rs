@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hush_exec::Stop;
+use hush_protocol::job::ResultFacts;
 use tokio::task::spawn_blocking;
 
 use super::Jobs;
-use super::record::{JobFailure, Record, ResultFacts};
+use super::record::{JobFailure, Record};
 use super::table::Begun;
 use crate::error::{ApiError, Code};
 use crate::names::{JobId, TableName};

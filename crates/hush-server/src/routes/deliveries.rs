@@ -8,25 +8,18 @@ use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode};
+use hush_protocol::refusal::ErrorBody;
+use hush_protocol::table::Deliveries;
 use hush_table::delivery::MAX_DELIVERY_BYTES;
 use hush_table::{Delivered, DeliveryId, DeliveryPage, to_hex};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tokio::task::spawn_blocking;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use super::App;
 use super::path::TablePath;
 use crate::body::{Pieces, declared_length};
-use crate::error::{ApiError, Code, ErrorBody};
-
-/// Some of the deliveries that wait.
-#[derive(Serialize, ToSchema)]
-pub struct Deliveries {
-    /// They, as signed, in the order of their ids: hex of the containers.
-    deliveries: Vec<String>,
-    /// What `after` is to be for the next page; null at the end.
-    next: Option<String>,
-}
+use crate::error::{ApiError, Code};
 
 /// Query string of a list.
 #[derive(Deserialize, IntoParams)]

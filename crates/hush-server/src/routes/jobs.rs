@@ -13,58 +13,23 @@ use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hush_plan::ServerPlan;
 use hush_plan::plan::PLAN_FORMAT;
-use serde::{Deserialize, Serialize};
+use hush_protocol::job::{JobAccepted, JobProgress, JobStatus, WAIT_MAX_MS};
+use hush_protocol::refusal::ErrorBody;
+use hush_protocol::{header, path};
+use serde::Deserialize;
 use tokio::task::spawn_blocking;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use super::App;
 use super::path::JobPath;
 use crate::admission::{MayWait, Place};
 use crate::body::{Pieces, declared_length};
-use crate::error::{ApiError, Code, ErrorBody};
+use crate::error::{ApiError, Code};
 use crate::files;
-use crate::jobs::{JobState, JobView, ResultFacts, Submission};
+use crate::jobs::{JobView, Submission};
 use crate::names::TableName;
 
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-const IDEMPOTENCY_KEY_MAX: usize = 128;
-/// Longest wait for a job to finish within one request: below the limits of common gateways.
-const WAIT_MAX_MS: u64 = 20_000;
-
-/// A job that was accepted.
-#[derive(Serialize, ToSchema)]
-pub struct JobAccepted {
-    /// Its id.
-    id: String,
-}
-
-/// A job as it stands.
-#[derive(Serialize, ToSchema)]
-pub struct JobStatus {
-    /// Its id.
-    id: String,
-    /// Its state.
-    state: JobState,
-    /// How it advances.
-    progress: JobProgress,
-    /// Why it failed: a stable code.
-    code: Option<String>,
-    /// Why it failed: a fixed sentence.
-    message: Option<String>,
-    /// Size and digest of its result.
-    result: Option<ResultFacts>,
-}
-
-/// How a job advances.
-#[derive(Serialize, ToSchema)]
-pub struct JobProgress {
-    /// Jobs that run or wait before it.
-    ahead: u64,
-    /// Seconds since it was begun, until now or its end.
-    running_s: u64,
-    /// How often it was begun; above 1 after a restart of the service.
-    attempts: u32,
-}
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static(header::IDEMPOTENCY_KEY);
 
 /// Query string of a poll.
 #[derive(Deserialize, IntoParams)]
@@ -96,7 +61,7 @@ pub async fn submit(
     let work = move || app.jobs.submit(Submission { table, plan, key });
     let id = spawn_blocking(work).await.map_err(|_| Code::Internal)??;
     drop(reserved);
-    let location = format!("/v1/jobs/{}", id.as_str());
+    let location = path::job(id.as_str());
     let accepted = JobAccepted { id: id.as_str().to_owned() };
     Ok((StatusCode::ACCEPTED, [(LOCATION, location)], Json(accepted)).into_response())
 }
@@ -168,7 +133,8 @@ fn check_plan(app: &App, plan: &[u8]) -> Result<TableName, ApiError> {
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<Vec<u8>>, ApiError> {
     let Some(key) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     let bytes = key.as_bytes();
-    let sound = (1..=IDEMPOTENCY_KEY_MAX).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_graphic);
+    let sound = (1..=header::IDEMPOTENCY_KEY_MAX_BYTES).contains(&bytes.len())
+        && bytes.iter().all(u8::is_ascii_graphic);
     if sound { Ok(Some(bytes.to_vec())) } else { Err(Code::BadHeader.into()) }
 }
 

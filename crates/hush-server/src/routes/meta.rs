@@ -7,60 +7,10 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use axum::{Extension, Json};
-use serde::Serialize;
-use utoipa::ToSchema;
+use hush_protocol::refusal::ErrorBody;
+use hush_protocol::service::{Health, PublicLimits, Version};
 
 use super::App;
-use crate::error::ErrorBody;
-
-/// Health of the service.
-#[derive(Serialize, ToSchema)]
-pub struct Health {
-    /// `ok` while requests are answered.
-    status: &'static str,
-}
-
-/// Versions and limits.
-#[derive(Serialize, ToSchema)]
-pub struct Version {
-    /// `hush-server`
-    name: &'static str,
-    /// Version of the program.
-    version: &'static str,
-    /// Version of the plans that it reads.
-    plan_format: u16,
-    /// Limits that a client should know.
-    limits: PublicLimits,
-}
-
-/// Limits in bytes and counts.
-#[derive(Serialize, ToSchema)]
-pub struct PublicLimits {
-    /// Tables.
-    tables: usize,
-    /// Of one table's parts.
-    table_bytes: u64,
-    /// Of one part.
-    part_bytes: u64,
-    /// Of one manifest.
-    manifest_bytes: u64,
-    /// Of one plan.
-    plan_bytes: u64,
-    /// Of one answer.
-    answer_bytes: u64,
-    /// Requests at once.
-    requests: usize,
-    /// Jobs waiting at once.
-    queued_jobs: usize,
-    /// Of unfinished uploads together.
-    uploads_bytes: u64,
-    /// Of kept answers together.
-    results_bytes: u64,
-    /// Seconds that a job may run.
-    job_s: u64,
-    /// Seconds that results are kept.
-    result_ttl_s: u64,
-}
 
 /// The OpenAPI description as it is served.
 #[derive(Clone)]
@@ -77,7 +27,7 @@ impl DescriptionText {
 #[utoipa::path(get, path = "/v1/health", tag = "service", security(()),
     responses((status = 200, body = Health)))]
 pub async fn health() -> Json<Health> {
-    Json(Health { status: "ok" })
+    Json(Health { status: "ok".to_owned() })
 }
 
 /// States versions and limits.
@@ -86,8 +36,8 @@ pub async fn health() -> Json<Health> {
 pub async fn version(State(app): State<Arc<App>>) -> Json<Version> {
     let limits = &app.limits;
     Json(Version {
-        name: env!("CARGO_PKG_NAME"),
-        version: env!("CARGO_PKG_VERSION"),
+        name: env!("CARGO_PKG_NAME").to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
         plan_format: hush_plan::plan::PLAN_FORMAT,
         limits: PublicLimits {
             tables: limits.max_tables,

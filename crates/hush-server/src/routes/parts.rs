@@ -9,6 +9,8 @@ use axum::extract::{Query, State};
 use axum::http::header::CONTENT_LENGTH;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
+use hush_protocol::header::{self, NO, YES};
+use hush_protocol::refusal::ErrorBody;
 use serde::Deserialize;
 use tokio::task::spawn_blocking;
 use utoipa::IntoParams;
@@ -18,16 +20,16 @@ use super::path::PartPath;
 use crate::admission::Place;
 use crate::body::Pieces;
 use crate::catalog::Held;
-use crate::error::{ApiError, Code, ErrorBody};
+use crate::error::{ApiError, Code};
 use crate::files;
 use crate::names::{PartName, TableName};
 use crate::uploads::{ByteRange, Outcome, UPLOAD_OFFSET};
 
 /// Response header: whether a part is complete, as a structured-field boolean.
-pub const UPLOAD_COMPLETE: HeaderName = HeaderName::from_static("upload-complete");
+pub const UPLOAD_COMPLETE: HeaderName = HeaderName::from_static(header::UPLOAD_COMPLETE);
 
 /// Response header: that a file lies under the part's name which is not the part, as a structured-field boolean.
-pub const PART_DAMAGED: HeaderName = HeaderName::from_static("part-damaged");
+pub const PART_DAMAGED: HeaderName = HeaderName::from_static(header::PART_DAMAGED);
 
 /// Query string of a question for a part.
 #[derive(Deserialize, IntoParams)]
@@ -63,13 +65,13 @@ pub async fn head(
     };
     if let Held::Sound { bytes } = held {
         let length = bytes.to_string();
-        let headers = [(CONTENT_LENGTH, length.as_str()), (UPLOAD_OFFSET, &length), (UPLOAD_COMPLETE, "?1")];
+        let headers = [(CONTENT_LENGTH, length.as_str()), (UPLOAD_OFFSET, &length), (UPLOAD_COMPLETE, YES)];
         return Ok((headers, Body::empty()).into_response());
     }
     let offset = app.uploads.offset(&table, &part).await;
     let absent =
-        ApiError::from(Code::NoPart).with_header(UPLOAD_OFFSET, offset).with_header(UPLOAD_COMPLETE, "?0");
-    Err(if held == Held::Absent { absent } else { absent.with_header(PART_DAMAGED, "?1") })
+        ApiError::from(Code::NoPart).with_header(UPLOAD_OFFSET, offset).with_header(UPLOAD_COMPLETE, NO);
+    Err(if held == Held::Absent { absent } else { absent.with_header(PART_DAMAGED, YES) })
 }
 
 /// Reads what lies under a part's name.
@@ -120,7 +122,7 @@ pub async fn upload(
     let replaced = match held(&app, &table, &part).await? {
         Held::Absent => None,
         Held::Damaged { bytes } => Some(bytes),
-        Held::Sound { .. } => return Ok((StatusCode::OK, [(UPLOAD_COMPLETE, "?1")]).into_response()),
+        Held::Sound { .. } => return Ok((StatusCode::OK, [(UPLOAD_COMPLETE, YES)]).into_response()),
     };
     let stored = app.catalog.stored_bytes(&table).saturating_sub(replaced.unwrap_or(0));
     if stored.saturating_add(range.total) > app.limits.max_table_bytes {
@@ -130,8 +132,8 @@ pub async fn upload(
     app.places.take(&table)?;
     let pieces = Pieces::new(body, range.length(), app.limits.idle());
     let (status, offset, complete) = match claim.append(&part, range, pieces, &target).await? {
-        Outcome::Complete => (StatusCode::CREATED, range.total, "?1"),
-        Outcome::Partial { offset } => (StatusCode::ACCEPTED, offset, "?0"),
+        Outcome::Complete => (StatusCode::CREATED, range.total, YES),
+        Outcome::Partial { offset } => (StatusCode::ACCEPTED, offset, NO),
     };
     if status == StatusCode::CREATED {
         app.catalog.published(&table, range.total, replaced.unwrap_or(0));

@@ -10,80 +10,17 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use hush_plan::Layout;
+use hush_protocol::refusal::ErrorBody;
+use hush_protocol::table::{ClearColumnFacts, EncodingFacts, TableFacts, TableSummary};
 use hush_table::SignedManifest;
-use serde::Serialize;
 use tokio::task::spawn_blocking;
-use utoipa::ToSchema;
 
 use super::App;
 use super::path::TablePath;
 use crate::body::{Pieces, declared_length};
 use crate::catalog::Committed;
-use crate::error::{ApiError, Code, ErrorBody};
+use crate::error::{ApiError, Code};
 use crate::names::TableName;
-
-/// A table in the list.
-#[derive(Serialize, ToSchema)]
-pub struct TableSummary {
-    /// Name on this server.
-    name: String,
-    /// Version of the committed manifest.
-    version: u64,
-    /// Rows.
-    rows: u64,
-    /// Bytes of its parts.
-    bytes: u64,
-    /// Identifies the owner's key.
-    key_id: String,
-}
-
-/// What anybody with the token can know of a table.
-#[derive(Serialize, ToSchema)]
-pub struct TableFacts {
-    /// As in the list.
-    #[serde(flatten)]
-    summary: TableSummary,
-    /// Stays the same over all versions.
-    table_id: String,
-    /// BLAKE3 of the manifest; plans name the version by it.
-    manifest: String,
-    /// Bytes of the manifest.
-    manifest_bytes: u64,
-    /// The Ed25519 key that later versions must be signed with, hex.
-    verifying_key: String,
-    /// Rows of a full chunk.
-    chunk_rows: u32,
-    /// Chunks.
-    chunks: u32,
-    /// Parts.
-    parts: u64,
-    /// Clear columns.
-    clear_columns: Vec<ClearColumnFacts>,
-    /// Encoded columns; their names are not known here.
-    encodings: Vec<EncodingFacts>,
-    /// Number of sealed columns.
-    sealed_columns: u32,
-}
-
-/// A clear column.
-#[derive(Serialize, ToSchema)]
-pub struct ClearColumnFacts {
-    /// Name.
-    name: String,
-    /// Arrow type.
-    arrow_type: String,
-}
-
-/// An encoded column.
-#[derive(Serialize, ToSchema)]
-pub struct EncodingFacts {
-    /// Number in the table.
-    id: u32,
-    /// `sum`, `slots`, `approx_sum` or `approx_slots`.
-    layout: &'static str,
-    /// Parameter set.
-    params: String,
-}
 
 /// Lists the committed tables.
 #[utoipa::path(get, path = "/v1/tables", tag = "tables",
@@ -203,7 +140,7 @@ fn facts(name: &TableName, manifest: &SignedManifest) -> TableFacts {
         encodings: encodings
             .map(|encoding| EncodingFacts {
                 id: encoding.id.0,
-                layout: layout_name(encoding.layout),
+                layout: layout_name(encoding.layout).to_owned(),
                 params: encoding.params.clone(),
             })
             .collect(),

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Paths below a server's address. Names are put into them as they are: whoever builds a path has checked them.
+
+/// Whether the service answers; needs no token.
+pub const HEALTH: &str = "/v1/health";
+/// Versions and limits.
+pub const VERSION: &str = "/v1/version";
+/// The description of all paths.
+pub const OPENAPI: &str = "/v1/openapi.json";
+/// All tables.
+pub const TABLES: &str = "/v1/tables";
+/// Where jobs are submitted.
+pub const JOBS: &str = "/v1/jobs";
+
+/// Ending of a part's name: clear columns.
+pub const CLEAR: &str = "clear";
+/// Ending of a part's name: encrypted columns.
+pub const ENCRYPTED: &str = "enc";
+
+/// A table.
+pub fn table(name: &str) -> String {
+    format!("{TABLES}/{name}")
+}
+
+/// The table that a path is, or is below.
+pub fn table_of(path: &str) -> Option<&str> {
+    path.strip_prefix(TABLES)?.strip_prefix('/')?.split(['/', '?']).next()
+}
+
+/// The manifest of the table at a path.
+pub fn manifest(table: &str) -> String {
+    format!("{table}/manifest")
+}
+
+/// A part of the table at a path, by its [`part_name`].
+pub fn part(table: &str, name: &str) -> String {
+    format!("{table}/parts/{name}")
+}
+
+/// The name of a part: BLAKE3 of the file, 64 hex digits, and [`CLEAR`] or [`ENCRYPTED`].
+pub fn part_name(digest: &str, half: &str) -> String {
+    format!("{digest}.{half}")
+}
+
+/// Deliveries that wait beside the table at a path.
+pub fn deliveries(table: &str) -> String {
+    format!("{table}/deliveries")
+}
+
+/// A job.
+pub fn job(id: &str) -> String {
+    format!("{JOBS}/{id}")
+}
+
+/// The answer of a job.
+pub fn job_result(id: &str) -> String {
+    format!("{JOBS}/{id}/result")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_found_in_every_path_below_it() {
+        let table = table("visits");
+        for path in [&table, &manifest(&table), &part(&table, "x.enc"), &format!("{table}?after=1")] {
+            assert_eq!(table_of(path), Some("visits"), "{path}");
+        }
+        assert_eq!(table_of(TABLES), None);
+        assert_eq!(table_of(&job("visits")), None);
+    }
+}
