@@ -3,6 +3,7 @@
 
 mod credentials;
 mod device;
+pub(crate) mod edge;
 mod release;
 
 use std::ffi::OsString;
@@ -12,12 +13,13 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use hush_terminal::size;
 
+use edge::Edge;
+
 pub(crate) use credentials::{KeyArgs, TokenArgs};
 
 pub(crate) use device::{Doctor, Target, TargetArgs};
 pub(crate) use release::ReleaseArgs;
 
-use crate::edge::Edge;
 use crate::output::Format;
 
 /// Ask questions of a table that the server cannot read.

@@ -3,6 +3,7 @@
 
 mod bench;
 mod doctor;
+mod edge;
 mod eval;
 mod explain;
 mod owner;
@@ -18,7 +19,6 @@ use hush::{Error, OwnerKey, Pins, ProfileInUse};
 use crate::args::{Cli, Command, KeyArgs};
 use crate::passphrase;
 use crate::terminal::{say, visible};
-pub(crate) use server::Found;
 
 /// Runs the command; gives the exit status.
 pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Error> {
@@ -37,7 +37,7 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Error> {
         Command::Delete(args) => server::delete(args),
         Command::Query(args) => query::query(args, threads),
         Command::Explain(args) => explain::explain(args, threads),
-        Command::Edge(args) => crate::edge::edge(args),
+        Command::Edge(args) => edge::edge(args),
         Command::Doctor(args) => doctor::doctor(args),
         Command::Bench(args) => return bench::bench(args, cli),
     }?;

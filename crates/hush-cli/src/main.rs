@@ -8,7 +8,6 @@ mod account;
 mod analysis;
 mod args;
 mod commands;
-mod edge;
 mod output;
 mod passphrase;
 mod progress;

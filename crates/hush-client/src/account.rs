@@ -114,6 +114,19 @@ pub enum Verified {
     Within(f64),
 }
 
+/// What an answer turned out to hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// Groups, or matching rows.
+    pub(crate) rows: u64,
+    /// Groups of rows that the owner grouped.
+    pub(crate) regrouped: u64,
+    /// Rows of each chunk that came back.
+    pub(crate) chunks: Vec<u64>,
+    /// Bytes of the clear half; 0 before there is an answer.
+    pub(crate) clear_bytes: u64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,6 +4,7 @@
 // Answers come from a server that nobody vouches for: what may be absent is asked for with `get`.
 #![warn(clippy::indexing_slicing)]
 
+mod clear;
 mod gathered;
 mod groups;
 mod owned;
@@ -15,9 +16,8 @@ use hush_plan::plan::{SlotExpr, Task};
 use hush_plan::{EncodingId, Limits, OwnerPlan, QueryPlan, ServerPlan, plan_query};
 use hush_table::Digest;
 
-use crate::account::{Moved, Phases};
+use crate::account::{Held, Moved, Phases};
 use crate::error::ClientError;
-use crate::explain::Held;
 use crate::finish::finish;
 use crate::precision::errors;
 use crate::release::{Counted, Release, Releases, approximate};

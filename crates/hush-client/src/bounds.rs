@@ -15,7 +15,7 @@ use num_bigint::{BigInt, Sign};
 use crate::cells::Cells;
 use crate::columns::ColumnKey;
 use crate::error::ClientError;
-use crate::merge::Number;
+use crate::number::Number;
 
 /// The largest phase of what has this bound.
 pub(crate) fn phase_limit(bound: &Bound) -> PhaseLimit {

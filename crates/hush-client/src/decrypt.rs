@@ -24,7 +24,8 @@ use tempfile::TempDir;
 
 use crate::arrays::{booleans, floats, integers};
 use crate::bounds::beyond;
-use crate::cells::{Cells, body_of, decrypt_chunk};
+use crate::cells::Cells;
+use crate::cells::decrypt::{body_of, decrypt_chunk};
 use crate::chunk::{from_ipc, sealed_place};
 use crate::columns::{ColumnKey, ColumnKeys, keys_of};
 use crate::encrypt::sealed_columns;

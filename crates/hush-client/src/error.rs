@@ -60,7 +60,7 @@ pub enum ClientError {
         /// Where.
         place: String,
         /// What is there.
-        present: crate::replace::Present,
+        present: crate::replace::present::Present,
         /// About how many rows would be there.
         rows: Option<u64>,
     },
@@ -123,7 +123,7 @@ pub enum ClientError {
     },
     /// Nothing was released.
     #[error(transparent)]
-    Release(#[from] crate::release::ReleaseError),
+    Release(#[from] crate::release::error::ReleaseError),
     /// A bug of ours.
     #[error("internal: {what}")]
     Internal {
@@ -536,7 +536,7 @@ fn megabytes_up(bytes: u64) -> String {
 }
 
 /// Codes with which a server says that a plan was made for another version.
-const STALE_VERSION_CODES: [&str; 2] = ["HUSH-V029", "HUSH-E031"];
+const STALE_VERSION_CODES: [&str; 2] = [hush_protocol::code::OTHER_VERSION, "HUSH-E031"];
 
 impl From<ArrowError> for ClientError {
     fn from(_: ArrowError) -> Self {

@@ -25,7 +25,7 @@ use num_traits::ToPrimitive;
 
 use crate::account::{Moved, Phases, Verified};
 use crate::error::ClientError;
-use crate::rehearse::thread_pool;
+use crate::threads::thread_pool;
 pub use error::EvalError;
 use hush_system::memory::peak_resident_bytes;
 use vectors::{Column, read_columns};

@@ -10,7 +10,7 @@ use hush_plan::{ColumnType, QueryPlan, Schema};
 use hush_table::Manifest;
 use serde_json::{Value, json};
 
-use crate::account::Phases;
+use crate::account::{Held, Phases};
 use crate::ask::Outcome;
 use crate::error::ClientError;
 use crate::machine::ProfileInUse;
@@ -63,19 +63,6 @@ pub struct Measured {
     pub owner_s: f64,
     /// Peak resident bytes of this process, where it is the server too and the system tells.
     pub peak_bytes: Option<u64>,
-}
-
-/// What an answer turned out to hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Held {
-    /// Groups, or matching rows.
-    pub(crate) rows: u64,
-    /// Groups of rows that the owner grouped.
-    pub(crate) regrouped: u64,
-    /// Rows of each chunk that came back.
-    pub(crate) chunks: Vec<u64>,
-    /// Bytes of the clear half; 0 before there is an answer.
-    pub(crate) clear_bytes: u64,
 }
 
 impl OwnedTable {

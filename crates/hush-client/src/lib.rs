@@ -39,6 +39,7 @@ mod independent;
 mod isolation;
 mod machine;
 mod merge;
+mod number;
 mod owner;
 mod pins;
 mod place;
@@ -53,6 +54,7 @@ mod release;
 mod replace;
 mod schema_file;
 mod table;
+mod threads;
 
 pub use account::{Account, Moved, Phases, SecurityLine, Verified};
 pub use ask::Outcome;

@@ -14,28 +14,11 @@ use crate::arrays::big_numbers;
 use crate::bounds::beyond;
 use crate::error::ClientError;
 use crate::exact::{Joint, Moments, ten_to};
+use crate::number::Number;
 use crate::precision::{rounded, statistic_error};
 use hush_encode::logarithm::{Power, power};
 
 const NOT_A_NUMBER: ClientError = ClientError::Internal { what: "a planned coefficient is not a number" };
-
-/// A decrypted or clear number.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Number {
-    /// An integer, in units.
-    Exact(BigInt),
-    /// A real from an approximate layout.
-    Approx(f64),
-}
-
-impl Number {
-    pub(crate) fn to_f64(&self) -> f64 {
-        match self {
-            Self::Exact(value) => value.to_f64().unwrap_or(f64::NAN),
-            Self::Approx(value) => *value,
-        }
-    }
-}
 
 /// What the answer holds for one group.
 #[derive(Clone, Debug, Default)]

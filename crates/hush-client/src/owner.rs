@@ -16,10 +16,10 @@ use crate::error::ClientError;
 use crate::pins::Pins;
 use crate::place::TablePlace;
 use crate::private::PrivateHalf;
-use crate::rehearse::thread_pool;
 use crate::release::Releases;
 use crate::replace::{Present, present_in, require};
 use crate::schema_file::require_approval;
+use crate::threads::thread_pool;
 use hush_remote::Progress;
 use hush_system::memory::memory_limit;
 

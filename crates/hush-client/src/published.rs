@@ -20,7 +20,7 @@ use hush_schemes::ckks::{ApproxCiphertext, ApproxEncoder, Scale};
 use hush_table::source::{OpenOptions, Source};
 use hush_table::{Projection, SignedManifest, TableStore};
 
-use crate::cells::body_of;
+use crate::cells::decrypt::body_of;
 use crate::columns::{ColumnKey, ColumnKeys, Space, keys_of};
 use crate::isolation::{key_with_known_seed, ternary};
 use crate::owner::{self, EncryptOptions, OwnerKey};

@@ -27,6 +27,7 @@ use crate::policy::{Policy, propose_schema, protect_undecided};
 use crate::private::PrivateHalf;
 use crate::schema_file::reading_notes;
 use crate::table::OwnedTable;
+use crate::threads::thread_pool;
 use hush_remote::Progress;
 use hush_system::memory::peak_resident_bytes;
 
@@ -143,12 +144,6 @@ fn run(
     account.phases = phases;
     account.peak_bytes = peak_resident_bytes();
     Ok(Rehearsal { batches: outcome.batches, account, analysis })
-}
-
-/// A rayon pool with the thread budget.
-pub(crate) fn thread_pool(threads: usize) -> Result<rayon::ThreadPool, ClientError> {
-    let built = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
-    built.map_err(|_| ClientError::Internal { what: "no threads can be started" })
 }
 
 /// The schema given, or the proposal; undecided columns are protected.

@@ -5,17 +5,16 @@
 //! A *number* is what one ciphertext decrypts to: a sum of one group, or the values of one ring element together. What is computed
 //! of released numbers needs no further care.
 
+pub(crate) mod error;
 pub(crate) mod ledger;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use ethnum::I256;
 use hush_keys::{Flood, Flooded, NumberId, ReleaseKey, TableKeys};
 use hush_params::noise::{self, release};
 use hush_plan::bounds::{Bound, Values};
-use hush_plan::error::Remedy;
 use hush_plan::{Layout, Schema};
 use hush_ring::UniformSeed;
 use hush_rlwe::{Body, RlweCiphertext, SumAnswer};
@@ -25,6 +24,7 @@ use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::{Signed, ToPrimitive};
 
+pub use self::error::ReleaseError;
 use self::ledger::{Ledger, Spent};
 use crate::columns::ColumnKey;
 use crate::error::ClientError;
@@ -33,88 +33,6 @@ use crate::pins::Pins;
 
 /// Numbers that a table may release where its schema does not say.
 pub const DEFAULT_ANSWERS: u32 = 1024;
-
-/// Why nothing is released.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReleaseError {
-    /// The ledger does not open.
-    #[error(
-        "{path}: the ledger of what was released does not open: it was altered or belongs to another table\n  Ways out: put back the file that was there; or encrypt the table again, which begins a new budget.",
-        path = path.display()
-    )]
-    BadLedger {
-        /// The file.
-        path: PathBuf,
-    },
-    /// More numbers than the budget has left.
-    #[error(
-        "the table's budget of {answers} released numbers has {} left, this takes {asked}; nothing was released\n  Ways out: fewer groups or rows; what was released before costs nothing again; a larger `release = {{ answers = N }}` in the schema, then encrypt again.",
-        answers.saturating_sub(*spent)
-    )]
-    Budget {
-        /// Numbers released before.
-        spent: u32,
-        /// Further ones.
-        asked: u32,
-        /// The budget.
-        answers: u32,
-    },
-    /// The scale of a column leaves fewer digits beside the noise.
-    #[error("{column} has room for {possible} digits after the point once the noise is on it, not {asked}")]
-    Digits {
-        /// The column.
-        column: String,
-        /// Digits asked for.
-        asked: i32,
-        /// Digits that would be right.
-        possible: i32,
-    },
-    /// There is no ledger for this encryption of the table.
-    #[error(
-        "{path}: no such file, so that nobody knows what was released of this table before; nothing was released\n  Ways out: release on the machine that encrypted the table; or move that file of its state directory here (move it: two copies count apart); or encrypt the table again, which begins a new budget.",
-        path = path.display()
-    )]
-    NoLedger {
-        /// Where it would be.
-        path: PathBuf,
-    },
-    /// Rows that devices encrypted are among those that would be released.
-    #[error(
-        "the table has rows of devices: a device's ciphertext can be made so that a released number tells of the column's secret; nothing was released\n  Ways out: a table of your own rows; a range in the schema, which makes the column exact (docs/security/devices.md says what devices can do to published results)."
-    )]
-    Devices,
-    /// Nothing is remembered, so nothing can be counted.
-    #[error(
-        "there is no directory in which releases could be counted\n  Way out: set HUSH_STATE_DIR, XDG_STATE_HOME or HOME."
-    )]
-    Nowhere,
-}
-
-impl ReleaseError {
-    /// What can be done instead, where the sentence does not say it.
-    pub(crate) fn ways_out(&self) -> Vec<Remedy> {
-        let Self::Digits { asked, possible, .. } = self else { return Vec::new() };
-        let again = format!(
-            "`release = {{ digits = {}, answers = N }}` in the schema, which makes room, then encrypt again",
-            (*asked).max(0)
-        );
-        let exact = "a range in the schema, which makes the column exact: exact results need no release";
-        vec![Remedy::Release { digits: *possible }, again.into(), exact.into()]
-    }
-
-    /// The stable code.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::NoLedger { .. } => "HUSH-C080",
-            Self::BadLedger { .. } => "HUSH-C081",
-            Self::Budget { .. } => "HUSH-C082",
-            Self::Digits { .. } => "HUSH-C083",
-            Self::Nowhere => "HUSH-C084",
-            Self::Devices => "HUSH-C085",
-        }
-    }
-}
 
 /// What a table releases with.
 pub(crate) struct Releases {

@@ -4,53 +4,20 @@
 //! A version that keeps all parts of the one before it adds rows and replaces nothing. Any other takes the place of all rows
 //! that were there, those of devices too, whose only copy they may be.
 
+pub(crate) mod present;
+
 use std::io::ErrorKind;
 use std::path::Path;
 
+use hush_protocol::code::NO_TABLE;
 use hush_remote::{Progress, PushReport, RemoteServer};
 use hush_table::{Manifest, TableStore, foreign_entry};
 
+pub use self::present::Present;
 use crate::devices::Waiting;
 use crate::error::ClientError;
 use crate::pins::Pins;
 use crate::place::TablePlace;
-
-/// Code with which a server says that it has no table of a name.
-const NO_TABLE_CODE: &str = "HUSH-V014";
-
-/// A table that is there already, and would be replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Present {
-    /// Its version.
-    pub version: u64,
-    /// Its rows.
-    pub rows: u64,
-    /// Rows among them that devices delivered and the owner accepted.
-    pub accepted_rows: u64,
-    /// Deliveries of devices that wait to be accepted.
-    pub waiting: u64,
-}
-
-impl Present {
-    fn of(manifest: &Manifest, waiting: u64) -> Self {
-        let accepted = manifest.parts.iter().filter(|part| part.delivery.is_some());
-        let accepted_rows = accepted.map(|part| part.rows).sum();
-        Self { version: manifest.version, rows: manifest.rows, accepted_rows, waiting }
-    }
-
-    /// What is lost beside the owner's own rows, for instance `; 200 of them were accepted from devices`; may be empty.
-    pub fn losses(&self) -> String {
-        let mut out = String::new();
-        if self.accepted_rows > 0 {
-            out.push_str(&format!("; {} of them were accepted from devices", self.accepted_rows));
-        }
-        if self.waiting > 0 {
-            let plural = if self.waiting == 1 { "delivery waits" } else { "deliveries wait" };
-            out.push_str(&format!("; {} {plural} that the new version cannot accept", self.waiting));
-        }
-        out
-    }
-}
 
 /// The table in a directory to which another shall be written, if there is one.
 ///
@@ -138,7 +105,7 @@ pub fn push_table(
 /// The version on a server that `next` would replace; `None` where there is none, or `next` adds rows to it.
 fn present_on(server: &RemoteServer, next: &Manifest) -> Result<Option<Present>, ClientError> {
     let signed = match server.manifest(&next.table) {
-        Err(error) if error.server_code() == Some(NO_TABLE_CODE) => return Ok(None),
+        Err(error) if error.server_code() == Some(NO_TABLE) => return Ok(None),
         known => known?,
     };
     let present = signed.manifest();
@@ -173,7 +140,7 @@ mod tests {
     use crate::encrypt::Encryption;
     use crate::policy::{Policy, propose_schema};
     use crate::private::PrivateHalf;
-    use crate::rehearse::thread_pool;
+    use crate::threads::thread_pool;
 
     fn present(accepted_rows: u64, waiting: u64) -> Present {
         Present { version: 3, rows: 900, accepted_rows, waiting }

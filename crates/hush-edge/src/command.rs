@@ -14,7 +14,8 @@ use hush_table::CHUNK_ROWS;
 use hush_terminal::size;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::gateway::{self, Event, GatewayOptions, Summary};
+use crate::event::Event;
+use crate::gateway::{self, GatewayOptions, Summary};
 use crate::{Capacity, Destination, DeviceKey, EdgeError, Input, LineForm};
 
 /// Encrypts rows as they come, with a key that cannot decrypt, and delivers them to a table.

@@ -11,7 +11,7 @@ use hush_table::part::PartKind;
 use hush_table::{SignedDelivery, TableError, TableStore};
 
 use crate::EdgeError;
-use crate::gateway::Event;
+use crate::event::Event;
 use crate::spool::{Spool, Waiting};
 
 /// First pause after a failure.

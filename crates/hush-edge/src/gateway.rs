@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use self::collector::Collector;
 use crate::encrypt::{DeviceEncryptor, EncryptedRows};
+use crate::event::Event;
 use crate::feed::{Feed, LineForm};
 use crate::forward::{Destination, Forwarder};
 use crate::input::{Input, Message};
@@ -46,44 +47,6 @@ pub struct GatewayOptions {
     pub patience: Duration,
     /// Set from outside to end: rows that wait are encrypted first.
     pub stop: Arc<AtomicBool>,
-}
-
-/// What happens, for whoever watches.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// A chunk is in the spool.
-    Spooled {
-        /// Its number.
-        number: u64,
-        /// Its rows.
-        rows: usize,
-        /// Bytes of its files.
-        bytes: u64,
-        /// Whether it was not full.
-        flushed: bool,
-    },
-    /// The table has a delivery.
-    Delivered {
-        /// Its number.
-        number: u64,
-    },
-    /// It cannot be delivered now.
-    Waiting {
-        /// Why.
-        reason: String,
-        /// How long until the next try.
-        pause: Duration,
-    },
-    /// A last line without its end was left out: the file was rotated or written anew.
-    Torn {
-        /// Its bytes.
-        bytes: usize,
-    },
-    /// The spool is full: nothing is read.
-    Full {
-        /// Its bytes.
-        bytes: u64,
-    },
 }
 
 /// What came of it.

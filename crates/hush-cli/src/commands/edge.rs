@@ -1,84 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `hush edge`: arguments, and the work of its owner's commands.
+//! `hush edge`: the work of its owner's commands.
 
-use std::path::PathBuf;
-
-use clap::{Args, Subcommand};
 use hush::{Accepted, Error, MAX_REJECTIONS};
 
+use super::server::Found;
+use super::{open_key, pins};
 use crate::account::grouped;
-use crate::args::{KeyArgs, TokenArgs};
-use crate::commands::{Found, open_key, pins};
+use crate::args::edge::{Accept, DeviceKeyArgs, Edge, EdgeCommand, Revoke};
 use crate::terminal::{print, say, visible};
 
-/// The commands of `hush edge`.
-#[derive(Debug, Args)]
-pub(crate) struct Edge {
-    #[command(subcommand)]
-    command: EdgeCommand,
-}
-
-#[derive(Debug, Subcommand)]
-enum EdgeCommand {
-    /// Make the key of a device: it encrypts rows of a table, and decrypts nothing
-    Key(Key),
-    /// Encrypt rows as they come and deliver them, on the device
-    Run(hush_edge::command::GatewayArgs),
-    /// Take what devices have delivered into the table
-    Accept(Accept),
-    /// Refuse a device's deliveries from now on; with --remove-rows, take its rows out of the table
-    Revoke(Revoke),
-}
-
-#[derive(Debug, Args)]
-struct Key {
-    /// Table directory, or SERVER/tables/NAME
-    table: String,
-    /// Where to write the device's key
-    #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
-    #[command(flatten)]
-    key: KeyArgs,
-    #[command(flatten)]
-    token: TokenArgs,
-}
-
-#[derive(Debug, Args)]
-struct Accept {
-    /// Table directory, or SERVER/tables/NAME
-    table: String,
-    /// Discard this waiting delivery for good, so that its stream goes on without it (may be given again)
-    #[arg(long, value_name = "DELIVERY")]
-    reject: Vec<String>,
-    #[command(flatten)]
-    key: KeyArgs,
-    #[command(flatten)]
-    token: TokenArgs,
-    /// Print what was taken in as JSON
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Debug, Args)]
-struct Revoke {
-    /// Table directory, or SERVER/tables/NAME
-    table: String,
-    /// The device: its 32 digits, as hush edge key prints them; of one that has delivered, the first 8 or more
-    device: String,
-    /// Remove the device's rows from the table too
-    #[arg(long)]
-    remove_rows: bool,
-    #[command(flatten)]
-    key: KeyArgs,
-    #[command(flatten)]
-    token: TokenArgs,
-    /// Print what was done as JSON
-    #[arg(long)]
-    json: bool,
-}
-
 /// Runs a command of `hush edge`.
-pub(crate) fn edge(args: &Edge) -> Result<(), Error> {
+pub(super) fn edge(args: &Edge) -> Result<(), Error> {
     match &args.command {
         EdgeCommand::Key(args) => key(args),
         EdgeCommand::Run(args) => Ok(args.run()?),
@@ -87,7 +19,7 @@ pub(crate) fn edge(args: &Edge) -> Result<(), Error> {
     }
 }
 
-fn key(args: &Key) -> Result<(), Error> {
+fn key(args: &DeviceKeyArgs) -> Result<(), Error> {
     let owner = open_key(&args.key)?;
     let found = Found::of(&args.table, &args.token)?;
     let device = hush::device_key(found.place(), &owner, &pins())?;

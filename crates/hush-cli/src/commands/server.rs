@@ -39,14 +39,14 @@ fn connect_to_table(url: &str, token: &TokenArgs) -> Result<(RemoteServer, Strin
 }
 
 /// A table in a directory or on a server.
-pub(crate) enum Found {
+pub(super) enum Found {
     Directory(PathBuf),
     Server(Box<RemoteServer>, String),
 }
 
 impl Found {
     /// What `DIRECTORY` or `SERVER/tables/NAME` names; nothing is looked at yet.
-    pub(crate) fn of(table: &str, token: &TokenArgs) -> Result<Self, Error> {
+    pub(super) fn of(table: &str, token: &TokenArgs) -> Result<Self, Error> {
         if !is_url(table) {
             return Ok(Self::Directory(PathBuf::from(table)));
         }
@@ -54,7 +54,7 @@ impl Found {
         Ok(Self::Server(Box::new(server), name))
     }
 
-    pub(crate) fn place(&self) -> TablePlace<'_> {
+    pub(super) fn place(&self) -> TablePlace<'_> {
         match self {
             Self::Directory(directory) => TablePlace::Directory(directory),
             Self::Server(server, name) => TablePlace::Server(server, name),

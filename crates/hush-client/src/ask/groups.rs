@@ -24,7 +24,8 @@ use crate::bounds::{check_sum, named, phase_limit};
 use crate::columns::{ColumnKey, Space};
 use crate::error::ClientError;
 use crate::exact::{big, big_of_arrow};
-use crate::merge::{GroupNumbers, Number, aggregate_column};
+use crate::merge::{GroupNumbers, aggregate_column};
+use crate::number::Number;
 use crate::table::OwnedTable;
 
 /// Builds `merged`: keys `k0…` and aggregates `a0…`, one row per group. `errors` bound those of the encrypted sums.

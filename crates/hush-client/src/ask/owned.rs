@@ -9,7 +9,7 @@ use ethnum::I256;
 use hush_plan::plan::{RowsTask, SlotExpr};
 use num_bigint::BigInt;
 
-use super::rows::clear_units;
+use super::clear::clear_units;
 use crate::arrays::wrapped;
 use crate::cells::Cells;
 use crate::error::ClientError;

@@ -9,10 +9,9 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::NullBuffer;
 use arrow::compute::{cast, concat};
 use arrow::datatypes::{
-    DataType, Date32Type, Decimal256Type, Field, Int64Type, Schema as ArrowSchema, TimestampMicrosecondType,
+    DataType, Date32Type, Field, Int64Type, Schema as ArrowSchema, TimestampMicrosecondType,
 };
 use arrow::record_batch::RecordBatch;
-use ethnum::I256;
 use hush_exec::answer::{Answer, RowsChunk};
 use hush_exec::noop::Scheme;
 use hush_exec::program::{self, ProgramShape, element_count, shape};
@@ -26,11 +25,13 @@ use hush_table::manifest::PartPlace;
 use hush_table::{CHUNK_ROWS, Manifest};
 use rayon::prelude::*;
 
+use super::clear::{clear_column, clear_units};
 use super::owned::{self, Input};
 use super::{Asked, answer_error};
 use crate::arrays::{booleans, floats, integers, numbers};
 use crate::bounds::{check_rows, named, phase_limit};
-use crate::cells::{Cells, body_of, decrypt_chunk};
+use crate::cells::Cells;
+use crate::cells::decrypt::{body_of, decrypt_chunk};
 use crate::columns::{ColumnKey, Space};
 use crate::error::ClientError;
 use crate::finish::ROW;
@@ -427,25 +428,6 @@ impl Outputs<'_> {
         };
         output_array(program.output, values, nulls)
     }
-}
-
-/// Clear integer units at the matching rows `range`, 0 where they are NULL.
-pub(super) fn clear_units(
-    clear: &RecordBatch,
-    index: usize,
-    range: Range<usize>,
-) -> Result<(Vec<I256>, Option<NullBuffer>), ClientError> {
-    let column = clear_column(clear, index)?.slice(range.start, range.len());
-    let wide = cast(&column, &DataType::Decimal256(76, 0))?;
-    let wide = wide.as_primitive::<Decimal256Type>();
-    let units =
-        wide.iter().map(|cell| cell.map_or(I256::ZERO, |cell| I256::from_le_bytes(cell.to_le_bytes())));
-    Ok((units.collect(), wide.nulls().cloned()))
-}
-
-fn clear_column(clear: &RecordBatch, index: usize) -> Result<&ArrayRef, ClientError> {
-    let lacking = ClientError::Internal { what: "the plan names a clear column that it lacks" };
-    clear.columns().get(index + 1).ok_or(lacking)
 }
 
 fn output_array(

@@ -37,7 +37,8 @@ use hush_table::{
 use rayon::prelude::*;
 
 use crate::bounds::{are_empty, check_rows};
-use crate::cells::{Cells, Whole, body_of, decrypt_whole_chunk};
+use crate::cells::Cells;
+use crate::cells::decrypt::{Whole, body_of, decrypt_whole_chunk};
 use crate::columns::{ColumnKey, ColumnKeys};
 use crate::error::ClientError;
 use crate::private::PrivateHalf;

@@ -4,8 +4,7 @@
 use hush_circuits::CircuitError;
 use hush_circuits::program::{ProgramError, ServeError};
 use hush_expr::ExprError;
-
-use crate::error::ErrorKind;
+use hush_table::error::ErrorKind;
 
 /// What is wrong with an expression, its vectors or what is asked for.
 #[derive(Debug, thiserror::Error)]

@@ -23,16 +23,16 @@ use hush_table::source::{OpenOptions, Source};
 use hush_table::{Projection, TableStore};
 
 use super::now;
+use crate::account::Held;
 use crate::account::Phases;
 use crate::columns::kernels;
 use crate::encrypt::{Encryption, plan_encodings};
 use crate::error::ClientError;
-use crate::explain::Held;
 use crate::pins::Pins;
 use crate::policy::{Policy, propose_schema};
 use crate::private::PrivateHalf;
-use crate::rehearse::thread_pool;
 use crate::table::OwnedTable;
+use crate::threads::thread_pool;
 use hush_remote::Silent;
 use hush_system::memory::peak_resident_bytes;
 

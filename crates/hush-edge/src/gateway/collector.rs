@@ -8,9 +8,10 @@ use std::time::Instant;
 use hush_table::error::ErrorKind;
 use zeroize::Zeroize;
 
-use super::{Event, Gateway, Message, Summary};
+use super::{Gateway, Message, Summary};
 use crate::EdgeError;
 use crate::encrypt::{DeviceEncryptor, EncryptedRows};
+use crate::event::Event;
 use crate::feed::{Feed, Start};
 use crate::place::Place;
 

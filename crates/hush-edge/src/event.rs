@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What happens on the way of rows through a device.
+
+use std::time::Duration;
+
+/// What happens, for whoever watches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A chunk is in the spool.
+    Spooled {
+        /// Its number.
+        number: u64,
+        /// Its rows.
+        rows: usize,
+        /// Bytes of its files.
+        bytes: u64,
+        /// Whether it was not full.
+        flushed: bool,
+    },
+    /// The table has a delivery.
+    Delivered {
+        /// Its number.
+        number: u64,
+    },
+    /// It cannot be delivered now.
+    Waiting {
+        /// Why.
+        reason: String,
+        /// How long until the next try.
+        pause: Duration,
+    },
+    /// A last line without its end was left out: the file was rotated or written anew.
+    Torn {
+        /// Its bytes.
+        bytes: usize,
+    },
+    /// The spool is full: nothing is read.
+    Full {
+        /// Its bytes.
+        bytes: u64,
+    },
+}
