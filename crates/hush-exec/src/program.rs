@@ -11,6 +11,7 @@
 //!   and an integer constant 0; a sum of two encrypted terms has the larger one (the other is raised, exactly); a
 //!   clear term beside an encrypted one takes its scale. Exact programs have no scale.
 
+use hush_params::size::MAX_SCALE_LOG2;
 use hush_params::{ParamSet, preset};
 use hush_plan::plan::{SlotExpr, is_integer};
 use hush_plan::{Encoding, EncodingId, Layout, Plaintext};
@@ -234,8 +235,6 @@ fn is_decimal(text: &str) -> bool {
 
 /// A 256-bit integer has at most 77 digits; 76 always fit, with a sign.
 const MAX_EXACT_DIGITS: usize = 76;
-/// Largest scale of an approximate result, as in `hush_schemes::ckks`.
-const MAX_SCALE_LOG2: u32 = 120;
 
 #[cfg(test)]
 mod tests {

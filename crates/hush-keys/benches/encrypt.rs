@@ -20,7 +20,7 @@ use hush_schemes::bgv::sum::SumAccumulator;
 const ROWS: usize = 1_000_000;
 /// Stored bytes that no cache holds.
 const MANY_ROWS: usize = 10_000_000;
-const CHUNK_ROWS: usize = 8192;
+const CHUNK_ROWS: usize = hush_params::size::CHUNK_ROWS as usize;
 
 struct Column {
     ring: Ring,

@@ -1,7 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Exact sizes in bytes, computed from the parameter set alone.
+//! Sizes that several crates must agree on: of chunks, of scales, and exact sizes in bytes, computed from the parameter set alone.
 
 use crate::ParamSet;
+
+/// Rows of a full chunk: what one body of an encoded column holds.
+pub const CHUNK_ROWS: u32 = 8192;
+
+/// Largest base-2 logarithm of a scale of approximate values, stored or computed.
+pub const MAX_SCALE_LOG2: u32 = 120;
+
+/// Bytes of the header of a packed object.
+pub const OBJECT_HEADER_BYTES: usize = 32;
+/// Bytes of the checksum behind a packed object.
+pub const OBJECT_CHECKSUM_BYTES: usize = 16;
+/// Bytes that a packed object takes beyond its payload.
+pub const OBJECT_OVERHEAD_BYTES: usize = OBJECT_HEADER_BYTES + OBJECT_CHECKSUM_BYTES;
 
 /// Bytes of `count` residues packed at `bits` bits each; every limb is padded to a whole byte.
 pub fn packed_bytes(count: usize, bits: u32) -> usize {

@@ -30,7 +30,7 @@ pub use site::{Site, of_rows};
 pub use work::{BlockWork, Work};
 
 /// Rows of a full chunk.
-pub(crate) const CHUNK_ROWS: u64 = 8192;
+pub(crate) const CHUNK_ROWS: u64 = hush_params::size::CHUNK_ROWS as u64;
 /// Head and checksum of an answer.
 const ANSWER_FRAME_BYTES: u64 = 128 + 32;
 /// Entry of a block in the directory of an aggregate answer.

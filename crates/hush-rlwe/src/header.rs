@@ -93,11 +93,11 @@ pub(crate) struct Header {
 }
 
 /// Bytes of a header.
-pub const HEADER_BYTES: usize = 32;
+pub const HEADER_BYTES: usize = size::OBJECT_HEADER_BYTES;
 /// Bytes of a checksum.
-pub const CHECKSUM_BYTES: usize = 16;
+pub const CHECKSUM_BYTES: usize = size::OBJECT_CHECKSUM_BYTES;
 /// Bytes that an object takes beyond its payload.
-pub const OVERHEAD_BYTES: usize = HEADER_BYTES + CHECKSUM_BYTES;
+pub const OVERHEAD_BYTES: usize = size::OBJECT_OVERHEAD_BYTES;
 
 impl Header {
     /// Payload bytes that these fields imply; saturates on absurd fields, which no real length then equals.

@@ -17,6 +17,7 @@ mod slots;
 mod stored;
 
 use ethnum::I256;
+use hush_params::size::MAX_SCALE_LOG2;
 
 pub use leveled::{Ckks, CkksCiphertext, Complex};
 pub use slots::{ApproxCiphertext, ApproxEncoder};
@@ -85,8 +86,6 @@ fn rounded(index: usize, value: f64, scale: Scale, limit_log2: u32) -> Result<f6
     }
     Ok(rounded)
 }
-
-const MAX_SCALE_LOG2: u32 = 120;
 
 #[cfg(test)]
 mod tests;

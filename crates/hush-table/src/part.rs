@@ -22,11 +22,11 @@ pub use encrypted::{ChunkRows, EncryptedPart};
 pub use source::PartSource;
 pub use write::EncryptedPartWriter;
 
+pub use hush_params::size::CHUNK_ROWS;
+
 use crate::digest::Digest;
 use crate::manifest::PartFile;
 
-/// Rows of a full chunk.
-pub const CHUNK_ROWS: u32 = 8192;
 /// Most chunks of a part.
 pub const MAX_PART_CHUNKS: u32 = 64;
 /// A part is cut at the first chunk that reaches this size.

@@ -28,7 +28,7 @@ const COMFORTABLE_LOG2: f64 = 20.0;
 /// Largest scale of a slot: the scale of a product must stay within 120 bits.
 const MAX_SLOT_SCALE_LOG2: f64 = 60.0;
 /// Largest scale of a sum: two limbs.
-const MAX_SCALE_LOG2: f64 = 90.0;
+const MAX_SUM_SCALE_LOG2: f64 = 90.0;
 /// The same with a budget of releases: encoded values stay below `2^126`.
 const MAX_RELEASED_SCALE_LOG2: f64 = 110.0;
 
@@ -60,7 +60,7 @@ pub(super) fn sum(
     };
     let share = log2(&(BigInt::from(rows.max(1)) * weight_max)).ceil();
     let sets = presets().iter().filter(|set| set.limb_count() >= 2 && set.residue_bits() == 46);
-    let most = if budget.is_some() { MAX_RELEASED_SCALE_LOG2 } else { MAX_SCALE_LOG2 };
+    let most = if budget.is_some() { MAX_RELEASED_SCALE_LOG2 } else { MAX_SUM_SCALE_LOG2 };
     let sets = sets.filter(|set| scale_over(set) <= most);
     let rooms: Vec<(&ParamSet, f64)> =
         sets.map(|set| (set, set.log_q() - 2.0 - scale_over(set) - share)).collect();

@@ -6,6 +6,7 @@
 //! [`crate::range`]). A later query with weights `2^b` times larger needs `b` bits more of either, so the plaintext
 //! modulus is `2^k` with `k = k_min + ⌊(k_max − k_min)/2⌋`: what is spare goes half to the message, half to noise.
 
+use hush_params::size::CHUNK_ROWS;
 use hush_params::{ParamSet, presets};
 use num_bigint::BigInt;
 
@@ -16,8 +17,6 @@ use crate::range::{Writers, largest_sum, message_log2, noise_room_log2};
 
 /// Largest `k` that a plaintext modulus `2^k` may have.
 const MAX_T_LOG2: u32 = 250;
-/// Rows of a chunk.
-const CHUNK_ROWS: usize = 8192;
 
 /// The smallest parameter set that holds the sums, by stored bytes per value in full chunks; none of those named in `without`.
 pub(super) fn choose(
@@ -110,5 +109,5 @@ pub(super) fn choose_shared(
 
 /// Bits stored per value in a full chunk; a ring larger than a chunk is partly padding.
 pub(super) fn stored_bits(set: &ParamSet) -> usize {
-    set.limb_count() * set.residue_bits() as usize * (set.degree() / CHUNK_ROWS).max(1)
+    set.limb_count() * set.residue_bits() as usize * (set.degree() / CHUNK_ROWS as usize).max(1)
 }

@@ -9,8 +9,8 @@ use crate::encoding::{Encoding, EncodingId, Layout, Plaintext};
 use crate::error::{EncodingFault, PlanError};
 use crate::plan::{AggregateTask, RowsTask, ServerPlan, SlotExpr};
 
-/// Bytes that a packed object takes beyond its payload: header and checksum.
-const OBJECT_OVERHEAD_BYTES: u64 = 32 + 16;
+/// Bytes that a packed object takes beyond its payload.
+const OBJECT_OVERHEAD_BYTES: u64 = size::OBJECT_OVERHEAD_BYTES as u64;
 /// Polynomials that a product of two ciphertexts multiplies.
 const TENSOR_PRODUCTS: u64 = 4;
 /// Products of a residue that is rounded: one modulo its prime, and the words of one in 128 bits.
