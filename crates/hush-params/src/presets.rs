@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Named, versioned parameter sets. A name never changes its meaning; a new choice gets a new suffix.
+//! Named, versioned parameter sets, and how sets and chains are found by name or code. A name never changes its meaning; a new
+//! choice gets a new suffix.
 
+use crate::chain::presets::{self as chains, ChainPreset, chain_presets};
 use crate::primes::{BITS_32, BITS_45, BITS_46 as Q46};
 use crate::security::{SecurityLevel, max_log_q};
 
@@ -20,7 +22,7 @@ pub struct ParamSet {
 #[non_exhaustive]
 pub enum ParamsError {
     /// No modulus chain has this name.
-    #[error("unknown modulus chain {found:?}; this version knows {}", crate::chain::presets::known_names())]
+    #[error("unknown modulus chain {found:?}; this version knows {}", chains::known_names())]
     UnknownChain {
         /// The name as found.
         found: String,
@@ -120,6 +122,26 @@ pub fn preset(name: &str) -> Result<&'static ParamSet, ParamsError> {
 /// [`ParamsError::UnknownCode`] if this version has no such set.
 pub fn preset_by_code(code: u16) -> Result<&'static ParamSet, ParamsError> {
     PRESETS.iter().find(|set| set.code == code).ok_or(ParamsError::UnknownCode { found: code })
+}
+
+/// Finds a chain by its name.
+///
+/// # Errors
+/// [`ParamsError::UnknownChain`].
+pub fn chain_preset(name: &str) -> Result<&'static ChainPreset, ParamsError> {
+    let unknown = || ParamsError::UnknownChain { found: name.chars().take(64).collect() };
+    chain_presets().iter().find(|preset| preset.name() == name).ok_or_else(unknown)
+}
+
+/// Finds a chain by its code.
+///
+/// # Errors
+/// [`ParamsError::UnknownChainCode`].
+pub fn chain_preset_by_code(code: u16) -> Result<&'static ChainPreset, ParamsError> {
+    chain_presets()
+        .iter()
+        .find(|preset| preset.code() == code)
+        .ok_or(ParamsError::UnknownChainCode { found: code })
 }
 
 fn known_names() -> String {

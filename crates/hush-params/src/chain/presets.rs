@@ -5,7 +5,6 @@
 //! digit, 128 bits of security. Level 0 has the first prime, every level one more.
 
 use super::{ChainError, ChainParams, ChainSpec};
-use crate::ParamsError;
 use crate::primes::{BITS_46, primes_of};
 use crate::security::SecurityLevel;
 
@@ -70,23 +69,6 @@ pub fn chain_presets() -> &'static [ChainPreset] {
     PRESETS
 }
 
-/// Finds a chain by its name.
-///
-/// # Errors
-/// [`ParamsError::UnknownChain`].
-pub fn chain_preset(name: &str) -> Result<&'static ChainPreset, ParamsError> {
-    let unknown = || ParamsError::UnknownChain { found: name.chars().take(64).collect() };
-    PRESETS.iter().find(|preset| preset.name == name).ok_or_else(unknown)
-}
-
-/// Finds a chain by its code.
-///
-/// # Errors
-/// [`ParamsError::UnknownChainCode`].
-pub fn chain_preset_by_code(code: u16) -> Result<&'static ChainPreset, ParamsError> {
-    PRESETS.iter().find(|preset| preset.code == code).ok_or(ParamsError::UnknownChainCode { found: code })
-}
-
 pub(crate) fn known_names() -> String {
     PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ")
 }
@@ -132,6 +114,8 @@ static PRESETS: &[ChainPreset] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ParamsError;
+    use crate::presets::{chain_preset, chain_preset_by_code};
     use crate::security::max_log_q;
 
     /// FNV-1a, so that a change of any number of a chain is seen.

@@ -3,7 +3,7 @@
 
 use hush_params::ChainParams;
 use hush_params::chain::ChainSpec;
-use hush_params::chain::presets::chain_preset;
+use hush_params::presets::chain_preset;
 use hush_params::primes::primes_of;
 use hush_ring::{Chain, Cpu, Eval, Level, Poly, Ring, RingLimb, UniformSeed};
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Chains that the library chose, put to the work that they were chosen for.
 
-use hush_params::chain::presets::{chain_preset, chain_presets};
+use hush_params::chain::presets::chain_presets;
 use hush_params::chain::{ChainRequest, KeySwitching, Plaintexts};
+use hush_params::presets::chain_preset;
 use hush_params::security::SecurityLevel;
 use hush_schemes::ckks::Ckks;
 
