@@ -3,8 +3,8 @@
 
 use hush_ring::{Coeff, Eval, Poly, Ring};
 
-use crate::header::{self, CHECKSUM_BYTES, Header, ObjectKind};
-use crate::{CodecError, RlweCiphertext, append_packed, check_residues, set_of};
+use crate::header::{self, CHECKSUM_BYTES, Header};
+use crate::{CodecError, ObjectKind, RlweCiphertext, append_packed, check_residues, set_of};
 
 /// The answer to a masked sum over any number of columns of one parameter set, for one group.
 ///

@@ -11,8 +11,8 @@
 
 use hush_ring::{ExpandLabel, Ring, RingLimb, UniformSeed};
 
-use crate::header::{self, CHECKSUM_BYTES, HEADER_BYTES, Header, ObjectKind};
-use crate::{CodecError, check_residues};
+use crate::header::{self, CHECKSUM_BYTES, HEADER_BYTES, Header};
+use crate::{CodecError, ObjectKind, check_residues};
 
 /// Which body is meant: what [`UncheckedBody::conform`] compares with.
 ///

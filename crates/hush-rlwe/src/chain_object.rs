@@ -38,73 +38,7 @@ pub use meaning::{PhaseMeaning, encode_leveled_with_meaning, leveled_set_with_me
 use hush_ring::{Chain, Eval, Level, Poly, Ring};
 
 use crate::header::{self, CHECKSUM_BYTES};
-use crate::{CodecError, append_packed, check_residues};
-
-/// What an object over a chain is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ChainObjectKind {
-    /// Ciphertexts of 2 or 3 components at one level.
-    Ciphertexts,
-    /// Key-switching keys: seeds and bodies.
-    EvaluationKeys,
-    /// A public key: seed and body.
-    PublicKey,
-    /// Fresh ciphertexts: seeds and bodies.
-    SeededCiphertexts,
-}
-
-impl ChainObjectKind {
-    fn tag(self) -> u8 {
-        match self {
-            Self::SeededCiphertexts => 1,
-            Self::Ciphertexts => 2,
-            Self::EvaluationKeys => 3,
-            Self::PublicKey => 4,
-        }
-    }
-
-    fn from_tag(tag: u8) -> Result<Self, CodecError> {
-        match tag {
-            1 => Ok(Self::SeededCiphertexts),
-            2 => Ok(Self::Ciphertexts),
-            3 => Ok(Self::EvaluationKeys),
-            4 => Ok(Self::PublicKey),
-            found => Err(CodecError::UnknownKind { found }),
-        }
-    }
-}
-
-/// Names a chain and the unit of its errors: BLAKE3 in key-derivation mode of the canonical encoding.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ChainId([u8; 32]);
-
-impl ChainId {
-    /// The id of a chain: of [`hush_params::ChainParams::canonical_bytes`], then the unit as 8 bytes.
-    pub fn of(chain: &Chain) -> Self {
-        let mut hasher = blake3::Hasher::new_derive_key(ID_CONTEXT);
-        hasher.update(&chain.params().canonical_bytes()).update(&chain.unit().to_le_bytes());
-        Self(*hasher.finalize().as_bytes())
-    }
-
-    /// The bytes as a header has them.
-    pub fn to_bytes(self) -> [u8; 32] {
-        self.0
-    }
-}
-
-impl std::fmt::Display for ChainId {
-    /// The first eight bytes in hexadecimal, which tell chains apart in a message.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0[..8].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl std::fmt::Debug for ChainId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "ChainId({self})")
-    }
-}
+use crate::{ChainId, ChainObjectKind, CodecError, append_packed, check_residues};
 
 /// Bytes of a chain object's header.
 pub const CHAIN_HEADER_BYTES: usize = 64;
@@ -143,7 +77,7 @@ impl ChainHeader {
             self.components,
         ]);
         out.extend_from_slice(&self.count.to_le_bytes());
-        out.extend_from_slice(&self.chain.0);
+        out.extend_from_slice(&self.chain.to_bytes());
         out.extend_from_slice(&(payload_bytes as u64).to_le_bytes());
         out.extend_from_slice(&[self.meaning, 0, 0, 0, 0, 0, 0, 0]);
         out
@@ -154,9 +88,9 @@ impl ChainHeader {
         let (version, mut fields, payload) =
             header::open::<CHAIN_HEADER_BYTES>(bytes, MAGIC, MEANING_VERSION)?;
         let [tag, flags, level, components] = fields.take();
-        let kind = ChainObjectKind::from_tag(tag)?;
+        let kind = ChainObjectKind::from_tag(tag).ok_or(CodecError::UnknownKind { found: tag })?;
         let count = u32::from_le_bytes(fields.take());
-        let chain = ChainId(fields.take());
+        let chain = ChainId::from_bytes(fields.take());
         let expected = u64::from_le_bytes(fields.take());
         let [meaning] = fields.take();
         let has_meaning =
@@ -237,7 +171,6 @@ const MAGIC: &[u8; 6] = b"HUSHCH";
 const FORMAT_VERSION: u16 = 1;
 /// The version of objects whose phases have a stored meaning.
 const MEANING_VERSION: u16 = 2;
-const ID_CONTEXT: &str = "hushtable v1 modulus chain id";
 /// Bytes of a seed.
 const SEED_BYTES: usize = 32;
 

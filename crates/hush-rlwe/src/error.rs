@@ -3,8 +3,7 @@
 
 use hush_ring::Level;
 
-use crate::chain_object::{ChainId, ChainObjectKind};
-use crate::header::ObjectKind;
+use crate::identity::{ChainId, ChainObjectKind, ObjectKind};
 
 /// Why bytes are not the object that they should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

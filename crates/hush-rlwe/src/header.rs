@@ -29,47 +29,7 @@
 use hush_params::size::{self, MAX_ROUNDED_BITS};
 use hush_params::{ParamSet, presets::preset_by_code};
 
-use crate::CodecError;
-
-/// What an object is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ObjectKind {
-    /// Full ciphertexts of 1 to 3 components, `Eval`: a server's answer to a slot expression.
-    Ciphertexts,
-    /// Bodies in the coefficient domain, each with its mask in the evaluation domain: a chunk of a sum column from a device
-    /// that has no secret, only public keys.
-    MaskedSumBody,
-    /// Bodies of seeded ciphertexts, `Eval`: a chunk of a slot column.
-    SlotBody,
-    /// One `a` and one constant coefficient per body: a server's answer to a masked sum.
-    SumAnswer,
-    /// Bodies in the coefficient domain: a chunk of a sum column.
-    SumBody,
-}
-
-impl ObjectKind {
-    fn tag(self) -> u8 {
-        match self {
-            Self::SumBody => 1,
-            Self::SlotBody => 2,
-            Self::SumAnswer => 3,
-            Self::Ciphertexts => 4,
-            Self::MaskedSumBody => 5,
-        }
-    }
-
-    fn from_tag(tag: u8) -> Result<Self, CodecError> {
-        match tag {
-            1 => Ok(Self::SumBody),
-            2 => Ok(Self::SlotBody),
-            3 => Ok(Self::SumAnswer),
-            4 => Ok(Self::Ciphertexts),
-            5 => Ok(Self::MaskedSumBody),
-            found => Err(CodecError::UnknownKind { found }),
-        }
-    }
-}
+use crate::{CodecError, ObjectKind};
 
 /// The fields of a header that say which object this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,7 +107,7 @@ impl Header {
     pub(crate) fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), CodecError> {
         let (_, mut fields, payload) = open::<HEADER_BYTES>(bytes, MAGIC, FORMAT_VERSION)?;
         let [tag, flags] = fields.take();
-        let kind = ObjectKind::from_tag(tag)?;
+        let kind = ObjectKind::from_tag(tag).ok_or(CodecError::UnknownKind { found: tag })?;
         let found = u16::from_le_bytes(fields.take());
         let set = preset_by_code(found).map_err(|_| CodecError::UnknownParams { found })?;
         let [column, chunk, element_count] = [(); 3].map(|()| u32::from_le_bytes(fields.take()));

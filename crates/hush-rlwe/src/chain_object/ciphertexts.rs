@@ -7,11 +7,8 @@
 
 use hush_ring::{Chain, Level, Ring, UniformSeed};
 
-use super::meaning::{self, PhaseMeaning};
-use super::{
-    CHAIN_OVERHEAD_BYTES, ChainHeader, ChainObjectKind, Payload, SEED_BYTES, append_poly, packed_poly_bytes,
-};
-use crate::{CodecError, RlweCiphertext, SeededCiphertext, header};
+use super::{CHAIN_OVERHEAD_BYTES, ChainHeader, Payload, SEED_BYTES, append_poly, packed_poly_bytes};
+use crate::{ChainObjectKind, CodecError, RlweCiphertext, SeededCiphertext, header};
 
 /// Which full ciphertexts are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,8 +88,8 @@ pub fn leveled_set_bytes(chain: &Chain, id: LeveledSetId) -> Result<usize, Codec
 /// Bytes that decoded as full ciphertexts; not yet compared with what was asked.
 #[derive(Clone, Copy, Debug)]
 pub struct UncheckedLeveledSet<'a> {
-    header: ChainHeader,
-    payload: &'a [u8],
+    pub(super) header: ChainHeader,
+    pub(super) payload: &'a [u8],
 }
 
 impl<'a> UncheckedLeveledSet<'a> {
@@ -114,26 +111,6 @@ impl<'a> UncheckedLeveledSet<'a> {
         self.header.expect(&full_header(chain, id), self.payload, payload_bytes)?;
         let (ring, mut payload) = (chain.ring(id.level)?, Payload(self.payload));
         (0..id.count).map(|element| read_ciphertext(&mut payload, ring, id, element)).collect()
-    }
-
-    /// Checks that these are the ciphertexts asked for, every residue, and that each has the meaning that the chain's unit calls for.
-    ///
-    /// # Errors
-    /// As [`UncheckedLeveledSet::conform`]; [`CodecError::Meaning`] if none or another is stored; [`CodecError::Factor`] or
-    /// [`CodecError::Scale`] for one that no phase has.
-    pub fn conform_with_meaning(
-        self,
-        chain: &Chain,
-        id: LeveledSetId,
-    ) -> Result<Vec<(RlweCiphertext, PhaseMeaning)>, CodecError> {
-        let payload_bytes = meaning::payload_bytes(chain, id)?;
-        self.header.expect(&meaning::header_of(chain, id), self.payload, payload_bytes)?;
-        let (ring, mut payload) = (chain.ring(id.level)?, Payload(self.payload));
-        let ciphertext = |element| {
-            let meaning = PhaseMeaning::from_bytes(chain, payload.take_chunk()?, element)?;
-            Ok((read_ciphertext(&mut payload, ring, id, element)?, meaning))
-        };
-        (0..id.count).map(ciphertext).collect()
     }
 }
 

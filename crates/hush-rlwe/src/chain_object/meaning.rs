@@ -8,8 +8,10 @@
 
 use hush_ring::Chain;
 
-use super::ciphertexts::{append_ciphertext, check_count, full_header, leveled_payload_bytes, times};
-use super::{CHAIN_OVERHEAD_BYTES, ChainHeader, LeveledSetId};
+use super::ciphertexts::{
+    append_ciphertext, check_count, full_header, leveled_payload_bytes, read_ciphertext, times,
+};
+use super::{CHAIN_OVERHEAD_BYTES, ChainHeader, LeveledSetId, Payload, UncheckedLeveledSet};
 use crate::{CodecError, RlweCiphertext, header};
 
 /// What the phase of a ciphertext means.
@@ -54,11 +56,7 @@ impl PhaseMeaning {
         }
     }
 
-    pub(super) fn from_bytes(
-        chain: &Chain,
-        bytes: [u8; MEANING_BYTES],
-        element: u32,
-    ) -> Result<Self, CodecError> {
+    fn from_bytes(chain: &Chain, bytes: [u8; MEANING_BYTES], element: u32) -> Result<Self, CodecError> {
         let word = u64::from_le_bytes(bytes);
         let meaning = if chain.unit() > 1 { Self::Factor(word) } else { Self::Scale(f64::from_bits(word)) };
         meaning.check(chain, element)
@@ -96,12 +94,34 @@ pub fn leveled_set_with_meaning_bytes(chain: &Chain, id: LeveledSetId) -> Result
     Ok(payload_bytes(chain, id)? + CHAIN_OVERHEAD_BYTES)
 }
 
+impl UncheckedLeveledSet<'_> {
+    /// Checks that these are the ciphertexts asked for, every residue, and that each has the meaning that the chain's unit calls for.
+    ///
+    /// # Errors
+    /// As [`UncheckedLeveledSet::conform`]; [`CodecError::Meaning`] if none or another is stored; [`CodecError::Factor`] or
+    /// [`CodecError::Scale`] for one that no phase has.
+    pub fn conform_with_meaning(
+        self,
+        chain: &Chain,
+        id: LeveledSetId,
+    ) -> Result<Vec<(RlweCiphertext, PhaseMeaning)>, CodecError> {
+        let payload_bytes = payload_bytes(chain, id)?;
+        self.header.expect(&header_of(chain, id), self.payload, payload_bytes)?;
+        let (ring, mut payload) = (chain.ring(id.level)?, Payload(self.payload));
+        let ciphertext = |element| {
+            let meaning = PhaseMeaning::from_bytes(chain, payload.take_chunk()?, element)?;
+            Ok((read_ciphertext(&mut payload, ring, id, element)?, meaning))
+        };
+        (0..id.count).map(ciphertext).collect()
+    }
+}
+
 /// The header of such an object.
-pub(super) fn header_of(chain: &Chain, id: LeveledSetId) -> ChainHeader {
+fn header_of(chain: &Chain, id: LeveledSetId) -> ChainHeader {
     ChainHeader { meaning: tag_of(chain), ..full_header(chain, id) }
 }
 
-pub(super) fn payload_bytes(chain: &Chain, id: LeveledSetId) -> Result<usize, CodecError> {
+fn payload_bytes(chain: &Chain, id: LeveledSetId) -> Result<usize, CodecError> {
     let one = leveled_payload_bytes(chain, LeveledSetId { count: 1, ..id })?;
     times(id.count, one + MEANING_BYTES)
 }
