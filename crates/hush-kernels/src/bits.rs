@@ -7,54 +7,8 @@
 //! # Timing
 //! Constant-time in the values.
 
-use crate::{Cpu, KernelError, cpu::dispatch};
-
-/// The widest packed value, in bits.
-pub const MAX_BIT_WIDTH: u32 = 56;
-
-/// The number of bits of one packed value, in `1..=`[`MAX_BIT_WIDTH`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BitWidth(u32);
-
-impl BitWidth {
-    /// Checks a width.
-    ///
-    /// # Errors
-    /// [`KernelError::BitWidthOutOfRange`].
-    pub const fn new(bits: u32) -> Result<Self, KernelError> {
-        if bits >= 1 && bits <= MAX_BIT_WIDTH {
-            Ok(Self(bits))
-        } else {
-            Err(KernelError::BitWidthOutOfRange { found: bits, max: MAX_BIT_WIDTH })
-        }
-    }
-
-    /// The width that holds the canonical residues of a modulus.
-    pub const fn of_modulus(modulus: hush_arith::Modulus) -> Self {
-        // A modulus has at most 47 bits.
-        Self(modulus.bits())
-    }
-
-    /// The number of bits.
-    #[inline]
-    pub const fn bits(self) -> u32 {
-        self.0
-    }
-
-    /// The number of bytes that `count` packed values take: `⌈count·w/8⌉`.
-    ///
-    /// Exact for every count below `2^58`; above it saturates, so that a size check on hostile input fails safely.
-    #[inline]
-    pub const fn packed_bytes(self, count: usize) -> usize {
-        count.saturating_mul(self.0 as usize).div_ceil(8)
-    }
-
-    /// A word with the `w` low bits set: the largest value that fits.
-    #[inline]
-    pub const fn mask(self) -> u64 {
-        (1 << self.0) - 1
-    }
-}
+pub use crate::operands::{BitWidth, MAX_BIT_WIDTH};
+use crate::{Cpu, cpu::dispatch};
 
 /// Writes the `w` low bits of each value; bits above are dropped.
 ///

@@ -13,6 +13,7 @@
 
 use hush_arith::Modulus;
 
+pub use crate::operands::TAG_SHIFT;
 use crate::{Cpu, cpu::dispatch};
 
 /// Most rows of a sum: far more than any basis has, far fewer than the accumulators hold
@@ -69,9 +70,6 @@ pub fn tag_quotients(cpu: Cpu, rows: &mut [u64], columns: usize, reciprocals: &[
         dispatch!(cpu, convert::tag_quotients(rows, columns, reciprocals));
     }
 }
-
-/// Where the tag of a word begins.
-pub const TAG_SHIFT: u32 = 52;
 
 /// `out[c] ← (out[c] − x[c])·factor mod q`: the last step of a division by dropped primes.
 ///

@@ -3,54 +3,10 @@
 
 use std::fmt;
 
-use crate::KernelError;
+use crate::{KernelError, Path};
 
 /// The environment variable that overrides detection: `scalar`, `avx2` or `avx512`.
 pub const CPU_ENV: &str = "HUSH_CPU";
-
-/// An instruction set that the loops are written for, from the plainest to the widest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Path {
-    /// Plain Rust: the specification of all others.
-    Scalar,
-    /// AVX2 with FMA and AES-NI: modular products in double precision.
-    Avx2,
-    /// AVX-512 with IFMA, VBMI, VPOPCNTDQ and VAES: modular products in 52-bit integers.
-    Avx512,
-}
-
-impl Path {
-    const ALL: [Path; 3] = [Path::Scalar, Path::Avx2, Path::Avx512];
-
-    /// The name used by [`CPU_ENV`] and in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Path::Scalar => "scalar",
-            Path::Avx2 => "avx2",
-            Path::Avx512 => "avx512",
-        }
-    }
-
-    /// Whether this machine, and its operating system, can run the path.
-    fn is_supported(self) -> bool {
-        match self {
-            Path::Scalar => true,
-            #[cfg(target_arch = "x86_64")]
-            Path::Avx2 => crate::avx2::is_supported(),
-            #[cfg(target_arch = "x86_64")]
-            Path::Avx512 => crate::avx512::is_supported(),
-            #[cfg(not(target_arch = "x86_64"))]
-            Path::Avx2 | Path::Avx512 => false,
-        }
-    }
-}
-
-impl fmt::Display for Path {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// A path that this machine can run.
 ///
@@ -83,7 +39,7 @@ impl Cpu {
             .into_iter()
             .find(|path| path.name() == name)
             .ok_or_else(|| KernelError::UnknownPath { found: name.to_owned() })?;
-        if path.is_supported() { Ok(Self { path }) } else { Err(KernelError::CpuFeatureMissing { path }) }
+        if is_supported(path) { Ok(Self { path }) } else { Err(KernelError::CpuFeatureMissing { path }) }
     }
 
     /// The path that every machine has.
@@ -93,7 +49,7 @@ impl Cpu {
 
     /// Every path that this machine can run, the scalar one first.
     pub fn available() -> Vec<Self> {
-        Path::ALL.into_iter().filter(|path| path.is_supported()).map(|path| Self { path }).collect()
+        Path::ALL.into_iter().filter(|&path| is_supported(path)).map(|path| Self { path }).collect()
     }
 
     /// The path proven.
@@ -106,6 +62,19 @@ impl Cpu {
 impl fmt::Display for Cpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.path.fmt(f)
+    }
+}
+
+/// Whether this machine, and its operating system, can run the path.
+fn is_supported(path: Path) -> bool {
+    match path {
+        Path::Scalar => true,
+        #[cfg(target_arch = "x86_64")]
+        Path::Avx2 => crate::avx2::is_supported(),
+        #[cfg(target_arch = "x86_64")]
+        Path::Avx512 => crate::avx512::is_supported(),
+        #[cfg(not(target_arch = "x86_64"))]
+        Path::Avx2 | Path::Avx512 => false,
     }
 }
 
@@ -129,8 +98,8 @@ pub(crate) use dispatch;
 
 #[cfg(test)]
 mod tests {
-    use super::{CPU_ENV, Cpu, Path};
-    use crate::KernelError;
+    use super::{CPU_ENV, Cpu};
+    use crate::{KernelError, Path};
 
     #[test]
     fn names_are_checked() {

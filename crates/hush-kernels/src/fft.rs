@@ -14,31 +14,8 @@
 //! # Panics
 //! All functions panic unless the parts have one length `n`, a power of two, and the roots `n − 1`.
 
+pub use crate::operands::Roots;
 use crate::{Cpu, cpu::dispatch};
-
-/// Real and imaginary parts of `exp(πi·k/h)`, `0 ≤ k < h`, for the stages `h = 1, 2, 4, …, n/2` one after the other.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Roots {
-    /// Real parts.
-    pub re: Vec<f64>,
-    /// Imaginary parts.
-    pub im: Vec<f64>,
-}
-
-impl Roots {
-    /// The roots of transforms of length `n`, a power of two, correct to an ulp.
-    pub fn new(n: usize) -> Self {
-        let stages = (0..n.trailing_zeros()).map(|log2| 1_usize << log2);
-        let angles = stages.flat_map(|h| (0..h).map(move |k| std::f64::consts::PI * k as f64 / h as f64));
-        let (re, im) = angles.map(|angle| (angle.cos(), angle.sin())).unzip();
-        Self { re, im }
-    }
-
-    /// The `h` roots of a stage.
-    pub(crate) fn stage(&self, h: usize) -> (&[f64], &[f64]) {
-        (&self.re[h - 1..2 * h - 1], &self.im[h - 1..2 * h - 1])
-    }
-}
 
 /// Coefficients in order to values in bit-reversed order, in place.
 pub fn evaluate(cpu: Cpu, re: &mut [f64], im: &mut [f64], roots: &Roots) {

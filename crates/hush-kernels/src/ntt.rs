@@ -13,6 +13,7 @@
 //! # References
 //! \[Har14\] lazy butterflies; Longa and Naehrig (2016) for powers of `ψ` merged in the twiddle factors.
 
+pub(crate) mod order;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod schedule;
 #[cfg(target_arch = "x86_64")]
@@ -20,6 +21,7 @@ pub(crate) mod tables;
 
 use hush_arith::Modulus;
 
+use self::order::{reverse_bits, transpose_index};
 use crate::{Cpu, KernelError, scalar};
 #[cfg(target_arch = "x86_64")]
 use crate::{Path, avx2, avx512};
@@ -159,17 +161,6 @@ impl NttPlan {
         assert_eq!(data.len(), self.degree, "the data must have the length of the plan");
         debug_assert!(data.iter().all(|&x| x < self.modulus.value()), "the data must be canonical");
     }
-}
-
-/// `τ`: swaps the two lowest octal digits of an index if the transform has at least 64 points. Its own inverse.
-pub(crate) fn transpose_index(index: usize, degree: usize) -> usize {
-    if degree < 64 { index } else { index & !63 | (index & 7) << 3 | (index >> 3 & 7) }
-}
-
-/// `brv`: reverses the `log2 degree` low bits of an index. Its own inverse.
-pub(crate) fn reverse_bits(index: usize, degree: usize) -> usize {
-    // degree ≥ 16, so the shift is below the word size.
-    index.reverse_bits() >> (usize::BITS - degree.trailing_zeros())
 }
 
 #[cfg(test)]

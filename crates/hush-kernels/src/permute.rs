@@ -8,6 +8,7 @@
 //! # Timing
 //! The permutation is public.
 
+use crate::operands::{BLOCK, Block};
 use crate::{Cpu, cpu::dispatch};
 
 /// A permutation, ready to be applied many times.
@@ -19,15 +20,6 @@ enum Form {
     Blocks(Vec<Block>),
     /// Any indices: transforms of fewer than 64 points have no blocks.
     Words(Vec<u32>),
-}
-
-/// Where the words of one block come from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Block {
-    /// The number of the block that they are in.
-    pub(crate) source: u32,
-    /// Their places in it, below 64.
-    pub(crate) places: [u8; BLOCK],
 }
 
 impl Permutation {
@@ -78,9 +70,6 @@ impl Permutation {
         }
     }
 }
-
-/// Words of a block: those of the smallest unit of a transform.
-pub(crate) const BLOCK: usize = 64;
 
 #[cfg(test)]
 mod tests {

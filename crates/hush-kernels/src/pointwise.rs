@@ -12,6 +12,7 @@
 
 use hush_arith::Modulus;
 
+pub use crate::operands::Pair;
 use crate::{Cpu, cpu::dispatch};
 
 /// `acc[i] ← acc[i] + x[i] mod q`.
@@ -87,9 +88,6 @@ pub fn tensor_add_assign(
     debug_assert!(scalar < modulus.value(), "the scalar must be canonical");
     dispatch!(cpu, pointwise::tensor_add_assign(modulus, acc, a, b, scalar));
 }
-
-/// Body and mask.
-pub type Pair<'a> = (&'a [u64], &'a [u64]);
 
 fn check(modulus: Modulus, a: &[u64], b: &[u64]) {
     assert_eq!(a.len(), b.len(), "operands must have one length");

@@ -4,12 +4,8 @@
 //! # Timing
 //! Constant-time in the bytes.
 
+pub use crate::operands::{CBD21_BYTES, TERNARY_BYTES};
 use crate::{Cpu, cpu::dispatch};
-
-/// Random bytes per sample of [`cbd21_into`].
-pub const CBD21_BYTES: usize = 6;
-/// Random bytes per sample of [`ternary_into`].
-pub const TERNARY_BYTES: usize = 8;
 
 /// Centred binomial samples of parameter 21: the number of ones among 21 bits minus that among 21 others.
 ///

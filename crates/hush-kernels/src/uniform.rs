@@ -16,15 +16,13 @@
 //! # Timing
 //! Depends on the data (rejections) and is not meant for secrets: expand public seeds only.
 
+pub(crate) mod rejection;
+
 use std::fmt;
 
 use hush_arith::Modulus;
 
-use crate::{
-    Cpu, Path,
-    lazy::accumulate,
-    scalar::{self, uniform::accept},
-};
+use crate::{Cpu, Path, lazy::accumulate, scalar};
 #[cfg(target_arch = "x86_64")]
 use crate::{avx2, avx512};
 
@@ -147,23 +145,6 @@ impl fmt::Debug for AesCtr128 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AesCtr128").field("cpu", &self.cpu).finish_non_exhaustive()
     }
-}
-
-/// The number of attempts after the first.
-pub(crate) const MAX_ATTEMPT: u64 = 255;
-
-/// The counter of a retry.
-#[inline]
-pub(crate) fn retry_counter(attempt: u64, index: usize) -> u64 {
-    attempt << 56 | index as u64
-}
-
-/// The first candidate of the retries of coefficient `index` that is below `q`; `first_word(c)` gives the first word of `B(c)`.
-pub(crate) fn retry(modulus: Modulus, index: usize, first_word: impl Fn(u64) -> u64) -> u64 {
-    let word = |attempt| first_word(retry_counter(attempt, index));
-    (1..=MAX_ATTEMPT)
-        .find_map(|attempt| accept(modulus, word(attempt)))
-        .unwrap_or_else(|| (word(MAX_ATTEMPT) & ((1 << modulus.bits()) - 1)) - modulus.value())
 }
 
 #[cfg(test)]

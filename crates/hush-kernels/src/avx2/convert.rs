@@ -8,7 +8,7 @@ use super::{
     reduce::{Factor, Reducer, centred},
     vector::{Avx2, V, Words},
 };
-use crate::{convert::TAG_SHIFT, scalar::convert as scalar};
+use crate::{operands::TAG_SHIFT, scalar::convert as scalar};
 
 /// Products between reductions of the sum: `(16 + 1)·0.75·2^47 < 2^51`.
 const BATCH: usize = 16;

@@ -8,7 +8,7 @@ use super::{
     reduce::Reducer,
     vector::{Avx2, Words},
 };
-use crate::{pointwise::Pair, scalar::pointwise as scalar};
+use crate::{operands::Pair, scalar::pointwise as scalar};
 
 #[target_feature(enable = "avx2")]
 pub(crate) fn add_assign(q: Modulus, acc: &mut [u64], x: &[u64]) {

@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 use super::vector::Avx2;
 pub(crate) use crate::scalar::sample::ternary_into;
 use crate::{
-    sample::CBD21_BYTES,
+    operands::CBD21_BYTES,
     scalar::sample::{self as scalar, DOWN, LOW_42},
 };
 

@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 use hush_arith::Modulus;
 
 use super::vector::{Avx2, Words};
-use crate::{scalar::lazy as scalar, uniform::retry};
+use crate::{scalar::lazy as scalar, uniform::rejection::retry};
 
 /// Registers of blocks computed together: enough to hide the latency of a round.
 const REGISTERS: usize = 8;

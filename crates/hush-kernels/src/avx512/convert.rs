@@ -8,7 +8,7 @@ use super::{
     vector::{Avx512, V, Words},
 };
 use crate::{
-    convert::TAG_SHIFT,
+    operands::TAG_SHIFT,
     scalar::convert::{self as scalar, TWO_TO_52},
 };
 

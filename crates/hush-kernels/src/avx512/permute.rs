@@ -2,7 +2,7 @@
 //! Blocks of 64 words, eight gathered at a time.
 
 use super::vector::Avx512;
-use crate::permute::{BLOCK, Block};
+use crate::operands::{BLOCK, Block};
 
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq")]
 pub(crate) fn blocks(out: &mut [[u64; BLOCK]], source: &[[u64; BLOCK]], blocks: &[Block]) {

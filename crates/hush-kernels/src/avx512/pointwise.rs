@@ -7,7 +7,7 @@ use super::{
     reduce::Reducer,
     vector::{Avx512, V},
 };
-use crate::{pointwise::Pair, scalar::pointwise as scalar};
+use crate::{operands::Pair, scalar::pointwise as scalar};
 
 /// `acc[i] ← f(acc[i], x[i])` on whole vectors; the remaining ends of both slices are returned.
 #[inline(always)]

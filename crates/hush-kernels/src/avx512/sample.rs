@@ -3,7 +3,7 @@
 
 use super::vector::Avx512;
 pub(crate) use crate::scalar::sample::ternary_into;
-use crate::{sample::CBD21_BYTES, scalar::sample as scalar};
+use crate::{operands::CBD21_BYTES, scalar::sample as scalar};
 
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq")]
 pub(crate) fn cbd21_into(random: &[u8], out: &mut [i32]) {

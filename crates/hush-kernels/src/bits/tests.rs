@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 use super::*;
+use crate::KernelError;
 use crate::testing::{Random, lengths};
 
 fn widths() -> impl Iterator<Item = BitWidth> {

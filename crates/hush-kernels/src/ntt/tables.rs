@@ -8,8 +8,7 @@
 
 use hush_arith::Modulus;
 
-use super::reverse_bits;
-use crate::scalar::ntt::bit_reversed_powers;
+use super::order::{bit_reversed_powers, reverse_bits};
 
 /// The number type that a path computes in.
 pub(crate) trait TwiddleWord: Copy + Default {

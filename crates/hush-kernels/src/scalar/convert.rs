@@ -3,7 +3,7 @@
 
 use hush_arith::Modulus;
 
-use crate::convert::TAG_SHIFT;
+use crate::operands::TAG_SHIFT;
 
 #[inline]
 pub(crate) fn tagged_sum(q: Modulus, out: &mut [u64], rows: &[u64], weights: &[u64]) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Radix-2 passes over parts that stand apart, which the compiler makes as wide as the path allows.
 
-use crate::fft::Roots;
+use crate::operands::Roots;
 
 #[inline(always)]
 pub(crate) fn evaluate(re: &mut [f64], im: &mut [f64], roots: &Roots) {

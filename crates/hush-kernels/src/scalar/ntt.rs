@@ -3,7 +3,7 @@
 
 use hush_arith::Modulus;
 
-use crate::ntt::{reverse_bits, transpose_index};
+use crate::ntt::order::{bit_reversed_powers, reverse_bits, transpose_index};
 
 /// A constant `w < q` with `⌊w·2^64/q⌋`, for Shoup's multiplication.
 #[derive(Debug, Clone, Copy)]
@@ -103,17 +103,6 @@ impl Tables {
             *x = scaled.min(scaled.wrapping_sub(q));
         }
     }
-}
-
-/// `base^brv(i)` at index `i`, for `i < degree`.
-pub(crate) fn bit_reversed_powers(modulus: Modulus, degree: usize, base: u64) -> Vec<u64> {
-    let mut powers = vec![0; degree];
-    let mut power = modulus.reduce_u64(1);
-    for exponent in 0..degree {
-        powers[reverse_bits(exponent, degree)] = power;
-        power = modulus.mul(power, base);
-    }
-    powers
 }
 
 /// Moves the value at `k` to `τ(k)`: transposes each 64-point block as an 8 × 8 matrix.

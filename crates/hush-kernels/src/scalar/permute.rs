@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Blocks of 64 words, one word at a time.
 
-use crate::permute::{BLOCK, Block};
+use crate::operands::{BLOCK, Block};
 
 #[inline]
 pub(crate) fn blocks(out: &mut [[u64; BLOCK]], source: &[[u64; BLOCK]], blocks: &[Block]) {

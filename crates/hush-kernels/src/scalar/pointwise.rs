@@ -3,7 +3,7 @@
 
 use hush_arith::Modulus;
 
-use crate::pointwise::Pair;
+use crate::operands::Pair;
 
 #[inline]
 pub(crate) fn add_assign(q: Modulus, acc: &mut [u64], x: &[u64]) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A population count and a high product.
 
-use crate::sample::{CBD21_BYTES, TERNARY_BYTES};
+use crate::operands::{CBD21_BYTES, TERNARY_BYTES};
 
 /// The bits that count.
 pub(crate) const LOW_42: u64 = (1 << 42) - 1;

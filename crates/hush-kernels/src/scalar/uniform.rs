@@ -7,20 +7,13 @@ use aes::{
 };
 use hush_arith::Modulus;
 
-use crate::uniform::retry;
+use crate::uniform::rejection::{accept, retry};
 
 /// Blocks computed together: processors with AES instructions, those of Arm too, hide the latency of a round so.
 const BLOCKS: usize = 8;
 
 #[derive(Clone)]
 pub(crate) struct Schedule(Aes128);
-
-/// The candidate in a word, if it is below `q`.
-#[inline]
-pub(crate) fn accept(modulus: Modulus, word: u64) -> Option<u64> {
-    let candidate = word & ((1 << modulus.bits()) - 1);
-    (candidate < modulus.value()).then_some(candidate)
-}
 
 impl Schedule {
     pub(crate) fn new(key: &[u8; 16]) -> Self {

@@ -4,6 +4,7 @@ use aes::{
     cipher::{BlockCipherEncrypt, KeyInit},
 };
 
+use super::rejection::retry;
 use super::*;
 use crate::testing::{Random, lengths, moduli, ntt_prime};
 
