@@ -8,9 +8,9 @@ use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::{One, Zero};
 
-use crate::circuit::{Input, Step};
 use crate::error::Size;
-use crate::expression::{Node, check_bits};
+use crate::step::{Input, Step};
+use crate::tree::{Node, check_bits};
 use crate::{ExprError, Interval, Ratio};
 
 /// Largest degree of a product in the vectors.

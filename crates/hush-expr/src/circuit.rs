@@ -5,33 +5,9 @@ use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
 use crate::build::{Builder, Built};
-use crate::expression::Node;
-use crate::{ExprError, Expression, Function, Interval, Ratio};
-
-/// A vector of an expression, as it is encrypted: every value is `unit` times a number in `range`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Input {
-    /// What an encrypted 1 stands for; not zero.
-    pub unit: Ratio,
-    /// Bounds of what is encrypted.
-    pub range: Interval,
-}
-
-/// One operation. Numbers are places of earlier steps.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
-    /// An encrypted vector, by its place among the expression's names.
-    Input(usize),
-    /// `constant + Σ coefficient·step`, of inputs and products; at least one term, no coefficient zero.
-    Linear {
-        /// Added to every element.
-        constant: BigInt,
-        /// Places and coefficients.
-        terms: Vec<(usize, BigInt)>,
-    },
-    /// The product of two steps, or the square of one.
-    Product(usize, usize),
-}
+use crate::step::{Input, Step};
+use crate::tree::{Function, Node};
+use crate::{ExprError, Expression, Interval, Ratio};
 
 /// How a vector of results becomes one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,24 +148,6 @@ impl Circuit {
                 let share = count.recip().unwrap_or_else(Ratio::one);
                 &(&scaled * &share) + &self.constant
             }
-        }
-    }
-}
-
-impl Step {
-    fn input(&self) -> Option<usize> {
-        match self {
-            Self::Input(input) => Some(*input),
-            _ => None,
-        }
-    }
-
-    /// The steps that it refers to.
-    pub fn operands(&self) -> Vec<usize> {
-        match self {
-            Self::Input(_) => Vec::new(),
-            Self::Linear { terms, .. } => terms.iter().map(|&(place, _)| place).collect(),
-            Self::Product(a, b) => vec![*a, *b],
         }
     }
 }

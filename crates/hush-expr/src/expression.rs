@@ -2,56 +2,14 @@
 //! What an expression means.
 
 use crate::parse::{MAX_EXPONENT, Parser};
-use crate::{ExprError, Ratio, error::Size};
-
-/// A function of whole vectors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Function {
-    /// The sum of the products of two vectors.
-    Dot,
-    /// The mean of a vector.
-    Mean,
-    /// The sum of a vector.
-    Sum,
-}
-
-impl Function {
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Dot => "dot",
-            Self::Mean => "mean",
-            Self::Sum => "sum",
-        }
-    }
-}
+use crate::tree::{Function, Node, check_bits};
+use crate::{ExprError, Ratio};
 
 /// A parsed expression. Numbers are exact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expression {
     root: Node,
     names: Vec<String>,
-}
-
-/// A node of the tree. Chains of sums and products are flat, so that its height is the nesting of the text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Node {
-    Call {
-        function: Function,
-        arguments: Vec<Node>,
-        position: usize,
-    },
-    /// Of [`Expression::names`].
-    Name(usize),
-    Negative(Box<Node>),
-    Number(Ratio),
-    Power(Box<Node>, u32),
-    Product(Vec<Node>),
-    Reciprocal {
-        of: Box<Node>,
-        position: usize,
-    },
-    Sum(Vec<Node>),
 }
 
 impl Expression {
@@ -129,17 +87,6 @@ fn value(node: &Node, values: &[Ratio]) -> Result<Ratio, ExprError> {
     };
     Ok(number)
 }
-
-/// Refuses numbers that only a mistake or an attack asks for.
-pub(crate) fn check_bits(bits: u64) -> Result<(), ExprError> {
-    if bits > MAX_BITS {
-        return Err(ExprError::TooLarge { what: Size::Digits, limit: (MAX_BITS as f64 / 3.33) as usize });
-    }
-    Ok(())
-}
-
-/// Bits of any number on the way.
-const MAX_BITS: u64 = 1 << 17;
 
 impl std::fmt::Display for Expression {
     /// A text that parses to the same expression, with no more nesting than it was parsed from.

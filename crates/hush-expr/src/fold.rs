@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Other meanings of an expression than numbers: whoever has a sum and a product can give it one.
 
-use crate::expression::Node;
+use crate::tree::Node;
 use crate::{Expression, Function, Ratio};
 
 /// What the pieces of an expression mean. Pieces are folded from the leaves, from left to right.

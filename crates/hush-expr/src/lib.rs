@@ -26,13 +26,17 @@ mod fold;
 mod interval;
 mod parse;
 mod ratio;
+mod step;
+mod tree;
 
-pub use circuit::{Aggregate, Circuit, Input, Step};
+pub use circuit::{Aggregate, Circuit};
 pub use error::ExprError;
-pub use expression::{Expression, Function};
+pub use expression::Expression;
 pub use fold::Fold;
 pub use interval::Interval;
 pub use ratio::Ratio;
+pub use step::{Input, Step};
+pub use tree::Function;
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@
 //! ```
 
 use crate::error::Size;
-use crate::expression::{Function, Node};
+use crate::tree::{Function, Node};
 use crate::{ExprError, Ratio};
 
 /// The largest exponent.
