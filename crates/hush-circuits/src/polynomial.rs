@@ -20,15 +20,15 @@
 mod approximation;
 mod arithmetic;
 mod integer;
+mod operations;
 mod real;
 mod tree;
 
 pub use approximation::chebyshev_interpolation;
 pub(crate) use approximation::{chebyshev_value, check_interval};
-pub(crate) use arithmetic::{
-    Counted, InvariantArithmetic, ModularArithmetic, RealArithmetic, RealOperations,
-};
+pub(crate) use arithmetic::{Counted, InvariantArithmetic, ModularArithmetic, RealArithmetic};
 pub use integer::IntegerPolynomial;
+pub(crate) use operations::RealOperations;
 pub use real::RealPolynomial;
 pub(crate) use tree::Arithmetic;
 pub use tree::{Basis, PolynomialCost};

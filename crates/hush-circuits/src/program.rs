@@ -17,10 +17,12 @@
 
 mod choose;
 mod cost;
+mod kind;
 mod part;
 mod serve;
 mod walk;
 
-pub use choose::{Demand, Plan, ProgramError, SchemeKind, Vector};
+pub use choose::{Demand, Plan, ProgramError, Vector};
+pub use kind::SchemeKind;
 pub use part::{Part, Slots};
 pub use serve::ServeError;

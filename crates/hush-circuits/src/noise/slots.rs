@@ -8,7 +8,7 @@ use hush_schemes::ckks::Ckks;
 
 use super::{CircuitNoise, TransformShape, times_log2};
 use crate::CircuitError;
-use crate::polynomial::{Arithmetic, RealOperations, RealPolynomial};
+use crate::polynomial::Arithmetic;
 
 /// What is known of the slots of a CKKS ciphertext.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -238,12 +238,6 @@ impl Arithmetic for CkksNoise<'_> {
     }
     fn bounded(&self, a: SlotNoise, limit_log2: f64) -> SlotNoise {
         SlotNoise { value_log2: a.value_log2.min(limit_log2), ..a }
-    }
-}
-
-impl RealOperations for CkksNoise<'_> {
-    fn polynomial(&self, p: &RealPolynomial, a: &SlotNoise) -> Result<SlotNoise, CircuitError> {
-        p.noise(self, *a)
     }
 }
 

@@ -6,29 +6,8 @@ use hush_rlwe::{EvaluationKeys, RlweCiphertext};
 use hush_schemes::bgv::{Bfv, Bgv, BgvCiphertext};
 use hush_schemes::ckks::{Ckks, CkksCiphertext, Complex};
 
-use super::RealPolynomial;
 use super::tree::Arithmetic;
 use crate::CircuitError;
-
-/// Arithmetic with real coefficients, of ciphertexts or of what is known of them.
-pub(crate) trait RealOperations: Arithmetic<Scalar = f64> {
-    /// `p(a)`.
-    fn polynomial(&self, p: &RealPolynomial, a: &Self::Value) -> Result<Self::Value, CircuitError>;
-    /// `slope·a + constant`, a level lower.
-    fn affine(&self, a: &Self::Value, slope: f64, constant: f64) -> Result<Self::Value, CircuitError> {
-        self.add_scalar(&self.divide(&self.scaled(a, slope, self.level(a))?)?, constant)
-    }
-    /// `a·b`, relinearised and divided.
-    fn times(&self, a: &Self::Value, b: &Self::Value) -> Result<Self::Value, CircuitError> {
-        self.divide(&self.product(a, b)?)
-    }
-}
-
-impl RealOperations for RealArithmetic<'_> {
-    fn polynomial(&self, p: &RealPolynomial, a: &CkksCiphertext) -> Result<CkksCiphertext, CircuitError> {
-        p.evaluate(self.scheme, a, self.keys)
-    }
-}
 
 /// Real coefficients and CKKS ciphertexts.
 pub(crate) struct RealArithmetic<'a> {

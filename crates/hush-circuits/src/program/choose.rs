@@ -13,30 +13,9 @@ use hush_schemes::ckks::Ckks;
 use num_bigint::BigInt;
 
 use super::cost::work;
+use super::kind::SchemeKind;
 use super::part::{Bounds, Part, joined};
 use crate::CircuitError;
-
-/// A scheme.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SchemeKind {
-    /// BGV: exact.
-    Bgv,
-    /// BFV: exact.
-    Bfv,
-    /// CKKS: approximate.
-    Ckks,
-}
-
-impl SchemeKind {
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Bgv => "BGV",
-            Self::Bfv => "BFV",
-            Self::Ckks => "CKKS",
-        }
-    }
-}
 
 /// What is known of a vector.
 #[derive(Clone, Debug, PartialEq)]

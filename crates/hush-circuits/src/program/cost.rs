@@ -11,7 +11,7 @@
 use hush_expr::{Circuit, Step};
 use hush_params::ChainParams;
 
-use super::SchemeKind;
+use super::kind::SchemeKind;
 
 /// Butterflies of a whole run over `length` values, in one part.
 pub(super) fn work(scheme: SchemeKind, circuit: &Circuit, params: &ChainParams, length: usize) -> f64 {
