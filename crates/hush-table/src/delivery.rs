@@ -17,11 +17,14 @@
 // Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use std::fmt;
+mod id;
+
+pub use id::DeliveryId;
 
 use serde::{Deserialize, Serialize};
 
-use crate::digest::{DeviceId, Digest, StreamId, TableId};
+use self::id::MAX_NUMBER;
+use crate::digest::{DeviceId, Digest, TableId};
 use crate::error::{DeliveryFault, TableError};
 use crate::manifest::{PartEntry, PartFile, verify};
 
@@ -29,29 +32,12 @@ use crate::manifest::{PartEntry, PartFile, verify};
 pub const DELIVERY_MAGIC: [u8; 8] = *b"HUSHDLV2";
 /// First bytes of deliveries that named no device; they are refused by name.
 const FIRST_MAGIC: [u8; 8] = *b"HUSHDLV1";
-/// Domain of the seeds of delivered chunks.
-const SEED_DOMAIN: &[u8] = b"hushtable chunk of a delivery\0";
 /// Domain of the certificates of devices.
 pub const DEVICE_DOMAIN: [u8; 8] = *b"HUSHDEV1";
 /// Version of the body.
 pub const DELIVERY_FORMAT: u16 = 2;
 /// Largest container in bytes.
 pub const MAX_DELIVERY_BYTES: u64 = 4096;
-/// Ending of the names of stored deliveries.
-const ENDING: &str = ".delivery";
-
-/// Which delivery: unique for a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DeliveryId {
-    /// Who made it.
-    pub device: DeviceId,
-    /// 16 random bytes of a device's spool.
-    pub stream: StreamId,
-    /// From 0, without gaps.
-    pub number: u64,
-}
-
 /// What a device says of a delivery. Public.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -82,46 +68,6 @@ pub struct SignedDelivery {
     device: [u8; 32],
     certificate: [u8; 64],
     bytes: Vec<u8>,
-}
-
-impl DeliveryId {
-    /// The name of the delivery's file: its text and an ending.
-    pub fn file_name(&self) -> String {
-        format!("{self}{ENDING}")
-    }
-
-    /// The id in a file's name; `None` for any other text.
-    pub fn of_file_name(name: &str) -> Option<Self> {
-        Self::of_text(name.strip_suffix(ENDING)?)
-    }
-
-    /// The id of a text as `Display` writes it; `None` for any other.
-    pub fn of_text(text: &str) -> Option<Self> {
-        let (device, rest) = text.split_once('-')?;
-        let (stream, number) = rest.split_once('-')?;
-        let id =
-            Self { device: device.parse().ok()?, stream: stream.parse().ok()?, number: number.parse().ok()? };
-        (id.to_string() == text).then_some(id)
-    }
-
-    /// The greatest id that a delivery of the device can have.
-    pub fn last_of(device: DeviceId) -> Self {
-        Self { device, stream: StreamId::from_bytes([0xff; 16]), number: MAX_NUMBER }
-    }
-
-    /// The seed that chunk `written` of the delivery's file has.
-    pub fn chunk_seed(&self, written: u32) -> [u8; 32] {
-        let numbers = [self.number.to_le_bytes().as_slice(), &written.to_le_bytes()].concat();
-        let name = [self.device.as_bytes().as_slice(), self.stream.as_bytes(), &numbers].concat();
-        *Digest::of(&[SEED_DOMAIN, &name].concat()).as_bytes()
-    }
-}
-
-impl fmt::Display for DeliveryId {
-    /// Device, stream and number in twelve digits, with `-` between.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}-{:012}", self.device, self.stream, self.number)
-    }
 }
 
 /// Some of the deliveries that wait beside a table.
@@ -238,15 +184,13 @@ impl SignedDelivery {
     }
 }
 
-/// Numbers have twelve digits in names.
-const MAX_NUMBER: u64 = 999_999_999_999;
-
 #[cfg(test)]
 #[allow(clippy::indexing_slicing, reason = "a test fails by panicking")]
 mod tests {
     use ed25519_dalek::{Signer, SigningKey};
 
     use super::*;
+    use crate::digest::StreamId;
 
     fn keys() -> (SigningKey, SigningKey) {
         (SigningKey::from_bytes(&[1; 32]), SigningKey::from_bytes(&[2; 32]))

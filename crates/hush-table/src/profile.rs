@@ -20,11 +20,13 @@ use crate::source::{Source, SourceError};
 mod column;
 mod counts;
 mod joint;
+mod kind;
 mod numbers;
 mod propose;
 mod readings;
 
-pub use column::{AlmostNumber, ColumnProfile, Kind};
+pub use column::{AlmostNumber, ColumnProfile};
+pub use kind::Kind;
 pub use propose::{
     FEW_ROWS, Proposed, RANGE_FACTOR, keep_possible_purposes, propose, single_out_note, zone_note,
 };

@@ -39,6 +39,7 @@ mod batches;
 pub(crate) mod cells;
 mod column;
 mod error;
+mod guarded;
 mod name;
 #[cfg(not(feature = "parquet-rows"))]
 #[path = "source/no_parquet.rs"]

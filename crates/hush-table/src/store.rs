@@ -32,7 +32,7 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 
 pub use catalog::{Catalog, CatalogEntry};
-pub use deliveries::{DELIVERIES_NAME, Delivered, check_seeds};
+pub use deliveries::{Delivered, check_seeds};
 pub use writer::{TableIdentity, TableLayout, TableWriter};
 
 use self::objects::{Found, Replace, Stamp};
@@ -41,6 +41,8 @@ use crate::error::{Measured, Operation, TableError};
 use crate::manifest::{Manifest, PartEntry, PartFile, PartPlace, SignedManifest};
 use crate::part::{ClearPart, EncryptedPart, PartKind, PartSource, WrittenPart};
 
+/// Name of the folder of waiting deliveries below a table's prefix.
+pub const DELIVERIES_NAME: &str = "deliveries";
 /// Name of the manifest below a table's prefix.
 pub const MANIFEST_NAME: &str = "manifest.hush";
 /// Name of the folder of parts below a table's prefix.

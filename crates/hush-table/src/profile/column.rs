@@ -5,6 +5,7 @@ use hush_plan::schema::DateFormat;
 use hush_plan::schema::units::{DecimalPoint, Number, POWERS_OF_TEN, censored_bound, has_zone, scan_number};
 
 use super::counts::TupleCounts;
+use super::kind::Kind;
 use super::numbers::{Magnitude, Numbers, Written};
 use super::readings::{DATE_FORMATS, Dates, MARKERS, Truths, instants, marker, without_separators};
 use crate::classify::{PatternCounts, SHARED_BY};
@@ -13,31 +14,6 @@ use crate::source::{Declared, SourceColumn};
 
 /// Distinct values that are counted exactly.
 const DISTINCT_EXACT: usize = 8192;
-
-/// The narrowest kind of value that a column's values all are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// `true` and `false`, `yes` and `no`.
-    Bool,
-    /// Few texts, often repeated.
-    Category,
-    /// Days.
-    Date,
-    /// Numbers with a fixed number of digits after the point.
-    Decimal,
-    /// No value at all.
-    Empty,
-    /// Numbers with exponents, or more digits than a decimal should have.
-    Float,
-    /// Whole numbers of at most 64 bits.
-    Int,
-    /// Anything else.
-    Text,
-    /// Instants.
-    Timestamp,
-    /// A nested or binary type.
-    Unsupported,
-}
 
 /// What a pass found of one column. Holds no values.
 #[derive(Clone, Debug)]

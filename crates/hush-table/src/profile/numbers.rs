@@ -9,7 +9,7 @@
 //!
 //! All others are floats: binary floats in full show up to 17 digits, and not always the same number of them.
 
-use super::column::Kind;
+use super::kind::Kind;
 use crate::source::Declared;
 
 /// Digits after the point, and in all, of decimals that people write.

@@ -7,7 +7,8 @@ use hush_plan::schema::units::{DATE_BOUNDS, POWERS_OF_TEN, TIMESTAMP_BOUNDS, typ
 use hush_plan::schema::{Column, ColumnType, Protection, Purpose, Schema, UNHELD_TYPE, UnitRange, Written};
 use hush_plan::{Needs, plan_encodings};
 
-use super::column::{AlmostNumber, ColumnProfile, Kind};
+use super::column::{AlmostNumber, ColumnProfile};
+use super::kind::Kind;
 use super::readings::Dates;
 use super::{SingledOut, TableProfile};
 use crate::classify::{Class, Facts, classify};

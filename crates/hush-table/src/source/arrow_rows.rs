@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Rows of Arrow batches, of a Parquet file or of whoever holds them, in slices of any length.
 
-use std::panic::AssertUnwindSafe;
-
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::error::ArrowError;
 
 use super::batches::{self, BatchReader, Checked};
+use super::guarded::guarded;
 use super::{BatchFault, Origin, Source, SourceError, parquet_file};
 
 /// The rows of some columns.
@@ -94,10 +93,4 @@ impl ArrowRows {
             SourceError::Batches { what: BatchFault::Broken }
         }
     }
-}
-
-/// Runs a step of a decoder; `None` if it panicked. Arrow's and Parquet's decoders panic on some damaged bytes (an index
-/// beyond a page), and what the owner reads is not trusted to be sound. Nothing may be used after a panic.
-pub(super) fn guarded<T>(step: impl FnOnce() -> T) -> Option<T> {
-    std::panic::catch_unwind(AssertUnwindSafe(step)).ok()
 }

@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, NullArray, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 use arrow::error::ArrowError;
 
-use super::arrow_rows::guarded;
+use super::guarded::guarded;
 use super::{BatchFault, SourceError, cells};
 
 /// A pass over batches.

@@ -13,7 +13,7 @@ use arrow::datatypes::{
 use hush_plan::schema::units::{format_date, format_timestamp};
 
 use super::Declared;
-use super::arrow_rows::guarded;
+use super::guarded::guarded;
 
 /// A cell that is present.
 #[derive(Clone, Copy)]

@@ -12,7 +12,7 @@ use parquet::file::reader::ChunkReader;
 
 use super::batches::BatchReader;
 use super::records::COLUMN_LIMIT;
-use super::{CHUNK_ROWS, Origin, Source, SourceColumn, SourceError, arrow_rows, cells, named};
+use super::{CHUNK_ROWS, Origin, Source, SourceColumn, SourceError, cells, named};
 
 /// What a Parquet file says of itself.
 pub(super) struct Described {
@@ -98,6 +98,7 @@ fn builder<T: ChunkReader + 'static>(input: T) -> Result<ParquetRecordBatchReade
 
 /// Runs a step of the Parquet reader, whose panics are errors.
 fn guarded<T>(step: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, SourceError> {
-    let result = arrow_rows::guarded(step).unwrap_or_else(|| Err(ParquetError::General(DAMAGED.to_owned())));
+    let result =
+        super::guarded::guarded(step).unwrap_or_else(|| Err(ParquetError::General(DAMAGED.to_owned())));
     result.map_err(|source| SourceError::Parquet { source })
 }

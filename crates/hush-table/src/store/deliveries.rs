@@ -5,14 +5,11 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 
-use super::{Found, TableStore, files, objects};
+use super::{DELIVERIES_NAME, Found, TableStore, files, objects};
 use crate::delivery::{DeliveryId, DeliveryPage, MAX_DELIVERY_BYTES, SignedDelivery};
 use crate::error::{DeliveryFault, Operation, TableError};
 use crate::manifest::{Manifest, PartFile, PartPlace, SignedManifest};
 use crate::part::{ClearPart, EncryptedPart, PartKind, Projection};
-
-/// Name of the folder of waiting deliveries below a table's prefix.
-pub const DELIVERIES_NAME: &str = "deliveries";
 
 /// What became of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
