@@ -9,6 +9,7 @@
 //! A process of its own has a peak of memory of its own, and takes nothing with it if it is killed.
 
 mod case;
+mod contender;
 mod plot;
 mod question;
 mod report;
@@ -19,7 +20,8 @@ use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
-pub use case::{Case, Contender, measure};
+pub use case::{Case, measure};
+pub use contender::Contender;
 pub use plot::write as write_plot;
 pub use question::Question;
 pub use report::{COMPARISONS, Comparison, Crossover, Line, crossover, text};

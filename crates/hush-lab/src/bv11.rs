@@ -17,12 +17,14 @@ mod forecast;
 mod modulus;
 mod params;
 mod rows;
+mod rung;
 mod security;
 mod switch;
 
 use self::chain::Chain;
 pub use self::modulus::{MAX_MODULUS_BITS, OddModulus};
-pub use self::params::{InsecureBv11LeveledParams, InsecureBv11Params, Overflow, Rung, rung};
+pub use self::params::{InsecureBv11LeveledParams, InsecureBv11Params, Overflow, rung};
+pub use self::rung::Rung;
 pub use self::security::{least_dimension, security_bits};
 use crate::scheme::{InsecureScheme, Noise, Sizes};
 use crate::{LabError, Seed, Stream};

@@ -6,8 +6,10 @@
 
 mod args;
 mod commands;
+mod outcome;
 mod prompt;
 mod session;
+mod show;
 mod table;
 mod terminal;
 mod timing;
@@ -18,8 +20,8 @@ use clap::Parser;
 
 fn main() -> ExitCode {
     match commands::run(&args::Cli::parse()) {
-        Ok(commands::Outcome::Right) => ExitCode::SUCCESS,
-        Ok(commands::Outcome::Wrong) => ExitCode::from(1),
+        Ok(outcome::Outcome::Right) => ExitCode::SUCCESS,
+        Ok(outcome::Outcome::Wrong) => ExitCode::from(1),
         Err(error) => {
             terminal::say(&format!("error: {}", terminal::one_line(&error.to_string())));
             ExitCode::from(2)

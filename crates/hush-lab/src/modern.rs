@@ -5,14 +5,17 @@
 //! when the result is taken modulo 2, as long as no integer reaches `t/2`. Every slot holds the same bit here; a circuit runs on all
 //! of them at once.
 
-use hush_keys::{ChainSecret, DecryptError, EncryptError, encrypt_public};
+mod error;
+
+pub use error::ModernError;
+
+use hush_keys::{ChainSecret, encrypt_public};
 use hush_params::chain::{ChainRequest, KeySwitching, Plaintexts};
 use hush_params::noise::{NoiseModel, Operands, PhaseNoise, View};
 use hush_params::security::SecurityLevel;
-use hush_params::{ChainError, ChainParams, Level};
-use hush_ring::{Coeff, Cpu, KernelError, Poly, RandomnessError, RingError};
+use hush_params::{ChainParams, Level};
+use hush_ring::{Coeff, Cpu, Poly};
 use hush_rlwe::{EvaluationKeys, PublicKey};
-use hush_schemes::SchemeError;
 use hush_schemes::bgv::{Bgv, BgvCiphertext};
 use num_bigint::BigUint;
 use num_traits::{ToPrimitive, Zero};
@@ -45,41 +48,6 @@ pub struct InsecureModernBit {
     /// What no integer of the message exceeds.
     magnitude: u64,
     phase: PhaseNoise,
-}
-
-/// What the schemes below refuse.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ModernError {
-    /// No chain.
-    #[error(transparent)]
-    Chain(#[from] ChainError),
-    /// Decryption.
-    #[error(transparent)]
-    Decrypt(#[from] DecryptError),
-    /// Encryption, or a key.
-    #[error(transparent)]
-    Encrypt(#[from] EncryptError),
-    /// The processor.
-    #[error(transparent)]
-    Kernel(#[from] KernelError),
-    /// Integers in place of bits grow with every gate.
-    #[error("integers up to {found} in place of bits: the plaintext modulus takes {max}")]
-    Magnitude {
-        /// What an integer may reach.
-        found: u64,
-        /// The most.
-        max: u64,
-    },
-    /// No entropy.
-    #[error(transparent)]
-    Randomness(#[from] RandomnessError),
-    /// A ring.
-    #[error(transparent)]
-    Ring(#[from] RingError),
-    /// Evaluation.
-    #[error(transparent)]
-    Scheme(#[from] SchemeError),
 }
 
 impl InsecureModernParams {

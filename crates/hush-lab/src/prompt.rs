@@ -6,7 +6,7 @@ use std::io::{self, BufRead, IsTerminal as _, Read as _, Write as _};
 use hush_lab::LabError;
 
 use crate::args::assignment;
-use crate::commands::{Outcome, Reader, refusal};
+use crate::outcome::{Outcome, Reader, refusal};
 use crate::session::Session;
 use crate::terminal::{one_line, print, say};
 

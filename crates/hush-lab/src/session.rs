@@ -10,7 +10,8 @@ use hush_lab::partial::{self, InsecurePaillier, InsecurePartial, InsecureRsa};
 use hush_lab::{Circuit, InsecureScheme, LabError, Seed, Stream};
 
 use crate::args::{Options, Scheme};
-use crate::commands::{Outcome, generate, observe, verdict};
+use crate::outcome::Outcome;
+use crate::show::{generate, observe, verdict};
 use crate::terminal::{Progress, one_line, print, seconds};
 
 /// Evaluates expressions and keeps the keys between them.

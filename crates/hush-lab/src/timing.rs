@@ -7,7 +7,7 @@ use hush_lab::LabError;
 use hush_lab::bench::{self, Case, Options};
 
 use crate::args::Bench;
-use crate::commands::Outcome;
+use crate::outcome::Outcome;
 use crate::terminal::{Progress, print, say};
 
 /// Runs every case, or one of them in this process; wrong if any result was.

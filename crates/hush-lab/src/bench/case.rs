@@ -4,49 +4,13 @@
 use std::fmt;
 use std::time::Instant;
 
-use serde::{Deserialize, Serialize};
-
-use super::report::SETS;
+use super::contender::{Contender, SETS};
 use super::{Options, Question, Row};
 use crate::bv11::{InsecureBv11, InsecureBv11Leveled, InsecureBv11LeveledParams, InsecureBv11Params};
 use crate::cnt12::{InsecureCnt12, InsecureCnt12Parameters};
 use crate::eval::evaluate;
 use crate::modern::{InsecureBgv, InsecureModernParams};
 use crate::{Circuit, InsecureScheme, LabError, Seed, Stream};
-
-/// A scheme of the comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Contender {
-    /// Coron, Naccache and Tibouchi 2012.
-    Agcd,
-    /// Hushtable's BGV at 128 bits.
-    Bgv,
-    /// Brakerski and Vaikuntanathan 2011.
-    Lwe,
-    /// The same, with a reduction after every product.
-    LweLeveled,
-}
-
-impl Contender {
-    /// In the order of the report.
-    pub const ALL: [Self; 4] = [Self::Agcd, Self::Lwe, Self::LweLeveled, Self::Bgv];
-
-    /// As on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Agcd => "agcd",
-            Self::Bgv => "bgv",
-            Self::Lwe => "lwe",
-            Self::LweLeveled => "lwe-leveled",
-        }
-    }
-
-    /// By its name.
-    pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|contender| contender.name() == name)
-    }
-}
 
 /// What one process measures: questions that share keys.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use plotters::prelude::*;
 
-use super::report::{COMPARISONS, Crossover, Line, SETS};
+use super::contender::SETS;
+use super::report::{COMPARISONS, Crossover, Line};
 use super::{Contender, Question, Row, crossover};
 
 /// A line of the plot: its name, its colour, how strong it is, and where its seconds come from.

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use super::contender::SETS;
 use super::{Contender, Question, Row};
 
 /// The whole report.
@@ -156,9 +157,6 @@ fn crossover_text(name: &str, crossover: Option<Crossover>) -> String {
         }
     }
 }
-
-/// The security parameters of the comparison.
-pub(super) const SETS: [u32; 4] = [42, 52, 62, 72];
 
 /// Three significant digits.
 fn figure(value: f64) -> String {

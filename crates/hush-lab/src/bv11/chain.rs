@@ -2,7 +2,7 @@
 //! A chain of keys, and the operations along it. Both variants of the scheme are such chains.
 
 use super::forecast::{after_step, fresh_bound, limit, product, sum};
-use super::params::{Rung, Style};
+use super::rung::{Rung, Style};
 use super::switch::{MAX_RECEIVERS, SampleKey, SampleSpec, SampleSum};
 use super::{InsecureBv11Ciphertext as Ciphertext, OddModulus};
 use crate::random::Errors;

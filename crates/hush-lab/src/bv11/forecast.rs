@@ -4,7 +4,7 @@
 //! The operations of a [`Chain`](super::chain::Chain) use the same formulas, with the number of samples that they really sum.
 
 use super::OddModulus;
-use super::params::{Rung, Style};
+use super::rung::{Rung, Style};
 use super::security::SIGMA;
 use crate::Circuit;
 use crate::circuit::Gate;

@@ -5,50 +5,10 @@ use super::OddModulus;
 use super::forecast::{Ladder, fresh_bound, limit, nonzero, scaled_bound};
 use super::modulus::MAX_MODULUS_BITS;
 use super::rows::is_narrow;
-use super::security::{least_dimension, security_bits};
+use super::rung::{Rung, Style};
+use super::security::least_dimension;
 use crate::primes::prime_below_power;
 use crate::{Circuit, LabError};
-
-/// Where a ciphertext lives: a dimension and a modulus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rung {
-    /// LWE dimension, in `[1, 8192]`.
-    pub n: u32,
-    /// Modulus.
-    pub q: OddModulus,
-}
-
-impl Rung {
-    fn security_bits(self) -> f64 {
-        security_bits(self.n, self.q.log2())
-    }
-}
-
-/// What a step from one rung to the next does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Style {
-    /// Dimension-modulus reduction of a ciphertext.
-    Linear,
-    /// Relinearisation of a product.
-    Quadratic,
-    /// Relinearisation and reduction of a product at once.
-    QuadraticScaled,
-}
-
-impl Style {
-    /// How many inputs a key has: `x_0 = 1` counts as a coordinate.
-    pub(crate) fn inputs(self, n: u32) -> u64 {
-        let n = u64::from(n);
-        match self {
-            Self::Linear => n + 1,
-            Self::Quadratic | Self::QuadraticScaled => (n + 1) * (n + 2) / 2,
-        }
-    }
-
-    pub(crate) fn is_scaled(self) -> bool {
-        self != Self::Quadratic
-    }
-}
 
 /// Whether parameters that cannot work are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
