@@ -25,8 +25,8 @@ use crate::clear::groups::{GroupQuery, Groups};
 use crate::clear::masks::MaskSet;
 use crate::clear::scalar::Scope;
 use crate::conform;
-use crate::engine::Job;
 use crate::error::{ExecError, ExpressionRole};
+use crate::job::Job;
 use crate::noop::{PlainSums, Scheme};
 use crate::table::{self, PartRef};
 

@@ -13,30 +13,12 @@ use crate::aggregate::SumCache;
 use crate::answer::AnswerHead;
 use crate::clear::session;
 use crate::error::ExecError;
+use crate::job::{Job, Limits};
 use crate::noop::Scheme;
 use crate::stop::Stop;
 use crate::table::Snapshot;
 use crate::workers::{Workers, with_stack};
 use crate::{aggregate, conform, rows};
-
-/// What one plan may cost.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Largest number of groups; the smaller of this and the plan's own limit holds.
-    pub max_groups: u64,
-    /// Largest answer in bytes; the smaller of this and the plan's own limit holds.
-    pub max_answer_bytes: u64,
-    /// Memory for running sums and for the query engine's hash tables, half each. Parts being read (some 32 MiB
-    /// for each thread) come on top.
-    pub memory_bytes: u64,
-}
-
-impl Default for Limits {
-    /// 100 000 groups, 256 MiB of answer, 1 GiB of memory.
-    fn default() -> Self {
-        Self { max_groups: 100_000, max_answer_bytes: 256 << 20, memory_bytes: 1 << 30 }
-    }
-}
 
 /// Runs plans on one table.
 ///
@@ -194,17 +176,4 @@ impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Engine({}, {} threads)", self.table.prefix(), self.workers.threads())
     }
-}
-
-/// One plan on one table version: what all steps need.
-pub(crate) struct Job<'a> {
-    pub(crate) snapshot: &'a Arc<Snapshot>,
-    pub(crate) session: &'a Arc<SessionState>,
-    pub(crate) scheme: Scheme,
-    pub(crate) workers: &'a Arc<Workers>,
-    pub(crate) limits: &'a Limits,
-    pub(crate) sums: &'a SumCache,
-    pub(crate) predicate: Option<&'a str>,
-    pub(crate) head: AnswerHead,
-    pub(crate) stop: &'a Arc<Stop>,
 }

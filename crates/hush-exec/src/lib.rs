@@ -33,6 +33,7 @@ pub mod coerce;
 mod conform;
 mod engine;
 mod error;
+mod job;
 pub mod noop;
 pub mod program;
 mod rows;
@@ -42,6 +43,7 @@ mod workers;
 
 pub use aggregate::SumCache;
 pub use clear::shape::clear_half_bytes;
-pub use engine::{Engine, Limits};
+pub use engine::Engine;
 pub use error::{ErrorKind, ExecError, ExpressionFault, ExpressionRole, PlanFault};
+pub use job::Limits;
 pub use stop::Stop;

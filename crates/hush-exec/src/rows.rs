@@ -6,6 +6,7 @@
 //! owner reads those of the matching rows. Parts are read a few at a time, in order, until the limit is reached.
 
 mod approx;
+mod element;
 mod exact;
 mod fetch;
 mod program;
@@ -22,8 +23,8 @@ use crate::answer::{self, RowsChunkParts};
 use crate::clear::scalar::Scope;
 use crate::clear::select::{Operand, RowSelector};
 use crate::conform::{self, RowsShape};
-use crate::engine::Job;
 use crate::error::{ExecError, ExpressionRole};
+use crate::job::Job;
 use crate::table::{self, PartRef};
 
 /// Runs a rows task.

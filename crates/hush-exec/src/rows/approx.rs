@@ -4,7 +4,7 @@
 use hush_plan::plan::{SlotExpr, is_integer};
 use hush_schemes::ckks::{ApproxCiphertext, ApproxEncoder, Scale};
 
-use super::program::{Columns, ElementInput, scheme_error};
+use super::element::{Columns, ElementInput, scheme_error};
 use crate::clear::select::Operand;
 use crate::error::ExecError;
 use crate::noop::PlainValues;

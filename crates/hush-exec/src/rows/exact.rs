@@ -7,7 +7,7 @@ use hush_rlwe::RlweCiphertext;
 use hush_schemes::Values;
 use hush_schemes::bgv::slots::{SlotCiphertext, SlotEncoder};
 
-use super::program::{Columns, ElementInput, scheme_error};
+use super::element::{Columns, ElementInput, scheme_error};
 use crate::clear::select::Operand;
 use crate::error::{ExecError, ExpressionRole};
 use crate::noop::PlainValues;

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One plan's work, and what it may cost.
+
+use std::sync::Arc;
+
+use datafusion::execution::SessionState;
+
+use crate::aggregate::SumCache;
+use crate::answer::AnswerHead;
+use crate::noop::Scheme;
+use crate::stop::Stop;
+use crate::table::Snapshot;
+use crate::workers::Workers;
+
+/// What one plan may cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Largest number of groups; the smaller of this and the plan's own limit holds.
+    pub max_groups: u64,
+    /// Largest answer in bytes; the smaller of this and the plan's own limit holds.
+    pub max_answer_bytes: u64,
+    /// Memory for running sums and for the query engine's hash tables, half each. Parts being read (some 32 MiB
+    /// for each thread) come on top.
+    pub memory_bytes: u64,
+}
+
+impl Default for Limits {
+    /// 100 000 groups, 256 MiB of answer, 1 GiB of memory.
+    fn default() -> Self {
+        Self { max_groups: 100_000, max_answer_bytes: 256 << 20, memory_bytes: 1 << 30 }
+    }
+}
+
+/// One plan on one table version: what all steps need.
+pub(crate) struct Job<'a> {
+    pub(crate) snapshot: &'a Arc<Snapshot>,
+    pub(crate) session: &'a Arc<SessionState>,
+    pub(crate) scheme: Scheme,
+    pub(crate) workers: &'a Arc<Workers>,
+    pub(crate) limits: &'a Limits,
+    pub(crate) sums: &'a SumCache,
+    pub(crate) predicate: Option<&'a str>,
+    pub(crate) head: AnswerHead,
+    pub(crate) stop: &'a Arc<Stop>,
+}
