@@ -81,7 +81,7 @@ class Crate:
         Reader(self, file, text, found).read(module, path, directory)
 
     def edges(self) -> dict[Path, dict[Path, set[str]]]:
-        """For each file's module those that it imports, other than itself and those around or inside it: by what names."""
+        """What each file's module imports, and by what names; those around and inside it are left out."""
         edges: dict[Path, dict[Path, set[str]]] = defaultdict(lambda: defaultdict(set))
         for path, module in self.modules.items():
             written = module.paths + [(word,) for word in module.words if module.opened]
@@ -100,11 +100,12 @@ class Crate:
         if first in ("crate", "self"):
             return (() if first == "crate" else path) + tuple(rest)
         if first == "super":
-            return self.absolute(path[:-1], ("self", *rest) if rest[:1] != ["super"] else tuple(rest)) if path else None
+            above = tuple(rest) if rest[:1] == ["super"] else ("self", *rest)
+            return self.absolute(path[:-1], above) if path else None
         place = self.named(path, first)
         return place and place + tuple(rest)
 
-    def named(self, path: Path, name: str, follow_globs: bool = True, seen: frozenset[Path] = frozenset()) -> Path | None:
+    def named(self, path: Path, name: str, follow_globs: bool = True, seen: tuple[Path, ...] = ()) -> Path | None:
         """The path of what `name` means in the module `path`: its own, imported by name, or by a glob."""
         module = self.modules[path]
         if path + (name,) in self.modules or name in module.defined:
@@ -112,7 +113,7 @@ class Crate:
         if name in module.aliases:
             return module.aliases[name]
         opened = [place for place in module.opened if follow_globs and place not in seen]
-        found = (self.named(place, name, True, seen | {path}) for place in opened)
+        found = (self.named(place, name, True, (*seen, path)) for place in opened)
         return next(filter(None, found), None)
 
     def walk(self, path: Path, follow_globs: bool = True) -> tuple[Path, Path]:
