@@ -7,7 +7,7 @@
 //! | packed whole | 8 columns | Hushtable, every column encrypted |
 //! | packed split | 4 columns | Hushtable, the sensitive ones encrypted, the others clear |
 //! | split on disk | 4 columns | the same, every file flushed to the disk by owner and server |
-//! | TenSEAL thesis, packed, best | 4, 8, 4 columns | where TenSEAL is installed |
+//! | TenSEAL thesis, packed, added, tuned | 4 columns | where TenSEAL is installed |
 
 mod measured;
 mod naive;
@@ -81,7 +81,12 @@ pub fn run(options: &Options, program: &std::path::Path) -> Result<Vec<Measured>
     }
     if !options.skip_peers && options.rows <= LARGEST_NAIVE_ROWS && peers::has_tenseal(&options.python) {
         let table = Synthetic::new(options.rows, options.seed);
-        for (way, repeat) in [("best", options.repeat), ("packed", options.repeat.min(3)), ("naive", 1)] {
+        for (way, repeat) in [
+            ("tuned", options.repeat),
+            ("added", options.repeat),
+            ("packed", options.repeat.min(3)),
+            ("naive", 1),
+        ] {
             if way == "naive" && options.skip_naive {
                 continue;
             }

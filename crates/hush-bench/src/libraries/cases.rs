@@ -22,10 +22,16 @@ const HYBRID: Primes = (&[], &[60]);
 
 const N13: Primes = (&[42, 43, 43, 43], &[43]);
 const N14_TWO: Primes = (&[47; 7], &[47; 2]);
+const N14_THREE: Primes = (&[47; 6], &[47; 3]);
+/// The same Q as with two special primes, for libraries that have one.
+const N14_SAME: Primes = (&[47; 7], &[47]);
 const N14_ONE: Primes = (&[47; 8], &[47]);
 const N15_FOUR: Primes = (&[47; 14], &[47; 4]);
-/// SEAL has one special prime only; as many primes as in its own default.
-const N15_ONE: Primes = (&[54; 15], &[58]);
+const N15_FIVE: Primes = (&[47; 13], &[47; 5]);
+const N15_THREE: Primes = (&[47; 11], &[47; 3]);
+/// The same Q as with four special primes, for libraries that have one. Primes of 54 bits, as in SEAL's default, would leave
+/// the fast path of HEXL.
+const N15_SAME: Primes = (&[47; 14], &[47]);
 
 /// Ring degree of the programs.
 pub(super) const PROGRAM_DEGREE: u32 = 16384;
@@ -43,7 +49,7 @@ pub(super) fn ours(repetitions: u32) -> Vec<Case> {
 /// SEAL's rows. An operation of SEAL uses one thread.
 pub(super) fn seal(repetitions: u32) -> Vec<Case> {
     let workload = [(4096, SMALL), (4096, DEFAULT), (8192, WIDE)];
-    let primitives = [(8192, N13), (16384, N14_ONE), (32768, N15_ONE)];
+    let primitives = [(8192, N13), (16384, N14_ONE), (16384, N14_SAME), (32768, N15_SAME)];
     let real = [(8192, REAL), (8192, REAL_60)];
     let timed = cases(&workload, &real, &primitives, &Scheme::ALL, &[1], repetitions);
     [timed, programs(&[N14_ONE], &Scheme::ALL)].concat()
@@ -53,7 +59,7 @@ pub(super) fn seal(repetitions: u32) -> Vec<Case> {
 pub(super) fn tenseal(repetitions: u32) -> Vec<Case> {
     let schemes = [Scheme::Bfv, Scheme::Ckks];
     let workload = [(4096, SMALL), (8192, WIDE)];
-    let primitives = [(8192, N13), (16384, N14_ONE), (32768, N15_ONE)];
+    let primitives = [(8192, N13), (16384, N14_ONE), (16384, N14_SAME), (32768, N15_SAME)];
     let all = cases(&workload, &[(8192, REAL), (8192, REAL_60)], &primitives, &schemes, &[1, 2], repetitions);
     let timed = all.into_iter().filter(|case| case.encryption == Encryption::Public).collect();
     [timed, programs(&[N14_ONE], &schemes)].concat()
@@ -70,7 +76,9 @@ pub(super) fn openfhe(repetitions: u32) -> Vec<Case> {
 /// Lattigo's rows. An operation of Lattigo uses one thread; the second one serves the collector of garbage.
 pub(super) fn lattigo(repetitions: u32) -> Vec<Case> {
     let workload = [(4096, SMALL), (8192, WIDE)];
-    let primitives = [(8192, N13), (16384, N14_TWO), (16384, N14_ONE), (32768, N15_FOUR)];
+    let small = [(8192, N13), (16384, N14_THREE), (16384, N14_TWO), (16384, N14_ONE)];
+    let large = [(32768, N15_FIVE), (32768, N15_FOUR), (32768, N15_THREE)];
+    let primitives = [&small[..], &large].concat();
     let timed = cases(&workload, &[(8192, REAL)], &primitives, &Scheme::ALL, &[1, 2], repetitions);
     [timed, programs(&[N14_TWO], &Scheme::ALL)].concat()
 }

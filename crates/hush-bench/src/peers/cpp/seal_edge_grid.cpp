@@ -103,7 +103,8 @@ void once(const Cell& cell, const std::vector<Plaintext>& plains, Measured& out)
     out.moduli = CoeffModulus::BFVDefault(cell.degree);
     parms.set_coeff_modulus(out.moduli);
     parms.set_plain_modulus(std::uint64_t(1) << plain_bits);
-    SEALContext context(parms);
+    // Encryption needs no chain of levels.
+    SEALContext context(parms, false);
     if (!context.parameters_set()) {
         throw std::invalid_argument(context.parameter_error_message());
     }

@@ -131,7 +131,10 @@ func (e *exact) decode(plaintext *rlwe.Plaintext, count int) []float64 {
 	return out
 }
 
-func (e *exact) use(keys rlwe.EvaluationKeySet) { e.evaluator = e.evaluator.WithKey(keys) }
+// use makes the evaluator anew: version 6.2.0's WithKey forgets scale invariance, and BFV products would be BGV's.
+func (e *exact) use(keys rlwe.EvaluationKeySet) {
+	e.evaluator = bgv.NewEvaluator(e.params, keys, e.scaleInvariant)
+}
 
 func (e *exact) add(a, b *rlwe.Ciphertext) *rlwe.Ciphertext {
 	return must(e.evaluator.AddNew(a, b))

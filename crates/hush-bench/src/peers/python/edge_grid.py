@@ -75,7 +75,8 @@ class Cell:
         moduli = seal.CoeffModulus.BFVDefault(self.degree)
         parms.set_coeff_modulus(moduli)
         parms.set_plain_modulus(2**PLAIN_BITS)
-        context = seal.SEALContext(parms)
+        # Encryption needs no chain of levels.
+        context = seal.SEALContext(parms, False)
         if not context.parameters_set():
             raise ValueError(context.parameter_error_message())
         parameters = clock.spent()

@@ -120,7 +120,8 @@ class SealPython:
         self.moduli = [modulus.value() for modulus in moduli]
         if not case.is_ckks:
             parms.set_plain_modulus(PLAINTEXT_MODULUS)
-        self.context = seal.SEALContext(parms)
+        # The workload goes down a level in CKKS alone.
+        self.context = seal.SEALContext(parms, case.is_ckks or case.table != "workload")
         if not self.context.parameters_set():
             raise ValueError(self.context.parameter_error_message())
         self.evaluator = seal.Evaluator(self.context)
