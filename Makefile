@@ -5,7 +5,7 @@ export CARGO_TARGET_DIR ?= $(HOME)/.cache/hushtable/target
 VENV := $(CARGO_TARGET_DIR)/../venv
 QUERY := SELECT ward, COUNT(*), AVG(age), STDDEV(charges) FROM patients WHERE year = 2023 GROUP BY ward ORDER BY ward
 
-.PHONY: build edge run test test-slow mutants lint docs bench clean
+.PHONY: build edge run test test-slow mutants lint docs pictures bench clean
 
 # In one build, so that the native module of Python shares the query engine with the programs.
 build:
@@ -62,11 +62,16 @@ lint:
 	cargo clippy --locked -p hush-edge --no-default-features -- -D warnings
 	python3 tools/check_layers.py
 	python3 tools/check_size.py
+	python3 tools/draw_pictures.py --check
 	! git grep -nE '^(<{7}|>{7}) '
 
 docs: $(VENV)/ok
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 	$(VENV)/bin/sphinx-build -q -W -b html docs $(CARGO_TARGET_DIR)/docs
+
+# Draws docs/pictures; with CAPTURE=1 first runs the programs for what the pictures show of them.
+pictures: $(if $(CAPTURE),build) $(VENV)/ok
+	HUSH_BIN=$(CARGO_TARGET_DIR)/release $(VENV)/bin/python tools/draw_pictures.py $(if $(CAPTURE),--capture)
 
 bench: build
 	$(CARGO_TARGET_DIR)/release/hush bench split-table

@@ -101,6 +101,22 @@ def test_the_way_of_a_table(say, tmp_path, key):
     say.compare("table")
 
 
+def test_plan_graph_of_the_gallery(hush, tmp_path, key):
+    """The picture in the documentation is the one that the command draws."""
+    schema, directory, drawn = tmp_path / "patients.schema.toml", tmp_path / "T", tmp_path / "plan.svg"
+    hush("init", PATIENTS, "--sensitive", "age,charges,email", "--clear", "patient_id,bp,temperature", "-o", schema)
+    approve(schema)
+    hush("encrypt", PATIENTS, "--schema", schema, "-o", directory, *key)
+    query = (
+        "SELECT ward, COUNT(*), AVG(age), STDDEV(charges) FROM patients WHERE year = 2023 GROUP BY ward ORDER BY ward"
+    )
+    hush("explain", directory, query, "--graph", drawn, *key)
+    path, found = ROOT / "docs" / "pictures" / "plan-graph.svg", drawn.read_text(encoding="utf-8")
+    if os.environ.get("HUSH_UPDATE_GOLDEN"):
+        path.write_text(found, encoding="utf-8")
+    assert found == path.read_text(encoding="utf-8"), "docs/pictures/plan-graph.svg differs"
+
+
 def test_schema_proposal(hush, tmp_path):
     """The proposed schema itself."""
     schema = tmp_path / "s.toml"
