@@ -19,7 +19,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 # Crates that still have circles. One that has none any more must be taken off.
-KNOWN = {"hush-cli", "hush-client", "hush-edge", "hush-plan", "hush-remote"}
+KNOWN = {"hush-plan"}
 
 Path = tuple[str, ...]
 
