@@ -3,15 +3,16 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::time::Instant;
 
 use hush::{
-    Capacity, DeviceFit, EncryptOptions, Error, NewPassphrase, OwnerKey, Policy, Proposal, Protection,
-    TableDecryption, WorkFactor, schema_path,
+    Capacity, DeviceFit, EncryptOptions, Error, NewPassphrase, OwnerKey, Phases, Policy, Proposal,
+    Protection, TableDecryption, WorkFactor, schema_path,
 };
 
 use super::server::{Found, replacement};
 use super::{default_key_path, open_key, open_key_within, pins};
-use crate::account::{bytes, exposure, grouped};
+use crate::account::{bytes, exposure, grouped, times};
 use crate::args::{Decrypt, Encrypt, Init, Keygen, Target};
 use crate::output::write_stream;
 use crate::passphrase;
@@ -126,6 +127,7 @@ pub(super) fn keygen(args: &Keygen) -> Result<(), Error> {
 
 /// Encrypts a file into a table directory.
 pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
+    let (start, mut phases) = (Instant::now(), Phases::default());
     let is_stream = args.file.as_os_str() == "-";
     let schema = match &args.schema {
         Some(schema) => schema.clone(),
@@ -135,7 +137,7 @@ pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
         None => schema_path(&args.file),
     };
     let schema = hush::approved_schema(&schema)?;
-    let key = open_key_within(&args.key, args.memory_limit)?;
+    let key = phases.time("key", || open_key_within(&args.key, args.memory_limit))?;
     let options = EncryptOptions {
         schema,
         source: if is_stream {
@@ -150,7 +152,7 @@ pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
         pins: pins(),
         replace: args.replace,
     };
-    let encrypted = hush::encrypt(&options, &key, &Bar::default())?;
+    let encrypted = phases.time("encrypt", || hush::encrypt(&options, &key, &Bar::default()))?;
     let manifest = encrypted.manifest.manifest();
     if let Some(replaced) = &encrypted.replaced {
         say(&replacement(replaced, manifest.rows));
@@ -165,13 +167,14 @@ pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
     }
     let files = manifest.parts.iter().flat_map(|part| [part.clear, part.encrypted]).flatten();
     let text = format!(
-        "Table {} version {}: {} rows, {} encoded columns, {}, key {}\nNext  hush query {} \"SELECT ...\"; hush push {} SERVER",
+        "Table {} version {}: {} rows, {} encoded columns, {}, key {}\nTime  {}\nNext  hush query {} \"SELECT ...\"; hush push {} SERVER",
         visible(&manifest.table),
         manifest.version,
         grouped(manifest.rows),
         manifest.encodings.len(),
         bytes(files.map(|file| file.bytes).sum()),
         manifest.key_id,
+        times(&phases, start.elapsed().as_secs_f64()),
         args.output.display(),
         args.output.display(),
     );
