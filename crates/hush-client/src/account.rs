@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use hush_plan::plan::Leakage;
+use hush_plan::report::Leakage;
 
 use crate::release::Counted;
 

@@ -19,7 +19,7 @@ pub use hush_circuits::program::SchemeKind;
 use hush_circuits::program::{Demand, Part, Plan, Slots};
 use hush_expr::{Expression, Ratio};
 use hush_keys::{ChainSecret, harden_process};
-use hush_plan::plan::Leakage;
+use hush_plan::report::Leakage;
 use hush_rlwe::{UncheckedLeveledSet, encode_seeded};
 use num_traits::ToPrimitive;
 

@@ -2,10 +2,11 @@
 //! What a query would cost and tell, before it runs; and, after a run, measured beside predicted.
 
 use hush_exec::clear_half_bytes;
-use hush_plan::plan::{Task, Way};
+use hush_plan::plan::Task;
 use hush_plan::predict::{
     ASSUMED_GROUPS, ClearColumn, Expected, PartShape, Prediction, Site, TableShape, Times, of_rows, predict,
 };
+use hush_plan::report::Way;
 use hush_plan::{ColumnType, QueryPlan, Schema};
 use hush_table::Manifest;
 use serde_json::{Value, json};

@@ -5,7 +5,8 @@
 //! stands in a plan is listed: the plan is all that is sent.
 
 use crate::encoding::{Content, PrivateEncoding};
-use crate::plan::{AggregateTask, Leakage, RowsTask, Task};
+use crate::plan::{AggregateTask, RowsTask, Task};
+use crate::report::Leakage;
 use crate::schema::{Protection, Schema};
 use crate::sql::{Query, shown};
 

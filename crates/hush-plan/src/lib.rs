@@ -37,6 +37,7 @@ pub mod plan;
 pub mod predict;
 mod program;
 pub mod range;
+pub mod report;
 pub mod schema;
 pub mod sql;
 pub mod steps;

@@ -17,11 +17,10 @@ use crate::error::PlanError;
 use crate::graph;
 use crate::grouped;
 use crate::leakage;
-use crate::plan::{
-    AggregateTask, Cost, EncryptedSum, OwnerPlan, PLAN_FORMAT, QueryPlan, ServerPlan, Task, Way,
-};
+use crate::plan::{AggregateTask, EncryptedSum, OwnerPlan, PLAN_FORMAT, QueryPlan, ServerPlan, Task};
 use crate::predict::{ASSUMED_GROUPS, Site};
 use crate::range::Interval;
+use crate::report::{Cost, Way};
 use crate::schema::Schema;
 use crate::sql::{Query, check_expression};
 use crate::steps;

@@ -11,7 +11,7 @@ use hush_params::{ParamSet, noise, size};
 use num_bigint::BigInt;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
-use crate::plan::DeviceCost;
+use crate::report::DeviceCost;
 use crate::schema::UnitRange;
 
 /// log2 of the smallest power of two that the owner's 256-bit arithmetic cannot hold.

@@ -49,8 +49,8 @@ pub use hush_edge::{
 };
 pub use hush_plan::error::Front;
 pub use hush_plan::physical::MANY_GROUPS;
-pub use hush_plan::plan::{Cost, EncryptedNode, Leakage, Way};
 pub use hush_plan::predict::{MachineProfile, Prediction, Times, UnitCosts};
+pub use hush_plan::report::{Cost, EncryptedNode, Leakage, Way};
 pub use hush_plan::schema::file::{Change as SchemaChange, Setting, type_name};
 pub use hush_plan::schema::{Column, Purpose};
 pub use hush_plan::{Graph, Protection, QueryPlan, Schema};

@@ -8,9 +8,10 @@ use hush_params::{ParamSet, noise, size};
 use super::bind::{BoundProgram, Found, Rounded};
 use crate::encoding::{Encoding, Layout, Plaintext};
 use crate::layout::content_words;
-use crate::plan::{Cost, EncryptedNode, EncryptedSum};
+use crate::plan::EncryptedSum;
 use crate::predict::CHUNK_ROWS;
 use crate::program::Program;
+use crate::report::{Cost, EncryptedNode};
 
 /// Bytes of a chunk's seed.
 const SEED_BYTES: usize = 32;

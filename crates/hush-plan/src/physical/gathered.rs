@@ -14,8 +14,9 @@ use super::rows::Price;
 use crate::bounds::Bounds;
 use crate::encoding::EncodingId;
 use crate::error::PlanError;
-use crate::plan::{AggregateTask, Cost, OwnerPlan, Regroup, RowsTask, Task};
+use crate::plan::{AggregateTask, OwnerPlan, Regroup, RowsTask, Task};
 use crate::predict::{ASSUMED_GROUPS, Site};
+use crate::report::Cost;
 use crate::schema::{Protection, Schema};
 use crate::sql::{Query, quoted};
 

@@ -15,7 +15,8 @@ use crate::bounds::Bounds;
 use crate::by_row::{self, ByRow, Source};
 use crate::encoding::Content;
 use crate::error::PlanError;
-use crate::plan::{OwnerPlan, OwnerProgram, ProgramSource, RowsTask, SlotExpr, Task, Way};
+use crate::plan::{OwnerPlan, OwnerProgram, ProgramSource, RowsTask, SlotExpr, Task};
+use crate::report::Way;
 use crate::schema::Schema;
 use crate::sql::Query;
 

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the owner keeps: how decrypted sums, programs and columns become the result table.
+
+use std::collections::BTreeMap;
+
+use super::server::{AggregateTask, SlotExpr};
+use crate::bounds::Bounds;
+
+/// How the owner turns answers into the result table.
+///
+/// The owner first builds a table `merged`: keys `k0…` and aggregates `a0…` (aggregate task), or `row` (the
+/// row's number in the table, as an integer), clear columns `c0…` and decrypted programs `p0…` (rows task).
+/// `final_sql` then projects, filters (HAVING), orders and limits it with an ordinary query engine.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OwnerPlan {
+    /// Output of each aggregate, `a0…`.
+    pub aggregates: Vec<OwnerAggregate>,
+    /// Output of each slot program, `p0…`.
+    pub programs: Vec<OwnerProgram>,
+    /// Expressions that the owner evaluates: columns are fetched ones, clear operands are positions in
+    /// [`RowsTask::clear`](super::RowsTask::clear).
+    pub owned: Vec<SlotExpr>,
+    /// Where the owner groups the rows of a rows task: what he does with them before anything else.
+    pub regroup: Option<Regroup>,
+    /// What the decrypted numbers can be; the answer is refused where one lies beyond.
+    pub bounds: Bounds,
+    /// Window functions in `final_sql`.
+    pub windows: u64,
+    /// SQL over `merged`.
+    pub final_sql: String,
+}
+
+/// A grouped query on rows that the owner has: the task that a server would have had, on clear columns and fetched quantities.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Regroup {
+    /// Names of the clear columns, in the order of [`RowsTask::clear`](super::RowsTask::clear).
+    pub clear: Vec<String>,
+    /// The task; its sums are over the fetched columns. Only rows that match are there, so that it has no predicate.
+    pub task: AggregateTask,
+}
+
+/// One aggregate, from exact sums.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnerAggregate {
+    /// Which function.
+    pub function: AggregateFunction,
+    /// Number of contributing rows.
+    pub count: LinearForm,
+    /// Sum of the argument, in units of `10^-scale`.
+    pub sum: LinearForm,
+    /// Sum of squares of the argument, in units of `10^-2·scale`; for variance and standard deviation.
+    pub squares: Option<LinearForm>,
+    /// Moments of several columns together, for [`AggregateFunction::Joint`], which reads neither `sum` nor `squares`.
+    pub joint: Option<JointMoments>,
+    /// Logarithms and signs, for [`AggregateFunction::Product`] and [`AggregateFunction::Geomean`], which do not read
+    /// `sum`.
+    pub product: Option<ProductMoments>,
+    /// Decimal scale of `sum`.
+    pub scale: u8,
+    /// Type of the output column.
+    pub output: OutputType,
+}
+
+/// What the product of the rows is made of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProductMoments {
+    /// Sum of the logarithms of absolute values in units, in units of `2^-`[`LOG_FRACTION_BITS`](crate::encoding::LOG_FRACTION_BITS).
+    pub logs: LinearForm,
+    /// Number of negative ones.
+    pub negatives: LinearForm,
+    /// Number of zeros.
+    pub zeros: LinearForm,
+    /// Constant factors: signed decimal digits, a decimal scale, and in how many rows.
+    pub constants: Vec<(String, u32, LinearForm)>,
+}
+
+/// Moments of several variables over the rows where all of them have a value; the first is the dependent one, `y`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JointMoments {
+    /// Decimal scale of each variable.
+    pub scales: Vec<u8>,
+    /// Sum of each variable, in units of its scale.
+    pub sums: Vec<LinearForm>,
+    /// Sums of products of two variables `i ≤ j`, in units of both scales; those that the function reads.
+    pub products: BTreeMap<(usize, usize), LinearForm>,
+}
+
+/// The aggregate functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AggregateFunction {
+    /// AVG
+    Avg,
+    /// Clear aggregate `c{index}` as the server's query engine answered it, type included; every other field
+    /// of its [`OwnerAggregate`] is then without meaning.
+    ClearOutput(usize),
+    /// COUNT
+    Count,
+    /// GEOMEAN: the `n`-th root of the product of `n` rows; NULL where one is negative.
+    Geomean,
+    /// Of several columns together.
+    Joint(JointFunction),
+    /// PRODUCT
+    Product,
+    /// STDDEV_POP
+    StddevPop,
+    /// STDDEV, STDDEV_SAMP
+    StddevSamp,
+    /// SUM
+    Sum,
+    /// VAR_POP
+    VarPop,
+    /// VARIANCE, VAR_SAMP
+    VarSamp,
+}
+
+/// The aggregate functions of a dependent variable `y` and one or more others `x₁ … x_k`. All are NULL where no row has
+/// all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JointFunction {
+    /// CORR; NULL where `x` or `y` does not vary.
+    Corr,
+    /// COVAR_POP
+    CovarPop,
+    /// COVAR_SAMP; NULL for a single row.
+    CovarSamp,
+    /// Constant term of the least-squares fit; NULL where the `x` do not determine one, for they are linearly dependent
+    /// (or constant).
+    Intercept,
+    /// Mean of variable `index`: 0 is `y`.
+    Mean(usize),
+    /// Part of the variance of `y` that the fit explains; NULL as for the intercept, 1 where `y` does not vary.
+    R2,
+    /// Coefficient of `x` number `index` (from 1) in the fit; NULL as for the intercept.
+    Slope(usize),
+    /// `Σ (v − v̄)·(w − w̄)` of two variables `v ≤ w`.
+    Spread(usize, usize),
+}
+
+/// Type of a merged column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputType {
+    /// Exact decimal: `Decimal128(38, scale)` where the range allows, else `Decimal256(76, scale)`.
+    Decimal {
+        /// Digits after the point.
+        scale: u8,
+        /// Whether 38 digits do not suffice.
+        wide: bool,
+    },
+    /// `Float64`, correctly rounded from the exact rational.
+    Float,
+    /// `Int64`; the planner has shown that the value fits.
+    Int,
+}
+
+/// `Σ coefficient · moment`, exact.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinearForm {
+    /// The terms; coefficients as signed decimal digits.
+    pub terms: Vec<(String, Moment)>,
+}
+
+/// A number per group that the server's answer yields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Moment {
+    /// Clear aggregate `c{index}` (an integer); NULL there counts as 0.
+    Clear(usize),
+    /// Encrypted sum `index`, exact after decryption; in units.
+    Encrypted(usize),
+}
+
+/// How one slot program's output is read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnerProgram {
+    /// Where the values come from.
+    pub source: ProgramSource,
+    /// Encoded validity columns (positions in `fetch`) that must all be 1, else NULL.
+    pub valid_if: Vec<usize>,
+    /// Clear columns (positions in `clear`) that must not be NULL, else NULL.
+    pub not_null: Vec<usize>,
+    /// Decimal scale of the integer units.
+    pub scale: u8,
+    /// Type of the output column.
+    pub output: ProgramOutput,
+}
+
+/// Source of a program's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramSource {
+    /// Position in [`RowsTask::clear`](super::RowsTask::clear): integer units, `DECIMAL(38,0)` or `DECIMAL(76,0)`, NULL where NULL.
+    Clear(usize),
+    /// Position in [`RowsTask::fetch`](super::RowsTask::fetch).
+    Fetched(usize),
+    /// Position in [`OwnerPlan::owned`].
+    Owned(usize),
+    /// Position in [`RowsTask::programs`](super::RowsTask::programs).
+    Program(usize),
+}
+
+/// Type of an element-wise output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramOutput {
+    /// Boolean from 0 and 1.
+    Bool,
+    /// Days since 1970.
+    Date,
+    /// As for aggregates.
+    Number(OutputType),
+    /// Microseconds since 1970.
+    Timestamp,
+}
