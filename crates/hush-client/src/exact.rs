@@ -8,7 +8,7 @@ mod joint;
 
 use arrow::datatypes::i256;
 use ethnum::I256;
-use hush_plan::plan::AggregateFunction;
+use hush_plan::plan::MomentFunction;
 use num_bigint::{BigInt, BigUint, Sign};
 use num_integer::Integer;
 use num_traits::{Pow, Signed, ToPrimitive, Zero};
@@ -94,13 +94,13 @@ impl Moments {
     }
 
     /// The statistic as a double, or `None` where SQL says NULL (no rows; one row for a sample statistic).
-    pub(crate) fn statistic(&self, function: AggregateFunction) -> Option<f64> {
-        use AggregateFunction as F;
+    pub(crate) fn statistic(&self, function: MomentFunction) -> Option<f64> {
+        use MomentFunction as F;
         let unit = ten_to(u32::from(self.scale));
+        if !self.count.is_positive() {
+            return None;
+        }
         match function {
-            F::ClearOutput(_) | F::Geomean | F::Joint(_) | F::Product => None,
-            F::Count => self.count.to_f64(),
-            _ if !self.count.is_positive() => None,
             F::Sum => Some(ratio(&self.sum, &unit)),
             F::Avg => Some(ratio(&self.sum, &(&self.count * unit))),
             F::VarPop | F::VarSamp | F::StddevPop | F::StddevSamp => {
@@ -211,23 +211,22 @@ mod tests {
     #[test]
     fn statistics_of_a_known_sample() {
         let sample = moments(&[2, 4, 4, 4, 5, 5, 7, 9], 0);
-        assert_eq!(sample.statistic(AggregateFunction::StddevPop), Some(2.0));
-        assert_eq!(sample.statistic(AggregateFunction::VarSamp), Some(32.0 / 7.0));
-        assert_eq!(moments(&[150, 250], 2).statistic(AggregateFunction::Avg), Some(2.0));
+        assert_eq!(sample.statistic(MomentFunction::StddevPop), Some(2.0));
+        assert_eq!(sample.statistic(MomentFunction::VarSamp), Some(32.0 / 7.0));
+        assert_eq!(moments(&[150, 250], 2).statistic(MomentFunction::Avg), Some(2.0));
     }
 
     #[test]
     fn sql_nulls() {
-        assert_eq!(moments(&[], 0).statistic(AggregateFunction::Sum), None);
-        assert_eq!(moments(&[], 0).statistic(AggregateFunction::Count), Some(0.0));
-        assert_eq!(moments(&[5], 0).statistic(AggregateFunction::StddevSamp), None);
-        assert_eq!(moments(&[5], 0).statistic(AggregateFunction::VarPop), Some(0.0));
+        assert_eq!(moments(&[], 0).statistic(MomentFunction::Sum), None);
+        assert_eq!(moments(&[5], 0).statistic(MomentFunction::StddevSamp), None);
+        assert_eq!(moments(&[5], 0).statistic(MomentFunction::VarPop), Some(0.0));
     }
 
     #[test]
     fn cancellation_costs_nothing() {
         // A double-precision Σx² − (Σx)²/n would return garbage here.
         let sample = moments(&[4_000_000_000_000_001, 4_000_000_000_000_002, 4_000_000_000_000_003], 0);
-        assert_eq!(sample.statistic(AggregateFunction::VarSamp), Some(1.0));
+        assert_eq!(sample.statistic(MomentFunction::VarSamp), Some(1.0));
     }
 }

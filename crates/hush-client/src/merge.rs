@@ -3,7 +3,8 @@
 
 use arrow::array::{ArrayRef, Float64Array};
 use hush_plan::plan::{
-    AggregateFunction, JointMoments, LinearForm, Moment, OutputType, OwnerAggregate, ProductMoments,
+    JointMoments, LinearForm, Moment, MomentFunction, OutputType, OwnerAggregate, ProductFunction,
+    ProductMoments,
 };
 use num_bigint::{BigInt, Sign};
 use num_integer::Integer;
@@ -34,7 +35,7 @@ pub(crate) struct GroupNumbers {
 ///
 /// # Errors
 /// [`ClientError::Overflow`] if a value exceeds its planned type, [`ClientError::Internal`] if the plan names
-/// a moment that the answer lacks.
+/// a moment that the answer lacks, or passes on a column of the server as it is.
 pub(crate) fn aggregate_column(
     aggregate: &OwnerAggregate,
     groups: &[GroupNumbers],
@@ -42,9 +43,14 @@ pub(crate) fn aggregate_column(
 ) -> Result<ArrayRef, ClientError> {
     let values = groups.iter().map(|group| aggregate_value(aggregate, group, errors));
     let values = values.collect::<Result<Vec<_>, _>>()?;
-    if aggregate.output == OutputType::Float
-        || values.iter().flatten().any(|v| matches!(v, Number::Approx(_)))
-    {
+    let output = match aggregate {
+        OwnerAggregate::Count { .. } => OutputType::Int,
+        OwnerAggregate::Moments { output, .. } => *output,
+        OwnerAggregate::ClearOutput { .. }
+        | OwnerAggregate::Joint { .. }
+        | OwnerAggregate::Product { .. } => OutputType::Float,
+    };
+    if output == OutputType::Float || values.iter().flatten().any(|v| matches!(v, Number::Approx(_))) {
         let floats = values.iter().map(|value| value.as_ref().map(Number::to_f64));
         return Ok(Arc::new(floats.collect::<Float64Array>()));
     }
@@ -55,7 +61,7 @@ pub(crate) fn aggregate_column(
             _ => None,
         })
         .collect();
-    big_numbers(&integers, aggregate.output)
+    big_numbers(&integers, output)
 }
 
 /// The aggregate in one group; `None` is NULL.
@@ -64,30 +70,56 @@ fn aggregate_value(
     group: &GroupNumbers,
     errors: &[f64],
 ) -> Result<Option<Number>, ClientError> {
-    let count = exact(&aggregate.count, group)?;
+    match aggregate {
+        OwnerAggregate::ClearOutput { .. } => {
+            Err(ClientError::Internal { what: "an aggregate of the server is finished once more" })
+        }
+        OwnerAggregate::Count { count } => Ok(Some(Number::Exact(row_count(count, group)?))),
+        OwnerAggregate::Joint { function, count, moments } => {
+            let Some(count) = some_rows(count, group)? else { return Ok(None) };
+            let joint = joint(moments, count, group)?;
+            require(joint.is_possible(moments.products.keys()), "moments of several columns")?;
+            Ok(joint.statistic(*function).map(Number::Approx))
+        }
+        OwnerAggregate::Moments { function, count, sum, squares, scale, output } => {
+            let Some(count) = some_rows(count, group)? else { return Ok(None) };
+            let forms = (sum, squares.as_ref());
+            of_moments(*function, count, forms, (*scale, *output), group, errors)
+        }
+        OwnerAggregate::Product { function, count, moments } => {
+            let Some(count) = some_rows(count, group)? else { return Ok(None) };
+            product(moments, *function, &count, group)
+        }
+    }
+}
+
+/// A number of rows of the group.
+fn row_count(count: &LinearForm, group: &GroupNumbers) -> Result<BigInt, ClientError> {
+    let count = exact(count, group)?;
     require(is_part(&count, group), "a number of rows")?;
-    if aggregate.function == AggregateFunction::Count {
-        return Ok(Some(Number::Exact(count)));
-    }
-    if count.is_zero() {
-        return Ok(None);
-    }
-    if let (AggregateFunction::Joint(function), Some(moments)) = (aggregate.function, &aggregate.joint) {
-        let joint = joint(moments, count, group)?;
-        require(joint.is_possible(moments.products.keys()), "moments of several columns")?;
-        return Ok(joint.statistic(function).map(Number::Approx));
-    }
-    if let Some(moments) = &aggregate.product {
-        return product(moments, aggregate.function, &count, group);
-    }
-    let sum = linear(&aggregate.sum, group)?;
-    let squares = aggregate.squares.as_ref().map(|form| linear(form, group)).transpose()?;
+    Ok(count)
+}
+
+/// The same, if it is any.
+fn some_rows(count: &LinearForm, group: &GroupNumbers) -> Result<Option<BigInt>, ClientError> {
+    Ok(Some(row_count(count, group)?).filter(|count| !count.is_zero()))
+}
+
+/// SUM, AVG or a variance of one group of `count` rows, from the forms of its sum and its sum of squares.
+fn of_moments(
+    function: MomentFunction,
+    count: BigInt,
+    forms: (&LinearForm, Option<&LinearForm>),
+    (scale, output): (u8, OutputType),
+    group: &GroupNumbers,
+    errors: &[f64],
+) -> Result<Option<Number>, ClientError> {
+    let sum = linear(forms.0, group)?;
+    let squares = forms.1.map(|form| linear(form, group)).transpose()?;
     match (sum, squares) {
-        (Number::Exact(sum), None | Some(Number::Exact(_)))
-            if aggregate.function == AggregateFunction::Sum =>
-        {
-            Ok(Some(match aggregate.output {
-                OutputType::Float => Number::Approx(scaled(&sum, aggregate.scale)),
+        (Number::Exact(sum), None | Some(Number::Exact(_))) if function == MomentFunction::Sum => {
+            Ok(Some(match output {
+                OutputType::Float => Number::Approx(scaled(&sum, scale)),
                 OutputType::Decimal { .. } | OutputType::Int => Number::Exact(sum),
             }))
         }
@@ -99,15 +131,15 @@ fn aggregate_value(
                 }
                 None => None,
             };
-            let moments = Moments { count, sum, squares, scale: aggregate.scale };
+            let moments = Moments { count, sum, squares, scale };
             require(moments.is_possible(), "a sum of squares")?;
-            Ok(moments.statistic(aggregate.function).map(Number::Approx))
+            Ok(moments.statistic(function).map(Number::Approx))
         }
         (Number::Approx(sum), squares) => {
             let squares = squares.map(|squares| squares.to_f64());
-            let of_squares = aggregate.squares.as_ref().map_or(0.0, |form| form_error(form, errors));
-            let bounds = (form_error(&aggregate.sum, errors), of_squares);
-            let (function, n) = (aggregate.function, count.to_f64().unwrap_or(f64::NAN));
+            let of_squares = forms.1.map_or(0.0, |form| form_error(form, errors));
+            let bounds = (form_error(forms.0, errors), of_squares);
+            let n = count.to_f64().unwrap_or(f64::NAN);
             let value = approximate(function, &count, sum, squares);
             let value = value.map(|value| rounded(value, statistic_error(function, n, value, sum, bounds)));
             Ok(value.map(Number::Approx))
@@ -131,7 +163,7 @@ fn require(is_possible: bool, what: &'static str) -> Result<(), ClientError> {
 /// PRODUCT or GEOMEAN of one group of `count` rows.
 fn product(
     moments: &ProductMoments,
-    function: AggregateFunction,
+    function: ProductFunction,
     count: &BigInt,
     group: &GroupNumbers,
 ) -> Result<Option<Number>, ClientError> {
@@ -151,7 +183,7 @@ fn product(
         }
         factors.push((factor.abs(), ten_to(*scale), rows));
     }
-    let is_root = function == AggregateFunction::Geomean;
+    let is_root = function == ProductFunction::Geomean;
     if is_root && !negatives.is_zero() {
         return Ok(None);
     }
@@ -196,14 +228,12 @@ fn scaled(sum: &BigInt, scale: u8) -> f64 {
 }
 
 /// Statistics of an approximate column, in doubles.
-fn approximate(function: AggregateFunction, count: &BigInt, sum: f64, squares: Option<f64>) -> Option<f64> {
-    use AggregateFunction as F;
+fn approximate(function: MomentFunction, count: &BigInt, sum: f64, squares: Option<f64>) -> Option<f64> {
+    use MomentFunction as F;
     let n = count.to_f64()?;
     let sample = matches!(function, F::VarSamp | F::StddevSamp);
     let freedom = if sample { n - 1.0 } else { n };
     match function {
-        F::ClearOutput(_) | F::Geomean | F::Joint(_) | F::Product => None,
-        F::Count => Some(n),
         F::Sum => Some(sum),
         F::Avg => Some(sum / n),
         F::VarPop | F::VarSamp | F::StddevPop | F::StddevSamp => {
@@ -268,40 +298,37 @@ mod tests {
     #[test]
     fn linear_forms_weigh_moments_and_empty_groups_are_null() {
         // SUM(2*x + 3) over `count` rows.
-        let mut aggregate = OwnerAggregate {
-            function: AggregateFunction::Sum,
-            count: form(&[("1", Moment::Clear(0))]),
+        let count = LinearForm::of(Moment::Clear(0));
+        let sum = |output| OwnerAggregate::Moments {
+            function: MomentFunction::Sum,
+            count: count.clone(),
             sum: form(&[("2", Moment::Encrypted(0)), ("3", Moment::Clear(0))]),
             squares: None,
-            joint: None,
-            product: None,
             scale: 0,
-            output: OutputType::Int,
+            output,
         };
+        let aggregate = sum(OutputType::Int);
         let column = aggregate_column(&aggregate, &[group(4, 10), group(0, 0), group(1, -5)], &[]).unwrap();
         let column = column.as_any().downcast_ref::<Int64Array>().unwrap();
         assert_eq!(column.iter().collect::<Vec<_>>(), [Some(32), None, Some(-7)]);
 
-        aggregate.output = OutputType::Decimal { scale: 2, wide: false };
+        let aggregate = sum(OutputType::Decimal { scale: 2, wide: false });
         let column = aggregate_column(&aggregate, &[group(4, 10)], &[]).unwrap();
         let column = column.as_any().downcast_ref::<Decimal128Array>().unwrap();
         assert_eq!(column.value_as_string(0), "0.32");
 
-        aggregate.function = AggregateFunction::Count;
-        aggregate.output = OutputType::Int;
+        let aggregate = OwnerAggregate::Count { count };
         let column = aggregate_column(&aggregate, &[group(0, 0)], &[]).unwrap();
         assert!(!column.is_null(0));
     }
 
     #[test]
     fn one_approximate_moment_makes_the_result_approximate() {
-        let aggregate = OwnerAggregate {
-            function: AggregateFunction::Avg,
-            count: form(&[("1", Moment::Clear(0))]),
-            sum: form(&[("1", Moment::Encrypted(0))]),
+        let aggregate = OwnerAggregate::Moments {
+            function: MomentFunction::Avg,
+            count: LinearForm::of(Moment::Clear(0)),
+            sum: LinearForm::of(Moment::Encrypted(0)),
             squares: None,
-            joint: None,
-            product: None,
             scale: 0,
             output: OutputType::Float,
         };

@@ -14,7 +14,7 @@ mod product;
 use crate::encoding::Content;
 use crate::error::{Clause, Feature, PlanError};
 use crate::final_sql::{self, Parts, Replacement};
-use crate::plan::{Mask, OutputType, OwnerAggregate};
+use crate::plan::{Mask, OwnerAggregate};
 use crate::range::Interval;
 use crate::schema::Schema;
 use crate::sql::clear::{check_clear, encrypted_in};
@@ -111,7 +111,7 @@ impl Builder<'_> {
             }
             if let Some(call) = functions::aggregate(expr) {
                 let index = self.output(call?, expr)?;
-                let is_int = self.grouped.outputs[index].output == OutputType::Int;
+                let is_int = self.grouped.outputs[index].is_int();
                 return Ok(Some(Replacement { column: format!("a{index}"), is_int }));
             }
             match column_name(expr) {

@@ -7,8 +7,8 @@ mod query;
 mod server;
 
 pub use owner::{
-    AggregateFunction, JointFunction, JointMoments, LinearForm, Moment, OutputType, OwnerAggregate,
-    OwnerPlan, OwnerProgram, ProductMoments, ProgramOutput, ProgramSource, Regroup,
+    JointFunction, JointMoments, LinearForm, Moment, MomentFunction, OutputType, OwnerAggregate, OwnerPlan,
+    OwnerProgram, ProductFunction, ProductMoments, ProgramOutput, ProgramSource, Regroup,
 };
 pub use query::QueryPlan;
 pub use server::{

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::encoding::{EncodingId, PrivateEncoding};
 use crate::layout::content_words;
-use crate::plan::{AggregateFunction, AggregateTask, OwnerPlan, RowsTask, Task};
+use crate::plan::{AggregateTask, MomentFunction, OwnerAggregate, OwnerPlan, RowsTask, Task};
 use crate::sql::{Query, shown};
 
 /// Who does a step.
@@ -125,24 +125,26 @@ fn programs(encodings: &[PrivateEncoding], task: &RowsTask) -> Vec<String> {
 }
 
 fn merge(task: &AggregateTask, owner: &OwnerPlan) -> Vec<String> {
-    let uses = |wanted: &[AggregateFunction]| owner.aggregates.iter().any(|a| wanted.contains(&a.function));
     let mut parts = Vec::new();
     if !task.sums.is_empty() {
         let sums = if task.sums.len() == 1 { "1 sum" } else { &format!("{} sums", task.sums.len()) };
         parts.push(format!("decrypt {sums} for each group"));
     }
-    if uses(&[AggregateFunction::Avg]) {
+    let uses = |is_wanted: fn(&OwnerAggregate) -> bool| owner.aggregates.iter().any(is_wanted);
+    if uses(|of| matches!(of, OwnerAggregate::Moments { function: MomentFunction::Avg, .. })) {
         parts.push("divide by counts".to_owned());
     }
-    if uses(&[AggregateFunction::Geomean, AggregateFunction::Product]) {
+    if uses(|of| matches!(of, OwnerAggregate::Product { .. })) {
         parts.push("products from the sums of logarithms".to_owned());
     }
-    use AggregateFunction::{StddevPop, StddevSamp, VarPop, VarSamp};
-    if uses(&[StddevPop, StddevSamp, VarPop, VarSamp]) {
+    if uses(|of| matches!(of, OwnerAggregate::Moments { squares: Some(_), .. })) {
         parts.push("variances from the sums of squares".to_owned());
     }
-    let joint = owner.aggregates.iter().filter_map(|aggregate| aggregate.joint.as_ref());
-    match joint.map(|moments| moments.scales.len()).max() {
+    let variables = owner.aggregates.iter().filter_map(|aggregate| match aggregate {
+        OwnerAggregate::Joint { moments, .. } => Some(moments.scales.len()),
+        _ => None,
+    });
+    match variables.max() {
         None => {}
         Some(2) => parts.push("what two columns have in common from the sums of products".to_owned()),
         Some(variables) => parts.push(format!("solve normal equations in {} unknowns, exactly", variables)),

@@ -13,7 +13,7 @@ use hush_exec::noop::{PlainSum, Scheme};
 use hush_keys::{decrypt_approx_sum, decrypt_sum};
 use hush_plan::EncodingId;
 use hush_plan::bounds::Bound;
-use hush_plan::plan::{AggregateFunction, AggregateTask};
+use hush_plan::plan::{AggregateTask, OwnerAggregate};
 use hush_rlwe::{SumAnswer, UncheckedSumAnswer};
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
@@ -64,8 +64,8 @@ pub(super) fn merge(
         columns.push(column.clone());
     }
     for (index, aggregate) in owner.aggregates.iter().enumerate() {
-        let column = match aggregate.function {
-            AggregateFunction::ClearOutput(output) => clear.columns().get(keys + output).cloned(),
+        let column = match aggregate {
+            OwnerAggregate::ClearOutput { index } => clear.columns().get(keys + index).cloned(),
             _ => Some(aggregate_column(aggregate, &groups, errors)?),
         };
         let column =

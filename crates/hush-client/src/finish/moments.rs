@@ -14,7 +14,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::functions_aggregate::{average, stddev, variance};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
-use hush_plan::plan::AggregateFunction;
+use hush_plan::plan::MomentFunction;
 use num_bigint::BigInt;
 use num_traits::Zero;
 
@@ -22,7 +22,7 @@ use crate::exact::{Moments, big_of_arrow};
 
 /// The functions, in place of the query engine's of the same names.
 pub(super) fn functions() -> Vec<Arc<AggregateUDF>> {
-    use AggregateFunction::{Avg, StddevPop, StddevSamp, VarPop, VarSamp};
+    use MomentFunction::{Avg, StddevPop, StddevSamp, VarPop, VarSamp};
     let exact = |function, engine: Arc<AggregateUDF>| {
         Arc::new(AggregateUDF::from(ExactStatistic {
             function,
@@ -41,7 +41,7 @@ pub(super) fn functions() -> Vec<Arc<AggregateUDF>> {
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct ExactStatistic {
-    function: AggregateFunction,
+    function: MomentFunction,
     /// For doubles.
     engine: Arc<AggregateUDF>,
     signature: Signature,
@@ -77,7 +77,7 @@ impl AggregateUDFImpl for ExactStatistic {
         };
         let Some(scale) = scale else { return self.engine.accumulator(arguments) };
         let zero = BigInt::zero;
-        let squares = (self.function != AggregateFunction::Avg).then(zero);
+        let squares = self.function.reads_squares().then(zero);
         let moments = Moments { count: zero(), sum: zero(), squares, scale };
         Ok(Box::new(ExactMoments { function: self.function, moments }))
     }
@@ -89,7 +89,7 @@ impl AggregateUDFImpl for ExactStatistic {
 
 #[derive(Debug)]
 struct ExactMoments {
-    function: AggregateFunction,
+    function: MomentFunction,
     moments: Moments,
 }
 

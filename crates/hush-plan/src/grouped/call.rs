@@ -7,11 +7,11 @@ use sqlparser::ast::{CastKind, DataType, ExactNumberInfo, Expr};
 use super::Builder;
 use super::moments::Form;
 use crate::error::{Clause, Feature, PlanError, Unfit};
-use crate::expr::{Kind, Monomial, Piece, is_approximate, normalise};
-use crate::plan::{AggregateFunction, LinearForm, Moment, OutputType, OwnerAggregate};
+use crate::expr::{Kind, Piece, normalise};
+use crate::plan::{LinearForm, Moment, MomentFunction, OutputType, OwnerAggregate, ProductFunction};
 use crate::range::{fits_digits, fits_int64};
 use crate::sql::clear::{check_clear, encrypted_in};
-use crate::sql::functions::{Aggregate, Call};
+use crate::sql::functions::{Aggregate, Call, FromSums};
 use crate::sql::types::{Family, family};
 
 /// Plans `call`, adding the sums it needs; `text` is the call as typed.
@@ -30,24 +30,25 @@ pub(super) fn aggregate(
     let Some(argument) = call.arguments.first() else {
         let count = match &condition {
             None => Moment::Clear(0),
-            Some(condition) => builder.clear(format!("COUNT(CASE WHEN {condition} THEN 1 END)")),
+            Some(condition) => {
+                Moment::Clear(builder.clear(format!("COUNT(CASE WHEN {condition} THEN 1 END)")))
+            }
         };
-        return Ok(counted(LinearForm { terms: vec![("1".to_owned(), count)] }));
+        return Ok(OwnerAggregate::Count { count: LinearForm::of(count) });
     };
     let encrypted = encrypted_in(builder.schema, argument, Clause::Select)?;
-    let function = match call.aggregate {
-        Aggregate::FromSums(function) if !call.distinct => function,
+    let from_sums = match call.aggregate {
+        Aggregate::FromSums(from_sums) if !call.distinct => from_sums,
         _ if encrypted.is_some() => {
             let feature = Feature::EncryptedAggregate;
             return Err(PlanError::UnsupportedCall { text: text.to_owned(), feature });
         }
         _ => return Ok(by_engine(builder, call, argument, condition)),
     };
-    if encrypted.is_none() {
-        check_numbers(builder, function, argument, text)?;
+    if encrypted.is_none() && from_sums != FromSums::Count {
+        check_numbers(builder, argument, text)?;
     }
-    let of_products = matches!(function, AggregateFunction::Geomean | AggregateFunction::Product);
-    if of_products && encrypted.is_none() {
+    if matches!(from_sums, FromSums::Product(_)) && encrypted.is_none() {
         // In doubles, whatever the argument is.
         let double: Expr = Expr::Cast {
             kind: CastKind::Cast,
@@ -66,39 +67,21 @@ pub(super) fn aggregate(
     for piece in &mut pieces {
         piece.guard.extend(condition.clone());
     }
-    if of_products {
-        return super::product::aggregate(builder, function, &pieces, text);
+    match from_sums {
+        FromSums::Count => Ok(OwnerAggregate::Count { count: builder.count(&pieces, text)?.linear }),
+        FromSums::Moments(function) => of_moments(builder, function, &pieces, text),
+        FromSums::Product(function) => super::product::aggregate(builder, function, &pieces, text),
     }
-    from_sums(builder, function, &pieces, text)
 }
 
 /// Refuses sums and moments of texts and of times, which a query engine would refuse without a word about the column.
-fn check_numbers(
-    builder: &Builder<'_>,
-    function: AggregateFunction,
-    argument: &Expr,
-    text: &str,
-) -> Result<(), PlanError> {
+fn check_numbers(builder: &Builder<'_>, argument: &Expr, text: &str) -> Result<(), PlanError> {
     let reason = match family(builder.schema, argument) {
-        _ if function == AggregateFunction::Count => return Ok(()),
         Some(Family::Text) => Unfit::Text,
         Some(Family::Time) => Unfit::DateArithmetic,
         Some(Family::Bool | Family::Number) | None => return Ok(()),
     };
     Err(PlanError::WrongType { text: text.to_owned(), reason })
-}
-
-pub(super) fn counted(count: LinearForm) -> OwnerAggregate {
-    OwnerAggregate {
-        function: AggregateFunction::Count,
-        count,
-        sum: LinearForm::default(),
-        squares: None,
-        joint: None,
-        product: None,
-        scale: 0,
-        output: OutputType::Int,
-    }
 }
 
 /// An aggregate of clear columns that the server's engine answers as it is.
@@ -108,7 +91,6 @@ fn by_engine(
     argument: &Expr,
     condition: Option<String>,
 ) -> OwnerAggregate {
-    use AggregateFunction as F;
     let argument = match condition {
         None => argument.to_string(),
         Some(condition) => format!("CASE WHEN {condition} THEN {argument} END"),
@@ -116,71 +98,48 @@ fn by_engine(
     let distinct = if call.distinct { "DISTINCT " } else { "" };
     let name = match call.aggregate {
         Aggregate::Engine(name) => name,
-        Aggregate::FromSums(F::Avg) => "avg",
-        Aggregate::FromSums(F::Geomean) => "geomean",
-        Aggregate::FromSums(F::Product) => "product",
-        Aggregate::FromSums(F::StddevPop) => "stddev_pop",
-        Aggregate::FromSums(F::StddevSamp) => "stddev_samp",
-        Aggregate::FromSums(F::Sum) => "sum",
-        Aggregate::FromSums(F::VarPop) => "var_pop",
-        Aggregate::FromSums(F::VarSamp) => "var_samp",
-        Aggregate::FromSums(F::Count | F::ClearOutput(_) | F::Joint(_)) | Aggregate::Jointly(_) => "count",
+        Aggregate::FromSums(FromSums::Moments(function)) => match function {
+            MomentFunction::Avg => "avg",
+            MomentFunction::StddevPop => "stddev_pop",
+            MomentFunction::StddevSamp => "stddev_samp",
+            MomentFunction::Sum => "sum",
+            MomentFunction::VarPop => "var_pop",
+            MomentFunction::VarSamp => "var_samp",
+        },
+        Aggregate::FromSums(FromSums::Product(ProductFunction::Geomean)) => "geomean",
+        Aggregate::FromSums(FromSums::Product(ProductFunction::Product)) => "product",
+        Aggregate::FromSums(FromSums::Count) | Aggregate::Jointly(_) => "count",
     };
-    let moment = builder.clear(format!("{name}({distinct}{argument})"));
-    if name == "count" {
-        return counted(LinearForm { terms: vec![("1".to_owned(), moment)] });
-    }
-    let index = match moment {
-        Moment::Clear(index) | Moment::Encrypted(index) => index,
-    };
-    OwnerAggregate {
-        function: F::ClearOutput(index),
-        count: LinearForm::default(),
-        sum: LinearForm::default(),
-        squares: None,
-        joint: None,
-        product: None,
-        scale: 0,
-        output: OutputType::Float,
+    let index = builder.clear(format!("{name}({distinct}{argument})"));
+    match call.aggregate {
+        Aggregate::FromSums(FromSums::Count) => {
+            OwnerAggregate::Count { count: LinearForm::of(Moment::Clear(index)) }
+        }
+        _ => OwnerAggregate::ClearOutput { index },
     }
 }
 
-fn from_sums(
+/// SUM, AVG and variances, from the count, the sum and the sum of squares.
+fn of_moments(
     builder: &mut Builder<'_>,
-    function: AggregateFunction,
+    function: MomentFunction,
     pieces: &[Piece],
     text: &str,
 ) -> Result<OwnerAggregate, PlanError> {
-    use AggregateFunction as F;
     let count = builder.count(pieces, text)?.linear;
-    if function == F::Count {
-        return Ok(counted(count));
-    }
     if pieces.iter().any(|piece| piece.kind != Kind::Number) {
         return Err(PlanError::WrongType { text: text.to_owned(), reason: Unfit::DateArithmetic });
     }
     let scale = pieces.iter().map(Piece::scale).max().unwrap_or(0);
     let sum = builder.form(pieces, scale, text)?;
-    let squares = match function {
-        F::StddevPop | F::StddevSamp | F::VarPop | F::VarSamp => Some(squares(builder, pieces, scale, text)?),
-        _ => None,
-    };
-    let approximate = pieces.iter().flat_map(|piece| piece.terms.keys()).any(|m| has_approximate(builder, m));
+    let squares = function.reads_squares().then(|| squares(builder, pieces, scale, text)).transpose()?;
+    let approximate = pieces.iter().flat_map(|piece| piece.terms.keys()).any(|m| builder.is_approximate(m));
     let output = match function {
-        F::Sum if !approximate => sum_type(&sum, scale, text)?,
+        MomentFunction::Sum if !approximate => sum_type(&sum, scale, text)?,
         _ => OutputType::Float,
     };
     let scale = u8::try_from(scale).unwrap_or(u8::MAX);
-    Ok(OwnerAggregate {
-        function,
-        count,
-        sum: sum.linear,
-        squares,
-        joint: None,
-        product: None,
-        scale,
-        output,
-    })
+    Ok(OwnerAggregate::Moments { function, count, sum: sum.linear, squares, scale, output })
 }
 
 fn squares(
@@ -192,13 +151,6 @@ fn squares(
     let squared = pieces.iter().map(|piece| piece.times(piece, text));
     let squared: Vec<Piece> = squared.collect::<Result<_, _>>()?;
     Ok(builder.form(&squared, 2 * scale, text)?.linear)
-}
-
-pub(super) fn has_approximate(builder: &Builder<'_>, monomial: &Monomial) -> bool {
-    monomial.factors().iter().any(|name| {
-        let column = builder.schema.columns.iter().find(|column| column.name == *name);
-        column.is_some_and(is_approximate)
-    })
 }
 
 /// Integers where 64 bits hold every possible sum, else the narrower decimal that does.

@@ -8,11 +8,11 @@
 use sqlparser::ast::Expr;
 
 use super::Builder;
-use super::call::{counted, has_approximate};
 use crate::error::{Measure, PlanError, Unfit};
 use crate::expr::{Kind, MAX_PIECES, Piece, normalise};
 use crate::plan::JointFunction::{Corr, CovarPop, CovarSamp, Intercept, Mean, R2, Slope, Spread};
-use crate::plan::{AggregateFunction, JointFunction, JointMoments, LinearForm, OutputType, OwnerAggregate};
+use crate::plan::{JointFunction, JointMoments, OwnerAggregate};
+use crate::sql::functions::Jointly;
 use crate::sql::{bare, column_name, shown};
 
 /// Plans `function` of the variables `arguments`; `condition` is the FILTER, `text` the call as typed.
@@ -21,7 +21,7 @@ use crate::sql::{bare, column_name, shown};
 /// As for sums of the variables and of their products; [`PlanError::WrongType`] for dates and approximate columns.
 pub(super) fn aggregate(
     builder: &mut Builder<'_>,
-    function: AggregateFunction,
+    function: Jointly,
     arguments: &[Expr],
     condition: Option<String>,
     text: &str,
@@ -32,7 +32,7 @@ pub(super) fn aggregate(
     let rows = combinations(&variables, condition)?;
     let support: Vec<Piece> = rows.iter().map(|row| row.support.clone()).collect();
     let count = builder.count(&support, text)?.linear;
-    let AggregateFunction::Joint(joint) = function else { return Ok(counted(count)) };
+    let Jointly::Function(function) = function else { return Ok(OwnerAggregate::Count { count }) };
 
     let scales: Vec<u32> =
         variables.iter().map(|pieces| pieces.iter().map(Piece::scale).max().unwrap_or(0)).collect();
@@ -51,20 +51,11 @@ pub(super) fn aggregate(
     };
     let sums = (0..variables.len()).map(|index| form(builder, &[index])).collect::<Result<_, _>>()?;
     let mut moments = JointMoments { sums, ..JointMoments::default() };
-    for (i, j) in products_of(joint, variables.len()) {
+    for (i, j) in products_of(function, variables.len()) {
         moments.products.insert((i, j), form(builder, &[i, j])?);
     }
     moments.scales = scales.iter().map(|scale| u8::try_from(*scale).unwrap_or(u8::MAX)).collect();
-    Ok(OwnerAggregate {
-        function,
-        count,
-        sum: LinearForm::default(),
-        squares: None,
-        joint: Some(moments),
-        product: None,
-        scale: 0,
-        output: OutputType::Float,
-    })
+    Ok(OwnerAggregate::Joint { function, count, moments })
 }
 
 /// The columns, if all variables are columns.
@@ -93,7 +84,7 @@ fn variable(builder: &Builder<'_>, argument: &Expr) -> Result<Vec<Piece>, PlanEr
     if pieces.iter().any(|piece| piece.kind != Kind::Number) {
         return unfit(Unfit::DateArithmetic);
     }
-    if pieces.iter().flat_map(|piece| piece.terms.keys()).any(|monomial| has_approximate(builder, monomial)) {
+    if pieces.iter().flat_map(|piece| piece.terms.keys()).any(|monomial| builder.is_approximate(monomial)) {
         return unfit(Unfit::Approximate);
     }
     Ok(pieces)

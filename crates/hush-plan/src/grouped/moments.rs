@@ -9,7 +9,7 @@ use num_traits::{One, Signed, Zero};
 use super::{BoundedMask, Builder, ContentSum};
 use crate::encoding::Content;
 use crate::error::{PlanError, Unfit};
-use crate::expr::{Monomial, Piece, Weight, Width};
+use crate::expr::{Monomial, Piece, Weight, Width, is_approximate};
 use crate::layout;
 use crate::plan::{LinearForm, Mask, Moment};
 use crate::range::{largest_sum, power_of_ten};
@@ -46,6 +46,14 @@ impl Builder<'_> {
         Ok(Form { linear: LinearForm { terms: terms.collect() }, bound })
     }
 
+    /// Whether a factor of a monomial is approximate.
+    pub(super) fn is_approximate(&self, monomial: &Monomial) -> bool {
+        monomial.factors().iter().any(|name| {
+            let column = self.schema.columns.iter().find(|column| column.name == *name);
+            column.is_some_and(is_approximate)
+        })
+    }
+
     /// The number of rows on which some piece is defined.
     pub(super) fn count(&mut self, pieces: &[Piece], text: &str) -> Result<Form, PlanError> {
         let ones: Vec<Piece> = pieces.iter().map(Piece::support).collect();
@@ -70,7 +78,10 @@ impl Builder<'_> {
         let condition = (!conditions.is_empty()).then(|| conditions.join(" AND "));
         let weight_max = weight.units_range().max_abs();
         match content {
-            None => Ok((self.clear(self.clear_sum(condition, weight, &weight_max, text)?), weight_max)),
+            None => {
+                let index = self.clear(self.clear_sum(condition, weight, &weight_max, text)?);
+                Ok((Moment::Clear(index), weight_max))
+            }
             Some(content) => {
                 let row_max = layout::content_bound(self.schema, &content) * &weight_max;
                 let mask = self.mask(condition, weight, text)?;
@@ -153,14 +164,13 @@ impl Builder<'_> {
         Moment::Encrypted(index)
     }
 
-    /// The clear aggregate `sql`, added if it is new.
-    pub(super) fn clear(&mut self, sql: String) -> Moment {
+    /// The index of the clear aggregate `sql`, which is added if it is new.
+    pub(super) fn clear(&mut self, sql: String) -> usize {
         let clear = &mut self.grouped.clear;
-        let index = clear.iter().position(|present| *present == sql).unwrap_or_else(|| {
+        clear.iter().position(|present| *present == sql).unwrap_or_else(|| {
             clear.push(sql);
             clear.len() - 1
-        });
-        Moment::Clear(index)
+        })
     }
 }
 

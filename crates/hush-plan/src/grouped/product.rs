@@ -7,11 +7,10 @@
 use num_traits::One;
 
 use super::Builder;
-use super::call::has_approximate;
 use crate::encoding::Content;
 use crate::error::{PlanError, Unfit};
 use crate::expr::{Kind, Monomial, Piece, Weight};
-use crate::plan::{AggregateFunction, LinearForm, OutputType, OwnerAggregate, ProductMoments};
+use crate::plan::{LinearForm, OwnerAggregate, ProductFunction, ProductMoments};
 use crate::schema::units::column_bounds;
 
 /// Plans `function` of an argument whose pieces are products of encrypted columns and constants; `text` is the call as
@@ -21,7 +20,7 @@ use crate::schema::units::column_bounds;
 /// [`PlanError::WrongType`] for other pieces, dates and approximate columns.
 pub(super) fn aggregate(
     builder: &mut Builder<'_>,
-    function: AggregateFunction,
+    function: ProductFunction,
     pieces: &[Piece],
     text: &str,
 ) -> Result<OwnerAggregate, PlanError> {
@@ -38,7 +37,7 @@ pub(super) fn aggregate(
             [(monomial, weight)] if weight.units.is_none() => ((*monomial).clone(), (*weight).clone()),
             _ => return Err(unfit(Unfit::NotAProduct)),
         };
-        if has_approximate(builder, &monomial) {
+        if builder.is_approximate(&monomial) {
             return Err(unfit(Unfit::Approximate));
         }
         if !weight.factor.is_one() || weight.scale > 0 {
@@ -62,16 +61,7 @@ pub(super) fn aggregate(
             add(&mut moments.zeros, Content::Zero(factors.to_vec()))?;
         }
     }
-    Ok(OwnerAggregate {
-        function,
-        count,
-        sum: LinearForm::default(),
-        squares: None,
-        joint: None,
-        product: Some(moments),
-        scale: 0,
-        output: OutputType::Float,
-    })
+    Ok(OwnerAggregate::Product { function, count, moments })
 }
 
 /// Whether a product can be negative, and whether it can be 0, by the declared ranges.

@@ -6,7 +6,7 @@ use sqlparser::ast::Expr;
 
 use super::*;
 use crate::eval::{self, Decimal, Row};
-use crate::plan::{AggregateFunction, LinearForm, Moment};
+use crate::plan::{LinearForm, Moment, OutputType, OwnerAggregate};
 use crate::schema::{Column, ColumnType, Protection};
 use crate::sql::parse;
 use crate::tables::{column, nullable, patients, ranged, schema};
@@ -103,8 +103,8 @@ fn sums_are_shared_and_constants_stay_outside() {
     assert_eq!(contents, [Content::Valid("age".into()), Content::Value("age".into())]);
     assert_eq!(plan.masks.len(), 1);
     assert_eq!(plan.clear, ["COUNT(*)"]);
-    let last = &plan.outputs[4].sum.terms;
-    assert_eq!(*last, [("-1".to_owned(), Moment::Encrypted(0)), ("3".to_owned(), Moment::Encrypted(1))]);
+    let OwnerAggregate::Moments { sum, .. } = &plan.outputs[4] else { panic!() };
+    assert_eq!(sum.terms, [("-1".to_owned(), Moment::Encrypted(0)), ("3".to_owned(), Moment::Encrypted(1))]);
 }
 
 #[test]
@@ -116,7 +116,8 @@ fn products_of_rows_are_sums_of_logarithms() {
         let query = parse(&schema, &format!("SELECT {item} FROM patients")).unwrap();
         let plan = compile(&schema, &query, 100).unwrap();
         let contents: Vec<Content> = plan.sums.into_iter().map(|sum| sum.content).collect();
-        (contents, plan.outputs[0].product.clone().unwrap())
+        let OwnerAggregate::Product { moments, .. } = plan.outputs[0].clone() else { panic!() };
+        (contents, moments)
     };
     // Signs and zeros are looked at where the range allows them.
     let of = |names: &[&str]| -> Vec<String> { names.iter().map(|name| (*name).to_owned()).collect() };
@@ -190,7 +191,7 @@ fn outputs_of_a_regression_are_named_after_their_columns() {
 fn clear_weights_become_units_with_bounds() {
     let plan = plan("SELECT SUM(charges * (1 - disc)) FROM patients");
     assert_eq!(plan.masks[0].weights.max_abs(), BigInt::from(100));
-    assert_eq!(plan.outputs[0].scale, 4);
+    assert!(matches!(plan.outputs[0], OwnerAggregate::Moments { scale: 4, .. }));
     let weight = plan.masks[0].mask.weight.as_deref().unwrap();
     for (units, expected) in [(0, 100), (25, 75), (100, 0)] {
         let row = Row::from([("disc".to_owned(), Some(Decimal::new(units, 2)))]);
@@ -211,9 +212,14 @@ fn floats_and_functions_of_clear_columns_go_to_the_engine() {
         "count(DISTINCT \"ward\")",
     ];
     assert_eq!(plan.clear[..5], expected);
-    assert_eq!(plan.outputs[0].function, AggregateFunction::ClearOutput(1));
-    assert_eq!(plan.outputs[3].function, AggregateFunction::Count);
+    assert_eq!(plan.outputs[0], OwnerAggregate::ClearOutput { index: 1 });
+    assert_eq!(plan.outputs[3], OwnerAggregate::Count { count: LinearForm::of(Moment::Clear(4)) });
     assert!(plan.sums.is_empty());
+}
+
+fn output_type(aggregate: &OwnerAggregate) -> OutputType {
+    let OwnerAggregate::Moments { output, .. } = aggregate else { panic!("{aggregate:?}") };
+    *output
 }
 
 #[test]
@@ -221,7 +227,7 @@ fn sums_take_the_narrowest_type_that_holds_them() {
     let wide = schema("t", vec![column("x", ColumnType::Int { bits: 64 }, Protection::Encrypt)]);
     let output = |text: &str, rows| {
         let query = parse(&wide, text).unwrap();
-        compile(&wide, &query, rows).unwrap().outputs[0].output
+        output_type(&compile(&wide, &query, rows).unwrap().outputs[0])
     };
     assert_eq!(output("SELECT SUM(x) FROM t", 1), OutputType::Decimal { scale: 0, wide: false });
     assert_eq!(output("SELECT SUM(x*x) FROM t", 1), OutputType::Decimal { scale: 0, wide: false });
@@ -230,8 +236,8 @@ fn sums_take_the_narrowest_type_that_holds_them() {
     let patients = patients();
     let query = parse(&patients, "SELECT SUM(age), SUM(charges) FROM patients").unwrap();
     let outputs = compile(&patients, &query, 1_000_000_000).unwrap().outputs;
-    assert_eq!(outputs[0].output, OutputType::Int);
-    assert_eq!(outputs[1].output, OutputType::Decimal { scale: 2, wide: false });
+    assert_eq!(output_type(&outputs[0]), OutputType::Int);
+    assert_eq!(output_type(&outputs[1]), OutputType::Decimal { scale: 2, wide: false });
 }
 
 #[test]
@@ -403,13 +409,17 @@ fn check_against_direct(schema: &Schema, argument: &str, rows: &[Row]) -> Result
     };
     let argument: Expr = eval::parse(argument);
     let values: Vec<Decimal> = rows.iter().filter_map(|row| eval::number(&argument, row)).collect();
-    let output = &plan.outputs[1];
-    let scale = u32::from(output.scale);
-    prop_assert_eq!(evaluate(schema, &plan, &output.count, rows), BigInt::from(values.len()));
+    let OwnerAggregate::Moments { count, sum: of_sum, squares: Some(of_squares), scale, .. } =
+        &plan.outputs[1]
+    else {
+        panic!("{:?}", plan.outputs)
+    };
+    let scale = u32::from(*scale);
+    prop_assert_eq!(evaluate(schema, &plan, count, rows), BigInt::from(values.len()));
     let sum: BigInt = values.iter().map(|value| value.units(scale)).sum();
-    prop_assert_eq!(evaluate(schema, &plan, &output.sum, rows), sum);
+    prop_assert_eq!(evaluate(schema, &plan, of_sum, rows), sum);
     let squares: BigInt = values.iter().map(|value| value.units(scale).pow(2)).sum();
-    prop_assert_eq!(evaluate(schema, &plan, output.squares.as_ref().unwrap(), rows), squares);
+    prop_assert_eq!(evaluate(schema, &plan, of_squares, rows), squares);
     Ok(true)
 }
 
@@ -457,10 +467,9 @@ fn check_joint(schema: &Schema, arguments: &[String], rows: &[Row]) -> Result<bo
     let whole =
         |row: &Row| parsed.iter().map(|argument| eval::number(argument, row)).collect::<Option<Vec<_>>>();
     let common: Vec<Vec<Decimal>> = rows.iter().filter_map(whole).collect();
-    let output = &plan.outputs[0];
-    let moments = output.joint.as_ref().unwrap();
+    let OwnerAggregate::Joint { count, moments, .. } = &plan.outputs[0] else { panic!("{:?}", plan.outputs) };
     let scale = |i: usize| u32::from(moments.scales[i]);
-    prop_assert_eq!(evaluate(schema, &plan, &output.count, rows), BigInt::from(common.len()));
+    prop_assert_eq!(evaluate(schema, &plan, count, rows), BigInt::from(common.len()));
     for (i, form) in moments.sums.iter().enumerate() {
         let sum: BigInt = common.iter().map(|row| row[i].units(scale(i))).sum();
         prop_assert_eq!(evaluate(schema, &plan, form, rows), sum);

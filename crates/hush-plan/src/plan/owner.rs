@@ -39,26 +39,63 @@ pub struct Regroup {
     pub task: AggregateTask,
 }
 
-/// One aggregate, from exact sums.
+/// How one aggregate becomes a column of the result: what its finish reads, and nothing else.
 #[derive(Clone, Debug, PartialEq)]
-pub struct OwnerAggregate {
-    /// Which function.
-    pub function: AggregateFunction,
-    /// Number of contributing rows.
-    pub count: LinearForm,
-    /// Sum of the argument, in units of `10^-scale`.
-    pub sum: LinearForm,
-    /// Sum of squares of the argument, in units of `10^-2·scale`; for variance and standard deviation.
-    pub squares: Option<LinearForm>,
-    /// Moments of several columns together, for [`AggregateFunction::Joint`], which reads neither `sum` nor `squares`.
-    pub joint: Option<JointMoments>,
-    /// Logarithms and signs, for [`AggregateFunction::Product`] and [`AggregateFunction::Geomean`], which do not read
-    /// `sum`.
-    pub product: Option<ProductMoments>,
-    /// Decimal scale of `sum`.
-    pub scale: u8,
-    /// Type of the output column.
-    pub output: OutputType,
+pub enum OwnerAggregate {
+    /// Clear aggregate `c{index}` as the server's query engine answered it, type included.
+    ClearOutput {
+        /// Position in [`AggregateTask::clear`].
+        index: usize,
+    },
+    /// A number of rows, as `Int64`.
+    Count {
+        /// The contributing rows.
+        count: LinearForm,
+    },
+    /// Of several columns together, as `Float64`.
+    Joint {
+        /// Which function.
+        function: JointFunction,
+        /// Number of rows where all of the columns have a value.
+        count: LinearForm,
+        /// What is known of these rows.
+        moments: JointMoments,
+    },
+    /// Of the count, the sum and the sum of squares of one argument.
+    Moments {
+        /// Which function.
+        function: MomentFunction,
+        /// Number of contributing rows.
+        count: LinearForm,
+        /// Sum of the argument, in units of `10^-scale`.
+        sum: LinearForm,
+        /// Sum of squares of the argument, in units of `10^-2·scale`; for variance and standard deviation.
+        squares: Option<LinearForm>,
+        /// Decimal scale of `sum`.
+        scale: u8,
+        /// Type of the output column.
+        output: OutputType,
+    },
+    /// The product of the rows, or a root of it, as `Float64`.
+    Product {
+        /// Which function.
+        function: ProductFunction,
+        /// Number of contributing rows.
+        count: LinearForm,
+        /// Logarithms and signs.
+        moments: ProductMoments,
+    },
+}
+
+impl OwnerAggregate {
+    /// Whether the output column has the type `Int64`.
+    pub fn is_int(&self) -> bool {
+        match self {
+            Self::Count { .. } => true,
+            Self::Moments { output, .. } => *output == OutputType::Int,
+            Self::ClearOutput { .. } | Self::Joint { .. } | Self::Product { .. } => false,
+        }
+    }
 }
 
 /// What the product of the rows is made of.
@@ -85,32 +122,40 @@ pub struct JointMoments {
     pub products: BTreeMap<(usize, usize), LinearForm>,
 }
 
-/// The aggregate functions.
+/// The aggregate functions of the count, the sum and the sum of squares of one argument. All are NULL where no row has a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AggregateFunction {
+pub enum MomentFunction {
     /// AVG
     Avg,
-    /// Clear aggregate `c{index}` as the server's query engine answered it, type included; every other field
-    /// of its [`OwnerAggregate`] is then without meaning.
-    ClearOutput(usize),
-    /// COUNT
-    Count,
-    /// GEOMEAN: the `n`-th root of the product of `n` rows; NULL where one is negative.
-    Geomean,
-    /// Of several columns together.
-    Joint(JointFunction),
-    /// PRODUCT
-    Product,
     /// STDDEV_POP
     StddevPop,
-    /// STDDEV, STDDEV_SAMP
+    /// STDDEV, STDDEV_SAMP; NULL for a single row.
     StddevSamp,
     /// SUM
     Sum,
     /// VAR_POP
     VarPop,
-    /// VARIANCE, VAR_SAMP
+    /// VARIANCE, VAR_SAMP; NULL for a single row.
     VarSamp,
+}
+
+impl MomentFunction {
+    /// Whether it reads the sum of squares.
+    pub fn reads_squares(self) -> bool {
+        match self {
+            Self::Avg | Self::Sum => false,
+            Self::StddevPop | Self::StddevSamp | Self::VarPop | Self::VarSamp => true,
+        }
+    }
+}
+
+/// The aggregate functions of the product of the rows. All are NULL where no row has a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProductFunction {
+    /// GEOMEAN: the `n`-th root of the product of `n` rows; NULL where one is negative.
+    Geomean,
+    /// PRODUCT
+    Product,
 }
 
 /// The aggregate functions of a dependent variable `y` and one or more others `x₁ … x_k`. All are NULL where no row has
@@ -157,6 +202,13 @@ pub enum OutputType {
 pub struct LinearForm {
     /// The terms; coefficients as signed decimal digits.
     pub terms: Vec<(String, Moment)>,
+}
+
+impl LinearForm {
+    /// One moment as it is.
+    pub fn of(moment: Moment) -> Self {
+        Self { terms: vec![("1".to_owned(), moment)] }
+    }
 }
 
 /// A number per group that the server's answer yields.

@@ -9,7 +9,7 @@ use super::windows::check_window;
 use super::{holds, joint};
 use crate::error::{Clause, Feature, PlanError};
 use crate::nearest::nearest;
-use crate::plan::AggregateFunction;
+use crate::plan::{JointFunction, MomentFunction, ProductFunction};
 
 /// What an aggregate computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,9 +17,26 @@ pub(crate) enum Aggregate {
     /// By the server's query engine only, under this name.
     Engine(&'static str),
     /// From exact sums; works on encrypted columns.
-    FromSums(AggregateFunction),
+    FromSums(FromSums),
     /// From exact sums over the rows where several arguments all have a value; works on encrypted columns.
-    Jointly(AggregateFunction),
+    Jointly(Jointly),
+}
+
+/// What exact sums of one argument become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FromSums {
+    /// COUNT
+    Count,
+    Moments(MomentFunction),
+    Product(ProductFunction),
+}
+
+/// What exact sums of several arguments become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Jointly {
+    /// The number of rows where all have a value.
+    Count,
+    Function(JointFunction),
 }
 
 /// One call of an aggregate.
@@ -36,21 +53,24 @@ pub(crate) struct Call {
 
 /// The aggregate function that `name` means.
 fn aggregate_named(name: &str) -> Option<Aggregate> {
-    use AggregateFunction::{Avg, Count, Geomean, Product, StddevPop, StddevSamp, Sum, VarPop, VarSamp};
+    use MomentFunction::{Avg, StddevPop, StddevSamp, Sum, VarPop, VarSamp};
+    use ProductFunction::{Geomean, Product};
+    let moments = |function| Aggregate::FromSums(FromSums::Moments(function));
+    let product = |function| Aggregate::FromSums(FromSums::Product(function));
     Some(match name {
-        "avg" | "mean" => Aggregate::FromSums(Avg),
+        "avg" | "mean" => moments(Avg),
         "bool_and" => Aggregate::Engine("bool_and"),
         "bool_or" => Aggregate::Engine("bool_or"),
-        "count" => Aggregate::FromSums(Count),
-        "geomean" | "geometric_mean" => Aggregate::FromSums(Geomean),
+        "count" => Aggregate::FromSums(FromSums::Count),
+        "geomean" | "geometric_mean" => product(Geomean),
         "max" => Aggregate::Engine("max"),
         "min" => Aggregate::Engine("min"),
-        "product" => Aggregate::FromSums(Product),
-        "stddev" | "stddev_samp" => Aggregate::FromSums(StddevSamp),
-        "stddev_pop" => Aggregate::FromSums(StddevPop),
-        "sum" => Aggregate::FromSums(Sum),
-        "var_pop" | "variance_pop" => Aggregate::FromSums(VarPop),
-        "var" | "var_samp" | "variance" => Aggregate::FromSums(VarSamp),
+        "product" => product(Product),
+        "stddev" | "stddev_samp" => moments(StddevSamp),
+        "stddev_pop" => moments(StddevPop),
+        "sum" => moments(Sum),
+        "var_pop" | "variance_pop" => moments(VarPop),
+        "var" | "var_samp" | "variance" => moments(VarSamp),
         _ => Aggregate::Jointly(joint::named(name)?),
     })
 }
@@ -82,7 +102,7 @@ fn read_call(function: &Function, name: String, aggregate: Aggregate) -> Result<
         return Err(refuse(Feature::Dialect));
     }
     let distinct = matches!(list.duplicate_treatment, Some(DuplicateTreatment::Distinct));
-    let is_count = aggregate == Aggregate::FromSums(AggregateFunction::Count);
+    let is_count = aggregate == Aggregate::FromSums(FromSums::Count);
     let filter = function.filter.as_deref().cloned();
     if let Aggregate::Jointly(joint) = aggregate {
         if distinct {

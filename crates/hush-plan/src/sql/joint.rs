@@ -9,10 +9,10 @@ use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Value,
 };
 
+use super::functions::Jointly;
 use super::{bare, column_name, functions, shown};
 use crate::error::{Clause, Feature, Measure, PlanError};
 use crate::expr::numeric_literal;
-use crate::plan::AggregateFunction;
 use crate::plan::JointFunction::{Corr, CovarPop, CovarSamp, Intercept, Mean, R2, Slope, Spread};
 
 /// Name of the regression with several outputs.
@@ -21,12 +21,12 @@ pub(super) const LINREG: &str = "linreg";
 const MAX_FEATURES: usize = 32;
 
 /// The function that `name` means. The number of a slope is an argument, and 1 until it is read.
-pub(super) fn named(name: &str) -> Option<AggregateFunction> {
-    Some(AggregateFunction::Joint(match name {
+pub(super) fn named(name: &str) -> Option<Jointly> {
+    Some(Jointly::Function(match name {
         "corr" => Corr,
         "covar_pop" => CovarPop,
         "covar" | "covar_samp" => CovarSamp,
-        "linreg_count" | "regr_count" => return Some(AggregateFunction::Count),
+        "linreg_count" | "regr_count" => return Some(Jointly::Count),
         "linreg_intercept" | "regr_intercept" => Intercept,
         "linreg_r2" | "regr_r2" => R2,
         "linreg_slope" | "regr_slope" => Slope(1),
@@ -46,9 +46,9 @@ pub(super) fn named(name: &str) -> Option<AggregateFunction> {
 /// [`PlanError::Position`] for a slope that there is not.
 pub(super) fn arguments(
     name: &str,
-    function: AggregateFunction,
+    function: Jointly,
     mut arguments: Vec<Expr>,
-) -> Result<(AggregateFunction, Vec<Expr>), PlanError> {
+) -> Result<(Jointly, Vec<Expr>), PlanError> {
     let number = match name {
         "linreg_slope" if !arguments.is_empty() => Some(arguments.remove(0)),
         _ => None,
@@ -65,7 +65,7 @@ pub(super) fn arguments(
         Some((value, 0)) => usize::try_from(value).ok().filter(|index| (1..=features).contains(index)),
         _ => None,
     };
-    Ok((AggregateFunction::Joint(Slope(index.ok_or(position)?)), arguments))
+    Ok((Jointly::Function(Slope(index.ok_or(position)?)), arguments))
 }
 
 /// A refusal of a call, as it may be written.
