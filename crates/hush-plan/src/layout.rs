@@ -17,6 +17,7 @@ use hush_params::{ParamSet, presets};
 use num_bigint::BigInt;
 use num_traits::One;
 
+use crate::aggregates::{self, Aggregate, Entry, FromSums};
 use crate::by_row;
 use crate::encoding::{Content, Encoding, EncodingId, LOG_FRACTION_BITS, Layout, Plaintext, PrivateEncoding};
 use crate::error::{PlanError, Unfit};
@@ -52,8 +53,12 @@ impl Needs {
             if column.purposes.contains(&Purpose::Product) {
                 factors.push(column);
             }
-            if column.purposes.contains(&Purpose::Geomean) {
-                needs.merge(needs_of_sql(schema, &format!("GEOMEAN({})", sql::quoted(&column.name)))?);
+            let aggregates = || column.purposes.iter().copied().flat_map(aggregates::of_purpose);
+            let is_product =
+                |entry: &&Entry| matches!(entry.computes, Aggregate::FromSums(FromSums::Product(_)));
+            if let Some(product) = aggregates().find(is_product) {
+                let call = format!("{}({})", product.engine_name().to_uppercase(), sql::quoted(&column.name));
+                needs.merge(needs_of_sql(schema, &call)?);
             }
         }
         for (index, left) in factors.iter().enumerate() {
@@ -110,7 +115,7 @@ impl Needs {
             return Err(PlanError::WrongType { text: name(), reason: Unfit::Text });
         }
         let purposes = &column.purposes;
-        let squares = purposes.iter().any(|p| matches!(p, Purpose::Stddev | Purpose::Variance));
+        let squares = purposes.iter().copied().flat_map(aggregates::of_purpose).any(Entry::reads_squares);
         let is_time = matches!(column.kind, ColumnType::Date | ColumnType::Timestamp);
         if is_time && purposes.iter().any(|purpose| *purpose != Purpose::Count) {
             return Err(PlanError::WrongType { text: name(), reason: Unfit::DateArithmetic });

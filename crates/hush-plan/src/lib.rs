@@ -19,6 +19,7 @@
 //!
 //! *Non-goals.* Running plans (`hush-exec`), reading data (`hush-table`), keys (`hush-keys`).
 
+mod aggregates;
 pub mod bounds;
 mod by_row;
 pub mod encoding;

@@ -6,9 +6,10 @@ mod owner;
 mod query;
 mod server;
 
+pub use crate::aggregates::{JointFunction, MomentFunction, ProductFunction};
 pub use owner::{
-    JointFunction, JointMoments, LinearForm, Moment, MomentFunction, OutputType, OwnerAggregate, OwnerPlan,
-    OwnerProgram, ProductFunction, ProductMoments, ProgramOutput, ProgramSource, Regroup,
+    JointMoments, LinearForm, Moment, OutputType, OwnerAggregate, OwnerPlan, OwnerProgram, ProductMoments,
+    ProgramOutput, ProgramSource, Regroup,
 };
 pub use query::QueryPlan;
 pub use server::{

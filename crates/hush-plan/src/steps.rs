@@ -7,9 +7,10 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::aggregates::MomentFunction;
 use crate::encoding::{EncodingId, PrivateEncoding};
 use crate::layout::content_words;
-use crate::plan::{AggregateTask, MomentFunction, OwnerAggregate, OwnerPlan, RowsTask, Task};
+use crate::plan::{AggregateTask, OwnerAggregate, OwnerPlan, RowsTask, Task};
 use crate::sql::{Query, shown};
 
 /// Who does a step.

@@ -6,12 +6,13 @@ use sqlparser::ast::{CastKind, DataType, ExactNumberInfo, Expr};
 
 use super::Builder;
 use super::moments::Form;
+use crate::aggregates::{Aggregate, FromSums, MomentFunction};
 use crate::error::{Clause, Feature, PlanError, Unfit};
 use crate::expr::{Kind, Piece, normalise};
-use crate::plan::{LinearForm, Moment, MomentFunction, OutputType, OwnerAggregate, ProductFunction};
+use crate::plan::{LinearForm, Moment, OutputType, OwnerAggregate};
 use crate::range::{fits_digits, fits_int64};
 use crate::sql::clear::{check_clear, encrypted_in};
-use crate::sql::functions::{Aggregate, Call, FromSums};
+use crate::sql::functions::Call;
 use crate::sql::types::{Family, family};
 
 /// Plans `call`, adding the sums it needs; `text` is the call as typed.
@@ -96,20 +97,7 @@ fn by_engine(
         Some(condition) => format!("CASE WHEN {condition} THEN {argument} END"),
     };
     let distinct = if call.distinct { "DISTINCT " } else { "" };
-    let name = match call.aggregate {
-        Aggregate::Engine(name) => name,
-        Aggregate::FromSums(FromSums::Moments(function)) => match function {
-            MomentFunction::Avg => "avg",
-            MomentFunction::StddevPop => "stddev_pop",
-            MomentFunction::StddevSamp => "stddev_samp",
-            MomentFunction::Sum => "sum",
-            MomentFunction::VarPop => "var_pop",
-            MomentFunction::VarSamp => "var_samp",
-        },
-        Aggregate::FromSums(FromSums::Product(ProductFunction::Geomean)) => "geomean",
-        Aggregate::FromSums(FromSums::Product(ProductFunction::Product)) => "product",
-        Aggregate::FromSums(FromSums::Count) | Aggregate::Jointly(_) => "count",
-    };
+    let name = call.entry.engine_name();
     let index = builder.clear(format!("{name}({distinct}{argument})"));
     match call.aggregate {
         Aggregate::FromSums(FromSums::Count) => {

@@ -8,11 +8,10 @@
 use sqlparser::ast::Expr;
 
 use super::Builder;
+use crate::aggregates::Jointly;
 use crate::error::{Measure, PlanError, Unfit};
 use crate::expr::{Kind, MAX_PIECES, Piece, normalise};
-use crate::plan::JointFunction::{Corr, CovarPop, CovarSamp, Intercept, Mean, R2, Slope, Spread};
-use crate::plan::{JointFunction, JointMoments, OwnerAggregate};
-use crate::sql::functions::Jointly;
+use crate::plan::{JointMoments, OwnerAggregate};
 use crate::sql::{bare, column_name, shown};
 
 /// Plans `function` of the variables `arguments`; `condition` is the FILTER, `text` the call as typed.
@@ -51,7 +50,7 @@ pub(super) fn aggregate(
     };
     let sums = (0..variables.len()).map(|index| form(builder, &[index])).collect::<Result<_, _>>()?;
     let mut moments = JointMoments { sums, ..JointMoments::default() };
-    for (i, j) in products_of(function, variables.len()) {
+    for (i, j) in function.products(variables.len()) {
         moments.products.insert((i, j), form(builder, &[i, j])?);
     }
     moments.scales = scales.iter().map(|scale| u8::try_from(*scale).unwrap_or(u8::MAX)).collect();
@@ -62,19 +61,6 @@ pub(super) fn aggregate(
 fn columns(arguments: &[Expr]) -> Vec<String> {
     let columns = arguments.iter().map(|argument| column_name(bare(argument)).map(str::to_owned));
     columns.collect::<Option<_>>().unwrap_or_default()
-}
-
-/// The products of variables `i ≤ j` that `function` reads.
-fn products_of(function: JointFunction, variables: usize) -> Vec<(usize, usize)> {
-    let pairs = |from: usize| (from..variables).flat_map(move |i| (i..variables).map(move |j| (i, j)));
-    match function {
-        Mean(_) => Vec::new(),
-        Spread(i, j) => vec![(i, j)],
-        CovarPop | CovarSamp => vec![(0, 1)],
-        Corr | R2 => pairs(0).collect(),
-        // All but the square of the dependent variable.
-        Intercept | Slope(_) => pairs(0).skip(1).collect(),
-    }
 }
 
 /// A variable as pieces of exact numbers.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::server::{AggregateTask, SlotExpr};
+use crate::aggregates::{JointFunction, MomentFunction, ProductFunction};
 use crate::bounds::Bounds;
 
 /// How the owner turns answers into the result table.
@@ -120,65 +121,6 @@ pub struct JointMoments {
     pub sums: Vec<LinearForm>,
     /// Sums of products of two variables `i ≤ j`, in units of both scales; those that the function reads.
     pub products: BTreeMap<(usize, usize), LinearForm>,
-}
-
-/// The aggregate functions of the count, the sum and the sum of squares of one argument. All are NULL where no row has a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MomentFunction {
-    /// AVG
-    Avg,
-    /// STDDEV_POP
-    StddevPop,
-    /// STDDEV, STDDEV_SAMP; NULL for a single row.
-    StddevSamp,
-    /// SUM
-    Sum,
-    /// VAR_POP
-    VarPop,
-    /// VARIANCE, VAR_SAMP; NULL for a single row.
-    VarSamp,
-}
-
-impl MomentFunction {
-    /// Whether it reads the sum of squares.
-    pub fn reads_squares(self) -> bool {
-        match self {
-            Self::Avg | Self::Sum => false,
-            Self::StddevPop | Self::StddevSamp | Self::VarPop | Self::VarSamp => true,
-        }
-    }
-}
-
-/// The aggregate functions of the product of the rows. All are NULL where no row has a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ProductFunction {
-    /// GEOMEAN: the `n`-th root of the product of `n` rows; NULL where one is negative.
-    Geomean,
-    /// PRODUCT
-    Product,
-}
-
-/// The aggregate functions of a dependent variable `y` and one or more others `x₁ … x_k`. All are NULL where no row has
-/// all of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum JointFunction {
-    /// CORR; NULL where `x` or `y` does not vary.
-    Corr,
-    /// COVAR_POP
-    CovarPop,
-    /// COVAR_SAMP; NULL for a single row.
-    CovarSamp,
-    /// Constant term of the least-squares fit; NULL where the `x` do not determine one, for they are linearly dependent
-    /// (or constant).
-    Intercept,
-    /// Mean of variable `index`: 0 is `y`.
-    Mean(usize),
-    /// Part of the variance of `y` that the fit explains; NULL as for the intercept, 1 where `y` does not vary.
-    R2,
-    /// Coefficient of `x` number `index` (from 1) in the fit; NULL as for the intercept.
-    Slope(usize),
-    /// `Σ (v − v̄)·(w − w̄)` of two variables `v ≤ w`.
-    Spread(usize, usize),
 }
 
 /// Type of a merged column.

@@ -7,72 +7,23 @@ use sqlparser::ast::{
 
 use super::windows::check_window;
 use super::{holds, joint};
+use crate::aggregates::{self, Aggregate, Arguments, Entry};
 use crate::error::{Clause, Feature, PlanError};
 use crate::nearest::nearest;
-use crate::plan::{JointFunction, MomentFunction, ProductFunction};
-
-/// What an aggregate computes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Aggregate {
-    /// By the server's query engine only, under this name.
-    Engine(&'static str),
-    /// From exact sums; works on encrypted columns.
-    FromSums(FromSums),
-    /// From exact sums over the rows where several arguments all have a value; works on encrypted columns.
-    Jointly(Jointly),
-}
-
-/// What exact sums of one argument become.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FromSums {
-    /// COUNT
-    Count,
-    Moments(MomentFunction),
-    Product(ProductFunction),
-}
-
-/// What exact sums of several arguments become.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Jointly {
-    /// The number of rows where all have a value.
-    Count,
-    Function(JointFunction),
-}
 
 /// One call of an aggregate.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Call {
     /// Lower-case name as typed.
     pub(crate) name: String,
+    /// What that name means.
+    pub(crate) entry: &'static Entry,
+    /// What is computed, with the number of a slope.
     pub(crate) aggregate: Aggregate,
     /// None for `*`; several for [`Aggregate::Jointly`], the dependent variable first.
     pub(crate) arguments: Vec<Expr>,
     pub(crate) distinct: bool,
     pub(crate) filter: Option<Expr>,
-}
-
-/// The aggregate function that `name` means.
-fn aggregate_named(name: &str) -> Option<Aggregate> {
-    use MomentFunction::{Avg, StddevPop, StddevSamp, Sum, VarPop, VarSamp};
-    use ProductFunction::{Geomean, Product};
-    let moments = |function| Aggregate::FromSums(FromSums::Moments(function));
-    let product = |function| Aggregate::FromSums(FromSums::Product(function));
-    Some(match name {
-        "avg" | "mean" => moments(Avg),
-        "bool_and" => Aggregate::Engine("bool_and"),
-        "bool_or" => Aggregate::Engine("bool_or"),
-        "count" => Aggregate::FromSums(FromSums::Count),
-        "geomean" | "geometric_mean" => product(Geomean),
-        "max" => Aggregate::Engine("max"),
-        "min" => Aggregate::Engine("min"),
-        "product" => product(Product),
-        "stddev" | "stddev_samp" => moments(StddevSamp),
-        "stddev_pop" => moments(StddevPop),
-        "sum" => moments(Sum),
-        "var_pop" | "variance_pop" => moments(VarPop),
-        "var" | "var_samp" | "variance" => moments(VarSamp),
-        _ => Aggregate::Jointly(joint::named(name)?),
-    })
 }
 
 /// Reads `expr` as a call of an aggregate; `None` if it is something else.
@@ -86,11 +37,11 @@ pub(crate) fn aggregate(expr: &Expr) -> Option<Result<Call, PlanError>> {
         let feature = Feature::SeveralOutputs;
         return Some(Err(PlanError::Unsupported { clause: Clause::Select, feature }));
     }
-    let aggregate = aggregate_named(&name)?;
-    Some(read_call(function, name, aggregate))
+    let entry = aggregates::named(&name)?;
+    Some(read_call(function, name, entry))
 }
 
-fn read_call(function: &Function, name: String, aggregate: Aggregate) -> Result<Call, PlanError> {
+fn read_call(function: &Function, name: String, entry: &'static Entry) -> Result<Call, PlanError> {
     let refuse = |feature| PlanError::Unsupported { clause: Clause::Select, feature };
     let FunctionArguments::List(list) = &function.args else { return Err(refuse(Feature::Subquery)) };
     let plain = matches!(function.parameters, FunctionArguments::None)
@@ -102,22 +53,24 @@ fn read_call(function: &Function, name: String, aggregate: Aggregate) -> Result<
         return Err(refuse(Feature::Dialect));
     }
     let distinct = matches!(list.duplicate_treatment, Some(DuplicateTreatment::Distinct));
-    let is_count = aggregate == Aggregate::FromSums(FromSums::Count);
+    let takes_rows = entry.arguments == Arguments::OneOrRows && !distinct;
     let filter = function.filter.as_deref().cloned();
-    if let Aggregate::Jointly(joint) = aggregate {
+    if let Aggregate::Jointly(function) = entry.computes {
         if distinct {
             return Err(refuse(Feature::JointDistinct));
         }
-        let (joint, arguments) = joint::arguments(&name, joint, expressions(&list.args)?)?;
-        return Ok(Call { name, aggregate: Aggregate::Jointly(joint), arguments, distinct, filter });
+        let arguments = expressions(&list.args)?;
+        let (function, arguments) = joint::arguments(&name, entry.arguments, function, arguments)?;
+        let aggregate = Aggregate::Jointly(function);
+        return Ok(Call { name, entry, aggregate, arguments, distinct, filter });
     }
     let arguments = match list.args.as_slice() {
         [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] => vec![argument.clone()],
-        [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if is_count && !distinct => Vec::new(),
-        [] if is_count && !distinct => Vec::new(),
+        [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if takes_rows => Vec::new(),
+        [] if takes_rows => Vec::new(),
         _ => return Err(refuse(Feature::Dialect)),
     };
-    Ok(Call { name, aggregate, arguments, distinct, filter })
+    Ok(Call { name, entry, aggregate: entry.computes, arguments, distinct, filter })
 }
 
 /// Plain arguments.
@@ -151,7 +104,7 @@ pub(super) fn check_scalar(function: &Function, clause: Clause) -> Result<(), Pl
     }
     let name = plain_name(function);
     if !name.as_ref().is_some_and(|name| SCALAR.contains(&name.as_str())) {
-        let known = SCALAR.iter().chain(AGGREGATES).copied();
+        let known = SCALAR.iter().copied().chain(aggregates::suggestions()).chain([joint::LINREG]);
         let nearest = name.and_then(|name| nearest(&name, known));
         return Err(PlanError::UnknownFunction { clause, name: function.name.to_string(), nearest });
     }
@@ -168,25 +121,6 @@ pub(super) fn check_scalar(function: &Function, clause: Clause) -> Result<(), Pl
         && list.clauses.is_empty();
     if plain { Ok(()) } else { Err(refuse(Feature::Dialect)) }
 }
-
-/// Aggregates, as somebody may have meant them.
-const AGGREGATES: &[&str] = &[
-    "avg",
-    "corr",
-    "count",
-    "covar_pop",
-    "covar_samp",
-    "geomean",
-    "linreg",
-    "max",
-    "min",
-    "product",
-    "stddev",
-    "stddev_pop",
-    "sum",
-    "var_pop",
-    "variance",
-];
 
 /// Scalar functions of the query engine that depend on their arguments alone.
 const SCALAR: &[&str] = &[

@@ -9,35 +9,15 @@ use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Value,
 };
 
-use super::functions::Jointly;
 use super::{bare, column_name, functions, shown};
+use crate::aggregates::{Arguments, JointFunction, Jointly};
 use crate::error::{Clause, Feature, Measure, PlanError};
 use crate::expr::numeric_literal;
-use crate::plan::JointFunction::{Corr, CovarPop, CovarSamp, Intercept, Mean, R2, Slope, Spread};
 
 /// Name of the regression with several outputs.
 pub(super) const LINREG: &str = "linreg";
 /// Most `x` of a regression: its plan sums some `k²/2` products.
 const MAX_FEATURES: usize = 32;
-
-/// The function that `name` means. The number of a slope is an argument, and 1 until it is read.
-pub(super) fn named(name: &str) -> Option<Jointly> {
-    Some(Jointly::Function(match name {
-        "corr" => Corr,
-        "covar_pop" => CovarPop,
-        "covar" | "covar_samp" => CovarSamp,
-        "linreg_count" | "regr_count" => return Some(Jointly::Count),
-        "linreg_intercept" | "regr_intercept" => Intercept,
-        "linreg_r2" | "regr_r2" => R2,
-        "linreg_slope" | "regr_slope" => Slope(1),
-        "regr_avgx" => Mean(1),
-        "regr_avgy" => Mean(0),
-        "regr_sxx" => Spread(1, 1),
-        "regr_sxy" => Spread(0, 1),
-        "regr_syy" => Spread(0, 0),
-        _ => return None,
-    }))
-}
 
 /// The variables of a call, and the function with the number of its slope.
 ///
@@ -46,17 +26,16 @@ pub(super) fn named(name: &str) -> Option<Jointly> {
 /// [`PlanError::Position`] for a slope that there is not.
 pub(super) fn arguments(
     name: &str,
+    kind: Arguments,
     function: Jointly,
     mut arguments: Vec<Expr>,
 ) -> Result<(Jointly, Vec<Expr>), PlanError> {
-    let number = match name {
-        "linreg_slope" if !arguments.is_empty() => Some(arguments.remove(0)),
-        _ => None,
-    };
-    if name.starts_with(LINREG) {
-        check_features(name, &arguments)?;
-    } else if arguments.len() != 2 {
-        return Err(refused(name, &arguments, Feature::NotAPair));
+    let is_numbered = kind == Arguments::NumberedFeatures && !arguments.is_empty();
+    let number = is_numbered.then(|| arguments.remove(0));
+    match kind {
+        Arguments::Features | Arguments::NumberedFeatures => check_features(name, &arguments)?,
+        _ if arguments.len() != 2 => return Err(refused(name, &arguments, Feature::NotAPair)),
+        _ => {}
     }
     let Some(number) = number else { return Ok((function, arguments)) };
     let features = arguments.len() - 1;
@@ -65,7 +44,7 @@ pub(super) fn arguments(
         Some((value, 0)) => usize::try_from(value).ok().filter(|index| (1..=features).contains(index)),
         _ => None,
     };
-    Ok((Jointly::Function(Slope(index.ok_or(position)?)), arguments))
+    Ok((Jointly::Function(JointFunction::Slope(index.ok_or(position)?)), arguments))
 }
 
 /// A refusal of a call, as it may be written.

@@ -10,6 +10,7 @@ use sqlparser::ast::{
 
 use super::names::Names;
 use super::{Item, bare, column_name, functions, joint, shown};
+use crate::aggregates::Arguments;
 use crate::error::{Clause, Feature, PlanError};
 use crate::schema::{Protection, Schema};
 
@@ -104,7 +105,7 @@ fn default_name(expr: &Expr) -> String {
         Some(Ok(call)) if !call.distinct && call.filter.is_none() => {
             let columns = call.arguments.iter().map(|argument| column_name(bare(argument)));
             match columns.collect::<Option<Vec<_>>>() {
-                Some(_) if call.name == "linreg_slope" => shown(expr),
+                Some(_) if call.entry.arguments == Arguments::NumberedFeatures => shown(expr),
                 Some(columns) => {
                     [call.name.as_str()].into_iter().chain(columns).collect::<Vec<_>>().join("_")
                 }

@@ -6,8 +6,9 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{BinaryOperator, DataType, Expr, UnaryOperator, Value, Visit, Visitor};
 
-use super::functions::{Aggregate, Call, aggregate, plain_name};
+use super::functions::{Call, aggregate, plain_name};
 use super::{Query, bare, column_name, scalar, shown};
+use crate::aggregates::Aggregate;
 use crate::error::{Clause, PlanError};
 use crate::schema::file::type_name;
 use crate::schema::units::{

@@ -17,32 +17,17 @@ use sqlparser::ast::{
 
 use super::functions::plain_name;
 use super::{columns_of, quoted};
+use crate::aggregates::{self, Window};
 use crate::error::{Clause, Feature, PlanError};
 
-/// Functions over a frame that the engine computes anew, or from what it remembers of the frame.
-const REMEMBERING: &[&str] = &["count", "max", "min"];
 /// Functions that take the frame's first or some other row.
 const BY_PLACE: &[&str] = &["first_value", "last_value", "nth_value"];
 /// Functions that depend on the order of rows and on no frame.
 const BY_ORDER: &[&str] = &["lag", "lead", "ntile", "row_number"];
 /// Functions for which peers are equal.
 const BY_RANK: &[&str] = &["cume_dist", "dense_rank", "percent_rank", "rank"];
-/// Functions with integers for values.
-const COUNTING: &[&str] = &["count", "dense_rank", "ntile", "rank", "row_number"];
-/// Functions over a frame whose value the engine updates by taking away what leaves it.
-const RETRACTING: &[&str] = &[
-    "avg",
-    "mean",
-    "stddev",
-    "stddev_pop",
-    "stddev_samp",
-    "sum",
-    "var",
-    "var_pop",
-    "var_samp",
-    "variance",
-    "variance_pop",
-];
+/// Those of them with integers for values.
+const COUNTING: &[&str] = &["dense_rank", "ntile", "rank", "row_number"];
 /// Rows that a frame may reach.
 const MAX_REACH: i64 = 1 << 31;
 
@@ -111,10 +96,8 @@ pub(super) fn check_window(function: &Function, clause: Clause) -> Result<(), Pl
         return refuse(Feature::Window);
     }
     let name = plain_name(function).unwrap_or_default();
-    if ![RETRACTING, REMEMBERING, BY_PLACE, BY_ORDER, BY_RANK]
-        .iter()
-        .any(|names| names.contains(&name.as_str()))
-    {
+    let is_window_alone = [BY_PLACE, BY_ORDER, BY_RANK].iter().any(|names| names.contains(&name.as_str()));
+    if !is_window_alone && form(&name).is_none() {
         return refuse(Feature::UnknownWindow);
     }
     let (Some(WindowType::WindowSpec(spec)), FunctionArguments::List(list)) =
@@ -124,7 +107,7 @@ pub(super) fn check_window(function: &Function, clause: Clause) -> Result<(), Pl
     };
     let arguments = list.args.iter().all(|argument| match argument {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(_)) => true,
-        FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => name == "count",
+        FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => form(&name) == Some(Window::Counting),
         _ => false,
     });
     let plain = arguments
@@ -204,7 +187,7 @@ pub(crate) fn retracted(function: &Function) -> Option<&Expr> {
     let name = plain_name(function)?;
     let Some(WindowType::WindowSpec(spec)) = &function.over else { return None };
     let start = place(&spec.window_frame.as_ref()?.start_bound)?;
-    let moves = start != i64::MIN && RETRACTING.contains(&name.as_str());
+    let moves = start != i64::MIN && form(&name) == Some(Window::Retracting);
     moves.then(|| arguments(function).into_iter().next()).flatten()
 }
 
@@ -216,21 +199,21 @@ pub(crate) fn render(function: &Function, in_arithmetic: bool) -> String {
     if let Some(WindowType::WindowSpec(spec)) = &mut function.over {
         order(spec, &name);
     }
-    match name.as_str() {
-        "mean" => {
-            function.name = Ident::new("avg").into();
-            function.to_string()
-        }
-        "variance" | "variance_pop" => {
-            function.name = Ident::new(name.replace("variance", "var")).into();
-            function.to_string()
-        }
-        _ if COUNTING.contains(&name.as_str()) => {
-            let kind = if in_arithmetic { "DECIMAL(38,0)" } else { "BIGINT" };
-            format!("CAST({function} AS {kind})")
-        }
-        _ => function.to_string(),
+    if COUNTING.contains(&name.as_str()) || form(&name) == Some(Window::Counting) {
+        let kind = if in_arithmetic { "DECIMAL(38,0)" } else { "BIGINT" };
+        return format!("CAST({function} AS {kind})");
     }
+    if let Some(known) = aggregates::named(&name).map(|entry| entry.known_name(&name))
+        && known != name
+    {
+        function.name = Ident::new(known).into();
+    }
+    function.to_string()
+}
+
+/// How the aggregate of this name stands over a window, if it is one and can.
+fn form(name: &str) -> Option<Window> {
+    aggregates::named(name)?.window
 }
 
 /// Settles the order of rows where it matters.

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The aggregate functions, each in one line: its names, its arguments, what its finish computes from which moments, the
+//! purpose of a schema that it serves, and how it stands over a window.
+//!
+//! A new function of known moments is a line here, its finish in `hush-client`, and its test. `grouped` plans the moments,
+//! and the server adds them up without knowing what they are for.
+
+use crate::schema::Purpose;
+
+/// The aggregate functions of the count, the sum and the sum of squares of one argument. All are NULL where no row has a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MomentFunction {
+    /// AVG
+    Avg,
+    /// STDDEV_POP
+    StddevPop,
+    /// STDDEV, STDDEV_SAMP; NULL for a single row.
+    StddevSamp,
+    /// SUM
+    Sum,
+    /// VAR_POP
+    VarPop,
+    /// VARIANCE, VAR_SAMP; NULL for a single row.
+    VarSamp,
+}
+
+/// The aggregate functions of the product of the rows. All are NULL where no row has a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProductFunction {
+    /// GEOMEAN: the `n`-th root of the product of `n` rows; NULL where one is negative.
+    Geomean,
+    /// PRODUCT
+    Product,
+}
+
+/// The aggregate functions of a dependent variable `y` and one or more others `x₁ … x_k`. All are NULL where no row has
+/// all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JointFunction {
+    /// CORR; NULL where `x` or `y` does not vary.
+    Corr,
+    /// COVAR_POP
+    CovarPop,
+    /// COVAR_SAMP; NULL for a single row.
+    CovarSamp,
+    /// Constant term of the least-squares fit; NULL where the `x` do not determine one, for they are linearly dependent
+    /// (or constant).
+    Intercept,
+    /// Mean of variable `index`: 0 is `y`.
+    Mean(usize),
+    /// Part of the variance of `y` that the fit explains; NULL as for the intercept, 1 where `y` does not vary.
+    R2,
+    /// Coefficient of `x` number `index` (from 1) in the fit; NULL as for the intercept.
+    Slope(usize),
+    /// `Σ (v − v̄)·(w − w̄)` of two variables `v ≤ w`.
+    Spread(usize, usize),
+}
+
+/// What an aggregate is computed from; that decides how it is planned and how it is finished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aggregate {
+    /// By the server's query engine only, under this name.
+    Engine(&'static str),
+    /// From exact sums of one argument; works on encrypted columns.
+    FromSums(FromSums),
+    /// From exact sums over the rows where several arguments all have a value; works on encrypted columns.
+    Jointly(Jointly),
+}
+
+/// What exact sums of one argument become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FromSums {
+    /// COUNT
+    Count,
+    Moments(MomentFunction),
+    Product(ProductFunction),
+}
+
+/// What exact sums of several arguments become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Jointly {
+    /// The number of rows where all have a value.
+    Count,
+    Function(JointFunction),
+}
+
+/// The arguments of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arguments {
+    /// `y` and one or more `x`.
+    Features,
+    /// The number of an `x`, then `y` and one or more `x`.
+    NumberedFeatures,
+    One,
+    /// One, or `*`, or none.
+    OneOrRows,
+    /// `y` and `x`.
+    Pair,
+}
+
+/// An aggregate over a window, which the owner's query engine computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Window {
+    /// The number of rows of the frame: an integer.
+    Counting,
+    /// Computed anew for each frame, or from what the engine remembers of it.
+    Remembering,
+    /// The engine updates the value by taking away what leaves the frame.
+    Retracting,
+}
+
+/// One aggregate function.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Entry {
+    /// Names in lower case that query engines know too; the server's is asked by the first.
+    names: &'static [&'static str],
+    /// A further name, and the one that query engines know instead.
+    alias: Option<(&'static str, &'static str)>,
+    pub(crate) computes: Aggregate,
+    pub(crate) arguments: Arguments,
+    /// What a schema's `for` says where a column is there for it.
+    purpose: Option<Purpose>,
+    /// `None` where it cannot stand over a window.
+    pub(crate) window: Option<Window>,
+    /// The name that somebody is asked about who has typed a similar one.
+    suggested: Option<&'static str>,
+}
+
+/// All of them; those that are suggested in alphabetical order.
+const AGGREGATES: &[Entry] = &[
+    Entry::moments(&["avg"], MomentFunction::Avg, Purpose::Avg).alias("mean", "avg").suggested("avg"),
+    Entry::engine(&["bool_and"]),
+    Entry::engine(&["bool_or"]),
+    Entry::pair(&["corr"], JointFunction::Corr).suggested("corr"),
+    Entry::from_sums(&["count"], FromSums::Count, Purpose::Count)
+        .arguments(Arguments::OneOrRows)
+        .window(Window::Counting)
+        .suggested("count"),
+    Entry::pair(&["covar_pop"], JointFunction::CovarPop).suggested("covar_pop"),
+    Entry::pair(&["covar_samp", "covar"], JointFunction::CovarSamp).suggested("covar_samp"),
+    Entry::product(&["geomean"], ProductFunction::Geomean)
+        .alias("geometric_mean", "geomean")
+        .suggested("geomean"),
+    Entry::jointly(&["linreg_count"], Jointly::Count, Arguments::Features),
+    Entry::features(&["linreg_intercept"], JointFunction::Intercept),
+    Entry::features(&["linreg_r2"], JointFunction::R2),
+    Entry::features(&["linreg_slope"], JointFunction::Slope(1)).arguments(Arguments::NumberedFeatures),
+    Entry::engine(&["max"]).window(Window::Remembering).suggested("max"),
+    Entry::engine(&["min"]).window(Window::Remembering).suggested("min"),
+    Entry::product(&["product"], ProductFunction::Product).suggested("product"),
+    Entry::pair(&["regr_avgx"], JointFunction::Mean(1)),
+    Entry::pair(&["regr_avgy"], JointFunction::Mean(0)),
+    Entry::jointly(&["regr_count"], Jointly::Count, Arguments::Pair),
+    Entry::pair(&["regr_intercept"], JointFunction::Intercept),
+    Entry::pair(&["regr_r2"], JointFunction::R2),
+    Entry::pair(&["regr_slope"], JointFunction::Slope(1)),
+    Entry::pair(&["regr_sxx"], JointFunction::Spread(1, 1)),
+    Entry::pair(&["regr_sxy"], JointFunction::Spread(0, 1)),
+    Entry::pair(&["regr_syy"], JointFunction::Spread(0, 0)),
+    Entry::moments(&["stddev_samp", "stddev"], MomentFunction::StddevSamp, Purpose::Stddev)
+        .suggested("stddev"),
+    Entry::moments(&["stddev_pop"], MomentFunction::StddevPop, Purpose::Stddev).suggested("stddev_pop"),
+    Entry::moments(&["sum"], MomentFunction::Sum, Purpose::Sum).suggested("sum"),
+    Entry::moments(&["var_pop"], MomentFunction::VarPop, Purpose::Variance)
+        .alias("variance_pop", "var_pop")
+        .suggested("var_pop"),
+    Entry::moments(&["var_samp", "var"], MomentFunction::VarSamp, Purpose::Variance)
+        .alias("variance", "var")
+        .suggested("variance"),
+];
+
+/// The aggregate that a lower-case name means.
+pub(crate) fn named(name: &str) -> Option<&'static Entry> {
+    AGGREGATES.iter().find(|entry| entry.all_names().any(|own| own == name))
+}
+
+/// The aggregates that a purpose is for.
+pub(crate) fn of_purpose(purpose: Purpose) -> impl Iterator<Item = &'static Entry> {
+    AGGREGATES.iter().filter(move |entry| entry.purpose == Some(purpose))
+}
+
+/// Names that somebody may have meant.
+pub(crate) fn suggestions() -> impl Iterator<Item = &'static str> {
+    AGGREGATES.iter().filter_map(|entry| entry.suggested)
+}
+
+impl MomentFunction {
+    /// Whether it reads the sum of squares.
+    pub fn reads_squares(self) -> bool {
+        match self {
+            Self::Avg | Self::Sum => false,
+            Self::StddevPop | Self::StddevSamp | Self::VarPop | Self::VarSamp => true,
+        }
+    }
+}
+
+impl JointFunction {
+    /// The products of variables `i ≤ j` that it reads, of so many.
+    pub(crate) fn products(self, variables: usize) -> Vec<(usize, usize)> {
+        let pairs = |from: usize| (from..variables).flat_map(move |i| (i..variables).map(move |j| (i, j)));
+        match self {
+            Self::Mean(_) => Vec::new(),
+            Self::Spread(i, j) => vec![(i, j)],
+            Self::CovarPop | Self::CovarSamp => vec![(0, 1)],
+            Self::Corr | Self::R2 => pairs(0).collect(),
+            // All but the square of the dependent variable.
+            Self::Intercept | Self::Slope(_) => pairs(0).skip(1).collect(),
+        }
+    }
+}
+
+impl Entry {
+    /// The name by which the server's query engine is asked.
+    pub(crate) fn engine_name(&self) -> &'static str {
+        self.names.first().copied().unwrap_or_default()
+    }
+
+    /// What a query engine calls it that was typed under this name.
+    pub(crate) fn known_name<'a>(&self, typed: &'a str) -> &'a str {
+        self.alias.filter(|(alias, _)| *alias == typed).map_or(typed, |(_, known)| known)
+    }
+
+    /// Whether it reads the sum of squares of its argument.
+    pub(crate) fn reads_squares(&self) -> bool {
+        matches!(self.computes, Aggregate::FromSums(FromSums::Moments(function)) if function.reads_squares())
+    }
+
+    fn all_names(&self) -> impl Iterator<Item = &'static str> {
+        self.names.iter().copied().chain(self.alias.map(|(alias, _)| alias))
+    }
+
+    const fn new(names: &'static [&'static str], computes: Aggregate, arguments: Arguments) -> Self {
+        Self { names, alias: None, computes, arguments, purpose: None, window: None, suggested: None }
+    }
+
+    const fn engine(names: &'static [&'static str]) -> Self {
+        Self::new(names, Aggregate::Engine(names[0]), Arguments::One)
+    }
+
+    const fn from_sums(names: &'static [&'static str], computes: FromSums, purpose: Purpose) -> Self {
+        let purpose = Some(purpose);
+        Self { purpose, ..Self::new(names, Aggregate::FromSums(computes), Arguments::One) }
+    }
+
+    const fn moments(names: &'static [&'static str], function: MomentFunction, purpose: Purpose) -> Self {
+        Self::from_sums(names, FromSums::Moments(function), purpose).window(Window::Retracting)
+    }
+
+    const fn product(names: &'static [&'static str], function: ProductFunction) -> Self {
+        Self::from_sums(names, FromSums::Product(function), Purpose::Geomean)
+    }
+
+    const fn jointly(names: &'static [&'static str], computes: Jointly, arguments: Arguments) -> Self {
+        Self::new(names, Aggregate::Jointly(computes), arguments)
+    }
+
+    const fn pair(names: &'static [&'static str], function: JointFunction) -> Self {
+        Self::jointly(names, Jointly::Function(function), Arguments::Pair)
+    }
+
+    const fn features(names: &'static [&'static str], function: JointFunction) -> Self {
+        Self::jointly(names, Jointly::Function(function), Arguments::Features)
+    }
+
+    const fn alias(self, alias: &'static str, known: &'static str) -> Self {
+        Self { alias: Some((alias, known)), ..self }
+    }
+
+    const fn arguments(self, arguments: Arguments) -> Self {
+        Self { arguments, ..self }
+    }
+
+    const fn suggested(self, name: &'static str) -> Self {
+        Self { suggested: Some(name), ..self }
+    }
+
+    const fn window(self, window: Window) -> Self {
+        Self { window: Some(window), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_means_one_aggregate() {
+        let mut names: Vec<&str> = AGGREGATES.iter().flat_map(Entry::all_names).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        for entry in AGGREGATES {
+            for name in entry.all_names().chain(entry.suggested) {
+                assert_eq!(named(name), Some(entry), "{name}");
+                assert!(entry.names.contains(&entry.known_name(name)), "{name}");
+            }
+        }
+        assert!(suggestions().is_sorted());
+        assert_eq!(named("median"), None);
+    }
+}
