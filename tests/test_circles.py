@@ -14,12 +14,11 @@ import check_circles  # noqa: E402
 def check(tmp_path, monkeypatch, capsys):
     """Writes a crate `some` (`a__b` stands for `a/b.rs`) and checks it: the exit code and what is printed."""
 
-    def run(files, known=()):
+    def run(files):
         for file, text in {"lib": "mod a;\nmod b;\n", **files}.items():
             path = tmp_path / "crates" / "some" / "src" / f"{file.replace('__', '/')}.rs"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        monkeypatch.setattr(check_circles, "KNOWN", set(known))
         monkeypatch.setattr(sys, "argv", ["check_circles.py", str(tmp_path)])
         code = check_circles.main()
         captured = capsys.readouterr()
@@ -129,10 +128,3 @@ def test_none_is_made_up(check, files):
     code, printed = check(files)
     assert code == 0, printed
     assert printed.startswith("circles: ") and printed.count("\n") == 1
-
-
-def test_known_crate_must_have_one(check):
-    """A crate on the list passes with a circle, and fails once it has none."""
-    assert check(CIRCLES["direct"], ["some"])[0] == 0
-    code, printed = check(NONE["one way"], ["some"])
-    assert code == 1 and printed == "circles: some: has no circles any more; take it off KNOWN\n"

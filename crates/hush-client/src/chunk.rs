@@ -191,11 +191,10 @@ impl ColumnKey {
     /// The owner's name for what the column holds.
     pub(crate) fn content_name(&self) -> String {
         use hush_plan::Content;
-        use hush_plan::layout::content_words;
         match &self.encoding.content {
             Content::Value(name) | Content::Valid(name) | Content::Square(name) => name.clone(),
             Content::Product(left, right) | Content::BothValid(left, right) => format!("{left}*{right}"),
-            content => content_words(content),
+            content => content.words(),
         }
     }
 }

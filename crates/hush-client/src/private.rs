@@ -6,7 +6,6 @@
 pub(crate) mod mutations;
 
 use hush_keys::TableKeys;
-use hush_plan::layout::content_words;
 use hush_plan::schema::file::{from_toml, to_toml};
 use hush_plan::{EncodingId, PrivateEncoding, Schema};
 use serde::{Deserialize, Serialize};
@@ -51,7 +50,7 @@ impl PrivateHalf {
     /// What an encoded column holds, in words that name the owner's columns.
     pub fn words_of(&self, id: EncodingId) -> Option<String> {
         let encoding = self.encodings.iter().find(|encoding| encoding.public.id == id)?;
-        Some(content_words(&encoding.content))
+        Some(encoding.content.words())
     }
 
     /// Opens what [`PrivateHalf::seal`] sealed for the same encryption.

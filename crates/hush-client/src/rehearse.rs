@@ -10,6 +10,7 @@ use hush_exec::noop::Scheme;
 use hush_keys::{OwnerSeed, harden_process};
 use hush_params::preset;
 use hush_plan::error::Subject;
+use hush_plan::plan::OwnerAggregate;
 use hush_plan::{ColumnType, Content, Layout, Needs, PrivateEncoding, Protection, Schema, needs_of};
 use hush_table::TableStore;
 use hush_table::source::Source;
@@ -267,7 +268,12 @@ fn verify(
     // Floats are rounded when they are encrypted; products of clear rows are multiplied in doubles.
     let has_floats =
         schema.protected(Protection::Encrypt).any(|column| matches!(column.kind, ColumnType::Float { .. }));
-    let has_products = outcome.plan.owner.aggregates.iter().any(|aggregate| aggregate.product.is_some());
+    let has_products = outcome
+        .plan
+        .owner
+        .aggregates
+        .iter()
+        .any(|aggregate| matches!(aggregate, OwnerAggregate::Product { .. }));
     let half = PrivateHalf { schema: schema.all_clear(), encodings: Vec::new() };
     check_reading(source, &half.schema)?;
     let (owner, store) = (OwnerSeed::generate()?, TableStore::memory());

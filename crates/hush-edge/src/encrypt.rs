@@ -9,7 +9,6 @@ use hush_encode::{
     MAX_CLEAR_FILE_BYTES, MAX_CLEAR_ROW_BYTES, Quantity, View, clear_rows, clear_schema, oversized_row,
     quantity,
 };
-use hush_plan::layout::content_words;
 use hush_plan::{Content, EncodingId, Plaintext, PrivateEncoding};
 use hush_schemes::bgv::public::PublicEncryptor;
 use hush_schemes::ckks::{Scale, encode_coefficients};
@@ -205,6 +204,6 @@ fn out_of_range(encoding: &PrivateEncoding, error: &SchemeError) -> EdgeError {
 fn column_name(encoding: &PrivateEncoding) -> String {
     match &encoding.content {
         Content::Value(name) | Content::Valid(name) | Content::Square(name) => name.clone(),
-        content => content_words(content),
+        content => content.words(),
     }
 }

@@ -10,7 +10,7 @@
 use std::sync::LazyLock;
 
 use ethnum::U256;
-use hush_plan::encoding::LOG_FRACTION_BITS;
+use hush_plan::quantity::LOG_FRACTION_BITS;
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::{One, Signed, ToPrimitive, Zero};

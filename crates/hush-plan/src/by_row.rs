@@ -13,15 +13,16 @@ use std::collections::BTreeSet;
 use num_bigint::BigInt;
 use sqlparser::ast::{BinaryOperator, Expr, Function, UnaryOperator};
 
-use crate::encoding::Content;
 use crate::error::{Clause, Feature, PlanError, Unfit};
-use crate::expr::{Kind, Piece, is_approximate, normalise, numeric_literal, scale_of};
+use crate::expr::{Kind, Piece, normalise};
 use crate::final_sql::{self, Parts, Replacement};
 use crate::plan::{OutputType, ProgramOutput};
 use crate::program::{Operands, Program, Translated, translate};
+use crate::quantity::Content;
 use crate::range::{fits_digits, fits_int64};
 use crate::schema::{Column, ColumnType, Protection, Schema};
 use crate::sql::clear::{check_clear, encrypted_in, usable};
+use crate::sql::number::numeric_literal;
 use crate::sql::windows::{retracted, window};
 use crate::sql::{Query, bare, column_name, columns_of, quoted, shown};
 
@@ -171,7 +172,7 @@ impl Builder<'_> {
         for name in columns_of(argument) {
             let column = usable(self.schema, &name, clause)?;
             let is_float = matches!(column.kind, ColumnType::Float { .. });
-            is_exact &= !is_float || column.protect == Protection::Encrypt && !is_approximate(column);
+            is_exact &= !is_float || column.protect == Protection::Encrypt && !column.is_approximate();
         }
         let feature = Feature::MovingDoubles;
         if is_exact { Ok(()) } else { Err(PlanError::Unsupported { clause, feature }) }
@@ -209,14 +210,14 @@ impl Builder<'_> {
         if let Some(index) = self.seen_index(expr) {
             return Ok(self.replacement(index));
         }
-        let scale = scale_of(column);
+        let scale = column.scale();
         let output = match column.kind {
             ColumnType::Bool => ProgramOutput::Bool,
             ColumnType::Category | ColumnType::Text => {
                 return Err(PlanError::WrongType { text: shown(expr), reason: Unfit::Text });
             }
             ColumnType::Date => ProgramOutput::Date,
-            ColumnType::Float { .. } if is_approximate(column) => ProgramOutput::Number(OutputType::Float),
+            ColumnType::Float { .. } if column.is_approximate() => ProgramOutput::Number(OutputType::Float),
             ColumnType::Decimal { .. } | ColumnType::Float { .. } => {
                 ProgramOutput::Number(OutputType::Decimal { scale: narrow(scale), wide: false })
             }
@@ -357,7 +358,7 @@ fn too_wide(expr: &Expr) -> PlanError {
     PlanError::WrongType { text: shown(expr), reason: Unfit::TooWide }
 }
 
-/// Scales are at most [`crate::expr::MAX_SCALE`].
+/// Scales are at most [`crate::sql::number::MAX_SCALE`].
 fn narrow(scale: u32) -> u8 {
     u8::try_from(scale).unwrap_or(u8::MAX)
 }

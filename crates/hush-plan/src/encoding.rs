@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::quantity::Content;
+
 /// Identifies an encoded column within a table; opaque to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -81,43 +83,6 @@ impl Encoding {
         }
     }
 }
-
-/// What an encoded column holds. Private: the server never learns it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Content {
-    /// 1 where both columns have a value, 0 elsewhere; goes with a product of two columns that may be missing.
-    BothValid(String, String),
-    /// Natural logarithm of the absolute value of a product in units, itself in units of `2^-`[`LOG_FRACTION_BITS`], to
-    /// half a unit for each factor; 0 where the product is 0 or a factor is missing. Factors as in
-    /// [`Content::Monomial`], also one.
-    Log(Vec<String>),
-    /// Product of three columns or more, 0 where any is missing: names in alphabetical order, a power as repeats.
-    Monomial(Vec<String>),
-    /// 1 where a product is negative, 0 elsewhere.
-    Negative(Vec<String>),
-    /// Product of two columns, 0 where either is missing.
-    Product(String, String),
-    /// Square of a column, 0 where missing.
-    Square(String),
-    /// 1 where the column has a value, 0 where it is missing.
-    Valid(String),
-    /// The column in units, 0 where missing.
-    Value(String),
-    /// Another quantity on rows where all of some further columns have a value, 0 elsewhere: sums over the rows that
-    /// several columns have in common.
-    Where {
-        /// The quantity; none of this kind itself.
-        content: Box<Content>,
-        /// The further columns, sorted, each once.
-        present: Vec<String>,
-    },
-    /// 1 where a product is 0, 0 elsewhere and where a factor is missing.
-    Zero(Vec<String>),
-}
-
-/// Binary digits after the point of a logarithm: the sum of 10^7 of them is exact to 2^-56, more than a double holds.
-pub const LOG_FRACTION_BITS: u32 = 80;
 
 /// An encoded column as its owner knows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -11,7 +11,6 @@
 //! expressions ([`Piece::not_null`]) and encrypted columns ([`Piece::may_miss`]).
 
 mod normal;
-mod number;
 mod units;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,11 +19,12 @@ use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::{One, Zero};
 
-pub(crate) use normal::{is_approximate, normalise, numeric_literal, scale_of};
+pub(crate) use normal::normalise;
 pub(crate) use units::{Units, Width};
 
 use crate::error::{Measure, PlanError};
 use crate::range::{Interval, power_of_ten};
+use crate::sql::number::MAX_SCALE;
 
 /// Most pieces of one expression.
 pub(crate) const MAX_PIECES: usize = 64;
@@ -32,9 +32,6 @@ pub(crate) const MAX_PIECES: usize = 64;
 pub(crate) const MAX_FACTORS: usize = 16;
 /// Most terms of a polynomial; each may be a sum of its own.
 const MAX_TERMS: usize = 256;
-/// Most digits after the point: what a 76-digit decimal leaves for the integer part of a sum.
-pub(crate) const MAX_SCALE: u32 = 38;
-
 /// A product of encrypted columns: its factors in alphabetical order, a power as repeats; none is 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Monomial(Vec<String>);

@@ -12,7 +12,6 @@ mod tests;
 use serde::Serialize;
 
 use crate::encoding::{EncodingId, PrivateEncoding};
-use crate::layout::content_words;
 use crate::plan::{AggregateTask, Mask, OwnerPlan, RowsTask, Task};
 use crate::sql::{Item, Query, bare, column_name, columns_of, shown};
 use crate::steps::Actor;
@@ -190,7 +189,7 @@ fn counted(count: usize, noun: &str) -> String {
 fn words(encodings: &[PrivateEncoding], ids: impl Iterator<Item = EncodingId>) -> Vec<String> {
     let mut names: Vec<String> = ids
         .filter_map(|id| encodings.iter().find(|encoding| encoding.public.id == id))
-        .map(|encoding| content_words(&encoding.content))
+        .map(|encoding| encoding.content.words())
         .collect();
     names.sort();
     names.dedup();

@@ -11,10 +11,10 @@ mod joint;
 mod moments;
 mod product;
 
-use crate::encoding::Content;
 use crate::error::{Clause, Feature, PlanError};
 use crate::final_sql::{self, Parts, Replacement};
 use crate::plan::{Mask, OwnerAggregate};
+use crate::quantity::Content;
 use crate::range::Interval;
 use crate::schema::Schema;
 use crate::sql::clear::{check_clear, encrypted_in};

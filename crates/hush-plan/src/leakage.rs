@@ -4,7 +4,7 @@
 //! Names of encrypted columns never reach the server; a sentence that names them says what stays hidden. Whatever
 //! stands in a plan is listed: the plan is all that is sent.
 
-use crate::encoding::{Content, PrivateEncoding};
+use crate::encoding::PrivateEncoding;
 use crate::plan::{AggregateTask, RowsTask, Task};
 use crate::report::Leakage;
 use crate::schema::{Protection, Schema};
@@ -26,7 +26,7 @@ pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Le
             widths(encodings)
         ));
     }
-    if encodings.iter().any(|encoding| marks_missing(&encoding.content)) {
+    if encodings.iter().any(|encoding| encoding.content.marks_missing()) {
         table.push("by their width, that some quantities may mark missing values".to_owned());
     }
     let sealed = schema.protected(Protection::Seal).count();
@@ -67,19 +67,6 @@ fn widths(encodings: &[PrivateEncoding]) -> String {
         count => format!("{count} times {words}"),
     };
     list(&found.iter().map(counted).collect::<Vec<_>>())
-}
-
-/// Whether a quantity is 0 or 1 by row, and so as narrow as nothing else is.
-fn marks_missing(content: &Content) -> bool {
-    match content {
-        Content::BothValid(..) | Content::Negative(_) | Content::Valid(_) | Content::Zero(_) => true,
-        Content::Where { content, .. } => marks_missing(content),
-        Content::Log(_)
-        | Content::Monomial(_)
-        | Content::Product(..)
-        | Content::Square(_)
-        | Content::Value(_) => false,
-    }
 }
 
 /// What the server learns from the table and from one query.

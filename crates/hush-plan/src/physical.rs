@@ -8,6 +8,7 @@
 
 mod bind;
 mod cost;
+mod found;
 mod gathered;
 mod rows;
 
@@ -24,7 +25,8 @@ use crate::report::{Cost, Way};
 use crate::schema::Schema;
 use crate::sql::{Query, check_expression};
 use crate::steps;
-use bind::{Catalog, Form, Found};
+use bind::Catalog;
+use found::{Form, Found};
 use gathered::groups_worth_summing;
 
 /// Groups above which a front should warn: an answer has tens of kilobytes per group and column.

@@ -13,6 +13,7 @@
 //! *Invariant.* Pure functions of their arguments; nothing is measured here.
 
 mod clear;
+mod count;
 mod profile;
 mod site;
 #[cfg(test)]
@@ -195,8 +196,8 @@ pub fn predict(
     };
     let parts = shape.looked_at(limit, threads);
     let counted = match &plan.task {
-        Task::Aggregate(task) => work::aggregate(plan, task, encodings, shape, expected.groups)?,
-        Task::Rows(task) => work::rows(plan, task, encodings, shape, rows_of(parts), expected)?,
+        Task::Aggregate(task) => count::aggregate(plan, task, encodings, shape, expected.groups)?,
+        Task::Rows(task) => count::rows(plan, task, encodings, shape, rows_of(parts), expected)?,
     };
     let (directory, each_overhead) = match &plan.task {
         Task::Aggregate(_) => (counted.blocks.len() as u64 * BLOCK_ENTRY_BYTES, 0),

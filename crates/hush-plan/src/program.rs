@@ -12,9 +12,8 @@ use num_traits::{Signed, ToPrimitive};
 pub(crate) use translate::{Operands, Translated, translate};
 
 use crate::encoding::EncodingId;
-use crate::expr::{is_approximate, scale_of};
-use crate::layout::value_bound;
 use crate::plan::{SlotExpr, is_integer};
+use crate::quantity::value_bound;
 use crate::range::log2;
 use crate::schema::Column;
 
@@ -66,9 +65,9 @@ impl Program {
             node: Node::Mul(node(left), node(right)),
             columns: BTreeSet::from([left.name.clone(), right.name.clone()]),
             bound: value_bound(left) * value_bound(right),
-            scale: scale_of(left) + scale_of(right),
+            scale: left.scale() + right.scale(),
             degree: 2,
-            approximate: is_approximate(left),
+            approximate: left.is_approximate(),
             text: format!("{} * {}", left.name, right.name),
         }
     }

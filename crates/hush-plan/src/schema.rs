@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::range::Writers;
+use crate::range::Interval;
+use crate::writers::Writers;
 pub use units::DateFormat;
 
 /// A column's logical type. Every encrypted value is an integer number of *units*:
@@ -108,6 +109,12 @@ impl UnitRange {
     }
 }
 
+impl From<UnitRange> for Interval {
+    fn from(range: UnitRange) -> Self {
+        Self::between(range.low.into(), range.high.into())
+    }
+}
+
 /// The reason of a column without any value in the file: nobody can know its type, and a person must say it.
 pub const NO_VALUES: &str = "no value in the file, so its type is unknown";
 
@@ -150,6 +157,20 @@ pub struct Column {
 }
 
 impl Column {
+    /// Whether encrypted values of this column are approximate: a float without a range.
+    pub fn is_approximate(&self) -> bool {
+        matches!(self.kind, ColumnType::Float { .. }) && self.range.is_none()
+    }
+
+    /// Digits after the point of a column's units.
+    pub fn scale(&self) -> u32 {
+        match self.kind {
+            ColumnType::Decimal { scale, .. } => u32::from(scale),
+            ColumnType::Float { digits } if self.range.is_some() => u32::from(digits),
+            _ => 0,
+        }
+    }
+
     /// Whether it is there to be summed, and not only counted, multiplied by row or given back.
     pub fn is_summed(&self) -> bool {
         let is_sum = |purpose: &Purpose| !matches!(purpose, Purpose::Count | Purpose::Product);

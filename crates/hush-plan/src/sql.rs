@@ -11,10 +11,12 @@
 
 mod bounds;
 pub(crate) mod clear;
+mod expression;
 pub(crate) mod functions;
 mod joint;
 mod like;
 mod names;
+pub(crate) mod number;
 mod output;
 mod scalar;
 mod similar;
@@ -24,14 +26,14 @@ pub(crate) mod windows;
 mod workload;
 
 pub use bounds::{TextFault, check_expression};
+pub(crate) use expression::{bare, column_name, columns_of, quoted, shown};
 pub use similar::similar_regex;
 pub use statement::table_of;
 pub use workload::parse_workload;
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, OrderByOptions, Visit, VisitMut, Visitor, VisitorMut};
+use sqlparser::ast::{Expr, OrderByOptions};
 
 use crate::error::{Clause, Feature, PlanError};
 use crate::schema::{Protection, Schema};
@@ -206,79 +208,6 @@ fn make_distinct(query: &mut Query) -> Result<(), PlanError> {
     query.grouped = true;
     query.distinct = true;
     Ok(())
-}
-
-/// The name of a resolved column, if `expr` is one.
-pub(crate) fn column_name(expr: &Expr) -> Option<&str> {
-    match expr {
-        Expr::Identifier(ident) if ident.quote_style.is_some() => Some(&ident.value),
-        _ => None,
-    }
-}
-
-/// Without outer parentheses.
-pub(crate) fn bare(mut expr: &Expr) -> &Expr {
-    while let Expr::Nested(inner) = expr {
-        expr = inner;
-    }
-    expr
-}
-
-/// Whether some part of `expr`, or all of it, is of a kind.
-pub(crate) fn holds(expr: &Expr, is_wanted: fn(&Expr) -> bool) -> bool {
-    struct Search(fn(&Expr) -> bool);
-    impl Visitor for Search {
-        type Break = ();
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            if (self.0)(expr) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        }
-    }
-    expr.visit(&mut Search(is_wanted)).is_break()
-}
-
-/// Columns in a resolved expression, in order of appearance.
-pub(crate) fn columns_of(expr: &Expr) -> Vec<String> {
-    struct Columns(Vec<String>);
-    impl Visitor for Columns {
-        type Break = ();
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            self.0.extend(column_name(expr).map(str::to_owned));
-            ControlFlow::Continue(())
-        }
-    }
-    let mut columns = Columns(Vec::new());
-    let _ = expr.visit(&mut columns);
-    columns.0
-}
-
-/// A resolved expression as a user would type it: quotes only where a name needs them.
-pub(crate) fn shown(expr: &Expr) -> String {
-    struct Unquote;
-    impl VisitorMut for Unquote {
-        type Break = ();
-        fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-            if let Expr::Identifier(ident) = expr
-                && is_plain(&ident.value)
-            {
-                ident.quote_style = None;
-            }
-            ControlFlow::Continue(())
-        }
-    }
-    let mut copy = expr.clone();
-    let _ = VisitMut::visit(&mut copy, &mut Unquote);
-    copy.to_string()
-}
-
-/// A name in double quotes, for SQL that a query engine reads.
-pub(crate) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-fn is_plain(name: &str) -> bool {
-    let mut chars = name.chars();
-    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use crate::aggregates::MomentFunction;
 use crate::encoding::{EncodingId, PrivateEncoding};
-use crate::layout::content_words;
 use crate::plan::{AggregateTask, OwnerAggregate, OwnerPlan, RowsTask, Task};
 use crate::sql::{Query, shown};
 
@@ -165,7 +164,7 @@ fn last(query: &Query) -> Vec<String> {
 fn words(encodings: &[PrivateEncoding], ids: impl Iterator<Item = EncodingId>) -> Vec<String> {
     let mut names: Vec<String> = ids
         .filter_map(|id| encodings.iter().find(|encoding| encoding.public.id == id))
-        .map(|encoding| content_words(&encoding.content))
+        .map(|encoding| encoding.content.words())
         .collect();
     names.dedup();
     names

@@ -2,7 +2,8 @@
 //! Schemas for tests.
 
 use crate::encoding::PrivateEncoding;
-use crate::layout::{Needs, needs_of, plan_encodings};
+use crate::layout::{Needs, plan_encodings};
+use crate::needs::needs_of;
 use crate::schema::{Column, ColumnType, Protection, Purpose, Schema, UnitRange};
 use crate::sql;
 

@@ -8,13 +8,14 @@ use num_traits::One;
 use sqlparser::ast::{BinaryOperator, CaseWhen, DataType, ExactNumberInfo, Expr, UnaryOperator, Value};
 
 use super::units::Leaf;
-use super::{Kind, Monomial, Piece, Units, Weight, Width, combine, number, within_limits};
+use super::{Kind, Monomial, Piece, Units, Weight, Width, combine, within_limits};
 use crate::error::{Clause, PlanError, Unfit};
 use crate::range::{Interval, power_of_ten};
 use crate::schema::units::{DecimalPoint, column_bounds, parse_units, type_bounds};
-use crate::schema::{Column, ColumnType, Protection, Schema};
+use crate::schema::{ColumnType, Protection, Schema};
 use crate::sql::clear::{check_clear, encrypted_in, usable};
-use crate::sql::{bare, column_name, quoted, shown};
+use crate::sql::number;
+use crate::sql::{column_name, quoted, shown};
 
 /// Rewrites a resolved expression as pieces.
 ///
@@ -72,20 +73,6 @@ fn unfit(schema: &Schema, expr: &Expr, reason: Unfit) -> PlanError {
     }
 }
 
-/// Whether encrypted values of this column are approximate: a float without a range.
-pub(crate) fn is_approximate(column: &Column) -> bool {
-    matches!(column.kind, ColumnType::Float { .. }) && column.range.is_none()
-}
-
-/// Digits after the point of a column's units.
-pub(crate) fn scale_of(column: &Column) -> u32 {
-    match column.kind {
-        ColumnType::Decimal { scale, .. } => u32::from(scale),
-        ColumnType::Float { digits } if column.range.is_some() => u32::from(digits),
-        _ => 0,
-    }
-}
-
 fn column(schema: &Schema, expr: &Expr) -> Result<Vec<Piece>, PlanError> {
     let name = column_name(expr).unwrap_or_default();
     let column = usable(schema, name, Clause::Select)?;
@@ -96,7 +83,7 @@ fn column(schema: &Schema, expr: &Expr) -> Result<Vec<Piece>, PlanError> {
         _ => Kind::Number,
     };
     if column.protect == Protection::Encrypt {
-        let weight = Weight::constant(BigInt::one(), scale_of(column));
+        let weight = Weight::constant(BigInt::one(), column.scale());
         let mut piece = Piece::of(Monomial::value(&column.name), weight, kind);
         if column.nullable {
             piece.may_miss.insert(column.name.clone());
@@ -107,7 +94,7 @@ fn column(schema: &Schema, expr: &Expr) -> Result<Vec<Piece>, PlanError> {
     let range = column_bounds(column).ok_or_else(|| unfit(schema, expr, Unfit::NotBounded))?;
     let sql = quoted(&column.name);
     let units = Units::Leaf { sql: sql.clone(), leaf, range: range.into() };
-    let mut piece = Piece::of(Monomial::one(), Weight::of_units(units, scale_of(column)), kind);
+    let mut piece = Piece::of(Monomial::one(), Weight::of_units(units, column.scale()), kind);
     if column.nullable {
         piece.not_null.insert(sql);
     }
@@ -124,21 +111,6 @@ fn leaf_of(kind: ColumnType) -> Option<Leaf> {
         ColumnType::Int { .. } => Some(Leaf::Integer),
         ColumnType::Timestamp => Some(Leaf::Timestamp),
         ColumnType::Category | ColumnType::Float { .. } | ColumnType::Text => None,
-    }
-}
-
-/// A numeric literal, with its sign, as `value · 10^-scale`.
-pub(crate) fn numeric_literal(expr: &Expr) -> Option<(BigInt, u32)> {
-    match bare(expr) {
-        Expr::Value(value) => match &value.value {
-            Value::Number(text, _) => number::parse(text)?.ok(),
-            _ => None,
-        },
-        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => {
-            numeric_literal(expr).map(|(value, scale)| (-value, scale))
-        }
-        Expr::UnaryOp { op: UnaryOperator::Plus, expr } => numeric_literal(expr),
-        _ => None,
     }
 }
 

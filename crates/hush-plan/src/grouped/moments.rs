@@ -7,12 +7,12 @@ use num_bigint::BigInt;
 use num_traits::{One, Signed, Zero};
 
 use super::{BoundedMask, Builder, ContentSum};
-use crate::encoding::Content;
 use crate::error::{PlanError, Unfit};
-use crate::expr::{Monomial, Piece, Weight, Width, is_approximate};
-use crate::layout;
+use crate::expr::{Monomial, Piece, Weight, Width};
 use crate::plan::{LinearForm, Mask, Moment};
+use crate::quantity::Content;
 use crate::range::{largest_sum, power_of_ten};
+use crate::schema::Column;
 
 /// A linear form and a bound on its absolute value.
 pub(super) struct Form {
@@ -50,7 +50,7 @@ impl Builder<'_> {
     pub(super) fn is_approximate(&self, monomial: &Monomial) -> bool {
         monomial.factors().iter().any(|name| {
             let column = self.schema.columns.iter().find(|column| column.name == *name);
-            column.is_some_and(is_approximate)
+            column.is_some_and(Column::is_approximate)
         })
     }
 
@@ -83,7 +83,7 @@ impl Builder<'_> {
                 Ok((Moment::Clear(index), weight_max))
             }
             Some(content) => {
-                let row_max = layout::content_bound(self.schema, &content) * &weight_max;
+                let row_max = content.bound(self.schema) * &weight_max;
                 let mask = self.mask(condition, weight, text)?;
                 Ok((
                     self.sum(ContentSum {

@@ -8,10 +8,10 @@ use num_traits::One;
 
 use super::Builder;
 use crate::aggregates::ProductFunction;
-use crate::encoding::Content;
 use crate::error::{PlanError, Unfit};
 use crate::expr::{Kind, Monomial, Piece, Weight};
 use crate::plan::{LinearForm, OwnerAggregate, ProductMoments};
+use crate::quantity::Content;
 use crate::schema::units::column_bounds;
 
 /// Plans `function` of an argument whose pieces are products of encrypted columns and constants; `text` is the call as

@@ -149,9 +149,8 @@ fn products_and_their_missing_values_need_joint_quantities() {
 
 #[test]
 fn sums_over_common_rows_need_each_quantity_on_those_rows() {
-    let contents = |text: &str| -> Vec<String> {
-        plan(text).sums.iter().map(|sum| crate::layout::content_words(&sum.content)).collect()
-    };
+    let contents =
+        |text: &str| -> Vec<String> { plan(text).sums.iter().map(|sum| sum.content.words()).collect() };
     let expected = [
         "the validity of age",
         "the values of age",
@@ -350,7 +349,7 @@ fn rows(a_nullable: bool) -> impl Strategy<Value = Vec<Row>> {
 
 /// What the encoding of `content` holds for a row, in units.
 fn content_value(schema: &Schema, content: &Content, row: &Row) -> BigInt {
-    let scale = |name: &String| crate::expr::scale_of(schema.column(name).unwrap());
+    let scale = |name: &String| schema.column(name).unwrap().scale();
     let value = |name: &String| row[name].as_ref().map(|cell| cell.units(scale(name)));
     match content {
         Content::BothValid(x, y) => u8::from(row[x].is_some() && row[y].is_some()).into(),

@@ -15,13 +15,15 @@ use hush_params::{ParamSet, noise, presets};
 use num_bigint::BigInt;
 use num_traits::{One, ToPrimitive};
 
+use super::Choice;
 use super::slots::components;
-use super::{Choice, approximate_digits, content_words};
-use crate::encoding::{Content, Layout, Plaintext};
+use crate::encoding::{Layout, Plaintext};
 use crate::error::PlanError;
 use crate::program::Program;
-use crate::range::{Writers, log2};
+use crate::quantity::Content;
+use crate::range::log2;
 use crate::schema::{ReleaseBudget, Schema};
+use crate::writers::Writers;
 
 /// Magnitude that a column should have room for before a larger ring is taken.
 const COMFORTABLE_LOG2: f64 = 20.0;
@@ -50,7 +52,7 @@ pub(super) fn sum(
     weight_max: &BigInt,
     (writers, budget): (Writers, Option<ReleaseBudget>),
 ) -> Result<Choice, PlanError> {
-    let refusal = |bits| PlanError::NoParameters { content: content_words(content), rows, bits };
+    let refusal = |bits| PlanError::NoParameters { content: content.words(), rows, bits };
     let weight = weight_max.to_f64().filter(|weight| weight.is_finite()).ok_or_else(|| refusal(u64::MAX))?;
     let scale_over = |set: &ParamSet| {
         let error = noise::ckks_sum_error_log2(0.0, rows as f64, weight, writers.noise_factor(set));
@@ -102,11 +104,11 @@ pub(super) fn slots(schema: &Schema, programs: &[Program]) -> Result<Vec<Vec<(Co
     for (columns, _) in components(&approximate) {
         let contents: Vec<Content> = columns.into_iter().map(Content::Value).collect();
         let digits =
-            contents.iter().filter_map(|content| approximate_digits(schema, content)).max().unwrap_or(0);
+            contents.iter().filter_map(|content| content.approximate_digits(schema)).max().unwrap_or(0);
         let sets = presets().iter().filter(|set| set.degree() == 8192);
         let options: Vec<(&ParamSet, f64)> = sets.map(|set| (set, slot_magnitude(set, digits))).collect();
         let refusal = || PlanError::NoParameters {
-            content: contents.iter().map(content_words).collect::<Vec<_>>().join(", "),
+            content: contents.iter().map(Content::words).collect::<Vec<_>>().join(", "),
             rows: 1,
             bits: u64::from(digits) * 4,
         };

@@ -12,11 +12,12 @@ use hush_params::{PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45, ParamSet, presets};
 use num_bigint::BigInt;
 use num_traits::One;
 
+use super::Choice;
 use super::sum::stored_bits;
-use super::{Choice, content_bound};
-use crate::encoding::{Content, Layout, Plaintext};
+use crate::encoding::{Layout, Plaintext};
 use crate::error::PlanError;
 use crate::program::Program;
+use crate::quantity::Content;
 use crate::range::MAX_MESSAGE_LOG2;
 use crate::schema::Schema;
 
@@ -38,10 +39,10 @@ pub(super) fn choose(
     let mut groups = Vec::new();
     for (columns, members) in components(&exact) {
         let contents: Vec<Content> = columns.into_iter().map(Content::Value).collect();
-        let largest = contents.iter().map(|content| content_bound(schema, content)).max().unwrap_or_default();
+        let largest = contents.iter().map(|content| content.bound(schema)).max().unwrap_or_default();
         let (set, primes) = parameters(&members, largest)?;
         let choice = |content: Content| {
-            let max_abs = content_bound(schema, &content);
+            let max_abs = content.bound(schema);
             let plaintext = Plaintext::Primes { primes: primes.clone() };
             (content, Choice { layout: Layout::Slots, params: set.name(), plaintext, max_abs })
         };

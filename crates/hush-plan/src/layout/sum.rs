@@ -3,17 +3,19 @@
 //!
 //! A quantity of at most `m` per row, summed over `rows` rows with clear weights up to `W`, needs
 //! `k_min = ⌈log2(2·rows·W·m + 1)⌉` bits of message; a parameter set's noise allows up to `k_max` bits (see
-//! [`crate::range`]). A later query with weights `2^b` times larger needs `b` bits more of either, so the plaintext
+//! [`crate::writers`]). A later query with weights `2^b` times larger needs `b` bits more of either, so the plaintext
 //! modulus is `2^k` with `k = k_min + ⌊(k_max − k_min)/2⌋`: what is spare goes half to the message, half to noise.
 
 use hush_params::size::CHUNK_ROWS;
 use hush_params::{ParamSet, presets};
 use num_bigint::BigInt;
 
-use super::{Choice, content_words};
-use crate::encoding::{Content, Layout, Plaintext};
+use super::Choice;
+use crate::encoding::{Layout, Plaintext};
 use crate::error::PlanError;
-use crate::range::{Writers, largest_sum, message_log2, noise_room_log2};
+use crate::quantity::Content;
+use crate::range::{largest_sum, message_log2};
+use crate::writers::{Writers, noise_room_log2};
 
 /// Largest `k` that a plaintext modulus `2^k` may have.
 const MAX_T_LOG2: u32 = 250;
@@ -35,7 +37,7 @@ pub(super) fn choose(
     });
     let (set, log2) = fitting
         .min_by_key(|(set, _)| stored_bits(set))
-        .ok_or_else(|| PlanError::NoParameters { content: content_words(content), rows, bits: least })?;
+        .ok_or_else(|| PlanError::NoParameters { content: content.words(), rows, bits: least })?;
     Ok(Choice {
         layout: Layout::Sum,
         params: set.name(),
@@ -75,7 +77,7 @@ pub(super) fn choose_shared(
     let mut taken = vec![0; asked.len()];
     loop {
         let chosen = options.iter().zip(&taken).zip(asked).map(|(((fitting, least), at), asked)| {
-            let content = || content_words(asked.content);
+            let content = || asked.content.words();
             fitting.get(*at).ok_or_else(|| PlanError::NoParameters { content: content(), rows, bits: *least })
         });
         let chosen = chosen.collect::<Result<Vec<_>, _>>()?;

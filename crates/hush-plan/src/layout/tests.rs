@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 use hush_params::{PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45, preset};
-use num_traits::ToPrimitive;
+use num_traits::{One, ToPrimitive};
 
 use super::*;
-use crate::range::{Writers, largest_sum, message_log2, noise_margin};
-use crate::schema::UnitRange;
+use crate::needs::needs_of;
+use crate::range::{largest_sum, message_log2};
+use crate::schema::{Column, ColumnType, Purpose, UnitRange};
 use crate::sql;
 use crate::tables::{column, encodings, nullable, patients, ranged, schema, with_purposes};
+use crate::writers::{Writers, noise_margin};
 
 fn int(bits: u8) -> Column {
     column("x", ColumnType::Int { bits }, Protection::Encrypt)
@@ -384,7 +386,7 @@ fn columns_share_a_secret_only_where_they_meet() {
     let mut shared: Vec<Vec<(Layout, String)>> = groups
         .values()
         .filter(|members| members.len() > 1)
-        .map(|members| members.iter().map(|(layout, content)| (*layout, content_words(content))).collect())
+        .map(|members| members.iter().map(|(layout, content)| (*layout, content.words())).collect())
         .collect();
     shared.sort_by_key(|members| members[0].1.clone());
     let group =
@@ -411,7 +413,7 @@ fn columns_share_a_secret_only_where_they_meet() {
 fn ranges_make_floats_exact() {
     let float = |name| column(name, ColumnType::Float { digits: 3 }, Protection::Encrypt);
     let schema = schema("t", vec![float("open"), ranged(float("closed"), -5000, 5000), int(32)]);
-    let digits = |name: &str| approximate_digits(&schema, &Content::Value(name.into()));
+    let digits = |name: &str| Content::Value(name.into()).approximate_digits(&schema);
     assert_eq!((digits("open"), digits("closed"), digits("x"), digits("none")), (Some(3), None, None, None));
 }
 
@@ -420,7 +422,7 @@ fn a_quantity_names_its_columns_once() {
     let content = Content::Product("b".into(), "a".into());
     let present = vec!["c".into(), "a".into()];
     let both = Content::Where { content: Box::new(content), present };
-    assert_eq!(content_columns(&both), ["a", "b", "c"]);
-    assert_eq!(content_columns(&Content::Monomial(vec!["y".into(), "x".into(), "y".into()])), ["x", "y"]);
-    assert_eq!(content_columns(&Content::Valid("v".into())), ["v"]);
+    assert_eq!(both.columns(), ["a", "b", "c"]);
+    assert_eq!(Content::Monomial(vec!["y".into(), "x".into(), "y".into()]).columns(), ["x", "y"]);
+    assert_eq!(Content::Valid("v".into()).columns(), ["v"]);
 }

@@ -8,16 +8,17 @@ use hush_params::{ParamSet, noise, preset};
 use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive};
 
-use super::cost;
-use crate::bounds::{Bound, Values, stored_values};
-use crate::encoding::{Content, Encoding, EncodingId, Layout, Plaintext, PrivateEncoding};
+use super::found::{self, BoundProgram, Form, Found, Rounded};
+use crate::bounds::{Values, stored_values};
+use crate::encoding::{Encoding, EncodingId, Layout, Plaintext, PrivateEncoding};
 use crate::error::{EncodingFault, PlanError};
 use crate::grouped::ContentSum;
-use crate::layout::{content_columns, content_words, slots};
-use crate::plan::SlotExpr;
+use crate::layout::slots;
 use crate::program::Program;
-use crate::range::{Interval, Writers, largest_sum, log2, message_log2, noise_margin};
+use crate::quantity::Content;
+use crate::range::{Interval, largest_sum, log2, message_log2};
 use crate::schema::Schema;
+use crate::writers::{Writers, noise_margin};
 
 /// Largest log2 of the scale of an approximate result that decrypts.
 const MAX_RESULT_SCALE_LOG2: f64 = 120.0;
@@ -40,75 +41,6 @@ struct Facts<'a> {
 struct Entry<'a> {
     facts: Facts<'a>,
     max_abs: BigInt,
-}
-
-/// An encoding that suffices for a sum or for fetching.
-pub(super) struct Found<'a> {
-    pub(super) encoding: &'a PrivateEncoding,
-    pub(super) set: &'static ParamSet,
-    /// Who encrypts its rows.
-    pub(super) writers: Writers,
-    /// Distance in bits of the noise bound from its limit.
-    pub(super) margin: f64,
-    /// Absolute error bound, for approximate ones.
-    pub(super) error: Option<f64>,
-    /// What a row can have, with its weight.
-    pub(super) values: Values,
-    /// How a fetched column may be rounded.
-    pub(super) rounded: Option<Rounded>,
-}
-
-/// How polynomials of an answer travel.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    Residues,
-    /// Rounded, where that saves bytes.
-    Rounded,
-}
-
-/// Coefficients of an answer in as few bits as its bounds allow.
-#[derive(Clone, Copy)]
-pub(super) struct Rounded {
-    pub(super) bits: u32,
-    /// Distance in bits of the noise bound from its limit, once restored.
-    pub(super) margin: f64,
-}
-
-impl Found<'_> {
-    /// What it can decrypt to.
-    pub(super) fn bound(&self) -> Bound {
-        let margin = self.rounded.map_or(self.margin, |rounded| rounded.margin);
-        bound_of(self.values.clone(), self.set, margin)
-    }
-}
-
-impl BoundProgram {
-    /// What its result can decrypt to.
-    pub(super) fn bound(&self) -> Bound {
-        let margin = self.rounded.map_or(self.margin, |rounded| rounded.margin);
-        bound_of(self.values.clone(), self.set, margin)
-    }
-}
-
-fn bound_of(values: Values, set: &ParamSet, margin: f64) -> Bound {
-    let is_exact = matches!(values, Values::Exact(_));
-    Bound { values, phase_log2: is_exact.then(|| set.log_q() - 1.0 - margin) }
-}
-
-/// A program over encodings that suffice.
-pub(super) struct BoundProgram {
-    pub(super) expression: SlotExpr,
-    pub(super) set: &'static ParamSet,
-    pub(super) plaintext: Plaintext,
-    pub(super) lanes: usize,
-    pub(super) margin: f64,
-    pub(super) error: Option<f64>,
-    /// What its result can be in a row.
-    pub(super) values: Values,
-    /// For an approximate program: what its columns and clear operands may reach at most.
-    pub(super) magnitude: Option<f64>,
-    /// How its result may be rounded.
-    pub(super) rounded: Option<Rounded>,
 }
 
 impl<'a> Catalog<'a> {
@@ -146,7 +78,7 @@ impl<'a> Catalog<'a> {
             }
         }
         Err(refusal.unwrap_or_else(|| match asked.together.as_slice() {
-            [] => missing(text, &sum_words(content), &content_columns(content)),
+            [] => missing(text, &content.layout_words(), &content.columns()),
             columns => {
                 let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
                 missing(text, &format!("the moments (`moments = [{columns:?}]` in the schema)"), &columns)
@@ -179,7 +111,7 @@ impl<'a> Catalog<'a> {
             }
             _ => return None,
         };
-        let (text, columns) = (text.to_owned(), content_words(&encoding.content));
+        let (text, columns) = (text.to_owned(), encoding.content.words());
         Some(if needed > held {
             Err(PlanError::Overflow { text, columns, needed_bits: needed, held_bits: held })
         } else if margin.is_nan() || margin < 0.0 {
@@ -202,12 +134,12 @@ impl<'a> Catalog<'a> {
     /// [`PlanError::MissingLayout`].
     pub(super) fn fetched(&self, content: &Content, form: Form) -> Result<Found<'a>, PlanError> {
         let found = self.holding(content).map(|entry| self.fetch(entry, form));
-        let text = content_columns(content).join(", ");
+        let text = content.columns().join(", ");
         let smallest = found.min_by_key(|found| {
             let Encoding { layout, plaintext, .. } = &found.encoding.public;
-            cost::fetched_bytes(found.set, *layout, plaintext, found.rounded)
+            found::fetched_bytes(found.set, *layout, plaintext, found.rounded)
         });
-        smallest.ok_or_else(|| missing(&text, &sum_words(content), &content_columns(content)))
+        smallest.ok_or_else(|| missing(&text, &content.layout_words(), &content.columns()))
     }
 
     /// An encoding by its number, to go back; `None` if there is none.
@@ -235,7 +167,7 @@ impl<'a> Catalog<'a> {
     }
 
     fn holding(&self, content: &Content) -> impl Iterator<Item = &Entry<'a>> {
-        self.entries.iter().filter(move |entry| same_content(&entry.facts.encoding.content, content))
+        self.entries.iter().filter(move |entry| entry.facts.encoding.content.is_same(content))
     }
 
     /// Whether the server is to evaluate a program: wherever it can, and an approximate one in any case, whose precision
@@ -418,40 +350,6 @@ fn id_of(id: EncodingId) -> u32 {
     id.0
 }
 
-/// Equal, or equal with the two columns exchanged.
-fn same_content(a: &Content, b: &Content) -> bool {
-    match (a, b) {
-        (Content::Product(a1, a2), Content::Product(b1, b2))
-        | (Content::BothValid(a1, a2), Content::BothValid(b1, b2)) => {
-            (a1, a2) == (b1, b2) || (a1, a2) == (b2, b1)
-        }
-        (Content::Where { content: a, present: p }, Content::Where { content: b, present: q }) => {
-            p == q && same_content(a, b)
-        }
-        _ => a == b,
-    }
-}
-
 fn missing(text: &str, layout: &str, columns: &[&str]) -> PlanError {
     PlanError::MissingLayout { text: text.to_owned(), layout: layout.to_owned(), columns: columns.join(", ") }
-}
-
-fn sum_words(content: &Content) -> String {
-    let words = match content {
-        Content::BothValid(..) => "the joint validity (`products` in the schema)",
-        Content::Monomial(factors) => {
-            return format!(
-                "the product as a further `sum` column (`products = [{factors:?}]` in the schema)"
-            );
-        }
-        Content::Log(_) | Content::Negative(_) | Content::Zero(_) => {
-            "sums of logarithms (`for = [\"geomean\"]` of one column)"
-        }
-        Content::Product(..) => "the product as a further `sum` column (`products` in the schema)",
-        Content::Square(_) => "the square as a further `sum` column (purpose `variance`)",
-        Content::Valid(_) => "the encrypted validity",
-        Content::Value(_) => "a `sum` layout",
-        Content::Where { .. } => "sums over the rows that they have in common (`moments` in the schema)",
-    };
-    words.to_owned()
 }

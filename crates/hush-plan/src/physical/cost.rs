@@ -5,11 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hush_params::{ParamSet, noise, size};
 
-use super::bind::{BoundProgram, Found, Rounded};
+use super::found::{BoundProgram, Found, Rounded, fetched_bytes, poly_bytes, rings};
 use crate::encoding::{Encoding, Layout, Plaintext};
-use crate::layout::content_words;
 use crate::plan::EncryptedSum;
-use crate::predict::CHUNK_ROWS;
 use crate::program::Program;
 use crate::report::{Cost, EncryptedNode};
 
@@ -66,34 +64,10 @@ pub(super) fn of_rows(fetched: &[Found<'_>], bound: &[BoundProgram], programs: &
     bounds(nodes, (fetched_bytes + program_bytes + seed) as u64)
 }
 
-/// Bytes of one chunk of a column that goes back.
-pub(super) fn fetched_bytes(
-    set: &ParamSet,
-    layout: Layout,
-    plaintext: &Plaintext,
-    rounded: Option<Rounded>,
-) -> usize {
-    let lanes = match plaintext {
-        Plaintext::Primes { primes } => primes.len(),
-        _ => 1,
-    };
-    lanes * poly_bytes(set, rounded) * rings(set, layout)
-}
-
-fn poly_bytes(set: &ParamSet, rounded: Option<Rounded>) -> usize {
-    size::answer_poly_bytes(set, rounded.map(|rounded| rounded.bits))
-}
-
-/// Ring elements of a chunk. CKKS slots hold half as many values as the ring has coefficients.
-fn rings(set: &ParamSet, layout: Layout) -> usize {
-    let values = if layout == Layout::ApproxSlots { set.degree() / 2 } else { set.degree() };
-    (CHUNK_ROWS as usize).div_ceil(values)
-}
-
 fn node_of(kind: &'static str, found: &Found<'_>) -> EncryptedNode {
     let public = &found.encoding.public;
     let approximate = matches!(public.layout, Layout::ApproxSum | Layout::ApproxSlots);
-    let what = content_words(&found.encoding.content);
+    let what = found.encoding.content.words();
     let set = (found.set, &public.plaintext, approximate);
     EncryptedNode {
         devices: found.writers.cost(found.set),

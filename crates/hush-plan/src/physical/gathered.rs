@@ -8,8 +8,9 @@
 //! Nobody knows the number of groups beforehand. The plan therefore tells the server up to how many the sums are the quicker way; it
 //! counts groups before it adds anything up, and with more it refuses. Then the rows are asked for.
 
-use super::bind::{Catalog, Form, Found};
+use super::bind::Catalog;
 use super::cost;
+use super::found::{Form, Found};
 use super::rows::Price;
 use crate::bounds::Bounds;
 use crate::encoding::EncodingId;

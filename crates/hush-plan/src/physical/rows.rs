@@ -9,13 +9,14 @@
 //! Which is quicker depends on the machine and on the link. The result is the same, and so is what the server learns.
 
 use super::Planned;
-use super::bind::{BoundProgram, Catalog, Form, Found, Rounded};
+use super::bind::Catalog;
 use super::cost;
+use super::found::{BoundProgram, Form, Found, Rounded};
 use crate::bounds::Bounds;
 use crate::by_row::{self, ByRow, Source};
-use crate::encoding::Content;
 use crate::error::PlanError;
 use crate::plan::{OwnerPlan, OwnerProgram, ProgramSource, RowsTask, SlotExpr, Task};
+use crate::quantity::Content;
 use crate::report::Way;
 use crate::schema::Schema;
 use crate::sql::Query;

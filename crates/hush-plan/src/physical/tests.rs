@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 use super::*;
-use crate::encoding::{Content, Layout, Plaintext};
+use crate::encoding::{Layout, Plaintext};
 use crate::plan::{LinearForm, Mask, Moment, MomentFunction, OutputType, OwnerAggregate, ProgramSource};
+use crate::quantity::Content;
 use crate::schema::ColumnType;
 use crate::sql::parse;
 use crate::tables::{column, encodings_for, patients, ranged, schema};
@@ -203,7 +204,7 @@ fn the_smallest_sufficient_encoding_is_used() {
     let small = encodings_for(&schema, &["SELECT SUM(age) FROM patients"]);
     let mut large = crate::tables::encodings(
         &schema,
-        &crate::layout::needs_of(&schema, &[parse(&schema, "SELECT SUM(age) FROM patients").unwrap()])
+        &crate::needs::needs_of(&schema, &[parse(&schema, "SELECT SUM(age) FROM patients").unwrap()])
             .unwrap(),
         1 << 40,
     );
@@ -386,7 +387,7 @@ fn extremes_of_64_bits_are_planned_exactly() {
         let table = schema("t", vec![column("x", ColumnType::Int { bits: 64 }, crate::Protection::Encrypt)]);
         let text = "SELECT SUM(x), VARIANCE(x) FROM t";
         let query = parse(&table, text).unwrap();
-        let needs = crate::layout::needs_of(&table, std::slice::from_ref(&query)).unwrap();
+        let needs = crate::needs::needs_of(&table, std::slice::from_ref(&query)).unwrap();
         let encodings = crate::tables::encodings(&table, &needs, rows);
         let plan = plan_with(&table, &encodings, rows, text).unwrap();
         assert!(plan.cost.margin_bits >= 0.0);

@@ -102,7 +102,7 @@ impl OwnerAggregate {
 /// What the product of the rows is made of.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProductMoments {
-    /// Sum of the logarithms of absolute values in units, in units of `2^-`[`LOG_FRACTION_BITS`](crate::encoding::LOG_FRACTION_BITS).
+    /// Sum of the logarithms of absolute values in units, in units of `2^-`[`LOG_FRACTION_BITS`](crate::quantity::LOG_FRACTION_BITS).
     pub logs: LinearForm,
     /// Number of negative ones.
     pub negatives: LinearForm,

@@ -9,13 +9,12 @@ use sqlparser::ast::{BinaryOperator, DataType, Expr, UnaryOperator};
 
 use super::{Node, Program, SLOT_FACTORS};
 use crate::error::{Clause, PlanError, Unfit};
-use crate::expr::{
-    Kind, MAX_FACTORS, MAX_SCALE, Weight, Width, is_approximate, normalise, numeric_literal, scale_of,
-};
-use crate::layout::value_bound;
+use crate::expr::{Kind, MAX_FACTORS, Weight, Width, normalise};
+use crate::quantity::value_bound;
 use crate::range::power_of_ten;
 use crate::schema::{ColumnType, Schema};
 use crate::sql::clear::{encrypted_in, usable};
+use crate::sql::number::{MAX_SCALE, numeric_literal};
 use crate::sql::{bare, column_name, shown};
 
 /// Clear operands of the programs of one query, without duplicates.
@@ -66,7 +65,7 @@ fn arithmetic(schema: &Schema, expr: &Expr) -> Result<bool, PlanError> {
     for name in crate::sql::columns_of(expr) {
         let column = usable(schema, &name, Clause::Select)?;
         if column.protect == crate::schema::Protection::Encrypt {
-            let slot = if is_approximate(column) { &mut approximate } else { &mut exact };
+            let slot = if column.is_approximate() { &mut approximate } else { &mut exact };
             slot.get_or_insert(name);
         }
     }
@@ -177,7 +176,7 @@ impl Translator<'_> {
             node: Node::Column(column.name.clone()),
             columns: BTreeSet::from([column.name.clone()]),
             bound: value_bound(column),
-            scale: scale_of(column),
+            scale: column.scale(),
             degree: 1,
             approximate: self.approximate,
             text: shown(self.whole),

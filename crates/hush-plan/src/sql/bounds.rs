@@ -13,7 +13,6 @@ use sqlparser::dialect::GenericDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, TokenizerError};
 
-use super::statement::syntax;
 use crate::error::{Measure, PlanError};
 
 /// What a text may have.
@@ -76,6 +75,15 @@ pub fn check_expression(text: &str) -> Result<(), TextFault> {
     let tokens = EXPRESSION.read(text, true)?.map_err(|_| TextFault::Syntax)?;
     let is_select = |token: &Token| matches!(token, Token::Word(word) if word.keyword == Keyword::SELECT);
     if tokens.iter().any(|token| is_select(&token.token)) { Err(TextFault::Query) } else { Ok(()) }
+}
+
+/// The parser's message without the token that it found, which may be a value.
+pub(super) fn syntax(message: &str) -> PlanError {
+    let place = message.rfind(" at Line:").map_or("", |at| &message[at..]);
+    let reason = message.split(", found").next().unwrap_or_default();
+    let reason = reason.split(" at Line:").next().unwrap_or_default();
+    let known = reason.starts_with("Expected") || reason.starts_with("Unterminated");
+    PlanError::Syntax { message: format!("{}{place}", if known { reason } else { "unexpected text" }) }
 }
 
 /// The tokens of a query, with doubled quotes in names made single.

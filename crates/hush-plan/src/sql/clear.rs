@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Visit, Visitor};
 
-use super::{column_name, scalar, shown};
+use super::expression::{column_name, columns_of, is_comparison, shown};
 use crate::error::{Clause, PlanError};
 use crate::schema::{Column, Protection, Schema};
 
@@ -37,7 +37,7 @@ pub(crate) fn encrypted_in<'a>(
     expr: &Expr,
     clause: Clause,
 ) -> Result<Option<&'a Column>, PlanError> {
-    for name in super::columns_of(expr) {
+    for name in columns_of(expr) {
         let column = usable(schema, &name, clause)?;
         if column.protect == Protection::Encrypt {
             return Ok(Some(column));
@@ -104,7 +104,7 @@ impl Visitor for Walk<'_> {
 /// Whether `expr` asks something of its operands' values.
 fn is_test(expr: &Expr) -> bool {
     match expr {
-        Expr::BinaryOp { op, .. } => scalar::is_comparison(op),
+        Expr::BinaryOp { op, .. } => is_comparison(op),
         Expr::IsFalse(_)
         | Expr::IsNotFalse(_)
         | Expr::IsTrue(_)

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The functions: which are aggregates, and which scalar ones an expression may use.
 
-use sqlparser::ast::{
-    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart,
-};
+use sqlparser::ast::{DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments};
 
+use super::expression::{expressions, holds, plain_name};
+use super::joint;
 use super::windows::check_window;
-use super::{holds, joint};
 use crate::aggregates::{self, Aggregate, Arguments, Entry};
 use crate::error::{Clause, Feature, PlanError};
 use crate::nearest::nearest;
@@ -73,27 +72,9 @@ fn read_call(function: &Function, name: String, entry: &'static Entry) -> Result
     Ok(Call { name, entry, aggregate: entry.computes, arguments, distinct, filter })
 }
 
-/// Plain arguments.
-pub(super) fn expressions(arguments: &[FunctionArg]) -> Result<Vec<Expr>, PlanError> {
-    let refuse = || PlanError::Unsupported { clause: Clause::Select, feature: Feature::Dialect };
-    let plain = arguments.iter().map(|argument| match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) => Ok(argument.clone()),
-        _ => Err(refuse()),
-    });
-    plain.collect()
-}
-
 /// Whether an aggregate stands anywhere in `expr`.
 pub(crate) fn has_aggregate(expr: &Expr) -> bool {
     holds(expr, |part| aggregate(part).is_some())
-}
-
-/// Lower-case name of a function without qualifier.
-pub(super) fn plain_name(function: &Function) -> Option<String> {
-    match function.name.0.as_slice() {
-        [ObjectNamePart::Identifier(ident)] => Some(ident.value.to_ascii_lowercase()),
-        _ => None,
-    }
 }
 
 /// Checks that `function` is a window function, or a deterministic scalar function on the list, plainly called.

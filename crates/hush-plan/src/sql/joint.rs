@@ -9,10 +9,10 @@ use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Value,
 };
 
-use super::{bare, column_name, functions, shown};
+use super::expression::{bare, column_name, expressions, plain_name, shown};
+use super::number::numeric_literal;
 use crate::aggregates::{Arguments, JointFunction, Jointly};
 use crate::error::{Clause, Feature, Measure, PlanError};
-use crate::expr::numeric_literal;
 
 /// Name of the regression with several outputs.
 pub(super) const LINREG: &str = "linreg";
@@ -67,14 +67,14 @@ fn check_features(name: &str, arguments: &[Expr]) -> Result<(), PlanError> {
 /// The outputs of `LINREG(…)` with their names; `None` if `expr` is something else.
 pub(super) fn expand(expr: &Expr) -> Option<Result<Vec<(Expr, String)>, PlanError>> {
     let Expr::Function(function) = bare(expr) else { return None };
-    (functions::plain_name(function).as_deref() == Some(LINREG)).then(|| outputs(function))
+    (plain_name(function).as_deref() == Some(LINREG)).then(|| outputs(function))
 }
 
 fn outputs(function: &Function) -> Result<Vec<(Expr, String)>, PlanError> {
     let FunctionArguments::List(list) = &function.args else {
         return Err(PlanError::Unsupported { clause: Clause::Select, feature: Feature::Subquery });
     };
-    let variables = functions::expressions(&list.args)?;
+    let variables = expressions(&list.args)?;
     check_features(LINREG, &variables)?;
     let call = |name: &str, slope: Option<usize>| {
         let mut call = function.clone();

@@ -7,9 +7,9 @@ use sqlparser::ast::{
     CastKind, DataType, ExactNumberInfo, Expr, Ident, TimezoneInfo, Value, VisitMut, VisitorMut,
 };
 
+use super::number::numeric_literal;
 use super::{Item, like};
 use crate::error::{Clause, PlanError};
-use crate::expr::numeric_literal;
 use crate::nearest::nearest;
 use crate::schema::{Column, Schema};
 

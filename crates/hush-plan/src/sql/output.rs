@@ -8,8 +8,9 @@ use sqlparser::ast::{
     Expr, Ident, ObjectNamePart, SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
 };
 
+use super::expression::{bare, column_name, shown};
 use super::names::Names;
-use super::{Item, bare, column_name, functions, joint, shown};
+use super::{Item, functions, joint};
 use crate::aggregates::Arguments;
 use crate::error::{Clause, Feature, PlanError};
 use crate::schema::{Protection, Schema};

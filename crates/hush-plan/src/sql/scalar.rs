@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{BinaryOperator, CastKind, Expr, UnaryOperator, Value, Visit, Visitor};
 
-use super::{Query, functions, shown, similar};
+use super::expression::{is_comparison, shown};
+use super::{Query, functions, similar};
 use crate::error::{Clause, Feature, PlanError};
 
 /// Checks all clauses of a resolved query.
@@ -130,10 +131,4 @@ fn is_known(op: &BinaryOperator) -> bool {
             op,
             B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo | B::StringConcat | B::And | B::Or
         )
-}
-
-/// `=`, `<>`, `<` and their kin.
-pub(super) fn is_comparison(op: &BinaryOperator) -> bool {
-    use BinaryOperator as B;
-    matches!(op, B::Eq | B::NotEq | B::Gt | B::GtEq | B::Lt | B::LtEq)
 }

@@ -11,7 +11,7 @@ use sqlparser::ast::{
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserError};
 
-use super::bounds;
+use super::bounds::{self, syntax};
 use crate::error::{Clause, Feature, Measure, PlanError};
 use crate::schema::Schema;
 
@@ -140,15 +140,6 @@ impl VisitorMut for PartMinus {
         }
         ControlFlow::Continue(())
     }
-}
-
-/// The parser's message without the token that it found, which may be a value.
-pub(super) fn syntax(message: &str) -> PlanError {
-    let place = message.rfind(" at Line:").map_or("", |at| &message[at..]);
-    let reason = message.split(", found").next().unwrap_or_default();
-    let reason = reason.split(" at Line:").next().unwrap_or_default();
-    let known = reason.starts_with("Expected") || reason.starts_with("Unterminated");
-    PlanError::Syntax { message: format!("{}{place}", if known { reason } else { "unexpected text" }) }
 }
 
 fn unsupported(clause: Clause, feature: Feature) -> PlanError {

@@ -6,8 +6,9 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{BinaryOperator, DataType, Expr, UnaryOperator, Value, Visit, Visitor};
 
-use super::functions::{Call, aggregate, plain_name};
-use super::{Query, bare, column_name, scalar, shown};
+use super::Query;
+use super::expression::{bare, column_name, is_comparison, plain_name, shown};
+use super::functions::{Call, aggregate};
 use crate::aggregates::Aggregate;
 use crate::error::{Clause, PlanError};
 use crate::schema::file::type_name;
@@ -97,7 +98,7 @@ impl Walk<'_> {
     fn fault(&self, expr: &Expr) -> Option<String> {
         use BinaryOperator::{Divide, Minus, Modulo, Multiply, Plus};
         match expr {
-            Expr::BinaryOp { left, op, right } if scalar::is_comparison(op) => self.compared(left, right),
+            Expr::BinaryOp { left, op, right } if is_comparison(op) => self.compared(left, right),
             Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
                 self.compared(left, right)
             }
@@ -214,7 +215,7 @@ pub(crate) fn family(schema: &Schema, expr: &Expr) -> Option<Family> {
         Expr::UnaryOp { expr, .. } => family(schema, expr)?,
         Expr::BinaryOp { op: B::StringConcat, .. } => Family::Text,
         Expr::BinaryOp { op: B::And | B::Or, .. } => Family::Bool,
-        Expr::BinaryOp { op, .. } if scalar::is_comparison(op) => Family::Bool,
+        Expr::BinaryOp { op, .. } if is_comparison(op) => Family::Bool,
         Expr::BinaryOp { left, op: B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo, right } => {
             let sides = [family(schema, left)?, family(schema, right)?];
             (sides == [Family::Number; 2]).then_some(Family::Number)?

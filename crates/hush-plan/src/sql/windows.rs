@@ -15,8 +15,7 @@ use sqlparser::ast::{
     Value, Visit, Visitor, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
 };
 
-use super::functions::plain_name;
-use super::{columns_of, quoted};
+use super::expression::{columns_of, plain_name, quoted};
 use crate::aggregates::{self, Window};
 use crate::error::{Clause, Feature, PlanError};
 

@@ -4,7 +4,7 @@
 use sqlparser::dialect::GenericDialect;
 use sqlparser::tokenizer::{Token, Tokenizer};
 
-use super::statement::syntax;
+use super::bounds::syntax;
 use super::{Query, parse};
 use crate::error::PlanError;
 use crate::schema::Schema;

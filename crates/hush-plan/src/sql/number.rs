@@ -2,17 +2,36 @@
 //! Literals as exact decimals.
 
 use num_bigint::BigInt;
+use sqlparser::ast::{Expr, UnaryOperator, Value};
 
-use super::MAX_SCALE;
+use super::expression::bare;
 use crate::error::{Measure, PlanError};
 use crate::range::power_of_ten;
+
+/// Most digits after the point: what a 76-digit decimal leaves for the integer part of a sum.
+pub(crate) const MAX_SCALE: u32 = 38;
+
+/// A numeric literal, with its sign, as `value · 10^-scale`.
+pub(crate) fn numeric_literal(expr: &Expr) -> Option<(BigInt, u32)> {
+    match bare(expr) {
+        Expr::Value(value) => match &value.value {
+            Value::Number(text, _) => parse(text)?.ok(),
+            _ => None,
+        },
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => {
+            numeric_literal(expr).map(|(value, scale)| (-value, scale))
+        }
+        Expr::UnaryOp { op: UnaryOperator::Plus, expr } => numeric_literal(expr),
+        _ => None,
+    }
+}
 
 /// Reads a numeric literal (`12`, `.5`, `1.50`, `2e3`) as `value · 10^-scale`.
 ///
 /// # Errors
 /// [`PlanError::TooComplex`] where it needs more than [`MAX_SCALE`] digits on either side of the point; `None`
 /// where it is no number.
-pub(super) fn parse(text: &str) -> Option<Result<(BigInt, u32), PlanError>> {
+pub(crate) fn parse(text: &str) -> Option<Result<(BigInt, u32), PlanError>> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         None => (text, 0i64),
         Some((mantissa, exponent)) => (mantissa, exponent.parse().ok()?),

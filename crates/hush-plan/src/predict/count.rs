@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Counting what server and owner do for a plan.
+
+use hush_params::{ParamSet, preset, size};
+
+use super::{BlockWork, CHUNK_ROWS, Expected, TableShape, Work, clear};
+use crate::encoding::{Encoding, EncodingId, Layout, Plaintext};
+use crate::error::{EncodingFault, PlanError};
+use crate::plan::{AggregateTask, RowsTask, ServerPlan, SlotExpr};
+
+/// Bytes that a packed object takes beyond its payload: header and checksum.
+const OBJECT_OVERHEAD_BYTES: u64 = size::OBJECT_OVERHEAD_BYTES as u64;
+/// Polynomials that a product of two ciphertexts multiplies.
+const TENSOR_PRODUCTS: u64 = 4;
+/// Products of a residue that is rounded: one modulo its prime, and the words of one in 128 bits.
+const ROUNDING_PRODUCTS: u64 = 4;
+/// Operations with which a sum of a group becomes a result.
+const FINISHING_OPERATIONS: u64 = 10;
+/// Polynomials of a column's ciphertext.
+const FRESH_COMPONENTS: u64 = 2;
+
+/// The counts of a task.
+#[derive(Debug, Default)]
+pub(super) struct Counted {
+    pub(super) blocks: Vec<BlockWork>,
+    /// Encrypted bytes per group or full chunk.
+    pub(super) bytes_each: u64,
+    /// Encrypted bytes of a rows answer.
+    pub(super) answer_bytes: u64,
+    /// Work of the clear half.
+    pub(super) clear: Work,
+    pub(super) chunks_read: u64,
+    /// Running sums of one thread.
+    pub(super) sums_bytes: u64,
+}
+
+/// A parameter set with its sizes as counts.
+#[derive(Clone, Copy)]
+struct Sizes {
+    set: &'static ParamSet,
+    /// `N`.
+    degree: u64,
+    /// Primes.
+    limbs: u64,
+    /// Butterflies of one transform.
+    butterflies: u64,
+}
+
+impl Sizes {
+    fn new(set: &'static ParamSet) -> Self {
+        let degree = set.degree() as u64;
+        let butterflies = degree / 2 * u64::from(degree.ilog2());
+        Self { set, degree, limbs: set.limb_count() as u64, butterflies }
+    }
+
+    /// Bytes of one stored polynomial.
+    fn poly_bytes(&self) -> u64 {
+        size::poly_bytes(self.set) as u64
+    }
+
+    /// Residues of one polynomial.
+    fn residues(&self) -> u64 {
+        self.degree * self.limbs
+    }
+}
+
+/// Counts an aggregate task: see `docs/math/bgv-sum.md` for what is done.
+pub(super) fn aggregate(
+    plan: &ServerPlan,
+    task: &AggregateTask,
+    encodings: &[Encoding],
+    shape: &TableShape,
+    groups: u64,
+) -> Result<Counted, PlanError> {
+    let chunks = &shape.chunks();
+    let mut blocks: Vec<(usize, Sizes, Vec<EncodingId>)> = Vec::new();
+    for sum in &task.sums {
+        let (_, sizes) = find(encodings, sum.column)?;
+        match blocks.iter_mut().find(|(mask, known, _)| *mask == sum.mask && known.set == sizes.set) {
+            Some((_, _, columns)) if columns.contains(&sum.column) => {}
+            Some((_, _, columns)) => columns.push(sum.column),
+            None => blocks.push((sum.mask, sizes, vec![sum.column])),
+        }
+    }
+    let of_masks = task.masks.iter().flat_map(|mask| mask.condition.iter().chain(&mask.weight));
+    let selecting: Vec<&str> =
+        plan.predicate.iter().chain(&task.keys).chain(of_masks).map(String::as_str).collect();
+    let mut counted = Counted::default();
+    for (mask, sizes, columns) in blocks {
+        let bodies = columns.len() as u64;
+        let sums = task.sums.iter().filter(|sum| sum.mask == mask && columns.contains(&sum.column)).count();
+        let work = sum_work(&sizes, chunks, bodies, (selecting.is_empty(), groups), sums as u64);
+        counted.bytes_each +=
+            (size::sum_answer_bytes(sizes.set, columns.len()) as u64) + OBJECT_OVERHEAD_BYTES;
+        counted.sums_bytes += accumulator_bytes(&sizes, groups, bodies);
+        counted.blocks.push(BlockWork {
+            kind: "sum",
+            mask: Some(mask),
+            columns: columns.iter().map(|id| id.0).collect(),
+            params: sizes.set.name(),
+            chunks: chunks.len() as u64,
+            elements: chunks.iter().map(|rows| rows.div_ceil(sizes.degree)).sum(),
+            work,
+        });
+    }
+    if !counted.blocks.is_empty() {
+        counted.chunks_read = chunks.len() as u64;
+    }
+    let rows = shape.rows();
+    let grouped_rows = if task.keys.is_empty() { 0 } else { rows };
+    // The manifest knows how many rows there are: COUNT(*) alone reads nothing.
+    if !selecting.is_empty() || task.clear.len() > 1 {
+        let expressions = plan.predicate.iter().chain(&task.keys).chain(&task.clear);
+        let expressions: Vec<&str> = expressions.map(String::as_str).collect();
+        counted.clear.add(clear::evaluated(rows, &expressions, &shape.clear));
+        counted.clear.grouped_rows += grouped_rows;
+    }
+    // Masks are made part by part, from the same columns.
+    if !selecting.is_empty() && !counted.blocks.is_empty() {
+        counted.clear.add(clear::evaluated(rows, &selecting, &shape.clear));
+        counted.clear.clear_cells += rows * task.masks.len() as u64;
+        counted.clear.grouped_rows += grouped_rows;
+    }
+    Ok(counted)
+}
+
+/// The work of one block. `(whole, groups)`: whether every row counts once, and the groups of the answer.
+fn sum_work(sizes: &Sizes, chunks: &[u64], bodies: u64, (whole, groups): (bool, u64), sums: u64) -> Work {
+    let mut work = Work::default();
+    let mut folded = 0;
+    for rows in chunks {
+        let (full, rest) = (rows / sizes.degree, rows % sizes.degree);
+        let elements = full + u64::from(rest > 0);
+        work.expanded += elements * sizes.residues();
+        work.bytes_loaded += elements * bodies * sizes.poly_bytes();
+        // Bodies are checked once and added up once.
+        work.unpacked += 2 * elements * bodies * sizes.residues();
+        if whole {
+            folded = 1;
+            work.transforms += u64::from(rest > 0) * sizes.limbs;
+        } else {
+            let in_full = full * groups.clamp(1, sizes.degree);
+            let in_rest = if rest > 0 { groups.clamp(1, rest) } else { 0 };
+            work.transforms += (in_full + in_rest) * sizes.limbs;
+        }
+    }
+    // The sums of whole elements meet their selector once, at the end.
+    work.transforms += folded * sizes.limbs;
+    work.products = work.transforms * sizes.degree;
+    // Every answer goes back to coefficients and is packed.
+    work.transforms += groups * sizes.limbs;
+    work.butterflies = work.transforms * sizes.butterflies;
+    work.unpacked += groups * sizes.residues();
+    work.owner_unpacked = groups * sizes.residues();
+    work.owner_products = groups * sums * sizes.residues();
+    work.owner_decoded = groups * sums;
+    work.owner_evaluated = groups * sums * FINISHING_OPERATIONS;
+    work
+}
+
+/// Running sums of one thread: per group a wide sum, besides buffers.
+fn accumulator_bytes(sizes: &Sizes, groups: u64, bodies: u64) -> u64 {
+    let poly = 8 * sizes.residues();
+    let group = 2 * poly + 8 * bodies * sizes.limbs + 4;
+    groups * group + if groups == 1 { poly } else { 0 } + 3 * poly
+}
+
+/// Counts a rows task that looks at so many rows for what is expected.
+pub(super) fn rows(
+    plan: &ServerPlan,
+    task: &RowsTask,
+    encodings: &[Encoding],
+    shape: &TableShape,
+    looked_at: u64,
+    expected: &Expected,
+) -> Result<Counted, PlanError> {
+    let chunks = &expected.chunks;
+    let mut counted = Counted::default();
+    for (index, expr) in task.programs.iter().enumerate() {
+        let columns = expr.columns();
+        let first = columns.first().copied().ok_or(bad(EncodingId(0), EncodingFault::UnknownParams))?;
+        let (encoding, sizes) = find(encodings, first)?;
+        let lanes = lanes(encoding);
+        let mut element = Work::default();
+        let degree = program_work(expr, &sizes, lanes, &mut element);
+        let components = degree + 1;
+        element.unpacked += components * lanes * sizes.residues();
+        element.owner_unpacked = components * lanes * sizes.residues();
+        element.owner_products = degree * lanes * sizes.residues();
+        element.owner_butterflies = lanes * (sizes.limbs + 1) * sizes.butterflies;
+        element.owner_decoded = lanes * sizes.degree;
+        let bits = task.bits_of_program(index);
+        if bits.is_some() {
+            rounding_work(&sizes, lanes * components, encoding.layout, &mut element);
+        }
+        let object = Object { kind: "program", columns, sizes, layout: encoding.layout, element };
+        counted.push(object, lanes * components * (size::answer_poly_bytes(sizes.set, bits) as u64), chunks);
+    }
+    for (index, id) in task.fetch.iter().enumerate() {
+        let (encoding, sizes) = find(encodings, *id)?;
+        let lanes = lanes(encoding);
+        let residues = lanes * sizes.residues();
+        let mut element = Work {
+            bytes_loaded: lanes * sizes.poly_bytes(),
+            owner_expanded: residues,
+            owner_unpacked: residues,
+            owner_products: residues,
+            owner_butterflies: lanes * (sizes.limbs + 1) * sizes.butterflies,
+            owner_decoded: lanes * sizes.degree,
+            ..Work::default()
+        };
+        let bits = task.bits_of_fetch(index);
+        if bits.is_some() {
+            element.unpacked += residues;
+            rounding_work(&sizes, lanes, encoding.layout, &mut element);
+        }
+        let object = Object { kind: "fetch", columns: vec![*id], sizes, layout: encoding.layout, element };
+        counted.push(object, lanes * (size::answer_poly_bytes(sizes.set, bits) as u64), chunks);
+    }
+    if !counted.blocks.is_empty() {
+        counted.chunks_read = chunks.len() as u64;
+    }
+    let expressions: Vec<&str> = plan.expressions().collect();
+    counted.clear = clear::evaluated(looked_at, &expressions, &shape.clear);
+    counted.clear.selected_rows = expected.rows;
+    Ok(counted)
+}
+
+/// What goes back for each chunk.
+struct Object {
+    kind: &'static str,
+    columns: Vec<EncodingId>,
+    sizes: Sizes,
+    layout: Layout,
+    /// Work on one ring element.
+    element: Work,
+}
+
+impl Counted {
+    fn push(&mut self, object: Object, element_bytes: u64, chunks: &[u64]) {
+        let Object { kind, columns, sizes, layout, element } = object;
+        // Approximate slots are complex pairs: half as many values as coefficients.
+        let span = if layout == Layout::ApproxSlots { sizes.degree / 2 } else { sizes.degree };
+        let bytes = |rows: u64| rows.div_ceil(span) * element_bytes + OBJECT_OVERHEAD_BYTES;
+        self.bytes_each += bytes(CHUNK_ROWS);
+        self.answer_bytes += chunks.iter().map(|rows| bytes(*rows)).sum::<u64>();
+        let elements: u64 = chunks.iter().map(|rows| rows.div_ceil(span)).sum();
+        let columns = columns.iter().map(|id| id.0).collect();
+        let work = element.times(elements);
+        let chunks = chunks.len() as u64;
+        self.blocks.push(BlockWork {
+            kind,
+            mask: None,
+            columns,
+            params: sizes.set.name(),
+            chunks,
+            elements,
+            work,
+        });
+    }
+}
+
+/// Adds the work of an expression on one ring element; gives its number of encrypted factors.
+fn program_work(expr: &SlotExpr, sizes: &Sizes, lanes: u64, work: &mut Work) -> u64 {
+    let residues = lanes * sizes.residues();
+    match expr {
+        SlotExpr::Column(_) => {
+            work.bytes_loaded += lanes * sizes.poly_bytes();
+            work.expanded += residues;
+            work.unpacked += 2 * residues;
+            1
+        }
+        SlotExpr::Clear(_) | SlotExpr::Constant(_) => 0,
+        SlotExpr::Neg(inner) => program_work(inner, sizes, lanes, work),
+        SlotExpr::Add(left, right) | SlotExpr::Sub(left, right) => {
+            let degrees = (program_work(left, sizes, lanes, work), program_work(right, sizes, lanes, work));
+            match degrees {
+                (0, 0) => {}
+                (0, _) | (_, 0) => encode(sizes, lanes, work),
+                (left, right) => work.products += (left.min(right) + 1) * residues,
+            }
+            degrees.0.max(degrees.1)
+        }
+        SlotExpr::Mul(left, right) => {
+            let degrees = (program_work(left, sizes, lanes, work), program_work(right, sizes, lanes, work));
+            match degrees {
+                (0, 0) => {}
+                (0, _) | (_, 0) => {
+                    let constant = [left, right].iter().any(|side| matches!(***side, SlotExpr::Constant(_)));
+                    if !constant {
+                        encode(sizes, lanes, work);
+                    }
+                    work.products += FRESH_COMPONENTS * residues;
+                }
+                _ => work.products += TENSOR_PRODUCTS * residues,
+            }
+            degrees.0 + degrees.1
+        }
+    }
+}
+
+/// Polynomials are rounded by the server and restored by the owner. In slots both transform them, since only coefficients can
+/// be rounded.
+fn rounding_work(sizes: &Sizes, polynomials: u64, layout: Layout, work: &mut Work) {
+    if matches!(layout, Layout::Slots | Layout::ApproxSlots) {
+        let transforms = polynomials * sizes.limbs;
+        work.transforms += transforms;
+        work.butterflies += transforms * sizes.butterflies;
+        work.owner_butterflies += transforms * sizes.butterflies;
+    }
+    let residues = polynomials * sizes.residues();
+    work.products += ROUNDING_PRODUCTS * residues;
+    work.owner_products += residues;
+}
+
+/// A clear vector becomes a plaintext: one transform modulo the plaintext prime, one modulo each prime of the ring.
+fn encode(sizes: &Sizes, lanes: u64, work: &mut Work) {
+    let transforms = lanes * (sizes.limbs + 1);
+    work.transforms += transforms;
+    work.butterflies += transforms * sizes.butterflies;
+}
+
+fn lanes(encoding: &Encoding) -> u64 {
+    match &encoding.plaintext {
+        Plaintext::Primes { primes } => primes.len() as u64,
+        Plaintext::PowerOfTwo { .. } | Plaintext::Scale { .. } => 1,
+    }
+}
+
+fn find(encodings: &[Encoding], id: EncodingId) -> Result<(&Encoding, Sizes), PlanError> {
+    let found = encodings.iter().find(|encoding| encoding.id == id);
+    let encoding = found.ok_or(bad(id, EncodingFault::UnknownParams))?;
+    let set = preset(&encoding.params).map_err(|_| bad(id, EncodingFault::UnknownParams))?;
+    Ok((encoding, Sizes::new(set)))
+}
+
+fn bad(id: EncodingId, fault: EncodingFault) -> PlanError {
+    PlanError::BadEncoding { id: id.0, fault }
+}

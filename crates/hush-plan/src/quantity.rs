@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A quantity: what one encoded column holds. Values, their validity, squares, products, and what else is added up.
+
+use std::collections::BTreeMap;
+
+use num_bigint::BigInt;
+use num_traits::{One, Zero};
+use serde::{Deserialize, Serialize};
+
+use crate::range::{Interval, at_least_one};
+use crate::schema::units::column_bounds;
+use crate::schema::{Column, ColumnType, Schema};
+
+/// What an encoded column holds. Private: the server never learns it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Content {
+    /// 1 where both columns have a value, 0 elsewhere; goes with a product of two columns that may be missing.
+    BothValid(String, String),
+    /// Natural logarithm of the absolute value of a product in units, itself in units of `2^-`[`LOG_FRACTION_BITS`], to
+    /// half a unit for each factor; 0 where the product is 0 or a factor is missing. Factors as in
+    /// [`Content::Monomial`], also one.
+    Log(Vec<String>),
+    /// Product of three columns or more, 0 where any is missing: names in alphabetical order, a power as repeats.
+    Monomial(Vec<String>),
+    /// 1 where a product is negative, 0 elsewhere.
+    Negative(Vec<String>),
+    /// Product of two columns, 0 where either is missing.
+    Product(String, String),
+    /// Square of a column, 0 where missing.
+    Square(String),
+    /// 1 where the column has a value, 0 where it is missing.
+    Valid(String),
+    /// The column in units, 0 where missing.
+    Value(String),
+    /// Another quantity on rows where all of some further columns have a value, 0 elsewhere: sums over the rows that
+    /// several columns have in common.
+    Where {
+        /// The quantity; none of this kind itself.
+        content: Box<Content>,
+        /// The further columns, sorted, each once.
+        present: Vec<String>,
+    },
+    /// 1 where a product is 0, 0 elsewhere and where a factor is missing.
+    Zero(Vec<String>),
+}
+
+/// Binary digits after the point of a logarithm: the sum of 10^7 of them is exact to 2^-56, more than a double holds.
+pub const LOG_FRACTION_BITS: u32 = 80;
+
+impl Content {
+    /// In words, for errors and for `explain`.
+    pub fn words(&self) -> String {
+        match self {
+            Content::BothValid(a, b) => format!("the joint validity of {a} and {b}"),
+            Content::Log(factors) => format!("the logarithm of {}", factors.join(" * ")),
+            Content::Monomial(factors) => format!("the product {}", factors.join(" * ")),
+            Content::Negative(factors) => format!("where {} is negative", factors.join(" * ")),
+            Content::Product(a, b) => format!("the product of {a} and {b}"),
+            Content::Square(name) => format!("the square of {name}"),
+            Content::Valid(name) => format!("the validity of {name}"),
+            Content::Value(name) => format!("the values of {name}"),
+            Content::Where { content, present } => {
+                let has = if present.len() == 1 { "has" } else { "have" };
+                format!("{} where {} {has} a value", content.words(), present.join(", "))
+            }
+            Content::Zero(factors) => format!("where {} is 0", factors.join(" * ")),
+        }
+    }
+
+    /// The columns that it is made of, each once.
+    pub(crate) fn columns(&self) -> Vec<&str> {
+        let mut columns: Vec<&str> = match self {
+            Content::BothValid(a, b) | Content::Product(a, b) => vec![a, b],
+            Content::Log(factors)
+            | Content::Monomial(factors)
+            | Content::Negative(factors)
+            | Content::Zero(factors) => factors.iter().map(String::as_str).collect(),
+            Content::Square(name) | Content::Valid(name) | Content::Value(name) => vec![name],
+            Content::Where { content, present } => {
+                content.columns().into_iter().chain(present.iter().map(String::as_str)).collect()
+            }
+        };
+        columns.sort_unstable();
+        columns.dedup();
+        columns
+    }
+
+    /// Largest absolute value of one row, in units, by the declared ranges; 1 for approximate quantities, whose bound
+    /// their encoding sets.
+    pub(crate) fn bound(&self, schema: &Schema) -> BigInt {
+        let bound = |name: &String| {
+            let column = schema.columns.iter().find(|column| column.name == *name);
+            column.map_or_else(BigInt::one, value_bound)
+        };
+        match self {
+            Content::BothValid(..) | Content::Negative(_) | Content::Valid(_) | Content::Zero(_) => {
+                BigInt::one()
+            }
+            // A factor's logarithm is below 0.7 times its binary digits, which leaves room for its rounding.
+            Content::Log(factors) => {
+                let bits: u64 = factors.iter().map(|name| bound(name).bits()).sum();
+                BigInt::from(bits) << LOG_FRACTION_BITS
+            }
+            Content::Monomial(factors) => factors.iter().map(bound).product(),
+            Content::Product(a, b) => bound(a) * bound(b),
+            Content::Square(name) => bound(name).pow(2),
+            Content::Value(name) => bound(name),
+            Content::Where { content, .. } => content.bound(schema),
+        }
+    }
+
+    /// What one row can hold of it where it is exact, in units; 0 is among it, for rows where something is missing.
+    ///
+    /// It lies within the largest absolute value that the encoding was sized for.
+    pub fn row_values(&self, schema: &Schema) -> Interval {
+        let zero = Interval::point(BigInt::zero());
+        let column = |name: &String| {
+            let column = schema.columns.iter().find(|column| column.name == *name);
+            let declared = column.and_then(column_bounds).map(Interval::from);
+            declared.unwrap_or_else(|| Interval::symmetric(column.map_or_else(BigInt::one, value_bound)))
+        };
+        let product = |factors: &[String]| {
+            let mut powers: BTreeMap<&String, u32> = BTreeMap::new();
+            for name in factors {
+                *powers.entry(name).or_default() += 1;
+            }
+            let one = Interval::point(BigInt::one());
+            powers.into_iter().fold(one, |product, (name, power)| product.mul(&column(name).pow(power)))
+        };
+        let possible = match self {
+            Content::BothValid(..) | Content::Negative(_) | Content::Valid(_) | Content::Zero(_) => {
+                Interval::point(BigInt::one())
+            }
+            // Of whole numbers other than 0.
+            Content::Log(factors) => {
+                let bits: u64 = factors.iter().map(|name| column(name).max_abs().bits().max(1)).sum();
+                Interval::point(BigInt::from(bits) << LOG_FRACTION_BITS)
+            }
+            Content::Monomial(factors) => product(factors),
+            Content::Product(left, right) => product(&[left.clone(), right.clone()]),
+            Content::Square(name) => product(&[name.clone(), name.clone()]),
+            Content::Value(name) => column(name),
+            Content::Where { content, .. } => content.row_values(schema),
+        };
+        possible.hull(&zero)
+    }
+
+    /// Digits after the point that an approximate quantity keeps; `None` for exact ones.
+    pub(crate) fn approximate_digits(&self, schema: &Schema) -> Option<u8> {
+        let digits = |name: &String| {
+            let column = schema.columns.iter().find(|column| column.name == *name)?;
+            match column.kind {
+                ColumnType::Float { digits } if column.is_approximate() => Some(digits),
+                _ => None,
+            }
+        };
+        match self {
+            Content::BothValid(..)
+            | Content::Log(_)
+            | Content::Negative(_)
+            | Content::Valid(_)
+            | Content::Zero(_) => None,
+            Content::Monomial(factors) => factors.iter().filter_map(digits).max(),
+            Content::Product(a, b) => digits(a).max(digits(b)),
+            Content::Square(name) | Content::Value(name) => digits(name),
+            Content::Where { content, .. } => content.approximate_digits(schema),
+        }
+    }
+
+    /// Whether it is 0 or 1 by row, and so as narrow as nothing else is.
+    pub(crate) fn marks_missing(&self) -> bool {
+        match self {
+            Content::BothValid(..) | Content::Negative(_) | Content::Valid(_) | Content::Zero(_) => true,
+            Content::Where { content, .. } => content.marks_missing(),
+            Content::Log(_)
+            | Content::Monomial(_)
+            | Content::Product(..)
+            | Content::Square(_)
+            | Content::Value(_) => false,
+        }
+    }
+
+    /// Whether two are equal, or equal with the two columns exchanged.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Content::Product(a1, a2), Content::Product(b1, b2))
+            | (Content::BothValid(a1, a2), Content::BothValid(b1, b2)) => {
+                (a1, a2) == (b1, b2) || (a1, a2) == (b2, b1)
+            }
+            (Content::Where { content: a, present: p }, Content::Where { content: b, present: q }) => {
+                p == q && a.is_same(b)
+            }
+            _ => self == other,
+        }
+    }
+
+    /// The layout that sums of it need, in words.
+    pub(crate) fn layout_words(&self) -> String {
+        let words = match self {
+            Content::BothValid(..) => "the joint validity (`products` in the schema)",
+            Content::Monomial(factors) => {
+                return format!(
+                    "the product as a further `sum` column (`products = [{factors:?}]` in the schema)"
+                );
+            }
+            Content::Log(_) | Content::Negative(_) | Content::Zero(_) => {
+                "sums of logarithms (`for = [\"geomean\"]` of one column)"
+            }
+            Content::Product(..) => "the product as a further `sum` column (`products` in the schema)",
+            Content::Square(_) => "the square as a further `sum` column (purpose `variance`)",
+            Content::Valid(_) => "the encrypted validity",
+            Content::Value(_) => "a `sum` layout",
+            Content::Where { .. } => "sums over the rows that they have in common (`moments` in the schema)",
+        };
+        words.to_owned()
+    }
+}
+
+/// Largest absolute value of a column in units, by its declared range; 1 for an approximate column.
+pub(crate) fn value_bound(column: &Column) -> BigInt {
+    let range = if column.is_approximate() { None } else { column_bounds(column) };
+    range.map_or_else(BigInt::one, |range| at_least_one(range.max_abs().into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use num_traits::ToPrimitive;
+
+    use super::*;
+    use crate::schema::file::from_toml;
+
+    fn schema() -> Schema {
+        let text = "format = 1\ntable = \"t\"\nstatus = \"approved\"\napproved_by = \"x\"\n\
+             [columns.a]\ntype = \"int(32)\"\nrange = [-3, 5]\nprotect = \"encrypt\"\n\
+             [columns.b]\ntype = \"int(32)\"\nrange = [2, 7]\nprotect = \"encrypt\"\n\
+             [columns.c]\ntype = \"bool\"\nprotect = \"encrypt\"\n";
+        from_toml(text).unwrap()
+    }
+
+    fn range(content: &Content) -> (i64, i64) {
+        let values = content.row_values(&schema());
+        assert!(values.max_abs() <= content.bound(&schema()), "{content:?}");
+        (values.low().to_i64().unwrap(), values.high().to_i64().unwrap())
+    }
+
+    #[test]
+    fn signs_and_missing_values_are_counted_in() {
+        let name = |name: &str| name.to_owned();
+        assert_eq!(range(&Content::Value(name("a"))), (-3, 5));
+        assert_eq!(range(&Content::Value(name("b"))), (0, 7));
+        assert_eq!(range(&Content::Value(name("c"))), (0, 1));
+        assert_eq!(range(&Content::Square(name("a"))), (0, 25));
+        assert_eq!(range(&Content::Product(name("a"), name("b"))), (-21, 35));
+        assert_eq!(range(&Content::Monomial(vec![name("a"), name("a"), name("a")])), (-27, 125));
+        assert_eq!(range(&Content::Monomial(vec![name("a"), name("a"), name("b")])), (0, 175));
+        assert_eq!(range(&Content::Valid(name("a"))), (0, 1));
+        // Three binary digits each.
+        let logs = Content::Log(vec![name("a"), name("b")]).row_values(&schema());
+        assert_eq!((logs.low(), logs.high()), (&BigInt::zero(), &(BigInt::from(6) << 80)));
+        let both = Content::Where { content: Box::new(Content::Square(name("a"))), present: vec![name("b")] };
+        assert_eq!(range(&both), (0, 25));
+    }
+}
