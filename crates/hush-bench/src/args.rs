@@ -15,10 +15,10 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) benchmark: Benchmark,
     /// Print errors as one JSON object on standard error
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 100)]
     pub(crate) json_errors: bool,
     /// Worker threads (default: all cores)
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, global = true, display_order = 101, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 }
 

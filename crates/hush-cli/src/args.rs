@@ -69,7 +69,6 @@ pub(crate) enum Command {
     /// Show the processor, the kernels chosen, the memory and what predictions of time rest on
     Doctor(Doctor),
     /// Run a benchmark of the workloads that Hushtable was built for
-    #[command(disable_help_flag = true)]
     Bench(Bench),
 }
 
@@ -179,7 +178,7 @@ fn vector(text: &str) -> Result<(String, String), String> {
 impl Cli {
     /// Parses the command line. In `eval` an option that is not its own is a vector: `--x VALUES` is read as `--set x=VALUES`.
     pub(crate) fn of_arguments(arguments: impl Iterator<Item = OsString>) -> Self {
-        let arguments = with_help_of_benchmarks(arguments.collect());
+        let arguments = for_benchmarks(arguments.collect());
         let mut command = Self::command();
         // So that options of all commands are known to each.
         command.build();
@@ -191,11 +190,7 @@ impl Cli {
 }
 
 fn with_vectors(arguments: Vec<OsString>, known: &[String]) -> Vec<OsString> {
-    let Some(eval) = arguments.iter().position(|argument| argument == "eval") else { return arguments };
-    // What stands before it may only be options of all commands, and their values.
-    if arguments.get(1..eval).is_some_and(|before| before.iter().any(is_command)) {
-        return arguments;
-    }
+    let Some(eval) = place_of("eval", &arguments) else { return arguments };
     let mut out = Vec::with_capacity(arguments.len() + 4);
     let mut rest = arguments.into_iter().enumerate();
     while let Some((index, argument)) = rest.next() {
@@ -214,17 +209,28 @@ fn with_vectors(arguments: Vec<OsString>, known: &[String]) -> Vec<OsString> {
     out
 }
 
+/// Where `command` stands, if it is the one that is asked for: before it are options of all commands, and their values.
+fn place_of(command: &str, arguments: &[OsString]) -> Option<usize> {
+    let place = arguments.iter().position(|argument| argument == command)?;
+    let before = arguments.get(1..place).unwrap_or_default();
+    (!before.iter().any(is_command)).then_some(place)
+}
+
 fn is_command(argument: &OsString) -> bool {
     Cli::command().get_subcommands().any(|command| argument == command.get_name())
 }
 
-/// `hush help bench` as `hush bench help`: the program of the benchmarks knows them.
-fn with_help_of_benchmarks(mut arguments: Vec<OsString>) -> Vec<OsString> {
+/// What follows `bench` is another program's: `hush bench ARGUMENTS` is read as `hush bench -- ARGUMENTS`, and `hush help bench` as
+/// `hush bench -- help`.
+fn for_benchmarks(mut arguments: Vec<OsString>) -> Vec<OsString> {
     if let [_, help, bench, ..] = &mut arguments[..]
         && help == "help"
         && bench == "bench"
     {
         std::mem::swap(help, bench);
+    }
+    if let Some(bench) = place_of("bench", &arguments) {
+        arguments.insert(bench + 1, "--".into());
     }
     arguments
 }
@@ -439,7 +445,7 @@ pub(crate) struct Delete {
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
     /// Of `hush-bench`: see `hush bench help`
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    #[arg(last = true, value_name = "ARGUMENTS")]
     pub(crate) arguments: Vec<OsString>,
 }
 
@@ -478,7 +484,9 @@ mod tests {
             ("hush help bench libraries", "help libraries"),
             ("hush bench -x", "-x"),
             ("hush bench W2 --up-to 52 --json", "W2 --up-to 52 --json"),
-            ("hush bench --threads 2 split-table --threads 3", "split-table --threads 3"),
+            ("hush bench -- split-table", "-- split-table"),
+            ("hush --threads 2 bench split-table --threads 3", "split-table --threads 3"),
+            ("hush bench --threads 0 split-table", "--threads 0 split-table"),
         ] {
             let Command::Bench(bench) = Cli::of_arguments(line.split(' ').map(OsString::from)).command else {
                 panic!("another command: {line}");
