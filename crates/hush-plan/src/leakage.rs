@@ -5,10 +5,10 @@
 //! stands in a plan is listed: the plan is all that is sent.
 
 use crate::encoding::PrivateEncoding;
-use crate::plan::{AggregateTask, RowsTask, Task};
+use crate::plan::Task;
 use crate::report::Leakage;
 use crate::schema::{Protection, Schema};
-use crate::sql::{Query, shown};
+use crate::sql::Query;
 
 /// What the server learns from holding the table.
 pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Leakage {
@@ -69,13 +69,14 @@ fn widths(encodings: &[PrivateEncoding]) -> String {
     list(&found.iter().map(counted).collect::<Vec<_>>())
 }
 
-/// What the server learns from the table and from one query.
+/// What the server learns from the table and from one query, whose plan `tells` it some.
 pub(crate) fn of_query(
     schema: &Schema,
     encodings: &[PrivateEncoding],
     rows: u64,
     query: &Query,
     task: &Task,
+    tells: &[String],
 ) -> Leakage {
     let mut leakage = of_table(schema, encodings, rows);
     let says = &mut leakage.query;
@@ -86,10 +87,7 @@ pub(crate) fn of_query(
         }
         None => says.push("that every row is used".to_owned()),
     }
-    match task {
-        Task::Aggregate(task) => aggregate(query, task, says),
-        Task::Rows(task) => by_row(task, says),
-    }
+    says.extend_from_slice(tells);
     leakage.hidden.push(match task {
         Task::Aggregate(_) if query.keys.is_empty() => "any encrypted result".to_owned(),
         Task::Aggregate(_) => "any encrypted result, in any group".to_owned(),
@@ -98,82 +96,13 @@ pub(crate) fn of_query(
     leakage
 }
 
-fn aggregate(query: &Query, task: &AggregateTask, says: &mut Vec<String>) {
-    if !query.keys.is_empty() {
-        let keys: Vec<String> = query.keys.iter().map(shown).collect();
-        says.push(format!("that rows are grouped by {}, and the size of each group", list(&keys)));
-    }
-    if task.clear.len() > 1 {
-        says.push(format!("the clear aggregates {}", list(task.clear.get(1..).unwrap_or_default())));
-    }
-    if task.sums.is_empty() {
-        return;
-    }
-    let mut ids: Vec<u32> = task.sums.iter().map(|sum| sum.column.0).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    says.push(format!("which encrypted quantities are added up in each group ({})", numbered(&ids)));
-    for mask in &task.masks {
-        if let Some(weight) = &mask.weight {
-            says.push(format!("that some are weighted by {weight}"));
-        }
-        if let Some(condition) = &mask.condition {
-            says.push(format!("that some count only where {condition}"));
-        }
-    }
-}
-
-/// What more groups than are added up tell besides.
-pub(crate) fn of_many_groups(task: &Task) -> Vec<String> {
-    let Task::Rows(task) = task else { return Vec::new() };
-    let mut says = Vec::new();
-    by_row(task, &mut says);
-    says.into_iter().map(|line| format!("with more groups than it adds up, {line}")).collect()
-}
-
-fn by_row(task: &RowsTask, says: &mut Vec<String>) {
-    if !task.fetch.is_empty() {
-        let mut ids: Vec<u32> = task.fetch.iter().map(|id| id.0).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        says.push(format!("which encrypted quantities go back ({})", numbered(&ids)));
-    }
-    if !task.programs.is_empty() {
-        let count = task.programs.len();
-        says.push(format!(
-            "{count} arithmetic expression{} over numbered encrypted quantities, with {} constants",
-            if count == 1 { "" } else { "s" },
-            if count == 1 { "its" } else { "their" },
-        ));
-    }
-    if !task.operands.is_empty() {
-        says.push(format!("that they use {}", list(&task.operands)));
-    }
-    if task.program_bits.iter().chain(&task.fetch_bits).any(Option::is_some) {
-        says.push(
-            "to how many bits numbers are rounded, which tells the order of magnitude of declared ranges that meet in them".to_owned(),
-        );
-    }
-    // Without approximate programs it is the largest double.
-    if task.operand_limit_log2 < 1023 && !task.programs.is_empty() {
-        says.push(format!(
-            "that clear numbers up to 2^{} may meet approximate ones: the order of magnitude of a declared range",
-            task.operand_limit_log2
-        ));
-    }
-    if let Some(limit) = task.limit {
-        says.push(match limit {
-            1 => "that only 1 row is wanted".to_owned(),
-            limit => format!("that only {limit} rows are wanted"),
-        });
-    }
-}
-
-fn numbered(ids: &[u32]) -> String {
+/// Encodings by their numbers.
+pub(crate) fn numbered(ids: &[u32]) -> String {
     list(&ids.iter().map(|id| format!("#{id}")).collect::<Vec<_>>())
 }
 
-fn list<T: AsRef<str>>(words: &[T]) -> String {
+/// Words with commas between them.
+pub(crate) fn list<T: AsRef<str>>(words: &[T]) -> String {
     words.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", ")
 }
 

@@ -4,11 +4,13 @@
 //! ```text
 //! SQL text ─ sql ─▶ Query ─┬─ grouped (expr) ──▶ masked sums of quantities ─┐
 //!                     ▲    └─ by_row (program) ▶ programs and fetches ──────┤
-//!                  Schema                            │                      ├ physical ─▶ ServerPlan, sent
-//!                     │                            Needs                    │             OwnerPlan, kept
-//!                     └───────── purposes ────────▶ layout ─▶ encodings ────┘             Cost, Leakage, Graph
+//!                  Schema                            │                      ├ ways ─▶ physical ─▶ ServerPlan, sent
+//!                     │                            needs                    │                     OwnerPlan, kept
+//!                     └───────── purposes ────────▶ layout ─▶ encodings ────┘ catalog             report, steps, graph
 //!                                                                     ServerPlan ─ predict ─▶ Prediction, Times
 //! ```
+//!
+//! `aggregates` lists the aggregate functions, `ways` the ways to answer; `physical` prices what the ways propose, and picks.
 //!
 //! A **quantity** ([`Content`]) is what one encoded column holds: values, their validity, squares, products. The same
 //! reduction of a query says at encryption what is needed and at query time what is used.
@@ -22,6 +24,7 @@
 mod aggregates;
 pub mod bounds;
 mod by_row;
+mod catalog;
 pub mod encoding;
 pub mod error;
 #[cfg(test)]
@@ -46,6 +49,7 @@ pub mod sql;
 pub mod steps;
 #[cfg(test)]
 mod tables;
+mod ways;
 pub mod writers;
 
 pub use encoding::{Encoding, EncodingId, Layout, Plaintext, PrivateEncoding};

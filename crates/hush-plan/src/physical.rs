@@ -6,52 +6,28 @@
 //! `2^-128` and cannot overflow. The same function plans a query whose columns are all clear; it then asks the server
 //! for clear aggregates only, and the owner's half is the same.
 
-mod bind;
-mod cost;
-mod found;
-mod gathered;
-mod rows;
-
-use crate::bounds::{Bound, Bounds};
-use crate::encoding::PrivateEncoding;
+use crate::bounds::Bound;
+use crate::catalog::{Catalog, Form};
+use crate::encoding::{Encoding, PrivateEncoding};
 use crate::error::PlanError;
 use crate::graph;
-use crate::grouped;
 use crate::leakage;
-use crate::plan::{AggregateTask, EncryptedSum, OwnerPlan, PLAN_FORMAT, QueryPlan, ServerPlan, Task};
+use crate::plan::{PLAN_FORMAT, QueryPlan, ServerPlan, Task};
 use crate::predict::{ASSUMED_GROUPS, Site};
-use crate::range::Interval;
-use crate::report::{Cost, Way};
+use crate::report::Way;
 use crate::schema::Schema;
 use crate::sql::{Query, check_expression};
 use crate::steps;
-use bind::Catalog;
-use found::{Form, Found};
-use gathered::groups_worth_summing;
+pub use crate::ways::Limits;
+use crate::ways::{self, Case, Proposal};
 
 /// Groups above which a front should warn: an answer has tens of kilobytes per group and column.
 pub const MANY_GROUPS: u64 = 100;
 
-/// Limits that the owner sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Most groups of an answer.
-    pub max_groups: u64,
-    /// Most bytes of an answer.
-    pub max_answer_bytes: u64,
-}
-
-impl Default for Limits {
-    /// 10,000 groups and 1 GiB.
-    fn default() -> Self {
-        Self { max_groups: 10_000, max_answer_bytes: 1 << 30 }
-    }
-}
-
 /// Plans `query` over the table at `site` whose manifest has the digest `manifest` (hexadecimal).
 ///
 /// `encodings` may hold several of one quantity; the smallest that suffices is used. Where a query by row can be answered in
-/// several ways, the one takes least time that `site` predicts least of ([`QueryPlan::ways`]).
+/// several ways, the one with the lowest predicted time at `site` is chosen ([`QueryPlan::ways`]).
 ///
 /// # Errors
 /// [`PlanError`]: what no encoding could do (see the codes of `grouped` and `by_row` queries), a missing layout, a
@@ -64,65 +40,25 @@ pub fn plan_query(
     query: &Query,
     limits: &Limits,
 ) -> Result<QueryPlan, PlanError> {
-    let rows = site.shape.rows();
-    let catalog = Catalog::new(schema, encodings, rows)?;
-    let server = |task| ServerPlan {
-        format: PLAN_FORMAT,
-        table: schema.table.clone(),
-        manifest: manifest.to_owned(),
-        predicate: query.filter.as_ref().map(ToString::to_string),
-        task,
-        max_answer_bytes: limits.max_answer_bytes,
-    };
-    let public: Vec<_> = encodings.iter().map(|encoding| encoding.public.clone()).collect();
-    let price = |task: &Task, owner: &OwnerPlan, groups: u64| {
-        site.price(&server(task.clone()), owner, &public, groups)
-    };
-    let of_rows = |task: &Task, owner: &OwnerPlan| price(task, owner, 1);
-    let mut planned = if query.is_grouped() {
-        plan_grouped(schema, &catalog, query, limits)?
-    } else {
-        rows::plan(schema, &catalog, query, &of_rows)?
-    };
-    let mut instead = None;
-    if let Task::Aggregate(task) = &planned.task {
-        let both = (task, &planned.owner);
-        let gathered = gathered::plan(schema, &catalog, query, both, site, &of_rows)?;
-        if let Some(gathered) = gathered.filter(|gathered| gathered.bytes_down <= limits.max_answer_bytes) {
-            let seconds = |groups| Ok(price(&planned.task, &planned.owner, groups)?.0);
-            let most = groups_worth_summing(planned.cost.max_groups, gathered.seconds, seconds)?;
-            let assumed = price(&planned.task, &planned.owner, ASSUMED_GROUPS.min(most))?;
-            planned.limit_groups(most, assumed, (gathered.seconds, gathered.bytes_down));
-            instead = Some(gathered);
-        }
+    let catalog = Catalog::new(schema, encodings, site.shape.rows())?;
+    let proposals = ways::proposals(&Case { schema, catalog: &catalog, query, limits })?;
+    let public = encodings.iter().map(|encoding| encoding.public.clone()).collect();
+    let planner = Planner { schema, encodings, public, site, manifest, query, limits };
+    let Picked { taken, instead, ways } = planner.pick(proposals)?;
+    let (needed, limit) = (taken.cost.answer_bytes_each, limits.max_answer_bytes);
+    if needed > limit {
+        return Err(PlanError::AnswerTooLarge { needed, limit });
     }
-    let Planned { task, owner, cost, ways } = planned;
-    if cost.answer_bytes_each > limits.max_answer_bytes {
-        return Err(PlanError::AnswerTooLarge {
-            needed: cost.answer_bytes_each,
-            limit: limits.max_answer_bytes,
-        });
-    }
-    let finish = |task: Task, owner: OwnerPlan, cost, ways, gathered| {
-        let leakage = leakage::of_query(schema, encodings, rows, query, &task);
-        let steps = steps::of_query(query, encodings, &task, &owner);
-        let graph = graph::of_query(query, encodings, &task, &owner);
-        let server = server(task);
-        // What the server would not parse is refused here, where it can still be asked for otherwise.
-        server.expressions().try_for_each(check_expression)?;
-        let notes = query.notes();
-        Ok::<_, PlanError>(QueryPlan { server, owner, cost, leakage, graph, steps, notes, ways, gathered })
-    };
-    let instead = instead.map(|other| finish(other.task, other.owner, other.cost, ways.clone(), None));
-    let mut plan = finish(task, owner, cost, ways, None)?;
-    plan.gathered = instead.transpose()?.map(Box::new);
-    if let Some(gathered) = &mut plan.gathered {
+    let mut plan = planner.finish(taken, ways.clone())?;
+    if let Some(instead) = instead {
         // Whoever asks for the rows has asked for the groups before.
-        plan.leakage.query.extend(leakage::of_many_groups(&gathered.server.task));
+        plan.leakage.query.extend(instead.tells.iter().cloned());
+        let mut gathered = planner.finish(instead, ways)?;
         gathered.leakage = plan.leakage.clone();
         for way in &mut gathered.ways {
             way.taken = !way.taken;
         }
+        plan.gathered = Some(Box::new(gathered));
     }
     Ok(plan)
 }
@@ -137,71 +73,149 @@ pub fn stored_bounds(schema: &Schema, encodings: &[PrivateEncoding]) -> Result<V
     Ok(encodings.iter().filter_map(stored).map(|found| found.bound()).collect())
 }
 
-/// One way to answer a query.
-struct Planned {
-    task: Task,
-    owner: OwnerPlan,
-    cost: Cost,
-    /// What it was weighed against, itself included.
+/// What is taken of what was proposed.
+struct Picked {
+    taken: Proposal,
+    /// For more groups than [`Cost::max_groups`](crate::report::Cost::max_groups) of what is taken.
+    instead: Option<Proposal>,
+    /// What was weighed; empty where there was only one.
     ways: Vec<Way>,
 }
 
-impl Planned {
-    /// Leaves more groups than `most` to the other way. Both prices are seconds and bytes: of so many groups as are assumed, and of
-    /// the rows.
-    fn limit_groups(&mut self, most: u64, (seconds, bytes_down): (f64, u64), rows: (f64, u64)) {
-        self.cost.max_groups = most;
-        if let Task::Aggregate(task) = &mut self.task {
+/// Predicted seconds of server, link and owner, and bytes of the answer.
+#[derive(Clone, Copy)]
+struct Price {
+    seconds: f64,
+    bytes_down: u64,
+}
+
+struct Planner<'a> {
+    schema: &'a Schema,
+    encodings: &'a [PrivateEncoding],
+    public: Vec<Encoding>,
+    site: &'a Site,
+    manifest: &'a str,
+    query: &'a Query,
+    limits: &'a Limits,
+}
+
+impl Planner<'_> {
+    fn server(&self, task: Task) -> ServerPlan {
+        ServerPlan {
+            format: PLAN_FORMAT,
+            table: self.schema.table.clone(),
+            manifest: self.manifest.to_owned(),
+            predicate: self.query.filter.as_ref().map(ToString::to_string),
+            task,
+            max_answer_bytes: self.limits.max_answer_bytes,
+        }
+    }
+
+    /// The price of a proposal for so many groups.
+    ///
+    /// # Errors
+    /// Those of [`Site::price`].
+    fn price(&self, proposal: &Proposal, groups: u64) -> Result<Price, PlanError> {
+        let server = self.server(proposal.task.clone());
+        let (seconds, bytes_down) = self.site.price(&server, &proposal.owner, &self.public, groups)?;
+        let extra = self.site.link.map_or(0.0, |speed| proposal.clear_bytes as f64 / speed);
+        Ok(Price { seconds: seconds + extra, bytes_down: bytes_down + proposal.clear_bytes })
+    }
+
+    fn pick(&self, proposals: Vec<Proposal>) -> Result<Picked, PlanError> {
+        let is_by_group = |proposal: &Proposal| matches!(proposal.task, Task::Aggregate(_));
+        let (by_group, by_row): (Vec<_>, Vec<_>) = proposals.into_iter().partition(is_by_group);
+        match by_group.into_iter().next() {
+            Some(sums) => self.split(sums, by_row),
+            None => self.quickest(by_row),
+        }
+    }
+
+    /// The way with the least predicted time; of equals the first.
+    fn quickest(&self, mut proposals: Vec<Proposal>) -> Result<Picked, PlanError> {
+        let prices = proposals.iter().map(|proposal| self.price(proposal, 1));
+        let prices = prices.collect::<Result<Vec<_>, _>>()?;
+        let best = least(&prices);
+        let way = |(place, (proposal, price)): (usize, (&Proposal, &Price))| {
+            way(&proposal.what, *price, place == best)
+        };
+        let mut ways: Vec<Way> = proposals.iter().zip(&prices).enumerate().map(way).collect();
+        if ways.len() == 1 {
+            ways.clear();
+        }
+        Ok(Picked { taken: proposals.swap_remove(best), instead: None, ways })
+    }
+
+    /// Sums up to as many groups as they are quicker for, and the quickest of what goes by row for more. Nobody knows the number of
+    /// groups beforehand.
+    fn split(&self, mut sums: Proposal, mut by_row: Vec<Proposal>) -> Result<Picked, PlanError> {
+        let prices = by_row.iter().map(|proposal| self.price(proposal, 1));
+        let prices = prices.collect::<Result<Vec<_>, _>>()?;
+        let best = least(&prices);
+        let price = prices.get(best).filter(|price| price.bytes_down <= self.limits.max_answer_bytes);
+        let Some(price) = price else { return Ok(Picked { taken: sums, instead: None, ways: Vec::new() }) };
+        let instead = by_row.swap_remove(best);
+        let seconds = |groups| Ok(self.price(&sums, groups)?.seconds);
+        let most = groups_worth_summing(sums.cost.max_groups, price.seconds, seconds)?;
+        let assumed = self.price(&sums, ASSUMED_GROUPS.min(most))?;
+        let ways = vec![
+            way(&format!("up to {most} groups {}", sums.what), assumed, true),
+            way(&format!("with more {}", instead.what), *price, false),
+        ];
+        sums.cost.max_groups = most;
+        if let Task::Aggregate(task) = &mut sums.task {
             task.max_groups = most;
         }
-        let sums = format!("up to {most} groups the server adds up");
-        self.ways = vec![
-            Way { what: sums, seconds, bytes_down, taken: true },
-            Way {
-                what: "with more you group the rows".to_owned(),
-                seconds: rows.0,
-                bytes_down: rows.1,
-                taken: false,
-            },
-        ];
+        Ok(Picked { taken: sums, instead: Some(instead), ways })
+    }
+
+    /// The whole plan.
+    ///
+    /// # Errors
+    /// More SQL than a server parses.
+    fn finish(&self, proposal: Proposal, ways: Vec<Way>) -> Result<QueryPlan, PlanError> {
+        let Self { schema, encodings, query, .. } = *self;
+        let Proposal { task, owner, cost, tells, .. } = proposal;
+        let leakage = leakage::of_query(schema, encodings, self.site.shape.rows(), query, &task, &tells);
+        let steps = steps::of_query(query, encodings, &task, &owner);
+        let graph = graph::of_query(query, encodings, &task, &owner);
+        let server = self.server(task);
+        // What the server would not parse is refused here, where it can still be asked for otherwise.
+        server.expressions().try_for_each(check_expression)?;
+        let notes = query.notes();
+        Ok(QueryPlan { server, owner, cost, leakage, graph, steps, notes, ways, gathered: None })
     }
 }
 
-fn plan_grouped(
-    schema: &Schema,
-    catalog: &Catalog<'_>,
-    query: &Query,
-    limits: &Limits,
-) -> Result<Planned, PlanError> {
-    let plan = grouped::compile(schema, query, catalog.rows())?;
-    let mut bound = Vec::with_capacity(plan.sums.len());
-    for sum in &plan.sums {
-        let weights = plan.masks.get(sum.mask).map(|mask| mask.weights.clone());
-        bound.push(catalog.sum(sum, &weights.unwrap_or_else(|| Interval::point(0.into())))?);
+fn way(what: &str, price: Price, taken: bool) -> Way {
+    Way { what: what.to_owned(), seconds: price.seconds, bytes_down: price.bytes_down, taken }
+}
+
+/// The place of the least time; of equals the first.
+fn least(prices: &[Price]) -> usize {
+    (0..prices.len()).min_by(|a, b| prices[*a].seconds.total_cmp(&prices[*b].seconds)).unwrap_or(0)
+}
+
+/// Up to how many groups, of at most `most`, sums are the quicker way. At least the number that is assumed where nobody knows, so that
+/// few groups never take a second question.
+///
+/// # Errors
+/// Those of `seconds`, the predicted time for so many groups.
+fn groups_worth_summing(
+    most: u64,
+    gathered: f64,
+    seconds: impl Fn(u64) -> Result<f64, PlanError>,
+) -> Result<u64, PlanError> {
+    let (mut low, mut high) = (ASSUMED_GROUPS.min(most), most);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if seconds(middle)? <= gathered {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
     }
-    let sums: Vec<EncryptedSum> = plan
-        .sums
-        .iter()
-        .zip(&bound)
-        .map(|(sum, found)| EncryptedSum { mask: sum.mask, column: found.encoding.public.id })
-        .collect();
-    let mut cost = cost::of_sums(&sums, &bound);
-    cost.max_groups = match limits.max_answer_bytes.checked_div(cost.answer_bytes_each) {
-        _ if plan.keys.is_empty() => 1,
-        Some(affordable) => limits.max_groups.min(affordable.max(1)),
-        None => limits.max_groups,
-    };
-    let task = Task::Aggregate(AggregateTask {
-        keys: plan.keys,
-        clear: plan.clear,
-        masks: plan.masks.into_iter().map(|bounded| bounded.mask).collect(),
-        sums,
-        max_groups: cost.max_groups,
-    });
-    let bounds = Bounds { sums: bound.iter().map(Found::bound).collect(), ..Bounds::default() };
-    let owner =
-        OwnerPlan { aggregates: plan.outputs, bounds, final_sql: plan.final_sql, ..OwnerPlan::default() };
-    Ok(Planned { task, owner, cost, ways: Vec::new() })
+    Ok(low)
 }
 
 #[cfg(test)]

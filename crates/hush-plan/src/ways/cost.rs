@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hush_params::{ParamSet, noise, size};
 
-use super::found::{BoundProgram, Found, Rounded, fetched_bytes, poly_bytes, rings};
+use crate::catalog::{BoundProgram, Found, Rounded, fetched_bytes, poly_bytes, rings};
 use crate::encoding::{Encoding, Layout, Plaintext};
 use crate::plan::EncryptedSum;
 use crate::program::Program;

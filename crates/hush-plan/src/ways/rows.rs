@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Queries by row: the ways to answer one, weighed by what they are predicted to take.
+//! Queries by row.
 //!
 //! *Who evaluates.* The server on ciphertexts, or the owner on the columns that the server sends. Three columns and one product
 //! are about as many bytes as the product's ciphertext; where more columns meet in an expression the server saves some.
@@ -8,58 +8,38 @@
 //!
 //! Which is quicker depends on the machine and on the link. The result is the same, and so is what the server learns.
 
-use super::Planned;
-use super::bind::Catalog;
-use super::cost;
-use super::found::{BoundProgram, Form, Found, Rounded};
+use super::{Case, Proposal, cost};
 use crate::bounds::Bounds;
 use crate::by_row::{self, ByRow, Source};
+use crate::catalog::{BoundProgram, Catalog, Form, Found, Rounded};
 use crate::error::PlanError;
+use crate::leakage::{list, numbered};
 use crate::plan::{OwnerPlan, OwnerProgram, ProgramSource, RowsTask, SlotExpr, Task};
 use crate::quantity::Content;
-use crate::report::Way;
-use crate::schema::Schema;
-use crate::sql::Query;
 
-/// Seconds and bytes of a way.
-pub(super) type Price<'a> = dyn Fn(&Task, &OwnerPlan) -> Result<(f64, u64), PlanError> + 'a;
-
-/// Plans a query by row: the way with the least predicted time.
+/// By the server and by the owner. Applies to queries by row.
 ///
 /// # Errors
 /// Those of [`by_row::compile`], and what no encoding of the table can do.
-pub(super) fn plan(
-    schema: &Schema,
-    catalog: &Catalog<'_>,
-    query: &Query,
-    price: &Price<'_>,
-) -> Result<Planned, PlanError> {
+pub(super) fn plan(case: &Case<'_>, _: &[Proposal]) -> Result<Vec<Proposal>, PlanError> {
+    let Case { schema, catalog, query, .. } = *case;
+    if query.is_grouped() {
+        return Ok(Vec::new());
+    }
     let on_server = by_row::compile(schema, query, &|program| catalog.serves(program))?;
     let has_choice = on_server.programs.iter().any(|program| !program.approximate);
-    let mut candidates = ways_of(&on_server, catalog)?;
+    let mut proposals = ways_of(&on_server, catalog)?;
     if has_choice {
         // Precision is stated of what the server computes, so that approximate programs stay there.
         let by_owner = by_row::compile(schema, query, &|program| program.approximate);
         // What cannot be planned this way is answered the other way.
-        candidates.extend(by_owner.and_then(|plan| ways_of(&plan, catalog)).into_iter().flatten());
+        proposals.extend(by_owner.and_then(|plan| ways_of(&plan, catalog)).into_iter().flatten());
     }
-    let mut ways = Vec::with_capacity(candidates.len());
-    for way in &candidates {
-        let (seconds, bytes_down) = price(&way.task, &way.owner)?;
-        ways.push(Way { what: words(way), seconds, bytes_down, taken: false });
-    }
-    // The first of equals: the server, with residues.
-    let best = (0..ways.len()).min_by(|a, b| ways[*a].seconds.total_cmp(&ways[*b].seconds)).unwrap_or(0);
-    let mut taken = candidates.swap_remove(best);
-    if ways.len() > 1 {
-        ways[best].taken = true;
-        taken.ways = ways;
-    }
-    Ok(taken)
+    Ok(proposals)
 }
 
 /// With residues, and rounded if anything can be.
-fn ways_of(plan: &ByRow, catalog: &Catalog<'_>) -> Result<Vec<Planned>, PlanError> {
+fn ways_of(plan: &ByRow, catalog: &Catalog<'_>) -> Result<Vec<Proposal>, PlanError> {
     let whole = Bound::new(catalog, plan, Form::Residues)?;
     let rounded = Bound::new(catalog, plan, Form::Rounded)?;
     let is_other = rounded.has_rounded().then(|| rounded.assemble());
@@ -88,7 +68,7 @@ impl<'p, 'a> Bound<'p, 'a> {
     }
 
     /// The task and the owner's half.
-    fn assemble(&self) -> Planned {
+    fn assemble(&self) -> Proposal {
         let Self { plan, fetched, programs } = self;
         // The owner's programs name the encodings that were found for their columns.
         let id_of = |name: &str| {
@@ -131,7 +111,7 @@ impl<'p, 'a> Bound<'p, 'a> {
         }
         let cost = cost::of_rows(fetched, programs, &plan.programs);
         let smallest = programs.iter().filter_map(|bound| bound.magnitude).fold(f64::MAX, f64::min);
-        let task = Task::Rows(RowsTask {
+        let task = RowsTask {
             clear: plan.clear.clone(),
             operands: plan.operands.clone(),
             operand_limit_log2: smallest.log2().floor() as u32,
@@ -140,14 +120,14 @@ impl<'p, 'a> Bound<'p, 'a> {
             program_bits,
             fetch_bits,
             limit: plan.limit,
-        });
-        Planned { task, owner, cost, ways: Vec::new() }
+        };
+        let (what, tells) = (words(&task, &owner), tells(&task));
+        Proposal { what, task: Task::Rows(task), owner, cost, clear_bytes: 0, tells }
     }
 }
 
-fn words(way: &Planned) -> String {
-    let Task::Rows(task) = &way.task else { return String::new() };
-    let who = match (task.programs.is_empty(), way.owner.owned.is_empty()) {
+fn words(task: &RowsTask, owner: &OwnerPlan) -> String {
+    let who = match (task.programs.is_empty(), owner.owned.is_empty()) {
         (false, true) => "the server evaluates, ",
         (true, false) => "you evaluate, ",
         (false, false) => "server and you evaluate, ",
@@ -156,4 +136,45 @@ fn words(way: &Planned) -> String {
     let is_rounded = task.program_bits.iter().chain(&task.fetch_bits).any(Option::is_some);
     let how = if is_rounded { "the answer is rounded" } else { "the answer has residues" };
     format!("{who}{how}")
+}
+
+/// What the server learns.
+pub(super) fn tells(task: &RowsTask) -> Vec<String> {
+    let mut says = Vec::new();
+    if !task.fetch.is_empty() {
+        let mut ids: Vec<u32> = task.fetch.iter().map(|id| id.0).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        says.push(format!("which encrypted quantities go back ({})", numbered(&ids)));
+    }
+    if !task.programs.is_empty() {
+        let count = task.programs.len();
+        says.push(format!(
+            "{count} arithmetic expression{} over numbered encrypted quantities, with {} constants",
+            if count == 1 { "" } else { "s" },
+            if count == 1 { "its" } else { "their" },
+        ));
+    }
+    if !task.operands.is_empty() {
+        says.push(format!("that they use {}", list(&task.operands)));
+    }
+    if task.program_bits.iter().chain(&task.fetch_bits).any(Option::is_some) {
+        says.push(
+            "to how many bits numbers are rounded, which tells the order of magnitude of declared ranges that meet in them".to_owned(),
+        );
+    }
+    // Without approximate programs it is the largest double.
+    if task.operand_limit_log2 < 1023 && !task.programs.is_empty() {
+        says.push(format!(
+            "that clear numbers up to 2^{} may meet approximate ones: the order of magnitude of a declared range",
+            task.operand_limit_log2
+        ));
+    }
+    if let Some(limit) = task.limit {
+        says.push(match limit {
+            1 => "that only 1 row is wanted".to_owned(),
+            limit => format!("that only {limit} rows are wanted"),
+        });
+    }
+    says
 }

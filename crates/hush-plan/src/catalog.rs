@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Quantities to encodings: the smallest one that keeps the bounds.
+//! The encodings of a table: of each quantity the smallest one that keeps the bounds of a query.
+
+mod found;
 
 use std::collections::BTreeMap;
 
@@ -8,7 +10,6 @@ use hush_params::{ParamSet, noise, preset};
 use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive};
 
-use super::found::{self, BoundProgram, Form, Found, Rounded};
 use crate::bounds::{Values, stored_values};
 use crate::encoding::{Encoding, EncodingId, Layout, Plaintext, PrivateEncoding};
 use crate::error::{EncodingFault, PlanError};
@@ -19,12 +20,13 @@ use crate::quantity::Content;
 use crate::range::{Interval, largest_sum, log2, message_log2};
 use crate::schema::Schema;
 use crate::writers::{Writers, noise_margin};
+pub(crate) use found::{BoundProgram, Form, Found, Rounded, fetched_bytes, poly_bytes, rings};
 
 /// Largest log2 of the scale of an approximate result that decrypts.
 const MAX_RESULT_SCALE_LOG2: f64 = 120.0;
 
 /// The encodings of a table, read once.
-pub(super) struct Catalog<'a> {
+pub(crate) struct Catalog<'a> {
     schema: &'a Schema,
     rows: u64,
     writers: Writers,
@@ -48,7 +50,7 @@ impl<'a> Catalog<'a> {
     ///
     /// # Errors
     /// [`PlanError::BadEncoding`].
-    pub(super) fn new(
+    pub(crate) fn new(
         schema: &'a Schema,
         encodings: &'a [PrivateEncoding],
         rows: u64,
@@ -59,7 +61,7 @@ impl<'a> Catalog<'a> {
     }
 
     /// Rows of the table.
-    pub(super) fn rows(&self) -> u64 {
+    pub(crate) fn rows(&self) -> u64 {
         self.rows
     }
 
@@ -67,7 +69,7 @@ impl<'a> Catalog<'a> {
     ///
     /// # Errors
     /// [`PlanError::MissingLayout`], else [`PlanError::Overflow`] or [`PlanError::Noise`] of the roomiest candidate.
-    pub(super) fn sum(&self, asked: &ContentSum, weights: &Interval) -> Result<Found<'a>, PlanError> {
+    pub(crate) fn sum(&self, asked: &ContentSum, weights: &Interval) -> Result<Found<'a>, PlanError> {
         let (content, text) = (&asked.content, asked.text.as_str());
         let mut refusal = None;
         for entry in self.holding(content) {
@@ -132,18 +134,18 @@ impl<'a> Catalog<'a> {
     ///
     /// # Errors
     /// [`PlanError::MissingLayout`].
-    pub(super) fn fetched(&self, content: &Content, form: Form) -> Result<Found<'a>, PlanError> {
+    pub(crate) fn fetched(&self, content: &Content, form: Form) -> Result<Found<'a>, PlanError> {
         let found = self.holding(content).map(|entry| self.fetch(entry, form));
         let text = content.columns().join(", ");
         let smallest = found.min_by_key(|found| {
             let Encoding { layout, plaintext, .. } = &found.encoding.public;
-            found::fetched_bytes(found.set, *layout, plaintext, found.rounded)
+            fetched_bytes(found.set, *layout, plaintext, found.rounded)
         });
         smallest.ok_or_else(|| missing(&text, &content.layout_words(), &content.columns()))
     }
 
     /// An encoding by its number, to go back; `None` if there is none.
-    pub(super) fn stored(&self, id: EncodingId, form: Form) -> Option<Found<'a>> {
+    pub(crate) fn stored(&self, id: EncodingId, form: Form) -> Option<Found<'a>> {
         let entry = self.entries.iter().find(|entry| entry.facts.encoding.public.id == id)?;
         Some(self.fetch(entry, form))
     }
@@ -172,7 +174,7 @@ impl<'a> Catalog<'a> {
 
     /// Whether the server is to evaluate a program: wherever it can, and an approximate one in any case, whose precision
     /// is then stated. Also where the owner could not evaluate it either, so that the refusal is about the program.
-    pub(super) fn serves(&self, program: &Program) -> bool {
+    pub(crate) fn serves(&self, program: &Program) -> bool {
         let mut columns =
             program.columns.iter().map(|name| self.fetched(&Content::Value(name.clone()), Form::Residues));
         let mut can = || self.program(program, Form::Residues).is_ok() || columns.any(|found| found.is_err());
@@ -183,7 +185,7 @@ impl<'a> Catalog<'a> {
     ///
     /// # Errors
     /// [`PlanError::MissingLayout`] where no such encodings exist, [`PlanError::Overflow`] where they are too narrow.
-    pub(super) fn program(&self, program: &Program, form: Form) -> Result<BoundProgram, PlanError> {
+    pub(crate) fn program(&self, program: &Program, form: Form) -> Result<BoundProgram, PlanError> {
         let layout = if program.approximate { Layout::ApproxSlots } else { Layout::Slots };
         let mut common = false;
         for (set, plaintext, columns) in self.slot_classes(layout) {

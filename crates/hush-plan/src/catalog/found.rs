@@ -10,24 +10,24 @@ use crate::predict::CHUNK_ROWS;
 use crate::writers::Writers;
 
 /// An encoding that suffices for a sum or for fetching.
-pub(super) struct Found<'a> {
-    pub(super) encoding: &'a PrivateEncoding,
-    pub(super) set: &'static ParamSet,
+pub(crate) struct Found<'a> {
+    pub(crate) encoding: &'a PrivateEncoding,
+    pub(crate) set: &'static ParamSet,
     /// Who encrypts its rows.
-    pub(super) writers: Writers,
+    pub(crate) writers: Writers,
     /// Distance in bits of the noise bound from its limit.
-    pub(super) margin: f64,
+    pub(crate) margin: f64,
     /// Absolute error bound, for approximate ones.
-    pub(super) error: Option<f64>,
+    pub(crate) error: Option<f64>,
     /// What a row can have, with its weight.
-    pub(super) values: Values,
+    pub(crate) values: Values,
     /// How a fetched column may be rounded.
-    pub(super) rounded: Option<Rounded>,
+    pub(crate) rounded: Option<Rounded>,
 }
 
 /// How polynomials of an answer travel.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     Residues,
     /// Rounded, where that saves bytes.
     Rounded,
@@ -35,15 +35,15 @@ pub(super) enum Form {
 
 /// Coefficients of an answer in as few bits as its bounds allow.
 #[derive(Clone, Copy)]
-pub(super) struct Rounded {
-    pub(super) bits: u32,
+pub(crate) struct Rounded {
+    pub(crate) bits: u32,
     /// Distance in bits of the noise bound from its limit, once restored.
-    pub(super) margin: f64,
+    pub(crate) margin: f64,
 }
 
 impl Found<'_> {
     /// What it can decrypt to.
-    pub(super) fn bound(&self) -> Bound {
+    pub(crate) fn bound(&self) -> Bound {
         let margin = self.rounded.map_or(self.margin, |rounded| rounded.margin);
         bound_of(self.values.clone(), self.set, margin)
     }
@@ -51,7 +51,7 @@ impl Found<'_> {
 
 impl BoundProgram {
     /// What its result can decrypt to.
-    pub(super) fn bound(&self) -> Bound {
+    pub(crate) fn bound(&self) -> Bound {
         let margin = self.rounded.map_or(self.margin, |rounded| rounded.margin);
         bound_of(self.values.clone(), self.set, margin)
     }
@@ -63,23 +63,23 @@ fn bound_of(values: Values, set: &ParamSet, margin: f64) -> Bound {
 }
 
 /// A program over encodings that suffice.
-pub(super) struct BoundProgram {
-    pub(super) expression: SlotExpr,
-    pub(super) set: &'static ParamSet,
-    pub(super) plaintext: Plaintext,
-    pub(super) lanes: usize,
-    pub(super) margin: f64,
-    pub(super) error: Option<f64>,
+pub(crate) struct BoundProgram {
+    pub(crate) expression: SlotExpr,
+    pub(crate) set: &'static ParamSet,
+    pub(crate) plaintext: Plaintext,
+    pub(crate) lanes: usize,
+    pub(crate) margin: f64,
+    pub(crate) error: Option<f64>,
     /// What its result can be in a row.
-    pub(super) values: Values,
+    pub(crate) values: Values,
     /// For an approximate program: what its columns and clear operands may reach at most.
-    pub(super) magnitude: Option<f64>,
+    pub(crate) magnitude: Option<f64>,
     /// How its result may be rounded.
-    pub(super) rounded: Option<Rounded>,
+    pub(crate) rounded: Option<Rounded>,
 }
 
 /// Bytes of one chunk of a column that goes back.
-pub(super) fn fetched_bytes(
+pub(crate) fn fetched_bytes(
     set: &ParamSet,
     layout: Layout,
     plaintext: &Plaintext,
@@ -92,12 +92,12 @@ pub(super) fn fetched_bytes(
     lanes * poly_bytes(set, rounded) * rings(set, layout)
 }
 
-pub(super) fn poly_bytes(set: &ParamSet, rounded: Option<Rounded>) -> usize {
+pub(crate) fn poly_bytes(set: &ParamSet, rounded: Option<Rounded>) -> usize {
     size::answer_poly_bytes(set, rounded.map(|rounded| rounded.bits))
 }
 
 /// Ring elements of a chunk. CKKS slots hold half as many values as the ring has coefficients.
-pub(super) fn rings(set: &ParamSet, layout: Layout) -> usize {
+pub(crate) fn rings(set: &ParamSet, layout: Layout) -> usize {
     let values = if layout == Layout::ApproxSlots { set.degree() / 2 } else { set.degree() };
     (CHUNK_ROWS as usize).div_ceil(values)
 }

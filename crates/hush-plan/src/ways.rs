@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The ways to answer a query. Each is a function of a file of its own: whether it applies, what the server is asked and
+//! what the owner does, what that costs and what the server learns. Every way gives the same result.
+//!
+//! The planner prices what they propose, and picks. A new way is a file here and a line in [`WAYS`].
+
+mod cost;
+mod gathered;
+mod rows;
+mod sums;
+
+use crate::catalog::Catalog;
+use crate::error::PlanError;
+use crate::plan::{OwnerPlan, Task};
+use crate::report::Cost;
+use crate::schema::Schema;
+use crate::sql::Query;
+
+/// A way: what it proposes for a query, none where it does not apply. It may build on what the ways before it propose.
+type Way = fn(&Case<'_>, &[Proposal]) -> Result<Vec<Proposal>, PlanError>;
+
+/// All ways.
+const WAYS: [Way; 3] = [sums::plan, rows::plan, gathered::plan];
+
+/// A query, and the table that it is asked of.
+#[derive(Clone, Copy)]
+pub(crate) struct Case<'a> {
+    pub(crate) schema: &'a Schema,
+    pub(crate) catalog: &'a Catalog<'a>,
+    pub(crate) query: &'a Query,
+    pub(crate) limits: &'a Limits,
+}
+
+/// A plan that would answer a query.
+pub(crate) struct Proposal {
+    /// Who evaluates, and how the answer travels.
+    pub(crate) what: String,
+    pub(crate) task: Task,
+    pub(crate) owner: OwnerPlan,
+    pub(crate) cost: Cost,
+    /// Bytes of a clear half of the answer that other ways do not have.
+    pub(crate) clear_bytes: u64,
+    /// What the server learns from the task, in sentences.
+    pub(crate) tells: Vec<String>,
+}
+
+/// Limits that the owner sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most groups of an answer.
+    pub max_groups: u64,
+    /// Most bytes of an answer.
+    pub max_answer_bytes: u64,
+}
+
+impl Default for Limits {
+    /// 10,000 groups and 1 GiB.
+    fn default() -> Self {
+        Self { max_groups: 10_000, max_answer_bytes: 1 << 30 }
+    }
+}
+
+/// What all ways propose, at least one plan.
+///
+/// # Errors
+/// What makes the query impossible, whichever way: that of the first way that applies.
+pub(crate) fn proposals(case: &Case<'_>) -> Result<Vec<Proposal>, PlanError> {
+    let mut proposals = Vec::new();
+    for way in WAYS {
+        let further = way(case, &proposals)?;
+        proposals.extend(further);
+    }
+    Ok(proposals)
+}

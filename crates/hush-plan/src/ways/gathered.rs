@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The other way to answer a grouped query: the rows that match go back, and the owner groups them.
+//!
+//! Sums take tens of kilobytes for each group and parameter set, whatever the number of rows; rows take a few bytes for each
+//! quantity, whatever the number of groups. With many groups the rows are less, and nothing else has to be published for it: no key with
+//! which a server could pack the sums of many groups in one ciphertext.
+//!
+//! Nobody knows the number of groups beforehand. The plan therefore tells the server up to how many the sums are the quicker way; it
+//! counts groups before it adds anything up, and with more it refuses. Then the rows are asked for.
+
+use super::{Case, Proposal, cost, rows};
+use crate::bounds::Bounds;
+use crate::catalog::{Form, Found};
+use crate::encoding::EncodingId;
+use crate::error::PlanError;
+use crate::plan::{AggregateTask, OwnerPlan, Regroup, RowsTask, Task};
+use crate::schema::Protection;
+use crate::sql::quoted;
+
+/// Bytes of a clear value in an answer; texts are some longer.
+const CLEAR_CELL_BYTES: u64 = 8;
+
+/// With residues, and rounded. Applies where something exact and encrypted is summed in groups of which there may be many.
+///
+/// # Errors
+/// None.
+pub(super) fn plan(case: &Case<'_>, before: &[Proposal]) -> Result<Vec<Proposal>, PlanError> {
+    let sums = before.iter().find_map(|proposal| match &proposal.task {
+        Task::Aggregate(task) if !task.keys.is_empty() && !task.sums.is_empty() => {
+            Some((task, &proposal.owner))
+        }
+        _ => None,
+    });
+    let Some((task, owner)) = sums else { return Ok(Vec::new()) };
+    let mut columns: Vec<EncodingId> = task.sums.iter().map(|sum| sum.column).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    let is_clear =
+        |name: &String| case.schema.protected(Protection::Clear).any(|column| column.name == *name);
+    let clear: Vec<String> = case.query.grouped_columns().into_iter().filter(is_clear).collect();
+    let with = |form| with_rows(case, (task, owner), &columns, &clear, form);
+    Ok([Form::Residues, Form::Rounded].into_iter().filter_map(with).collect())
+}
+
+/// The rows in this form; `None` where something is approximate: the precision of such sums is stated of what the server adds up.
+fn with_rows(
+    case: &Case<'_>,
+    (task, owner): (&AggregateTask, &OwnerPlan),
+    columns: &[EncodingId],
+    clear: &[String],
+    form: Form,
+) -> Option<Proposal> {
+    let fetched: Option<Vec<Found<'_>>> = columns.iter().map(|id| case.catalog.stored(*id, form)).collect();
+    let fetched = fetched.filter(|all| all.iter().all(|found| found.error.is_none()))?;
+    let bits = fetched.iter().map(|found| found.rounded.map(|rounded| rounded.bits));
+    let rows = RowsTask {
+        clear: clear.iter().map(|name| quoted(name)).collect(),
+        operands: Vec::new(),
+        programs: Vec::new(),
+        fetch: columns.to_vec(),
+        program_bits: Vec::new(),
+        fetch_bits: if form == Form::Rounded { bits.collect() } else { Vec::new() },
+        operand_limit_log2: 0,
+        limit: None,
+    };
+    let regroup =
+        Regroup { clear: clear.to_vec(), task: AggregateTask { max_groups: u64::MAX, ..task.clone() } };
+    let bounds = Bounds { fetched: fetched.iter().map(Found::bound).collect(), ..owner.bounds.clone() };
+    let tells = rows::tells(&rows);
+    Some(Proposal {
+        what: "you group the rows".to_owned(),
+        task: Task::Rows(rows),
+        owner: OwnerPlan { regroup: Some(regroup), bounds, ..owner.clone() },
+        cost: cost::of_rows(&fetched, &[], &[]),
+        // Sums have a clear half of a row for each group; here it has one for each row.
+        clear_bytes: case.catalog.rows() * (1 + clear.len() as u64) * CLEAR_CELL_BYTES,
+        tells: tells.into_iter().map(|line| format!("with more groups than it adds up, {line}")).collect(),
+    })
+}

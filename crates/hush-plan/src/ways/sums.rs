@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Grouped queries: the server adds up what is encrypted, and the owner decrypts sums.
+
+use super::{Case, Proposal, cost};
+use crate::bounds::Bounds;
+use crate::catalog::Found;
+use crate::error::PlanError;
+use crate::grouped;
+use crate::leakage::{list, numbered};
+use crate::plan::{AggregateTask, EncryptedSum, OwnerPlan, Task};
+use crate::range::Interval;
+use crate::sql::{Query, shown};
+
+/// One plan. Applies to grouped queries.
+///
+/// # Errors
+/// Those of [`grouped::compile`], and what no encoding of the table can do.
+pub(super) fn plan(case: &Case<'_>, _: &[Proposal]) -> Result<Vec<Proposal>, PlanError> {
+    let Case { schema, catalog, query, limits } = *case;
+    if !query.is_grouped() {
+        return Ok(Vec::new());
+    }
+    let plan = grouped::compile(schema, query, catalog.rows())?;
+    let mut bound = Vec::with_capacity(plan.sums.len());
+    for sum in &plan.sums {
+        let weights = plan.masks.get(sum.mask).map(|mask| mask.weights.clone());
+        bound.push(catalog.sum(sum, &weights.unwrap_or_else(|| Interval::point(0.into())))?);
+    }
+    let sums: Vec<EncryptedSum> = plan
+        .sums
+        .iter()
+        .zip(&bound)
+        .map(|(sum, found)| EncryptedSum { mask: sum.mask, column: found.encoding.public.id })
+        .collect();
+    let mut cost = cost::of_sums(&sums, &bound);
+    cost.max_groups = match limits.max_answer_bytes.checked_div(cost.answer_bytes_each) {
+        _ if plan.keys.is_empty() => 1,
+        Some(affordable) => limits.max_groups.min(affordable.max(1)),
+        None => limits.max_groups,
+    };
+    let task = AggregateTask {
+        keys: plan.keys,
+        clear: plan.clear,
+        masks: plan.masks.into_iter().map(|bounded| bounded.mask).collect(),
+        sums,
+        max_groups: cost.max_groups,
+    };
+    let bounds = Bounds { sums: bound.iter().map(Found::bound).collect(), ..Bounds::default() };
+    let owner =
+        OwnerPlan { aggregates: plan.outputs, bounds, final_sql: plan.final_sql, ..OwnerPlan::default() };
+    let tells = tells(query, &task);
+    let what = "the server adds up".to_owned();
+    Ok(vec![Proposal { what, task: Task::Aggregate(task), owner, cost, clear_bytes: 0, tells }])
+}
+
+/// What the server learns.
+fn tells(query: &Query, task: &AggregateTask) -> Vec<String> {
+    let mut says = Vec::new();
+    if !query.keys.is_empty() {
+        let keys: Vec<String> = query.keys.iter().map(shown).collect();
+        says.push(format!("that rows are grouped by {}, and the size of each group", list(&keys)));
+    }
+    if task.clear.len() > 1 {
+        says.push(format!("the clear aggregates {}", list(task.clear.get(1..).unwrap_or_default())));
+    }
+    if task.sums.is_empty() {
+        return says;
+    }
+    let mut ids: Vec<u32> = task.sums.iter().map(|sum| sum.column.0).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    says.push(format!("which encrypted quantities are added up in each group ({})", numbered(&ids)));
+    for mask in &task.masks {
+        if let Some(weight) = &mask.weight {
+            says.push(format!("that some are weighted by {weight}"));
+        }
+        if let Some(condition) = &mask.condition {
+            says.push(format!("that some count only where {condition}"));
+        }
+    }
+    says
+}
