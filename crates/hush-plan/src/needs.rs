@@ -174,3 +174,6 @@ pub fn needs_of(schema: &Schema, queries: &[Query]) -> Result<Needs, PlanError> 
     }
     Ok(needs)
 }
+
+#[cfg(test)]
+mod tests;

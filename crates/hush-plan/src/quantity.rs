@@ -228,7 +228,9 @@ mod tests {
     use num_traits::ToPrimitive;
 
     use super::*;
+    use crate::schema::Protection;
     use crate::schema::file::from_toml;
+    use crate::tables::{column, ranged};
 
     fn schema() -> Schema {
         let text = "format = 1\ntable = \"t\"\nstatus = \"approved\"\napproved_by = \"x\"\n\
@@ -260,5 +262,29 @@ mod tests {
         assert_eq!((logs.low(), logs.high()), (&BigInt::zero(), &(BigInt::from(6) << 80)));
         let both = Content::Where { content: Box::new(Content::Square(name("a"))), present: vec![name("b")] };
         assert_eq!(range(&both), (0, 25));
+    }
+
+    /// A float that a range makes exact keeps no digits of an approximate one.
+    #[test]
+    fn ranges_make_floats_exact() {
+        let float = |name| column(name, ColumnType::Float { digits: 3 }, Protection::Encrypt);
+        let int = column("x", ColumnType::Int { bits: 32 }, Protection::Encrypt);
+        let columns = vec![float("open"), ranged(float("closed"), -5000, 5000), int];
+        let schema = crate::tables::schema("t", columns);
+        let digits = |name: &str| Content::Value(name.into()).approximate_digits(&schema);
+        assert_eq!(
+            (digits("open"), digits("closed"), digits("x"), digits("none")),
+            (Some(3), None, None, None)
+        );
+    }
+
+    #[test]
+    fn a_quantity_names_its_columns_once() {
+        let content = Content::Product("b".into(), "a".into());
+        let present = vec!["c".into(), "a".into()];
+        let both = Content::Where { content: Box::new(content), present };
+        assert_eq!(both.columns(), ["a", "b", "c"]);
+        assert_eq!(Content::Monomial(vec!["y".into(), "x".into(), "y".into()]).columns(), ["x", "y"]);
+        assert_eq!(Content::Valid("v".into()).columns(), ["v"]);
     }
 }

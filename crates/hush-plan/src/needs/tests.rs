@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+use super::*;
+use crate::tables::{column, encodings, nullable, patients, schema, with_purposes};
+
+fn int(bits: u8) -> Column {
+    column("x", ColumnType::Int { bits }, Protection::Encrypt)
+}
+
+fn value() -> Content {
+    Content::Value("x".into())
+}
+
+#[test]
+fn purposes_decide_the_quantities() {
+    let purposes = |purposes: &[Purpose]| -> Vec<Content> {
+        let schema = schema("t", vec![with_purposes(nullable(int(8)), purposes)]);
+        let found = encodings(&schema, &Needs::of_purposes(&schema).unwrap(), 100);
+        found.into_iter().map(|encoding| encoding.content).collect()
+    };
+    let (valid, square) = (Content::Valid("x".into()), Content::Square("x".into()));
+    assert_eq!(purposes(&[]), [valid.clone(), value()]);
+    assert_eq!(purposes(&[Purpose::Count]), [valid.clone(), value()]);
+    assert_eq!(purposes(&[Purpose::Stddev]), [square, valid.clone(), value()]);
+    assert_eq!(purposes(&[Purpose::Product]), [valid, value()]);
+}
+
+#[test]
+fn declared_moments_serve_every_aggregate_among_their_columns() {
+    let mut schema = patients();
+    schema.moments.push(["charges", "age", "visits", "disc", "note"].map(str::to_owned).to_vec());
+    let found = encodings(&schema, &Needs::of_purposes(&schema).unwrap(), 6000);
+    let plan = |text: &str| {
+        let query = sql::parse(&schema, text).unwrap();
+        crate::plan_query(
+            &schema,
+            &found,
+            &crate::predict::Site::local(6000),
+            "00ff",
+            &query,
+            &crate::Limits::default(),
+        )
+    };
+    plan("SELECT LINREG(charges, age, visits, disc) FROM patients GROUP BY ward").unwrap();
+    plan("SELECT CORR(charges, visits) FROM patients").map(drop).unwrap_err();
+    let error = plan("SELECT CORR(age, bp) FROM patients").unwrap_err().report();
+    let expected = "HUSH-P020 CORR(age, bp) needs the moments (`moments = [[\"age\", \"bp\"]]` in the schema) of age, bp";
+    assert!(error.starts_with(expected), "{error}");
+}
+
+#[test]
+fn declared_products_get_their_product_and_joint_validity() {
+    let mut schema = schema("t", vec![nullable(int(8)), nullable(Column { name: "a".into(), ..int(8) })]);
+    schema.products.push(vec!["x".into(), "a".into()]);
+    let found = encodings(&schema, &Needs::of_purposes(&schema).unwrap(), 100);
+    let contents: Vec<_> = found.iter().map(|encoding| encoding.content.clone()).collect();
+    assert!(contents.contains(&Content::Product("a".into(), "x".into())));
+    assert!(contents.contains(&Content::BothValid("a".into(), "x".into())));
+    schema.products = vec![vec!["x".into(), "a".into(), "x".into()]];
+    let found = encodings(&schema, &Needs::of_purposes(&schema).unwrap(), 100);
+    let cube =
+        found.iter().find(|e| e.content == Content::Monomial(["a", "x", "x"].map(String::from).to_vec()));
+    assert_eq!(cube.unwrap().max_abs, (1u64 << 21).to_string());
+    assert!(found.iter().any(|e| e.content == Content::BothValid("a".into(), "x".into())));
+    schema.products.push(vec!["x".into(), "missing".into()]);
+    assert_eq!(Needs::of_purposes(&schema).unwrap_err().code(), "HUSH-P003");
+}
+
+#[test]
+fn text_cannot_be_encrypted_for_computing() {
+    let schema = schema("t", vec![column("x", ColumnType::Text, Protection::Encrypt)]);
+    assert_eq!(Needs::of_purposes(&schema).unwrap_err().code(), "HUSH-P011");
+    let dates = with_purposes(column("x", ColumnType::Date, Protection::Encrypt), &[Purpose::Avg]);
+    let schema = crate::tables::schema("t", vec![dates]);
+    assert_eq!(Needs::of_purposes(&schema).unwrap_err().code(), "HUSH-P011");
+}
+
+#[test]
+fn queries_decide_weights_and_leave_out_what_they_do_not_use() {
+    let schema = patients();
+    let needs = |text: &str| needs_of(&schema, &[sql::parse(&schema, text).unwrap()]).unwrap();
+    let sums = needs("SELECT SUM(age * weight), SUM(3 * age) FROM patients").sums;
+    assert_eq!(sums[&Content::Value("age".into())], BigInt::from(10));
+    assert_eq!(sums[&Content::Valid("age".into())], BigInt::one());
+    assert_eq!(sums.len(), 2);
+    assert!(needs("SELECT ward, COUNT(*) FROM patients GROUP BY ward").sums.is_empty());
+    let mut both = needs("SELECT SUM(age) FROM patients");
+    both.merge(needs("SELECT age * visits FROM patients"));
+    assert_eq!(both.programs.len(), 1);
+}
