@@ -214,7 +214,7 @@ pub struct InsecureBv11LeveledParams {
 
 impl InsecureBv11LeveledParams {
     /// Finds parameters for `depth` products with operands that are sums of two, and `security` bits of security by
-    /// [`security_bits`].
+    /// [`super::security_bits`].
     ///
     /// # Math
     /// The last modulus holds the errors of a relinearisation; every modulus before is larger by the factor that takes a product's
