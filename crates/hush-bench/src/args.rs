@@ -15,10 +15,10 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) benchmark: Benchmark,
     /// Print errors as one JSON object on standard error
-    #[arg(long, global = true, display_order = 100)]
+    #[arg(long, global = true, display_order = 100, overrides_with = "json_errors")]
     pub(crate) json_errors: bool,
     /// Worker threads (default: all cores)
-    #[arg(long, global = true, display_order = 101, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, global = true, display_order = 101, overrides_with = "threads", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 }
 
@@ -387,6 +387,14 @@ fn seconds(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `hush` passes on its own; those that follow `bench` win.
+    #[test]
+    fn the_last_of_options_of_all_commands_counts() {
+        let words = ["hush-bench", "--json-errors", "--threads=1", "--threads", "2", "--json-errors", "W0"];
+        assert_eq!(Cli::parse_from(words).threads, Some(2));
+        assert_eq!(Cli::parse_from(words.into_iter().chain(["--threads", "3"])).threads, Some(3));
+    }
 
     #[test]
     fn arguments_of_the_laboratory_are_passed_on() {
