@@ -15,6 +15,7 @@ pub(crate) mod scalar;
 pub(crate) mod select;
 pub(crate) mod session;
 pub(crate) mod shape;
+mod sums;
 pub(crate) mod zones;
 
 use std::sync::Arc;

@@ -19,7 +19,7 @@ use hush_plan::plan::AggregateTask;
 use super::keys::KeyIndex;
 use super::scalar::{Scope, plain_type};
 use super::session::{self, Partitions};
-use super::{ClearTable, evaluation_error};
+use super::{ClearTable, evaluation_error, sums};
 use crate::error::{ExecError, ExpressionRole};
 
 /// The parsed clear half of an aggregate task.
@@ -49,6 +49,8 @@ impl GroupQuery {
             .collect::<Result<_, _>>()?;
         let inexact = aggregates.iter().any(|expr| depends_on_order(scope, expr));
         let partitions = if inexact { Partitions::One } else { Partitions::Many(threads) };
+        let aggregates = aggregates.into_iter().map(|expr| sums::native(expr, scope.schema));
+        let aggregates = aggregates.collect::<Result<_, _>>().map_err(|error| evaluation_error(&error))?;
         Ok(Self { predicate: predicate.cloned(), keys, aggregates, partitions })
     }
 
