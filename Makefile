@@ -61,7 +61,9 @@ lint:
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked -p hush-edge --no-default-features -- -D warnings
 	python3 tools/check_layers.py
+	python3 tools/check_circles.py
 	python3 tools/check_size.py
+	python3 tools/check_links.py
 	python3 tools/draw_pictures.py --check
 	! git grep -nE '^(<{7}|>{7}) '
 
