@@ -11,7 +11,7 @@ mod owned;
 mod rows;
 
 use arrow::record_batch::RecordBatch;
-use hush_exec::answer::{Answer, AnswerError, Content};
+use hush_exec::answer::{Answer, AnswerError, EncryptedHalf};
 use hush_plan::plan::{SlotExpr, Task};
 use hush_plan::{EncodingId, Limits, OwnerPlan, QueryPlan, ServerPlan, plan_query};
 use hush_table::Digest;
@@ -149,14 +149,14 @@ impl OwnedTable {
         let asked = &Asked { table: self, owner: &plan.owner, release };
         // What is released is rounded already.
         let errors = if release.is_some() { Vec::new() } else { errors(plan) };
-        match (&answer.content, &plan.server.task, &plan.owner.regroup) {
-            (Content::Aggregate(sums), Task::Aggregate(task), None) => {
+        match (&answer.encrypted, &plan.server.task, &plan.owner.regroup) {
+            (EncryptedHalf::Aggregate(sums), Task::Aggregate(task), None) => {
                 groups::merge(asked, task, answer, sums, &errors)
             }
-            (Content::Rows(chunks), Task::Rows(task), None) => {
+            (EncryptedHalf::Rows(chunks), Task::Rows(task), None) => {
                 rows::merge(asked, task, answer, chunks, &errors)
             }
-            (Content::Rows(chunks), Task::Rows(task), Some(regroup)) => {
+            (EncryptedHalf::Rows(chunks), Task::Rows(task), Some(regroup)) => {
                 gathered::merge(asked, regroup, task, answer, chunks)
             }
             _ => Err(ClientError::Answer { what: "it is of another kind than the plan".into() }),
@@ -177,11 +177,11 @@ fn serialised(plan: &ServerPlan) -> Result<Vec<u8>, ClientError> {
 }
 
 fn held(answer: &Answer<'_>, merged: &RecordBatch) -> Result<Held, ClientError> {
-    Ok(match &answer.content {
-        Content::Aggregate(sums) => {
+    Ok(match &answer.encrypted {
+        EncryptedHalf::Aggregate(sums) => {
             Held { rows: u64::from(sums.group_count), clear_bytes: answer.clear_len(), ..Held::default() }
         }
-        Content::Rows(chunks) => Held {
+        EncryptedHalf::Rows(chunks) => Held {
             rows: answer.clear().map_err(answer_error)?.num_rows() as u64,
             regrouped: merged.num_rows() as u64,
             chunks: chunks.iter().map(|chunk| u64::from(chunk.rows)).collect(),

@@ -42,13 +42,13 @@ pub struct Answer<'a> {
     /// BLAKE3 of the plan's bytes.
     pub plan: Digest,
     /// The encrypted half.
-    pub content: Content<'a>,
+    pub encrypted: EncryptedHalf<'a>,
     clear: &'a [u8],
 }
 
 /// The encrypted half of an answer.
 #[derive(Clone, Debug)]
-pub enum Content<'a> {
+pub enum EncryptedHalf<'a> {
     /// Of an aggregate task.
     Aggregate(AggregateAnswer<'a>),
     /// Of a rows task: the chunks with matching rows, ascending.

@@ -12,7 +12,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use hush_encode::arrow_type;
-use hush_exec::answer::{Answer, Content, RowsChunk};
+use hush_exec::answer::{Answer, EncryptedHalf, RowsChunk};
 use hush_keys::OwnerSeed;
 use hush_plan::plan::{AggregateTask, PLAN_FORMAT, Regroup, RowsTask, Task};
 use hush_plan::{EncodingId, PrivateEncoding, ServerPlan};
@@ -57,11 +57,11 @@ pub(super) fn merge(
     let bytes = local.evaluate(&request, &Silent)?;
     let answer = Answer::decode(&bytes, u64::MAX).map_err(answer_error)?;
     answer.expect(local.manifest.digest(), Digest::of(&request)).map_err(answer_error)?;
-    match &answer.content {
-        Content::Aggregate(sums) => {
+    match &answer.encrypted {
+        EncryptedHalf::Aggregate(sums) => {
             groups::merge(&Asked { table: &local, owner, release: None }, &task, &answer, sums, &[])
         }
-        Content::Rows(_) => Err(ClientError::Internal { what: "rows where groups were asked for" }),
+        EncryptedHalf::Rows(_) => Err(ClientError::Internal { what: "rows where groups were asked for" }),
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use hush_exec::answer::{Answer, Content};
+use hush_exec::answer::{Answer, EncryptedHalf};
 use hush_exec::{Engine, Limits};
 use hush_params::presets::preset_by_code;
 use hush_remote::Silent;
@@ -80,8 +80,8 @@ fn altered(bytes: Vec<u8>, sums: &dyn Fn(u16, &mut [u8]), rows: &dyn Fn(&mut [u8
         start..start + object.len()
     };
     let mut objects = Vec::new();
-    match &answer.content {
-        Content::Aggregate(answer) => {
+    match &answer.encrypted {
+        EncryptedHalf::Aggregate(answer) => {
             for block in &answer.blocks {
                 let groups = (0..answer.group_count).filter_map(|group| block.object(group));
                 let residues =
@@ -89,7 +89,7 @@ fn altered(bytes: Vec<u8>, sums: &dyn Fn(u16, &mut [u8]), rows: &dyn Fn(&mut [u8
                 objects.extend(groups.map(|object| (place(object), Some((block.param_code, 8 * residues)))));
             }
         }
-        Content::Rows(chunks) => {
+        EncryptedHalf::Rows(chunks) => {
             let all = chunks.iter().flat_map(|chunk| chunk.programs.iter().chain(&chunk.fetched));
             objects.extend(all.map(|object| (place(object), None)));
         }

@@ -10,7 +10,7 @@ use hush_table::Digest;
 use super::clear::read_clear;
 use super::{
     AggregateAnswer, Answer, AnswerError, BLOCK_ENTRY_BYTES, BlockAnswers, CHECKSUM_BYTES, CHUNK_ENTRY_BYTES,
-    Content, HEAD_BYTES, MAGIC, RowsChunk, VERSION,
+    EncryptedHalf, HEAD_BYTES, MAGIC, RowsChunk, VERSION,
 };
 
 impl<'a> Answer<'a> {
@@ -40,12 +40,12 @@ impl<'a> Answer<'a> {
         if Digest::of(signed).as_bytes() != checksum {
             return Err(AnswerError::Checksum);
         }
-        let content = match head.kind {
-            1 if head.second == 0 => Content::Aggregate(aggregate(&head, directory, content)?),
-            2 => Content::Rows(rows(&head, directory, content)?),
+        let encrypted = match head.kind {
+            1 if head.second == 0 => EncryptedHalf::Aggregate(aggregate(&head, directory, content)?),
+            2 => EncryptedHalf::Rows(rows(&head, directory, content)?),
             _ => return Err(AnswerError::Field),
         };
-        Ok(Self { manifest: head.manifest, plan: head.plan, content, clear })
+        Ok(Self { manifest: head.manifest, plan: head.plan, encrypted, clear })
     }
 
     /// Refuses an answer to another plan, or computed on another version of the table.
@@ -66,8 +66,8 @@ impl<'a> Answer<'a> {
     /// [`AnswerError::Clear`], also if an aggregate answer has not one row per group.
     pub fn clear(&self) -> Result<RecordBatch, AnswerError> {
         let batch = read_clear(self.clear)?;
-        match &self.content {
-            Content::Aggregate(answer) if batch.num_rows() != answer.group_count as usize => {
+        match &self.encrypted {
+            EncryptedHalf::Aggregate(answer) if batch.num_rows() != answer.group_count as usize => {
                 Err(AnswerError::Clear)
             }
             _ => Ok(batch),

@@ -52,9 +52,9 @@ fn aggregate_answers_round_trip() {
     let answer = Answer::decode(&bytes, 1 << 20).unwrap();
     answer.expect(Digest::of(b"manifest"), Digest::of(b"plan")).unwrap();
     assert_eq!(answer.clear().unwrap(), batch(3));
-    let Content::Aggregate(content) = &answer.content else { panic!() };
-    assert_eq!((content.group_count, content.blocks.len()), (3, 2));
-    let [first, second] = content.blocks[..] else { panic!() };
+    let EncryptedHalf::Aggregate(sums) = &answer.encrypted else { panic!() };
+    assert_eq!((sums.group_count, sums.blocks.len()), (3, 2));
+    let [first, second] = sums.blocks[..] else { panic!() };
     assert_eq!((first.mask, first.param_code, first.body_count), (0, 1, 2));
     assert_eq!((first.object(1), second.object(2)), (Some([11; 20].as_slice()), Some([42; 7].as_slice())));
     assert_eq!(second.object(3), None);
@@ -64,7 +64,7 @@ fn aggregate_answers_round_trip() {
 fn rows_answers_round_trip() {
     let bytes = rows_answer();
     let answer = Answer::decode(&bytes, 1 << 20).unwrap();
-    let Content::Rows(chunks) = &answer.content else { panic!() };
+    let EncryptedHalf::Rows(chunks) = &answer.encrypted else { panic!() };
     assert_eq!(
         chunks.iter().map(|chunk| (chunk.chunk, chunk.rows)).collect::<Vec<_>>(),
         [(2, 102), (9, 109)]

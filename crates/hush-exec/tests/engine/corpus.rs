@@ -2,7 +2,7 @@
 //! Plans and answers in files: `tests/corpus/README.md` says what is in them.
 
 use hush_exec::Engine;
-use hush_exec::answer::{Answer, Content};
+use hush_exec::answer::{Answer, EncryptedHalf};
 use hush_plan::EncodingId;
 use hush_plan::plan::{Mask, RowsTask, SlotExpr, Task};
 use hush_table::Digest;
@@ -43,14 +43,14 @@ fn plan(fixture: &Fixture, engine: &Engine, bytes: &[u8]) -> Result<(), String> 
 fn answer(bytes: &[u8]) -> Result<(), String> {
     let code = |error: hush_exec::answer::AnswerError| error.code().to_owned();
     let answer = Answer::decode(bytes, MAX_ANSWER).map_err(code)?;
-    let objects: usize = match &answer.content {
-        Content::Aggregate(sums) => {
+    let objects: usize = match &answer.encrypted {
+        EncryptedHalf::Aggregate(sums) => {
             let object =
                 |block: &hush_exec::answer::BlockAnswers<'_>, group| block.object(group).unwrap().len();
             let groups = |block| (0..sums.group_count).map(|group| object(block, group)).sum::<usize>();
             sums.blocks.iter().map(groups).sum()
         }
-        Content::Rows(chunks) => {
+        EncryptedHalf::Rows(chunks) => {
             chunks.iter().flat_map(|chunk| chunk.programs.iter().chain(&chunk.fetched)).map(|o| o.len()).sum()
         }
     };

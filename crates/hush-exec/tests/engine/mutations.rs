@@ -3,7 +3,7 @@
 //! typed error or is a value that keeps its rules; none ends in a panic. Checksums find damage and are no defence: the
 //! copies get good ones, so that what is behind is reached.
 
-use hush_exec::answer::{Answer, Content};
+use hush_exec::answer::{Answer, EncryptedHalf};
 use hush_exec::program::element_count;
 use hush_params::preset;
 use hush_plan::plan::{Mask, RowsTask, SlotExpr, Task};
@@ -85,13 +85,13 @@ fn answers() {
             let bytes = resealed(bytes, 32);
             let Ok(answer) = Answer::decode(&bytes, good.len() as u64 * 2) else { return false };
             // An object is a piece of the answer, never more than that.
-            let objects: usize = match &answer.content {
-                Content::Aggregate(sums) => {
+            let objects: usize = match &answer.encrypted {
+                EncryptedHalf::Aggregate(sums) => {
                     let groups = 0..sums.group_count.min(100);
                     let all = sums.blocks.iter().flat_map(|block| groups.clone().map(|g| block.object(g)));
                     all.flatten().map(<[u8]>::len).sum()
                 }
-                Content::Rows(chunks) => chunks
+                EncryptedHalf::Rows(chunks) => chunks
                     .iter()
                     .flat_map(|chunk| chunk.programs.iter().chain(&chunk.fetched))
                     .map(|o| o.len())
@@ -145,7 +145,9 @@ fn ciphertexts_of_answers() {
     let fixture = small();
     let engine = fixture.engine(1);
     let bytes = engine.run(&fixture.plan(None, aggregate())).unwrap();
-    let Content::Aggregate(sums) = Answer::decode(&bytes, u64::MAX).unwrap().content else { panic!() };
+    let EncryptedHalf::Aggregate(sums) = Answer::decode(&bytes, u64::MAX).unwrap().encrypted else {
+        panic!()
+    };
     let value_ring = ring(set_name(VALUE));
     damaged("sum answer", 1000, sums.blocks[0].object(0).unwrap(), |bytes| {
         let bytes = resealed(bytes, CHECKSUM_BYTES);
@@ -155,7 +157,7 @@ fn ciphertexts_of_answers() {
         true
     });
     let bytes = engine.run(&fixture.plan(None, rows())).unwrap();
-    let Content::Rows(chunks) = Answer::decode(&bytes, u64::MAX).unwrap().content else { panic!() };
+    let EncryptedHalf::Rows(chunks) = Answer::decode(&bytes, u64::MAX).unwrap().encrypted else { panic!() };
     let slots_ring = ring(set_name(X));
     let lanes = crate::fixture::primes().len() as u8;
     let id = CiphertextSetId { chunk: 0, element_count: 1, lanes, components: 3 };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, UInt64Type};
 use ethnum::I256;
-use hush_exec::answer::{Answer, Content, sum_blocks};
+use hush_exec::answer::{Answer, EncryptedHalf, sum_blocks};
 use hush_keys::{PhaseLimit, SecretKind, decrypt_approx_sum, decrypt_sum};
 use hush_plan::EncodingId;
 use hush_plan::plan::{AggregateTask, EncryptedSum, Mask, Task};
@@ -91,10 +91,10 @@ fn conform(
     group: u32,
     sum: usize,
 ) -> (hush_rlwe::SumAnswer, usize) {
-    let Content::Aggregate(content) = &answer.content else { panic!("rows") };
+    let EncryptedHalf::Aggregate(sums) = &answer.encrypted else { panic!("rows") };
     let (blocks, places) = sum_blocks(&task.sums, fixture.encodings()).unwrap();
     let place = places[sum];
-    let (spec, block) = (&blocks[place.block], &content.blocks[place.block]);
+    let (spec, block) = (&blocks[place.block], &sums.blocks[place.block]);
     assert_eq!(
         (block.mask as usize, block.param_code, block.body_count as usize),
         (spec.mask, spec.set.code(), spec.columns.len())

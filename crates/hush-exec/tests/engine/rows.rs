@@ -4,7 +4,7 @@
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use ethnum::I256;
-use hush_exec::answer::{Answer, Content, RowsChunk};
+use hush_exec::answer::{Answer, EncryptedHalf, RowsChunk};
 use hush_exec::program::{rounding, shape};
 use hush_keys::{PhaseLimit, SecretKind, decrypt_approx_slots, decrypt_slots, decrypt_sum_chunk};
 use hush_params::size::MAX_ROUNDED_BITS;
@@ -58,7 +58,7 @@ fn ask(fixture: &Fixture, threads: usize, predicate: Option<&str>, task: &RowsTa
     let plan = fixture.plan(predicate, Task::Rows(task.clone()));
     let bytes = fixture.engine(threads).run(&plan).unwrap();
     let answer = Answer::decode(&bytes, u64::MAX).unwrap();
-    let Content::Rows(chunks) = &answer.content else { panic!("aggregate") };
+    let EncryptedHalf::Rows(chunks) = &answer.encrypted else { panic!("aggregate") };
     let clear = answer.clear().unwrap();
     let mut found = Found {
         chunks: chunks.iter().map(|chunk| chunk.chunk).collect(),
