@@ -7,7 +7,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::{Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
-use hush_encode::{Quantity, View, quantity};
+use hush_encode::{QuantityValues, View, quantity_values};
 use hush_exec::noop::{PlainValues, Scheme};
 use hush_keys::{
     ApproxSlotColumn, ApproxSumColumn, ChunkEncryption, Encryptor, SealKey, SlotColumn, SumColumn,
@@ -49,14 +49,14 @@ impl ChunkPlan<'_> {
         batch: &RowBatch,
     ) -> Result<EncodedChunk, ClientError> {
         let mut chunk = encryptor.begin_chunk(index, batch.rows)?;
-        let contents = self
+        let quantities = self
             .keys
             .iter()
-            .map(|key| quantity(&key.encoding.content, batch, &self.positions))
+            .map(|key| quantity_values(&key.encoding.content, batch, &self.positions))
             .collect::<Result<Vec<_>, _>>()?;
         let encoded = match self.scheme {
-            Scheme::Lattice => self.encrypt_columns(&mut chunk, &contents)?,
-            Scheme::NoOp => self.copy_columns(&contents)?,
+            Scheme::Lattice => self.encrypt_columns(&mut chunk, &quantities)?,
+            Scheme::NoOp => self.copy_columns(&quantities)?,
         };
         let sealed = self.seal_columns(index, batch)?;
         let seed = chunk.seed().to_bytes();
@@ -66,17 +66,17 @@ impl ChunkPlan<'_> {
     fn encrypt_columns(
         &self,
         chunk: &mut ChunkEncryption<'_>,
-        contents: &[Quantity<'_>],
+        quantities: &[QuantityValues<'_>],
     ) -> Result<Vec<Bytes>, ClientError> {
-        let mut blobs: Vec<Option<Bytes>> = contents.iter().map(|_| None).collect();
+        let mut blobs: Vec<Option<Bytes>> = quantities.iter().map(|_| None).collect();
         for members in self.shared_masks() {
-            let encrypted = self.encrypt_shared(chunk, &members, contents)?;
+            let encrypted = self.encrypt_shared(chunk, &members, quantities)?;
             for (place, blob) in members.into_iter().zip(encrypted) {
                 blobs[place] = Some(blob.into());
             }
         }
-        for (place, (key, content)) in self.keys.iter().zip(contents).enumerate() {
-            if let Some(blob) = encrypt_slots(chunk, key, content)? {
+        for (place, (key, quantity)) in self.keys.iter().zip(quantities).enumerate() {
+            if let Some(blob) = encrypt_slots(chunk, key, quantity)? {
                 blobs[place] = Some(blob.into());
             }
         }
@@ -85,9 +85,9 @@ impl ChunkPlan<'_> {
     }
 
     /// What encryption would take, as it is.
-    fn copy_columns(&self, contents: &[Quantity<'_>]) -> Result<Vec<Bytes>, ClientError> {
-        let copy = |(key, content): (&ColumnKey, &Quantity<'_>)| {
-            let plain = match (content.view(), &key.space) {
+    fn copy_columns(&self, quantities: &[QuantityValues<'_>]) -> Result<Vec<Bytes>, ClientError> {
+        let copy = |(key, quantity): (&ColumnKey, &QuantityValues<'_>)| {
+            let plain = match (quantity.view(), &key.space) {
                 (View::Exact(values), Space::Sum { t_log2 }) => {
                     values.check_bits(*t_log2).map_err(|source| out_of_bounds(key, source))?;
                     PlainValues::from(values)
@@ -107,7 +107,7 @@ impl ChunkPlan<'_> {
             };
             Ok(plain.encode().into())
         };
-        self.keys.iter().zip(contents).map(copy).collect()
+        self.keys.iter().zip(quantities).map(copy).collect()
     }
 
     /// Places of the columns that share a mask: same layout family, same ring.
@@ -132,12 +132,12 @@ impl ChunkPlan<'_> {
         &self,
         chunk: &mut ChunkEncryption<'_>,
         members: &[usize],
-        contents: &[Quantity<'_>],
+        quantities: &[QuantityValues<'_>],
     ) -> Result<Vec<Vec<u8>>, ClientError> {
         let (mut exact, mut approx) = (Vec::new(), Vec::new());
         for (place, key) in self.keys.iter().enumerate().filter(|(place, _)| members.contains(place)) {
             let (column, secret) = (key.id().0, &key.secret);
-            match (&key.space, contents[place].view()) {
+            match (&key.space, quantities[place].view()) {
                 (Space::Sum { t_log2 }, View::Exact(values)) => {
                     exact.push(SumColumn { column, secret, t_log2: *t_log2, values });
                 }
@@ -203,10 +203,10 @@ impl ColumnKey {
 fn encrypt_slots(
     chunk: &mut ChunkEncryption<'_>,
     key: &ColumnKey,
-    content: &Quantity<'_>,
+    quantity: &QuantityValues<'_>,
 ) -> Result<Option<Vec<u8>>, ClientError> {
     let (column, secret) = (key.id().0, &key.secret);
-    let encrypted = match (&key.space, content.view()) {
+    let encrypted = match (&key.space, quantity.view()) {
         (Space::Slots { encoder, max_abs }, View::Exact(values)) => {
             chunk.encrypt_slots(&SlotColumn { column, secret, encoder, max_abs: *max_abs, values })
         }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use hush_encode::{
-    MAX_CLEAR_FILE_BYTES, MAX_CLEAR_ROW_BYTES, Quantity, View, clear_rows, clear_schema, oversized_row,
-    quantity,
+    MAX_CLEAR_FILE_BYTES, MAX_CLEAR_ROW_BYTES, QuantityValues, View, clear_rows, clear_schema, oversized_row,
+    quantity_values,
 };
 use hush_plan::{Content, EncodingId, Plaintext, PrivateEncoding};
 use hush_schemes::bgv::public::PublicEncryptor;
@@ -113,8 +113,8 @@ impl DeviceEncryptor {
             });
             let encodings = encodings.collect::<Result<Vec<_>, _>>()?;
             let plain = encodings.iter().map(|encoding| {
-                let content = quantity(&encoding.content, batch, positions)?;
-                Plain::of(encoding, content)
+                let quantity = quantity_values(&encoding.content, batch, positions)?;
+                Plain::of(encoding, quantity)
             });
             let plain = plain.collect::<Result<Vec<_>, EdgeError>>()?;
             let values = plain.iter().map(Plain::values).collect::<Result<Vec<_>, _>>()?;
@@ -140,19 +140,19 @@ impl std::fmt::Debug for DeviceEncryptor {
 ///
 /// *Secrecy.* Plaintext; wiped on drop.
 enum Plain<'a> {
-    Exact(Quantity<'a>),
+    Exact(QuantityValues<'a>),
     Scaled(Zeroizing<Vec<i128>>),
 }
 
 impl<'a> Plain<'a> {
     /// Checks bounds and scales reals.
-    fn of(encoding: &PrivateEncoding, content: Quantity<'a>) -> Result<Self, EdgeError> {
+    fn of(encoding: &PrivateEncoding, quantity: QuantityValues<'a>) -> Result<Self, EdgeError> {
         let bound = encoding.max_abs.parse::<num_bigint::BigUint>().ok();
         let bound = bound.ok_or(EdgeError::Internal { what: "a column's bound is not a number" })?;
-        match (content.view(), &encoding.public.plaintext) {
+        match (quantity.view(), &encoding.public.plaintext) {
             (View::Exact(values), Plaintext::PowerOfTwo { log2 }) => {
                 values.check_bits(*log2).map_err(|error| out_of_range(encoding, &error))?;
-                Ok(Self::Exact(content))
+                Ok(Self::Exact(quantity))
             }
             (View::Approx(values), Plaintext::Scale { log2 }) => {
                 let most = bound.to_f64().unwrap_or(f64::INFINITY);
@@ -172,7 +172,7 @@ impl<'a> Plain<'a> {
     fn values(&self) -> Result<Values<'_>, EdgeError> {
         match self {
             Self::Scaled(values) => Ok(Values::I128(values)),
-            Self::Exact(content) => match content.view() {
+            Self::Exact(quantity) => match quantity.view() {
                 View::Exact(values) => Ok(values),
                 View::Approx(_) => Err(EdgeError::Internal { what: "reals among integers" }),
             },

@@ -12,10 +12,10 @@ use zeroize::Zeroize;
 use crate::EncodeError;
 use crate::logarithm::ln_units;
 
-/// The plaintext of one encoded column in one chunk: borrowed from the batch where it stands there.
+/// The numbers of one quantity in one chunk, borrowed from the batch where they stand there.
 ///
 /// *Secrecy.* Plaintext; what is owned is wiped on drop.
-pub enum Quantity<'a> {
+pub enum QuantityValues<'a> {
     /// A column as it stands in the batch.
     Borrowed(&'a Cells),
     /// Reals.
@@ -37,7 +37,7 @@ pub enum View<'a> {
     Approx(&'a [f64]),
 }
 
-impl Quantity<'_> {
+impl QuantityValues<'_> {
     /// The plaintext.
     pub fn view(&self) -> View<'_> {
         match self {
@@ -52,20 +52,22 @@ impl Quantity<'_> {
     }
 }
 
-impl<'a> Quantity<'a> {
+impl<'a> QuantityValues<'a> {
     /// The quantity on rows where every one of `present` has a value, 0 elsewhere.
-    fn where_all(&self, present: &[&TypedColumn]) -> Quantity<'a> {
+    fn where_all(&self, present: &[&TypedColumn]) -> QuantityValues<'a> {
         let keep = |row: usize| present.iter().all(|column| is_valid(column, row));
         match self {
-            Self::Borrowed(Cells::F64(values)) | Self::F64(values) => Quantity::F64(kept(values, keep)),
-            Self::Borrowed(Cells::I64(values)) | Self::I64(values) => Quantity::I64(kept(values, keep)),
-            Self::Borrowed(Cells::I128(values)) | Self::I128(values) => Quantity::I128(kept(values, keep)),
-            Self::I256(values) => Quantity::I256(kept(values, keep)),
+            Self::Borrowed(Cells::F64(values)) | Self::F64(values) => QuantityValues::F64(kept(values, keep)),
+            Self::Borrowed(Cells::I64(values)) | Self::I64(values) => QuantityValues::I64(kept(values, keep)),
+            Self::Borrowed(Cells::I128(values)) | Self::I128(values) => {
+                QuantityValues::I128(kept(values, keep))
+            }
+            Self::I256(values) => QuantityValues::I256(kept(values, keep)),
         }
     }
 }
 
-impl Drop for Quantity<'_> {
+impl Drop for QuantityValues<'_> {
     fn drop(&mut self) {
         match self {
             Self::Borrowed(_) => {}
@@ -81,20 +83,20 @@ impl Drop for Quantity<'_> {
 ///
 /// # Errors
 /// [`EncodeError::Internal`] if the batch was read without a column that the content names.
-pub fn quantity<'a>(
+pub fn quantity_values<'a>(
     content: &Content,
     batch: &'a RowBatch,
     positions: &BTreeMap<&str, usize>,
-) -> Result<Quantity<'a>, EncodeError> {
+) -> Result<QuantityValues<'a>, EncodeError> {
     let column = |name: &String| units(name, batch, positions);
     let cells = |names: &[String]| -> Result<Vec<&Cells>, EncodeError> {
         names.iter().map(|name| Ok(&column(name)?.values)).collect()
     };
     Ok(match content {
-        Content::Value(name) => Quantity::Borrowed(&column(name)?.values),
+        Content::Value(name) => QuantityValues::Borrowed(&column(name)?.values),
         Content::Valid(name) => {
             let typed = column(name)?;
-            Quantity::I64(match &typed.valid {
+            QuantityValues::I64(match &typed.valid {
                 Some(valid) => valid.iter().map(|v| i64::from(*v)).collect(),
                 None => vec![1; typed.values.len()],
             })
@@ -103,7 +105,7 @@ pub fn quantity<'a>(
             let (left, right) = (column(left)?, column(right)?);
             let both =
                 (0..left.values.len()).map(|row| i64::from(is_valid(left, row) && is_valid(right, row)));
-            Quantity::I64(both.collect())
+            QuantityValues::I64(both.collect())
         }
         Content::Square(name) => {
             let values = &column(name)?.values;
@@ -115,17 +117,17 @@ pub fn quantity<'a>(
                 let magnitudes = factors.iter().map(|values| whole(values, row).unsigned_abs());
                 magnitudes.map(|size| (size > 0).then(|| ln_units(size))).sum::<Option<i128>>().unwrap_or(0)
             };
-            Quantity::I128(rows_of(&factors).map(log).collect())
+            QuantityValues::I128(rows_of(&factors).map(log).collect())
         }
         Content::Monomial(factors) => long_product(&cells(factors)?),
         Content::Negative(factors) => {
             let factors = cells(factors)?;
             let sign = |row| factors.iter().map(|values| whole(values, row).signum128()).product::<i128>();
-            Quantity::I64(rows_of(&factors).map(|row| i64::from(sign(row) < 0)).collect())
+            QuantityValues::I64(rows_of(&factors).map(|row| i64::from(sign(row) < 0)).collect())
         }
         Content::Product(left, right) => products(&column(left)?.values, &column(right)?.values),
         Content::Where { content, present } => {
-            let whole = quantity(content, batch, positions)?;
+            let whole = quantity_values(content, batch, positions)?;
             let present = present.iter().map(column).collect::<Result<Vec<_>, _>>()?;
             whole.where_all(&present)
         }
@@ -136,7 +138,7 @@ pub fn quantity<'a>(
                 factors.iter().any(|values| whole(values, row) == 0)
                     && columns.iter().all(|column| is_valid(column, row))
             };
-            Quantity::I64(rows_of(&factors).map(|row| i64::from(is_zero(row))).collect())
+            QuantityValues::I64(rows_of(&factors).map(|row| i64::from(is_zero(row))).collect())
         }
     })
 }
@@ -165,31 +167,31 @@ fn units<'a>(
 
 /// Row-wise products in the next wider type; the product of 64-bit values fits 127 bits, that of 128-bit
 /// values 255 bits. Missing values are 0 already.
-fn products<'a>(left: &Cells, right: &Cells) -> Quantity<'a> {
+fn products<'a>(left: &Cells, right: &Cells) -> QuantityValues<'a> {
     match (left, right) {
-        (Cells::I64(left), Cells::I64(right)) => {
-            Quantity::I128(left.iter().zip(right).map(|(l, r)| i128::from(*l) * i128::from(*r)).collect())
-        }
+        (Cells::I64(left), Cells::I64(right)) => QuantityValues::I128(
+            left.iter().zip(right).map(|(l, r)| i128::from(*l) * i128::from(*r)).collect(),
+        ),
         (Cells::F64(_), _) | (_, Cells::F64(_)) => {
-            Quantity::F64(floats(left).zip(floats(right)).map(|(l, r)| l * r).collect())
+            QuantityValues::F64(floats(left).zip(floats(right)).map(|(l, r)| l * r).collect())
         }
-        _ => Quantity::I256(wide(left).zip(wide(right)).map(|(l, r)| l * r).collect()),
+        _ => QuantityValues::I256(wide(left).zip(wide(right)).map(|(l, r)| l * r).collect()),
     }
 }
 
 /// Row-wise products of any number of columns.
-fn long_product<'a>(factors: &[&Cells]) -> Quantity<'a> {
+fn long_product<'a>(factors: &[&Cells]) -> QuantityValues<'a> {
     if !factors.iter().any(|values| matches!(values, Cells::F64(_))) {
         // Values within their declared ranges do not wrap: the planner found at most 250 bits.
         let times = |product: I256, factor| product.wrapping_mul(factor);
         let product = |row| factors.iter().map(|values| whole(values, row)).fold(I256::ONE, times);
-        return Quantity::I256(rows_of(factors).map(product).collect());
+        return QuantityValues::I256(rows_of(factors).map(product).collect());
     }
     let mut product = vec![1.0; factors.first().map_or(0, |first| first.len())];
     for values in factors {
         product.iter_mut().zip(floats(values)).for_each(|(product, value)| *product *= value);
     }
-    Quantity::F64(product)
+    QuantityValues::F64(product)
 }
 
 /// The integer in a row; 0 of floats, which the planner keeps apart.

@@ -16,7 +16,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal256Type};
 use arrow::record_batch::RecordBatch;
 use ethnum::I256;
-use hush_encode::{MAX_CLEAR_FILE_BYTES, Quantity, View, oversized_row, quantity};
+use hush_encode::{MAX_CLEAR_FILE_BYTES, QuantityValues, View, oversized_row, quantity_values};
 use hush_exec::program::element_count;
 use hush_params::preset;
 use hush_plan::bounds::Bound;
@@ -242,7 +242,7 @@ impl<'a> Examiner<'a> {
         let positions: BTreeMap<&str, usize> = self.half.schema.positions();
         for (key, cells) in self.keys.iter().zip(cells) {
             let Cells::Exact(found) = cells else { continue };
-            let expected = quantity(&key.encoding.content, batch, &positions);
+            let expected = quantity_values(&key.encoding.content, batch, &positions);
             let expected = expected.map_err(|error| Fault::File(error.into()))?;
             if !equal(&expected, found) {
                 return Err(Fault::Contradiction(key.content_name()));
@@ -282,7 +282,7 @@ fn typed<'c>(
     Ok(Some(TypedColumn { values, valid }))
 }
 
-fn equal(expected: &Quantity<'_>, found: &[I256]) -> bool {
+fn equal(expected: &QuantityValues<'_>, found: &[I256]) -> bool {
     match expected.view() {
         View::Exact(Values::I64(values)) => equal_to(values.iter().map(|value| I256::from(*value)), found),
         View::Exact(Values::I128(values)) => equal_to(values.iter().map(|value| I256::from(*value)), found),
