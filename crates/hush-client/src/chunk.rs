@@ -52,7 +52,7 @@ impl ChunkPlan<'_> {
         let quantities = self
             .keys
             .iter()
-            .map(|key| quantity_values(&key.encoding.content, batch, &self.positions))
+            .map(|key| quantity_values(&key.encoding.quantity, batch, &self.positions))
             .collect::<Result<Vec<_>, _>>()?;
         let encoded = match self.scheme {
             Scheme::Lattice => self.encrypt_columns(&mut chunk, &quantities)?,
@@ -190,11 +190,11 @@ impl ChunkPlan<'_> {
 impl ColumnKey {
     /// The owner's name for what the column holds.
     pub(crate) fn content_name(&self) -> String {
-        use hush_plan::Content;
-        match &self.encoding.content {
-            Content::Value(name) | Content::Valid(name) | Content::Square(name) => name.clone(),
-            Content::Product(left, right) | Content::BothValid(left, right) => format!("{left}*{right}"),
-            content => content.words(),
+        use hush_plan::Quantity;
+        match &self.encoding.quantity {
+            Quantity::Value(name) | Quantity::Valid(name) | Quantity::Square(name) => name.clone(),
+            Quantity::Product(left, right) | Quantity::BothValid(left, right) => format!("{left}*{right}"),
+            quantity => quantity.words(),
         }
     }
 }

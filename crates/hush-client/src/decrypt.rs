@@ -17,7 +17,7 @@ use hush_plan::bounds::Bound;
 use hush_plan::physical::stored_bounds;
 use hush_plan::schema::Column;
 use hush_plan::schema::units::column_bounds;
-use hush_plan::{ColumnType, Content, Protection};
+use hush_plan::{ColumnType, Protection, Quantity};
 use hush_remote::Progress;
 use hush_table::{CHUNK_ROWS, ChunkRow, Manifest, PartEntry, Projection, TableStore};
 use tempfile::TempDir;
@@ -220,8 +220,8 @@ impl TableDecryption {
 
     /// Value and validity of a wanted column, from its first encoding.
     fn is_needed(&self, key: &ColumnKey) -> bool {
-        let (Content::Value(name) | Content::Valid(name)) = &key.encoding.content else { return false };
-        let first = self.keys.iter().find(|other| other.encoding.content == key.encoding.content);
+        let (Quantity::Value(name) | Quantity::Valid(name)) = &key.encoding.quantity else { return false };
+        let first = self.keys.iter().find(|other| other.encoding.quantity == key.encoding.quantity);
         self.wanted.iter().any(|column| column.name == *name)
             && first.is_some_and(|first| first.id() == key.id())
     }
@@ -268,7 +268,7 @@ impl Iterator for TableDecryption {
 /// The columns asked for, or all that are stored and can be given back.
 fn wanted(half: &PrivateHalf, columns: Option<&[String]>) -> Result<Vec<Column>, ClientError> {
     let stored = |column: &&Column| {
-        let has_value = half.encodings.iter().any(|e| e.content == Content::Value(column.name.clone()));
+        let has_value = half.encodings.iter().any(|e| e.quantity == Quantity::Value(column.name.clone()));
         matches!(column.protect, Protection::Clear | Protection::Seal) || has_value
     };
     let Some(names) = columns else {
@@ -290,7 +290,7 @@ fn no_column(half: &PrivateHalf, found: &str) -> ClientError {
     ClientError::Usage { what: format!("the table stores no column {found:?}{meant}") }
 }
 
-type Decrypted<'a> = Vec<(&'a Content, Cells)>;
+type Decrypted<'a> = Vec<(&'a Quantity, Cells)>;
 
 fn decrypt_columns<'a>(
     keys: &[(&'a ColumnKey, &Bound)],
@@ -300,7 +300,7 @@ fn decrypt_columns<'a>(
     let columns = keys.iter().zip(&chunk.encoded).map(|((key, bound), blob)| {
         let seed = chunk.seed.ok_or(ClientError::Internal { what: "a chunk was read without its seed" })?;
         let place = (seed, chunk.written, chunk.rows);
-        Ok((&key.encoding.content, decrypt_chunk(key, place, blob, bound, release)?))
+        Ok((&key.encoding.quantity, decrypt_chunk(key, place, blob, bound, release)?))
     });
     columns.collect()
 }
@@ -318,10 +318,10 @@ fn check_declared(column: &Column, values: &[I256], nulls: Option<&NullBuffer>) 
 
 fn to_array(column: &Column, decrypted: &Decrypted<'_>) -> Result<ArrayRef, ClientError> {
     let find =
-        |content: Content| decrypted.iter().find(|(known, _)| **known == content).map(|(_, cells)| cells);
-    let values = find(Content::Value(column.name.clone()));
+        |quantity: Quantity| decrypted.iter().find(|(known, _)| **known == quantity).map(|(_, cells)| cells);
+    let values = find(Quantity::Value(column.name.clone()));
     let values = values.ok_or(ClientError::Internal { what: "an encrypted column is missing" })?;
-    let nulls = find(Content::Valid(column.name.clone())).map(Cells::nulls).transpose()?;
+    let nulls = find(Quantity::Valid(column.name.clone())).map(Cells::nulls).transpose()?;
     let values = match (values, column.kind) {
         (Cells::Exact(values), _) => {
             check_declared(column, values, nulls.as_ref())?;

@@ -21,7 +21,7 @@ const FORMAT: u16 = 2;
 pub struct PrivateHalf {
     /// The schema.
     pub schema: Schema,
-    /// The encoded columns with their contents and bounds.
+    /// The encoded columns with their quantities and bounds.
     pub encodings: Vec<PrivateEncoding>,
 }
 
@@ -50,7 +50,7 @@ impl PrivateHalf {
     /// What an encoded column holds, in words that name the owner's columns.
     pub fn words_of(&self, id: EncodingId) -> Option<String> {
         let encoding = self.encodings.iter().find(|encoding| encoding.public.id == id)?;
-        Some(encoding.content.words())
+        Some(encoding.quantity.words())
     }
 
     /// Opens what [`PrivateHalf::seal`] sealed for the same encryption.

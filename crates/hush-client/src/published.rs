@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use arrow::array::AsArray;
 use arrow::datatypes::Float64Type;
 use hush_keys::{decrypt_approx_slots, decrypt_approx_sum_chunk};
-use hush_plan::{Content, EncodingId, Layout, Plaintext};
+use hush_plan::{EncodingId, Layout, Plaintext, Quantity};
 use hush_ring::{ExpandLabel, Ring, RingLimb, UniformSeed};
 use hush_rlwe::{Body, UncheckedBody};
 use hush_schemes::Values;
@@ -111,8 +111,8 @@ impl Version {
 
     /// The encoding of a column's values.
     pub(crate) fn key(&self, column: &str) -> &ColumnKey {
-        let content = Content::Value(column.to_owned());
-        self.keys.iter().find(|key| key.encoding.content == content).unwrap()
+        let quantity = Quantity::Value(column.to_owned());
+        self.keys.iter().find(|key| key.encoding.quantity == quantity).unwrap()
     }
 
     /// The stored body of an encoding in the first chunk, handed to `read` with the chunk's seed.

@@ -11,7 +11,7 @@ use hush_keys::{OwnerSeed, harden_process};
 use hush_params::preset;
 use hush_plan::error::Subject;
 use hush_plan::plan::OwnerAggregate;
-use hush_plan::{ColumnType, Content, Layout, Needs, PrivateEncoding, Protection, Schema, needs_of};
+use hush_plan::{ColumnType, Layout, Needs, PrivateEncoding, Protection, Quantity, Schema, needs_of};
 use hush_table::TableStore;
 use hush_table::source::Source;
 
@@ -251,7 +251,7 @@ fn uploaded_bytes(manifest: &hush_table::SignedManifest) -> u64 {
 /// Bytes of encrypted files over encrypted values (each column of the owner counts once per row).
 fn bytes_per_value(half: &PrivateHalf, manifest: &hush_table::Manifest) -> Option<f64> {
     let encrypted: u64 = manifest.parts.iter().filter_map(|part| part.encrypted).map(|file| file.bytes).sum();
-    let values = half.encodings.iter().filter(|e| matches!(e.content, Content::Value(_))).count() as u64
+    let values = half.encodings.iter().filter(|e| matches!(e.quantity, Quantity::Value(_))).count() as u64
         * manifest.rows;
     (values > 0).then(|| encrypted as f64 / values as f64)
 }

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use hush_params::{ParamSet, presets};
 use hush_plan::schema::{Column, ColumnType, Purpose};
-use hush_plan::{Content, Encoding, EncodingId, Layout, Plaintext, PrivateEncoding, Protection, Schema};
+use hush_plan::{Encoding, EncodingId, Layout, Plaintext, PrivateEncoding, Protection, Quantity, Schema};
 use hush_ring::{Cpu, ExpandLabel, Ring, UniformSeed};
 use hush_rlwe::masked_body_bytes;
 use hush_schemes::bgv::public::{PublicColumn, SumPublicKey};
@@ -277,7 +277,7 @@ fn made_up_key(ring: &Ring, set: &'static ParamSet, columns: usize) -> Result<De
             params: set.name().to_owned(),
             plaintext: Plaintext::PowerOfTwo { log2: MESSAGE_LOG2 },
         },
-        content: Content::Value(name(at)),
+        quantity: Quantity::Value(name(at)),
         max_abs: (1_u32 << (MESSAGE_LOG2 - 2)).to_string(),
         secret_id: String::new(),
     };

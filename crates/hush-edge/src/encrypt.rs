@@ -9,7 +9,7 @@ use hush_encode::{
     MAX_CLEAR_FILE_BYTES, MAX_CLEAR_ROW_BYTES, QuantityValues, View, clear_rows, clear_schema, oversized_row,
     quantity_values,
 };
-use hush_plan::{Content, EncodingId, Plaintext, PrivateEncoding};
+use hush_plan::{EncodingId, Plaintext, PrivateEncoding, Quantity};
 use hush_schemes::bgv::public::PublicEncryptor;
 use hush_schemes::ckks::{Scale, encode_coefficients};
 use hush_schemes::{PublicKeyError, SchemeError, Values};
@@ -113,7 +113,7 @@ impl DeviceEncryptor {
             });
             let encodings = encodings.collect::<Result<Vec<_>, _>>()?;
             let plain = encodings.iter().map(|encoding| {
-                let quantity = quantity_values(&encoding.content, batch, positions)?;
+                let quantity = quantity_values(&encoding.quantity, batch, positions)?;
                 Plain::of(encoding, quantity)
             });
             let plain = plain.collect::<Result<Vec<_>, EdgeError>>()?;
@@ -202,8 +202,8 @@ fn out_of_range(encoding: &PrivateEncoding, error: &SchemeError) -> EdgeError {
 }
 
 fn column_name(encoding: &PrivateEncoding) -> String {
-    match &encoding.content {
-        Content::Value(name) | Content::Valid(name) | Content::Square(name) => name.clone(),
-        content => content.words(),
+    match &encoding.quantity {
+        Quantity::Value(name) | Quantity::Valid(name) | Quantity::Square(name) => name.clone(),
+        quantity => quantity.words(),
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ethnum::I256;
-use hush_plan::Content;
+use hush_plan::Quantity;
 use hush_schemes::Values;
 use hush_table::source::{ColumnData, RowBatch, TypedColumn, Values as Cells};
 use zeroize::Zeroize;
@@ -79,12 +79,12 @@ impl Drop for QuantityValues<'_> {
     }
 }
 
-/// Computes `content` over `batch`; `positions` maps column names to places in the batch.
+/// Computes `quantity` over `batch`; `positions` maps column names to places in the batch.
 ///
 /// # Errors
-/// [`EncodeError::Internal`] if the batch was read without a column that the content names.
+/// [`EncodeError::Internal`] if the batch was read without a column that the quantity names.
 pub fn quantity_values<'a>(
-    content: &Content,
+    quantity: &Quantity,
     batch: &'a RowBatch,
     positions: &BTreeMap<&str, usize>,
 ) -> Result<QuantityValues<'a>, EncodeError> {
@@ -92,26 +92,26 @@ pub fn quantity_values<'a>(
     let cells = |names: &[String]| -> Result<Vec<&Cells>, EncodeError> {
         names.iter().map(|name| Ok(&column(name)?.values)).collect()
     };
-    Ok(match content {
-        Content::Value(name) => QuantityValues::Borrowed(&column(name)?.values),
-        Content::Valid(name) => {
+    Ok(match quantity {
+        Quantity::Value(name) => QuantityValues::Borrowed(&column(name)?.values),
+        Quantity::Valid(name) => {
             let typed = column(name)?;
             QuantityValues::I64(match &typed.valid {
                 Some(valid) => valid.iter().map(|v| i64::from(*v)).collect(),
                 None => vec![1; typed.values.len()],
             })
         }
-        Content::BothValid(left, right) => {
+        Quantity::BothValid(left, right) => {
             let (left, right) = (column(left)?, column(right)?);
             let both =
                 (0..left.values.len()).map(|row| i64::from(is_valid(left, row) && is_valid(right, row)));
             QuantityValues::I64(both.collect())
         }
-        Content::Square(name) => {
+        Quantity::Square(name) => {
             let values = &column(name)?.values;
             products(values, values)
         }
-        Content::Log(factors) => {
+        Quantity::Log(factors) => {
             let factors = cells(factors)?;
             let log = |row| {
                 let magnitudes = factors.iter().map(|values| whole(values, row).unsigned_abs());
@@ -119,19 +119,19 @@ pub fn quantity_values<'a>(
             };
             QuantityValues::I128(rows_of(&factors).map(log).collect())
         }
-        Content::Monomial(factors) => long_product(&cells(factors)?),
-        Content::Negative(factors) => {
+        Quantity::Monomial(factors) => long_product(&cells(factors)?),
+        Quantity::Negative(factors) => {
             let factors = cells(factors)?;
             let sign = |row| factors.iter().map(|values| whole(values, row).signum128()).product::<i128>();
             QuantityValues::I64(rows_of(&factors).map(|row| i64::from(sign(row) < 0)).collect())
         }
-        Content::Product(left, right) => products(&column(left)?.values, &column(right)?.values),
-        Content::Where { content, present } => {
-            let whole = quantity_values(content, batch, positions)?;
+        Quantity::Product(left, right) => products(&column(left)?.values, &column(right)?.values),
+        Quantity::Where { quantity, present } => {
+            let whole = quantity_values(quantity, batch, positions)?;
             let present = present.iter().map(column).collect::<Result<Vec<_>, _>>()?;
             whole.where_all(&present)
         }
-        Content::Zero(factors) => {
+        Quantity::Zero(factors) => {
             let columns = factors.iter().map(column).collect::<Result<Vec<_>, _>>()?;
             let factors = cells(factors)?;
             let is_zero = |row| {

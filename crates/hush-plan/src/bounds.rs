@@ -80,7 +80,7 @@ impl Bound {
 pub fn stored_values(schema: &Schema, encoding: &PrivateEncoding, error: Option<f64>) -> Values {
     match error {
         Some(error) => Values::Approx { row: encoding.max_abs.parse().unwrap_or(0.0), error, noise: error },
-        None => Values::Exact(encoding.content.row_values(schema)),
+        None => Values::Exact(encoding.quantity.row_values(schema)),
     }
 }
 

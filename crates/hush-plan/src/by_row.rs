@@ -18,7 +18,7 @@ use crate::expr::{Kind, Piece, normalise};
 use crate::final_sql::{self, Parts, Replacement};
 use crate::plan::{OutputType, ProgramOutput};
 use crate::program::{Operands, Program, Translated, translate};
-use crate::quantity::Content;
+use crate::quantity::Quantity;
 use crate::range::{fits_digits, fits_int64};
 use crate::schema::{Column, ColumnType, Protection, Schema};
 use crate::sql::clear::{check_clear, encrypted_in, usable};
@@ -35,7 +35,7 @@ pub(crate) struct ByRow {
     pub(crate) programs: Vec<Program>,
     /// Programs for the owner: their columns are in `fetch`, and their clear operands are positions in `clear`.
     pub(crate) owned: Vec<Program>,
-    pub(crate) fetch: Vec<Content>,
+    pub(crate) fetch: Vec<Quantity>,
     pub(crate) outputs: Vec<RowOutput>,
     pub(crate) windows: u64,
     pub(crate) final_sql: String,
@@ -224,10 +224,10 @@ impl Builder<'_> {
             ColumnType::Int { .. } => ProgramOutput::Number(OutputType::Int),
             ColumnType::Timestamp => ProgramOutput::Timestamp,
         };
-        let valid = column.nullable.then(|| Content::Valid(column.name.clone()));
+        let valid = column.nullable.then(|| Quantity::Valid(column.name.clone()));
         let output = RowOutput {
-            source: Source::Fetched(self.fetch(Content::Value(column.name.clone()))),
-            valid_if: valid.map(|content| self.fetch(content)).into_iter().collect(),
+            source: Source::Fetched(self.fetch(Quantity::Value(column.name.clone()))),
+            valid_if: valid.map(|quantity| self.fetch(quantity)).into_iter().collect(),
             not_null: Vec::new(),
             scale: narrow(scale),
             output,
@@ -266,7 +266,7 @@ impl Builder<'_> {
                 }
             }
         };
-        let valid_if = may_miss.into_iter().map(|name| self.fetch(Content::Valid(name))).collect();
+        let valid_if = may_miss.into_iter().map(|name| self.fetch(Quantity::Valid(name))).collect();
         let not_null = self.not_null(&not_null);
         let source = if (self.serves)(&program) {
             self.operands = operands;
@@ -280,7 +280,7 @@ impl Builder<'_> {
 
     fn owned(&mut self, mut program: Program, operands: &Operands) -> Source {
         for name in &program.columns {
-            self.fetch(Content::Value(name.clone()));
+            self.fetch(Quantity::Value(name.clone()));
         }
         let places: Vec<usize> = operands.0.iter().map(|sql| self.clear(sql.clone())).collect();
         program.node.move_operands(&places);
@@ -296,8 +296,8 @@ impl Builder<'_> {
         position_or_push(&mut self.plan.clear, sql)
     }
 
-    fn fetch(&mut self, content: Content) -> usize {
-        position_or_push(&mut self.plan.fetch, content)
+    fn fetch(&mut self, quantity: Quantity) -> usize {
+        position_or_push(&mut self.plan.fetch, quantity)
     }
 }
 

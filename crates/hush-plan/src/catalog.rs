@@ -13,10 +13,10 @@ use num_traits::{Signed, ToPrimitive};
 use crate::bounds::{Values, stored_values};
 use crate::encoding::{Encoding, EncodingId, Layout, Plaintext, PrivateEncoding};
 use crate::error::{EncodingFault, PlanError};
-use crate::grouped::ContentSum;
+use crate::grouped::QuantitySum;
 use crate::layout::slots;
 use crate::program::Program;
-use crate::quantity::Content;
+use crate::quantity::Quantity;
 use crate::range::{Interval, largest_sum, log2, message_log2};
 use crate::schema::Schema;
 use crate::writers::{Writers, noise_margin};
@@ -69,10 +69,10 @@ impl<'a> Catalog<'a> {
     ///
     /// # Errors
     /// [`PlanError::MissingLayout`], else [`PlanError::Overflow`] or [`PlanError::Noise`] of the roomiest candidate.
-    pub(crate) fn sum(&self, asked: &ContentSum, weights: &Interval) -> Result<Found<'a>, PlanError> {
-        let (content, text) = (&asked.content, asked.text.as_str());
+    pub(crate) fn sum(&self, asked: &QuantitySum, weights: &Interval) -> Result<Found<'a>, PlanError> {
+        let (quantity, text) = (&asked.quantity, asked.text.as_str());
         let mut refusal = None;
-        for entry in self.holding(content) {
+        for entry in self.holding(quantity) {
             match self.check_sum(entry, weights, text) {
                 Some(Ok(found)) => return Ok(found),
                 Some(Err(error)) => refusal = Some(error),
@@ -80,7 +80,7 @@ impl<'a> Catalog<'a> {
             }
         }
         Err(refusal.unwrap_or_else(|| match asked.together.as_slice() {
-            [] => missing(text, &content.layout_words(), &content.columns()),
+            [] => missing(text, &quantity.layout_words(), &quantity.columns()),
             columns => {
                 let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
                 missing(text, &format!("the moments (`moments = [{columns:?}]` in the schema)"), &columns)
@@ -113,7 +113,7 @@ impl<'a> Catalog<'a> {
             }
             _ => return None,
         };
-        let (text, columns) = (text.to_owned(), encoding.content.words());
+        let (text, columns) = (text.to_owned(), encoding.quantity.words());
         Some(if needed > held {
             Err(PlanError::Overflow { text, columns, needed_bits: needed, held_bits: held })
         } else if margin.is_nan() || margin < 0.0 {
@@ -130,18 +130,18 @@ impl<'a> Catalog<'a> {
         })
     }
 
-    /// The encoding of `content` that goes back in the fewest bytes.
+    /// The encoding of `quantity` that goes back in the fewest bytes.
     ///
     /// # Errors
     /// [`PlanError::MissingLayout`].
-    pub(crate) fn fetched(&self, content: &Content, form: Form) -> Result<Found<'a>, PlanError> {
-        let found = self.holding(content).map(|entry| self.fetch(entry, form));
-        let text = content.columns().join(", ");
+    pub(crate) fn fetched(&self, quantity: &Quantity, form: Form) -> Result<Found<'a>, PlanError> {
+        let found = self.holding(quantity).map(|entry| self.fetch(entry, form));
+        let text = quantity.columns().join(", ");
         let smallest = found.min_by_key(|found| {
             let Encoding { layout, plaintext, .. } = &found.encoding.public;
             fetched_bytes(found.set, *layout, plaintext, found.rounded)
         });
-        smallest.ok_or_else(|| missing(&text, &content.layout_words(), &content.columns()))
+        smallest.ok_or_else(|| missing(&text, &quantity.layout_words(), &quantity.columns()))
     }
 
     /// An encoding by its number, to go back; `None` if there is none.
@@ -168,15 +168,15 @@ impl<'a> Catalog<'a> {
         Found { encoding, set, writers: self.writers, margin, error, values, rounded }
     }
 
-    fn holding(&self, content: &Content) -> impl Iterator<Item = &Entry<'a>> {
-        self.entries.iter().filter(move |entry| entry.facts.encoding.content.is_same(content))
+    fn holding(&self, quantity: &Quantity) -> impl Iterator<Item = &Entry<'a>> {
+        self.entries.iter().filter(move |entry| entry.facts.encoding.quantity.is_same(quantity))
     }
 
     /// Whether the server is to evaluate a program: wherever it can, and an approximate one in any case, whose precision
     /// is then stated. Also where the owner could not evaluate it either, so that the refusal is about the program.
     pub(crate) fn serves(&self, program: &Program) -> bool {
         let mut columns =
-            program.columns.iter().map(|name| self.fetched(&Content::Value(name.clone()), Form::Residues));
+            program.columns.iter().map(|name| self.fetched(&Quantity::Value(name.clone()), Form::Residues));
         let mut can = || self.program(program, Form::Residues).is_ok() || columns.any(|found| found.is_err());
         program.approximate || program.suits_slots() && can()
     }
@@ -233,7 +233,7 @@ impl<'a> Catalog<'a> {
     fn slot_classes(&self, layout: Layout) -> Vec<SlotClass<'_, 'a>> {
         let mut classes: Vec<SlotClass<'_, 'a>> = Vec::new();
         for entry in self.entries.iter().filter(|entry| entry.facts.encoding.public.layout == layout) {
-            let Content::Value(name) = &entry.facts.encoding.content else { continue };
+            let Quantity::Value(name) = &entry.facts.encoding.quantity else { continue };
             let plaintext = &entry.facts.encoding.public.plaintext;
             let same = classes.iter_mut().find(|(set, other, columns)| {
                 let secret = columns.values().next().map(|member| &member.facts.encoding.secret_id);

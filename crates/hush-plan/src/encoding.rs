@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::quantity::Content;
+use crate::quantity::Quantity;
 
 /// Identifies an encoded column within a table; opaque to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -90,8 +90,9 @@ pub struct PrivateEncoding {
     /// The public half.
     #[serde(flatten)]
     pub public: Encoding,
-    /// What it holds.
-    pub content: Content,
+    /// What a row of it holds.
+    #[serde(rename = "content")]
+    pub quantity: Quantity,
     /// Largest absolute value in units of any single row, in decimal digits (may exceed 128 bits). For the
     /// approximate layouts the largest absolute value that one row may have, rounded up to an integer.
     pub max_abs: String,

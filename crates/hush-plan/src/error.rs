@@ -100,10 +100,10 @@ pub enum PlanError {
         reason: Unfit,
     },
     /// A column's declared type or range suits no parameter set.
-    #[error("{content} over {rows} rows needs sums of {bits} bits; the largest parameter set holds fewer")]
+    #[error("{quantity} over {rows} rows needs sums of {bits} bits; the largest parameter set holds fewer")]
     NoParameters {
         /// The encoded quantity, in words.
-        content: String,
+        quantity: String,
         /// Rows to be summed.
         rows: u64,
         /// Bits of the largest sum.

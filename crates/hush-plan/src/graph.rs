@@ -189,7 +189,7 @@ fn counted(count: usize, noun: &str) -> String {
 fn words(encodings: &[PrivateEncoding], ids: impl Iterator<Item = EncodingId>) -> Vec<String> {
     let mut names: Vec<String> = ids
         .filter_map(|id| encodings.iter().find(|encoding| encoding.public.id == id))
-        .map(|encoding| encoding.content.words())
+        .map(|encoding| encoding.quantity.words())
         .collect();
     names.sort();
     names.dedup();

@@ -14,7 +14,7 @@ mod product;
 use crate::error::{Clause, Feature, PlanError};
 use crate::final_sql::{self, Parts, Replacement};
 use crate::plan::{Mask, OwnerAggregate};
-use crate::quantity::Content;
+use crate::quantity::Quantity;
 use crate::range::Interval;
 use crate::schema::Schema;
 use crate::sql::clear::{check_clear, encrypted_in};
@@ -27,7 +27,7 @@ pub(crate) struct Grouped {
     /// Clear aggregates; the first is `COUNT(*)`.
     pub(crate) clear: Vec<String>,
     pub(crate) masks: Vec<BoundedMask>,
-    pub(crate) sums: Vec<ContentSum>,
+    pub(crate) sums: Vec<QuantitySum>,
     pub(crate) outputs: Vec<OwnerAggregate>,
     pub(crate) final_sql: String,
 }
@@ -41,9 +41,9 @@ pub(crate) struct BoundedMask {
 
 /// A masked sum of something that some encoding may hold.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ContentSum {
+pub(crate) struct QuantitySum {
     pub(crate) mask: usize,
-    pub(crate) content: Content,
+    pub(crate) quantity: Quantity,
     /// The aggregate that asked first, as typed.
     pub(crate) text: String,
     /// The columns of an aggregate of several, for which the schema can declare `moments`; else empty.
@@ -97,7 +97,7 @@ struct Builder<'a> {
     grouped: &'a mut Grouped,
     /// Calls that already have an output.
     seen: Vec<functions::Call>,
-    /// [`ContentSum::together`] of the call that is being planned.
+    /// [`QuantitySum::together`] of the call that is being planned.
     together: Vec<String>,
 }
 

@@ -19,7 +19,7 @@ use num_bigint::BigInt;
 use crate::encoding::{Encoding, EncodingId, Layout, Plaintext, PrivateEncoding};
 use crate::error::PlanError;
 use crate::program::Program;
-use crate::quantity::Content;
+use crate::quantity::Quantity;
 use crate::range::at_least_one;
 use crate::schema::{Protection, Schema};
 use crate::writers::Writers;
@@ -28,7 +28,7 @@ use crate::writers::Writers;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Needs {
     /// Quantities to be summed, with the largest clear weight (absolute value) of any sum.
-    pub(crate) sums: BTreeMap<Content, BigInt>,
+    pub(crate) sums: BTreeMap<Quantity, BigInt>,
     /// Element-wise expressions.
     pub(crate) programs: Vec<Program>,
 }
@@ -41,14 +41,14 @@ impl Needs {
 
     /// Adds what `other` needs.
     pub fn merge(&mut self, other: Self) {
-        for (content, weight) in other.sums {
-            self.add_sum(content, weight);
+        for (quantity, weight) in other.sums {
+            self.add_sum(quantity, weight);
         }
         self.programs.extend(other.programs);
     }
 
-    pub(crate) fn add_sum(&mut self, content: Content, weight: BigInt) {
-        let largest = self.sums.entry(content).or_default();
+    pub(crate) fn add_sum(&mut self, quantity: Quantity, weight: BigInt) {
+        let largest = self.sums.entry(quantity).or_default();
         *largest = at_least_one(largest.clone().max(weight));
     }
 }
@@ -79,14 +79,14 @@ pub fn plan_encodings(
         }
     };
     // A sum needs no other column's secret; the factors of a product need a common one.
-    let mut groups: Vec<Vec<(Content, Choice)>> = sums.into_iter().map(|sum| vec![sum]).collect();
+    let mut groups: Vec<Vec<(Quantity, Choice)>> = sums.into_iter().map(|sum| vec![sum]).collect();
     groups.extend(slots::choose(schema, &needs.programs)?);
     groups.extend(approx::slots(schema, &needs.programs)?);
 
     let mut encodings = Vec::new();
     for group in groups {
         let secret_id = new_id();
-        for (content, choice) in group {
+        for (quantity, choice) in group {
             let public = Encoding {
                 id: EncodingId(encodings.len() as u32),
                 layout: choice.layout,
@@ -94,13 +94,13 @@ pub fn plan_encodings(
                 plaintext: choice.plaintext,
             };
             let (max_abs, secret_id) = (choice.max_abs.to_string(), secret_id.clone());
-            encodings.push(PrivateEncoding { public, content, max_abs, secret_id });
+            encodings.push(PrivateEncoding { public, quantity, max_abs, secret_id });
         }
     }
     Ok(encodings)
 }
 
-fn is_crowded(set: &ParamSet, chosen: &[(Content, Choice)]) -> bool {
+fn is_crowded(set: &ParamSet, chosen: &[(Quantity, Choice)]) -> bool {
     chosen.iter().filter(|(_, choice)| choice.params == set.name()).count() > set.most_columns()
 }
 
@@ -110,13 +110,13 @@ fn owned_sums(
     needs: &Needs,
     rows: u64,
     without: &[&str],
-) -> Result<Vec<(Content, Choice)>, PlanError> {
-    let choose = |(content, weight): (&Content, &BigInt)| {
-        let choice = match content.approximate_digits(schema) {
-            Some(digits) => approx::sum(content, digits, rows, weight, (Writers::Owner, schema.release))?,
-            None => sum::choose(content, &content.bound(schema), rows, weight, without)?,
+) -> Result<Vec<(Quantity, Choice)>, PlanError> {
+    let choose = |(quantity, weight): (&Quantity, &BigInt)| {
+        let choice = match quantity.approximate_digits(schema) {
+            Some(digits) => approx::sum(quantity, digits, rows, weight, (Writers::Owner, schema.release))?,
+            None => sum::choose(quantity, &quantity.bound(schema), rows, weight, without)?,
         };
-        Ok((content.clone(), choice))
+        Ok((quantity.clone(), choice))
     };
     needs.sums.iter().map(choose).collect()
 }
@@ -127,7 +127,7 @@ fn shared_sums(
     needs: &Needs,
     rows: u64,
     without: &[&str],
-) -> Result<Vec<(Content, Choice)>, PlanError> {
+) -> Result<Vec<(Quantity, Choice)>, PlanError> {
     if let Some(column) = schema.protected(Protection::Seal).next() {
         return Err(PlanError::NotByDevices { column: column.name.clone(), what: "sealing" });
     }
@@ -136,30 +136,30 @@ fn shared_sums(
     }
     let mut chosen = BTreeMap::new();
     let mut exact = Vec::new();
-    for (content, weight_max) in &needs.sums {
-        match content.approximate_digits(schema) {
+    for (quantity, weight_max) in &needs.sums {
+        match quantity.approximate_digits(schema) {
             Some(digits) => {
                 let choice =
-                    approx::sum(content, digits, rows, weight_max, (Writers::Devices, schema.release))?;
-                chosen.insert(content.clone(), choice);
+                    approx::sum(quantity, digits, rows, weight_max, (Writers::Devices, schema.release))?;
+                chosen.insert(quantity.clone(), choice);
             }
-            None => exact.push(sum::Asked { content, max_abs: content.bound(schema), weight_max }),
+            None => exact.push(sum::Asked { quantity, max_abs: quantity.bound(schema), weight_max }),
         }
     }
     let taken: Vec<&str> =
         chosen.values().map(|choice| choice.params).chain(without.iter().copied()).collect();
     let shared = sum::choose_shared(&exact, rows, &taken)?;
-    chosen.extend(exact.iter().map(|asked| asked.content.clone()).zip(shared));
+    chosen.extend(exact.iter().map(|asked| asked.quantity.clone()).zip(shared));
     Ok(chosen.into_iter().collect())
 }
 
 /// Whether sums of a column over all rows that the table may have are held with factors up to `bound`.
-pub(crate) fn holds(schema: &Schema, content: &Content, bound: &BigInt) -> bool {
+pub(crate) fn holds(schema: &Schema, quantity: &Quantity, bound: &BigInt) -> bool {
     let rows = schema.max_rows.max(1);
-    match content.approximate_digits(schema) {
-        Some(digits) => approx::sum(content, digits, rows, bound, (Writers::Owner, schema.release))
+    match quantity.approximate_digits(schema) {
+        Some(digits) => approx::sum(quantity, digits, rows, bound, (Writers::Owner, schema.release))
             .is_ok_and(|choice| choice.max_abs >= approx::comfortable_bound()),
-        None => sum::choose(content, &content.bound(schema), rows, bound, &[]).is_ok(),
+        None => sum::choose(quantity, &quantity.bound(schema), rows, bound, &[]).is_ok(),
     }
 }
 

@@ -26,7 +26,7 @@ pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Le
             widths(encodings)
         ));
     }
-    if encodings.iter().any(|encoding| encoding.content.marks_missing()) {
+    if encodings.iter().any(|encoding| encoding.quantity.marks_missing()) {
         table.push("by their width, that some quantities may mark missing values".to_owned());
     }
     let sealed = schema.protected(Protection::Seal).count();

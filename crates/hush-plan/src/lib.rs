@@ -12,7 +12,7 @@
 //!
 //! `aggregates` lists the aggregate functions, `ways` the ways to answer; `physical` prices what the ways propose, and picks.
 //!
-//! A **quantity** ([`Content`]) is what one encoded column holds: values, their validity, squares, products. The same
+//! A **quantity** ([`Quantity`]) is what one encoded column holds: values, their validity, squares, products. The same
 //! reduction of a query says at encryption what is needed and at query time what is used.
 //!
 //! *Invariants.* Imports no cryptography. Whatever cannot be done, would overflow or could fail to decrypt is
@@ -60,6 +60,6 @@ pub use nearest::nearest;
 pub use needs::{factors_left_out, needs_of};
 pub use physical::{Limits, plan_query};
 pub use plan::{OwnerPlan, QueryPlan, ServerPlan};
-pub use quantity::Content;
+pub use quantity::Quantity;
 pub use schema::{ColumnType, Protection, Schema};
 pub use sql::Query;

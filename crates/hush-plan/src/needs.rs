@@ -10,7 +10,7 @@ use crate::error::{PlanError, Unfit};
 use crate::grouped;
 use crate::layout::{self, Needs};
 use crate::program::Program;
-use crate::quantity::{Content, value_bound};
+use crate::quantity::{Quantity, value_bound};
 use crate::schema::units::column_bounds;
 use crate::schema::{Column, ColumnType, Protection, Purpose, Schema};
 use crate::sql::{self, Query};
@@ -58,10 +58,10 @@ impl Needs {
     /// Room for a clear column as a factor in sums of a column: for the largest one that parameters hold.
     fn add_weights(&mut self, schema: &Schema) {
         for column in schema.protected(Protection::Encrypt).filter(|column| column.is_summed()) {
-            let content = Content::Value(column.name.clone());
-            let Some(largest) = self.sums.get_mut(&content) else { continue };
+            let quantity = Quantity::Value(column.name.clone());
+            let Some(largest) = self.sums.get_mut(&quantity) else { continue };
             let bounds =
-                clear_factors(schema).map(value_bound).filter(|bound| has_room(schema, &content, bound));
+                clear_factors(schema).map(value_bound).filter(|bound| has_room(schema, &quantity, bound));
             if let Some(bound) = bounds.max() {
                 *largest = bound.max(std::mem::take(largest));
             }
@@ -82,13 +82,13 @@ impl Needs {
         // Slots hold the values as well; without them the sum layout keeps what the owner must be able to decrypt.
         let sums = purposes.iter().any(|p| !matches!(p, Purpose::Count | Purpose::Product));
         if sums || !purposes.contains(&Purpose::Product) {
-            self.add_sum(Content::Value(name()), BigInt::one());
+            self.add_sum(Quantity::Value(name()), BigInt::one());
         }
         if squares {
-            self.add_sum(Content::Square(name()), BigInt::one());
+            self.add_sum(Quantity::Square(name()), BigInt::one());
         }
         if column.nullable {
-            self.add_sum(Content::Valid(name()), BigInt::one());
+            self.add_sum(Quantity::Valid(name()), BigInt::one());
         }
         Ok(())
     }
@@ -105,9 +105,9 @@ fn clear_factors(schema: &Schema) -> impl Iterator<Item = &Column> {
 }
 
 /// Whether sums of a column have room for factors up to `bound`.
-fn has_room(schema: &Schema, content: &Content, bound: &BigInt) -> bool {
+fn has_room(schema: &Schema, quantity: &Quantity, bound: &BigInt) -> bool {
     // Devices encrypt for all columns together: their tables are sized by what they are for, or by a workload.
-    !schema.edge && bound.bits() <= MAX_FACTOR_BITS && layout::holds(schema, content, bound)
+    !schema.edge && bound.bits() <= MAX_FACTOR_BITS && layout::holds(schema, quantity, bound)
 }
 
 /// Encrypted columns whose sums have no room for some clear columns as factors, with these: what `SUM(x * w)` may be refused for,
@@ -115,9 +115,9 @@ fn has_room(schema: &Schema, content: &Content, bound: &BigInt) -> bool {
 pub fn factors_left_out(schema: &Schema) -> Vec<(&str, Vec<&str>)> {
     let summed = schema.protected(Protection::Encrypt).filter(|column| column.is_summed());
     let left_out = summed.map(|column| {
-        let content = Content::Value(column.name.clone());
+        let quantity = Quantity::Value(column.name.clone());
         let lacking =
-            clear_factors(schema).filter(|factor| !has_room(schema, &content, &value_bound(factor)));
+            clear_factors(schema).filter(|factor| !has_room(schema, &quantity, &value_bound(factor)));
         (column.name.as_str(), lacking.map(|factor| factor.name.as_str()).collect::<Vec<_>>())
     });
     left_out.filter(|(_, lacking)| !lacking.is_empty()).collect()
@@ -164,11 +164,11 @@ pub fn needs_of(schema: &Schema, queries: &[Query]) -> Result<Needs, PlanError> 
             let plan = grouped::compile(schema, query, schema.max_rows.max(1))?;
             for sum in plan.sums {
                 let weight = plan.masks.get(sum.mask).map_or_else(BigInt::one, |mask| mask.weights.max_abs());
-                needs.add_sum(sum.content, weight);
+                needs.add_sum(sum.quantity, weight);
             }
         } else {
             let plan = by_row::compile(schema, query, &Program::suits_slots)?;
-            plan.fetch.into_iter().for_each(|content| needs.add_sum(content, BigInt::one()));
+            plan.fetch.into_iter().for_each(|quantity| needs.add_sum(quantity, BigInt::one()));
             needs.programs.extend(plan.programs);
         }
     }

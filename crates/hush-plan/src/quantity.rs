@@ -11,15 +11,15 @@ use crate::range::{Interval, at_least_one};
 use crate::schema::units::column_bounds;
 use crate::schema::{Column, ColumnType, Schema};
 
-/// What an encoded column holds. Private: the server never learns it.
+/// What an encoded column holds: a number for each row, computed from columns. Private: the server never learns it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Content {
+pub enum Quantity {
     /// 1 where both columns have a value, 0 elsewhere; goes with a product of two columns that may be missing.
     BothValid(String, String),
     /// Natural logarithm of the absolute value of a product in units, itself in units of `2^-`[`LOG_FRACTION_BITS`], to
     /// half a unit for each factor; 0 where the product is 0 or a factor is missing. Factors as in
-    /// [`Content::Monomial`], also one.
+    /// [`Quantity::Monomial`], also one.
     Log(Vec<String>),
     /// Product of three columns or more, 0 where any is missing: names in alphabetical order, a power as repeats.
     Monomial(Vec<String>),
@@ -37,7 +37,8 @@ pub enum Content {
     /// several columns have in common.
     Where {
         /// The quantity; none of this kind itself.
-        content: Box<Content>,
+        #[serde(rename = "content")]
+        quantity: Box<Quantity>,
         /// The further columns, sorted, each once.
         present: Vec<String>,
     },
@@ -48,37 +49,37 @@ pub enum Content {
 /// Binary digits after the point of a logarithm: the sum of 10^7 of them is exact to 2^-56, more than a double holds.
 pub const LOG_FRACTION_BITS: u32 = 80;
 
-impl Content {
+impl Quantity {
     /// In words, for errors and for `explain`.
     pub fn words(&self) -> String {
         match self {
-            Content::BothValid(a, b) => format!("the joint validity of {a} and {b}"),
-            Content::Log(factors) => format!("the logarithm of {}", factors.join(" * ")),
-            Content::Monomial(factors) => format!("the product {}", factors.join(" * ")),
-            Content::Negative(factors) => format!("where {} is negative", factors.join(" * ")),
-            Content::Product(a, b) => format!("the product of {a} and {b}"),
-            Content::Square(name) => format!("the square of {name}"),
-            Content::Valid(name) => format!("the validity of {name}"),
-            Content::Value(name) => format!("the values of {name}"),
-            Content::Where { content, present } => {
+            Quantity::BothValid(a, b) => format!("the joint validity of {a} and {b}"),
+            Quantity::Log(factors) => format!("the logarithm of {}", factors.join(" * ")),
+            Quantity::Monomial(factors) => format!("the product {}", factors.join(" * ")),
+            Quantity::Negative(factors) => format!("where {} is negative", factors.join(" * ")),
+            Quantity::Product(a, b) => format!("the product of {a} and {b}"),
+            Quantity::Square(name) => format!("the square of {name}"),
+            Quantity::Valid(name) => format!("the validity of {name}"),
+            Quantity::Value(name) => format!("the values of {name}"),
+            Quantity::Where { quantity, present } => {
                 let has = if present.len() == 1 { "has" } else { "have" };
-                format!("{} where {} {has} a value", content.words(), present.join(", "))
+                format!("{} where {} {has} a value", quantity.words(), present.join(", "))
             }
-            Content::Zero(factors) => format!("where {} is 0", factors.join(" * ")),
+            Quantity::Zero(factors) => format!("where {} is 0", factors.join(" * ")),
         }
     }
 
     /// The columns that it is made of, each once.
     pub(crate) fn columns(&self) -> Vec<&str> {
         let mut columns: Vec<&str> = match self {
-            Content::BothValid(a, b) | Content::Product(a, b) => vec![a, b],
-            Content::Log(factors)
-            | Content::Monomial(factors)
-            | Content::Negative(factors)
-            | Content::Zero(factors) => factors.iter().map(String::as_str).collect(),
-            Content::Square(name) | Content::Valid(name) | Content::Value(name) => vec![name],
-            Content::Where { content, present } => {
-                content.columns().into_iter().chain(present.iter().map(String::as_str)).collect()
+            Quantity::BothValid(a, b) | Quantity::Product(a, b) => vec![a, b],
+            Quantity::Log(factors)
+            | Quantity::Monomial(factors)
+            | Quantity::Negative(factors)
+            | Quantity::Zero(factors) => factors.iter().map(String::as_str).collect(),
+            Quantity::Square(name) | Quantity::Valid(name) | Quantity::Value(name) => vec![name],
+            Quantity::Where { quantity, present } => {
+                quantity.columns().into_iter().chain(present.iter().map(String::as_str)).collect()
             }
         };
         columns.sort_unstable();
@@ -94,19 +95,19 @@ impl Content {
             column.map_or_else(BigInt::one, value_bound)
         };
         match self {
-            Content::BothValid(..) | Content::Negative(_) | Content::Valid(_) | Content::Zero(_) => {
+            Quantity::BothValid(..) | Quantity::Negative(_) | Quantity::Valid(_) | Quantity::Zero(_) => {
                 BigInt::one()
             }
             // A factor's logarithm is below 0.7 times its binary digits, which leaves room for its rounding.
-            Content::Log(factors) => {
+            Quantity::Log(factors) => {
                 let bits: u64 = factors.iter().map(|name| bound(name).bits()).sum();
                 BigInt::from(bits) << LOG_FRACTION_BITS
             }
-            Content::Monomial(factors) => factors.iter().map(bound).product(),
-            Content::Product(a, b) => bound(a) * bound(b),
-            Content::Square(name) => bound(name).pow(2),
-            Content::Value(name) => bound(name),
-            Content::Where { content, .. } => content.bound(schema),
+            Quantity::Monomial(factors) => factors.iter().map(bound).product(),
+            Quantity::Product(a, b) => bound(a) * bound(b),
+            Quantity::Square(name) => bound(name).pow(2),
+            Quantity::Value(name) => bound(name),
+            Quantity::Where { quantity, .. } => quantity.bound(schema),
         }
     }
 
@@ -129,19 +130,19 @@ impl Content {
             powers.into_iter().fold(one, |product, (name, power)| product.mul(&column(name).pow(power)))
         };
         let possible = match self {
-            Content::BothValid(..) | Content::Negative(_) | Content::Valid(_) | Content::Zero(_) => {
+            Quantity::BothValid(..) | Quantity::Negative(_) | Quantity::Valid(_) | Quantity::Zero(_) => {
                 Interval::point(BigInt::one())
             }
             // Of whole numbers other than 0.
-            Content::Log(factors) => {
+            Quantity::Log(factors) => {
                 let bits: u64 = factors.iter().map(|name| column(name).max_abs().bits().max(1)).sum();
                 Interval::point(BigInt::from(bits) << LOG_FRACTION_BITS)
             }
-            Content::Monomial(factors) => product(factors),
-            Content::Product(left, right) => product(&[left.clone(), right.clone()]),
-            Content::Square(name) => product(&[name.clone(), name.clone()]),
-            Content::Value(name) => column(name),
-            Content::Where { content, .. } => content.row_values(schema),
+            Quantity::Monomial(factors) => product(factors),
+            Quantity::Product(left, right) => product(&[left.clone(), right.clone()]),
+            Quantity::Square(name) => product(&[name.clone(), name.clone()]),
+            Quantity::Value(name) => column(name),
+            Quantity::Where { quantity, .. } => quantity.row_values(schema),
         };
         possible.hull(&zero)
     }
@@ -156,39 +157,39 @@ impl Content {
             }
         };
         match self {
-            Content::BothValid(..)
-            | Content::Log(_)
-            | Content::Negative(_)
-            | Content::Valid(_)
-            | Content::Zero(_) => None,
-            Content::Monomial(factors) => factors.iter().filter_map(digits).max(),
-            Content::Product(a, b) => digits(a).max(digits(b)),
-            Content::Square(name) | Content::Value(name) => digits(name),
-            Content::Where { content, .. } => content.approximate_digits(schema),
+            Quantity::BothValid(..)
+            | Quantity::Log(_)
+            | Quantity::Negative(_)
+            | Quantity::Valid(_)
+            | Quantity::Zero(_) => None,
+            Quantity::Monomial(factors) => factors.iter().filter_map(digits).max(),
+            Quantity::Product(a, b) => digits(a).max(digits(b)),
+            Quantity::Square(name) | Quantity::Value(name) => digits(name),
+            Quantity::Where { quantity, .. } => quantity.approximate_digits(schema),
         }
     }
 
     /// Whether it is 0 or 1 by row, and so as narrow as nothing else is.
     pub(crate) fn marks_missing(&self) -> bool {
         match self {
-            Content::BothValid(..) | Content::Negative(_) | Content::Valid(_) | Content::Zero(_) => true,
-            Content::Where { content, .. } => content.marks_missing(),
-            Content::Log(_)
-            | Content::Monomial(_)
-            | Content::Product(..)
-            | Content::Square(_)
-            | Content::Value(_) => false,
+            Quantity::BothValid(..) | Quantity::Negative(_) | Quantity::Valid(_) | Quantity::Zero(_) => true,
+            Quantity::Where { quantity, .. } => quantity.marks_missing(),
+            Quantity::Log(_)
+            | Quantity::Monomial(_)
+            | Quantity::Product(..)
+            | Quantity::Square(_)
+            | Quantity::Value(_) => false,
         }
     }
 
     /// Whether two are equal, or equal with the two columns exchanged.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Content::Product(a1, a2), Content::Product(b1, b2))
-            | (Content::BothValid(a1, a2), Content::BothValid(b1, b2)) => {
+            (Quantity::Product(a1, a2), Quantity::Product(b1, b2))
+            | (Quantity::BothValid(a1, a2), Quantity::BothValid(b1, b2)) => {
                 (a1, a2) == (b1, b2) || (a1, a2) == (b2, b1)
             }
-            (Content::Where { content: a, present: p }, Content::Where { content: b, present: q }) => {
+            (Quantity::Where { quantity: a, present: p }, Quantity::Where { quantity: b, present: q }) => {
                 p == q && a.is_same(b)
             }
             _ => self == other,
@@ -198,20 +199,20 @@ impl Content {
     /// The layout that sums of it need, in words.
     pub(crate) fn layout_words(&self) -> String {
         let words = match self {
-            Content::BothValid(..) => "the joint validity (`products` in the schema)",
-            Content::Monomial(factors) => {
+            Quantity::BothValid(..) => "the joint validity (`products` in the schema)",
+            Quantity::Monomial(factors) => {
                 return format!(
                     "the product as a further `sum` column (`products = [{factors:?}]` in the schema)"
                 );
             }
-            Content::Log(_) | Content::Negative(_) | Content::Zero(_) => {
+            Quantity::Log(_) | Quantity::Negative(_) | Quantity::Zero(_) => {
                 "sums of logarithms (`for = [\"geomean\"]` of one column)"
             }
-            Content::Product(..) => "the product as a further `sum` column (`products` in the schema)",
-            Content::Square(_) => "the square as a further `sum` column (purpose `variance`)",
-            Content::Valid(_) => "the encrypted validity",
-            Content::Value(_) => "a `sum` layout",
-            Content::Where { .. } => "sums over the rows that they have in common (`moments` in the schema)",
+            Quantity::Product(..) => "the product as a further `sum` column (`products` in the schema)",
+            Quantity::Square(_) => "the square as a further `sum` column (purpose `variance`)",
+            Quantity::Valid(_) => "the encrypted validity",
+            Quantity::Value(_) => "a `sum` layout",
+            Quantity::Where { .. } => "sums over the rows that they have in common (`moments` in the schema)",
         };
         words.to_owned()
     }
@@ -240,27 +241,28 @@ mod tests {
         from_toml(text).unwrap()
     }
 
-    fn range(content: &Content) -> (i64, i64) {
-        let values = content.row_values(&schema());
-        assert!(values.max_abs() <= content.bound(&schema()), "{content:?}");
+    fn range(quantity: &Quantity) -> (i64, i64) {
+        let values = quantity.row_values(&schema());
+        assert!(values.max_abs() <= quantity.bound(&schema()), "{quantity:?}");
         (values.low().to_i64().unwrap(), values.high().to_i64().unwrap())
     }
 
     #[test]
     fn signs_and_missing_values_are_counted_in() {
         let name = |name: &str| name.to_owned();
-        assert_eq!(range(&Content::Value(name("a"))), (-3, 5));
-        assert_eq!(range(&Content::Value(name("b"))), (0, 7));
-        assert_eq!(range(&Content::Value(name("c"))), (0, 1));
-        assert_eq!(range(&Content::Square(name("a"))), (0, 25));
-        assert_eq!(range(&Content::Product(name("a"), name("b"))), (-21, 35));
-        assert_eq!(range(&Content::Monomial(vec![name("a"), name("a"), name("a")])), (-27, 125));
-        assert_eq!(range(&Content::Monomial(vec![name("a"), name("a"), name("b")])), (0, 175));
-        assert_eq!(range(&Content::Valid(name("a"))), (0, 1));
+        assert_eq!(range(&Quantity::Value(name("a"))), (-3, 5));
+        assert_eq!(range(&Quantity::Value(name("b"))), (0, 7));
+        assert_eq!(range(&Quantity::Value(name("c"))), (0, 1));
+        assert_eq!(range(&Quantity::Square(name("a"))), (0, 25));
+        assert_eq!(range(&Quantity::Product(name("a"), name("b"))), (-21, 35));
+        assert_eq!(range(&Quantity::Monomial(vec![name("a"), name("a"), name("a")])), (-27, 125));
+        assert_eq!(range(&Quantity::Monomial(vec![name("a"), name("a"), name("b")])), (0, 175));
+        assert_eq!(range(&Quantity::Valid(name("a"))), (0, 1));
         // Three binary digits each.
-        let logs = Content::Log(vec![name("a"), name("b")]).row_values(&schema());
+        let logs = Quantity::Log(vec![name("a"), name("b")]).row_values(&schema());
         assert_eq!((logs.low(), logs.high()), (&BigInt::zero(), &(BigInt::from(6) << 80)));
-        let both = Content::Where { content: Box::new(Content::Square(name("a"))), present: vec![name("b")] };
+        let both =
+            Quantity::Where { quantity: Box::new(Quantity::Square(name("a"))), present: vec![name("b")] };
         assert_eq!(range(&both), (0, 25));
     }
 
@@ -271,7 +273,7 @@ mod tests {
         let int = column("x", ColumnType::Int { bits: 32 }, Protection::Encrypt);
         let columns = vec![float("open"), ranged(float("closed"), -5000, 5000), int];
         let schema = crate::tables::schema("t", columns);
-        let digits = |name: &str| Content::Value(name.into()).approximate_digits(&schema);
+        let digits = |name: &str| Quantity::Value(name.into()).approximate_digits(&schema);
         assert_eq!(
             (digits("open"), digits("closed"), digits("x"), digits("none")),
             (Some(3), None, None, None)
@@ -280,11 +282,11 @@ mod tests {
 
     #[test]
     fn a_quantity_names_its_columns_once() {
-        let content = Content::Product("b".into(), "a".into());
+        let quantity = Quantity::Product("b".into(), "a".into());
         let present = vec!["c".into(), "a".into()];
-        let both = Content::Where { content: Box::new(content), present };
+        let both = Quantity::Where { quantity: Box::new(quantity), present };
         assert_eq!(both.columns(), ["a", "b", "c"]);
-        assert_eq!(Content::Monomial(vec!["y".into(), "x".into(), "y".into()]).columns(), ["x", "y"]);
-        assert_eq!(Content::Valid("v".into()).columns(), ["v"]);
+        assert_eq!(Quantity::Monomial(vec!["y".into(), "x".into(), "y".into()]).columns(), ["x", "y"]);
+        assert_eq!(Quantity::Valid("v".into()).columns(), ["v"]);
     }
 }

@@ -164,7 +164,7 @@ fn last(query: &Query) -> Vec<String> {
 fn words(encodings: &[PrivateEncoding], ids: impl Iterator<Item = EncodingId>) -> Vec<String> {
     let mut names: Vec<String> = ids
         .filter_map(|id| encodings.iter().find(|encoding| encoding.public.id == id))
-        .map(|encoding| encoding.content.words())
+        .map(|encoding| encoding.quantity.words())
         .collect();
     names.dedup();
     names

@@ -23,7 +23,7 @@ use hush_plan::bounds::Bound;
 use hush_plan::physical::stored_bounds;
 use hush_plan::schema::Column;
 use hush_plan::schema::units::column_bounds;
-use hush_plan::{ColumnType, Content, Protection};
+use hush_plan::{ColumnType, Protection, Quantity};
 use hush_ring::UniformSeed;
 use hush_rlwe::{Body, SumMasks, UncheckedBody, masked_body_bytes};
 use hush_schemes::Values;
@@ -224,8 +224,8 @@ impl<'a> Examiner<'a> {
             Ok(rows)
         });
         let cells = cells.collect::<Result<Vec<Cells>, Fault>>()?;
-        let found = |content: &Content| {
-            let at = self.keys.iter().position(|key| key.encoding.content == *content);
+        let found = |quantity: &Quantity| {
+            let at = self.keys.iter().position(|key| key.encoding.quantity == *quantity);
             at.and_then(|at| cells.get(at))
         };
         let columns = self.half.schema.columns.iter().map(|column| match column.protect {
@@ -242,7 +242,7 @@ impl<'a> Examiner<'a> {
         let positions: BTreeMap<&str, usize> = self.half.schema.positions();
         for (key, cells) in self.keys.iter().zip(cells) {
             let Cells::Exact(found) = cells else { continue };
-            let expected = quantity_values(&key.encoding.content, batch, &positions);
+            let expected = quantity_values(&key.encoding.quantity, batch, &positions);
             let expected = expected.map_err(|error| Fault::File(error.into()))?;
             if !equal(&expected, found) {
                 return Err(Fault::Contradiction(key.content_name()));
@@ -255,10 +255,10 @@ impl<'a> Examiner<'a> {
 /// A column's values and validity, as they would have been read from a file; nothing where no encoding holds the values.
 fn typed<'c>(
     column: &Column,
-    found: impl Fn(&Content) -> Option<&'c Cells>,
+    found: impl Fn(&Quantity) -> Option<&'c Cells>,
 ) -> Result<Option<TypedColumn>, Fault> {
-    let Some(values) = found(&Content::Value(column.name.clone())) else { return Ok(None) };
-    let valid = match found(&Content::Valid(column.name.clone())) {
+    let Some(values) = found(&Quantity::Value(column.name.clone())) else { return Ok(None) };
+    let valid = match found(&Quantity::Valid(column.name.clone())) {
         Some(Cells::Exact(valid)) => Some(valid.iter().map(|cell| *cell == I256::ONE).collect::<Vec<bool>>()),
         _ => None,
     };

@@ -13,7 +13,7 @@ use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
 use hush_edge::DeviceKey;
 use hush_encode::clear_schema;
-use hush_plan::{Content, EncodingId};
+use hush_plan::{EncodingId, Quantity};
 use hush_remote::Silent;
 use hush_schemes::Values;
 use hush_schemes::bgv::public::PublicEncryptor;
@@ -165,11 +165,11 @@ impl Case {
 }
 
 fn encrypted(device: &DeviceKey, id: DeliveryId, crafted: &Crafted) -> WrittenPart {
-    let word = |content: &Content| match content {
-        Content::Square(_) => "square temp",
-        Content::Valid(_) => "valid temp",
-        Content::Value(name) if name == "load" => "load",
-        Content::Value(name) if name == "level" => "level",
+    let word = |quantity: &Quantity| match quantity {
+        Quantity::Square(_) => "square temp",
+        Quantity::Valid(_) => "valid temp",
+        Quantity::Value(name) if name == "load" => "load",
+        Quantity::Value(name) if name == "level" => "level",
         _ => "temp",
     };
     let mut blobs: BTreeMap<u32, Bytes> = BTreeMap::new();
@@ -177,7 +177,7 @@ fn encrypted(device: &DeviceKey, id: DeliveryId, crafted: &Crafted) -> WrittenPa
         let ids = family.key.columns().iter().map(|column| column.column);
         let words = ids.clone().map(|id| {
             let encoding = device.encodings.iter().find(|encoding| encoding.public.id.0 == id).unwrap();
-            word(&encoding.content)
+            word(&encoding.quantity)
         });
         let words: Vec<&str> = words.collect();
         let values: Vec<Values<'_>> = words.iter().map(|word| Values::I64(&crafted.values[*word])).collect();

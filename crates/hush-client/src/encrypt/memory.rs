@@ -6,7 +6,7 @@
 //! limit parts get smaller first (more files), then the window (less overlap of reading, encrypting and writing); texts, which
 //! have no size of their own, get what is left, and a chunk with more is refused.
 
-use hush_plan::{ColumnType, Content, Protection, Schema};
+use hush_plan::{ColumnType, Protection, Quantity, Schema};
 use hush_rlwe::body_bytes;
 use hush_table::part::{CHUNK_ROWS, MAX_PART_CHUNKS, PART_TARGET_BYTES};
 
@@ -76,7 +76,7 @@ impl Need {
             let element_words = ring.poly_words() as u64;
             need.fixed += 24 * element_words;
             need.encrypted += encoded_bytes(key);
-            need.working += plaintext_bytes(&key.encoding.content);
+            need.working += plaintext_bytes(&key.encoding.quantity);
             need.fixed += if has_slots(key) { 64 * element_words } else { 0 };
         }
         let widest = plan.keys.iter().map(|key| key.ring().poly_words() as u64).max().unwrap_or(0);
@@ -178,14 +178,14 @@ fn has_slots(key: &ColumnKey) -> bool {
 }
 
 /// Bytes of what a chunk of an encoded column is computed into before it is encrypted.
-fn plaintext_bytes(content: &Content) -> u64 {
-    match content {
-        Content::Value(_) => 0,
-        Content::Valid(_) | Content::BothValid(..) | Content::Negative(_) | Content::Zero(_) => 8 * ROWS,
-        Content::Log(_) => 16 * ROWS,
-        Content::Monomial(_) | Content::Product(..) | Content::Square(_) => 32 * ROWS,
+fn plaintext_bytes(quantity: &Quantity) -> u64 {
+    match quantity {
+        Quantity::Value(_) => 0,
+        Quantity::Valid(_) | Quantity::BothValid(..) | Quantity::Negative(_) | Quantity::Zero(_) => 8 * ROWS,
+        Quantity::Log(_) => 16 * ROWS,
+        Quantity::Monomial(_) | Quantity::Product(..) | Quantity::Square(_) => 32 * ROWS,
         // Before and after.
-        Content::Where { content, .. } => 32 * ROWS + plaintext_bytes(content),
+        Quantity::Where { quantity, .. } => 32 * ROWS + plaintext_bytes(quantity),
     }
 }
 

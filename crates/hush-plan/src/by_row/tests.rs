@@ -16,7 +16,7 @@ fn plan(text: &str) -> ByRow {
 fn columns_are_fetched_with_their_validity_and_clear_ones_widened() {
     let plan = plan("SELECT ward, year, age, charges, score, smoker, born, disc FROM patients");
     assert_eq!(plan.clear, ["\"ward\"", "CAST(\"year\" AS BIGINT)", "CAST(\"disc\" AS DECIMAL(38,2))"]);
-    let names: Vec<_> = plan.fetch.iter().map(crate::quantity::Content::words).collect();
+    let names: Vec<_> = plan.fetch.iter().map(crate::quantity::Quantity::words).collect();
     assert_eq!(names[..2], ["the values of age", "the validity of age"]);
     let outputs: Vec<_> = plan.outputs.iter().map(|output| output.output).collect();
     let number = ProgramOutput::Number;
@@ -65,7 +65,7 @@ fn clear_operands_and_missing_values_are_listed() {
     assert_eq!(plan.clear, ["\"weight\""]);
     let output = &plan.outputs[0];
     assert_eq!((output.source, output.not_null.as_slice()), (Source::Program(0), &[0][..]));
-    assert_eq!(plan.fetch, [Content::Valid("age".into())]);
+    assert_eq!(plan.fetch, [Quantity::Valid("age".into())]);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn the_owner_computes_what_is_too_deep_for_the_server() {
     assert_eq!((plan.programs.len(), plan.owned.len()), (1, 1));
     assert_eq!((plan.outputs[0].source, plan.outputs[1].source), (Source::Owned(0), Source::Program(0)));
     for name in ["age", "bp", "visits"] {
-        assert!(plan.fetch.contains(&Content::Value(name.into())), "{name}");
+        assert!(plan.fetch.contains(&Quantity::Value(name.into())), "{name}");
     }
     // Its clear operand is a clear column of the answer, and none of the server's programs.
     assert!(plan.operands.is_empty());

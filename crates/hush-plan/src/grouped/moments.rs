@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use num_bigint::BigInt;
 use num_traits::{One, Signed, Zero};
 
-use super::{BoundedMask, Builder, ContentSum};
+use super::{BoundedMask, Builder, QuantitySum};
 use crate::error::{PlanError, Unfit};
 use crate::expr::{Monomial, Piece, Weight, Width};
 use crate::plan::{LinearForm, Mask, Moment};
-use crate::quantity::Content;
+use crate::quantity::Quantity;
 use crate::range::{largest_sum, power_of_ten};
 use crate::schema::Column;
 
@@ -27,8 +27,8 @@ impl Builder<'_> {
         let mut bound = BigInt::zero();
         for piece in pieces {
             for (monomial, weight) in &piece.terms {
-                let content = content_of(monomial, &piece.may_miss);
-                let (moment, row_max) = self.moment(piece, content, weight, text)?;
+                let quantity = quantity_of(monomial, &piece.may_miss);
+                let (moment, row_max) = self.moment(piece, quantity, weight, text)?;
                 let coefficient = &weight.factor * power_of_ten(scale.saturating_sub(weight.scale));
                 bound += largest_sum(self.rows, &row_max, &coefficient.abs());
                 let key = match moment {
@@ -64,7 +64,7 @@ impl Builder<'_> {
     fn moment(
         &mut self,
         piece: &Piece,
-        content: Option<Content>,
+        quantity: Option<Quantity>,
         weight: &Weight,
         text: &str,
     ) -> Result<(Moment, BigInt), PlanError> {
@@ -77,18 +77,18 @@ impl Builder<'_> {
         let conditions: Vec<String> = conditions.collect();
         let condition = (!conditions.is_empty()).then(|| conditions.join(" AND "));
         let weight_max = weight.units_range().max_abs();
-        match content {
+        match quantity {
             None => {
                 let index = self.clear(self.clear_sum(condition, weight, &weight_max, text)?);
                 Ok((Moment::Clear(index), weight_max))
             }
-            Some(content) => {
-                let row_max = content.bound(self.schema) * &weight_max;
+            Some(quantity) => {
+                let row_max = quantity.bound(self.schema) * &weight_max;
                 let mask = self.mask(condition, weight, text)?;
                 Ok((
-                    self.sum(ContentSum {
+                    self.sum(QuantitySum {
                         mask,
-                        content,
+                        quantity,
                         text: text.to_owned(),
                         together: self.together.clone(),
                     }),
@@ -99,15 +99,15 @@ impl Builder<'_> {
     }
 
     /// The sum of a quantity of the factors of a monomial over the rows of a piece.
-    pub(super) fn content_moment(
+    pub(super) fn quantity_moment(
         &mut self,
         piece: &Piece,
         monomial: &Monomial,
-        content: Content,
+        quantity: Quantity,
         text: &str,
     ) -> Result<Moment, PlanError> {
-        let content = where_present(content, &others_of(monomial, &piece.may_miss));
-        Ok(self.moment(piece, Some(content), &Weight::constant(BigInt::one(), 0), text)?.0)
+        let quantity = where_present(quantity, &others_of(monomial, &piece.may_miss));
+        Ok(self.moment(piece, Some(quantity), &Weight::constant(BigInt::one(), 0), text)?.0)
     }
 
     /// SQL that sums the clear units over the rows that satisfy `condition`.
@@ -154,9 +154,9 @@ impl Builder<'_> {
         Ok(masks.len() - 1)
     }
 
-    fn sum(&mut self, sum: ContentSum) -> Moment {
+    fn sum(&mut self, sum: QuantitySum) -> Moment {
         let sums = &mut self.grouped.sums;
-        let same = |present: &ContentSum| present.mask == sum.mask && present.content == sum.content;
+        let same = |present: &QuantitySum| present.mask == sum.mask && present.quantity == sum.quantity;
         let index = sums.iter().position(same).unwrap_or_else(|| {
             sums.push(sum);
             sums.len() - 1
@@ -177,21 +177,21 @@ impl Builder<'_> {
 /// What must be summed for a monomial on rows where none of `may_miss` is missing; `None` for a clear one.
 ///
 /// An encoded value is 0 where its column is missing, so a monomial takes care of its own columns only.
-fn content_of(monomial: &Monomial, may_miss: &BTreeSet<String>) -> Option<Content> {
+fn quantity_of(monomial: &Monomial, may_miss: &BTreeSet<String>) -> Option<Quantity> {
     let factors = monomial.factors();
     let mut present = others_of(monomial, may_miss);
-    let content = match factors {
+    let quantity = match factors {
         [] => match present.as_slice() {
             [] => return None,
-            [a, b] => return Some(Content::BothValid(a.clone(), b.clone())),
-            _ => Content::Valid(present.remove(0)),
+            [a, b] => return Some(Quantity::BothValid(a.clone(), b.clone())),
+            _ => Quantity::Valid(present.remove(0)),
         },
-        [name] => Content::Value(name.clone()),
-        [a, b] if a == b => Content::Square(a.clone()),
-        [a, b] => Content::Product(a.clone(), b.clone()),
-        _ => Content::Monomial(factors.to_vec()),
+        [name] => Quantity::Value(name.clone()),
+        [a, b] if a == b => Quantity::Square(a.clone()),
+        [a, b] => Quantity::Product(a.clone(), b.clone()),
+        _ => Quantity::Monomial(factors.to_vec()),
     };
-    Some(where_present(content, &present))
+    Some(where_present(quantity, &present))
 }
 
 /// Columns that may be missing beside those of a monomial.
@@ -200,9 +200,9 @@ fn others_of(monomial: &Monomial, may_miss: &BTreeSet<String>) -> Vec<String> {
 }
 
 /// The quantity on rows where all of `present` have a value.
-fn where_present(content: Content, present: &[String]) -> Content {
+fn where_present(quantity: Quantity, present: &[String]) -> Quantity {
     if present.is_empty() {
-        return content;
+        return quantity;
     }
-    Content::Where { content: Box::new(content), present: present.to_vec() }
+    Quantity::Where { quantity: Box::new(quantity), present: present.to_vec() }
 }

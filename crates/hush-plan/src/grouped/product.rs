@@ -11,7 +11,7 @@ use crate::aggregates::ProductFunction;
 use crate::error::{PlanError, Unfit};
 use crate::expr::{Kind, Monomial, Piece, Weight};
 use crate::plan::{LinearForm, OwnerAggregate, ProductMoments};
-use crate::quantity::Content;
+use crate::quantity::Quantity;
 use crate::schema::units::column_bounds;
 
 /// Plans `function` of an argument whose pieces are products of encrypted columns and constants; `text` is the call as
@@ -50,16 +50,16 @@ pub(super) fn aggregate(
             continue;
         }
         let (can_be_negative, can_be_zero) = signs(builder, factors);
-        let mut add = |form: &mut LinearForm, content| {
-            form.terms.push(("1".to_owned(), builder.content_moment(piece, &monomial, content, text)?));
+        let mut add = |form: &mut LinearForm, quantity| {
+            form.terms.push(("1".to_owned(), builder.quantity_moment(piece, &monomial, quantity, text)?));
             Ok::<_, PlanError>(())
         };
-        add(&mut moments.logs, Content::Log(factors.to_vec()))?;
+        add(&mut moments.logs, Quantity::Log(factors.to_vec()))?;
         if can_be_negative {
-            add(&mut moments.negatives, Content::Negative(factors.to_vec()))?;
+            add(&mut moments.negatives, Quantity::Negative(factors.to_vec()))?;
         }
         if can_be_zero {
-            add(&mut moments.zeros, Content::Zero(factors.to_vec()))?;
+            add(&mut moments.zeros, Quantity::Zero(factors.to_vec()))?;
         }
     }
     Ok(OwnerAggregate::Product { function, count, moments })

@@ -99,8 +99,8 @@ fn the_refused_comparison_is_shown_as_typed_with_a_way_out() {
 #[test]
 fn sums_are_shared_and_constants_stay_outside() {
     let plan = plan("SELECT SUM(2*age), AVG(age), SUM(age) + COUNT(age), SUM(age*3-1) FROM patients");
-    let contents: Vec<_> = plan.sums.iter().map(|sum| sum.content.clone()).collect();
-    assert_eq!(contents, [Content::Valid("age".into()), Content::Value("age".into())]);
+    let quantities: Vec<_> = plan.sums.iter().map(|sum| sum.quantity.clone()).collect();
+    assert_eq!(quantities, [Quantity::Valid("age".into()), Quantity::Value("age".into())]);
     assert_eq!(plan.masks.len(), 1);
     assert_eq!(plan.clear, ["COUNT(*)"]);
     let OwnerAggregate::Moments { sum, .. } = &plan.outputs[4] else { panic!() };
@@ -115,51 +115,54 @@ fn products_of_rows_are_sums_of_logarithms() {
         visits.range = Some(crate::schema::UnitRange { low, high: 1000 });
         let query = parse(&schema, &format!("SELECT {item} FROM patients")).unwrap();
         let plan = compile(&schema, &query, 100).unwrap();
-        let contents: Vec<Content> = plan.sums.into_iter().map(|sum| sum.content).collect();
+        let quantities: Vec<Quantity> = plan.sums.into_iter().map(|sum| sum.quantity).collect();
         let OwnerAggregate::Product { moments, .. } = plan.outputs[0].clone() else { panic!() };
-        (contents, moments)
+        (quantities, moments)
     };
     // Signs and zeros are looked at where the range allows them.
     let of = |names: &[&str]| -> Vec<String> { names.iter().map(|name| (*name).to_owned()).collect() };
     let visits = of(&["visits"]);
-    assert_eq!(plan(1, "PRODUCT(visits)").0, [Content::Log(visits.clone())]);
-    assert_eq!(plan(0, "GEOMEAN(visits)").0, [Content::Log(visits.clone()), Content::Zero(visits.clone())]);
-    let all = [Content::Log(visits.clone()), Content::Negative(visits.clone()), Content::Zero(visits)];
+    assert_eq!(plan(1, "PRODUCT(visits)").0, [Quantity::Log(visits.clone())]);
+    assert_eq!(plan(0, "GEOMEAN(visits)").0, [Quantity::Log(visits.clone()), Quantity::Zero(visits.clone())]);
+    let all = [Quantity::Log(visits.clone()), Quantity::Negative(visits.clone()), Quantity::Zero(visits)];
     assert_eq!(plan(-1, "PRODUCT(visits)").0, all);
     let square = of(&["visits", "visits"]);
-    assert_eq!(plan(-1, "PRODUCT(visits * visits)").0, [Content::Log(square.clone()), Content::Zero(square)]);
+    assert_eq!(
+        plan(-1, "PRODUCT(visits * visits)").0,
+        [Quantity::Log(square.clone()), Quantity::Zero(square)]
+    );
     // A constant is one factor for each row, a number alone too.
-    let (contents, product) = plan(1, "PRODUCT(CASE WHEN year > 0 THEN -0.5 * visits ELSE 3 END)");
-    assert_eq!(contents, [Content::Log(of(&["visits"]))]);
+    let (quantities, product) = plan(1, "PRODUCT(CASE WHEN year > 0 THEN -0.5 * visits ELSE 3 END)");
+    assert_eq!(quantities, [Quantity::Log(of(&["visits"]))]);
     let constants: Vec<_> =
         product.constants.iter().map(|(digits, scale, _)| (digits.as_str(), *scale)).collect();
     assert_eq!(constants, [("-5", 1), ("3", 0)]);
     // A value that may be missing counts through its validity.
-    let (contents, _) = plan(1, "PRODUCT(age * visits)");
-    assert_eq!(contents[..2], [Content::Valid("age".into()), Content::Log(of(&["age", "visits"]))]);
+    let (quantities, _) = plan(1, "PRODUCT(age * visits)");
+    assert_eq!(quantities[..2], [Quantity::Valid("age".into()), Quantity::Log(of(&["age", "visits"]))]);
 }
 
 #[test]
 fn products_and_their_missing_values_need_joint_quantities() {
     let plan = plan("SELECT AVG(age * bp) FROM patients");
-    let contents: Vec<_> = plan.sums.iter().map(|sum| sum.content.clone()).collect();
+    let quantities: Vec<_> = plan.sums.iter().map(|sum| sum.quantity.clone()).collect();
     let pair = || ("age".to_owned(), "bp".to_owned());
-    assert_eq!(contents, [Content::BothValid(pair().0, pair().1), Content::Product(pair().0, pair().1)]);
+    assert_eq!(quantities, [Quantity::BothValid(pair().0, pair().1), Quantity::Product(pair().0, pair().1)]);
 }
 
 #[test]
 fn sums_over_common_rows_need_each_quantity_on_those_rows() {
-    let contents =
-        |text: &str| -> Vec<String> { plan(text).sums.iter().map(|sum| sum.content.words()).collect() };
+    let quantities =
+        |text: &str| -> Vec<String> { plan(text).sums.iter().map(|sum| sum.quantity.words()).collect() };
     let expected = [
         "the validity of age",
         "the values of age",
         "the values of charges where age has a value",
         "the product of age and charges",
     ];
-    assert_eq!(contents("SELECT COVAR_POP(age, charges) FROM patients"), expected);
-    assert_eq!(contents("SELECT REGR_COUNT(age, bp) FROM patients"), ["the joint validity of age and bp"]);
-    assert_eq!(contents("SELECT LINREG_COUNT(visits, charges) FROM patients"), [""; 0]);
+    assert_eq!(quantities("SELECT COVAR_POP(age, charges) FROM patients"), expected);
+    assert_eq!(quantities("SELECT REGR_COUNT(age, bp) FROM patients"), ["the joint validity of age and bp"]);
+    assert_eq!(quantities("SELECT LINREG_COUNT(visits, charges) FROM patients"), [""; 0]);
     // Ten moments of three columns, whatever is asked of the fit; the count needs no ciphertext here.
     let fit = plan("SELECT LINREG(charges, visits, disc) FROM patients GROUP BY ward HAVING r2 > 0.5");
     assert_eq!(fit.outputs.len(), 5);
@@ -347,24 +350,24 @@ fn rows(a_nullable: bool) -> impl Strategy<Value = Vec<Row>> {
     prop::collection::vec(row, 0..12)
 }
 
-/// What the encoding of `content` holds for a row, in units.
-fn content_value(schema: &Schema, content: &Content, row: &Row) -> BigInt {
+/// What the encoding of `quantity` holds for a row, in units.
+fn quantity_value(schema: &Schema, quantity: &Quantity, row: &Row) -> BigInt {
     let scale = |name: &String| schema.column(name).unwrap().scale();
     let value = |name: &String| row[name].as_ref().map(|cell| cell.units(scale(name)));
-    match content {
-        Content::BothValid(x, y) => u8::from(row[x].is_some() && row[y].is_some()).into(),
-        Content::Monomial(factors) => {
+    match quantity {
+        Quantity::BothValid(x, y) => u8::from(row[x].is_some() && row[y].is_some()).into(),
+        Quantity::Monomial(factors) => {
             factors.iter().map(value).product::<Option<BigInt>>().unwrap_or_default()
         }
-        Content::Product(x, y) => value(x).zip(value(y)).map_or(BigInt::ZERO, |(x, y)| x * y),
-        Content::Log(_) | Content::Negative(_) | Content::Zero(_) => panic!("no product of rows here"),
-        Content::Square(x) => value(x).map_or(BigInt::ZERO, |x| &x * &x),
-        Content::Valid(x) => u8::from(row[x].is_some()).into(),
-        Content::Value(x) => value(x).unwrap_or_default(),
-        Content::Where { content, present } if present.iter().all(|x| row[x].is_some()) => {
-            content_value(schema, content, row)
+        Quantity::Product(x, y) => value(x).zip(value(y)).map_or(BigInt::ZERO, |(x, y)| x * y),
+        Quantity::Log(_) | Quantity::Negative(_) | Quantity::Zero(_) => panic!("no product of rows here"),
+        Quantity::Square(x) => value(x).map_or(BigInt::ZERO, |x| &x * &x),
+        Quantity::Valid(x) => u8::from(row[x].is_some()).into(),
+        Quantity::Value(x) => value(x).unwrap_or_default(),
+        Quantity::Where { quantity, present } if present.iter().all(|x| row[x].is_some()) => {
+            quantity_value(schema, quantity, row)
         }
-        Content::Where { .. } => BigInt::ZERO,
+        Quantity::Where { .. } => BigInt::ZERO,
     }
 }
 
@@ -388,7 +391,7 @@ fn evaluate(schema: &Schema, plan: &Grouped, form: &LinearForm, rows: &[Row]) ->
                     };
                     let is_bounded = weights.low() <= &weight && &weight <= weights.high();
                     assert!(is_bounded || weight == BigInt::ZERO, "weight above its bound");
-                    weight * content_value(schema, &sum.content, row)
+                    weight * quantity_value(schema, &sum.quantity, row)
                 })
                 .sum()
         }

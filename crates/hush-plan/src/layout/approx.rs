@@ -20,7 +20,7 @@ use super::slots::components;
 use crate::encoding::{Layout, Plaintext};
 use crate::error::PlanError;
 use crate::program::Program;
-use crate::quantity::Content;
+use crate::quantity::Quantity;
 use crate::range::log2;
 use crate::schema::{ReleaseBudget, Schema};
 use crate::writers::Writers;
@@ -46,13 +46,13 @@ fn target_log2(digits: u8) -> f64 {
 
 /// Chooses for one quantity to be summed.
 pub(super) fn sum(
-    content: &Content,
+    quantity: &Quantity,
     digits: u8,
     rows: u64,
     weight_max: &BigInt,
     (writers, budget): (Writers, Option<ReleaseBudget>),
 ) -> Result<Choice, PlanError> {
-    let refusal = |bits| PlanError::NoParameters { content: content.words(), rows, bits };
+    let refusal = |bits| PlanError::NoParameters { quantity: quantity.words(), rows, bits };
     let weight = weight_max.to_f64().filter(|weight| weight.is_finite()).ok_or_else(|| refusal(u64::MAX))?;
     let scale_over = |set: &ParamSet| {
         let error = noise::ckks_sum_error_log2(0.0, rows as f64, weight, writers.noise_factor(set));
@@ -98,17 +98,20 @@ fn released_scale(
 }
 
 /// Chooses for every column of the approximate programs, in groups of those that meet.
-pub(super) fn slots(schema: &Schema, programs: &[Program]) -> Result<Vec<Vec<(Content, Choice)>>, PlanError> {
+pub(super) fn slots(
+    schema: &Schema,
+    programs: &[Program],
+) -> Result<Vec<Vec<(Quantity, Choice)>>, PlanError> {
     let approximate: Vec<&Program> = programs.iter().filter(|program| program.approximate).collect();
     let mut groups = Vec::new();
     for (columns, _) in components(&approximate) {
-        let contents: Vec<Content> = columns.into_iter().map(Content::Value).collect();
+        let quantities: Vec<Quantity> = columns.into_iter().map(Quantity::Value).collect();
         let digits =
-            contents.iter().filter_map(|content| content.approximate_digits(schema)).max().unwrap_or(0);
+            quantities.iter().filter_map(|quantity| quantity.approximate_digits(schema)).max().unwrap_or(0);
         let sets = presets().iter().filter(|set| set.degree() == 8192);
         let options: Vec<(&ParamSet, f64)> = sets.map(|set| (set, slot_magnitude(set, digits))).collect();
         let refusal = || PlanError::NoParameters {
-            content: contents.iter().map(Content::words).collect::<Vec<_>>().join(", "),
+            quantity: quantities.iter().map(Quantity::words).collect::<Vec<_>>().join(", "),
             rows: 1,
             bits: u64::from(digits) * 4,
         };
@@ -121,7 +124,7 @@ pub(super) fn slots(schema: &Schema, programs: &[Program]) -> Result<Vec<Vec<(Co
             plaintext: Plaintext::Scale { log2: scale as u32 },
             max_abs: BigInt::one() << magnitude as u64,
         };
-        groups.push(contents.into_iter().map(|content| (content, choice.clone())).collect());
+        groups.push(quantities.into_iter().map(|quantity| (quantity, choice.clone())).collect());
     }
     Ok(groups)
 }

@@ -17,7 +17,7 @@ use super::sum::stored_bits;
 use crate::encoding::{Layout, Plaintext};
 use crate::error::PlanError;
 use crate::program::Program;
-use crate::quantity::Content;
+use crate::quantity::Quantity;
 use crate::range::MAX_MESSAGE_LOG2;
 use crate::schema::Schema;
 
@@ -34,19 +34,19 @@ fn primes_for(set: &ParamSet) -> Option<&'static [u64]> {
 pub(super) fn choose(
     schema: &Schema,
     programs: &[Program],
-) -> Result<Vec<Vec<(Content, Choice)>>, PlanError> {
+) -> Result<Vec<Vec<(Quantity, Choice)>>, PlanError> {
     let exact: Vec<&Program> = programs.iter().filter(|program| !program.approximate).collect();
     let mut groups = Vec::new();
     for (columns, members) in components(&exact) {
-        let contents: Vec<Content> = columns.into_iter().map(Content::Value).collect();
-        let largest = contents.iter().map(|content| content.bound(schema)).max().unwrap_or_default();
+        let quantities: Vec<Quantity> = columns.into_iter().map(Quantity::Value).collect();
+        let largest = quantities.iter().map(|quantity| quantity.bound(schema)).max().unwrap_or_default();
         let (set, primes) = parameters(&members, largest)?;
-        let choice = |content: Content| {
-            let max_abs = content.bound(schema);
+        let choice = |quantity: Quantity| {
+            let max_abs = quantity.bound(schema);
             let plaintext = Plaintext::Primes { primes: primes.clone() };
-            (content, Choice { layout: Layout::Slots, params: set.name(), plaintext, max_abs })
+            (quantity, Choice { layout: Layout::Slots, params: set.name(), plaintext, max_abs })
         };
-        groups.push(contents.into_iter().map(choice).collect());
+        groups.push(quantities.into_iter().map(choice).collect());
     }
     Ok(groups)
 }
@@ -79,7 +79,7 @@ fn parameters(programs: &[&Program], largest: BigInt) -> Result<(&'static ParamS
     });
     fitting.min_by_key(|(set, primes)| stored_bits(set) * primes.len()).ok_or_else(|| {
         PlanError::NoParameters {
-            content: programs.iter().map(|program| program.text.clone()).next().unwrap_or_default(),
+            quantity: programs.iter().map(|program| program.text.clone()).next().unwrap_or_default(),
             rows: 1,
             bits: largest.bits() + 1,
         }

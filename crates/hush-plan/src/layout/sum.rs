@@ -13,7 +13,7 @@ use num_bigint::BigInt;
 use super::Choice;
 use crate::encoding::{Layout, Plaintext};
 use crate::error::PlanError;
-use crate::quantity::Content;
+use crate::quantity::Quantity;
 use crate::range::{largest_sum, message_log2};
 use crate::writers::{Writers, noise_room_log2};
 
@@ -22,7 +22,7 @@ const MAX_T_LOG2: u32 = 250;
 
 /// The smallest parameter set that holds the sums, by stored bytes per value in full chunks; none of those named in `without`.
 pub(super) fn choose(
-    content: &Content,
+    quantity: &Quantity,
     max_abs: &BigInt,
     rows: u64,
     weight_max: &BigInt,
@@ -37,7 +37,7 @@ pub(super) fn choose(
     });
     let (set, log2) = fitting
         .min_by_key(|(set, _)| stored_bits(set))
-        .ok_or_else(|| PlanError::NoParameters { content: content.words(), rows, bits: least })?;
+        .ok_or_else(|| PlanError::NoParameters { quantity: quantity.words(), rows, bits: least })?;
     Ok(Choice {
         layout: Layout::Sum,
         params: set.name(),
@@ -48,7 +48,7 @@ pub(super) fn choose(
 
 /// A quantity to be summed in a table that devices write to.
 pub(super) struct Asked<'a> {
-    pub(super) content: &'a Content,
+    pub(super) quantity: &'a Quantity,
     pub(super) max_abs: BigInt,
     pub(super) weight_max: &'a BigInt,
 }
@@ -77,8 +77,12 @@ pub(super) fn choose_shared(
     let mut taken = vec![0; asked.len()];
     loop {
         let chosen = options.iter().zip(&taken).zip(asked).map(|(((fitting, least), at), asked)| {
-            let content = || asked.content.words();
-            fitting.get(*at).ok_or_else(|| PlanError::NoParameters { content: content(), rows, bits: *least })
+            let quantity = || asked.quantity.words();
+            fitting.get(*at).ok_or_else(|| PlanError::NoParameters {
+                quantity: quantity(),
+                rows,
+                bits: *least,
+            })
         });
         let chosen = chosen.collect::<Result<Vec<_>, _>>()?;
         let common = |set: &ParamSet| {

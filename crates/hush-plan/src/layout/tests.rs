@@ -15,16 +15,16 @@ fn int(bits: u8) -> Column {
     column("x", ColumnType::Int { bits }, Protection::Encrypt)
 }
 
-/// Parameter set and plaintext of the encoding of `content` by purposes.
-fn chosen(columns: Vec<Column>, rows: u64, content: &Content) -> (String, Plaintext) {
+/// Parameter set and plaintext of the encoding of `quantity` by purposes.
+fn chosen(columns: Vec<Column>, rows: u64, quantity: &Quantity) -> (String, Plaintext) {
     let schema = schema("t", columns);
     let found = encodings(&schema, &Needs::of_purposes(&schema).unwrap(), rows);
-    let found = found.iter().find(|encoding| encoding.content == *content).unwrap();
+    let found = found.iter().find(|encoding| encoding.quantity == *quantity).unwrap();
     (found.public.params.clone(), found.public.plaintext.clone())
 }
 
-fn value() -> Content {
-    Content::Value("x".into())
+fn value() -> Quantity {
+    Quantity::Value("x".into())
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn the_smallest_ring_that_holds_the_sum_is_chosen() {
 #[test]
 fn squares_of_64_bit_values_over_a_million_rows_take_four_limbs() {
     let column = with_purposes(int(64), &[Purpose::Variance]);
-    let (params, _) = chosen(vec![column], 1_000_000, &Content::Square("x".into()));
+    let (params, _) = chosen(vec![column], 1_000_000, &Quantity::Square("x".into()));
     assert_eq!(params, "n13_q4x46_sec128_v1");
 }
 
@@ -116,7 +116,7 @@ fn every_choice_keeps_both_bounds_from_one_row_to_a_thousand_million() {
 #[test]
 fn what_no_ring_holds_is_refused() {
     let bound = BigInt::one() << 230;
-    let error = sum::choose(&Content::Square("x".into()), &bound, 1 << 40, &BigInt::one(), &[]).unwrap_err();
+    let error = sum::choose(&Quantity::Square("x".into()), &bound, 1 << 40, &BigInt::one(), &[]).unwrap_err();
     assert_eq!(error.code(), "HUSH-P023");
     assert!(error.to_string().contains("the square of x"), "{error}");
 }
@@ -172,8 +172,8 @@ fn columns_that_meet_share_primes_and_others_do_not() {
     let columns = vec![named("a", 8), named("b", 64), named("c", 8), named("d", 8)];
     let found = slots(columns, "SELECT a * b, c + d, d * 2 FROM t");
     let primes = |name: &str| {
-        let content = Content::Value(name.into());
-        found.iter().find(|encoding| encoding.content == content).unwrap().public.plaintext.clone()
+        let quantity = Quantity::Value(name.into());
+        found.iter().find(|encoding| encoding.quantity == quantity).unwrap().public.plaintext.clone()
     };
     assert_eq!(primes("a"), primes("b"));
     assert_eq!(primes("c"), primes("d"));
@@ -218,14 +218,14 @@ fn tables_for_devices_share_what_their_masks_share() {
     schema.columns.push(with_purposes(float, &[Purpose::Variance]));
     let mut needs = Needs::of_purposes(&schema).unwrap();
     // Large weights leave little room for large messages.
-    needs.add_sum(Content::Value("charges".into()), one() << 20);
+    needs.add_sum(Quantity::Value("charges".into()), one() << 20);
     let rows = 1_000_000;
     let encodings = plan_encodings(&schema, &needs, rows, &mut String::new).unwrap();
     assert_eq!(encodings.len(), needs.sums.len());
     let mut shared = BTreeMap::new();
     for encoding in &encodings {
         let set = preset(&encoding.public.params).unwrap();
-        let weight = needs.sums.get(&encoding.content).unwrap();
+        let weight = needs.sums.get(&encoding.quantity).unwrap();
         let scale = match encoding.public.plaintext {
             Plaintext::PowerOfTwo { log2 } => {
                 assert!(noise_margin(set, log2, rows, weight, Writers::Devices) >= 0.0, "{encoding:?}");
@@ -301,14 +301,14 @@ fn columns_share_a_secret_only_where_they_meet() {
         format!("{next:032x}")
     };
     let found = plan_encodings(&schema, &needs, 1000, &mut id).unwrap();
-    let mut groups: BTreeMap<&str, Vec<(Layout, &Content)>> = BTreeMap::new();
+    let mut groups: BTreeMap<&str, Vec<(Layout, &Quantity)>> = BTreeMap::new();
     for encoding in &found {
-        groups.entry(&encoding.secret_id).or_default().push((encoding.public.layout, &encoding.content));
+        groups.entry(&encoding.secret_id).or_default().push((encoding.public.layout, &encoding.quantity));
     }
     let mut shared: Vec<Vec<(Layout, String)>> = groups
         .values()
         .filter(|members| members.len() > 1)
-        .map(|members| members.iter().map(|(layout, content)| (*layout, content.words())).collect())
+        .map(|members| members.iter().map(|(layout, quantity)| (*layout, quantity.words())).collect())
         .collect();
     shared.sort_by_key(|members| members[0].1.clone());
     let group =

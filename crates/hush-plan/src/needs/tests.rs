@@ -7,18 +7,18 @@ fn int(bits: u8) -> Column {
     column("x", ColumnType::Int { bits }, Protection::Encrypt)
 }
 
-fn value() -> Content {
-    Content::Value("x".into())
+fn value() -> Quantity {
+    Quantity::Value("x".into())
 }
 
 #[test]
 fn purposes_decide_the_quantities() {
-    let purposes = |purposes: &[Purpose]| -> Vec<Content> {
+    let purposes = |purposes: &[Purpose]| -> Vec<Quantity> {
         let schema = schema("t", vec![with_purposes(nullable(int(8)), purposes)]);
         let found = encodings(&schema, &Needs::of_purposes(&schema).unwrap(), 100);
-        found.into_iter().map(|encoding| encoding.content).collect()
+        found.into_iter().map(|encoding| encoding.quantity).collect()
     };
-    let (valid, square) = (Content::Valid("x".into()), Content::Square("x".into()));
+    let (valid, square) = (Quantity::Valid("x".into()), Quantity::Square("x".into()));
     assert_eq!(purposes(&[]), [valid.clone(), value()]);
     assert_eq!(purposes(&[Purpose::Count]), [valid.clone(), value()]);
     assert_eq!(purposes(&[Purpose::Stddev]), [square, valid.clone(), value()]);
@@ -53,15 +53,15 @@ fn declared_products_get_their_product_and_joint_validity() {
     let mut schema = schema("t", vec![nullable(int(8)), nullable(Column { name: "a".into(), ..int(8) })]);
     schema.products.push(vec!["x".into(), "a".into()]);
     let found = encodings(&schema, &Needs::of_purposes(&schema).unwrap(), 100);
-    let contents: Vec<_> = found.iter().map(|encoding| encoding.content.clone()).collect();
-    assert!(contents.contains(&Content::Product("a".into(), "x".into())));
-    assert!(contents.contains(&Content::BothValid("a".into(), "x".into())));
+    let quantities: Vec<_> = found.iter().map(|encoding| encoding.quantity.clone()).collect();
+    assert!(quantities.contains(&Quantity::Product("a".into(), "x".into())));
+    assert!(quantities.contains(&Quantity::BothValid("a".into(), "x".into())));
     schema.products = vec![vec!["x".into(), "a".into(), "x".into()]];
     let found = encodings(&schema, &Needs::of_purposes(&schema).unwrap(), 100);
     let cube =
-        found.iter().find(|e| e.content == Content::Monomial(["a", "x", "x"].map(String::from).to_vec()));
+        found.iter().find(|e| e.quantity == Quantity::Monomial(["a", "x", "x"].map(String::from).to_vec()));
     assert_eq!(cube.unwrap().max_abs, (1u64 << 21).to_string());
-    assert!(found.iter().any(|e| e.content == Content::BothValid("a".into(), "x".into())));
+    assert!(found.iter().any(|e| e.quantity == Quantity::BothValid("a".into(), "x".into())));
     schema.products.push(vec!["x".into(), "missing".into()]);
     assert_eq!(Needs::of_purposes(&schema).unwrap_err().code(), "HUSH-P003");
 }
@@ -80,8 +80,8 @@ fn queries_decide_weights_and_leave_out_what_they_do_not_use() {
     let schema = patients();
     let needs = |text: &str| needs_of(&schema, &[sql::parse(&schema, text).unwrap()]).unwrap();
     let sums = needs("SELECT SUM(age * weight), SUM(3 * age) FROM patients").sums;
-    assert_eq!(sums[&Content::Value("age".into())], BigInt::from(10));
-    assert_eq!(sums[&Content::Valid("age".into())], BigInt::one());
+    assert_eq!(sums[&Quantity::Value("age".into())], BigInt::from(10));
+    assert_eq!(sums[&Quantity::Valid("age".into())], BigInt::one());
     assert_eq!(sums.len(), 2);
     assert!(needs("SELECT ward, COUNT(*) FROM patients GROUP BY ward").sums.is_empty());
     let mut both = needs("SELECT SUM(age) FROM patients");

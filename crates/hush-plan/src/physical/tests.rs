@@ -3,7 +3,7 @@
 use super::*;
 use crate::encoding::{Layout, Plaintext};
 use crate::plan::{LinearForm, Mask, Moment, MomentFunction, OutputType, OwnerAggregate, ProgramSource};
-use crate::quantity::Content;
+use crate::quantity::Quantity;
 use crate::schema::ColumnType;
 use crate::sql::parse;
 use crate::tables::{column, encodings_for, patients, ranged, schema};
@@ -33,7 +33,7 @@ fn form(terms: &[(&str, Moment)]) -> LinearForm {
 fn the_plan_of_the_main_job() {
     let schema = patients();
     let encodings = encodings_for(&schema, &[MAIN]);
-    let id = |content: Content| encodings.iter().find(|e| e.content == content).unwrap().public.id;
+    let id = |quantity: Quantity| encodings.iter().find(|e| e.quantity == quantity).unwrap().public.id;
     let plan = plan_with(&schema, &encodings, 6000, MAIN).unwrap();
     assert_eq!(plan.server.predicate.as_deref(), Some("\"year\" = 2023"));
     let Task::Aggregate(task) = &plan.server.task else { panic!("{:?}", plan.server.task) };
@@ -44,10 +44,10 @@ fn the_plan_of_the_main_job() {
     assert_eq!(task.masks, [Mask { condition: None, weight: None }]);
     let columns: Vec<_> = task.sums.iter().map(|sum| sum.column).collect();
     let expected = [
-        id(Content::Valid("age".into())),
-        id(Content::Value("age".into())),
-        id(Content::Value("charges".into())),
-        id(Content::Square("charges".into())),
+        id(Quantity::Valid("age".into())),
+        id(Quantity::Value("age".into())),
+        id(Quantity::Value("charges".into())),
+        id(Quantity::Square("charges".into())),
     ];
     assert_eq!(columns, expected);
     assert_eq!(
@@ -179,7 +179,7 @@ fn a_table_that_outgrows_its_encodings_is_refused_not_wrapped() {
     let text = "SELECT SUM(age) FROM patients";
     let encodings = encodings_for(&schema, &[text]);
     let fits = |rows| plan_with(&schema, &encodings, rows, text).map(drop);
-    let encoding = encodings.iter().find(|e| e.content == Content::Value("age".into())).unwrap();
+    let encoding = encodings.iter().find(|e| e.quantity == Quantity::Value("age".into())).unwrap();
     let Plaintext::PowerOfTwo { log2 } = encoding.public.plaintext else { panic!() };
     // The largest number of rows whose sum stays below t/2, if noise allows it.
     let most = ((1u64 << (log2 - 1)) - 1) / 120;
@@ -394,7 +394,7 @@ fn extremes_of_64_bits_are_planned_exactly() {
         let OwnerAggregate::Moments { output, .. } = plan.owner.aggregates[0] else { panic!() };
         assert!(matches!(output, OutputType::Decimal { scale: 0, .. }));
         assert_eq!(
-            encodings.iter().find(|e| e.content == Content::Value("x".into())).unwrap().max_abs,
+            encodings.iter().find(|e| e.quantity == Quantity::Value("x".into())).unwrap().max_abs,
             (1u64 << 63).to_string()
         );
     }

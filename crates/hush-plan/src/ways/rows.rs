@@ -15,7 +15,7 @@ use crate::catalog::{BoundProgram, Catalog, Form, Found, Rounded};
 use crate::error::PlanError;
 use crate::leakage::{list, numbered};
 use crate::plan::{OwnerPlan, OwnerProgram, ProgramSource, RowsTask, SlotExpr, Task};
-use crate::quantity::Content;
+use crate::quantity::Quantity;
 
 /// By the server and by the owner. Applies to queries by row.
 ///
@@ -55,7 +55,7 @@ struct Bound<'p, 'a> {
 
 impl<'p, 'a> Bound<'p, 'a> {
     fn new(catalog: &Catalog<'a>, plan: &'p ByRow, form: Form) -> Result<Self, PlanError> {
-        let fetched = plan.fetch.iter().map(|content| catalog.fetched(content, form));
+        let fetched = plan.fetch.iter().map(|quantity| catalog.fetched(quantity, form));
         let fetched = fetched.collect::<Result<Vec<_>, _>>()?;
         let programs = plan.programs.iter().map(|program| catalog.program(program, form));
         let programs = programs.collect::<Result<Vec<_>, _>>()?;
@@ -72,7 +72,7 @@ impl<'p, 'a> Bound<'p, 'a> {
         let Self { plan, fetched, programs } = self;
         // The owner's programs name the encodings that were found for their columns.
         let id_of = |name: &str| {
-            let of_column = |content: &Content| *content == Content::Value(name.to_owned());
+            let of_column = |quantity: &Quantity| *quantity == Quantity::Value(name.to_owned());
             let place = plan.fetch.iter().position(of_column);
             place.and_then(|place| fetched.get(place)).map(|found| found.encoding.public.id)
         };
