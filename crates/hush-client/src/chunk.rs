@@ -194,7 +194,7 @@ impl ColumnKey {
         match &self.encoding.quantity {
             Quantity::Value(name) | Quantity::Valid(name) | Quantity::Square(name) => name.clone(),
             Quantity::Product(left, right) | Quantity::BothValid(left, right) => format!("{left}*{right}"),
-            quantity => quantity.words(),
+            quantity => quantity.describe(),
         }
     }
 }

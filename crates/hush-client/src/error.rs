@@ -392,12 +392,12 @@ impl ClientError {
     /// The ways out that the sentence does not name itself, and what stands before them.
     fn ways_out(&self, front: Front) -> (String, &'static str) {
         match self {
-            error if error.is_stale_version() => (Remedy::Reopen.words(front), "Way out: "),
+            error if error.is_stale_version() => (Remedy::Reopen.describe(front), "Way out: "),
             Self::Eval(source) => (source.ways_out().to_owned(), "Ways out: "),
             Self::Plan(source) => (source.ways_out(front, Subject::Table).join("; "), "Ways out: "),
             Self::Rehearsed { source, by } => (source.ways_out(front, *by).join("; "), "Ways out: "),
-            Self::NoSchema { .. } => (Remedy::Propose.words(front), "Way out: "),
-            Self::Exists { .. } => (Remedy::Replace.words(front), "Ways out: "),
+            Self::NoSchema { .. } => (Remedy::Propose.describe(front), "Way out: "),
+            Self::Exists { .. } => (Remedy::Replace.describe(front), "Ways out: "),
             Self::Edge(source) => (source.hint().unwrap_or_default().to_owned(), "Way out: "),
             Self::Source(source) => (source.hint().to_owned(), ""),
             Self::SchemaEdit { source } | Self::SchemaFile { source, .. } | Self::SchemaText { source } => {
@@ -406,20 +406,20 @@ impl ClientError {
             Self::Table(source) => (source.hint().unwrap_or_default().to_owned(), "Way out: "),
             Self::MemoryLimit { needed, .. } => {
                 let limit = Remedy::Memory { needed: megabytes_up(*needed).replace(' ', "") };
-                (format!("{}; fewer columns or purposes in the schema", limit.words(front)), "Ways out: ")
+                (format!("{}; fewer columns or purposes in the schema", limit.describe(front)), "Ways out: ")
             }
             Self::Release(source) => (
-                source.ways_out().iter().map(|way| way.words(front)).collect::<Vec<_>>().join("; "),
+                source.ways_out().iter().map(|way| way.describe(front)).collect::<Vec<_>>().join("; "),
                 "Ways out: ",
             ),
-            Self::Remote(RemoteError::Unauthorised { .. }) => (Remedy::Token.words(front), "Way out: "),
+            Self::Remote(RemoteError::Unauthorised { .. }) => (Remedy::Token.describe(front), "Way out: "),
             Self::Remote(
                 RemoteError::OtherOwner { url, table }
                 | RemoteError::OtherTable { url, table }
                 | RemoteError::Newer { url, table, .. },
             ) => {
                 let delete = Remedy::Delete { url: url.clone(), table: table.clone() };
-                (format!("{}; {}", delete.words(front), Remedy::Rename.words(front)), "Ways out: ")
+                (format!("{}; {}", delete.describe(front), Remedy::Rename.describe(front)), "Ways out: ")
             }
             _ => (String::new(), ""),
         }

@@ -48,9 +48,9 @@ impl PrivateHalf {
     }
 
     /// What an encoded column holds, in words that name the owner's columns.
-    pub fn words_of(&self, id: EncodingId) -> Option<String> {
+    pub fn description_of(&self, id: EncodingId) -> Option<String> {
         let encoding = self.encodings.iter().find(|encoding| encoding.public.id == id)?;
-        Some(encoding.quantity.words())
+        Some(encoding.quantity.describe())
     }
 
     /// Opens what [`PrivateHalf::seal`] sealed for the same encryption.

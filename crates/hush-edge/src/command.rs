@@ -69,7 +69,7 @@ impl GatewayArgs {
         let options = self.options()?;
         let report = |event: Event| {
             if !self.quiet {
-                say(&words(&key, &event));
+                say(&describe(&key, &event));
             }
         };
         let summary = gateway::run(&key, &options, &report)?;
@@ -141,13 +141,13 @@ impl GatewayArgs {
 /// Those of [`Capacity::measure`]; standard output cannot be written.
 pub fn report_capacity(json: bool) -> Result<(), EdgeError> {
     let capacity = Capacity::measure()?;
-    print(&if json { capacity.to_json() } else { capacity_words(&capacity) })
+    print(&if json { capacity.to_json() } else { describe_capacity(&capacity) })
 }
 
 /// Columns of a table as an example.
 const EXAMPLE_COLUMNS: u64 = 4;
 
-fn capacity_words(capacity: &Capacity) -> String {
+fn describe_capacity(capacity: &Capacity) -> String {
     let memory = capacity
         .memory_bytes
         .map_or("memory unknown".to_owned(), |bytes| format!("{} of memory", in_bytes(bytes)));
@@ -187,7 +187,7 @@ fn capacity_words(capacity: &Capacity) -> String {
 }
 
 /// An event as a person reads it.
-fn words(key: &DeviceKey, event: &Event) -> String {
+fn describe(key: &DeviceKey, event: &Event) -> String {
     match event {
         Event::Spooled { number, rows, bytes, flushed: false } => {
             format!("chunk {number}: {rows} rows, {}", in_bytes(*bytes))

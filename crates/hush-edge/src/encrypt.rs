@@ -204,6 +204,6 @@ fn out_of_range(encoding: &PrivateEncoding, error: &SchemeError) -> EdgeError {
 fn column_name(encoding: &PrivateEncoding) -> String {
     match &encoding.quantity {
         Quantity::Value(name) | Quantity::Valid(name) | Quantity::Square(name) => name.clone(),
-        quantity => quantity.words(),
+        quantity => quantity.describe(),
     }
 }

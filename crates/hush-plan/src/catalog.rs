@@ -80,7 +80,7 @@ impl<'a> Catalog<'a> {
             }
         }
         Err(refusal.unwrap_or_else(|| match asked.together.as_slice() {
-            [] => missing(text, &quantity.layout_words(), &quantity.columns()),
+            [] => missing(text, &quantity.describe_layout(), &quantity.columns()),
             columns => {
                 let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
                 missing(text, &format!("the moments (`moments = [{columns:?}]` in the schema)"), &columns)
@@ -113,7 +113,7 @@ impl<'a> Catalog<'a> {
             }
             _ => return None,
         };
-        let (text, columns) = (text.to_owned(), encoding.quantity.words());
+        let (text, columns) = (text.to_owned(), encoding.quantity.describe());
         Some(if needed > held {
             Err(PlanError::Overflow { text, columns, needed_bits: needed, held_bits: held })
         } else if margin.is_nan() || margin < 0.0 {
@@ -141,7 +141,7 @@ impl<'a> Catalog<'a> {
             let Encoding { layout, plaintext, .. } = &found.encoding.public;
             fetched_bytes(found.set, *layout, plaintext, found.rounded)
         });
-        smallest.ok_or_else(|| missing(&text, &quantity.layout_words(), &quantity.columns()))
+        smallest.ok_or_else(|| missing(&text, &quantity.describe_layout(), &quantity.columns()))
     }
 
     /// An encoding by its number, to go back; `None` if there is none.

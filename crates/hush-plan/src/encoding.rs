@@ -69,7 +69,7 @@ impl Encoding {
     }
 
     /// What the column was made for, as far as its public half tells: `sums of 58 bits`.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         let layout = match self.layout {
             Layout::ApproxSlots | Layout::ApproxSum => "approximate",
             Layout::Slots => "slots",

@@ -355,7 +355,7 @@ impl PlanError {
 
     /// The remedies in the words of a front, where the query was asked of `subject`.
     pub fn ways_out(&self, front: Front, subject: Subject) -> Vec<String> {
-        self.remedies(subject).iter().map(|remedy| remedy.words(front)).collect()
+        self.remedies(subject).iter().map(|remedy| remedy.describe(front)).collect()
     }
 
     /// Code, sentence and ways out, as a terminal shows them at a rehearsal.

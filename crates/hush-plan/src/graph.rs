@@ -127,7 +127,7 @@ fn aggregate(
     let mut answered = vec![counts];
     for (index, mask) in task.masks.iter().enumerate() {
         let ids = task.sums.iter().filter(|sum| sum.mask == index).map(|sum| sum.column);
-        let names = words(encodings, ids);
+        let names = describe(encodings, ids);
         if names.is_empty() {
             continue;
         }
@@ -144,7 +144,7 @@ fn by_row(graph: &mut Graph, encodings: &[PrivateEncoding], task: &RowsTask, sel
     let matching = graph.node(Actor::ServerClear, "matching rows", lines, &[selected]);
     let mut answered = vec![matching];
     for (index, program) in task.programs.iter().enumerate() {
-        let names = words(encodings, program.columns().into_iter());
+        let names = describe(encodings, program.columns().into_iter());
         let columns = graph.node(Actor::ServerEncrypted, "encrypted columns", names, &[]);
         let title = format!("expression {}", index + 1);
         answered.push(graph.node(
@@ -154,7 +154,7 @@ fn by_row(graph: &mut Graph, encodings: &[PrivateEncoding], task: &RowsTask, sel
             &[matching, columns],
         ));
     }
-    let fetched = words(encodings, task.fetch.iter().copied());
+    let fetched = describe(encodings, task.fetch.iter().copied());
     if !fetched.is_empty() {
         let columns = graph.node(Actor::ServerEncrypted, "encrypted columns", fetched, &[]);
         let lines = vec!["as they are".to_owned()];
@@ -186,10 +186,10 @@ fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
-fn words(encodings: &[PrivateEncoding], ids: impl Iterator<Item = EncodingId>) -> Vec<String> {
+fn describe(encodings: &[PrivateEncoding], ids: impl Iterator<Item = EncodingId>) -> Vec<String> {
     let mut names: Vec<String> = ids
         .filter_map(|id| encodings.iter().find(|encoding| encoding.public.id == id))
-        .map(|encoding| encoding.quantity.words())
+        .map(|encoding| encoding.quantity.describe())
         .collect();
     names.sort();
     names.dedup();

@@ -56,7 +56,7 @@ pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Le
 /// The width that each encoding was made for, those of one width together.
 fn widths(encodings: &[PrivateEncoding]) -> String {
     let mut found: Vec<(String, usize)> = Vec::new();
-    for words in encodings.iter().map(|encoding| encoding.public.words()) {
+    for words in encodings.iter().map(|encoding| encoding.public.describe()) {
         match found.iter_mut().find(|(known, _)| *known == words) {
             Some((_, count)) => *count += 1,
             None => found.push((words, 1)),

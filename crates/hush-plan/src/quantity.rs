@@ -51,7 +51,7 @@ pub const LOG_FRACTION_BITS: u32 = 80;
 
 impl Quantity {
     /// In words, for errors and for `explain`.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Quantity::BothValid(a, b) => format!("the joint validity of {a} and {b}"),
             Quantity::Log(factors) => format!("the logarithm of {}", factors.join(" * ")),
@@ -63,7 +63,7 @@ impl Quantity {
             Quantity::Value(name) => format!("the values of {name}"),
             Quantity::Where { quantity, present } => {
                 let has = if present.len() == 1 { "has" } else { "have" };
-                format!("{} where {} {has} a value", quantity.words(), present.join(", "))
+                format!("{} where {} {has} a value", quantity.describe(), present.join(", "))
             }
             Quantity::Zero(factors) => format!("where {} is 0", factors.join(" * ")),
         }
@@ -197,7 +197,7 @@ impl Quantity {
     }
 
     /// The layout that sums of it need, in words.
-    pub(crate) fn layout_words(&self) -> String {
+    pub(crate) fn describe_layout(&self) -> String {
         let words = match self {
             Quantity::BothValid(..) => "the joint validity (`products` in the schema)",
             Quantity::Monomial(factors) => {

@@ -105,7 +105,7 @@ fn sums(query: &Query, encodings: &[PrivateEncoding], task: &AggregateTask) -> V
     let each = if query.keys.is_empty() { "" } else { " in each group" };
     let per_mask = task.masks.iter().enumerate().filter_map(|(index, mask)| {
         let ids = task.sums.iter().filter(|sum| sum.mask == index).map(|sum| sum.column);
-        let names = words(encodings, ids);
+        let names = describe(encodings, ids);
         let weight = mask.weight.as_ref().map_or(String::new(), |weight| format!(" times {weight}"));
         let condition =
             mask.condition.as_ref().map_or(String::new(), |condition| format!(" where {condition}"));
@@ -119,7 +119,7 @@ fn programs(encodings: &[PrivateEncoding], task: &RowsTask) -> Vec<String> {
     let plural = if count == 1 { "" } else { "s" };
     let evaluate =
         (count > 0).then(|| format!("evaluate {count} expression{plural} for every row of a chunk"));
-    let names = words(encodings, task.fetch.iter().copied());
+    let names = describe(encodings, task.fetch.iter().copied());
     let fetch = (!names.is_empty()).then(|| format!("send back {}", names.join(", ")));
     evaluate.into_iter().chain(fetch).collect()
 }
@@ -161,10 +161,10 @@ fn last(query: &Query) -> Vec<String> {
     having.into_iter().chain(sort).chain(limit).collect()
 }
 
-fn words(encodings: &[PrivateEncoding], ids: impl Iterator<Item = EncodingId>) -> Vec<String> {
+fn describe(encodings: &[PrivateEncoding], ids: impl Iterator<Item = EncodingId>) -> Vec<String> {
     let mut names: Vec<String> = ids
         .filter_map(|id| encodings.iter().find(|encoding| encoding.public.id == id))
-        .map(|encoding| encoding.quantity.words())
+        .map(|encoding| encoding.quantity.describe())
         .collect();
     names.dedup();
     names

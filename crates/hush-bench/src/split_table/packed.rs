@@ -52,7 +52,7 @@ impl Storage {
         }
     }
 
-    fn words(self) -> &'static str {
+    fn describe(self) -> &'static str {
         match self {
             Self::Memory => "files in memory",
             Self::Disk => "files flushed to disk",
@@ -118,7 +118,7 @@ pub(super) fn run(
         what: format!(
             "Hushtable over loopback HTTP, {}, {}; {} of {COLUMNS} columns encrypted, \
              {:.2} B per encrypted value; median of {repetitions}",
-            storage.words(),
+            storage.describe(),
             last.map_or(String::new(), |run| run.params.join(", ")),
             columns,
             last.map_or(0.0, |run| run.bytes_per_value),

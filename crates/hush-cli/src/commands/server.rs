@@ -159,12 +159,12 @@ pub(super) fn info(args: &Info) -> Result<(), Error> {
         out.push_str(&format!("clear      {} {}\n", visible(&column.name), column.arrow_type));
     }
     for encoding in &manifest.encodings {
-        let held = half.as_ref().and_then(|half| half.words_of(encoding.id));
+        let held = half.as_ref().and_then(|half| half.description_of(encoding.id));
         let held = held.map_or(String::new(), |words| format!(" {}:", visible(&words)));
         out.push_str(&format!(
             "encrypted  #{}{held} {}, {}\n",
             encoding.id.0,
-            encoding.words(),
+            encoding.describe(),
             encoding.params
         ));
     }

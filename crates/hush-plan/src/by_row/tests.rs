@@ -16,7 +16,7 @@ fn plan(text: &str) -> ByRow {
 fn columns_are_fetched_with_their_validity_and_clear_ones_widened() {
     let plan = plan("SELECT ward, year, age, charges, score, smoker, born, disc FROM patients");
     assert_eq!(plan.clear, ["\"ward\"", "CAST(\"year\" AS BIGINT)", "CAST(\"disc\" AS DECIMAL(38,2))"]);
-    let names: Vec<_> = plan.fetch.iter().map(crate::quantity::Quantity::words).collect();
+    let names: Vec<_> = plan.fetch.iter().map(crate::quantity::Quantity::describe).collect();
     assert_eq!(names[..2], ["the values of age", "the validity of age"]);
     let outputs: Vec<_> = plan.outputs.iter().map(|output| output.output).collect();
     let number = ProgramOutput::Number;

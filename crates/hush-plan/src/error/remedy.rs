@@ -74,7 +74,7 @@ pub enum Remedy {
 
 impl Remedy {
     /// The remedy in the words of a front, a phrase without a stop.
-    pub fn words(&self, front: Front) -> String {
+    pub fn describe(&self, front: Front) -> String {
         match (self, front) {
             (Self::Clear { column, of }, front) => clear(column, *of, front),
             (Self::Decrypt, Front::CommandLine) => "hush decrypt returns sealed columns".to_owned(),

@@ -153,7 +153,7 @@ fn products_and_their_missing_values_need_joint_quantities() {
 #[test]
 fn sums_over_common_rows_need_each_quantity_on_those_rows() {
     let quantities =
-        |text: &str| -> Vec<String> { plan(text).sums.iter().map(|sum| sum.quantity.words()).collect() };
+        |text: &str| -> Vec<String> { plan(text).sums.iter().map(|sum| sum.quantity.describe()).collect() };
     let expected = [
         "the validity of age",
         "the values of age",

@@ -52,7 +52,7 @@ pub(super) fn sum(
     weight_max: &BigInt,
     (writers, budget): (Writers, Option<ReleaseBudget>),
 ) -> Result<Choice, PlanError> {
-    let refusal = |bits| PlanError::NoParameters { quantity: quantity.words(), rows, bits };
+    let refusal = |bits| PlanError::NoParameters { quantity: quantity.describe(), rows, bits };
     let weight = weight_max.to_f64().filter(|weight| weight.is_finite()).ok_or_else(|| refusal(u64::MAX))?;
     let scale_over = |set: &ParamSet| {
         let error = noise::ckks_sum_error_log2(0.0, rows as f64, weight, writers.noise_factor(set));
@@ -111,7 +111,7 @@ pub(super) fn slots(
         let sets = presets().iter().filter(|set| set.degree() == 8192);
         let options: Vec<(&ParamSet, f64)> = sets.map(|set| (set, slot_magnitude(set, digits))).collect();
         let refusal = || PlanError::NoParameters {
-            quantity: quantities.iter().map(Quantity::words).collect::<Vec<_>>().join(", "),
+            quantity: quantities.iter().map(Quantity::describe).collect::<Vec<_>>().join(", "),
             rows: 1,
             bits: u64::from(digits) * 4,
         };

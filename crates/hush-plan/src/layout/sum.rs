@@ -37,7 +37,7 @@ pub(super) fn choose(
     });
     let (set, log2) = fitting
         .min_by_key(|(set, _)| stored_bits(set))
-        .ok_or_else(|| PlanError::NoParameters { quantity: quantity.words(), rows, bits: least })?;
+        .ok_or_else(|| PlanError::NoParameters { quantity: quantity.describe(), rows, bits: least })?;
     Ok(Choice {
         layout: Layout::Sum,
         params: set.name(),
@@ -77,7 +77,7 @@ pub(super) fn choose_shared(
     let mut taken = vec![0; asked.len()];
     loop {
         let chosen = options.iter().zip(&taken).zip(asked).map(|(((fitting, least), at), asked)| {
-            let quantity = || asked.quantity.words();
+            let quantity = || asked.quantity.describe();
             fitting.get(*at).ok_or_else(|| PlanError::NoParameters {
                 quantity: quantity(),
                 rows,

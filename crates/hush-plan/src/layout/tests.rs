@@ -308,7 +308,7 @@ fn columns_share_a_secret_only_where_they_meet() {
     let mut shared: Vec<Vec<(Layout, String)>> = groups
         .values()
         .filter(|members| members.len() > 1)
-        .map(|members| members.iter().map(|(layout, quantity)| (*layout, quantity.words())).collect())
+        .map(|members| members.iter().map(|(layout, quantity)| (*layout, quantity.describe())).collect())
         .collect();
     shared.sort_by_key(|members| members[0].1.clone());
     let group =

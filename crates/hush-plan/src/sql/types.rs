@@ -28,7 +28,7 @@ pub(crate) enum Family {
 }
 
 impl Family {
-    fn words(self) -> &'static str {
+    fn describe(self) -> &'static str {
         match self {
             Self::Bool => "a truth value",
             Self::Number => "a number",
@@ -61,7 +61,7 @@ pub(super) fn check_types(schema: &Schema, query: &Query) -> Result<(), PlanErro
         match family(schema, expr) {
             None | Some(Family::Bool) => {}
             Some(found) => {
-                let why = format!("it is {}, and a condition is due", found.words());
+                let why = format!("it is {}, and a condition is due", found.describe());
                 return Err(PlanError::Mismatch { clause, text: shown(expr), why });
             }
         }
@@ -147,7 +147,7 @@ impl Walk<'_> {
         }
         let (a, b) = (family(self.schema, left)?, family(self.schema, right)?);
         let fits = a == b;
-        (!fits).then(|| format!("{} is {}, {} is {}", shown(left), a.words(), shown(right), b.words()))
+        (!fits).then(|| format!("{} is {}, {} is {}", shown(left), a.describe(), shown(right), b.describe()))
     }
 }
 

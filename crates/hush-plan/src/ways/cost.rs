@@ -67,7 +67,7 @@ pub(super) fn of_rows(fetched: &[Found<'_>], bound: &[BoundProgram], programs: &
 fn node_of(kind: &'static str, found: &Found<'_>) -> EncryptedNode {
     let public = &found.encoding.public;
     let approximate = matches!(public.layout, Layout::ApproxSum | Layout::ApproxSlots);
-    let what = found.encoding.quantity.words();
+    let what = found.encoding.quantity.describe();
     let set = (found.set, &public.plaintext, approximate);
     EncryptedNode {
         devices: found.writers.cost(found.set),

@@ -121,12 +121,12 @@ impl<'p, 'a> Bound<'p, 'a> {
             fetch_bits,
             limit: plan.limit,
         };
-        let (what, tells) = (words(&task, &owner), tells(&task));
+        let (what, tells) = (describe(&task, &owner), tells(&task));
         Proposal { what, task: Task::Rows(task), owner, cost, clear_bytes: 0, tells }
     }
 }
 
-fn words(task: &RowsTask, owner: &OwnerPlan) -> String {
+fn describe(task: &RowsTask, owner: &OwnerPlan) -> String {
     let who = match (task.programs.is_empty(), owner.owned.is_empty()) {
         (false, true) => "the server evaluates, ",
         (true, false) => "you evaluate, ",

@@ -154,7 +154,7 @@ pub(crate) fn encodings(bytes: &[u8]) -> Result<(), String> {
                 Err(code) => assert!(code.starts_with("HUSH-P0")),
             }
         }
-        encodings.iter().for_each(|encoding| assert!(!encoding.public.words().is_empty()));
+        encodings.iter().for_each(|encoding| assert!(!encoding.public.describe().is_empty()));
     });
     Ok(())
 }
