@@ -7,7 +7,7 @@
 //! runs on bounds ([`crate::noise`]) and on ciphertexts through the same code, so that what is checked is what is run.
 //!
 //! *Exact schemes.* Results are integers of a known range; plaintext primes are chosen so that their product exceeds it, and every
-//! prime is a circuit of its own ([`Part`]). Steps on the way may wrap.
+//! prime is a circuit of its own ([`Lane`]). Steps on the way may wrap.
 //!
 //! *Levels.* A step of depth `d` lives `d` levels below the top. Sums of products are relinearised and divided once, after they have
 //! been added; addends of less depth join them undivided. A circuit of depth 1 needs no keys at all: its products go back with three
@@ -18,11 +18,11 @@
 mod choose;
 mod cost;
 mod kind;
-mod part;
+mod lane;
 mod serve;
 mod walk;
 
 pub use choose::{Demand, Plan, ProgramError, Vector};
 pub use kind::SchemeKind;
-pub use part::{Part, Slots};
+pub use lane::{Lane, Slots};
 pub use serve::ServeError;

@@ -9,7 +9,7 @@ use hush_rlwe::EvaluationKeys;
 use hush_testkit::Draw;
 use num_bigint::BigInt;
 
-use hush_circuits::program::{Demand, Part, Plan, ProgramError, SchemeKind, Slots, Vector};
+use hush_circuits::program::{Demand, Lane, Plan, ProgramError, SchemeKind, Slots, Vector};
 
 /// Values of one vector, as an owner has them.
 struct Column {
@@ -37,14 +37,14 @@ fn evaluate(plan: &Plan, columns: &[Column]) -> Vec<Ratio> {
     let circuit = plan.circuit();
     let length = columns[0].values.len();
     let used = circuit.used_inputs();
-    // By block, then by part.
+    // By block, then by lane.
     let mut blocks: Vec<Vec<Slots>> = Vec::new();
     let owners: Vec<(ChainSecret, EvaluationKeys)> = plan
-        .parts()
+        .lanes()
         .iter()
-        .map(|part| {
-            let secret = ChainSecret::generate(part.chain()).unwrap();
-            let keys = if part.is_without_keys() {
+        .map(|lane| {
+            let secret = ChainSecret::generate(lane.chain()).unwrap();
+            let keys = if lane.is_without_keys() {
                 EvaluationKeys::new()
             } else {
                 secret.evaluation_keys(true, &[]).unwrap()
@@ -54,15 +54,15 @@ fn evaluate(plan: &Plan, columns: &[Column]) -> Vec<Ratio> {
         .collect();
     for block in 0..plan.block_count() {
         let range = block * plan.slot_count()..length.min((block + 1) * plan.slot_count());
-        let slots = plan.parts().iter().zip(&owners).map(|(part, (secret, keys))| {
+        let slots = plan.lanes().iter().zip(&owners).map(|(lane, (secret, keys))| {
             let encrypt = |&input: &usize| {
                 let inverse = plan.inputs()[input].unit.recip().unwrap();
                 let values: Vec<Ratio> =
                     columns[input].values[range.clone()].iter().map(|value| value * &inverse).collect();
-                secret.encrypt(part.encode(&values).unwrap()).unwrap().expand().unwrap()
+                secret.encrypt(lane.encode(&values).unwrap()).unwrap().expand().unwrap()
             };
-            let (output, meaning) = part.evaluate(circuit, used.iter().map(encrypt).collect(), keys).unwrap();
-            part.decode(secret.phase(&output).unwrap().poly(), meaning).unwrap()
+            let (output, meaning) = lane.evaluate(circuit, used.iter().map(encrypt).collect(), keys).unwrap();
+            lane.decode(secret.phase(&output).unwrap().poly(), meaning).unwrap()
         });
         blocks.push(slots.collect());
     }
@@ -168,7 +168,7 @@ fn vectors_longer_than_a_ciphertext_take_several() {
     let columns = columns(7, 5000);
     for scheme in SCHEMES {
         let plan = check("y*(x+z)", Some(scheme), Some(1e-3), &columns);
-        assert!(plan.block_count() > 1 && plan.parts().iter().all(Part::is_without_keys));
+        assert!(plan.block_count() > 1 && plan.lanes().iter().all(Lane::is_without_keys));
         check("sum(x*y)", Some(scheme), Some(1.0), &columns);
     }
     check("mean(x*y - z)", None, None, &columns);
@@ -188,7 +188,7 @@ fn wide_results_take_several_plaintext_primes() {
     let columns = [wide(), wide(), Column::draw(&mut draw, 20, 999, 0)];
     for scheme in [SchemeKind::Bgv, SchemeKind::Bfv] {
         let plan = check("x*y + x - z", Some(scheme), None, &columns);
-        assert!(plan.parts().len() > 3);
+        assert!(plan.lanes().len() > 3);
     }
 }
 

@@ -3,7 +3,7 @@
 //! bytes and has no secret.
 //!
 //! ```text
-//!   vectors ─ ranges ─▶ plan (scheme, parameters, circuit) ─▶ keys, encrypt ─▶ Part::serve ─▶ decrypt, join, factor ─▶ result
+//!   vectors ─ ranges ─▶ plan (scheme, parameters, circuit) ─▶ keys, encrypt ─▶ Lane::serve ─▶ decrypt, join, factor ─▶ result
 //! ```
 
 mod error;
@@ -16,7 +16,7 @@ use arrow::array::{ArrayRef, Decimal256Array, Float64Array, Int64Array, StringAr
 use arrow::datatypes::i256;
 use arrow::record_batch::RecordBatch;
 pub use hush_circuits::program::SchemeKind;
-use hush_circuits::program::{Demand, Part, Plan, Slots};
+use hush_circuits::program::{Demand, Lane, Plan, Slots};
 use hush_expr::{Expression, Ratio};
 use hush_keys::{ChainSecret, harden_process};
 use hush_plan::report::Leakage;
@@ -157,17 +157,17 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Decrypted slots, by part and answer.
+    /// Decrypted slots, by lane and answer.
     fn outputs(&mut self) -> Result<Vec<Vec<Slots>>, ClientError> {
-        self.plan.parts().iter().map(|part| self.part(part)).collect()
+        self.plan.lanes().iter().map(|lane| self.lane(lane)).collect()
     }
 
-    fn part(&mut self, part: &Part) -> Result<Vec<Slots>, ClientError> {
-        let (chain, circuit) = (part.chain(), self.plan.circuit());
+    fn lane(&mut self, lane: &Lane) -> Result<Vec<Slots>, ClientError> {
+        let (chain, circuit) = (lane.chain(), self.plan.circuit());
         let mut phases = std::mem::take(&mut self.phases);
         let (secret, keys) = phases.time("keys", || {
             let secret = ChainSecret::generate(chain)?;
-            let keys = if part.is_without_keys() {
+            let keys = if lane.is_without_keys() {
                 Vec::new()
             } else {
                 secret.evaluation_keys(true, &[])?.encode(chain)?
@@ -177,7 +177,7 @@ impl Run<'_> {
         let encrypt = |block: usize| {
             let of_vector = |&input: &usize| {
                 let values = self.block(input, block);
-                let message = part.encode(&values).map_err(EvalError::from)?;
+                let message = lane.encode(&values).map_err(EvalError::from)?;
                 Ok::<_, ClientError>(secret.encrypt(message)?)
             };
             let fresh = circuit.used_inputs().iter().map(of_vector).collect::<Result<Vec<_>, _>>()?;
@@ -186,15 +186,15 @@ impl Run<'_> {
         let uploads = phases
             .time("encrypt", || (0..self.plan.block_count()).map(encrypt).collect::<Result<Vec<_>, _>>())?;
         let answers =
-            phases.time("server", || part.serve(circuit, &keys, &uploads)).map_err(EvalError::from)?;
+            phases.time("server", || lane.serve(circuit, &keys, &uploads)).map_err(EvalError::from)?;
         let slots = phases.time("decrypt", || {
             let slots = answers.iter().map(|answer| {
                 let unchecked = UncheckedLeveledSet::decode(answer)?;
-                let mut answer = unchecked.conform_with_meaning(chain, part.answer_id(circuit))?;
+                let mut answer = unchecked.conform_with_meaning(chain, lane.answer_id(circuit))?;
                 let (output, meaning) =
                     answer.pop().ok_or(ClientError::Internal { what: "an answer without a ciphertext" })?;
                 let phase = secret.phase(&output)?;
-                Ok(part.decode(phase.poly(), meaning).map_err(EvalError::from)?)
+                Ok(lane.decode(phase.poly(), meaning).map_err(EvalError::from)?)
             });
             slots.collect::<Result<Vec<_>, ClientError>>()
         })?;
@@ -221,8 +221,8 @@ impl Run<'_> {
         let (plan, slots) = (self.plan, self.plan.slot_count());
         let output = |answer: usize, slot: usize| -> Option<Ratio> {
             let mut residues = Vec::with_capacity(outputs.len());
-            for part in outputs {
-                match part.get(answer)? {
+            for lane in outputs {
+                match lane.get(answer)? {
                     Slots::Approximate(values) => return Ratio::from_f64(*values.get(slot)?),
                     Slots::Exact(values) => residues.push(*values.get(slot)?),
                 }
@@ -321,9 +321,9 @@ fn describe(expression: &Expression, plan: &Plan, length: usize) -> EvalAccount 
     let used = circuit.used_inputs();
     let encrypted: Vec<String> =
         used.iter().filter_map(|&input| expression.names().get(input).cloned()).collect();
-    let params = plan.parts().first().map(|part| part.chain().params());
-    let count = plan.parts().len();
-    let primes: Vec<u64> = plan.parts().iter().filter_map(Part::modulus).collect();
+    let params = plan.lanes().first().map(|lane| lane.chain().params());
+    let count = plan.lanes().len();
+    let primes: Vec<u64> = plan.lanes().iter().filter_map(Lane::modulus).collect();
     let size = match plan.error() {
         None => "the size of the results' range, from the plaintext primes: ranges are those of the vectors",
         Some(_) => {

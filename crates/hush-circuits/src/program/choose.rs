@@ -14,7 +14,7 @@ use num_bigint::BigInt;
 
 use super::cost::work;
 use super::kind::SchemeKind;
-use super::part::{Bounds, Part, joined};
+use super::lane::{Bounds, Lane, joined};
 use crate::CircuitError;
 
 /// What is known of a vector.
@@ -123,7 +123,7 @@ pub struct Plan {
     scheme: SchemeKind,
     circuit: Circuit,
     inputs: Vec<Input>,
-    parts: Vec<Part>,
+    lanes: Vec<Lane>,
     bounds: Bounds,
     length: usize,
     error: Option<f64>,
@@ -188,14 +188,14 @@ impl Plan {
         &self.inputs
     }
     /// One for each plaintext prime; one in CKKS.
-    pub fn parts(&self) -> &[Part] {
-        &self.parts
+    pub fn lanes(&self) -> &[Lane] {
+        &self.lanes
     }
     /// Values in one ciphertext.
     pub fn slot_count(&self) -> usize {
-        self.parts.first().map_or(1, Part::slot_count)
+        self.lanes.first().map_or(1, Lane::slot_count)
     }
-    /// Ciphertexts that a vector takes in each part.
+    /// Ciphertexts that a vector takes in each lane.
     pub fn block_count(&self) -> usize {
         self.length.div_ceil(self.slot_count()).max(1)
     }
@@ -212,19 +212,19 @@ impl Plan {
         self.work
     }
 
-    /// log2 of the chance that any result is wrong, or further off than [`Plan::error`]: a bound for every step, block and part.
+    /// log2 of the chance that any result is wrong, or further off than [`Plan::error`]: a bound for every step, block and lane.
     pub fn failure_log2(&self) -> f64 {
-        let degree = self.parts.first().map_or(1024, |part| part.chain().degree()) as f64;
+        let degree = self.lanes.first().map_or(1024, |lane| lane.chain().degree()) as f64;
         // The bound itself, and the three norms that it rests on.
         let one = add_phase_log2(FAILURE_LOG2 + 2.0, norm_failure_log2(degree));
         // A step may be watched undivided, divided and lowered.
-        let bounds = 3 * self.circuit.steps().len() * self.block_count() * self.parts.len();
+        let bounds = 3 * self.circuit.steps().len() * self.block_count() * self.lanes.len();
         one + (bounds as f64).log2()
     }
 
-    /// The integer with these residues, one for each part, nearest to zero.
+    /// The integer with these residues, one for each lane, nearest to zero.
     pub fn join(&self, residues: &[i64]) -> BigInt {
-        joined(residues, &self.parts.iter().filter_map(Part::modulus).collect::<Vec<_>>())
+        joined(residues, &self.lanes.iter().filter_map(Lane::modulus).collect::<Vec<_>>())
     }
 }
 
@@ -423,20 +423,20 @@ impl Candidate {
         let scheme = self.scheme;
         let mut missing_bits = 0.0;
         for _ in 0..ATTEMPTS {
-            let parts = self.parts()?;
-            let slots = parts.first().map_or(1, Part::slot_count);
+            let lanes = self.lanes()?;
+            let slots = lanes.first().map_or(1, Lane::slot_count);
             let blocks = demand.length.div_ceil(slots).max(1) as f64;
             let sums_log2 = if self.circuit.aggregate().is_some() { blocks.log2() } else { 0.0 };
             let mut bounds = Bounds { margin_bits: f64::INFINITY, error_log2: f64::NEG_INFINITY };
-            for part in &parts {
-                let own = part.bounds(&self.circuit, sums_log2)?;
+            for lane in &lanes {
+                let own = lane.bounds(&self.circuit, sums_log2)?;
                 bounds.margin_bits = bounds.margin_bits.min(own.margin_bits);
                 bounds.error_log2 = bounds.error_log2.max(own.error_log2 - sums_log2);
             }
             let reserve = if scheme == SchemeKind::Ckks { ENCODING_BITS } else { 0.0 };
             let (room, excess) = (bounds.margin_bits - reserve, bounds.error_log2 - self.allowed_log2);
             if room >= 0.0 && excess <= 0.0 {
-                return Ok(self.plan(parts, bounds, demand));
+                return Ok(self.plan(lanes, bounds, demand));
             }
             missing_bits = (-room).max(excess);
             let more = (-room).max(0.0) + ROOM_BITS;
@@ -460,29 +460,29 @@ impl Candidate {
         Err(ProgramError::Noise { scheme, missing_bits })
     }
 
-    fn parts(&self) -> Result<Vec<Part>, ProgramError> {
+    fn lanes(&self) -> Result<Vec<Lane>, ProgramError> {
         let cpu = Cpu::detect().map_err(|error| CircuitError::from(hush_ring::RingError::from(error)))?;
         let params = self.chosen.params();
         let failed = |error| ProgramError::Circuit(CircuitError::Scheme(error));
         if let Some(scale_log2) = self.chosen.scale_log2() {
-            return Ok(vec![Part::Ckks(Box::new(Ckks::new(params, scale_log2, cpu).map_err(failed)?))]);
+            return Ok(vec![Lane::Ckks(Box::new(Ckks::new(params, scale_log2, cpu).map_err(failed)?))]);
         }
-        let part = |&t: &u64| match self.scheme {
-            SchemeKind::Bfv => Ok(Part::Bfv(Box::new(Bfv::new(params, t, cpu).map_err(failed)?))),
-            _ => Ok(Part::Bgv(Box::new(Bgv::new(params, t, cpu).map_err(failed)?))),
+        let lane = |&t: &u64| match self.scheme {
+            SchemeKind::Bfv => Ok(Lane::Bfv(Box::new(Bfv::new(params, t, cpu).map_err(failed)?))),
+            _ => Ok(Lane::Bgv(Box::new(Bgv::new(params, t, cpu).map_err(failed)?))),
         };
-        self.primes.iter().map(part).collect()
+        self.primes.iter().map(lane).collect()
     }
 
-    fn plan(self, parts: Vec<Part>, bounds: Bounds, demand: &Demand) -> Plan {
+    fn plan(self, lanes: Vec<Lane>, bounds: Bounds, demand: &Demand) -> Plan {
         let amplified = bounds.error_log2 + amplification_log2(&self.circuit, demand.length);
         let error = (self.scheme == SchemeKind::Ckks)
             .then(|| amplified.exp2() + rounding(&self.circuit, demand.length));
-        let count = parts.len() as f64;
+        let count = lanes.len() as f64;
         let params = self.chosen.params();
         let work = count * work(self.scheme, &self.circuit, params, demand.length);
         let Self { scheme, circuit, inputs, .. } = self;
-        Plan { scheme, circuit, inputs, parts, bounds, length: demand.length, error, work }
+        Plan { scheme, circuit, inputs, lanes, bounds, length: demand.length, error, work }
     }
 }
 

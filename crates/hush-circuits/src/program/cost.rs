@@ -13,7 +13,7 @@ use hush_params::ChainParams;
 
 use super::kind::SchemeKind;
 
-/// Butterflies of a whole run over `length` values, in one part.
+/// Butterflies of a whole run over `length` values, in one lane.
 pub(super) fn work(scheme: SchemeKind, circuit: &Circuit, params: &ChainParams, length: usize) -> f64 {
     let degree = params.degree() as f64;
     let slots = if scheme == SchemeKind::Ckks { degree / 2.0 } else { degree };

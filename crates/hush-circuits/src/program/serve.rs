@@ -8,7 +8,7 @@ use hush_rlwe::{
     UncheckedSeededSet, encode_leveled_with_meaning,
 };
 
-use super::Part;
+use super::Lane;
 use crate::CircuitError;
 
 /// Why a server refuses.
@@ -23,14 +23,14 @@ pub enum ServeError {
     Circuit(#[from] CircuitError),
 }
 
-impl Part {
+impl Lane {
     /// Evaluates a circuit on uploads, each the fresh ciphertexts of one block of all vectors, and gives an answer for each; where
     /// results are summed, one for the sum of all blocks but the last, which may be padded, and one for the last.
     ///
     /// `keys` are the bytes of evaluation keys, empty where there are none.
     ///
     /// # Errors
-    /// [`ServeError::Codec`] for bytes that are damaged or of another chain; [`ServeError::Circuit`] as [`Part::evaluate`].
+    /// [`ServeError::Codec`] for bytes that are damaged or of another chain; [`ServeError::Circuit`] as [`Lane::evaluate`].
     pub fn serve(
         &self,
         circuit: &Circuit,

@@ -14,9 +14,9 @@ use crate::CircuitError;
 use crate::noise::{BfvNoise, BgvNoise, CkksNoise};
 use crate::polynomial::{Counted, InvariantArithmetic, ModularArithmetic, RealArithmetic};
 
-/// A scheme with its tables. Public.
+/// A scheme over one chain, with its tables. An exact circuit has a lane for each plaintext prime. Public.
 #[derive(Debug)]
-pub enum Part {
+pub enum Lane {
     /// BFV, for integers modulo one prime.
     Bfv(Box<Bfv>),
     /// BGV, for integers modulo one prime.
@@ -44,7 +44,7 @@ pub(super) struct Bounds {
     pub(super) error_log2: f64,
 }
 
-impl Part {
+impl Lane {
     /// The chain.
     pub fn chain(&self) -> &Chain {
         match self {
@@ -129,7 +129,7 @@ impl Part {
     /// The slots of a decrypted phase.
     ///
     /// # Errors
-    /// [`CircuitError::Scheme`], which a phase of this chain with the meaning that [`Part::evaluate`] gave rules out.
+    /// [`CircuitError::Scheme`], which a phase of this chain with the meaning that [`Lane::evaluate`] gave rules out.
     pub fn decode(&self, phase: &Poly<Coeff>, meaning: PhaseMeaning) -> Result<Slots, CircuitError> {
         Ok(match (self, meaning) {
             (Self::Bfv(scheme), _) => Slots::Exact(scheme.decode(phase)?),
