@@ -251,18 +251,18 @@ impl SumAccumulator {
     ) {
         let Self { ring, scratch, groups, .. } = self;
         masks.expand_into(ring, element, &mut scratch.mask);
-        for part in selection.parts() {
-            selection.selector_into(ring, part, &mut scratch.selector);
-            let products = groups[part.group as usize].masks.get_or_insert_with(|| LazyMac::new(ring));
+        for group_rows in selection.by_group() {
+            selection.selector_into(ring, group_rows, &mut scratch.selector);
+            let products = groups[group_rows.group as usize].masks.get_or_insert_with(|| LazyMac::new(ring));
             products.mul_add(&scratch.mask, &scratch.selector);
         }
         for (column, body) in bodies.iter().enumerate() {
             for (index, limb) in ring.limbs().iter().enumerate() {
                 limb.unpack(body.packed(element, 0, index), &mut scratch.body);
                 let place = column * ring.limb_count() + index;
-                for part in selection.parts() {
-                    let sum = selection.weigh(limb.modulus(), index, part, &scratch.body);
-                    let total = &mut groups[part.group as usize].bodies[place];
+                for group_rows in selection.by_group() {
+                    let sum = selection.weigh(limb.modulus(), index, group_rows, &scratch.body);
+                    let total = &mut groups[group_rows.group as usize].bodies[place];
                     *total = limb.modulus().add(*total, sum);
                 }
             }

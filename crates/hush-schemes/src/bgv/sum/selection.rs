@@ -11,18 +11,18 @@ use super::NOT_SELECTED;
 
 /// Selected rows by group.
 ///
-/// *Invariants.* `rows` are below `N`, each once, and ascend within a part; the parts' ranges cover `rows`
+/// *Invariants.* `rows` are below `N`, each once, and ascend within a group; the ranges of the groups cover `rows`
 /// without overlap. Weights, if
 /// any, stand beside the rows, canonical modulo each prime.
 pub(super) struct Selection {
     rows: Vec<u32>,
-    parts: Vec<Part>,
+    by_group: Vec<GroupRows>,
     /// Limb after limb, one residue per entry of `rows`; empty if all weights are 1.
     weights: Vec<u64>,
 }
 
 /// The rows of one group.
-pub(super) struct Part {
+pub(super) struct GroupRows {
     pub(super) group: u32,
     range: Range<usize>,
 }
@@ -36,19 +36,19 @@ impl Selection {
     /// Linear: a counting sort over the groups that occur.
     pub(super) fn new(groups: &[u32], weights: Option<&[i128]>, ring: &Ring, counts: &mut [u32]) -> Self {
         let selected = || (0_u32..).zip(groups).filter(|(_, group)| **group != NOT_SELECTED);
-        let mut parts: Vec<Part> = Vec::new();
+        let mut by_group: Vec<GroupRows> = Vec::new();
         for (_, &group) in selected() {
             if counts[group as usize] == 0 {
-                parts.push(Part { group, range: 0..0 });
+                by_group.push(GroupRows { group, range: 0..0 });
             }
             counts[group as usize] += 1;
         }
         let mut end = 0;
-        for part in &mut parts {
+        for group_rows in &mut by_group {
             let start = end;
-            end += counts[part.group as usize] as usize;
-            part.range = start..end;
-            counts[part.group as usize] = start as u32;
+            end += counts[group_rows.group as usize] as usize;
+            group_rows.range = start..end;
+            counts[group_rows.group as usize] = start as u32;
         }
         let mut rows = vec![0; end];
         for (row, &group) in selected() {
@@ -56,31 +56,31 @@ impl Selection {
             rows[*place as usize] = row;
             *place += 1;
         }
-        parts.iter().for_each(|part| counts[part.group as usize] = 0);
+        by_group.iter().for_each(|group_rows| counts[group_rows.group as usize] = 0);
         let moduli = ring.limbs().iter().map(|limb| limb.modulus());
         let weights = weights.map_or_else(Vec::new, |weights| {
             let residues = |q: Modulus| rows.iter().map(move |&row| q.reduce_i128(weights[row as usize]));
             moduli.flat_map(residues).collect()
         });
-        Self { rows, parts, weights }
+        Self { rows, by_group, weights }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    pub(super) fn parts(&self) -> &[Part] {
-        &self.parts
+    pub(super) fn by_group(&self) -> &[GroupRows] {
+        &self.by_group
     }
 
     /// Writes `M` of one group, transformed: `M_0 = w_0`, `M_{N−i} = −w_i`.
-    pub(super) fn selector_into(&self, ring: &Ring, part: &Part, out: &mut [u64]) {
+    pub(super) fn selector_into(&self, ring: &Ring, group_rows: &GroupRows, out: &mut [u64]) {
         let degree = ring.degree();
-        let rows = &self.rows[part.range.clone()];
+        let rows = &self.rows[group_rows.range.clone()];
         out.fill(0);
         for (index, (limb, words)) in ring.limbs().iter().zip(out.chunks_exact_mut(degree)).enumerate() {
             let q = limb.modulus();
-            match self.weights_of(index, part) {
+            match self.weights_of(index, group_rows) {
                 None => {
                     let minus_one = q.value() - 1;
                     for &row in rows.iter().filter(|&&row| row != 0) {
@@ -102,9 +102,9 @@ impl Selection {
     }
 
     /// `Σ w_i·b_i mod q` over the rows of one group; `words` are the residues of one limb of a body.
-    pub(super) fn weigh(&self, q: Modulus, index: usize, part: &Part, words: &[u64]) -> u64 {
-        let rows = self.rows[part.range.clone()].iter().map(|&row| words[row as usize]);
-        match self.weights_of(index, part) {
+    pub(super) fn weigh(&self, q: Modulus, index: usize, group_rows: &GroupRows, words: &[u64]) -> u64 {
+        let rows = self.rows[group_rows.range.clone()].iter().map(|&row| words[row as usize]);
+        match self.weights_of(index, group_rows) {
             // At most 2^14 residues below 2^47.
             None => q.reduce_u64(rows.sum()),
             // At most 2^14 products below 2^94.
@@ -115,10 +115,10 @@ impl Selection {
         }
     }
 
-    fn weights_of(&self, limb: usize, part: &Part) -> Option<&[u64]> {
+    fn weights_of(&self, limb: usize, group_rows: &GroupRows) -> Option<&[u64]> {
         self.weights
             .chunks_exact(self.rows.len().max(1))
             .nth(limb)
-            .map(|weights| &weights[part.range.clone()])
+            .map(|weights| &weights[group_rows.range.clone()])
     }
 }
