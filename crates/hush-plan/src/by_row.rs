@@ -15,7 +15,7 @@ use sqlparser::ast::{BinaryOperator, Expr, Function, UnaryOperator};
 
 use crate::error::{Clause, Feature, PlanError, Unfit};
 use crate::expr::{Kind, Piece, normalise};
-use crate::final_sql::{self, Parts, Replacement};
+use crate::final_sql::{self, Clauses, Replacement};
 use crate::plan::{OutputType, ProgramOutput};
 use crate::program::{Operands, Program, Translated, translate};
 use crate::quantity::Quantity;
@@ -83,8 +83,8 @@ pub(crate) fn compile(
     let order = query.order.iter().map(|key| builder.finish(&key.expr, Clause::OrderBy));
     let order = order.collect::<Result<_, _>>()?;
     let Builder { operands, mut plan, .. } = builder;
-    let parts = Parts { items, having: None, order, ties: vec![quoted("row")] };
-    plan.final_sql = final_sql::assemble(query, &parts);
+    let clauses = Clauses { items, having: None, order, ties: vec![quoted("row")] };
+    plan.final_sql = final_sql::assemble(query, &clauses);
     plan.operands = operands.0;
     plan.windows = query.windows();
     // Windows look at every row that matches, whatever is kept of them.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The encodings of a table: of each quantity the smallest one that keeps the bounds of a query.
 
-mod found;
+mod usable;
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,9 @@ use crate::quantity::Quantity;
 use crate::range::{Interval, largest_sum, log2, message_log2};
 use crate::schema::Schema;
 use crate::writers::{Writers, noise_margin};
-pub(crate) use found::{BoundProgram, Form, Found, Rounded, fetched_bytes, poly_bytes, rings};
+pub(crate) use usable::{
+    AnswerForm, BoundProgram, Rounded, UsableEncoding, fetched_bytes, poly_bytes, rings,
+};
 
 /// Largest log2 of the scale of an approximate result that decrypts.
 const MAX_RESULT_SCALE_LOG2: f64 = 120.0;
@@ -35,13 +37,13 @@ pub(crate) struct Catalog<'a> {
 
 /// One encoding with its parameters.
 #[derive(Clone, Copy)]
-struct Facts<'a> {
+struct KnownEncoding<'a> {
     encoding: &'a PrivateEncoding,
     set: &'static ParamSet,
 }
 
 struct Entry<'a> {
-    facts: Facts<'a>,
+    known: KnownEncoding<'a>,
     max_abs: BigInt,
 }
 
@@ -56,7 +58,7 @@ impl<'a> Catalog<'a> {
         rows: u64,
     ) -> Result<Self, PlanError> {
         let mut entries = encodings.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        entries.sort_by_key(|entry| entry.facts.set.limb_count() * entry.facts.set.residue_bits() as usize);
+        entries.sort_by_key(|entry| entry.known.set.limb_count() * entry.known.set.residue_bits() as usize);
         Ok(Self { schema, rows, writers: schema.writers(), entries })
     }
 
@@ -69,7 +71,11 @@ impl<'a> Catalog<'a> {
     ///
     /// # Errors
     /// [`PlanError::MissingLayout`], else [`PlanError::Overflow`] or [`PlanError::Noise`] of the roomiest candidate.
-    pub(crate) fn sum(&self, asked: &QuantitySum, weights: &Interval) -> Result<Found<'a>, PlanError> {
+    pub(crate) fn sum(
+        &self,
+        asked: &QuantitySum,
+        weights: &Interval,
+    ) -> Result<UsableEncoding<'a>, PlanError> {
         let (quantity, text) = (&asked.quantity, asked.text.as_str());
         let mut refusal = None;
         for entry in self.holding(quantity) {
@@ -94,8 +100,8 @@ impl<'a> Catalog<'a> {
         entry: &Entry<'a>,
         weights: &Interval,
         text: &str,
-    ) -> Option<Result<Found<'a>, PlanError>> {
-        let Facts { encoding, set } = entry.facts;
+    ) -> Option<Result<UsableEncoding<'a>, PlanError>> {
+        let KnownEncoding { encoding, set } = entry.known;
         let weight_max = &weights.max_abs();
         let sum = largest_sum(self.rows, weight_max, &entry.max_abs);
         let (needed, held, margin, error) = match (encoding.public.layout, &encoding.public.plaintext) {
@@ -126,7 +132,7 @@ impl<'a> Catalog<'a> {
                 let (scale, factor) = (encoding.public.scale_log2(), self.writers.noise_factor(set));
                 *noise = noise::ckks_sum_noise_log2(scale, self.rows as f64, weight, factor).exp2();
             }
-            Ok(Found { encoding, set, writers: self.writers, margin, error, values, rounded: None })
+            Ok(UsableEncoding { encoding, set, writers: self.writers, margin, error, values, rounded: None })
         })
     }
 
@@ -134,7 +140,11 @@ impl<'a> Catalog<'a> {
     ///
     /// # Errors
     /// [`PlanError::MissingLayout`].
-    pub(crate) fn fetched(&self, quantity: &Quantity, form: Form) -> Result<Found<'a>, PlanError> {
+    pub(crate) fn fetched(
+        &self,
+        quantity: &Quantity,
+        form: AnswerForm,
+    ) -> Result<UsableEncoding<'a>, PlanError> {
         let found = self.holding(quantity).map(|entry| self.fetch(entry, form));
         let text = quantity.columns().join(", ");
         let smallest = found.min_by_key(|found| {
@@ -145,13 +155,13 @@ impl<'a> Catalog<'a> {
     }
 
     /// An encoding by its number, to go back; `None` if there is none.
-    pub(crate) fn stored(&self, id: EncodingId, form: Form) -> Option<Found<'a>> {
-        let entry = self.entries.iter().find(|entry| entry.facts.encoding.public.id == id)?;
+    pub(crate) fn stored(&self, id: EncodingId, form: AnswerForm) -> Option<UsableEncoding<'a>> {
+        let entry = self.entries.iter().find(|entry| entry.known.encoding.public.id == id)?;
         Some(self.fetch(entry, form))
     }
 
-    fn fetch(&self, entry: &Entry<'a>, form: Form) -> Found<'a> {
-        let Facts { encoding, set } = entry.facts;
+    fn fetch(&self, entry: &Entry<'a>, form: AnswerForm) -> UsableEncoding<'a> {
+        let KnownEncoding { encoding, set } = entry.known;
         let (margin, error) = match &encoding.public.plaintext {
             Plaintext::PowerOfTwo { log2 } => (noise_margin(set, *log2, 1, &1.into(), self.writers), None),
             Plaintext::Primes { .. } => (set.log_q() - 1.0 - noise::bgv_fresh_phase_log2(45.0), None),
@@ -163,21 +173,25 @@ impl<'a> Catalog<'a> {
                 (f64::INFINITY, Some(noise::ckks_slot_error_log2(f64::from(*log2), set.degree()).exp2()))
             }
         };
-        let rounded = rounded(set, &encoding.public.plaintext, margin, 1).filter(|_| form == Form::Rounded);
+        let rounded =
+            rounded(set, &encoding.public.plaintext, margin, 1).filter(|_| form == AnswerForm::Rounded);
         let values = stored_values(self.schema, encoding, error);
-        Found { encoding, set, writers: self.writers, margin, error, values, rounded }
+        UsableEncoding { encoding, set, writers: self.writers, margin, error, values, rounded }
     }
 
     fn holding(&self, quantity: &Quantity) -> impl Iterator<Item = &Entry<'a>> {
-        self.entries.iter().filter(move |entry| entry.facts.encoding.quantity.is_same(quantity))
+        self.entries.iter().filter(move |entry| entry.known.encoding.quantity.is_same(quantity))
     }
 
     /// Whether the server is to evaluate a program: wherever it can, and an approximate one in any case, whose precision
     /// is then stated. Also where the owner could not evaluate it either, so that the refusal is about the program.
     pub(crate) fn serves(&self, program: &Program) -> bool {
-        let mut columns =
-            program.columns.iter().map(|name| self.fetched(&Quantity::Value(name.clone()), Form::Residues));
-        let mut can = || self.program(program, Form::Residues).is_ok() || columns.any(|found| found.is_err());
+        let mut columns = program
+            .columns
+            .iter()
+            .map(|name| self.fetched(&Quantity::Value(name.clone()), AnswerForm::Residues));
+        let mut can =
+            || self.program(program, AnswerForm::Residues).is_ok() || columns.any(|found| found.is_err());
         program.approximate || program.suits_slots() && can()
     }
 
@@ -185,12 +199,12 @@ impl<'a> Catalog<'a> {
     ///
     /// # Errors
     /// [`PlanError::MissingLayout`] where no such encodings exist, [`PlanError::Overflow`] where they are too narrow.
-    pub(crate) fn program(&self, program: &Program, form: Form) -> Result<BoundProgram, PlanError> {
+    pub(crate) fn program(&self, program: &Program, form: AnswerForm) -> Result<BoundProgram, PlanError> {
         let layout = if program.approximate { Layout::ApproxSlots } else { Layout::Slots };
         let mut common = false;
         for (set, plaintext, columns) in self.slot_classes(layout) {
             let Some(expression) =
-                program.node.bind(&|name| columns.get(name).map(|entry| entry.facts.encoding.public.id))
+                program.node.bind(&|name| columns.get(name).map(|entry| entry.known.encoding.public.id))
             else {
                 continue;
             };
@@ -200,7 +214,7 @@ impl<'a> Catalog<'a> {
             {
                 let magnitude = program.approximate.then(|| magnitude(program, &columns));
                 let rounded = rounded(set, plaintext, margin, program.degree + 1);
-                let rounded = rounded.filter(|_| form == Form::Rounded);
+                let rounded = rounded.filter(|_| form == AnswerForm::Rounded);
                 let plaintext = plaintext.clone();
                 return Ok(BoundProgram {
                     expression,
@@ -232,20 +246,20 @@ impl<'a> Catalog<'a> {
     /// Columns that programs may combine: of one ring, plaintext space and secret.
     fn slot_classes(&self, layout: Layout) -> Vec<SlotClass<'_, 'a>> {
         let mut classes: Vec<SlotClass<'_, 'a>> = Vec::new();
-        for entry in self.entries.iter().filter(|entry| entry.facts.encoding.public.layout == layout) {
-            let Quantity::Value(name) = &entry.facts.encoding.quantity else { continue };
-            let plaintext = &entry.facts.encoding.public.plaintext;
+        for entry in self.entries.iter().filter(|entry| entry.known.encoding.public.layout == layout) {
+            let Quantity::Value(name) = &entry.known.encoding.quantity else { continue };
+            let plaintext = &entry.known.encoding.public.plaintext;
             let same = classes.iter_mut().find(|(set, other, columns)| {
-                let secret = columns.values().next().map(|member| &member.facts.encoding.secret_id);
-                *set == entry.facts.set
+                let secret = columns.values().next().map(|member| &member.known.encoding.secret_id);
+                *set == entry.known.set
                     && *other == plaintext
-                    && secret == Some(&entry.facts.encoding.secret_id)
+                    && secret == Some(&entry.known.encoding.secret_id)
             });
             match same {
                 Some((_, _, columns)) => {
                     columns.insert(name, entry);
                 }
-                None => classes.push((entry.facts.set, plaintext, BTreeMap::from([(name.as_str(), entry)]))),
+                None => classes.push((entry.known.set, plaintext, BTreeMap::from([(name.as_str(), entry)]))),
             }
         }
         classes
@@ -281,8 +295,8 @@ impl<'a> Catalog<'a> {
     }
 
     fn widest(&self, layout: Layout) -> u64 {
-        let of_layout = self.entries.iter().filter(|entry| entry.facts.encoding.public.layout == layout);
-        let bits = of_layout.map(|entry| match &entry.facts.encoding.public.plaintext {
+        let of_layout = self.entries.iter().filter(|entry| entry.known.encoding.public.layout == layout);
+        let bits = of_layout.map(|entry| match &entry.known.encoding.public.plaintext {
             Plaintext::Primes { primes } => primes.iter().product::<BigInt>().bits().saturating_sub(1),
             Plaintext::PowerOfTwo { log2 } | Plaintext::Scale { log2 } => u64::from(*log2),
         });
@@ -345,7 +359,7 @@ fn read(encoding: &PrivateEncoding) -> Result<Entry<'_>, PlanError> {
         (Layout::Slots, Plaintext::Primes { primes }) if !primes.is_empty() => {}
         _ => return Err(bad(EncodingFault::Plaintext)),
     }
-    Ok(Entry { facts: Facts { encoding, set }, max_abs })
+    Ok(Entry { known: KnownEncoding { encoding, set }, max_abs })
 }
 
 fn id_of(id: EncodingId) -> u32 {

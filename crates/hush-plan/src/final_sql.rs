@@ -102,8 +102,8 @@ fn is_wrapping(expr: &Expr) -> bool {
     matches!(expr, Expr::BinaryOp { op: Plus | Minus | Multiply, .. })
 }
 
-/// The parts of the final query, already rendered.
-pub(crate) struct Parts {
+/// The clauses of the final query, already rendered.
+pub(crate) struct Clauses {
     /// One per output, in order.
     pub(crate) items: Vec<String>,
     pub(crate) having: Option<String>,
@@ -114,17 +114,17 @@ pub(crate) struct Parts {
 }
 
 /// Puts the final query together.
-pub(crate) fn assemble(query: &Query, parts: &Parts) -> String {
+pub(crate) fn assemble(query: &Query, clauses: &Clauses) -> String {
     let named =
-        parts.items.iter().zip(query.outputs()).map(|(item, name)| format!("{item} AS {}", quoted(name)));
+        clauses.items.iter().zip(query.outputs()).map(|(item, name)| format!("{item} AS {}", quoted(name)));
     let mut sql = format!("SELECT {} FROM merged", named.collect::<Vec<_>>().join(", "));
-    if let Some(having) = &parts.having {
+    if let Some(having) = &clauses.having {
         sql.push_str(&format!(" WHERE {having}"));
     }
     // A number would be taken for the position of a column, and a constant orders nothing.
-    let keys = parts.order.iter().zip(&query.order).filter(|(key, _)| !is_constant(key));
+    let keys = clauses.order.iter().zip(&query.order).filter(|(key, _)| !is_constant(key));
     let keys = keys.map(|(key, order)| format!("{key}{}", direction(order.options)));
-    let ties = parts.ties.iter().filter(|tie| !parts.order.contains(*tie)).cloned();
+    let ties = clauses.ties.iter().filter(|tie| !clauses.order.contains(*tie)).cloned();
     let keys: Vec<String> = keys.chain(ties).collect();
     if !keys.is_empty() {
         sql.push_str(&format!(" ORDER BY {}", keys.join(", ")));

@@ -12,7 +12,7 @@ mod moments;
 mod product;
 
 use crate::error::{Clause, Feature, PlanError};
-use crate::final_sql::{self, Parts, Replacement};
+use crate::final_sql::{self, Clauses, Replacement};
 use crate::plan::{Mask, OwnerAggregate};
 use crate::quantity::Quantity;
 use crate::range::Interval;
@@ -76,7 +76,7 @@ pub(crate) fn compile(schema: &Schema, query: &Query, rows: u64) -> Result<Group
     let order = query.order.iter().map(|key| builder.finish(&key.expr, Clause::OrderBy));
     let order = order.collect::<Result<_, _>>()?;
     let ties = (0..query.keys.len()).map(|index| format!("k{index}")).collect();
-    grouped.final_sql = final_sql::assemble(query, &Parts { items, having, order, ties });
+    grouped.final_sql = final_sql::assemble(query, &Clauses { items, having, order, ties });
     Ok(grouped)
 }
 

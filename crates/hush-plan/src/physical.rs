@@ -7,7 +7,7 @@
 //! for clear aggregates only, and the owner's half is the same.
 
 use crate::bounds::Bound;
-use crate::catalog::{Catalog, Form};
+use crate::catalog::{AnswerForm, Catalog};
 use crate::encoding::{Encoding, PrivateEncoding};
 use crate::error::PlanError;
 use crate::graph;
@@ -69,7 +69,7 @@ pub fn plan_query(
 /// [`PlanError::BadEncoding`].
 pub fn stored_bounds(schema: &Schema, encodings: &[PrivateEncoding]) -> Result<Vec<Bound>, PlanError> {
     let catalog = Catalog::new(schema, encodings, 1)?;
-    let stored = |encoding: &PrivateEncoding| catalog.stored(encoding.public.id, Form::Residues);
+    let stored = |encoding: &PrivateEncoding| catalog.stored(encoding.public.id, AnswerForm::Residues);
     Ok(encodings.iter().filter_map(stored).map(|found| found.bound()).collect())
 }
 

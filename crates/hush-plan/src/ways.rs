@@ -17,10 +17,10 @@ use crate::schema::Schema;
 use crate::sql::Query;
 
 /// A way: what it proposes for a query, none where it does not apply. It may build on what the ways before it propose.
-type Way = fn(&Case<'_>, &[Proposal]) -> Result<Vec<Proposal>, PlanError>;
+type Proposer = fn(&Case<'_>, &[Proposal]) -> Result<Vec<Proposal>, PlanError>;
 
 /// All ways.
-const WAYS: [Way; 3] = [sums::plan, rows::plan, gathered::plan];
+const WAYS: [Proposer; 3] = [sums::plan, rows::plan, gathered::plan];
 
 /// A query, and the table that it is asked of.
 #[derive(Clone, Copy)]

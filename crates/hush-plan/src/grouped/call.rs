@@ -5,7 +5,7 @@
 use sqlparser::ast::{CastKind, DataType, ExactNumberInfo, Expr};
 
 use super::Builder;
-use super::moments::Form;
+use super::moments::BoundedForm;
 use crate::aggregates::{Aggregate, FromSums, MomentFunction};
 use crate::error::{Clause, Feature, PlanError, Unfit};
 use crate::expr::{Kind, Piece, normalise};
@@ -142,7 +142,7 @@ fn squares(
 }
 
 /// Integers where 64 bits hold every possible sum, else the narrower decimal that does.
-fn sum_type(sum: &Form, scale: u32, text: &str) -> Result<OutputType, PlanError> {
+fn sum_type(sum: &BoundedForm, scale: u32, text: &str) -> Result<OutputType, PlanError> {
     if scale == 0 && fits_int64(&sum.bound) {
         return Ok(OutputType::Int);
     }

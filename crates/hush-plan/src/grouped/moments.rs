@@ -15,14 +15,19 @@ use crate::range::{largest_sum, power_of_ten};
 use crate::schema::Column;
 
 /// A linear form and a bound on its absolute value.
-pub(super) struct Form {
+pub(super) struct BoundedForm {
     pub(super) linear: LinearForm,
     pub(super) bound: BigInt,
 }
 
 impl Builder<'_> {
     /// `Σ piece` over the rows, in units of `10^-scale`.
-    pub(super) fn form(&mut self, pieces: &[Piece], scale: u32, text: &str) -> Result<Form, PlanError> {
+    pub(super) fn form(
+        &mut self,
+        pieces: &[Piece],
+        scale: u32,
+        text: &str,
+    ) -> Result<BoundedForm, PlanError> {
         let mut coefficients: BTreeMap<(u8, usize), BigInt> = BTreeMap::new();
         let mut bound = BigInt::zero();
         for piece in pieces {
@@ -43,7 +48,7 @@ impl Builder<'_> {
             let moment = if kind == 0 { Moment::Clear(index) } else { Moment::Encrypted(index) };
             (coefficient.to_string(), moment)
         });
-        Ok(Form { linear: LinearForm { terms: terms.collect() }, bound })
+        Ok(BoundedForm { linear: LinearForm { terms: terms.collect() }, bound })
     }
 
     /// Whether a factor of a monomial is approximate.
@@ -55,7 +60,7 @@ impl Builder<'_> {
     }
 
     /// The number of rows on which some piece is defined.
-    pub(super) fn count(&mut self, pieces: &[Piece], text: &str) -> Result<Form, PlanError> {
+    pub(super) fn count(&mut self, pieces: &[Piece], text: &str) -> Result<BoundedForm, PlanError> {
         let ones: Vec<Piece> = pieces.iter().map(Piece::support).collect();
         self.form(&ones, 0, text)
     }

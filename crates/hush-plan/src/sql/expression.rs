@@ -40,15 +40,15 @@ pub(crate) fn holds(expr: &Expr, is_wanted: fn(&Expr) -> bool) -> bool {
 
 /// Columns in a resolved expression, in order of appearance.
 pub(crate) fn columns_of(expr: &Expr) -> Vec<String> {
-    struct Columns(Vec<String>);
-    impl Visitor for Columns {
+    struct ColumnNames(Vec<String>);
+    impl Visitor for ColumnNames {
         type Break = ();
         fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
             self.0.extend(column_name(expr).map(str::to_owned));
             ControlFlow::Continue(())
         }
     }
-    let mut columns = Columns(Vec::new());
+    let mut columns = ColumnNames(Vec::new());
     let _ = expr.visit(&mut columns);
     columns.0
 }

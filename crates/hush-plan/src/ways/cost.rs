@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hush_params::{ParamSet, noise, size};
 
-use crate::catalog::{BoundProgram, Found, Rounded, fetched_bytes, poly_bytes, rings};
+use crate::catalog::{BoundProgram, Rounded, UsableEncoding, fetched_bytes, poly_bytes, rings};
 use crate::encoding::{Encoding, Layout, Plaintext};
 use crate::plan::EncryptedSum;
 use crate::program::Program;
@@ -15,7 +15,7 @@ use crate::report::{Cost, EncryptedNode};
 const SEED_BYTES: usize = 32;
 
 /// Cost of masked sums: per group one `a` for each pair of mask and parameter set, shared by its columns.
-pub(super) fn of_sums(sums: &[EncryptedSum], found: &[Found<'_>]) -> Cost {
+pub(super) fn of_sums(sums: &[EncryptedSum], found: &[UsableEncoding<'_>]) -> Cost {
     let mut blocks: BTreeMap<(usize, u16), (&ParamSet, usize)> = BTreeMap::new();
     let mut distinct = BTreeSet::new();
     for (sum, found) in sums.iter().zip(found) {
@@ -29,7 +29,7 @@ pub(super) fn of_sums(sums: &[EncryptedSum], found: &[Found<'_>]) -> Cost {
 }
 
 /// Cost of one chunk of element-wise results: `degree + 1` polynomials per program and lane, one per fetched column.
-pub(super) fn of_rows(fetched: &[Found<'_>], bound: &[BoundProgram], programs: &[Program]) -> Cost {
+pub(super) fn of_rows(fetched: &[UsableEncoding<'_>], bound: &[BoundProgram], programs: &[Program]) -> Cost {
     let fetched_bytes: usize = fetched
         .iter()
         .map(|found| {
@@ -64,7 +64,7 @@ pub(super) fn of_rows(fetched: &[Found<'_>], bound: &[BoundProgram], programs: &
     bounds(nodes, (fetched_bytes + program_bytes + seed) as u64)
 }
 
-fn node_of(kind: &'static str, found: &Found<'_>) -> EncryptedNode {
+fn node_of(kind: &'static str, found: &UsableEncoding<'_>) -> EncryptedNode {
     let public = &found.encoding.public;
     let approximate = matches!(public.layout, Layout::ApproxSum | Layout::ApproxSlots);
     let what = found.encoding.quantity.describe();

@@ -10,7 +10,7 @@
 
 use super::{Case, Proposal, cost, rows};
 use crate::bounds::Bounds;
-use crate::catalog::{Form, Found};
+use crate::catalog::{AnswerForm, UsableEncoding};
 use crate::encoding::EncodingId;
 use crate::error::PlanError;
 use crate::plan::{AggregateTask, OwnerPlan, Regroup, RowsTask, Task};
@@ -39,7 +39,7 @@ pub(super) fn plan(case: &Case<'_>, before: &[Proposal]) -> Result<Vec<Proposal>
         |name: &String| case.schema.protected(Protection::Clear).any(|column| column.name == *name);
     let clear: Vec<String> = case.query.grouped_columns().into_iter().filter(is_clear).collect();
     let with = |form| with_rows(case, (task, owner), &columns, &clear, form);
-    Ok([Form::Residues, Form::Rounded].into_iter().filter_map(with).collect())
+    Ok([AnswerForm::Residues, AnswerForm::Rounded].into_iter().filter_map(with).collect())
 }
 
 /// The rows in this form; `None` where something is approximate: the precision of such sums is stated of what the server adds up.
@@ -48,9 +48,10 @@ fn with_rows(
     (task, owner): (&AggregateTask, &OwnerPlan),
     columns: &[EncodingId],
     clear: &[String],
-    form: Form,
+    form: AnswerForm,
 ) -> Option<Proposal> {
-    let fetched: Option<Vec<Found<'_>>> = columns.iter().map(|id| case.catalog.stored(*id, form)).collect();
+    let fetched: Option<Vec<UsableEncoding<'_>>> =
+        columns.iter().map(|id| case.catalog.stored(*id, form)).collect();
     let fetched = fetched.filter(|all| all.iter().all(|found| found.error.is_none()))?;
     let bits = fetched.iter().map(|found| found.rounded.map(|rounded| rounded.bits));
     let rows = RowsTask {
@@ -59,13 +60,14 @@ fn with_rows(
         programs: Vec::new(),
         fetch: columns.to_vec(),
         program_bits: Vec::new(),
-        fetch_bits: if form == Form::Rounded { bits.collect() } else { Vec::new() },
+        fetch_bits: if form == AnswerForm::Rounded { bits.collect() } else { Vec::new() },
         operand_limit_log2: 0,
         limit: None,
     };
     let regroup =
         Regroup { clear: clear.to_vec(), task: AggregateTask { max_groups: u64::MAX, ..task.clone() } };
-    let bounds = Bounds { fetched: fetched.iter().map(Found::bound).collect(), ..owner.bounds.clone() };
+    let bounds =
+        Bounds { fetched: fetched.iter().map(UsableEncoding::bound).collect(), ..owner.bounds.clone() };
     let tells = rows::tells(&rows);
     Some(Proposal {
         what: "you group the rows".to_owned(),

@@ -11,7 +11,7 @@
 use super::{Case, Proposal, cost};
 use crate::bounds::Bounds;
 use crate::by_row::{self, ByRow, Source};
-use crate::catalog::{BoundProgram, Catalog, Form, Found, Rounded};
+use crate::catalog::{AnswerForm, BoundProgram, Catalog, Rounded, UsableEncoding};
 use crate::error::PlanError;
 use crate::leakage::{list, numbered};
 use crate::plan::{OwnerPlan, OwnerProgram, ProgramSource, RowsTask, SlotExpr, Task};
@@ -40,8 +40,8 @@ pub(super) fn plan(case: &Case<'_>, _: &[Proposal]) -> Result<Vec<Proposal>, Pla
 
 /// With residues, and rounded if anything can be.
 fn ways_of(plan: &ByRow, catalog: &Catalog<'_>) -> Result<Vec<Proposal>, PlanError> {
-    let whole = Bound::new(catalog, plan, Form::Residues)?;
-    let rounded = Bound::new(catalog, plan, Form::Rounded)?;
+    let whole = Bound::new(catalog, plan, AnswerForm::Residues)?;
+    let rounded = Bound::new(catalog, plan, AnswerForm::Rounded)?;
     let is_other = rounded.has_rounded().then(|| rounded.assemble());
     Ok(std::iter::once(whole.assemble()).chain(is_other).collect())
 }
@@ -49,12 +49,12 @@ fn ways_of(plan: &ByRow, catalog: &Catalog<'_>) -> Result<Vec<Proposal>, PlanErr
 /// A compiled query with the encodings that serve it.
 struct Bound<'p, 'a> {
     plan: &'p ByRow,
-    fetched: Vec<Found<'a>>,
+    fetched: Vec<UsableEncoding<'a>>,
     programs: Vec<BoundProgram>,
 }
 
 impl<'p, 'a> Bound<'p, 'a> {
-    fn new(catalog: &Catalog<'a>, plan: &'p ByRow, form: Form) -> Result<Self, PlanError> {
+    fn new(catalog: &Catalog<'a>, plan: &'p ByRow, form: AnswerForm) -> Result<Self, PlanError> {
         let fetched = plan.fetch.iter().map(|quantity| catalog.fetched(quantity, form));
         let fetched = fetched.collect::<Result<Vec<_>, _>>()?;
         let programs = plan.programs.iter().map(|program| catalog.program(program, form));
@@ -98,7 +98,7 @@ impl<'p, 'a> Bound<'p, 'a> {
             bounds: Bounds {
                 sums: Vec::new(),
                 programs: programs.iter().map(BoundProgram::bound).collect(),
-                fetched: fetched.iter().map(Found::bound).collect(),
+                fetched: fetched.iter().map(UsableEncoding::bound).collect(),
             },
             windows: plan.windows,
             final_sql: plan.final_sql.clone(),

@@ -3,7 +3,7 @@
 
 use super::{Case, Proposal, cost};
 use crate::bounds::Bounds;
-use crate::catalog::Found;
+use crate::catalog::UsableEncoding;
 use crate::error::PlanError;
 use crate::grouped;
 use crate::leakage::{list, numbered};
@@ -45,7 +45,7 @@ pub(super) fn plan(case: &Case<'_>, _: &[Proposal]) -> Result<Vec<Proposal>, Pla
         sums,
         max_groups: cost.max_groups,
     };
-    let bounds = Bounds { sums: bound.iter().map(Found::bound).collect(), ..Bounds::default() };
+    let bounds = Bounds { sums: bound.iter().map(UsableEncoding::bound).collect(), ..Bounds::default() };
     let owner =
         OwnerPlan { aggregates: plan.outputs, bounds, final_sql: plan.final_sql, ..OwnerPlan::default() };
     let tells = tells(query, &task);

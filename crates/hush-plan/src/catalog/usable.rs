@@ -10,7 +10,7 @@ use crate::predict::CHUNK_ROWS;
 use crate::writers::Writers;
 
 /// An encoding that suffices for a sum or for fetching.
-pub(crate) struct Found<'a> {
+pub(crate) struct UsableEncoding<'a> {
     pub(crate) encoding: &'a PrivateEncoding,
     pub(crate) set: &'static ParamSet,
     /// Who encrypts its rows.
@@ -27,7 +27,7 @@ pub(crate) struct Found<'a> {
 
 /// How polynomials of an answer travel.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum AnswerForm {
     Residues,
     /// Rounded, where that saves bytes.
     Rounded,
@@ -41,7 +41,7 @@ pub(crate) struct Rounded {
     pub(crate) margin: f64,
 }
 
-impl Found<'_> {
+impl UsableEncoding<'_> {
     /// What it can decrypt to.
     pub(crate) fn bound(&self) -> Bound {
         let margin = self.rounded.map_or(self.margin, |rounded| rounded.margin);
