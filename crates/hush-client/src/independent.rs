@@ -22,7 +22,7 @@ use arrow::record_batch::RecordBatch;
 use hush_plan::schema::Column;
 use hush_plan::{ColumnType, Protection, Schema};
 use hush_table::CHUNK_ROWS;
-use hush_table::source::{ColumnData, Form, Format, Source};
+use hush_table::source::{ColumnData, Format, ReadAs, Source};
 
 use crate::error::ClientError;
 
@@ -39,8 +39,8 @@ pub(crate) fn check_reading(source: &Source, schema: &Schema) -> Result<(), Clie
         return Ok(());
     }
     let form = |column: &Column| match column.protect {
-        Protection::Drop => Form::Skip,
-        _ => Form::Array,
+        Protection::Drop => ReadAs::Skip,
+        _ => ReadAs::Array,
     };
     let mut theirs = Second { batches: second_reader(source)?, rest: None };
     for batch in source.typed_with(schema, form)? {

@@ -176,7 +176,7 @@ fn count_rows(source: &Source, schema: &Schema) -> Result<u64, ClientError> {
         return Ok(rows);
     }
     let mut rows = 0;
-    for batch in source.typed_with(schema, |_| hush_table::source::Form::Skip)? {
+    for batch in source.typed_with(schema, |_| hush_table::source::ReadAs::Skip)? {
         rows += batch?.rows as u64;
     }
     Ok(rows)

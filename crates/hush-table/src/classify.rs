@@ -81,7 +81,7 @@ pub enum Class {
 
 /// What is known of a column.
 #[derive(Clone, Debug)]
-pub struct Facts<'a> {
+pub struct ColumnStatistics<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its inferred type.
@@ -122,17 +122,17 @@ impl Verdict {
 }
 
 /// Judges a column.
-pub fn classify(facts: &Facts<'_>) -> Verdict {
-    if facts.values == 0 {
+pub fn classify(statistics: &ColumnStatistics<'_>) -> Verdict {
+    if statistics.values == 0 {
         return Verdict::new(None, Protection::Drop, NO_VALUES);
     }
-    let by_name = class_of_name(facts.name);
-    if let Some((pattern, percent)) = facts.patterns.strongest(facts.values) {
+    let by_name = class_of_name(statistics.name);
+    if let Some((pattern, percent)) = statistics.patterns.strongest(statistics.values) {
         return by_pattern(pattern, percent, by_name);
     }
     match by_name {
-        Some(class) => by_class(facts, class),
-        None => by_shape(facts),
+        Some(class) => by_class(statistics, class),
+        None => by_shape(statistics),
     }
 }
 
@@ -144,11 +144,11 @@ fn by_pattern(pattern: Pattern, percent: u64, by_name: Option<Class>) -> Verdict
     Verdict::new(Some(class), protect, reason)
 }
 
-fn by_class(facts: &Facts<'_>, class: Class) -> Verdict {
-    let number = if is_text(facts.kind) { Protection::Seal } else { Protection::Encrypt };
+fn by_class(statistics: &ColumnStatistics<'_>, class: Class) -> Verdict {
+    let number = if is_text(statistics.kind) { Protection::Seal } else { Protection::Encrypt };
     let (protect, reason) = match class {
         Class::Credential => (Protection::Drop, "credential (name)"),
-        Class::RecordId if facts.unique => (Protection::Seal, "unique in every row"),
+        Class::RecordId if statistics.unique => (Protection::Seal, "unique in every row"),
         Class::RecordId => (Protection::Seal, "identifier (name)"),
         Class::NationalId => (Protection::Seal, "official identifier (name)"),
         Class::Card => (Protection::Seal, "payment card (name)"),
@@ -161,32 +161,32 @@ fn by_class(facts: &Facts<'_>, class: Class) -> Verdict {
         Class::BirthDate => (number, "birth date (name)"),
         Class::Postcode => (Protection::Seal, "quasi-identifier (postcode)"),
         Class::Coordinates => (number, "position (name)"),
-        Class::Age if matches!(facts.kind, ColumnType::Int { .. }) => {
+        Class::Age if matches!(statistics.kind, ColumnType::Int { .. }) => {
             (number, "quasi-identifier (whole years)")
         }
         Class::Age => (number, "quasi-identifier (age)"),
         Class::Trait => (number, "quasi-identifier (personal trait)"),
-        Class::Clinical if number == Protection::Encrypt && facts.kind != ColumnType::Bool => {
+        Class::Clinical if number == Protection::Encrypt && statistics.kind != ColumnType::Bool => {
             (Protection::Decide, "clinical measurement (name)")
         }
         Class::Clinical | Class::Health => (number, "health data (name)"),
-        Class::Money if facts.fraction_digits == 2 => (number, "money (name, two decimals)"),
+        Class::Money if statistics.fraction_digits == 2 => (number, "money (name, two decimals)"),
         Class::Money => (number, "money (name)"),
         Class::EventDate => (number, "date of an event (name)"),
         Class::FreeText => (Protection::Seal, "free text (name)"),
-        Class::Public => return public(facts),
+        Class::Public => return public(statistics),
     };
     Verdict::new(Some(class), protect, reason)
 }
 
-fn public(facts: &Facts<'_>) -> Verdict {
-    let is_float = matches!(facts.kind, ColumnType::Float { .. } | ColumnType::Decimal { .. });
-    if facts.distinct > PUBLIC_VALUES || facts.prose || is_float {
-        let mut verdict = by_shape(facts);
+fn public(statistics: &ColumnStatistics<'_>) -> Verdict {
+    let is_float = matches!(statistics.kind, ColumnType::Float { .. } | ColumnType::Decimal { .. });
+    if statistics.distinct > PUBLIC_VALUES || statistics.prose || is_float {
+        let mut verdict = by_shape(statistics);
         verdict.class = Some(Class::Public);
         return verdict;
     }
-    let (protect, reason) = match facts.rare_rows {
+    let (protect, reason) = match statistics.rare_rows {
         0 => (Protection::Clear, "few values; nobody singled out".to_owned()),
         rows => (
             Protection::Decide,
@@ -197,15 +197,15 @@ fn public(facts: &Facts<'_>) -> Verdict {
 }
 
 /// Nothing is known by name or pattern.
-fn by_shape(facts: &Facts<'_>) -> Verdict {
-    let (class, protect, reason) = match facts.kind {
-        ColumnType::Int { .. } if facts.consecutive => {
+fn by_shape(statistics: &ColumnStatistics<'_>) -> Verdict {
+    let (class, protect, reason) = match statistics.kind {
+        ColumnType::Int { .. } if statistics.consecutive => {
             (Some(Class::RecordId), Protection::Seal, "row number (unique in every row)")
         }
-        ColumnType::Text | ColumnType::Category if facts.prose => {
+        ColumnType::Text | ColumnType::Category if statistics.prose => {
             (Some(Class::FreeText), Protection::Seal, "free text")
         }
-        ColumnType::Text | ColumnType::Category if facts.unique && facts.values > 1 => {
+        ColumnType::Text | ColumnType::Category if statistics.unique && statistics.values > 1 => {
             (Some(Class::RecordId), Protection::Seal, "unique in every row")
         }
         ColumnType::Category => (None, Protection::Seal, "category; unknown means not clear"),
@@ -213,7 +213,7 @@ fn by_shape(facts: &Facts<'_>) -> Verdict {
         ColumnType::Date | ColumnType::Timestamp => {
             (Some(Class::EventDate), Protection::Encrypt, "date; unknown means encrypt")
         }
-        ColumnType::Decimal { .. } if facts.fraction_digits == 2 => {
+        ColumnType::Decimal { .. } if statistics.fraction_digits == 2 => {
             (Some(Class::Money), Protection::Encrypt, "two decimals, as money has")
         }
         ColumnType::Bool | ColumnType::Decimal { .. } | ColumnType::Float { .. } | ColumnType::Int { .. } => {

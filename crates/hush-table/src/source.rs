@@ -9,7 +9,7 @@
 //! ```
 //!
 //! *Words.* A **cell** is one value as the file holds it; its **units** are the integer that stands for it
-//! (`hush_plan::schema::ColumnType`). A **form** is what a column is wanted as.
+//! (`hush_plan::schema::ColumnType`). [`ReadAs`] says what a pass makes of a column.
 //!
 //! *Invariants.* Every batch has [`CHUNK_ROWS`](crate::part::CHUNK_ROWS) rows but the last. Values are exact (no binary float between
 //! the digits of a decimal and its units), inside the declared range, and missing only where the schema
@@ -56,7 +56,7 @@ pub(crate) use raw::RawRows;
 pub use typed::{Prefetched, TypedReader};
 
 use arrow_rows::ArrowRows;
-use batches::Held;
+use batches::MemoryBatches;
 
 /// First bytes of every Parquet file.
 pub const PARQUET_MAGIC: &[u8] = b"PAR1";
@@ -105,7 +105,7 @@ impl Format {
 
 /// What a typed pass makes of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ReadAs {
     /// An Arrow array of the column's type.
     Array,
     /// Nothing: the column is not even parsed.
@@ -114,8 +114,8 @@ pub enum Form {
     Units,
 }
 
-impl Form {
-    /// The form that a column's protection asks for. An undecided number is treated as encrypted, undecided
+impl ReadAs {
+    /// What a column's protection asks for. An undecided number is treated as encrypted, undecided
     /// text as sealed.
     pub fn of(column: &Column) -> Self {
         let is_text = hush_plan::schema::units::type_bounds(column.kind).is_none();
@@ -239,7 +239,7 @@ impl Source {
     /// # Errors
     /// No columns or rows, two columns of one name, too many columns.
     pub fn from_batches(name: &str, schema: SchemaRef, batches: &[RecordBatch]) -> Result<Self, SourceError> {
-        Self::from_batch_source(name, Arc::new(Held::new(schema, batches)))
+        Self::from_batch_source(name, Arc::new(MemoryBatches::new(schema, batches)))
     }
 
     /// Arrow batches that somebody else holds, called `name` as a file of that name would be. Every pass reads them anew,
@@ -335,15 +335,15 @@ impl Source {
         self.decode_bytes
     }
 
-    /// Starts a typed pass: chunks of the columns of `schema` in the forms that their protections ask for.
+    /// Starts a typed pass: chunks of the columns of `schema` as their protections ask for.
     ///
     /// # Errors
     /// As [`Source::typed_with`].
     pub fn typed(&self, schema: &Schema) -> Result<TypedReader, SourceError> {
-        self.typed_with(schema, Form::of)
+        self.typed_with(schema, ReadAs::of)
     }
 
-    /// Starts a typed pass with a form for each column of `schema`. Memory: one chunk and a read buffer (CSV),
+    /// Starts a typed pass with a [`ReadAs`] for each column of `schema`. Memory: one chunk and a read buffer (CSV),
     /// or one chunk and a decoded row-group window (Parquet).
     ///
     /// # Errors
@@ -352,9 +352,9 @@ impl Source {
     pub fn typed_with(
         &self,
         schema: &Schema,
-        form: impl Fn(&Column) -> Form,
+        read_as: impl Fn(&Column) -> ReadAs,
     ) -> Result<TypedReader, SourceError> {
-        TypedReader::new(self, schema, &form)
+        TypedReader::new(self, schema, &read_as)
     }
 
     /// The cells of some columns as text, `None` for a missing one: one list for each place in [`Source::columns`] that is asked for.
@@ -489,7 +489,7 @@ pub struct RowBatch {
     pub first_row: u64,
     /// Rows: [`CHUNK_ROWS`](crate::part::CHUNK_ROWS), fewer in the last batch, never 0.
     pub rows: usize,
-    /// One entry per column of the schema, `None` where the form was [`Form::Skip`].
+    /// One entry per column of the schema, `None` where it was [`ReadAs::Skip`].
     pub columns: Vec<Option<ColumnData>>,
 }
 

@@ -35,7 +35,7 @@ pub use catalog::{Catalog, CatalogEntry};
 pub use deliveries::{Delivered, check_seeds};
 pub use writer::{TableIdentity, TableLayout, TableWriter};
 
-use self::objects::{Found, Replace, Stamp};
+use self::objects::{Lookup, Replace, Stamp};
 use crate::digest::Digest;
 use crate::error::{Measured, Operation, TableError};
 use crate::manifest::{Manifest, PartEntry, PartFile, PartPlace, SignedManifest};
@@ -156,10 +156,10 @@ impl TableStore {
         let path = self.part_path(kind, &file.digest);
         let size = |found| TableError::PartSize { name: name.clone(), found, expected: file.bytes };
         let (source, stamp) = match objects::fetch(&self.objects, &path, file.bytes)? {
-            Found::Nothing => return Err(TableError::PartMissing { name }),
-            Found::TooLarge(found) => return Err(size(found)),
-            Found::Object(source, _) if source.length() != file.bytes => return Err(size(source.length())),
-            Found::Object(source, stamp) => (source, stamp),
+            Lookup::Nothing => return Err(TableError::PartMissing { name }),
+            Lookup::TooLarge(found) => return Err(size(found)),
+            Lookup::Object(source, _) if source.length() != file.bytes => return Err(size(source.length())),
+            Lookup::Object(source, stamp) => (source, stamp),
         };
         let known = self.verified().get(path.as_ref()) == Some(&stamp);
         if !known {
@@ -362,11 +362,11 @@ impl TableStore {
         let path = self.prefix.clone().join(MANIFEST_NAME);
         let limit = crate::manifest::MAX_CONTAINER_BYTES;
         let (source, stamp) = match objects::fetch(&self.objects, &path, limit)? {
-            Found::Nothing => return Ok(None),
-            Found::TooLarge(found) => {
+            Lookup::Nothing => return Ok(None),
+            Lookup::TooLarge(found) => {
                 return Err(TableError::TooLarge { what: Measured::ManifestBody, found, limit });
             }
-            Found::Object(source, stamp) => (source, stamp),
+            Lookup::Object(source, stamp) => (source, stamp),
         };
         let cause = |source| TableError::Io { operation: Operation::Read, place: path.to_string(), source };
         let bytes = source.read_all().map_err(cause)?;

@@ -3,8 +3,8 @@
 
 use super::*;
 
-fn facts<'a>(name: &'a str, kind: ColumnType, patterns: &'a PatternCounts) -> Facts<'a> {
-    Facts {
+fn statistics<'a>(name: &'a str, kind: ColumnType, patterns: &'a PatternCounts) -> ColumnStatistics<'a> {
+    ColumnStatistics {
         name,
         kind,
         values: 1000,
@@ -184,45 +184,61 @@ fn shapes_of_values() {
 #[test]
 fn verdicts() {
     let none = PatternCounts::default();
-    let judge = |facts: Facts<'_>| {
-        let verdict = classify(&facts);
+    let judge = |statistics: ColumnStatistics<'_>| {
+        let verdict = classify(&statistics);
         (verdict.protect, verdict.reason)
     };
-    let base = |name, kind| facts(name, kind, &none);
+    let base = |name, kind| statistics(name, kind, &none);
     for (found, protect, reason) in [
         (
-            Facts { unique: true, ..base("patient_id", ColumnType::Text) },
+            ColumnStatistics { unique: true, ..base("patient_id", ColumnType::Text) },
             Protection::Seal,
             "unique in every row",
         ),
         (base("patient_id", INT), Protection::Seal, "identifier (name)"),
         (base("age", INT), Protection::Encrypt, "quasi-identifier (whole years)"),
         (
-            Facts { fraction_digits: 2, ..base("charges", MONEY) },
+            ColumnStatistics { fraction_digits: 2, ..base("charges", MONEY) },
             Protection::Encrypt,
             "money (name, two decimals)",
         ),
-        (Facts { fraction_digits: 2, ..base("x", MONEY) }, Protection::Encrypt, "two decimals, as money has"),
+        (
+            ColumnStatistics { fraction_digits: 2, ..base("x", MONEY) },
+            Protection::Encrypt,
+            "two decimals, as money has",
+        ),
         (base("bp", INT), Protection::Decide, "clinical measurement (name)"),
         (base("bp", ColumnType::Text), Protection::Seal, "health data (name)"),
         (base("ward", ColumnType::Category), Protection::Clear, "few values; nobody singled out"),
         (
-            Facts { rare_rows: 3, ..base("ward", ColumnType::Category) },
+            ColumnStatistics { rare_rows: 3, ..base("ward", ColumnType::Category) },
             Protection::Decide,
             "few values, but 3 rows share theirs with fewer than 5",
         ),
-        (Facts { distinct: 1001, ..base("ward", ColumnType::Text) }, Protection::Seal, "unknown text"),
+        (
+            ColumnStatistics { distinct: 1001, ..base("ward", ColumnType::Text) },
+            Protection::Seal,
+            "unknown text",
+        ),
         (base("foo", INT), Protection::Encrypt, "unknown means encrypt"),
         (base("foo", ColumnType::Text), Protection::Seal, "unknown text"),
         (base("foo", ColumnType::Category), Protection::Seal, "category; unknown means not clear"),
-        (Facts { unique: true, ..base("foo", ColumnType::Text) }, Protection::Seal, "unique in every row"),
-        (Facts { unique: true, prose: true, ..base("foo", ColumnType::Text) }, Protection::Seal, "free text"),
         (
-            Facts { unique: true, consecutive: true, ..base("foo", INT) },
+            ColumnStatistics { unique: true, ..base("foo", ColumnType::Text) },
+            Protection::Seal,
+            "unique in every row",
+        ),
+        (
+            ColumnStatistics { unique: true, prose: true, ..base("foo", ColumnType::Text) },
+            Protection::Seal,
+            "free text",
+        ),
+        (
+            ColumnStatistics { unique: true, consecutive: true, ..base("foo", INT) },
             Protection::Seal,
             "row number (unique in every row)",
         ),
-        (Facts { values: 0, ..base("foo", ColumnType::Text) }, Protection::Drop, NO_VALUES),
+        (ColumnStatistics { values: 0, ..base("foo", ColumnType::Text) }, Protection::Drop, NO_VALUES),
         (base("password", ColumnType::Text), Protection::Drop, "credential (name)"),
         (base("dob", ColumnType::Date), Protection::Encrypt, "birth date (name)"),
     ] {
@@ -231,9 +247,9 @@ fn verdicts() {
     // Values speak louder than a harmless name.
     let mut mails = PatternCounts::default();
     (0..980).for_each(|_| mails.add_text(b"a@example.org"));
-    let verdict = judge(facts("ward", ColumnType::Text, &mails));
+    let verdict = judge(statistics("ward", ColumnType::Text, &mails));
     assert_eq!(verdict, (Protection::Seal, "e-mail (98 % of values)".to_owned()));
-    let verdict = judge(facts("email", ColumnType::Text, &mails));
+    let verdict = judge(statistics("email", ColumnType::Text, &mails));
     assert_eq!(verdict.1, "e-mail (name, 98 % of values)");
 }
 
@@ -256,7 +272,11 @@ fn only_public_names_are_ever_clear() {
             assert!(class_of_name(&name).is_some(), "{name}");
             for kind in kinds {
                 if *class != Class::Public && class_of_name(&name) == Some(*class) {
-                    assert_ne!(classify(&facts(&name, kind, &none)).protect, Protection::Clear, "{name}");
+                    assert_ne!(
+                        classify(&statistics(&name, kind, &none)).protect,
+                        Protection::Clear,
+                        "{name}"
+                    );
                 }
             }
         }

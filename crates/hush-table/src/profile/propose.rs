@@ -11,7 +11,7 @@ use super::column::{AlmostNumber, ColumnProfile};
 use super::kind::Kind;
 use super::readings::Dates;
 use super::{SingledOut, TableProfile};
-use crate::classify::{Class, Facts, classify};
+use crate::classify::{Class, ColumnStatistics, classify};
 use crate::source::Declared;
 
 /// Least headroom of a proposed range: it ends at the first `10^k - 1` that leaves room for values this many
@@ -109,7 +109,7 @@ pub fn single_out_note(names: &[&str], found: SingledOut) -> String {
 
 fn column(found: &ColumnProfile, null_tokens: &[String]) -> Column {
     let (kind, mut reason_suffix) = (column_type(found), "");
-    let facts = Facts {
+    let statistics = ColumnStatistics {
         name: found.name(),
         kind,
         values: found.values(),
@@ -121,7 +121,7 @@ fn column(found: &ColumnProfile, null_tokens: &[String]) -> Column {
         fraction_digits: found.fraction_digits(),
         patterns: found.patterns(),
     };
-    let verdict = classify(&facts);
+    let verdict = classify(&statistics);
     let (protect, mut reason) = match found.unsupported() {
         Some(kind) => (Protection::Drop, format!("{UNHELD_TYPE}: {kind}")),
         None => (verdict.protect, verdict.reason),

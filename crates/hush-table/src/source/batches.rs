@@ -43,18 +43,18 @@ pub struct BatchColumn {
 }
 
 /// Batches in memory.
-pub(super) struct Held {
+pub(super) struct MemoryBatches {
     schema: SchemaRef,
     batches: Arc<[RecordBatch]>,
 }
 
-impl Held {
+impl MemoryBatches {
     pub(super) fn new(schema: SchemaRef, batches: &[RecordBatch]) -> Self {
         Self { schema, batches: batches.into() }
     }
 }
 
-impl BatchSource for Held {
+impl BatchSource for MemoryBatches {
     fn columns(&self) -> Vec<BatchColumn> {
         let fields = self.schema.fields().iter();
         fields

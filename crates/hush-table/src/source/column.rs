@@ -15,7 +15,7 @@ use hush_plan::schema::units::{
 use hush_plan::schema::{Column, ColumnType, UnitRange, file::type_name};
 
 use super::cells::Cell;
-use super::{CHUNK_ROWS, ColumnData, Form, Place, SourceError, TypedColumn, Values};
+use super::{CHUNK_ROWS, ColumnData, Place, ReadAs, SourceError, TypedColumn, Values};
 use crate::short_number::ShortNumber;
 
 /// Texts that mean a missing value, found quickly.
@@ -43,7 +43,7 @@ pub(super) struct ColumnBuilder {
     column: Column,
     /// The type whose values are read: of a decimal that is rounded, the float of as many digits.
     read_as: ColumnType,
-    form: Form,
+    wanted: ReadAs,
     bounds: UnitRange,
     of_type: UnitRange,
     point: DecimalPoint,
@@ -84,12 +84,12 @@ impl ColumnBuilder {
     /// [`SourceError::NotUnits`] if integers are wanted of a text.
     pub(super) fn new(
         column: &Column,
-        form: Form,
+        wanted: ReadAs,
         point: DecimalPoint,
         nulls: NullTokens,
     ) -> Result<Self, SourceError> {
         let is_text = matches!(column.kind, ColumnType::Category | ColumnType::Text);
-        if is_text && form == Form::Units {
+        if is_text && wanted == ReadAs::Units {
             return Err(SourceError::NotUnits { column: column.name.clone(), kind: type_name(column.kind) });
         }
         let bounds = column_bounds(column);
@@ -102,7 +102,7 @@ impl ColumnBuilder {
         let is_float = matches!(column.kind, ColumnType::Float { .. });
         let store = match bounds {
             _ if is_text => Store::Text(StringBuilder::new()),
-            _ if is_float && form == Form::Array => Store::F64(Vec::new()),
+            _ if is_float && wanted == ReadAs::Array => Store::F64(Vec::new()),
             None => Store::F64(Vec::new()),
             Some(bounds) if fits_64_bits(bounds) => Store::I64(Vec::new()),
             Some(_) => Store::I128(Vec::new()),
@@ -110,7 +110,7 @@ impl ColumnBuilder {
         Ok(Self {
             column: column.clone(),
             read_as,
-            form,
+            wanted,
             bounds: bounds.unwrap_or(ANY),
             of_type: type_bounds(column.kind).unwrap_or(ANY),
             point,
@@ -356,9 +356,9 @@ impl ColumnBuilder {
             Store::I64(values) => Values::I64(values),
             Store::Text(mut builder) => return ColumnData::Array(Arc::new(builder.finish())),
         };
-        match self.form {
-            Form::Array => ColumnData::Array(array(values, valid, self.column.kind)),
-            Form::Skip | Form::Units => ColumnData::Units(TypedColumn { values, valid }),
+        match self.wanted {
+            ReadAs::Array => ColumnData::Array(array(values, valid, self.column.kind)),
+            ReadAs::Skip | ReadAs::Units => ColumnData::Units(TypedColumn { values, valid }),
         }
     }
 }

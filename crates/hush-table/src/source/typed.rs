@@ -9,7 +9,7 @@ use hush_plan::schema::{Column, Schema};
 use super::arrow_rows::ArrowRows;
 use super::column::{ColumnBuilder, NullTokens};
 use super::records::Records;
-use super::{BatchFault, CHUNK_ROWS, Form, Format, Place, RowBatch, Source, SourceError};
+use super::{BatchFault, CHUNK_ROWS, Format, Place, ReadAs, RowBatch, Source, SourceError};
 
 /// Reads a file chunk by chunk. Ends after the first error.
 pub struct TypedReader {
@@ -34,12 +34,12 @@ impl TypedReader {
     pub(super) fn new(
         source: &Source,
         schema: &Schema,
-        form: &dyn Fn(&Column) -> Form,
+        read_as: &dyn Fn(&Column) -> ReadAs,
     ) -> Result<Self, SourceError> {
         let positions = match_columns(source, schema)?;
         let point = source.format().decimal_point();
-        let builder = |column: &Column| match form(column) {
-            Form::Skip => Ok(None),
+        let builder = |column: &Column| match read_as(column) {
+            ReadAs::Skip => Ok(None),
             wanted => {
                 let nulls = match source.format() {
                     Format::Csv { .. } => column.null_tokens(schema),

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 
-use super::{DELIVERIES_NAME, Found, TableStore, files, objects};
+use super::{DELIVERIES_NAME, Lookup, TableStore, files, objects};
 use crate::delivery::{DeliveryId, DeliveryPage, MAX_DELIVERY_BYTES, SignedDelivery};
 use crate::error::{DeliveryFault, Operation, TableError};
 use crate::manifest::{Manifest, PartFile, PartPlace, SignedManifest};
@@ -171,8 +171,8 @@ impl TableStore {
     fn read_delivery(&self, id: DeliveryId) -> Result<Option<SignedDelivery>, TableError> {
         let path = self.prefix.clone().join(DELIVERIES_NAME).join(id.file_name());
         let source = match objects::fetch(&self.objects, &path, MAX_DELIVERY_BYTES)? {
-            Found::Object(source, _) => source,
-            Found::Nothing | Found::TooLarge(_) => return Ok(None),
+            Lookup::Object(source, _) => source,
+            Lookup::Nothing | Lookup::TooLarge(_) => return Ok(None),
         };
         let cause = |source| TableError::Io { operation: Operation::Read, place: path.to_string(), source };
         // What a crash or another program left is as good as absent.

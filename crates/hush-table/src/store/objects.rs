@@ -28,7 +28,7 @@ pub(super) struct Stamp {
 }
 
 /// What is at a path.
-pub(super) enum Found {
+pub(super) enum Lookup {
     /// No object.
     Nothing,
     /// An object, and what it looked like.
@@ -54,7 +54,7 @@ impl Stamp {
 }
 
 /// Opens an object. One above `limit` bytes is refused before its body is read.
-pub(super) fn fetch(store: &Arc<dyn ObjectStore>, path: &Path, limit: u64) -> Result<Found, TableError> {
+pub(super) fn fetch(store: &Arc<dyn ObjectStore>, path: &Path, limit: u64) -> Result<Lookup, TableError> {
     let (store, place) = (store.clone(), path.clone());
     let found = block(async move {
         let found = match store.get(&place).await {
@@ -71,8 +71,8 @@ pub(super) fn fetch(store: &Arc<dyn ObjectStore>, path: &Path, limit: u64) -> Re
         Ok(Some((body, stamp)))
     });
     let (source, stamp) = match found.map_err(|cause| io(Operation::Read, path.as_ref(), cause))? {
-        None => return Ok(Found::Nothing),
-        Some((Body::TooLarge, stamp)) => return Ok(Found::TooLarge(stamp.bytes)),
+        None => return Ok(Lookup::Nothing),
+        Some((Body::TooLarge, stamp)) => return Ok(Lookup::TooLarge(stamp.bytes)),
         Some((Body::Memory(bytes), stamp)) => (PartSource::Memory(bytes), stamp),
         Some((Body::File(file), stamp)) => {
             let cause =
@@ -80,7 +80,7 @@ pub(super) fn fetch(store: &Arc<dyn ObjectStore>, path: &Path, limit: u64) -> Re
             (PartSource::from_file(file).map_err(cause)?, stamp)
         }
     };
-    Ok(Found::Object(source, stamp))
+    Ok(Lookup::Object(source, stamp))
 }
 
 enum Body {

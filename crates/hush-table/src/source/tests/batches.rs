@@ -104,7 +104,7 @@ fn chunks_span_batches() {
         let all = batches(&source, &schema).unwrap();
         assert_eq!(units(&all, 1), (0..rows as i128).map(Some).collect::<Vec<_>>());
     }
-    let none = source.typed_with(&schema, |_| Form::Skip).unwrap();
+    let none = source.typed_with(&schema, |_| ReadAs::Skip).unwrap();
     assert_eq!(none.map(|batch| batch.unwrap().rows).sum::<usize>(), rows);
     assert_eq!(source.text_of(&[1]).unwrap()[0][rows - 1].as_deref(), Some((rows - 1).to_string().as_str()));
 }

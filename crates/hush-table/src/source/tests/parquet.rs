@@ -161,7 +161,7 @@ fn batches_span_row_groups() {
             }
         }
         // No column wanted at all: the rows still count.
-        let none = source.typed_with(&schema(columns.clone()), |_| Form::Skip).unwrap();
+        let none = source.typed_with(&schema(columns.clone()), |_| ReadAs::Skip).unwrap();
         assert_eq!(none.map(|batch| batch.unwrap().rows).sum::<usize>(), rows);
         let mut sealed = columns;
         sealed[1].protect = Protection::Seal;
