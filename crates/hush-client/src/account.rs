@@ -116,7 +116,7 @@ pub enum Verified {
 
 /// What an answer turned out to hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct AnswerCounts {
     /// Groups, or matching rows.
     pub(crate) rows: u64,
     /// Groups of rows that the owner grouped.

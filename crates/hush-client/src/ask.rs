@@ -16,7 +16,7 @@ use hush_plan::plan::{SlotExpr, Task};
 use hush_plan::{EncodingId, Limits, OwnerPlan, QueryPlan, ServerPlan, plan_query};
 use hush_table::Digest;
 
-use crate::account::{Held, Moved, Phases};
+use crate::account::{AnswerCounts, Moved, Phases};
 use crate::error::ClientError;
 use crate::finish::finish;
 use crate::precision::errors;
@@ -40,7 +40,7 @@ pub struct Outcome {
     /// What was released, if it was.
     pub released: Option<Counted>,
     /// What decides the answer's size.
-    pub(crate) held: Held,
+    pub(crate) counts: AnswerCounts,
 }
 
 impl OwnedTable {
@@ -115,15 +115,15 @@ impl OwnedTable {
             (answered, _) => answered?,
         };
         let moved = Moved { up: request.len() as u64, down: bytes.len() as u64 };
-        let (batches, held) = phases.time("decrypt", || {
+        let (batches, counts) = phases.time("decrypt", || {
             let answer = Answer::decode(&bytes, plan.server.max_answer_bytes).map_err(answer_error)?;
             answer.expect(self.manifest.digest(), Digest::of(&request)).map_err(answer_error)?;
             let merged = self.merge(&plan, &answer, release)?;
-            let held = held(&answer, &merged)?;
-            Ok::<_, ClientError>((finish(merged, &plan.owner.final_sql)?, held))
+            let counts = counts(&answer, &merged)?;
+            Ok::<_, ClientError>((finish(merged, &plan.owner.final_sql)?, counts))
         })?;
         let exposed = self.approximate_columns(&plan);
-        Ok(Outcome { batches, plan, phases, moved, exposed, released: None, held })
+        Ok(Outcome { batches, plan, phases, moved, exposed, released: None, counts })
     }
 
     /// Columns of which the owner sees approximate numbers.
@@ -176,12 +176,14 @@ fn serialised(plan: &ServerPlan) -> Result<Vec<u8>, ClientError> {
     serde_json::to_vec(plan).map_err(|_| ClientError::Internal { what: "the plan does not serialise" })
 }
 
-fn held(answer: &Answer<'_>, merged: &RecordBatch) -> Result<Held, ClientError> {
+fn counts(answer: &Answer<'_>, merged: &RecordBatch) -> Result<AnswerCounts, ClientError> {
     Ok(match &answer.encrypted {
-        EncryptedHalf::Aggregate(sums) => {
-            Held { rows: u64::from(sums.group_count), clear_bytes: answer.clear_len(), ..Held::default() }
-        }
-        EncryptedHalf::Rows(chunks) => Held {
+        EncryptedHalf::Aggregate(sums) => AnswerCounts {
+            rows: u64::from(sums.group_count),
+            clear_bytes: answer.clear_len(),
+            ..AnswerCounts::default()
+        },
+        EncryptedHalf::Rows(chunks) => AnswerCounts {
             rows: answer.clear().map_err(answer_error)?.num_rows() as u64,
             regrouped: merged.num_rows() as u64,
             chunks: chunks.iter().map(|chunk| u64::from(chunk.rows)).collect(),

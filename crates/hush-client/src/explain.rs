@@ -11,7 +11,7 @@ use hush_plan::{ColumnType, QueryPlan, Schema};
 use hush_table::Manifest;
 use serde_json::{Value, json};
 
-use crate::account::{Held, Phases};
+use crate::account::{AnswerCounts, Phases};
 use crate::ask::Outcome;
 use crate::error::ClientError;
 use crate::machine::ProfileInUse;
@@ -137,13 +137,13 @@ impl OwnedTable {
         threads: usize,
         profile: ProfileInUse,
     ) -> Result<Analysis, ClientError> {
-        let prediction = self.predict_held(&outcome.plan, outcome.held.clone(), threads)?;
+        let prediction = self.predict_counted(&outcome.plan, outcome.counts.clone(), threads)?;
         let phases = &outcome.phases;
         let embedded = matches!(self.evaluator, Evaluator::Embedded(_));
         let measured = Measured {
             bytes_up: outcome.moved.up,
             bytes_down: outcome.moved.down,
-            clear_bytes: outcome.held.clear_bytes,
+            clear_bytes: outcome.counts.clear_bytes,
             server_s: phases.of("server"),
             owner_s: phases.of("decrypt"),
             peak_bytes: peak_resident_bytes().filter(|_| embedded),
@@ -163,16 +163,20 @@ impl OwnedTable {
         groups: u64,
         threads: usize,
     ) -> Result<Prediction, ClientError> {
-        let held = match &plan.server.task {
-            Task::Aggregate(task) if task.keys.is_empty() => Held { rows: 1, ..Held::default() },
-            Task::Aggregate(_) => Held { rows: groups.min(plan.cost.max_groups), ..Held::default() },
+        let counts = match &plan.server.task {
+            Task::Aggregate(task) if task.keys.is_empty() => {
+                AnswerCounts { rows: 1, ..AnswerCounts::default() }
+            }
+            Task::Aggregate(_) => {
+                AnswerCounts { rows: groups.min(plan.cost.max_groups), ..AnswerCounts::default() }
+            }
             Task::Rows(task) => {
                 let (rows, chunks) =
                     shape(self.manifest.manifest(), &self.half.schema).all_matching(task.limit);
-                Held { rows, regrouped: groups, chunks, clear_bytes: 0 }
+                AnswerCounts { rows, regrouped: groups, chunks, clear_bytes: 0 }
             }
         };
-        self.predict_held(plan, held, threads)
+        self.predict_counted(plan, counts, threads)
     }
 
     /// Where plans for this table are going to run.
@@ -182,17 +186,17 @@ impl OwnedTable {
         Site { shape, threads: *threads, profile: profile.clone(), link: *link }
     }
 
-    pub(crate) fn predict_held(
+    pub(crate) fn predict_counted(
         &self,
         plan: &QueryPlan,
-        held: Held,
+        counts: AnswerCounts,
         threads: usize,
     ) -> Result<Prediction, ClientError> {
         let manifest = self.manifest.manifest();
-        let clear = clear_half_bytes(manifest, &plan.server, held.rows)?;
-        let groups = if matches!(plan.server.task, Task::Aggregate(_)) { held.rows } else { 0 };
-        let (rows, regrouped) = (held.rows, held.regrouped);
-        let expected = Expected { groups, rows, chunks: held.chunks, clear };
+        let clear = clear_half_bytes(manifest, &plan.server, counts.rows)?;
+        let groups = if matches!(plan.server.task, Task::Aggregate(_)) { counts.rows } else { 0 };
+        let (rows, regrouped) = (counts.rows, counts.regrouped);
+        let expected = Expected { groups, rows, chunks: counts.chunks, clear };
         let mut prediction = predict(
             &plan.server,
             &manifest.encodings,

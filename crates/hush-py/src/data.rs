@@ -54,8 +54,8 @@ impl Source {
             BatchColumn { name, kind }
         };
         let columns = columns.into_iter().map(of_column).collect();
-        let held = Held { columns, rows, batch_bytes, read, failure: failure.clone() };
-        let source = hush::Source::from_batch_source(name, Arc::new(held)).or_raise(py)?;
+        let batches = PythonBatches { columns, rows, batch_bytes, read, failure: failure.clone() };
+        let source = hush::Source::from_batch_source(name, Arc::new(batches)).or_raise(py)?;
         Ok(Self { source, failure })
     }
 
@@ -87,7 +87,7 @@ fn data_type(schema: &[u8]) -> Option<DataType> {
 }
 
 /// Arrow batches in Python. Every pass calls `read`; one piece is here at a time.
-struct Held {
+struct PythonBatches {
     columns: Vec<BatchColumn>,
     rows: Option<u64>,
     batch_bytes: u64,
@@ -95,7 +95,7 @@ struct Held {
     failure: Failure,
 }
 
-impl BatchSource for Held {
+impl BatchSource for PythonBatches {
     fn columns(&self) -> Vec<BatchColumn> {
         self.columns.clone()
     }

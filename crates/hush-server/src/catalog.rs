@@ -21,7 +21,7 @@ use crate::durable;
 use crate::error::{ApiError, Code};
 use crate::names::{Half, PartName, TableName};
 
-pub use parts::Held;
+pub use parts::StoredPart;
 use seeds::SeedLog;
 
 /// Name of the manifest in a table's directory.

@@ -3,7 +3,7 @@
 
 use hush::{Accepted, Error, MAX_REJECTIONS};
 
-use super::server::Found;
+use super::server::TableLocation;
 use super::{open_key, pins};
 use crate::account::grouped;
 use crate::args::edge::{Accept, DeviceKeyArgs, Edge, EdgeCommand, Revoke};
@@ -21,12 +21,12 @@ pub(super) fn edge(args: &Edge) -> Result<(), Error> {
 
 fn key(args: &DeviceKeyArgs) -> Result<(), Error> {
     let owner = open_key(&args.key)?;
-    let found = Found::of(&args.table, &args.token)?;
-    let device = hush::device_key(found.place(), &owner, &pins())?;
+    let location = TableLocation::of(&args.table, &args.token)?;
+    let device = hush::device_key(location.place(), &owner, &pins())?;
     device.write(&args.output)?;
-    let token = match &found {
-        Found::Directory(_) => "",
-        Found::Server(..) => " --token-file DEVICE_TOKEN",
+    let token = match &location {
+        TableLocation::Directory(_) => "",
+        TableLocation::Server(..) => " --token-file DEVICE_TOKEN",
     };
     say(&format!(
         "Device {} may deliver rows to {}: key at {}.\n\
@@ -46,8 +46,8 @@ fn key(args: &DeviceKeyArgs) -> Result<(), Error> {
 
 fn accept(args: &Accept) -> Result<(), Error> {
     let owner = open_key(&args.key)?;
-    let found = Found::of(&args.table, &args.token)?;
-    let accepted = hush::accept_deliveries(found.place(), &owner, &pins(), &args.reject)?;
+    let location = TableLocation::of(&args.table, &args.token)?;
+    let accepted = hush::accept_deliveries(location.place(), &owner, &pins(), &args.reject)?;
     if args.json {
         return print_json(&accepted);
     }
@@ -118,8 +118,8 @@ fn rejected(accepted: &Accepted, table: &str) -> String {
 
 fn revoke(args: &Revoke) -> Result<(), Error> {
     let owner = open_key(&args.key)?;
-    let found = Found::of(&args.table, &args.token)?;
-    let revoked = hush::revoke_device(found.place(), &owner, &pins(), &args.device, args.remove_rows)?;
+    let location = TableLocation::of(&args.table, &args.token)?;
+    let revoked = hush::revoke_device(location.place(), &owner, &pins(), &args.device, args.remove_rows)?;
     if args.json {
         return print_json(&revoked);
     }

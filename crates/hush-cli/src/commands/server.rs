@@ -39,12 +39,12 @@ fn connect_to_table(url: &str, token: &TokenArgs) -> Result<(RemoteServer, Strin
 }
 
 /// A table in a directory or on a server.
-pub(super) enum Found {
+pub(super) enum TableLocation {
     Directory(PathBuf),
     Server(Box<RemoteServer>, String),
 }
 
-impl Found {
+impl TableLocation {
     /// What `DIRECTORY` or `SERVER/tables/NAME` names; nothing is looked at yet.
     pub(super) fn of(table: &str, token: &TokenArgs) -> Result<Self, Error> {
         if !is_url(table) {
@@ -135,7 +135,7 @@ pub(super) fn ls(args: &Ls) -> Result<(), Error> {
 /// Shows what is public about a table, and to the owner whose key is at hand what is not.
 pub(super) fn info(args: &Info) -> Result<(), Error> {
     let half = if has_key(&args.key) { Some(private_half(args)?) } else { None };
-    let manifest = Found::of(&args.table, &args.token)?.place().look(&pins())?;
+    let manifest = TableLocation::of(&args.table, &args.token)?.place().look(&pins())?;
     let (digest, manifest) = (manifest.digest(), manifest.manifest());
     let files: u64 =
         manifest.parts.iter().flat_map(|part| [part.clear, part.encrypted]).flatten().map(|f| f.bytes).sum();
@@ -192,9 +192,9 @@ fn has_key(key: &KeyArgs) -> bool {
 /// The half of a table that only its owner reads.
 fn private_half(args: &Info) -> Result<PrivateHalf, Error> {
     let key = open_key(&args.key)?;
-    let table = match Found::of(&args.table, &args.token)? {
-        Found::Directory(directory) => OwnedTable::open_directory(&directory, &key, &pins(), 1)?,
-        Found::Server(server, name) => OwnedTable::open_remote(*server, &name, &key, &pins())?,
+    let table = match TableLocation::of(&args.table, &args.token)? {
+        TableLocation::Directory(directory) => OwnedTable::open_directory(&directory, &key, &pins(), 1)?,
+        TableLocation::Server(server, name) => OwnedTable::open_remote(*server, &name, &key, &pins())?,
     };
     Ok(table.private_half().clone())
 }

@@ -23,7 +23,7 @@ use hush_table::source::{OpenOptions, Source};
 use hush_table::{Projection, TableStore};
 
 use super::now;
-use crate::account::Held;
+use crate::account::AnswerCounts;
 use crate::account::Phases;
 use crate::columns::kernels;
 use crate::encrypt::{Encryption, plan_encodings};
@@ -208,7 +208,7 @@ impl Example {
 struct Asked<'a> {
     example: &'a Example,
     plan: QueryPlan,
-    held: Held,
+    counts: AnswerCounts,
     /// Seconds of the server.
     server: Vec<f64>,
     /// Seconds of the owner.
@@ -219,7 +219,7 @@ impl<'a> Asked<'a> {
     /// The query as it would be answered for so many groups.
     fn new(example: &'a Example, sql: &str, groups: u64) -> Result<Self, ClientError> {
         let plan = example.open()?.plan(sql)?.for_groups(groups);
-        Ok(Self { example, plan, held: Held::default(), server: Vec::new(), owner: Vec::new() })
+        Ok(Self { example, plan, counts: AnswerCounts::default(), server: Vec::new(), owner: Vec::new() })
     }
 
     fn once(&mut self) -> Result<(), ClientError> {
@@ -228,7 +228,7 @@ impl<'a> Asked<'a> {
         let outcome = self.example.pool.install(ask)?;
         self.server.push(outcome.phases.of("server"));
         self.owner.push(outcome.phases.of("decrypt"));
-        self.held = outcome.held;
+        self.counts = outcome.counts;
         Ok(())
     }
 
@@ -248,7 +248,7 @@ impl<'a> Asked<'a> {
         explained: fn(&Times) -> f64,
         count: fn(&Work) -> u64,
     ) -> Result<f64, ClientError> {
-        let prediction = self.example.open()?.predict_held(&self.plan, self.held.clone(), 1)?;
+        let prediction = self.example.open()?.predict_counted(&self.plan, self.counts.clone(), 1)?;
         let explained = explained(&alone(units).times(&prediction));
         // Noise can make the difference negative.
         Ok(((measured - explained) / count(&prediction.work).max(1) as f64).max(1e-12))

@@ -12,7 +12,7 @@ use crate::names::{PartName, TableName};
 
 /// What lies under a part's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum StoredPart {
     /// Nothing.
     Absent,
     /// A file that does not have the digest of its name, or cannot be read to its end.
@@ -37,18 +37,18 @@ impl Catalog {
     ///
     /// # Cost
     /// One pass over the file. Nothing is remembered: a disk may lose at any time what it had.
-    pub fn held(&self, table: &TableName, part: &PartName) -> Held {
+    pub fn stored(&self, table: &TableName, part: &PartName) -> StoredPart {
         let path = self.part_path(table, part);
         let bytes = match fs::metadata(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Held::Absent,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return StoredPart::Absent,
             facts => facts.map_or(0, |facts| facts.len()),
         };
         match durable::digest(&path) {
-            Ok(found) if found.to_hex().as_str() == part.digest() => Held::Sound { bytes },
+            Ok(found) if found.to_hex().as_str() == part.digest() => StoredPart::Sound { bytes },
             found => {
                 let kind = found.err().map(|error| error.kind());
                 tracing::warn!(?kind, "a stored part is damaged");
-                Held::Damaged { bytes }
+                StoredPart::Damaged { bytes }
             }
         }
     }

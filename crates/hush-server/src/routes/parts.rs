@@ -19,7 +19,7 @@ use super::App;
 use super::path::PartPath;
 use crate::admission::Place;
 use crate::body::Pieces;
-use crate::catalog::Held;
+use crate::catalog::StoredPart;
 use crate::error::{ApiError, Code};
 use crate::files;
 use crate::names::{PartName, TableName};
@@ -56,14 +56,14 @@ pub async fn head(
     check: Result<Query<Check>, QueryRejection>,
 ) -> Result<Response, ApiError> {
     let Query(check) = check.map_err(|_| Code::BadQuery)?;
-    let held = match check.verify {
-        true => held(&app, &table, &part).await?,
+    let stored = match check.verify {
+        true => stored(&app, &table, &part).await?,
         false => {
             let facts = tokio::fs::metadata(app.catalog.part_path(&table, &part)).await;
-            facts.map_or(Held::Absent, |facts| Held::Sound { bytes: facts.len() })
+            facts.map_or(StoredPart::Absent, |facts| StoredPart::Sound { bytes: facts.len() })
         }
     };
-    if let Held::Sound { bytes } = held {
+    if let StoredPart::Sound { bytes } = stored {
         let length = bytes.to_string();
         let headers = [(CONTENT_LENGTH, length.as_str()), (UPLOAD_OFFSET, &length), (UPLOAD_COMPLETE, YES)];
         return Ok((headers, Body::empty()).into_response());
@@ -71,13 +71,13 @@ pub async fn head(
     let offset = app.uploads.offset(&table, &part).await;
     let absent =
         ApiError::from(Code::NoPart).with_header(UPLOAD_OFFSET, offset).with_header(UPLOAD_COMPLETE, NO);
-    Err(if held == Held::Absent { absent } else { absent.with_header(PART_DAMAGED, YES) })
+    Err(if stored == StoredPart::Absent { absent } else { absent.with_header(PART_DAMAGED, YES) })
 }
 
 /// Reads what lies under a part's name.
-async fn held(app: &Arc<App>, table: &TableName, part: &PartName) -> Result<Held, ApiError> {
+async fn stored(app: &Arc<App>, table: &TableName, part: &PartName) -> Result<StoredPart, ApiError> {
     let (app, table, part) = (Arc::clone(app), table.clone(), part.clone());
-    Ok(spawn_blocking(move || app.catalog.held(&table, &part)).await.map_err(|_| Code::Internal)?)
+    Ok(spawn_blocking(move || app.catalog.stored(&table, &part)).await.map_err(|_| Code::Internal)?)
 }
 
 /// Returns a complete part, or one range of it.
@@ -119,10 +119,10 @@ pub async fn upload(
 ) -> Result<Response, ApiError> {
     let range = ByteRange::of_request(&headers, app.limits.max_part_bytes)?;
     let target = app.catalog.part_path(&table, &part);
-    let replaced = match held(&app, &table, &part).await? {
-        Held::Absent => None,
-        Held::Damaged { bytes } => Some(bytes),
-        Held::Sound { .. } => return Ok((StatusCode::OK, [(UPLOAD_COMPLETE, YES)]).into_response()),
+    let replaced = match stored(&app, &table, &part).await? {
+        StoredPart::Absent => None,
+        StoredPart::Damaged { bytes } => Some(bytes),
+        StoredPart::Sound { .. } => return Ok((StatusCode::OK, [(UPLOAD_COMPLETE, YES)]).into_response()),
     };
     let stored = app.catalog.stored_bytes(&table).saturating_sub(replaced.unwrap_or(0));
     if stored.saturating_add(range.total) > app.limits.max_table_bytes {
