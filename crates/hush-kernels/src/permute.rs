@@ -13,10 +13,10 @@ use crate::{Cpu, cpu::dispatch};
 
 /// A permutation, ready to be applied many times.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Permutation(Form);
+pub struct Permutation(Indices);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Form {
+enum Indices {
     Blocks(Vec<Block>),
     /// Any indices: transforms of fewer than 64 points have no blocks.
     Words(Vec<u32>),
@@ -37,8 +37,8 @@ impl Permutation {
         };
         let blocks: Option<Vec<Block>> = chunks.iter().map(block).collect();
         match blocks.filter(|_| rest.is_empty()) {
-            Some(blocks) => Self(Form::Blocks(blocks)),
-            None => Self(Form::Words(index.to_vec())),
+            Some(blocks) => Self(Indices::Blocks(blocks)),
+            None => Self(Indices::Words(index.to_vec())),
         }
     }
 
@@ -46,8 +46,8 @@ impl Permutation {
     #[expect(clippy::len_without_is_empty, reason = "the length of what it acts on, not of a collection")]
     pub fn len(&self) -> usize {
         match &self.0 {
-            Form::Blocks(blocks) => blocks.len() * BLOCK,
-            Form::Words(index) => index.len(),
+            Indices::Blocks(blocks) => blocks.len() * BLOCK,
+            Indices::Words(index) => index.len(),
         }
     }
 
@@ -58,11 +58,11 @@ impl Permutation {
     pub fn apply(&self, cpu: Cpu, out: &mut [u64], source: &[u64]) {
         assert!(out.len() == self.len() && source.len() == self.len(), "words that the permutation is for");
         match &self.0 {
-            Form::Blocks(blocks) => {
+            Indices::Blocks(blocks) => {
                 let (out, source) = (out.as_chunks_mut().0, source.as_chunks().0);
                 dispatch!(cpu, permute::blocks(out, source, blocks));
             }
-            Form::Words(index) => {
+            Indices::Words(index) => {
                 for (out, &from) in out.iter_mut().zip(index) {
                     *out = source[from as usize];
                 }

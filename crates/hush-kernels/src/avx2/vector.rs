@@ -200,13 +200,13 @@ impl Avx2 {
 /// A block of vectors seen as a matrix of `R` rows; a column is one vector of each row.
 ///
 /// *Invariant*: `first` points to `R·width` vectors that are borrowed exclusively for `'a`.
-pub(super) struct Columns<'a, const R: usize> {
+pub(super) struct BlockColumns<'a, const R: usize> {
     first: *mut Words,
     width: usize,
     borrow: PhantomData<&'a mut [Words]>,
 }
 
-impl<'a, const R: usize> Columns<'a, R> {
+impl<'a, const R: usize> BlockColumns<'a, R> {
     /// # Panics
     /// If the block does not have whole rows.
     #[inline(always)]

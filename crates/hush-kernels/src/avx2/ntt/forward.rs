@@ -6,7 +6,7 @@
 //! `2^51`. From canonical input, 16 layers end at most at `13q < 2^51`.
 
 use super::{
-    super::vector::{Avx2, Columns, V, Words},
+    super::vector::{Avx2, BlockColumns, V, Words},
     BlockTwiddles, Pass, Reducer, Tables, Twiddle, lane_twiddle, splat_twiddle, transpose_block,
 };
 use crate::avx2::reduce::Factor;
@@ -59,7 +59,7 @@ fn run_pass<const R: usize, const FIRST: bool>(
 ) {
     let twiddles = &pass.twiddles.as_chunks::<R>().0[index];
     let simd = reducer.simd;
-    let mut columns = Columns::<R>::new(data);
+    let mut columns = BlockColumns::<R>::new(data);
     for column in 0..columns.width() {
         let mut x = [simd.zero(); R];
         let mut rows = columns.rows(column);

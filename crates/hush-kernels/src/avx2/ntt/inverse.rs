@@ -7,7 +7,7 @@
 //! `16q < 2^51`; [`Schedule`] knows which.
 
 use super::{
-    super::vector::{Avx2, Columns, V, Words},
+    super::vector::{Avx2, BlockColumns, V, Words},
     BlockTwiddles, Pass, Reducer, Tables, lane_twiddle, splat_twiddle, transpose_block,
 };
 use crate::{
@@ -68,7 +68,7 @@ fn run_pass<const R: usize, const LAST: bool>(c: &Inverse, pass: &Pass, index: u
     let twiddles = &pass.twiddles.as_chunks::<R>().0[index];
     let schedule = const { Schedule::new::<R>(LIMITS.pass, LIMITS) };
     let simd = c.base.simd;
-    let mut columns = Columns::<R>::new(data);
+    let mut columns = BlockColumns::<R>::new(data);
     for column in 0..columns.width() {
         let mut rows = columns.rows(column);
         let mut x = [simd.zero(); R];

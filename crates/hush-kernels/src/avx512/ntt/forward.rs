@@ -6,7 +6,7 @@
 //! `2^52`. From canonical input, layer `l` ends below `(2l + 1)·q`; 16 layers end below `33·q ≤ 2^52`.
 
 use super::{
-    super::vector::{Avx512, Columns, V, Words},
+    super::vector::{Avx512, BlockColumns, V, Words},
     BlockTwiddles, Constants, Pass, Tables, Twiddle, TwiddleVector,
 };
 
@@ -47,7 +47,7 @@ fn walk(c: &Forward, passes: &[Pass], blocks: &[BlockTwiddles], index: usize, da
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq")]
 fn run_pass<const R: usize, const C: usize>(c: &Forward, pass: &Pass, index: usize, data: &mut [Words]) {
     let twiddles = &pass.twiddles.as_chunks::<R>().0[index];
-    let mut columns = Columns::<R>::new(data);
+    let mut columns = BlockColumns::<R>::new(data);
     for first in (0..columns.width()).step_by(C) {
         let mut x = [[c.base.simd.zero(); R]; C];
         for (column, x) in x.iter_mut().enumerate() {

@@ -8,7 +8,7 @@
 //! within the 52 bits. Between passes every row is below `4q`, the bound that costs the fewest reductions.
 
 use super::{
-    super::vector::{Avx512, Columns, V, Words},
+    super::vector::{Avx512, BlockColumns, V, Words},
     BlockTwiddles, Constants, Pass, Tables, TwiddleVector,
 };
 use crate::ntt::schedule::{Limits, Schedule};
@@ -71,7 +71,7 @@ fn run_pass<const R: usize, const C: usize, const LAST: bool>(
     data: &mut [Words],
 ) {
     let twiddles = &pass.twiddles.as_chunks::<R>().0[index];
-    let mut columns = Columns::<R>::new(data);
+    let mut columns = BlockColumns::<R>::new(data);
     for first in (0..columns.width()).step_by(C) {
         let mut x = [[c.base.simd.zero(); R]; C];
         for (column, x) in x.iter_mut().enumerate() {
