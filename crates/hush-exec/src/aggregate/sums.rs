@@ -65,12 +65,12 @@ pub(super) struct PartWork<'a> {
     encrypted: Option<EncryptedPart>,
     /// The encoded columns that are read, in ascending order.
     columns: Vec<EncodingId>,
-    ways: Vec<Way>,
+    sources: Vec<SumSource>,
     chunks: Vec<Chunk>,
 }
 
 /// How a block gets its sum over a part.
-enum Way {
+enum SumSource {
     /// Chunk by chunk, under their masks.
     Masked,
     /// It was kept; nothing is read.
@@ -113,9 +113,10 @@ impl<'a> GroupSums<'a> {
             let evaluate = |batch| Ok(self.restrict(masks.evaluate(batch, groups)?, groups.count()));
             batches.par_iter().map(evaluate).collect::<Result<_, ExecError>>()?
         };
-        let ways: Vec<Way> = self.blocks.iter().map(|block| self.way(part, block, &per_chunk)).collect();
+        let sources: Vec<SumSource> =
+            self.blocks.iter().map(|block| self.source(part, block, &per_chunk)).collect();
         let read: Vec<&SumBlock> =
-            self.blocks.iter().zip(&ways).filter_map(|(block, way)| way.reads(block)).collect();
+            self.blocks.iter().zip(&sources).filter_map(|(block, source)| source.reads(block)).collect();
         let mut columns: Vec<EncodingId> = read.iter().flat_map(|block| &block.columns).copied().collect();
         columns.sort_unstable();
         columns.dedup();
@@ -124,7 +125,7 @@ impl<'a> GroupSums<'a> {
         let chunks = (part.place.first_chunk..).zip(per_chunk).filter(|(_, masks)| used(masks));
         let chunks: Vec<_> = chunks.map(|(index, masks)| Chunk { index, masks }).collect();
         let encrypted = (!chunks.is_empty()).then(|| snapshot.encrypted_part(part)).transpose()?;
-        Ok(PartWork { part, encrypted, columns, ways, chunks })
+        Ok(PartWork { part, encrypted, columns, sources, chunks })
     }
 
     /// Adds some parts.
@@ -133,7 +134,9 @@ impl<'a> GroupSums<'a> {
     /// [`ExecError::Corrupt`] if a column of a chunk is not what the manifest says.
     pub(super) fn add(&self, parts: &[PartWork<'_>]) -> Result<(), ExecError> {
         parts.par_iter().try_for_each(|work| self.add_kept(work))?;
-        let masked = parts.par_iter().filter(|work| work.ways.iter().any(|way| matches!(way, Way::Masked)));
+        let masked = parts
+            .par_iter()
+            .filter(|work| work.sources.iter().any(|source| matches!(source, SumSource::Masked)));
         masked.try_for_each(|work| {
             self.read(work, |chunk, row| {
                 let running = self.running.of_thread(self.job)?;
@@ -156,18 +159,18 @@ impl<'a> GroupSums<'a> {
         total.into_par_iter().flatten().map(|sums| sums.encode(first)).collect()
     }
 
-    fn way(&self, part: PartRef<'_>, block: &Block, per_chunk: &[Vec<RowMask>]) -> Way {
+    fn source(&self, part: PartRef<'_>, block: &Block, per_chunk: &[Vec<RowMask>]) -> SumSource {
         let all = |masks: &Vec<RowMask>| masks.get(block.block.mask) == Some(&RowMask::All);
         if self.whole == WholeParts::Summed || !per_chunk.iter().all(all) {
-            return Way::Masked;
+            return SumSource::Masked;
         }
-        let Some(key) = Key::new(part, &block.ring) else { return Way::Masked };
-        self.job.sums.find(&key, &block.block.columns).map_or(Way::Whole(key), Way::Kept)
+        let Some(key) = Key::new(part, &block.ring) else { return SumSource::Masked };
+        self.job.sums.find(&key, &block.block.columns).map_or(SumSource::Whole(key), SumSource::Kept)
     }
 
     fn add_kept(&self, work: &PartWork<'_>) -> Result<(), ExecError> {
-        for (index, way) in work.ways.iter().enumerate() {
-            if let Way::Kept(sum) = way {
+        for (index, source) in work.sources.iter().enumerate() {
+            if let SumSource::Kept(sum) = source {
                 self.add_sum(index, sum)?;
             }
         }
@@ -198,10 +201,10 @@ impl<'a> GroupSums<'a> {
         row: &ChunkRow,
         sums: &mut BlockSums,
     ) -> Result<(), ExecError> {
-        for ((block, way), sum) in self.blocks.iter().zip(&work.ways).zip(sums) {
-            match (way, sum, chunk.masks.get(block.block.mask)) {
+        for ((block, source), sum) in self.blocks.iter().zip(&work.sources).zip(sums) {
+            match (source, sum, chunk.masks.get(block.block.mask)) {
                 (_, _, Some(RowMask::Nothing) | None) => {}
-                (Way::Masked, Some(sum), Some(mask)) => {
+                (SumSource::Masked, Some(sum), Some(mask)) => {
                     sum.absorb(mask, row.rows as usize, &self.bodies(work, row, block)?)?;
                 }
                 _ => {}
@@ -212,8 +215,8 @@ impl<'a> GroupSums<'a> {
 
     /// Sums a part in the blocks for which that is to be kept.
     fn add_whole(&self, work: &PartWork<'_>) -> Result<(), ExecError> {
-        let is_whole = |index: usize| matches!(work.ways.get(index), Some(Way::Whole(_)));
-        if !(0..work.ways.len()).any(is_whole) {
+        let is_whole = |index: usize| matches!(work.sources.get(index), Some(SumSource::Whole(_)));
+        if !(0..work.sources.len()).any(is_whole) {
             return Ok(());
         }
         let here = ThreadSums::new(self.job);
@@ -229,8 +232,9 @@ impl<'a> GroupSums<'a> {
         })?;
         let unchanged = self.job.snapshot.encrypted_looks_unchanged(work.part);
         let sums = here.merge()?.unwrap_or_else(|| self.accumulators(is_whole));
-        for (index, (way, sum)) in work.ways.iter().zip(sums).enumerate() {
-            let (Way::Whole(key), Some(sum), Some(block)) = (way, sum, self.blocks.get(index)) else {
+        for (index, (source, sum)) in work.sources.iter().zip(sums).enumerate() {
+            let (SumSource::Whole(key), Some(sum), Some(block)) = (source, sum, self.blocks.get(index))
+            else {
                 continue;
             };
             let sum = sum.into_kept()?;
@@ -314,7 +318,7 @@ impl<'a> GroupSums<'a> {
     }
 }
 
-impl Way {
+impl SumSource {
     /// The block, if it needs the part's chunks.
     fn reads<'b>(&self, block: &'b Block) -> Option<&'b SumBlock> {
         match self {

@@ -22,7 +22,7 @@ use crate::error::{ExecError, ExpressionFault, ExpressionRole};
 
 /// The clear columns that some expressions need, by position in the table.
 #[derive(Debug)]
-pub(crate) struct Columns {
+pub(crate) struct UsedColumns {
     positions: Vec<usize>,
     schema: Arc<Schema>,
     df_schema: DFSchema,
@@ -35,7 +35,7 @@ pub(crate) struct Compiled {
     expr: Arc<dyn PhysicalExpr>,
 }
 
-impl Columns {
+impl UsedColumns {
     /// Collects the columns that `exprs` use.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use hush_plan::plan::AggregateTask;
 use hush_schemes::bgv::sum::NOT_SELECTED;
 use hush_table::ClearPart;
 
-use super::compiled::{Columns, Compiled, integer};
+use super::compiled::{Compiled, UsedColumns, integer};
 use super::groups::Groups;
 use super::scalar::Scope;
 use super::zones::ZoneFilter;
@@ -17,7 +17,7 @@ use crate::error::{ExecError, ExpressionRole};
 /// All masks of a task, compiled.
 #[derive(Debug)]
 pub(crate) struct MaskSet {
-    columns: Columns,
+    columns: UsedColumns,
     predicate: Option<Compiled>,
     zones: Option<ZoneFilter>,
     keys: Vec<Compiled>,
@@ -71,7 +71,8 @@ impl MaskSet {
                 parsed.push((role, integer(scope, role, text)?));
             }
         }
-        let columns = Columns::of(scope, predicate.into_iter().chain(parsed.iter().map(|(_, expr)| expr)))?;
+        let columns =
+            UsedColumns::of(scope, predicate.into_iter().chain(parsed.iter().map(|(_, expr)| expr)))?;
         let compile = |role, expr: &Expr| columns.compile(scope.state, role, expr);
         let predicate = predicate.map(|expr| compile(ExpressionRole::Predicate, expr)).transpose()?;
         let zones = predicate.as_ref().and_then(|predicate| columns.zones(predicate));

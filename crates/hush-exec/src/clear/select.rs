@@ -11,7 +11,7 @@ use datafusion::logical_expr::Expr;
 use hush_plan::plan::RowsTask;
 use hush_table::ClearPart;
 
-use super::compiled::{Columns, Compiled, double, integer};
+use super::compiled::{Compiled, UsedColumns, double, integer};
 use super::scalar::Scope;
 use super::zones::ZoneFilter;
 use crate::error::{ExecError, ExpressionRole};
@@ -19,7 +19,7 @@ use crate::error::{ExecError, ExpressionRole};
 /// Predicate, output columns and operands of a rows task, compiled.
 #[derive(Debug)]
 pub(crate) struct RowSelector {
-    columns: Columns,
+    columns: UsedColumns,
     schema: SchemaRef,
     predicate: Option<Compiled>,
     zones: Option<ZoneFilter>,
@@ -68,7 +68,8 @@ impl RowSelector {
             let expr = if *approximate { double(scope, role, text)? } else { integer(scope, role, text)? };
             parsed.push((role, expr));
         }
-        let columns = Columns::of(scope, predicate.into_iter().chain(parsed.iter().map(|(_, expr)| expr)))?;
+        let columns =
+            UsedColumns::of(scope, predicate.into_iter().chain(parsed.iter().map(|(_, expr)| expr)))?;
         let predicate = predicate
             .map(|expr| columns.compile(scope.state, ExpressionRole::Predicate, expr))
             .transpose()?;

@@ -4,7 +4,7 @@
 use hush_plan::plan::{SlotExpr, is_integer};
 use hush_schemes::ckks::{ApproxCiphertext, ApproxEncoder, Scale};
 
-use super::element::{Columns, ElementInput, scheme_error};
+use super::element::{ChunkColumns, ElementInput, scheme_error};
 use crate::clear::select::Operand;
 use crate::error::ExecError;
 use crate::noop::PlainValues;
@@ -63,12 +63,12 @@ impl Walk<'_> {
             SlotExpr::Column(id) => {
                 let ElementInput { ring, element, .. } = *self.input;
                 Ok(match self.input.columns {
-                    Columns::Encrypted { .. } => {
+                    ChunkColumns::Encrypted { .. } => {
                         let (seed, body) = self.input.body(*id)?;
                         let loaded = ApproxCiphertext::load(ring, seed, body, element, self.scale);
                         Value::Encrypted(loaded.map_err(scheme_error)?)
                     }
-                    Columns::Plain(_) => match self.input.plain(*id)? {
+                    ChunkColumns::Plain(_) => match self.input.plain(*id)? {
                         PlainValues::Approx(values) => Value::Vector(values.clone()),
                         PlainValues::Exact(_) => return Err(ExecError::Internal { place: "real column" }),
                     },

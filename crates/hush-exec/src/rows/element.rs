@@ -12,7 +12,7 @@ use crate::noop::PlainValues;
 
 /// A program's columns in a chunk.
 #[derive(Clone, Copy)]
-pub(super) enum Columns<'a> {
+pub(super) enum ChunkColumns<'a> {
     /// Bodies under a seed.
     Encrypted { seed: UniformSeed, bodies: &'a [(EncodingId, Body<'a>)] },
     /// Values of all rows of the chunk, which is one element here.
@@ -22,7 +22,7 @@ pub(super) enum Columns<'a> {
 /// The columns of a program, and which rows a ring element covers.
 pub(super) struct ElementInput<'a> {
     pub(super) ring: &'a Ring,
-    pub(super) columns: Columns<'a>,
+    pub(super) columns: ChunkColumns<'a>,
     pub(super) operands: &'a [Operand],
     pub(super) element: u32,
     pub(super) first_row: usize,
@@ -35,7 +35,7 @@ impl ElementInput<'_> {
     /// # Errors
     /// [`ExecError::Internal`] if it is not there.
     pub(super) fn body(&self, column: EncodingId) -> Result<(UniformSeed, &Body<'_>), ExecError> {
-        let Columns::Encrypted { seed, bodies } = self.columns else { return Err(NO_COLUMN) };
+        let ChunkColumns::Encrypted { seed, bodies } = self.columns else { return Err(NO_COLUMN) };
         let found = bodies.iter().find(|(id, _)| *id == column);
         found.map(|(_, body)| (seed, body)).ok_or(NO_COLUMN)
     }
@@ -45,7 +45,7 @@ impl ElementInput<'_> {
     /// # Errors
     /// As [`ElementInput::body`].
     pub(super) fn plain(&self, column: EncodingId) -> Result<&PlainValues, ExecError> {
-        let Columns::Plain(columns) = self.columns else { return Err(NO_COLUMN) };
+        let ChunkColumns::Plain(columns) = self.columns else { return Err(NO_COLUMN) };
         columns.iter().find(|(id, _)| *id == column).map(|(_, values)| values).ok_or(NO_COLUMN)
     }
 

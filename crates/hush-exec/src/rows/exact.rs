@@ -7,7 +7,7 @@ use hush_rlwe::RlweCiphertext;
 use hush_schemes::Values;
 use hush_schemes::bgv::slots::{SlotCiphertext, SlotEncoder};
 
-use super::element::{Columns, ElementInput, scheme_error};
+use super::element::{ChunkColumns, ElementInput, scheme_error};
 use crate::clear::select::Operand;
 use crate::error::{ExecError, ExpressionRole};
 use crate::noop::PlainValues;
@@ -56,12 +56,12 @@ fn walk(expr: &SlotExpr, encoder: &SlotEncoder, input: &ElementInput<'_>) -> Res
     let both = |left, right| Ok::<_, ExecError>((walk(left, encoder, input)?, walk(right, encoder, input)?));
     match expr {
         SlotExpr::Column(id) => Ok(match input.columns {
-            Columns::Encrypted { .. } => {
+            ChunkColumns::Encrypted { .. } => {
                 let (seed, body) = input.body(*id)?;
                 let loaded = SlotCiphertext::load(input.ring, seed, body, input.element);
                 Value::Encrypted(loaded.map_err(scheme_error)?)
             }
-            Columns::Plain(_) => match input.plain(*id)? {
+            ChunkColumns::Plain(_) => match input.plain(*id)? {
                 PlainValues::Exact(values) => Value::Vector(values.clone()),
                 PlainValues::Approx(_) => return Err(ExecError::Internal { place: "exact column" }),
             },

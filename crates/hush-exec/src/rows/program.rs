@@ -10,7 +10,7 @@ use hush_schemes::bgv::slots::SlotEncoder;
 use hush_schemes::ckks::{ApproxEncoder, Scale};
 use hush_table::ChunkRow;
 
-use super::element::{Columns, ElementInput};
+use super::element::{ChunkColumns, ElementInput};
 use super::{approx, exact};
 use crate::clear::select::Operand;
 use crate::error::ExecError;
@@ -97,7 +97,7 @@ impl<'a> Evaluator<'a> {
         let columns = self.shape.columns.iter().map(column).collect::<Result<Vec<_>, ExecError>>()?;
         let input = ElementInput {
             ring: &self.ring,
-            columns: Columns::Plain(&columns),
+            columns: ChunkColumns::Plain(&columns),
             operands: input.operands,
             element: 0,
             first_row: 0,
@@ -125,7 +125,7 @@ impl<'a> Evaluator<'a> {
             let first_row = element as usize * span;
             let input = ElementInput {
                 ring: &self.ring,
-                columns: Columns::Encrypted { seed: UniformSeed::from_bytes(seed), bodies: &bodies },
+                columns: ChunkColumns::Encrypted { seed: UniformSeed::from_bytes(seed), bodies: &bodies },
                 operands: input.operands,
                 element,
                 first_row,

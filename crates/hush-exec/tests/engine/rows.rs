@@ -45,7 +45,7 @@ fn rows_task(clear: &[&str], operands: &[&str], programs: Vec<SlotExpr>, fetch: 
 }
 
 /// A rows answer with the programs' slots for every row of every chunk in it.
-struct Found {
+struct FoundRows {
     clear: RecordBatch,
     /// Row number, then the value of each exact program.
     exact: Vec<(u64, Vec<I256>)>,
@@ -54,13 +54,13 @@ struct Found {
     chunks: Vec<u32>,
 }
 
-fn ask(fixture: &Fixture, threads: usize, predicate: Option<&str>, task: &RowsTask) -> Found {
+fn ask(fixture: &Fixture, threads: usize, predicate: Option<&str>, task: &RowsTask) -> FoundRows {
     let plan = fixture.plan(predicate, Task::Rows(task.clone()));
     let bytes = fixture.engine(threads).run(&plan).unwrap();
     let answer = Answer::decode(&bytes, u64::MAX).unwrap();
     let EncryptedHalf::Rows(chunks) = &answer.encrypted else { panic!("aggregate") };
     let clear = answer.clear().unwrap();
-    let mut found = Found {
+    let mut found = FoundRows {
         chunks: chunks.iter().map(|chunk| chunk.chunk).collect(),
         clear,
         exact: Vec::new(),

@@ -14,7 +14,7 @@ use object_store::memory::InMemory;
 
 use super::*;
 use crate::Stop;
-use crate::clear::compiled::Columns;
+use crate::clear::compiled::UsedColumns;
 use crate::clear::scalar::Scope;
 use crate::clear::session;
 use crate::error::ExpressionRole;
@@ -180,7 +180,7 @@ fn a_part_that_is_excluded_has_no_row_that_matches() {
     for _ in 0..500 {
         let sql = condition(&mut draw, 2);
         let Ok(expr) = scope.condition(ExpressionRole::Predicate, &sql) else { continue };
-        let columns = Columns::of(&scope, [&expr]).unwrap();
+        let columns = UsedColumns::of(&scope, [&expr]).unwrap();
         let Ok(condition) = columns.compile(&state, ExpressionRole::Predicate, &expr) else { continue };
         compiled += 1;
         let zones = columns.zones(&condition);
@@ -231,7 +231,7 @@ fn what_bounds_cannot_tell_is_read() {
         let stop = Stop::never();
         let scope = Scope { state: &state, schema: &schema, stop: &stop };
         let expr = scope.condition(ExpressionRole::Predicate, sql).unwrap();
-        let columns = Columns::of(&scope, [&expr]).unwrap();
+        let columns = UsedColumns::of(&scope, [&expr]).unwrap();
         let condition = columns.compile(&state, ExpressionRole::Predicate, &expr).unwrap();
         let zones = columns.zones(&condition);
         assert!(!zones.is_some_and(|zones| zones.excludes(&part)), "{sql}");
@@ -251,7 +251,7 @@ fn what_bounds_cannot_tell_is_read() {
         "x <> x AND 6 <= x",
     ] {
         let expr = scope.condition(ExpressionRole::Predicate, sql).unwrap();
-        let columns = Columns::of(&scope, [&expr]).unwrap();
+        let columns = UsedColumns::of(&scope, [&expr]).unwrap();
         let condition = columns.compile(&state, ExpressionRole::Predicate, &expr).unwrap();
         assert!(columns.zones(&condition).is_some_and(|zones| zones.excludes(&part)), "{sql}");
     }
