@@ -352,8 +352,8 @@ impl EdgeGrid {
             degrees: self.degrees.clone(),
             up_to: self.up_to,
             way: self.way.map(|way| match way {
-                EdgeGridWay::OneByOne => edge_grid::Way::OneByOne,
-                EdgeGridWay::Packed => edge_grid::Way::Packed,
+                EdgeGridWay::OneByOne => edge_grid::Packing::OneByOne,
+                EdgeGridWay::Packed => edge_grid::Packing::Packed,
             }),
             key: self.key.map(|key| match key {
                 EdgeGridKey::Public => edge_grid::Key::Public,

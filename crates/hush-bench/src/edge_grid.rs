@@ -30,7 +30,7 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-pub use cell::{Cell, CellError, Key, Way};
+pub use cell::{Cell, CellError, Key, Packing};
 pub use profile::{EDGE_MEMORY_BYTES, Profile};
 pub use row::{Answer, Comparison, Repetition, Row};
 pub use statistics::Statistics;
@@ -62,7 +62,7 @@ pub struct Options {
     /// The largest of [`COUNTS`].
     pub up_to: u64,
     /// One by one or packed alone.
-    pub way: Option<Way>,
+    pub way: Option<Packing>,
     /// One key alone.
     pub key: Option<Key>,
     /// What a cell may use of the machine.
@@ -190,7 +190,7 @@ fn cells(options: &Options) -> Vec<Cell> {
     let repetitions = options.repetitions;
     let mut cells = Vec::new();
     for &degree in &options.degrees {
-        for way in Way::ALL.into_iter().filter(|way| options.way.is_none_or(|only| only == *way)) {
+        for way in Packing::ALL.into_iter().filter(|way| options.way.is_none_or(|only| only == *way)) {
             for key in Key::ALL.into_iter().filter(|key| options.key.is_none_or(|only| only == *key)) {
                 let counts = COUNTS.into_iter().filter(|&count| count <= options.up_to);
                 cells.extend(counts.map(|count| Cell { way, key, degree, count, repetitions }));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// How integers are put into ciphertexts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum Packing {
     /// One integer in each ciphertext, its constant coefficient: as published.
     OneByOne,
     /// `N` integers in each ciphertext, its coefficients: what a user should do.
@@ -30,7 +30,7 @@ pub enum Key {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
     /// One by one or packed.
-    pub way: Way,
+    pub way: Packing,
     /// Which key.
     pub key: Key,
     /// Ring degree `N`.
@@ -64,8 +64,8 @@ impl Cell {
     /// Integers in each ciphertext but perhaps the last.
     pub fn per_ciphertext(&self) -> usize {
         match self.way {
-            Way::OneByOne => 1,
-            Way::Packed => self.degree as usize,
+            Packing::OneByOne => 1,
+            Packing::Packed => self.degree as usize,
         }
     }
 
@@ -80,7 +80,7 @@ impl Cell {
             return None;
         };
         Some(Self {
-            way: Way::ALL.into_iter().find(|w| w.name() == way)?,
+            way: Packing::ALL.into_iter().find(|w| w.name() == way)?,
             key: Key::ALL.into_iter().find(|k| k.name() == key)?,
             degree: degree.parse().ok().filter(|degree| super::DEGREES.contains(degree))?,
             count: count.parse().ok().filter(|&count| count > 0)?,
@@ -97,7 +97,7 @@ impl FromStr for Cell {
     }
 }
 
-impl Way {
+impl Packing {
     /// Both.
     pub const ALL: [Self; 2] = [Self::OneByOne, Self::Packed];
 
@@ -142,12 +142,13 @@ mod tests {
 
     #[test]
     fn a_cell_survives_its_command_line() {
-        let cell = Cell { way: Way::OneByOne, key: Key::Secret, degree: 2048, count: 10_000, repetitions: 5 };
+        let cell =
+            Cell { way: Packing::OneByOne, key: Key::Secret, degree: 2048, count: 10_000, repetitions: 5 };
         let text = cell.arguments().join(" ");
         assert_eq!(text, "one-by-one secret 2048 10000 5");
         assert_eq!(text.parse(), Ok(cell));
         assert_eq!(
-            (cell.ciphertext_count(), Cell { way: Way::Packed, ..cell }.ciphertext_count()),
+            (cell.ciphertext_count(), Cell { way: Packing::Packed, ..cell }.ciphertext_count()),
             (10_000, 5)
         );
         for wrong in ["", "packed public 1000 1 1", "packed public 1024 0 1", "packed open 1024 1 1"] {

@@ -161,12 +161,12 @@ impl Clock {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cell::Way;
+    use super::super::cell::Packing;
     use super::*;
 
     #[test]
     fn every_way_and_key_gives_ciphertexts_that_hold_their_integers() {
-        for (way, ciphertexts) in [(Way::OneByOne, 40), (Way::Packed, 1)] {
+        for (way, ciphertexts) in [(Packing::OneByOne, 40), (Packing::Packed, 1)] {
             for key in Key::ALL {
                 for degree in [1024, 2048, 4096] {
                     let cell = Cell { way, key, degree, count: 40, repetitions: 2 };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
 
-use super::cell::{Key, Way};
+use super::cell::{Key, Packing};
 use super::row::Row;
 use super::{COUNTS, DEGREES};
 
@@ -120,7 +120,7 @@ fn figures(rows: &[Row]) -> Vec<(Frame, Vec<Series>)> {
 /// Cells with one integer in a ciphertext, under the public key where that was measured.
 fn published(rows: &[Row], is_ours: bool) -> impl Iterator<Item = &Row> {
     let key = if rows.iter().any(|row| row.key == Key::Public) { Key::Public } else { Key::Secret };
-    rows.iter().filter(move |row| (row.way, row.key, row.is_ours()) == (Way::OneByOne, key, is_ours))
+    rows.iter().filter(move |row| (row.way, row.key, row.is_ours()) == (Packing::OneByOne, key, is_ours))
 }
 
 fn by_count(rows: &[Row], is_ours: bool) -> Vec<Series> {
@@ -160,7 +160,7 @@ fn load(rows: &[Row]) -> Vec<Series> {
 fn beside(rows: &[Row], count: u64, keys: &[Key], value: fn(&Row) -> f64) -> Vec<Series> {
     let mut lines = Vec::new();
     for is_ours in [true, false] {
-        for (place, way) in Way::ALL.into_iter().enumerate() {
+        for (place, way) in Packing::ALL.into_iter().enumerate() {
             for (shade, &key) in keys.iter().enumerate() {
                 let same =
                     |row: &&Row| (row.is_ours(), row.way, row.key, row.count) == (is_ours, way, key, count);

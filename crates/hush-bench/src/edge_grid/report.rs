@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::cell::{Key, Way};
+use super::cell::{Key, Packing};
 use super::row::{Comparison, Row};
 use super::{Outcome, Profile};
 use crate::aligned::{align, figure_text};
@@ -114,7 +114,7 @@ fn beside(outcome: &Outcome) -> String {
     let mut out = format!(
         "\nHow many times our time {library} takes, medians; in brackets encryption alone, without parameters and keys\n"
     );
-    let mut columns: Vec<(Way, Key)> = Vec::new();
+    let mut columns: Vec<(Packing, Key)> = Vec::new();
     let mut cells: Vec<(u32, u64)> = Vec::new();
     for found in &outcome.comparisons {
         if !columns.contains(&(found.way, found.key)) {
@@ -162,7 +162,7 @@ pub(super) mod tests {
         let mut cells = Vec::new();
         for (library, factor) in [("Hushtable 1", 1.0), ("seal-python 4", 4.0)] {
             for count in [10, 1000] {
-                for way in Way::ALL {
+                for way in Packing::ALL {
                     cells.push(row(library, way, 1024, count, factor * count as f64));
                 }
             }

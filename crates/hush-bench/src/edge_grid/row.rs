@@ -4,7 +4,7 @@
 use hush_params::security::{SecurityLevel, max_log_q};
 use serde::{Deserialize, Serialize};
 
-use super::cell::{Cell, Key, Way};
+use super::cell::{Cell, Key, Packing};
 use super::statistics::Statistics;
 use super::watch::Load;
 
@@ -53,7 +53,7 @@ pub struct Repetition {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// One by one or packed.
-    pub way: Way,
+    pub way: Packing,
     /// Which key encrypted.
     pub key: Key,
     /// Ring degree.
@@ -146,7 +146,7 @@ impl Row {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// One by one or packed.
-    pub way: Way,
+    pub way: Packing,
     /// Which key encrypted.
     pub key: Key,
     /// Ring degree.
@@ -185,7 +185,7 @@ pub(super) fn comparisons(rows: &[Row]) -> Vec<Comparison> {
 pub(super) mod tests {
     use super::*;
 
-    pub(crate) fn row(library: &str, way: Way, degree: u32, count: u64, seconds: f64) -> Row {
+    pub(crate) fn row(library: &str, way: Packing, degree: u32, count: u64, seconds: f64) -> Row {
         let cell = Cell { way, key: Key::Public, degree, count, repetitions: 3 };
         let encrypted = cell.ciphertext_count();
         let repetition = |factor: f64| Repetition {
@@ -214,7 +214,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_row_knows_its_table_its_samples_and_its_checks() {
-        let right = row("Hushtable 1", Way::OneByOne, 1024, 10, 2.0);
+        let right = row("Hushtable 1", Packing::OneByOne, 1024, 10, 2.0);
         assert!(right.is_ours() && right.is_right() && right.is_within_table() && !right.is_sampled());
         assert_eq!((right.total_s.median, right.encrypt_s.first, right.cpu_percent), (2.5, 3.0, 50.0));
         let changed = |change: fn(&mut Answer)| {
@@ -232,10 +232,10 @@ pub(super) mod tests {
     #[test]
     fn only_the_same_cell_is_compared() {
         let rows = [
-            row("Hushtable 1", Way::OneByOne, 1024, 10, 2.0),
-            row("seal-python 4", Way::OneByOne, 1024, 100, 1.0),
-            row("seal-python 4", Way::Packed, 1024, 10, 1.0),
-            row("seal-python 4", Way::OneByOne, 1024, 10, 8.0),
+            row("Hushtable 1", Packing::OneByOne, 1024, 10, 2.0),
+            row("seal-python 4", Packing::OneByOne, 1024, 100, 1.0),
+            row("seal-python 4", Packing::Packed, 1024, 10, 1.0),
+            row("seal-python 4", Packing::OneByOne, 1024, 10, 8.0),
         ];
         let found = comparisons(&rows);
         assert_eq!(found.len(), 1);

@@ -80,7 +80,7 @@ impl Seal {
 #[cfg(test)]
 mod tests {
     use super::super::Profile;
-    use super::super::cell::{Key, Way};
+    use super::super::cell::{Key, Packing};
     use super::*;
 
     #[cfg(unix)]
@@ -97,7 +97,8 @@ mod tests {
             )
             .unwrap();
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-            let cell = Cell { way: Way::Packed, key: Key::Public, degree: 4096, count: 7, repetitions: 2 };
+            let cell =
+                Cell { way: Packing::Packed, key: Key::Public, degree: 4096, count: 7, repetitions: 2 };
             let pythons = vec!["no-such-python".to_owned(), python.clone()];
             let options =
                 Options { profile: Profile::Edge, peer_limit_s: 1.5, pythons, ..Options::default() };
