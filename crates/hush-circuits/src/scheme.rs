@@ -96,7 +96,7 @@ impl SlotScheme for Ckks {
     }
     fn finish(&self, a: &CkksCiphertext, sum: &ExtendedPair) -> Result<CkksCiphertext, CircuitError> {
         check_own_scale(self, a)?;
-        let (body, mask) = sum.drop_special_and_rescale()?;
+        let (body, mask) = sum.drop_special_and_mod_switch()?;
         Ok(self.ciphertext(RlweCiphertext::new(vec![body, mask])?)?)
     }
     fn mul_clear(&self, a: &CkksCiphertext, values: &[Complex]) -> Result<CkksCiphertext, CircuitError> {

@@ -72,7 +72,7 @@ const OPERATIONS: [Operation; 11] = [
         rows: |s| hoisted(s) + 2 * (s.limbs + s.special) + divided(s) + 4 * 2 * s.limbs,
         is_evaluation: true,
     },
-    Operation { name: "bgv_mul_rescale", rows: fused, is_evaluation: true },
+    Operation { name: "bgv_mul_mod_switch", rows: fused, is_evaluation: true },
     Operation { name: "bgv_rotate", rows: |s| fused(s) + 1, is_evaluation: true },
     // The coefficients of both operands, the product modulo R, and of one limb the four lifted factors.
     Operation { name: "bfv_mul", rows: |s| 4 * s.limbs + 3 * s.auxiliary + 4, is_evaluation: true },
@@ -284,7 +284,7 @@ fn prepared_bgv(name: &str, params: &ChainParams) -> Run {
     let message = scheme.encode(&[1, 2, 3], params.top()).unwrap();
     let a: BgvCiphertext = scheme.ciphertext(secret.encrypt(message).unwrap().expand().unwrap()).unwrap();
     match name {
-        "bgv_mul_rescale" => Box::new(move || Box::new(scheme.mul_rescale(&a, &a, &keys).unwrap())),
+        "bgv_mul_mod_switch" => Box::new(move || Box::new(scheme.mul_mod_switch(&a, &a, &keys).unwrap())),
         "bgv_rotate" => Box::new(move || Box::new(scheme.rotate_rows(&a, 1, &keys).unwrap())),
         _ => panic!("no operation {name}"),
     }

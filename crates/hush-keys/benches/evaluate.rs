@@ -67,7 +67,9 @@ fn bgv(criterion: &mut Criterion, params: &ChainParams, shape: &str, cpu: Cpu) {
     group.bench_function(id("mul_relin"), |b| {
         b.iter(|| scheme.mul_relinearize(&a, &a, &keys).unwrap());
     });
-    group.bench_function(id("mul_relin_rescale"), |b| b.iter(|| scheme.mul_rescale(&a, &a, &keys).unwrap()));
+    group.bench_function(id("mul_relin_rescale"), |b| {
+        b.iter(|| scheme.mul_mod_switch(&a, &a, &keys).unwrap())
+    });
     group.bench_function(id("decrypt_decode"), |b| {
         b.iter(|| scheme.decode(secret.phase(a.inner()).unwrap().poly(), &a).unwrap());
     });

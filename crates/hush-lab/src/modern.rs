@@ -97,8 +97,8 @@ impl InsecureBgv {
         let mut out = a.clone();
         while let Some(below) = out.ct.level().below().filter(|_| out.ct.level() > level) {
             let ratio_log2 = self.params.log_q(below) - self.params.log_q(out.ct.level());
-            out.ct = self.bgv.rescale(&out.ct)?;
-            out.phase = self.model().rescale(out.phase, ratio_log2);
+            out.ct = self.bgv.mod_switch(&out.ct)?;
+            out.phase = self.model().mod_switch(out.phase, ratio_log2);
         }
         Ok(out)
     }
@@ -127,9 +127,9 @@ impl InsecureBgv {
         let magnitude = fits(a.magnitude * b.magnitude)?;
         let [a, b] = self.align(a, b)?;
         let level = a.ct.level();
-        let ct = self.bgv.mul_rescale(&a.ct, &b.ct, &self.evaluation)?;
+        let ct = self.bgv.mul_mod_switch(&a.ct, &b.ct, &self.evaluation)?;
         let product = self.model().tensor(a.phase, b.phase, Operands::Dependent);
-        let phase = self.model().relinearized_and_rescaled(product, &self.params.chain, level);
+        let phase = self.model().relinearized_and_mod_switched(product, &self.params.chain, level);
         Ok(InsecureModernBit { ct, magnitude, phase: phase.unwrap_or(product) })
     }
 }

@@ -35,8 +35,8 @@ pub struct ChainLevel {
     special_product: Vec<u64>,
     digits: Vec<Digit>,
     drop_special: BasisSwitch,
-    rescale: Option<BasisSwitch>,
-    drop_special_and_rescale: Option<BasisSwitch>,
+    mod_switch: Option<BasisSwitch>,
+    drop_special_and_mod_switch: Option<BasisSwitch>,
 }
 
 /// The primes of one key-switching digit at one level.
@@ -77,8 +77,8 @@ impl Chain {
             levels.push(ChainLevel {
                 digits: digits(params, places, ring, &extended)?,
                 drop_special: BasisSwitch::new(&extended, ring, unit)?,
-                rescale: switch(ring)?,
-                drop_special_and_rescale: switch(&extended)?,
+                mod_switch: switch(ring)?,
+                drop_special_and_mod_switch: switch(&extended)?,
                 places: places.iter().map(|&place| usize::from(place)).collect(),
                 special_product: ring
                     .limbs()
@@ -212,12 +212,12 @@ impl ChainLevel {
         &self.drop_special
     }
     /// Division to the level below; `None` at level 0.
-    pub fn rescale(&self) -> Option<&BasisSwitch> {
-        self.rescale.as_ref()
+    pub fn mod_switch(&self) -> Option<&BasisSwitch> {
+        self.mod_switch.as_ref()
     }
     /// Division by `P` and to the level below at once.
-    pub fn drop_special_and_rescale(&self) -> Option<&BasisSwitch> {
-        self.drop_special_and_rescale.as_ref()
+    pub fn drop_special_and_mod_switch(&self) -> Option<&BasisSwitch> {
+        self.drop_special_and_mod_switch.as_ref()
     }
 }
 

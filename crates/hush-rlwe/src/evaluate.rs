@@ -16,9 +16,9 @@ impl RlweCiphertext {
     ///
     /// # Errors
     /// [`RlweError::LastLevel`]; [`RlweError::Ring`] if the ciphertext is of another chain.
-    pub fn rescale(&self, chain: &Chain) -> Result<Self, RlweError> {
+    pub fn mod_switch(&self, chain: &Chain) -> Result<Self, RlweError> {
         let level = chain.level_of(self.ring())?;
-        let switch = chain.level(level)?.rescale().ok_or(RlweError::LastLevel)?;
+        let switch = chain.level(level)?.mod_switch().ok_or(RlweError::LastLevel)?;
         let components = self.components().iter().map(|component| switch.apply(component));
         Self::new(components.collect::<Result<_, _>>()?)
     }

@@ -143,7 +143,7 @@ fn transformed(
     let baby = model.key_switched(a.phase, params, a.level);
     let sum = model.sum(model.mul_clear(baby, clear_log2), (shape.diagonals as f64).log2());
     let giants = (0..shape.giant_steps).fold(sum, |sum, _| model.key_switched(sum, params, a.level));
-    a.with_phase(model.rescale(giants, 0.0))
+    a.with_phase(model.mod_switch(giants, 0.0))
 }
 
 impl CircuitNoise for BgvNoise<'_> {
@@ -241,10 +241,10 @@ impl Arithmetic for BgvNoise<'_> {
         let level = a.level.below().ok_or(RlweError::LastLevel)?;
         let log_q = |level| self.params.log_q(level).unwrap_or(0.0);
         let phase = if a.is_product {
-            let divided = self.model.relinearized_and_rescaled(a.phase, self.params, a.level);
+            let divided = self.model.relinearized_and_mod_switched(a.phase, self.params, a.level);
             divided.ok_or(RlweError::LastLevel)?
         } else {
-            self.model.rescale(a.phase, log_q(level) - log_q(a.level))
+            self.model.mod_switch(a.phase, log_q(level) - log_q(a.level))
         };
         Ok(LevelNoise { level, phase, is_product: false })
     }

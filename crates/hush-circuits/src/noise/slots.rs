@@ -118,7 +118,7 @@ impl<'a> CkksNoise<'a> {
     /// The level below, and log2 of what a division to it multiplies phases by.
     fn below(&self, level: Level) -> Result<(Level, f64), CircuitError> {
         let below = level.below().ok_or(RlweError::LastLevel)?;
-        let switch = self.scheme.chain().level(level)?.rescale().ok_or(RlweError::LastLevel)?;
+        let switch = self.scheme.chain().level(level)?.mod_switch().ok_or(RlweError::LastLevel)?;
         Ok((below, switch.ratio().log2()))
     }
 
@@ -228,9 +228,9 @@ impl Arithmetic for CkksNoise<'_> {
         let (below, ratio_log2) = self.below(a.level)?;
         let params = self.scheme.chain().params();
         let own = if a.is_product {
-            self.model.relinearized_and_rescaled(NOTHING, params, a.level).ok_or(RlweError::LastLevel)?
+            self.model.relinearized_and_mod_switched(NOTHING, params, a.level).ok_or(RlweError::LastLevel)?
         } else {
-            self.model.rescale(NOTHING, ratio_log2)
+            self.model.mod_switch(NOTHING, ratio_log2)
         };
         let scale_log2 = a.scale_log2 + ratio_log2;
         let divided = SlotNoise { level: below, scale_log2, is_product: false, ..*a };

@@ -67,7 +67,7 @@ impl<'a> ModularArithmetic<'a> {
         let t = scheme.t();
         let mut factors = vec![argument.factor()];
         for level in (1..=argument.level().0).rev().map(Level) {
-            let switch = scheme.chain().level(level)?.rescale().ok_or(hush_rlwe::RlweError::LastLevel)?;
+            let switch = scheme.chain().level(level)?.mod_switch().ok_or(hush_rlwe::RlweError::LastLevel)?;
             let factor = factors.last().copied().unwrap_or(1);
             factors.push(t.mul(t.mul(factor, factor), switch.factor_mod(t)?));
         }
@@ -111,9 +111,9 @@ impl Arithmetic for ModularArithmetic<'_> {
     }
     fn divide(&self, a: &BgvCiphertext) -> Result<BgvCiphertext, CircuitError> {
         if a.inner().components().len() == 3 {
-            return Ok(self.scheme.relinearize_rescale(a, self.keys)?);
+            return Ok(self.scheme.relinearize_mod_switch(a, self.keys)?);
         }
-        Ok(self.scheme.rescale(a)?)
+        Ok(self.scheme.mod_switch(a)?)
     }
 }
 

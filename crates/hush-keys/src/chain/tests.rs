@@ -103,12 +103,12 @@ fn bgv_arithmetic_follows_the_integers_at_every_level_and_digit_size() {
             let relinearized = scheme.relinearize(&product, &party.keys).unwrap();
             assert_eq!(relinearized.inner().components().len(), 2);
             assert_eq!(party.decrypt(&relinearized), expected, "relinearised, level {level}");
-            let rescaled = scheme.rescale(&relinearized).unwrap();
+            let switched_down = scheme.mod_switch(&relinearized).unwrap();
             assert_eq!(
-                (party.decrypt(&rescaled), rescaled.level()),
+                (party.decrypt(&switched_down), switched_down.level()),
                 (expected.clone(), level.below().unwrap())
             );
-            let merged = scheme.mul_rescale(&a, &b, &party.keys).unwrap();
+            let merged = scheme.mul_mod_switch(&a, &b, &party.keys).unwrap();
             assert_eq!(party.decrypt(&merged), expected, "merged, level {level}");
         }
     }
@@ -122,12 +122,12 @@ fn bgv_goes_as_deep_as_the_chain() {
     let mut power = party.encrypt(&x, Level(4));
     let mut expected = x;
     for _ in 0..4 {
-        power = party.scheme.mul_rescale(&power, &power, &party.keys).unwrap();
+        power = party.scheme.mul_mod_switch(&power, &power, &party.keys).unwrap();
         expected = zip(&expected, &expected, |x, y| x * y);
         assert_eq!(party.decrypt(&power), expected, "{draw}");
     }
     assert_eq!(power.level(), Level(0));
-    let refused = party.scheme.mul_rescale(&power, &power, &party.keys).unwrap_err();
+    let refused = party.scheme.mul_mod_switch(&power, &power, &party.keys).unwrap_err();
     assert_eq!(refused, SchemeError::Rlwe(RlweError::LastLevel));
 }
 
@@ -231,7 +231,7 @@ fn public_keys_encrypt() {
     let message = party.scheme.encode(&x, Level(4)).unwrap();
     let a = party.scheme.ciphertext(encrypt_public(&public, message).unwrap()).unwrap();
     assert_eq!(party.decrypt(&a), x);
-    let squared = party.scheme.mul_rescale(&a, &a, &party.keys).unwrap();
+    let squared = party.scheme.mul_mod_switch(&a, &a, &party.keys).unwrap();
     assert_eq!(party.decrypt(&squared), zip(&x, &x, |x, y| x * y));
     let low = party.scheme.encode(&x, Level(2)).unwrap();
     assert!(encrypt_public(&public, low).is_err());
@@ -263,7 +263,7 @@ fn bfv_arithmetic_follows_the_integers_and_needs_no_level() {
             if level > Level(1) {
                 let again = scheme.mul_relinearize(&product, &a, &keys).unwrap();
                 assert_eq!(decrypt(&again), zip(&expected, &x, |x, y| x * y), "level {level}");
-                let lower = product.rescale(scheme.chain()).unwrap();
+                let lower = product.mod_switch(scheme.chain()).unwrap();
                 assert_eq!(decrypt(&lower), expected, "level {level}");
             }
             let mut turned = x.clone();
@@ -308,7 +308,7 @@ fn bgv_and_bfv_convert_exactly() {
     let bfv = Bfv::new(&params, T, Cpu::detect().unwrap()).unwrap();
     let (x, y) = (draw.values(64), draw.values(64));
     let (a, b) = (party.encrypt(&x, Level(3)), party.encrypt(&y, Level(3)));
-    let product = party.scheme.mul_rescale(&a, &b, &party.keys).unwrap();
+    let product = party.scheme.mul_mod_switch(&a, &b, &party.keys).unwrap();
     let expected = zip(&x, &y, |x, y| x * y);
     let converted = party.scheme.to_bfv(&product).unwrap();
     assert_eq!(bfv.decode(party.secret.phase(&converted).unwrap().poly()).unwrap(), expected);

@@ -157,7 +157,7 @@ impl NoiseModel {
     }
 
     /// A division that multiplies phases by `2^ratio_log2`.
-    pub fn rescale(&self, a: PhaseNoise, ratio_log2: f64) -> PhaseNoise {
+    pub fn mod_switch(&self, a: PhaseNoise, ratio_log2: f64) -> PhaseNoise {
         a.scaled(ratio_log2).with_error(self.rounding())
     }
 
@@ -175,14 +175,14 @@ impl NoiseModel {
     }
 
     /// Relinearisation and the division to the level below in one: a single rounding. `None` at level 0.
-    pub fn relinearized_and_rescaled(
+    pub fn relinearized_and_mod_switched(
         &self,
         a: PhaseNoise,
         chain: &ChainParams,
         level: Level,
     ) -> Option<PhaseNoise> {
         let ratio_log2 = chain.log_q(level.below()?)? - chain.log_q(level)?;
-        Some(self.rescale(a.with_error(self.digits(chain, level)), ratio_log2))
+        Some(self.mod_switch(a.with_error(self.digits(chain, level)), ratio_log2))
     }
 
     /// log2 of the error that no coefficient exceeds ([`View::Bound`]).

@@ -283,8 +283,8 @@ fn the_leveled_model_is_its_formulas() {
                             plain.tensor_scaled(at.1, other.1, 16.0, q.exp2(), operands),
                         ),
                         5 => (
-                            "rescale",
-                            model.rescale(at.0, -20.0),
+                            "mod_switch",
+                            model.mod_switch(at.0, -20.0),
                             Linear::with_error(Linear::scaled(at.1, (-20_f64).exp2()), plain.rounding()),
                         ),
                         6 => {
@@ -299,7 +299,7 @@ fn the_leveled_model_is_its_formulas() {
                             let ratio = (chain.log_q(Level(1)).unwrap() - q).exp2();
                             let both =
                                 Linear::scaled(Linear::with_error(at.1, plain.digits(&chain, level)), ratio);
-                            let found = model.relinearized_and_rescaled(at.0, &chain, level).unwrap();
+                            let found = model.relinearized_and_mod_switched(at.0, &chain, level).unwrap();
                             ("both", found, Linear::with_error(both, plain.rounding()))
                         }
                     };

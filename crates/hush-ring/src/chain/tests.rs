@@ -22,7 +22,7 @@ fn levels_have_the_primes_that_the_parameters_say() {
         assert_eq!(moduli, expected);
         assert_eq!(level.extended().limb_count(), places.len() + 2);
         assert_eq!(chain.level_of(level.ring()), Ok(Level(index as u8)));
-        assert_eq!(level.rescale().is_some(), index > 0);
+        assert_eq!(level.mod_switch().is_some(), index > 0);
     }
     let digits: Vec<Vec<usize>> =
         chain.level(Level(0)).unwrap().digits().iter().map(|digit| digit.limbs().to_vec()).collect();

@@ -24,11 +24,11 @@ impl RlweCiphertext {
     ///
     /// # Errors
     /// As there; [`RlweError::LastLevel`]; [`RlweError::Components`] unless there are three.
-    pub fn relinearize_and_rescale(&self, keys: &EvaluationKeys) -> Result<Self, RlweError> {
+    pub fn relinearize_and_mod_switch(&self, keys: &EvaluationKeys) -> Result<Self, RlweError> {
         let [body, mask, square] = self.components() else {
             return Err(RlweError::Components { found: self.components().len(), expected: 3 });
         };
-        only(Relinearisation::of_components([body, mask, square]).run_and_rescale(keys)?)
+        only(Relinearisation::of_components([body, mask, square]).run_and_mod_switch(keys)?)
     }
 
     /// [`RlweCiphertext::mul`] and [`RlweCiphertext::relinearize`] in one: no component of the product is ever stored.
@@ -39,32 +39,32 @@ impl RlweCiphertext {
         only(Relinearisation::of_products(&[(self, other)])?.run(keys)?)
     }
 
-    /// [`RlweCiphertext::mul`] and [`RlweCiphertext::relinearize_and_rescale`] in one: no component of the product is ever
+    /// [`RlweCiphertext::mul`] and [`RlweCiphertext::relinearize_and_mod_switch`] in one: no component of the product is ever
     /// stored.
     ///
     /// # Errors
     /// As of both; [`RlweError::Components`] unless both have two components.
-    pub fn mul_relinearize_and_rescale(
+    pub fn mul_relinearize_and_mod_switch(
         &self,
         other: &Self,
         keys: &EvaluationKeys,
     ) -> Result<Self, RlweError> {
-        only(Relinearisation::of_products(&[(self, other)])?.run_and_rescale(keys)?)
+        only(Relinearisation::of_products(&[(self, other)])?.run_and_mod_switch(keys)?)
     }
 
-    /// [`RlweCiphertext::mul_relinearize_and_rescale`] of several pairs of one level, with one pass over the key: what pays
+    /// [`RlweCiphertext::mul_relinearize_and_mod_switch`] of several pairs of one level, with one pass over the key: what pays
     /// where the key comes from main memory.
     ///
     /// # Errors
     /// As there, and [`RlweError::Ring`] if the levels differ.
-    pub fn mul_relinearize_and_rescale_all(
+    pub fn mul_relinearize_and_mod_switch_all(
         pairs: &[(&Self, &Self)],
         keys: &EvaluationKeys,
     ) -> Result<Vec<Self>, RlweError> {
         if let Some(((first, _), rest)) = pairs.split_first() {
             rest.iter().try_for_each(|(a, _)| first.ring().check_same(a.ring()))?;
         }
-        let some = |pairs| Relinearisation::of_products(pairs)?.run_and_rescale(keys);
+        let some = |pairs| Relinearisation::of_products(pairs)?.run_and_mod_switch(keys);
         let groups: Vec<_> = pairs.chunks(TOGETHER).map(some).collect::<Result<_, _>>()?;
         Ok(groups.into_iter().flatten().collect())
     }
@@ -126,9 +126,9 @@ impl<'a> Relinearisation<'a> {
         ciphertexts(key.apply_and_divide(&self.squares, tables, tables.drop_special(), |_, _| {}, after))
     }
 
-    fn run_and_rescale(&self, keys: &EvaluationKeys) -> Result<Vec<RlweCiphertext>, RlweError> {
+    fn run_and_mod_switch(&self, keys: &EvaluationKeys) -> Result<Vec<RlweCiphertext>, RlweError> {
         let (key, tables) = self.key_and_tables(keys)?;
-        let switch = tables.drop_special_and_rescale().ok_or(RlweError::LastLevel)?;
+        let switch = tables.drop_special_and_mod_switch().ok_or(RlweError::LastLevel)?;
         // The rest joins times P, which is zero modulo the special primes.
         let before = |index: usize, rows: &mut [RowPair<'_>]| {
             let Some(&factor) = tables.special_product().get(index) else { return };

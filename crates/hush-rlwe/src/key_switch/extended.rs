@@ -107,8 +107,8 @@ impl ExtendedPair {
     ///
     /// # Errors
     /// [`RlweError::LastLevel`] at level 0.
-    pub fn drop_special_and_rescale(&self) -> Result<(Poly<Eval>, Poly<Eval>), RlweError> {
-        let switch = self.chain.level(self.level)?.drop_special_and_rescale();
+    pub fn drop_special_and_mod_switch(&self) -> Result<(Poly<Eval>, Poly<Eval>), RlweError> {
+        let switch = self.chain.level(self.level)?.drop_special_and_mod_switch();
         self.divide(switch.ok_or(RlweError::LastLevel)?)
     }
 

@@ -265,15 +265,15 @@ impl Bgv {
     /// `F` rows of docs/math/chains.md.
     ///
     /// # Errors
-    /// As [`Bgv::mul`], [`Bgv::relinearize`] and [`Bgv::rescale`].
-    pub fn mul_rescale(
+    /// As [`Bgv::mul`], [`Bgv::relinearize`] and [`Bgv::mod_switch`].
+    pub fn mul_mod_switch(
         &self,
         a: &BgvCiphertext,
         b: &BgvCiphertext,
         keys: &EvaluationKeys,
     ) -> Result<BgvCiphertext, SchemeError> {
         check_levels(a, b)?;
-        let inner = a.inner.mul_relinearize_and_rescale(&b.inner, keys)?;
+        let inner = a.inner.mul_relinearize_and_mod_switch(&b.inner, keys)?;
         self.divided(inner, a.level, self.t().mul(a.factor, b.factor))
     }
 
@@ -281,20 +281,20 @@ impl Bgv {
     ///
     /// # Errors
     /// [`SchemeError::Rlwe`] without the key, at level 0, or unless there are three components.
-    pub fn relinearize_rescale(
+    pub fn relinearize_mod_switch(
         &self,
         a: &BgvCiphertext,
         keys: &EvaluationKeys,
     ) -> Result<BgvCiphertext, SchemeError> {
-        self.divided(a.inner.relinearize_and_rescale(keys)?, a.level, a.factor)
+        self.divided(a.inner.relinearize_and_mod_switch(keys)?, a.level, a.factor)
     }
 
     /// The division to the level below: noise shrinks by the ratio of the moduli, down to a floor.
     ///
     /// # Errors
     /// [`SchemeError::Rlwe`] at level 0.
-    pub fn rescale(&self, a: &BgvCiphertext) -> Result<BgvCiphertext, SchemeError> {
-        self.divided(a.inner.rescale(&self.chain)?, a.level, a.factor)
+    pub fn mod_switch(&self, a: &BgvCiphertext) -> Result<BgvCiphertext, SchemeError> {
+        self.divided(a.inner.mod_switch(&self.chain)?, a.level, a.factor)
     }
 
     /// Divisions down to `level`.
@@ -307,7 +307,7 @@ impl Bgv {
         }
         let mut out = a.clone();
         while out.level > level {
-            out = self.rescale(&out)?;
+            out = self.mod_switch(&out)?;
         }
         Ok(out)
     }
@@ -430,7 +430,7 @@ impl Bgv {
 
     fn divided(&self, inner: RlweCiphertext, from: Level, factor: u64) -> Result<BgvCiphertext, SchemeError> {
         let level = from.below().ok_or(RlweError::LastLevel)?;
-        let switch = self.chain.level(from)?.rescale().ok_or(RlweError::LastLevel)?;
+        let switch = self.chain.level(from)?.mod_switch().ok_or(RlweError::LastLevel)?;
         let factor = self.t().mul(factor, switch.factor_mod(self.t())?);
         Ok(BgvCiphertext { inner, level, factor })
     }

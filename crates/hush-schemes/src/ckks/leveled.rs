@@ -70,7 +70,7 @@ impl Ckks {
         let degree = chain.degree();
         let mut scales = vec![scale_log2.exp2()];
         for level in (1..=chain.top().0).rev().map(Level) {
-            let ratio = chain.level(level)?.rescale().ok_or(RlweError::LastLevel)?.ratio();
+            let ratio = chain.level(level)?.mod_switch().ok_or(RlweError::LastLevel)?.ratio();
             scales.push(scales.last().map_or(0.0, |scale| scale * scale * ratio));
         }
         scales.reverse();
@@ -346,7 +346,7 @@ impl Ckks {
         keys: &EvaluationKeys,
     ) -> Result<CkksCiphertext, SchemeError> {
         check_levels(a, b)?;
-        let inner = a.inner.mul_relinearize_and_rescale(&b.inner, keys)?;
+        let inner = a.inner.mul_relinearize_and_mod_switch(&b.inner, keys)?;
         self.divided(inner, a.level, a.scale.times(b.scale))
     }
 
@@ -359,7 +359,7 @@ impl Ckks {
         a: &CkksCiphertext,
         keys: &EvaluationKeys,
     ) -> Result<CkksCiphertext, SchemeError> {
-        self.divided(a.inner.relinearize_and_rescale(keys)?, a.level, a.scale)
+        self.divided(a.inner.relinearize_and_mod_switch(keys)?, a.level, a.scale)
     }
 
     /// The division to the level below; the scale is multiplied by the ratio of the moduli.
@@ -367,7 +367,7 @@ impl Ckks {
     /// # Errors
     /// [`SchemeError::Rlwe`] at level 0.
     pub fn rescale(&self, a: &CkksCiphertext) -> Result<CkksCiphertext, SchemeError> {
-        self.divided(a.inner.rescale(&self.chain)?, a.level, a.scale)
+        self.divided(a.inner.mod_switch(&self.chain)?, a.level, a.scale)
     }
 
     /// The same message at a lower level and that level's scale.
@@ -472,7 +472,7 @@ impl Ckks {
     /// [`SchemeError::Rlwe`] at level 0.
     pub fn clear_scale(&self, a: &CkksCiphertext) -> Result<RealScale, SchemeError> {
         let below = a.level.below().ok_or(RlweError::LastLevel)?;
-        let switch = self.chain.level(a.level)?.rescale().ok_or(RlweError::LastLevel)?;
+        let switch = self.chain.level(a.level)?.mod_switch().ok_or(RlweError::LastLevel)?;
         Ok(RealScale::new(self.scale(below)?.value() / (a.scale.value() * switch.ratio())))
     }
 
@@ -515,7 +515,7 @@ impl Ckks {
         scale: RealScale,
     ) -> Result<CkksCiphertext, SchemeError> {
         let level = from.below().ok_or(RlweError::LastLevel)?;
-        let switch = self.chain.level(from)?.rescale().ok_or(RlweError::LastLevel)?;
+        let switch = self.chain.level(from)?.mod_switch().ok_or(RlweError::LastLevel)?;
         let scale = RealScale::new(scale.value() * switch.ratio());
         // The scale of the level, to the bit, where that is what it is.
         let own = self.scale(level)?;

@@ -101,7 +101,7 @@ impl Engine for BgvEngine {
         Ok(self.0.add_plain(a, values)?)
     }
     fn mul_clear_down(&self, a: &BgvCiphertext, values: &[i64]) -> Result<BgvCiphertext, BenchError> {
-        Ok(self.0.rescale(&self.0.mul_plain(a, values)?)?)
+        Ok(self.0.mod_switch(&self.0.mul_plain(a, values)?)?)
     }
     fn multiply(
         &self,
@@ -117,7 +117,7 @@ impl Engine for BgvEngine {
         b: &BgvCiphertext,
         keys: &EvaluationKeys,
     ) -> Result<BgvCiphertext, BenchError> {
-        Ok(self.0.mul_rescale(a, b, keys)?)
+        Ok(self.0.mul_mod_switch(a, b, keys)?)
     }
     fn rotate(
         &self,

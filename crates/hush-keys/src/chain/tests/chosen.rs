@@ -36,7 +36,7 @@ fn exact_chains_hold_the_depth_that_was_asked_for() {
             let mut a = party.scheme.ciphertext(encrypt_public(&public, message).unwrap()).unwrap();
             for _ in 0..depth {
                 let sum = party.scheme.add(&a, &a).unwrap();
-                a = party.scheme.mul_rescale(&sum, &sum, &party.keys).unwrap();
+                a = party.scheme.mul_mod_switch(&sum, &sum, &party.keys).unwrap();
                 x = zip(&x, &x, |x, y| (x + y) * (x + y));
             }
             assert_eq!(a.level(), Level(0));
@@ -110,7 +110,7 @@ fn the_smallest_named_chain_holds_a_product() {
     let expected = zip(&x, &y, |x, y| x * y);
     let party = Party::new(&params, &[]);
     let (a, b) = (party.encrypt(&x, Level(1)), party.encrypt(&y, Level(1)));
-    assert_eq!(party.decrypt(&party.scheme.mul_rescale(&a, &b, &party.keys).unwrap()), expected);
+    assert_eq!(party.decrypt(&party.scheme.mul_mod_switch(&a, &b, &party.keys).unwrap()), expected);
 
     let scheme = Bfv::new(&params, T, Cpu::detect().unwrap()).unwrap();
     let secret = ChainSecret::generate(scheme.chain()).unwrap();

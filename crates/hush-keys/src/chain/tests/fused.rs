@@ -16,8 +16,8 @@ fn products_in_one_pass_are_products_in_steps() {
             let product = scheme.mul(&a, &b).unwrap();
             let relinearized = scheme.relinearize(&product, keys).unwrap();
             assert_eq!(scheme.mul_relinearize(&a, &b, keys).unwrap(), relinearized, "{draw}");
-            let divided = scheme.relinearize_rescale(&product, keys).unwrap();
-            assert_eq!(scheme.mul_rescale(&a, &b, keys).unwrap(), divided, "{draw}");
+            let divided = scheme.relinearize_mod_switch(&product, keys).unwrap();
+            assert_eq!(scheme.mul_mod_switch(&a, &b, keys).unwrap(), divided, "{draw}");
         }
     }
 }
@@ -34,8 +34,8 @@ fn several_ciphertexts_give_what_each_gives_alone() {
     let pairs: Vec<_> = ciphertexts.iter().zip(ciphertexts.iter().rev()).collect();
     for count in 0..=6 {
         let alone: Vec<_> =
-            pairs[..count].iter().map(|(a, b)| scheme.mul_rescale(a, b, keys).unwrap()).collect();
-        assert_eq!(scheme.mul_rescale_all(&pairs[..count], keys).unwrap(), alone, "{draw}");
+            pairs[..count].iter().map(|(a, b)| scheme.mul_mod_switch(a, b, keys).unwrap()).collect();
+        assert_eq!(scheme.mul_mod_switch_all(&pairs[..count], keys).unwrap(), alone, "{draw}");
         let some: Vec<_> = ciphertexts[..count].iter().collect();
         let alone: Vec<_> = some.iter().map(|a| scheme.rotate_rows(a, 3, keys).unwrap()).collect();
         assert_eq!(scheme.rotate_rows_all(&some, 3, keys).unwrap(), alone);
@@ -45,14 +45,14 @@ fn several_ciphertexts_give_what_each_gives_alone() {
 
     let low = scheme.mod_switch_to(&ciphertexts[0], Level(2)).unwrap();
     let mixed = [(&ciphertexts[0], &ciphertexts[1]), (&low, &low)];
-    assert!(matches!(scheme.mul_rescale_all(&mixed, keys), Err(SchemeError::Rlwe(_))));
-    assert!(matches!(scheme.mul_rescale_all(&[(&low, &ciphertexts[0])], keys), Err(SchemeError::Rlwe(_))));
+    assert!(matches!(scheme.mul_mod_switch_all(&mixed, keys), Err(SchemeError::Rlwe(_))));
+    assert!(matches!(scheme.mul_mod_switch_all(&[(&low, &ciphertexts[0])], keys), Err(SchemeError::Rlwe(_))));
     assert!(matches!(scheme.rotate_rows_all(&[&ciphertexts[0], &low], 3, keys), Err(SchemeError::Rlwe(_))));
     let missing = scheme.rotate_rows_all(&all, 5, keys).unwrap_err();
     let element = rotation_element(degree, 5);
     assert_eq!(missing, SchemeError::Rlwe(RlweError::MissingKey { element }));
     let three = scheme.mul(&ciphertexts[0], &ciphertexts[1]).unwrap();
-    let error = scheme.mul_rescale_all(&[(&three, &three)], keys).unwrap_err();
+    let error = scheme.mul_mod_switch_all(&[(&three, &three)], keys).unwrap_err();
     assert_eq!(error, SchemeError::Rlwe(RlweError::Components { found: 3, expected: 2 }));
 }
 

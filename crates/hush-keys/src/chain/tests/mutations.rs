@@ -53,8 +53,8 @@ fn work_exactly(party: &Party, keys: &EvaluationKeys, a: &RlweCiphertext, b: &Rl
         scheme.mul_plain(&a, &[1, 2, 3]).unwrap(),
         scheme.mul_scalar(&a, -5),
         scheme.relinearize(&product, keys).unwrap(),
-        scheme.mul_rescale(&a, &b, keys).unwrap(),
-        scheme.rescale(&a).unwrap(),
+        scheme.mul_mod_switch(&a, &b, keys).unwrap(),
+        scheme.mod_switch(&a).unwrap(),
         scheme.mod_switch_to(&a, Level(0)).unwrap(),
         scheme.rotate_rows(&a, 1, keys).unwrap(),
         scheme.rotate_rows_many(&a, &[1], keys).unwrap().remove(0),
@@ -118,7 +118,7 @@ fn exact_ciphertexts_and_keys_that_conform_can_be_worked_with() {
     let read = |bytes: &[u8]| {
         let work = |set: Vec<BgvCiphertext>| {
             let sum = scheme.add(&set[0], &low).unwrap();
-            let product = scheme.mul_rescale(&set[0], &sum, keys).unwrap();
+            let product = scheme.mul_mod_switch(&set[0], &sum, keys).unwrap();
             [&sum, &product].map(|a| assert_eq!(party.decrypt(a).len(), 64))
         };
         scheme.from_bytes(bytes, id).map(work).is_ok()
@@ -165,7 +165,7 @@ fn ciphertexts_that_conform_can_be_worked_with_in_bfv() {
             scheme.add_plain(&a, &[5]).unwrap(),
             scheme.mul_plain(&a, &[5]).unwrap(),
             scheme.rotate_rows(&product, 1, &keys).unwrap(),
-            product.rescale(chain).unwrap(),
+            product.mod_switch(chain).unwrap(),
             a.drop_to(chain, Level(0)).unwrap(),
         ];
         results.iter().all(|a| scheme.decode(secret.phase(a).unwrap().poly()).unwrap().len() == 64)

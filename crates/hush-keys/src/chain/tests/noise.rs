@@ -114,7 +114,7 @@ fn predicted(params: &ChainParams, unit: u64, message_log2: f64, view: View) -> 
     let product = model.tensor(fresh, fresh, Operands::Independent);
     let square = model.tensor(fresh, fresh, Operands::Dependent);
     let switched = model.key_switched(none, params, top);
-    let merged = model.relinearized_and_rescaled(product, params, top).unwrap();
+    let merged = model.relinearized_and_mod_switched(product, params, top).unwrap();
     vec![
         fresh,
         model.fresh_public(none),
@@ -124,7 +124,7 @@ fn predicted(params: &ChainParams, unit: u64, message_log2: f64, view: View) -> 
         square,
         switched,
         model.key_switched(fresh, params, top),
-        model.rescale(fresh, ratio),
+        model.mod_switch(fresh, ratio),
         merged,
     ]
 }
@@ -140,8 +140,8 @@ fn measure(params: &ChainParams, unit: u64, range: i64, repetitions: usize) {
         "square",
         "key switch",
         "rotation",
-        "rescale",
-        "merged rescale",
+        "modulus switch",
+        "merged modulus switch",
     ];
     let mut measured = names.map(Measured::new);
     let mut messages_log2 = [0.0; 2];
@@ -174,8 +174,8 @@ fn measure(params: &ChainParams, unit: u64, range: i64, repetitions: usize) {
             bench.error(&a.mul(&a).unwrap(), &times(&x, &x)),
             bench.error(&relinearized, &before),
             bench.error(&rotated, &tau.apply(&x).unwrap()),
-            divided(&bench, &a.rescale(&chain).unwrap(), &x),
-            divided(&bench, &product.relinearize_and_rescale(&bench.keys).unwrap(), &times(&x, &y)),
+            divided(&bench, &a.mod_switch(&chain).unwrap(), &x),
+            divided(&bench, &product.relinearize_and_mod_switch(&bench.keys).unwrap(), &times(&x, &y)),
         ];
         measured.iter_mut().zip(&errors).for_each(|(measured, errors)| measured.absorb(errors));
     }
@@ -190,7 +190,7 @@ fn measure(params: &ChainParams, unit: u64, range: i64, repetitions: usize) {
 /// Error of a ciphertext one level down against the message times the ratio of the moduli.
 fn divided(bench: &Bench, ciphertext: &RlweCiphertext, message: &Poly<Eval>) -> Vec<f64> {
     let chain = bench.chain();
-    let ratio = chain.level(chain.top()).unwrap().rescale().unwrap().ratio();
+    let ratio = chain.level(chain.top()).unwrap().mod_switch().unwrap().ratio();
     let phase = integers(bench.secret.phase(ciphertext).unwrap().poly());
     let message = integers(&message.clone().into_coeff());
     phase.iter().zip(&message).map(|(phase, message)| phase - message * ratio).collect()
@@ -230,11 +230,11 @@ fn measure_bfv(params: &ChainParams, repetitions: usize) {
         let square = model.tensor_scaled(fresh, fresh, t_log2, log_q, Operands::Dependent);
         let relinearized = model.key_switched(product, params, top);
         let below = top.below().unwrap();
-        let lower = model.rescale(relinearized, params.log_q(below).unwrap() - log_q);
+        let lower = model.mod_switch(relinearized, params.log_q(below).unwrap() - log_q);
         [fresh, product, square, relinearized, lower]
             .map(|a| (2.0 * a.random.coefficient_log2, model.error_log2(a)))
     };
-    let names = ["BFV fresh", "BFV tensor", "BFV square", "BFV relinearised", "BFV rescale"];
+    let names = ["BFV fresh", "BFV tensor", "BFV square", "BFV relinearised", "BFV modulus switch"];
     let mut measured = names.map(Measured::new);
     for _ in 0..repetitions {
         let secret = ChainSecret::generate(scheme.chain()).unwrap();
@@ -247,7 +247,7 @@ fn measure_bfv(params: &ChainParams, repetitions: usize) {
         let (a, b) = (encrypt(), encrypt());
         let product = scheme.mul(&a, &b).unwrap();
         let relinearized = product.relinearize(&keys).unwrap();
-        let lower = relinearized.rescale(scheme.chain()).unwrap();
+        let lower = relinearized.mod_switch(scheme.chain()).unwrap();
         let seen = [a.clone(), product, scheme.mul(&a, &a).unwrap(), relinearized, lower];
         for (measured, ciphertext) in measured.iter_mut().zip(&seen) {
             measured.absorb(&scaled_errors(&secret, ciphertext));
@@ -314,8 +314,8 @@ fn noise_after_a_deep_circuit_is_within_the_bound() {
         let mut noise = model.fresh(model.message((T as f64).log2() - 1.0));
         while a.level() > Level(0) {
             let product = model.tensor(noise, noise, Operands::Dependent);
-            noise = model.relinearized_and_rescaled(product, &params, a.level()).unwrap();
-            a = party.scheme.mul_rescale(&a, &a, &party.keys).unwrap();
+            noise = model.relinearized_and_mod_switched(product, &params, a.level()).unwrap();
+            a = party.scheme.mul_mod_switch(&a, &a, &party.keys).unwrap();
             let phase = integers(party.secret.phase(a.inner()).unwrap().poly());
             let largest = phase.iter().fold(0_f64, |largest, x| largest.max(x.abs())).log2();
             let bound = model.phase_log2(noise);

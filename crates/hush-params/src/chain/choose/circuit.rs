@@ -217,9 +217,9 @@ impl ChainRequest {
 /// Relinearised and divided; `None` at level 0.
 fn divided(model: &NoiseModel, product: PhaseNoise, chain: &ChainParams, level: Level) -> Option<PhaseNoise> {
     if chain.special().is_empty() {
-        return Some(model.rescale(product, chain.log_q(level.below()?)? - chain.log_q(level)?));
+        return Some(model.mod_switch(product, chain.log_q(level.below()?)? - chain.log_q(level)?));
     }
-    model.relinearized_and_rescaled(product, chain, level)
+    model.relinearized_and_mod_switched(product, chain, level)
 }
 
 /// A depth that no chain reaches.

@@ -53,7 +53,7 @@ fn margin(request: &ChainRequest, chain: &ChainParams) -> Option<f64> {
             product.message = slots(2.0 * scale);
         }
         least = least.min(log_q - 1.0 - model.phase_log2(product));
-        noise = model.relinearized_and_rescaled(product, chain, level)?;
+        noise = model.relinearized_and_mod_switched(product, chain, level)?;
         scale = 2.0 * scale - (log_q - chain.log_q(level.below()?)?);
     }
     if let Some(error_log2) = error_log2 {

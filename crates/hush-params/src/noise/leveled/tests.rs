@@ -35,7 +35,7 @@ fn the_bound_is_above_the_expectation_and_grows_with_the_unit() {
     let walk = |model: &NoiseModel| {
         let fresh = model.fresh_public(model.message(15.0));
         let product = model.tensor(fresh, fresh, Operands::Dependent);
-        model.relinearized_and_rescaled(product, &chain(), level).unwrap()
+        model.relinearized_and_mod_switched(product, &chain(), level).unwrap()
     };
     let (high, low) = (walk(&bound), walk(&expected));
     assert!(high.message.coefficient_log2 > low.message.coefficient_log2);
@@ -44,7 +44,7 @@ fn the_bound_is_above_the_expectation_and_grows_with_the_unit() {
     let gap = key_switch_log2(&chain(), level, 65537) - key_switch_log2(&chain(), level, 1);
     assert!((gap - 65537_f64.log2()).abs() < 1e-9);
     assert!(public_encryption_log2(8192, 1) < 14.0);
-    assert_eq!(bound.relinearized_and_rescaled(high, &chain(), Level(0)), None);
+    assert_eq!(bound.relinearized_and_mod_switched(high, &chain(), Level(0)), None);
 }
 
 /// A normal polynomial, squared three times: the largest coefficient is far beyond what independent terms would give, and within

@@ -7,19 +7,19 @@ use super::{Bgv, BgvCiphertext, check_levels};
 use crate::SchemeError;
 
 impl Bgv {
-    /// [`Bgv::mul_rescale`] of several pairs of one level. The key, which is larger than the second cache, is read once for
+    /// [`Bgv::mul_mod_switch`] of several pairs of one level. The key, which is larger than the second cache, is read once for
     /// all of them.
     ///
     /// # Errors
-    /// As [`Bgv::mul_rescale`]; [`SchemeError::Rlwe`] if the levels of the pairs differ.
-    pub fn mul_rescale_all(
+    /// As [`Bgv::mul_mod_switch`]; [`SchemeError::Rlwe`] if the levels of the pairs differ.
+    pub fn mul_mod_switch_all(
         &self,
         pairs: &[(&BgvCiphertext, &BgvCiphertext)],
         keys: &EvaluationKeys,
     ) -> Result<Vec<BgvCiphertext>, SchemeError> {
         pairs.iter().try_for_each(|(a, b)| check_levels(a, b))?;
         let inner: Vec<_> = pairs.iter().map(|(a, b)| (&a.inner, &b.inner)).collect();
-        let products = RlweCiphertext::mul_relinearize_and_rescale_all(&inner, keys)?;
+        let products = RlweCiphertext::mul_relinearize_and_mod_switch_all(&inner, keys)?;
         let factor = |a: &BgvCiphertext, b: &BgvCiphertext| self.t().mul(a.factor, b.factor);
         let divided = products.into_iter().zip(pairs);
         divided.map(|(product, (a, b))| self.divided(product, a.level, factor(a, b))).collect()

@@ -19,7 +19,7 @@ impl Ckks {
     ) -> Result<Vec<CkksCiphertext>, SchemeError> {
         pairs.iter().try_for_each(|(a, b)| check_levels(a, b))?;
         let inner: Vec<_> = pairs.iter().map(|(a, b)| (&a.inner, &b.inner)).collect();
-        let products = RlweCiphertext::mul_relinearize_and_rescale_all(&inner, keys)?;
+        let products = RlweCiphertext::mul_relinearize_and_mod_switch_all(&inner, keys)?;
         let divided = products.into_iter().zip(pairs);
         divided.map(|(product, (a, b))| self.divided(product, a.level, a.scale.times(b.scale))).collect()
     }
