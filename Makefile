@@ -63,6 +63,7 @@ lint:
 	python3 tools/check_layers.py
 	python3 tools/check_circles.py
 	python3 tools/check_size.py
+	python3 tools/check_words.py
 	python3 tools/check_links.py
 	python3 tools/draw_pictures.py --check
 	! git grep -nE '^(<{7}|>{7}) '
