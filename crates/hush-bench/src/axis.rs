@@ -6,7 +6,7 @@ use plotters::prelude::*;
 
 use crate::aligned::figure_text;
 
-/// Colour of lines that are to be seen through.
+/// Colour of faint lines.
 const GRID: RGBColor = RGBColor(222, 222, 222);
 /// Pixels below the line that ticks and label take.
 pub(crate) const AXIS_HEIGHT: u32 = 48;

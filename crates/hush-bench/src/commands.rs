@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the program `hush-bench` does with its arguments.
+//! The commands of the program `hush-bench`.
 
 use std::io;
 use std::path::{Path, PathBuf};

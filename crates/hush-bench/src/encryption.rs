@@ -53,7 +53,7 @@ pub struct Case {
     threads: usize,
 }
 
-/// What one encryption took.
+/// The cost of one encryption.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Encrypted {
     /// Seconds.

@@ -48,7 +48,7 @@ pub struct Options {
     pub repetitions: u32,
     /// This table alone.
     pub table: Option<Table>,
-    /// Only libraries whose name contains this, whatever the case of its letters.
+    /// Only libraries with this in their name, without regard to case.
     pub only: Option<String>,
     /// Leave out the peers.
     pub skip_peers: bool,

@@ -22,7 +22,7 @@ use crate::synthetic::mix;
 
 /// Name of the table, as SQL knows it.
 const NAME: &str = "t";
-/// Its columns, of which the last four are encrypted.
+/// Its columns; the last four are encrypted.
 const COLUMNS: [&str; 8] = ["id", "g", "k", "name", "a", "b", "c", "d"];
 /// How many are clear.
 const CLEAR: usize = 4;

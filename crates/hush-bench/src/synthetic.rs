@@ -31,7 +31,7 @@ impl Synthetic {
         self.rows
     }
 
-    /// The value at (`row`, `column`); any cell can be had without the others.
+    /// The value at (`row`, `column`); any cell can be computed without the others.
     pub(crate) fn cell(&self, row: u64, column: usize) -> i64 {
         let (low, high) = RANGES[column];
         let draw = mix(self.seed ^ mix(row.wrapping_mul(COLUMNS.len() as u64).wrapping_add(column as u64)));
@@ -68,7 +68,7 @@ impl Synthetic {
     }
 }
 
-/// The finaliser of SplitMix64: a bijection whose outputs look random.
+/// The finaliser of SplitMix64: a bijection with outputs that look random.
 pub(crate) fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a process used, its threads and finished children included.
+//! The usage of a process, with its threads and finished children.
 
 use hush_system::memory::peak_resident_bytes;
 use hush_system::usage::{self, Usage};
@@ -27,7 +27,7 @@ impl ProcessUsage {
         both.into_iter().flatten().fold(Self::default(), |sum, usage| sum.plus(&usage))
     }
 
-    /// What was used since `earlier`; the peak stays a peak.
+    /// The usage since `earlier`; the peak stays a peak.
     pub fn since(self, earlier: Self) -> Self {
         Self {
             cpu_s: self.cpu_s - earlier.cpu_s,

@@ -88,7 +88,7 @@ impl<T: Copy + Default + PartialEq> Diagonals<T> {
         self.entries.keys().copied().collect()
     }
 
-    /// What is known of a transform by these diagonals with a split.
+    /// Bounds of a transform by these diagonals with a split.
     ///
     /// # Errors
     /// [`CircuitError::NoDiagonals`]; [`CircuitError::Scheme`] at level 0 where a level is needed.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a circuit does to noise, before it runs.
+//! Predicts the noise of a circuit before it runs.
 //!
 //! # Method
 //! The formulas of single operations are [`hush_params::noise::NoiseModel`]'s, read as bounds. A circuit's follow by running the very
@@ -12,7 +12,7 @@
 //! `x + δ` and `y + ε` errs by `|x|·ε + |y|·δ`, however many coefficients there are. The errors of BGV and BFV are those of
 //! coefficients ([`LevelNoise`]), because that is where they meet the modulus.
 //!
-//! *Chance.* Bounds hold for a ciphertext but for a chance of 2^-128, as [`hush_params::noise::tail`] has it.
+//! *Chance.* Bounds hold for a ciphertext except with a chance of 2^-128; see [`hush_params::noise::tail`].
 
 mod exact;
 mod slots;
@@ -24,9 +24,9 @@ use crate::CircuitError;
 
 /// What linear circuits ask of a scheme's noise.
 pub trait CircuitNoise {
-    /// What is known of a ciphertext.
+    /// The bounds of a ciphertext.
     type Noise: Copy;
-    /// What a clear slot holds.
+    /// The type of a clear slot.
     type Value;
 
     /// `N`.
@@ -54,7 +54,7 @@ pub trait CircuitNoise {
     fn magnitude(&self, value: &Self::Value) -> f64;
 }
 
-/// What the noise of a linear transform depends on.
+/// The norms that decide the noise of a linear transform.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TransformShape {
     /// Diagonals.

@@ -10,11 +10,11 @@ use hush_schemes::ckks::{Ckks, CkksCiphertext, Complex};
 use crate::CircuitError;
 use crate::error::check_depth;
 
-/// A scheme over a chain whose messages are rows of slots.
+/// A scheme over a chain with rows of slots as messages.
 pub trait SlotScheme {
     /// Its ciphertexts.
     type Ciphertext: Clone;
-    /// What a clear slot holds.
+    /// The type of a clear slot.
     type Value: Copy + Default + PartialEq;
 
     /// The chain.

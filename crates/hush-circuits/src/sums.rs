@@ -108,7 +108,7 @@ impl Window {
 }
 
 impl Window {
-    /// What is known of [`Window::sum`], step by step.
+    /// Bounds of [`Window::sum`], step by step.
     pub fn noise<M: CircuitNoise>(&self, model: &M, a: M::Noise) -> M::Noise {
         let rotated = |a, steps: usize| match rotation_element(model.degree(), steps as i64) {
             1 => a,
@@ -130,16 +130,16 @@ impl Window {
     }
 }
 
-/// What is known of [`sum_all`] for a scheme with this number of rows.
+/// Bounds of [`sum_all`] for a scheme with this number of rows.
 pub fn sum_all_noise<M: CircuitNoise>(model: &M, row_count: usize, a: M::Noise) -> M::Noise {
     let row = Window { count: model.degree() / 2, stride: 1 }.noise(model, a);
     if row_count == 1 { row } else { model.sum(row, model.rotated(row)) }
 }
 
-/// What is known of [`sum_blocks`].
+/// Bounds of [`sum_blocks`].
 ///
 /// # Errors
-/// As there, but for keys.
+/// As there, except for errors of keys.
 pub fn sum_blocks_noise<M: CircuitNoise>(
     model: &M,
     count_log2: u32,
@@ -155,7 +155,7 @@ pub fn sum_blocks_noise<M: CircuitNoise>(
     Ok((0..count_log2).fold(model.masked(sums)?, spread))
 }
 
-/// What is known of [`mask`] and [`mask_result`].
+/// Bounds of [`mask`] and [`mask_result`].
 ///
 /// # Errors
 /// As there.

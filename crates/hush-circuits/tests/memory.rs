@@ -22,7 +22,7 @@ use hush_rlwe::{EvaluationKeys, SeededCiphertext, rotation_element};
 use hush_schemes::bgv::{Bfv, Bgv, BgvCiphertext};
 use hush_schemes::ckks::{Ckks, CkksCiphertext, Complex};
 
-/// What the formulas are in: primes of the level, special primes, digits, and for BFV the primes of the auxiliary ring.
+/// The variables of the formulas: primes of the level, special primes, digits, and for BFV the primes of the auxiliary ring.
 struct Size {
     limbs: usize,
     special: usize,
@@ -49,7 +49,7 @@ fn switched(s: &Size) -> usize {
     s.limbs + s.digits + 2 * (s.limbs + s.special)
 }
 
-/// A division by `P`: what is left of both polynomials, and the primes that go of one.
+/// A division by `P`: the primes of both polynomials that stay, and those of one that go.
 fn divided(s: &Size) -> usize {
     2 * s.limbs + s.special
 }
@@ -166,7 +166,7 @@ fn one_operation() {
     std::thread::spawn(move || report(setup)).join().unwrap();
 }
 
-/// One run of an operation, whose result is dropped by the caller.
+/// One run of an operation; the caller drops the result.
 type Run = Box<dyn Fn() -> Box<dyn std::any::Any> + Send>;
 
 fn report(run: Run) {

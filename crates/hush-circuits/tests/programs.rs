@@ -90,7 +90,7 @@ fn evaluate(plan: &Plan, columns: &[Column]) -> Vec<Ratio> {
     }
 }
 
-/// What the text says.
+/// The value of the text.
 fn expected(expression: &Expression, columns: &[Column], aggregate: Option<Aggregate>) -> Vec<Ratio> {
     let length = columns[0].values.len();
     let value = |index: usize| {

@@ -32,7 +32,7 @@ pub(crate) fn preamble(account: &Account) -> String {
     out
 }
 
-/// Warns that a result opens columns to whoever holds the ciphertexts; nothing where it does not.
+/// Warns that a result opens columns to everyone with the ciphertexts; prints nothing if it does not.
 pub(crate) fn exposure(columns: &[String]) {
     if columns.is_empty() {
         return;
@@ -45,7 +45,7 @@ pub(crate) fn exposure(columns: &[String]) {
     ));
 }
 
-/// What a release took of the budget.
+/// Says how much of the budget a release used.
 pub(crate) fn released(counted: Counted) -> String {
     let Counted { numbers, left } = counted;
     let plural = if numbers == 1 { "" } else { "s" };

@@ -209,7 +209,7 @@ fn with_vectors(arguments: Vec<OsString>, known: &[String]) -> Vec<OsString> {
     out
 }
 
-/// Where `command` stands, if it is the one that is asked for: before it are options of all commands, and their values.
+/// The position of `command`, if it is the chosen one. Only options of all commands, with their values, stand before it.
 fn place_of(command: &str, arguments: &[OsString]) -> Option<usize> {
     let place = arguments.iter().position(|argument| argument == command)?;
     let before = arguments.get(1..place).unwrap_or_default();

@@ -66,7 +66,7 @@ fn open_key_within(args: &KeyArgs, memory_limit: Option<u64>) -> Result<OwnerKey
     })
 }
 
-/// What this user remembers of tables; says so where nothing can be remembered.
+/// The pins of this user; warns if nothing can be remembered.
 pub(crate) fn pins() -> Pins {
     let pins = Pins::of_user();
     if !pins.remembers() {

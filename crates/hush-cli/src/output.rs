@@ -76,7 +76,7 @@ pub(crate) fn write_stream(
     failed.map_or(written, Err)
 }
 
-/// Characters of a line of the terminal; `None` where there is none, or lines may be of any length.
+/// Characters of a line of the terminal; `None` without a terminal, or if lines may have any length.
 fn width(wide: bool) -> Option<usize> {
     if wide || !io::stdout().is_terminal() {
         return None;
@@ -97,7 +97,7 @@ fn to_stdout(
     match write(&mut out).and_then(|()| out.flush()) {
         // A closed pipe (`| head`) is the reader's choice, not an error. The writers of formats wrap what they get.
         Err(_) if closed.load(Ordering::Relaxed) => {
-            // What is left in the buffer has no reader; dropping the buffer would try once more.
+            // Nobody reads the rest of the buffer; dropping it would try to write once more.
             drop(out.into_parts());
             Ok(())
         }

@@ -81,9 +81,9 @@ pub struct Account {
     pub clear: Vec<(String, String)>,
     /// Columns that the query does not use; they were not uploaded.
     pub unused: usize,
-    /// Approximate columns that the result would open to whoever held the ciphertexts; none where it was released.
+    /// Approximate columns that the result would open to everyone with the ciphertexts; none if it was released.
     pub exposed: Vec<String>,
-    /// What was released, if it was.
+    /// The release, if there was one.
     pub released: Option<Counted>,
     /// What deserves attention, one sentence each.
     pub warnings: Vec<String>,
@@ -101,7 +101,7 @@ pub struct Account {
     pub security: Vec<SecurityLine>,
     /// What a server would have learned.
     pub leakage: Leakage,
-    /// Absolute error bound of the approximate operations, where there are any.
+    /// Absolute error bound of the approximate operations, if there are any.
     pub precision: Option<f64>,
 }
 
@@ -114,7 +114,7 @@ pub enum Verified {
     Within(f64),
 }
 
-/// What an answer turned out to hold.
+/// Counts of an answer's groups, rows and bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AnswerCounts {
     /// Groups, or matching rows.

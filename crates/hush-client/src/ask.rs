@@ -35,9 +35,9 @@ pub struct Outcome {
     pub phases: Phases,
     /// Bytes of plan and answer.
     pub moved: Moved,
-    /// Approximate columns that the result opens to whoever holds the table's ciphertexts; none where it was released.
+    /// Approximate columns that the result opens to everyone with the table's ciphertexts; none if it was released.
     pub exposed: Vec<String>,
-    /// What was released, if it was.
+    /// The release, if there was one.
     pub released: Option<Counted>,
     /// What decides the answer's size.
     pub(crate) counts: AnswerCounts,
@@ -126,7 +126,7 @@ impl OwnedTable {
         Ok(Outcome { batches, plan, phases, moved, exposed, released: None, counts })
     }
 
-    /// Columns of which the owner sees approximate numbers.
+    /// Columns that give the owner approximate numbers.
     fn approximate_columns(&self, plan: &QueryPlan) -> Vec<String> {
         let ids: Vec<EncodingId> = match &plan.server.task {
             Task::Aggregate(task) => task.sums.iter().map(|sum| sum.column).collect(),
@@ -147,7 +147,7 @@ impl OwnedTable {
         release: Option<&Release<'_>>,
     ) -> Result<RecordBatch, ClientError> {
         let asked = &Asked { table: self, owner: &plan.owner, release };
-        // What is released is rounded already.
+        // Released numbers are rounded already.
         let errors = if release.is_some() { Vec::new() } else { errors(plan) };
         match (&answer.encrypted, &plan.server.task, &plan.owner.regroup) {
             (EncryptedHalf::Aggregate(sums), Task::Aggregate(task), None) => {
@@ -164,7 +164,7 @@ impl OwnedTable {
     }
 }
 
-/// What an answer is read with.
+/// The context for reading an answer.
 struct Asked<'a> {
     table: &'a OwnedTable,
     owner: &'a OwnerPlan,

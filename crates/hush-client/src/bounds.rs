@@ -47,7 +47,7 @@ pub(crate) fn check_sum(key: &ColumnKey, sum: &Number, bound: &Bound, rows: u64)
     if is_possible { Ok(()) } else { Err(beyond(&key.content_name())) }
 }
 
-/// Refuses rows of which one lies beyond its bound.
+/// Refuses rows if one lies beyond its bound.
 ///
 /// # Errors
 /// [`ClientError::Beyond`].

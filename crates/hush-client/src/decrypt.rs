@@ -41,12 +41,12 @@ use crate::release::{Counted, Release, Releases, approximate, is_approximate};
 /// A stored table being decrypted. An iterator of batches, one a chunk.
 pub struct TableDecryption {
     store: TableStore,
-    /// What was fetched, for as long as it is read.
+    /// The fetched files, kept while they are read.
     _fetched: Option<TempDir>,
     manifest: Manifest,
     half: PrivateHalf,
     keys: ColumnKeys,
-    /// Of the columns of `keys`.
+    /// The bounds of the columns of `keys`.
     bounds: Vec<Bound>,
     /// The key of each sealed column, by number.
     seals: Vec<SealKey>,
@@ -138,7 +138,7 @@ impl TableDecryption {
         Ok(self)
     }
 
-    /// Approximate columns that the data open to whoever holds the table's ciphertexts; none once [`TableDecryption::released`].
+    /// Approximate columns that the data open to everyone with the table's ciphertexts; none once [`TableDecryption::released`].
     pub fn exposed(&self) -> Vec<String> {
         match self.digits {
             Some(_) => Vec::new(),
@@ -282,7 +282,7 @@ fn wanted(half: &PrivateHalf, columns: Option<&[String]>) -> Result<Vec<Column>,
     names.iter().map(meant).collect()
 }
 
-/// The refusal of a column that is not in the table, with the one that was probably meant.
+/// The refusal of a column that is not in the table, with a column that was probably meant.
 fn no_column(half: &PrivateHalf, found: &str) -> ClientError {
     let names = half.schema.columns.iter().map(|column| column.name.as_str());
     let meant = hush_plan::nearest(found, names.filter(|name| *name != found));

@@ -49,7 +49,7 @@ pub fn device_key(place: TablePlace<'_>, key: &OwnerKey, pins: &Pins) -> Result<
     Ok(DeviceKey::new(of, &half.encodings, families, &seed, |bytes| owner.sign(bytes)))
 }
 
-/// What a revocation did.
+/// The outcome of a revocation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Revoked {
     /// The device.

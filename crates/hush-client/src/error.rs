@@ -318,7 +318,7 @@ pub enum ClientError {
         /// The newest one.
         expected: u64,
     },
-    /// What the user asked for contradicts itself or names something that does not exist.
+    /// The request contradicts itself, or names something that does not exist.
     #[error("{what}")]
     Usage {
         /// What is wrong and how to mend it.
@@ -425,7 +425,7 @@ impl ClientError {
         }
     }
 
-    /// The same error as a rehearsal has it, whose protections come from a schema or are a proposal.
+    /// The same error for a rehearsal, with protections from a schema or a proposal.
     pub(crate) fn rehearsed(self, by: Subject) -> Self {
         match self {
             Self::Plan(source) => Self::Rehearsed { source, by },

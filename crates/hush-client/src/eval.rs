@@ -38,7 +38,7 @@ pub struct EvalOptions {
     pub expression: String,
     /// Vectors by name.
     pub vectors: Vec<(String, VectorSource)>,
-    /// A CSV or Parquet file whose columns are the names that [`EvalOptions::vectors`] lacks.
+    /// A CSV or Parquet file with columns for the names that [`EvalOptions::vectors`] lacks.
     pub data: Option<PathBuf>,
     /// The scheme; the cheapest that serves if there is none.
     pub scheme: Option<SchemeKind>,
@@ -55,11 +55,11 @@ pub struct EvalOptions {
 pub struct Evaluation {
     /// One column, `result`: integers, exact decimals, or doubles; text where no type of Arrow holds an exact value.
     pub batch: RecordBatch,
-    /// What it cost, and what a server would have seen.
+    /// Its cost, and the view of a server.
     pub account: EvalAccount,
 }
 
-/// What a person is told after an evaluation.
+/// The report of an evaluation, for a person.
 #[derive(Clone, Debug)]
 pub struct EvalAccount {
     /// The expression, as it was understood.
@@ -206,7 +206,7 @@ impl Run<'_> {
         Ok(slots)
     }
 
-    /// What is encrypted of a vector in one block.
+    /// The plaintext of a vector in one block.
     fn block(&self, input: usize, block: usize) -> Vec<Ratio> {
         let inverse = self.plan.inputs().get(input).and_then(|input| input.unit.recip());
         let inverse = inverse.unwrap_or_else(Ratio::one);
@@ -365,7 +365,7 @@ fn describe(expression: &Expression, plan: &Plan, length: usize) -> EvalAccount 
     }
 }
 
-/// Digits after the point of results whose decimals do not end.
+/// Digits after the point of results with endless decimals.
 const ROUNDED_PLACES: u32 = 15;
 /// Digits of Arrow's widest decimal.
 const MAX_DECIMAL_DIGITS: u8 = 76;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a query would cost and tell, before it runs; and, after a run, measured beside predicted.
+//! The cost and leakage of a query before it runs; after a run, measured beside predicted figures.
 
 use hush_exec::clear_half_bytes;
 use hush_plan::plan::Task;
@@ -30,11 +30,11 @@ pub struct Explanation {
     pub prediction: Prediction,
     /// Predicted time.
     pub times: Times,
-    /// Speed of the link between server and owner in bytes per second; `None` where they are one process.
+    /// Speed of the link between server and owner in bytes per second; `None` if they are one process.
     pub link: Option<f64>,
     /// Predicted memory of one process that is owner and server.
     pub memory_bytes: u64,
-    /// What the times come from.
+    /// The source of the times.
     pub profile: ProfileInUse,
     /// Seconds that planning took.
     pub planning_s: f64,
@@ -43,9 +43,9 @@ pub struct Explanation {
 /// A run beside its prediction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analysis {
-    /// What was predicted, for the groups and chunks that the answer turned out to have.
+    /// The prediction for the groups and chunks of the answer.
     pub predicted: Explanation,
-    /// What was measured.
+    /// The measurement.
     pub measured: Measured,
 }
 
@@ -56,7 +56,7 @@ pub struct Measured {
     pub bytes_up: u64,
     /// Bytes of the answer.
     pub bytes_down: u64,
-    /// Bytes of its clear half, the only part whose prediction is not exact.
+    /// Bytes of its clear half, the only inexact part of the prediction.
     pub clear_bytes: u64,
     /// Seconds of the server; of one over the network with the way there and back.
     pub server_s: f64,
@@ -101,7 +101,7 @@ impl OwnedTable {
     ) -> Result<Vec<Way>, ClientError> {
         let price = (taken.total_s(), taken.prediction.bytes_down);
         let mut ways = taken.plan.ways.clone();
-        // What the planner left out of its prices because all ways have it.
+        // Costs that all ways share, which the planner left out of its prices.
         let common = ways
             .iter()
             .find(|way| way.taken)

@@ -16,12 +16,12 @@ use crate::policy::Proposal;
 /// Most rows that a proposal is made for.
 const MOST_ROWS: u64 = 1_000_000_000_000;
 
-/// What a table takes on a device.
+/// The load of a table on a device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DeviceFit {
     /// Encoded columns over each parameter set.
     pub columns: BTreeMap<String, u64>,
-    /// What they take.
+    /// Their load.
     pub load: Load,
 }
 
@@ -83,7 +83,7 @@ fn drop_variances(schema: &mut Schema) -> bool {
     had
 }
 
-/// What the schema takes as it would be approved: undecided numbers encrypted, undecided texts in no ciphertext.
+/// The load of the schema once approved: undecided numbers encrypted, undecided texts in no ciphertext.
 fn fit_of(schema: &Schema, capacity: &Capacity) -> Result<DeviceFit, ClientError> {
     let mut approved = schema.clone();
     for column in approved.columns.iter_mut().filter(|column| column.protect == Protection::Decide) {

@@ -133,7 +133,7 @@ fn token(directory: &Path) -> ApiToken {
     ApiToken::from_file(&directory.join("data/token")).unwrap()
 }
 
-/// A key, and the seed in its file as whoever has file and passphrase reads it.
+/// A key, and the seed in its file as anyone with file and passphrase reads it.
 pub(crate) fn key_with_known_seed(directory: &Path) -> (OwnerKey, [u8; 32]) {
     let path = directory.join("owner.hushkey");
     let passphrase = || Passphrase::new("a passphrase".to_owned());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! This machine's profile: measured on demand, kept in a file, and a built-in one where there is none.
+//! This machine's profile: measured on demand and kept in a file; without one, a built-in profile.
 //!
 //! The file is `$XDG_CACHE_HOME/hushtable/machine.json`, else `~/.cache/hushtable/machine.json`. It holds times and the
 //! kernels' name, nothing of any table, and can be deleted at any time.

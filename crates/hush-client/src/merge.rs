@@ -21,7 +21,7 @@ use hush_encode::logarithm::{Power, power};
 
 const NOT_A_NUMBER: ClientError = ClientError::Internal { what: "a planned coefficient is not a number" };
 
-/// What the answer holds for one group.
+/// The values of one group in the answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GroupNumbers {
     /// Clear aggregates `c0…`, NULL as 0 (a sum over no rows; the count tells).

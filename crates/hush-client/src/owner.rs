@@ -116,7 +116,7 @@ pub struct EncryptOptions {
     pub schema: Schema,
     /// Table directory.
     pub output: PathBuf,
-    /// SQL queries whose layouts the table must have.
+    /// SQL queries; the table must have their layouts.
     pub workload: Option<PathBuf>,
     /// Threads.
     pub threads: usize,
@@ -138,7 +138,7 @@ pub struct Encrypted {
 }
 
 impl Encrypted {
-    /// What the owner's devices need now, where the table had some perhaps.
+    /// The steps that the owner's devices need now, if the table may have had devices.
     pub fn device_note(&self, schema: &Schema) -> Option<&'static str> {
         (self.replaced.is_some() && schema.edge).then_some(
             "Keys of devices that were made before serve the version before alone: make new ones (hush edge key), with new spools.",

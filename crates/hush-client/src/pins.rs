@@ -140,7 +140,7 @@ impl Pins {
     }
 }
 
-/// What a pin says; nothing if there is none.
+/// The contents of a pin; nothing without one.
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ClientError> {
     let file_error = |source| ClientError::File { path: path.to_owned(), source };
     let file = match std::fs::File::open(path) {

@@ -93,7 +93,7 @@ impl TablePlace<'_> {
         pins.check_place(&self.remembered_as()?, manifest)
     }
 
-    /// What the place is remembered by: the address on a server, the directory without links on the way. A copy of a directory
+    /// The key of a place's pin: the address on a server, the directory without links on the way. A copy of a directory
     /// is another place.
     fn remembered_as(&self) -> Result<String, ClientError> {
         match self {
@@ -113,7 +113,7 @@ impl TablePlace<'_> {
     }
 }
 
-/// What an older version means where the same one was seen before: nobody has taken a newer one away, it was never there.
+/// An older version that was seen here before is no roll-back: there never was a newer one.
 fn not_pushed(error: ClientError, place: &str, pins: &Pins) -> ClientError {
     match error {
         ClientError::Table(TableError::RolledBack { found, expected })

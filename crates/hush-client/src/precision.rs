@@ -12,7 +12,7 @@ pub(crate) fn errors(plan: &QueryPlan) -> Vec<f64> {
     plan.cost.nodes.iter().map(|node| node.error.unwrap_or(0.0)).collect()
 }
 
-/// A value that may be wrong by `error`, rounded to the last decimal place whose unit is no smaller than that.
+/// A value with an error of at most `error`, rounded to the last decimal place with a unit of at least that size.
 pub(crate) fn rounded(value: f64, error: f64) -> f64 {
     if !(error > 0.0 && error.is_finite() && value.is_finite()) {
         return value;
@@ -32,7 +32,7 @@ pub(crate) fn to_digits(value: f64, digits: usize) -> f64 {
     text.parse().map_or(value, |rounded: f64| if rounded == 0.0 { 0.0 } else { rounded })
 }
 
-/// How wrong a statistic of `n` values may be whose sum and sum of squares are known up to `errors`.
+/// The error of a statistic of `n` values, with sum and sum of squares known up to `errors`.
 pub(crate) fn statistic_error(
     function: MomentFunction,
     n: f64,

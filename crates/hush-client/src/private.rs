@@ -47,7 +47,7 @@ impl PrivateHalf {
         Ok(keys.schema_seal().seal(PLACE, &plain)?)
     }
 
-    /// What an encoded column holds, in words that name the owner's columns.
+    /// The quantity of an encoded column, described with the names of the owner's columns.
     pub fn description_of(&self, id: EncodingId) -> Option<String> {
         let encoding = self.encodings.iter().find(|encoding| encoding.public.id == id)?;
         Some(encoding.quantity.describe())
@@ -69,5 +69,5 @@ impl PrivateHalf {
     }
 }
 
-/// What the sealed bytes are bound to, beside the key of the table.
+/// The place that the sealed bytes are bound to, beside the key of the table.
 const PLACE: &[u8] = b"private half of the manifest";

@@ -256,7 +256,7 @@ pub(crate) fn is_approximate(key: &ColumnKey) -> bool {
     matches!(key.encoding.public.layout, Layout::ApproxSum | Layout::ApproxSlots)
 }
 
-/// What a release took of the budget.
+/// The share of the budget that a release used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     /// Numbers in it, those that were released before included.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What an encryption or a push would replace: nobody loses rows without having said so.
+//! Checks before an encryption or a push replaces a table: nobody loses rows without consent.
 //!
 //! A version that keeps all parts of the one before it adds rows and replaces nothing. Any other takes the place of all rows
 //! that were there, those of devices too, whose only copy they may be.
@@ -50,7 +50,7 @@ pub(crate) fn present_in(directory: &Path) -> Result<Option<Present>, ClientErro
     }
 }
 
-/// Refuses to replace what is there, unless that is meant.
+/// Refuses to replace a table, unless the owner means it.
 ///
 /// # Errors
 /// [`ClientError::WouldReplace`].
@@ -66,7 +66,7 @@ pub(crate) fn require(
     }
 }
 
-/// What a push did.
+/// The outcome of a push.
 #[derive(Clone, Copy, Debug)]
 pub struct Pushed {
     /// The upload.
@@ -91,7 +91,7 @@ pub fn push_table(
     pins: &Pins,
     progress: &dyn Progress,
 ) -> Result<Pushed, ClientError> {
-    // Whoever could exchange the directory would have another table published in this one's place.
+    // An attacker who exchanges the directory could have another table published in this one's place.
     let signed = TablePlace::Directory(directory).look(pins)?;
     let manifest = signed.manifest();
     let present = present_on(server, manifest)?;
@@ -102,7 +102,7 @@ pub fn push_table(
     Ok(Pushed { report, rows: manifest.rows, replaced })
 }
 
-/// The version on a server that `next` would replace; `None` where there is none, or `next` adds rows to it.
+/// The version on a server that `next` would replace; `None` without one, or if `next` adds rows to it.
 fn present_on(server: &RemoteServer, next: &Manifest) -> Result<Option<Present>, ClientError> {
     let signed = match server.manifest(&next.table) {
         Err(error) if error.server_code() == Some(NO_TABLE) => return Ok(None),
@@ -208,7 +208,7 @@ mod tests {
         let place = directory.path();
         assert_eq!(present_in(&place.join("new")).unwrap(), None);
         assert_eq!(present_in(place).unwrap(), None);
-        // What an interrupted encryption leaves is none of anybody's.
+        // Leftovers of an interrupted encryption belong to nobody.
         std::fs::create_dir(place.join("parts")).unwrap();
         std::fs::write(place.join("manifest.hush.7.partial"), "x").unwrap();
         assert_eq!(present_in(place).unwrap(), None);

@@ -31,7 +31,7 @@ pub enum Evaluator {
     Forging(Box<Engine>, fn(Vec<u8>) -> Vec<u8>),
 }
 
-/// A table whose owner's key is at hand.
+/// A table with its owner's key at hand.
 pub struct OwnedTable {
     pub(crate) manifest: SignedManifest,
     pub(crate) half: PrivateHalf,

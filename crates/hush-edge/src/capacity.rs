@@ -32,7 +32,7 @@ const MOST_SECONDS: f64 = 1e6;
 const RUNS: usize = 5;
 /// Columns of the larger of two tables; what a column takes is the difference.
 const COLUMNS: usize = 5;
-/// What the program takes beside its columns: code that has run, threads, buffers. 17 MB of it measured, and 11 in the profile `edge`.
+/// Memory of the program without columns: code that has run, threads, buffers. Measured: 17 MB, and 11 in the profile `edge`.
 const PROGRAM_BYTES: u64 = 18 << 20;
 /// How often the ciphertext of a column is in memory: as it is made, as a page, in a file that grows, and as the file before it, which
 /// is being sent.
@@ -44,7 +44,7 @@ const CELL_BYTES: u64 = 24;
 /// log2 of the plaintext modulus of the rows made up.
 const MESSAGE_LOG2: u32 = 16;
 
-/// What one device can carry.
+/// The load that one device can carry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capacity {
@@ -227,7 +227,7 @@ impl Example {
     }
 }
 
-/// Median seconds of both, in turns, so that what else the machine does meets both.
+/// Median seconds of both, in turns, so that other work of the machine slows both.
 fn medians(mut one: Example, mut other: Example) -> Result<(f64, f64), EdgeError> {
     let (mut ones, mut others) = (Vec::new(), Vec::new());
     one.seconds()?;

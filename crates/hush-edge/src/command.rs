@@ -228,7 +228,7 @@ fn in_bytes(bytes: u64) -> String {
 /// A line on standard output.
 fn print(text: &str) -> Result<(), EdgeError> {
     match writeln!(std::io::stdout(), "{text}") {
-        // Whoever reads it has read enough.
+        // The reader has read enough.
         Err(source) if source.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         Err(source) => Err(EdgeError::File { what: "write", path: "standard output".into(), source }),
         Ok(()) => Ok(()),

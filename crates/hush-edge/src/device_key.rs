@@ -21,7 +21,7 @@ use crate::EdgeError;
 
 /// Version of the format.
 const FORMAT: u16 = 2;
-/// What the file says that it is.
+/// The format that the file states.
 const KIND: &str = "hushtable device key";
 /// Largest key file in bytes.
 const MAX_BYTES: u64 = 256 << 20;
@@ -94,7 +94,7 @@ pub fn digest_of_encodings(encodings: &[PrivateEncoding]) -> Digest {
 }
 
 impl DeviceKey {
-    /// A key whose signing key is made of `seed`, 32 random bytes. `certify` signs with the owner's key.
+    /// A key with a signing key made of `seed`, 32 random bytes. `certify` signs with the owner's key.
     ///
     /// `encodings` come as the owner has them.
     pub fn new(
@@ -212,7 +212,7 @@ impl DeviceKey {
     }
 
     fn from_json(bytes: &[u8]) -> Result<Self, String> {
-        // What the reader says could name bytes of the signing key.
+        // The reader's message could contain bytes of the signing key.
         let stored: Stored = serde_json::from_slice(bytes).map_err(|_| "it has another form".to_owned())?;
         if stored.kind != KIND || stored.format != FORMAT {
             return Err(format!(

@@ -136,7 +136,7 @@ impl std::fmt::Debug for DeviceEncryptor {
     }
 }
 
-/// What is encrypted of one column.
+/// The plaintext of one column.
 ///
 /// *Secrecy.* Plaintext; wiped on drop.
 enum Plain<'a> {
@@ -156,7 +156,7 @@ impl<'a> Plain<'a> {
             }
             (View::Approx(values), Plaintext::Scale { log2 }) => {
                 let most = bound.to_f64().unwrap_or(f64::INFINITY);
-                // What is no number is not within any bound.
+                // NaN is within no bound.
                 if let Some(index) = values.iter().position(|value| value.is_nan() || value.abs() > most) {
                     return Err(EdgeError::Range { column: column_name(encoding), row: index + 1 });
                 }

@@ -14,7 +14,7 @@ use hush_table::source::SourceError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EdgeError {
-    /// A file whose delivered rows are no longer what they were.
+    /// A file with delivered rows that have changed since.
     #[error("the file begins as before, but is another before byte {position}, up to which it was read")]
     Changed {
         /// The place.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-/// What happens, for whoever watches.
+/// Events of a run, for its observers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A chunk is in the spool.

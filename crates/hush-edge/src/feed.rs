@@ -51,7 +51,7 @@ pub(crate) struct Feed {
     header: Vec<u8>,
     /// The byte between fields; `None` before the header.
     delimiter: Option<u8>,
-    /// CSV records, whole but for the last.
+    /// CSV records; all but the last are whole.
     bytes: Vec<u8>,
     scan: RecordEnds,
     /// Place of the end of every whole record.
@@ -68,7 +68,7 @@ pub(crate) struct Feed {
     /// For messages: place in the input after the last whole message, and what is before it.
     passed: u64,
     ahead: Window,
-    /// For messages: the place behind the message whose last record this is; `None` for the others.
+    /// For messages: the place after the message, at its last record; `None` at the others.
     offsets: Vec<Option<(u64, Trace)>>,
     /// For messages: the start of a line.
     partial: Vec<u8>,
@@ -286,7 +286,7 @@ impl Feed {
     }
 }
 
-/// The byte between the fields of a header: the one that parts it into the columns of the schema.
+/// The byte between the fields of a header: the one that splits it into the columns of the schema.
 fn delimiter_of(header: &[u8], schema: &Schema) -> u8 {
     let fits = |delimiter: &u8| {
         let options = OpenOptions { delimiter: Some(*delimiter), ..OpenOptions::default() };

@@ -190,7 +190,7 @@ impl Gateway<'_> {
             && self.spool.bytes() >= self.options.spool_limit
     }
 
-    /// Waits while the spool is at its limit: whoever writes to the input then waits too.
+    /// Waits while the spool is at its limit; then the writer of the input waits too.
     fn wait_for_room(&self) {
         let mut told = false;
         loop {

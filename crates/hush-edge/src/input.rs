@@ -31,7 +31,7 @@ const QUIET: Duration = Duration::from_secs(2);
 /// Where rows come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// Standard input, until it ends. What was read and not yet encrypted is lost with the power.
+    /// Standard input, until it ends. A loss of power loses the rows that were read and not yet encrypted.
     Stdin,
     /// A file, until its end, or for as long as the program runs: then it is read on where it grows, and another file under its
     /// name, as a rotated log is, from its beginning.
@@ -76,7 +76,7 @@ impl ParquetFile<'_> {
         self.path
     }
 
-    /// Which file it is, and what it holds, as `key` tells it.
+    /// The identity of the file, and the fingerprint of its bytes under `key`.
     ///
     /// # Cost
     /// One pass over the bytes.
@@ -126,7 +126,7 @@ impl Opened {
         else {
             return Ok(None);
         };
-        // What is no plain file, such as a pipe, is read once, and line by line.
+        // Anything but a plain file, such as a pipe, is read once, line by line.
         if !file.metadata().map_err(failed(path))?.is_file() {
             return Ok(None);
         }
@@ -241,7 +241,7 @@ impl Opened {
         Ok(true)
     }
 
-    /// What is before the place at which reading begins.
+    /// The bytes before the place at which reading begins.
     fn recent(&mut self, path: &Path) -> Result<Window, EdgeError> {
         let Some(file) = self.file.as_mut().filter(|file| is_plain(file)) else {
             return Ok(Window::default());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Places in a file that is read in pieces, and how to tell that the file before a place is still the one that was read.
+//! Places in a file that is read in pieces, with marks that tell whether the file before a place is still the same.
 
 use std::fs::File;
 use std::io;
@@ -18,7 +18,7 @@ const WINDOW_BYTES: usize = 512;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub(crate) position: u64,
-    /// Of the bytes around it; none for rows.
+    /// Marks of the bytes around it; none for rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) mark: Option<Mark>,
 }

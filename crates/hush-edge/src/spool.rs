@@ -36,7 +36,7 @@ const FORMAT: u16 = 2;
 const OLD_FORMAT: u16 = 1;
 /// Largest state file that is read.
 const STATE_MAX_BYTES: u64 = 64 << 10;
-/// Files whose places are kept beside that of the present one.
+/// Earlier files with places that are kept beside that of the present one.
 const MAX_FILES_BEFORE: usize = 64;
 
 /// The spool of one device's key, for one process.
@@ -94,7 +94,7 @@ pub(crate) struct Waiting {
 }
 
 impl Spool {
-    /// Opens the spool of `key`, making it if there is none. What a crash left is removed.
+    /// Opens the spool of `key`, or makes one. Removes leftovers of a crash.
     ///
     /// # Errors
     /// [`EdgeError::Spool`] if another process has it, if it is another key's, or if the directory is not empty and no spool;
@@ -102,7 +102,7 @@ impl Spool {
     pub fn open(directory: &Path, key: &DeviceKey) -> Result<Self, EdgeError> {
         let refused = |fault| EdgeError::Spool { path: directory.to_owned(), fault };
         let stored = read_state(directory)?;
-        // Before anything is written: what is not a spool is not touched.
+        // Checked before anything is written: another directory is never changed.
         if stored.is_none() && !could_become_one(directory) {
             return Err(refused(SpoolFault::NotEmpty));
         }
@@ -112,7 +112,7 @@ impl Spool {
         };
         let store = TableStore::local(directory)?;
         let key = format!("{}-{}", key.id(), key.digest);
-        // Whoever had the lock may have changed it.
+        // The last holder of the lock may have changed it.
         let state = match read_state(directory)? {
             Some(state) if state.key != key => return Err(refused(SpoolFault::OtherKey)),
             Some(state) => state,
@@ -267,7 +267,7 @@ impl Spool {
     /// [`EdgeError::File`], [`EdgeError::Table`]; it is then sent again, which changes nothing.
     pub(crate) fn delivered(&self, waiting: Waiting, signed: &SignedDelivery) -> Result<(), EdgeError> {
         let state = self.state();
-        // What the name says must not be lost with it.
+        // The number in the name must not be lost with it.
         self.save(&state)?;
         drop(state);
         self.remove(&self.directory.join(waiting.file_name()))?;
@@ -380,7 +380,7 @@ impl Waiting {
     }
 }
 
-/// Whether a directory without a state is empty, but for what a spool leaves that ended as it was made.
+/// Whether a directory without a state holds nothing but the files of a spool that ended while it was being made.
 fn could_become_one(directory: &Path) -> bool {
     let names = |directory: &Path| -> Vec<String> {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();

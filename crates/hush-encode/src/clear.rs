@@ -17,7 +17,7 @@ pub const MAX_CLEAR_ROW_BYTES: usize = 1 << 20;
 /// Largest file of clear columns of a delivery that an owner takes in, in bytes.
 pub const MAX_CLEAR_FILE_BYTES: u64 = 256 << 20;
 
-/// The first row whose clear texts have more than a device may send (1 MiB), and how many they have.
+/// The first row with more clear text than a device may send (1 MiB), and its bytes of text.
 pub fn oversized_row(rows: &RecordBatch) -> Option<(usize, usize)> {
     let texts: Vec<&StringArray> =
         rows.columns().iter().filter_map(|column| column.as_string_opt()).collect();
@@ -46,7 +46,7 @@ pub fn arrow_type(kind: ColumnType) -> DataType {
     }
 }
 
-/// The clear columns of a batch; a batch of rows without columns where there are none.
+/// The clear columns of a batch; without clear columns, a batch of rows without columns.
 ///
 /// # Errors
 /// [`EncodeError::Internal`] if the batch was read without one of them.

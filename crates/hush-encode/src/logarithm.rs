@@ -17,7 +17,7 @@ use num_traits::{One, Signed, ToPrimitive, Zero};
 
 /// Binary digits after the point of the tables: leaves 8 for `ln 2^256`.
 const TABLE_BITS: u32 = 118;
-/// Factors `1 + 2^-k` with `k` up to this are taken; what is left is below `2^-STEPS`.
+/// Factors `1 + 2^-k` with `k` up to this are divided out; the rest is below `2^-STEPS`.
 const STEPS: usize = 90;
 /// Binary digits after the point of a result's logarithm.
 const RESULT_BITS: u32 = 192;

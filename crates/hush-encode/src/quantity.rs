@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What an encoded column holds, computed from a batch of typed rows.
+//! Computes the numbers of an encoded column from a batch of typed rows.
 
 use std::collections::BTreeMap;
 

@@ -264,7 +264,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// What a circuit is made of.
+/// The pieces of a circuit.
 #[derive(Clone, Debug)]
 pub(crate) struct Built {
     pub(crate) steps: Vec<Step>,

@@ -94,11 +94,11 @@ impl Circuit {
     pub fn largest_magnitude(&self) -> Ratio {
         self.ranges.iter().map(Interval::magnitude).max().unwrap_or_else(Ratio::zero)
     }
-    /// What an output of 1 stands for.
+    /// The value that an output of 1 stands for.
     pub fn factor(&self) -> &Ratio {
         &self.factor
     }
-    /// What is added to an output times the factor.
+    /// The constant that is added to an output times the factor.
     pub fn constant(&self) -> &Ratio {
         &self.constant
     }

@@ -78,7 +78,7 @@ pub enum ExprError {
     },
 }
 
-/// What an expression can have too much of.
+/// The limits of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// Characters of text.

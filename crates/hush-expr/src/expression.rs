@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What an expression means.
+//! The meaning of an expression.
 
 use crate::parse::{MAX_EXPONENT, Parser};
 use crate::tree::{Function, Node, check_bits};
@@ -41,7 +41,7 @@ impl Expression {
 
     /// The value for one element of every vector, in the order of [`Expression::names`]; of a function, that of what it sums.
     ///
-    /// It evaluates the text as it stands, and so is independent of how circuits are built.
+    /// It evaluates the text directly, and so does not depend on how circuits are built.
     ///
     /// # Errors
     /// [`ExprError::DivisionByZero`]; [`ExprError::Aggregate`]; [`ExprError::TooLarge`]; [`ExprError::Unexpected`] for too few values.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Other meanings of an expression than numbers: whoever has a sum and a product can give it one.
+//! Meanings of an expression other than numbers: any type with a sum and a product can be one.
 
 use crate::tree::Node;
 use crate::{Expression, Function, Ratio};
 
-/// What the pieces of an expression mean. Pieces are folded from the leaves, from left to right.
+/// The meaning of the pieces of an expression. Pieces are folded from the leaves, from left to right.
 pub trait Fold {
     /// The meaning of a piece.
     type Value;
@@ -54,7 +54,7 @@ pub trait Fold {
 }
 
 impl Expression {
-    /// The meaning of the whole. Its nesting is limited by the parser, so that this recursion is too.
+    /// The meaning of the whole. The parser limits the nesting, and so this recursion.
     ///
     /// # Errors
     /// The first that a piece gives.

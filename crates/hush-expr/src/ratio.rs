@@ -44,7 +44,7 @@ impl Ratio {
         }
         let exponent = i64::from(exponent) - fraction.len() as i64;
         let count = (whole.trim_start_matches('0').len() + fraction.len()) as i64;
-        // What is accepted prints to what is accepted.
+        // Accepted text prints to accepted text.
         if whole.len() + fraction.len() == 0 || exponent.abs().max(count + exponent) > MAX_PLACES {
             return None;
         }

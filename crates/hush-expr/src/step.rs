@@ -8,7 +8,7 @@ use crate::{Interval, Ratio};
 /// A vector of an expression, as it is encrypted: every value is `unit` times a number in `range`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
-    /// What an encrypted 1 stands for; not zero.
+    /// The value that an encrypted 1 stands for; not zero.
     pub unit: Ratio,
     /// Bounds of what is encrypted.
     pub range: Interval,

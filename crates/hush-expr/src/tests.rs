@@ -20,7 +20,7 @@ fn circuit(text: &str) -> Circuit {
     Circuit::build(&expression, &vec![cents(); expression.names().len()]).unwrap()
 }
 
-/// What a circuit computes, step by step.
+/// Runs a circuit step by step.
 fn run(circuit: &Circuit, encrypted: &[BigInt]) -> Vec<BigInt> {
     let mut values: Vec<BigInt> = Vec::new();
     for step in circuit.steps() {

@@ -26,7 +26,7 @@ impl Function {
     }
 }
 
-/// A node of the tree. Chains of sums and products are flat, so that its height is the nesting of the text.
+/// A node of the tree. Chains of sums and products are flat, so its height is the nesting of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Node {
     Call {

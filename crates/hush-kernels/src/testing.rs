@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the tests share: a reproducible generator, moduli of every size, extreme and random residues.
+//! Tools for tests: a reproducible generator, moduli of every size, extreme and random residues.
 
 use hush_arith::{MAX_MODULUS, Modulus, prime::is_prime};
 
@@ -29,7 +29,7 @@ impl Random {
         (0..count).map(|_| self.word() as u8).collect()
     }
 
-    /// Residues of which every fourth or so is one of 0, 1, q − 1.
+    /// Residues; about one in four is 0, 1 or q − 1.
     pub(crate) fn residues(&mut self, modulus: Modulus, count: usize) -> Vec<u64> {
         let q = modulus.value();
         let residue = |word: u64| match word >> 60 {

@@ -227,7 +227,7 @@ impl std::fmt::Debug for ChainSecret {
     }
 }
 
-/// Encrypts an encoded message for whoever holds the secret of a public key.
+/// Encrypts an encoded message for the holder of a public key's secret.
 ///
 /// # Math
 /// `(b·v + u·e_0 + m, a·v + u·e_1)` with `v` uniform ternary: larger than a symmetric ciphertext, which has a seed in place

@@ -47,7 +47,7 @@ impl PhaseLimit {
         })
     }
 
-    /// Refuses phases of which one is larger in absolute value; neither which nor by how much is told.
+    /// Refuses phases if one is larger in absolute value; tells neither which one nor by how much.
     ///
     /// # Timing
     /// All phases are looked at, without a branch, before there is an answer.

@@ -67,7 +67,7 @@ pub enum EncryptError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecryptError {
-    /// It decrypts to what no honest ciphertext holds. By how much is a secret.
+    /// It decrypts to a value that no honest ciphertext holds. The distance is a secret.
     #[error("it decrypts to what no honest ciphertext holds: it was falsified, or is damaged")]
     Beyond,
     /// The answer has no such column.
@@ -78,7 +78,7 @@ pub enum DecryptError {
         /// Columns present.
         body_count: usize,
     },
-    /// The masks of a body cannot be had.
+    /// The masks of a body cannot be expanded or read.
     #[error(transparent)]
     Codec(#[from] CodecError),
     /// A body of another layout or size than asked for.

@@ -105,7 +105,7 @@ pub fn load(path: &Path, passphrase: &Passphrase) -> Result<OwnerSeed, KeyFileEr
 /// Reads the seed back in at most so many bytes of memory.
 ///
 /// # Errors
-/// As [`load`]; [`KeyFileError::Memory`] for a file whose passphrase takes more to try.
+/// As [`load`]; [`KeyFileError::Memory`] if trying the file's passphrase takes more.
 pub fn load_within(
     path: &Path,
     passphrase: &Passphrase,
@@ -188,7 +188,7 @@ fn wrap(seed: &OwnerSeed, passphrase: &NewPassphrase, work: WorkFactor) -> Resul
         sealed
     };
     let sealed = sealed_with(work.log2())?;
-    // What is measured while the machine is busy may be little.
+    // A busy machine may measure too little.
     match (work, work_of(&sealed)) {
         (WorkFactor::Calibrated, Some(log2)) if log2 < CALIBRATED_LEAST_LOG2 => {
             sealed_with(Some(CALIBRATED_LEAST_LOG2))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is left in memory when secrets are gone: this process is searched for them, as a thief of a memory image would.
+//! Searches this process for secrets that should be gone, as a thief of a memory image would.
 //!
 //! Every test first finds the secret while it lives, so that a search that sees nothing fails.
 

@@ -44,7 +44,7 @@
 //! # }
 //! ```
 //!
-//! *Non-goals.* No threshold keys, no protection against whoever controls the owner's machine.
+//! *Non-goals.* No threshold keys, no protection against an attacker who controls the owner's machine.
 
 mod chain;
 mod decrypt;

@@ -21,7 +21,7 @@ use crate::{DecryptError, SecretKey};
 
 use table::CUMULATIVE;
 
-/// What is released as one number: which ciphertext under which secret, and how much noise. Public.
+/// Identifies a released number: its ciphertext, its secret, and the amount of noise. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NumberId([u8; 16]);
 
@@ -51,9 +51,9 @@ pub struct Flooded {
     pub phases: Vec<I256>,
 }
 
-/// What the noise of released numbers of one encryption is derived from.
+/// The key from which the noise of one encryption's released numbers is derived.
 ///
-/// *Secrecy.* Secret, wiped on drop, no `Debug`: whoever has it takes the noise off again.
+/// *Secrecy.* Secret, wiped on drop, no `Debug`: its holder can take the noise off again.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct ReleaseKey(Box<[u8; 32]>);
 

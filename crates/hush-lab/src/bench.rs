@@ -76,7 +76,7 @@ pub struct Row {
     pub estimated_security: f64,
     /// Circuits evaluated at once.
     pub slots: u64,
-    /// What was published, seconds.
+    /// The published seconds.
     pub published_s: Option<f64>,
 }
 

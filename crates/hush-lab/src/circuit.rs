@@ -32,7 +32,7 @@ pub enum Gate {
 /// A bit to encrypt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
-    /// What it is a bit of: a name or a number of the text.
+    /// The name or number of the text that it is a bit of.
     pub label: String,
     /// Which bit, 0 the lowest.
     pub place: u32,

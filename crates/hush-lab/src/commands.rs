@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the commands do.
+//! The commands.
 
 use crate::args::{Cli, Command};
 use crate::outcome::{Outcome, Reader, Refusal, refusal};

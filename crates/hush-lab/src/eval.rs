@@ -33,9 +33,9 @@ pub struct Evaluation {
     pub expected: u64,
     /// Noise of the result's bits after the last reduction, the lowest bit first; bits that are 0 without computation left out.
     pub finished: Vec<Noise>,
-    /// Gates whose decryption was wrong.
+    /// Gates with a wrong decryption.
     pub wrong_gates: usize,
-    /// Gates and bits of the result whose bound is not below its limit: nothing promises that they are right.
+    /// Gates and bits of the result with a bound above its limit: nothing promises that they are right.
     pub unpromised: usize,
     /// Seconds of encryption, gates, the last reduction, and decryption; not of watching the noise.
     pub seconds: [f64; 4],

@@ -31,9 +31,9 @@ impl From<LabError> for Refusal {
 /// Who reads a hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
-    /// Whoever writes the command line.
+    /// The author of the command line.
     CommandLine,
-    /// Whoever writes lines at the prompt.
+    /// The author of lines at the prompt.
     Prompt,
 }
 

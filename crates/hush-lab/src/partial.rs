@@ -12,7 +12,7 @@ use num_traits::One;
 use crate::primes::random_prime;
 use crate::{LabError, Seed, Stream};
 
-/// A scheme whose ciphertexts have one operation.
+/// A scheme with one operation on ciphertexts.
 pub trait InsecurePartial {
     /// As on the command line.
     const NAME: &'static str;
@@ -127,7 +127,7 @@ impl InsecurePartial for InsecurePaillier {
 
     fn decrypt(&self, ct: &BigUint) -> BigUint {
         let power = ct.modpow(&self.order, &self.n_squared);
-        // A foreign ciphertext may give 0, of which 1 cannot be taken.
+        // A foreign ciphertext may give 0; 1 cannot be subtracted from it.
         let quotient = (power + &self.n_squared - 1_u32) % &self.n_squared / &self.n;
         quotient * &self.inverse % &self.n
     }
@@ -268,7 +268,7 @@ impl<S: InsecurePartial> Fold for Evaluation<'_, S> {
     }
 }
 
-/// Two different primes whose product has `bits` bits.
+/// Two different primes with a product of `bits` bits.
 fn two_primes(bits: u32, randomness: &mut Stream) -> Result<(BigUint, BigUint), LabError> {
     if !(16..=8192).contains(&bits) {
         return Err(LabError::Parameter {

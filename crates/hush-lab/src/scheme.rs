@@ -62,7 +62,7 @@ pub trait InsecureScheme: Sized {
         pairs.iter().map(|(a, b)| self.multiply(a, b)).collect()
     }
 
-    /// What is done once to a result before it is sent back: a reduction of its size. Nothing, unless a scheme has it.
+    /// Reduces the size of a result once, before it is sent back. Does nothing unless a scheme has such a step.
     ///
     /// # Errors
     /// Of the scheme.

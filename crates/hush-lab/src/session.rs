@@ -133,7 +133,7 @@ impl Session {
     }
 }
 
-/// A scheme for bits whose keys a session keeps.
+/// A scheme for bits, with keys that a session keeps.
 trait KeptBits: InsecureScheme {
     /// Where they are kept.
     fn slot(keys: &mut Keys) -> &mut Option<Self>;
@@ -147,7 +147,7 @@ trait KeptBits: InsecureScheme {
     }
 }
 
-/// A scheme for numbers whose keys a session keeps.
+/// A scheme for numbers, with keys that a session keeps.
 trait KeptNumbers: InsecurePartial + Sized {
     /// Where they are kept.
     fn slot(keys: &mut Keys) -> &mut Option<Self>;

@@ -58,7 +58,7 @@ pub struct ChainParams {
     levels_log2: Vec<f64>,
 }
 
-/// What a chain is made of, before it is checked.
+/// The numbers of a chain, before they are checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChainSpec {
     /// Ring degree `N`.

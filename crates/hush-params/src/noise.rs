@@ -3,11 +3,11 @@
 //!
 //! The error is a centred binomial of parameter 21: variance 10.5, and sub-Gaussian with the same variance
 //! proxy, because it is a sum of 42 independent fair bits, each with proxy 1/4. A weighted sum `Σ w_i e_i` is
-//! then sub-Gaussian with proxy `10.5·Σ w_i²`, whatever the weights are, so that
+//! then sub-Gaussian with proxy `10.5·Σ w_i²` for any weights:
 //! `P(|Σ w_i e_i| > k·√(10.5·Σ w_i²)) ≤ 2·exp(−k²/2)`. The model is exact: no heuristic on independence of
 //! products enters the sums; products of two ciphertexts use the worst case `N·‖x‖·‖y‖`.
 //!
-//! The leveled schemes, whose products are followed by more products, would lose half their budget to that worst case:
+//! In the leveled schemes products follow products; they would lose half their budget to that worst case:
 //! [`NoiseModel`] states their own model.
 
 mod leveled;
@@ -64,12 +64,12 @@ pub fn sum_deviation(rows: f64, weight_max: f64) -> f64 {
     (ERROR_VARIANCE * rows.max(1.0)).sqrt() * weight_max.max(1.0)
 }
 
-/// What a slot of a polynomial that serves a public key may have at most, squared, in proportion to its mean square: of the
-/// key's error, which is drawn again until all slots are below, and of the secret, for which no key is made otherwise. One
+/// Largest square of a slot of a polynomial in a public key, relative to its mean square. Holds for the
+/// key's error, which is drawn again until all slots are below, and for the secret; no key is made for another secret. One
 /// slot of many reaches 20 with a chance of `N/2·exp(−20)`, 2^-18 at N = 8192.
 pub const DEVICE_SLOT_RATIO: f64 = 20.0;
 
-/// By how much the error of a sum deviates more where a device encrypted with public keys, as a factor.
+/// Factor by which encryption by devices with public keys widens the error of a sum.
 ///
 /// # Math
 /// The phase of `(B·u + t·e + m, A·u + t·e')` with `B = −A·s + t·E` is `m + t·(e + E·u + e'·s)`. A masked sum weighs the

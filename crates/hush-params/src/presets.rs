@@ -85,7 +85,7 @@ impl ParamSet {
     pub fn attack_log2(&self) -> f64 {
         f64::from(self.attack_log2_hundredths) / 100.0
     }
-    /// Most columns of one table, each with a secret of its own, of which an attacker may choose *any*: finding one of them still costs
+    /// Most columns of one table, each with a secret of its own, if an attacker may choose *any* of them: finding one secret still costs
     /// 2^128. With C columns the attack on some column may be C times cheaper.
     pub fn most_columns(&self) -> usize {
         (self.attack_log2() - f64::from(SecurityLevel::Bits128.bits())).exp2() as usize
@@ -170,7 +170,7 @@ const fn set(
     ParamSet { name, code, degree, moduli, attack_log2_hundredths }
 }
 
-/// Code 3 was a set of three primes of 35 bits, whose attack cost 2^130.3: too little for some column of five.
+/// Code 3 was a set of three primes of 35 bits. The attack on it cost 2^130.3: too little for some column of five.
 static PRESETS: &[ParamSet] = &[
     set("n11_q1x46_sec128_v1", 1, 2048, Q46.split_at(1).0, 14_964),
     set("n12_q2x46_sec128_v1", 2, 4096, Q46.split_at(2).0, 15_022),

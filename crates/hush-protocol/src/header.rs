@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Headers beside those of HTTP.
 
-/// Request: names a submission, so that the same one again gives the job of the first.
+/// Request: names a submission, so that a repeated one gives the first one's job.
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// Most visible characters of an [`IDEMPOTENCY_KEY`].
 pub const IDEMPOTENCY_KEY_MAX_BYTES: usize = 128;

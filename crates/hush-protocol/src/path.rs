@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Paths below a server's address. Names are put into them as they are: whoever builds a path has checked them.
+//! Paths below a server's address. Names are inserted as they are: the caller has checked them.
 
 /// Whether the service answers; needs no token.
 pub const HEALTH: &str = "/v1/health";

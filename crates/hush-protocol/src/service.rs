@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a server says that it is.
+//! What a server says about itself.
 
 use serde::{Deserialize, Serialize};
 

@@ -92,7 +92,7 @@ pub struct Present {
 pub struct Deliveries {
     /// They, as signed, in the order of their ids: hex of the containers.
     pub deliveries: Vec<String>,
-    /// What `after` is to be for the next page; null at the end.
+    /// The `after` of the next page; null at the end.
     pub next: Option<String>,
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn doctor(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(dict)
 }
 
-/// What one query on a table cost.
+/// The cost of one query on a table.
 pub(crate) fn of_query(py: Python<'_>, outcome: &Outcome) -> PyResult<Py<PyDict>> {
     let dict = PyDict::new(py);
     cost(&dict, &outcome.phases, outcome.moved)?;
@@ -71,7 +71,7 @@ pub(crate) fn of_plan<'py>(py: Python<'py>, plan: &QueryPlan) -> PyResult<Bound<
     Ok(dict)
 }
 
-/// Approximate columns that a result opens to whoever holds the ciphertexts, and what was released.
+/// Approximate columns that a result opens to everyone with the ciphertexts, and released numbers.
 pub(crate) fn exposure(
     dict: &Bound<'_, PyDict>,
     exposed: &[String],

@@ -73,7 +73,7 @@ impl Source {
 }
 
 impl Source {
-    /// What reading this ended with: an exception of the data's own, where there is one, is raised as it is.
+    /// How reading ended: an exception of the data itself is raised as it is.
     pub(crate) fn settle<T>(&self, result: PyResult<T>) -> PyResult<T> {
         let raised = || self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
         result.map_err(|error| raised().unwrap_or(error))
@@ -188,7 +188,7 @@ impl Answer {
         Ok(PyBytes::new(py, &bytes.or_raise(py)?))
     }
 
-    /// What it cost and what a server saw, as plain values.
+    /// Its cost, and what a server saw, as plain values.
     #[getter]
     fn account(&self, py: Python<'_>) -> Py<PyDict> {
         self.account.clone_ref(py)

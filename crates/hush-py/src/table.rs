@@ -62,7 +62,7 @@ fn answer(py: Python<'_>, batches: Vec<RecordBatch>, account: Py<PyDict>) -> PyR
     Ok(Answer::new(schema, batches, account))
 }
 
-/// A table whose owner's key is at hand.
+/// A table with its owner's key at hand.
 #[pyclass(frozen, module = "hushtable._hushtable")]
 pub(crate) struct Table(OwnedTable);
 
@@ -113,7 +113,7 @@ impl Table {
         self.0.private_half().schema.table.clone()
     }
 
-    /// What is public about it.
+    /// The public facts about it.
     #[getter]
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let manifest = self.0.manifest().manifest();

@@ -11,7 +11,7 @@ use super::error::RemoteError;
 
 /// Failures in a row before giving up.
 const TRIES: u32 = 7;
-/// Of a server that is not a test's.
+/// The delays for real servers.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Longest pause that a server is believed to need.
@@ -163,7 +163,7 @@ mod tests {
             retrying(Backoff::new(Duration::from_millis(1), patience), || -> Result<(), _> { Err(busy()) });
         assert_eq!(gave_up.unwrap_err().code(), "HUSH-R003");
         assert!(begun.elapsed() < 10 * patience);
-        // What a server asks for is believed up to a bound, and is not begun where it ends too late.
+        // A pause that a server asks for is kept up to a bound, and not begun if it would end too late.
         let vast = Some(Duration::from_secs(1 << 40));
         let asked = RemoteError::Busy { url: String::new(), code: String::new(), retry_after: vast };
         assert!(Backoff::new(Duration::ZERO, LONGEST_ASKED / 2).after(asked).is_err());

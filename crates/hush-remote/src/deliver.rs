@@ -16,7 +16,7 @@ use super::{RemoteError, Silent, table_path};
 /// Largest page of deliveries that is read: 4096 of the largest, in hex.
 const LIST_MAX_BYTES: u64 = 40 << 20;
 
-/// Sends a delivery whose parts lie in `directory`, as a table's do.
+/// Sends a delivery with its parts from `directory`, where they lie like a table's.
 pub(super) fn deliver(
     transport: &Transport,
     table: &str,
@@ -35,7 +35,7 @@ pub(super) fn deliver(
     transport.send(&call).map(drop)
 }
 
-/// What waits behind `after`, and where it goes on: every id above the one before, so that nobody is sent round in a circle.
+/// The deliveries after `after`, and where the list goes on. Ids must rise, so that no server sends us round in a circle.
 pub(super) fn waiting(
     transport: &Transport,
     table: &str,

@@ -107,7 +107,7 @@ impl RemoteServer {
         Ok(Self { transport: Transport::new(url, token, options)? })
     }
 
-    /// What a table on this server is remembered by: the server's address and the name, whose case does not matter.
+    /// The text by which a table on this server is remembered: the server's address and the name, without regard to case.
     pub fn place(&self, table: &str) -> String {
         format!("{}/tables/{}", self.url(), table.to_ascii_lowercase())
     }
@@ -210,7 +210,7 @@ impl RemoteServer {
         deliver::part(&self.transport, table, kind, file)
     }
 
-    /// Makes a manifest, all of whose parts the server has, the table's present version.
+    /// Makes a manifest the table's present version; the server must have all of its parts.
     ///
     /// # Errors
     /// [`RemoteError::Refused`] if it is not newer, or parts are missing.

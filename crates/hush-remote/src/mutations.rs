@@ -67,7 +67,7 @@ fn replied(canned: &Canned, reader: &str, reply: &[u8]) -> Result<(), String> {
     }
 }
 
-/// What an id is has been checked: it is 32 digits, so that the path of the poll is no other.
+/// The id was checked: it is 32 digits, so the path of the poll is no other.
 fn accepted(canned: &Canned) -> Result<(), String> {
     let id = canned.client.submit(b"{}").map_err(code)?;
     let _ = canned.client.poll(&id, 0).map_err(code);
@@ -400,7 +400,7 @@ fn token_files_are_read_whole_or_refused() {
     assert!(check(&token(32, "\n")) && check(&token(1024, "\r\n")) && check(&token(1024, "")));
     assert!(!check(&token(31, "\n")) && !check(&token(1025, "")) && !check(&token(1024, "\n\n\n")));
     assert!(!check(&[token(32, ""), vec![b' '; 995], token(32, "")].concat()));
-    // What the server's reader makes of a file, this one does.
+    // This reader agrees with the server's.
     let servers = Corpus::of(concat!(env!("CARGO_MANIFEST_DIR"), "/../hush-server"));
     for file in servers.files().iter().filter(|file| file.reader() == "token") {
         assert_eq!(check(&file.bytes), file.reason.is_empty(), "{}", file.path());

@@ -18,7 +18,7 @@ use super::upload::Upload;
 use super::{RemoteError, SHORT_MAX_BYTES, table_path};
 use crate::progress::Progress;
 
-/// What a push did.
+/// The outcome of a push.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PushReport {
     /// Part files that were uploaded.

@@ -25,7 +25,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 const HEADER_MAX_BYTES: usize = 16 << 10;
 const MESSAGE_MAX_CHARS: usize = 300;
 const CODE_MAX_BYTES: usize = 16;
-/// What a reply is that does not parse.
+/// The error for a reply that does not parse.
 pub(super) const NOT_JSON: &str = "a response is not the JSON expected";
 
 /// Request methods in use.
@@ -38,7 +38,7 @@ pub(super) enum Method {
     Put,
 }
 
-/// A request whose body is in memory.
+/// A request with its body in memory.
 #[derive(Debug)]
 pub(super) struct Call<'a> {
     pub(super) method: Method,
@@ -196,7 +196,7 @@ impl Transport {
             E::Timeout(_) => RemoteError::Timeout { url },
             E::Io(cause) if cause.kind() == std::io::ErrorKind::TimedOut => RemoteError::Timeout { url },
             E::Io(cause) if cause.kind() == std::io::ErrorKind::InvalidData && url.starts_with("https:") => {
-                // What the TLS library makes of bytes that are none of TLS.
+                // The TLS library's error for bytes that are not TLS.
                 match cause.to_string().contains("corrupt message") {
                     true => RemoteError::NotTls { url },
                     false => RemoteError::Tls { url, cause: clean(&cause.to_string()) },
@@ -230,7 +230,7 @@ impl Transport {
     }
 
     fn read(&self, mut body: Body, limit: u64) -> Result<Vec<u8>, RemoteError> {
-        // The library refuses what reaches its limit, so that is one byte further: a body may be as long as ours.
+        // The library refuses a body that reaches its limit, so its limit is ours plus one byte.
         let read = body.with_config().limit(limit.saturating_add(1)).read_to_vec();
         let too_large = || RemoteError::TooLarge { limit };
         match read {
@@ -291,7 +291,7 @@ fn check_url(url: &str) -> Result<(String, bool), RemoteError> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let here =
         host.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
-    // What was seen at a place is remembered by this text: another spelling must not be another place.
+    // This text is the key of a pin: another spelling must not be another place.
     let default = if scheme == "https" { 443 } else { 80 };
     let port =
         uri.port_u16().filter(|port| *port != default).map_or(String::new(), |port| format!(":{port}"));

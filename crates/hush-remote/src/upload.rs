@@ -39,7 +39,7 @@ pub(super) struct Upload<'a> {
     pub(super) progress: &'a dyn Progress,
 }
 
-/// What an upload came to.
+/// The outcome of an upload.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Uploaded {
     /// Bytes that were sent, 0 if the server had the part.
@@ -48,7 +48,7 @@ pub(super) struct Uploaded {
     pub(super) replaced: bool,
 }
 
-/// What a server has of a part.
+/// How much of a part a server has.
 enum Standing {
     Whole,
     /// Bytes up to here, from a broken upload; perhaps beside a damaged file.
@@ -58,7 +58,7 @@ enum Standing {
     },
 }
 
-/// What one try came to.
+/// The outcome of one try.
 enum Step {
     Complete,
     Again,
@@ -91,7 +91,7 @@ impl Upload<'_> {
                 Ok(Step::Complete) => break,
                 // Everything that was left is sent: what the server still lacks may be lost again.
                 Ok(Step::Again) => backoff.after(self.transport.broken("the upload is not complete"))?,
-                // What the server had before may be what is wrong: once more from the start, where it now stands.
+                // The bytes that the server had may be wrong: try once more from the start.
                 Err(error) if error.server_code() == Some(code::WRONG_DIGEST) && !rejected && offset > 0 => {
                     rejected = true
                 }

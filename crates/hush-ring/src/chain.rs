@@ -47,7 +47,7 @@ pub struct Digit {
 }
 
 impl Chain {
-    /// Tables for a chain whose messages live modulo `unit`: the plaintext modulus for BGV, 1 for BFV and CKKS.
+    /// Tables for a chain with messages modulo `unit`: the plaintext modulus for BGV, 1 for BFV and CKKS.
     ///
     /// # Cost
     /// `2N` products for each prime, and for each level `O(limbs²)` inversions.
@@ -140,7 +140,7 @@ impl Chain {
         Ok(&self.level(level)?.ring)
     }
 
-    /// The level whose ring this is.
+    /// The level of this ring.
     ///
     /// # Errors
     /// [`RingError::RingMismatch`] if it is none of this chain's.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Polynomials whose domain is part of their type.
+//! Polynomials with the domain in their type.
 
 use std::marker::PhantomData;
 
@@ -270,7 +270,7 @@ impl Poly<Eval> {
         Ok(out)
     }
 
-    /// The same integers modulo the primes of `ring`, all of which must be primes of this polynomial's ring.
+    /// The same integers modulo the primes of `ring`, which must all be primes of this polynomial's ring.
     ///
     /// # Errors
     /// [`RingError::RingMismatch`] if one is not.

@@ -42,7 +42,7 @@ struct LimbRounding {
 }
 
 impl Rounding {
-    /// Rounding to `bits` bits for the plaintext modulus whose residue modulo each prime `t` gives.
+    /// Rounding to `bits` bits. `t` gives the residue of the plaintext modulus modulo each prime.
     ///
     /// # Errors
     /// [`RingError::RoundedBits`] unless `bits` is in `1..=`[`MAX_ROUNDED_BITS`]; [`RingError::Arith`] if a prime divides the
@@ -60,7 +60,7 @@ impl Rounding {
             let power = q.pow(2, u64::from(bits));
             Ok(LimbRounding {
                 enter: q.inv(q.mul(t, rest))?,
-                // A prime does not divide 2^128, so that this is the quotient of 2^128 too.
+                // A prime does not divide 2^128, so this is the quotient of 2^128 too.
                 reciprocal: u128::MAX / u128::from(q.value()),
                 leave: q.mul(t, q.inv(power)?),
             })

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the tests share.
+//! Tools for tests.
 
 use hush_testkit::Draw;
 

@@ -18,7 +18,7 @@ use crate::{Eval, Poly, RandomnessError, Ring, Words, os_random};
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct UniformSeed([u8; 32]);
 
-/// What an expanded polynomial is the mask of.
+/// The kind of object that an expanded polynomial masks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MaskPurpose {
@@ -37,7 +37,7 @@ pub enum MaskPurpose {
 /// Where a polynomial belongs. Distinct labels give independent polynomials from one seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ExpandLabel {
-    /// What it masks.
+    /// The kind of object that it masks.
     pub purpose: MaskPurpose,
     /// Encoded column; [`ExpandLabel::SHARED`] for the shared mask.
     pub column: u32,
@@ -56,7 +56,7 @@ impl ExpandLabel {
         Self { purpose: MaskPurpose::Sum, column: Self::SHARED, ring_index, lane: 0 }
     }
 
-    /// The label of a ciphertext whose seed is its own.
+    /// The label of a ciphertext with a seed of its own.
     pub fn ciphertext() -> Self {
         Self { purpose: MaskPurpose::Ciphertext, column: 0, ring_index: 0, lane: 0 }
     }

@@ -3,7 +3,7 @@
 //!
 //! A polynomial at `N = 32768` has megabytes. Memory that comes fresh from the operating system costs a page fault
 //! for every 4 KiB of it, which is more than most operations on it; a buffer that was in use a moment ago is warm.
-//! Steady-state evaluation allocates nothing. What is kept is bounded by [`POOL_BYTES`] a thread.
+//! Steady-state evaluation allocates nothing. A thread keeps at most [`POOL_BYTES`].
 
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};

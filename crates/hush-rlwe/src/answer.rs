@@ -157,7 +157,7 @@ impl CiphertextSet {
         Ok(bytes)
     }
 
-    /// What this set is, as answer about a chunk.
+    /// The identity of this set, as an answer about a chunk.
     ///
     /// # Errors
     /// [`CodecError::ElementCount`] if the set is not a whole number of ring elements.

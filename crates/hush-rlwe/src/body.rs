@@ -66,7 +66,7 @@ impl BodyKind {
     }
 }
 
-/// Bytes that decoded as a body, whose residues and identity nobody has looked at yet.
+/// Bytes that decoded as a body, with residues and identity still unchecked.
 #[derive(Clone, Copy, Debug)]
 pub struct UncheckedBody<'a> {
     header: Header,
@@ -182,7 +182,7 @@ impl<'a> Body<'a> {
         self.components > 1
     }
 
-    /// Limbs of a stored mask; 0 where there is none.
+    /// Limbs of a stored mask; 0 without one.
     fn mask_limbs(&self) -> usize {
         if self.has_masks() { self.limb_count } else { 0 }
     }
@@ -207,7 +207,7 @@ impl<'a> Body<'a> {
 pub enum SumMasks<'a> {
     /// Expanded from the chunk's seed.
     Seed(UniformSeed),
-    /// Stored in every one of the bodies; these are those of the first.
+    /// Stored in every body; these are the masks of the first.
     Stored(Body<'a>),
 }
 
@@ -218,7 +218,7 @@ impl<'a> SumMasks<'a> {
     /// Where masks are stored, one comparison of bytes for each body after the first.
     ///
     /// # Errors
-    /// [`CodecError::Masks`] if the bodies do not share their masks, so that no one sum of masks serves them all.
+    /// [`CodecError::Masks`] if the bodies do not share their masks: one sum of masks must serve them all.
     pub fn of(seed: UniformSeed, bodies: &[Body<'a>]) -> Result<Self, CodecError> {
         let Some(first) = bodies.first().filter(|body| body.has_masks()) else {
             let seeded = !bodies.iter().any(Body::has_masks);

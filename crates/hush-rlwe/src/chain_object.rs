@@ -169,7 +169,7 @@ impl<'a> Payload<'a> {
 
 const MAGIC: &[u8; 6] = b"HUSHCH";
 const FORMAT_VERSION: u16 = 1;
-/// The version of objects whose phases have a stored meaning.
+/// The version of objects with a stored meaning of their phases.
 const MEANING_VERSION: u16 = 2;
 /// Bytes of a seed.
 const SEED_BYTES: usize = 32;

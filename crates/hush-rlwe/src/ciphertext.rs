@@ -2,8 +2,8 @@
 //! Ciphertexts in the evaluation domain and what can be done with them without a key.
 //!
 //! A ciphertext `(c_0, …, c_k)` has the **phase** `c_0 + c_1·s + … + c_k·s^k`. Everything here acts on phases:
-//! sums of ciphertexts have the sum of the phases, products (tensors, not relinearised) the product. What a
-//! phase means is the business of the schemes, so BGV and CKKS share this code without importing each other.
+//! sums of ciphertexts have the sum of the phases, products (tensors, not relinearised) have their product. The
+//! schemes give phases a meaning, so BGV and CKKS share this code without importing each other.
 
 use hush_ring::{Eval, ExpandLabel, Poly, Ring, RingError, UniformSeed, Words};
 

@@ -109,7 +109,7 @@ fn automorphism_of_some(
     out.into_iter().map(|(body, mask)| RlweCiphertext::new(vec![body, mask])).collect()
 }
 
-/// A ciphertext whose mask has been decomposed once, for many automorphisms.
+/// A ciphertext with its mask decomposed once, for many automorphisms.
 pub struct HoistedCiphertext<'a> {
     body: &'a Poly<Eval>,
     decomposed: Decomposed,
@@ -154,7 +154,7 @@ impl ExtendedPair {
     /// The mask alone is divided by `P` and key-switched; the body stays as it is, and both meet over the extended ring.
     ///
     /// # Cost
-    /// One key switch, of whose division by `P` only half is done here; the other half is left to the end of the sum.
+    /// One key switch with half of its division by `P`; the other half is left to the end of the sum.
     ///
     /// # Errors
     /// [`RlweError::MissingKey`]; [`RlweError::Ring`] if the keys are of another chain.

@@ -19,7 +19,7 @@ pub struct PublicKey {
 }
 
 impl PublicKey {
-    /// The public key with this body, whose mask belongs to `seed`.
+    /// The public key with this body and the mask of `seed`.
     ///
     /// # Errors
     /// [`RlweError::Ring`] unless the body is over the chain's top level.

@@ -89,7 +89,7 @@ impl ObjectRounding {
         Ok(bytes)
     }
 
-    /// The body object, with residues, whose rounded form this is.
+    /// The body object, with residues, before rounding.
     ///
     /// # Errors
     /// A [`CodecError`] that names the first thing wrong with the bytes, or how they differ from what was asked for.
@@ -130,7 +130,7 @@ impl ObjectRounding {
         Ok(bytes)
     }
 
-    /// The ciphertexts whose rounded form this is.
+    /// The ciphertexts before rounding.
     ///
     /// # Errors
     /// A [`CodecError`] that names the first thing wrong with the bytes, or how they differ from what was asked for.

@@ -15,7 +15,7 @@ pub struct SeededCiphertext {
 }
 
 impl SeededCiphertext {
-    /// The ciphertext with this body, whose mask belongs to `seed`; no two ciphertexts share one.
+    /// The ciphertext with this body and the mask of `seed`; no two ciphertexts share a seed.
     pub fn new(seed: UniformSeed, body: Poly<Eval>) -> Self {
         Self { seed, body }
     }

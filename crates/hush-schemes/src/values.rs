@@ -127,7 +127,7 @@ fn fill<T: Copy>(out: &mut [u64], values: &[T], reduce: impl Fn(T) -> u64) {
     }
 }
 
-/// The first value of which `excess`, the bits beyond the range in its magnitude, is not `zero`.
+/// The first value with `excess`, the bits of its magnitude beyond the range, other than `zero`.
 fn first_outside<T>(values: &[T], excess: impl Fn(T) -> T, zero: T) -> Option<usize>
 where
     T: Copy + PartialEq + std::ops::BitOr<Output = T>,

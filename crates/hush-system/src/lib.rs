@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the operating system tells and grants. All that is different from platform to platform is asked here, so that the crates
+//! Questions to the operating system. Only this crate differs from platform to platform, so that the crates
 //! above are the same on each.
 //!
 //! What a platform lacks:

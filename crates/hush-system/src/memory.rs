@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the system says of this process's memory: what it has, had at most, and may have (control groups, which containers
+//! Memory of this process, as the system reports it: now, at its peak, and at most (control groups, which containers
 //! have, and resource limits).
 //!
-//! Whoever exceeds a limit is killed, or ended by the first allocation that fails. Asked beforehand, the limit is one like any
-//! other: less is taken, or the work is refused. Limits on address space are not asked for: allocators and threads reserve
+//! A process that exceeds a limit is killed, or ended by the first allocation that fails. Known beforehand, the limit is like any
+//! other: the work takes less memory, or is refused. Limits on address space are left out: allocators and threads reserve
 //! many times what they use of it, and differently in every run.
 
 use std::io;
@@ -14,7 +14,7 @@ const GROUPS: [(&str, &str); 2] =
     [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
 /// The old kind says "no limit" by a number of this size.
 const NO_LIMIT: u64 = 1 << 60;
-/// What a thread takes beside what it uses: its stack, and what its allocator rounds up to.
+/// Memory of a thread beyond its data: its stack, and the rounding of its allocator.
 const THREAD_BYTES: u64 = 4 << 20;
 
 /// Bytes of memory that the process may take in all with so many threads; `None` if nothing limits it but the machine.

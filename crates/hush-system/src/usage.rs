@@ -29,12 +29,12 @@ pub fn own() -> Option<Usage> {
     of(Whose::Own)
 }
 
-/// Of the children that this process has waited for, the peak being that of the largest; `None` where the system does not tell.
+/// Usage of the children that this process has waited for, with the peak of the largest; `None` if the system does not tell.
 pub fn children() -> Option<Usage> {
     of(Whose::Children)
 }
 
-/// Of a process that runs; `None` where the system does not tell, and once the process has ended.
+/// Usage of a running process; `None` if the system does not tell, or the process has ended.
 pub fn of_process(id: u32) -> Option<Sample> {
     let text = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     // The name, in brackets, may hold blanks; after it come the fields from the third on.

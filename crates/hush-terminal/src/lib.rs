@@ -16,7 +16,7 @@ pub fn visible(text: &str) -> String {
     escaped(text, |_| false)
 }
 
-/// A text of several lines: as [`visible`], but for its line breaks.
+/// A text of several lines: as [`visible`], with its line breaks kept.
 pub fn lines(text: &str) -> String {
     escaped(text, |c| c == '\n')
 }

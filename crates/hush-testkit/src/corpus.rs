@@ -9,7 +9,7 @@ use crate::{damaged, damaged_json};
 /// One file of a corpus.
 #[derive(Clone, Debug)]
 pub struct CorpusFile {
-    /// `0.1`, the version whose input it is, or `refused`.
+    /// `0.1`, the version that wrote the input, or `refused`.
     pub folder: String,
     /// Which reader it is for, and what sets it apart.
     pub name: String,
@@ -22,7 +22,7 @@ pub struct CorpusFile {
 }
 
 impl CorpusFile {
-    /// What the newest version reads.
+    /// The value that the newest version reads.
     pub fn read(name: &str, ending: &str, bytes: impl Into<Vec<u8>>) -> Self {
         let (name, ending) = (name.to_owned(), ending.to_owned());
         Self { folder: NEWEST.to_owned(), name, reason: String::new(), ending, bytes: bytes.into() }
@@ -165,10 +165,10 @@ impl Corpus {
     }
 }
 
-/// The version whose folder new files are added to; closed and followed by another once it is released.
+/// The version that new files are added to; its release closes the folder and opens the next.
 const NEWEST: &str = "0.1";
 const REFUSED: &str = "refused";
-/// Versions whose files are kept, and what must be refused.
+/// Versions with kept files, and the inputs that must be refused.
 const FOLDERS: [&str; 2] = [NEWEST, REFUSED];
 
 #[cfg(test)]

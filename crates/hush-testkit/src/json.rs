@@ -109,7 +109,7 @@ const VALUES: [&[u8]; 28] = [
     b"99999999999999999999999999999999999999999999",
 ];
 
-/// What is not expected within a word: bytes of no character, control characters, blanks, ends of strings.
+/// Bytes that no word should hold: invalid UTF-8, control characters, blanks, ends of strings.
 const ODD: [&[u8]; 12] = [
     b"\xff",
     b"\xc0\x80",

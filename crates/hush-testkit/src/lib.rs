@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the tests of the other crates share: inputs that a failure message lets one draw again, corpora of what decoders read
-//! and refuse, damaged copies of good inputs, and a search of memory for what secrets have left behind.
+//! Tools for the tests of other crates: inputs that a seed in a failure message draws again, corpora that decoders read
+//! and refuse, damaged copies of good inputs, and a search of memory for leftovers of secrets.
 //!
 //! *Non-goals.* Nothing here is linked into a program, and nothing here knows what another crate does.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a thief of a memory image would find: a search of this process' own memory.
+//! Searches this process' own memory, as a thief of a memory image would.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -43,7 +43,7 @@ impl Wanted {
         let maps = std::fs::read_to_string("/proc/self/maps").expect("the map of this process' memory");
         let memory = File::open("/proc/self/mem").expect("this process' memory");
         let mut buffer = vec![0; WINDOW];
-        // What is read must not be found in the buffer that it is read into.
+        // The search must not find its own read buffer.
         let own = buffer.as_ptr() as u64..buffer.as_ptr() as u64 + WINDOW as u64;
         let mut places = Vec::new();
         for line in

@@ -76,7 +76,7 @@ pub(crate) fn damage(draw: &mut Draw, bytes: &mut Vec<u8>) {
     match draw.below(8) {
         0 => bytes.truncate(at),
         1 => drop(bytes.drain(at..end)),
-        // A piece of the bytes at another place, inserted or over what is there.
+        // A piece of the bytes, inserted at another place or written over the bytes there.
         2 => {
             let from = place(draw, bytes.len());
             let piece = bytes[from..bytes.len().min(from + run)].to_vec();

@@ -31,7 +31,7 @@ impl Error {
         }
     }
 
-    /// A key or passphrase cannot be had.
+    /// A key or passphrase is missing or wrong.
     pub fn key(code: &'static str, message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::Key, code, message: message.into(), source: None }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What this machine is to Hushtable.
+//! This machine as Hushtable sees it.
 
 use hush_system::memory::machine_bytes;
 use hush_system::processors;

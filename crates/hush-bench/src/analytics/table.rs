@@ -83,7 +83,7 @@ impl Question {
         format!("SELECT COUNT(*), {} FROM {NAME}", sums.join(", "))
     }
 
-    /// What the schema says of a column.
+    /// The schema of a column.
     pub(super) fn purposes(self, column: &str) -> Vec<Purpose> {
         match (self, column) {
             (Self::Groups, "c") => vec![Purpose::Sum, Purpose::Variance],
@@ -145,7 +145,7 @@ impl Table {
         }
     }
 
-    /// What the query must give, from the plaintext.
+    /// The expected result of the query, from the plaintext.
     pub(super) fn expected(&self) -> Vec<Vec<f64>> {
         let rows = (0..self.rows).map(|row| self.row(row));
         match self.question {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a cell may use of the machine.
+//! The share of the machine that a cell may use.
 
 use std::io;
 

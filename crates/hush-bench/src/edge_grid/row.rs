@@ -8,7 +8,7 @@ use super::cell::{Cell, Key, Packing};
 use super::statistics::Statistics;
 use super::watch::Load;
 
-/// What the process of a cell answers.
+/// The answer of a cell's process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// Library and version.
@@ -62,7 +62,7 @@ pub struct Row {
     pub count: u64,
     /// Ciphertexts that hold them.
     pub ciphertexts: u64,
-    /// What the process answered.
+    /// The answer of the process.
     #[serde(flatten)]
     pub answer: Answer,
     /// log2 of the product of all primes.

@@ -21,7 +21,7 @@ const CPP: &str = "seal_edge_grid";
 /// SEAL, to be asked for cells.
 pub(super) struct Seal {
     command: Vec<OsString>,
-    /// Where its adapter is, unless that is to be kept.
+    /// Removes its adapter on drop, unless it is kept.
     _build: TempDir,
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use hush_system::usage::{Sample, of_process};
 use serde::{Deserialize, Serialize};
 
-/// What a process used in an interval.
+/// The usage of a process in an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Load {
     /// End of the interval, seconds after the start.
@@ -21,7 +21,7 @@ pub struct Load {
 
 /// A process that has ended.
 pub(super) struct Watched {
-    /// What it printed and how it ended.
+    /// Its output and exit status.
     pub(super) output: Output,
     /// From start to end.
     pub(super) wall_s: f64,

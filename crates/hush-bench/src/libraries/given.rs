@@ -25,7 +25,7 @@ impl Given {
         Self::of(Batch::random(degree, depth, count, seed))
     }
 
-    /// What one case needs; programs come from `input`.
+    /// The inputs of one case; programs come from `input`.
     ///
     /// # Errors
     /// `input` cannot be read, or holds no programs.
@@ -50,7 +50,7 @@ impl Given {
         Self { inputs, batch, vectors, programs, exact, real }
     }
 
-    /// What an adapter reads on standard input.
+    /// The standard input of an adapter.
     pub(super) fn text(&self, case: &Case) -> &str {
         if case.table == Table::Programs { &self.programs } else { &self.vectors }
     }

@@ -35,7 +35,7 @@ impl Inputs {
         lines.join("\n") + "\n"
     }
 
-    /// What the named values must be, in the exact schemes; `None` for a name that no table has.
+    /// The expected values of a name in the exact schemes; `None` for a name that no table has.
     pub fn expected(&self, name: &str) -> Option<Vec<i64>> {
         let pairs = |op: fn(i64, i64) -> i64| self.x.iter().zip(&self.y).map(|(&x, &y)| op(x, y)).collect();
         match name {

@@ -31,7 +31,7 @@ struct Peer {
     cases: fn(u32) -> Vec<Case>,
 }
 
-/// What an adapter is written in.
+/// The language of an adapter.
 enum Kind {
     /// Imported by the interpreter under this name.
     Python(&'static str),
@@ -122,7 +122,7 @@ fn answer(command: &[PathBuf], case: &Case, input: &str) -> Result<Answer, Strin
     let mut adapter = Command::new(program);
     adapter.args(first).args(case.arguments());
     if let (Some(directory), []) = (program.parent(), first) {
-        // What was built runs where it was built: HElib keeps a log in its working directory.
+        // A built adapter runs in its build directory: HElib keeps a log in its working directory.
         adapter.current_dir(directory);
     }
     let output = exchange(adapter, case.threads, input).map_err(|error| error.to_string())?;
@@ -179,7 +179,7 @@ mod tests {
         assert!(outcome.skipped[3].reason.starts_with("no-such-go"), "{:?}", outcome.skipped);
     }
 
-    /// An interpreter that has every library, all of which answer as `script` says.
+    /// An interpreter with every library; each answers as `script` says.
     #[cfg(unix)]
     fn python(directory: &Path, script: &str) -> String {
         use std::os::unix::fs::PermissionsExt as _;

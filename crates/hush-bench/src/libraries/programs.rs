@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The third table: random programs, of which every library must give the same results.
+//! The third table: random programs; every library must give the same results.
 //!
 //! # What a program is
 //! A list of steps without branches. Its values are numbered: the inputs, which are encrypted, then one for each step.
@@ -154,7 +154,7 @@ pub enum ProgramError {
     },
 }
 
-/// What a word should have been.
+/// The expected word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// A number of clear vectors, inputs, programs or steps, within its limit.

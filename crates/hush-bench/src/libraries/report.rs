@@ -30,7 +30,7 @@ const OPERATIONS: [Time; 7] = [
     ("rotate", "rotate", 1.0),
 ];
 
-/// What the project published: milliseconds for parameters, keys, encryption, evaluation, decryption and all.
+/// The published milliseconds of the project: parameters, keys, encryption, evaluation, decryption and all.
 const PUBLISHED: [(&str, Scheme, [f64; 6]); 6] = [
     ("PALISADE", Scheme::Bgv, [11.351, 503.454, 219.291, 31.797, 29.491, 795.384]),
     ("HElib", Scheme::Bgv, [14162.4, 4393.89, 221.522, 288.121, 994.884, 20060.82]),
@@ -139,7 +139,7 @@ fn published_line((library, scheme, times): &(&str, Scheme, [f64; 6]), width: us
     cells
 }
 
-/// What the columns of the tables that time hold.
+/// The columns of the tables with times.
 const LEGEND: &str = "\nkey: pk with the public key, sk with the secret one. kB: 1000 bytes, uncompressed; keys are those given away.\n\
      Primitives: encrypt and decrypt with encoding and decoding; multiply with relinearisation, in BGV and CKKS one\n\
      level down. NTT: one polynomial, one prime. Repetitions: what takes over 100 ms is repeated less often.\n\

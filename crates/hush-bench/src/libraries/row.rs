@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What an adapter answers, and the row that it becomes once its values were compared.
+//! The answer of an adapter, and the row that it becomes once its values are compared.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::case::{Case, Encryption, Scheme, Table};
 use super::inputs::Inputs;
 use crate::split_table::Check;
 
-/// What an adapter prints: one JSON object.
+/// The output of an adapter: one JSON object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// Name and version.
@@ -27,7 +27,7 @@ pub struct Answer {
     pub log_q: f64,
     /// log2 of the special modulus.
     pub log_p: f64,
-    /// What else is to be known of the row.
+    /// Notes on the row.
     #[serde(default)]
     pub note: String,
     /// The fewest repetitions behind a median.
@@ -63,7 +63,7 @@ pub struct Row {
     pub log_qp_limit: Option<u32>,
     /// How the values compare with those computed in the clear.
     pub check: Check,
-    /// What was measured; its values are left out of the row.
+    /// The measurement; its values are left out of the row.
     #[serde(flatten)]
     pub answer: Answer,
 }

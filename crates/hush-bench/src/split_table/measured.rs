@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::usage::ProcessUsage;
 
-/// What one variant did, used and answered.
+/// The run, usage and answer of one variant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// Name of the variant.
     pub name: String,
-    /// What it is, in one line with its parameters.
+    /// A description in one line, with parameters.
     pub what: String,
     /// Encrypted columns.
     pub encrypted_columns: usize,

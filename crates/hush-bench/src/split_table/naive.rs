@@ -39,7 +39,7 @@ pub enum Scheme {
     Ckks,
 }
 
-/// What a scheme does with one cell.
+/// The operations of a scheme on one cell.
 trait Cell {
     /// A fresh ciphertext.
     fn encrypt(&mut self, value: i64) -> Result<RlweCiphertext, BenchError>;
@@ -217,7 +217,7 @@ impl Cell for Ckks {
     }
 }
 
-/// BFV over a chain of one level, whose primes are those of the other baselines: no keys but the secret are needed.
+/// BFV over a chain of one level with the primes of the other baselines. It needs no key but the secret.
 struct Bfv {
     scheme: bgv::Bfv,
     secret: ChainSecret,

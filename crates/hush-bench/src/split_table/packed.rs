@@ -34,7 +34,7 @@ pub(super) enum Encrypted {
 pub(super) enum Storage {
     /// In the system's temporary directory: every file is flushed to the disk, twice.
     Disk,
-    /// In a file system in memory where there is one, as the peers keep everything in memory.
+    /// In a file system in memory if there is one, because the peers keep everything in memory.
     Memory,
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::measured::{Check, Measured};
 use crate::aligned::{align, figure_text};
 
-/// What the thesis printed: CPU s, CPU %, memory MB, voluntary and involuntary switches.
+/// The figures of the thesis: CPU s, CPU %, memory MB, voluntary and involuntary switches.
 const PUBLISHED: [(&str, [f64; 5]); 4] = [
     ("thesis CKKS", [335.93, 99.70, 78.77, 14.0, 55.0]),
     ("thesis BGV", [313.37, 99.68, 63.50, 31.0, 31.0]),

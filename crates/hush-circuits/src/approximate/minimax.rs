@@ -55,7 +55,7 @@ pub fn minimax_sign(degree: usize, low: f64, high: f64) -> Result<OddMinimax, Ci
             points.iter().map(|&x| (chebyshev_value(&coefficients, x) - 1.0).abs()).fold(0.0, f64::max);
         let least_error = level.abs();
         if best.as_ref().is_none_or(|best| error < best.error) {
-            // What is measured below the rounding of `f64` means nothing.
+            // A measurement below the rounding of `f64` means nothing.
             best = Some(OddMinimax { coefficients, error: error.max(ROUNDING), least_error });
         }
         if error <= least_error * (1.0 + CONVERGED) || error < ROUNDING {

@@ -286,5 +286,5 @@ pub const MAX_SIGN_DEPTH: u32 = 30;
 /// Parts of degree 3 to 31: larger ones are no better for their depth.
 const MIN_PART_DEPTH: u32 = 2;
 const MAX_PART_DEPTH: u32 = 5;
-/// What the noise of an argument may add to it.
+/// The noise that an argument may carry.
 const MARGIN: f64 = 1.0 / (1_u32 << 30) as f64;

@@ -10,7 +10,7 @@ use super::{CircuitNoise, TransformShape};
 use crate::CircuitError;
 use crate::polynomial::Arithmetic;
 
-/// What is known of the phase of a BGV or BFV ciphertext.
+/// Bounds on the phase of a BGV or BFV ciphertext.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LevelNoise {
     level: Level,

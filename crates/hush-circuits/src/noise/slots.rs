@@ -10,7 +10,7 @@ use super::{CircuitNoise, TransformShape, times_log2};
 use crate::CircuitError;
 use crate::polynomial::Arithmetic;
 
-/// What is known of the slots of a CKKS ciphertext.
+/// Bounds on the slots of a CKKS ciphertext.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SlotNoise {
     level: Level,
@@ -128,7 +128,7 @@ impl<'a> CkksNoise<'a> {
         Ok(self.scheme.scale(below)?.log2() - a.scale_log2 - ratio_log2)
     }
 
-    /// A product with clear slots, of which one row of rotated copies sums up to `norm`; undivided.
+    /// A product with clear slots, undivided; a row of rotated copies of the slots sums up to `norm`.
     fn mul_clear(&self, a: SlotNoise, norm: f64, terms: f64) -> Result<SlotNoise, CircuitError> {
         let scale_log2 = self.clear_scale_log2(&a)?;
         let rounding_log2 = a.value_log2 + terms.log2() + self.encoding_log2(scale_log2);

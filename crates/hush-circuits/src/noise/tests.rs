@@ -121,7 +121,7 @@ fn linear_circuits_of_slots(params: &ChainParams, runs: usize) {
         }
         bounds = predicted.map(|noise| model.error_log2(&noise));
     }
-    // Errors of different slots are taken to be equal, whose sum over a row grows as its root.
+    // Errors of different slots are taken to be equal, though their sum over a row grows only as its root.
     let row_log2 = (params.degree() as f64).log2() / 2.0;
     let slacks = [6.0, 5.0 + row_log2, 9.0, 5.0, 7.0];
     for ((measured, bound), slack) in measured.iter().zip(bounds).zip(slacks) {
@@ -195,7 +195,7 @@ fn with_functions(check: impl Fn(&[Case<'_>])) {
     let steps = InverseSquareRoot::from_start(3, 2, 0.2, 1.0).unwrap();
     let root = SquareRoot::new(0.5, 1.5, 20).unwrap();
     let sign = Sign::new(4, 8).unwrap();
-    // In exact arithmetic the results of these are as good as they say; what is beyond is noise.
+    // In exact arithmetic these results are as good as stated; the rest of the error is noise.
     let iterated = |x: f64| {
         let product =
             |y: f64| (0..4).fold((y, 1.0 + y), |(p, product), _| (p * p, product * (1.0 + p * p))).1;
@@ -386,7 +386,7 @@ fn integer_polynomials_in_bfv_are_within_their_bounds() {
         let polynomial = IntegerPolynomial::new(owner.scheme.encoder(), &coefficients).unwrap();
         let a = owner.encrypt(&draw.integers(64), params.top());
         let found = polynomial.evaluate_invariant(&owner.scheme, &a, &owner.keys).unwrap();
-        // t·phase is Q·m + t·e, whose residue is −[Q·m]_t + t·e: the error to within 1/2.
+        // t·phase is Q·m + t·e. Its residue is −[Q·m]_t + t·e: the error to within 1/2.
         let mut scaled = owner.secret.phase(&found).unwrap().poly().clone();
         scaled.mul_scalar_assign(T.into());
         measured.absorb(largest_log2(&scaled) - (T as f64).log2());
@@ -395,6 +395,6 @@ fn integer_polynomials_in_bfv_are_within_their_bounds() {
         assert!(model.decrypts(&predicted));
         bound = model.error_log2(&predicted);
     }
-    // Three products, each by a quotient whose largest slot is 2^5 times its deviation, and norms where there were squares.
+    // Three products, each by a quotient with a largest slot of 2^5 deviations, and norms in place of squares.
     measured.compare(bound, 24.0);
 }

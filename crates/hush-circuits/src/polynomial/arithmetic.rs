@@ -117,7 +117,7 @@ impl Arithmetic for ModularArithmetic<'_> {
     }
 }
 
-/// Coefficients modulo `t` and BFV ciphertexts, whose products use noise and no level: levels are counted only.
+/// Coefficients modulo `t` and BFV ciphertexts. Their products use noise and no level; levels are only counted.
 pub(crate) struct InvariantArithmetic<'a> {
     pub(crate) scheme: &'a Bfv,
     pub(crate) keys: &'a EvaluationKeys,

@@ -51,7 +51,7 @@ impl IntegerPolynomial {
     pub fn depth(&self) -> u32 {
         self.cost.depth
     }
-    /// What an evaluation takes.
+    /// The cost of an evaluation.
     pub fn cost(&self) -> PolynomialCost {
         self.cost
     }

@@ -94,7 +94,7 @@ impl RealPolynomial {
     pub fn depth(&self) -> u32 {
         self.cost.depth + u32::from(self.integer_slope().is_none())
     }
-    /// What an evaluation takes, without bringing the interval to `[−1, 1]`.
+    /// The cost of an evaluation, without mapping the interval to `[−1, 1]`.
     pub fn cost(&self) -> PolynomialCost {
         self.cost
     }
@@ -133,7 +133,7 @@ impl RealPolynomial {
             .value(&self.coefficients, self.cost.depth)
     }
 
-    /// What is known of `p(a)`: the noise of the evaluation itself, and that of the argument times the largest slope.
+    /// Bounds on `p(a)`: the noise of the evaluation itself, and the argument's noise times the largest slope.
     ///
     /// # Math
     /// An evaluation gives `p(x + δ)` and noise of its own. `|p(x + δ) − p(x)| ≤ |δ|·max|p'|` on the interval, or for powers of a slot
@@ -141,7 +141,7 @@ impl RealPolynomial {
     /// ciphertexts.
     ///
     /// # Errors
-    /// As [`RealPolynomial::evaluate`], but for scales and keys.
+    /// As [`RealPolynomial::evaluate`], except for errors of scales and keys.
     pub fn noise(&self, model: &CkksNoise<'_>, a: SlotNoise) -> Result<SlotNoise, CircuitError> {
         check_depth(a.level(), self.depth())?;
         let exact = a.without_error();

@@ -10,7 +10,7 @@ use hush_ring::Level;
 
 use crate::CircuitError;
 
-/// What the coefficients of a polynomial belong to.
+/// The domain of a polynomial's coefficients.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Basis {
     /// Chebyshev polynomials `T_i`, for arguments from −1 to 1.
@@ -19,7 +19,7 @@ pub enum Basis {
     Power,
 }
 
-/// What an evaluation takes.
+/// The cost of an evaluation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PolynomialCost {
     /// Levels.
@@ -64,7 +64,7 @@ pub(crate) trait Arithmetic {
     fn add_scalar(&self, a: &Self::Value, scalar: Self::Scalar) -> Result<Self::Value, CircuitError>;
     /// Two components at the level below and its own scale, of an undivided value.
     fn divide(&self, a: &Self::Value) -> Result<Self::Value, CircuitError>;
-    /// `a`, of which the caller knows that no slot exceeds `2^limit_log2`: what arithmetic on bounds cannot see by itself.
+    /// `a`, with no slot above `2^limit_log2`. The caller knows this; arithmetic on bounds cannot see it.
     fn bounded(&self, a: Self::Value, limit_log2: f64) -> Self::Value {
         let _ = limit_log2;
         a
@@ -265,7 +265,7 @@ where
     best.ok_or(CircuitError::Degree { found: 0, max: super::MAX_DEGREE })
 }
 
-/// Arithmetic that counts and computes nothing: it runs the very tree that is to be priced.
+/// Arithmetic that counts and computes nothing: it runs the same tree as the evaluation that it prices.
 struct Tally<S> {
     one: S,
     cost: RefCell<PolynomialCost>,

@@ -17,7 +17,7 @@ use super::kind::SchemeKind;
 use super::lane::{Bounds, Lane, joined};
 use crate::CircuitError;
 
-/// What is known of a vector.
+/// The known properties of a vector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vector {
     /// Its values are whole multiples of this; not zero.
@@ -28,7 +28,7 @@ pub struct Vector {
     pub is_float: bool,
 }
 
-/// What is asked of a plan.
+/// The demands on a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demand {
     /// Values in each vector.
@@ -117,7 +117,7 @@ impl ProgramError {
     }
 }
 
-/// A scheme with parameters, and a circuit whose every bound holds in them.
+/// A scheme with parameters, and a circuit with bounds that all hold in them.
 #[derive(Debug)]
 pub struct Plan {
     scheme: SchemeKind,
@@ -183,7 +183,7 @@ impl Plan {
     pub fn circuit(&self) -> &Circuit {
         &self.circuit
     }
-    /// What is encrypted of each vector.
+    /// The encrypted form of each vector.
     pub fn inputs(&self) -> &[Input] {
         &self.inputs
     }
@@ -335,7 +335,7 @@ fn approximate(
     }
     let allowed_log2 = (asked - least).log2() - amplification_log2(&circuit, demand.length);
     let value_log2 = circuit.largest_magnitude().log2().max(0.0);
-    // What an encryption and its products lose, roughly; corrected when the circuit has been run on bounds.
+    // A rough guess of the bits that an encryption and its products lose; corrected when the circuit has run on bounds.
     let guess = 14.0 + 4.0 * f64::from(circuit.depth()) + value_log2 - allowed_log2;
     let scale_log2 = guess.clamp(SMALLEST_SCALE_LOG2, LARGEST_SCALE_LOG2);
     let plaintexts =
@@ -398,7 +398,7 @@ fn request(circuit: &Circuit, plaintexts: Plaintexts, sums_log2: f64, is_without
     }
 }
 
-/// The smallest primes `1 mod 2^order_log2` of about one size whose product is at least `least`.
+/// The smallest primes `1 mod 2^order_log2` of about one size with a product of at least `least`.
 fn plaintext_primes(least: &BigInt, count: usize, order_log2: u32) -> Option<Vec<u64>> {
     let order = 1_u64 << order_log2;
     let size = (Ratio::from(least.clone()).log2() / count as f64).min(LARGEST_PRIME_LOG2).exp2() as u64;

@@ -35,7 +35,7 @@ pub enum Slots {
     Approximate(Vec<f64>),
 }
 
-/// What a circuit's noise comes to.
+/// The outcome of a circuit's noise analysis.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Bounds {
     /// The least margin of a step.
@@ -71,7 +71,7 @@ impl Lane {
         }
     }
 
-    /// The message with these slots, at the top level: whole numbers in exact schemes, of which the residue is taken.
+    /// The message with these slots, at the top level: exact schemes take the residues of whole numbers.
     ///
     /// # Errors
     /// [`CircuitError::Scheme`] for too many values, or values that do not fit.
@@ -157,7 +157,7 @@ impl Lane {
         if self.is_without_keys() { Finish::Undivided } else { Finish::Divided }
     }
 
-    /// The level of inputs; counted only in BFV, whose chains have one.
+    /// The level of inputs. BFV chains have one level, so there it is only counted.
     fn top_for(&self, circuit: &Circuit) -> Level {
         match self {
             Self::Bfv(_) => Level(circuit.depth() as u8),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a server does: bytes to bytes, without a secret.
+//! The server's work: bytes to bytes, without a secret.
 
 use hush_expr::Circuit;
 use hush_ring::Level;
@@ -27,7 +27,7 @@ impl Lane {
     /// Evaluates a circuit on uploads, each the fresh ciphertexts of one block of all vectors, and gives an answer for each; where
     /// results are summed, one for the sum of all blocks but the last, which may be padded, and one for the last.
     ///
-    /// `keys` are the bytes of evaluation keys, empty where there are none.
+    /// `keys` are the bytes of evaluation keys, empty without keys.
     ///
     /// # Errors
     /// [`ServeError::Codec`] for bytes that are damaged or of another chain; [`ServeError::Circuit`] as [`Lane::evaluate`].
@@ -70,7 +70,7 @@ impl Lane {
         Ok(answers)
     }
 
-    /// What an answer holds: one ciphertext at the last level, of three components where nothing is relinearised.
+    /// An answer holds one ciphertext at the last level, with three components if nothing is relinearised.
     pub fn answer_id(&self, circuit: &Circuit) -> LeveledSetId {
         let components = if self.is_without_keys() && circuit.depth() > 0 { 3 } else { 2 };
         LeveledSetId { level: Level(0), count: 1, components }

@@ -77,7 +77,7 @@ pub(super) fn walk<M: Machine>(
     Ok(((*output).clone(), walk.margin_bits))
 }
 
-/// What is held of a step.
+/// The stored result of a step.
 struct Entry<V> {
     divided: Option<Rc<V>>,
     undivided: Option<Rc<V>>,

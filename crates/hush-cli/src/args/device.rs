@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is asked about machines, and for which of them a schema is.
+//! Options about machines, and about the machine that a schema is for.
 
 use std::path::PathBuf;
 

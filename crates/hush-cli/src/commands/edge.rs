@@ -89,7 +89,7 @@ fn accept(args: &Accept) -> Result<(), Error> {
     Ok(())
 }
 
-/// What was not taken, why, and what a person can decide.
+/// Lists deliveries that were not taken, with reasons and possible decisions.
 fn rejected(accepted: &Accepted, table: &str) -> String {
     let mut text = String::new();
     for rejected in &accepted.rejected {

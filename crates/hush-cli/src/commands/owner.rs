@@ -63,7 +63,7 @@ pub(super) fn init(args: &Init) -> Result<(), Error> {
     Ok(())
 }
 
-/// Fits a proposal to a device: that of a file, or this machine. Says what it takes there.
+/// Fits a proposal to a device, from a file or this machine. Says what the table takes there.
 fn fit_to_device(proposal: &mut Proposal, file: Option<&Path>) -> Result<String, Error> {
     let (capacity, whose) = match file {
         Some(path) => {
@@ -96,7 +96,7 @@ fn fit_to_device(proposal: &mut Proposal, file: Option<&Path>) -> Result<String,
     ))
 }
 
-/// What a file of a device's capacity can hold at most, and a byte more.
+/// One byte more than a file with a device's capacity may have.
 fn read_some(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     std::fs::File::open(path)?.take(Capacity::MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;

@@ -52,7 +52,7 @@ pub(super) fn query(args: &Query, threads: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// A table and what is needed to open it for a query, but for the key.
+/// A table with everything that a query needs to open it, except the key.
 pub(super) struct Place<'a> {
     /// A directory, or a server with the table that the query names.
     pub(super) place: &'a str,

@@ -132,7 +132,7 @@ pub(super) fn ls(args: &Ls) -> Result<(), Error> {
     print(&out)
 }
 
-/// Shows what is public about a table, and to the owner whose key is at hand what is not.
+/// Shows the public facts about a table, and to an owner with the key at hand the private ones too.
 pub(super) fn info(args: &Info) -> Result<(), Error> {
     let half = if has_key(&args.key) { Some(private_half(args)?) } else { None };
     let manifest = TableLocation::of(&args.table, &args.token)?.place().look(&pins())?;
@@ -183,7 +183,7 @@ pub(super) fn info(args: &Info) -> Result<(), Error> {
     print(&out)
 }
 
-/// Whether a key is at hand. What is public needs none, so that nothing is asked of anybody who named none.
+/// Whether a key is at hand. Public facts need none, so a user who named no key is not asked for one.
 fn has_key(key: &KeyArgs) -> bool {
     let is_asked = key.key.is_some() && std::io::stdin().is_terminal();
     key.passphrase_file.is_some() || key.passphrase_fd.is_some() || is_asked

@@ -55,7 +55,7 @@ fn pages(widths: &[usize], most: Option<usize>) -> Vec<Vec<usize>> {
     let length = |width: usize| width + 2;
     let mut pages: Vec<Vec<usize>> = vec![Vec::new()];
     let (mut used, mut own) = (0, 0);
-    // What a wide first column leaves would be too little.
+    // A wide first column would leave too little.
     let repeated = widths.first().map(|width| length(*width)).filter(|first| *first <= most / 3);
     for (index, width) in widths.iter().enumerate() {
         if own > 0 && used + length(*width) > most + 1 {

@@ -76,7 +76,7 @@ mod tests {
 
     use super::*;
 
-    /// `f(v) = v² − (v² − v·c) + k − 2^256`, whose squares exceed 256 bits, is `v·c + k` in every row that is picked.
+    /// `f(v) = v² − (v² − v·c) + k − 2^256`, is `v·c + k` in every row that is picked, though its squares exceed 256 bits.
     #[test]
     fn numbers_on_the_way_may_wrap() {
         let column = || Box::new(SlotExpr::Column(EncodingId(7)));

@@ -344,7 +344,7 @@ fn rounding(key: &ColumnKey, bits: Option<u32>) -> Result<Option<ObjectRounding>
     Ok(rounding.transpose()?.flatten())
 }
 
-/// What the columns `p0…` are made of.
+/// The sources of the columns `p0…`.
 struct Outputs<'a> {
     owner: &'a OwnerPlan,
     task: &'a RowsTask,

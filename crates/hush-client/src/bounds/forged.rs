@@ -142,7 +142,7 @@ fn added(bytes: Vec<u8>, value: i64) -> Vec<u8> {
     altered(bytes, &|code, residues| add(code, residues, value), &|_| {})
 }
 
-/// What a server does to the bytes of an answer.
+/// A change that a server makes to the bytes of an answer.
 type Forge = fn(Vec<u8>) -> Vec<u8>;
 
 const QUERIES: [&str; 7] = [
@@ -183,7 +183,7 @@ fn sums_that_no_rows_give_are_refused_and_others_are_not_noticed() {
         asked.err().map(|error| error.code())
     };
     let cases: [(&str, Forge, Option<&str>); 8] = [
-        // 300 rows of at most 1000, of which 100 are asked for.
+        // 300 rows with values of at most 1000; the query asks for 100 of them.
         ("SELECT SUM(x) FROM t", |bytes| added(bytes, 150_001), Some("HUSH-C013")),
         ("SELECT SUM(x) FROM t", |bytes| added(bytes, -150_001), Some("HUSH-C013")),
         ("SELECT SUM(x) FROM t WHERE n < 100", |bytes| added(bytes, 50_001), Some("HUSH-C013")),

@@ -25,7 +25,7 @@ pub const MAX_REJECTIONS: usize = 3;
 /// Rejected deliveries that are told one by one.
 const MAX_TOLD: usize = 1000;
 
-/// What was taken in, and what was not.
+/// The deliveries that were taken, and those that were not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Accepted {
     /// Deliveries.

@@ -43,7 +43,7 @@ use crate::columns::{ColumnKey, ColumnKeys};
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
 
-/// What a file has beside its bodies: for each page, and once.
+/// Bytes of a file beside its bodies: for each page, and once.
 const PAGE_BYTES: u64 = 1024;
 const FRAME_BYTES: u64 = 64 << 10;
 /// Rows of clear columns that are looked at together.
@@ -58,7 +58,7 @@ pub(crate) enum Fault {
     /// A file larger than what it is to hold.
     #[error("its {0} has more bytes than its rows can take")]
     Size(&'static str),
-    /// Long texts, of which a small file can hold many.
+    /// Long texts; a small file can hold many.
     #[error("the clear texts of a row have more bytes than a device sends")]
     LongRow,
     /// Columns of a chunk that were not encrypted together.
@@ -70,7 +70,7 @@ pub(crate) enum Fault {
     /// A clear column.
     #[error("column {0}: a clear value is missing, or outside its range in the schema")]
     Clear(String),
-    /// What a row decrypts to.
+    /// The decrypted values of a row.
     #[error("{0}: what a row decrypts to is outside its range in the schema, or no device's ciphertext")]
     Values(String),
     /// What lies behind the last row.

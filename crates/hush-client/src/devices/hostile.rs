@@ -53,15 +53,15 @@ for = ["sum", "stddev"]
 "#;
 const OWN_SUM: i64 = 5 * 100;
 
-/// What a device puts into a delivery of four rows.
+/// The choices of a device for a delivery of four rows.
 struct Crafted {
     day: i64,
     /// By what is encrypted: `load`, `valid temp`, `temp`, `square temp`; `level` in units of its scale. What is beyond four stands
     /// behind the last row.
     values: BTreeMap<&'static str, Vec<i64>>,
-    /// What is added to the mask of `load`, as a constant polynomial.
+    /// A constant polynomial that is added to the mask of `load`.
     shift: u64,
-    /// What is done to the body of `load` afterwards.
+    /// A later change to the body of `load`.
     body: fn(&mut Vec<u8>),
     seed: Option<[u8; 32]>,
     /// Whether `load` is encrypted in a run of its own.
@@ -124,7 +124,7 @@ impl Case {
         self.directory.path().join("T")
     }
 
-    /// Puts a delivery beside the table as whoever can write there does: nobody looks at it before the owner.
+    /// Puts a delivery beside the table, as anyone with write access can: nobody checks it before the owner.
     fn deliver(&self, device: &DeviceKey, stream: u8, crafted: &Crafted) -> DeliveryId {
         let id = DeliveryId { device: device.id(), stream: StreamId::from_bytes([stream; 16]), number: 0 };
         let encrypted = encrypted(device, id, crafted);

@@ -6,7 +6,7 @@ use hush_circuits::program::{ProgramError, ServeError};
 use hush_expr::ExprError;
 use hush_table::error::ErrorKind;
 
-/// What is wrong with an expression, its vectors or what is asked for.
+/// Faults of an expression, its vectors or its options.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EvalError {

@@ -274,7 +274,7 @@ mod tests {
         }
     }
 
-    /// What a falsified answer may hold: a negative variance, a covariance beyond the variances.
+    /// Values of a falsified answer: a negative variance, a covariance beyond the variances.
     #[test]
     fn moments_that_no_numbers_have_are_told() {
         let rows = [vec![1, 2], vec![3, 5], vec![-4, 0]];
@@ -293,7 +293,7 @@ mod tests {
             let change = move |moments: &mut Joint| moments.products[0][1] = BigInt::from(product);
             assert_eq!(possible(&change, &pairs), expected, "{product}");
         }
-        // A product whose squares were not asked for cannot be compared.
+        // A product cannot be compared without its squares.
         assert!(possible(&zero(1, 1), &[(0, 0), (0, 1)]));
         assert!(!possible(&|moments| moments.products.clear(), &pairs));
     }

@@ -46,7 +46,7 @@ const LOOPS: usize = 32;
 const RING: &str = "n12_q2x46_sec128_v1";
 /// Rows of the table: several full chunks.
 const ROWS: u64 = 16 * 8192;
-/// What the table is made for.
+/// The queries that the table is made for.
 const WORKLOAD: &str = "SELECT SUM(x) AS s FROM t";
 /// A filter on one number.
 const FILTERED: &str = "SELECT COUNT(*) AS n FROM t WHERE y >= 500";
@@ -240,7 +240,7 @@ impl<'a> Asked<'a> {
         self.left(slower(&self.owner), units, |times| times.owner_s, count)
     }
 
-    /// What the units do not explain of some seconds, for each of what `count` counts.
+    /// The seconds that the units do not explain, divided by `count`.
     fn left(
         &self,
         measured: f64,

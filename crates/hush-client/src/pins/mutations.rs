@@ -133,7 +133,7 @@ fn pins_are_read_up_to_their_largest_size() {
         assert_eq!(check_version(&pins, &manifest, &padded(&version, length)).is_ok(), accepted, "{length}");
         assert_eq!(check_place(&pins, &manifest, &padded(&place, length)).is_ok(), accepted, "{length}");
     }
-    // Ten gigabytes, of which the disk holds the first page.
+    // Ten gigabytes; the disk holds only the first page.
     let (path, place_path) = (pins.path(&manifest).unwrap(), pins.place_path(PLACE).unwrap());
     for (path, golden) in [(&path, &version), (&place_path, &place)] {
         fs::write(path, golden).unwrap();

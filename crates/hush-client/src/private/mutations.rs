@@ -91,7 +91,7 @@ fn half(encodings: &str, schema: &str) -> PrivateHalf {
     PrivateHalf { schema: from_toml(&of_the_planner(&format!("schema-{schema}"))).unwrap(), encodings }
 }
 
-/// What the sealed bytes hold.
+/// The contents of the sealed bytes.
 fn json(half: &PrivateHalf) -> String {
     let (schema, encodings) = (to_toml(&half.schema), half.encodings.clone());
     serde_json::to_string(&Stored { format: FORMAT, schema, encodings }).unwrap()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is there already where a table is to be written.
+//! The table that already stands where another is to be written.
 
 use hush_table::Manifest;
 
@@ -23,7 +23,7 @@ impl Present {
         Self { version: manifest.version, rows: manifest.rows, accepted_rows, waiting }
     }
 
-    /// What is lost beside the owner's own rows, for instance `; 200 of them were accepted from devices`; may be empty.
+    /// Losses beside the owner's own rows, for instance `; 200 of them were accepted from devices`; may be empty.
     pub fn losses(&self) -> String {
         let mut out = String::new();
         if self.accepted_rows > 0 {

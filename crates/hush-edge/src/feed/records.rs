@@ -7,7 +7,7 @@
 /// Delimiters that a file may have; the first that fits its header is taken.
 pub(super) const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
-/// What the next byte may be.
+/// The state of the reader before the next byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     /// The beginning of a field.
@@ -32,7 +32,7 @@ pub(super) struct RecordEnds {
 }
 
 impl RecordEnds {
-    /// For records whose fields `delimiter` parts; any of [`DELIMITERS`] where the header is not known yet.
+    /// For records with fields that `delimiter` separates; any of [`DELIMITERS`] while the header is unknown.
     pub(super) fn new(delimiter: Option<u8>) -> Self {
         Self { state: State::Start, delimiter }
     }

@@ -15,7 +15,7 @@ use crate::event::Event;
 use crate::feed::{Feed, Start};
 use crate::place::Place;
 
-/// What one run has collected and not yet spooled, and what it has spooled.
+/// Rows that one run has collected and not yet spooled, and counts of those that it has spooled.
 pub(super) struct Collector<'a> {
     pub(super) gateway: &'a Gateway<'a>,
     pub(super) feed: Feed,
@@ -23,7 +23,7 @@ pub(super) struct Collector<'a> {
     pub(super) is_file: bool,
     pub(super) encryptor: DeviceEncryptor,
     pub(super) summary: Summary,
-    /// Tells whoever delivers that there is something.
+    /// Tells the deliverer that a delivery is ready.
     pub(super) wake: &'a dyn Fn(),
 }
 
@@ -137,7 +137,7 @@ impl Collector<'_> {
         Ok(())
     }
 
-    /// What is wrong with the next record, with its place in the input; `error` where it alone is right.
+    /// The fault of the next record with its place in the input, or `error` if no record is at fault.
     fn complaint(&mut self, error: EdgeError) -> EdgeError {
         let first = self.feed.counts().first().copied().unwrap_or(0);
         let (position, _) = self.feed.place();

@@ -31,7 +31,7 @@ fn at(position: u64) -> Option<Place> {
     Some(Place { position, mark: None })
 }
 
-/// Of a file that is so long, and has no marks; a last line may lack its end.
+/// A source of this length, without marks; a last line may lack its end.
 fn length(length: u64) -> impl FnOnce(u64) -> Result<Option<Option<Mark>>, EdgeError> {
     move |position| Ok((position <= length + 1).then_some(None))
 }
@@ -89,7 +89,7 @@ fn another_file_is_read_from_its_beginning_and_the_same_is_not() {
     drop(spool);
     let spool = Spool::open(directory.path(), &key).unwrap();
     assert_eq!(spool.resume(other, length(1000)).unwrap(), 0);
-    // Places in bytes are none in rows, and those in what was there before none in what is there now.
+    // A place in bytes is no place in rows, and a place in the old file is no place in the new one.
     let of = |content: &[u8]| SourceId { content: Some(Digest::of(content)), ..other };
     spool.push(&key, &rows(&[3]), at(8)).unwrap();
     assert_eq!(spool.resume(of(b"a"), length(1000)).unwrap(), 0);
@@ -143,7 +143,7 @@ fn what_is_no_spool_is_not_touched() {
     fs::write(directory.path().join("notes.partial"), "years").unwrap();
     assert_eq!(Spool::open(directory.path(), &key(1)).unwrap_err().code(), "HUSH-G007");
     fs::remove_file(directory.path().join("notes.partial")).unwrap();
-    // What a spool leaves that ended as it was made.
+    // The files of a spool that ended while it was being made.
     fs::write(directory.path().join("state.json.7-0.partial"), "half").unwrap();
     drop(Spool::open(directory.path(), &key(1)).unwrap());
     // Files that came later are not its own either.

@@ -30,7 +30,7 @@ macro_rules! operations {
     };
 }
 
-/// Defines operations on registers of which each word holds the bits of a double.
+/// Defines operations on registers in which each word holds the bits of a double.
 macro_rules! double_operations {
     ($($(#[$doc:meta])* $name:ident = $intrinsic:expr;)*) => {
         $($(#[$doc])*

@@ -7,7 +7,7 @@ fn widths() -> impl Iterator<Item = BitWidth> {
     (1..=MAX_BIT_WIDTH).map(|bits| BitWidth::new(bits).unwrap())
 }
 
-/// Values of which many have all bits set or none.
+/// Values, many with all bits set or none.
 fn values(random: &mut Random, width: BitWidth, count: usize) -> Vec<u64> {
     let value = |word: u64| match word >> 62 {
         0 => width.mask(),

@@ -54,7 +54,7 @@ pub(crate) fn tag_quotients(rows: &mut [u64], columns: usize, reciprocals: &[f64
     }
 }
 
-/// Columns whose sums stay in registers or the first cache.
+/// Columns with sums that stay in registers or the first cache.
 const BLOCK: usize = 64;
 pub(crate) const LOW_52: u64 = (1 << 52) - 1;
 /// The bits of `2^52 + x` as a double are those of `2^52` plus the integer `x`, for `0 ≤ x < 2^52`.

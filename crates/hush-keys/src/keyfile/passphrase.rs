@@ -54,7 +54,7 @@ impl Passphrase {
     /// The first line of an open descriptor; what follows it is left there to be read.
     ///
     /// # Errors
-    /// As [`Passphrase::from_file`], but for access: whoever opened it had that.
+    /// As [`Passphrase::from_file`], without the check of access: the opener had it.
     pub fn from_descriptor(number: u32) -> Result<Self, KeyFileError> {
         harden_process();
         let place = format!("descriptor {number}");
@@ -124,7 +124,7 @@ impl NewPassphrase {
         Ok(Self(passphrase))
     }
 
-    /// Any but an empty one, for whoever asks for that.
+    /// Any passphrase but an empty one, for callers that ask for it.
     ///
     /// # Errors
     /// [`KeyFileError::Empty`].

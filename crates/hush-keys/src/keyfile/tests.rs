@@ -77,7 +77,7 @@ fn keys_of_too_little_work_are_neither_written_nor_read() {
     assert!(refused.to_string().contains("8 MiB"), "{refused}");
 }
 
-/// What is measured on a machine that is busy with something else may be little.
+/// A busy machine may measure too little.
 #[test]
 fn a_key_that_nobody_sized_takes_128_mebibytes_or_more() {
     let path = tempfile::tempdir().unwrap().path().join("owner.hushkey");

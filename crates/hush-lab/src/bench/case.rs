@@ -12,7 +12,7 @@ use crate::eval::evaluate;
 use crate::modern::{InsecureBgv, InsecureModernParams};
 use crate::{Circuit, InsecureScheme, LabError, Seed, Stream};
 
-/// What one process measures: questions that share keys.
+/// The measurements of one process: questions that share keys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// Who.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is asked of every scheme, and what was published in 2013.
+//! The questions for every scheme, and the figures published in 2013.
 
 use serde::{Deserialize, Serialize};
 

@@ -40,7 +40,7 @@ impl Chain {
         let Some(first) = rungs.first() else { return Err(LabError::Level { left: 0, right: 0 }) };
         let mut secret_stream = Stream::derive(seed, "bv11 secret");
         let mut errors = Errors::new(Stream::derive(seed, "bv11 errors"));
-        // What is public is expanded from a seed of its own: whoever has it learns nothing of the secrets.
+        // Public values are expanded from a seed of their own, which tells nothing about the secrets.
         let public_seed = Seed(blake3::derive_key("hushtable lab 2026 bv11 public", &seed.0));
         let secrets: Vec<Vec<u64>> = rungs
             .iter()
@@ -201,7 +201,7 @@ impl Chain {
         Ok(ct)
     }
 
-    /// Sums samples for inputs whose noise has `bounds`; scaled steps work on halves.
+    /// Sums samples for inputs with noise within `bounds`; scaled steps work on halves.
     fn step(
         &self,
         level: u32,

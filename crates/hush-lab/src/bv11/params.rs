@@ -46,7 +46,7 @@ impl InsecureBv11Params {
         (2, 128, 2114, 57),
     ];
 
-    /// The smallest named set for `security` whose depth suffices.
+    /// The smallest named set for `security` with enough depth.
     ///
     /// # Errors
     /// [`LabError::Set`].

@@ -149,7 +149,7 @@ impl<'a> Sums<'a> {
         Self { rows, pending: Vec::with_capacity(batch), batch, state }
     }
 
-    /// Adds a row for every receiver whose bit is set.
+    /// Adds a row for every receiver with its bit set.
     pub(crate) fn push(&mut self, row: u64, receivers: u64) {
         self.pending.push((row, receivers));
         if self.pending.len() == self.batch {

@@ -20,7 +20,7 @@ impl Rung {
     }
 }
 
-/// What a step from one rung to the next does.
+/// The work of a step from one rung to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     /// Dimension-modulus reduction of a ciphertext.

@@ -17,7 +17,7 @@ pub(crate) struct SampleKey {
     digits: u32,
 }
 
-/// What the samples of a key are made of.
+/// The parameters of a key's samples.
 pub(crate) struct SampleSpec<'a> {
     /// Separates streams: no two keys of a run share one.
     pub(crate) label: &'a str,
@@ -229,7 +229,7 @@ mod tests {
             prop_assert_eq!(i128::from(plus) - i128::from(minus), i128::from(x));
             let places = plus | minus;
             prop_assert_eq!((plus & minus, places & places >> 1), (0, 0));
-            // As many digits as an odd number whose half bounds it.
+            // As many digits as an odd number with a half that bounds it.
             prop_assert!(64 - places.leading_zeros() <= 65 - x.unsigned_abs().leading_zeros());
         }
     }

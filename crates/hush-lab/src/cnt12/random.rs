@@ -9,7 +9,7 @@ use aes::{
 use super::Cnt12Error;
 use crate::integer::words;
 
-/// The long public integers of a seed: integer `i` is the stream with nonce `i`, any part of which can be had by itself.
+/// The long public integers of a seed: integer `i` is the stream with nonce `i`; any part can be expanded alone.
 #[derive(Clone)]
 pub(crate) struct Expansion(Aes128);
 

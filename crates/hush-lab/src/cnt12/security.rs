@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the sets are worth today: the cost of the best simple attacks, and sizes for people.
+//! The security of the sets today: the cost of the best simple attacks, and sizes for people.
 
 use super::{InsecureCnt12Literal, InsecureCnt12Parameters};
 use crate::scheme::Sizes;

@@ -40,7 +40,7 @@ pub(crate) struct LongModulus {
     buffers: Mutex<Vec<Buffers>>,
 }
 
-/// What a product needs besides its operands: six times `16·L` bytes or so, allocated once.
+/// Memory of a product besides its operands: six times `16·L` bytes or so, allocated once.
 #[derive(Debug)]
 struct Buffers {
     digits: Vec<u64>,

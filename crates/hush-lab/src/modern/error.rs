@@ -6,7 +6,7 @@ use hush_params::ChainError;
 use hush_ring::{KernelError, RandomnessError, RingError};
 use hush_schemes::SchemeError;
 
-/// What the schemes below refuse.
+/// Errors of the schemes below.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModernError {
@@ -25,7 +25,7 @@ pub enum ModernError {
     /// Integers in place of bits grow with every gate.
     #[error("integers up to {found} in place of bits: the plaintext modulus takes {max}")]
     Magnitude {
-        /// What an integer may reach.
+        /// The largest absolute value of an integer.
         found: u64,
         /// The most.
         max: u64,

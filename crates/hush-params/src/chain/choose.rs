@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From what a computation needs to the smallest chain that serves it.
+//! Finds the smallest chain that serves a computation.
 //!
 //! # Method
-//! Rings are tried from the smallest up. In each, for every number of primes of each role and every size of them, the noise of the
-//! deepest circuit that the request describes is bounded step by step ([`crate::noise::NoiseModel`]). Of the chains that hold it
-//! and lie within the security table, the one is taken whose fresh ciphertext and evaluation key have the fewest bytes in memory,
+//! Rings are tried from the smallest up. In each ring, for every number and size of primes in each role, the noise of the
+//! deepest circuit that the request describes is bounded step by step ([`crate::noise::NoiseModel`]). Among the chains that hold it
+//! and lie within the security table, the search takes the one with the fewest bytes in a fresh ciphertext and evaluation key,
 //! then the one with the fewest primes, then the one with the smallest modulus.
 //!
 //! *Roles.* Level 0 has primes of its own size, since it holds a message and not only its noise; the primes that leave at divisions
@@ -32,7 +32,7 @@ use layouts::{MAX_LIMBS_PER_LEVEL, Shape, Sizes, rational_specs, rows};
 pub enum Plaintexts {
     /// Reals or complex numbers, by CKKS.
     Approximate {
-        /// log2 of the scale, which each level is then worth; `None` for the one that suits the chain.
+        /// log2 of the scale, which is then the size of each level; `None` for the one that suits the chain.
         scale_log2: Option<f64>,
         /// log2 of the largest value, sums included.
         value_log2: f64,
@@ -64,13 +64,13 @@ impl Plaintexts {
 /// Whether anything is relinearised or rotated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeySwitching {
-    /// Nothing: no special primes, and at most one product, of which three components are decrypted.
+    /// Nothing: no special primes, and at most one product, decrypted from its three components.
     Never,
     /// On every level.
     Used,
 }
 
-/// What a computation needs of a chain.
+/// The demands of a computation on a chain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChainRequest {
     /// What values are.
@@ -116,7 +116,7 @@ impl ChosenChain {
     pub fn error_log2(&self) -> Option<f64> {
         self.run.error_log2.is_finite().then_some(self.run.error_log2)
     }
-    /// log2 of the scale that approximate values are to be encrypted at.
+    /// log2 of the scale for encrypting approximate values.
     pub fn scale_log2(&self) -> Option<f64> {
         self.error_log2().map(|_| self.run.scale_log2)
     }
@@ -145,7 +145,7 @@ impl ChainParams {
     }
 }
 
-/// What a search keeps to.
+/// The bounds of a search.
 struct Table {
     degree: u32,
     /// `None`: not a secure one.
@@ -186,7 +186,7 @@ impl ChainRequest {
         })
     }
 
-    /// The chain of fewest bytes whose levels are whole primes.
+    /// The chain of fewest bytes with whole primes as levels.
     fn of_whole_primes(&self, table: &Table) -> Option<ChosenChain> {
         // Levels that are worth more than they need to be do not help.
         let max_per_level = if self.levels_of_one_prime_do(table.degree) { 1 } else { MAX_LIMBS_PER_LEVEL };
@@ -200,8 +200,8 @@ impl ChainRequest {
         })
     }
 
-    /// For each size of the primes that leave the smallest primes of level 0 that hold the circuit but for the noise of key
-    /// switching; the smallest modulus first. No others need special primes: what fails without that noise fails with it, and a
+    /// For each size of the leaving primes, the smallest primes of level 0 that hold the circuit without the noise of key
+    /// switching; the smallest modulus first. No others need special primes: a chain that fails without that noise fails with it, and a
     /// larger level 0 only takes room.
     fn held_without_switching(&self, shape: Shape, table: &Table) -> Vec<Sizes> {
         let shape = Shape { special: 0, ..shape };
@@ -238,7 +238,7 @@ impl ChainRequest {
         !self.held_without_switching(shape, &anything).is_empty()
     }
 
-    /// The chain of fewest bytes whose levels are worth a scale that is no prime's.
+    /// The chain of fewest bytes with levels of a scale that is not the size of a prime.
     fn of_any_size(&self, table: &Table, layouts: &[(Self, ChainSpec)]) -> Option<ChosenChain> {
         let chains = layouts.iter().flat_map(|(request, layout)| {
             let specs = rational_specs(request, table.degree, layout);

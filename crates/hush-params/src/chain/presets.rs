@@ -94,7 +94,7 @@ const fn chain(
     ChainPreset { name, code, degree_log2, primes, universe_count, special_count, digit_limbs, security }
 }
 
-/// Code 102 had primes of 35 bits, whose attack cost 2^130.3.
+/// Code 102 had primes of 35 bits; the attack on it cost 2^130.3.
 static PRESETS: &[ChainPreset] = &[
     chain("n12_q2p0x46_d1_sec128_v1", 101, 12, X46, (2, 0, 1), B128),
     chain("n12_q2p1x34_d1_sec128_v1", 114, 12, Primes::OfBits(34), (2, 1, 1), B128),
@@ -118,7 +118,7 @@ mod tests {
     use crate::presets::{chain_preset, chain_preset_by_code};
     use crate::security::max_log_q;
 
-    /// FNV-1a, so that a change of any number of a chain is seen.
+    /// FNV-1a, so that the test sees a change of any number of a chain.
     fn digest(bytes: &[u8]) -> u64 {
         bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Chains whose levels are worth any number of bits, whatever the size of the primes.
+//! Chains with levels of any number of bits, whatever the size of the primes.
 //!
 //! # Method
 //! A level is a set of large primes, all of [`LARGE_BITS`] bits, and some of a few **fillers** of 30 to 46 bits. The search
@@ -109,7 +109,7 @@ impl Universe {
         let mut scale = scale_bits;
         let mut levels = vec![self.places(self.large.len(), self.top)];
         for _ in 0..depth {
-            // 2·scale − (bits divided by) is to be the nominal scale again.
+            // 2·scale − (bits divided by) must be the nominal scale again.
             let target = modulus - (2.0 * scale - scale_bits);
             let (count, subset, bits) = self.nearest(&subsets, target)?;
             scale = 2.0 * scale - (modulus - bits);
@@ -126,7 +126,7 @@ impl Universe {
         Some((self.fillers.iter().chain(&self.large).copied().collect(), levels))
     }
 
-    /// The number of large primes and the set of fillers whose product is nearest to `2^target`.
+    /// The number of large primes and the set of fillers with a product nearest to `2^target`.
     fn nearest(&self, subsets: &[(f64, u32)], target: f64) -> Option<(usize, u32, f64)> {
         let candidate = |&(filler_bits, subset): &(f64, u32)| {
             let count = ((target - filler_bits) / f64::from(LARGE_BITS)).round().max(0.0) as usize;

@@ -108,7 +108,7 @@ impl NoiseModel {
         }
     }
 
-    /// The tensor product of BGV and CKKS: `(M + E)·(M' + E')`, of which `M·M'` is the message.
+    /// The tensor product of BGV and CKKS: `(M + E)·(M' + E')`, with the message `M·M'`.
     pub fn tensor(&self, a: PhaseNoise, b: PhaseNoise, operands: Operands) -> PhaseNoise {
         self.multiply_phases(a, b, 0.0, operands)
     }
@@ -161,7 +161,7 @@ impl NoiseModel {
         a.scaled(ratio_log2).with_error(self.rounding())
     }
 
-    /// What a key switch at `level` adds, the division by `P` included.
+    /// The noise that a key switch at `level` adds, including the division by `P`.
     ///
     /// # Math
     /// `Σ_d c_d·u·e_d / P + r_0 + r_1·s`, where `c_d` is uniform modulo the primes of digit `d` that the level has.
@@ -203,7 +203,7 @@ impl NoiseModel {
         add_phase_log2(self.norms(a.random).slot_log2, a.products.slot_log2) - scale_log2
     }
 
-    /// What the random part of an error does not exceed ([`View::Bound`]).
+    /// The bound on the random part of an error ([`View::Bound`]).
     pub fn norms(&self, random: Deviations) -> Norms {
         let Deviations { coefficient_log2, slot_log2 } = random;
         let ln_2 = std::f64::consts::LN_2;
@@ -276,7 +276,7 @@ impl NoiseModel {
         }
     }
 
-    /// What the second factor of a product of random polynomials may have beyond its mean.
+    /// How far the second factor of a product of random polynomials may exceed its mean.
     fn random_product_log2(&self) -> f64 {
         match self.view {
             View::Bound => 1.0,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is known of a phase: norms of the parts that are bounded, deviations of the part that is random.
+//! Known facts about a phase: norms of its bounded parts, deviations of its random part.
 
 use super::add_phase_log2;
 
@@ -76,9 +76,9 @@ impl Norms {
 /// proxy 1, each as log2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Deviations {
-    /// Of a coefficient: the root of `Σ ‖A_j‖²`, Euclidean norms.
+    /// For a coefficient: the root of `Σ ‖A_j‖²`, Euclidean norms.
     pub coefficient_log2: f64,
-    /// Of the largest slot, divided by the root of `N`: the root of the largest `Σ |A_j(ζ)|²`.
+    /// For the largest slot, divided by the root of `N`: the root of the largest `Σ |A_j(ζ)|²`.
     pub slot_log2: f64,
 }
 
@@ -119,7 +119,7 @@ impl Deviations {
     }
 }
 
-/// What is known of a phase, a message and two errors: see [`super::NoiseModel`].
+/// The model of a phase, a message and two errors: see [`super::NoiseModel`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PhaseNoise {
     /// The message part (BGV: `f·m` before reduction; CKKS: `Δ·m`; BFV: at most `Q/2`, and of no consequence).

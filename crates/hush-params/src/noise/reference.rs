@@ -236,7 +236,7 @@ fn assert_same(found: PhaseNoise, expected: Plain, view: View, what: &str) {
     }
 }
 
-/// Random walks over all operations, in small rings so that every term counts.
+/// Random walks over all operations. The rings are small, so that every term counts.
 #[test]
 fn the_leveled_model_is_its_formulas() {
     let mut draw = Draw::new();

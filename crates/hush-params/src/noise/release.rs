@@ -77,8 +77,8 @@ pub fn slot_off_log2(levels: u32, degree: usize) -> f64 {
     tail(degree / 2.0).log2() + deviation_log2(levels) + 0.5 * (degree / 2.0).log2()
 }
 
-/// Decimal digits after the point that are right but for one unit of the last, for numbers that are off by at most `2^off_log2`
-/// at the scale `2^scale_log2`: twice the error is at most `10^-digits`. Negative where not even units are.
+/// Decimal digits after the point that are right up to one unit of the last digit, for numbers with an error of at most `2^off_log2`
+/// at the scale `2^scale_log2`: twice the error is at most `10^-digits`. Negative if not even the units are right.
 pub fn digits(off_log2: f64, scale_log2: f64) -> i32 {
     (-(1.0 + off_log2 - scale_log2) / std::f64::consts::LOG2_10).floor() as i32
 }

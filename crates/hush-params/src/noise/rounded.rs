@@ -24,13 +24,13 @@ pub fn rounding_log2(degree: usize, components: u8) -> f64 {
     add_phase_log2(-1.0, tail(2.0 * degree as f64).log2() + random.coefficient_log2)
 }
 
-/// log2 bound on the phase of a restored ciphertext whose phase was at most `2^phase_log2`.
+/// log2 bound on the phase of a restored ciphertext, which had a phase of at most `2^phase_log2`.
 pub fn rounded_phase_log2(phase_log2: f64, t_log2: f64, log_q: f64, bits: u32, rounding_log2: f64) -> f64 {
     let step = add_phase_log2(log_q - f64::from(bits), 0.0);
     add_phase_log2(phase_log2, t_log2 + step + rounding_log2)
 }
 
-/// The fewest bits with which a ciphertext still decrypts, whose phase is at most `2^phase_log2`; `None` where not even all of
+/// The fewest bits with which a ciphertext with a phase of at most `2^phase_log2` still decrypts; `None` if not even all of
 /// `log_q` would do.
 pub fn rounded_bits(phase_log2: f64, t_log2: f64, log_q: f64, rounding_log2: f64) -> Option<u32> {
     let phase = |bits: u32| rounded_phase_log2(phase_log2, t_log2, log_q, bits, rounding_log2);

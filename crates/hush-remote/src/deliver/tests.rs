@@ -42,7 +42,7 @@ fn pages_are_asked_for_by_where_the_last_one_ended() {
     assert_eq!(listed.deliveries, [signed(1), signed(4)]);
     assert_eq!(listed.next, Some(id(4)));
     assert_eq!(canned.asked(), ["GET /v1/tables/t/deliveries HTTP/1.1"]);
-    // What a server has passed over lies between the last of a page and where it goes on.
+    // Deliveries that a server skipped lie between the last one of a page and the start of the next.
     let listed = canned.body(&page(&[5], Some(9))).deliveries("t", listed.next).unwrap();
     assert_eq!((listed.deliveries.len(), listed.next), (1, Some(id(9))));
     assert_eq!(canned.asked(), [format!("GET /v1/tables/t/deliveries?after={} HTTP/1.1", id(4))]);
@@ -59,7 +59,7 @@ fn a_list_that_does_not_advance_is_refused() {
         // Back, and below what it lists.
         page(&[], Some(3)),
         page(&[5, 7], Some(6)),
-        // What was listed before, twice, or in no order.
+        // Ids that were listed before, twice, or in no order.
         page(&[4, 5], None),
         page(&[1], Some(9)),
         page(&[5, 5], Some(5)),

@@ -80,7 +80,7 @@ fn conversion_with_a_factor_gives_the_multiple_nearest_to_zero() {
     }
 }
 
-/// `round((A·x)/D)` for a unit of 1, on polynomials whose coefficients fit 256 bits.
+/// `round((A·x)/D)` for a unit of 1, on polynomials with coefficients of up to 256 bits.
 #[test]
 fn divisions_round_to_nearest() {
     let mut draw = Draw::new();

@@ -216,7 +216,7 @@ pub(super) fn check_count(found: usize, expected: u32) -> Result<(), CodecError>
     Err(CodecError::ElementCount { found: u32::try_from(found).unwrap_or(u32::MAX), expected })
 }
 
-/// A ciphertext whose masks are all zero carries its message in the clear; one prime is enough for a small message.
+/// A ciphertext with zero masks carries its message in the clear; one prime is enough for a small message.
 fn refuse_transparent(ciphertext: &RlweCiphertext, element: u32) -> Result<(), CodecError> {
     let masks = ciphertext.components().get(1..).unwrap_or(&[]);
     let open = |limb: usize| masks.iter().all(|mask| mask.limb(limb).iter().all(|&word| word == 0));

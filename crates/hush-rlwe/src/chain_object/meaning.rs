@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ciphertexts that carry what their phases mean, for results whose meaning no plan fixes.
+//! Ciphertexts that carry the meaning of their phases, for results with a meaning that no plan fixes.
 //!
 //! # Payload
 //! For each ciphertext 8 bytes of meaning, then its components as in the form without. A BGV factor is a whole number from 1 to
@@ -14,7 +14,7 @@ use super::ciphertexts::{
 use super::{CHAIN_OVERHEAD_BYTES, ChainHeader, LeveledSetId, Payload, UncheckedLeveledSet};
 use crate::{CodecError, RlweCiphertext, header};
 
-/// What the phase of a ciphertext means.
+/// The meaning of a ciphertext's phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PhaseMeaning {
     /// BGV: the message is multiplied by this, modulo the chain's unit.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is switched, and its digits.
+//! The polynomial that is switched, and its digits.
 
 use hush_ring::parallel::for_each_row;
 use hush_ring::{Chain, ChainLevel, Digit, Eval, Level, Poly, Words};

@@ -54,7 +54,7 @@ fn dangerous() -> Vec<(&'static str, usize, Vec<u8>, &'static str)> {
     ]
 }
 
-/// What this version makes.
+/// The objects that this version makes.
 fn made(samples: &[Sample]) -> Vec<CorpusFile> {
     let small = samples.iter().filter(|sample| sample.bytes.len() <= MAX_FILE_BYTES);
     let mut files: Vec<_> =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Every decoder against thousands of damaged objects: a typed error, or a value whose encoding is the very bytes.
+//! Every decoder against thousands of damaged objects: a typed error, or a value that encodes to the same bytes.
 //!
 //! From a corpus of valid objects of every kind a seeded generator makes others by flipped bits, cuts, extensions, splices of
 //! two objects, repeated pieces and edits of whole fields; most get a right checksum again, as a forger would give them.
@@ -44,7 +44,7 @@ fn mutate(draw: &mut Draw, bytes: &mut Vec<u8>, other: &[u8]) {
             bytes.splice(at..at, piece);
         }
         6 => {
-            // Same length, so that the content is looked at.
+            // Same length, so that the decoder reads on.
             let at = range_of(draw, other);
             let end = at.end.min(bytes.len());
             if at.start < end {

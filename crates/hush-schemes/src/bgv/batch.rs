@@ -4,7 +4,7 @@
 //! # Math
 //! For a prime `t ≡ 1 mod 2N` the ring `Z_t[X]/(X^N + 1)` is `N` copies of `Z_t`. Slot `i` of row `r` is the value at
 //! `ψ^((−1)^r·5^i)`, so that `X ↦ X^(5^k)` moves both rows `k` places to the left and `X ↦ X^(−1)` swaps them
-//! (`hush_rlwe::rotation_element`). Differs from [`super::slots`], whose order is that of stored tables and does not rotate.
+//! (`hush_rlwe::rotation_element`). Differs from [`super::slots`], which has the order of stored tables and does not rotate.
 
 use hush_arith::Modulus;
 use hush_ring::{BaseConverter, Coeff, Eval, Poly, Ring, RingLimb, Words};

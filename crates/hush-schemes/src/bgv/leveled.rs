@@ -46,7 +46,7 @@ impl BgvCiphertext {
     pub fn level(&self) -> Level {
         self.level
     }
-    /// What the message is multiplied by, modulo `t`.
+    /// The factor of the message, modulo `t`.
     pub fn factor(&self) -> u64 {
         self.factor
     }
@@ -122,7 +122,7 @@ impl Bgv {
         Ok(BgvCiphertext { inner, level, factor: 1 })
     }
 
-    /// A ciphertext whose message is multiplied by `factor` modulo `t`.
+    /// A ciphertext with its message multiplied by `factor` modulo `t`.
     ///
     /// # Errors
     /// As [`Bgv::ciphertext`]; [`SchemeError::Ring`] if the factor has no inverse.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Encryption of sum columns by whoever has public keys and no secret: a device that must not decrypt.
+//! Encryption of sum columns with public keys and no secret: for a device that must not decrypt.
 //!
 //! # Math
 //! The owner publishes one uniform `A` for all columns of a ring, and for each column `B_c = −A·s_c + τ·E_c`. For each ring
@@ -14,7 +14,7 @@
 //!
 //! # Cost
 //! Storing `a` once for all columns would make the second half of a ciphertext nearly free; it stands beside every column all the
-//! same, so that a column alone can be read.
+//! same, so that one column can be read alone.
 
 use hush_ring::{
     ERROR_BYTES, Eval, Poly, RandomnessError, Ring, RingLimb, SecretRng, TERNARY_BYTES, UniformSeed,

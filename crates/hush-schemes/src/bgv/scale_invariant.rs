@@ -4,7 +4,7 @@
 //! # Math
 //! A phase is `round(Q·m/t) + e`, which is `t⁻¹·(m' + t·e)` modulo `Q` with `m' = −[Q·m]_t` (docs/math/chains.md). The product of two phases times `t/Q` is a phase of the
 //! product again. It is computed with integers: both factors are lifted from `Q` to `Q·R`, multiplied there, and
-//! `round(t·d/Q)` is taken in `R` by an exact division and carried back to `Q`. `R > t·N·Q`, so that nothing wraps.
+//! `round(t·d/Q)` is taken in `R` by an exact division and carried back to `Q`. `R > t·N·Q`, so nothing wraps.
 //!
 //! # References
 //! \[HPS18\] with exact conversions in both directions: every coefficient is the correctly rounded one (up to ties).
@@ -27,7 +27,7 @@ pub struct Bfv {
     products: Vec<ProductTables>,
 }
 
-/// What a product at one level needs.
+/// Tables for a product at one level.
 #[derive(Debug)]
 struct ProductTables {
     /// `Z_R[X]/(X^N + 1)`.

@@ -241,7 +241,7 @@ impl SlotCiphertext {
         Ok(())
     }
 
-    /// Adds the same clear integer to every slot: the constant polynomial, whose values all are the integer.
+    /// Adds the same clear integer to every slot: the constant polynomial has this value everywhere.
     ///
     /// # Errors
     /// [`SchemeError`] if lanes or rings differ.

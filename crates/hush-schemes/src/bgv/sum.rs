@@ -19,7 +19,7 @@
 //! `hush_params::noise::bgv_sum_phase_log2` with the sum of the weights' squares over the rows that count. Padding
 //! after a chunk's last row never counts.
 //!
-//! The same code serves `approx_sum` columns, whose phases are scaled reals.
+//! The same code serves `approx_sum` columns, which have scaled reals as phases.
 
 mod filter;
 mod partial;
@@ -47,13 +47,13 @@ pub struct SumAccumulator {
     ring: Ring,
     body_count: usize,
     groups: Vec<Group>,
-    /// `Σ a` over ring elements of which every row counts once, before the multiplication by `M`. Only for a single
+    /// `Σ a` over ring elements in which every row counts once, before the multiplication by `M`. Only for a single
     /// group.
     whole: Option<LazySum>,
     scratch: Scratch,
 }
 
-/// What one group has so far.
+/// The sums of one group so far.
 #[derive(Default)]
 struct Group {
     /// `Σ a·M`, from the first row on.
@@ -96,7 +96,7 @@ impl SumAccumulator {
         group_count * group + whole + 3 * poly
     }
 
-    /// Adds a chunk of which every one of `row_count` rows counts once, to group 0.
+    /// Adds a chunk to group 0, with each of its `row_count` rows counted once.
     ///
     /// The coefficients after the last row hold zeros with errors of their own. They are left out, so that the noise
     /// of a sum is that of its rows.

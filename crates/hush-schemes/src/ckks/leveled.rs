@@ -175,7 +175,7 @@ impl Ckks {
         Ok(CkksCiphertext { scale: self.scale(level)?, inner, level })
     }
 
-    /// A ciphertext whose phase is at `scale`.
+    /// A ciphertext with its phase at `scale`.
     ///
     /// # Errors
     /// As [`Ckks::ciphertext`].

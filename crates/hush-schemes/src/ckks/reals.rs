@@ -97,7 +97,7 @@ fn two_limb_reals(phase: &Poly<Coeff>, inverse: f64) -> Option<Vec<f64>> {
         let (residue, modulus) = (residue as i64, modulus.value() as i64);
         residue - (modulus & -i64::from(residue > modulus / 2))
     };
-    // Most phases fit a word, whose conversion takes an instruction where that of two words takes a call.
+    // Most phases fit a word. Converting a word takes one instruction; converting two words takes a call.
     let narrow = digit.iter().all(|&digit| centered(digit, q).unsigned_abs() < 1 << 15);
     let parts = phase.limb(0).iter().zip(digit.iter()).map(|(&x, &d)| (centered(x, p), centered(d, q)));
     Some(match narrow {

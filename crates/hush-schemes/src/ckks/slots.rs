@@ -94,7 +94,7 @@ pub struct ApproxCiphertext {
 }
 
 impl ApproxCiphertext {
-    /// A ciphertext whose phase is at `scale`.
+    /// A ciphertext with its phase at `scale`.
     pub fn new(ciphertext: RlweCiphertext, scale: Scale) -> Self {
         Self { ciphertext, scale }
     }

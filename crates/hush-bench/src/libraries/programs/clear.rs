@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a program must give, computed in the clear.
+//! The expected results of a program, computed in the clear.
 
 use super::{Batch, Program, Step};
 use crate::libraries::case::Scheme;
@@ -45,7 +45,7 @@ impl Program {
     }
 }
 
-/// What a slot computes with.
+/// The arithmetic of a slot.
 trait Number: Copy {
     /// From an integer of a vector.
     fn read(value: i64) -> Self;

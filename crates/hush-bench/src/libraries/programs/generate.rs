@@ -5,7 +5,7 @@ use super::{Batch, Program, Step};
 use crate::libraries::inputs::next;
 
 impl Batch {
-    /// `count` programs, the first from `seed`, the next from `seed + 1`, and so on: each can be had alone.
+    /// `count` programs, the first from `seed`, the next from `seed + 1`, and so on: each can be drawn alone.
     ///
     /// # Panics
     /// Never: a ring of at least 8 coefficients has rows to rotate.
@@ -15,7 +15,7 @@ impl Batch {
     }
 }
 
-/// What is known of a value while steps are drawn.
+/// The known bounds of a value while steps are drawn.
 #[derive(Clone, Copy)]
 struct Known {
     depth: u32,
@@ -118,7 +118,7 @@ impl Draw {
         unused[self.below(unused.len())]
     }
 
-    /// What the value of a step would be; `None` for one of a value that is not there.
+    /// The value that a step would have; `None` for a step on a missing value.
     fn known_of(&self, step: Step) -> Option<Known> {
         let known = |value: usize| self.known.get(value).copied();
         let (depth, bound, mask) = match step {

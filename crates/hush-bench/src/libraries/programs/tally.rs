@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a library gave for a batch, compared with what it had to give.
+//! The results of a library for a batch, compared with the expected ones.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub struct Tally {
     pub programs: usize,
     /// Programs that the library ran.
     pub run: usize,
-    /// Programs whose every value was right.
+    /// Programs with all values right.
     pub agreed: usize,
     /// Steps of the programs that ran.
     pub steps: usize,
@@ -58,7 +58,7 @@ pub struct LeftOut {
 }
 
 impl Tally {
-    /// Compares an answer; a program of which it says nothing came out wrong. `expected` is [`Batch::results`].
+    /// Compares an answer; a program without an answer counts as wrong. `expected` is [`Batch::results`].
     pub fn new(case: &Case, mut answer: Answer, batch: &Batch, expected: &[Vec<f64>]) -> Self {
         let mut out = Self {
             scheme: case.scheme,

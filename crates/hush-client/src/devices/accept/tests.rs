@@ -62,7 +62,7 @@ fn counts(accepted: &Accepted) -> [u64; 5] {
     [accepted.deliveries, accepted.out_of_order, accepted.outdated, rejected, accepted.held]
 }
 
-/// Everything of the table's form is right, but for what `faults` says.
+/// Everything has the table's form, except for `faults`.
 fn taken(
     manifest: &mut Manifest,
     waiting: &[SignedDelivery],
@@ -101,7 +101,7 @@ fn deliveries_are_taken_in_order_and_what_cannot_be_taken_keeps_no_other_out() {
     let accepted = taken(&mut manifest, &waiting, &|_| None);
     assert_eq!(counts(&accepted), [3, 1, 1, 3, 0]);
     assert_eq!((manifest.rows, manifest.parts.len()), (rows + 30, parts + 3));
-    // What is wrong in form is no secret, and not counted against a device.
+    // A fault of form is no secret, and does not count against a device.
     assert!(manifest.devices.is_empty());
     // Those that are in the table come again, and one that was missing.
     let waiting =

@@ -126,7 +126,7 @@ fn damaged_files_are_refused_or_the_very_key() {
     assert!(accepted <= 40, "{accepted}");
 }
 
-/// What is behind the passphrase is reached by whoever knows it.
+/// Everyone who knows the passphrase reaches the contents.
 #[test]
 fn damaged_contents_are_refused_or_a_key_under_its_own_id() {
     let path = Path::new("memory");

@@ -15,7 +15,7 @@ fn circuit(text: &str, width: u32) -> Circuit {
     Circuit::parse(text, width, &values).unwrap()
 }
 
-/// What is over a limit, by name of the variant.
+/// The exceeded limit, by name of the variant.
 fn unpromised(security: u32, circuit: &Circuit) -> Vec<&'static str> {
     let plain = InsecureBv11Params::for_circuit(security, 0, circuit).unwrap();
     let leveled = InsecureBv11LeveledParams::for_circuit(security, 0, circuit).unwrap();

@@ -8,7 +8,7 @@ use crate::noise::{
 };
 use crate::{ChainParams, Level};
 
-/// What a run says of a chain that holds the circuit.
+/// The outcome of a run on a chain that holds the circuit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Run {
     /// The least distance, in bits, of a phase's bound from what decrypts, or of an error's bound from what is allowed.

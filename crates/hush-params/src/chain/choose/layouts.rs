@@ -21,7 +21,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Polynomials of one prime in a fresh ciphertext and an evaluation key: times `8·N` what they take in memory.
+    /// Polynomials of one prime in a fresh ciphertext and an evaluation key; times `8·N`, their bytes in memory.
     fn rows(&self) -> usize {
         2 * self.limbs + self.digits() * 2 * (self.limbs + self.special)
     }
@@ -122,7 +122,7 @@ impl Shape {
     }
 }
 
-/// Chains of one ring whose levels have a scale's own size, whatever the size of primes; the fewest special primes first.
+/// Chains of one ring with levels of a scale's own size, whatever the size of primes; the fewest special primes first.
 pub(super) fn rational_specs(
     request: &ChainRequest,
     degree: u32,
@@ -151,7 +151,7 @@ fn size_log2(bits: u32) -> f64 {
     primes_of(bits).first().map_or(f64::INFINITY, |&q| (q as f64).log2())
 }
 
-/// The size of which there are most primes.
+/// The most frequent size of primes.
 const MOST_PRIMES_BITS: u32 = 46;
 /// Large plaintext moduli and scales need levels of several primes.
 pub(super) const MAX_LIMBS_PER_LEVEL: usize = 3;

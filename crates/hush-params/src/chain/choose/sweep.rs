@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is promised of a choice, over requests of every depth, precision, number of slots and level of security.
+//! Checks the promises of a choice over requests of every depth, precision, number of slots and level of security.
 
 use super::*;
 use crate::Level;
@@ -18,7 +18,7 @@ fn request(depth: u32, error_log2: Option<f64>, slots: usize, security: Security
     ChainRequest { plaintexts, depth, slots, sums_log2: 0.0, key_switching: KeySwitching::Used, security }
 }
 
-/// The circuit of the module's description, written down once more. `None`, or log2 of what is left: of a modulus beyond the
+/// The circuit of the module's description, written down once more. `None`, or log2 of the margin: of the modulus beyond the
 /// largest phase, or of the error allowed beyond the error.
 fn margin(request: &ChainRequest, chain: &ChainParams) -> Option<f64> {
     let (unit, error_log2) = match request.plaintexts {

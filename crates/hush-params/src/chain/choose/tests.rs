@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is chosen, pinned by shape, and what is refused. That the chains do their work, `hush-keys` tests.
+//! Chosen chains, pinned by shape, and refusals. `hush-keys` tests that the chains do their work.
 
 use super::*;
 use crate::Level;
@@ -104,7 +104,7 @@ fn what_nothing_serves_is_refused() {
     assert_eq!(refused(many), ChainError::Slots { found: 40000, max: 32768 });
     let precise = ChainRequest { plaintexts: approximate(40.0, -30.0), ..BGV };
     let ChainError::Imprecise { found, expected: -30.0 } = refused(precise) else { panic!("not imprecise") };
-    // What is said to be the least error can be had; no more than a bit less can.
+    // The stated least error is reachable; an error of one bit less is not.
     let with = |error_log2| ChainRequest { plaintexts: approximate(40.0, error_log2), ..BGV };
     assert!(ChainParams::choose(&with(found + 1e-6)).is_ok());
     assert!(matches!(refused(with(found - 1.1)), ChainError::Imprecise { .. }), "{found}");
