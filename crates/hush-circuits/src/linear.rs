@@ -32,7 +32,7 @@ use crate::{CircuitError, SlotScheme};
 /// The non-zero diagonals of a matrix on rows of `N/2` slots.
 ///
 /// *Invariants.* Offsets below the row length; each diagonal has one entry for each slot of a row, or for each slot of both
-/// rows where the rows are to be multiplied by different matrices. *Secrecy.* Public.
+/// rows if the rows are multiplied by different matrices. *Secrecy.* Public.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Diagonals<T> {
     row_slots: usize,

@@ -2,9 +2,9 @@
 //! Circuits of expressions on encrypted vectors, in BGV, BFV and CKKS, with scheme and parameters chosen for them.
 //!
 //! # Method
-//! [`Plan::choose`] takes an expression and what is known of its vectors and finds, for each scheme that may serve, the chain whose
-//! noise bounds hold for every step of this very circuit; of these plans it takes the one with the least predicted work. The circuit
-//! runs on bounds ([`crate::noise`]) and on ciphertexts through the same code, so that what is checked is what is run.
+//! [`Plan::choose`] takes an expression and the known properties of its vectors. For each scheme that may serve, it finds the chain
+//! with noise bounds that hold for every step of this circuit. It chooses the plan with the least predicted work. The circuit runs on
+//! bounds ([`crate::noise`]) and on ciphertexts through the same code, so that the circuit that is checked is the one that is run.
 //!
 //! *Exact schemes.* Results are integers of a known range; plaintext primes are chosen so that their product exceeds it, and every
 //! prime is a circuit of its own ([`Lane`]). Steps on the way may wrap.

@@ -263,11 +263,11 @@ pub fn mask<S: SlotScheme>(
     scheme.mul_clear(a, &values)
 }
 
-/// Clears all but the named slots, to be called before a result leaves: whoever decrypts it learns those slots and nothing of
-/// the intermediate values that rotations and sums left in the others.
+/// Clears all but the named slots. Call it before a result leaves: its decryptor then learns those slots, and nothing about the
+/// intermediate values that rotations and sums left in the others.
 ///
-/// This bounds what slots say. The error of a ciphertext may still depend on other values; where that matters, a result must
-/// be flooded with noise besides.
+/// This bounds what slots say. The error of a ciphertext may still depend on other values; if that matters, flood the result
+/// with noise too.
 ///
 /// # Level
 /// As [`mask`].

@@ -65,11 +65,11 @@ impl OwnedTable {
         self.run(plan, phases, progress)
     }
 
-    /// Asks a question whose result is to leave the owner: approximate numbers get noise that hides the errors of encryption, are
-    /// rounded to so many digits after the point (negative: whole tens, hundreds, …), and are counted before this returns.
+    /// Asks a query with a result that will leave the owner. Approximate numbers get noise that hides the errors of encryption. They
+    /// are rounded to `digits` after the point (negative: whole tens, hundreds, …), and counted before this returns.
     ///
     /// # Errors
-    /// As [`OwnedTable::ask`], and [`ClientError::Release`] where digits or budget do not suffice; nothing was released then.
+    /// As [`OwnedTable::ask`], and [`ClientError::Release`] if digits or budget do not suffice; then nothing was released.
     pub fn ask_released(
         &self,
         sql: &str,

@@ -7,9 +7,9 @@
 //!        └─ Arrow's CSV reader, or Parquet's ─▶ arrays ─┴─▶ cell by cell
 //! ```
 //!
-//! A cell that is missing there must be missing here, and any other present, unless the schema lists its text as one that means a
-//! missing value. Where Arrow's conversions understand a value, it must be the same. What they do not understand (a date with the
-//! day first, a decimal comma, `<5`) is compared by presence alone, and so are types that they convert by other rules.
+//! A cell that is missing there must be missing here. Any other must be present, unless the schema lists its text as a missing
+//! value. If Arrow's conversions understand a value, it must be the same. Values that they do not understand (a date with the day
+//! first, a decimal comma, `<5`), and types that they convert by other rules, are only compared by presence.
 //!
 //! *Non-goals.* CSV of one column, where the two readers disagree on purpose: a blank line is a row for us and nothing for Arrow.
 

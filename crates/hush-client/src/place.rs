@@ -2,8 +2,8 @@
 //! Where a table is, and how its owner opens it there.
 //!
 //! Everything that uses the owner's key on a stored table goes through [`TablePlace::open`]: query, explain, decrypt, keys of
-//! devices, deliveries. So one function checks what a server, or whoever writes to a directory, could exchange: the owner's
-//! signature, the table's name, which table was seen at the place last, and which version of it.
+//! devices, deliveries. So one function checks everything that a server, or a writer to a directory, could exchange: the owner's
+//! signature, the table's name, the table that was last seen at the place, and its version.
 
 use std::path::Path;
 use std::time::Duration;
@@ -39,9 +39,8 @@ pub(crate) struct Opened {
 }
 
 impl TablePlace<'_> {
-    /// The manifest that is there, without the owner's key: its signature, its name, and that no other table was seen at the place
-    /// before. Which version is acceptable is not asked: an earlier one may be looked at, and copied. Nothing is remembered, for whose
-    /// table it is nobody has shown.
+    /// Reads the manifest of the place without the owner's key. Checks its signature, its name, and that no other table was seen at the
+    /// place before. Accepts any version: earlier ones may be looked at, and copied. Remembers nothing, because nothing proves the owner.
     ///
     /// # Errors
     /// No table there; [`ClientError::OtherName`], [`ClientError::Replaced`]; damage.

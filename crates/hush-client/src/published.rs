@@ -46,7 +46,7 @@ fn number(index: usize) -> i64 {
     (index * 7919 % 1999) as i64 - 999
 }
 
-/// What a server has of one version of the table, and what its owner publishes.
+/// One version of the table as a server has it, with the numbers that its owner publishes.
 pub(crate) struct Version {
     pub(crate) signed: SignedManifest,
     pub(crate) seed: [u8; 32],
@@ -90,8 +90,8 @@ impl Version {
         Self { signed, seed, keys, directory }
     }
 
-    /// What the first chunk of a column decrypts to, in full doubles: results are shown with fewer digits, which makes the attack
-    /// harder and stops nobody who knows or chose some of the rows.
+    /// The decrypted first chunk of a column, in full doubles. Results are shown with fewer digits. That makes the attack harder, and
+    /// stops no attacker who knows or chose some of the rows.
     fn decrypted(&self, column: &str) -> Vec<f64> {
         let key = self.key(column);
         self.stored(key.id(), |seed, body| match &key.space {
@@ -171,7 +171,7 @@ impl Version {
         largest.fold(0.0, f64::max).log2() < ring.crt().log2_product() - 8.0
     }
 
-    /// All encodings but those under the secret of `column`, of which some must be over its ring.
+    /// All encodings under other secrets than that of `column`; some must be over its ring.
     fn others(&self, column: &str) -> Vec<EncodingId> {
         let own = self.key(column);
         let other = |key: &&ColumnKey| key.encoding.secret_id != own.encoding.secret_id;
@@ -256,7 +256,7 @@ fn ternary_of(limb: &RingLimb, mut secret: Vec<u64>) -> Option<Vec<i8>> {
     secret.into_iter().map(small).collect()
 }
 
-/// The attack works, on what decryption gives, for the very column that was published. What it finds opens no exact column, no
+/// The attack works on decrypted values for the column that was published. The secret that it finds opens no exact column, no
 /// approximate one that does not meet it in products, and nothing of the next encryption.
 #[test]
 fn a_published_approximate_column_opens_itself_and_nothing_else() {
@@ -317,7 +317,7 @@ fn released_values_are_right_and_the_attack_on_them_fails() {
         }
         Ok(values)
     };
-    // Two digits were asked for in the schema: the last is right but for one unit.
+    // The schema asks for two digits: the last is right up to one unit.
     let first = released("s", 2).unwrap();
     for (index, value) in first.iter().enumerate() {
         let right = (number(index) * 5 % 900) as f64 / 10.0;
@@ -343,7 +343,7 @@ fn released_values_are_right_and_the_attack_on_them_fails() {
     assert!(table.ask("SELECT SUM(k) FROM published", &Silent).unwrap().exposed.is_empty());
     assert_eq!(ask(9).unwrap_err().code(), "HUSH-C083");
 
-    // Columns for products have room for no digit: what is left of them is in whole powers of ten.
+    // Columns for products have room for no digit: they can be released only in whole powers of ten.
     let refused = released("a", 2).unwrap_err();
     let crate::ClientError::Release(crate::ReleaseError::Digits { possible, .. }) = refused else {
         panic!("{refused}")

@@ -2,8 +2,8 @@
 //! Approximate results that leave their owner: noise that drowns the errors of encryption, rounding, and a ledger of what has
 //! left. docs/security/release.md has the bound and its proof.
 //!
-//! A *number* is what one ciphertext decrypts to: a sum of one group, or the values of one ring element together. What is computed
-//! of released numbers needs no further care.
+//! A *number* is the decrypted value of one ciphertext: a sum of one group, or the values of one ring element together. Values that
+//! are computed from released numbers need no further care.
 
 pub(crate) mod error;
 pub(crate) mod ledger;
@@ -34,24 +34,24 @@ use crate::pins::Pins;
 /// Numbers that a table may release where its schema does not say.
 pub const DEFAULT_ANSWERS: u32 = 1024;
 
-/// What a table releases with.
+/// The key, ledger and budget for a table's releases.
 pub(crate) struct Releases {
     key: ReleaseKey,
     ledger: Ledger,
     /// Numbers of the whole budget.
     answers: u32,
-    /// By how much errors deviate more where devices encrypt.
+    /// Whether devices encrypt some rows, which widens errors.
     devices: bool,
 }
 
 impl Releases {
-    /// Of a table in a store; the ledger is beside the pins.
+    /// For a table in a store; the ledger is beside the pins.
     pub(crate) fn of(keys: TableKeys<'_>, manifest: &Manifest, schema: &Schema, pins: &Pins) -> Self {
         let ledger = Ledger::of(manifest, keys.ledger_seal(), pins);
         Self::with(keys, schema, ledger)
     }
 
-    /// Of a table that lives as long as the process.
+    /// For a table that lives as long as the process.
     pub(crate) fn in_memory(keys: TableKeys<'_>, schema: &Schema) -> Self {
         Self::with(keys, schema, Ledger::in_memory(keys.ledger_seal()))
     }
@@ -225,7 +225,7 @@ impl Release<'_> {
     }
 }
 
-/// What a ciphertext of slots is.
+/// A ciphertext of slots.
 #[derive(Clone, Copy)]
 pub(crate) enum Slots<'a> {
     /// The result of an expression.

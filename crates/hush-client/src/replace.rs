@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Checks before an encryption or a push replaces a table: nobody loses rows without consent.
 //!
-//! A version that keeps all parts of the one before it adds rows and replaces nothing. Any other takes the place of all rows
-//! that were there, those of devices too, whose only copy they may be.
+//! A version that keeps all parts of the version before it adds rows and replaces nothing. Any other version replaces all rows,
+//! also those of devices, which may have no other copy.
 
 pub(crate) mod present;
 
@@ -79,8 +79,8 @@ pub struct Pushed {
 
 /// Uploads the table in `directory` and remembers that its name on the server belongs to it.
 ///
-/// A version that keeps all parts of the server's version (rows were added) goes without more; any other replaces the rows
-/// there, and needs `replace`.
+/// A version that keeps all parts of the server's version only adds rows, and needs no consent. Any other version replaces rows,
+/// and needs `replace`.
 ///
 /// # Errors
 /// [`ClientError::WouldReplace`]; [`ClientError::Remote`]; no table in the directory, or a damaged one.
@@ -109,8 +109,8 @@ fn present_on(server: &RemoteServer, next: &Manifest) -> Result<Option<Present>,
         known => known?,
     };
     let present = signed.manifest();
-    // Another table, whoever's, and a version that does not come before this one, are refused by the push itself: no consent
-    // would help.
+    // The push itself refuses another table of any owner, and a version that does not come before this one: no consent would
+    // help.
     let is_before =
         present.key_id == next.key_id && present.table_id == next.table_id && present.version < next.version;
     if !is_before || continues(present, next) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a device can carry: for every ring, what a chunk of columns takes in time and bytes, measured on the way that rows go; and
-//! what the columns of a table then take.
+//! The load that a device can carry. For every ring, time and bytes of a chunk of columns are measured on the real path of rows; from
+//! these follows the load of a table's columns.
 //!
-//! No key of anybody's is needed: rows are made up, and encrypted with uniform polynomials in place of public keys, which takes
-//! as long.
+//! This needs no key: rows are made up, and encrypted with uniform polynomials in place of public keys, which takes as long.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;

@@ -63,7 +63,7 @@ pub(crate) struct Feed {
     /// Place in the input after the rows that were passed, and what is before it.
     taken: u64,
     trace: Trace,
-    /// What is before that place, of a CSV.
+    /// The bytes of a CSV before that place.
     window: Window,
     /// For messages: place in the input after the last whole message, and what is before it.
     passed: u64,
@@ -167,8 +167,8 @@ impl Feed {
         (self.taken, self.trace)
     }
 
-    /// The numbers of records that the next rows may be, ascending, at most a chunk: whole messages, so that none is read again because a
-    /// part of it was not delivered.
+    /// The possible record counts of the next rows, ascending, at most a chunk. They end with whole messages, so that no message is read
+    /// again because a piece of it was not delivered.
     pub(crate) fn counts(&self) -> Vec<usize> {
         let most = self.ends.len().min(CHUNK_ROWS as usize);
         match self.form {

@@ -43,7 +43,7 @@ pub enum Input {
     },
 }
 
-/// What a reader says.
+/// The state that a reader reports.
 pub(crate) enum Message {
     /// Bytes of the input.
     Bytes(Vec<u8>),

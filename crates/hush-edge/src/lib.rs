@@ -8,16 +8,15 @@
 //! ```
 //!
 //! *Invariants.*
-//! - The key of a device encrypts and signs; there is no secret key in this crate, nor a way to one (a check walks the dependency
-//!   graph). What the device has encrypted it cannot read.
-//! - Plaintext is in memory alone, and there no longer than until its chunk is encrypted. There is no other way for rows to leave
-//!   than encrypted: on any error the program stops.
-//! - A delivery is in the spool whole or not at all, and leaves it once the table has it. Its number and the place in the input
-//!   that it ends at become durable together, so that after a loss of power a file that grows is read on from there: every row is
-//!   delivered once.
+//! - The key of a device encrypts and signs. This crate holds no secret key, nor a way to one (a check walks the dependency graph).
+//!   The device cannot read the rows that it has encrypted.
+//! - Plaintext is only in memory, and only until its chunk is encrypted. Rows leave encrypted or not at all: on any error the
+//!   program stops.
+//! - A delivery is in the spool whole or not at all, and leaves it once the table has it. Its number and its end in the input become
+//!   durable together. So after a loss of power a growing file is read on from there, and every row is delivered once.
 //!
 //! *Non-goals.* Encrypting with the owner's secret, which is smaller and faster (`hush encrypt`); sealed columns and slots, which
-//! need it.
+//! need the secret.
 
 pub mod capacity;
 pub mod command;

@@ -8,8 +8,8 @@
 //! .lock, *.partial                      the process at work; files not yet in place
 //! ```
 //!
-//! A delivery appears under its name once its parts are durable, so that number and position become durable at once. Before it is
-//! deleted, `state.json` has taken over what its name says.
+//! A delivery appears under its name once its parts are durable, so number and position become durable together. Before it is
+//! deleted, `state.json` takes them over from its name.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -80,8 +80,8 @@ struct Known {
 pub(crate) struct SourceId {
     pub(crate) device: u64,
     pub(crate) inode: u64,
-    /// Of a file whose places are rows: what it holds, as [`DeviceKey::fingerprint`] has it. Such files do not grow; one that was written
-    /// again is another.
+    /// The [`DeviceKey::fingerprint`] of a file with rows as places. Such files do not grow; a file that was written again is another
+    /// one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) content: Option<Digest>,
 }

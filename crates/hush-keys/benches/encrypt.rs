@@ -171,7 +171,7 @@ fn benches(criterion: &mut Criterion) {
     }
 }
 
-/// Sums whose bytes come from memory.
+/// Sums with bytes from memory.
 fn large(criterion: &mut Criterion) {
     for (set, t_log2, value_bits) in SETS {
         let column = Column::new(set, t_log2, value_bits, MANY_ROWS);

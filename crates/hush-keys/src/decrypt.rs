@@ -2,9 +2,9 @@
 //! Decryption of answers and of stored columns. For the owner's eyes: approximate results that go to anyone else need the
 //! noise of [`crate::Flood`].
 //!
-//! What an exact layout decrypts to is looked at only where its phase is one that an honest ciphertext can have
-//! ([`PhaseLimit`]); anything else was falsified or damaged. The approximate layouts have no such test: there the phase is
-//! the value, which the caller compares with its bound.
+//! The plaintext of an exact layout is read only if an honest ciphertext can have its phase ([`PhaseLimit`]); any other
+//! ciphertext was falsified or damaged. The approximate layouts have no such test: there the phase is the value, which the
+//! caller compares with its bound.
 //!
 //! # Timing
 //! Independent of secrets, phases and messages, except the conversion to floats in the approximate layouts.

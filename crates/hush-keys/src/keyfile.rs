@@ -160,7 +160,7 @@ fn unwrap(identity: &scrypt::Identity, sealed: &[u8]) -> Result<Zeroizing<Vec<u8
     Ok(plain)
 }
 
-/// log2 of the work that a file asks for: the last word of its second line, `-> scrypt SALT WORK`. `None` where there is none.
+/// log2 of the work that a file asks for: the last word of its second line, `-> scrypt SALT WORK`. `None` without one.
 fn work_of(sealed: &[u8]) -> Option<u8> {
     let line = sealed.split(|byte| *byte == b'\n').nth(1)?;
     let words: Vec<&str> = std::str::from_utf8(line).ok()?.split(' ').collect();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Public keys of sum columns, made by the owner for devices that encrypt and must not decrypt.
 //!
-//! What the keys are and how they are used stands in [`hush_schemes::bgv::public`], which needs no secret.
+//! [`hush_schemes::bgv::public`], which needs no secret, defines the keys and their use.
 
 use hush_params::noise::{DEVICE_SLOT_RATIO, ERROR_VARIANCE};
 use hush_ring::{ERROR_BYTES, Poly, Ring, SecretRng, UniformSeed, sample_errors};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The owner's master seed and the keys that are derived from it.
 //!
-//! One 32-byte seed is all that is stored. Every key below it comes from BLAKE3's key derivation under a
-//! context string of its own, so that no two purposes share key material and a lost table key costs nothing:
-//! it is derived again.
+//! Only one 32-byte seed is stored. Every key below it comes from BLAKE3's key derivation under a context
+//! string of its own. So no two purposes share key material, and a lost table key costs nothing: it is
+//! derived again.
 
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
@@ -19,7 +19,7 @@ use crate::secret::SecretKey;
 pub struct KeyId([u8; 16]);
 
 impl KeyId {
-    /// The id of the owner whose manifests verify under `key`.
+    /// The id of the owner with `key` as verifying key.
     pub fn of(key: &VerifyingKey) -> Self {
         let mut id = [0; 16];
         id.copy_from_slice(&blake3::hash(&key.0.to_bytes()).as_bytes()[..16]);
@@ -132,8 +132,8 @@ impl OwnerSeed {
     }
 }
 
-/// What an RLWE secret encrypts. Secrets of different kinds have nothing in common, whatever their ids are: what a decrypted
-/// approximate result tells of its secret tells nothing of an exact column's.
+/// The columns that an RLWE secret encrypts. Secrets of different kinds have nothing in common, even with equal ids: a decrypted
+/// approximate result tells something about its own secret, and nothing about an exact column's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecretKind {
     /// One approximate column by element-wise slots, or several that meet in products.
@@ -192,7 +192,7 @@ impl TableKeys<'_> {
         wiping_stack(|| SealKey(Box::new(blake3::derive_key(context, &self.material(&[place])))))
     }
 
-    /// The seed, whose keys they are, and what else a key is derived from. Every context has parts of fixed lengths.
+    /// The input of a key derivation: the seed and `parts`. In every context the parts have fixed lengths.
     fn material(&self, parts: &[&[u8]]) -> Zeroizing<Vec<u8>> {
         let length = parts.iter().map(|part| part.len()).sum::<usize>();
         let mut material = Zeroizing::new(Vec::with_capacity(64 + length));

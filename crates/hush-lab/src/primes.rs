@@ -49,7 +49,7 @@ pub fn prime_below_power(bits: u32) -> u64 {
 
 /// A uniform prime of exactly `bits` bits, for `bits ≥ 3`, with the second highest bit set too, so that products have `2·bits` bits.
 ///
-/// Cost: some `bits/3` Miller-Rabin tests, most of which end with a small factor.
+/// Cost: some `bits/3` Miller-Rabin tests; most end with a small factor.
 pub fn random_prime(bits: u64, randomness: &mut Stream) -> BigUint {
     let bits = bits.max(3);
     loop {

@@ -7,7 +7,7 @@ use std::time::Instant;
 use hush_lab::LabError;
 
 /// Lines of standard output. A closed pipe (`| head`) is the reader's choice, not an error. Control characters of the user's own
-/// text are shown as escapes, but for newlines: see [`one_line`].
+/// text are shown as escapes, except newlines: see [`one_line`].
 ///
 /// # Errors
 /// [`LabError::Output`].

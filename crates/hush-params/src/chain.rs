@@ -221,7 +221,7 @@ impl ChainParams {
         Ok(Self { is_insecure_toy: true, ..Self::well_formed(spec)? })
     }
 
-    /// One prime per level, `level_count` of them, the first `base_count` of which make up level 0; the largest primes of
+    /// One prime per level, `level_count` of them; the first `base_count` make up level 0; the largest primes of
     /// `bits` bits. The special primes come from the same list.
     ///
     /// # Errors

@@ -58,7 +58,7 @@ pub fn norm_failure_log2(degree: f64) -> f64 {
     -degree * (1.0 - std::f64::consts::LN_2) / (2.0 * std::f64::consts::LN_2)
 }
 
-/// Standard deviation of the error part of a masked sum over `rows` rows whose weights are at most
+/// Standard deviation of the error part of a masked sum over `rows` rows with weights of at most
 /// `weight_max` in absolute value.
 pub fn sum_deviation(rows: f64, weight_max: f64) -> f64 {
     (ERROR_VARIANCE * rows.max(1.0)).sqrt() * weight_max.max(1.0)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What both ends of the network say: the paths, headers and codes of `/v1`, and the JSON of its replies.
+//! The protocol between client and server: the paths, headers and codes of `/v1`, and the JSON of its replies.
 //!
-//! A reply is one type where the client reads all that it needs of it. What the client reads of a longer reply is a type of its own
-//! beside it ([`table::Present`], [`service::ServerVersion`]): unknown fields are ignored, so that newer servers can say more.
+//! A reply is one type if the client reads all of it. For a longer reply the client has a type of its own
+//! ([`table::Present`], [`service::ServerVersion`]). It ignores unknown fields, so that newer servers can say more.
 //!
 //! *Invariants.* Released names keep their meaning. Sizes are bytes, times are seconds unless the name says otherwise.
 //!

@@ -55,7 +55,7 @@ pub struct PublicLimits {
     pub result_ttl_s: u64,
 }
 
-/// What a client reads of [`Version`].
+/// The members of [`Version`] that a client reads.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ServerVersion {
     /// Name of the program.

@@ -73,7 +73,7 @@ pub struct EncodingFacts {
     pub params: String,
 }
 
-/// What a push reads of [`TableFacts`].
+/// The members of [`TableFacts`] that a push reads.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Present {
     /// Stays the same over all versions.

@@ -133,8 +133,8 @@ impl RemoteServer {
         self.transport.json(&Call::get(path::TABLES, LIST_MAX_BYTES))
     }
 
-    /// Fetches a table's manifest and checks its signature and rules; whose signature it is and whether the
-    /// version is acceptable is the caller's question.
+    /// Fetches a table's manifest and checks its signature and rules. The caller checks the signer and the
+    /// version.
     ///
     /// # Errors
     /// [`RemoteError::Refused`] if there is no such table, [`RemoteError::Table`] for a bad manifest.
@@ -145,8 +145,8 @@ impl RemoteServer {
     }
 
     /// Uploads a local table: parts that the server lacks or has damaged, encrypted ones first, then the manifest, which makes
-    /// them the table. The server reads what it has. Broken off and called again, it continues where it was; called twice,
-    /// it sends no part.
+    /// them the table. The server verifies the parts that it has. A second call after an interruption continues; after a
+    /// complete push it sends no part.
     ///
     /// # Errors
     /// [`RemoteError::Table`] if the local table is damaged; [`RemoteError::OtherOwner`], [`RemoteError::OtherTable`] or
@@ -193,8 +193,8 @@ impl RemoteServer {
         deliver::deliver(&self.transport, table, directory, signed)
     }
 
-    /// A page of the deliveries that wait beside a table: those behind `after`, by rising id. Their signatures agree with themselves;
-    /// whose they are is the caller's question, and so is how many pages are enough.
+    /// A page of the deliveries that wait beside a table: those after `after`, by rising id. Their signatures are consistent; the
+    /// caller checks the signers, and limits the number of pages.
     ///
     /// # Errors
     /// [`RemoteError::Protocol`] for a list that does not advance; any [`RemoteError`] of the connection.

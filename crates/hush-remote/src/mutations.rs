@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Damaged replies of a server, over real sockets: each ends in a typed error whose text is safe to show, or in a value that
+//! Damaged replies of a server, over real sockets: each ends in a typed error with a text that is safe to show, or in a value that
 //! keeps its rules; bodies are read up to their limits.
 //!
 //! `tests/corpus/README.md` says what is in the files that this starts from; `HUSH_MUTATIONS` multiplies the number of copies, `HUSH_MUTATION_SEED` gives other ones.

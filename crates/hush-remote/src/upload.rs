@@ -102,7 +102,7 @@ impl Upload<'_> {
         Ok(uploaded)
     }
 
-    /// Where the upload stands, once the server has read what it has.
+    /// The offset of the upload, once the server has verified its bytes.
     fn standing(&self, path: &str) -> Result<Standing, RemoteError> {
         let path = format!("{path}?verify=true");
         let call = Call::new(Method::Head, &path);

@@ -65,7 +65,7 @@ impl Service {
         RemoteServer::new(&format!("http://{}", self.address), Some(self.token())).unwrap()
     }
 
-    /// A client behind a proxy whose connections end after so many bytes, in order; later ones do not end.
+    /// A client behind a proxy. The proxy's connections end after these numbers of bytes, in order; later ones do not end.
     fn flaky_client(&self, budgets: &[usize]) -> RemoteServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -259,7 +259,7 @@ fn clients_of_a_full_server_wait_and_are_answered() {
     assert_eq!(std::fs::read_dir(service.data.path().join("data/jobs")).unwrap().count(), 0);
 }
 
-/// What a disk does to the server's files, the same push mends.
+/// The same push mends files that a disk damaged on the server.
 #[test]
 fn a_push_mends_what_the_server_has_damaged() {
     let service = service();

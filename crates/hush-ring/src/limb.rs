@@ -102,7 +102,7 @@ impl RingLimb {
         pointwise::mul_scalar_add_assign(self.cpu(), self.modulus(), out, x, scalar);
     }
 
-    /// `out = Σ weights[i]·rows[i]`, column by column, for rows of any modulus and canonical weights, of which the last belongs to
+    /// `out = Σ weights[i]·rows[i]`, column by column, for rows of any modulus and canonical weights; the last weight belongs to
     /// the tags of the first row; see [`convert::tagged_sum`].
     pub fn tagged_sum(&self, out: &mut [u64], rows: &[u64], weights: &[u64]) {
         convert::tagged_sum(self.cpu(), self.modulus(), out, rows, weights);

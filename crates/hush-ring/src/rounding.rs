@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Polynomials modulo `Q` in fewer bits: what of a ciphertext no decryption needs is left out.
+//! Polynomials modulo `Q` in fewer bits: the bits of a ciphertext that no decryption needs are left out.
 //!
 //! # Math
-//! The phase of a ciphertext is `m + t·e (mod Q)`. Of a coefficient `x` of one of its components let
+//! The phase of a ciphertext is `m + t·e (mod Q)`. For a coefficient `x` of one of its components let
 //! `u = t⁻¹·x mod Q`. *Rounding* keeps the upper `w` bits of `u`, *restoring* takes them back:
 //!
 //! ```text
@@ -103,7 +103,7 @@ impl Rounding {
         Ok(fractions.into_iter().map(|fraction| (fraction >> (128 - self.bits)) as u64).collect())
     }
 
-    /// A polynomial that rounds to these coefficients, and whose phase has the same message; bits above [`Rounding::bits`] are
+    /// A polynomial that rounds to these coefficients, with the same message in its phase; bits above [`Rounding::bits`] are
     /// ignored.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a server sends back: answers to masked sums, and ciphertexts of slot expressions.
+//! Objects that a server sends back: answers to masked sums, and ciphertexts of slot expressions.
 
 use hush_ring::{Coeff, Eval, Poly, Ring};
 
@@ -213,7 +213,7 @@ impl<'a> UncheckedCiphertextSet<'a> {
         Ok(Self { header, payload })
     }
 
-    /// Checks that these are the ciphertexts asked for, and every residue.
+    /// Checks every residue, and that these are the expected ciphertexts.
     ///
     /// # Errors
     /// A [`CodecError`] that names what differs.

@@ -144,7 +144,7 @@ pub struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// Reads a body that conformed before and whose digest has been compared since, without looking at the
+    /// Reads a body that conformed before, with a digest compared since, without checking the
     /// residues or the checksum again: the hot path of a server that checked the bytes when they came in.
     ///
     /// If that was not so, results are wrong; nothing worse, since a packed residue cannot exceed its width

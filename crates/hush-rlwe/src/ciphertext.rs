@@ -142,7 +142,7 @@ impl RlweCiphertext {
         Ok(())
     }
 
-    /// The tensor product: `(a_0·b_0, a_0·b_1 + a_1·b_0, a_1·b_1)`, whose phase is the product of the phases.
+    /// The tensor product `(a_0·b_0, a_0·b_1 + a_1·b_0, a_1·b_1)`. Its phase is the product of the phases.
     /// Clear operands (one component) are allowed.
     ///
     /// # Errors

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What evaluation keys make possible: relinearisation and automorphisms; and moving between levels.
+//! Operations with evaluation keys, which are relinearisation and automorphisms; and moves between levels.
 //!
-//! All of it acts on phases alike for every scheme. What a level or an automorphism means for messages is the business
-//! of the schemes.
+//! They act on phases alike for every scheme. The schemes define what a level or an automorphism does to messages.
 
 use hush_ring::{Chain, ChainLevel, Eval, Level, Poly, RowPair};
 

@@ -3,7 +3,7 @@
 
 use hush_ring::Chain;
 
-/// What an object is.
+/// The kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ObjectKind {
@@ -45,7 +45,7 @@ impl ObjectKind {
     }
 }
 
-/// What an object over a chain is.
+/// The kind of an object over a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChainObjectKind {

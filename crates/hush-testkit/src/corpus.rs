@@ -59,7 +59,7 @@ pub struct Accepted {
 pub struct Corpus(PathBuf);
 
 impl Corpus {
-    /// Of the crate in this directory: `env!("CARGO_MANIFEST_DIR")`.
+    /// The corpus of the crate in this directory: `env!("CARGO_MANIFEST_DIR")`.
     pub fn of(crate_directory: &str) -> Self {
         Self(PathBuf::from(crate_directory).join("tests/corpus"))
     }

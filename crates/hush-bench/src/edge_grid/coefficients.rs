@@ -64,7 +64,7 @@ impl Coefficients {
     /// Whether the phase of a fresh ciphertext holds these coefficients, and zeros after them.
     ///
     /// `m' + t·e` of a fresh ciphertext is far smaller than any prime, so its residues are those of one integer nearest to
-    /// zero modulo the first of them; a phase of which that is not true has the wrong noise and is refused as well.
+    /// zero modulo the first of them; any other phase has the wrong noise and is refused as well.
     pub(super) fn holds(&self, phase: &Poly<Coeff>, values: &[u16]) -> bool {
         let limbs = self.ring.limbs();
         let (degree, words) = (self.ring.degree(), phase.words());

@@ -72,7 +72,7 @@ fn once(cell: &Cell, values: &[u16], checks: &mut Checks) -> Result<Repetition, 
             None => {
                 let ciphertext = keys.secret.encrypt(message)?;
                 checks.digest(std::slice::from_ref(ciphertext.body()));
-                // A mask is expanded by whoever computes.
+                // The party that computes expands the mask.
                 is_checked.then(|| clock.outside(|| ciphertext.expand())).transpose()?
             }
         };

@@ -13,7 +13,7 @@ pub enum Table {
     Workload,
     /// One operation at a time on full-size parameters.
     Primitives,
-    /// Random programs, whose results are compared.
+    /// Random programs with compared results.
     Programs,
 }
 

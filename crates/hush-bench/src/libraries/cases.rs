@@ -17,7 +17,7 @@ const REAL: Primes = (&[46, 40], &[46]);
 const REAL_60: Primes = (&[60, 40], &[60]);
 /// The library chooses.
 const DEFAULT: Primes = (&[], &[]);
-/// OpenFHE chooses, but for special primes in BFV, which its default does without.
+/// OpenFHE chooses everything except special primes in BFV, which it does not use by default.
 const HYBRID: Primes = (&[], &[60]);
 
 const N13: Primes = (&[42, 43, 43, 43], &[43]);

@@ -2,8 +2,8 @@
 //! Odd polynomials nearest to 1 on a positive interval, and so to the sign on it and its mirror image.
 //!
 //! # Math
-//! The odd polynomials of degree up to `2·n − 1` are a Chebyshev system of dimension `n` on `[low, high]`, `low > 0`: the best
-//! one is that whose error takes its extreme value at `n + 1` points with alternating signs. Remez's exchange solves
+//! The odd polynomials of degree up to `2·n − 1` are a Chebyshev system of dimension `n` on `[low, high]`, `low > 0`: the error
+//! of the best one takes its extreme value at `n + 1` points with alternating signs. Remez's exchange solves
 //! `p(x_i) + (−1)^i·E = 1` for `p` and `E`, moves the points to the extremes of the error, and repeats. `|E|` bounds the least
 //! error from below, and the largest extreme from above, so that the result is certified by their ratio.
 //!

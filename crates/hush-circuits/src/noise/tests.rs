@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Predicted against measured noise, circuit by circuit.
 //!
-//! A bound must never be exceeded, and must not be more than a stated number of bits above the largest error measured. What the
-//! slack is made of: 2.5 bits between the largest of some thousand errors and a tail of 2^-128, half a bit to a bit and a half
-//! wherever operands are taken to be equal that are not, and the distance of a slope at its largest from the slope where the slots
-//! are.
+//! No error may exceed its bound, and no bound may be more than a stated number of bits above the largest measured error. The slack
+//! has three sources: 2.5 bits between the largest of some thousand errors and a tail of 2^-128; half a bit to a bit and a half
+//! wherever different operands are taken to be equal; and the distance between the largest slope and the slope at the slots.
 
 use hush_params::{ChainParams, Level};
 use hush_schemes::bgv::{Bfv, Bgv};

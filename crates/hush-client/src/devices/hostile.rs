@@ -56,8 +56,8 @@ const OWN_SUM: i64 = 5 * 100;
 /// The choices of a device for a delivery of four rows.
 struct Crafted {
     day: i64,
-    /// By what is encrypted: `load`, `valid temp`, `temp`, `square temp`; `level` in units of its scale. What is beyond four stands
-    /// behind the last row.
+    /// Values by quantity: `load`, `valid temp`, `temp`, `square temp`; `level` in units of its scale. Values after the fourth stand
+    /// after the last row.
     values: BTreeMap<&'static str, Vec<i64>>,
     /// A constant polynomial that is added to the mask of `load`.
     shift: u64,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Measuring the unit costs on one thread, some ten seconds in all.
 //!
-//! Inner loops are measured by themselves. What the query engine and the owner's work on rows cost is measured on a small table in
-//! a directory that is opened anew each time, as what is left of a query's time when all that is known is taken away.
+//! Inner loops are measured by themselves. The cost of the query engine and of the owner's work on rows is the rest of a query's time
+//! after all known costs are subtracted. The queries run on a small table in a directory, opened anew each time.
 
 use std::hint::black_box;
 use std::io::Write;

@@ -21,7 +21,7 @@ use crate::pins::Pins;
 
 /// First bytes of a ledger, once it is opened.
 const MAGIC: [u8; 8] = *b"HUSHRLS1";
-/// What the sealed bytes are bound to, beside the key of the encryption.
+/// The place that the sealed bytes are bound to, beside the key of the encryption.
 const PLACE: &[u8] = b"ledger of releases";
 /// Largest ledger.
 const MAX_BYTES: u64 = (MAGIC.len() + MAX_ANSWERS as usize * NumberId::BYTES + SEAL_OVERHEAD_BYTES) as u64;
@@ -40,7 +40,7 @@ enum Place {
     File(PathBuf),
 }
 
-/// What a ledger says after counting.
+/// The state of a ledger after counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spent {
     /// Numbers released so far.
@@ -71,8 +71,8 @@ impl Ledger {
         }
     }
 
-    /// Counts `numbers`; those that were released before cost nothing. When it returns, what it has counted survives the process
-    /// and the machine.
+    /// Counts `numbers`; those that were released before cost nothing. When this returns, the count survives the process and the
+    /// machine.
     ///
     /// # Errors
     /// [`ReleaseError::Budget`], with nothing counted; [`ReleaseError::NoLedger`] and [`ReleaseError::BadLedger`].

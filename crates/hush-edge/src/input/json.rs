@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Messages as an MQTT broker hands them on, one to a line: a JSON object of columns, or a list of them, as records of a CSV whose
-//! header is the schema.
+//! Messages as an MQTT broker passes them on, one per line: a JSON object of columns, or a list of objects. They are read as records
+//! of a CSV with the schema as header.
 
 use hush_plan::schema::Column;
 use hush_plan::{Protection, Schema};

@@ -138,7 +138,7 @@ impl Schedule {
         }
     }
 
-    /// The coefficient whose first candidate was refused.
+    /// The coefficient with a refused first candidate.
     #[cold]
     #[target_feature(enable = "avx2,aes")]
     fn retry(&self, nonce: u64, modulus: Modulus, index: usize) -> u64 {

@@ -118,7 +118,7 @@ pub(crate) fn recenter(source: Modulus, target: Modulus, out: &mut [u64], x: &[u
 /// `2^(50+b)`.
 const BATCH: usize = 7;
 
-/// `out ← Σ factors.0·factors.1`, for factors whose low 52 bits are below `2^47` and of which the second is canonical.
+/// `out ← Σ factors.0·factors.1`, for factors with low 52 bits below `2^47`; the second factor is canonical.
 #[inline(always)]
 fn sum(
     reducer: &Reducer,

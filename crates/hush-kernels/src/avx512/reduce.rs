@@ -66,7 +66,7 @@ impl Reducer {
         self.subtract_multiple(low, quotient)
     }
 
-    /// `low + 2^52·high mod q` for words whose value is below `2^(50+b)`; canonical.
+    /// `low + 2^52·high mod q` for words with a value below `2^(50+b)`; canonical.
     ///
     /// As in [`Reducer::mul_add`], with `c < 2^52`: the estimate lies above `P/q − 1/2 − 1 − 1`, so that the rest is below
     /// `2.5q`, which is less than `2^52`.

@@ -53,7 +53,7 @@ fn a_key_opens_in_the_memory_that_it_was_made_for_and_in_no_less() {
     }
 }
 
-/// Guesses at a passphrase must cost something: whoever writes a key with less is refused, and whoever reads one learns of it.
+/// Guesses at a passphrase must cost something: writing a key with less work is refused, and reading one gives a warning.
 #[test]
 fn keys_of_too_little_work_are_neither_written_nor_read() {
     let (dir, good, seed) = stored();

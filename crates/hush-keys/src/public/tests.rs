@@ -26,7 +26,7 @@ fn body<'a>(bytes: &'a [u8], ring: &Ring, column: u32, chunk: u32, rows: usize) 
     UncheckedBody::decode(bytes).unwrap().conform(ring, BodyKind::Sum, id).unwrap()
 }
 
-/// The widest plaintext modulus for sums of `rows` rows with weights of up to `weight`, some of which devices encrypted.
+/// The widest plaintext modulus for sums of `rows` rows with weights of up to `weight`, some of them from devices.
 fn widest(ring: &Ring, rows: f64, weight: f64) -> u32 {
     let factor = noise::device_factor(ring.degree());
     let log_q = ring.set().unwrap().log_q();

@@ -169,8 +169,8 @@ fn the_attack_succeeds_on_raw_decryptions_and_fails_on_released_ones() {
     assert!((guessed - count / 3.0).abs() < allowed, "{guessed} of {count} guessed");
 }
 
-/// Whoever chooses the data can put a value on the boundary of rounding and look which way it went: with the noise that says
-/// nothing of the error's sign, without it everything.
+/// An attacker who chooses the data can put a value on the boundary of rounding and see which way it went. With the noise this
+/// says nothing about the error's sign, without it everything.
 #[test]
 fn values_on_a_boundary_of_rounding_tell_nothing_of_the_error() {
     let (ring, owner) = (toy(), OwnerSeed::generate().unwrap());

@@ -21,7 +21,7 @@ pub(crate) struct Ladder {
 pub(crate) struct Forecast {
     /// Of every gate, at the level that it is computed at.
     pub(crate) gates: Vec<f64>,
-    /// Of the result's bits at the last level, the lowest first; bits that are 0 without computation left out.
+    /// Bounds of the result's bits at the last level, the lowest first; bits that are 0 without computation are left out.
     pub(crate) results: Vec<f64>,
     /// The first level at which a bound is not below its limit.
     pub(crate) overflow: Option<u32>,
@@ -115,18 +115,18 @@ pub(crate) fn limit(q: OddModulus) -> f64 {
     q.value() as f64 / 4.0 - 0.5
 }
 
-/// Of a fresh ciphertext with `m` samples, about half of which are summed: `m/2 + 4√m` at most.
+/// Bound of a fresh ciphertext with `m` samples. About half of them are summed: `m/2 + 4√m` at most.
 pub(crate) fn fresh_bound(samples: u32) -> f64 {
     let samples = f64::from(samples);
     sum_bound((samples / 2.0 + 4.0 * samples.sqrt()).min(samples))
 }
 
-/// Of the sum of two ciphertexts of one level: `|e₁| + |e₂| + 1`, as two ones carry.
+/// Bound of the sum of two ciphertexts of one level: `|e₁| + |e₂| + 1`, because two ones carry.
 pub(crate) fn sum(a: f64, b: f64) -> f64 {
     a + b + 1.0
 }
 
-/// Of a product before relinearisation: `|2e₁e₂ + m₁e₂ + m₂e₁|`.
+/// Bound of a product before relinearisation: `|2e₁e₂ + m₁e₂ + m₂e₁|`.
 pub(crate) fn product(a: f64, b: f64) -> f64 {
     2.0 * a * b + a + b
 }
@@ -145,7 +145,7 @@ pub(crate) fn after_step(style: Style, from: OddModulus, to: OddModulus, bound: 
     }
 }
 
-/// Of a sum of errors and roundings to an integer, which vary by `1/4` at most.
+/// Variance of a sum of errors and roundings to an integer, which vary by `1/4` at most.
 pub(crate) fn scaled_bound(count: f64) -> f64 {
     TAIL * (SIGMA * SIGMA + 0.25).sqrt() * count.sqrt()
 }

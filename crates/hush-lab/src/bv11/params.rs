@@ -105,7 +105,7 @@ impl InsecureBv11Params {
         promises(&self.ladder(), circuit)
     }
 
-    /// Parameters of one's own. `samples` is the `m` of the public key, by default enough for the leftover hash lemma; the short rung
+    /// Custom parameters. `samples` is the `m` of the public key, by default enough for the leftover hash lemma; the short rung
     /// is as hard to break as the first.
     ///
     /// # Errors
@@ -300,7 +300,7 @@ impl InsecureBv11LeveledParams {
         Err(missing)
     }
 
-    /// Parameters of one's own: a rung for every level, from fresh to the last.
+    /// Custom parameters: a rung for every level, from fresh to the last.
     ///
     /// # Errors
     /// As [`InsecureBv11Params::custom`]; also [`LabError::Parameter`] if moduli increase.

@@ -26,7 +26,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Of [`Stream`](crate::Stream) `label`, whose row `r` has the words of nonce `r`.
+    /// Rows of [`Stream`](crate::Stream) `label`; row `r` has the words of nonce `r`.
     pub(crate) fn new(
         seed: &Seed,
         label: &str,

@@ -75,7 +75,7 @@ impl SampleKey {
     ///
     /// `inputs` writes the next input of every receiver, a residue modulo `from`, and says whether there was one.
     ///
-    /// Differs: the digits of an input are those of its non-adjacent form, −1, 0 or 1, of which a third is not 0, instead of half of
+    /// Differs: the digits of an input are those of its non-adjacent form, −1, 0 or 1. A third of them is not 0, instead of half of
     /// the digits 0 and 1. The key is the paper's; fewer of its samples are generated, and fewer errors add up. The form of a
     /// representative in `(−q/2, q/2)` has as many digits as `q`. Keys with a single digit have inputs 0 or 1.
     ///

@@ -23,7 +23,7 @@ fn toy_leveled(depth: u32) -> InsecureBv11Leveled {
     InsecureBv11Leveled::generate(&params, &Seed::from_text("toy"), &mut |_| {}).unwrap()
 }
 
-/// Evaluates a random circuit of at most `operations` gates whose noise bound is below the limit everywhere. Panics if a decryption
+/// Evaluates a random circuit of at most `operations` gates, with noise bounds below the limit everywhere. Panics if a decryption
 /// is wrong or a noise above its bound.
 pub(super) fn random_circuit<S: InsecureScheme<Ciphertext = Ciphertext>>(
     scheme: &S,

@@ -19,7 +19,7 @@ impl InsecureCnt12PublicKey {
     /// `2K` word products and `8K` bytes of AES for each `i`: two linear passes where the whole product takes a transform.
     ///
     /// # Memory
-    /// 16 kB; no `y_i` is ever held as a whole but for a full product.
+    /// 16 kB; only a full product ever holds a whole `y_i`.
     ///
     /// # References
     /// eprint 2011/440, section 4. `c` must be reduced modulo `x_0`, or `κ` is too small for it: ciphertexts always are.

@@ -209,7 +209,7 @@ impl InsecureCnt12Parameters {
         circuit::log2_sum(sum, self.encryption_noise_bits() as f64 + 1.0).ceil() as u64
     }
 
-    /// What the noise of a refreshed ciphertext hardly ever exceeds, and then by a few bits (492 instead of 490 was seen in the toy set):
+    /// The noise of a refreshed ciphertext hardly ever exceeds this, and then by a few bits (492 instead of 490 was seen in the toy set):
     /// its usual size after the circuit of Recrypt on encrypted
     /// bits that are each a sum of up to `Θ/θ` bits of the key, and `MARGIN_BITS`.
     pub fn refreshed_noise_bits(&self) -> u64 {

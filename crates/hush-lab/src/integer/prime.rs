@@ -15,7 +15,7 @@ const SIEVE_BOUND: u64 = 1 << 14;
 /// A random prime of exactly `bits ≥ 2` bits; `random` fills words.
 ///
 /// # Cost
-/// `0.7·bits` candidates, of which one in twenty or so is left for an exponentiation.
+/// `0.7·bits` candidates; about one in twenty is left for an exponentiation.
 pub(crate) fn random_prime(bits: u64, random: &mut impl FnMut(&mut [u64])) -> BigUint {
     loop {
         let mut candidate = random_bits(bits, random);

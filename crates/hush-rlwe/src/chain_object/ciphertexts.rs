@@ -23,8 +23,8 @@ pub struct LeveledSetId {
 
 /// The binary object of ciphertexts of one level and one number of components.
 ///
-/// What a ciphertext's phase means (the factor of BGV, the scale of CKKS) is not in it: it follows from the plan. Where it does not,
-/// [`super::encode_leveled_with_meaning`] keeps it.
+/// The object does not hold the meaning of a ciphertext's phase (the factor of BGV, the scale of CKKS), because it follows from the
+/// plan. Otherwise [`super::encode_leveled_with_meaning`] keeps it.
 ///
 /// # Errors
 /// [`CodecError::Object`] if a ciphertext is not at the level; [`CodecError::ElementCount`] or [`CodecError::Components`] if `id`
@@ -102,7 +102,7 @@ impl<'a> UncheckedLeveledSet<'a> {
         Ok(Self { header, payload })
     }
 
-    /// Checks that these are the ciphertexts asked for, and every residue.
+    /// Checks every residue, and that these are the expected ciphertexts.
     ///
     /// # Errors
     /// A [`CodecError`] that names what differs; [`CodecError::Transparent`].
@@ -161,7 +161,7 @@ impl<'a> UncheckedSeededSet<'a> {
         Ok(Self { header, payload })
     }
 
-    /// Checks that these are `count` fresh ciphertexts of a level, and every residue.
+    /// Checks every residue, and that these are `count` fresh ciphertexts of a level.
     ///
     /// # Errors
     /// A [`CodecError`] that names what differs.

@@ -95,7 +95,7 @@ pub fn leveled_set_with_meaning_bytes(chain: &Chain, id: LeveledSetId) -> Result
 }
 
 impl UncheckedLeveledSet<'_> {
-    /// Checks that these are the ciphertexts asked for, every residue, and that each has the meaning that the chain's unit calls for.
+    /// Checks every residue, that these are the expected ciphertexts, and that each has a meaning that fits the chain's unit.
     ///
     /// # Errors
     /// As [`UncheckedLeveledSet::conform`]; [`CodecError::Meaning`] if none or another is stored; [`CodecError::Factor`] or

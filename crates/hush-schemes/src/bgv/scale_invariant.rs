@@ -18,7 +18,7 @@ use hush_rlwe::{EvaluationKeys, RlweCiphertext, RlweError, conjugation_element, 
 use super::batch::{BatchEncoder, lift_eval};
 use crate::SchemeError;
 
-/// The scheme over one chain and plaintext modulus. Ciphertexts are [`RlweCiphertext`]s: nothing else is to be known of them
+/// The scheme over one chain and plaintext modulus. Ciphertexts are [`RlweCiphertext`]s: nothing else needs to be known about them
 /// but their ring.
 #[derive(Debug)]
 pub struct Bfv {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a device puts behind the last row of a chunk. Nobody asks for it, but it tells what the rows do not: whether the mask is that
-//! of an honest encryption.
+//! Coefficients that a device puts after the last row of a chunk. No query reads them. Unlike the rows, they tell whether the mask is
+//! that of an honest encryption.
 
 use hush_plan::Plaintext;
 use hush_ring::{Ring, UniformSeed};

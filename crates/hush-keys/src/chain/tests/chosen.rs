@@ -45,7 +45,7 @@ fn exact_chains_hold_the_depth_that_was_asked_for() {
     }
 }
 
-/// The same in BFV, whose chains have one level.
+/// The same in BFV, with chains of one level.
 #[test]
 fn scaled_chains_hold_the_depth_that_was_asked_for() {
     for depth in 1..=3 {

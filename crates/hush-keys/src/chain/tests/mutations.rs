@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a forger may send: objects with changed payloads and right checksums. Those that conform go through every operation,
+//! Forged objects: changed payloads with right checksums. Those that conform go through every operation,
 //! which may give wrong messages but no panic and, since shapes and residues are right, no error either.
 //!
 //! `HUSH_MUTATIONS` multiplies their number, `HUSH_MUTATION_SEED` repeats a run.
