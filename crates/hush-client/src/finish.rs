@@ -4,11 +4,12 @@
 
 mod moments;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow::record_batch::RecordBatch;
+use datafusion::catalog::MemoryCatalogProviderList;
 use datafusion::datasource::MemTable;
-use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext, col};
 use hush_exec::coerce::{self, SettleTypes, faithful_rules};
 
@@ -23,17 +24,14 @@ pub(crate) const ROW: &str = "row";
 /// [`ClientError::Finish`] if the engine refuses the expression (for instance a division by zero).
 pub(crate) fn finish(merged: RecordBatch, sql: &str) -> Result<Vec<RecordBatch>, ClientError> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let mut config = SessionConfig::new().with_target_partitions(1).with_information_schema(false);
-    // `SUM(money) * 1.19` is money.
-    config.options_mut().sql_parser.parse_float_as_decimal = true;
-    let mut builder = SessionStateBuilder::new_with_default_features()
-        .with_config(config)
-        .with_analyzer_rules(SettleTypes::first())
-        .with_optimizer_rules(faithful_rules());
-    // The later one of a name is taken.
-    builder.aggregate_functions().get_or_insert_default().extend(moments::functions());
-    builder.scalar_functions().get_or_insert_default().extend(coerce::functions());
-    let context = SessionContext::new_with_state(builder.build());
+    // Each query has its own tables, but rules and functions are the same for all: making them anew takes longer than most
+    // results.
+    static COMMON: LazyLock<SessionState> = LazyLock::new(common);
+    let tables = Arc::new(MemoryCatalogProviderList::new());
+    let config = COMMON.config().clone().with_create_default_catalog_and_schema(true);
+    let state = SessionStateBuilder::new_from_existing(COMMON.clone());
+    let state = state.with_config(config).with_catalog_list(tables);
+    let context = SessionContext::new_with_state(state.build());
     // Rows come in the order of the table, which need not be sorted by it once more.
     let order = merged.column_by_name(ROW).map(|_| vec![col(ROW).sort(true, false)]);
     let table = MemTable::try_new(merged.schema(), vec![vec![merged]])?;
@@ -48,6 +46,21 @@ pub(crate) fn finish(merged: RecordBatch, sql: &str) -> Result<Vec<RecordBatch>,
         Ok::<_, datafusion::error::DataFusionError>(batches)
     })?;
     Ok(batches)
+}
+
+/// Rules, functions and options.
+fn common() -> SessionState {
+    let mut config = SessionConfig::new().with_target_partitions(1).with_information_schema(false);
+    // `SUM(money) * 1.19` is money.
+    config.options_mut().sql_parser.parse_float_as_decimal = true;
+    let mut builder = SessionStateBuilder::new_with_default_features()
+        .with_config(config)
+        .with_analyzer_rules(SettleTypes::first())
+        .with_optimizer_rules(faithful_rules());
+    // The later one of a name is taken.
+    builder.aggregate_functions().get_or_insert_default().extend(moments::functions());
+    builder.scalar_functions().get_or_insert_default().extend(coerce::functions());
+    builder.build()
 }
 
 #[cfg(test)]

@@ -342,7 +342,7 @@ impl Spool {
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
                 let name = entry.file_name();
                 let Some(name) = name.to_str() else { continue };
-                let is_left = all && PartKind::is_file_name(name) && !named.iter().any(|part| part == name);
+                let is_left = all && PartKind::part_of(name).is_some_and(|part| !named.contains(&part));
                 let is_half =
                     files::is_partial(name) && (all && name.contains(".parquet.") || is_half_written(name));
                 if is_half || is_left {

@@ -63,28 +63,12 @@ pub(crate) fn run(job: &Job<'_>, task: &AggregateTask) -> Result<Vec<u8>, ExecEr
 fn group(job: &Job<'_>, task: &AggregateTask, query: GroupQuery) -> Result<Groups, ExecError> {
     // Counting all rows needs no file: the manifest knows how many there are.
     let count_alone = query.counts_alone();
-    if !count_alone {
-        job.workers.install(|| job.snapshot.verify_clear())?;
-    }
     let max_groups = task.max_groups.min(job.limits.max_groups);
     let (session, snapshot, stop) = (job.session.clone(), job.snapshot.clone(), job.stop.clone());
-    let groups = job.workers.wait(async move {
+    job.workers.wait(async move {
         let rows = if count_alone { Some(snapshot.manifest().rows) } else { None };
-        let query = async {
-            if !count_alone {
-                snapshot.clear().expect_all_rows(&session).await?;
-            }
-            query.run(&session, snapshot.clear(), rows, max_groups).await
-        };
-        stop.guard(query).await
-    });
-    if !count_alone {
-        job.stop.check()?;
-        // Once more: what the query engine has read in between was the same files. If it was not, that is the reason of
-        // whatever the engine says.
-        job.workers.install(|| job.snapshot.verify_clear())?;
-    }
-    groups
+        stop.guard(query.run(&session, snapshot.clear(), rows, max_groups)).await
+    })
 }
 
 /// Refuses before the encrypted work what would not be sent after it.

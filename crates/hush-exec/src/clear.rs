@@ -19,19 +19,17 @@ mod sums;
 pub(crate) mod zones;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use arrow::array::{AsArray, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{Int64Type, Schema};
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::Schema;
 use datafusion::common::DFSchema;
-use datafusion::dataframe::DataFrame;
+use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::{MemTable, TableProvider, provider_as_source};
 use datafusion::error::DataFusionError;
-use datafusion::execution::SessionState;
-use datafusion::functions_aggregate::count::count_all;
-use datafusion::logical_expr::{Expr, LogicalPlanBuilder, TableSource};
-use hush_table::Manifest;
-use object_store::path::Path;
+use datafusion::logical_expr::TableSource;
+use datafusion::physical_plan::ExecutionPlan;
+use hush_table::{SignedManifest, TableError, TableStore};
 
 use self::files::ClearFiles;
 use crate::error::{ExecError, ExpressionRole};
@@ -41,51 +39,40 @@ pub(crate) struct ClearTable {
     df_schema: DFSchema,
     source: Arc<dyn TableSource>,
     rows: u64,
-    /// Set once the query engine has been seen to find all rows.
-    complete: AtomicBool,
 }
 
 impl ClearTable {
-    /// Registers exactly the manifest's files. `files` are their places in the store and their lengths, in row order.
+    /// The clear files that the manifest names.
     ///
     /// A table without clear columns still has rows to count: it becomes a table of rows without columns.
     ///
     /// # Errors
     /// [`ExecError::Internal`] if the query engine refuses the table.
-    pub(crate) fn new(manifest: &Manifest, files: Vec<(Path, u64)>) -> Result<Self, ExecError> {
+    pub(crate) fn new(store: &TableStore, signed: &Arc<SignedManifest>) -> Result<Self, ExecError> {
+        let manifest = signed.manifest();
         let schema = manifest.clear_schema()?;
         let internal = |_| ExecError::Internal { place: "clear table" };
         let df_schema = DFSchema::try_from(schema.as_ref().clone()).map_err(internal)?;
         let provider: Arc<dyn TableProvider> = if schema.fields().is_empty() {
             Arc::new(rows_alone(manifest.rows).map_err(internal)?)
         } else {
-            Arc::new(ClearFiles::new(schema, files))
+            Arc::new(ClearFiles::new(schema, store.clone(), signed.clone()))
         };
         let source = provider_as_source(provider);
-        Ok(Self { df_schema, source, rows: manifest.rows, complete: AtomicBool::new(false) })
+        Ok(Self { df_schema, source, rows: manifest.rows })
     }
 
-    /// Checks, the first time, that the query engine finds every row of the manifest: a total over fewer rows looks like
-    /// any other total.
+    /// Checks that a plan that has run has scanned every row of the manifest: a total over fewer rows looks like any other total.
     ///
     /// # Errors
-    /// [`ExecError::MissingRows`]; those of the query engine.
-    pub(crate) async fn expect_all_rows(&self, state: &SessionState) -> Result<(), ExecError> {
-        if self.complete.load(Ordering::Acquire) {
-            return Ok(());
+    /// [`ExecError::MissingRows`].
+    pub(crate) fn expect_all_rows(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<(), ExecError> {
+        let mut scans = Vec::new();
+        find_scans(plan, &mut scans);
+        match scans.into_iter().find(|found| *found != Some(self.rows)) {
+            Some(found) => Err(ExecError::MissingRows { found: found.unwrap_or(0), expected: self.rows }),
+            None => Ok(()),
         }
-        let failed = |error: DataFusionError| evaluation_error(&error);
-        let count = LogicalPlanBuilder::scan("t", self.source.clone(), None)
-            .and_then(|scan| scan.aggregate(Vec::<Expr>::new(), [count_all()])?.build())
-            .map_err(failed)?;
-        let batches = DataFrame::new(state.clone(), count).collect().await.map_err(failed)?;
-        let counts = batches.first().and_then(|batch| batch.column(0).as_primitive_opt::<Int64Type>());
-        let found = counts.map_or(0, |counts| counts.value(0).unsigned_abs());
-        if found != self.rows {
-            return Err(ExecError::MissingRows { found, expected: self.rows });
-        }
-        self.complete.store(true, Ordering::Release);
-        Ok(())
     }
 
     /// The schema that expressions are parsed against.
@@ -110,8 +97,20 @@ fn rows_alone(rows: u64) -> datafusion::error::Result<MemTable> {
     MemTable::try_new(schema, vec![vec![batch]])
 }
 
+/// For each scan of files of a plan that has run how many rows it gave; `None` where it does not tell.
+fn find_scans(plan: &Arc<dyn ExecutionPlan>, scans: &mut Vec<Option<u64>>) {
+    let scan = plan.downcast_ref::<DataSourceExec>();
+    if scan.is_some_and(|scan| scan.data_source().downcast_ref::<FileScanConfig>().is_some()) {
+        scans.push(plan.metrics().and_then(|metrics| metrics.output_rows()).map(|rows| rows as u64));
+    }
+    plan.children().into_iter().for_each(|child| find_scans(child, scans));
+}
+
 /// What a failure of the query engine means to whoever sent the plan. Its text is dropped: it may quote values.
 fn evaluation_error(error: &DataFusionError) -> ExecError {
+    if let Some(cause) = table_error(error) {
+        return cause.into();
+    }
     match error.find_root() {
         DataFusionError::ResourcesExhausted(_) => ExecError::MemoryLimit,
         DataFusionError::ObjectStore(_) | DataFusionError::IoError(_) => ExecError::Io,
@@ -123,4 +122,16 @@ fn evaluation_error(error: &DataFusionError) -> ExecError {
         DataFusionError::Internal(_) => ExecError::Internal { place: "query engine" },
         _ => ExecError::Evaluation { role: ExpressionRole::ClearHalf },
     }
+}
+
+/// The error of a part that the query engine has read.
+fn table_error(error: &DataFusionError) -> Option<&TableError> {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(here) = cause {
+        if let Some(found) = here.downcast_ref::<TableError>() {
+            return Some(found);
+        }
+        cause = here.source();
+    }
+    None
 }

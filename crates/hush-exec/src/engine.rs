@@ -73,11 +73,8 @@ impl Engine {
         limits: Limits,
     ) -> Result<Self, ExecError> {
         let workers = Workers::shared(threads)?;
-        // Not a store of the prefix alone: that one tells the heads of files under their whole path, and the query
-        // engine then takes them for other files.
-        let store = table.objects().clone();
         let memory = usize::try_from(limits.memory_bytes / 2).unwrap_or(usize::MAX);
-        let session = Arc::new(session::build(store, memory)?);
+        let session = Arc::new(session::build(memory)?);
         Ok(Self {
             table,
             scheme,

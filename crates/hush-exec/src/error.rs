@@ -396,6 +396,12 @@ impl From<TextFault> for ExpressionFault {
 
 impl From<TableError> for ExecError {
     fn from(error: TableError) -> Self {
+        Self::from(&error)
+    }
+}
+
+impl From<&TableError> for ExecError {
+    fn from(error: &TableError) -> Self {
         match error {
             TableError::NoTable { .. } => Self::NoTable,
             TableError::Io { .. } => Self::Io,

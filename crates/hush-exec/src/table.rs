@@ -3,7 +3,7 @@
 //! verified of them.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hush_params::ParamSet;
 use hush_plan::EncodingId;
@@ -14,7 +14,6 @@ use hush_table::part::PartKind;
 use hush_table::{
     CHUNK_ROWS, ClearPart, Digest, EncryptedPart, Manifest, PartEntry, Projection, SignedManifest, TableStore,
 };
-use rayon::prelude::*;
 
 use crate::clear::ClearTable;
 use crate::error::ExecError;
@@ -22,7 +21,7 @@ use crate::error::ExecError;
 /// A table version. Lives as long as the table's manifest stays the same.
 pub(crate) struct Snapshot {
     store: TableStore,
-    signed: SignedManifest,
+    signed: Arc<SignedManifest>,
     clear: ClearTable,
     /// Bodies whose residues have been checked: for each part and encoding a bit per chunk of the part.
     conformed: Mutex<HashMap<(Digest, EncodingId), u64>>,
@@ -47,12 +46,8 @@ pub(crate) struct StoredBody<'a> {
 
 impl Snapshot {
     pub(crate) fn new(store: TableStore, signed: SignedManifest) -> Result<Self, ExecError> {
-        let manifest = signed.manifest();
-        let file = |entry: &PartEntry| {
-            let file = entry.clear?;
-            Some((store.part_path(PartKind::Clear, &file.digest), file.bytes))
-        };
-        let clear = ClearTable::new(manifest, manifest.parts.iter().filter_map(file).collect())?;
+        let signed = Arc::new(signed);
+        let clear = ClearTable::new(&store, &signed)?;
         Ok(Self { store, clear, signed, conformed: Mutex::default() })
     }
 
@@ -74,20 +69,6 @@ impl Snapshot {
     /// The parts in row order.
     pub(crate) fn parts(&self) -> Vec<PartRef<'_>> {
         self.manifest().placed_parts().map(|(place, entry)| PartRef { place, entry }).collect()
-    }
-
-    /// Checks the digests of all clear files. Files that were checked before and look the same since (size, and the
-    /// store's tag or the time of change) cost one look at their metadata.
-    ///
-    /// The query engine opens clear files by itself, between two of these checks: a file that was altered or exchanged
-    /// while the engine read is found by the second. What neither finds is a store that shows the good file to both and
-    /// another one in between; see `docs/concepts/integrity.md`.
-    ///
-    /// # Errors
-    /// [`ExecError::Corrupt`], [`ExecError::Io`].
-    pub(crate) fn verify_clear(&self) -> Result<(), ExecError> {
-        let files: Vec<_> = self.manifest().parts.iter().filter_map(|entry| entry.clear).collect();
-        files.par_iter().try_for_each(|file| Ok(self.store.open_part(PartKind::Clear, file).map(|_| ())?))
     }
 
     /// Opens the clear file of a part; `None` if the table has no clear columns.

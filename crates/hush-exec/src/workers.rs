@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads: one pool for encrypted work and one runtime for the query engine, shared by all engines of a process
-//! that have the same budget.
+//! that have the same budget. The last that were asked for stay when their engines go: starting threads takes longer than a
+//! small query.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError, Weak, mpsc};
@@ -25,14 +26,17 @@ impl Workers {
     pub(crate) fn shared(threads: usize) -> Result<Arc<Self>, ExecError> {
         let threads = threads.clamp(1, MAX_THREADS);
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|workers| workers.strong_count() > 0);
-        if let Some(workers) =
-            known.iter().filter_map(Weak::upgrade).find(|workers| workers.threads == threads)
-        {
-            return Ok(workers);
-        }
-        let workers = Arc::new(Self::start(threads)?);
-        known.push(Arc::downgrade(&workers));
+        let found = known.alive.iter().filter_map(Weak::upgrade).find(|workers| workers.threads == threads);
+        let workers = match found {
+            Some(workers) => workers,
+            None => {
+                let workers = Arc::new(Self::start(threads)?);
+                known.alive.retain(|workers| workers.strong_count() > 0);
+                known.alive.push(Arc::downgrade(&workers));
+                workers
+            }
+        };
+        known.last = Some(workers.clone());
         Ok(workers)
     }
 
@@ -112,8 +116,13 @@ pub(crate) fn with_stack<T: Send>(
     })
 }
 
-/// The workers of all engines alive.
-static KNOWN: Mutex<Vec<Weak<Workers>>> = Mutex::new(Vec::new());
+/// The workers of all engines alive, and the last that an engine asked for.
+struct Known {
+    alive: Vec<Weak<Workers>>,
+    last: Option<Arc<Workers>>,
+}
+
+static KNOWN: Mutex<Known> = Mutex::new(Known { alive: Vec::new(), last: None });
 
 const MAX_THREADS: usize = 1024;
 /// Expressions in plans may be a thousand levels deep, and the query engine walks them recursively.

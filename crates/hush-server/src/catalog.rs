@@ -14,12 +14,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use hush_table::part::PartSource;
+use hush_table::part::{PartKind, PartSource};
 use hush_table::{EncryptedPart, Projection, SignedManifest};
 
 use crate::durable;
 use crate::error::{ApiError, Code};
-use crate::names::{Half, PartName, TableName};
+use crate::names::{PartName, TableName};
 
 pub use parts::StoredPart;
 use seeds::SeedLog;
@@ -196,7 +196,9 @@ impl Catalog {
                 named.extend(awaited);
             }
             for file in self.part_files(&table) {
-                let name = file.file_name().to_str().and_then(PartName::from_file_name);
+                // A hash tree goes with its part.
+                let part = file.file_name().to_str().and_then(PartKind::part_of);
+                let name = part.and_then(|part| PartName::from_file_name(&part));
                 let orphan = name.is_none_or(|name| !named.contains(&name));
                 if orphan && durable::older_than(&file.path(), age_s) {
                     // Another sweep will find what cannot be removed now.
@@ -219,10 +221,10 @@ impl Catalog {
         let mut fresh = Vec::new();
         for (place, entry) in body.placed_parts() {
             if let Some(file) = entry.clear {
-                self.open_part(table, &file, Half::Clear)?;
+                self.open_part(table, &file, PartKind::Clear)?;
             }
             let Some(file) = entry.encrypted else { continue };
-            let source = PartSource::from_file(self.open_part(table, &file, Half::Encrypted)?)?;
+            let source = PartSource::from_file(self.open_part(table, &file, PartKind::Encrypted)?)?;
             let part = EncryptedPart::open(source, body, place, entry).map_err(bad_part)?;
             let wanted = Projection { seed: true, ..Projection::default() };
             let mut own = HashSet::new();
@@ -243,9 +245,9 @@ impl Catalog {
         &self,
         table: &TableName,
         file: &hush_table::PartFile,
-        half: Half,
+        kind: PartKind,
     ) -> Result<fs::File, ApiError> {
-        let name = PartName::new(&file.digest.to_string(), half)?;
+        let name = PartName::new(file.digest, kind);
         let opened = fs::File::open(self.part_path(table, &name)).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => ApiError::from(Code::PartsMissing),
             _ => ApiError::from_io(&error),
@@ -271,8 +273,8 @@ fn check_succession(current: &SignedManifest, next: &SignedManifest) -> Result<(
 pub fn part_names(manifest: &SignedManifest) -> HashSet<PartName> {
     let parts = manifest.manifest().parts.iter();
     let files = parts.flat_map(|part| {
-        let clear = part.clear.map(|file| (file, Half::Clear));
-        clear.into_iter().chain(part.encrypted.map(|file| (file, Half::Encrypted)))
+        let clear = part.clear.map(|file| (file, PartKind::Clear));
+        clear.into_iter().chain(part.encrypted.map(|file| (file, PartKind::Encrypted)))
     });
-    files.filter_map(|(file, half)| PartName::new(&file.digest.to_string(), half).ok()).collect()
+    files.map(|(file, kind)| PartName::new(file.digest, kind)).collect()
 }

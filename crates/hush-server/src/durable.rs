@@ -6,6 +6,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
+use hush_table::part::{DigestTree, PartSource};
+
 /// Suffix of files that are not yet what their name says; swept at start.
 pub const TEMPORARY_SUFFIX: &str = ".tmp";
 
@@ -61,20 +63,15 @@ pub fn read_at_most(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     if read as u64 > max_bytes { Err(io::ErrorKind::InvalidData.into()) } else { Ok(bytes) }
 }
 
-/// BLAKE3 of a file, read once in constant memory.
+/// The hash tree of a file.
 ///
 /// # Errors
-/// From the file system.
-pub fn digest(path: &Path) -> io::Result<blake3::Hash> {
-    let mut file = File::open(path)?;
-    let mut hasher = blake3::Hasher::new();
-    let mut buffer = vec![0; 256 << 10];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(hasher.finalize()),
-            read => hasher.update(buffer.get(..read).unwrap_or_default()),
-        };
-    }
+/// The file cannot be read.
+///
+/// # Cost
+/// One pass over the file.
+pub fn tree(path: &Path) -> io::Result<DigestTree> {
+    PartSource::from_file(File::open(path)?)?.tree()
 }
 
 /// Renames a complete, synced file to its visible name and makes the rename durable.

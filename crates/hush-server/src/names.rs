@@ -6,11 +6,10 @@ use std::fmt;
 use hush_plan::schema::is_table_name;
 use hush_protocol::job::ID_HEX_DIGITS;
 use hush_protocol::path::{self, CLEAR, ENCRYPTED};
+use hush_table::{Digest, PartKind};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ApiError, Code};
-
-const DIGEST_HEX: usize = 64;
 
 /// A table's name: 1 to 64 of `a-z 0-9 _ -`, starting with a letter, a digit or `_`.
 ///
@@ -34,33 +33,17 @@ impl TableName {
     }
 }
 
-/// Which half of a part.
+/// Names one part file: its BLAKE3 digest and its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Half {
-    /// Clear columns, ordinary Parquet.
-    Clear,
-    /// Encrypted columns, one row per chunk.
-    Encrypted,
-}
-
-/// Names one part file: its BLAKE3 digest and its half.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PartName {
-    digest: String,
-    half: Half,
+    digest: Digest,
+    kind: PartKind,
 }
 
 impl PartName {
-    /// A name from a digest in hex and a half.
-    ///
-    /// # Errors
-    /// [`Code::BadName`] unless `digest` is 64 lower-case hex digits.
-    pub fn new(digest: &str, half: Half) -> Result<Self, ApiError> {
-        if is_digest(digest) {
-            Ok(Self { digest: digest.to_owned(), half })
-        } else {
-            Err(Code::BadName.into())
-        }
+    /// The name of a part.
+    pub fn new(digest: Digest, kind: PartKind) -> Self {
+        Self { digest, kind }
     }
 
     /// Parses `{digest}.clear` or `{digest}.enc`, as in a route.
@@ -68,11 +51,12 @@ impl PartName {
     /// # Errors
     /// [`Code::BadName`].
     pub fn parse(text: &str) -> Result<Self, ApiError> {
-        match text.split_once('.') {
-            Some((digest, CLEAR)) => Self::new(digest, Half::Clear),
-            Some((digest, ENCRYPTED)) => Self::new(digest, Half::Encrypted),
-            _ => Err(Code::BadName.into()),
-        }
+        let (digest, kind) = match text.split_once('.') {
+            Some((digest, CLEAR)) => (digest, PartKind::Clear),
+            Some((digest, ENCRYPTED)) => (digest, PartKind::Encrypted),
+            _ => return Err(Code::BadName.into()),
+        };
+        Ok(Self { digest: digest.parse().map_err(|_| Code::BadName)?, kind })
     }
 
     /// Parses a file name as in a table's `parts` directory; `None` for other files.
@@ -82,27 +66,27 @@ impl PartName {
 
     /// The file's name in a table's `parts` directory.
     pub fn file_name(&self) -> String {
-        format!("{self}.parquet")
+        self.kind.file_name(&self.digest)
     }
 
-    /// The digest in hex.
-    pub fn digest(&self) -> &str {
-        &self.digest
+    /// The digest.
+    pub fn digest(&self) -> Digest {
+        self.digest
     }
 
-    /// The half.
-    pub fn half(&self) -> Half {
-        self.half
+    /// The kind.
+    pub fn kind(&self) -> PartKind {
+        self.kind
     }
 }
 
 impl fmt::Display for PartName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let half = match self.half {
-            Half::Clear => CLEAR,
-            Half::Encrypted => ENCRYPTED,
+        let kind = match self.kind {
+            PartKind::Clear => CLEAR,
+            PartKind::Encrypted => ENCRYPTED,
         };
-        f.write_str(&path::part_name(&self.digest, half))
+        f.write_str(&path::part_name(&self.digest.to_string(), kind))
     }
 }
 
@@ -157,11 +141,6 @@ macro_rules! parsed_text {
 
 parsed_text!(TableName);
 parsed_text!(JobId);
-
-/// Whether `text` is the lower-case hex of a BLAKE3 digest.
-pub fn is_digest(text: &str) -> bool {
-    is_lower_hex(text, DIGEST_HEX)
-}
 
 fn is_lower_hex(text: &str, length: usize) -> bool {
     text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))

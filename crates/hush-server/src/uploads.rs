@@ -12,6 +12,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hush_table::part::{DigestTree, PartKind, TreeHasher};
+use hush_table::store::files::write_tree;
 use tokio::fs::{self, File, OpenOptions};
 use tokio::io::AsyncWriteExt;
 use tokio::task::spawn_blocking;
@@ -177,7 +179,7 @@ impl Claim {
         target: &Path,
     ) -> Result<Outcome, ApiError> {
         let mut file = self.open_at(range.start).await?;
-        let mut hasher = (range.start == 0).then(blake3::Hasher::new);
+        let mut hasher = (range.start == 0).then(|| TreeHasher::new(range.total));
         let copied = copy(&mut pieces, &mut file, hasher.as_mut()).await;
         let flushed = file.flush().await.map_err(ApiError::from);
         if let Err(error) = copied.and(flushed) {
@@ -191,19 +193,19 @@ impl Claim {
         }
         file.sync_all().await?;
         drop(file);
-        let digest = match hasher {
-            Some(hasher) => hasher.finalize(),
+        let tree = match hasher {
+            Some(hasher) => hasher.finish(),
             None => {
                 let path = self.growing.clone();
-                spawn_blocking(move || durable::digest(&path)).await.map_err(|_| Code::Internal)??
+                spawn_blocking(move || durable::tree(&path)).await.map_err(|_| Code::Internal)??
             }
         };
-        if digest.to_hex().as_str() != part.digest() {
+        if tree.digest() != part.digest() {
             fs::remove_file(&self.growing).await?;
             return Err(Code::WrongDigest.into());
         }
-        let (from, to) = (self.growing.clone(), target.to_owned());
-        spawn_blocking(move || publish(&from, &to)).await.map_err(|_| Code::Internal)??;
+        let (from, to, kind) = (self.growing.clone(), target.to_owned(), part.kind());
+        spawn_blocking(move || publish(&from, &to, kind, &tree)).await.map_err(|_| Code::Internal)??;
         Ok(Outcome::Complete)
     }
 
@@ -239,7 +241,7 @@ fn growing_files(root: &Path) -> impl Iterator<Item = PathBuf> {
 async fn copy(
     pieces: &mut Pieces,
     file: &mut File,
-    mut hasher: Option<&mut blake3::Hasher>,
+    mut hasher: Option<&mut TreeHasher>,
 ) -> Result<(), ApiError> {
     while let Some(piece) = pieces.next().await? {
         file.write_all(&piece).await?;
@@ -250,9 +252,14 @@ async fn copy(
     Ok(())
 }
 
-fn publish(from: &Path, to: &Path) -> io::Result<()> {
+/// Gives a part its name, and its hash tree a place beside it.
+fn publish(from: &Path, to: &Path, kind: PartKind, tree: &DigestTree) -> io::Result<()> {
     if let Some(directory) = to.parent() {
         durable::private_directory(directory)?;
+        if write_tree(directory, kind, tree).is_err() {
+            // Queries read the whole part then.
+            tracing::warn!("the hash tree of a part could not be written");
+        }
     }
     durable::publish(from, to)
 }

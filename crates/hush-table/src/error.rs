@@ -129,6 +129,14 @@ pub enum TableError {
         /// Digest of what is there.
         found: Digest,
     },
+    /// Some bytes of a part are not those that the manifest names.
+    #[error("part {part} was altered: its bytes from {start} on do not belong to this digest")]
+    RangeAltered {
+        /// The expected digest.
+        part: Digest,
+        /// First byte of the altered group of 64 KiB.
+        start: u64,
+    },
     /// A part has another size than the manifest says.
     #[error("part {name:?} has {found} bytes, the manifest says {expected}")]
     PartSize {
@@ -216,7 +224,7 @@ impl TableError {
             Self::StaleVersion { .. } => "HUSH-T022",
             Self::Busy { .. } => "HUSH-T023",
             Self::PartMissing { .. } => "HUSH-T030",
-            Self::PartAltered { .. } => "HUSH-T031",
+            Self::PartAltered { .. } | Self::RangeAltered { .. } => "HUSH-T031",
             Self::PartSize { .. } => "HUSH-T032",
             Self::BadPart { .. } => "HUSH-T033",
             Self::Parquet { .. } => "HUSH-T034",
@@ -245,6 +253,7 @@ impl TableError {
             }
             Self::PartMissing { .. }
             | Self::PartAltered { .. }
+            | Self::RangeAltered { .. }
             | Self::PartSize { .. }
             | Self::BadPart { .. }
             | Self::Parquet { .. } => {

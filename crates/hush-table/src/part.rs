@@ -12,6 +12,7 @@ mod encrypted;
 mod source;
 #[cfg(test)]
 mod tests;
+mod tree;
 mod write;
 
 use bytes::Bytes;
@@ -20,6 +21,8 @@ use hush_plan::EncodingId;
 pub use clear::{ClearPart, ClearPartWriter, ColumnBounds};
 pub use encrypted::{ChunkRows, EncryptedPart};
 pub use source::PartSource;
+pub(crate) use source::{GroupChecks, ReadRanges, Recheck, groups_around};
+pub use tree::{DigestTree, GROUP_BYTES, TreeHasher};
 pub use write::EncryptedPartWriter;
 
 pub use hush_params::size::CHUNK_ROWS;
@@ -33,6 +36,9 @@ pub const MAX_PART_CHUNKS: u32 = 64;
 pub const PART_TARGET_BYTES: u64 = 32 << 20;
 /// Largest size of a part's columns once decompressed: far above what a writer makes, far below what hurts.
 pub const MAX_UNCOMPRESSED_BYTES: u64 = 1 << 31;
+
+/// Parts of at least this size have their hash tree beside them; smaller ones are read whole anyway.
+pub const TREE_FROM_BYTES: u64 = 1 << 20;
 
 /// Version of both kinds of part file, under [`FORMAT_KEY`] in the Parquet footer of encrypted ones.
 pub const PART_FORMAT: &str = "1";
@@ -57,10 +63,21 @@ impl PartKind {
         }
     }
 
-    /// Whether a name is one that [`PartKind::file_name`] gives.
-    pub fn is_file_name(name: &str) -> bool {
-        let stem = name.strip_suffix(".clear.parquet").or_else(|| name.strip_suffix(".enc.parquet"));
-        stem.is_some_and(|stem| stem.parse::<Digest>().is_ok())
+    /// Name of the file that holds the hash tree of a part of this kind, beside the part.
+    pub fn tree_name(self, digest: &Digest) -> String {
+        match self {
+            Self::Clear => format!("{digest}.clear.tree"),
+            Self::Encrypted => format!("{digest}.enc.tree"),
+        }
+    }
+
+    /// The file name of the part to which a file belongs: the part itself, or its hash tree. `None` for other files.
+    pub fn part_of(name: &str) -> Option<String> {
+        [Self::Clear, Self::Encrypted].into_iter().find_map(|kind| {
+            let digest = name.split('.').next()?.parse().ok()?;
+            let part = kind.file_name(&digest);
+            (part == name || kind.tree_name(&digest) == name).then_some(part)
+        })
     }
 }
 
@@ -125,6 +142,8 @@ pub struct WrittenPart {
     pub bytes: Bytes,
     /// Digest and length, for the manifest.
     pub file: PartFile,
+    /// Hash tree of the content.
+    pub tree: DigestTree,
     /// Table rows that it covers.
     pub rows: u64,
     /// Chunks that it covers.
@@ -132,9 +151,11 @@ pub struct WrittenPart {
 }
 
 impl WrittenPart {
-    fn new(kind: PartKind, bytes: Vec<u8>, rows: u64, chunks: u32) -> Self {
-        let file = PartFile { digest: Digest::of(&bytes), bytes: bytes.len() as u64 };
-        Self { kind, bytes: bytes.into(), file, rows, chunks }
+    pub(crate) fn new(kind: PartKind, bytes: impl Into<Bytes>, rows: u64, chunks: u32) -> Self {
+        let bytes = bytes.into();
+        let tree = DigestTree::of(&bytes);
+        let file = PartFile { digest: tree.digest(), bytes: bytes.len() as u64 };
+        Self { kind, bytes, file, tree, rows, chunks }
     }
 }
 

@@ -5,6 +5,7 @@
 //! <prefix>/manifest.hush                     written last, replaced atomically
 //! <prefix>/parts/<digest>.clear.parquet
 //! <prefix>/parts/<digest>.enc.parquet
+//! <prefix>/parts/<digest>.{clear,enc}.tree   hash trees of large parts: ranges are checked without reading the rest
 //! <prefix>/deliveries/<stream>-<number>.delivery    from devices, until the owner takes them in
 //! <directory>/.lock, *.partial               directories only: the writer's lock, files not yet in place
 //! ```
@@ -16,6 +17,7 @@ mod catalog;
 mod deliveries;
 pub mod files;
 mod objects;
+mod open;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -36,10 +38,11 @@ pub use deliveries::{Delivered, check_seeds};
 pub use writer::{TableIdentity, TableLayout, TableWriter};
 
 use self::objects::{Lookup, Replace, Stamp};
+use self::open::KnownParts;
 use crate::digest::Digest;
 use crate::error::{Measured, Operation, TableError};
-use crate::manifest::{Manifest, PartEntry, PartFile, PartPlace, SignedManifest};
-use crate::part::{ClearPart, EncryptedPart, PartKind, PartSource, WrittenPart};
+use crate::manifest::{Manifest, PartFile, SignedManifest};
+use crate::part::{GroupChecks, PartKind, WrittenPart};
 
 /// Name of the folder of waiting deliveries below a table's prefix.
 pub const DELIVERIES_NAME: &str = "deliveries";
@@ -55,15 +58,15 @@ pub struct TableStore {
     prefix: Path,
     /// The prefix as a directory, where this store writes durably by itself.
     directory: Option<PathBuf>,
-    /// Parts whose digest has been checked, with what they looked like then.
-    verified: Arc<Mutex<HashMap<String, Stamp>>>,
+    /// What has been checked of which parts.
+    known: Arc<Mutex<KnownParts>>,
 }
 
 impl TableStore {
     /// A prefix in any object store. Replacing a manifest needs conditional writes, which directories opened this
     /// way lack: use [`TableStore::local`] to write to one. Reading works with every store.
     pub fn new(objects: Arc<dyn ObjectStore>, prefix: Path) -> Self {
-        Self { objects, prefix, directory: None, verified: Arc::default() }
+        Self { objects, prefix, directory: None, known: Arc::default() }
     }
 
     /// A table in memory, for one process.
@@ -111,6 +114,10 @@ impl TableStore {
         self.prefix.clone().join(PARTS_NAME).join(kind.file_name(digest))
     }
 
+    fn tree_path(&self, kind: PartKind, digest: &Digest) -> Path {
+        self.prefix.clone().join(PARTS_NAME).join(kind.tree_name(digest))
+    }
+
     /// Reads the manifest and checks its signature and rules. Whose signature it is, and whether the version is
     /// acceptable, the caller asks with [`SignedManifest::require_key`] and [`crate::Pin::check`].
     ///
@@ -122,62 +129,6 @@ impl TableStore {
             .ok_or_else(|| TableError::NoTable { place: self.place() })
     }
 
-    /// Opens the encrypted file of a part, its digest checked.
-    ///
-    /// # Errors
-    /// [`TableError::PartMissing`], [`TableError::PartSize`], [`TableError::PartAltered`], [`TableError::Io`], and
-    /// those of [`EncryptedPart::open`]. A part without encrypted file is missing.
-    ///
-    /// # Cost
-    /// The first time one pass over the file for its digest, later only the footer.
-    pub fn open_encrypted(
-        &self,
-        manifest: &Manifest,
-        place: PartPlace,
-        entry: &PartEntry,
-    ) -> Result<EncryptedPart, TableError> {
-        EncryptedPart::open(self.open_file(PartKind::Encrypted, entry.encrypted)?, manifest, place, entry)
-    }
-
-    /// Opens the clear file of a part, its digest checked.
-    ///
-    /// # Errors
-    /// As [`TableStore::open_encrypted`].
-    pub fn open_clear(&self, manifest: &Manifest, entry: &PartEntry) -> Result<ClearPart, TableError> {
-        ClearPart::open(self.open_file(PartKind::Clear, entry.clear)?, manifest, entry)
-    }
-
-    /// Opens any part file, its digest checked, without looking inside; what a server sends and receives.
-    ///
-    /// # Errors
-    /// As [`TableStore::open_encrypted`], but for the inside.
-    pub fn open_part(&self, kind: PartKind, file: &PartFile) -> Result<PartSource, TableError> {
-        let name = kind.file_name(&file.digest);
-        let path = self.part_path(kind, &file.digest);
-        let size = |found| TableError::PartSize { name: name.clone(), found, expected: file.bytes };
-        let (source, stamp) = match objects::fetch(&self.objects, &path, file.bytes)? {
-            Lookup::Nothing => return Err(TableError::PartMissing { name }),
-            Lookup::TooLarge(found) => return Err(size(found)),
-            Lookup::Object(source, _) if source.length() != file.bytes => return Err(size(source.length())),
-            Lookup::Object(source, stamp) => (source, stamp),
-        };
-        let known = self.verified().get(path.as_ref()) == Some(&stamp);
-        if !known {
-            let cause = |source| TableError::Io { operation: Operation::Read, place: name.clone(), source };
-            let found = source.digest().map_err(cause)?;
-            if found != file.digest {
-                return Err(TableError::PartAltered { name, found });
-            }
-            self.verified().insert(path.to_string(), stamp);
-        }
-        Ok(source)
-    }
-
-    fn open_file(&self, kind: PartKind, file: Option<PartFile>) -> Result<PartSource, TableError> {
-        let file = file.ok_or_else(|| TableError::PartMissing { name: format!("{kind:?}") })?;
-        self.open_part(kind, &file)
-    }
-
     /// Stores a part under its digest. Storing it again changes nothing.
     ///
     /// # Errors
@@ -187,13 +138,18 @@ impl TableStore {
         match &self.directory {
             Some(directory) => {
                 let folder = directory.join(PARTS_NAME);
-                files::write(&folder, &part.kind.file_name(&part.file.digest), &part.bytes)
+                files::write(&folder, &part.kind.file_name(&part.file.digest), &part.bytes)?;
+                files::write_tree(&folder, part.kind, &part.tree)
             }
             None => {
                 let stamp = objects::put(&self.objects, &path, part.bytes.clone())?;
-                // The digest was computed from these very bytes, and the store gave them an identity.
+                // The tree was computed from these very bytes, and the store gave them an identity.
                 if let Some(stamp) = stamp {
-                    self.verified().insert(path.to_string(), stamp);
+                    self.known().insert(&path, stamp, GroupChecks::new(part.tree.clone(), false));
+                }
+                if part.tree.is_stored() {
+                    let path = self.tree_path(part.kind, &part.file.digest);
+                    objects::put(&self.objects, &path, part.tree.encode().into())?;
                 }
                 Ok(())
             }
@@ -210,11 +166,11 @@ impl TableStore {
         if length != file.bytes {
             return Err(TableError::PartSize { name, found: length, expected: file.bytes });
         }
-        let found = Digest::of(&bytes);
-        if found != file.digest {
-            return Err(TableError::PartAltered { name, found });
+        let part = WrittenPart::new(kind, bytes, 0, 0);
+        if part.file.digest != file.digest {
+            return Err(TableError::PartAltered { name, found: part.file.digest });
         }
-        self.put_part(&WrittenPart { kind, bytes, file, rows: 0, chunks: 0 })
+        self.put_part(&part)
     }
 
     /// Part files that a manifest names and this store does not have in full; what is left to upload.
@@ -335,20 +291,23 @@ impl TableStore {
             .collect();
         for (kind, file) in part_files(given_up).filter(|(_, file)| !keep.contains(file)) {
             objects::delete(&self.objects, &self.part_path(kind, &file.digest))?;
+            objects::delete(&self.objects, &self.tree_path(kind, &file.digest))?;
         }
         Ok(())
     }
 
-    /// Removes those files of parts, finished or not, whose name `doomed` takes.
+    /// Removes those parts whose name `doomed` takes, their hash trees with them, and files not yet in place.
     fn remove_parts(&self, doomed: impl Fn(&str) -> bool) -> Result<usize, TableError> {
         let mut removed = 0;
         let parts = self.prefix.clone().join(PARTS_NAME);
         for (name, _) in objects::list(&self.objects, &parts)? {
-            if PartKind::is_file_name(&name) && doomed(&name) || files::is_partial(&name) {
+            let part = PartKind::part_of(&name);
+            if part.as_ref().is_some_and(|part| doomed(part)) || files::is_partial(&name) {
                 let path = parts.clone().join(name.as_str());
                 objects::delete(&self.objects, &path)?;
-                self.verified().remove(path.as_ref());
-                removed += 1;
+                self.known().remove(&path);
+                // A part and its tree are one.
+                removed += usize::from(part.is_none_or(|part| part == name));
             }
         }
         if let Some(directory) = &self.directory {
@@ -361,7 +320,7 @@ impl TableStore {
     fn load_present(&self) -> Result<Option<(SignedManifest, Stamp)>, TableError> {
         let path = self.prefix.clone().join(MANIFEST_NAME);
         let limit = crate::manifest::MAX_CONTAINER_BYTES;
-        let (source, stamp) = match objects::fetch(&self.objects, &path, limit)? {
+        let (source, stamp) = match self.fetch(&path, limit)? {
             Lookup::Nothing => return Ok(None),
             Lookup::TooLarge(found) => {
                 return Err(TableError::TooLarge { what: Measured::ManifestBody, found, limit });
@@ -378,15 +337,15 @@ impl TableStore {
         self.directory.as_deref().map(files::Lock::take).transpose()
     }
 
-    fn verified(&self) -> std::sync::MutexGuard<'_, HashMap<String, Stamp>> {
-        // A panic elsewhere cannot leave the map half-changed.
-        self.verified.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
     /// Bytes that this user may still write to the directory's disk; `None` for other stores, and where the system does not
     /// tell.
     pub fn free_bytes(&self) -> Option<u64> {
         hush_system::disk::free_bytes(self.directory.as_ref()?)
+    }
+
+    /// Whether the table is in a directory, where reading a range is no request.
+    pub fn is_directory(&self) -> bool {
+        self.directory.is_some()
     }
 
     /// The table's place in words.

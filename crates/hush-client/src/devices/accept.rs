@@ -102,7 +102,7 @@ pub fn accept_deliveries(
             examiner.examine(delivery, &|kind, file| Ok(store.open_part(kind, &file)?))
         }
         TablePlace::Server(server, _) => examiner.examine(delivery, &|kind: PartKind, file: PartFile| {
-            Ok(PartSource::Memory(server.part(table, kind, file)?.into()))
+            Ok(PartSource::from_memory(server.part(table, kind, file)?))
         }),
     };
     let mut choice = Choice::new(manifest.clone(), digest_of_encodings(&half.encodings));

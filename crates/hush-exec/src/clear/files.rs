@@ -2,45 +2,81 @@
 //! The clear files of a table as the query engine scans them: exactly those of the manifest, in its order, each as often as it is
 //! named. Parts are named by their content, so parts whose clear columns are the same share a file; the engine's own
 //! listing of files takes a file once however often it is named.
+//!
+//! The engine reads them through [`ClearPart`], which checks every byte against the digest in the manifest: there is no time between
+//! check and use in which a file could change.
 
-use std::sync::Arc;
+use std::future::Future;
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
+use bytes::Bytes;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::datasource::TableType;
-use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder};
+use datafusion::datasource::physical_plan::parquet::ParquetFileReaderFactory;
+use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
+use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::Result;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::Expr;
+use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
+use datafusion::parquet::arrow::async_reader::AsyncFileReader;
+use datafusion::parquet::errors::{ParquetError, Result as ParquetResult};
+use datafusion::parquet::file::metadata::ParquetMetaData;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use hush_table::{ClearPart, PartKind, SignedManifest, TableError, TableStore};
 use object_store::ObjectMeta;
-use object_store::path::Path;
 
 use super::session;
 
-/// Files of one schema, in row order.
+/// The clear files of one table version, in row order.
 #[derive(Debug)]
 pub(super) struct ClearFiles {
     schema: SchemaRef,
     files: Vec<PartitionedFile>,
+    readers: Arc<Readers>,
+}
+
+/// Opens clear parts for the query engine.
+#[derive(Clone, Debug)]
+struct Readers {
+    store: TableStore,
+    manifest: Arc<SignedManifest>,
+}
+
+/// Which part of the manifest a file is.
+#[derive(Clone, Copy, Debug)]
+struct PartIndex(usize);
+
+/// One part as the query engine reads it.
+struct Reader {
+    readers: Readers,
+    index: usize,
+    part: OnceLock<Arc<ClearPart>>,
 }
 
 impl ClearFiles {
-    /// `files`: place in the store and length in bytes of each part's file.
-    pub(super) fn new(schema: SchemaRef, files: Vec<(Path, u64)>) -> Self {
-        // When a file was changed is looked at elsewhere ([`crate::table::Snapshot::verify_clear`]).
-        let meta = |(location, size)| ObjectMeta {
-            location,
-            last_modified: Default::default(),
-            size,
-            e_tag: None,
-            version: None,
-        };
-        Self { schema, files: files.into_iter().map(meta).map(PartitionedFile::new_from_meta).collect() }
+    pub(super) fn new(schema: SchemaRef, store: TableStore, manifest: Arc<SignedManifest>) -> Self {
+        let parts = manifest.manifest().parts.iter().enumerate();
+        let files = parts.filter_map(|(index, entry)| {
+            let file = entry.clear?;
+            let meta = ObjectMeta {
+                location: store.part_path(PartKind::Clear, &file.digest),
+                last_modified: Default::default(),
+                size: file.bytes,
+                e_tag: None,
+                version: None,
+            };
+            Some(PartitionedFile::new_from_meta(meta).with_extension(PartIndex(index)))
+        });
+        let files = files.collect();
+        Self { schema, files, readers: Arc::new(Readers { store, manifest }) }
     }
 }
 
@@ -61,16 +97,93 @@ impl TableProvider for ClearFiles {
         _filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let format = session::file_format();
-        let source = format.file_source(TableSchema::from(self.schema.clone()));
+        let source = ParquetSource::new(TableSchema::from(self.schema.clone()))
+            .with_table_parquet_options(session::parquet_options())
+            .with_parquet_file_reader_factory(self.readers.clone());
         // Runs of neighbours: one group alone keeps the order of the rows.
         let of_group = self.files.len().div_ceil(state.config().target_partitions()).max(1);
         let groups = self.files.chunks(of_group).map(|files| FileGroup::new(files.to_vec()));
-        let scan = FileScanConfigBuilder::new(ObjectStoreUrl::parse(session::STORE_URL)?, source)
+        let url = ObjectStoreUrl::parse(session::STORE_URL)?;
+        let scan = FileScanConfigBuilder::new(url, Arc::new(source))
             .with_file_groups(groups.collect())
             .with_projection_indices(projection.cloned())?
             .with_limit(limit)
             .build();
-        format.create_physical_plan(state, scan).await
+        Ok(DataSourceExec::from_data_source(scan))
     }
+}
+
+impl ParquetFileReaderFactory for Readers {
+    fn create_reader(
+        &self,
+        _partition: usize,
+        file: PartitionedFile,
+        _metadata_bytes: Option<usize>,
+        _metrics: &ExecutionPlanMetricsSet,
+    ) -> Result<Box<dyn AsyncFileReader + Send>> {
+        // A file that is none of ours has no part: opening it is refused below.
+        let index = file.extension::<PartIndex>().map_or(usize::MAX, |index| index.0);
+        Ok(Box::new(Reader { readers: self.clone(), index, part: OnceLock::new() }))
+    }
+}
+
+type Reading<'a, T> = Pin<Box<dyn Future<Output = ParquetResult<T>> + Send + 'a>>;
+
+impl Reader {
+    /// Runs `read` on the part. Files are read at once; where a read is a request, a thread that may block makes it.
+    async fn with_part<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&ClearPart) -> std::io::Result<T> + Send + 'static,
+    ) -> ParquetResult<T> {
+        let (readers, index, known) = (self.readers.clone(), self.index, self.part.get().cloned());
+        let work = move || -> ParquetResult<(T, Arc<ClearPart>)> {
+            let part = match known {
+                Some(part) => part,
+                None => Arc::new(readers.open(index).map_err(external)?),
+            };
+            let found = read(&part);
+            let altered = |cause| match part.altered() {
+                Some(altered) => external(altered),
+                None => ParquetError::External(Box::new(cause)),
+            };
+            Ok((found.map_err(altered)?, part))
+        };
+        let (found, part) = if self.readers.store.is_directory() {
+            work()?
+        } else {
+            let gone = |cause| ParquetError::External(Box::new(cause));
+            tokio::task::spawn_blocking(work).await.map_err(gone)??
+        };
+        let _ = self.part.set(part);
+        Ok(found)
+    }
+}
+
+impl Readers {
+    fn open(&self, index: usize) -> std::result::Result<ClearPart, TableError> {
+        let manifest = self.manifest.manifest();
+        let missing = || TableError::PartMissing { name: format!("{:?}", PartKind::Clear) };
+        self.store.open_clear(manifest, manifest.parts.get(index).ok_or_else(missing)?)
+    }
+}
+
+impl AsyncFileReader for Reader {
+    fn get_bytes(&mut self, range: Range<u64>) -> Reading<'_, Bytes> {
+        Box::pin(self.with_part(move |part| part.source().read(range)))
+    }
+
+    fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> Reading<'_, Vec<Bytes>> {
+        Box::pin(self.with_part(move |part| part.source().read_ranges(&ranges)))
+    }
+
+    fn get_metadata<'a>(
+        &'a mut self,
+        _options: Option<&'a ArrowReaderOptions>,
+    ) -> Reading<'a, Arc<ParquetMetaData>> {
+        Box::pin(self.with_part(|part| Ok(part.footer().clone())))
+    }
+}
+
+fn external(cause: TableError) -> ParquetError {
+    ParquetError::External(Box::new(cause))
 }

@@ -14,6 +14,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::dataframe::DataFrame;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder, TableSource, cast, col};
+use datafusion::physical_plan::collect;
 use hush_plan::plan::AggregateTask;
 
 use super::keys::KeyIndex;
@@ -63,7 +64,7 @@ impl GroupQuery {
     /// table.
     ///
     /// # Errors
-    /// [`ExecError::GroupLimit`] above `max_groups` groups; [`ExecError::MemoryLimit`], [`ExecError::Evaluation`],
+    /// [`ExecError::GroupLimit`] above `max_groups` groups; [`ExecError::MissingRows`], [`ExecError::MemoryLimit`], [`ExecError::Evaluation`],
     /// [`ExecError::Io`] from the query engine.
     pub(crate) async fn run(
         &self,
@@ -77,10 +78,15 @@ impl GroupQuery {
         let frame = table.source(rows).and_then(|source| self.frame(state, source, limit));
         let frame = frame.map_err(|error| evaluation_error(&error))?;
         let schema = Arc::new(frame.schema().as_arrow().clone());
-        let batches = frame.collect().await.map_err(|error| evaluation_error(&error))?;
-        let rows = batches.iter().map(RecordBatch::num_rows).sum::<usize>();
-        if rows > limit {
+        let context = Arc::new(frame.task_ctx());
+        let plan = frame.create_physical_plan().await.map_err(|error| evaluation_error(&error))?;
+        let batches = collect(plan.clone(), context).await.map_err(|error| evaluation_error(&error))?;
+        let found = batches.iter().map(RecordBatch::num_rows).sum::<usize>();
+        if found > limit {
             return Err(ExecError::GroupLimit { limit: max_groups });
+        }
+        if rows.is_none() {
+            table.expect_all_rows(&plan)?;
         }
         let schema = batches.first().map_or(schema, RecordBatch::schema);
         let internal = |_| ExecError::Internal { place: "group batches" };

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The query engine's session: no catalogue, no files but those that a query names, bounded memory.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use datafusion::config::{ConfigNonZeroUsize, Dialect, TableParquetOptions};
-use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::execution::SessionState;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
@@ -12,13 +11,13 @@ use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::prelude::SessionConfig;
-use object_store::ObjectStore;
+use object_store::memory::InMemory;
 
 use super::product;
 use crate::ExecError;
 use crate::coerce::faithful_rules;
 
-/// Scheme and host under which the engine's store is known to the query engine.
+/// Scheme and host of the store in which the query engine believes clear files to be.
 pub(crate) const STORE_URL: &str = "hush://store/";
 
 /// How a query spreads over threads.
@@ -34,7 +33,7 @@ pub(crate) enum Partitions {
 ///
 /// # Errors
 /// [`ExecError::Internal`] if the query engine refuses its configuration.
-pub(crate) fn build(store: Arc<dyn ObjectStore>, memory_bytes: usize) -> Result<SessionState, ExecError> {
+pub(crate) fn build(memory_bytes: usize) -> Result<SessionState, ExecError> {
     let failed = |_| ExecError::Internal { place: "query engine session" };
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(FairSpillPool::new(memory_bytes)))
@@ -45,7 +44,23 @@ pub(crate) fn build(store: Arc<dyn ObjectStore>, memory_bytes: usize) -> Result<
         .build_arc()
         .map_err(failed)?;
     let url = ObjectStoreUrl::parse(STORE_URL).map_err(|_| ExecError::Internal { place: "store address" })?;
-    runtime.register_object_store(url.as_ref(), store);
+    // Asked for by scans, read by none: files are read through their table.
+    runtime.register_object_store(url.as_ref(), Arc::new(InMemory::new()));
+    // Its functions and rules are the same for all: making them anew takes longer than a small query.
+    static COMMON: OnceLock<SessionState> = OnceLock::new();
+    let common = match COMMON.get() {
+        Some(common) => common,
+        None => {
+            let state = common()?;
+            COMMON.get_or_init(|| state)
+        }
+    };
+    Ok(SessionStateBuilder::new_from_existing(common.clone()).with_runtime_env(runtime).build())
+}
+
+/// Rules, functions and options.
+fn common() -> Result<SessionState, ExecError> {
+    let failed = |_| ExecError::Internal { place: "query engine session" };
     let mut config =
         SessionConfig::new().with_information_schema(false).with_create_default_catalog_and_schema(false);
     let options = config.options_mut();
@@ -60,7 +75,6 @@ pub(crate) fn build(store: Arc<dyn ObjectStore>, memory_bytes: usize) -> Result<
     options.execution.time_zone = Some("+00:00".to_owned());
     let mut builder = SessionStateBuilder::new_with_default_features()
         .with_config(config)
-        .with_runtime_env(runtime)
         .with_optimizer_rules(faithful_rules());
     builder.aggregate_functions().get_or_insert_default().extend(product::functions());
     // The later one of a name is taken.
@@ -70,12 +84,12 @@ pub(crate) fn build(store: Arc<dyn ObjectStore>, memory_bytes: usize) -> Result<
 
 /// How clear files are read: whole. The engine's own pruning takes every cast for monotonic and its bounds leave NaN out, so
 /// that rows that match are lost; [`super::zones`] knows which terms may be asked about.
-pub(crate) fn file_format() -> ParquetFormat {
+pub(crate) fn parquet_options() -> TableParquetOptions {
     let mut options = TableParquetOptions::default();
     options.global.pruning = false;
     options.global.enable_page_index = false;
     options.global.bloom_filter_on_read = false;
-    ParquetFormat::default().with_options(options)
+    options
 }
 
 /// The session for one query.

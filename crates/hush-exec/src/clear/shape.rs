@@ -11,7 +11,6 @@ use hush_plan::ServerPlan;
 use hush_plan::plan::Task;
 use hush_plan::predict::ClearBytes;
 use hush_table::Manifest;
-use object_store::memory::InMemory;
 
 use super::groups::GroupQuery;
 use super::scalar::Scope;
@@ -85,7 +84,7 @@ fn width(kind: &DataType) -> Option<u64> {
 fn schema(manifest: &Manifest, plan: &ServerPlan) -> Result<SchemaRef, ExecError> {
     let internal = |_| ExecError::Internal { place: "clear half" };
     let columns = manifest.clear_schema()?;
-    let state = session::build(Arc::new(InMemory::new()), PLANNING_BYTES)?;
+    let state = session::build(PLANNING_BYTES)?;
     let df_schema = DFSchema::try_from(columns.as_ref().clone()).map_err(internal)?;
     let stop = Stop::never();
     let scope = Scope { state: &state, schema: &df_schema, stop: &stop };

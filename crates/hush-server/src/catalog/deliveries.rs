@@ -7,13 +7,13 @@ use std::sync::PoisonError;
 
 use hush_table::store::DELIVERIES_NAME;
 use hush_table::{
-    Delivered, DeliveryFault, DeliveryId, DeliveryPage, DeviceId, SignedDelivery, SignedManifest, TableError,
-    TableStore,
+    Delivered, DeliveryFault, DeliveryId, DeliveryPage, DeviceId, PartKind, SignedDelivery, SignedManifest,
+    TableError, TableStore,
 };
 
 use super::Catalog;
 use crate::error::{ApiError, Code};
-use crate::names::{Half, PartName, TableName};
+use crate::names::{PartName, TableName};
 
 /// Most deliveries of one device that wait beside a table: small files, which no other limit counts. One device must not use up what
 /// others need.
@@ -86,10 +86,10 @@ impl Catalog {
         let waiting = self.deliveries(table, None, usize::MAX).ok()?;
         let files = waiting.deliveries.iter().flat_map(|signed| {
             let delivery = signed.delivery();
-            let clear = delivery.clear.map(|file| (file, Half::Clear));
-            clear.into_iter().chain(delivery.encrypted.map(|file| (file, Half::Encrypted)))
+            let clear = delivery.clear.map(|file| (file, PartKind::Clear));
+            clear.into_iter().chain(delivery.encrypted.map(|file| (file, PartKind::Encrypted)))
         });
-        Some(files.filter_map(|(file, half)| PartName::new(&file.digest.to_string(), half).ok()).collect())
+        Some(files.map(|(file, kind)| PartName::new(file.digest, kind)).collect())
     }
 
     /// The table as a store; only of tables that are committed, since this makes the directory.

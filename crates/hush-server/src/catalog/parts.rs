@@ -43,8 +43,8 @@ impl Catalog {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return StoredPart::Absent,
             facts => facts.map_or(0, |facts| facts.len()),
         };
-        match durable::digest(&path) {
-            Ok(found) if found.to_hex().as_str() == part.digest() => StoredPart::Sound { bytes },
+        match durable::tree(&path) {
+            Ok(found) if found.digest() == part.digest() => StoredPart::Sound { bytes },
             found => {
                 let kind = found.err().map(|error| error.kind());
                 tracing::warn!(?kind, "a stored part is damaged");
@@ -57,7 +57,11 @@ impl Catalog {
     pub fn stored_bytes(&self, table: &TableName) -> u64 {
         let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
         *stored.entry(table.clone()).or_insert_with(|| {
-            self.part_files(table).filter_map(|file| file.metadata().ok()).map(|facts| facts.len()).sum()
+            let is_part = |file: &fs::DirEntry| {
+                file.file_name().to_str().is_some_and(|name| PartName::from_file_name(name).is_some())
+            };
+            let parts = self.part_files(table).filter(is_part);
+            parts.filter_map(|file| file.metadata().ok()).map(|facts| facts.len()).sum()
         })
     }
 

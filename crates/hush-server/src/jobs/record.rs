@@ -4,12 +4,13 @@
 use std::path::{Path, PathBuf};
 
 use hush_protocol::job::{JobState, ResultFacts};
+use hush_table::Digest;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::clock::unix_seconds;
 use crate::durable;
-use crate::names::{JobId, TableName, is_digest};
+use crate::names::{JobId, TableName};
 use crate::runner::Failure;
 
 const RECORD_FILE: &str = "record.json";
@@ -88,7 +89,7 @@ impl Record {
             JobState::Failed => (false, true, true),
             JobState::Queued | JobState::Running => (false, false, false),
         };
-        let sound = ends == expected && digests.all(|digest| is_digest(digest));
+        let sound = ends == expected && digests.all(|digest| digest.parse::<Digest>().is_ok());
         if sound { Ok(()) } else { Err(RecordFault::State) }
     }
 

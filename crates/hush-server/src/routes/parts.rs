@@ -76,7 +76,7 @@ pub async fn head(
 
 /// Reads what lies under a part's name.
 async fn stored(app: &Arc<App>, table: &TableName, part: &PartName) -> Result<StoredPart, ApiError> {
-    let (app, table, part) = (Arc::clone(app), table.clone(), part.clone());
+    let (app, table, part) = (Arc::clone(app), table.clone(), *part);
     Ok(spawn_blocking(move || app.catalog.stored(&table, &part)).await.map_err(|_| Code::Internal)?)
 }
 

@@ -6,10 +6,14 @@
 
 mod bounds;
 
+use std::sync::Arc;
+
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
 use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
@@ -86,6 +90,8 @@ fn unwritten(source: ParquetError) -> TableError {
 #[derive(Debug)]
 pub struct ClearPart {
     source: PartSource,
+    /// The footer, read once.
+    footer: ArrowReaderMetadata,
     digest: Digest,
     schema: SchemaRef,
 }
@@ -98,7 +104,7 @@ impl ClearPart {
     /// manifest says; [`TableError::TooLarge`] if it would decompress to more than [`MAX_UNCOMPRESSED_BYTES`].
     pub fn open(source: PartSource, manifest: &Manifest, entry: &PartEntry) -> Result<Self, TableError> {
         let digest = entry.clear.map_or(Digest::from_bytes([0; 32]), |file| file.digest);
-        contain(digest, || Self::open_contained(source, manifest, entry, digest))
+        contain(digest, &source, || Self::open_contained(source.clone(), manifest, entry, digest))
     }
 
     fn open_contained(
@@ -108,16 +114,17 @@ impl ClearPart {
         digest: Digest,
     ) -> Result<Self, TableError> {
         let schema = manifest.clear_schema()?;
-        let part = Self { source, digest, schema };
-        let builder = part.builder()?;
-        part.check_size(builder.metadata())?;
+        let parquet = |source| TableError::Parquet { part: digest, source };
+        let footer = ArrowReaderMetadata::load(&source, ArrowReaderOptions::default()).map_err(parquet)?;
+        let part = Self { source, footer, digest, schema };
+        part.check_size(part.footer.metadata())?;
         let bad = |fault| TableError::BadPart { part: digest, fault };
-        let found = u64::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
+        let found = u64::try_from(part.footer.metadata().file_metadata().num_rows()).unwrap_or(0);
         if found != entry.rows {
             return Err(bad(PartFault::Rows { found, expected: entry.rows }));
         }
         for (index, expected) in part.schema.fields().iter().enumerate() {
-            let found = builder.schema().fields().get(index);
+            let found = part.footer.schema().fields().get(index);
             if found.is_none_or(|found| found.name() != expected.name()) {
                 return Err(bad(PartFault::NoColumn { column: expected.name().clone() }));
             }
@@ -125,7 +132,7 @@ impl ClearPart {
                 return Err(bad(PartFault::ColumnForm { column: expected.name().clone() }));
             }
         }
-        match builder.schema().fields().get(part.schema.fields().len()) {
+        match part.footer.schema().fields().get(part.schema.fields().len()) {
             Some(extra) => Err(bad(PartFault::ColumnForm { column: extra.name().clone() })),
             None => Ok(part),
         }
@@ -136,9 +143,20 @@ impl ClearPart {
         &self.schema
     }
 
-    /// The file, for engines that read Parquet themselves. Its digest has been checked.
+    /// The bytes, for engines that read Parquet themselves: checked as they are read, if they were when the part was opened.
     pub fn source(&self) -> &PartSource {
         &self.source
+    }
+
+    /// The error of a read that has failed because the bytes were altered.
+    pub fn altered(&self) -> Option<TableError> {
+        let start = self.source.altered()?;
+        Some(TableError::RangeAltered { part: self.digest, start })
+    }
+
+    /// What the footer says; the part agrees with its manifest as far as it tells.
+    pub fn footer(&self) -> &Arc<ParquetMetaData> {
+        self.footer.metadata()
     }
 
     /// Reads some columns (positions in the schema, in its order) in batches of one chunk each.
@@ -150,11 +168,11 @@ impl ClearPart {
             let fault = PartFault::NoColumn { column: outside.to_string() };
             return Err(TableError::BadPart { part: self.digest, fault });
         }
-        contain(self.digest, || self.read_contained(columns))
+        contain(self.digest, &self.source, || self.read_contained(columns))
     }
 
     fn read_contained(&self, columns: &[usize]) -> Result<Vec<RecordBatch>, TableError> {
-        let builder = self.builder()?;
+        let builder = self.builder(Some(columns))?;
         let mask = ProjectionMask::roots(builder.parquet_schema(), columns.iter().copied());
         let reader = builder.with_projection(mask).with_batch_size(CHUNK_ROWS as usize).build();
         let batches: Result<Vec<_>, ArrowError> = reader.map_err(|cause| self.parquet(cause))?.collect();
@@ -170,9 +188,9 @@ impl ClearPart {
         rows: usize,
         look: &mut dyn FnMut(&RecordBatch) -> Result<(), E>,
     ) -> Result<Result<(), E>, TableError> {
-        contain(self.digest, || {
+        contain(self.digest, &self.source, || {
             let reader =
-                self.builder()?.with_batch_size(rows).build().map_err(|cause| self.parquet(cause))?;
+                self.builder(None)?.with_batch_size(rows).build().map_err(|cause| self.parquet(cause))?;
             for batch in reader {
                 if let Err(found) = look(&batch.map_err(|cause| self.parquet(cause.into()))?) {
                     return Ok(Err(found));
@@ -182,8 +200,22 @@ impl ClearPart {
         })
     }
 
-    fn builder(&self) -> Result<ParquetRecordBatchReaderBuilder<PartSource>, TableError> {
-        ParquetRecordBatchReaderBuilder::try_new(self.source.clone()).map_err(|cause| self.parquet(cause))
+    /// Reads some columns, or all: of an object their bytes are asked for at once.
+    fn builder(
+        &self,
+        columns: Option<&[usize]>,
+    ) -> Result<ParquetRecordBatchReaderBuilder<PartSource>, TableError> {
+        let is_read = |index: usize| columns.is_none_or(|columns| columns.contains(&index));
+        let groups = self.footer.metadata().row_groups().iter();
+        let read = groups.flat_map(|group| group.columns().iter().enumerate());
+        let ranges: Vec<_> = read
+            .filter(|(index, _)| is_read(*index))
+            .map(|(_, column)| column.byte_range())
+            .map(|(start, length)| start..start.saturating_add(length))
+            .collect();
+        let source = self.source.with_ranges(&ranges);
+        let source = source.map_err(|cause| self.parquet(ParquetError::External(Box::new(cause))))?;
+        Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(source, self.footer.clone()))
     }
 
     /// Refuses what would decompress to far more than it is, or claims to lie outside the file.

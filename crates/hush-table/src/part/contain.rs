@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A wall around the Parquet reader.
 //!
-//! A part is read only after its digest agreed with a signed manifest, so its bytes are its owner's. An owner may be
+//! A part is read only where its bytes agree with a signed manifest, so they are its owner's. An owner may be
 //! hostile to a server all the same, and Parquet and Arrow readers still panic on some impossible headers and schemas.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::source::PartSource;
 use crate::digest::Digest;
 use crate::error::{PartFault, TableError};
 
-/// Runs a reader of somebody else's bytes; a panic inside becomes the error of a damaged part.
+/// Runs a reader of somebody else's bytes; a panic inside becomes the error of a damaged part. If the source has found its
+/// bytes altered, that is the error, whatever the reader has made of it.
 ///
 /// What `read` borrows must not be changed by it, or not be used after an error: then nothing half-changed can be seen
 /// afterwards.
 pub(super) fn contain<T>(
     part: Digest,
+    source: &PartSource,
     read: impl FnOnce() -> Result<T, TableError>,
 ) -> Result<T, TableError> {
-    catch_unwind(AssertUnwindSafe(read))
-        .unwrap_or(Err(TableError::BadPart { part, fault: PartFault::Unreadable }))
+    let read = catch_unwind(AssertUnwindSafe(read))
+        .unwrap_or(Err(TableError::BadPart { part, fault: PartFault::Unreadable }));
+    match source.altered() {
+        Some(start) if read.is_err() => Err(TableError::RangeAltered { part, start }),
+        _ => read,
+    }
 }

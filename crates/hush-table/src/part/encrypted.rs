@@ -10,8 +10,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, Type as PhysicalType};
 use parquet::column::page::{Page, PageReader};
-use parquet::file::metadata::{ColumnChunkMetaData, FileMetaData};
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnChunkMetaData, FileMetaData, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::contain::contain;
 use super::{
@@ -26,7 +27,8 @@ use crate::manifest::{Manifest, PartEntry, PartPlace};
 /// *Invariants*: one row group; exactly the columns of the manifest, required, plain, uncompressed, inside the
 /// file; chunk indices and row counts as the manifest's entry implies.
 pub struct EncryptedPart {
-    reader: SerializedFileReader<PartSource>,
+    source: PartSource,
+    metadata: Arc<ParquetMetaData>,
     digest: Digest,
     heads: Vec<ChunkHead>,
     columns: Vec<String>,
@@ -67,7 +69,7 @@ impl EncryptedPart {
         entry: &PartEntry,
     ) -> Result<Self, TableError> {
         let digest = entry.encrypted.map_or(Digest::from_bytes([0; 32]), |file| file.digest);
-        contain(digest, || Self::open_contained(source, manifest, place, entry, digest))
+        contain(digest, &source, || Self::open_contained(source.clone(), manifest, place, entry, digest))
     }
 
     fn open_contained(
@@ -78,12 +80,13 @@ impl EncryptedPart {
         digest: Digest,
     ) -> Result<Self, TableError> {
         let length = source.length();
-        let reader = SerializedFileReader::new(source)
-            .map_err(|cause| TableError::Parquet { part: digest, source: cause })?;
+        let parquet = |cause| TableError::Parquet { part: digest, source: cause };
+        let metadata = ParquetMetaDataReader::new().parse_and_finish(&source).map_err(parquet)?;
         let bad = |fault| TableError::BadPart { part: digest, fault };
         let columns = expected_columns(manifest);
-        check_footer(&reader, &columns, entry.chunks, length).map_err(bad)?;
-        let mut part = Self { reader, digest, heads: Vec::new(), columns };
+        check_footer(&metadata, &columns, entry.chunks, length).map_err(bad)?;
+        let mut part = Self { source, metadata: Arc::new(metadata), digest, heads: Vec::new(), columns };
+        part.source = part.with_columns(["chunk", "rows"].map(str::to_owned))?;
         part.heads = part.read_heads(place, entry)?;
         check_heads(&part.heads, place, entry).map_err(bad)?;
         Ok(part)
@@ -112,13 +115,16 @@ impl EncryptedPart {
     /// Reads the pages of these columns and chunks alone, and the headers of those before them. Blobs are views: of the
     /// part where it is in memory, else of the page just read.
     pub fn chunks(&self, projection: &Projection) -> Result<ChunkRows<'_>, TableError> {
-        contain(self.digest, || {
+        contain(self.digest, &self.source, || {
             let wanted: Arc<[bool]> = self.wanted(projection)?.into();
-            let seed =
-                projection.seed.then(|| self.column("seed", ValueForm::Fixed(32), &wanted)).transpose()?;
-            let blobs = |name: String| self.column(&name, ValueForm::Prefixed, &wanted);
-            let encoded = projection.encodings.iter().map(|id| blobs(encoding_column(*id)));
-            let sealed = projection.sealed.iter().map(|number| blobs(sealed_column(*number)));
+            let seed = projection.seed.then(|| "seed".to_owned());
+            let encoded: Vec<_> = projection.encodings.iter().map(|id| encoding_column(*id)).collect();
+            let sealed: Vec<_> = projection.sealed.iter().map(|number| sealed_column(*number)).collect();
+            let source = self.with_columns(seed.iter().chain(&encoded).chain(&sealed).cloned())?;
+            let column = |name: &String, form| self.column(&source, name, form, &wanted);
+            let seed = seed.map(|name| column(&name, ValueForm::Fixed(32))).transpose()?;
+            let encoded = encoded.iter().map(|name| column(name, ValueForm::Prefixed));
+            let sealed = sealed.iter().map(|name| column(name, ValueForm::Prefixed));
             let (encoded, sealed) = (encoded.collect::<Result<_, _>>()?, sealed.collect::<Result<_, _>>()?);
             let heads = self.heads.iter().zip(&*wanted).filter(|(_, wanted)| **wanted);
             let heads: Vec<ChunkHead> = heads.map(|(head, _)| *head).collect();
@@ -141,7 +147,7 @@ impl EncryptedPart {
     fn read_heads(&self, place: PartPlace, entry: &PartEntry) -> Result<Vec<ChunkHead>, TableError> {
         let all: Arc<[bool]> = vec![true; entry.chunks as usize].into();
         let numbers = |name: &str| -> Result<Vec<u32>, TableError> {
-            let mut values = self.column(name, ValueForm::Fixed(4), &all)?;
+            let mut values = self.column(&self.source, name, ValueForm::Fixed(4), &all)?;
             let number = |value: Bytes| value.as_ref().try_into().map_or(0, u32::from_le_bytes);
             all.iter().map(|_| values.next(self).map(number)).collect()
         };
@@ -150,15 +156,40 @@ impl EncryptedPart {
         Ok(heads.map(|((index, written), rows)| ChunkHead { index, written, rows }).collect())
     }
 
-    /// The wanted values of a column, in order.
-    fn column(&self, name: &str, form: ValueForm, wanted: &Arc<[bool]>) -> Result<Values, TableError> {
-        let position = self.columns.iter().position(|column| column == name);
-        let position = position.ok_or_else(|| self.bad(PartFault::NoColumn { column: name.to_owned() }))?;
-        let parquet = |source| TableError::Parquet { part: self.digest, source };
-        let group = self.reader.get_row_group(0).map_err(parquet)?;
-        let pages = group.get_column_page_reader(position).map_err(parquet)?;
+    /// The wanted values of a column, in order, from a source that holds it.
+    fn column(
+        &self,
+        source: &PartSource,
+        name: &str,
+        form: ValueForm,
+        wanted: &Arc<[bool]>,
+    ) -> Result<Values, TableError> {
+        let column = self.described(name)?;
+        let pages = SerializedPageReader::new(Arc::new(source.clone()), column, wanted.len(), None);
+        let pages = Box::new(pages.map_err(|source| TableError::Parquet { part: self.digest, source })?);
         let wanted = wanted.clone();
         Ok(Values { column: name.to_owned(), form, pages, wanted, passed: 0, ready: VecDeque::new() })
+    }
+
+    /// The source with the bytes of some columns at hand, fetched together where they are far away.
+    fn with_columns(&self, names: impl IntoIterator<Item = String>) -> Result<PartSource, TableError> {
+        let range = |name: String| {
+            let (start, length) = self.described(&name)?.byte_range();
+            Ok(start..start.saturating_add(length))
+        };
+        let ranges = names.into_iter().map(range).collect::<Result<Vec<_>, TableError>>()?;
+        self.source.with_ranges(&ranges).map_err(|cause| {
+            let source = ParquetError::External(Box::new(cause));
+            TableError::Parquet { part: self.digest, source }
+        })
+    }
+
+    /// What the footer says of a column.
+    fn described(&self, name: &str) -> Result<&ColumnChunkMetaData, TableError> {
+        let position = self.columns.iter().position(|column| column == name);
+        let group = self.metadata.row_groups().first();
+        let column = position.zip(group).and_then(|(position, group)| group.columns().get(position));
+        column.ok_or_else(|| self.bad(PartFault::NoColumn { column: name.to_owned() }))
     }
 
     fn bad(&self, fault: PartFault) -> TableError {
@@ -211,7 +242,8 @@ impl Iterator for ChunkRows<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let head = self.heads.next()?;
-        let read = contain(self.part.digest, || self.read(head));
+        let part = self.part;
+        let read = contain(part.digest, &part.source, || self.read(head));
         if read.is_err() {
             self.heads = Vec::new().into_iter();
         }
@@ -298,12 +330,11 @@ fn expected_columns(manifest: &Manifest) -> Vec<String> {
 }
 
 fn check_footer(
-    reader: &SerializedFileReader<PartSource>,
+    metadata: &ParquetMetaData,
     expected: &[String],
     chunks: u32,
     length: u64,
 ) -> Result<(), PartFault> {
-    let metadata = reader.metadata();
     check_version(metadata.file_metadata())?;
     let [group] = metadata.row_groups() else {
         return Err(PartFault::Chunks { found: 0, expected: chunks.into() });

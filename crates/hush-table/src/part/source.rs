@@ -1,89 +1,371 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where a part's bytes are: in memory or in a file. Reads outside the part are errors, never panics.
+//! Where the bytes of a part are: in memory, in a file, in an object store. Every read is of a range; ranges of files and objects are
+//! checked against the part's digest as they are read. Reads outside the part are errors, never panics.
+//!
+//! *Invariants.* What a checked source hands out is what the digest stands for: the very bytes that were hashed, or, where
+//! [`Recheck::Unseen`] allows it, bytes of a group that was hashed before while the file has looked the same. After an altered range was
+//! found, [`PartSource::altered`] tells where, whatever the reader above has made of the error.
 
 // Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use bytes::{Buf, Bytes};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
-use crate::digest::Digest;
+use super::tree::{DigestTree, GROUP_BYTES};
 
 /// Bytes of a part file. Cheap to clone; clones may be read at the same time.
 #[derive(Clone, Debug)]
-pub enum PartSource {
-    /// A file, read where asked.
-    File(FileSource),
-    /// Bytes in memory: reading is slicing.
-    Memory(Bytes),
+pub struct PartSource {
+    place: Place,
+    length: u64,
+    check: Option<Check>,
 }
 
-/// A file of known length. Every read says where it begins, so threads do not wait for each other.
 #[derive(Clone, Debug)]
-pub struct FileSource {
-    file: Arc<File>,
-    length: u64,
+enum Place {
+    /// Reading is slicing.
+    Memory(Bytes),
+    /// Every read says where it begins, so threads do not wait for each other.
+    File(Arc<File>),
+    /// Each read is a request, but for the runs that are in memory.
+    Object { reader: Arc<dyn ReadRanges>, runs: Arc<[Run]> },
+}
+
+/// Bytes of an object that are in memory.
+#[derive(Clone, Debug)]
+struct Run {
+    start: u64,
+    bytes: Bytes,
+}
+
+/// An object of which ranges can be asked for.
+pub(crate) trait ReadRanges: std::fmt::Debug + Send + Sync {
+    /// The bytes of some ranges, all together.
+    ///
+    /// # Errors
+    /// The object cannot be read, or is shorter.
+    fn read_ranges(&self, ranges: &[Range<u64>]) -> io::Result<Vec<Bytes>>;
+}
+
+/// What ranges are checked against.
+#[derive(Clone, Debug)]
+struct Check {
+    groups: Arc<GroupChecks>,
+    recheck: Recheck,
+    /// First byte of the first altered group that was found.
+    altered: Arc<OnceLock<u64>>,
+}
+
+/// Which groups of a file are hashed when they are read again. Groups of objects are hashed whenever they come over the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recheck {
+    /// Those that nobody has hashed since the file looks as it does.
+    Unseen,
+    /// All: nothing between check and use.
+    Always,
+}
+
+/// The tree of a part, and which of its groups have been hashed.
+#[derive(Debug)]
+pub(crate) struct GroupChecks {
+    tree: DigestTree,
+    seen: Box<[AtomicBool]>,
+}
+
+impl GroupChecks {
+    /// No group has been hashed yet, or all have.
+    pub(crate) fn new(tree: DigestTree, seen: bool) -> Self {
+        let seen = (0..tree.group_count()).map(|_| AtomicBool::new(seen)).collect();
+        Self { tree, seen }
+    }
+
+    /// Number of groups.
+    pub(crate) fn group_count(&self) -> usize {
+        self.seen.len()
+    }
+
+    fn is_seen(&self, group: usize) -> bool {
+        self.seen.get(group).is_some_and(|seen| seen.load(Ordering::Acquire))
+    }
+
+    /// Hashes the groups that `bytes`, which begin with group `first`, consist of.
+    fn check(&self, first: usize, bytes: &[u8]) -> Result<(), AlteredGroup> {
+        for (group, bytes) in (first..).zip(bytes.chunks(GROUP_BYTES as usize)) {
+            if !self.tree.agrees(group, bytes) {
+                return Err(AlteredGroup { start: self.tree.range(group).start });
+            }
+            if let Some(seen) = self.seen.get(group) {
+                seen.store(true, Ordering::Release);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A group of a part does not hash to its value.
+#[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
+#[error("the bytes from {start} on were altered")]
+struct AlteredGroup {
+    start: u64,
 }
 
 impl PartSource {
-    /// Reads from an open file, whose length is taken now.
+    /// Bytes in memory, as they are.
+    pub fn from_memory(bytes: impl Into<Bytes>) -> Self {
+        let bytes = bytes.into();
+        Self { length: bytes.len() as u64, place: Place::Memory(bytes), check: None }
+    }
+
+    /// An open file, whose length is taken now. Nothing is checked.
     ///
     /// # Errors
     /// The file's metadata cannot be read.
     pub fn from_file(file: File) -> io::Result<Self> {
         let length = file.metadata()?.len();
-        Ok(Self::File(FileSource { file: Arc::new(file), length }))
+        Ok(Self { place: Place::File(Arc::new(file)), length, check: None })
+    }
+
+    /// An object of known length, of which the bytes from `start` on are in memory. Nothing is checked.
+    pub(crate) fn from_object(reader: Arc<dyn ReadRanges>, length: u64, start: u64, tail: Bytes) -> Self {
+        let runs = Arc::new([Run { start, bytes: tail }]);
+        Self { place: Place::Object { reader, runs }, length, check: None }
+    }
+
+    /// The same bytes, checked as they are read.
+    ///
+    /// # Errors
+    /// What is in memory already was altered.
+    pub(crate) fn checked(self, groups: Arc<GroupChecks>, recheck: Recheck) -> io::Result<Self> {
+        let check = Check { groups, recheck, altered: Arc::default() };
+        if let Place::Object { runs, .. } = &self.place {
+            for run in runs.iter() {
+                check.check(run.start, &run.bytes)?;
+            }
+        }
+        Ok(Self { check: Some(check), ..self })
     }
 
     /// Length in bytes.
     pub fn length(&self) -> u64 {
-        match self {
-            Self::File(file) => file.length,
-            Self::Memory(bytes) => bytes.len() as u64,
+        self.length
+    }
+
+    /// The bytes of an object in memory, all of them; anything else as it is.
+    ///
+    /// # Errors
+    /// As [`PartSource::read`].
+    pub(crate) fn at_hand(&self) -> io::Result<Self> {
+        match &self.place {
+            Place::Object { .. } => self.read_all().map(Self::from_memory),
+            _ => Ok(self.clone()),
         }
     }
 
-    /// BLAKE3 of the whole.
+    /// Where the bytes begin that made a read fail because they were altered.
+    pub(crate) fn altered_in(cause: &io::Error) -> Option<u64> {
+        cause.get_ref()?.downcast_ref::<AlteredGroup>().map(|altered| altered.start)
+    }
+
+    /// Where the bytes begin that a read has found altered.
+    pub(crate) fn altered(&self) -> Option<u64> {
+        self.check.as_ref()?.altered.get().copied()
+    }
+
+    /// The hash tree of the bytes as they are.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// The bytes cannot be read.
     ///
     /// # Cost
-    /// One pass over the bytes; 64 KiB of memory for a file.
-    pub fn digest(&self) -> io::Result<Digest> {
-        match self {
-            Self::Memory(bytes) => Ok(Digest::of(bytes)),
-            Self::File(source) => Digest::of_reader(Cursor { source: source.clone(), position: 0 }),
+    /// One pass; 64 KiB of memory for a file, the whole for an object.
+    pub fn tree(&self) -> io::Result<DigestTree> {
+        match &self.place {
+            Place::Memory(bytes) => Ok(DigestTree::of(bytes)),
+            Place::File(_) => DigestTree::of_reader(Cursor::new(self.clone(), 0), self.length),
+            Place::Object { .. } => Ok(DigestTree::of(&self.read_all()?)),
         }
     }
 
     /// Everything, in memory.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// As [`PartSource::read`].
     pub fn read_all(&self) -> io::Result<Bytes> {
-        match self {
-            Self::Memory(bytes) => Ok(bytes.clone()),
-            Self::File(file) => file.read(0, file.length),
+        self.read(0..self.length)
+    }
+
+    /// Reads everything once, if it is checked as it is read.
+    ///
+    /// # Errors
+    /// As [`PartSource::read`].
+    ///
+    /// # Cost
+    /// One pass over the groups that must still be hashed.
+    pub(crate) fn check_all(&self) -> io::Result<()> {
+        let Some(check) = &self.check else { return Ok(()) };
+        for group in 0..check.groups.tree.group_count() {
+            if check.asks_for(group) {
+                self.read(check.groups.tree.range(group))?;
+            }
         }
+        Ok(())
+    }
+
+    /// The bytes of a range.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::UnexpectedEof`] for a range that is not inside the part; the bytes cannot be read, or were altered.
+    ///
+    /// # Cost
+    /// Where groups must be hashed, up to 128 KiB more are read.
+    pub fn read(&self, range: Range<u64>) -> io::Result<Bytes> {
+        if range.start > range.end || range.end > self.length {
+            return Err(outside());
+        }
+        match &self.place {
+            Place::Memory(bytes) => cut(bytes, 0, range),
+            Place::File(file) => {
+                let read = |range: &Range<u64>| read_file(file, range);
+                match self.check.as_ref().and_then(|check| check.widened(&range, self.length)) {
+                    None => read(&range),
+                    Some(whole) => {
+                        let bytes = read(&whole)?;
+                        self.check.as_ref().map_or(Ok(()), |check| check.check(whole.start, &bytes))?;
+                        cut(&bytes, whole.start, range)
+                    }
+                }
+            }
+            Place::Object { runs, .. } if runs.iter().any(|run| run.holds(&range)) => {
+                let run = runs.iter().find(|run| run.holds(&range)).ok_or_else(outside)?;
+                cut(&run.bytes, run.start, range)
+            }
+            Place::Object { .. } => self.with_ranges(std::slice::from_ref(&range))?.read(range),
+        }
+    }
+
+    /// The bytes of some ranges; of an object in one go.
+    ///
+    /// # Errors
+    /// As [`PartSource::read`].
+    pub fn read_ranges(&self, ranges: &[Range<u64>]) -> io::Result<Vec<Bytes>> {
+        let here = self.with_ranges(ranges)?;
+        ranges.iter().map(|range| here.read(range.clone())).collect()
+    }
+
+    /// The source with some ranges in memory, where each read would else be a request.
+    ///
+    /// # Errors
+    /// As [`PartSource::read`].
+    pub(crate) fn with_ranges(&self, ranges: &[Range<u64>]) -> io::Result<Self> {
+        let Place::Object { reader, runs } = &self.place else { return Ok(self.clone()) };
+        if ranges.iter().any(|range| range.start > range.end || range.end > self.length) {
+            return Err(outside());
+        }
+        let absent = ranges.iter().filter(|range| !runs.iter().any(|run| run.holds(range)));
+        let asked = joined(absent.map(|range| groups_around(range, self.length)).collect());
+        if asked.is_empty() {
+            return Ok(self.clone());
+        }
+        let found = reader.read_ranges(&asked)?;
+        let mut all = runs.to_vec();
+        for (range, bytes) in asked.iter().zip(found) {
+            if bytes.len() as u64 != range.end.saturating_sub(range.start) {
+                return Err(outside());
+            }
+            self.check.as_ref().map_or(Ok(()), |check| check.check(range.start, &bytes))?;
+            all.push(Run { start: range.start, bytes });
+        }
+        let place = Place::Object { reader: reader.clone(), runs: all.into() };
+        Ok(Self { place, ..self.clone() })
     }
 }
 
-impl FileSource {
-    fn read(&self, start: u64, length: u64) -> io::Result<Bytes> {
-        let mut bytes = Vec::new();
-        let length = usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        bytes.try_reserve_exact(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        bytes.resize(length, 0);
-        self.file.read_exact_at(&mut bytes, start)?;
-        Ok(bytes.into())
+impl Check {
+    /// Whether a group must be hashed when it is read.
+    fn asks_for(&self, group: usize) -> bool {
+        self.recheck == Recheck::Always || !self.groups.is_seen(group)
     }
+
+    /// The whole groups around a range of which one must be hashed.
+    fn widened(&self, range: &Range<u64>, length: u64) -> Option<Range<u64>> {
+        let whole = groups_around(range, length);
+        let (first, last) = (group_of(whole.start), group_of(whole.end.saturating_sub(1)));
+        let asks = range.start < range.end && (first..=last).any(|group| self.asks_for(group));
+        asks.then_some(whole)
+    }
+
+    /// Hashes whole groups, the first of which begins at `start`.
+    fn check(&self, start: u64, bytes: &[u8]) -> io::Result<()> {
+        self.groups.check(group_of(start), bytes).map_err(|altered| {
+            // The first that was found is the one that is told.
+            let _ = self.altered.set(altered.start);
+            io::Error::new(io::ErrorKind::InvalidData, altered)
+        })
+    }
+}
+
+impl Run {
+    fn holds(&self, range: &Range<u64>) -> bool {
+        self.start <= range.start && range.end <= self.start.saturating_add(self.bytes.len() as u64)
+    }
+}
+
+/// The group in which a byte lies.
+fn group_of(byte: u64) -> usize {
+    usize::try_from(byte / GROUP_BYTES).unwrap_or(usize::MAX)
+}
+
+/// The smallest run of whole groups that holds a range.
+pub(crate) fn groups_around(range: &Range<u64>, length: u64) -> Range<u64> {
+    let start = (range.start / GROUP_BYTES).saturating_mul(GROUP_BYTES);
+    let end = range.end.div_ceil(GROUP_BYTES).saturating_mul(GROUP_BYTES).min(length);
+    start..end.max(start)
+}
+
+/// Ranges in order, those that touch or overlap put together.
+fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut joined: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
+    for range in ranges.into_iter().filter(|range| range.start < range.end) {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+fn read_file(file: &File, range: &Range<u64>) -> io::Result<Bytes> {
+    let mut bytes = Vec::new();
+    let length = usize::try_from(range.end.saturating_sub(range.start));
+    let length = length.map_err(|_| io::ErrorKind::OutOfMemory)?;
+    bytes.try_reserve_exact(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    bytes.resize(length, 0);
+    file.read_exact_at(&mut bytes, range.start)?;
+    Ok(bytes.into())
+}
+
+/// A range of bytes that begin at `start`, as a view.
+fn cut(bytes: &Bytes, start: u64, range: Range<u64>) -> io::Result<Bytes> {
+    let place = |at: u64| at.checked_sub(start).and_then(|at| usize::try_from(at).ok()).ok_or_else(outside);
+    let (from, to) = (place(range.start)?, place(range.end)?);
+    if from > to || to > bytes.len() {
+        return Err(outside());
+    }
+    Ok(bytes.slice(from..to))
+}
+
+fn outside() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "a read goes past the end of the part")
 }
 
 /// Sequential reader for page headers. Headers take some 30 bytes, so it buffers little.
@@ -92,28 +374,37 @@ pub struct HeaderReader(Inner);
 
 #[derive(Debug)]
 enum Inner {
-    File(BufReader<Cursor>),
+    Ranges(BufReader<Cursor>),
     Memory(bytes::buf::Reader<Bytes>),
 }
 
 #[derive(Debug)]
 struct Cursor {
-    source: FileSource,
+    source: PartSource,
     position: u64,
+}
+
+impl Cursor {
+    fn new(source: PartSource, position: u64) -> Self {
+        Self { source, position }
+    }
 }
 
 impl Read for Cursor {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.source.file.read_at(buffer, self.position)?;
-        self.position = self.position.saturating_add(read as u64);
-        Ok(read)
+        let end = self.position.saturating_add(buffer.len() as u64).min(self.source.length);
+        let bytes = self.source.read(self.position.min(end)..end)?;
+        let (head, _) = buffer.split_at_mut_checked(bytes.len()).ok_or_else(outside)?;
+        head.copy_from_slice(&bytes);
+        self.position = end;
+        Ok(bytes.len())
     }
 }
 
 impl Read for HeaderReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match &mut self.0 {
-            Inner::File(file) => file.read(buffer),
+            Inner::Ranges(ranges) => ranges.read(buffer),
             Inner::Memory(bytes) => bytes.read(buffer),
         }
     }
@@ -129,40 +420,28 @@ impl ChunkReader for PartSource {
     type T = HeaderReader;
 
     fn get_read(&self, start: u64) -> Result<HeaderReader, ParquetError> {
-        let inner = match self {
-            Self::File(source) => {
-                Inner::File(BufReader::with_capacity(512, Cursor { source: source.clone(), position: start }))
+        if start > self.length {
+            return Err(as_parquet(outside()));
+        }
+        let inner = match &self.place {
+            Place::Memory(bytes) => {
+                Inner::Memory(cut(bytes, 0, start..self.length).map_err(as_parquet)?.reader())
             }
-            Self::Memory(bytes) => Inner::Memory(slice(bytes, start, None)?.reader()),
+            _ => Inner::Ranges(BufReader::with_capacity(512, Cursor::new(self.clone(), start))),
         };
         Ok(HeaderReader(inner))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
-        match self {
-            Self::Memory(bytes) => slice(bytes, start, Some(length)),
-            Self::File(file) => {
-                let length = length as u64;
-                // Checked before anything is allocated for it.
-                if start.checked_add(length).is_none_or(|end| end > file.length) {
-                    return Err(outside());
-                }
-                file.read(start, length).map_err(|cause| ParquetError::External(Box::new(cause)))
-            }
-        }
+        // Checked before anything is allocated for it.
+        let end = start.checked_add(length as u64).ok_or_else(|| as_parquet(outside()))?;
+        self.read(start..end).map_err(as_parquet)
     }
 }
 
-/// `length` bytes (or all that follow) from `start` on, as a view.
-fn slice(bytes: &Bytes, start: u64, length: Option<usize>) -> Result<Bytes, ParquetError> {
-    let start = usize::try_from(start).map_err(|_| outside())?;
-    let end = length.map_or(Some(bytes.len()), |length| start.checked_add(length)).ok_or_else(outside)?;
-    if start > end || end > bytes.len() {
-        return Err(outside());
+fn as_parquet(cause: io::Error) -> ParquetError {
+    match cause.kind() {
+        io::ErrorKind::UnexpectedEof => ParquetError::EOF(cause.to_string()),
+        _ => ParquetError::External(Box::new(cause)),
     }
-    Ok(bytes.slice(start..end))
-}
-
-fn outside() -> ParquetError {
-    ParquetError::EOF("a read goes past the end of the part".to_owned())
 }

@@ -36,7 +36,8 @@ fn entry(part: &WrittenPart) -> PartEntry {
 }
 
 fn open(part: &WrittenPart) -> EncryptedPart {
-    EncryptedPart::open(PartSource::Memory(part.bytes.clone()), &manifest(), PLACE, &entry(part)).unwrap()
+    EncryptedPart::open(PartSource::from_memory(part.bytes.clone()), &manifest(), PLACE, &entry(part))
+        .unwrap()
 }
 
 fn everything() -> Projection {
@@ -63,8 +64,8 @@ fn what_is_written_is_read_from_memory_and_from_files() {
         let part = write(&written);
         assert_eq!(part.rows, u64::from(count - 1) * 8192 + u64::from(last_rows));
         assert_eq!(part.file.digest, Digest::of(&part.bytes));
-        for source in [PartSource::Memory(part.bytes.clone()), file_source(&part.bytes)] {
-            assert_eq!(source.digest().unwrap(), part.file.digest);
+        for source in [PartSource::from_memory(part.bytes.clone()), file_source(&part.bytes)] {
+            assert_eq!(source.tree().unwrap(), part.tree);
             let read = EncryptedPart::open(source, &manifest(), PLACE, &entry(&part)).unwrap();
             let rows = read.read(&everything()).unwrap();
             assert_eq!(rows.len(), written.len(), "seed {}", random.seed);
@@ -123,7 +124,7 @@ fn chunks_are_read_one_by_one_until_one_is_damaged() {
     let place = bytes.windows(blob.len()).position(|window| window == blob).unwrap();
     // The length before the blob.
     bytes[place - 4] ^= 1;
-    for source in [PartSource::Memory(bytes.clone().into()), file_source(&bytes.into())] {
+    for source in [PartSource::from_memory(bytes.clone()), file_source(&bytes.into())] {
         let opened = EncryptedPart::open(source, &manifest(), PLACE, &entry(&part)).unwrap();
         let mut rows = opened.chunks(&everything()).unwrap();
         for expected in &written[..2] {
@@ -188,7 +189,7 @@ fn another_place_or_entry_or_manifest_is_refused() {
     let part = write(&chunks(&mut Random::fresh(), 3, 100));
     let good = entry(&part);
     let check = |manifest: &Manifest, place, entry: &PartEntry| {
-        EncryptedPart::open(PartSource::Memory(part.bytes.clone()), manifest, place, entry).map(|_| ())
+        EncryptedPart::open(PartSource::from_memory(part.bytes.clone()), manifest, place, entry).map(|_| ())
     };
     check(&manifest(), PLACE, &good).unwrap();
     let elsewhere = PartPlace { first_chunk: 11, ..PLACE };
@@ -212,7 +213,7 @@ fn another_place_or_entry_or_manifest_is_refused() {
     // Clear Parquet in the place of an encrypted part.
     let mut writer = ClearPartWriter::new(&clear_schema()).unwrap();
     writer.push(&clear_rows(0, 100)).unwrap();
-    let clear = PartSource::Memory(writer.finish().unwrap().bytes);
+    let clear = PartSource::from_memory(writer.finish().unwrap().bytes);
     assert_eq!(EncryptedPart::open(clear, &manifest(), PLACE, &good).unwrap_err().code(), "HUSH-T033");
 }
 
@@ -236,7 +237,7 @@ fn parts_of_another_version_are_refused_by_name() {
     let (length, digest) = (bytes.len() as u64, crate::Digest::of(&bytes));
     let file = crate::manifest::PartFile { digest, bytes: length };
     let entry = PartEntry { encrypted: Some(file), ..entry(&part) };
-    let refused = EncryptedPart::open(PartSource::Memory(bytes.into()), &manifest(), PLACE, &entry);
+    let refused = EncryptedPart::open(PartSource::from_memory(bytes), &manifest(), PLACE, &entry);
     assert!(
         matches!(refused, Err(TableError::BadPart { fault: PartFault::Version, .. })),
         "{:?}",
@@ -273,7 +274,7 @@ fn damage_behind_a_good_digest() {
     let length = part.bytes.len();
     let footer = 8 + u32::from_le_bytes(part.bytes[length - 8..length - 4].try_into().unwrap()) as usize;
     let read = |bytes: Vec<u8>| {
-        let source = PartSource::Memory(bytes.into());
+        let source = PartSource::from_memory(bytes);
         EncryptedPart::open(source, &manifest(), PLACE, &entry(&part))
             .and_then(|part| part.read(&everything()))
     };
@@ -312,7 +313,7 @@ fn clear_parts_are_ordinary_parquet() {
     let place = PartEntry { clear: Some(part.file), encrypted: None, ..entry(&part) };
     let open = |manifest: &Manifest, rows| {
         let entry = PartEntry { rows, ..place.clone() };
-        ClearPart::open(PartSource::Memory(part.bytes.clone()), manifest, &entry)
+        ClearPart::open(PartSource::from_memory(part.bytes.clone()), manifest, &entry)
     };
     let clear = open(&good, 16_393).unwrap();
     let batches = clear.read(&[1]).unwrap();
@@ -352,7 +353,7 @@ fn damaged_clear_parts() {
         let mut bytes = part.bytes.to_vec();
         let at = random.below(bytes.len());
         bytes[at] ^= 1 << random.below(8);
-        let source = PartSource::Memory(bytes.into());
+        let source = PartSource::from_memory(bytes);
         let result = ClearPart::open(source, &manifest, &entry).and_then(|part| part.read(&[0, 1]));
         refused += usize::from(result.is_err());
     }

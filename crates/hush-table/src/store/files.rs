@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Operation, TableError};
-use crate::part::PartKind;
+use crate::part::{DigestTree, PartKind};
 
 /// Ending of files that are not yet in place.
 const PARTIAL: &str = ".partial";
@@ -69,6 +69,21 @@ pub fn write(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), TableErro
     written
 }
 
+/// Writes the hash tree of a part beside it, if the part is large enough to have one. Nothing relies on it: a tree that a crash
+/// leaves damaged or lost is as good as none.
+///
+/// # Errors
+/// [`TableError::Io`].
+pub fn write_tree(directory: &Path, kind: PartKind, tree: &DigestTree) -> Result<(), TableError> {
+    if !tree.is_stored() {
+        return Ok(());
+    }
+    make_directory(directory)?;
+    // Two threads may write it at once: they write the same.
+    let path = directory.join(kind.tree_name(&tree.digest()));
+    fs::write(&path, tree.encode()).map_err(at(Operation::Write, &path))
+}
+
 fn write_new(path: &Path, bytes: &[u8]) -> Result<(), TableError> {
     // A file of this name can only be left over from a dead process that had our number.
     let _ = fs::remove_file(path);
@@ -109,7 +124,7 @@ pub fn foreign_entry(directory: &Path) -> std::io::Result<Option<String>> {
         LOCK_NAME | super::MANIFEST_NAME | super::PARTS_NAME | super::DELIVERIES_NAME => true,
         name => name.starts_with(super::MANIFEST_NAME) && is_partial(name),
     };
-    let is_part = |name: &str| PartKind::is_file_name(name) || is_partial(name);
+    let is_part = |name: &str| PartKind::part_of(name).is_some() || is_partial(name);
     match first_entry(directory, is_ours)? {
         None => first_entry(&directory.join(super::PARTS_NAME), is_part),
         found => Ok(found),

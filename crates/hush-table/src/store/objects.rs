@@ -5,18 +5,20 @@
 //! connections stay alive between calls, and a call never depends on what runtime its caller is in.
 
 use std::future::Future;
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, OnceLock, mpsc};
 
 use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{
-    Error as StoreError, GetResultPayload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
-    UpdateVersion,
+    Error as StoreError, GetOptions, GetRange, GetResultPayload, ObjectMeta, ObjectStore, ObjectStoreExt,
+    PutMode, PutOptions, UpdateVersion,
 };
 use tokio::runtime::Runtime;
 
 use crate::error::{Operation, TableError};
-use crate::part::PartSource;
+use crate::part::{GROUP_BYTES, PartSource, ReadRanges, groups_around};
 
 /// What an object looked like when it was read or written. A store that changes an object changes this.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +35,7 @@ pub(super) enum Lookup {
     Nothing,
     /// An object, and what it looked like.
     Object(PartSource, Stamp),
-    /// An object of so many bytes, more than was allowed.
+    /// An object of so many bytes, which is not the size that was allowed.
     TooLarge(u64),
 }
 
@@ -46,11 +48,37 @@ pub(super) enum Replace {
 }
 
 impl Stamp {
+    /// A file's stamp: its number and the times of the last change of content and of anything else about it.
+    pub(super) fn of_file(metadata: &std::fs::Metadata) -> Self {
+        let tag = format!(
+            "{:x}-{:x}-{:x}.{:x}-{:x}.{:x}",
+            metadata.dev(),
+            metadata.ino(),
+            metadata.mtime(),
+            metadata.mtime_nsec(),
+            metadata.ctime(),
+            metadata.ctime_nsec()
+        );
+        Self { bytes: metadata.len(), modified: None, e_tag: Some(tag), version: None }
+    }
+
     fn of(meta: &ObjectMeta) -> Self {
         // Where the store has tags they identify the content; elsewhere the time of change must do.
         let modified = meta.e_tag.is_none().then(|| meta.last_modified.into());
         Self { bytes: meta.size, modified, e_tag: meta.e_tag.clone(), version: meta.version.clone() }
     }
+}
+
+/// Opens a file.
+pub(super) fn open_file(file: &std::path::Path) -> Result<Lookup, TableError> {
+    let cause =
+        |source| TableError::Io { operation: Operation::Read, place: file.display().to_string(), source };
+    let opened = match std::fs::File::open(file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Lookup::Nothing),
+        opened => opened.map_err(cause)?,
+    };
+    let stamp = Stamp::of_file(&opened.metadata().map_err(cause)?);
+    Ok(Lookup::Object(PartSource::from_file(opened).map_err(cause)?, stamp))
 }
 
 /// Opens an object. One above `limit` bytes is refused before its body is read.
@@ -73,7 +101,7 @@ pub(super) fn fetch(store: &Arc<dyn ObjectStore>, path: &Path, limit: u64) -> Re
     let (source, stamp) = match found.map_err(|cause| io(Operation::Read, path.as_ref(), cause))? {
         None => return Ok(Lookup::Nothing),
         Some((Body::TooLarge, stamp)) => return Ok(Lookup::TooLarge(stamp.bytes)),
-        Some((Body::Memory(bytes), stamp)) => (PartSource::Memory(bytes), stamp),
+        Some((Body::Memory(bytes), stamp)) => (PartSource::from_memory(bytes), stamp),
         Some((Body::File(file), stamp)) => {
             let cause =
                 |source| TableError::Io { operation: Operation::Read, place: path.to_string(), source };
@@ -81,6 +109,62 @@ pub(super) fn fetch(store: &Arc<dyn ObjectStore>, path: &Path, limit: u64) -> Re
         }
     };
     Ok(Lookup::Object(source, stamp))
+}
+
+/// Opens a part of `expected` bytes, so that ranges of it can be read.
+///
+/// # Cost
+/// One request, which brings the last 64 KiB: a footer as a rule.
+pub(super) fn open(store: &Arc<dyn ObjectStore>, path: &Path, expected: u64) -> Result<Lookup, TableError> {
+    let tail = groups_around(&(expected.saturating_sub(GROUP_BYTES)..expected), expected);
+    let (from, place, start) = (store.clone(), path.clone(), tail.start);
+    let found = block(async move {
+        let options = GetOptions { range: Some(GetRange::Bounded(tail)), ..GetOptions::default() };
+        let found = match from.get_opts(&place, options).await {
+            Ok(found) => found,
+            Err(StoreError::NotFound { .. }) => return Ok(None),
+            // A range that lies outside the object, perhaps.
+            Err(cause) => match from.head(&place).await {
+                Ok(meta) if meta.size != expected => return Ok(Some((Body::TooLarge, Stamp::of(&meta)))),
+                _ => return Err(cause),
+            },
+        };
+        let stamp = Stamp::of(&found.meta);
+        let body = match found.payload {
+            GetResultPayload::File(file, _) => Body::File(file),
+            GetResultPayload::Stream(_) => Body::Memory(found.bytes().await?),
+        };
+        Ok(Some((body, stamp)))
+    });
+    let failed = |cause| io(Operation::Read, path.as_ref(), cause);
+    let Some((body, stamp)) = found.map_err(failed)? else { return Ok(Lookup::Nothing) };
+    let source = match body {
+        Body::TooLarge => return Ok(Lookup::TooLarge(stamp.bytes)),
+        Body::File(file) => PartSource::from_file(file).map_err(|source| TableError::Io {
+            operation: Operation::Read,
+            place: path.to_string(),
+            source,
+        })?,
+        Body::Memory(bytes) => {
+            let object = Object { store: store.clone(), path: path.clone() };
+            PartSource::from_object(Arc::new(object), stamp.bytes, start, bytes)
+        }
+    };
+    Ok(Lookup::Object(source, stamp))
+}
+
+/// An object of which ranges are asked for.
+#[derive(Debug)]
+struct Object {
+    store: Arc<dyn ObjectStore>,
+    path: Path,
+}
+
+impl ReadRanges for Object {
+    fn read_ranges(&self, ranges: &[Range<u64>]) -> std::io::Result<Vec<Bytes>> {
+        let (store, path, ranges) = (self.store.clone(), self.path.clone(), ranges.to_vec());
+        block(async move { store.get_ranges(&path, &ranges).await }).map_err(as_io)
+    }
 }
 
 enum Body {

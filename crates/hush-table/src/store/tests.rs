@@ -3,6 +3,7 @@
 
 mod attacks;
 mod interrupted;
+mod ranges;
 
 use bytes::Bytes;
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Checking a whole table before it is relied upon: what a server does once, when a version is committed. And looking
-//! again at a file that was checked.
+//! Checking a whole table before it is relied upon: what a server does once, when a version is committed.
 
 use std::collections::HashMap;
 
-use super::{TableStore, objects};
+use super::TableStore;
 use crate::digest::Digest;
 use crate::error::{PartFault, TableError};
-use crate::manifest::{Manifest, PartFile};
+use crate::manifest::Manifest;
 use crate::part::{PartKind, Projection};
 
 impl TableStore {
@@ -24,10 +23,12 @@ impl TableStore {
         let mut seeds = HashMap::new();
         let heads = Projection { seed: true, ..Projection::default() };
         for (place, entry) in manifest.placed_parts() {
-            if entry.clear.is_some() {
+            if let Some(file) = &entry.clear {
+                self.open_part(PartKind::Clear, file)?;
                 self.open_clear(manifest, entry)?;
             }
             let Some(file) = entry.encrypted else { continue };
+            self.open_part(PartKind::Encrypted, &file)?;
             for chunk in self.open_encrypted(manifest, place, entry)?.read(&heads)? {
                 let Some(seed) = chunk.seed else { continue };
                 if let Some(first) = seeds.insert(seed, chunk.index) {
@@ -36,18 +37,6 @@ impl TableStore {
             }
         }
         Ok(())
-    }
-
-    /// Whether a part file looks now as it did when its digest was checked: then what was read of it since is what
-    /// the digest stands for, as far as the store's tags can tell. `false` too if it was never checked, or cannot be
-    /// looked at.
-    ///
-    /// # Cost
-    /// One look at the file's metadata.
-    pub fn looks_unchanged(&self, kind: PartKind, file: &PartFile) -> bool {
-        let path = self.part_path(kind, &file.digest);
-        let known = self.verified().get(path.as_ref()).cloned();
-        known.is_some() && objects::look(&self.objects, &path).ok() == known
     }
 }
 

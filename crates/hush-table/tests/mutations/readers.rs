@@ -90,7 +90,7 @@ fn encrypted_part(file: &CorpusFile, bytes: &[u8]) -> Result<(), String> {
     let (signed, place, entry) = part(file);
     let manifest = signed.manifest();
     let wanted = Projection { sealed: vec![0], seed: true, ..Projection::encodings(manifest.encoding_ids()) };
-    let source = PartSource::Memory(Bytes::copy_from_slice(bytes));
+    let source = PartSource::from_memory(Bytes::copy_from_slice(bytes));
     let part = EncryptedPart::open(source, manifest, place, &entry).map_err(table_code)?;
     let rows = part.read(&wanted).map_err(table_code)?;
     assert_eq!(rows.len(), entry.chunks as usize);
@@ -116,7 +116,7 @@ fn clear_part(file: &CorpusFile, bytes: &[u8]) -> Result<(), String> {
     let (signed, _, entry) = part(file);
     let manifest = signed.manifest();
     let schema = manifest.clear_schema().unwrap();
-    let source = PartSource::Memory(Bytes::copy_from_slice(bytes));
+    let source = PartSource::from_memory(Bytes::copy_from_slice(bytes));
     let part = ClearPart::open(source, manifest, &entry).map_err(table_code)?;
     let batches = part.read(&[0, 1]).map_err(table_code)?;
     assert_eq!(batches.iter().map(|batch| batch.num_rows() as u64).sum::<u64>(), entry.rows);

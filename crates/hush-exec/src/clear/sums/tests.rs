@@ -14,7 +14,6 @@ use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{LogicalPlanBuilder, TableSource, col};
 use hush_testkit::Draw;
-use object_store::memory::InMemory;
 
 use super::*;
 use crate::Stop;
@@ -73,7 +72,7 @@ impl Table {
     fn new(batches: Vec<Vec<RecordBatch>>) -> Self {
         let schema = batches[0][0].schema();
         let table = MemTable::try_new(schema.clone(), batches).unwrap();
-        let state = session::build(Arc::new(InMemory::new()), 1 << 28).unwrap();
+        let state = session::build(1 << 28).unwrap();
         let state = session::for_query(&state, Partitions::Many(3));
         let schema = DFSchema::try_from(schema.as_ref().clone()).unwrap();
         Self { state, schema, source: provider_as_source(Arc::new(table)) }

@@ -10,7 +10,6 @@ use hush_table::manifest::{BODY_FORMAT, DeviceRules};
 use hush_table::part::{ClearPartWriter, PartSource};
 use hush_table::{CHUNK_ROWS, ClearColumn, EncryptionId, Manifest, PartEntry, TableId};
 use hush_testkit::Draw;
-use object_store::memory::InMemory;
 
 use super::*;
 use crate::Stop;
@@ -112,7 +111,7 @@ fn part(batch: &RecordBatch) -> ClearPart {
         devices: DeviceRules::default(),
         sealed_schema: Vec::new(),
     };
-    ClearPart::open(PartSource::Memory(written.bytes), &manifest, &entry).unwrap()
+    ClearPart::open(PartSource::from_memory(written.bytes), &manifest, &entry).unwrap()
 }
 
 fn term(draw: &mut Draw) -> String {
@@ -164,7 +163,7 @@ fn condition(draw: &mut Draw, depth: usize) -> String {
 
 #[test]
 fn a_part_that_is_excluded_has_no_row_that_matches() {
-    let state = session::build(Arc::new(InMemory::new()), 1 << 20).unwrap();
+    let state = session::build(1 << 20).unwrap();
     let mut draw = Draw::of_environment("HUSH_TEST_SEED");
     let (mut excluded, mut empty, mut compiled) = (0, 0, 0);
     let parts: Vec<_> = (0..40)
@@ -206,7 +205,7 @@ fn part_rows(part: &ClearPart) -> u64 {
 /// Each is a way in which bounds, asked without care, lose rows.
 #[test]
 fn what_bounds_cannot_tell_is_read() {
-    let state = session::build(Arc::new(InMemory::new()), 1 << 20).unwrap();
+    let state = session::build(1 << 20).unwrap();
     let integers = || Arc::new(Int64Array::from(vec![-5, 0, 5])) as ArrayRef;
     let floats = |values: [f64; 3]| Arc::new(Float64Array::from(values.to_vec())) as ArrayRef;
     let texts = |values: [&str; 3]| Arc::new(StringArray::from(values.to_vec())) as ArrayRef;

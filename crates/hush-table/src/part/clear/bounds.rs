@@ -31,9 +31,9 @@ impl ClearPart {
     /// [`TableError::Parquet`] if the footer does not read.
     ///
     /// # Cost
-    /// Reads the footer.
+    /// Reads nothing: the footer was read when the part was opened.
     pub fn bounds(&self, column: usize) -> Result<Option<ColumnBounds>, TableError> {
-        contain(self.digest, || self.bounds_contained(column))
+        contain(self.digest, &self.source, || self.bounds_contained(column))
     }
 
     fn bounds_contained(&self, column: usize) -> Result<Option<ColumnBounds>, TableError> {
@@ -41,9 +41,9 @@ impl ClearPart {
         if field.data_type().is_floating() || field.data_type().is_nested() {
             return Ok(None);
         }
-        let builder = self.builder()?;
-        let groups = builder.metadata().row_groups();
-        let statistics = StatisticsConverter::try_new(field.name(), &self.schema, builder.parquet_schema());
+        let groups = self.footer().row_groups();
+        let described = self.footer().file_metadata().schema_descr();
+        let statistics = StatisticsConverter::try_new(field.name(), &self.schema, described);
         let converter =
             statistics.map_err(|cause| self.parquet(cause))?.with_missing_null_counts_as_zero(false);
         let read = || {

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Opening parts so that whatever is read of them agrees with their digests.
+//!
+//! A large part has its hash tree beside it ([`DigestTree`]): then nothing is read when it is opened but the tree, and each range is
+//! checked as it is read. Without a tree the first opening reads the whole part. Trees are kept in memory for as long as the part
+//! looks the same, and so is which groups have been checked: reading an encrypted part again from a directory costs no hashing. Clear
+//! parts are hashed at every read, because the query engine relies on the bytes themselves.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use object_store::path::Path;
+
+use super::objects::{self, Lookup, Stamp};
+use super::{MANIFEST_NAME, PARTS_NAME, TableStore};
+use crate::error::{Operation, TableError};
+use crate::manifest::{Manifest, PartEntry, PartFile, PartPlace};
+use crate::part::{ClearPart, DigestTree, EncryptedPart, GroupChecks, PartKind, PartSource, Recheck};
+
+/// Most groups of which trees are kept in memory: of 256 GiB of parts, in 130 MB.
+const MAX_KNOWN_GROUPS: usize = 4 << 20;
+
+/// Hash trees of parts, with what the parts looked like when these were found right.
+#[derive(Debug, Default)]
+pub(super) struct KnownParts {
+    parts: HashMap<String, (Stamp, Arc<GroupChecks>)>,
+    groups: usize,
+}
+
+impl KnownParts {
+    /// Remembers a part; forgets all others first if they have become too many.
+    pub(super) fn insert(&mut self, path: &Path, stamp: Stamp, checks: GroupChecks) -> Arc<GroupChecks> {
+        self.remove(path);
+        self.groups = self.groups.saturating_add(checks.group_count());
+        if self.groups > MAX_KNOWN_GROUPS {
+            self.parts.clear();
+            self.groups = checks.group_count();
+        }
+        let checks = Arc::new(checks);
+        self.parts.insert(path.to_string(), (stamp, checks.clone()));
+        checks
+    }
+
+    pub(super) fn remove(&mut self, path: &Path) {
+        if let Some((_, checks)) = self.parts.remove(path.as_ref()) {
+            self.groups = self.groups.saturating_sub(checks.group_count());
+        }
+    }
+
+    fn find(&self, path: &Path, stamp: &Stamp) -> Option<Arc<GroupChecks>> {
+        let (known, checks) = self.parts.get(path.as_ref())?;
+        (known == stamp).then(|| checks.clone())
+    }
+}
+
+impl TableStore {
+    /// Opens the encrypted file of a part. What is read of it is checked against its digest.
+    ///
+    /// # Errors
+    /// [`TableError::PartMissing`], [`TableError::PartSize`], [`TableError::PartAltered`], [`TableError::RangeAltered`],
+    /// [`TableError::Io`], and those of [`EncryptedPart::open`]. A part without encrypted file is missing.
+    ///
+    /// # Cost
+    /// The footer and two small columns. The first time also the hash tree; where none is stored, one pass over the file.
+    pub fn open_encrypted(
+        &self,
+        manifest: &Manifest,
+        place: PartPlace,
+        entry: &PartEntry,
+    ) -> Result<EncryptedPart, TableError> {
+        let source = self.open_file(PartKind::Encrypted, entry.encrypted, Recheck::Unseen)?;
+        EncryptedPart::open(source, manifest, place, entry)
+    }
+
+    /// Opens the clear file of a part. What is read of it is checked against its digest, at every read.
+    ///
+    /// # Errors
+    /// As [`TableStore::open_encrypted`].
+    pub fn open_clear(&self, manifest: &Manifest, entry: &PartEntry) -> Result<ClearPart, TableError> {
+        ClearPart::open(self.open_file(PartKind::Clear, entry.clear, Recheck::Always)?, manifest, entry)
+    }
+
+    /// Opens any part file, all of it checked, without looking inside; what a server sends and receives.
+    ///
+    /// # Errors
+    /// As [`TableStore::open_encrypted`], but for the inside.
+    ///
+    /// # Cost
+    /// One pass over what has not been checked yet.
+    pub fn open_part(&self, kind: PartKind, file: &PartFile) -> Result<PartSource, TableError> {
+        let source = self.open_checked(kind, file, Recheck::Unseen)?;
+        source.check_all().map_err(|cause| failed(&source, kind, file, cause))?;
+        Ok(source)
+    }
+
+    fn open_file(
+        &self,
+        kind: PartKind,
+        file: Option<PartFile>,
+        recheck: Recheck,
+    ) -> Result<PartSource, TableError> {
+        let file = file.ok_or_else(|| TableError::PartMissing { name: format!("{kind:?}") })?;
+        self.open_checked(kind, &file, recheck)
+    }
+
+    fn open_checked(
+        &self,
+        kind: PartKind,
+        file: &PartFile,
+        recheck: Recheck,
+    ) -> Result<PartSource, TableError> {
+        let name = kind.file_name(&file.digest);
+        let path = self.part_path(kind, &file.digest);
+        let size = |found| TableError::PartSize { name: name.clone(), found, expected: file.bytes };
+        let (source, stamp) = match self.open_object(&path, file.bytes)? {
+            Lookup::Nothing => return Err(TableError::PartMissing { name }),
+            Lookup::TooLarge(found) => return Err(size(found)),
+            Lookup::Object(source, _) if source.length() != file.bytes => return Err(size(source.length())),
+            Lookup::Object(source, stamp) => (source, stamp),
+        };
+        let known = self.known().find(&path, &stamp);
+        let (source, checks) = match known.map_or_else(|| self.stored_tree(kind, file), Tree::Known) {
+            Tree::Known(checks) => (source, checks),
+            Tree::Stored(tree) => (source, self.known().insert(&path, stamp, GroupChecks::new(tree, false))),
+            Tree::Unknown => {
+                let cause = |cause| failed(&source, kind, file, cause);
+                let source = source.at_hand().map_err(cause)?;
+                let tree = source.tree().map_err(cause)?;
+                if tree.digest() != file.digest {
+                    return Err(TableError::PartAltered { name, found: tree.digest() });
+                }
+                (source, self.known().insert(&path, stamp, GroupChecks::new(tree, true)))
+            }
+        };
+        let checked = source.clone().checked(checks, recheck);
+        checked.map_err(|cause| failed(&source, kind, file, cause))
+    }
+
+    /// The hash tree beside a part, if it is there and belongs to the part.
+    fn stored_tree(&self, kind: PartKind, file: &PartFile) -> Tree {
+        let Some(most) = DigestTree::stored_bytes(file) else { return Tree::Unknown };
+        let found = self.fetch(&self.tree_path(kind, &file.digest), most);
+        let Ok(Lookup::Object(source, _)) = found else { return Tree::Unknown };
+        let tree = source.read_all().ok().and_then(|bytes| DigestTree::decode(&bytes, file));
+        tree.map_or(Tree::Unknown, Tree::Stored)
+    }
+
+    /// Whether a part file looks now as it did when its hash tree was found right: then what was checked of it since is what
+    /// the digest stands for, as far as the store's tags can tell. `false` too if it was never opened, or cannot be
+    /// looked at.
+    ///
+    /// # Cost
+    /// One look at the file's metadata.
+    pub fn looks_unchanged(&self, kind: PartKind, file: &PartFile) -> bool {
+        let path = self.part_path(kind, &file.digest);
+        let stamp = match self.file_of(&path) {
+            Some(file) => std::fs::metadata(file).ok().map(|metadata| Stamp::of_file(&metadata)),
+            None => objects::look(&self.objects, &path).ok(),
+        };
+        stamp.is_some_and(|stamp| self.known().find(&path, &stamp).is_some())
+    }
+
+    /// Opens a part of `expected` bytes.
+    fn open_object(&self, path: &Path, expected: u64) -> Result<Lookup, TableError> {
+        match self.file_of(path) {
+            Some(file) => objects::open_file(&file),
+            None => objects::open(&self.objects, path, expected),
+        }
+    }
+
+    /// Opens a small object, of at most `limit` bytes.
+    pub(super) fn fetch(&self, path: &Path, limit: u64) -> Result<Lookup, TableError> {
+        let Some(file) = self.file_of(path) else { return objects::fetch(&self.objects, path, limit) };
+        match objects::open_file(&file)? {
+            Lookup::Object(source, _) if source.length() > limit => Ok(Lookup::TooLarge(source.length())),
+            found => Ok(found),
+        }
+    }
+
+    /// The file of a manifest, part or tree, where the table is in a directory.
+    fn file_of(&self, path: &Path) -> Option<PathBuf> {
+        let (directory, name) = (self.directory.as_ref()?, path.filename()?);
+        let folder = if name == MANIFEST_NAME { directory.clone() } else { directory.join(PARTS_NAME) };
+        Some(folder.join(name))
+    }
+
+    pub(super) fn known(&self) -> MutexGuard<'_, KnownParts> {
+        // A panic elsewhere cannot leave the map half-changed.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is known of the hash tree of a part.
+enum Tree {
+    Known(Arc<GroupChecks>),
+    Stored(DigestTree),
+    Unknown,
+}
+
+/// Why a part could not be read.
+fn failed(source: &PartSource, kind: PartKind, file: &PartFile, cause: std::io::Error) -> TableError {
+    match PartSource::altered_in(&cause).or(source.altered()) {
+        Some(start) => TableError::RangeAltered { part: file.digest, start },
+        None => {
+            let place = kind.file_name(&file.digest);
+            TableError::Io { operation: Operation::Read, place, source: cause }
+        }
+    }
+}
