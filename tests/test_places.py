@@ -91,3 +91,17 @@ def test_a_table_may_be_moved_copied_and_encrypted_again(two):
     shutil.copytree(two.directory / "U", two.directory / "copied")
     assert "HUSH-R022" in hush("query", "link", sql, *two.key, status=9).stderr
 
+
+
+def test_what_is_no_place_of_tables_is_refused_and_made_no_directory(two):
+    """Object stores, other schemes, a server where a directory is due: by every command, before anything is written."""
+    for place in ("s3://bucket/t", "gs://bucket", "az://c/t", "ftp://host/t", "s3://"):
+        for command in commands(two, place, place):
+            refused = two.hush(*command, status=2)
+            assert refused.stderr.startswith("HUSH-U001") and refused.stdout == "", (command, refused.stderr)
+    encrypt = ("encrypt", "own.csv", "--schema", "t.schema.toml", *two.key)
+    for output in ("s3://bucket/t", "ftp://host/t", "http://localhost:1/tables/t"):
+        assert two.hush(*encrypt, "-o", output, status=2).stderr.startswith("HUSH-U001"), output
+    assert not [path.name for path in two.directory.iterdir() if ":" in path.name]
+    # A path by its URL.
+    two.hush("info", f"file://{two.directory / 'T'}")

@@ -65,4 +65,4 @@ def ls(server: str, *, token_file: Path | None = None) -> list[Listed]:
 
 def is_url(place: Path) -> bool:
     """Whether a place is on a server."""
-    return isinstance(place, str) and place.startswith(("http://", "https://"))
+    return _hushtable.is_server(place)

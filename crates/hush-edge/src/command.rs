@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::Args;
 use hush_remote::{ApiToken, RemoteServer};
 use hush_system::harden_process;
-use hush_table::CHUNK_ROWS;
+use hush_table::{CHUNK_ROWS, TableUri, TableUriError};
 use hush_terminal::size;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -110,15 +110,21 @@ impl GatewayArgs {
 
     fn destination(&self) -> Result<Destination, EdgeError> {
         let Some(to) = &self.to else { return Ok(Destination::Nowhere) };
-        if !to.starts_with("http://") && !to.starts_with("https://") {
-            return Ok(Destination::Directory(to.into()));
-        }
-        let missing =
-            || EdgeError::Usage { what: "which table?\n  Way out: --to SERVER/tables/NAME".to_owned() };
-        let (base, table) = to.split_once("/tables/").ok_or_else(missing)?;
+        let usage = |what: String| EdgeError::Usage { what };
+        let (address, table) = match to.parse().map_err(|error: TableUriError| usage(error.to_string()))? {
+            TableUri::Directory(directory) => return Ok(Destination::Directory(directory)),
+            TableUri::Server { address, table: Some(table) } => (address, table),
+            TableUri::Server { .. } => {
+                return Err(usage("which table?\n  Way out: --to SERVER/tables/NAME".to_owned()));
+            }
+            uri @ TableUri::Object { .. } => {
+                return Err(usage(format!(
+                    "{uri}: devices do not deliver to object stores\n  Way out: --to SERVER/tables/NAME"
+                )));
+            }
+        };
         let token = self.token_file.as_deref().map(ApiToken::from_file).transpose()?;
-        let server = Box::new(RemoteServer::new(base, token)?);
-        Ok(Destination::Server { server, table: table.trim_end_matches('/').to_owned() })
+        Ok(Destination::Server { server: Box::new(RemoteServer::new(&address, token)?), table })
     }
 
     fn closing(&self, key: &DeviceKey, summary: &Summary) -> String {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Servers: tables to them, from them, and what they have.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use hush::{ApiToken, Error, Pins, RemoteServer, TableStore};
+use hush::{Pins, TableStore, TableUri};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -21,7 +21,7 @@ pub(crate) fn push<'py>(
     replace: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (pushed, url) = work::run(py, |progress| {
-        let server = connect(server, token_file.as_deref())?;
+        let server = hush::connect(server, token_file.as_deref())?.0;
         let name = TableStore::local_existing(&directory)?.load()?.manifest().table.clone();
         let pushed = hush::push(&server, &directory, replace, &Pins::of_user(), progress)?;
         Ok((pushed, format!("{}/tables/{name}", server.url())))
@@ -43,7 +43,7 @@ pub(crate) fn ls<'py>(
     server: &str,
     token_file: Option<PathBuf>,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    let tables = work::run(py, |_| Ok(connect(server, token_file.as_deref())?.tables()?))?;
+    let tables = work::run(py, |_| Ok(hush::connect(server, token_file.as_deref())?.0.tables()?))?;
     let of_table = |table: hush::TableSummary| {
         let dict = PyDict::new(py);
         dict.set_item("table", table.name)?;
@@ -66,22 +66,13 @@ pub(crate) fn pull(
     key: &Key,
 ) -> PyResult<()> {
     work::run(py, |progress| {
-        let (server, name) = connect_to_table(url, token_file.as_deref())?;
+        let (server, name) = hush::connect_to_table(url, token_file.as_deref())?;
         hush::pull(&server, &name, &directory, &key.key, &key.pins(), progress).map(drop)
     })
 }
 
-/// The server and the name in `SERVER/tables/NAME`.
-pub(crate) fn connect_to_table(
-    url: &str,
-    token_file: Option<&Path>,
-) -> Result<(RemoteServer, String), Error> {
-    let split = url.split_once("/tables/").map(|(base, name)| (base, name.trim_end_matches('/')));
-    let (base, name) = split.ok_or_else(|| Error::usage("which table?\n  Way out: SERVER/tables/NAME"))?;
-    Ok((connect(base, token_file)?, name.to_owned()))
-}
-
-fn connect(url: &str, token_file: Option<&Path>) -> Result<RemoteServer, Error> {
-    let token = token_file.map(ApiToken::from_file).transpose()?;
-    Ok(RemoteServer::new(url, token)?)
+/// Whether a place is on a server and not in a directory.
+#[pyfunction]
+pub(crate) fn is_server(py: Python<'_>, place: PathBuf) -> PyResult<bool> {
+    work::run(py, |_| Ok(matches!(TableUri::of_path(&place)?, TableUri::Server { .. })))
 }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use arrow::array::RecordBatch;
-use hush::{Error, OwnedTable, Policy, RehearsalOptions, TableDecryption, TablePlace};
+use hush::{Error, OwnedTable, Policy, RehearsalOptions, TableDecryption, TableLocation};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -13,7 +13,6 @@ use crate::data::{Answer, Source};
 use crate::error::OrRaise;
 use crate::owner::{Key, not_kept};
 use crate::schema::Schema;
-use crate::server::connect_to_table;
 use crate::work;
 
 /// The table that a query names.
@@ -78,7 +77,7 @@ impl Table {
     #[staticmethod]
     fn open_remote(py: Python<'_>, url: &str, key: &Key, token_file: Option<PathBuf>) -> PyResult<Self> {
         work::run(py, |_| {
-            let (server, name) = connect_to_table(url, token_file.as_deref())?;
+            let (server, name) = hush::connect_to_table(url, token_file.as_deref())?;
             Ok(Self(OwnedTable::open_remote(server, &name, &key.key, &key.pins())?))
         })
     }
@@ -139,14 +138,10 @@ pub(crate) fn decrypt(
     columns: Option<Vec<String>>,
     release: Option<i32>,
 ) -> PyResult<Answer> {
-    let url = place.to_str().filter(|text| text.starts_with("http://") || text.starts_with("https://"));
     let (schema, batches, exposed, note) = work::run(py, |progress| {
-        let remote = url.map(|url| connect_to_table(url, token_file.as_deref())).transpose()?;
-        let place = match &remote {
-            Some((server, name)) => TablePlace::Server(server, name),
-            None => TablePlace::Directory(&place),
-        };
-        let chunks = TableDecryption::open(place, &key.key, &key.pins(), columns.as_deref(), progress)?;
+        let location = TableLocation::of(&place, token_file.as_deref())?;
+        let chunks =
+            TableDecryption::open(location.place(), &key.key, &key.pins(), columns.as_deref(), progress)?;
         let chunks = match release {
             Some(digits) => chunks.released(digits)?,
             None => chunks,

@@ -46,6 +46,7 @@ pub mod profile;
 mod short_number;
 pub mod source;
 pub mod store;
+pub mod uri;
 
 pub use delivery::{Delivery, DeliveryId, DeliveryPage, SignedDelivery};
 pub use digest::{DeviceId, Digest, EncryptionId, StreamId, TableId, from_hex, to_hex};
@@ -56,3 +57,4 @@ pub use part::{
 };
 pub use store::files::foreign_entry;
 pub use store::{Catalog, Delivered, TableIdentity, TableLayout, TableStore, TableWriter, check_seeds};
+pub use uri::{TableUri, TableUriError};

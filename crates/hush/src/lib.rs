@@ -29,6 +29,7 @@
 //! *Non-goals.* Logic: it lives in `hush-client` and below.
 
 mod error;
+mod location;
 mod machine;
 
 use std::path::Path;
@@ -55,7 +56,8 @@ pub use hush_plan::schema::file::{Change as SchemaChange, Setting, type_name};
 pub use hush_plan::schema::{Column, Purpose};
 pub use hush_plan::{Graph, Protection, QueryPlan, Schema};
 pub use hush_table::source::{BatchColumn, BatchReader, BatchSource, OpenOptions, Source, SourceError};
-pub use hush_table::{Manifest, SignedManifest, TableStore};
+pub use hush_table::{Manifest, SignedManifest, TableStore, TableUri};
+pub use location::{TableLocation, connect, connect_to_table};
 pub use machine::{Machine, machine};
 
 /// Rehearses one query on one file; see [`hush_client::rehearse`].
@@ -205,7 +207,8 @@ pub fn encrypt(
     key: &OwnerKey,
     progress: &dyn Progress,
 ) -> Result<Encrypted, Error> {
-    Ok(hush_client::encrypt(options, key, progress)?)
+    let output = location::directory(&options.output)?;
+    Ok(hush_client::encrypt(&EncryptOptions { output, ..options.clone() }, key, progress)?)
 }
 
 /// Downloads a table, checked; see [`hush_client::pull`].
@@ -220,7 +223,8 @@ pub fn pull(
     pins: &Pins,
     progress: &dyn Progress,
 ) -> Result<SignedManifest, Error> {
-    Ok(hush_client::pull(server, name, directory, key, pins, progress)?)
+    let directory = location::directory(directory)?;
+    Ok(hush_client::pull(server, name, &directory, key, pins, progress)?)
 }
 
 /// Uploads a table; a version that does not continue the one on the server needs `replace`. See [`hush_client::push_table`].
@@ -234,7 +238,8 @@ pub fn push(
     pins: &Pins,
     progress: &dyn Progress,
 ) -> Result<Pushed, Error> {
-    Ok(hush_client::push_table(server, directory, replace, pins, progress)?)
+    let directory = location::directory(directory)?;
+    Ok(hush_client::push_table(server, &directory, replace, pins, progress)?)
 }
 
 /// Makes the key of a device; see [`hush_client::device_key`].

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `hush edge`: the work of its owner's commands.
 
-use hush::{Accepted, Error, MAX_REJECTIONS};
+use hush::{Accepted, Error, MAX_REJECTIONS, TableLocation};
 
-use super::server::TableLocation;
+use super::server::locate;
 use super::{open_key, pins};
 use crate::account::grouped;
 use crate::args::edge::{Accept, DeviceKeyArgs, Edge, EdgeCommand, Revoke};
@@ -21,7 +21,7 @@ pub(super) fn edge(args: &Edge) -> Result<(), Error> {
 
 fn key(args: &DeviceKeyArgs) -> Result<(), Error> {
     let owner = open_key(&args.key)?;
-    let location = TableLocation::of(&args.table, &args.token)?;
+    let location = locate(&args.table, &args.token)?;
     let device = hush::device_key(location.place(), &owner, &pins())?;
     device.write(&args.output)?;
     let token = match &location {
@@ -46,7 +46,7 @@ fn key(args: &DeviceKeyArgs) -> Result<(), Error> {
 
 fn accept(args: &Accept) -> Result<(), Error> {
     let owner = open_key(&args.key)?;
-    let location = TableLocation::of(&args.table, &args.token)?;
+    let location = locate(&args.table, &args.token)?;
     let accepted = hush::accept_deliveries(location.place(), &owner, &pins(), &args.reject)?;
     if args.json {
         return print_json(&accepted);
@@ -118,7 +118,7 @@ fn rejected(accepted: &Accepted, table: &str) -> String {
 
 fn revoke(args: &Revoke) -> Result<(), Error> {
     let owner = open_key(&args.key)?;
-    let location = TableLocation::of(&args.table, &args.token)?;
+    let location = locate(&args.table, &args.token)?;
     let revoked = hush::revoke_device(location.place(), &owner, &pins(), &args.device, args.remove_rows)?;
     if args.json {
         return print_json(&revoked);

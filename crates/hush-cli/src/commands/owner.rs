@@ -10,7 +10,7 @@ use hush::{
     Protection, TableDecryption, WorkFactor, schema_path,
 };
 
-use super::server::{TableLocation, replacement};
+use super::server::{locate, replacement};
 use super::{default_key_path, open_key, open_key_within, pins};
 use crate::account::{bytes, exposure, grouped, times};
 use crate::args::{Decrypt, Encrypt, Init, Keygen, Target};
@@ -192,7 +192,7 @@ fn not_kept(names: &[&str]) {
 /// Writes the owner's data to standard output.
 pub(super) fn decrypt(args: &Decrypt) -> Result<(), Error> {
     let key = open_key(&args.key)?;
-    let location = TableLocation::of(&args.table, &args.token)?;
+    let location = locate(&args.table, &args.token)?;
     let columns = args.columns.as_deref();
     let decryption = TableDecryption::open(location.place(), &key, &pins(), columns, &Bar::default())?;
     if args.columns.is_none() {

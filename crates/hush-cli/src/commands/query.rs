@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `hush query`.
 
-use std::path::Path;
 use std::time::Instant;
 
-use hush::{Error, OwnedTable, OwnerKey, Phases};
+use hush::{Error, OwnedTable, OwnerKey, Phases, TableUri};
 
-use super::{open_key, pins, profile, server};
+use super::{open_key, pins, profile};
 use crate::account::{exposure, moved, precision, released, times};
 use crate::analysis;
 use crate::args::{Query, TokenArgs};
@@ -65,12 +64,15 @@ pub(super) struct Place<'a> {
 impl Place<'_> {
     /// Opens the table.
     pub(super) fn open(&self, key: &OwnerKey) -> Result<OwnedTable, Error> {
-        let table = if server::is_url(self.place) {
-            let (server, name) = server::connect(self.place, self.token)?;
-            let name = name.map_or_else(|| hush::table_of_query(self.sql), Ok)?;
-            OwnedTable::open_remote(server, &name, key, &pins())?
-        } else {
-            OwnedTable::open_directory(Path::new(self.place), key, &pins(), self.threads)?
+        let table = match self.place.parse()? {
+            TableUri::Directory(directory) => {
+                OwnedTable::open_directory(&directory, key, &pins(), self.threads)?
+            }
+            _ => {
+                let (server, name) = hush::connect(self.place, self.token.token_file.as_deref())?;
+                let name = name.map_or_else(|| hush::table_of_query(self.sql), Ok)?;
+                OwnedTable::open_remote(server, &name, key, &pins())?
+            }
         };
         Ok(match self.link {
             Some(megabit) => table.with_link((megabit > 0.0).then_some(megabit * BYTES_PER_MEGABIT)),

@@ -2,11 +2,11 @@
 //! `hush push`, `pull`, `ls`, `info` and `delete`.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::Path;
 
 use hush::{
-    ApiToken, Error, Manifest, OwnedTable, Present, PrivateHalf, Protection, Pushed, RemoteServer,
-    TablePlace, TableStore,
+    Error, Manifest, OwnedTable, Present, PrivateHalf, Protection, Pushed, RemoteServer, TableLocation,
+    TableStore,
 };
 use serde_json::json;
 
@@ -16,50 +16,14 @@ use crate::args::{Delete, Info, KeyArgs, Ls, Pull, Push, TokenArgs};
 use crate::progress::Bar;
 use crate::terminal::{self, print, say, visible};
 
-/// Whether the text names a server rather than a directory.
-pub(super) fn is_url(text: &str) -> bool {
-    text.starts_with("http://") || text.starts_with("https://")
+/// The server of `SERVER` or `SERVER/tables/NAME`, and the name.
+fn connect(url: &str, token: &TokenArgs) -> Result<(RemoteServer, Option<String>), Error> {
+    hush::connect(url, token.token_file.as_deref())
 }
 
-/// Connects to the server of `SERVER` or `SERVER/tables/NAME`, and gives the name.
-pub(super) fn connect(url: &str, token: &TokenArgs) -> Result<(RemoteServer, Option<String>), Error> {
-    let (base, name) = match url.split_once("/tables/") {
-        Some((base, name)) => (base, Some(name.trim_end_matches('/').to_owned())),
-        None => (url, None),
-    };
-    let token = token.token_file.as_deref().map(ApiToken::from_file).transpose()?;
-    Ok((RemoteServer::new(base, token)?, name))
-}
-
-/// Connects to the server of `SERVER/tables/NAME`, and gives the name.
-fn connect_to_table(url: &str, token: &TokenArgs) -> Result<(RemoteServer, String), Error> {
-    let (server, name) = connect(url, token)?;
-    let name = name.ok_or_else(|| Error::usage("which table?\n  Way out: SERVER/tables/NAME"))?;
-    Ok((server, name))
-}
-
-/// A table in a directory or on a server.
-pub(super) enum TableLocation {
-    Directory(PathBuf),
-    Server(Box<RemoteServer>, String),
-}
-
-impl TableLocation {
-    /// What `DIRECTORY` or `SERVER/tables/NAME` names; nothing is looked at yet.
-    pub(super) fn of(table: &str, token: &TokenArgs) -> Result<Self, Error> {
-        if !is_url(table) {
-            return Ok(Self::Directory(PathBuf::from(table)));
-        }
-        let (server, name) = connect_to_table(table, token)?;
-        Ok(Self::Server(Box::new(server), name))
-    }
-
-    pub(super) fn place(&self) -> TablePlace<'_> {
-        match self {
-            Self::Directory(directory) => TablePlace::Directory(directory),
-            Self::Server(server, name) => TablePlace::Server(server, name),
-        }
-    }
+/// The table at `DIRECTORY` or `SERVER/tables/NAME`.
+pub(super) fn locate(table: &str, token: &TokenArgs) -> Result<TableLocation, Error> {
+    TableLocation::of(Path::new(table), token.token_file.as_deref())
 }
 
 /// Uploads a table directory.
@@ -94,7 +58,7 @@ pub(super) fn push(args: &Push) -> Result<(), Error> {
 /// Downloads a table.
 pub(super) fn pull(args: &Pull) -> Result<(), Error> {
     let key = open_key(&args.key)?;
-    let (server, name) = connect_to_table(&args.table, &args.token)?;
+    let (server, name) = hush::connect_to_table(&args.table, args.token.token_file.as_deref())?;
     let signed = hush::pull(&server, &name, &args.output, &key, &pins(), &Bar::default())?;
     let manifest = signed.manifest();
     let (table, rows) = (visible(&manifest.table), grouped(manifest.rows));
@@ -135,7 +99,7 @@ pub(super) fn ls(args: &Ls) -> Result<(), Error> {
 /// Shows the public facts about a table, and to an owner with the key at hand the private ones too.
 pub(super) fn info(args: &Info) -> Result<(), Error> {
     let half = if has_key(&args.key) { Some(private_half(args)?) } else { None };
-    let manifest = TableLocation::of(&args.table, &args.token)?.place().look(&pins())?;
+    let manifest = locate(&args.table, &args.token)?.place().look(&pins())?;
     let (digest, manifest) = (manifest.digest(), manifest.manifest());
     let files: u64 =
         manifest.parts.iter().flat_map(|part| [part.clear, part.encrypted]).flatten().map(|f| f.bytes).sum();
@@ -192,7 +156,7 @@ fn has_key(key: &KeyArgs) -> bool {
 /// The half of a table that only its owner reads.
 fn private_half(args: &Info) -> Result<PrivateHalf, Error> {
     let key = open_key(&args.key)?;
-    let table = match TableLocation::of(&args.table, &args.token)? {
+    let table = match locate(&args.table, &args.token)? {
         TableLocation::Directory(directory) => OwnedTable::open_directory(&directory, &key, &pins(), 1)?,
         TableLocation::Server(server, name) => OwnedTable::open_remote(*server, &name, &key, &pins())?,
     };
