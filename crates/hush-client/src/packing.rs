@@ -18,7 +18,7 @@ use hush_plan::bounds::Bound;
 use hush_plan::packing::Sum;
 use hush_plan::{Packing, PrivateEncoding};
 use hush_ring::{Ring, UniformSeed};
-use hush_rlwe::{Body, RlweCiphertext, SumAnswer};
+use hush_rlwe::{RlweCiphertext, SumAnswer};
 use hush_schemes::SchemeError;
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
@@ -62,7 +62,7 @@ pub(crate) trait Owned {
         columns: &[Column<'_>],
     ) -> Result<Vec<Vec<u8>>, ClientError>;
 
-    /// The first `count` values of a stored body, or those of its whole ring elements. No phase of an exact column may pass
+    /// The first `count` values of a stored column, or those of its whole ring elements. No phase of an exact column may pass
     /// `limit`.
     ///
     /// # Errors
@@ -143,11 +143,16 @@ pub(crate) struct Column<'a> {
     pub(crate) values: View<'a>,
 }
 
-/// A stored body with its key.
+/// A column as it is stored in a chunk, with its key.
 pub(crate) struct Stored<'a> {
     pub(crate) key: &'a ColumnKey,
+    /// Of the chunk.
     pub(crate) seed: UniformSeed,
-    pub(crate) body: &'a Body<'a>,
+    /// Number of the chunk in its file.
+    pub(crate) chunk: u32,
+    /// Rows of the chunk.
+    pub(crate) rows: u32,
+    pub(crate) blob: &'a [u8],
 }
 
 /// The result of a program on one chunk.

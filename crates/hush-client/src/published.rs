@@ -14,14 +14,12 @@ use arrow::datatypes::Float64Type;
 use hush_keys::PhaseLimit;
 use hush_plan::{Content, EncodingId};
 use hush_ring::{ExpandLabel, Ring, RingLimb, UniformSeed};
-use hush_rlwe::{Body, UncheckedBody};
 use hush_schemes::Values;
 use hush_schemes::ckks::{ApproxEncoder, Scale};
 use hush_table::source::{OpenOptions, Source};
 use hush_table::{Projection, SignedManifest, TableStore};
 
 use crate::cells::Cells;
-use crate::cells::decrypt::body_of;
 use crate::columns::{ColumnKeys, keys_of};
 use crate::isolation::{key_with_known_seed, ternary};
 use crate::owner::{self, EncryptOptions, OwnerKey};
@@ -96,13 +94,11 @@ impl Version {
     /// harder and stops nobody who knows or chose some of the rows.
     fn decrypted(&self, column: &str) -> Vec<f64> {
         let key = self.key(column);
-        self.stored(key.id(), |seed, body| {
-            let stored = Stored { key, seed, body };
-            match key.codec.owned().decrypt(&stored, ROWS, PhaseLimit::NONE).unwrap() {
-                Cells::Approx(values) => values,
-                Cells::Exact(_) => panic!("an exact column"),
-            }
-        })
+        let decrypt = |stored: &Stored<'_>| key.codec.owned().decrypt(stored, ROWS, PhaseLimit::NONE);
+        match self.stored(key.id(), decrypt).unwrap() {
+            Cells::Approx(values) => values,
+            Cells::Exact(_) => panic!("an exact column"),
+        }
     }
 
     /// The encoding of a column's values.
@@ -111,8 +107,8 @@ impl Version {
         self.keys.iter().find(|key| key.encoding.content == content).unwrap()
     }
 
-    /// The stored body of an encoding in the first chunk, handed to `read` with the chunk's seed.
-    fn stored<T>(&self, id: EncodingId, read: impl FnOnce(UniformSeed, &Body<'_>) -> T) -> T {
+    /// An encoding as it is stored in the first chunk, handed to `read`.
+    fn stored<T>(&self, id: EncodingId, read: impl FnOnce(&Stored<'_>) -> T) -> T {
         let store = TableStore::local_existing(&self.directory).unwrap();
         let manifest = self.signed.manifest();
         let (place, entry) = manifest.placed_parts().next().unwrap();
@@ -120,9 +116,8 @@ impl Version {
         let projection = Projection { seed: true, ..Projection::encodings([id]) };
         let chunk = part.read(&projection).unwrap().remove(0);
         let key = self.keys.get(id).unwrap();
-        let (kind, body) = body_of(key, 0, chunk.rows).unwrap();
-        let body = UncheckedBody::decode(&chunk.encoded[0]).unwrap().conform(key.ring(), kind, body).unwrap();
-        read(UniformSeed::from_bytes(chunk.seed.unwrap()), &body)
+        let seed = UniformSeed::from_bytes(chunk.seed.unwrap());
+        read(&Stored { key, seed, chunk: 0, rows: chunk.rows, blob: &chunk.encoded[0] })
     }
 
     /// Body and mask of one ring element in one limb, as evaluations.
@@ -130,10 +125,11 @@ impl Version {
         let key = self.keys.get(id).unwrap();
         let (ring, form) = (key.ring(), key.encoding.public.packing.stored());
         let limb = &ring.limbs()[index];
-        self.stored(id, |seed, stored| {
+        self.stored(id, |stored| {
+            let (seed, stored) = (stored.seed, stored.body().unwrap());
             let (mut body, mut mask) = (vec![0; ring.degree()], vec![0; ring.degree()]);
             limb.unpack(stored.packed(element, 0, index), &mut body);
-            let is_sum = form == hush_plan::Stored::Coefficients;
+            let is_sum = form == Some(hush_plan::Stored::Coefficients);
             if is_sum {
                 limb.forward(&mut body);
             }
@@ -184,7 +180,7 @@ pub(crate) fn attack(version: &Version, column: &str, published: &[f64]) -> Opti
     let key = version.key(column);
     let packing = &key.encoding.public.packing;
     let log2 = packing.scale_log2().expect("an approximate column");
-    match packing.stored() {
+    match packing.stored().expect("polynomials") {
         hush_plan::Stored::Coefficients => from_coefficients(version, key, log2, published),
         hush_plan::Stored::Evaluations => from_slots(version, key, log2, published),
     }

@@ -185,10 +185,9 @@ fn check_bits(
     packing: &Packing,
     bits: Option<u32>,
 ) -> Result<(), PlanFault> {
-    let is_exact = !packing.is_approximate();
     match bits {
         None => Ok(()),
-        Some(bits) if is_exact && (1..=MAX_ROUNDED_BITS).contains(&bits) => Ok(()),
+        Some(bits) if packing.rounds() && (1..=MAX_ROUNDED_BITS).contains(&bits) => Ok(()),
         Some(found) => Err(PlanFault::RoundedBits { what, index, found, max: MAX_ROUNDED_BITS }),
     }
 }

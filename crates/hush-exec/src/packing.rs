@@ -81,22 +81,57 @@ pub fn rounding(ring: &Ring, packing: &Packing, bits: u32) -> Result<Option<Obje
     if moduli.is_empty() { Ok(None) } else { ObjectRounding::new(ring, bits, &moduli).map(Some) }
 }
 
-/// Kind and identity of the stored body of a column in a chunk of `rows` rows.
+/// Kind and identity of the stored body of a column in a chunk of `rows` rows; `None` where no polynomials are stored.
 pub fn stored_body(
     column: EncodingId,
     packing: &Packing,
     set: &ParamSet,
     (chunk, rows): (u32, u32),
-) -> (BodyKind, BodyId) {
-    let kind = match packing.stored() {
+) -> Option<(BodyKind, BodyId)> {
+    let kind = match packing.stored()? {
         Stored::Coefficients => BodyKind::Sum,
         Stored::Evaluations => BodyKind::Slot,
     };
     let element_count = packing.element_count(set, rows);
-    (kind, BodyId { column: column.0, chunk, element_count, lanes: lanes(packing) })
+    Some((kind, BodyId { column: column.0, chunk, element_count, lanes: lanes(packing) }))
 }
 
 /// Ciphertexts for each ring element, as objects count them.
 pub fn lanes(packing: &Packing) -> u8 {
     u8::try_from(packing.lanes()).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use hush_params::{PLAINTEXT_PRIMES_45, preset};
+    use hush_plan::packing::{ApproxSlots, ApproxSum, Slots, Sum};
+    use hush_rlwe::{OVERHEAD_BYTES, body_bytes};
+
+    use super::*;
+    use crate::table;
+
+    /// What the planner counts without a ring is what objects have with one.
+    #[test]
+    fn planner_and_objects_agree_on_every_packing() {
+        let packings = [
+            Packing::ApproxSlots(ApproxSlots { scale_log2: 40 }),
+            Packing::ApproxSum(ApproxSum { scale_log2: 40 }),
+            Packing::Slots(Slots { primes: PLAINTEXT_PRIMES_45[..3].to_vec() }),
+            Packing::Sum(Sum { t_log2: 40 }),
+        ];
+        let set = preset("n13_q3x46_sec128_v1").unwrap();
+        let ring = table::ring(set).unwrap();
+        for packing in packings {
+            for rows in [1, 4096, 4097, 8192] {
+                let (_, id) = stored_body(EncodingId(7), &packing, set, (3, rows)).unwrap();
+                let counted = packing.element_bytes(set, None) * packing.element_count(set, rows) as usize;
+                let stored = body_bytes(&ring, id.element_count, id.lanes);
+                assert_eq!(stored, counted + OVERHEAD_BYTES, "{packing:?} of {rows} rows");
+            }
+            assert_eq!(rounding(&ring, &packing, 60).unwrap().is_some(), packing.rounds(), "{packing:?}");
+            assert_eq!(arithmetic(&packing, &ring).is_ok(), packing.evaluates(), "{packing:?}");
+        }
+    }
 }

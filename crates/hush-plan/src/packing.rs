@@ -11,7 +11,7 @@ pub(crate) mod slots;
 pub(crate) mod sum;
 mod written;
 
-use hush_params::ParamSet;
+use hush_params::{ParamSet, size};
 use num_bigint::BigInt;
 
 pub use approx_slots::ApproxSlots;
@@ -62,8 +62,8 @@ pub(crate) trait Rules {
     /// The plaintext space: `t = 2^58`.
     fn plaintext_words(&self) -> String;
 
-    /// The form of stored polynomials.
-    fn stored(&self) -> Stored;
+    /// The form of stored polynomials; `None` where something else is stored.
+    fn stored(&self) -> Option<Stored>;
 
     /// Bits of the largest number that a slot or coefficient holds.
     fn held_bits(&self) -> u64;
@@ -89,6 +89,11 @@ pub(crate) trait Rules {
     /// Rows that one ring element holds.
     fn rows_per_element(&self, set: &ParamSet) -> usize {
         set.degree()
+    }
+
+    /// Bytes of one ring element as it is stored, or as it is answered with residues rounded to so many bits.
+    fn element_bytes(&self, set: &ParamSet, bits: Option<u32>) -> usize {
+        self.lanes() * size::answer_poly_bytes(set, bits)
     }
 
     /// Whether masked sums can be had of it.
@@ -190,9 +195,14 @@ impl Packing {
         self.rules().fits(set)
     }
 
-    /// The form of stored polynomials.
-    pub fn stored(&self) -> Stored {
+    /// The form of stored polynomials; `None` where something else is stored.
+    pub fn stored(&self) -> Option<Stored> {
         self.rules().stored()
+    }
+
+    /// Whether a server can round it to fewer bits.
+    pub fn rounds(&self) -> bool {
+        self.rules().modulus_log2().is_some()
     }
 
     /// Whether a server can add up its rows under a mask.
@@ -213,6 +223,11 @@ impl Packing {
     /// Rows that one ring element holds.
     pub fn rows_per_element(&self, set: &ParamSet) -> usize {
         self.rules().rows_per_element(set)
+    }
+
+    /// Bytes of one ring element as it is stored, or as it is answered with residues rounded to so many bits.
+    pub fn element_bytes(&self, set: &ParamSet, bits: Option<u32>) -> usize {
+        self.rules().element_bytes(set, bits)
     }
 
     /// Ring elements that `rows` rows take.

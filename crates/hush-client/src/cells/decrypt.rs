@@ -5,7 +5,7 @@ use hush_exec::packing::stored_body;
 use hush_params::preset;
 use hush_plan::bounds::Bound;
 use hush_ring::UniformSeed;
-use hush_rlwe::{BodyId, BodyKind, UncheckedBody};
+use hush_rlwe::{Body, BodyId, BodyKind, UncheckedBody};
 
 use super::Cells;
 use crate::bounds::{check_rows, phase_limit};
@@ -19,14 +19,15 @@ use crate::release::Release;
 /// A parameter set that this version does not know.
 pub(crate) fn body_of(key: &ColumnKey, chunk: u32, rows: u32) -> Result<(BodyKind, BodyId), ClientError> {
     let public = &key.encoding.public;
-    Ok(stored_body(public.id, &public.packing, preset(&public.params)?, (chunk, rows)))
+    let body = stored_body(public.id, &public.packing, preset(&public.params)?, (chunk, rows));
+    body.ok_or(ClientError::Internal { what: "a body of a column without polynomials" })
 }
 
-/// Decrypts the stored body of one column in one chunk, under the chunk's seed: its first `rows` values, each of which `bound`
+/// Decrypts one column in one chunk, under the chunk's seed: its first `rows` values, each of which `bound`
 /// allows; approximate ones as they are to leave the owner, where there is a `release`.
 ///
 /// # Errors
-/// A body that is damaged or belongs elsewhere; [`ClientError::Beyond`].
+/// A blob that is damaged or belongs elsewhere; [`ClientError::Beyond`].
 pub(crate) fn decrypt_chunk(
     key: &ColumnKey,
     (seed, chunk, rows): ([u8; 32], u32, u32),
@@ -34,9 +35,7 @@ pub(crate) fn decrypt_chunk(
     bound: &Bound,
     release: Option<&Release<'_>>,
 ) -> Result<Cells, ClientError> {
-    let (kind, id) = body_of(key, chunk, rows)?;
-    let body = UncheckedBody::decode(blob)?.conform(key.ring(), kind, id)?;
-    let stored = Stored { key, seed: UniformSeed::from_bytes(seed), body: &body };
+    let stored = Stored { key, seed: UniformSeed::from_bytes(seed), chunk, rows, blob };
     let (owned, rows) = (key.codec.owned(), rows as usize);
     let cells = owned.decrypt(&stored, rows, phase_limit(bound))?;
     check_rows(&key.content_name(), &cells, bound)?;
@@ -44,6 +43,17 @@ pub(crate) fn decrypt_chunk(
     match release {
         Some(release) => Ok(owned.release(&stored, rows, release)?.unwrap_or(cells)),
         None => Ok(cells),
+    }
+}
+
+impl Stored<'_> {
+    /// The body that the blob is.
+    ///
+    /// # Errors
+    /// A body that is damaged or belongs elsewhere.
+    pub(crate) fn body(&self) -> Result<Body<'_>, ClientError> {
+        let (kind, id) = body_of(self.key, self.chunk, self.rows)?;
+        Ok(UncheckedBody::decode(self.blob)?.conform(self.key.ring(), kind, id)?)
     }
 }
 
@@ -65,10 +75,9 @@ pub(crate) fn decrypt_whole_chunk(
     blob: &[u8],
     bound: &Bound,
 ) -> Result<Whole, ClientError> {
-    let (kind, id) = body_of(key, chunk, rows)?;
-    let body = UncheckedBody::decode(blob)?.conform(key.ring(), kind, id)?;
+    let stored = Stored { key, seed: UniformSeed::from_bytes(seed), chunk, rows, blob };
+    let (_, id) = body_of(key, chunk, rows)?;
     let all = id.element_count as usize * key.ring().degree();
-    let stored = Stored { key, seed: UniformSeed::from_bytes(seed), body: &body };
     let mut cells = key.codec.owned().decrypt(&stored, all, phase_limit(bound))?;
     let padding = cells.split_off(rows as usize);
     Ok(Whole { rows: cells, padding })

@@ -6,9 +6,8 @@
 //! limit parts get smaller first (more files), then the window (less overlap of reading, encrypting and writing); texts, which
 //! have no size of their own, get what is left, and a chunk with more is refused.
 
-use hush_exec::packing::lanes;
 use hush_plan::{ColumnType, Content, Protection, Schema};
-use hush_rlwe::body_bytes;
+use hush_rlwe::OVERHEAD_BYTES;
 use hush_table::part::{CHUNK_ROWS, MAX_PART_CHUNKS, PART_TARGET_BYTES};
 
 use crate::chunk::ChunkPlan;
@@ -165,11 +164,9 @@ fn cell_bytes(kind: ColumnType) -> u64 {
 
 /// Bytes of a full chunk of an encoded column.
 fn encoded_bytes(key: &ColumnKey) -> u64 {
-    let ring = key.ring();
     let packing = &key.encoding.public.packing;
-    let rows = ring.set().map_or(ring.degree(), |set| packing.rows_per_element(set));
-    let elements = (ROWS as usize).div_ceil(rows) as u32;
-    body_bytes(ring, elements, lanes(packing)) as u64
+    let elements = |set| packing.element_bytes(set, None) * packing.element_count(set, CHUNK_ROWS) as usize;
+    (key.ring().set().map_or(0, elements) + OVERHEAD_BYTES) as u64
 }
 
 /// Bytes of what a chunk of an encoded column is computed into before it is encrypted.

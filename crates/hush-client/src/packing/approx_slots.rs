@@ -38,11 +38,12 @@ impl ApproxSlotCodec {
     /// The values of all ring elements of a body, each ciphertext opened by `open`.
     fn each(
         &self,
-        Stored { key, seed, body }: &Stored<'_>,
+        stored: &Stored<'_>,
         open: impl Fn(&ApproxCiphertext) -> Result<Vec<f64>, ClientError>,
     ) -> Result<Cells, ClientError> {
+        let (Stored { key, seed, .. }, body) = (stored, stored.body()?);
         let elements = (0..body.id().element_count)
-            .map(|element| open(&ApproxCiphertext::load(key.ring(), *seed, body, element, self.scale)?));
+            .map(|element| open(&ApproxCiphertext::load(key.ring(), *seed, &body, element, self.scale)?));
         Ok(Cells::Approx(elements.collect::<Result<Vec<_>, _>>()?.concat()))
     }
 }

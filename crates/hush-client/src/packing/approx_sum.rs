@@ -74,8 +74,8 @@ impl Owned for ApproxSumCodec {
     }
 
     fn decrypt(&self, stored: &Stored<'_>, count: usize, _limit: PhaseLimit) -> Result<Cells, ClientError> {
-        let Stored { key, seed, body } = stored;
-        Ok(Cells::Approx(decrypt_approx_sum_chunk(&key.secret, *seed, body, count, self.scale)?))
+        let Stored { key, seed, .. } = stored;
+        Ok(Cells::Approx(decrypt_approx_sum_chunk(&key.secret, *seed, &stored.body()?, count, self.scale)?))
     }
 
     fn release(
@@ -84,8 +84,8 @@ impl Owned for ApproxSumCodec {
         count: usize,
         release: &Release<'_>,
     ) -> Result<Option<Cells>, ClientError> {
-        let Stored { key, seed, body } = stored;
-        Ok(Some(Cells::Approx(release.chunk(key, self.scale, *seed, body, count)?)))
+        let Stored { key, seed, .. } = stored;
+        Ok(Some(Cells::Approx(release.chunk(key, self.scale, *seed, &stored.body()?, count)?)))
     }
 
     fn sum(

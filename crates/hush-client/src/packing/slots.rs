@@ -65,9 +65,9 @@ impl Owned for SlotCodec {
     }
 
     fn decrypt(&self, stored: &Stored<'_>, _count: usize, limit: PhaseLimit) -> Result<Cells, ClientError> {
-        let Stored { key, seed, body } = stored;
+        let (Stored { key, seed, .. }, body) = (stored, stored.body()?);
         let elements = (0..body.id().element_count).map(|element| {
-            let ciphertext = SlotCiphertext::load(key.ring(), *seed, body, element)?;
+            let ciphertext = SlotCiphertext::load(key.ring(), *seed, &body, element)?;
             decrypt_slots(&key.secret, &self.encoder, ciphertext.lanes(), limit)
                 .map_err(|error| named(key, error))
         });

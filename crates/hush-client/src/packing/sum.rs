@@ -44,8 +44,8 @@ impl Owned for Sum {
     }
 
     fn decrypt(&self, stored: &Stored<'_>, count: usize, limit: PhaseLimit) -> Result<Cells, ClientError> {
-        let Stored { key, seed, body } = stored;
-        let values = decrypt_sum_chunk(&key.secret, *seed, body, count, self.t_log2, limit);
+        let Stored { key, seed, .. } = stored;
+        let values = decrypt_sum_chunk(&key.secret, *seed, &stored.body()?, count, self.t_log2, limit);
         Ok(Cells::Exact(values.map_err(|error| named(key, error))?))
     }
 

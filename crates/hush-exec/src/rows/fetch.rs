@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Stored columns that go back: their bodies as they are, or rounded.
 
-use hush_params::size;
 use hush_ring::Ring;
 use hush_rlwe::{OVERHEAD_BYTES, ObjectRounding, has_masks, masked_body_bytes};
 
@@ -39,8 +38,8 @@ impl<'a> Fetcher<'a> {
         if from_device {
             return masked_body_bytes(&self.ring, elements) as u64;
         }
-        let polynomials = u64::from(elements) * self.shape.packing.lanes() as u64;
-        polynomials * size::answer_poly_bytes(self.shape.set, self.shape.bits) as u64 + OVERHEAD_BYTES as u64
+        let element = self.shape.packing.element_bytes(self.shape.set, self.shape.bits) as u64;
+        u64::from(elements) * element + OVERHEAD_BYTES as u64
     }
 
     /// The column of a chunk.
@@ -54,7 +53,8 @@ impl<'a> Fetcher<'a> {
             return Ok(blob.to_vec());
         };
         let FetchShape { id, packing, set, .. } = self.shape;
-        let (kind, id) = stored_body(*id, packing, set, (input.row.written, input.row.rows));
+        let body = stored_body(*id, packing, set, (input.row.written, input.row.rows));
+        let (kind, id) = body.ok_or(ExecError::Internal { place: "form of a column" })?;
         let stored = StoredBody { blob, kind, id, index: input.row.index };
         let body = input.snapshot.body(input.part, &self.ring, stored)?;
         rounding.round_body(&body, kind).map_err(|_| ExecError::Internal { place: "rounded column" })

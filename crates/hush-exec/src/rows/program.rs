@@ -125,7 +125,8 @@ impl<'a> Evaluator<'a> {
 
     fn body<'b>(&self, input: &ChunkInput<'b>, column: EncodingId) -> Result<Body<'b>, ExecError> {
         let place = (input.row.written, input.row.rows);
-        let (kind, id) = stored_body(column, &self.shape.packing, self.shape.set, place);
+        let body = stored_body(column, &self.shape.packing, self.shape.set, place);
+        let (kind, id) = body.ok_or(ExecError::Internal { place: "form of a column" })?;
         let stored = StoredBody { blob: input.blob(column)?, kind, id, index: input.row.index };
         input.snapshot.body(input.part, &self.ring, stored)
     }

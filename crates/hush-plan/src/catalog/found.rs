@@ -80,7 +80,7 @@ pub(crate) struct BoundProgram {
 
 /// Bytes of one chunk of a column that goes back.
 pub(crate) fn fetched_bytes(set: &ParamSet, packing: &Packing, rounded: Option<Rounded>) -> usize {
-    packing.lanes() * poly_bytes(set, rounded) * rings(set, packing)
+    packing.element_bytes(set, rounded.map(|rounded| rounded.bits)) * rings(set, packing)
 }
 
 pub(crate) fn poly_bytes(set: &ParamSet, rounded: Option<Rounded>) -> usize {

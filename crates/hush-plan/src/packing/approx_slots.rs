@@ -64,8 +64,8 @@ impl Rules for ApproxSlots {
         format!("scale 2^{}", self.scale_log2)
     }
 
-    fn stored(&self) -> Stored {
-        Stored::Evaluations
+    fn stored(&self) -> Option<Stored> {
+        Some(Stored::Evaluations)
     }
 
     fn held_bits(&self) -> u64 {

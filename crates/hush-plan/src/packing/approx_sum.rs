@@ -66,8 +66,8 @@ impl Rules for ApproxSum {
         format!("scale 2^{}", self.scale_log2)
     }
 
-    fn stored(&self) -> Stored {
-        Stored::Coefficients
+    fn stored(&self) -> Option<Stored> {
+        Some(Stored::Coefficients)
     }
 
     fn held_bits(&self) -> u64 {

@@ -72,8 +72,8 @@ impl Rules for Slots {
         format!("t = {} prime{plural}, {:.0} bits", self.primes.len(), bits.floor())
     }
 
-    fn stored(&self) -> Stored {
-        Stored::Evaluations
+    fn stored(&self) -> Option<Stored> {
+        Some(Stored::Evaluations)
     }
 
     fn held_bits(&self) -> u64 {

@@ -56,8 +56,8 @@ impl Rules for Sum {
         format!("t = 2^{}", self.t_log2)
     }
 
-    fn stored(&self) -> Stored {
-        Stored::Coefficients
+    fn stored(&self) -> Option<Stored> {
+        Some(Stored::Coefficients)
     }
 
     fn held_bits(&self) -> u64 {

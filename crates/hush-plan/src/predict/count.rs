@@ -216,7 +216,7 @@ pub(super) fn rows(
             rounding_work(&sizes, lanes, packing, &mut element);
         }
         let object = Object { kind: "fetch", columns: vec![*id], sizes, packing, element };
-        counted.push(object, lanes * (size::answer_poly_bytes(sizes.set, bits) as u64), chunks);
+        counted.push(object, packing.element_bytes(sizes.set, bits) as u64, chunks);
     }
     if !counted.blocks.is_empty() {
         counted.chunks_read = chunks.len() as u64;
@@ -302,7 +302,7 @@ fn program_work(expr: &SlotExpr, sizes: &Sizes, lanes: u64, work: &mut Work) -> 
 /// Polynomials are rounded by the server and restored by the owner. Both transform evaluations, since only coefficients can be
 /// rounded.
 fn rounding_work(sizes: &Sizes, polynomials: u64, packing: &Packing, work: &mut Work) {
-    if packing.stored() == Stored::Evaluations {
+    if packing.stored() == Some(Stored::Evaluations) {
         let transforms = polynomials * sizes.limbs;
         work.transforms += transforms;
         work.butterflies += transforms * sizes.butterflies;
