@@ -10,7 +10,8 @@
 //!                                                                     ServerPlan ─ predict ─▶ Prediction, Times
 //! ```
 //!
-//! `aggregates` lists the aggregate functions, `ways` the ways to answer; `physical` prices what the ways propose, and picks.
+//! `aggregates` lists the aggregate functions, `packing` the packings, `ways` the ways to answer; `physical` prices what the ways
+//! propose, and picks.
 //!
 //! A **quantity** ([`Content`]) is what one encoded column holds: values, their validity, squares, products. The same
 //! reduction of a query says at encryption what is needed and at query time what is used.
