@@ -2,7 +2,7 @@
 //! Packings: how the rows of one quantity sit in ring elements, and what can be computed on them there.
 //!
 //! A packing is a layout with its plaintext space. Each has a file here that chooses its parameters and says what it can do
-//! ([`Rules`]); `hush-exec`, `hush-edge` and `hush-client` have a file of the same name for what they do with it. Everything else
+//! (`Rules`); `hush-exec`, `hush-edge` and `hush-client` have a file of the same name for what they do with it. Everything else
 //! asks the packing. CONTRIBUTING says how to add one.
 
 pub(crate) mod approx_slots;
