@@ -13,9 +13,9 @@ use hush_plan::range::Interval;
 use num_bigint::{BigInt, Sign};
 
 use crate::cells::Cells;
-use crate::columns::ColumnKey;
 use crate::error::ClientError;
 use crate::number::Number;
+use crate::packing::ColumnKey;
 
 /// The largest phase of what has this bound.
 pub(crate) fn phase_limit(bound: &Bound) -> PhaseLimit {

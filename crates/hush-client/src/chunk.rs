@@ -7,18 +7,16 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::{Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
-use hush_encode::{QuantityValues, View, quantity_values};
-use hush_exec::noop::{PlainValues, Scheme};
-use hush_keys::{
-    ApproxSlotColumn, ApproxSumColumn, ChunkEncryption, Encryptor, SealKey, SlotColumn, SumColumn,
-};
-use hush_schemes::SchemeError;
+use hush_encode::{QuantityValues, quantity_values};
+use hush_exec::noop::Scheme;
+use hush_keys::{ChunkEncryption, Encryptor, SealKey};
 use hush_table::EncodedChunk;
 use hush_table::source::{ColumnData, RowBatch};
 use zeroize::Zeroizing;
 
-use crate::columns::{ColumnKey, ColumnKeys, Space};
+use crate::columns::ColumnKeys;
 use crate::error::ClientError;
+use crate::packing::{Column, ColumnKey};
 
 /// What a table's chunks are encrypted with.
 pub(crate) struct ChunkPlan<'a> {
@@ -69,14 +67,14 @@ impl ChunkPlan<'_> {
         quantities: &[QuantityValues<'_>],
     ) -> Result<Vec<Bytes>, ClientError> {
         let mut blobs: Vec<Option<Bytes>> = quantities.iter().map(|_| None).collect();
-        for members in self.shared_masks() {
-            let encrypted = self.encrypt_shared(chunk, &members, quantities)?;
-            for (place, blob) in members.into_iter().zip(encrypted) {
-                blobs[place] = Some(blob.into());
-            }
-        }
-        for (place, (key, quantity)) in self.keys.iter().zip(quantities).enumerate() {
-            if let Some(blob) = encrypt_slots(chunk, key, quantity)? {
+        for places in self.families() {
+            let columns = self.keys.iter().zip(quantities).enumerate();
+            let columns = columns.filter(|(place, _)| places.contains(place));
+            let columns = columns.map(|(_, (key, quantity))| Column { key, values: quantity.view() });
+            let columns: Vec<Column<'_>> = columns.collect();
+            let Some(first) = columns.first() else { continue };
+            let encrypted = first.key.codec.owned().encrypt(chunk, &columns)?;
+            for (place, blob) in places.into_iter().zip(encrypted) {
                 blobs[place] = Some(blob.into());
             }
         }
@@ -87,92 +85,24 @@ impl ChunkPlan<'_> {
     /// What encryption would take, as it is.
     fn copy_columns(&self, quantities: &[QuantityValues<'_>]) -> Result<Vec<Bytes>, ClientError> {
         let copy = |(key, quantity): (&ColumnKey, &QuantityValues<'_>)| {
-            let plain = match (quantity.view(), &key.space) {
-                (View::Exact(values), Space::Sum { t_log2 }) => {
-                    values.check_bits(*t_log2).map_err(|source| out_of_bounds(key, source))?;
-                    PlainValues::from(values)
-                }
-                (View::Exact(values), Space::Slots { max_abs, .. }) => {
-                    values.check_max_abs(*max_abs).map_err(|source| out_of_bounds(key, source))?;
-                    PlainValues::from(values)
-                }
-                (
-                    View::Approx(values),
-                    Space::ApproxSum { max_abs, .. } | Space::ApproxSlots { max_abs, .. },
-                ) => {
-                    check_magnitude(key, values, *max_abs)?;
-                    PlainValues::Approx(values.to_vec())
-                }
-                _ => return Err(mismatch(key)),
-            };
-            Ok(plain.encode().into())
+            Ok(key.codec.owned().plain(key, quantity.view())?.encode().into())
         };
         self.keys.iter().zip(quantities).map(copy).collect()
     }
 
-    /// Places of the columns that share a mask: same layout family, same ring.
-    fn shared_masks(&self) -> Vec<Vec<usize>> {
-        let mut families: Vec<((u16, bool), Vec<usize>)> = Vec::new();
+    /// Places of the columns that are encrypted together, since they may share a mask: those of one packing over one ring.
+    fn families(&self) -> Vec<Vec<usize>> {
+        let mut families: Vec<(&ColumnKey, Vec<usize>)> = Vec::new();
         for (place, key) in self.keys.iter().enumerate() {
-            let exact = match key.space {
-                Space::Sum { .. } => true,
-                Space::ApproxSum { .. } => false,
-                Space::Slots { .. } | Space::ApproxSlots { .. } => continue,
+            let alike = |(other, _): &&mut (&ColumnKey, _)| {
+                other.ring().param_code() == key.ring().param_code() && other.codec.is_like(&key.codec)
             };
-            let family = (key.ring().param_code(), exact);
-            match families.iter_mut().find(|(known, _)| *known == family) {
+            match families.iter_mut().find(alike) {
                 Some((_, members)) => members.push(place),
-                None => families.push((family, vec![place])),
+                None => families.push((key, vec![place])),
             }
         }
         families.into_iter().map(|(_, members)| members).collect()
-    }
-
-    fn encrypt_shared(
-        &self,
-        chunk: &mut ChunkEncryption<'_>,
-        members: &[usize],
-        quantities: &[QuantityValues<'_>],
-    ) -> Result<Vec<Vec<u8>>, ClientError> {
-        let (mut exact, mut approx) = (Vec::new(), Vec::new());
-        for (place, key) in self.keys.iter().enumerate().filter(|(place, _)| members.contains(place)) {
-            let (column, secret) = (key.id().0, &key.secret);
-            match (&key.space, quantities[place].view()) {
-                (Space::Sum { t_log2 }, View::Exact(values)) => {
-                    exact.push(SumColumn { column, secret, t_log2: *t_log2, values });
-                }
-                (Space::ApproxSum { scale, limit_log2, max_abs }, View::Approx(values)) => {
-                    check_magnitude(key, values, *max_abs)?;
-                    approx.push(ApproxSumColumn {
-                        column,
-                        secret,
-                        scale: *scale,
-                        limit_log2: *limit_log2,
-                        values,
-                    });
-                }
-                _ => return Err(mismatch(key)),
-            }
-        }
-        let Some(first) = self.keys.iter().nth(members[0]) else { return Ok(Vec::new()) };
-        let encrypted = if approx.is_empty() {
-            chunk.encrypt_sum(first.ring(), &exact)
-        } else {
-            chunk.encrypt_approx_sum(first.ring(), &approx)
-        };
-        encrypted.map_err(|source| self.name_column(source))
-    }
-
-    /// Says which of the owner's columns an encryption error is about.
-    fn name_column(&self, source: hush_keys::EncryptError) -> ClientError {
-        let place = match &source {
-            hush_keys::EncryptError::Scheme { column, .. } => *column,
-            _ => return source.into(),
-        };
-        match self.keys.iter().find(|key| key.id().0 == place) {
-            Some(key) => ClientError::OutOfBounds { column: key.content_name(), source },
-            None => source.into(),
-        }
     }
 
     fn seal_columns(&self, index: u32, batch: &RowBatch) -> Result<Vec<Bytes>, ClientError> {
@@ -185,61 +115,6 @@ impl ChunkPlan<'_> {
         };
         (0..).zip(&self.sealed).zip(self.seals).map(seal_one).collect()
     }
-}
-
-impl ColumnKey {
-    /// The owner's name for what the column holds.
-    pub(crate) fn content_name(&self) -> String {
-        use hush_plan::Quantity;
-        match &self.encoding.quantity {
-            Quantity::Value(name) | Quantity::Valid(name) | Quantity::Square(name) => name.clone(),
-            Quantity::Product(left, right) | Quantity::BothValid(left, right) => format!("{left}*{right}"),
-            quantity => quantity.describe(),
-        }
-    }
-}
-
-/// Slot layouts, one column at a time; `None` for the others.
-fn encrypt_slots(
-    chunk: &mut ChunkEncryption<'_>,
-    key: &ColumnKey,
-    quantity: &QuantityValues<'_>,
-) -> Result<Option<Vec<u8>>, ClientError> {
-    let (column, secret) = (key.id().0, &key.secret);
-    let encrypted = match (&key.space, quantity.view()) {
-        (Space::Slots { encoder, max_abs }, View::Exact(values)) => {
-            chunk.encrypt_slots(&SlotColumn { column, secret, encoder, max_abs: *max_abs, values })
-        }
-        (Space::ApproxSlots { encoder, scale, max_abs }, View::Approx(values)) => {
-            check_magnitude(key, values, *max_abs)?;
-            chunk.encrypt_approx_slots(&ApproxSlotColumn { column, secret, encoder, scale: *scale, values })
-        }
-        (Space::Slots { .. } | Space::ApproxSlots { .. }, _) => return Err(mismatch(key)),
-        (Space::Sum { .. } | Space::ApproxSum { .. }, _) => return Ok(None),
-    };
-    match encrypted {
-        Ok(blob) => Ok(Some(blob)),
-        Err(source @ hush_keys::EncryptError::Scheme { .. }) => {
-            Err(ClientError::OutOfBounds { column: key.content_name(), source })
-        }
-        Err(source) => Err(source.into()),
-    }
-}
-
-/// The planner's bounds hold for values up to `max_abs`: what exceeds it, or is no number, is refused.
-fn check_magnitude(key: &ColumnKey, values: &[f64], max_abs: f64) -> Result<(), ClientError> {
-    let fits = |value: &f64| value.abs() <= max_abs;
-    let Some(index) = values.iter().position(|value| !fits(value)) else { return Ok(()) };
-    Err(out_of_bounds(key, SchemeError::ValueRange { index, limit_log2: max_abs.log2() as u32 }))
-}
-
-fn out_of_bounds(key: &ColumnKey, source: SchemeError) -> ClientError {
-    let source = hush_keys::EncryptError::Scheme { column: key.id().0, source };
-    ClientError::OutOfBounds { column: key.content_name(), source }
-}
-
-fn mismatch(key: &ColumnKey) -> ClientError {
-    ClientError::Encoding { id: key.id(), what: "its layout does not suit the column's type" }
 }
 
 /// What a sealed blob is bound to: its column number and chunk.

@@ -3,52 +3,14 @@
 
 use std::collections::HashMap;
 
-use ethnum::I256;
-use hush_keys::{OwnerSeed, SecretKey, SecretKind, TableKeys};
+use hush_keys::{OwnerSeed, TableKeys};
 use hush_params::preset;
-use hush_plan::{EncodingId, Layout, Plaintext, PrivateEncoding};
+use hush_plan::{EncodingId, PrivateEncoding};
 use hush_ring::{Cpu, Ring};
-use hush_schemes::bgv::slots::SlotEncoder;
-use hush_schemes::ckks::{ApproxEncoder, Scale};
 use hush_table::Manifest;
-use num_bigint::BigUint;
-use num_traits::ToPrimitive;
 
 use crate::error::ClientError;
-
-/// One encoded column, ready to encrypt and decrypt.
-pub(crate) struct ColumnKey {
-    /// Its description.
-    pub(crate) encoding: PrivateEncoding,
-    /// Its secret.
-    pub(crate) secret: SecretKey,
-    /// Its plaintext space.
-    pub(crate) space: Space,
-}
-
-/// Plaintext spaces, built.
-pub(crate) enum Space {
-    /// CKKS slots; values of at most `max_abs`.
-    ApproxSlots { encoder: ApproxEncoder, scale: Scale, max_abs: f64 },
-    /// CKKS coefficients; values of at most `max_abs`, which encoded stay below `2^limit_log2`.
-    ApproxSum { scale: Scale, limit_log2: u32, max_abs: f64 },
-    /// BGV slots; values of at most `max_abs`.
-    Slots { encoder: SlotEncoder, max_abs: I256 },
-    /// BGV coefficients modulo `2^t_log2`.
-    Sum { t_log2: u32 },
-}
-
-impl ColumnKey {
-    /// The column's number in its table.
-    pub(crate) fn id(&self) -> EncodingId {
-        self.encoding.public.id
-    }
-
-    /// Its ring.
-    pub(crate) fn ring(&self) -> &Ring {
-        self.secret.ring()
-    }
-}
+use crate::packing::{Codec, ColumnKey};
 
 /// All encoded columns of a table.
 pub(crate) struct ColumnKeys {
@@ -59,22 +21,16 @@ impl ColumnKeys {
     /// Derives the keys of every encoding.
     ///
     /// # Errors
-    /// [`ClientError::Encoding`] if an encoding does not describe a layout that this version knows.
+    /// [`ClientError::Encoding`] if an encoding's bound or secret id is malformed.
     pub(crate) fn derive(keys: TableKeys<'_>, encodings: &[PrivateEncoding]) -> Result<Self, ClientError> {
         let mut rings = Rings::detect()?;
         let columns = encodings
             .iter()
             .map(|encoding| {
                 let ring = rings.of(&encoding.public.params)?;
-                let space = space(&ring, encoding)?;
-                let kind = match encoding.public.layout {
-                    Layout::ApproxSlots => SecretKind::ApproxSlots,
-                    Layout::ApproxSum => SecretKind::ApproxSum,
-                    Layout::Slots => SecretKind::Slots,
-                    Layout::Sum => SecretKind::Sum,
-                };
-                let secret = keys.secret(kind, &ring, secret_id(encoding)?);
-                Ok(ColumnKey { encoding: encoding.clone(), secret, space })
+                let codec = Codec::new(&ring, encoding)?;
+                let secret = keys.secret(codec.owned().secret_kind(), &ring, secret_id(encoding)?);
+                Ok(ColumnKey { encoding: encoding.clone(), secret, codec })
             })
             .collect::<Result<_, ClientError>>()?;
         Ok(Self { columns })
@@ -123,48 +79,6 @@ impl Rings {
         self.built.insert(name.to_owned(), ring.clone());
         Ok(ring)
     }
-}
-
-fn space(ring: &Ring, encoding: &PrivateEncoding) -> Result<Space, ClientError> {
-    let bits = magnitude_bits(encoding)?;
-    match (encoding.public.layout, &encoding.public.plaintext) {
-        (Layout::Sum, Plaintext::PowerOfTwo { log2 }) => Ok(Space::Sum { t_log2: *log2 }),
-        (Layout::ApproxSum, Plaintext::Scale { log2 }) => {
-            let scale = Scale::from_log2(*log2)?;
-            Ok(Space::ApproxSum { scale, limit_log2: bits + log2, max_abs: largest_value(encoding)? })
-        }
-        (Layout::Slots, Plaintext::Primes { primes }) => {
-            let encoder = SlotEncoder::new(ring, primes)?;
-            let max_abs = I256::from_str_radix(&encoding.max_abs, 10);
-            let max_abs = max_abs.map_err(|_| not_a_number(encoding))?;
-            Ok(Space::Slots { encoder, max_abs })
-        }
-        (Layout::ApproxSlots, Plaintext::Scale { log2 }) => {
-            let (encoder, scale) = (ApproxEncoder::new(ring), Scale::from_log2(*log2)?);
-            Ok(Space::ApproxSlots { encoder, scale, max_abs: largest_value(encoding)? })
-        }
-        _ => Err(ClientError::Encoding {
-            id: encoding.public.id,
-            what: "its plaintext space does not suit its layout",
-        }),
-    }
-}
-
-/// Largest absolute value of a row of an approximate column: a power of two.
-fn largest_value(encoding: &PrivateEncoding) -> Result<f64, ClientError> {
-    let parsed = encoding.max_abs.parse::<BigUint>().ok().and_then(|magnitude| magnitude.to_f64());
-    parsed.ok_or_else(|| not_a_number(encoding))
-}
-
-fn not_a_number(encoding: &PrivateEncoding) -> ClientError {
-    ClientError::Encoding { id: encoding.public.id, what: "its bound is not a number" }
-}
-
-/// Bits of the largest absolute value of a row.
-fn magnitude_bits(encoding: &PrivateEncoding) -> Result<u32, ClientError> {
-    let parsed = encoding.max_abs.parse::<BigUint>().ok();
-    let bits = parsed.and_then(|magnitude| u32::try_from(magnitude.bits()).ok());
-    bits.ok_or_else(|| not_a_number(encoding))
 }
 
 fn secret_id(encoding: &PrivateEncoding) -> Result<[u8; 16], ClientError> {

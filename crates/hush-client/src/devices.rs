@@ -11,7 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hush_edge::{DeviceKey, KeyFamily};
 use hush_keys::{SecretKey, public_sum_key};
-use hush_plan::Plaintext;
 use hush_ring::Ring;
 use hush_table::manifest::PartPlace;
 use hush_table::{DeviceId, Manifest, PartEntry, SignedManifest, TableStore};
@@ -20,7 +19,7 @@ use serde::Serialize;
 pub use accept::{Accepted, MAX_REJECTIONS, RejectedDelivery, accept_deliveries};
 pub(crate) use waiting::Waiting;
 
-use crate::columns::{ColumnKeys, Space};
+use crate::columns::ColumnKeys;
 use crate::error::ClientError;
 use crate::owner::OwnerKey;
 use crate::pins::Pins;
@@ -173,16 +172,11 @@ fn families(half: &PrivateHalf, keys: &ColumnKeys) -> Result<Vec<KeyFamily>, Cli
     let mut families: BTreeMap<&str, Members<'_>> = BTreeMap::new();
     for column in keys.iter() {
         let public = &column.encoding.public;
-        let scale_log2 = match (&column.space, &public.plaintext) {
-            (Space::Sum { t_log2 }, _) => *t_log2,
-            (Space::ApproxSum { .. }, Plaintext::Scale { .. }) => 0,
-            _ => {
-                return Err(ClientError::Encoding {
-                    id: public.id,
-                    what: "devices cannot encrypt its layout",
-                });
-            }
-        };
+        let scale_log2 = column
+            .codec
+            .owned()
+            .device_t_log2()
+            .ok_or(ClientError::Encoding { id: public.id, what: "devices cannot encrypt its layout" })?;
         let members = families.entry(&public.params).or_insert_with(|| Members {
             ring: column.ring(),
             scale_log2,

@@ -18,8 +18,8 @@ use hush_ring::{SecretRng, TERNARY_BYTES, sample_ternary};
 use hush_table::Manifest;
 use hush_table::source::{OpenOptions, Source};
 
-use crate::columns::ColumnKey;
 use crate::owner::{self, EncryptOptions, OwnerKey};
+use crate::packing::ColumnKey;
 use crate::pins::Pins;
 use crate::table::OwnedTable;
 use hush_remote::Silent;
@@ -174,13 +174,13 @@ fn encrypt(directory: &Path, key: &OwnerKey) {
 
 /// A column's secret once more, from the definition in docs/security/randomness.md.
 pub(crate) fn ternary(seed: &[u8; 32], manifest: &Manifest, column: &ColumnKey) -> Vec<i8> {
-    use hush_plan::Layout;
     let ring = column.ring();
-    let context = match column.encoding.public.layout {
-        Layout::ApproxSlots => "hushtable v2 RLWE ternary secret of approximate slots",
-        Layout::ApproxSum => "hushtable v2 RLWE ternary secret of an approximate sum column",
-        Layout::Slots => "hushtable v2 RLWE ternary secret of exact slots",
-        Layout::Sum => "hushtable v2 RLWE ternary secret of an exact sum column",
+    let context = match column.encoding.public.packing.name() {
+        "approx_slots" => "hushtable v2 RLWE ternary secret of approximate slots",
+        "approx_sum" => "hushtable v2 RLWE ternary secret of an approximate sum column",
+        "slots" => "hushtable v2 RLWE ternary secret of exact slots",
+        "sum" => "hushtable v2 RLWE ternary secret of an exact sum column",
+        other => panic!("{other} has no secret in docs/security/randomness.md"),
     };
     let identity = [manifest.table_id.as_bytes().as_slice(), manifest.encryption.as_bytes()].concat();
     let (code, id) = (ring.param_code().to_le_bytes(), hex(&column.encoding.secret_id));

@@ -41,6 +41,7 @@ mod machine;
 mod merge;
 mod number;
 mod owner;
+mod packing;
 mod pins;
 mod place;
 mod policy;

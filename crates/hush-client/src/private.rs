@@ -7,7 +7,7 @@ pub(crate) mod mutations;
 
 use hush_keys::TableKeys;
 use hush_plan::schema::file::{from_toml, to_toml};
-use hush_plan::{EncodingId, PrivateEncoding, Schema};
+use hush_plan::{EncodingId, PrivateEncoding, Schema, unpacked_encoding};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
@@ -56,11 +56,15 @@ impl PrivateHalf {
     /// Opens what [`PrivateHalf::seal`] sealed for the same encryption.
     ///
     /// # Errors
-    /// [`ClientError::Seal`] for altered bytes or another key; [`ClientError::Answer`] for a newer format.
+    /// [`ClientError::Seal`] for altered bytes or another key; [`ClientError::Answer`] for a newer format;
+    /// [`ClientError::Encoding`] for a plaintext space of another layout.
     pub(crate) fn open(keys: TableKeys<'_>, sealed: &[u8]) -> Result<Self, ClientError> {
         let plain = keys.schema_seal().open(PLACE, sealed)?;
         let unreadable = |what: &str| ClientError::Answer { what: format!("the sealed schema is {what}") };
-        let stored: Stored = serde_json::from_slice(&plain).map_err(|_| unreadable("of another format"))?;
+        let stored: Stored = serde_json::from_slice(&plain).map_err(|_| match unpacked_encoding(&plain) {
+            Some(id) => ClientError::Encoding { id, what: "its plaintext space does not suit its layout" },
+            None => unreadable("of another format"),
+        })?;
         if stored.format != FORMAT {
             return Err(unreadable("of another version"));
         }

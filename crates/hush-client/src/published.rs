@@ -11,19 +11,19 @@ use std::path::{Path, PathBuf};
 
 use arrow::array::AsArray;
 use arrow::datatypes::Float64Type;
-use hush_keys::{decrypt_approx_slots, decrypt_approx_sum_chunk};
-use hush_plan::{EncodingId, Layout, Plaintext, Quantity};
+use hush_keys::PhaseLimit;
+use hush_plan::{EncodingId, Quantity};
 use hush_ring::{ExpandLabel, Ring, RingLimb, UniformSeed};
-use hush_rlwe::{Body, UncheckedBody};
 use hush_schemes::Values;
-use hush_schemes::ckks::{ApproxCiphertext, ApproxEncoder, Scale};
+use hush_schemes::ckks::{ApproxEncoder, Scale};
 use hush_table::source::{OpenOptions, Source};
 use hush_table::{Projection, SignedManifest, TableStore};
 
-use crate::cells::decrypt::body_of;
-use crate::columns::{ColumnKey, ColumnKeys, Space, keys_of};
+use crate::cells::Cells;
+use crate::columns::{ColumnKeys, keys_of};
 use crate::isolation::{key_with_known_seed, ternary};
 use crate::owner::{self, EncryptOptions, OwnerKey};
+use crate::packing::{ColumnKey, Stored};
 use crate::pins::Pins;
 use crate::private::PrivateHalf;
 use crate::{OwnedTable, Silent, TableDecryption, TablePlace};
@@ -94,19 +94,11 @@ impl Version {
     /// stops no attacker who knows or chose some of the rows.
     fn decrypted(&self, column: &str) -> Vec<f64> {
         let key = self.key(column);
-        self.stored(key.id(), |seed, body| match &key.space {
-            Space::ApproxSum { scale, .. } => {
-                decrypt_approx_sum_chunk(&key.secret, seed, body, ROWS, *scale).unwrap()
-            }
-            Space::ApproxSlots { encoder, scale, .. } => {
-                let element = |element| {
-                    let ciphertext = ApproxCiphertext::load(key.ring(), seed, body, element, *scale).unwrap();
-                    decrypt_approx_slots(&key.secret, encoder, ciphertext.ciphertext(), *scale).unwrap()
-                };
-                (0..body.id().element_count).flat_map(element).collect()
-            }
-            _ => panic!("an exact column"),
-        })
+        let decrypt = |stored: &Stored<'_>| key.codec.owned().decrypt(stored, ROWS, PhaseLimit::NONE);
+        match self.stored(key.id(), decrypt).unwrap() {
+            Cells::Approx(values) => values,
+            Cells::Exact(_) => panic!("an exact column"),
+        }
     }
 
     /// The encoding of a column's values.
@@ -115,8 +107,8 @@ impl Version {
         self.keys.iter().find(|key| key.encoding.quantity == quantity).unwrap()
     }
 
-    /// The stored body of an encoding in the first chunk, handed to `read` with the chunk's seed.
-    fn stored<T>(&self, id: EncodingId, read: impl FnOnce(UniformSeed, &Body<'_>) -> T) -> T {
+    /// An encoding as it is stored in the first chunk, handed to `read`.
+    fn stored<T>(&self, id: EncodingId, read: impl FnOnce(&Stored<'_>) -> T) -> T {
         let store = TableStore::local_existing(&self.directory).unwrap();
         let manifest = self.signed.manifest();
         let (place, entry) = manifest.placed_parts().next().unwrap();
@@ -124,20 +116,20 @@ impl Version {
         let projection = Projection { seed: true, ..Projection::encodings([id]) };
         let chunk = part.read(&projection).unwrap().remove(0);
         let key = self.keys.get(id).unwrap();
-        let (kind, body) = body_of(key, 0, chunk.rows).unwrap();
-        let body = UncheckedBody::decode(&chunk.encoded[0]).unwrap().conform(key.ring(), kind, body).unwrap();
-        read(UniformSeed::from_bytes(chunk.seed.unwrap()), &body)
+        let seed = UniformSeed::from_bytes(chunk.seed.unwrap());
+        read(&Stored { key, seed, chunk: 0, rows: chunk.rows, blob: &chunk.encoded[0] })
     }
 
     /// Body and mask of one ring element in one limb, as evaluations.
     fn evaluations(&self, id: EncodingId, element: u32, index: usize) -> (Vec<u64>, Vec<u64>) {
         let key = self.keys.get(id).unwrap();
-        let (ring, layout) = (key.ring(), key.encoding.public.layout);
+        let (ring, form) = (key.ring(), key.encoding.public.packing.stored());
         let limb = &ring.limbs()[index];
-        self.stored(id, |seed, stored| {
+        self.stored(id, |stored| {
+            let (seed, stored) = (stored.seed, stored.body().unwrap());
             let (mut body, mut mask) = (vec![0; ring.degree()], vec![0; ring.degree()]);
             limb.unpack(stored.packed(element, 0, index), &mut body);
-            let is_sum = matches!(layout, Layout::Sum | Layout::ApproxSum);
+            let is_sum = form == Some(hush_plan::Stored::Coefficients);
             if is_sum {
                 limb.forward(&mut body);
             }
@@ -186,11 +178,11 @@ impl Version {
 /// solution.
 pub(crate) fn attack(version: &Version, column: &str, published: &[f64]) -> Option<Vec<i8>> {
     let key = version.key(column);
-    let Plaintext::Scale { log2 } = key.encoding.public.plaintext else { panic!("an exact column") };
-    match key.encoding.public.layout {
-        Layout::ApproxSum => from_coefficients(version, key, log2, published),
-        Layout::ApproxSlots => from_slots(version, key, log2, published),
-        _ => panic!("an exact column"),
+    let packing = &key.encoding.public.packing;
+    let log2 = packing.scale_log2().expect("an approximate column");
+    match packing.stored().expect("polynomials") {
+        hush_plan::Stored::Coefficients => from_coefficients(version, key, log2, published),
+        hush_plan::Stored::Evaluations => from_slots(version, key, log2, published),
     }
 }
 

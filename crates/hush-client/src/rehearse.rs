@@ -11,7 +11,7 @@ use hush_keys::{OwnerSeed, harden_process};
 use hush_params::preset;
 use hush_plan::error::Subject;
 use hush_plan::plan::OwnerAggregate;
-use hush_plan::{ColumnType, Layout, Needs, PrivateEncoding, Protection, Quantity, Schema, needs_of};
+use hush_plan::{ColumnType, Needs, PrivateEncoding, Protection, Quantity, Schema, needs_of};
 use hush_table::TableStore;
 use hush_table::source::Source;
 
@@ -221,10 +221,7 @@ fn described(
     let mut security: Vec<SecurityLine> = Vec::new();
     for encoding in encodings {
         let set = preset(&encoding.public.params)?;
-        let scheme = match encoding.public.layout {
-            Layout::Sum | Layout::Slots => "BGV",
-            Layout::ApproxSum | Layout::ApproxSlots => "CKKS",
-        };
+        let scheme = encoding.public.packing.scheme();
         let line =
             SecurityLine { scheme, degree: set.degree(), log_q: set.log_q_ceil(), bits: set.security_bits() };
         if !security.contains(&line) {

@@ -14,8 +14,8 @@ use std::sync::{Mutex, PoisonError};
 use ethnum::I256;
 use hush_keys::{Flood, Flooded, NumberId, ReleaseKey, TableKeys};
 use hush_params::noise::{self, release};
+use hush_plan::Schema;
 use hush_plan::bounds::{Bound, Values};
-use hush_plan::{Layout, Schema};
 use hush_ring::UniformSeed;
 use hush_rlwe::{Body, RlweCiphertext, SumAnswer};
 use hush_schemes::ckks::{ApproxEncoder, Scale};
@@ -26,9 +26,9 @@ use num_traits::{Signed, ToPrimitive};
 
 pub use self::error::ReleaseError;
 use self::ledger::{Ledger, Spent};
-use crate::columns::ColumnKey;
 use crate::error::ClientError;
 use crate::exact::big;
+use crate::packing::ColumnKey;
 use crate::pins::Pins;
 
 /// Numbers that a table may release where its schema does not say.
@@ -253,7 +253,7 @@ pub(crate) fn approximate<'a>(keys: impl Iterator<Item = &'a ColumnKey>) -> Vec<
 
 /// Whether what a column decrypts to is message and error together.
 pub(crate) fn is_approximate(key: &ColumnKey) -> bool {
-    matches!(key.encoding.public.layout, Layout::ApproxSum | Layout::ApproxSlots)
+    key.encoding.public.packing.is_approximate()
 }
 
 /// The share of the budget that a release used.

@@ -9,8 +9,9 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use hush_params::{ParamSet, presets};
+use hush_plan::packing::{Packing, Sum};
 use hush_plan::schema::{Column, ColumnType, Purpose};
-use hush_plan::{Encoding, EncodingId, Layout, Plaintext, PrivateEncoding, Protection, Quantity, Schema};
+use hush_plan::{Encoding, EncodingId, PrivateEncoding, Protection, Quantity, Schema};
 use hush_ring::{Cpu, ExpandLabel, Ring, UniformSeed};
 use hush_rlwe::masked_body_bytes;
 use hush_schemes::bgv::public::{PublicColumn, SumPublicKey};
@@ -272,9 +273,8 @@ fn made_up_key(ring: &Ring, set: &'static ParamSet, columns: usize) -> Result<De
     let encoding = |at: u32| PrivateEncoding {
         public: Encoding {
             id: EncodingId(at),
-            layout: Layout::Sum,
             params: set.name().to_owned(),
-            plaintext: Plaintext::PowerOfTwo { log2: MESSAGE_LOG2 },
+            packing: Packing::Sum(Sum { t_log2: MESSAGE_LOG2 }),
         },
         quantity: Quantity::Value(name(at)),
         max_abs: (1_u32 << (MESSAGE_LOG2 - 2)).to_string(),

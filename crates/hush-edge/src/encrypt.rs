@@ -6,19 +6,16 @@ use std::collections::BTreeMap;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use hush_encode::{
-    MAX_CLEAR_FILE_BYTES, MAX_CLEAR_ROW_BYTES, QuantityValues, View, clear_rows, clear_schema, oversized_row,
-    quantity_values,
+    MAX_CLEAR_FILE_BYTES, MAX_CLEAR_ROW_BYTES, clear_rows, clear_schema, oversized_row, quantity_values,
 };
-use hush_plan::{EncodingId, Plaintext, PrivateEncoding, Quantity};
+use hush_plan::{EncodingId, PrivateEncoding};
+use hush_schemes::PublicKeyError;
 use hush_schemes::bgv::public::PublicEncryptor;
-use hush_schemes::ckks::{Scale, encode_coefficients};
-use hush_schemes::{PublicKeyError, SchemeError, Values};
 use hush_table::part::{ClearPartWriter, EncryptedPartWriter, WrittenPart};
 use hush_table::source::RowBatch;
 use hush_table::{DeliveryId, EncodedChunk};
-use num_traits::ToPrimitive;
-use zeroize::Zeroizing;
 
+use crate::packing::{Plain, out_of_range};
 use crate::{DeviceKey, EdgeError};
 
 /// The files of one delivery.
@@ -136,50 +133,6 @@ impl std::fmt::Debug for DeviceEncryptor {
     }
 }
 
-/// The plaintext of one column.
-///
-/// *Secrecy.* Plaintext; wiped on drop.
-enum Plain<'a> {
-    Exact(QuantityValues<'a>),
-    Scaled(Zeroizing<Vec<i128>>),
-}
-
-impl<'a> Plain<'a> {
-    /// Checks bounds and scales reals.
-    fn of(encoding: &PrivateEncoding, quantity: QuantityValues<'a>) -> Result<Self, EdgeError> {
-        let bound = encoding.max_abs.parse::<num_bigint::BigUint>().ok();
-        let bound = bound.ok_or(EdgeError::Internal { what: "a column's bound is not a number" })?;
-        match (quantity.view(), &encoding.public.plaintext) {
-            (View::Exact(values), Plaintext::PowerOfTwo { log2 }) => {
-                values.check_bits(*log2).map_err(|error| out_of_range(encoding, &error))?;
-                Ok(Self::Exact(quantity))
-            }
-            (View::Approx(values), Plaintext::Scale { log2 }) => {
-                let most = bound.to_f64().unwrap_or(f64::INFINITY);
-                // NaN is within no bound.
-                if let Some(index) = values.iter().position(|value| value.is_nan() || value.abs() > most) {
-                    return Err(EdgeError::Range { column: column_name(encoding), row: index + 1 });
-                }
-                let limit = bound.bits() as u32 + log2;
-                let scaled =
-                    Scale::from_log2(*log2).and_then(|scale| encode_coefficients(values, scale, limit));
-                Ok(Self::Scaled(Zeroizing::new(scaled.map_err(|error| out_of_range(encoding, &error))?)))
-            }
-            _ => Err(EdgeError::Internal { what: "a column's layout does not suit its type" }),
-        }
-    }
-
-    fn values(&self) -> Result<Values<'_>, EdgeError> {
-        match self {
-            Self::Scaled(values) => Ok(Values::I128(values)),
-            Self::Exact(quantity) => match quantity.view() {
-                View::Exact(values) => Ok(values),
-                View::Approx(_) => Err(EdgeError::Internal { what: "reals among integers" }),
-            },
-        }
-    }
-}
-
 /// Says which of the owner's columns an error is about.
 fn named(encodings: &[PrivateEncoding], error: PublicKeyError) -> EdgeError {
     match &error {
@@ -190,20 +143,5 @@ fn named(encodings: &[PrivateEncoding], error: PublicKeyError) -> EdgeError {
             }
         }
         _ => error.into(),
-    }
-}
-
-fn out_of_range(encoding: &PrivateEncoding, error: &SchemeError) -> EdgeError {
-    let row = match error {
-        SchemeError::ValueRange { index, .. } | SchemeError::NotFinite { index } => index + 1,
-        _ => 0,
-    };
-    EdgeError::Range { column: column_name(encoding), row }
-}
-
-fn column_name(encoding: &PrivateEncoding) -> String {
-    match &encoding.quantity {
-        Quantity::Value(name) | Quantity::Valid(name) | Quantity::Square(name) => name.clone(),
-        quantity => quantity.describe(),
     }
 }

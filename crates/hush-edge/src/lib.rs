@@ -28,6 +28,7 @@ mod feed;
 mod forward;
 mod gateway;
 mod input;
+mod packing;
 mod place;
 mod spool;
 

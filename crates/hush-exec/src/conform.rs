@@ -9,7 +9,7 @@
 use hush_params::size::MAX_ROUNDED_BITS;
 use hush_params::{ParamSet, preset};
 use hush_plan::plan::{AggregateTask, EncryptedSum, PLAN_FORMAT, RowsTask, Task};
-use hush_plan::{Encoding, EncodingId, Layout, Plaintext, ServerPlan};
+use hush_plan::{Encoding, EncodingId, Packing, ServerPlan};
 use hush_table::Digest;
 
 use crate::PlanFault;
@@ -107,7 +107,7 @@ pub(crate) struct AggregateShape {
 #[derive(Debug)]
 pub(crate) struct RowsShape {
     pub(crate) programs: Vec<ProgramShape>,
-    /// Layouts and parameter sets of the fetched columns.
+    /// Packings and parameter sets of the fetched columns.
     pub(crate) fetch: Vec<FetchShape>,
     /// Whether each operand belongs to exact (`false`) or approximate (`true`) programs.
     pub(crate) approximate_operands: Vec<bool>,
@@ -117,17 +117,10 @@ pub(crate) struct RowsShape {
 #[derive(Clone, Debug)]
 pub(crate) struct FetchShape {
     pub(crate) id: EncodingId,
-    pub(crate) layout: Layout,
+    pub(crate) packing: Packing,
     pub(crate) set: &'static ParamSet,
-    pub(crate) plaintext: Plaintext,
     /// Bits to which its coefficients are rounded.
     pub(crate) bits: Option<u32>,
-}
-
-impl FetchShape {
-    pub(crate) fn lanes(&self) -> u8 {
-        program::lanes(&self.plaintext)
-    }
 }
 
 /// Compares an aggregate task with the table's encodings.
@@ -152,14 +145,14 @@ pub(crate) fn rows(task: &RowsTask, encodings: &[Encoding]) -> Result<RowsShape,
     });
     let fetch: Vec<FetchShape> = fetch.collect::<Result<_, _>>()?;
     for (index, shape) in programs.iter().enumerate() {
-        check_bits("program", index, &shape.plaintext, task.bits_of_program(index))?;
+        check_bits("program", index, &shape.packing, task.bits_of_program(index))?;
     }
     for (index, shape) in fetch.iter().enumerate() {
-        check_bits("fetched column", index, &shape.plaintext, shape.bits)?;
+        check_bits("fetched column", index, &shape.packing, shape.bits)?;
     }
     let mut approximate_operands = vec![None; operand_count];
     for (index, (expr, shape)) in task.programs.iter().zip(&programs).enumerate() {
-        let approximate = shape.layout == Layout::ApproxSlots;
+        let approximate = shape.packing.is_approximate();
         for operand in program::operands(expr) {
             if let Some(kind) = approximate_operands.get_mut(operand)
                 && *kind.get_or_insert(approximate) != approximate
@@ -174,7 +167,7 @@ pub(crate) fn rows(task: &RowsTask, encodings: &[Encoding]) -> Result<RowsShape,
 
 fn sum_encoding(id: EncodingId, encodings: &[Encoding]) -> Result<&'static ParamSet, PlanFault> {
     let encoding = find(id, encodings)?;
-    if !matches!(encoding.layout, Layout::Sum | Layout::ApproxSum) {
+    if !encoding.packing.sums() {
         return Err(PlanFault::WrongLayout { id });
     }
     preset(&encoding.params).map_err(|_| PlanFault::UnknownEncoding { id })
@@ -183,28 +176,18 @@ fn sum_encoding(id: EncodingId, encodings: &[Encoding]) -> Result<&'static Param
 fn fetch_shape(id: EncodingId, encodings: &[Encoding]) -> Result<FetchShape, PlanFault> {
     let encoding = find(id, encodings)?;
     let set = preset(&encoding.params).map_err(|_| PlanFault::UnknownEncoding { id })?;
-    let fits = match encoding.layout {
-        Layout::Slots => matches!(encoding.plaintext, Plaintext::Primes { .. }),
-        Layout::Sum => matches!(encoding.plaintext, Plaintext::PowerOfTwo { .. }),
-        Layout::ApproxSlots | Layout::ApproxSum => matches!(encoding.plaintext, Plaintext::Scale { .. }),
-    };
-    if !fits {
-        return Err(PlanFault::WrongLayout { id });
-    }
-    let plaintext = encoding.plaintext.clone();
-    Ok(FetchShape { id, layout: encoding.layout, set, plaintext, bits: None })
+    Ok(FetchShape { id, packing: encoding.packing.clone(), set, bits: None })
 }
 
 fn check_bits(
     what: &'static str,
     index: usize,
-    plaintext: &Plaintext,
+    packing: &Packing,
     bits: Option<u32>,
 ) -> Result<(), PlanFault> {
-    let is_exact = !matches!(plaintext, Plaintext::Scale { .. });
     match bits {
         None => Ok(()),
-        Some(bits) if is_exact && (1..=MAX_ROUNDED_BITS).contains(&bits) => Ok(()),
+        Some(bits) if packing.rounds() && (1..=MAX_ROUNDED_BITS).contains(&bits) => Ok(()),
         Some(found) => Err(PlanFault::RoundedBits { what, index, found, max: MAX_ROUNDED_BITS }),
     }
 }

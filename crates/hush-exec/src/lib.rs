@@ -35,6 +35,7 @@ mod engine;
 mod error;
 mod job;
 pub mod noop;
+pub mod packing;
 pub mod program;
 mod rows;
 mod stop;

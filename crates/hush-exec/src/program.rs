@@ -14,11 +14,9 @@
 use hush_params::size::MAX_SCALE_LOG2;
 use hush_params::{ParamSet, preset};
 use hush_plan::plan::{SlotExpr, is_integer};
-use hush_plan::{Encoding, EncodingId, Layout, Plaintext};
-use hush_ring::Ring;
-use hush_rlwe::{CodecError, ObjectRounding, PlaintextModulus};
+use hush_plan::{Encoding, EncodingId, Packing};
 
-use crate::PlanFault;
+use crate::{PlanFault, packing};
 
 /// Most nodes of one program.
 pub const MAX_NODES: usize = 512;
@@ -30,12 +28,10 @@ pub const MAX_CONSTANT_BYTES: usize = 100;
 /// What a program's result looks like.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgramShape {
-    /// `Slots` or `ApproxSlots`.
-    pub layout: Layout,
+    /// Packing of all its columns.
+    pub packing: Packing,
     /// Parameter set of all its columns.
     pub set: &'static ParamSet,
-    /// Plaintext space of all its columns.
-    pub plaintext: Plaintext,
     /// Encrypted factors of the highest product, 1 or 2.
     pub degree: u8,
     /// Scale of the result over the scale of a column, as a power; 0 for exact programs.
@@ -52,42 +48,8 @@ impl ProgramShape {
 
     /// Ciphertexts per ring element.
     pub fn lanes(&self) -> u8 {
-        lanes(&self.plaintext)
+        packing::lanes(&self.packing)
     }
-}
-
-/// How objects over this plaintext space are rounded; `None` for approximate ones, which are not.
-///
-/// # Errors
-/// [`CodecError`] for bits out of range.
-pub fn rounding(ring: &Ring, plaintext: &Plaintext, bits: u32) -> Result<Option<ObjectRounding>, CodecError> {
-    let moduli: Vec<PlaintextModulus> = match plaintext {
-        Plaintext::PowerOfTwo { log2 } => vec![PlaintextModulus::PowerOfTwo(*log2)],
-        Plaintext::Primes { primes } => primes.iter().copied().map(PlaintextModulus::Prime).collect(),
-        Plaintext::Scale { .. } => return Ok(None),
-    };
-    ObjectRounding::new(ring, bits, &moduli).map(Some)
-}
-
-/// Ciphertexts per ring element of an encoded column: one for each plaintext prime, else one.
-pub fn lanes(plaintext: &Plaintext) -> u8 {
-    match plaintext {
-        Plaintext::Primes { primes } => u8::try_from(primes.len()).unwrap_or(u8::MAX),
-        _ => 1,
-    }
-}
-
-/// Rows that one ring element of an encoded column holds.
-pub fn rows_per_element(layout: Layout, set: &ParamSet) -> usize {
-    match layout {
-        Layout::ApproxSlots => set.degree() / 2,
-        Layout::ApproxSum | Layout::Slots | Layout::Sum => set.degree(),
-    }
-}
-
-/// Ring elements that a chunk of `rows` rows takes in an encoded column.
-pub fn element_count(layout: Layout, set: &ParamSet, rows: u32) -> u32 {
-    (rows as usize).div_ceil(rows_per_element(layout, set)) as u32
 }
 
 /// Analyses program number `program` over a table with these encodings.
@@ -108,29 +70,20 @@ pub fn shape(
     let model = slot_encoding(*first, encodings)?;
     for id in &columns {
         let other = slot_encoding(*id, encodings)?;
-        let fits = (other.layout, &other.params, &other.plaintext)
-            == (model.layout, &model.params, &model.plaintext);
-        if !fits {
+        if (&other.packing, &other.params) != (&model.packing, &model.params) {
             return Err(PlanFault::MixedProgram { program });
         }
     }
     let set = preset(&model.params).map_err(|_| PlanFault::UnknownEncoding { id: model.id })?;
-    let approximate = model.layout == Layout::ApproxSlots;
+    let approximate = model.packing.is_approximate();
     let (degree, power) = measure(program, expr, approximate)?;
     let scale_power = if approximate { power } else { 0 };
-    if let Plaintext::Scale { log2 } = model.plaintext
+    if let Some(log2) = model.packing.scale_log2()
         && log2.saturating_mul(power) > MAX_SCALE_LOG2
     {
         return Err(PlanFault::Scale { program });
     }
-    Ok(ProgramShape {
-        layout: model.layout,
-        set,
-        plaintext: model.plaintext.clone(),
-        degree,
-        scale_power,
-        columns,
-    })
+    Ok(ProgramShape { packing: model.packing.clone(), set, degree, scale_power, columns })
 }
 
 /// The clear operands that a program of checked size uses, with repetitions.
@@ -153,12 +106,7 @@ pub(crate) fn operands(expr: &SlotExpr) -> Vec<usize> {
 fn slot_encoding(id: EncodingId, encodings: &[Encoding]) -> Result<&Encoding, PlanFault> {
     let encoding =
         encodings.iter().find(|encoding| encoding.id == id).ok_or(PlanFault::UnknownEncoding { id })?;
-    match (encoding.layout, &encoding.plaintext) {
-        (Layout::Slots, Plaintext::Primes { .. }) | (Layout::ApproxSlots, Plaintext::Scale { .. }) => {
-            Ok(encoding)
-        }
-        _ => Err(PlanFault::WrongLayout { id }),
-    }
+    if encoding.packing.evaluates() { Ok(encoding) } else { Err(PlanFault::WrongLayout { id }) }
 }
 
 /// Walks the tree with a stack of its own, so that no plan can exhaust the thread's.
@@ -238,20 +186,21 @@ const MAX_EXACT_DIGITS: usize = 76;
 
 #[cfg(test)]
 mod tests {
+    use hush_plan::packing::{ApproxSlots, Slots, Sum};
+
     use super::*;
 
-    fn encoding(id: u32, layout: Layout, plaintext: Plaintext) -> Encoding {
-        Encoding { id: EncodingId(id), layout, params: "n13_q4x46_sec128_v1".to_owned(), plaintext }
+    fn encoding(id: u32, packing: Packing) -> Encoding {
+        Encoding { id: EncodingId(id), params: "n13_q4x46_sec128_v1".to_owned(), packing }
     }
 
     fn table() -> Vec<Encoding> {
-        let primes = Plaintext::Primes { primes: hush_params::PLAINTEXT_PRIMES_45[..2].to_vec() };
-        let scale = Plaintext::Scale { log2: 40 };
+        let slots = Packing::Slots(Slots { primes: hush_params::PLAINTEXT_PRIMES_45[..2].to_vec() });
         vec![
-            encoding(0, Layout::Slots, primes.clone()),
-            encoding(1, Layout::Slots, primes),
-            encoding(2, Layout::ApproxSlots, scale),
-            encoding(3, Layout::Sum, Plaintext::PowerOfTwo { log2: 64 }),
+            encoding(0, slots.clone()),
+            encoding(1, slots),
+            encoding(2, Packing::ApproxSlots(ApproxSlots { scale_log2: 40 })),
+            encoding(3, Packing::Sum(Sum { t_log2: 64 })),
         ]
     }
 

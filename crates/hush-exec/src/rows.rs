@@ -5,9 +5,6 @@
 //! A ciphertext covers a whole ring element, so the answer holds the slots of rows that do not match as well; the
 //! owner reads those of the matching rows. Parts are read a few at a time, in order, until the limit is reached.
 
-mod approx;
-mod element;
-mod exact;
 mod fetch;
 mod program;
 

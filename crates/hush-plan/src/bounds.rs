@@ -8,9 +8,7 @@
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
-use crate::encoding::PrivateEncoding;
 use crate::range::Interval;
-use crate::schema::Schema;
 
 /// By how much a sum of doubles may pass its bound, in proportion: doubles round.
 const DOUBLES: f64 = 1.0 / (1u64 << 40) as f64;
@@ -70,17 +68,6 @@ impl Bound {
             Values::Exact(row) => row.max_abs().to_f64().unwrap_or(f64::INFINITY) * rows as f64,
         };
         value.abs() <= most
-    }
-}
-
-/// What a stored row of an encoding can hold.
-///
-/// # Errors
-/// None but for encodings whose bound is not a number: then nothing is allowed but 0.
-pub fn stored_values(schema: &Schema, encoding: &PrivateEncoding, error: Option<f64>) -> Values {
-    match error {
-        Some(error) => Values::Approx { row: encoding.max_abs.parse().unwrap_or(0.0), error, noise: error },
-        None => Values::Exact(encoding.quantity.row_values(schema)),
     }
 }
 

@@ -10,22 +10,19 @@ use hush_params::{ParamSet, noise, preset};
 use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive};
 
-use crate::bounds::{Values, stored_values};
-use crate::encoding::{Encoding, EncodingId, Layout, Plaintext, PrivateEncoding};
+use crate::bounds::Values;
+use crate::encoding::{EncodingId, PrivateEncoding};
 use crate::error::{EncodingFault, PlanError};
 use crate::grouped::QuantitySum;
-use crate::layout::slots;
+use crate::packing::{Fit, Packing, ProgramFit, SumAsked, SumFit};
 use crate::program::Program;
 use crate::quantity::Quantity;
-use crate::range::{Interval, largest_sum, log2, message_log2};
+use crate::range::Interval;
 use crate::schema::Schema;
-use crate::writers::{Writers, noise_margin};
+use crate::writers::Writers;
 pub(crate) use usable::{
     AnswerForm, BoundProgram, Rounded, UsableEncoding, fetched_bytes, poly_bytes, rings,
 };
-
-/// Largest log2 of the scale of an approximate result that decrypts.
-const MAX_RESULT_SCALE_LOG2: f64 = 120.0;
 
 /// The encodings of a table, read once.
 pub(crate) struct Catalog<'a> {
@@ -103,34 +100,19 @@ impl<'a> Catalog<'a> {
     ) -> Option<Result<UsableEncoding<'a>, PlanError>> {
         let KnownEncoding { encoding, set } = entry.known;
         let weight_max = &weights.max_abs();
-        let sum = largest_sum(self.rows, weight_max, &entry.max_abs);
-        let (needed, held, margin, error) = match (encoding.public.layout, &encoding.public.plaintext) {
-            (Layout::Sum, Plaintext::PowerOfTwo { log2 }) => {
-                let margin = noise_margin(set, *log2, self.rows, weight_max, self.writers);
-                (message_log2(&sum), u64::from(*log2), margin, None)
-            }
-            (Layout::ApproxSum, Plaintext::Scale { log2: scale }) => {
-                let weight = weight_max.to_f64().unwrap_or(f64::INFINITY);
-                let factor = self.writers.noise_factor(set);
-                let error = noise::ckks_sum_error_log2(f64::from(*scale), self.rows as f64, weight, factor);
-                let phase = noise::add_phase_log2(log2(&sum), error) + f64::from(*scale);
-                let held = (set.log_q() - 1.0).floor() as u64;
-                (phase.ceil() as u64, held, set.log_q() - 1.0 - phase, Some(error.exp2()))
-            }
-            _ => return None,
-        };
+        let asked = SumAsked { rows: self.rows, max_abs: &entry.max_abs, weight_max, writers: self.writers };
+        let SumFit { fit: Fit { margin, error }, needed_bits, held_bits, noise } =
+            encoding.public.packing.rules().sum(set, &asked)?;
         let (text, columns) = (text.to_owned(), encoding.quantity.describe());
-        Some(if needed > held {
-            Err(PlanError::Overflow { text, columns, needed_bits: needed, held_bits: held })
+        Some(if needed_bits > held_bits {
+            Err(PlanError::Overflow { text, columns, needed_bits, held_bits })
         } else if margin.is_nan() || margin < 0.0 {
             let missing_bits = (-margin).ceil().clamp(1.0, 1e6) as u32;
             Err(PlanError::Noise { text, columns, missing_bits })
         } else {
             let mut values = weighted(stored_values(self.schema, encoding, error), weights);
-            if let Values::Approx { noise, .. } = &mut values {
-                let weight = weight_max.to_f64().unwrap_or(f64::INFINITY);
-                let (scale, factor) = (encoding.public.scale_log2(), self.writers.noise_factor(set));
-                *noise = noise::ckks_sum_noise_log2(scale, self.rows as f64, weight, factor).exp2();
+            if let (Values::Approx { noise, .. }, Some(encrypted)) = (&mut values, noise) {
+                *noise = encrypted;
             }
             Ok(UsableEncoding { encoding, set, writers: self.writers, margin, error, values, rounded: None })
         })
@@ -147,10 +129,8 @@ impl<'a> Catalog<'a> {
     ) -> Result<UsableEncoding<'a>, PlanError> {
         let found = self.holding(quantity).map(|entry| self.fetch(entry, form));
         let text = quantity.columns().join(", ");
-        let smallest = found.min_by_key(|found| {
-            let Encoding { layout, plaintext, .. } = &found.encoding.public;
-            fetched_bytes(found.set, *layout, plaintext, found.rounded)
-        });
+        let smallest =
+            found.min_by_key(|found| fetched_bytes(found.set, &found.encoding.public.packing, found.rounded));
         smallest.ok_or_else(|| missing(&text, &quantity.describe_layout(), &quantity.columns()))
     }
 
@@ -162,19 +142,9 @@ impl<'a> Catalog<'a> {
 
     fn fetch(&self, entry: &Entry<'a>, form: AnswerForm) -> UsableEncoding<'a> {
         let KnownEncoding { encoding, set } = entry.known;
-        let (margin, error) = match &encoding.public.plaintext {
-            Plaintext::PowerOfTwo { log2 } => (noise_margin(set, *log2, 1, &1.into(), self.writers), None),
-            Plaintext::Primes { .. } => (set.log_q() - 1.0 - noise::bgv_fresh_phase_log2(45.0), None),
-            Plaintext::Scale { log2 } if encoding.public.layout == Layout::ApproxSum => {
-                let factor = self.writers.noise_factor(set);
-                (f64::INFINITY, Some(noise::ckks_sum_error_log2(f64::from(*log2), 1.0, 1.0, factor).exp2()))
-            }
-            Plaintext::Scale { log2 } => {
-                (f64::INFINITY, Some(noise::ckks_slot_error_log2(f64::from(*log2), set.degree()).exp2()))
-            }
-        };
-        let rounded =
-            rounded(set, &encoding.public.plaintext, margin, 1).filter(|_| form == AnswerForm::Rounded);
+        let packing = &encoding.public.packing;
+        let Fit { margin, error } = packing.rules().fresh(set, self.writers);
+        let rounded = rounded(set, packing, margin, 1).filter(|_| form == AnswerForm::Rounded);
         let values = stored_values(self.schema, encoding, error);
         UsableEncoding { encoding, set, writers: self.writers, margin, error, values, rounded }
     }
@@ -200,34 +170,35 @@ impl<'a> Catalog<'a> {
     /// # Errors
     /// [`PlanError::MissingLayout`] where no such encodings exist, [`PlanError::Overflow`] where they are too narrow.
     pub(crate) fn program(&self, program: &Program, form: AnswerForm) -> Result<BoundProgram, PlanError> {
-        let layout = if program.approximate { Layout::ApproxSlots } else { Layout::Slots };
         let mut common = false;
-        for (set, plaintext, columns) in self.slot_classes(layout) {
+        for (set, packing, columns) in self.classes(program.approximate) {
             let Some(expression) =
                 program.node.bind(&|name| columns.get(name).map(|entry| entry.known.encoding.public.id))
             else {
                 continue;
             };
             common = true;
-            if let Some(Fits { lanes, margin, error, values }) =
-                self.check_program(program, set, plaintext, &columns)
-            {
-                let magnitude = program.approximate.then(|| magnitude(program, &columns));
-                let rounded = rounded(set, plaintext, margin, program.degree + 1);
-                let rounded = rounded.filter(|_| form == AnswerForm::Rounded);
-                let plaintext = plaintext.clone();
-                return Ok(BoundProgram {
-                    expression,
-                    set,
-                    plaintext,
-                    lanes,
-                    margin,
-                    error,
-                    values,
-                    magnitude,
-                    rounded,
-                });
-            }
+            let magnitude = magnitude(program, &columns);
+            let Some(ProgramFit { fit: Fit { margin, error }, largest }) =
+                packing.rules().program(set, program, magnitude)
+            else {
+                continue;
+            };
+            let values = match (largest, error) {
+                (Some(row), Some(error)) => Values::Approx { row, error, noise: error },
+                _ => Values::Exact(Interval::symmetric(program.bound.clone())),
+            };
+            let rounded = rounded(set, packing, margin, program.degree + 1);
+            return Ok(BoundProgram {
+                expression,
+                set,
+                packing: packing.clone(),
+                margin,
+                error,
+                values,
+                magnitude: program.approximate.then_some(magnitude),
+                rounded: rounded.filter(|_| form == AnswerForm::Rounded),
+            });
         }
         let columns: Vec<&str> = program.columns.iter().map(String::as_str).collect();
         if common {
@@ -235,7 +206,7 @@ impl<'a> Catalog<'a> {
                 text: program.text.clone(),
                 columns: columns.join(", "),
                 needed_bits: program.bound.bits() + 1,
-                held_bits: self.widest(layout),
+                held_bits: self.widest(program.approximate),
             });
         }
         let words =
@@ -243,73 +214,40 @@ impl<'a> Catalog<'a> {
         Err(missing(&program.text, words, &columns))
     }
 
-    /// Columns that programs may combine: of one ring, plaintext space and secret.
-    fn slot_classes(&self, layout: Layout) -> Vec<SlotClass<'_, 'a>> {
+    /// Columns that programs may combine: of one ring, packing and secret.
+    fn classes(&self, approximate: bool) -> Vec<SlotClass<'_, 'a>> {
         let mut classes: Vec<SlotClass<'_, 'a>> = Vec::new();
-        for entry in self.entries.iter().filter(|entry| entry.known.encoding.public.layout == layout) {
+        for entry in self.evaluating(approximate) {
             let Quantity::Value(name) = &entry.known.encoding.quantity else { continue };
-            let plaintext = &entry.known.encoding.public.plaintext;
+            let packing = &entry.known.encoding.public.packing;
             let same = classes.iter_mut().find(|(set, other, columns)| {
                 let secret = columns.values().next().map(|member| &member.known.encoding.secret_id);
                 *set == entry.known.set
-                    && *other == plaintext
+                    && *other == packing
                     && secret == Some(&entry.known.encoding.secret_id)
             });
             match same {
                 Some((_, _, columns)) => {
                     columns.insert(name, entry);
                 }
-                None => classes.push((entry.known.set, plaintext, BTreeMap::from([(name.as_str(), entry)]))),
+                None => classes.push((entry.known.set, packing, BTreeMap::from([(name.as_str(), entry)]))),
             }
         }
         classes
     }
 
-    /// `None` where the class is too narrow for the program.
-    fn check_program(
-        &self,
-        program: &Program,
-        set: &'static ParamSet,
-        plaintext: &Plaintext,
-        columns: &BTreeMap<&str, &Entry<'a>>,
-    ) -> Option<Fits> {
-        match plaintext {
-            Plaintext::Primes { primes } => slots::fits(program, set, primes).then(|| Fits {
-                lanes: primes.len(),
-                margin: slots::margin(program, set, primes),
-                error: None,
-                values: Values::Exact(Interval::symmetric(program.bound.clone())),
-            }),
-            Plaintext::Scale { log2: scale } => {
-                let magnitude = magnitude(program, columns);
-                let fresh = noise::ckks_slot_error_log2(f64::from(*scale), set.degree()).exp2();
-                let (value, error) = program.node.approximate_error(magnitude, fresh);
-                let scale = f64::from(*scale) * f64::from(program.node.scale_power().max(1));
-                let margin = set.log_q() - 1.0 - (value + error).log2() - scale;
-                let values = Values::Approx { row: value, error, noise: error };
-                let fits = margin >= 0.0 && scale <= MAX_RESULT_SCALE_LOG2;
-                fits.then_some(Fits { lanes: 1, margin, error: Some(error), values })
-            }
-            Plaintext::PowerOfTwo { .. } => None,
-        }
+    /// The columns on which exact or approximate programs run.
+    fn evaluating(&self, approximate: bool) -> impl Iterator<Item = &Entry<'a>> {
+        self.entries.iter().filter(move |entry| {
+            let packing = &entry.known.encoding.public.packing;
+            packing.evaluates() && packing.is_approximate() == approximate
+        })
     }
 
-    fn widest(&self, layout: Layout) -> u64 {
-        let of_layout = self.entries.iter().filter(|entry| entry.known.encoding.public.layout == layout);
-        let bits = of_layout.map(|entry| match &entry.known.encoding.public.plaintext {
-            Plaintext::Primes { primes } => primes.iter().product::<BigInt>().bits().saturating_sub(1),
-            Plaintext::PowerOfTwo { log2 } | Plaintext::Scale { log2 } => u64::from(*log2),
-        });
-        bits.max().unwrap_or(0)
+    fn widest(&self, approximate: bool) -> u64 {
+        let bits = self.evaluating(approximate);
+        bits.map(|entry| entry.known.encoding.public.packing.rules().held_bits()).max().unwrap_or(0)
     }
-}
-
-/// How a program fits a class of columns.
-struct Fits {
-    lanes: usize,
-    margin: f64,
-    error: Option<f64>,
-    values: Values,
 }
 
 /// What a row can contribute with its weight; nothing where the weight is missing.
@@ -325,12 +263,8 @@ fn weighted(values: Values, weights: &Interval) -> Values {
 
 /// The fewest bits for a ciphertext of so many components whose noise is `margin` bits below its limit. `None` for approximate
 /// ones, where nothing is saved, and where more bits are needed than are packed.
-fn rounded(set: &ParamSet, plaintext: &Plaintext, margin: f64, components: u8) -> Option<Rounded> {
-    let t_log2 = match plaintext {
-        Plaintext::PowerOfTwo { log2 } => f64::from(*log2),
-        Plaintext::Primes { primes } => primes.iter().map(|prime| (*prime as f64).log2()).fold(0.0, f64::max),
-        Plaintext::Scale { .. } => return None,
-    };
+fn rounded(set: &ParamSet, packing: &Packing, margin: f64, components: u8) -> Option<Rounded> {
+    let t_log2 = packing.rules().modulus_log2()?;
     let (limit, rounding) = (set.log_q() - 1.0, noise::rounding_log2(set.degree(), components));
     let bits = noise::rounded_bits(limit - margin, t_log2, set.log_q(), rounding)?;
     let saves = size::answer_poly_bytes(set, Some(bits)) < size::poly_bytes(set);
@@ -344,7 +278,15 @@ fn magnitude(program: &Program, columns: &BTreeMap<&str, &Entry<'_>>) -> f64 {
     used.filter_map(|entry| entry.max_abs.to_f64()).fold(1.0, f64::max)
 }
 
-type SlotClass<'c, 'a> = (&'static ParamSet, &'c Plaintext, BTreeMap<&'c str, &'c Entry<'a>>);
+type SlotClass<'c, 'a> = (&'static ParamSet, &'c Packing, BTreeMap<&'c str, &'c Entry<'a>>);
+
+/// What a stored row of an encoding can hold. Nothing but 0 for an encoding whose bound is not a number.
+fn stored_values(schema: &Schema, encoding: &PrivateEncoding, error: Option<f64>) -> Values {
+    match error {
+        Some(error) => Values::Approx { row: encoding.max_abs.parse().unwrap_or(0.0), error, noise: error },
+        None => Values::Exact(encoding.quantity.row_values(schema)),
+    }
+}
 
 fn read(encoding: &PrivateEncoding) -> Result<Entry<'_>, PlanError> {
     let bad = |fault| PlanError::BadEncoding { id: id_of(encoding.public.id), fault };
@@ -353,11 +295,8 @@ fn read(encoding: &PrivateEncoding) -> Result<Entry<'_>, PlanError> {
     if max_abs.is_negative() {
         return Err(bad(EncodingFault::Bound));
     }
-    match (encoding.public.layout, &encoding.public.plaintext) {
-        (Layout::Sum, Plaintext::PowerOfTwo { log2: 2..=250 })
-        | (Layout::ApproxSum | Layout::ApproxSlots, Plaintext::Scale { log2: 0..=255 }) => {}
-        (Layout::Slots, Plaintext::Primes { primes }) if !primes.is_empty() => {}
-        _ => return Err(bad(EncodingFault::Plaintext)),
+    if !encoding.public.packing.fits(set) {
+        return Err(bad(EncodingFault::Plaintext));
     }
     Ok(Entry { known: KnownEncoding { encoding, set }, max_abs })
 }

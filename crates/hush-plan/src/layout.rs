@@ -3,21 +3,20 @@
 //!
 //! What a table must be able to do ([`Needs`]) comes from the columns' purposes or from queries. Each needed quantity
 //! then gets the parameter set that takes the fewest stored bytes per value among those that hold it:
-//! - `sum`: see the module `sum`; one body per quantity, `limbs · residue_bits / 8` bytes per value.
-//! - `slots`: see the module `slots`; one ciphertext per plaintext prime, shared choice for columns that meet in a product.
-//! - `approx_sum`, `approx_slots`: see the module `approx`; scale from the column's digits, magnitude from what is left.
-
-mod approx;
-pub(crate) mod slots;
-mod sum;
+//! - `sum`: one body per quantity, `limbs · residue_bits / 8` bytes per value.
+//! - `slots`: one ciphertext per plaintext prime, shared choice for columns that meet in a product.
+//! - `approx_sum`, `approx_slots`: scale from the column's digits, magnitude from what is left.
+//!
+//! How is told by the file of each in [`crate::packing`].
 
 use std::collections::BTreeMap;
 
 use hush_params::{ParamSet, presets};
 use num_bigint::BigInt;
 
-use crate::encoding::{Encoding, EncodingId, Layout, Plaintext, PrivateEncoding};
+use crate::encoding::{Encoding, EncodingId, PrivateEncoding};
 use crate::error::PlanError;
+use crate::packing::{Choice, approx_slots, approx_sum, slots, sum};
 use crate::program::Program;
 use crate::quantity::Quantity;
 use crate::range::at_least_one;
@@ -81,7 +80,7 @@ pub fn plan_encodings(
     // A sum needs no other column's secret; the factors of a product need a common one.
     let mut groups: Vec<Vec<(Quantity, Choice)>> = sums.into_iter().map(|sum| vec![sum]).collect();
     groups.extend(slots::choose(schema, &needs.programs)?);
-    groups.extend(approx::slots(schema, &needs.programs)?);
+    groups.extend(approx_slots::choose(schema, &needs.programs)?);
 
     let mut encodings = Vec::new();
     for group in groups {
@@ -89,9 +88,8 @@ pub fn plan_encodings(
         for (quantity, choice) in group {
             let public = Encoding {
                 id: EncodingId(encodings.len() as u32),
-                layout: choice.layout,
                 params: choice.params.to_owned(),
-                plaintext: choice.plaintext,
+                packing: choice.packing,
             };
             let (max_abs, secret_id) = (choice.max_abs.to_string(), secret_id.clone());
             encodings.push(PrivateEncoding { public, quantity, max_abs, secret_id });
@@ -113,7 +111,9 @@ fn owned_sums(
 ) -> Result<Vec<(Quantity, Choice)>, PlanError> {
     let choose = |(quantity, weight): (&Quantity, &BigInt)| {
         let choice = match quantity.approximate_digits(schema) {
-            Some(digits) => approx::sum(quantity, digits, rows, weight, (Writers::Owner, schema.release))?,
+            Some(digits) => {
+                approx_sum::choose(quantity, digits, rows, weight, (Writers::Owner, schema.release))?
+            }
             None => sum::choose(quantity, &quantity.bound(schema), rows, weight, without)?,
         };
         Ok((quantity.clone(), choice))
@@ -139,8 +139,13 @@ fn shared_sums(
     for (quantity, weight_max) in &needs.sums {
         match quantity.approximate_digits(schema) {
             Some(digits) => {
-                let choice =
-                    approx::sum(quantity, digits, rows, weight_max, (Writers::Devices, schema.release))?;
+                let choice = approx_sum::choose(
+                    quantity,
+                    digits,
+                    rows,
+                    weight_max,
+                    (Writers::Devices, schema.release),
+                )?;
                 chosen.insert(quantity.clone(), choice);
             }
             None => exact.push(sum::Asked { quantity, max_abs: quantity.bound(schema), weight_max }),
@@ -157,19 +162,10 @@ fn shared_sums(
 pub(crate) fn holds(schema: &Schema, quantity: &Quantity, bound: &BigInt) -> bool {
     let rows = schema.max_rows.max(1);
     match quantity.approximate_digits(schema) {
-        Some(digits) => approx::sum(quantity, digits, rows, bound, (Writers::Owner, schema.release))
-            .is_ok_and(|choice| choice.max_abs >= approx::comfortable_bound()),
+        Some(digits) => approx_sum::choose(quantity, digits, rows, bound, (Writers::Owner, schema.release))
+            .is_ok_and(|choice| choice.max_abs >= approx_sum::comfortable_bound()),
         None => sum::choose(quantity, &quantity.bound(schema), rows, bound, &[]).is_ok(),
     }
-}
-
-/// A layout with its parameters, for one quantity.
-#[derive(Clone, Debug, PartialEq)]
-struct Choice {
-    layout: Layout,
-    params: &'static str,
-    plaintext: Plaintext,
-    max_abs: BigInt,
 }
 
 #[cfg(test)]

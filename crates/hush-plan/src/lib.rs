@@ -10,7 +10,8 @@
 //!                                                                     ServerPlan ─ predict ─▶ Prediction, Times
 //! ```
 //!
-//! `aggregates` lists the aggregate functions, `ways` the ways to answer; `physical` prices what the ways propose, and picks.
+//! `aggregates` lists the aggregate functions, `packing` the packings, `ways` the ways to answer; `physical` prices what the ways
+//! propose, and picks.
 //!
 //! A **quantity** ([`Quantity`]) is what one encoded column holds: values, their validity, squares, products. The same
 //! reduction of a query says at encryption what is needed and at query time what is used.
@@ -37,6 +38,7 @@ pub mod layout;
 pub mod leakage;
 mod nearest;
 mod needs;
+pub mod packing;
 pub mod physical;
 pub mod plan;
 pub mod predict;
@@ -52,12 +54,13 @@ mod tables;
 mod ways;
 pub mod writers;
 
-pub use encoding::{Encoding, EncodingId, Layout, Plaintext, PrivateEncoding};
+pub use encoding::{Encoding, EncodingId, PrivateEncoding, unpacked_encoding};
 pub use error::PlanError;
 pub use graph::Graph;
 pub use layout::{Needs, plan_encodings};
 pub use nearest::nearest;
 pub use needs::{factors_left_out, needs_of};
+pub use packing::{Packing, Stored};
 pub use physical::{Limits, plan_query};
 pub use plan::{OwnerPlan, QueryPlan, ServerPlan};
 pub use quantity::Quantity;

@@ -14,8 +14,9 @@ use arrow::datatypes::{DataType, Field, Schema};
 use ed25519_dalek::{Signer, SigningKey};
 
 use hush_exec::Engine;
+use hush_plan::packing::{Packing, Sum};
 use hush_plan::plan::{AggregateTask, PLAN_FORMAT, Task};
-use hush_plan::{Encoding, EncodingId, Layout, Plaintext, ServerPlan};
+use hush_plan::{Encoding, EncodingId, ServerPlan};
 use hush_remote::{ApiToken, RemoteError, RemoteServer, Silent};
 use hush_server::{Config, Server};
 use hush_table::{
@@ -108,9 +109,8 @@ fn table(directory: &Path, version: u64, signer: u8) -> SignedManifest {
     let clear = Arc::new(Schema::new(vec![Field::new("year", DataType::Int64, true)]));
     let encoding = Encoding {
         id: EncodingId(1),
-        layout: Layout::Sum,
         params: "n12_q2x46_sec128_v1".to_owned(),
-        plaintext: Plaintext::PowerOfTwo { log2: 64 },
+        packing: Packing::Sum(Sum { t_log2: 64 }),
     };
     let layout = TableLayout { clear: Arc::clone(&clear), encodings: vec![encoding], sealed_columns: 0 };
     let key = SigningKey::from_bytes(&[signer; 32]);

@@ -8,7 +8,8 @@ use arrow::array::{Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
 use ed25519_dalek::{Signer, SigningKey};
-use hush_plan::{Encoding, EncodingId, Layout, Plaintext};
+use hush_plan::packing::{Packing, Sum};
+use hush_plan::{Encoding, EncodingId};
 
 use crate::manifest::{BODY_FORMAT, ClearColumn, DeviceRules, Manifest, PartEntry, PartFile, key_id};
 use crate::{
@@ -64,9 +65,8 @@ pub(crate) fn sign(manifest: Manifest) -> SignedManifest {
 pub(crate) fn encoding(id: u32) -> Encoding {
     Encoding {
         id: EncodingId(id),
-        layout: Layout::Sum,
         params: "n12_q2x46_sec128_v1".to_owned(),
-        plaintext: Plaintext::PowerOfTwo { log2: 64 },
+        packing: Packing::Sum(Sum { t_log2: 64 }),
     }
 }
 

@@ -10,7 +10,8 @@ use arrow::array::{Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use bytes::Bytes;
 use ed25519_dalek::{Signer, SigningKey};
-use hush_plan::{Encoding, EncodingId, Layout, Plaintext};
+use hush_plan::packing::{ApproxSum, Packing, Slots, Sum};
+use hush_plan::{Encoding, EncodingId};
 use hush_table::{
     EncodedChunk, EncryptionId, Projection, SignedManifest, TableId, TableIdentity, TableLayout, TableStore,
     TableWriter,
@@ -28,8 +29,8 @@ fn key() -> SigningKey {
     SigningKey::from_bytes(&[42; 32])
 }
 
-fn encoding(id: u32, layout: Layout, params: &str, plaintext: Plaintext) -> Encoding {
-    Encoding { id: EncodingId(id), layout, params: params.to_owned(), plaintext }
+fn encoding(id: u32, packing: Packing) -> Encoding {
+    Encoding { id: EncodingId(id), params: "n12_q2x46_sec128_v1".to_owned(), packing }
 }
 
 fn layout() -> TableLayout {
@@ -38,9 +39,9 @@ fn layout() -> TableLayout {
     TableLayout {
         clear: Arc::new(Schema::new(vec![field("ward", DataType::Utf8), field("year", DataType::Int64)])),
         encodings: vec![
-            encoding(0, Layout::Sum, "n12_q2x46_sec128_v1", Plaintext::PowerOfTwo { log2: 64 }),
-            encoding(3, Layout::Slots, "n12_q2x46_sec128_v1", Plaintext::Primes { primes }),
-            encoding(7, Layout::ApproxSum, "n12_q2x46_sec128_v1", Plaintext::Scale { log2: 40 }),
+            encoding(0, Packing::Sum(Sum { t_log2: 64 })),
+            encoding(3, Packing::Slots(Slots { primes })),
+            encoding(7, Packing::ApproxSum(ApproxSum { scale_log2: 40 })),
         ],
         sealed_columns: 1,
     }

@@ -14,7 +14,8 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 use bytes::Bytes;
 use ed25519_dalek::{Signer, SigningKey};
-use hush_plan::{Encoding, EncodingId, Layout, Plaintext};
+use hush_plan::packing::{Packing, Sum};
+use hush_plan::{Encoding, EncodingId};
 use hush_table::{
     EncodedChunk, EncryptionId, TableError, TableId, TableIdentity, TableLayout, TableStore, TableWriter,
 };
@@ -26,9 +27,8 @@ const PLACE: &str = "HUSH_TEST_TABLE";
 fn write(store: &TableStore) -> Result<(), TableError> {
     let sum = Encoding {
         id: EncodingId(0),
-        layout: Layout::Sum,
         params: "n12_q2x46_sec128_v1".to_owned(),
-        plaintext: Plaintext::PowerOfTwo { log2: 64 },
+        packing: Packing::Sum(Sum { t_log2: 64 }),
     };
     let clear = Arc::new(Schema::empty());
     let layout = TableLayout { clear: clear.clone(), encodings: vec![sum], sealed_columns: 0 };

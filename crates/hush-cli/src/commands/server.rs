@@ -201,7 +201,7 @@ fn to_json(manifest: &Manifest, digest: &str, files: u64) -> serde_json::Value {
         "parts": manifest.parts.len(), "key": manifest.key_id, "manifest": digest,
         "clear": manifest.clear_columns.iter().map(|c| json!({ "name": c.name, "type": c.arrow_type })).collect::<Vec<_>>(),
         "encrypted": manifest.encodings.iter().map(|e| json!({
-            "id": e.id.0, "layout": format!("{:?}", e.layout), "params": e.params,
+            "id": e.id.0, "layout": e.packing.name(), "params": e.params,
         })).collect::<Vec<_>>(),
         "sealed": manifest.sealed_columns,
     })

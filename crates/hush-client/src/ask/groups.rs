@@ -7,25 +7,23 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatchOptions};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal256Type, Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
-use ethnum::I256;
 use hush_exec::answer::{AggregateAnswer, Answer, SumPlace, sum_blocks};
 use hush_exec::noop::{PlainSum, Scheme};
-use hush_keys::{decrypt_approx_sum, decrypt_sum};
 use hush_plan::EncodingId;
 use hush_plan::bounds::Bound;
 use hush_plan::plan::{AggregateTask, OwnerAggregate};
-use hush_rlwe::{SumAnswer, UncheckedSumAnswer};
+use hush_rlwe::UncheckedSumAnswer;
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 use rayon::prelude::*;
 
 use super::{Asked, answer_error};
-use crate::bounds::{check_sum, named, phase_limit};
-use crate::columns::{ColumnKey, Space};
+use crate::bounds::check_sum;
 use crate::error::ClientError;
-use crate::exact::{big, big_of_arrow};
+use crate::exact::big_of_arrow;
 use crate::merge::{GroupNumbers, aggregate_column};
 use crate::number::Number;
+use crate::packing::ColumnKey;
 use crate::table::OwnedTable;
 
 /// Builds `merged`: keys `k0…` and aggregates `a0…`, one row per group. `errors` bound those of the encrypted sums.
@@ -165,52 +163,22 @@ fn block_numbers(
     };
     let answer = UncheckedSumAnswer::decode(object)?.conform(first.ring(), group, columns.len() as u32)?;
     let decrypt = |(body, (key, bound)): (usize, &(&ColumnKey, &Bound))| {
-        let number = decrypt(key, &answer, body, bound)?;
+        let (owned, sum) = (key.codec.owned(), (&answer, body));
+        let number = owned.sum(key, sum, bound)?;
         check_sum(key, &number, bound, rows)?;
         // Only what was found possible gets noise.
-        match (asked.release, &key.space) {
-            (Some(release), Space::ApproxSum { scale, .. }) => {
-                Ok(Number::Approx(release.sum(key, *scale, (&answer, body), bound)?))
-            }
-            _ => Ok(number),
+        match asked.release {
+            Some(release) => Ok(owned.release_sum(key, sum, bound, release)?.unwrap_or(number)),
+            None => Ok(number),
         }
     };
     columns.iter().enumerate().map(decrypt).collect()
 }
 
-/// A sum of a dry run, which the planner's range analysis has promised to fit its plaintext space.
+/// A sum of a dry run.
 fn plain(key: &ColumnKey, sum: &[u8]) -> Result<Number, ClientError> {
-    match (PlainSum::decode(sum), &key.space) {
-        (Some(PlainSum::Exact(sum)), Space::Sum { t_log2 }) => {
-            let sum = big(sum);
-            // One bit of t is the sign.
-            if sum.bits() >= u64::from(*t_log2) {
-                return Err(ClientError::Internal {
-                    what: "a sum exceeds the range that was planned for it",
-                });
-            }
-            Ok(Number::Exact(sum))
-        }
-        (Some(PlainSum::Approx(sum)), Space::ApproxSum { .. }) => Ok(Number::Approx(sum)),
-        // No row counted.
-        (Some(PlainSum::Exact(I256::ZERO)), Space::ApproxSum { .. }) => Ok(Number::Approx(0.0)),
-        _ => Err(ClientError::Answer { what: "a group has no plain sums".into() }),
-    }
-}
-
-fn decrypt(key: &ColumnKey, answer: &SumAnswer, body: usize, bound: &Bound) -> Result<Number, ClientError> {
-    match &key.space {
-        Space::Sum { t_log2 } => {
-            let sum = decrypt_sum(&key.secret, answer, body, *t_log2, phase_limit(bound));
-            Ok(Number::Exact(big(sum.map_err(|error| named(key, error))?)))
-        }
-        Space::ApproxSum { scale, .. } => {
-            Ok(Number::Approx(decrypt_approx_sum(&key.secret, answer, body, *scale)?))
-        }
-        Space::Slots { .. } | Space::ApproxSlots { .. } => {
-            Err(ClientError::Internal { what: "the plan sums a column of slots" })
-        }
-    }
+    let number = PlainSum::decode(sum).map(|sum| key.codec.owned().plain_sum(sum)).transpose()?;
+    number.flatten().ok_or_else(|| ClientError::Answer { what: "a group has no plain sums".into() })
 }
 
 /// A clear aggregate as numbers: integers exactly, doubles as they are, NULL (a sum over no rows) as 0.

@@ -14,13 +14,12 @@ use arrow::datatypes::{
 use arrow::record_batch::RecordBatch;
 use hush_exec::answer::{Answer, RowsChunk};
 use hush_exec::noop::Scheme;
-use hush_exec::program::{self, ProgramShape, element_count, shape};
-use hush_keys::{decrypt_approx_slots, decrypt_slots};
+use hush_exec::packing;
+use hush_exec::program::{ProgramShape, shape};
 use hush_plan::OwnerPlan;
 use hush_plan::bounds::Bound;
 use hush_plan::plan::{OwnerProgram, ProgramOutput, ProgramSource, RowsTask};
 use hush_rlwe::{CiphertextSetId, ObjectRounding, UncheckedCiphertextSet, has_masks};
-use hush_schemes::ckks::Scale;
 use hush_table::manifest::PartPlace;
 use hush_table::{CHUNK_ROWS, Manifest};
 use rayon::prelude::*;
@@ -29,14 +28,14 @@ use super::clear::{clear_column, clear_units};
 use super::owned::{self, Input};
 use super::{Asked, answer_error};
 use crate::arrays::{booleans, floats, integers, numbers};
-use crate::bounds::{check_rows, named, phase_limit};
+use crate::bounds::check_rows;
 use crate::cells::Cells;
 use crate::cells::decrypt::{body_of, decrypt_chunk};
-use crate::columns::{ColumnKey, Space};
 use crate::error::ClientError;
 use crate::finish::ROW;
+use crate::packing::{ColumnKey, ProgramResult};
 use crate::precision::rounded;
-use crate::release::{Release, Slots};
+use crate::release::Release;
 use crate::table::OwnedTable;
 
 /// Builds `merged`: clear columns `c0…` and programs `p0…`, one row per matching row. `errors` bound those of the task's programs
@@ -305,7 +304,7 @@ impl Computed<'_> {
         let Self { shape, key, rounding, bound } = self;
         let id = CiphertextSetId {
             chunk: chunk.chunk,
-            element_count: element_count(shape.layout, shape.set, chunk.rows),
+            element_count: shape.packing.element_count(shape.set, chunk.rows),
             lanes: shape.lanes(),
             components: shape.components(),
         };
@@ -313,34 +312,19 @@ impl Computed<'_> {
             Some(rounding) => rounding.restore_ciphertexts(object, id)?,
             None => UncheckedCiphertextSet::decode(object)?.conform(key.ring(), id)?,
         };
-        let elements = set.ciphertexts.chunks(usize::from(id.lanes.max(1)));
-        Ok(match &key.space {
-            Space::Slots { encoder, .. } => {
-                let limit = phase_limit(bound);
-                let values = elements.map(|lanes| decrypt_slots(&key.secret, encoder, lanes, limit));
-                let values = values.collect::<Result<Vec<_>, _>>().map_err(|error| named(key, error))?;
-                Cells::Exact(values.concat())
-            }
-            Space::ApproxSlots { encoder, scale, .. } => {
-                let scale = Scale::from_log2(scale.log2() * shape.scale_power)?;
-                let values = elements.flatten().map(|ciphertext| match release {
-                    None => Ok(decrypt_approx_slots(&key.secret, encoder, ciphertext, scale)?),
-                    Some(release) => {
-                        release.element(key, (encoder, scale), ciphertext, Slots::Computed(bound))
-                    }
-                });
-                Cells::Approx(values.collect::<Result<Vec<_>, ClientError>>()?.concat())
-            }
-            Space::Sum { .. } | Space::ApproxSum { .. } => {
-                return Err(ClientError::Internal { what: "a program over a column without slots" });
-            }
-        })
+        let result = ProgramResult {
+            ciphertexts: &set.ciphertexts,
+            lanes: usize::from(id.lanes),
+            scale_power: shape.scale_power,
+            bound,
+        };
+        key.codec.owned().program(key, &result, release)
     }
 }
 
 /// How objects of a column come rounded, if they do.
 fn rounding(key: &ColumnKey, bits: Option<u32>) -> Result<Option<ObjectRounding>, ClientError> {
-    let rounding = bits.map(|bits| program::rounding(key.ring(), &key.encoding.public.plaintext, bits));
+    let rounding = bits.map(|bits| packing::rounding(key.ring(), &key.encoding.public.packing, bits));
     Ok(rounding.transpose()?.flatten())
 }
 

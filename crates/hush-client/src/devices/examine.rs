@@ -17,7 +17,6 @@ use arrow::datatypes::{DataType, Decimal256Type};
 use arrow::record_batch::RecordBatch;
 use ethnum::I256;
 use hush_encode::{MAX_CLEAR_FILE_BYTES, QuantityValues, View, oversized_row, quantity_values};
-use hush_exec::program::element_count;
 use hush_params::preset;
 use hush_plan::bounds::Bound;
 use hush_plan::physical::stored_bounds;
@@ -39,8 +38,9 @@ use rayon::prelude::*;
 use crate::bounds::{are_empty, check_rows};
 use crate::cells::Cells;
 use crate::cells::decrypt::{Whole, body_of, decrypt_whole_chunk};
-use crate::columns::{ColumnKey, ColumnKeys};
+use crate::columns::ColumnKeys;
 use crate::error::ClientError;
+use crate::packing::ColumnKey;
 use crate::private::PrivateHalf;
 
 /// Bytes of a file beside its bodies: for each page, and once.
@@ -161,7 +161,7 @@ impl<'a> Examiner<'a> {
         let body = |key: &ColumnKey| {
             let public = &key.encoding.public;
             let set = preset(&public.params).map_err(|_| Fault::Form)?;
-            let elements = element_count(public.layout, set, hush_table::CHUNK_ROWS);
+            let elements = public.packing.element_count(set, hush_table::CHUNK_ROWS);
             Ok(masked_body_bytes(key.ring(), elements) as u64 + PAGE_BYTES)
         };
         let bodies = self.keys.iter().map(body).sum::<Result<u64, Fault>>()?;

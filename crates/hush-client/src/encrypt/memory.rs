@@ -7,12 +7,12 @@
 //! have no size of their own, get what is left, and a chunk with more is refused.
 
 use hush_plan::{ColumnType, Protection, Quantity, Schema};
-use hush_rlwe::body_bytes;
+use hush_rlwe::OVERHEAD_BYTES;
 use hush_table::part::{CHUNK_ROWS, MAX_PART_CHUNKS, PART_TARGET_BYTES};
 
 use crate::chunk::ChunkPlan;
-use crate::columns::{ColumnKey, Space};
 use crate::error::ClientError;
+use crate::packing::ColumnKey;
 use hush_system::memory::resident_bytes;
 
 const MIB: u64 = 1 << 20;
@@ -77,7 +77,7 @@ impl Need {
             need.fixed += 24 * element_words;
             need.encrypted += encoded_bytes(key);
             need.working += plaintext_bytes(&key.encoding.quantity);
-            need.fixed += if has_slots(key) { 64 * element_words } else { 0 };
+            need.fixed += if key.encoding.public.packing.evaluates() { 64 * element_words } else { 0 };
         }
         let widest = plan.keys.iter().map(|key| key.ring().poly_words() as u64).max().unwrap_or(0);
         need.working += 64 * widest;
@@ -164,17 +164,9 @@ fn cell_bytes(kind: ColumnType) -> u64 {
 
 /// Bytes of a full chunk of an encoded column.
 fn encoded_bytes(key: &ColumnKey) -> u64 {
-    let ring = key.ring();
-    let elements = ROWS.div_ceil(ring.degree() as u64) as u32;
-    let lanes = match &key.space {
-        Space::Slots { encoder, .. } => encoder.lane_count() as u8,
-        Space::ApproxSlots { .. } | Space::ApproxSum { .. } | Space::Sum { .. } => 1,
-    };
-    body_bytes(ring, elements, lanes) as u64
-}
-
-fn has_slots(key: &ColumnKey) -> bool {
-    matches!(key.space, Space::Slots { .. } | Space::ApproxSlots { .. })
+    let packing = &key.encoding.public.packing;
+    let elements = |set| packing.element_bytes(set, None) * packing.element_count(set, CHUNK_ROWS) as usize;
+    (key.ring().set().map_or(0, elements) + OVERHEAD_BYTES) as u64
 }
 
 /// Bytes of what a chunk of an encoded column is computed into before it is encrypted.

@@ -98,7 +98,7 @@ fn json(half: &PrivateHalf) -> String {
 }
 
 fn code(error: &ClientError) -> String {
-    assert!(["HUSH-C010", "HUSH-K021"].contains(&error.code()), "{error}");
+    assert!(["HUSH-C010", "HUSH-C050", "HUSH-K021"].contains(&error.code()), "{error}");
     error.code().to_owned()
 }
 

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use hush_plan::{EncodingId, Layout};
+use hush_plan::EncodingId;
 use hush_ring::UniformSeed;
 use hush_rlwe::{Body, BodyId, BodyKind};
 use hush_schemes::bgv::sum::{NOT_SELECTED, SumAccumulator};
@@ -19,7 +19,6 @@ use crate::clear::masks::{MaskSet, RowMask};
 use crate::error::ExecError;
 use crate::job::Job;
 use crate::noop::{self, PlainSums, PlainValues, Scheme};
-use crate::program;
 use crate::table::{self, PartRef, StoredBody};
 
 /// The sums of a range of groups.
@@ -287,7 +286,7 @@ impl<'a> GroupSums<'a> {
             let plain = columns.map(|column| noop::column(blob(column)?));
             return Ok(Bodies::Plain(plain.collect::<Result<_, _>>()?));
         }
-        let elements = program::element_count(Layout::Sum, block.block.set, row.rows);
+        let elements = row.rows.div_ceil(block.ring.degree() as u32);
         let body = |column: &EncodingId| {
             let id = BodyId { column: column.0, chunk: row.written, element_count: elements, lanes: 1 };
             let stored = StoredBody { blob: blob(column)?, kind: BodyKind::Sum, id, index: row.index };

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use hush_plan::packing::{ApproxSlots, ApproxSum, Slots, Sum};
 use hush_plan::plan::{Mask, SlotExpr};
 
 use super::*;
+use crate::packing::lanes;
 
-fn encoding(id: u32, layout: Layout, params: &str, plaintext: Plaintext) -> Encoding {
-    Encoding { id: EncodingId(id), layout, params: params.to_owned(), plaintext }
+fn encoding(id: u32, params: &str, packing: Packing) -> Encoding {
+    Encoding { id: EncodingId(id), params: params.to_owned(), packing }
 }
 
-fn primes() -> Plaintext {
-    Plaintext::Primes { primes: hush_params::PLAINTEXT_PRIMES_45[..3].to_vec() }
+fn slots() -> Packing {
+    Packing::Slots(Slots { primes: hush_params::PLAINTEXT_PRIMES_45[..3].to_vec() })
 }
 
 fn table() -> Vec<Encoding> {
     let (small, large) = ("n12_q2x46_sec128_v1", "n13_q4x46_sec128_v1");
-    let power = || Plaintext::PowerOfTwo { log2: 40 };
-    let scale = || Plaintext::Scale { log2: 40 };
     vec![
-        encoding(0, Layout::Sum, small, power()),
-        encoding(1, Layout::Sum, large, power()),
-        encoding(2, Layout::ApproxSum, large, scale()),
-        encoding(3, Layout::Slots, large, primes()),
-        encoding(4, Layout::ApproxSlots, large, scale()),
+        encoding(0, small, Packing::Sum(Sum { t_log2: 40 })),
+        encoding(1, large, Packing::Sum(Sum { t_log2: 40 })),
+        encoding(2, large, Packing::ApproxSum(ApproxSum { scale_log2: 40 })),
+        encoding(3, large, slots()),
+        encoding(4, large, Packing::ApproxSlots(ApproxSlots { scale_log2: 40 })),
     ]
 }
 
@@ -144,10 +144,10 @@ fn lists_of_a_plan_have_a_length() {
 /// Exact results are rounded to 63 bits at most, approximate ones never.
 #[test]
 fn widths_are_those_of_exact_results() {
-    let found = |plaintext: &Plaintext, bits| check_bits("program", 1, plaintext, bits).is_ok();
-    let scale = Plaintext::Scale { log2: 40 };
-    assert!(found(&primes(), None) && found(&scale, None));
-    let widths = [0, 1, MAX_ROUNDED_BITS, MAX_ROUNDED_BITS + 1].map(|bits| found(&primes(), Some(bits)));
+    let found = |packing: &Packing, bits| check_bits("program", 1, packing, bits).is_ok();
+    let scale = Packing::ApproxSum(ApproxSum { scale_log2: 40 });
+    assert!(found(&slots(), None) && found(&scale, None));
+    let widths = [0, 1, MAX_ROUNDED_BITS, MAX_ROUNDED_BITS + 1].map(|bits| found(&slots(), Some(bits)));
     assert_eq!(widths, [false, true, true, false]);
     assert!(!found(&scale, Some(40)));
     // So do whole tasks, of programs and of fetched columns.
@@ -167,7 +167,7 @@ fn widths_are_those_of_exact_results() {
     assert!(task(&[4], &[], Some(50)).is_err() && task(&[], &[2], Some(50)).is_err());
     assert!(task(&[3], &[], Some(64)).is_err() && task(&[], &[0], Some(64)).is_err());
     let shape = task(&[], &[3, 0], Some(50)).unwrap();
-    let lanes: Vec<u8> = shape.fetch.iter().map(FetchShape::lanes).collect();
+    let lanes: Vec<u8> = shape.fetch.iter().map(|fetch| lanes(&fetch.packing)).collect();
     assert_eq!(lanes, [3, 1]);
 }
 

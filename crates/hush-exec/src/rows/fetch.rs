@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Stored columns that go back: their bodies as they are, or rounded.
 
-use hush_params::size;
-use hush_plan::Layout;
 use hush_ring::Ring;
-use hush_rlwe::{BodyId, BodyKind, OVERHEAD_BYTES, ObjectRounding, has_masks, masked_body_bytes};
+use hush_rlwe::{OVERHEAD_BYTES, ObjectRounding, has_masks, masked_body_bytes};
 
 use super::program::ChunkInput;
 use crate::conform::FetchShape;
 use crate::error::ExecError;
 use crate::noop::Scheme;
-use crate::program::{element_count, rounding};
+use crate::packing::{rounding, stored_body};
 use crate::table::{self, StoredBody};
 
 /// A fetched column with what its rounding needs.
@@ -29,19 +27,19 @@ impl<'a> Fetcher<'a> {
     pub(super) fn new(shape: &'a FetchShape, scheme: Scheme) -> Result<Self, ExecError> {
         let ring = table::ring(shape.set)?;
         let bits = shape.bits.filter(|_| scheme == Scheme::Lattice);
-        let rounding = bits.map(|bits| rounding(&ring, &shape.plaintext, bits)).transpose();
+        let rounding = bits.map(|bits| rounding(&ring, &shape.packing, bits)).transpose();
         let rounding = rounding.map_err(|_| ExecError::Internal { place: "rounding of a column" })?.flatten();
         Ok(Self { shape, ring, rounding })
     }
 
     /// Bytes of the object for a chunk of `rows` rows, that a device encrypted or the owner.
     pub(super) fn object_bytes(&self, rows: u32, from_device: bool) -> u64 {
-        let elements = u64::from(element_count(self.shape.layout, self.shape.set, rows));
+        let elements = self.shape.packing.element_count(self.shape.set, rows);
         if from_device {
-            return masked_body_bytes(&self.ring, elements as u32) as u64;
+            return masked_body_bytes(&self.ring, elements) as u64;
         }
-        let polynomials = elements * u64::from(self.shape.lanes());
-        polynomials * size::answer_poly_bytes(self.shape.set, self.shape.bits) as u64 + OVERHEAD_BYTES as u64
+        let element = self.shape.packing.element_bytes(self.shape.set, self.shape.bits) as u64;
+        u64::from(elements) * element + OVERHEAD_BYTES as u64
     }
 
     /// The column of a chunk.
@@ -54,21 +52,11 @@ impl<'a> Fetcher<'a> {
         let Some(rounding) = self.rounding.as_ref().filter(|_| !has_masks(blob)) else {
             return Ok(blob.to_vec());
         };
-        let kind = match self.shape.layout {
-            Layout::ApproxSum | Layout::Sum => BodyKind::Sum,
-            Layout::ApproxSlots | Layout::Slots => BodyKind::Slot,
-        };
-        let id = BodyId {
-            column: self.shape.id.0,
-            chunk: input.row.written,
-            element_count: element_count(self.shape.layout, self.shape.set, input.row.rows),
-            lanes: self.shape.lanes(),
-        };
-        let body = input.snapshot.body(
-            input.part,
-            &self.ring,
-            StoredBody { blob, kind, id, index: input.row.index },
-        )?;
+        let FetchShape { id, packing, set, .. } = self.shape;
+        let body = stored_body(*id, packing, set, (input.row.written, input.row.rows));
+        let (kind, id) = body.ok_or(ExecError::Internal { place: "form of a column" })?;
+        let stored = StoredBody { blob, kind, id, index: input.row.index };
+        let body = input.snapshot.body(input.part, &self.ring, stored)?;
         rounding.round_body(&body, kind).map_err(|_| ExecError::Internal { place: "rounded column" })
     }
 }

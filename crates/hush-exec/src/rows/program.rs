@@ -2,20 +2,18 @@
 //! Programs on one chunk: ring element after ring element, to the object that the answer carries.
 
 use hush_params::size;
+use hush_plan::EncodingId;
 use hush_plan::plan::SlotExpr;
-use hush_plan::{EncodingId, Layout, Plaintext};
 use hush_ring::{Ring, UniformSeed};
-use hush_rlwe::{Body, BodyId, BodyKind, CiphertextSet, OVERHEAD_BYTES, ObjectRounding, RlweCiphertext};
-use hush_schemes::bgv::slots::SlotEncoder;
-use hush_schemes::ckks::{ApproxEncoder, Scale};
+use hush_rlwe::{Body, CiphertextSet, OVERHEAD_BYTES, ObjectRounding};
 use hush_table::ChunkRow;
 
-use super::element::{ChunkColumns, ElementInput};
-use super::{approx, exact};
 use crate::clear::select::Operand;
 use crate::error::ExecError;
 use crate::noop::{self, Scheme};
-use crate::program::{ProgramShape, element_count, rounding, rows_per_element};
+use crate::packing::element::{ChunkColumns, ElementInput};
+use crate::packing::{Arithmetic, arithmetic, rounding, stored_body};
+use crate::program::ProgramShape;
 use crate::table::{self, PartRef, Snapshot, StoredBody};
 
 /// A program with the tables that its evaluation needs.
@@ -24,14 +22,9 @@ pub(super) struct Evaluator<'a> {
     shape: &'a ProgramShape,
     scheme: Scheme,
     ring: Ring,
-    encoder: Encoder,
+    arithmetic: Box<dyn Arithmetic>,
     bits: Option<u32>,
     rounding: Option<ObjectRounding>,
-}
-
-enum Encoder {
-    Approximate(ApproxEncoder, Scale),
-    Exact(SlotEncoder),
 }
 
 /// What there is to evaluate a program on in one chunk.
@@ -57,26 +50,16 @@ impl<'a> Evaluator<'a> {
         scheme: Scheme,
     ) -> Result<Self, ExecError> {
         let ring = table::ring(shape.set)?;
-        let internal = |_| ExecError::Internal { place: "slot encoder" };
-        let encoder = match &shape.plaintext {
-            Plaintext::Primes { primes } => {
-                Encoder::Exact(SlotEncoder::new(&ring, primes).map_err(internal)?)
-            }
-            Plaintext::Scale { log2 } => {
-                let scale = Scale::from_log2(*log2).map_err(internal)?;
-                Encoder::Approximate(ApproxEncoder::new(&ring), scale)
-            }
-            Plaintext::PowerOfTwo { .. } => return Err(ExecError::Internal { place: "slot plaintext" }),
-        };
-        let rounding = bits.map(|bits| rounding(&ring, &shape.plaintext, bits)).transpose();
+        let arithmetic = arithmetic(&shape.packing, &ring)?;
+        let rounding = bits.map(|bits| rounding(&ring, &shape.packing, bits)).transpose();
         let rounding =
             rounding.map_err(|_| ExecError::Internal { place: "rounding of a program" })?.flatten();
-        Ok(Self { expr, shape, scheme, ring, encoder, bits, rounding })
+        Ok(Self { expr, shape, scheme, ring, arithmetic, bits, rounding })
     }
 
     /// Bytes of the object for a chunk of `rows` rows.
     pub(super) fn object_bytes(&self, rows: u32) -> u64 {
-        let elements = u64::from(element_count(self.shape.layout, self.shape.set, rows));
+        let elements = u64::from(self.shape.packing.element_count(self.shape.set, rows));
         let polys = elements * u64::from(self.shape.lanes()) * u64::from(self.shape.components());
         polys * size::answer_poly_bytes(self.shape.set, self.bits) as u64 + OVERHEAD_BYTES as u64
     }
@@ -103,23 +86,17 @@ impl<'a> Evaluator<'a> {
             first_row: 0,
             row_count: input.row.rows as usize,
         };
-        let values = match &self.encoder {
-            Encoder::Exact(encoder) => exact::evaluate_plain(self.expr, encoder, &input),
-            Encoder::Approximate(encoder, scale) => {
-                approx::evaluate_plain(self.expr, encoder, *scale, &input)
-            }
-        };
-        Ok(values?.encode())
+        Ok(self.arithmetic.evaluate_plain(self.expr, &input)?.encode())
     }
 
     fn evaluate_encrypted(&self, input: &ChunkInput<'_>) -> Result<Vec<u8>, ExecError> {
         let seed = input.row.seed.ok_or(ExecError::Corrupt { code: "HUSH-T033" })?;
         let rows = input.row.rows;
-        let elements = element_count(self.shape.layout, self.shape.set, rows);
+        let elements = self.shape.packing.element_count(self.shape.set, rows);
         let bodies: Vec<(EncodingId, Body<'_>)> = (self.shape.columns.iter())
-            .map(|id| Ok((*id, self.body(input, *id, elements)?)))
+            .map(|id| Ok((*id, self.body(input, *id)?)))
             .collect::<Result<_, ExecError>>()?;
-        let span = rows_per_element(self.shape.layout, self.shape.set);
+        let span = self.shape.packing.rows_per_element(self.shape.set);
         let mut ciphertexts = Vec::new();
         for element in 0..elements {
             let first_row = element as usize * span;
@@ -131,7 +108,7 @@ impl<'a> Evaluator<'a> {
                 first_row,
                 row_count: (rows as usize - first_row).min(span),
             };
-            ciphertexts.extend(self.element(&input)?);
+            ciphertexts.extend(self.arithmetic.evaluate(self.expr, self.shape.scale_power, &input)?);
         }
         let set = CiphertextSet { ciphertexts, lanes: self.shape.lanes() };
         let chunk = input.row.index;
@@ -146,34 +123,11 @@ impl<'a> Evaluator<'a> {
         Ok(bytes)
     }
 
-    fn element(&self, input: &ElementInput<'_>) -> Result<Vec<RlweCiphertext>, ExecError> {
-        match &self.encoder {
-            Encoder::Exact(encoder) => exact::evaluate(self.expr, encoder, input),
-            Encoder::Approximate(encoder, scale) => {
-                let result = approx::evaluate(self.expr, encoder, *scale, input)?;
-                if result.scale().log2() != scale.log2() * self.shape.scale_power {
-                    return Err(ExecError::Internal { place: "scale of a program" });
-                }
-                Ok(vec![result.into_ciphertext()])
-            }
-        }
-    }
-
-    fn body<'b>(
-        &self,
-        input: &ChunkInput<'b>,
-        column: EncodingId,
-        elements: u32,
-    ) -> Result<Body<'b>, ExecError> {
-        debug_assert!(matches!(self.shape.layout, Layout::Slots | Layout::ApproxSlots));
-        let id = BodyId {
-            column: column.0,
-            chunk: input.row.written,
-            element_count: elements,
-            lanes: self.shape.lanes(),
-        };
-        let stored =
-            StoredBody { blob: input.blob(column)?, kind: BodyKind::Slot, id, index: input.row.index };
+    fn body<'b>(&self, input: &ChunkInput<'b>, column: EncodingId) -> Result<Body<'b>, ExecError> {
+        let place = (input.row.written, input.row.rows);
+        let body = stored_body(column, &self.shape.packing, self.shape.set, place);
+        let (kind, id) = body.ok_or(ExecError::Internal { place: "form of a column" })?;
+        let stored = StoredBody { blob: input.blob(column)?, kind, id, index: input.row.index };
         input.snapshot.body(input.part, &self.ring, stored)
     }
 }

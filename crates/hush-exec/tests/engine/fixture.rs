@@ -11,8 +11,9 @@ use hush_keys::{
     ApproxSlotColumn, ApproxSumColumn, Encryptor, OwnerSeed, SecretKind, SlotColumn, SumColumn, TableKeys,
 };
 use hush_params::{PLAINTEXT_PRIMES_45, preset};
+use hush_plan::packing::{ApproxSlots, ApproxSum, Packing, Slots, Sum};
 use hush_plan::plan::{PLAN_FORMAT, ServerPlan, Task};
-use hush_plan::{Encoding, EncodingId, Layout, Plaintext};
+use hush_plan::{Encoding, EncodingId};
 use hush_ring::{Cpu, Ring};
 use hush_schemes::Values;
 use hush_schemes::bgv::slots::SlotEncoder;
@@ -237,21 +238,17 @@ pub(crate) fn primes() -> &'static [u64] {
 }
 
 fn encodings() -> Vec<Encoding> {
-    let encoding = |id: EncodingId, layout, plaintext| Encoding {
-        id,
-        layout,
-        params: set_name(id).to_owned(),
-        plaintext,
-    };
-    let slots = Plaintext::Primes { primes: primes().to_vec() };
+    let encoding = |id: EncodingId, packing| Encoding { id, params: set_name(id).to_owned(), packing };
+    let sum = |id, t_log2| encoding(id, Packing::Sum(Sum { t_log2 }));
+    let slots = |id| encoding(id, Packing::Slots(Slots { primes: primes().to_vec() }));
     vec![
-        encoding(VALUE, Layout::Sum, Plaintext::PowerOfTwo { log2: VALUE_T }),
-        encoding(VALID, Layout::Sum, Plaintext::PowerOfTwo { log2: VALID_T }),
-        encoding(SQUARE, Layout::Sum, Plaintext::PowerOfTwo { log2: SQUARE_T }),
-        encoding(X, Layout::Slots, slots.clone()),
-        encoding(Y, Layout::Slots, slots),
-        encoding(REAL, Layout::ApproxSlots, Plaintext::Scale { log2: SCALE }),
-        encoding(REAL_SUM, Layout::ApproxSum, Plaintext::Scale { log2: SCALE }),
+        sum(VALUE, VALUE_T),
+        sum(VALID, VALID_T),
+        sum(SQUARE, SQUARE_T),
+        slots(X),
+        slots(Y),
+        encoding(REAL, Packing::ApproxSlots(ApproxSlots { scale_log2: SCALE })),
+        encoding(REAL_SUM, Packing::ApproxSum(ApproxSum { scale_log2: SCALE })),
     ]
 }
 

@@ -5,11 +5,13 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use ethnum::I256;
 use hush_exec::answer::{Answer, EncryptedHalf, RowsChunk};
-use hush_exec::program::{rounding, shape};
+use hush_exec::packing::rounding;
+use hush_exec::program::shape;
 use hush_keys::{PhaseLimit, SecretKind, decrypt_approx_slots, decrypt_slots, decrypt_sum_chunk};
 use hush_params::size::MAX_ROUNDED_BITS;
+use hush_plan::EncodingId;
+use hush_plan::packing::{Packing, Sum};
 use hush_plan::plan::{RowsTask, SlotExpr, Task};
-use hush_plan::{EncodingId, Plaintext};
 use hush_ring::UniformSeed;
 use hush_rlwe::{BodyId, BodyKind, CiphertextSetId, UncheckedBody, UncheckedCiphertextSet, body_bytes};
 use hush_schemes::bgv::slots::SlotEncoder;
@@ -105,15 +107,13 @@ fn decrypt_program(fixture: &Fixture, task: &RowsTask, chunk: &RowsChunk<'_>, pr
     let secret = fixture.keys().secret(kind, &ring, SLOTS_ID);
     let id = CiphertextSetId {
         chunk: chunk.chunk,
-        element_count: hush_exec::program::element_count(shape.layout, shape.set, chunk.rows),
+        element_count: shape.packing.element_count(shape.set, chunk.rows),
         lanes: shape.lanes(),
         components: shape.components(),
     };
     let object = chunk.programs[program];
     let set = match task.bits_of_program(program) {
-        Some(bits) => {
-            rounding(&ring, &shape.plaintext, bits).unwrap().unwrap().restore_ciphertexts(object, id)
-        }
+        Some(bits) => rounding(&ring, &shape.packing, bits).unwrap().unwrap().restore_ciphertexts(object, id),
         None => UncheckedCiphertextSet::decode(object).unwrap().conform(&ring, id),
     };
     let set = set.unwrap();
@@ -149,7 +149,7 @@ fn decrypt_fetched(fixture: &Fixture, task: &RowsTask, chunk: &RowsChunk<'_>, in
     let whole = match task.bits_of_fetch(index) {
         Some(bits) => {
             assert!(blob.len() < body_bytes(&ring, id.element_count, 1));
-            let rounding = rounding(&ring, &Plaintext::PowerOfTwo { log2: t_log2 }, bits).unwrap();
+            let rounding = rounding(&ring, &Packing::Sum(Sum { t_log2 }), bits).unwrap();
             rounding.unwrap().restore_body(blob, BodyKind::Sum, id).unwrap()
         }
         None => blob.to_vec(),

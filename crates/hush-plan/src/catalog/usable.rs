@@ -4,7 +4,8 @@
 use hush_params::{ParamSet, size};
 
 use crate::bounds::{Bound, Values};
-use crate::encoding::{Layout, Plaintext, PrivateEncoding};
+use crate::encoding::PrivateEncoding;
+use crate::packing::Packing;
 use crate::plan::SlotExpr;
 use crate::predict::CHUNK_ROWS;
 use crate::writers::Writers;
@@ -66,8 +67,7 @@ fn bound_of(values: Values, set: &ParamSet, margin: f64) -> Bound {
 pub(crate) struct BoundProgram {
     pub(crate) expression: SlotExpr,
     pub(crate) set: &'static ParamSet,
-    pub(crate) plaintext: Plaintext,
-    pub(crate) lanes: usize,
+    pub(crate) packing: Packing,
     pub(crate) margin: f64,
     pub(crate) error: Option<f64>,
     /// What its result can be in a row.
@@ -79,25 +79,15 @@ pub(crate) struct BoundProgram {
 }
 
 /// Bytes of one chunk of a column that goes back.
-pub(crate) fn fetched_bytes(
-    set: &ParamSet,
-    layout: Layout,
-    plaintext: &Plaintext,
-    rounded: Option<Rounded>,
-) -> usize {
-    let lanes = match plaintext {
-        Plaintext::Primes { primes } => primes.len(),
-        _ => 1,
-    };
-    lanes * poly_bytes(set, rounded) * rings(set, layout)
+pub(crate) fn fetched_bytes(set: &ParamSet, packing: &Packing, rounded: Option<Rounded>) -> usize {
+    packing.element_bytes(set, rounded.map(|rounded| rounded.bits)) * rings(set, packing)
 }
 
 pub(crate) fn poly_bytes(set: &ParamSet, rounded: Option<Rounded>) -> usize {
     size::answer_poly_bytes(set, rounded.map(|rounded| rounded.bits))
 }
 
-/// Ring elements of a chunk. CKKS slots hold half as many values as the ring has coefficients.
-pub(crate) fn rings(set: &ParamSet, layout: Layout) -> usize {
-    let values = if layout == Layout::ApproxSlots { set.degree() / 2 } else { set.degree() };
-    (CHUNK_ROWS as usize).div_ceil(values)
+/// Ring elements of a chunk.
+pub(crate) fn rings(set: &ParamSet, packing: &Packing) -> usize {
+    (CHUNK_ROWS as usize).div_ceil(packing.rows_per_element(set))
 }

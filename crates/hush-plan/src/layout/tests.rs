@@ -5,6 +5,7 @@ use num_traits::{One, ToPrimitive};
 
 use super::*;
 use crate::needs::needs_of;
+use crate::packing::{Packing, Slots, Sum};
 use crate::range::{largest_sum, message_log2};
 use crate::schema::{Column, ColumnType, Purpose, UnitRange};
 use crate::sql;
@@ -15,12 +16,12 @@ fn int(bits: u8) -> Column {
     column("x", ColumnType::Int { bits }, Protection::Encrypt)
 }
 
-/// Parameter set and plaintext of the encoding of `quantity` by purposes.
-fn chosen(columns: Vec<Column>, rows: u64, quantity: &Quantity) -> (String, Plaintext) {
+/// Parameter set and packing of the encoding of `quantity` by purposes.
+fn chosen(columns: Vec<Column>, rows: u64, quantity: &Quantity) -> (String, Packing) {
     let schema = schema("t", columns);
     let found = encodings(&schema, &Needs::of_purposes(&schema).unwrap(), rows);
     let found = found.iter().find(|encoding| encoding.quantity == *quantity).unwrap();
-    (found.public.params.clone(), found.public.plaintext.clone())
+    (found.public.params.clone(), found.public.packing.clone())
 }
 
 fn value() -> Quantity {
@@ -80,8 +81,8 @@ fn some_column_of_many_keeps_128_bits() {
 
 #[test]
 fn spare_room_is_split_between_message_and_noise() {
-    let (params, plaintext) = chosen(vec![ranged(int(8), 0, 150)], 6000, &value());
-    let Plaintext::PowerOfTwo { log2 } = plaintext else { panic!("{plaintext:?}") };
+    let (params, packing) = chosen(vec![ranged(int(8), 0, 150)], 6000, &value());
+    let Packing::Sum(Sum { t_log2: log2 }) = packing else { panic!("{packing:?}") };
     let one = BigInt::one();
     let least = message_log2(&largest_sum(6000, &one, &150.into()));
     let set = preset(&params).unwrap();
@@ -102,7 +103,7 @@ fn every_choice_keeps_both_bounds_from_one_row_to_a_thousand_million() {
                 let bound = BigInt::one() << (bits - 1);
                 let weight = BigInt::from(weight);
                 let choice = sum::choose(&value(), &bound, rows, &weight, &[]).unwrap();
-                let Plaintext::PowerOfTwo { log2 } = choice.plaintext else { panic!("{choice:?}") };
+                let Packing::Sum(Sum { t_log2: log2 }) = choice.packing else { panic!("{choice:?}") };
                 let largest = largest_sum(rows, &weight, &bound);
                 assert!(largest < BigInt::one() << (log2 - 1));
                 assert!(
@@ -125,20 +126,24 @@ fn slots(columns: Vec<Column>, text: &str) -> Vec<PrivateEncoding> {
     let schema = schema("t", columns);
     let needs = needs_of(&schema, &[sql::parse(&schema, text).unwrap()]).unwrap();
     let all = encodings(&schema, &needs, 100);
-    all.into_iter().filter(|encoding| encoding.public.layout == Layout::Slots).collect()
+    all.into_iter().filter(|encoding| matches!(encoding.public.packing, Packing::Slots(_))).collect()
+}
+
+fn primes(primes: &[u64]) -> Packing {
+    Packing::Slots(Slots { primes: primes.to_vec() })
 }
 
 #[test]
 fn small_products_take_one_32_bit_prime_and_64_bit_ones_several_wide_primes() {
     let small = slots(vec![ranged(int(16), -1000, 1000)], "SELECT x * x FROM t");
     assert_eq!(small[0].public.params, "n12_q2x46_sec128_v1");
-    assert_eq!(small[0].public.plaintext, Plaintext::Primes { primes: PLAINTEXT_PRIMES_32[..1].to_vec() });
+    assert_eq!(small[0].public.packing, primes(&PLAINTEXT_PRIMES_32[..1]));
     let four = slots(vec![int(64)], "SELECT x * x FROM t");
-    assert_eq!(four[0].public.plaintext, Plaintext::Primes { primes: PLAINTEXT_PRIMES_32[..4].to_vec() });
+    assert_eq!(four[0].public.packing, primes(&PLAINTEXT_PRIMES_32[..4]));
     // Five lanes of 11.5 bytes would be more than three of 17.25.
     let wide = slots(vec![int(64)], "SELECT 8 * x * x FROM t");
     assert_eq!(wide[0].public.params, "n13_q3x46_sec128_v1");
-    assert_eq!(wide[0].public.plaintext, Plaintext::Primes { primes: PLAINTEXT_PRIMES_45[..3].to_vec() });
+    assert_eq!(wide[0].public.packing, primes(&PLAINTEXT_PRIMES_45[..3]));
 }
 
 /// The product of two fresh phases of at most `21.5·t` at its worst, `N·(21.5·t)²`, against `Q/2`.
@@ -173,7 +178,7 @@ fn columns_that_meet_share_primes_and_others_do_not() {
     let found = slots(columns, "SELECT a * b, c + d, d * 2 FROM t");
     let primes = |name: &str| {
         let quantity = Quantity::Value(name.into());
-        found.iter().find(|encoding| encoding.quantity == quantity).unwrap().public.plaintext.clone()
+        found.iter().find(|encoding| encoding.quantity == quantity).unwrap().public.packing.clone()
     };
     assert_eq!(primes("a"), primes("b"));
     assert_eq!(primes("c"), primes("d"));
@@ -186,7 +191,7 @@ fn floats_without_a_range_keep_their_digits_and_get_a_magnitude() {
     for (digits, rows) in [(3u8, 6_000u64), (6, 1_000_000), (9, 1_000)] {
         let schema = schema("t", vec![float(digits)]);
         let found = encodings(&schema, &Needs::of_purposes(&schema).unwrap(), rows);
-        let Plaintext::Scale { log2 } = found[0].public.plaintext else { panic!() };
+        let log2 = found[0].public.packing.scale_log2().unwrap();
         let error = hush_params::noise::ckks_sum_error_log2(f64::from(log2), rows as f64, 1.0, 1.0).exp2();
         assert!(error <= 0.5 * 10f64.powi(-i32::from(digits)), "{digits} {rows} {error}");
         let largest: BigInt = found[0].max_abs.parse().unwrap();
@@ -226,8 +231,8 @@ fn tables_for_devices_share_what_their_masks_share() {
     for encoding in &encodings {
         let set = preset(&encoding.public.params).unwrap();
         let weight = needs.sums.get(&encoding.quantity).unwrap();
-        let scale = match encoding.public.plaintext {
-            Plaintext::PowerOfTwo { log2 } => {
+        let scale = match encoding.public.packing {
+            Packing::Sum(Sum { t_log2: log2 }) => {
                 assert!(noise_margin(set, log2, rows, weight, Writers::Devices) >= 0.0, "{encoding:?}");
                 let max_abs: BigInt = encoding.max_abs.parse().unwrap();
                 assert!(
@@ -263,7 +268,7 @@ fn a_budget_of_releases_makes_room_for_its_digits() {
         let float = column("x", ColumnType::Float { digits: 1 }, Protection::Encrypt);
         let schema = Schema { release, ..schema("t", vec![float]) };
         let found = encodings(&schema, &Needs::of_purposes(&schema).unwrap(), rows);
-        let Plaintext::Scale { log2 } = found[0].public.plaintext else { panic!("{found:?}") };
+        let log2 = found[0].public.packing.scale_log2().unwrap();
         (log2, found[0].public.params.clone())
     };
     let budget = |digits, answers| Some(ReleaseBudget { digits, answers });
@@ -301,11 +306,14 @@ fn columns_share_a_secret_only_where_they_meet() {
         format!("{next:032x}")
     };
     let found = plan_encodings(&schema, &needs, 1000, &mut id).unwrap();
-    let mut groups: BTreeMap<&str, Vec<(Layout, &Quantity)>> = BTreeMap::new();
+    let mut groups: BTreeMap<&str, Vec<(&str, &Quantity)>> = BTreeMap::new();
     for encoding in &found {
-        groups.entry(&encoding.secret_id).or_default().push((encoding.public.layout, &encoding.quantity));
+        groups
+            .entry(&encoding.secret_id)
+            .or_default()
+            .push((encoding.public.packing.name(), &encoding.quantity));
     }
-    let mut shared: Vec<Vec<(Layout, String)>> = groups
+    let mut shared: Vec<Vec<(&str, String)>> = groups
         .values()
         .filter(|members| members.len() > 1)
         .map(|members| members.iter().map(|(layout, quantity)| (*layout, quantity.describe())).collect())
@@ -313,11 +321,8 @@ fn columns_share_a_secret_only_where_they_meet() {
     shared.sort_by_key(|members| members[0].1.clone());
     let group =
         |layout, names: [&str; 2]| names.map(|name| (layout, format!("the values of {name}"))).to_vec();
-    let expected = [
-        group(Layout::ApproxSlots, ["a", "b"]),
-        group(Layout::Slots, ["i", "j"]),
-        group(Layout::Slots, ["k", "l"]),
-    ];
+    let expected =
+        [group("approx_slots", ["a", "b"]), group("slots", ["i", "j"]), group("slots", ["k", "l"])];
     assert_eq!(shared, expected);
     // A query across two groups is not planned on ciphertexts under two secrets.
     let digest = "0".repeat(64);

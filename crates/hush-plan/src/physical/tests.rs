@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 use super::*;
-use crate::encoding::{Layout, Plaintext};
+use crate::packing::{Packing, Slots, Sum};
 use crate::plan::{LinearForm, Mask, Moment, MomentFunction, OutputType, OwnerAggregate, ProgramSource};
 use crate::quantity::Quantity;
 use crate::schema::ColumnType;
@@ -180,7 +180,7 @@ fn a_table_that_outgrows_its_encodings_is_refused_not_wrapped() {
     let encodings = encodings_for(&schema, &[text]);
     let fits = |rows| plan_with(&schema, &encodings, rows, text).map(drop);
     let encoding = encodings.iter().find(|e| e.quantity == Quantity::Value("age".into())).unwrap();
-    let Plaintext::PowerOfTwo { log2 } = encoding.public.plaintext else { panic!() };
+    let Packing::Sum(Sum { t_log2: log2 }) = encoding.public.packing else { panic!() };
     // The largest number of rows whose sum stays below t/2, if noise allows it.
     let most = ((1u64 << (log2 - 1)) - 1) / 120;
     assert!(fits(most).is_ok());
@@ -232,8 +232,8 @@ fn damaged_encodings_are_refused() {
     assert_eq!(refused(|e| e.public.params = "n10_q1".into()), "HUSH-P026");
     assert_eq!(refused(|e| e.max_abs = "-1".into()), "HUSH-P026");
     assert_eq!(refused(|e| e.max_abs = "many".into()), "HUSH-P026");
-    assert_eq!(refused(|e| e.public.layout = Layout::Slots), "HUSH-P026");
-    assert_eq!(refused(|e| e.public.plaintext = Plaintext::PowerOfTwo { log2: 251 }), "HUSH-P026");
+    assert_eq!(refused(|e| e.public.packing = Packing::Sum(Sum { t_log2: 251 })), "HUSH-P026");
+    assert_eq!(refused(|e| e.public.packing = Packing::Slots(Slots { primes: vec![65537] })), "HUSH-P026");
 }
 
 #[test]

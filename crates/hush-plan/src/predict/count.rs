@@ -4,8 +4,9 @@
 use hush_params::{ParamSet, preset, size};
 
 use super::{BlockWork, CHUNK_ROWS, Expected, TableShape, Work, clear};
-use crate::encoding::{Encoding, EncodingId, Layout, Plaintext};
+use crate::encoding::{Encoding, EncodingId};
 use crate::error::{EncodingFault, PlanError};
+use crate::packing::{Packing, Stored};
 use crate::plan::{AggregateTask, RowsTask, ServerPlan, SlotExpr};
 
 /// Bytes that a packed object takes beyond its payload: header and checksum.
@@ -180,7 +181,7 @@ pub(super) fn rows(
         let columns = expr.columns();
         let first = columns.first().copied().ok_or(bad(EncodingId(0), EncodingFault::UnknownParams))?;
         let (encoding, sizes) = find(encodings, first)?;
-        let lanes = lanes(encoding);
+        let (packing, lanes) = (&encoding.packing, encoding.packing.lanes() as u64);
         let mut element = Work::default();
         let degree = program_work(expr, &sizes, lanes, &mut element);
         let components = degree + 1;
@@ -191,14 +192,14 @@ pub(super) fn rows(
         element.owner_decoded = lanes * sizes.degree;
         let bits = task.bits_of_program(index);
         if bits.is_some() {
-            rounding_work(&sizes, lanes * components, encoding.layout, &mut element);
+            rounding_work(&sizes, lanes * components, packing, &mut element);
         }
-        let object = Object { kind: "program", columns, sizes, layout: encoding.layout, element };
+        let object = Object { kind: "program", columns, sizes, packing, element };
         counted.push(object, lanes * components * (size::answer_poly_bytes(sizes.set, bits) as u64), chunks);
     }
     for (index, id) in task.fetch.iter().enumerate() {
         let (encoding, sizes) = find(encodings, *id)?;
-        let lanes = lanes(encoding);
+        let (packing, lanes) = (&encoding.packing, encoding.packing.lanes() as u64);
         let residues = lanes * sizes.residues();
         let mut element = Work {
             bytes_loaded: lanes * sizes.poly_bytes(),
@@ -212,10 +213,10 @@ pub(super) fn rows(
         let bits = task.bits_of_fetch(index);
         if bits.is_some() {
             element.unpacked += residues;
-            rounding_work(&sizes, lanes, encoding.layout, &mut element);
+            rounding_work(&sizes, lanes, packing, &mut element);
         }
-        let object = Object { kind: "fetch", columns: vec![*id], sizes, layout: encoding.layout, element };
-        counted.push(object, lanes * (size::answer_poly_bytes(sizes.set, bits) as u64), chunks);
+        let object = Object { kind: "fetch", columns: vec![*id], sizes, packing, element };
+        counted.push(object, packing.element_bytes(sizes.set, bits) as u64, chunks);
     }
     if !counted.blocks.is_empty() {
         counted.chunks_read = chunks.len() as u64;
@@ -227,20 +228,19 @@ pub(super) fn rows(
 }
 
 /// What goes back for each chunk.
-struct Object {
+struct Object<'a> {
     kind: &'static str,
     columns: Vec<EncodingId>,
     sizes: Sizes,
-    layout: Layout,
+    packing: &'a Packing,
     /// Work on one ring element.
     element: Work,
 }
 
 impl Counted {
-    fn push(&mut self, object: Object, element_bytes: u64, chunks: &[u64]) {
-        let Object { kind, columns, sizes, layout, element } = object;
-        // Approximate slots are complex pairs: half as many values as coefficients.
-        let span = if layout == Layout::ApproxSlots { sizes.degree / 2 } else { sizes.degree };
+    fn push(&mut self, object: Object<'_>, element_bytes: u64, chunks: &[u64]) {
+        let Object { kind, columns, sizes, packing, element } = object;
+        let span = packing.rows_per_element(sizes.set) as u64;
         let bytes = |rows: u64| rows.div_ceil(span) * element_bytes + OBJECT_OVERHEAD_BYTES;
         self.bytes_each += bytes(CHUNK_ROWS);
         self.answer_bytes += chunks.iter().map(|rows| bytes(*rows)).sum::<u64>();
@@ -299,10 +299,10 @@ fn program_work(expr: &SlotExpr, sizes: &Sizes, lanes: u64, work: &mut Work) -> 
     }
 }
 
-/// Polynomials are rounded by the server and restored by the owner. In slots both transform them, since only coefficients can
-/// be rounded.
-fn rounding_work(sizes: &Sizes, polynomials: u64, layout: Layout, work: &mut Work) {
-    if matches!(layout, Layout::Slots | Layout::ApproxSlots) {
+/// Polynomials are rounded by the server and restored by the owner. Both transform evaluations, since only coefficients can be
+/// rounded.
+fn rounding_work(sizes: &Sizes, polynomials: u64, packing: &Packing, work: &mut Work) {
+    if packing.stored() == Some(Stored::Evaluations) {
         let transforms = polynomials * sizes.limbs;
         work.transforms += transforms;
         work.butterflies += transforms * sizes.butterflies;
@@ -318,13 +318,6 @@ fn encode(sizes: &Sizes, lanes: u64, work: &mut Work) {
     let transforms = lanes * (sizes.limbs + 1);
     work.transforms += transforms;
     work.butterflies += transforms * sizes.butterflies;
-}
-
-fn lanes(encoding: &Encoding) -> u64 {
-    match &encoding.plaintext {
-        Plaintext::Primes { primes } => primes.len() as u64,
-        Plaintext::PowerOfTwo { .. } | Plaintext::Scale { .. } => 1,
-    }
 }
 
 fn find(encodings: &[Encoding], id: EncodingId) -> Result<(&Encoding, Sizes), PlanError> {

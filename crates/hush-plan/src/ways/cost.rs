@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hush_params::{ParamSet, noise, size};
 
 use crate::catalog::{BoundProgram, Rounded, UsableEncoding, fetched_bytes, poly_bytes, rings};
-use crate::encoding::{Encoding, Layout, Plaintext};
+use crate::packing::Packing;
 use crate::plan::EncryptedSum;
 use crate::program::Program;
 use crate::report::{Cost, EncryptedNode};
@@ -32,26 +32,22 @@ pub(super) fn of_sums(sums: &[EncryptedSum], found: &[UsableEncoding<'_>]) -> Co
 pub(super) fn of_rows(fetched: &[UsableEncoding<'_>], bound: &[BoundProgram], programs: &[Program]) -> Cost {
     let fetched_bytes: usize = fetched
         .iter()
-        .map(|found| {
-            let Encoding { layout, plaintext, .. } = &found.encoding.public;
-            fetched_bytes(found.set, *layout, plaintext, found.rounded)
-        })
+        .map(|found| fetched_bytes(found.set, &found.encoding.public.packing, found.rounded))
         .sum();
     let program_bytes: usize = bound
         .iter()
         .zip(programs)
         .map(|(bound, program)| {
-            let polynomials = bound.lanes * (usize::from(program.degree) + 1);
-            let layout = if program.approximate { Layout::ApproxSlots } else { Layout::Slots };
-            polynomials * poly_bytes(bound.set, bound.rounded) * rings(bound.set, layout)
+            let polynomials = bound.packing.lanes() * (usize::from(program.degree) + 1);
+            polynomials * poly_bytes(bound.set, bound.rounded) * rings(bound.set, &bound.packing)
         })
         .sum();
     let seed = if fetched.is_empty() { 0 } else { SEED_BYTES };
     let computed = bound.iter().zip(programs).map(|(bound, program)| {
-        let facts = (bound.set, &bound.plaintext, program.approximate);
         let margin = bound.rounded.map_or(bound.margin, |rounded| rounded.margin);
         let depth = u32::from(program.degree == 2);
-        let node = node("program", program.text.clone(), facts, margin, bound.error, depth);
+        let packed = (bound.set, &bound.packing);
+        let node = node("program", program.text.clone(), packed, margin, bound.error, depth);
         EncryptedNode { answer_bits: bound.rounded.map(|rounded| rounded.bits), ..node }
     });
     let sent_back = fetched.iter().map(|found| match found.rounded {
@@ -65,20 +61,18 @@ pub(super) fn of_rows(fetched: &[UsableEncoding<'_>], bound: &[BoundProgram], pr
 }
 
 fn node_of(kind: &'static str, found: &UsableEncoding<'_>) -> EncryptedNode {
-    let public = &found.encoding.public;
-    let approximate = matches!(public.layout, Layout::ApproxSum | Layout::ApproxSlots);
     let what = found.encoding.quantity.describe();
-    let set = (found.set, &public.plaintext, approximate);
+    let packed = (found.set, &found.encoding.public.packing);
     EncryptedNode {
         devices: found.writers.cost(found.set),
-        ..node(kind, what, set, found.margin, found.error, 0)
+        ..node(kind, what, packed, found.margin, found.error, 0)
     }
 }
 
 fn node(
     kind: &'static str,
     what: String,
-    (set, plaintext, approximate): (&'static ParamSet, &Plaintext, bool),
+    (set, packing): (&'static ParamSet, &Packing),
     margin: f64,
     error: Option<f64>,
     depth: u32,
@@ -86,30 +80,18 @@ fn node(
     EncryptedNode {
         kind,
         what,
-        scheme: if approximate { "CKKS" } else { "BGV" },
+        scheme: packing.scheme(),
         params: set.name(),
         degree: set.degree(),
         log_q: set.log_q(),
         security_bits: set.security_bits(),
-        plaintext: plaintext_words(plaintext),
+        plaintext: packing.rules().plaintext_words(),
         depth,
         margin_bits: margin.is_finite().then_some(margin),
         failure_log2: noise::FAILURE_LOG2,
         error,
         answer_bits: None,
         devices: None,
-    }
-}
-
-fn plaintext_words(plaintext: &Plaintext) -> String {
-    match plaintext {
-        Plaintext::PowerOfTwo { log2 } => format!("t = 2^{log2}"),
-        Plaintext::Primes { primes } => {
-            let bits: f64 = primes.iter().map(|prime| (*prime as f64).log2()).sum();
-            let plural = if primes.len() == 1 { "" } else { "s" };
-            format!("t = {} prime{plural}, {:.0} bits", primes.len(), bits.floor())
-        }
-        Plaintext::Scale { log2 } => format!("scale 2^{log2}"),
     }
 }
 

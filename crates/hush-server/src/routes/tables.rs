@@ -9,7 +9,6 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
-use hush_plan::Layout;
 use hush_protocol::refusal::ErrorBody;
 use hush_protocol::table::{ClearColumnFacts, EncodingFacts, TableFacts, TableSummary};
 use hush_table::SignedManifest;
@@ -140,19 +139,10 @@ fn facts(name: &TableName, manifest: &SignedManifest) -> TableFacts {
         encodings: encodings
             .map(|encoding| EncodingFacts {
                 id: encoding.id.0,
-                layout: layout_name(encoding.layout).to_owned(),
+                layout: encoding.packing.name().to_owned(),
                 params: encoding.params.clone(),
             })
             .collect(),
         sealed_columns: body.sealed_columns,
-    }
-}
-
-fn layout_name(layout: Layout) -> &'static str {
-    match layout {
-        Layout::ApproxSlots => "approx_slots",
-        Layout::ApproxSum => "approx_sum",
-        Layout::Slots => "slots",
-        Layout::Sum => "sum",
     }
 }

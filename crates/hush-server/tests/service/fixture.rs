@@ -8,7 +8,8 @@ use std::sync::Arc;
 use arrow::array::{Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use ed25519_dalek::{Signer, SigningKey};
-use hush_plan::{Encoding, EncodingId, Layout, Plaintext};
+use hush_plan::packing::{Packing, Sum};
+use hush_plan::{Encoding, EncodingId};
 use hush_table::{
     EncodedChunk, EncryptionId, SignedManifest, TableId, TableIdentity, TableLayout, TableStore, TableWriter,
 };
@@ -123,8 +124,7 @@ impl LocalTable {
 fn encoding() -> Encoding {
     Encoding {
         id: EncodingId(1),
-        layout: Layout::Sum,
         params: "n12_q2x46_sec128_v1".to_owned(),
-        plaintext: Plaintext::PowerOfTwo { log2: 64 },
+        packing: Packing::Sum(Sum { t_log2: 64 }),
     }
 }

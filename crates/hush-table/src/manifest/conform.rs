@@ -7,8 +7,8 @@
 use std::collections::HashSet;
 
 use arrow::datatypes::{DataType, TimeUnit};
-use hush_params::{PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45, ParamSet, preset};
-use hush_plan::{Encoding, Layout, Plaintext};
+use hush_params::preset;
+use hush_plan::{Encoding, unpacked_encoding};
 
 use hush_plan::schema::is_table_name;
 
@@ -85,28 +85,12 @@ fn encoding(encoding: &Encoding) -> Result<(), ManifestFault> {
     if !set.is_secure() {
         return Err(ManifestFault::Params { id });
     }
-    let possible = match (encoding.layout, &encoding.plaintext) {
-        (Layout::Sum, Plaintext::PowerOfTwo { log2 }) => {
-            (2..=250).contains(log2) && f64::from(*log2) < set.log_q()
-        }
-        (Layout::Slots, Plaintext::Primes { primes }) => plaintext_primes(primes, set),
-        (Layout::ApproxSum | Layout::ApproxSlots, Plaintext::Scale { log2 }) => {
-            (1..=250).contains(log2) && f64::from(*log2) < set.log_q()
-        }
-        _ => false,
-    };
-    if possible { Ok(()) } else { Err(ManifestFault::Plaintext { id }) }
+    if encoding.packing.fits(set) { Ok(()) } else { Err(ManifestFault::Plaintext { id }) }
 }
 
-/// At least one prime, all from one of the published lists, none twice.
-fn plaintext_primes(primes: &[u64], set: &ParamSet) -> bool {
-    let listed = |list: &[u64]| primes.iter().all(|prime| list.contains(prime));
-    let distinct: HashSet<_> = primes.iter().collect();
-    let fits = primes.iter().all(|prime| (*prime as f64).log2() < set.log_q());
-    !primes.is_empty()
-        && distinct.len() == primes.len()
-        && fits
-        && (listed(&PLAINTEXT_PRIMES_32) || listed(&PLAINTEXT_PRIMES_45))
+/// The rule that a body breaks which cannot be read; `None` where it is not one of encodings.
+pub(super) fn unreadable(body: &[u8]) -> Option<ManifestFault> {
+    unpacked_encoding(body).map(|id| ManifestFault::Plaintext { id })
 }
 
 fn parts(manifest: &Manifest) -> Result<(), ManifestFault> {

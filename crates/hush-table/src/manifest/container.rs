@@ -92,8 +92,9 @@ impl<'a> UncheckedManifest<'a> {
     /// # Errors
     /// [`TableError::BadBody`] or [`TableError::BadManifest`].
     pub fn conform(self) -> Result<SignedManifest, TableError> {
-        let manifest: Manifest =
-            serde_json::from_slice(self.body).map_err(|source| TableError::BadBody { source })?;
+        let manifest: Manifest = serde_json::from_slice(self.body).map_err(|source| {
+            super::conform::unreadable(self.body).map_or(TableError::BadBody { source }, TableError::from)
+        })?;
         manifest.check()?;
         own_key_id(&manifest, &self.key)?;
         if manifest.to_json()? != self.body {

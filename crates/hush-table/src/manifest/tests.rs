@@ -2,7 +2,7 @@
 //! The manifest against hand-written bytes, damage of every kind, and every rule of its body.
 
 use ed25519_dalek::Signer;
-use hush_plan::{Layout, Plaintext};
+use hush_plan::packing::{ApproxSum, Packing, Slots, Sum};
 
 use super::*;
 use crate::error::{Counted, ManifestFault};
@@ -219,11 +219,9 @@ fn every_rule_of_encodings_is_checked() {
         (|m| m.encodings[1].id = EncodingId(1), ManifestFault::EncodingOrder { id: EncodingId(1) }),
         (|m| m.encodings[1].id = EncodingId(0), ManifestFault::EncodingOrder { id: EncodingId(0) }),
         (|m| m.encodings[1].params = "n5_q1x20".to_owned(), ManifestFault::Params { id }),
-        (|m| m.encodings[1].plaintext = Plaintext::PowerOfTwo { log2: 1 }, plain(id)),
-        (|m| m.encodings[1].plaintext = Plaintext::PowerOfTwo { log2: 92 }, plain(id)),
-        (|m| m.encodings[1].plaintext = Plaintext::PowerOfTwo { log2: u32::MAX }, plain(id)),
-        (|m| m.encodings[1].plaintext = Plaintext::Scale { log2: 40 }, plain(id)),
-        (|m| m.encodings[1].layout = Layout::Slots, plain(id)),
+        (|m| sum(m, 1), plain(id)),
+        (|m| sum(m, 92), plain(id)),
+        (|m| sum(m, u32::MAX), plain(id)),
         (|m| scale(m, 0), plain(id)),
         (|m| scale(m, 92), plain(id)),
         (|m| scale(m, 251), plain(id)),
@@ -242,6 +240,24 @@ fn every_rule_of_encodings_is_checked() {
     for log2 in [1, 91] {
         scale(&mut good, log2);
         good.check().unwrap();
+    }
+}
+
+/// What is no packing cannot be had but as text.
+#[test]
+fn a_plaintext_space_of_another_layout_breaks_a_rule_of_encodings() {
+    let body = String::from_utf8(manifest().to_json().unwrap()).unwrap();
+    let second = body.find(r#"{"id":4,"layout":"sum""#).unwrap();
+    for (from, to) in [
+        (r#""layout":"sum""#, r#""layout":"slots""#),
+        (r#""layout":"sum""#, r#""layout":"approx_sum""#),
+        (r#"{"power_of_two":{"log2":64}}"#, r#"{"scale":{"log2":64}}"#),
+        (r#"{"power_of_two":{"log2":64}}"#, r#"{"primes":{"primes":[4293918721]}}"#),
+    ] {
+        let changed = body[..second].to_owned() + &body[second..].replacen(from, to, 1);
+        let read = SignedManifest::decode(&container(changed.as_bytes()));
+        let expected = ManifestFault::Plaintext { id: EncodingId(4) };
+        assert!(matches!(read, Err(TableError::BadManifest { fault }) if fault == expected), "{to}");
     }
 }
 
@@ -393,14 +409,16 @@ fn lengths_that_are_wrong_are_told() {
     }
 }
 
-fn scale(manifest: &mut Manifest, log2: u32) {
-    manifest.encodings[1].layout = Layout::ApproxSum;
-    manifest.encodings[1].plaintext = Plaintext::Scale { log2 };
+fn sum(manifest: &mut Manifest, t_log2: u32) {
+    manifest.encodings[1].packing = Packing::Sum(Sum { t_log2 });
+}
+
+fn scale(manifest: &mut Manifest, scale_log2: u32) {
+    manifest.encodings[1].packing = Packing::ApproxSum(ApproxSum { scale_log2 });
 }
 
 fn slots(manifest: &mut Manifest, primes: Vec<u64>) {
-    manifest.encodings[1].layout = Layout::Slots;
-    manifest.encodings[1].plaintext = Plaintext::Primes { primes };
+    manifest.encodings[1].packing = Packing::Slots(Slots { primes });
 }
 
 fn too_many(what: Counted, found: u64, limit: u64) -> ManifestFault {

@@ -3,7 +3,8 @@
 //! it.
 
 use arrow::datatypes::{DataType, TimeUnit};
-use hush_plan::{Encoding, EncodingId, Layout, Plaintext};
+use hush_plan::packing::{ApproxSlots, ApproxSum, Packing, Slots, Sum};
+use hush_plan::{Encoding, EncodingId};
 use hush_table::manifest::{BODY_FORMAT, ClearColumn, DeviceRules, Manifest, PartEntry, PartFile, key_id};
 use hush_table::{CHUNK_ROWS, Digest, EncryptionId, TableId};
 use hush_testkit::CorpusFile;
@@ -17,12 +18,8 @@ pub(crate) fn made() -> Vec<CorpusFile> {
 /// Two parts, clear columns of three types, all layouts, a sealed column.
 fn whole() -> Manifest {
     let file = |text: &str, bytes| Some(PartFile { digest: Digest::of(text.as_bytes()), bytes });
-    let encoding = |id, layout, plaintext| Encoding {
-        id: EncodingId(id),
-        layout,
-        params: "n12_q2x46_sec128_v1".to_owned(),
-        plaintext,
-    };
+    let encoding =
+        |id, packing| Encoding { id: EncodingId(id), params: "n12_q2x46_sec128_v1".to_owned(), packing };
     let clear = |name: &str, kind: DataType| ClearColumn::new(name, &kind).unwrap();
     let primes = hush_params::PLAINTEXT_PRIMES_32[..3].to_vec();
     Manifest {
@@ -40,10 +37,10 @@ fn whole() -> Manifest {
             clear("when", DataType::Timestamp(TimeUnit::Microsecond, None)),
         ],
         encodings: vec![
-            encoding(0, Layout::Sum, Plaintext::PowerOfTwo { log2: 64 }),
-            encoding(1, Layout::ApproxSum, Plaintext::Scale { log2: 40 }),
-            encoding(7, Layout::ApproxSlots, Plaintext::Scale { log2: 30 }),
-            encoding(u32::MAX, Layout::Slots, Plaintext::Primes { primes }),
+            encoding(0, Packing::Sum(Sum { t_log2: 64 })),
+            encoding(1, Packing::ApproxSum(ApproxSum { scale_log2: 40 })),
+            encoding(7, Packing::ApproxSlots(ApproxSlots { scale_log2: 30 })),
+            encoding(u32::MAX, Packing::Slots(Slots { primes })),
         ],
         sealed_columns: 1,
         parts: vec![

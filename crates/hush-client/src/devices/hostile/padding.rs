@@ -2,7 +2,6 @@
 //! Coefficients that a device puts after the last row of a chunk. No query reads them. Unlike the rows, they tell whether the mask is
 //! that of an honest encryption.
 
-use hush_plan::Plaintext;
 use hush_ring::{Ring, UniformSeed};
 use hush_rlwe::{BodyId, BodyKind, BodyWriter, SumMasks, UncheckedBody};
 
@@ -66,10 +65,7 @@ fn crafted(change: &dyn Fn(&mut Crafted)) -> Crafted {
 fn nothing_may_stand_behind_the_last_row() {
     let rows: String = (0..5).map(|row| format!("a,{row},100,{row}.5\n")).collect();
     let case = Case::of(SCHEMA, &format!("site,day,load,level\n{rows}"));
-    let scale = case.device.encodings.iter().find_map(|encoding| match encoding.public.plaintext {
-        Plaintext::Scale { log2 } => Some(log2),
-        _ => None,
-    });
+    let scale = case.device.encodings.iter().find_map(|encoding| encoding.public.packing.scale_log2());
     let one = 1_i64 << scale.unwrap();
     let behind = |load: i64, level: i64| {
         crafted(&|crafted| {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Exact programs: integers in slots, modulo several primes at once.
+//! The packing `slots` at the server: exact programs on integers in slots, modulo several primes at once.
 
 use ethnum::I256;
+use hush_plan::packing::Slots;
 use hush_plan::plan::SlotExpr;
-use hush_rlwe::RlweCiphertext;
+use hush_ring::Ring;
+use hush_rlwe::{PlaintextModulus, RlweCiphertext};
 use hush_schemes::Values;
 use hush_schemes::bgv::slots::{SlotCiphertext, SlotEncoder};
 
 use super::element::{ChunkColumns, ElementInput, scheme_error};
+use super::{Arithmetic, Served};
 use crate::clear::select::Operand;
 use crate::error::{ExecError, ExpressionRole};
 use crate::noop::PlainValues;
@@ -22,33 +25,39 @@ enum Value {
     Encrypted(SlotCiphertext),
 }
 
-/// Evaluates a program of checked shape on one ring element: one ciphertext per lane.
-///
-/// # Errors
-/// [`ExecError::Weight`] if clear arithmetic overflows 256 bits; [`ExecError::Internal`] otherwise.
-pub(super) fn evaluate(
-    expr: &SlotExpr,
-    encoder: &SlotEncoder,
-    input: &ElementInput<'_>,
-) -> Result<Vec<RlweCiphertext>, ExecError> {
-    match walk(expr, encoder, input)? {
-        Value::Encrypted(result) => Ok(result.into_lanes()),
-        Value::Constant(_) | Value::Vector(_) => Err(ExecError::Internal { place: "clear program" }),
+impl Served for Slots {
+    fn moduli(&self) -> Vec<PlaintextModulus> {
+        self.primes.iter().copied().map(PlaintextModulus::Prime).collect()
+    }
+
+    fn arithmetic(&self, ring: &Ring) -> Result<Box<dyn Arithmetic>, ExecError> {
+        let encoder = SlotEncoder::new(ring, &self.primes);
+        Ok(Box::new(Exact { encoder: encoder.map_err(|_| ExecError::Internal { place: "slot encoder" })? }))
     }
 }
 
-/// Evaluates the same program on plain columns: the values of the rows.
-///
-/// # Errors
-/// As [`evaluate`], and for results beyond 256 bits too.
-pub(super) fn evaluate_plain(
-    expr: &SlotExpr,
-    encoder: &SlotEncoder,
-    input: &ElementInput<'_>,
-) -> Result<PlainValues, ExecError> {
-    match walk(expr, encoder, input)? {
-        Value::Vector(values) => Ok(PlainValues::Exact(values)),
-        Value::Constant(_) | Value::Encrypted(_) => Err(ExecError::Internal { place: "clear program" }),
+struct Exact {
+    encoder: SlotEncoder,
+}
+
+impl Arithmetic for Exact {
+    fn evaluate(
+        &self,
+        expr: &SlotExpr,
+        _scale_power: u32,
+        input: &ElementInput<'_>,
+    ) -> Result<Vec<RlweCiphertext>, ExecError> {
+        match walk(expr, &self.encoder, input)? {
+            Value::Encrypted(result) => Ok(result.into_lanes()),
+            Value::Constant(_) | Value::Vector(_) => Err(ExecError::Internal { place: "clear program" }),
+        }
+    }
+
+    fn evaluate_plain(&self, expr: &SlotExpr, input: &ElementInput<'_>) -> Result<PlainValues, ExecError> {
+        match walk(expr, &self.encoder, input)? {
+            Value::Vector(values) => Ok(PlainValues::Exact(values)),
+            Value::Constant(_) | Value::Encrypted(_) => Err(ExecError::Internal { place: "clear program" }),
+        }
     }
 }
 

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Approximate programs: reals in slots, with scales that multiply.
+//! The packing `approx_slots` at the server: programs on reals in slots, with scales that multiply.
 
+use hush_plan::packing::ApproxSlots;
 use hush_plan::plan::{SlotExpr, is_integer};
+use hush_ring::Ring;
+use hush_rlwe::{PlaintextModulus, RlweCiphertext};
 use hush_schemes::ckks::{ApproxCiphertext, ApproxEncoder, Scale};
 
 use super::element::{ChunkColumns, ElementInput, scheme_error};
+use super::{Arithmetic, Served};
 use crate::clear::select::Operand;
 use crate::error::ExecError;
 use crate::noop::PlainValues;
@@ -19,35 +23,50 @@ enum Value {
     Encrypted(ApproxCiphertext),
 }
 
-/// Evaluates a program of checked shape on one ring element.
-///
-/// # Errors
-/// [`ExecError::Weight`] if a clear value is not finite or too large for the scale; [`ExecError::Internal`].
-pub(super) fn evaluate(
-    expr: &SlotExpr,
-    encoder: &ApproxEncoder,
-    scale: Scale,
-    input: &ElementInput<'_>,
-) -> Result<ApproxCiphertext, ExecError> {
-    match (Walk { encoder, scale, input }).value(expr)? {
-        Value::Encrypted(result) => Ok(result),
-        Value::Integer(_) | Value::Vector(_) => Err(ExecError::Internal { place: "clear program" }),
+impl Served for ApproxSlots {
+    fn moduli(&self) -> Vec<PlaintextModulus> {
+        Vec::new()
+    }
+
+    fn arithmetic(&self, ring: &Ring) -> Result<Box<dyn Arithmetic>, ExecError> {
+        let scale = Scale::from_log2(self.scale_log2);
+        let scale = scale.map_err(|_| ExecError::Internal { place: "slot encoder" })?;
+        Ok(Box::new(Approximate { encoder: ApproxEncoder::new(ring), scale }))
     }
 }
 
-/// Evaluates the same program on plain columns: the values of the rows.
-///
-/// # Errors
-/// [`ExecError::Internal`] for a program without columns.
-pub(super) fn evaluate_plain(
-    expr: &SlotExpr,
-    encoder: &ApproxEncoder,
+struct Approximate {
+    encoder: ApproxEncoder,
     scale: Scale,
-    input: &ElementInput<'_>,
-) -> Result<PlainValues, ExecError> {
-    match (Walk { encoder, scale, input }).value(expr)? {
-        Value::Vector(values) => Ok(PlainValues::Approx(values)),
-        Value::Integer(_) | Value::Encrypted(_) => Err(ExecError::Internal { place: "clear program" }),
+}
+
+impl Approximate {
+    fn walk<'a>(&'a self, input: &'a ElementInput<'a>) -> Walk<'a> {
+        Walk { encoder: &self.encoder, scale: self.scale, input }
+    }
+}
+
+impl Arithmetic for Approximate {
+    fn evaluate(
+        &self,
+        expr: &SlotExpr,
+        scale_power: u32,
+        input: &ElementInput<'_>,
+    ) -> Result<Vec<RlweCiphertext>, ExecError> {
+        match self.walk(input).value(expr)? {
+            Value::Encrypted(result) if result.scale().log2() == self.scale.log2() * scale_power => {
+                Ok(vec![result.into_ciphertext()])
+            }
+            Value::Encrypted(_) => Err(ExecError::Internal { place: "scale of a program" }),
+            Value::Integer(_) | Value::Vector(_) => Err(ExecError::Internal { place: "clear program" }),
+        }
+    }
+
+    fn evaluate_plain(&self, expr: &SlotExpr, input: &ElementInput<'_>) -> Result<PlainValues, ExecError> {
+        match self.walk(input).value(expr)? {
+            Value::Vector(values) => Ok(PlainValues::Approx(values)),
+            Value::Integer(_) | Value::Encrypted(_) => Err(ExecError::Internal { place: "clear program" }),
+        }
     }
 }
 

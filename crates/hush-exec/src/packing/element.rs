@@ -12,7 +12,7 @@ use crate::noop::PlainValues;
 
 /// A program's columns in a chunk.
 #[derive(Clone, Copy)]
-pub(super) enum ChunkColumns<'a> {
+pub(crate) enum ChunkColumns<'a> {
     /// Bodies under a seed.
     Encrypted { seed: UniformSeed, bodies: &'a [(EncodingId, Body<'a>)] },
     /// Values of all rows of the chunk, which is one element here.
@@ -20,13 +20,13 @@ pub(super) enum ChunkColumns<'a> {
 }
 
 /// The columns of a program, and which rows a ring element covers.
-pub(super) struct ElementInput<'a> {
-    pub(super) ring: &'a Ring,
-    pub(super) columns: ChunkColumns<'a>,
-    pub(super) operands: &'a [Operand],
-    pub(super) element: u32,
-    pub(super) first_row: usize,
-    pub(super) row_count: usize,
+pub(crate) struct ElementInput<'a> {
+    pub(crate) ring: &'a Ring,
+    pub(crate) columns: ChunkColumns<'a>,
+    pub(crate) operands: &'a [Operand],
+    pub(crate) element: u32,
+    pub(crate) first_row: usize,
+    pub(crate) row_count: usize,
 }
 
 impl ElementInput<'_> {
@@ -34,7 +34,7 @@ impl ElementInput<'_> {
     ///
     /// # Errors
     /// [`ExecError::Internal`] if it is not there.
-    pub(super) fn body(&self, column: EncodingId) -> Result<(UniformSeed, &Body<'_>), ExecError> {
+    pub(crate) fn body(&self, column: EncodingId) -> Result<(UniformSeed, &Body<'_>), ExecError> {
         let ChunkColumns::Encrypted { seed, bodies } = self.columns else { return Err(NO_COLUMN) };
         let found = bodies.iter().find(|(id, _)| *id == column);
         found.map(|(_, body)| (seed, body)).ok_or(NO_COLUMN)
@@ -44,13 +44,13 @@ impl ElementInput<'_> {
     ///
     /// # Errors
     /// As [`ElementInput::body`].
-    pub(super) fn plain(&self, column: EncodingId) -> Result<&PlainValues, ExecError> {
+    pub(crate) fn plain(&self, column: EncodingId) -> Result<&PlainValues, ExecError> {
         let ChunkColumns::Plain(columns) = self.columns else { return Err(NO_COLUMN) };
         columns.iter().find(|(id, _)| *id == column).map(|(_, values)| values).ok_or(NO_COLUMN)
     }
 
     /// An operand on the rows of the element, from its whole chunk's values.
-    pub(super) fn rows<'v, T>(&self, values: &'v [T]) -> &'v [T] {
+    pub(crate) fn rows<'v, T>(&self, values: &'v [T]) -> &'v [T] {
         values.get(self.first_row..self.first_row + self.row_count).unwrap_or_default()
     }
 }
@@ -58,7 +58,7 @@ impl ElementInput<'_> {
 const NO_COLUMN: ExecError = ExecError::Internal { place: "column of a program" };
 
 /// What a refusal of the scheme means here.
-pub(super) fn scheme_error(error: SchemeError) -> ExecError {
+pub(crate) fn scheme_error(error: SchemeError) -> ExecError {
     match error {
         SchemeError::NotFinite { .. } | SchemeError::ValueRange { .. } => {
             ExecError::Weight { role: ExpressionRole::ClearHalf }

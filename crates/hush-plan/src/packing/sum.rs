@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Parameters of the `sum` layout.
+//! The packing `sum`: BGV by coefficients, plaintext modulus a power of two, a mask that the chunk's columns share.
 //!
 //! A quantity of at most `m` per row, summed over `rows` rows with clear weights up to `W`, needs
 //! `k_min = ⌈log2(2·rows·W·m + 1)⌉` bits of message; a parameter set's noise allows up to `k_max` bits (see
@@ -10,18 +10,85 @@ use hush_params::size::CHUNK_ROWS;
 use hush_params::{ParamSet, presets};
 use num_bigint::BigInt;
 
-use super::Choice;
-use crate::encoding::{Layout, Plaintext};
+use super::{Choice, Fit, Layout, Packing, Plaintext, Rules, Stored, SumAsked, SumFit};
 use crate::error::PlanError;
 use crate::quantity::Quantity;
 use crate::range::{largest_sum, message_log2};
-use crate::writers::{Writers, noise_room_log2};
+use crate::writers::{Writers, noise_margin, noise_room_log2};
 
 /// Largest `k` that a plaintext modulus `2^k` may have.
 const MAX_T_LOG2: u32 = 250;
 
+/// BGV by coefficient packing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sum {
+    /// log2 of the plaintext modulus, 2 to 250.
+    pub t_log2: u32,
+}
+
+impl Sum {
+    pub(super) fn read(plaintext: Plaintext) -> Option<Self> {
+        match plaintext {
+            Plaintext::PowerOfTwo { log2 } => Some(Self { t_log2: log2 }),
+            _ => None,
+        }
+    }
+}
+
+impl Rules for Sum {
+    fn layout(&self) -> Layout {
+        Layout::Sum
+    }
+
+    fn plaintext(&self) -> Plaintext {
+        Plaintext::PowerOfTwo { log2: self.t_log2 }
+    }
+
+    fn fits(&self, set: &ParamSet) -> bool {
+        (2..=MAX_T_LOG2).contains(&self.t_log2) && f64::from(self.t_log2) < set.log_q()
+    }
+
+    fn describe(&self) -> String {
+        format!("sums of {} bits", self.t_log2)
+    }
+
+    fn plaintext_words(&self) -> String {
+        format!("t = 2^{}", self.t_log2)
+    }
+
+    fn stored(&self) -> Option<Stored> {
+        Some(Stored::Coefficients)
+    }
+
+    fn held_bits(&self) -> u64 {
+        u64::from(self.t_log2)
+    }
+
+    fn fresh(&self, set: &ParamSet, writers: Writers) -> Fit {
+        Fit { margin: noise_margin(set, self.t_log2, 1, &1.into(), writers), error: None }
+    }
+
+    fn modulus_log2(&self) -> Option<f64> {
+        Some(f64::from(self.t_log2))
+    }
+
+    fn sums(&self) -> bool {
+        true
+    }
+
+    fn sum(&self, set: &ParamSet, asked: &SumAsked<'_>) -> Option<SumFit> {
+        let margin = noise_margin(set, self.t_log2, asked.rows, asked.weight_max, asked.writers);
+        Some(SumFit {
+            fit: Fit { margin, error: None },
+            needed_bits: message_log2(&largest_sum(asked.rows, asked.weight_max, asked.max_abs)),
+            held_bits: self.held_bits(),
+            noise: None,
+        })
+    }
+}
+
 /// The smallest parameter set that holds the sums, by stored bytes per value in full chunks; none of those named in `without`.
-pub(super) fn choose(
+pub(crate) fn choose(
     quantity: &Quantity,
     max_abs: &BigInt,
     rows: u64,
@@ -38,24 +105,19 @@ pub(super) fn choose(
     let (set, log2) = fitting
         .min_by_key(|(set, _)| stored_bits(set))
         .ok_or_else(|| PlanError::NoParameters { quantity: quantity.describe(), rows, bits: least })?;
-    Ok(Choice {
-        layout: Layout::Sum,
-        params: set.name(),
-        plaintext: Plaintext::PowerOfTwo { log2 },
-        max_abs: max_abs.clone(),
-    })
+    Ok(Choice { packing: Packing::Sum(Sum { t_log2: log2 }), params: set.name(), max_abs: max_abs.clone() })
 }
 
 /// A quantity to be summed in a table that devices write to.
-pub(super) struct Asked<'a> {
-    pub(super) quantity: &'a Quantity,
-    pub(super) max_abs: BigInt,
-    pub(super) weight_max: &'a BigInt,
+pub(crate) struct Asked<'a> {
+    pub(crate) quantity: &'a Quantity,
+    pub(crate) max_abs: BigInt,
+    pub(crate) weight_max: &'a BigInt,
 }
 
 /// As [`choose`] for all columns together, where devices encrypt: columns over one ring share masks, and so the multiples that
 /// errors come in, which are their plaintext modulus. The rings of `taken` have errors in other multiples.
-pub(super) fn choose_shared(
+pub(crate) fn choose_shared(
     asked: &[Asked<'_>],
     rows: u64,
     taken: &[&str],
@@ -103,9 +165,8 @@ pub(super) fn choose_shared(
         let choice = |(asked, (set, ..)): (&Asked<'_>, &(&'static ParamSet, u64, u64))| {
             let (least, most) = common(set);
             Choice {
-                layout: Layout::Sum,
+                packing: Packing::Sum(Sum { t_log2: (least + (most - least) / 2) as u32 }),
                 params: set.name(),
-                plaintext: Plaintext::PowerOfTwo { log2: (least + (most - least) / 2) as u32 },
                 max_abs: asked.max_abs.clone(),
             }
         };
@@ -114,6 +175,6 @@ pub(super) fn choose_shared(
 }
 
 /// Bits stored per value in a full chunk; a ring larger than a chunk is partly padding.
-pub(super) fn stored_bits(set: &ParamSet) -> usize {
+pub(crate) fn stored_bits(set: &ParamSet) -> usize {
     set.limb_count() * set.residue_bits() as usize * (set.degree() / CHUNK_ROWS as usize).max(1)
 }

@@ -1,51 +1,126 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Parameters of the approximate layouts (floats without a range).
+//! The packing `approx_sum`: CKKS by coefficients, for sums of floats without a range.
 //!
-//! *Sums.* The scale `2^s` is the smallest for which the error of a sum over all rows
+//! The scale `2^s` is the smallest for which the error of a sum over all rows
 //! ([`noise::ckks_sum_error_log2`]) stays below `0.5·10^-digits`. What is left of the modulus bounds the magnitude:
 //! `max_abs = ⌊2^(log2 Q − 2 − s) / (rows·W)⌋`; encryption refuses larger values. A larger ring is taken where that
 //! would be below a million. Where the schema has a `release` budget, the scale also leaves its digits beside the noise that
 //! results get before they leave their owner ([`release`]).
-//!
-//! *Slots.* One product of two values up to `2^m` must fit, `2(m + s) ≤ log2 Q − 2`, and its error
-//! `2·2^m·err(s)` must stay below `0.5·10^-digits`, where `err` is [`noise::ckks_slot_error_log2`].
 
 use hush_params::noise::release;
 use hush_params::{ParamSet, noise, presets};
 use num_bigint::BigInt;
 use num_traits::{One, ToPrimitive};
 
-use super::Choice;
-use super::slots::components;
-use crate::encoding::{Layout, Plaintext};
+use super::{Choice, Fit, Layout, Packing, Plaintext, Rules, Stored, SumAsked, SumFit};
 use crate::error::PlanError;
-use crate::program::Program;
 use crate::quantity::Quantity;
-use crate::range::log2;
-use crate::schema::{ReleaseBudget, Schema};
+use crate::range::{largest_sum, log2};
+use crate::schema::ReleaseBudget;
 use crate::writers::Writers;
 
 /// Magnitude that a column should have room for before a larger ring is taken.
 const COMFORTABLE_LOG2: f64 = 20.0;
-/// Largest scale of a slot: the scale of a product must stay within 120 bits.
-const MAX_SLOT_SCALE_LOG2: f64 = 60.0;
 /// Largest scale of a sum: two limbs.
 const MAX_SUM_SCALE_LOG2: f64 = 90.0;
 /// The same with a budget of releases: encoded values stay below `2^126`.
 const MAX_RELEASED_SCALE_LOG2: f64 = 110.0;
 
+/// log2 of the scales that are written.
+const SCALES_LOG2: std::ops::RangeInclusive<u32> = 1..=250;
+
+/// CKKS by coefficient packing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ApproxSum {
+    /// log2 of the scale.
+    pub scale_log2: u32,
+}
+
+impl ApproxSum {
+    pub(super) fn read(plaintext: Plaintext) -> Option<Self> {
+        match plaintext {
+            Plaintext::Scale { log2 } => Some(Self { scale_log2: log2 }),
+            _ => None,
+        }
+    }
+}
+
+impl Rules for ApproxSum {
+    fn layout(&self) -> Layout {
+        Layout::ApproxSum
+    }
+
+    fn plaintext(&self) -> Plaintext {
+        Plaintext::Scale { log2: self.scale_log2 }
+    }
+
+    fn fits(&self, set: &ParamSet) -> bool {
+        has_room(set, self.scale_log2)
+    }
+
+    fn describe(&self) -> String {
+        format!("approximate at scale 2^{}", self.scale_log2)
+    }
+
+    fn plaintext_words(&self) -> String {
+        format!("scale 2^{}", self.scale_log2)
+    }
+
+    fn stored(&self) -> Option<Stored> {
+        Some(Stored::Coefficients)
+    }
+
+    fn held_bits(&self) -> u64 {
+        u64::from(self.scale_log2)
+    }
+
+    fn fresh(&self, set: &ParamSet, writers: Writers) -> Fit {
+        let (scale, factor) = (f64::from(self.scale_log2), writers.noise_factor(set));
+        let error = noise::ckks_sum_error_log2(scale, 1.0, 1.0, factor).exp2();
+        Fit { margin: f64::INFINITY, error: Some(error) }
+    }
+
+    fn scale_log2(&self) -> Option<u32> {
+        Some(self.scale_log2)
+    }
+
+    fn sums(&self) -> bool {
+        true
+    }
+
+    fn sum(&self, set: &ParamSet, asked: &SumAsked<'_>) -> Option<SumFit> {
+        let weight = asked.weight_max.to_f64().unwrap_or(f64::INFINITY);
+        let (rows, scale) = (asked.rows as f64, f64::from(self.scale_log2));
+        let factor = asked.writers.noise_factor(set);
+        let error = noise::ckks_sum_error_log2(scale, rows, weight, factor);
+        let largest = log2(&largest_sum(asked.rows, asked.weight_max, asked.max_abs));
+        let phase = noise::add_phase_log2(largest, error) + scale;
+        Some(SumFit {
+            fit: Fit { margin: set.log_q() - 1.0 - phase, error: Some(error.exp2()) },
+            needed_bits: phase.ceil() as u64,
+            held_bits: (set.log_q() - 1.0).floor() as u64,
+            noise: Some(noise::ckks_sum_noise_log2(scale, rows, weight, factor).exp2()),
+        })
+    }
+}
+
+/// Whether a scale is one that is written, and the modulus is larger.
+pub(super) fn has_room(set: &ParamSet, scale_log2: u32) -> bool {
+    SCALES_LOG2.contains(&scale_log2) && f64::from(scale_log2) < set.log_q()
+}
+
 /// The magnitude that a column should have room for.
-pub(super) fn comfortable_bound() -> BigInt {
+pub(crate) fn comfortable_bound() -> BigInt {
     BigInt::one() << COMFORTABLE_LOG2 as u64
 }
 
 /// log2 of `0.5·10^-digits`.
-fn target_log2(digits: u8) -> f64 {
+pub(super) fn target_log2(digits: u8) -> f64 {
     -1.0 - f64::from(digits) * 10f64.log2()
 }
 
 /// Chooses for one quantity to be summed.
-pub(super) fn sum(
+pub(crate) fn choose(
     quantity: &Quantity,
     digits: u8,
     rows: u64,
@@ -70,9 +145,8 @@ pub(super) fn sum(
     let (set, room) = comfortable(&rooms).ok_or_else(|| refusal(least() as u64))?;
     let scale = scale_over(set);
     Ok(Choice {
-        layout: Layout::ApproxSum,
+        packing: Packing::ApproxSum(ApproxSum { scale_log2: scale as u32 }),
         params: set.name(),
-        plaintext: Plaintext::Scale { log2: scale as u32 },
         max_abs: BigInt::one() << room.floor() as u64,
     })
 }
@@ -97,51 +171,8 @@ fn released_scale(
     release::scale_log2(off, digits)
 }
 
-/// Chooses for every column of the approximate programs, in groups of those that meet.
-pub(super) fn slots(
-    schema: &Schema,
-    programs: &[Program],
-) -> Result<Vec<Vec<(Quantity, Choice)>>, PlanError> {
-    let approximate: Vec<&Program> = programs.iter().filter(|program| program.approximate).collect();
-    let mut groups = Vec::new();
-    for (columns, _) in components(&approximate) {
-        let quantities: Vec<Quantity> = columns.into_iter().map(Quantity::Value).collect();
-        let digits =
-            quantities.iter().filter_map(|quantity| quantity.approximate_digits(schema)).max().unwrap_or(0);
-        let sets = presets().iter().filter(|set| set.degree() == 8192);
-        let options: Vec<(&ParamSet, f64)> = sets.map(|set| (set, slot_magnitude(set, digits))).collect();
-        let refusal = || PlanError::NoParameters {
-            quantity: quantities.iter().map(Quantity::describe).collect::<Vec<_>>().join(", "),
-            rows: 1,
-            bits: u64::from(digits) * 4,
-        };
-        let (set, room) = comfortable(&options).ok_or_else(refusal)?;
-        let magnitude = room.floor();
-        let scale = (half_room(set) - magnitude).floor().min(MAX_SLOT_SCALE_LOG2);
-        let choice = Choice {
-            layout: Layout::ApproxSlots,
-            params: set.name(),
-            plaintext: Plaintext::Scale { log2: scale as u32 },
-            max_abs: BigInt::one() << magnitude as u64,
-        };
-        groups.push(quantities.into_iter().map(|quantity| (quantity, choice.clone())).collect());
-    }
-    Ok(groups)
-}
-
-/// Bits for the magnitude and scale of each factor of a product.
-fn half_room(set: &ParamSet) -> f64 {
-    (set.log_q() - 2.0) / 2.0
-}
-
-/// The largest `m` with `m + s ≤ half` and `1 + m + err − s ≤ target`, one bit of the latter kept for sums of products.
-fn slot_magnitude(set: &ParamSet, digits: u8) -> f64 {
-    let slack = target_log2(digits) - noise::ckks_slot_error_log2(0.0, set.degree()) - 2.0;
-    ((half_room(set) + slack) / 2.0).min(MAX_SLOT_SCALE_LOG2 + slack)
-}
-
 /// The first set with comfortable room, else the one with most, if any value fits at all.
-fn comfortable<'a>(rooms: &[(&'a ParamSet, f64)]) -> Option<(&'a ParamSet, f64)> {
+pub(super) fn comfortable<'a>(rooms: &[(&'a ParamSet, f64)]) -> Option<(&'a ParamSet, f64)> {
     let first = rooms.iter().find(|(_, room)| *room >= COMFORTABLE_LOG2);
     let best = first.or_else(|| rooms.iter().max_by(|a, b| a.1.total_cmp(&b.1)))?;
     (best.1 >= 0.0).then_some(*best)

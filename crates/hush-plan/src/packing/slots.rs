@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Parameters of the `slots` layout.
+//! The packing `slots`: BGV slots, one ciphertext per plaintext prime.
 //!
 //! A program is evaluated modulo several plaintext primes, one ciphertext each (a *lane*); the owner joins the lanes,
 //! so their product must exceed twice the largest absolute value of any result. Columns that meet in a program share
@@ -8,18 +8,99 @@
 
 use std::collections::BTreeSet;
 
-use hush_params::{PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45, ParamSet, presets};
+use hush_params::{PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45, ParamSet, noise, presets};
 use num_bigint::BigInt;
 use num_traits::One;
 
-use super::Choice;
 use super::sum::stored_bits;
-use crate::encoding::{Layout, Plaintext};
+use super::{Choice, Fit, Layout, Packing, Plaintext, ProgramFit, Rules, Stored};
 use crate::error::PlanError;
 use crate::program::Program;
 use crate::quantity::Quantity;
 use crate::range::MAX_MESSAGE_LOG2;
 use crate::schema::Schema;
+use crate::writers::Writers;
+
+/// Largest log2 of a plaintext prime, for the noise of a fresh row.
+const PRIME_LOG2: f64 = 45.0;
+
+/// BGV slots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slots {
+    /// Plaintext primes, from one of the lists in `hush-params`, none twice.
+    pub primes: Vec<u64>,
+}
+
+impl Slots {
+    pub(super) fn read(plaintext: Plaintext) -> Option<Self> {
+        match plaintext {
+            Plaintext::Primes { primes } => Some(Self { primes }),
+            _ => None,
+        }
+    }
+}
+
+impl Rules for Slots {
+    fn layout(&self) -> Layout {
+        Layout::Slots
+    }
+
+    fn plaintext(&self) -> Plaintext {
+        Plaintext::Primes { primes: self.primes.clone() }
+    }
+
+    fn fits(&self, set: &ParamSet) -> bool {
+        let primes = &self.primes;
+        let listed = |list: &[u64]| primes.iter().all(|prime| list.contains(prime));
+        let distinct: BTreeSet<_> = primes.iter().collect();
+        !primes.is_empty()
+            && distinct.len() == primes.len()
+            && primes.iter().all(|prime| (*prime as f64).log2() < set.log_q())
+            && (listed(&PLAINTEXT_PRIMES_32) || listed(&PLAINTEXT_PRIMES_45))
+    }
+
+    fn describe(&self) -> String {
+        match self.primes.len() {
+            1 => "slots of 1 prime".to_owned(),
+            count => format!("slots of {count} primes"),
+        }
+    }
+
+    fn plaintext_words(&self) -> String {
+        let bits: f64 = self.primes.iter().map(|prime| (*prime as f64).log2()).sum();
+        let plural = if self.primes.len() == 1 { "" } else { "s" };
+        format!("t = {} prime{plural}, {:.0} bits", self.primes.len(), bits.floor())
+    }
+
+    fn stored(&self) -> Option<Stored> {
+        Some(Stored::Evaluations)
+    }
+
+    fn held_bits(&self) -> u64 {
+        self.primes.iter().product::<BigInt>().bits().saturating_sub(1)
+    }
+
+    fn fresh(&self, set: &ParamSet, _writers: Writers) -> Fit {
+        Fit { margin: set.log_q() - 1.0 - noise::bgv_fresh_phase_log2(PRIME_LOG2), error: None }
+    }
+
+    fn modulus_log2(&self) -> Option<f64> {
+        Some(largest_log2(&self.primes))
+    }
+
+    fn lanes(&self) -> usize {
+        self.primes.len()
+    }
+
+    fn evaluates(&self) -> bool {
+        true
+    }
+
+    fn program(&self, set: &ParamSet, program: &Program, _magnitude: f64) -> Option<ProgramFit> {
+        let fit = Fit { margin: margin(program, set, &self.primes), error: None };
+        fits(program, set, &self.primes).then_some(ProgramFit { fit, largest: None })
+    }
+}
 
 /// The plaintext primes that suit a ring.
 fn primes_for(set: &ParamSet) -> Option<&'static [u64]> {
@@ -31,7 +112,7 @@ fn primes_for(set: &ParamSet) -> Option<&'static [u64]> {
 }
 
 /// Chooses for every column of the exact programs, in groups of those that meet.
-pub(super) fn choose(
+pub(crate) fn choose(
     schema: &Schema,
     programs: &[Program],
 ) -> Result<Vec<Vec<(Quantity, Choice)>>, PlanError> {
@@ -43,8 +124,8 @@ pub(super) fn choose(
         let (set, primes) = parameters(&members, largest)?;
         let choice = |quantity: Quantity| {
             let max_abs = quantity.bound(schema);
-            let plaintext = Plaintext::Primes { primes: primes.clone() };
-            (quantity, Choice { layout: Layout::Slots, params: set.name(), plaintext, max_abs })
+            let packing = Packing::Slots(Slots { primes: primes.clone() });
+            (quantity, Choice { packing, params: set.name(), max_abs })
         };
         groups.push(quantities.into_iter().map(choice).collect());
     }
@@ -117,8 +198,11 @@ pub(crate) fn fits(program: &Program, set: &ParamSet, primes: &[u64]) -> bool {
 
 /// Distance in bits between the program's noise bound and its limit.
 pub(crate) fn margin(program: &Program, set: &ParamSet, primes: &[u64]) -> f64 {
-    let t_log2 = primes.iter().map(|prime| (*prime as f64).log2()).fold(0.0, f64::max);
-    set.log_q() - 1.0 - program.phase_log2(set.degree(), t_log2)
+    set.log_q() - 1.0 - program.phase_log2(set.degree(), largest_log2(primes))
+}
+
+fn largest_log2(primes: &[u64]) -> f64 {
+    primes.iter().map(|prime| (*prime as f64).log2()).fold(0.0, f64::max)
 }
 
 #[cfg(test)]

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The packing `slots` at its owner: integers modulo several primes, a ciphertext for each.
+
+use ethnum::I256;
+use hush_encode::View;
+use hush_exec::noop::PlainValues;
+use hush_keys::{ChunkEncryption, PhaseLimit, SecretKind, SlotColumn, decrypt_slots};
+use hush_plan::PrivateEncoding;
+use hush_plan::packing::Slots;
+use hush_ring::Ring;
+use hush_schemes::bgv::slots::{SlotCiphertext, SlotEncoder};
+
+use super::{
+    Codec, Column, ColumnKey, Owned, ProgramResult, Stored, mismatch, name_column, not_a_number,
+    out_of_bounds,
+};
+use crate::bounds::{named, phase_limit};
+use crate::cells::Cells;
+use crate::error::ClientError;
+use crate::release::Release;
+
+/// Integers in slots.
+pub(crate) struct SlotCodec {
+    encoder: SlotEncoder,
+    /// Largest absolute value.
+    max_abs: I256,
+}
+
+impl SlotCodec {
+    pub(super) fn new(
+        Slots { primes }: &Slots,
+        ring: &Ring,
+        encoding: &PrivateEncoding,
+    ) -> Result<Self, ClientError> {
+        let max_abs = I256::from_str_radix(&encoding.max_abs, 10).map_err(|_| not_a_number(encoding))?;
+        Ok(Self { encoder: SlotEncoder::new(ring, primes)?, max_abs })
+    }
+}
+
+impl Owned for SlotCodec {
+    fn secret_kind(&self) -> SecretKind {
+        SecretKind::Slots
+    }
+
+    fn plain(&self, key: &ColumnKey, values: View<'_>) -> Result<PlainValues, ClientError> {
+        let View::Exact(values) = values else { return Err(mismatch(key)) };
+        values.check_max_abs(self.max_abs).map_err(|source| out_of_bounds(key, source))?;
+        Ok(PlainValues::from(values))
+    }
+
+    fn encrypt(
+        &self,
+        chunk: &mut ChunkEncryption<'_>,
+        columns: &[Column<'_>],
+    ) -> Result<Vec<Vec<u8>>, ClientError> {
+        let encrypt = |Column { key, values }: &Column<'_>| match (&key.codec, values) {
+            (Codec::Slots(Self { encoder, max_abs }), View::Exact(values)) => {
+                let (column, secret) = (key.id().0, &key.secret);
+                let column = SlotColumn { column, secret, encoder, max_abs: *max_abs, values: *values };
+                chunk.encrypt_slots(&column).map_err(|source| name_column(columns, source))
+            }
+            _ => Err(mismatch(key)),
+        };
+        columns.iter().map(encrypt).collect()
+    }
+
+    fn decrypt(&self, stored: &Stored<'_>, _count: usize, limit: PhaseLimit) -> Result<Cells, ClientError> {
+        let (Stored { key, seed, .. }, body) = (stored, stored.body()?);
+        let elements = (0..body.id().element_count).map(|element| {
+            let ciphertext = SlotCiphertext::load(key.ring(), *seed, &body, element)?;
+            decrypt_slots(&key.secret, &self.encoder, ciphertext.lanes(), limit)
+                .map_err(|error| named(key, error))
+        });
+        Ok(Cells::Exact(elements.collect::<Result<Vec<_>, _>>()?.concat()))
+    }
+
+    fn program(
+        &self,
+        key: &ColumnKey,
+        result: &ProgramResult<'_>,
+        _release: Option<&Release<'_>>,
+    ) -> Result<Cells, ClientError> {
+        let limit = phase_limit(result.bound);
+        let elements = result.ciphertexts.chunks(result.lanes.max(1));
+        let values = elements.map(|lanes| decrypt_slots(&key.secret, &self.encoder, lanes, limit));
+        let values = values.collect::<Result<Vec<_>, _>>().map_err(|error| named(key, error))?;
+        Ok(Cells::Exact(values.concat()))
+    }
+}

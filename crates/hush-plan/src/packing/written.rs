@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How manifests spell a packing: a layout and a plaintext space, of whose combinations most mean nothing.
+
+use serde::{Deserialize, Serialize};
+
+/// How rows map to ring elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Layout {
+    ApproxSlots,
+    ApproxSum,
+    Slots,
+    Sum,
+}
+
+/// Plaintext space of an encoded column.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Plaintext {
+    /// Modulus `2^log2`.
+    PowerOfTwo { log2: u32 },
+    /// One ciphertext per prime.
+    Primes { primes: Vec<u64> },
+    /// Scale `2^log2`.
+    Scale { log2: u32 },
+}
+
+impl Layout {
+    /// As it is written.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ApproxSlots => "approx_slots",
+            Self::ApproxSum => "approx_sum",
+            Self::Slots => "slots",
+            Self::Sum => "sum",
+        }
+    }
+}
+
+/// A plaintext space that its layout cannot have.
+#[derive(Debug, thiserror::Error)]
+#[error("the layout {} cannot have the plaintext space that stands beside it", layout.name())]
+pub(crate) struct NoPacking {
+    pub(crate) layout: Layout,
+}
