@@ -4,20 +4,22 @@
 //! Nothing of a protected column is written but ciphertext: there are no temporary files. The manifest comes
 //! last; an interrupted run leaves no table, and the same command again completes, with fresh seeds.
 
+mod line;
 mod memory;
 
-use arrow::datatypes::SchemaRef;
-use hush_encode::{clear_rows, clear_schema};
-use hush_exec::noop::Scheme;
-use hush_keys::{Encryptor, OwnerSeed, SealKey};
-use hush_plan::{PrivateEncoding, Protection, Schema};
-use hush_table::source::{RowBatch, Source};
-use hush_table::{
-    CHUNK_ROWS, EncodedChunk, EncryptionId, SignedManifest, TableId, TableIdentity, TableLayout, TableStore,
-    TableWriter,
-};
-use rayon::prelude::*;
+use std::collections::VecDeque;
 
+use arrow::datatypes::SchemaRef;
+use hush_encode::clear_schema;
+use hush_exec::noop::Scheme;
+use hush_keys::{OwnerSeed, SealKey};
+use hush_plan::{PrivateEncoding, Protection, Schema};
+use hush_table::source::Source;
+use hush_table::{
+    CHUNK_ROWS, EncryptionId, SignedManifest, TableId, TableIdentity, TableLayout, TableStore, TableWriter,
+};
+
+use self::line::{Encrypted, Line};
 use self::memory::{Flow, Need};
 pub(crate) use self::memory::{PROGRAM_BYTES, TEXT_BYTES};
 use crate::chunk::ChunkPlan;
@@ -98,28 +100,27 @@ impl Encryption<'_> {
         writer: &mut TableWriter,
         progress: &dyn Progress,
     ) -> Result<(), ClientError> {
-        let batches = self.source.typed(&self.half.schema)?.with_text_limit(flow.text_bytes);
-        let mut batches = batches.prefetch(flow.window)?;
-        let mut next_chunk = 0_u32;
-        loop {
-            self.check_memory()?;
-            let window: Vec<RowBatch> = batches.by_ref().take(flow.window).collect::<Result<_, _>>()?;
-            if window.is_empty() {
-                return Ok(());
+        let reader = self.source.typed(&self.half.schema)?.with_text_limit(flow.text_bytes);
+        let (mut raw_chunks, typer) = reader.chunks_ahead(flow.window, flow.raw_bytes)?;
+        let line = Line::new(plan, &self.half.schema, clear, typer);
+        self.pool.in_place_scope(|scope| {
+            let (mut under_way, mut next_chunk) = (VecDeque::with_capacity(flow.window), 0_u32);
+            loop {
+                self.check_memory()?;
+                while under_way.len() < flow.window
+                    && let Some(raw) = raw_chunks.next()
+                {
+                    under_way.push_back(line.begin(scope, next_chunk, raw));
+                    next_chunk += 1;
+                }
+                // The oldest first: errors come in the order of rows too.
+                let Some(oldest) = under_way.pop_front() else { return Ok(()) };
+                let Encrypted { clear, chunk } = oldest.wait()?;
+                let rows = chunk.rows;
+                writer.push(&clear, chunk)?;
+                progress.advance(rows.into());
             }
-            let encrypted: Vec<Result<EncodedChunk, ClientError>> = self.pool.install(|| {
-                let indexed = window.par_iter().enumerate();
-                let encrypt = |encryptor: &mut Encryptor, (offset, batch): (usize, &RowBatch)| {
-                    plan.encrypt(encryptor, next_chunk + offset as u32, batch)
-                };
-                indexed.map_init(Encryptor::new, encrypt).collect()
-            });
-            for (batch, chunk) in window.iter().zip(encrypted) {
-                writer.push(&clear_rows(&self.half.schema, clear, batch)?, chunk?)?;
-                next_chunk += 1;
-                progress.advance(batch.rows as u64);
-            }
-        }
+        })
     }
 
     fn flow(&self, plan: &ChunkPlan<'_>) -> Result<Flow, ClientError> {
@@ -132,8 +133,9 @@ impl Encryption<'_> {
     /// Refuses what has taken more than its limit, by the system's own count. The model should have kept it below: what it cannot
     /// know are files of unusual pages.
     fn check_memory(&self) -> Result<(), ClientError> {
-        match (self.memory_limit, peak_resident_bytes()) {
-            (Some(limit), Some(found)) if found > limit => Err(ClientError::MemoryPassed { limit, found }),
+        let Some(limit) = self.memory_limit else { return Ok(()) };
+        match peak_resident_bytes() {
+            Some(found) if found > limit => Err(ClientError::MemoryPassed { limit, found }),
             _ => Ok(()),
         }
     }

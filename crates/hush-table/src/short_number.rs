@@ -27,6 +27,9 @@ impl ShortNumber {
         if digits.is_empty() || digits.len() > MOST_DIGITS {
             return None;
         }
+        if let Some(magnitude) = unsigned(digits) {
+            return Some(Self::new(negative, magnitude.cast_signed(), 0, digits));
+        }
         let mut magnitude = 0i64;
         let mut point = None;
         for (i, &byte) in digits.iter().enumerate() {
@@ -40,19 +43,91 @@ impl ShortNumber {
                 return None;
             }
         }
-        Some(Self {
-            value: if negative { -magnitude } else { magnitude },
-            fraction_digits: point.map_or(0, |at| digits.len() - at - 1) as u8,
-            leading_zeros: matches!(digits, [b'0', b'0'..=b'9', ..]),
-        })
+        let fraction_digits = point.map_or(0, |at| digits.len() - at - 1) as u8;
+        Some(Self::new(negative, magnitude, fraction_digits, digits))
+    }
+
+    #[inline]
+    fn new(negative: bool, magnitude: i64, fraction_digits: u8, digits: &[u8]) -> Self {
+        let value = if negative { -magnitude } else { magnitude };
+        Self { value, fraction_digits, leading_zeros: matches!(digits, [b'0', b'0'..=b'9', ..]) }
     }
 
     /// The value in units of `10^-scale`; `None` where digits would be lost or 64 bits do not hold it.
     #[inline]
     pub(crate) fn units(self, scale: u8) -> Option<i64> {
         let missing = scale.checked_sub(self.fraction_digits)?;
+        if missing == 0 {
+            return Some(self.value);
+        }
         self.value.checked_mul(10i64.checked_pow(missing.into())?)
     }
+}
+
+/// Eight times the digit 0, as text.
+const ZEROS: u64 = 0x3030_3030_3030_3030;
+
+/// 1 to 18 digits and nothing else, as a number: eight at a time, because numbers are most of what is read.
+#[inline]
+fn unsigned(digits: &[u8]) -> Option<u64> {
+    let (Some(first), Some(last)) = (digits.first_chunk(), digits.last_chunk()) else {
+        return eight_digits(short_word(digits));
+    };
+    let (first, last) = (u64::from_le_bytes(*first), u64::from_le_bytes(*last));
+    // The last digits that the words before do not have, behind zeros.
+    let tail = |length: usize| {
+        let others = !0u64 >> (8 * length);
+        eight_digits(last & !others | ZEROS & others)
+    };
+    match digits.len() {
+        8 => eight_digits(first),
+        length @ 9..=15 => Some(eight_digits(first)? * power(length - 8) + tail(length - 8)?),
+        16 => Some(eight_digits(first)? * power(8) + eight_digits(last)?),
+        length @ 17..=MOST_DIGITS => {
+            let middle = u64::from_le_bytes(*digits.get(8..)?.first_chunk()?);
+            let upper = eight_digits(first)? * power(8) + eight_digits(middle)?;
+            Some(upper * power(length - 16) + tail(length - 16)?)
+        }
+        _ => None,
+    }
+}
+
+/// Up to seven bytes of text behind zeros.
+#[inline]
+fn short_word(text: &[u8]) -> u64 {
+    let length = text.len();
+    let byte = |at: usize| text.get(at).map_or(0, |byte| u64::from(*byte) << (8 * at));
+    let word = match (text.first_chunk(), text.last_chunk()) {
+        (Some(first), Some(last)) => {
+            u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << (8 * (length - 4))
+        }
+        _ => byte(0) | byte(1) | byte(2),
+    };
+    match length {
+        0 => ZEROS,
+        _ => word << (8 * (8 - length)) | ZEROS >> (8 * length),
+    }
+}
+
+/// Eight digits as text, the first in the lowest byte, as a number.
+#[inline]
+fn eight_digits(text: u64) -> Option<u64> {
+    const UPPER_HALVES: u64 = 0xf0f0_f0f0_f0f0_f0f0;
+    // The upper half of a digit is 3, and still is with 6 added.
+    let with_six = text.wrapping_add(0x0606_0606_0606_0606);
+    if text & UPPER_HALVES | (with_six & UPPER_HALVES) >> 4 != 0x3333_3333_3333_3333 {
+        return None;
+    }
+    let digits = text & !UPPER_HALVES;
+    // Two, four and eight digits together: multiplied into the place where the lower ones stand.
+    let pairs = digits.wrapping_mul(10 * 0x100 + 1) >> 8 & 0x00ff_00ff_00ff_00ff;
+    let fours = pairs.wrapping_mul(100 * 0x1_0000 + 1) >> 16 & 0x0000_ffff_0000_ffff;
+    Some(fours.wrapping_mul(10_000 * 0x1_0000_0000 + 1) >> 32)
+}
+
+fn power(exponent: usize) -> u64 {
+    const POWERS: [u64; 9] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+    POWERS.get(exponent).copied().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -34,12 +34,15 @@ use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use hush_plan::schema::{Column, Protection, Schema, units::DecimalPoint};
 
+mod ahead;
 mod arrow_rows;
 mod batches;
 pub(crate) mod cells;
 mod column;
+mod cut;
 mod error;
 mod guarded;
+mod lines;
 mod name;
 #[cfg(not(feature = "parquet-rows"))]
 #[path = "source/no_parquet.rs"]
@@ -47,13 +50,15 @@ mod parquet_file;
 #[cfg(feature = "parquet-rows")]
 mod parquet_file;
 mod raw;
+mod record;
 mod records;
 mod typed;
 
+pub use ahead::{ChunkTyper, RawChunk, RawChunks};
 pub use batches::{BatchColumn, BatchReader, BatchSource};
 pub use error::{BatchFault, NotATable, Place, SourceError};
 pub(crate) use raw::RawRows;
-pub use typed::{Prefetched, TypedReader};
+pub use typed::TypedReader;
 
 use arrow_rows::ArrowRows;
 use batches::MemoryBatches;
@@ -249,8 +254,8 @@ impl Source {
     /// As [`Source::from_batches`].
     pub fn from_batch_source(name: &str, batches: Arc<dyn BatchSource>) -> Result<Self, SourceError> {
         let found = batches.columns();
-        if found.len() > records::COLUMN_LIMIT {
-            return Err(SourceError::TooManyColumns { limit: records::COLUMN_LIMIT });
+        if found.len() > record::COLUMN_LIMIT {
+            return Err(SourceError::TooManyColumns { limit: record::COLUMN_LIMIT });
         }
         let column = |(i, column): (usize, &BatchColumn)| SourceColumn {
             name: named(&column.name, i),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How much of a table is in memory while it is encrypted: a model, and what to do with less than usual of it.
 //!
-//! Chunks pass through in a window: read ahead, encrypted together, collected into a part, and written while the next part is
-//! collected. What is in flight is therefore so many chunks and three times a part, whatever the number of rows. Under a
-//! limit parts get smaller first (more files), then the window (less overlap of reading, encrypting and writing); texts, which
-//! have no size of their own, get what is left, and a chunk with more is refused.
+//! Chunks pass through in a window: cut from the file ahead of their turn, typed and encrypted on all threads, collected into a part,
+//! and written while the next part is collected. What is in flight is therefore so many chunks and three times a part, whatever the
+//! number of rows. Under a limit parts get smaller first (more files), then the window (less overlap of reading, encrypting and
+//! writing), then chunks are typed by the thread that reads them; texts, which have no size of their own, get what is left, and a
+//! chunk with more is refused.
 
 use hush_plan::{ColumnType, Protection, Quantity, Schema};
 use hush_rlwe::OVERHEAD_BYTES;
@@ -21,6 +22,8 @@ const ROWS: u64 = CHUNK_ROWS as u64;
 pub(crate) const PROGRAM_BYTES: u64 = 36 * MIB;
 /// Bytes of a text, where nobody knows them yet.
 pub(crate) const TEXT_BYTES: u64 = 32;
+/// Most bytes of a chunk that waits to be typed, without a limit on memory.
+const MOST_RAW_BYTES: usize = 64 * MIB as usize;
 /// Most bytes of a record of a table whose texts are all left out.
 const RECORD_BYTES: usize = MIB as usize;
 /// Sizes of parts, from best to worst; the small ones make many files.
@@ -29,8 +32,10 @@ const PARTS: [&[u64]; 2] = [&[PART_TARGET_BYTES, 16 * MIB, 8 * MIB, 4 * MIB], &[
 /// How chunks pass through the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Flow {
-    /// Chunks that are encrypted together; as many are read ahead.
+    /// Chunks that are typed and encrypted together; as many are read ahead.
     pub(super) window: usize,
+    /// Most bytes of a chunk that is read ahead without being typed; 0 if all are typed as they are read.
+    pub(super) raw_bytes: usize,
     /// Bytes at which a part is cut.
     pub(super) part_bytes: u64,
     /// Most bytes of texts in a chunk.
@@ -42,6 +47,8 @@ pub(super) struct Flow {
 pub(super) struct Need {
     /// The program; reading, beside the chunks that come of it; the keys.
     fixed: u64,
+    /// One chunk as it stands in the file, about.
+    raw: u64,
     /// One chunk's values, without texts.
     typed: u64,
     /// Columns of texts.
@@ -60,8 +67,12 @@ impl Need {
         // A program that does other things beside this, such as Python, has taken more already.
         let program = PROGRAM_BYTES.max(resident_bytes().unwrap_or(0));
         let mut need = Self { fixed: program + decode, ..Self::default() };
-        for column in schema.columns.iter().filter(|column| column.protect != Protection::Drop) {
+        for column in &schema.columns {
             let is_text = matches!(column.kind, ColumnType::Category | ColumnType::Text);
+            need.raw += ROWS * raw_cell_bytes(column.kind);
+            if column.protect == Protection::Drop {
+                continue;
+            }
             let bytes = ROWS * cell_bytes(column.kind);
             need.typed += bytes;
             need.texts += u64::from(is_text);
@@ -93,9 +104,11 @@ impl Need {
     fn bytes(&self, flow: Flow, threads: usize) -> u64 {
         let window = flow.window as u64;
         let texts = if self.texts > 0 { flow.text_bytes as u64 } else { 0 };
-        // Those in work, those that wait, one that finds no room to wait and one that is being read.
-        let read = (2 * window + 2) * (self.typed + texts);
-        let working = window.min(threads as u64) * self.working;
+        let (raw, typed) = (flow.raw_bytes as u64, self.typed + texts);
+        // Those in work, those that wait, one that finds no room to wait and one that is being read, from a buffer that may have grown.
+        let read = (2 * window + 2) * typed.max(raw) + 2 * raw;
+        let in_work = window.min(threads as u64);
+        let working = in_work * (self.working + if raw > 0 { typed } else { 0 });
         let encrypted = window * (self.encrypted + texts);
         let most_chunks = flow.part_bytes / self.encrypted.max(1) + 1;
         let chunks = most_chunks.min(u64::from(MAX_PART_CHUNKS));
@@ -112,7 +125,8 @@ impl Flow {
     /// Without a limit.
     pub(super) fn unlimited(threads: usize) -> Self {
         // Two chunks a thread keep all busy while the writer takes the last ones.
-        Self { window: 2 * threads, part_bytes: PART_TARGET_BYTES, text_bytes: usize::MAX }
+        let (window, raw_bytes) = (2 * threads, MOST_RAW_BYTES);
+        Self { window, raw_bytes, part_bytes: PART_TARGET_BYTES, text_bytes: usize::MAX }
     }
 
     /// Within so many bytes of memory, code and all.
@@ -123,11 +137,23 @@ impl Flow {
         let text_bytes = usize::try_from(need.texts * ROWS * TEXT_BYTES).unwrap_or(usize::MAX);
         let windows =
             || std::iter::successors(Some(2 * threads), |window| Some(window / 2).filter(|w| *w > 0));
+        // One chunk at a time is typed while the one before is encrypted.
+        let raw_bytes = [usize::try_from(need.raw).unwrap_or(usize::MAX).min(MOST_RAW_BYTES), 0];
         let flows = PARTS.into_iter().flat_map(|sizes| {
-            let of_window = move |window| sizes.iter().map(move |part| (window, *part));
-            windows().flat_map(of_window)
+            let of_window = move |raw_bytes: usize, window: usize| {
+                sizes.iter().map(move |part_bytes| Self {
+                    window,
+                    raw_bytes,
+                    part_bytes: *part_bytes,
+                    text_bytes,
+                })
+            };
+            raw_bytes.into_iter().flat_map(move |raw_bytes| {
+                windows()
+                    .filter(move |window| raw_bytes == 0 || *window > 1)
+                    .flat_map(move |window| of_window(raw_bytes, window))
+            })
         });
-        let flows = flows.map(|(window, part_bytes)| Self { window, part_bytes, text_bytes });
         let Some(flow) = flows.clone().find(|flow| need.bytes(*flow, threads) <= limit) else {
             let needed = flows.map(|flow| need.bytes(flow, threads)).min().unwrap_or(u64::MAX);
             return Err(ClientError::MemoryLimit { limit, needed });
@@ -162,6 +188,14 @@ fn cell_bytes(kind: ColumnType) -> u64 {
     }
 }
 
+/// Bytes that a cell is given in a file, with what stands around it: a number has few digits, a text is rather too long.
+fn raw_cell_bytes(kind: ColumnType) -> u64 {
+    match kind {
+        ColumnType::Category | ColumnType::Text => 2 * TEXT_BYTES,
+        _ => 24,
+    }
+}
+
 /// Bytes of a full chunk of an encoded column.
 fn encoded_bytes(key: &ColumnKey) -> u64 {
     let packing = &key.encoding.public.packing;
@@ -191,6 +225,7 @@ mod tests {
         let chunk = 4 * 94_300;
         Need {
             fixed: PROGRAM_BYTES + MIB,
+            raw: 4 * 24 * ROWS,
             typed: 4 * 9 * ROWS,
             working: chunk,
             encrypted: chunk,
@@ -201,7 +236,8 @@ mod tests {
     #[test]
     fn a_limit_is_kept_by_smaller_parts_first_and_then_by_a_smaller_window() {
         let need = four_columns();
-        let unlimited = Flow { text_bytes: RECORD_BYTES, ..Flow::unlimited(THREADS) };
+        let raw_bytes = need.raw as usize;
+        let unlimited = Flow { text_bytes: RECORD_BYTES, raw_bytes, ..Flow::unlimited(THREADS) };
         let plenty = need.bytes(unlimited, THREADS);
         assert_eq!(Flow::within(plenty, THREADS, &need).unwrap(), unlimited);
         let mut seen = vec![unlimited];
@@ -211,9 +247,13 @@ mod tests {
             seen.push(flow);
         }
         seen.dedup();
-        let sizes: Vec<_> = seen.iter().map(|flow| (flow.window, flow.part_bytes / MIB)).collect();
+        let sizes: Vec<_> =
+            seen.iter().map(|flow| (flow.raw_bytes > 0, flow.window, flow.part_bytes / MIB)).collect();
+        let four = [(true, 4, 32), (true, 4, 16), (true, 4, 8), (true, 4, 4), (true, 2, 4)];
+        let typed = [(false, 4, 4), (false, 2, 4), (false, 1, 4)];
         // Two and one megabyte only where four do not fit in any window.
-        assert_eq!(sizes, [(4, 32), (4, 16), (4, 8), (4, 4), (2, 4), (1, 4), (4, 2), (4, 1), (2, 1), (1, 1)]);
+        let small = [(true, 2, 1), (false, 4, 1), (false, 2, 1), (false, 1, 1)];
+        assert_eq!(sizes, [&four[..], &typed, &small].concat());
     }
 
     #[test]

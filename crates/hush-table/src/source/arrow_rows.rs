@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Rows of Arrow batches, of a Parquet file or of whoever holds them, in slices of any length.
 
-use arrow::array::{ArrayRef, RecordBatch};
+use std::collections::VecDeque;
+
+use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::error::ArrowError;
 
 use super::batches::{self, BatchReader, Checked};
+use super::cut::Cut;
 use super::guarded::guarded;
 use super::{BatchFault, Origin, Source, SourceError, parquet_file};
 
@@ -13,6 +16,8 @@ pub(crate) struct ArrowRows {
     reader: BatchReader,
     batch: Option<RecordBatch>,
     used: usize,
+    /// Slices that were found unfit to be cut, and why there are no more of them.
+    returned: VecDeque<Result<Slice, SourceError>>,
     /// Positions in the data of the columns read.
     columns: Vec<usize>,
     /// Rows left in data of which no column is wanted.
@@ -41,6 +46,15 @@ impl Slice {
     pub(crate) fn columns(&self) -> impl Iterator<Item = (usize, &ArrayRef)> {
         self.columns.iter().copied().zip(self.batch.columns())
     }
+
+    /// About how many bytes of memory its rows take.
+    fn bytes(&self) -> usize {
+        let of_array = |array: &ArrayRef| {
+            let rows = array.slice(self.from, self.to - self.from).to_data();
+            rows.get_slice_memory_size().unwrap_or(usize::MAX)
+        };
+        self.batch.columns().iter().map(of_array).fold(0, usize::saturating_add)
+    }
 }
 
 impl ArrowRows {
@@ -53,11 +67,39 @@ impl ArrowRows {
         };
         let rows = source.rows().and_then(|rows| usize::try_from(rows).ok());
         let bare_rows = rows.filter(|_| columns.is_empty());
-        Ok(Self { reader, batch: None, used: 0, columns: columns.to_vec(), bare_rows, is_file })
+        let (columns, returned) = (columns.to_vec(), VecDeque::new());
+        Ok(Self { reader, batch: None, used: 0, returned, columns, bare_rows, is_file })
+    }
+
+    /// Takes the next `wanted` rows, or as many as there are, if they take no more than about `limit` bytes.
+    pub(super) fn cut(&mut self, wanted: usize, limit: usize) -> Cut<Vec<Slice>> {
+        let (mut slices, mut rows, mut bytes) = (Vec::new(), 0, 0_usize);
+        while rows < wanted {
+            let slice = match self.next_slice(wanted - rows) {
+                Ok(Some(slice)) => slice,
+                Ok(None) => break,
+                Err(error) => return self.give_back(slices, Some(error)),
+            };
+            rows += slice.to - slice.from;
+            bytes = bytes.saturating_add(slice.bytes());
+            slices.push(slice);
+            if bytes > limit {
+                return self.give_back(slices, None);
+            }
+        }
+        if slices.is_empty() { Cut::End } else { Cut::Rows(slices) }
+    }
+
+    fn give_back(&mut self, slices: Vec<Slice>, error: Option<SourceError>) -> Cut<Vec<Slice>> {
+        self.returned.extend(slices.into_iter().map(Ok).chain(error.map(Err)));
+        Cut::Unfit
     }
 
     /// The next rows, at least 1 and at most `most`; `None` at the end.
     pub(crate) fn next_slice(&mut self, most: usize) -> Result<Option<Slice>, SourceError> {
+        if let Some(slice) = self.returned.pop_front() {
+            return slice.map(Some);
+        }
         if let Some(left) = &mut self.bare_rows {
             let to = most.min(*left);
             *left -= to;

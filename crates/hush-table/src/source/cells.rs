@@ -155,6 +155,13 @@ pub(crate) fn declared(kind: &DataType) -> Option<Declared> {
     }
 }
 
+/// Rows `from..to` of an array in the type that its own is read as; `None` if the type is unsupported or a value cannot be unpacked.
+pub(crate) fn plain_rows(array: &ArrayRef, from: usize, to: usize) -> Option<ArrayRef> {
+    let kind = plain(array.data_type())?;
+    let rows = array.slice(from, to - from);
+    if kind == *rows.data_type() { Some(rows) } else { unpacked(&rows, &kind) }
+}
+
 /// Calls `sink` with every cell of rows `from..to`, `None` for missing ones, in order. Returns `false`, and calls
 /// nothing, if the type is unsupported or a value cannot be unpacked.
 pub(crate) fn visit(
@@ -164,12 +171,11 @@ pub(crate) fn visit(
     sink: &mut dyn FnMut(Option<Cell<'_>>),
 ) -> bool {
     use DataType as T;
-    let Some(kind) = plain(array.data_type()) else { return false };
-    if kind != *array.data_type() {
-        let plain = unpacked(&array.slice(from, to - from), &kind);
+    if plain(array.data_type()).is_none_or(|kind| kind != *array.data_type()) {
+        let plain = plain_rows(array, from, to);
         return plain.is_some_and(|plain| visit(&plain, 0, to - from, sink));
     }
-    match &kind {
+    match array.data_type() {
         T::Boolean => {
             let values = array.as_boolean();
             (from..to).for_each(|i| sink(values.is_valid(i).then(|| Cell::Bool(values.value(i)))));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One column of a typed pass: cells in, checked units or an Arrow array out.
 
+mod arrays;
+
 use std::sync::Arc;
 
 use arrow::array::{
@@ -32,6 +34,11 @@ impl NullTokens {
         Self { lengths, tokens: tokens.iter().map(|token| token.as_bytes().into()).collect() }
     }
 
+    /// Whether no text means a missing value.
+    fn is_empty(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
     #[inline]
     pub(crate) fn contains(&self, text: &[u8]) -> bool {
         self.lengths >> text.len().min(63) & 1 == 1 && self.tokens.iter().any(|token| **token == *text)
@@ -46,6 +53,8 @@ pub(super) struct ColumnBuilder {
     wanted: ReadAs,
     bounds: UnitRange,
     of_type: UnitRange,
+    /// Units of 64 bits that are inside both. The largest integer never is: it stands for what is none.
+    inside: (i64, i64),
     point: DecimalPoint,
     nulls: NullTokens,
     store: Store,
@@ -62,6 +71,18 @@ enum Store {
     Text(StringBuilder),
 }
 
+impl Store {
+    /// An empty store of the same kind with room for `rows` numbers.
+    fn another(&self, rows: usize) -> Self {
+        match self {
+            Self::F64(_) => Self::F64(Vec::with_capacity(rows)),
+            Self::I128(_) => Self::I128(Vec::with_capacity(rows)),
+            Self::I64(_) => Self::I64(Vec::with_capacity(rows)),
+            Self::Text(_) => Self::Text(StringBuilder::new()),
+        }
+    }
+}
+
 /// The first fault of a kind in a chunk, and how many there are.
 #[derive(Clone, Copy)]
 struct Fault {
@@ -70,6 +91,9 @@ struct Fault {
 }
 
 const ANY: UnitRange = UnitRange { low: i128::MIN, high: i128::MAX };
+
+/// Stands for a value that 64 bits do not hold.
+const NO_UNITS: i64 = i64::MAX;
 
 const MISSING: usize = 0;
 const WRONG_TYPE: usize = 1;
@@ -107,12 +131,16 @@ impl ColumnBuilder {
             Some(bounds) if fits_64_bits(bounds) => Store::I64(Vec::new()),
             Some(_) => Store::I128(Vec::new()),
         };
+        let (bounds, of_type) = (bounds.unwrap_or(ANY), type_bounds(column.kind).unwrap_or(ANY));
+        let low = i64::try_from(bounds.low.max(of_type.low)).unwrap_or(i64::MIN);
+        let high = i64::try_from(bounds.high.min(of_type.high)).unwrap_or(i64::MAX);
         Ok(Self {
             column: column.clone(),
             read_as,
             wanted,
-            bounds: bounds.unwrap_or(ANY),
-            of_type: type_bounds(column.kind).unwrap_or(ANY),
+            bounds,
+            of_type,
+            inside: (low, high.min(NO_UNITS - 1)),
             point,
             nulls,
             store,
@@ -121,6 +149,20 @@ impl ColumnBuilder {
             faults: [None; FAULTS],
             rendered: Vec::new(),
         })
+    }
+
+    /// An empty builder of the same column.
+    pub(super) fn another(&self) -> Self {
+        Self {
+            column: self.column.clone(),
+            nulls: self.nulls.clone(),
+            store: self.store.another(CHUNK_ROWS),
+            valid: None,
+            rows: 0,
+            faults: [None; FAULTS],
+            rendered: Vec::new(),
+            ..*self
+        }
     }
 
     /// Bytes of the texts collected; 0 of other columns.
@@ -157,8 +199,12 @@ impl ColumnBuilder {
         }
         if let Store::I64(_) = self.store
             && let Some(units) = self.quick(field)
+            && (self.inside.0..=self.inside.1).contains(&units)
+            && let Store::I64(values) = &mut self.store
         {
-            return self.push_units(i128::from(units), place);
+            values.push(units);
+            self.rows += 1;
+            return self.mark_valid();
         }
         self.push_parsed(field, place);
     }
@@ -226,10 +272,8 @@ impl ColumnBuilder {
         match self.read_as {
             ColumnType::Bool => parse_bool(field).map(i64::from),
             ColumnType::Date => parse_date(field, self.column.written.date_format),
-            ColumnType::Decimal { scale, .. } => {
-                short_units(field, scale).filter(|units| self.in_type((*units).into()))
-            }
-            ColumnType::Int { .. } => short_units(field, 0).filter(|units| self.in_type((*units).into())),
+            ColumnType::Decimal { scale, .. } => short_units(field, scale),
+            ColumnType::Int { .. } => short_units(field, 0),
             ColumnType::Timestamp => parse_timestamp(field, self.column.written.date_format),
             ColumnType::Category | ColumnType::Float { .. } | ColumnType::Text => None,
         }
@@ -344,12 +388,7 @@ impl ColumnBuilder {
     pub(super) fn take(&mut self) -> ColumnData {
         self.rows = 0;
         let valid = self.valid.take();
-        let next = match &self.store {
-            Store::F64(_) => Store::F64(Vec::with_capacity(CHUNK_ROWS)),
-            Store::I128(_) => Store::I128(Vec::with_capacity(CHUNK_ROWS)),
-            Store::I64(_) => Store::I64(Vec::with_capacity(CHUNK_ROWS)),
-            Store::Text(_) => Store::Text(StringBuilder::new()),
-        };
+        let next = self.store.another(CHUNK_ROWS);
         let values = match std::mem::replace(&mut self.store, next) {
             Store::F64(values) => Values::F64(values),
             Store::I128(values) => Values::I128(values),

@@ -11,7 +11,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::reader::ChunkReader;
 
 use super::batches::BatchReader;
-use super::records::COLUMN_LIMIT;
+use super::record::COLUMN_LIMIT;
 use super::{CHUNK_ROWS, Origin, Source, SourceColumn, SourceError, cells, named};
 
 /// What a Parquet file says of itself.

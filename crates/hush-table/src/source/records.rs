@@ -7,6 +7,9 @@ use std::io::Read;
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use hush_plan::schema::units::{DecimalPoint, parse_timestamp, scan_number};
 
+use super::cut::Cut;
+use super::lines::{Lines, RecordScan};
+use super::record::{COLUMN_LIMIT, FIRST_RECORD_BYTES, NextRecord, Record};
 use super::{NotATable, SourceColumn, SourceError};
 
 /// Bytes looked at to tell formats and delimiters apart.
@@ -15,50 +18,15 @@ pub(super) const SNIFF_BYTES: usize = 64 * 1024;
 /// Longest record, quotes removed.
 const RECORD_LIMIT_BYTES: usize = 16 * 1024 * 1024;
 
-/// Most columns of a table.
-pub(super) const COLUMN_LIMIT: usize = 16 * 1024;
-
 const READ_BYTES: usize = 256 * 1024;
 
 /// About what a pass over records takes, beside what it makes of them.
 pub(super) const READER_BYTES: u64 = (READ_BYTES + 4 * FIRST_RECORD_BYTES) as u64;
 
-/// Room for a record before any is seen; doubled as often as one needs.
-const FIRST_RECORD_BYTES: usize = 64 * 1024;
-
-/// One record: its fields with quotes removed.
-#[derive(Clone, Copy)]
-pub(crate) struct Record<'a> {
-    bytes: &'a [u8],
-    ends: &'a [usize],
-    end_line: u64,
-}
-
-impl<'a> Record<'a> {
-    /// Number of fields.
-    pub(crate) fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// The bytes of field `i`; empty beyond the last.
-    #[inline]
-    pub(crate) fn field(&self, i: usize) -> &'a [u8] {
-        let start = if i == 0 { 0 } else { self.ends.get(i - 1).copied().unwrap_or(usize::MAX) };
-        let end = self.ends.get(i).copied().unwrap_or(0);
-        self.bytes.get(start..end).unwrap_or_default()
-    }
-
-    /// The line on which it starts, from 1.
-    pub(crate) fn line(&self) -> u64 {
-        let used = self.ends.last().copied().unwrap_or(0);
-        let inside = self.bytes.get(..used).unwrap_or_default().iter().filter(|byte| **byte == b'\n').count();
-        self.end_line.saturating_sub(inside as u64)
-    }
-}
-
 /// Reads records one after the other, in bounded memory.
 pub(crate) struct Records {
     input: Box<dyn Read + Send>,
+    delimiter: u8,
     parser: Reader,
     buffer: Vec<u8>,
     /// Unread part of the buffer.
@@ -72,6 +40,8 @@ pub(crate) struct Records {
     blank_rows: bool,
     /// The byte before the unread ones is a carriage return that ended a line.
     after_return: bool,
+    /// Why there is nothing behind the unread bytes.
+    failed: Option<std::io::Error>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -88,6 +58,7 @@ impl Records {
     pub(super) fn new(input: Box<dyn Read + Send>, delimiter: u8) -> Self {
         Self {
             input,
+            delimiter,
             parser: ReaderBuilder::new().delimiter(delimiter).build(),
             buffer: vec![0; READ_BYTES],
             unread: 0..0,
@@ -97,7 +68,81 @@ impl Records {
             limit: RECORD_LIMIT_BYTES,
             blank_rows: false,
             after_return: false,
+            failed: None,
         }
+    }
+
+    /// A reader of records that were cut out of a file.
+    pub(super) fn of_lines(lines: Lines, delimiter: u8, blank_rows: bool) -> Self {
+        let mut records = Self::new(Box::new(std::io::empty()), delimiter);
+        // A parser that has been called takes no byte-order mark off its input.
+        let _ = records.parser.read_record(&[], &mut [], &mut []);
+        records.parser.set_line(lines.line);
+        records.unread = 0..lines.bytes.len();
+        records.buffer = lines.bytes;
+        records.blank_rows = blank_rows;
+        records.after_return = lines.after_return;
+        records
+    }
+
+    /// The delimiter, and whether a blank line is a record.
+    pub(super) fn dialect(&self) -> (u8, bool) {
+        (self.delimiter, self.blank_rows)
+    }
+
+    /// Takes the next `wanted` records as they are, or as many as there are, if they take no more than `limit` bytes.
+    pub(super) fn cut(&mut self, wanted: usize, limit: usize) -> Cut<Lines> {
+        let mut scan = RecordScan::new(self.delimiter, self.blank_rows, self.after_return);
+        let mut seen = 0;
+        let length = loop {
+            let unread = self.buffer.get(self.unread.clone()).unwrap_or_default();
+            if let Some(length) = scan.advance(unread.get(seen..).unwrap_or_default(), wanted) {
+                break seen + length;
+            }
+            seen = unread.len();
+            if seen > limit {
+                return Cut::Unfit;
+            }
+            match self.read_more() {
+                Ok(true) => {}
+                Ok(false) => break seen,
+                Err(error) => {
+                    self.failed = Some(error);
+                    return Cut::Unfit;
+                }
+            }
+        };
+        if length > limit {
+            return Cut::Unfit;
+        }
+        let records = scan.records();
+        if records == 0 {
+            return Cut::End;
+        }
+        let (line, after_return) = (self.parser.line(), self.after_return);
+        let taken = self.unread.start..self.unread.start + length;
+        let bytes = self.buffer.get(taken).unwrap_or_default().to_vec();
+        self.unread.start += length;
+        self.after_return = scan.after_return();
+        self.parser.set_line(line + memchr::memchr_iter(b'\n', &bytes).count() as u64);
+        Cut::Rows(Lines { bytes, records, line, after_return, is_plain: scan.is_plain() })
+    }
+
+    /// Reads bytes behind the unread ones; whether there were any.
+    fn read_more(&mut self) -> std::io::Result<bool> {
+        if self.stage != Stage::Reading {
+            return Ok(false);
+        }
+        if self.buffer.len() - self.unread.end < READ_BYTES {
+            self.buffer.copy_within(self.unread.clone(), 0);
+            self.unread = 0..self.unread.len();
+            let room = self.unread.end + READ_BYTES;
+            self.buffer.resize(self.buffer.len().max(room), 0);
+        }
+        let room = self.buffer.get_mut(self.unread.end..).unwrap_or_default();
+        let count = read_some(&mut self.input, room)?;
+        self.unread.end += count;
+        Ok(count > 0)
     }
 
     /// From here on, a blank line is a record of one empty field.
@@ -110,10 +155,10 @@ impl Records {
         self.limit = bytes.clamp(FIRST_RECORD_BYTES, RECORD_LIMIT_BYTES);
     }
 
-    /// The next record, `None` at the end.
+    /// As [`NextRecord::next_record`].
     ///
     /// # Errors
-    /// Reading fails, a limit is passed, or the input ends inside quotes.
+    /// As [`NextRecord::next_record`].
     pub(crate) fn next(&mut self) -> Result<Option<Record<'_>>, SourceError> {
         if self.blank_rows
             && let Some(own_line_end) = self.blank_line()?
@@ -178,11 +223,9 @@ impl Records {
     }
 
     fn record(&self, written: usize, ended: usize, own_line_end: u64) -> Record<'_> {
-        Record {
-            bytes: self.fields.get(..written).unwrap_or_default(),
-            ends: self.ends.get(..ended).unwrap_or_default(),
-            end_line: self.parser.line().saturating_sub(own_line_end),
-        }
+        let bytes = self.fields.get(..written).unwrap_or_default();
+        let ends = self.ends.get(..ended).unwrap_or_default();
+        Record::joined(bytes, ends, self.parser.line().saturating_sub(own_line_end))
     }
 
     fn refill(&mut self) -> Result<(), SourceError> {
@@ -190,24 +233,17 @@ impl Records {
             self.stage = Stage::Ended;
             return Ok(());
         }
-        loop {
-            match self.input.read(&mut self.buffer) {
-                Ok(0) => {
-                    self.stage = Stage::LineEnd;
-                    if let Some(first) = self.buffer.first_mut() {
-                        *first = b'\n';
-                    }
-                    self.unread = 0..1;
-                    return Ok(());
-                }
-                Ok(count) => {
-                    self.unread = 0..count;
-                    return Ok(());
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(source) => return Err(SourceError::Read { source }),
+        let read = self.failed.take().map_or_else(|| read_some(&mut self.input, &mut self.buffer), Err);
+        let count = read.map_err(|source| SourceError::Read { source })?;
+        self.unread = 0..count;
+        if count == 0 {
+            self.stage = Stage::LineEnd;
+            if let Some(first) = self.buffer.first_mut() {
+                *first = b'\n';
             }
+            self.unread = 0..1;
         }
+        Ok(())
     }
 
     fn grow_fields(&mut self) -> Result<(), SourceError> {
@@ -227,6 +263,23 @@ impl Records {
         }
         self.ends.resize(length, 0);
         Ok(())
+    }
+}
+
+impl NextRecord for Records {
+    #[inline]
+    fn next_record(&mut self) -> Result<Option<Record<'_>>, SourceError> {
+        self.next()
+    }
+}
+
+/// Reads into `buffer`; 0 at the end.
+fn read_some(input: &mut dyn Read, buffer: &mut [u8]) -> std::io::Result<usize> {
+    loop {
+        match input.read(buffer) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            read => return read,
+        }
     }
 }
 

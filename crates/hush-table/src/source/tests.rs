@@ -5,6 +5,8 @@ use hush_plan::schema::{ColumnType, UnitRange};
 
 use super::*;
 
+mod ahead;
+mod arrays;
 mod arrow_types;
 mod batches;
 mod csv;

@@ -2,32 +2,43 @@
 //! The typed pass: an iterator of chunks.
 
 use std::collections::HashMap;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::Arc;
 
+use arrow::array::Array;
 use hush_plan::schema::{Column, Schema};
 
-use super::arrow_rows::ArrowRows;
+use super::arrow_rows::{ArrowRows, Slice};
 use super::column::{ColumnBuilder, NullTokens};
+use super::lines::{Lines, PlainRecords};
+use super::record::NextRecord;
 use super::records::Records;
-use super::{BatchFault, CHUNK_ROWS, Format, Place, ReadAs, RowBatch, Source, SourceError};
+use super::{BatchFault, CHUNK_ROWS, Format, Place, ReadAs, RowBatch, Source, SourceError, cells};
 
 /// Reads a file chunk by chunk. Ends after the first error.
 pub struct TypedReader {
-    rows: Rows,
-    /// One per column of the schema, `None` where it is skipped.
-    builders: Vec<Option<ColumnBuilder>>,
-    /// For each column of the file, its position in the schema if it is wanted.
-    targets: Vec<Option<usize>>,
-    max_rows: u64,
-    /// Most bytes of texts in a chunk.
-    text_limit: usize,
-    next_row: u64,
+    pub(super) rows: Rows,
+    pub(super) typer: Typer,
+    pub(super) next_row: u64,
     ended: bool,
 }
 
-enum Rows {
+/// Where rows come from.
+pub(super) enum Rows {
     Arrow(Box<ArrowRows>),
     Csv(Box<Records>),
+}
+
+/// Makes the values of one chunk after the other.
+pub(super) struct Typer {
+    /// One per column of the schema, `None` where it is skipped.
+    builders: Vec<Option<ColumnBuilder>>,
+    /// For each column of the file, its position in the schema if it is wanted.
+    targets: Arc<[Option<usize>]>,
+    max_rows: u64,
+    /// Most bytes of texts in a chunk.
+    text_limit: usize,
+    /// Delimiter of CSV, and whether a blank line is a record.
+    dialect: (u8, bool),
 }
 
 impl TypedReader {
@@ -53,8 +64,8 @@ impl TypedReader {
         let builders: Vec<_> = schema.columns.iter().map(builder).collect::<Result<_, _>>()?;
         let wanted =
             |position: usize| builders.get(position).is_some_and(Option::is_some).then_some(position);
-        let targets: Vec<Option<usize>> = positions.into_iter().map(wanted).collect();
-        for (column, target) in source.columns().iter().zip(&targets) {
+        let targets: Arc<[Option<usize>]> = positions.into_iter().map(wanted).collect();
+        for (column, target) in source.columns().iter().zip(targets.iter()) {
             if let (Some(found), Some(_)) = (&column.unsupported, target) {
                 return Err(SourceError::UnsupportedType {
                     column: column.name.clone(),
@@ -62,132 +73,162 @@ impl TypedReader {
                 });
             }
         }
-        let rows = match source.format() {
-            Format::Csv { .. } => Rows::Csv(Box::new(source.records()?)),
+        let (rows, dialect) = match source.format() {
+            Format::Csv { .. } => {
+                let records = source.records()?;
+                let dialect = records.dialect();
+                (Rows::Csv(Box::new(records)), dialect)
+            }
             Format::Arrow | Format::Parquet => {
                 let kept: Vec<usize> =
                     (0..targets.len()).filter(|i| targets.get(*i).is_some_and(Option::is_some)).collect();
-                Rows::Arrow(Box::new(ArrowRows::open(source, &kept)?))
+                (Rows::Arrow(Box::new(ArrowRows::open(source, &kept)?)), (b',', false))
             }
         };
         let (max_rows, text_limit) = (schema.max_rows, usize::MAX);
-        Ok(Self { rows, builders, targets, max_rows, text_limit, next_row: 0, ended: false })
+        let typer = Typer { builders, targets, max_rows, text_limit, dialect };
+        Ok(Self { rows, typer, next_row: 0, ended: false })
     }
 
     /// Refuses a chunk whose texts take more than `bytes` ([`SourceError::ChunkTooLarge`]), and a record of more.
     #[must_use]
     pub fn with_text_limit(mut self, bytes: usize) -> Self {
-        self.text_limit = bytes;
+        self.typer.text_limit = bytes;
         if let Rows::Csv(records) = &mut self.rows {
             records.limit(bytes);
         }
         self
     }
 
-    /// Runs this pass on a thread of its own, at most `depth` chunks ahead of its consumer.
+    /// The next chunk; `None` at the end.
+    pub(super) fn advance(&mut self) -> Result<Option<RowBatch>, SourceError> {
+        let (rows, first_row) = (&mut self.rows, self.next_row);
+        let batch = self.typer.chunk(first_row, |typer| match rows {
+            Rows::Csv(records) => typer.fill_records(records.as_mut()),
+            Rows::Arrow(batches) => typer.fill_slices(first_row, |most| batches.next_slice(most)),
+        })?;
+        if batch.rows == 0 {
+            return if first_row == 0 { Err(SourceError::NoRows) } else { Ok(None) };
+        }
+        self.next_row += batch.rows as u64;
+        Ok(Some(batch))
+    }
+}
+
+impl Typer {
+    /// One of the same columns, for another thread.
+    pub(super) fn another(&self) -> Self {
+        let fresh = |builder: &Option<ColumnBuilder>| builder.as_ref().map(ColumnBuilder::another);
+        Self { builders: self.builders.iter().map(fresh).collect(), targets: self.targets.clone(), ..*self }
+    }
+
+    /// The chunk of records that were cut out of a file, which begins with row `first_row`.
     ///
     /// # Errors
-    /// [`SourceError::Read`] if the thread cannot be started.
-    pub fn prefetch(self, depth: usize) -> Result<Prefetched, SourceError> {
-        let (sender, receiver) = sync_channel(depth);
-        // The thread ends when the reader does or when the consumer goes away: it needs no join.
-        std::thread::Builder::new()
-            .name("hush-read".to_owned())
-            .spawn(move || {
-                for batch in self {
-                    if sender.send(batch).is_err() {
-                        return;
-                    }
-                }
-            })
-            .map_err(|source| SourceError::Read { source })?;
-        Ok(Prefetched { receiver })
-    }
-
-    /// Reads up to a chunk of rows into the builders.
-    fn fill(&mut self) -> Result<usize, SourceError> {
-        let first_row = self.next_row;
-        let limit_bytes = self.text_limit;
-        let too_large = |builders: &[Option<ColumnBuilder>]| {
-            let texts = || builders.iter().flatten().map(ColumnBuilder::text_bytes).sum::<usize>();
-            limit_bytes < usize::MAX && texts() > limit_bytes
-        };
-        match &mut self.rows {
-            Rows::Csv(records) => {
-                let mut rows = 0;
-                while rows < CHUNK_ROWS {
-                    let Some(record) = records.next()? else { break };
-                    if record.len() != self.targets.len() {
-                        let (line, found) = (record.line(), record.len());
-                        return Err(SourceError::Ragged { line, found, expected: self.targets.len() });
-                    }
-                    for (i, target) in self.targets.iter().enumerate() {
-                        if let Some(builder) =
-                            target.and_then(|at| self.builders.get_mut(at)).and_then(Option::as_mut)
-                        {
-                            builder.push_field(record.field(i), || Place::Line(record.line()));
-                        }
-                    }
-                    rows += 1;
-                    if too_large(&self.builders) {
-                        let place = Place::Line(record.line());
-                        return Err(SourceError::ChunkTooLarge { place, rows, limit_bytes });
-                    }
-                }
-                Ok(rows)
-            }
-            Rows::Arrow(batches) => {
-                let mut rows = 0;
-                while rows < CHUNK_ROWS {
-                    let Some(slice) = batches.next_slice(CHUNK_ROWS - rows)? else { break };
-                    for (file_column, array) in slice.columns() {
-                        let target = self.targets.get(file_column).copied().flatten();
-                        let Some(builder) =
-                            target.and_then(|at| self.builders.get_mut(at)).and_then(Option::as_mut)
-                        else {
-                            continue;
-                        };
-                        let start = builder.rows();
-                        let mut row = first_row + start as u64;
-                        let is_read = super::cells::visit(array, slice.from, slice.to, &mut |cell| {
-                            row += 1;
-                            builder.push_cell(cell, || Place::Row(row));
-                        });
-                        // A column of fewer rows than its neighbours would put values beside the wrong ones.
-                        if !is_read {
-                            return Err(SourceError::Batches { what: BatchFault::Broken });
-                        }
-                    }
-                    rows += slice.to - slice.from;
-                    if too_large(&self.builders) {
-                        let place = Place::Row(first_row + rows as u64);
-                        return Err(SourceError::ChunkTooLarge { place, rows, limit_bytes });
-                    }
-                }
-                Ok(rows)
-            }
+    /// As [`Typer::chunk`].
+    pub(super) fn lines(&mut self, first_row: u64, lines: Lines) -> Result<RowBatch, SourceError> {
+        let (delimiter, blank_rows) = self.dialect;
+        if lines.is_plain {
+            let mut records = PlainRecords::new(&lines, delimiter, blank_rows);
+            return self.chunk(first_row, |typer| typer.fill_records(&mut records));
         }
+        let mut records = Records::of_lines(lines, delimiter, blank_rows);
+        records.limit(self.text_limit);
+        self.chunk(first_row, |typer| typer.fill_records(&mut records))
     }
 
-    fn advance(&mut self) -> Result<Option<RowBatch>, SourceError> {
-        let filled = self.fill();
+    /// The chunk that `fill` puts into the builders, which begins with row `first_row`.
+    ///
+    /// # Errors
+    /// The first fault of the chunk, by its place in the file; too many rows.
+    pub(super) fn chunk(
+        &mut self,
+        first_row: u64,
+        fill: impl FnOnce(&mut Self) -> Result<usize, SourceError>,
+    ) -> Result<RowBatch, SourceError> {
+        let filled = fill(self);
         // A bad value stands before a bad record that ended the chunk.
         let faults = self.builders.iter().flatten().filter_map(ColumnBuilder::fault);
         if let Some((_, error)) = faults.min_by_key(|(place, _)| *place) {
             return Err(error);
         }
         let rows = filled?;
-        if rows == 0 {
-            return if self.next_row == 0 { Err(SourceError::NoRows) } else { Ok(None) };
-        }
-        let first_row = self.next_row;
-        self.next_row += rows as u64;
-        if self.next_row > self.max_rows {
+        if first_row + rows as u64 > self.max_rows {
             return Err(SourceError::TooManyRows { limit: self.max_rows });
         }
         let columns =
             self.builders.iter_mut().map(|builder| builder.as_mut().map(ColumnBuilder::take)).collect();
-        Ok(Some(RowBatch { first_row, rows, columns }))
+        Ok(RowBatch { first_row, rows, columns })
+    }
+
+    /// Reads up to a chunk of records into the builders.
+    pub(super) fn fill_records(&mut self, records: &mut impl NextRecord) -> Result<usize, SourceError> {
+        let mut rows = 0;
+        while rows < CHUNK_ROWS {
+            let Some(record) = records.next_record()? else { break };
+            if record.len() != self.targets.len() {
+                let (line, found) = (record.line(), record.len());
+                return Err(SourceError::Ragged { line, found, expected: self.targets.len() });
+            }
+            for (i, target) in self.targets.iter().enumerate() {
+                if let Some(builder) =
+                    target.and_then(|at| self.builders.get_mut(at)).and_then(Option::as_mut)
+                {
+                    builder.push_field(record.field(i), || Place::Line(record.line()));
+                }
+            }
+            rows += 1;
+            if let Some(limit_bytes) = self.passed_text_limit() {
+                let place = Place::Line(record.line());
+                return Err(SourceError::ChunkTooLarge { place, rows, limit_bytes });
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Reads up to a chunk of rows of slices into the builders. `next` gives at most as many rows as it is told.
+    pub(super) fn fill_slices(
+        &mut self,
+        first_row: u64,
+        mut next: impl FnMut(usize) -> Result<Option<Slice>, SourceError>,
+    ) -> Result<usize, SourceError> {
+        let mut rows = 0;
+        while rows < CHUNK_ROWS {
+            let Some(slice) = next(CHUNK_ROWS - rows)? else { break };
+            for (file_column, array) in slice.columns() {
+                let target = self.targets.get(file_column).copied().flatten();
+                let Some(builder) = target.and_then(|at| self.builders.get_mut(at)).and_then(Option::as_mut)
+                else {
+                    continue;
+                };
+                // A column of fewer rows than its neighbours would put values beside the wrong ones.
+                let broken = || SourceError::Batches { what: BatchFault::Broken };
+                let array = cells::plain_rows(array, slice.from, slice.to).ok_or_else(broken)?;
+                if builder.push_array(&array) {
+                    continue;
+                }
+                let mut row = first_row + builder.rows() as u64;
+                let is_read = cells::visit(&array, 0, array.len(), &mut |cell| {
+                    row += 1;
+                    builder.push_cell(cell, || Place::Row(row));
+                });
+                if !is_read {
+                    return Err(broken());
+                }
+            }
+            rows += slice.to - slice.from;
+            if let Some(limit_bytes) = self.passed_text_limit() {
+                let place = Place::Row(first_row + rows as u64);
+                return Err(SourceError::ChunkTooLarge { place, rows, limit_bytes });
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The limit on the texts of a chunk, if they take more.
+    fn passed_text_limit(&self) -> Option<usize> {
+        let texts = || self.builders.iter().flatten().map(ColumnBuilder::text_bytes).sum::<usize>();
+        (self.text_limit < usize::MAX && texts() > self.text_limit).then_some(self.text_limit)
     }
 }
 
@@ -201,19 +242,6 @@ impl Iterator for TypedReader {
         let batch = self.advance().transpose();
         self.ended = !matches!(batch, Some(Ok(_)));
         batch
-    }
-}
-
-/// A typed pass that runs ahead on its own thread.
-pub struct Prefetched {
-    receiver: Receiver<Result<RowBatch, SourceError>>,
-}
-
-impl Iterator for Prefetched {
-    type Item = Result<RowBatch, SourceError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.receiver.recv().ok()
     }
 }
 

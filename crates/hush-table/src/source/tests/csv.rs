@@ -398,18 +398,6 @@ fn random_tables_read_as_written() {
     }
 }
 
-#[test]
-fn prefetching_changes_nothing() {
-    let text = format!("x\n{}", (0..30_000).map(|i| format!("{i}\n")).collect::<String>());
-    let source = open(text).unwrap();
-    let schema = schema(vec![column("x", INT, Protection::Encrypt)]);
-    let ahead: Vec<RowBatch> =
-        source.typed(&schema).unwrap().prefetch(2).unwrap().collect::<Result<_, _>>().unwrap();
-    assert_eq!(units(&ahead, 0), (0..30_000).map(Some).collect::<Vec<_>>());
-    // A consumer that leaves early does not hang anything.
-    drop(source.typed(&schema).unwrap().prefetch(1).unwrap());
-}
-
 /// Whatever the bytes: a table or a typed error, the same one every time.
 #[test]
 fn random_bytes_never_panic() {

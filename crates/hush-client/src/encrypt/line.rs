@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From rows as the file has them to what a table holds of them, chunk by chunk, on any thread.
+
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Mutex, PoisonError};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use hush_encode::clear_rows;
+use hush_keys::Encryptor;
+use hush_plan::Schema;
+use hush_table::EncodedChunk;
+use hush_table::source::{ChunkTyper, RawChunk, SourceError};
+use rayon::Scope;
+
+use crate::chunk::ChunkPlan;
+use crate::error::ClientError;
+
+/// Types and encrypts chunks.
+pub(super) struct Line<'a> {
+    plan: &'a ChunkPlan<'a>,
+    schema: &'a Schema,
+    clear: &'a SchemaRef,
+    typer: ChunkTyper,
+    /// What no thread uses at the moment: no more than there are threads.
+    idle: Mutex<Vec<Worker>>,
+}
+
+/// The buffers of one thread.
+struct Worker {
+    typer: ChunkTyper,
+    encryptor: Encryptor,
+}
+
+/// A chunk as the writer takes it.
+pub(super) struct Encrypted {
+    pub(super) clear: RecordBatch,
+    pub(super) chunk: EncodedChunk,
+}
+
+/// A chunk that a thread works on.
+pub(super) struct UnderWay(Receiver<Result<Encrypted, ClientError>>);
+
+impl<'a> Line<'a> {
+    pub(super) fn new(
+        plan: &'a ChunkPlan<'a>,
+        schema: &'a Schema,
+        clear: &'a SchemaRef,
+        typer: ChunkTyper,
+    ) -> Self {
+        Self { plan, schema, clear, typer, idle: Mutex::default() }
+    }
+
+    /// Has a thread of `scope` make chunk `index`, or find that it could not be read.
+    pub(super) fn begin<'s>(
+        &'s self,
+        scope: &Scope<'s>,
+        index: u32,
+        raw: Result<RawChunk, SourceError>,
+    ) -> UnderWay {
+        let (sender, receiver) = sync_channel(1);
+        // Nobody waits any more if an earlier chunk failed.
+        scope
+            .spawn(move |_| drop(sender.send(raw.map_err(Into::into).and_then(|raw| self.make(index, raw)))));
+        UnderWay(receiver)
+    }
+
+    fn make(&self, index: u32, raw: RawChunk) -> Result<Encrypted, ClientError> {
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = idle().pop();
+        let mut worker =
+            waiting.unwrap_or_else(|| Worker { typer: self.typer.another(), encryptor: Encryptor::new() });
+        let batch = worker.typer.read(raw)?;
+        let chunk = self.plan.encrypt(&mut worker.encryptor, index, &batch)?;
+        idle().push(worker);
+        Ok(Encrypted { clear: clear_rows(self.schema, self.clear, &batch)?, chunk })
+    }
+}
+
+impl UnderWay {
+    /// Waits for the chunk.
+    ///
+    /// # Errors
+    /// What its rows are wrong in.
+    pub(super) fn wait(self) -> Result<Encrypted, ClientError> {
+        // A thread that panicked sends nothing; its panic goes on when the scope ends.
+        self.0.recv().unwrap_or(Err(ClientError::Internal { what: "a thread gave no chunk" }))
+    }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The typed pass on several threads: one thread cuts the file into chunks, whoever takes a chunk makes its values.
+
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use super::arrow_rows::Slice;
+use super::cut::Cut;
+use super::lines::Lines;
+use super::typed::{Rows, TypedReader, Typer};
+use super::{CHUNK_ROWS, RowBatch, SourceError};
+
+/// A chunk whose values have not been made, or one that was too long to wait for them.
+pub struct RawChunk {
+    first_row: u64,
+    content: Content,
+}
+
+enum Content {
+    /// Values.
+    Batch(RowBatch),
+    /// Whole records of CSV.
+    Lines(Lines),
+    /// Rows of Arrow batches.
+    Slices(Vec<Slice>),
+}
+
+/// Chunks that a thread of their own reads ahead. Ends after the first error.
+pub struct RawChunks {
+    receiver: Receiver<Result<RawChunk, SourceError>>,
+}
+
+/// Makes the values of chunks, on any thread, in any order.
+///
+/// The first error in the order of chunks, of [`RawChunks`] or of this, is the one that the [`TypedReader`] ends with.
+pub struct ChunkTyper {
+    typer: Typer,
+}
+
+impl TypedReader {
+    /// Runs this pass on a thread of its own, at most `depth` chunks ahead of its consumer, and leaves the making of values to a
+    /// [`ChunkTyper`]. A chunk that takes more than `chunk_bytes` before it has values gets them as it is read.
+    ///
+    /// # Errors
+    /// [`SourceError::Read`] if the thread cannot be started.
+    pub fn chunks_ahead(
+        self,
+        depth: usize,
+        chunk_bytes: usize,
+    ) -> Result<(RawChunks, ChunkTyper), SourceError> {
+        let typer = ChunkTyper { typer: self.typer.another() };
+        let (sender, receiver) = sync_channel(depth);
+        let mut cutter = Cutter { reader: self, chunk_bytes };
+        // The thread ends when the file does or when the consumer goes away: it needs no join.
+        std::thread::Builder::new()
+            .name("hush-read".to_owned())
+            .spawn(move || {
+                while let Some(chunk) = cutter.next().transpose() {
+                    let is_last = chunk.is_err();
+                    if sender.send(chunk).is_err() || is_last {
+                        return;
+                    }
+                }
+            })
+            .map_err(|source| SourceError::Read { source })?;
+        Ok((RawChunks { receiver }, typer))
+    }
+}
+
+impl Iterator for RawChunks {
+    type Item = Result<RawChunk, SourceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.receiver.recv().ok()
+    }
+}
+
+impl ChunkTyper {
+    /// One for another thread.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        Self { typer: self.typer.another() }
+    }
+
+    /// The values of a chunk.
+    ///
+    /// # Errors
+    /// As the items of [`TypedReader`].
+    pub fn read(&mut self, chunk: RawChunk) -> Result<RowBatch, SourceError> {
+        let batch = self.typed(chunk);
+        if batch.is_err() {
+            // The faults of a chunk stay in its builders.
+            self.typer = self.typer.another();
+        }
+        batch
+    }
+
+    fn typed(&mut self, chunk: RawChunk) -> Result<RowBatch, SourceError> {
+        let RawChunk { first_row, content } = chunk;
+        match content {
+            Content::Batch(batch) => Ok(batch),
+            Content::Lines(lines) => {
+                let expected = lines.records;
+                let batch = self.typer.lines(first_row, lines)?;
+                // Cutting and reading follow the same rules. If they did not, values would stand in other rows.
+                if batch.rows == expected { Ok(batch) } else { Err(miscounted(batch.rows, expected)) }
+            }
+            Content::Slices(slices) => {
+                let mut slices = slices.into_iter();
+                self.typer.chunk(first_row, |typer| typer.fill_slices(first_row, |_| Ok(slices.next())))
+            }
+        }
+    }
+}
+
+/// Cuts the file into chunks.
+struct Cutter {
+    reader: TypedReader,
+    chunk_bytes: usize,
+}
+
+impl Cutter {
+    fn next(&mut self) -> Result<Option<RawChunk>, SourceError> {
+        let first_row = self.reader.next_row;
+        let cut = match &mut self.reader.rows {
+            // Without memory for chunks that wait, values wait.
+            _ if self.chunk_bytes == 0 => Cut::Unfit,
+            Rows::Arrow(rows) => rows.cut(CHUNK_ROWS, self.chunk_bytes).map(Content::Slices),
+            Rows::Csv(records) => records.cut(CHUNK_ROWS, self.chunk_bytes).map(Content::Lines),
+        };
+        match cut {
+            Cut::End if first_row == 0 => Err(SourceError::NoRows),
+            Cut::End => Ok(None),
+            Cut::Rows(content) => {
+                self.reader.next_row += content.rows() as u64;
+                Ok(Some(RawChunk { first_row, content }))
+            }
+            Cut::Unfit => {
+                let batch = self.reader.advance()?;
+                Ok(batch.map(|batch| RawChunk { first_row, content: Content::Batch(batch) }))
+            }
+        }
+    }
+}
+
+impl Content {
+    fn rows(&self) -> usize {
+        match self {
+            Self::Batch(batch) => batch.rows,
+            Self::Lines(lines) => lines.records,
+            Self::Slices(slices) => slices.iter().map(|slice| slice.to - slice.from).sum(),
+        }
+    }
+}
+
+fn miscounted(found: usize, expected: usize) -> SourceError {
+    let text = format!("a chunk has {found} records where {expected} were cut from the file");
+    SourceError::Read { source: std::io::Error::other(text) }
+}
