@@ -12,10 +12,10 @@ use super::{CHUNK_ROWS, RowBatch, SourceError};
 /// A chunk whose values have not been made, or one that was too long to wait for them.
 pub struct RawChunk {
     first_row: u64,
-    content: Content,
+    content: RawRows,
 }
 
-enum Content {
+enum RawRows {
     /// Values.
     Batch(RowBatch),
     /// Whole records of CSV.
@@ -97,14 +97,14 @@ impl ChunkTyper {
     fn typed(&mut self, chunk: RawChunk) -> Result<RowBatch, SourceError> {
         let RawChunk { first_row, content } = chunk;
         match content {
-            Content::Batch(batch) => Ok(batch),
-            Content::Lines(lines) => {
+            RawRows::Batch(batch) => Ok(batch),
+            RawRows::Lines(lines) => {
                 let expected = lines.records;
                 let batch = self.typer.lines(first_row, lines)?;
                 // Cutting and reading follow the same rules. If they did not, values would stand in other rows.
                 if batch.rows == expected { Ok(batch) } else { Err(miscounted(batch.rows, expected)) }
             }
-            Content::Slices(slices) => {
+            RawRows::Slices(slices) => {
                 let mut slices = slices.into_iter();
                 self.typer.chunk(first_row, |typer| typer.fill_slices(first_row, |_| Ok(slices.next())))
             }
@@ -124,8 +124,8 @@ impl Cutter {
         let cut = match &mut self.reader.rows {
             // Without memory for chunks that wait, values wait.
             _ if self.chunk_bytes == 0 => Cut::Unfit,
-            Rows::Arrow(rows) => rows.cut(CHUNK_ROWS, self.chunk_bytes).map(Content::Slices),
-            Rows::Csv(records) => records.cut(CHUNK_ROWS, self.chunk_bytes).map(Content::Lines),
+            Rows::Arrow(rows) => rows.cut(CHUNK_ROWS, self.chunk_bytes).map(RawRows::Slices),
+            Rows::Csv(records) => records.cut(CHUNK_ROWS, self.chunk_bytes).map(RawRows::Lines),
         };
         match cut {
             Cut::End if first_row == 0 => Err(SourceError::NoRows),
@@ -136,13 +136,13 @@ impl Cutter {
             }
             Cut::Unfit => {
                 let batch = self.reader.advance()?;
-                Ok(batch.map(|batch| RawChunk { first_row, content: Content::Batch(batch) }))
+                Ok(batch.map(|batch| RawChunk { first_row, content: RawRows::Batch(batch) }))
             }
         }
     }
 }
 
-impl Content {
+impl RawRows {
     fn rows(&self) -> usize {
         match self {
             Self::Batch(batch) => batch.rows,
