@@ -275,13 +275,15 @@ impl Spool {
         let parts = [(PartKind::Encrypted, delivery.encrypted), (PartKind::Clear, delivery.clear)];
         let others = self.named_parts(&self.waiting()?)?;
         for (kind, file) in parts {
+            let Some(file) = file else { continue };
             // Two deliveries may have the same clear rows.
-            let Some(name) =
-                file.map(|file| kind.file_name(&file.digest)).filter(|name| !others.contains(name))
-            else {
+            let name = kind.file_name(&file.digest);
+            if others.contains(&name) {
                 continue;
-            };
-            self.remove(&self.directory.join(PARTS_NAME).join(name))?;
+            }
+            let parts = self.directory.join(PARTS_NAME);
+            self.remove(&parts.join(name))?;
+            self.remove(&parts.join(kind.tree_name(&file.digest)))?;
         }
         Ok(())
     }

@@ -138,7 +138,7 @@ impl RowsPlan<'_> {
         if matches.is_empty() {
             return Ok(Vec::new());
         }
-        let encrypted = self.job.snapshot.encrypted_part(part)?;
+        let encrypted = self.job.snapshot.encrypted_part(part)?.fetched(&columns)?;
         let answer = |row: ChunkRow, found: &Match| {
             self.job.stop.check()?;
             let seed = row.seed.ok_or(ExecError::Corrupt { code: "HUSH-T033" })?;
@@ -165,6 +165,7 @@ impl RowsPlan<'_> {
         };
         let at_once = table::chunks_at_once(matches.len(), self.job.workers.threads());
         let answered: Vec<_> = matches.par_chunks(at_once).map(answers).collect::<Result<_, _>>()?;
+        encrypted.expect_unchanged()?;
         Ok(answered.into_iter().flatten().collect())
     }
 }

@@ -137,6 +137,12 @@ pub enum TableError {
         /// First byte of the altered group of 64 KiB.
         start: u64,
     },
+    /// A part was changed while it was read.
+    #[error("part {part} was changed while it was read")]
+    PartChanged {
+        /// The expected digest.
+        part: Digest,
+    },
     /// A part has another size than the manifest says.
     #[error("part {name:?} has {found} bytes, the manifest says {expected}")]
     PartSize {
@@ -224,7 +230,7 @@ impl TableError {
             Self::StaleVersion { .. } => "HUSH-T022",
             Self::Busy { .. } => "HUSH-T023",
             Self::PartMissing { .. } => "HUSH-T030",
-            Self::PartAltered { .. } | Self::RangeAltered { .. } => "HUSH-T031",
+            Self::PartAltered { .. } | Self::RangeAltered { .. } | Self::PartChanged { .. } => "HUSH-T031",
             Self::PartSize { .. } => "HUSH-T032",
             Self::BadPart { .. } => "HUSH-T033",
             Self::Parquet { .. } => "HUSH-T034",
@@ -254,6 +260,7 @@ impl TableError {
             Self::PartMissing { .. }
             | Self::PartAltered { .. }
             | Self::RangeAltered { .. }
+            | Self::PartChanged { .. }
             | Self::PartSize { .. }
             | Self::BadPart { .. }
             | Self::Parquet { .. } => {

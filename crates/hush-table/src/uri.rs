@@ -55,6 +55,12 @@ pub enum TableUriError {
         /// The text before `://`.
         found: String,
     },
+    /// A file of another machine.
+    #[error("{found} names another machine: write file:///PATH, or the path alone")]
+    Host {
+        /// The text.
+        found: String,
+    },
     /// An object store without a bucket.
     #[error("{found} names no bucket: write SCHEME://BUCKET/PREFIX")]
     Bucket {
@@ -92,7 +98,9 @@ impl FromStr for TableUri {
         let Some((scheme, rest)) = text.split_once("://") else { return Ok(directory()) };
         let store = match scheme {
             "http" | "https" => return Ok(server(text)),
-            "file" => return Ok(Self::Directory(PathBuf::from(rest))),
+            // Of this machine: nothing, or a path, stands before the first slash.
+            "file" if rest.starts_with('/') => return Ok(Self::Directory(PathBuf::from(rest))),
+            "file" => return Err(TableUriError::Host { found: text.to_owned() }),
             "s3" => StoreScheme::S3,
             "gs" => StoreScheme::Gs,
             "az" => StoreScheme::Az,
@@ -178,6 +186,9 @@ mod tests {
     fn other_schemes_are_refused_and_not_made_directories() {
         for (text, scheme) in [("ftp://h/t", "ftp"), ("S3://b/t", "S3"), ("hdfs+x://b", "hdfs+x")] {
             assert_eq!(text.parse::<TableUri>(), Err(TableUriError::Scheme { found: scheme.to_owned() }));
+        }
+        for text in ["file://data/t", "file://"] {
+            assert!(matches!(text.parse::<TableUri>(), Err(TableUriError::Host { .. })), "{text}");
         }
         for text in ["s3://", "s3:///t"] {
             assert!(matches!(text.parse::<TableUri>(), Err(TableUriError::Bucket { .. })), "{text}");

@@ -123,7 +123,8 @@ impl<'a> GroupSums<'a> {
             |masks: &Vec<RowMask>| read.iter().any(|block| masks.get(block.mask) != Some(&RowMask::Nothing));
         let chunks = (part.place.first_chunk..).zip(per_chunk).filter(|(_, masks)| used(masks));
         let chunks: Vec<_> = chunks.map(|(index, masks)| Chunk { index, masks }).collect();
-        let encrypted = (!chunks.is_empty()).then(|| snapshot.encrypted_part(part)).transpose()?;
+        let open = || Ok::<_, ExecError>(snapshot.encrypted_part(part)?.fetched(&columns)?);
+        let encrypted = (!chunks.is_empty()).then(open).transpose()?;
         Ok(PartWork { part, encrypted, columns, sources, chunks })
     }
 
@@ -184,13 +185,14 @@ impl<'a> GroupSums<'a> {
     ) -> Result<(), ExecError> {
         let Some(encrypted) = &work.encrypted else { return Ok(()) };
         let at_once = table::chunks_at_once(work.chunks.len(), self.job.workers.threads());
-        work.chunks.par_chunks(at_once).try_for_each(|chunks| {
+        work.chunks.par_chunks(at_once).try_for_each(|chunks| -> Result<(), ExecError> {
             let projection = table::projection(&work.columns, chunks.iter().map(|chunk| chunk.index));
             encrypted.chunks(&projection)?.zip(chunks).try_for_each(|(row, chunk)| {
                 self.job.stop.check()?;
                 take(chunk, &row?)
             })
-        })
+        })?;
+        Ok(encrypted.expect_unchanged()?)
     }
 
     fn add_masked(

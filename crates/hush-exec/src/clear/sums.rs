@@ -68,7 +68,7 @@ fn factors(expr: &Expr, schema: &DFSchema) -> Option<Vec<Expr>> {
             let [(when, then)] = when_then_expr.as_slice() else { return None };
             let mut factors = factors(then, schema)?;
             // The others are then computed in rows that the condition excludes, where nothing may fail.
-            factors.iter().skip(1).all(never_fails).then_some(())?;
+            factors.iter().skip(1).all(|factor| never_fails(factor, schema)).then_some(())?;
             let first = factors.first_mut()?;
             let branch = (when.clone(), Box::new(std::mem::take(first)));
             *first = Expr::Case(Case { expr: None, when_then_expr: vec![branch], else_expr: None });
@@ -120,11 +120,14 @@ fn is_widening(inner: &Expr, whole: &Expr, schema: &DFSchema) -> bool {
     }
 }
 
-/// A column, or one with more bits.
-fn never_fails(expr: &Expr) -> bool {
+/// A column, or one of integers with more bits.
+fn never_fails(expr: &Expr, schema: &DFSchema) -> bool {
+    let is_column = |expr: &Expr| matches!(expr, Expr::Column(_));
     match expr {
-        Expr::Column(_) => true,
-        Expr::Cast(Cast { expr, field }) => *field.data_type() == DataType::Int64 && never_fails(expr),
-        _ => false,
+        Expr::Cast(Cast { expr, field }) if *field.data_type() == DataType::Int64 => {
+            let widened = [DataType::Int8, DataType::Int16, DataType::Int32, DataType::Int64];
+            is_column(expr) && expr.get_type(schema).is_ok_and(|kind| widened.contains(&kind))
+        }
+        expr => is_column(expr),
     }
 }

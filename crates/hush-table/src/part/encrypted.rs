@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use hush_plan::EncodingId;
 use parquet::basic::{Compression, Encoding, Type as PhysicalType};
 use parquet::column::page::{Page, PageReader};
 use parquet::errors::ParquetError;
@@ -97,12 +98,38 @@ impl EncryptedPart {
         self.heads.len() as u32
     }
 
+    /// The part with the seeds and some encodings of all its chunks at hand: where the part is in an object store they come in one
+    /// request, and no later read makes another one.
+    ///
+    /// # Errors
+    /// As [`EncryptedPart::chunks`].
+    pub fn fetched(mut self, encodings: &[EncodingId]) -> Result<Self, TableError> {
+        let names = std::iter::once("seed".to_owned()).chain(encodings.iter().map(|id| encoding_column(*id)));
+        self.source = contain(self.digest, &self.source, || self.with_columns(names))?;
+        Ok(self)
+    }
+
+    /// Refuses a part whose file was changed since it was opened: ranges that were checked before are not hashed again, so what was
+    /// read of them may be anything.
+    ///
+    /// # Errors
+    /// [`TableError::PartChanged`].
+    pub fn expect_unchanged(&self) -> Result<(), TableError> {
+        if self.source.looks_unchanged() {
+            Ok(())
+        } else {
+            Err(TableError::PartChanged { part: self.digest })
+        }
+    }
+
     /// Reads some columns of some chunks, in chunk order, all together.
     ///
     /// # Errors
-    /// Those of [`EncryptedPart::chunks`] and of its items.
+    /// Those of [`EncryptedPart::chunks`], of its items, and of [`EncryptedPart::expect_unchanged`].
     pub fn read(&self, projection: &Projection) -> Result<Vec<ChunkRow>, TableError> {
-        self.chunks(projection)?.collect()
+        let chunks = self.chunks(projection)?.collect::<Result<_, _>>()?;
+        self.expect_unchanged()?;
+        Ok(chunks)
     }
 
     /// Some columns of some chunks, in chunk order, each chunk read when it is asked for.

@@ -12,7 +12,7 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -35,10 +35,13 @@ enum Place {
     /// Reading is slicing.
     Memory(Bytes),
     /// Every read says where it begins, so threads do not wait for each other.
-    File(Arc<File>),
+    File { file: Arc<File>, written: Written },
     /// Each read is a request, but for the runs that are in memory.
     Object { reader: Arc<dyn ReadRanges>, runs: Arc<[Run]> },
 }
+
+/// When a file's content was changed last, and how long it is.
+type Written = (u64, i64, i64);
 
 /// Bytes of an object that are in memory.
 #[derive(Clone, Debug)]
@@ -130,8 +133,8 @@ impl PartSource {
     /// # Errors
     /// The file's metadata cannot be read.
     pub fn from_file(file: File) -> io::Result<Self> {
-        let length = file.metadata()?.len();
-        Ok(Self { place: Place::File(Arc::new(file)), length, check: None })
+        let written = written(&file)?;
+        Ok(Self { place: Place::File { file: Arc::new(file), written }, length: written.0, check: None })
     }
 
     /// An object of known length, of which the bytes from `start` on are in memory. Nothing is checked.
@@ -180,6 +183,15 @@ impl PartSource {
         self.check.as_ref()?.altered.get().copied()
     }
 
+    /// Whether the content of a file has not been changed since it was opened, as far as the system tells. What is in memory does not
+    /// change, and what comes from an object store is hashed whenever it comes.
+    pub(crate) fn looks_unchanged(&self) -> bool {
+        match &self.place {
+            Place::File { file, written: opened } => written(file).is_ok_and(|now| now == *opened),
+            Place::Memory(_) | Place::Object { .. } => true,
+        }
+    }
+
     /// The hash tree of the bytes as they are.
     ///
     /// # Errors
@@ -190,7 +202,7 @@ impl PartSource {
     pub fn tree(&self) -> io::Result<DigestTree> {
         match &self.place {
             Place::Memory(bytes) => Ok(DigestTree::of(bytes)),
-            Place::File(_) => DigestTree::of_reader(Cursor::new(self.clone(), 0), self.length),
+            Place::File { .. } => DigestTree::of_reader(Cursor::new(self.clone(), 0), self.length),
             Place::Object { .. } => Ok(DigestTree::of(&self.read_all()?)),
         }
     }
@@ -231,9 +243,12 @@ impl PartSource {
         if range.start > range.end || range.end > self.length {
             return Err(outside());
         }
+        if range.is_empty() {
+            return Ok(Bytes::new());
+        }
         match &self.place {
             Place::Memory(bytes) => cut(bytes, 0, range),
-            Place::File(file) => {
+            Place::File { file, .. } => {
                 let read = |range: &Range<u64>| read_file(file, range);
                 match self.check.as_ref().and_then(|check| check.widened(&range, self.length)) {
                     None => read(&range),
@@ -342,6 +357,11 @@ fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
         }
     }
     joined
+}
+
+fn written(file: &File) -> io::Result<Written> {
+    let metadata = file.metadata()?;
+    Ok((metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
 }
 
 fn read_file(file: &File, range: &Range<u64>) -> io::Result<Bytes> {

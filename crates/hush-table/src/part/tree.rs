@@ -151,7 +151,7 @@ impl TreeHasher {
         }
     }
 
-    /// The tree. Bytes that are more or fewer than announced have a digest that no part of the announced length has.
+    /// The tree. If more or fewer bytes came than announced, it is the tree of no part of the announced length.
     pub fn finish(mut self) -> DigestTree {
         if self.filled > 0 {
             self.end_group();
@@ -163,7 +163,9 @@ impl TreeHasher {
     fn end_group(&mut self) {
         let next = group_hasher(self.groups.len().saturating_add(1));
         let group = std::mem::replace(&mut self.group, next);
-        self.groups.push(value(&group, self.length <= GROUP_BYTES));
+        // Only what begins at the first byte can be the root.
+        let alone = self.length <= GROUP_BYTES && self.groups.is_empty();
+        self.groups.push(value(&group, alone));
         self.filled = 0;
     }
 }

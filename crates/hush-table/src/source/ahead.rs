@@ -26,7 +26,8 @@ enum RawRows {
 
 /// Chunks that a thread of their own reads ahead. Ends after the first error.
 pub struct RawChunks {
-    receiver: Receiver<Result<RawChunk, SourceError>>,
+    receiver: Receiver<Result<Option<RawChunk>, SourceError>>,
+    ended: bool,
 }
 
 /// Makes the values of chunks, on any thread, in any order.
@@ -54,15 +55,16 @@ impl TypedReader {
         std::thread::Builder::new()
             .name("hush-read".to_owned())
             .spawn(move || {
-                while let Some(chunk) = cutter.next().transpose() {
-                    let is_last = chunk.is_err();
+                loop {
+                    let chunk = cutter.next();
+                    let is_last = !matches!(chunk, Ok(Some(_)));
                     if sender.send(chunk).is_err() || is_last {
                         return;
                     }
                 }
             })
             .map_err(|source| SourceError::Read { source })?;
-        Ok((RawChunks { receiver }, typer))
+        Ok((RawChunks { receiver, ended: false }, typer))
     }
 }
 
@@ -70,7 +72,15 @@ impl Iterator for RawChunks {
     type Item = Result<RawChunk, SourceError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.receiver.recv().ok()
+        if self.ended {
+            return None;
+        }
+        // A thread that goes away without saying that the file has ended has failed: its rows must not be taken for all.
+        let gone =
+            |_| SourceError::Read { source: std::io::Error::other("the thread that reads has failed") };
+        let chunk = self.receiver.recv().map_err(gone).and_then(|chunk| chunk);
+        self.ended = !matches!(chunk, Ok(Some(_)));
+        chunk.transpose()
     }
 }
 

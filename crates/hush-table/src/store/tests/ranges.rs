@@ -278,3 +278,45 @@ fn trees_come_and_go_with_their_parts() {
         store.delete().unwrap();
     }
 }
+
+/// Groups that were checked before are not hashed again: that the file was written to since it was opened is seen at its end.
+#[test]
+fn an_encrypted_part_that_changes_under_its_reader_is_refused() {
+    let mut random = Random::fresh();
+    let guard = tempfile::tempdir().unwrap();
+    let directory = guard.path().join("t");
+    let store = TableStore::local(&directory).unwrap();
+    let (signed, written) = write_wide(&store, &mut random);
+    let (place, entry) = signed.manifest().placed_parts().next().unwrap();
+    store.open_part(PartKind::Encrypted, &entry.encrypted.unwrap()).unwrap();
+    let wanted = some(&mut random);
+    let part = store.open_encrypted(signed.manifest(), place, entry).unwrap();
+    assert_right(&part.read(&wanted).unwrap(), &wanted, &written);
+    let file = part_file(&directory, &signed, PartKind::Encrypted);
+    let at = random.below(1000) as u64;
+    flip(&file, at);
+    assert!(matches!(part.read(&wanted), Err(TableError::PartChanged { .. })));
+    flip(&file, at);
+    // It is the part again, but nobody knows what was read in between.
+    assert!(matches!(part.read(&wanted), Err(TableError::PartChanged { .. })));
+    assert_right(&read(&store, &signed, &wanted).unwrap(), &wanted, &written);
+}
+
+#[test]
+fn empty_and_impossible_ranges_of_parts() {
+    let mut random = Random::fresh();
+    let (_guard, stores) = stores();
+    for store in &stores {
+        let (signed, _) = write_wide(store, &mut random);
+        let file = signed.manifest().parts[0].encrypted.unwrap();
+        let source = store.open_part(PartKind::Encrypted, &file).unwrap();
+        for at in [0, 1, GROUP_BYTES, 3 * GROUP_BYTES, file.bytes] {
+            assert!(source.read(at..at).unwrap().is_empty());
+            assert_eq!(source.read_ranges(&[at..at, at..at]).unwrap().len(), 2);
+        }
+        #[allow(clippy::reversed_empty_ranges, reason = "what is refused")]
+        for bad in [5..4, 0..file.bytes + 1, u64::MAX - 1..u64::MAX] {
+            assert!(source.read(bad.clone()).is_err() && source.read_ranges(&[bad]).is_err());
+        }
+    }
+}
