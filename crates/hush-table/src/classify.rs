@@ -31,7 +31,7 @@ pub const SHARED_BY: u64 = 5;
 /// Most distinct values of a column that may be proposed as clear.
 pub const PUBLIC_VALUES: u64 = 1000;
 
-/// What a column holds, as far as can be told. Ordered by how strongly it identifies a person.
+/// The content of a column, as far as name and values show it. Ordered by how strongly it identifies a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Class {
@@ -79,7 +79,7 @@ pub enum Class {
     Public,
 }
 
-/// What is known of a column.
+/// The facts about a column on which the verdict rests.
 #[derive(Clone, Debug)]
 pub struct ColumnStatistics<'a> {
     /// Its name.
@@ -107,11 +107,11 @@ pub struct ColumnStatistics<'a> {
 /// A proposal for one column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// What it seems to hold, if anything is recognised.
+    /// The recognised content, if there is one.
     pub class: Option<Class>,
-    /// What to do with it.
+    /// The proposed protection.
     pub protect: Protection,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A device can add rows to the one table that its certificate names, and nothing else: what it delivers waits beside the table
-//! until the owner takes it into the next version. A delivery is known by its device, its stream (one for each spool) and its
-//! number there, so that sent twice it is taken once, and a missing one is noticed; no device can take another's numbers.
+//! until the owner takes it into the next version. Its device, its stream (one for each spool) and its number in that stream name
+//! a delivery. So a delivery that is sent twice is taken once, a missing one is noticed, and no device can take another's numbers.
 //!
 //! The seeds of a delivery's chunks follow from that name. Nothing is expanded from them, for devices store their masks; but a server
 //! refuses a seed that was used before, and so no device can choose one.
@@ -38,7 +38,7 @@ pub const DEVICE_DOMAIN: [u8; 8] = *b"HUSHDEV1";
 pub const DELIVERY_FORMAT: u16 = 2;
 /// Largest container in bytes.
 pub const MAX_DELIVERY_BYTES: u64 = 4096;
-/// What a device says of a delivery. Public.
+/// A device's description of a delivery. Public.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Delivery {
@@ -48,7 +48,7 @@ pub struct Delivery {
     pub table_id: TableId,
     /// Digest of the encodings that the device has keys for.
     pub encodings: Digest,
-    /// Which one.
+    /// Its name.
     pub id: DeliveryId,
     /// Rows of the part.
     pub rows: u64,
@@ -60,8 +60,7 @@ pub struct Delivery {
     pub encrypted: Option<PartFile>,
 }
 
-/// A delivery whose signatures have been checked against each other; whose the certificate is, [`SignedDelivery::require_owner`]
-/// tells.
+/// A delivery whose signatures agree with each other. [`SignedDelivery::require_owner`] checks who signed the certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedDelivery {
     delivery: Delivery,
@@ -73,9 +72,9 @@ pub struct SignedDelivery {
 /// Some of the deliveries that wait beside a table.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryPage {
-    /// They, by rising id.
+    /// The deliveries, by rising id.
     pub deliveries: Vec<SignedDelivery>,
-    /// After which id more wait; `None` at the end. It is not below any of these.
+    /// The id after which the next page begins; `None` on the last page. No id of this page is greater.
     pub next: Option<DeliveryId>,
 }
 
@@ -163,7 +162,7 @@ impl SignedDelivery {
         verify(&certified, owner, &self.certificate).map_err(|_| bad(DeliveryFault::Certificate))
     }
 
-    /// What the device says.
+    /// The device's description.
     pub fn delivery(&self) -> &Delivery {
         &self.delivery
     }
@@ -280,7 +279,7 @@ mod tests {
         assert!(refused(Delivery { id: DeliveryId { number, ..delivery().id }, ..delivery() }));
     }
 
-    /// Whoever signs may write anything before the signature; only one form of it is a delivery.
+    /// A signer may sign any bytes; only one form of them is a delivery.
     #[test]
     fn signed_bytes_of_another_form_are_refused() {
         let (_, device) = keys();
@@ -302,7 +301,7 @@ mod tests {
             bytes[8..12].copy_from_slice(&length.to_le_bytes());
         };
         assert!(again(&blank).is_err(), "another text of the same body");
-        // Longer than any delivery, and right but for that.
+        // Right in everything but its length, which no delivery has.
         let padded = |bytes: &mut Vec<u8>| {
             let blanks = vec![b' '; MAX_DELIVERY_BYTES as usize];
             let body = bytes.len() - 64 - 32;

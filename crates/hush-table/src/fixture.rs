@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the tests of manifests, parts and stores share: a reproducible source of bytes, a signer, small tables.
+//! Shared by the tests of manifests, parts and stores: a reproducible source of bytes, a signer, small tables.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;

@@ -96,12 +96,12 @@ pub struct EncodedChunk {
     pub sealed: Vec<Bytes>,
 }
 
-/// One chunk as it is read back: what the [`Projection`] asked for, in its order.
+/// One chunk as it is read back: the columns that the [`Projection`] asked for, in its order.
 #[derive(Clone, Debug)]
 pub struct ChunkRow {
     /// Global index of the chunk in its table.
     pub index: u32,
-    /// The index that stands in the file, to which its blobs are bound: the same, but in parts that a device made.
+    /// The index in the file, to which the blobs are bound. It differs from `index` in parts that a device made.
     pub written: u32,
     /// Rows, 1 to [`CHUNK_ROWS`].
     pub rows: u32,
@@ -113,7 +113,7 @@ pub struct ChunkRow {
     pub sealed: Vec<Bytes>,
 }
 
-/// What to read of an encrypted part.
+/// The columns and chunks of an encrypted part that are to be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Projection {
     /// Whether to read seeds.

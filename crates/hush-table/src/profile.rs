@@ -35,14 +35,14 @@ use column::ColumnProfiler;
 use counts::{TupleCounts, hash_tuple, hash_value};
 use joint::JointCounts;
 
-/// What to look at besides the columns themselves.
+/// Options of a pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProfileOptions {
     /// Columns that the caller means to leave clear: counted together with those that the names suggest.
     pub clear: Vec<String>,
 }
 
-/// What one pass over a table found.
+/// The findings of one pass over a table.
 #[derive(Clone, Debug)]
 pub struct TableProfile {
     rows: u64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Numbers as most cells hold them: at most 18 digits, which a machine word holds without a check.
+//! Short numbers, which most cells hold: at most 18 digits, so that they fit a machine word without a check.
 
 /// Most digits, so that no value reaches 10^18; the point counts as one.
 const MOST_DIGITS: usize = 18;
@@ -136,7 +136,7 @@ mod tests {
 
     use super::*;
 
-    /// It gives what the exact parser gives, or declines.
+    /// The short parser agrees with the exact one or declines.
     #[test]
     fn units_agree_with_the_exact_parser() {
         let mut state = 0x1234_5678_9abc_def1u64;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The details of errors: which rule a manifest breaks, what is wrong with a part, which size or operation is meant.
+//! The details of errors: the rule that a manifest breaks, the fault of a part, the size or operation concerned.
 
 use hush_plan::EncodingId;
 
@@ -39,7 +39,7 @@ pub enum Operation {
     Write,
 }
 
-/// What is wrong with a delivery.
+/// The fault of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeliveryFault {
@@ -122,7 +122,7 @@ pub enum ManifestFault {
     /// Too many of something.
     #[error("it has {found} {what}, more than {limit}")]
     TooMany {
-        /// Of what.
+        /// The kind.
         what: Counted,
         /// Found.
         found: u64,
@@ -222,7 +222,7 @@ pub enum Counted {
     SealedColumns,
 }
 
-/// What can be wrong inside a part, or with a chunk offered to a writer.
+/// Faults inside a part, or of a chunk offered to a writer.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PartFault {

@@ -13,8 +13,7 @@ use crate::error::{PartFault, TableError};
 /// Runs a reader of somebody else's bytes; a panic inside becomes the error of a damaged part. If the source has found its
 /// bytes altered, that is the error, whatever the reader has made of it.
 ///
-/// What `read` borrows must not be changed by it, or not be used after an error: then nothing half-changed can be seen
-/// afterwards.
+/// `read` must not change what it borrows, or the caller must not use that after an error; so nobody sees a half-made change.
 pub(super) fn contain<T>(
     part: Digest,
     source: &PartSource,

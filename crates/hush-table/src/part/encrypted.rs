@@ -98,8 +98,8 @@ impl EncryptedPart {
         self.heads.len() as u32
     }
 
-    /// The part with the seeds and some encodings of all its chunks at hand: where the part is in an object store they come in one
-    /// request, and no later read makes another one.
+    /// Fetches the seeds and some encodings of all chunks: from an object store in one request, after which no read of them makes
+    /// another.
     ///
     /// # Errors
     /// As [`EncryptedPart::chunks`].
@@ -109,8 +109,8 @@ impl EncryptedPart {
         Ok(self)
     }
 
-    /// Refuses a part whose file was changed since it was opened: ranges that were checked before are not hashed again, so what was
-    /// read of them may be anything.
+    /// Refuses a part whose file was changed since it was opened. Ranges that were checked before are not hashed again, so bytes
+    /// read from such a file cannot be trusted.
     ///
     /// # Errors
     /// [`TableError::PartChanged`].
@@ -211,7 +211,7 @@ impl EncryptedPart {
         })
     }
 
-    /// What the footer says of a column.
+    /// A column in the footer.
     fn described(&self, name: &str) -> Result<&ColumnChunkMetaData, TableError> {
         let position = self.columns.iter().position(|column| column == name);
         let group = self.metadata.row_groups().first();

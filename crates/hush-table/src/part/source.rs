@@ -2,9 +2,9 @@
 //! Where the bytes of a part are: in memory, in a file, in an object store. Every read is of a range; ranges of files and objects are
 //! checked against the part's digest as they are read. Reads outside the part are errors, never panics.
 //!
-//! *Invariants.* What a checked source hands out is what the digest stands for: the very bytes that were hashed, or, where
+//! *Invariants.* A checked source hands out only bytes that the digest stands for: the very bytes that were hashed, or, where
 //! [`Recheck::Unseen`] allows it, bytes of a group that was hashed before while the file has looked the same. After an altered range was
-//! found, [`PartSource::altered`] tells where, whatever the reader above has made of the error.
+//! found, [`PartSource::altered`] gives its place, however the reader above reports the error.
 
 // Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
@@ -59,7 +59,7 @@ pub(crate) trait ReadRanges: std::fmt::Debug + Send + Sync {
     fn read_ranges(&self, ranges: &[Range<u64>]) -> io::Result<Vec<Bytes>>;
 }
 
-/// What ranges are checked against.
+/// The hashes against which ranges are checked.
 #[derive(Clone, Debug)]
 struct Check {
     groups: Arc<GroupChecks>,
@@ -71,9 +71,9 @@ struct Check {
 /// Which groups of a file are hashed when they are read again. Groups of objects are hashed whenever they come over the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recheck {
-    /// Those that nobody has hashed since the file looks as it does.
+    /// Groups that were not hashed since the file last changed.
     Unseen,
-    /// All: nothing between check and use.
+    /// All of them, so that nothing lies between check and use.
     Always,
 }
 
@@ -276,7 +276,7 @@ impl PartSource {
         ranges.iter().map(|range| here.read(range.clone())).collect()
     }
 
-    /// The source with some ranges in memory, where each read would else be a request.
+    /// Fetches some ranges into memory, if each read would otherwise be a request.
     ///
     /// # Errors
     /// As [`PartSource::read`].
@@ -321,7 +321,7 @@ impl Check {
     /// Hashes whole groups, the first of which begins at `start`.
     fn check(&self, start: u64, bytes: &[u8]) -> io::Result<()> {
         self.groups.check(group_of(start), bytes).map_err(|altered| {
-            // The first that was found is the one that is told.
+            // The first altered group is the one that is reported.
             let _ = self.altered.set(altered.start);
             io::Error::new(io::ErrorKind::InvalidData, altered)
         })
@@ -339,7 +339,7 @@ fn group_of(byte: u64) -> usize {
     usize::try_from(byte / GROUP_BYTES).unwrap_or(usize::MAX)
 }
 
-/// The smallest run of whole groups that holds a range.
+/// The smallest run of whole groups that covers a range.
 pub(crate) fn groups_around(range: &Range<u64>, length: u64) -> Range<u64> {
     let start = (range.start / GROUP_BYTES).saturating_mul(GROUP_BYTES);
     let end = range.end.div_ceil(GROUP_BYTES).saturating_mul(GROUP_BYTES).min(length);

@@ -221,8 +221,8 @@ thread_local! {
     static QUIET: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Panics of the Parquet reader are expected in `test` and contained by the code under test: thousands of messages and
-/// backtraces would only cost time. Other threads' panics are reported as ever.
+/// Silences panics of the Parquet reader in `test`: they are expected, the code under test contains them, and thousands of
+/// backtraces would only cost time. Panics of other threads are reported as usual.
 /// Columns and digest are right, the version is not.
 #[test]
 fn parts_of_another_version_are_refused_by_name() {

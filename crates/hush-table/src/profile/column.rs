@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What one column is like: the types that all its values fit, how large they are, how often they repeat.
+//! The profile of one column: the types that all its values fit, their size, and how often they repeat.
 
 use hush_plan::schema::DateFormat;
 use hush_plan::schema::units::{DecimalPoint, Number, POWERS_OF_TEN, censored_bound, has_zone, scan_number};
@@ -15,7 +15,7 @@ use crate::source::{Declared, SourceColumn};
 /// Distinct values that are counted exactly.
 const DISTINCT_EXACT: usize = 8192;
 
-/// What a pass found of one column. Holds no values.
+/// The findings of a pass about one column. Holds no values.
 #[derive(Clone, Debug)]
 pub struct ColumnProfile {
     name: String,
@@ -40,7 +40,7 @@ pub struct ColumnProfile {
 /// A column of texts most of which are numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AlmostNumber {
-    /// What the numbers are.
+    /// The kind of its numbers.
     pub kind: Kind,
     /// Values that are no numbers.
     pub texts: u64,
@@ -56,7 +56,7 @@ impl ColumnProfile {
         &self.name
     }
 
-    /// What its values all are.
+    /// The kind that all its values are.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -101,7 +101,7 @@ impl ColumnProfile {
         self.magnitude.fraction_digits
     }
 
-    /// How many values look like what.
+    /// How many values match each pattern.
     pub fn patterns(&self) -> &PatternCounts {
         &self.patterns
     }
@@ -137,7 +137,7 @@ impl ColumnProfile {
         self.kind == Kind::Timestamp && (self.zoned || self.declared == Some(Declared::Zoned))
     }
 
-    /// What its numbers are, if it is a text for a few values alone.
+    /// The kind of its numbers, if only a few values make it a text.
     pub fn almost_number(&self) -> Option<AlmostNumber> {
         self.almost
     }
@@ -359,7 +359,7 @@ impl ColumnProfiler {
         self.sentences += u64::from(blanks >= 4 || text.len() > 80);
     }
 
-    /// What was found.
+    /// Ends the pass.
     pub(super) fn finish(self) -> ColumnProfile {
         let kind = self.kind();
         let is_text = matches!(kind, Kind::Category | Kind::Text);

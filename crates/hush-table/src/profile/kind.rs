@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a column's values can be.
+//! The kinds of values that a column can have.
 
 /// The narrowest kind of value that a column's values all are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a column's numbers are like, and whether they are integers, decimals or floats.
+//! The size and form of a column's numbers, and whether they are integers, decimals or floats.
 //!
-//! *The rule.* What a file declares holds: a declared decimal stays one. Numbers written as text are decimals if nobody
+//! *The rule.* A declared type stays: a decimal in the file is a decimal here. Numbers written as text are decimals if nobody
 //! wrote an exponent, 38 digits hold them, and one of these is true:
 //! - at most 9 digits after the point and 18 in all: amounts, prices, rates, most measurements;
 //! - every value has the same number of digits after the point, as databases print decimal columns;
@@ -32,7 +32,7 @@ pub(super) struct Magnitude {
     pub(super) first_digit: Option<i32>,
 }
 
-/// Collects what the numbers of a column are like.
+/// Collects the size and form of a column's numbers.
 #[derive(Default)]
 pub(super) struct Numbers {
     pub(super) magnitude: Magnitude,
@@ -74,7 +74,7 @@ impl Numbers {
         }
     }
 
-    /// Takes the looks of a number.
+    /// Takes the form of a number.
     #[inline]
     pub(super) fn add(&mut self, number: Written) {
         let places = number.fraction_digits;

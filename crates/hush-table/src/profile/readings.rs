@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a text may mean beside a text: a missing value, a truth value, a date in one of several orders.
+//! Other meanings of a text: a missing value, a truth value, a date in one of several orders.
 
 use hush_plan::schema::DateFormat;
 use hush_plan::schema::units::parse_timestamp;
@@ -18,16 +18,16 @@ pub(super) const DATE_FORMATS: [Option<DateFormat>; 3] =
 /// How the dates of a column are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dates {
-    /// So that only one order of day, month and year can be meant; or there are none.
+    /// Only one order of day, month and year is possible, or there are no dates.
     #[default]
     Plain,
-    /// In an order that some of them decide, because they have a day above 12.
+    /// Some of them have a day above 12, which decides the order.
     Ordered(DateFormat),
     /// Day and month could be either way.
     Ambiguous,
 }
 
-/// What is left to know of a column of truth values: letters alone may be anything (a column of `N`, of `F` and `M`).
+/// The spellings in a column of truth values: single letters alone may mean something else (a column of `N`, or of `F` and `M`).
 #[derive(Clone, Copy, Default)]
 pub(super) struct Truths {
     seen_true: bool,
@@ -57,13 +57,13 @@ impl Truths {
         true
     }
 
-    /// Whether they can be nothing else.
+    /// Whether the column can hold nothing but truth values.
     pub(super) fn are_certain(self) -> bool {
         !self.letters || (self.seen_true && self.seen_false)
     }
 }
 
-/// A number in groups of three digits without what stands between them: `1,234.50`, `1'234`, `1.234,50` with the comma as its
+/// A number in groups of three digits, without their separators: `1,234.50`, `1'234`, or `1.234,50` with a comma for the
 /// point. `None` for any other text. Plain blanks do not count: telephone numbers have them.
 pub(super) fn without_separators(text: &[u8]) -> Option<Vec<u8>> {
     const MARKS: [&str; 6] = [",", ".", "'", "\u{2019}", "\u{a0}", "\u{202f}"];
@@ -91,7 +91,7 @@ pub(super) fn without_separators(text: &[u8]) -> Option<Vec<u8>> {
     Some(format!("{sign}{}{}", whole.replace(mark, ""), fraction.replace(',', ".")).into_bytes())
 }
 
-/// The instants that a text is by those of [`DATE_FORMATS`] that are asked for.
+/// The instants that a text names in each of the requested [`DATE_FORMATS`].
 pub(super) fn instants(text: &[u8], wanted: [bool; DATE_FORMATS.len()]) -> [Option<i64>; DATE_FORMATS.len()] {
     let mut out = [None; DATE_FORMATS.len()];
     for ((out, format), wanted) in out.iter_mut().zip(DATE_FORMATS).zip(wanted) {

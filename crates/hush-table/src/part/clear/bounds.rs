@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the footer of a clear part says of a column's values, without reading any of them.
+//! Bounds of a column's values from the footer of a clear part, without reading a value.
 
 // Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
