@@ -11,7 +11,7 @@ const GRID: RGBColor = RGBColor(222, 222, 222);
 /// Pixels below the line that ticks and label take.
 pub(crate) const AXIS_HEIGHT: u32 = 48;
 
-/// Where a value lies between two ends.
+/// The place of a value between two ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Axis {
     /// Pixel of the axis's beginning.

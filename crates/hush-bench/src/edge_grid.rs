@@ -52,7 +52,7 @@ pub const PLAIN_BITS: u32 = 10;
 /// Name of our own rows.
 const OURS: &str = "Hushtable";
 
-/// What to run.
+/// Options of the benchmark.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Repetitions behind each mean.
@@ -65,7 +65,7 @@ pub struct Options {
     pub way: Option<Packing>,
     /// One key alone.
     pub key: Option<Key>,
-    /// What a cell may use of the machine.
+    /// The share of the machine that a cell may use.
     pub profile: Profile,
     /// Leave out SEAL.
     pub skip_peers: bool,
@@ -101,7 +101,7 @@ impl Default for Options {
 /// Everything that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// What cells could use of the machine.
+    /// The share of the machine that cells could use.
     pub profile: Profile,
     /// Bytes that a cell could take; all if none.
     pub memory_limit_bytes: Option<u64>,
@@ -113,7 +113,7 @@ pub struct Outcome {
     pub cells: Vec<Row>,
     /// Ours beside the peer.
     pub comparisons: Vec<Comparison>,
-    /// What was left out.
+    /// The parts that were left out.
     pub skipped: Vec<Skipped>,
 }
 

@@ -34,7 +34,7 @@ const TENSEAL_NAIVE_S: f64 = 10.0;
 /// Largest table that peers and naive variants are given: they hold it in memory.
 const LARGEST_NAIVE_ROWS: u64 = 100_000;
 
-/// What to run.
+/// Options of the benchmark.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Rows of the table.

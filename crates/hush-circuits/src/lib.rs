@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Circuits: what is built of the operations of a scheme and is the same for every table.
+//! Circuits: built of the operations of a scheme, the same for every table.
 //!
 //! *Words used.* A **row** is what rotations move: `N/2` slots. CKKS has one, BGV and BFV have two. The **depth** of a
 //! circuit is the number of levels that it uses.

@@ -201,7 +201,7 @@ impl LinearTransform {
     pub fn level(&self) -> Level {
         self.level
     }
-    /// How the rotations are split.
+    /// The split into baby and giant steps.
     pub fn split(&self) -> &Split {
         &self.split
     }

@@ -22,7 +22,7 @@ pub use slots::{CkksNoise, SlotNoise};
 
 use crate::CircuitError;
 
-/// What linear circuits ask of a scheme's noise.
+/// The noise bounds that linear circuits ask of a scheme.
 pub trait CircuitNoise {
     /// The bounds of a ciphertext.
     type Noise: Copy;

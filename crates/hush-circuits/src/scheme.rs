@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What linear circuits ask of a scheme, so that they are written once.
+//! The operations that linear circuits ask of a scheme, so that circuits are written once.
 
 use hush_ring::{Chain, Eval, Level, Poly, Ring};
 use hush_rlwe::{ExtendedPair, RlweCiphertext};

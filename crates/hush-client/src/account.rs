@@ -85,7 +85,7 @@ pub struct Account {
     pub exposed: Vec<String>,
     /// The release, if there was one.
     pub released: Option<Counted>,
-    /// What deserves attention, one sentence each.
+    /// Notes that deserve attention, one sentence each.
     pub warnings: Vec<String>,
     /// Whether the result was recomputed in the clear, and how it compared.
     pub verified: Option<Verified>,
@@ -99,13 +99,13 @@ pub struct Account {
     pub bytes_per_value: Option<f64>,
     /// Rings in use.
     pub security: Vec<SecurityLine>,
-    /// What a server would have learned.
+    /// Facts that a server would have learned.
     pub leakage: Leakage,
     /// Absolute error bound of the approximate operations, if there are any.
     pub precision: Option<f64>,
 }
 
-/// How the result compared with a plaintext engine.
+/// The comparison with a plaintext engine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verified {
     /// Equal in every cell.

@@ -306,7 +306,7 @@ fn decrypt_columns<'a>(
     columns.collect()
 }
 
-/// Refuses values outside the declared range; what is missing is 0.
+/// Refuses values outside the declared range; a missing value is 0.
 fn check_declared(column: &Column, values: &[I256], nulls: Option<&NullBuffer>) -> Result<(), ClientError> {
     let Some(range) = column_bounds(column) else { return Ok(()) };
     let (low, high) = (I256::from(range.low), I256::from(range.high));

@@ -31,7 +31,7 @@ use hush_system::memory::peak_resident_bytes;
 use vectors::{Column, read_columns};
 pub use vectors::{Numbers, VectorSource};
 
-/// What to evaluate.
+/// An expression with its inputs and options.
 #[derive(Clone)]
 pub struct EvalOptions {
     /// The expression, such as `y*(x+z)`, `sum(x*y)` or `mean(x^2)`.
@@ -88,7 +88,7 @@ pub struct EvalAccount {
     pub margin_bits: f64,
     /// log2 of the chance that a result is wrong.
     pub failure_log2: f64,
-    /// What no result errs by; `None` where results are exact.
+    /// Bound on the error of every result; `None` if results are exact.
     pub error: Option<f64>,
     /// Whether exact results are printed rounded, because their decimals do not end.
     pub is_rounded: bool,
@@ -104,7 +104,7 @@ pub struct EvalAccount {
     pub peak_bytes: Option<u64>,
     /// How the result compared, if it was verified.
     pub verified: Option<Verified>,
-    /// What a server would have learned.
+    /// Facts that a server would have learned.
     pub leakage: Leakage,
 }
 

@@ -179,7 +179,7 @@ impl OwnedTable {
         self.predict_counted(plan, counts, threads)
     }
 
-    /// Where plans for this table are going to run.
+    /// The site at which plans for this table will run.
     pub(crate) fn site(&self) -> Site {
         let Costs { profile, threads, link } = &self.costs;
         let shape = shape(self.manifest.manifest(), &self.half.schema);
@@ -216,7 +216,7 @@ impl OwnedTable {
 /// Bytes of a plain value of a quantity.
 const REGROUPED_VALUE_BYTES: u64 = 32;
 
-/// How the table's rows lie in files.
+/// The table's rows by files.
 fn shape(manifest: &Manifest, schema: &Schema) -> TableShape {
     let bytes = |file: Option<hush_table::PartFile>| file.map_or(0, |file| file.bytes);
     let part = |part: &hush_table::PartEntry| PartShape {

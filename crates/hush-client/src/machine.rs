@@ -99,7 +99,7 @@ fn read(path: &Path) -> Result<Option<MachineProfile>, String> {
     Ok(Some(profile))
 }
 
-/// Where this user's profile is; `None` without a home directory.
+/// The path of this user's profile; `None` without a home directory.
 pub fn profile_path() -> Option<PathBuf> {
     let from_env = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = from_env("XDG_CACHE_HOME").or_else(|| from_env("HOME").map(|home| home.join(".cache")))?;

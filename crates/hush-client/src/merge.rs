@@ -270,7 +270,7 @@ fn linear(form: &LinearForm, group: &GroupNumbers) -> Result<Number, ClientError
     })
 }
 
-/// How wrong a linear form may be.
+/// Bound on the error of a linear form.
 fn form_error(form: &LinearForm, errors: &[f64]) -> f64 {
     let term = |(coefficient, moment): &(String, Moment)| match moment {
         Moment::Clear(_) => 0.0,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the owner remembers of each table, so that a server cannot present an older or another version.
+//! The owner's memory of each table, so that a server cannot present an older or another version.
 //!
 //! One small file per table, and one per place (a name on a server, a directory), below the state directory: `HUSH_STATE_DIR`, else
 //! `$XDG_STATE_HOME/hushtable`, else `~/.local/state/hushtable`. Pins hold no secrets. A lost pin costs the memory of versions,
@@ -37,7 +37,7 @@ impl Pins {
         Self { directory: directory.map(|directory| directory.join("pins")) }
     }
 
-    /// Where ledgers of releases are, beside the pins; `None` where nothing is remembered.
+    /// The directory of release ledgers, beside the pins; `None` if nothing is remembered.
     pub(crate) fn releases(&self) -> Option<PathBuf> {
         let directory = self.directory.as_ref()?;
         Some(directory.parent().unwrap_or(directory).join("releases"))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where a table is, and how its owner opens it there.
+//! The place of a table, and how its owner opens it there.
 //!
 //! Everything that uses the owner's key on a stored table goes through [`TablePlace::open`]: query, explain, decrypt, keys of
 //! devices, deliveries. So one function checks everything that a server, or a writer to a directory, could exchange: the owner's
@@ -18,10 +18,10 @@ use crate::pins::Pins;
 use crate::private::PrivateHalf;
 use crate::release::Releases;
 
-/// How long a version that is being pushed gets to appear.
+/// Time that a version being pushed gets to appear.
 const PUSH_PATIENCE: Duration = Duration::from_millis(500);
 
-/// Where a table is.
+/// The place of a table.
 #[derive(Clone, Copy, Debug)]
 pub enum TablePlace<'a> {
     /// A directory.

@@ -31,7 +31,7 @@ pub struct Proposal {
     pub schema: Schema,
     /// Rows of the file.
     pub rows: u64,
-    /// What deserves attention, one sentence each.
+    /// Notes that deserve attention, one sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -99,7 +99,7 @@ pub fn propose_schema(source: &Source, policy: &Policy) -> Result<Proposal, Clie
     Ok(Proposal { schema, rows: profile.rows(), warnings })
 }
 
-/// What clear columns single out together.
+/// Rows that the clear columns single out together.
 fn together(source: &Source, profile: &TableProfile, schema: &Schema) -> Result<Option<String>, ClientError> {
     let names: Vec<&str> = schema.protected(Protection::Clear).map(|column| column.name.as_str()).collect();
     if names.is_empty() {
@@ -142,7 +142,7 @@ fn leave_clear(column: &mut Column, warnings: &mut Vec<String>) {
     column.reason = YOUR_CHOICE.to_owned();
 }
 
-/// How a column is protected: numbers are encrypted, texts sealed.
+/// The protection of a column: numbers are encrypted, texts sealed.
 fn protection_of(column: &Column) -> Protection {
     if type_bounds(column.kind).is_some() { Protection::Encrypt } else { Protection::Seal }
 }

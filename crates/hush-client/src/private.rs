@@ -16,7 +16,7 @@ use crate::error::ClientError;
 /// Version of the sealed format.
 const FORMAT: u16 = 2;
 
-/// What only the owner knows of a table's structure.
+/// The structure of a table that only its owner knows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PrivateHalf {
     /// The schema.

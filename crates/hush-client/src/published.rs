@@ -41,7 +41,7 @@ const SCHEMA: &str = "format = 1\ntable = \"published\"\nstatus = \"approved\"\n
     [columns.k]\ntype = \"int(64)\"\nrange = [-9000000000, 9000000000]\nprotect = \"encrypt\"\nfor = [\"sum\"]\n";
 const WORKLOAD: &str = "SELECT 1000000 * i * j FROM published;\n";
 
-/// What row `index` holds, in each column its own multiple.
+/// The value of row `index`, another multiple in each column.
 fn number(index: usize) -> i64 {
     (index * 7919 % 1999) as i64 - 999
 }

@@ -191,7 +191,7 @@ impl Release<'_> {
     /// Counts what was collected. The numbers may leave when it returns.
     ///
     /// # Errors
-    /// Those of [`Ledger::count`]; nothing may leave then.
+    /// The errors of [`Ledger::count`]; nothing may leave then.
     pub(crate) fn count(&self) -> Result<Counted, ClientError> {
         let numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
         if numbers.is_empty() {

@@ -62,7 +62,7 @@ impl GatewayArgs {
     /// Runs until the input ends, or until the process is asked to end (SIGHUP, SIGINT, SIGTERM): rows that wait are then encrypted first.
     ///
     /// # Errors
-    /// Those of [`gateway::run`]; key, token or address that cannot be used.
+    /// The errors of [`gateway::run`]; a key, token or address that cannot be used.
     pub fn run(&self) -> Result<(), EdgeError> {
         harden_process();
         let key = DeviceKey::read(&self.key)?;
@@ -144,7 +144,7 @@ impl GatewayArgs {
 /// Measures what this machine can carry and prints it.
 ///
 /// # Errors
-/// Those of [`Capacity::measure`]; standard output cannot be written.
+/// The errors of [`Capacity::measure`]; standard output cannot be written.
 pub fn report_capacity(json: bool) -> Result<(), EdgeError> {
     let capacity = Capacity::measure()?;
     print(&if json { capacity.to_json() } else { describe_capacity(&capacity) })

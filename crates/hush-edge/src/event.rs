@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What happens on the way of rows through a device.
+//! Events on the way of rows through a device.
 
 use std::time::Duration;
 

@@ -20,7 +20,7 @@ pub(crate) const MAX_RECORD_BYTES: usize = 1 << 20;
 /// Bytes of whole records that are a chunk, however few they are: their clear columns must stay a file that the owner takes in.
 const MAX_CHUNK_BYTES: usize = 64 << 20;
 
-/// What a line is.
+/// The form of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineForm {
     /// A CSV record; the first is the header.
@@ -29,7 +29,7 @@ pub enum LineForm {
     Json,
 }
 
-/// Where reading begins inside a file.
+/// The place inside a file at which reading begins.
 #[derive(Debug, Default)]
 pub(crate) struct Start {
     /// The place.
@@ -40,7 +40,7 @@ pub(crate) struct Start {
     pub(crate) header: Option<Vec<u8>>,
 }
 
-/// Collects what is read until it is a chunk.
+/// Collects rows until they fill a chunk.
 ///
 /// *Secrecy.* Plaintext; wiped on drop and as it is used.
 pub(crate) struct Feed {
@@ -56,7 +56,7 @@ pub(crate) struct Feed {
     scan: RecordEnds,
     /// Place of the end of every whole record.
     ends: Vec<usize>,
-    /// How far records have been looked for.
+    /// Bytes in which records have been looked for.
     seen: usize,
     /// Messages read so far.
     messages: u64,

@@ -18,10 +18,10 @@ use crate::spool::{Spool, Waiting};
 const PAUSE: Duration = Duration::from_secs(1);
 /// Longest pause between two tries.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// How often a pause looks whether it is to end.
+/// Interval at which a pause checks whether it is to end.
 const STEP: Duration = Duration::from_millis(100);
 
-/// Where deliveries go.
+/// The destination of deliveries.
 #[derive(Debug)]
 pub enum Destination {
     /// The directory of a table.

@@ -25,19 +25,19 @@ use crate::{DeviceKey, EdgeError};
 
 /// Messages that may wait between reader and encryption: half a megabyte.
 const READ_AHEAD: usize = 8;
-/// How often a stop is looked for.
+/// Interval at which a stop is looked for.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What to do.
+/// Options of a run.
 #[derive(Debug)]
 pub struct GatewayOptions {
-    /// Where rows come from; `None` to send what waits and no more.
+    /// The source of rows; `None` to send the waiting rows and no more.
     pub input: Option<Input>,
-    /// What a line is.
+    /// The form of a line.
     pub form: LineForm,
     /// Directory of the spool.
     pub spool: PathBuf,
-    /// Where deliveries go.
+    /// The destination of deliveries.
     pub destination: Destination,
     /// How long rows wait for a chunk to fill.
     pub flush_after: Duration,
@@ -49,7 +49,7 @@ pub struct GatewayOptions {
     pub stop: Arc<AtomicBool>,
 }
 
-/// What came of it.
+/// The outcome of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
     /// Rows encrypted.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where rows come from: standard input, a file, or a file that grows.
+//! The source of rows: standard input, a file, or a file that grows.
 
 pub(crate) mod json;
 
@@ -23,12 +23,12 @@ use crate::{DeviceKey, EdgeError};
 
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 64 << 10;
-/// How often a file is looked at for what was added.
+/// Interval at which a growing file is read on.
 const POLL: Duration = Duration::from_millis(200);
-/// How long a file that was rotated away must have been quiet before the next one is read: who writes to it may keep it open for a while.
+/// Quiet time after which a rotated file counts as complete: its writer may keep it open for a while.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// Where rows come from.
+/// The source of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// Standard input, until it ends. A loss of power loses the rows that were read and not yet encrypted.
@@ -59,7 +59,7 @@ pub(crate) enum Message {
 pub(crate) struct Opened {
     input: Input,
     file: Option<File>,
-    /// Which file it is, and its length when it was opened.
+    /// The identity of the file, and its length when it was opened.
     pub(crate) place: Option<(SourceId, u64)>,
 }
 
@@ -250,7 +250,7 @@ impl Opened {
         Ok(Window::of_file(file, position).map_err(failed(path))?.unwrap_or_default())
     }
 
-    /// What stands under the name now. `recent` is what was read last of the present file.
+    /// Looks at the file that has the name now. `recent` holds the last bytes read of the present file.
     fn standing(&mut self, path: &Path, recent: &Window) -> Result<Standing, EdgeError> {
         let Some(file) = self.file.as_mut().filter(|file| is_plain(file)) else { return Ok(Standing::Same) };
         // Between two files there may be none.
@@ -268,7 +268,7 @@ impl Opened {
     }
 }
 
-/// What stands under the name of a file that is being read.
+/// The file that now has the name of the file being read.
 enum Standing {
     /// The file, or nothing.
     Same,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a device does with the columns of each packing: bounds are checked and reals scaled before a public key encrypts them.
+//! A device's part of each packing: it checks bounds and scales reals before a public key encrypts them.
 //!
 //! Each packing that public keys encrypt has a file of its name here.
 
@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use crate::EdgeError;
 
-/// What is encrypted of one column.
+/// The encrypted quantities of one column.
 ///
 /// *Secrecy.* Plaintext; wiped on drop.
 pub(crate) enum Plain<'a> {

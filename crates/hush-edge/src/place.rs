@@ -100,7 +100,7 @@ impl Window {
         self.tail == other.tail
     }
 
-    /// What tells them apart.
+    /// Digests by which places are told apart.
     pub(crate) fn trace(&self) -> Trace {
         Trace { head: Digest::of(&self.head), tail: Digest::of(&self.tail) }
     }

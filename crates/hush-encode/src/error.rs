@@ -13,7 +13,7 @@ pub enum EncodeError {
     /// A bug of ours.
     #[error("internal error: {what}")]
     Internal {
-        /// What should not have happened.
+        /// The broken assumption.
         what: &'static str,
     },
 }

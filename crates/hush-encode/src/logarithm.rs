@@ -62,7 +62,7 @@ pub struct Power<'a> {
     pub numerator: &'a BigInt,
     /// Positive integer.
     pub denominator: &'a BigInt,
-    /// How often it stands in the product.
+    /// Its multiplicity in the product.
     pub exponent: &'a BigInt,
 }
 

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::ExecError;
 
-/// How often a running query of the query engine is looked at.
+/// Interval at which a running query of the query engine is checked for a stop.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Says whether a plan may run on. Shared between the thread that runs it and those that may end it.

@@ -163,7 +163,7 @@ pub struct ChunkEncryption<'a> {
     used: Vec<Used>,
 }
 
-/// What must not come twice under one seed.
+/// A use of a seed that must not occur twice.
 #[derive(PartialEq)]
 enum Used {
     /// A secret under the shared mask of a parameter set.

@@ -45,7 +45,7 @@ impl NumberId {
 /// *Secrecy.* Public from then on.
 #[derive(Clone, Debug)]
 pub struct Flooded {
-    /// What the ledger counts.
+    /// The number under which the ledger counts it.
     pub number: NumberId,
     /// One phase of a sum, or the `N` of a ring element.
     pub phases: Vec<I256>,

@@ -16,7 +16,7 @@ pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Longest pause that a server is believed to need.
 const LONGEST_ASKED: Duration = Duration::from_secs(30);
-/// How long a server that asks for patience is given it, from the start or from the last progress.
+/// Time that a busy server is given, from the start or from the last progress.
 pub(super) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Counts failures in a row, and the time.

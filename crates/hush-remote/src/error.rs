@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What can go wrong on the way to a server and back. Ways out that are not alike in every front are said by the front.
+//! Errors on the way to a server and back. Each front words the ways out that differ between fronts.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub enum RemoteError {
     Unreachable {
         /// The server's address.
         url: String,
-        /// What the system said.
+        /// The system's message.
         cause: String,
     },
     /// Too slow, after several tries.
@@ -75,7 +75,7 @@ pub enum RemoteError {
     Protocol {
         /// The server's address.
         url: String,
-        /// What is out of order.
+        /// The fault.
         what: &'static str,
     },
     /// A response above its limit.
@@ -99,7 +99,7 @@ pub enum RemoteError {
     /// Malformed address.
     #[error("{found} is not the address of a server: expected http(s)://host[:port]")]
     Url {
-        /// What was given.
+        /// The text found.
         found: String,
     },
     /// The token would cross a network unprotected.
@@ -123,7 +123,7 @@ pub enum RemoteError {
     Tls {
         /// The server's address.
         url: String,
-        /// What the TLS library said.
+        /// The TLS library's message.
         cause: String,
     },
     /// Given certificates do not parse.
@@ -172,7 +172,7 @@ pub enum RemoteError {
     TokenFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         fault: TokenFault,
     },
     /// The local table, or a manifest from the server.
@@ -194,7 +194,7 @@ pub enum RemoteError {
     Plan,
 }
 
-/// What is wrong with a token file.
+/// The fault of a token file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenFault {
@@ -240,7 +240,7 @@ impl RemoteError {
         }
     }
 
-    /// Who can mend it.
+    /// The kind, by the person who can mend it.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Unreachable { .. }

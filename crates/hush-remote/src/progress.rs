@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How long work tells how far it is.
+//! Progress reports of long work.
 
 /// Receives progress. Implementations must be cheap: they are called once a chunk or part.
 pub trait Progress: Sync {

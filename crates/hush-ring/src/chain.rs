@@ -106,7 +106,7 @@ impl Chain {
     pub fn unit(&self) -> u64 {
         self.0.unit
     }
-    /// Which kernels run.
+    /// The kernels that run.
     pub fn cpu(&self) -> Cpu {
         self.0.cpu
     }

@@ -113,7 +113,7 @@ impl Ring {
     pub fn crt(&self) -> &CrtBasis {
         &self.0.crt
     }
-    /// Which kernels run.
+    /// The kernels that run.
     pub fn cpu(&self) -> Cpu {
         self.0.cpu
     }

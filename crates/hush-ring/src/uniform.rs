@@ -34,7 +34,7 @@ pub enum MaskPurpose {
     Sum,
 }
 
-/// Where a polynomial belongs. Distinct labels give independent polynomials from one seed.
+/// The place of a polynomial. Distinct labels give independent polynomials from one seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ExpandLabel {
     /// The kind of object that it masks.

@@ -40,7 +40,7 @@ impl Words {
 }
 
 impl From<Vec<u64>> for Words {
-    /// Where they are: not on a line.
+    /// Keeps the words at their address, which need not be the start of a cache line.
     fn from(storage: Vec<u64>) -> Self {
         let len = storage.len();
         Self { storage, start: 0, len }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which automorphism moves slots how.
+//! The automorphisms and the rotations of slots that they perform.
 //!
 //! Slot `i` of a row belongs to the root `ψ^(5^i)`, and its partner in the other row (or its complex conjugate) to
 //! `ψ^(−5^i)`. Since 5 and −1 generate all odd residues modulo `2N`, every slot is met once.

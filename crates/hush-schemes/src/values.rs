@@ -21,7 +21,7 @@ pub enum Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// How many.
+    /// Their number.
     pub fn len(&self) -> usize {
         match self {
             Self::I64(values) => values.len(),

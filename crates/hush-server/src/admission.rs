@@ -38,19 +38,19 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub const OPEN_ROUTE: &str = path::HEALTH;
 
 const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("1");
-/// What the devices' token opens: methods and routes.
+/// Methods and routes that the devices' token opens.
 const DEVICE_ROUTES: [(Method, &str); 4] = [
     (Method::GET, path::VERSION),
     (Method::HEAD, "/v1/tables/{table}/parts/{part}"),
     (Method::PUT, "/v1/tables/{table}/parts/{part}"),
     (Method::PUT, "/v1/tables/{table}/deliveries"),
 ];
-/// How long a request that collects waits for its turn.
+/// Time that a collecting request waits for its turn.
 const COLLECT_PATIENCE: Duration = Duration::from_secs(10);
 /// Grain of the memory semaphore.
 const GRAIN: u64 = 4096;
 
-/// What a request is for; it decides which places the request may take.
+/// The purpose of a request; it decides which places the request may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Fetches the answer of an accepted job, or ends the job.
@@ -103,7 +103,7 @@ impl<S: Sync> FromRequestParts<S> for Place {
     }
 }
 
-/// Who may pass the door.
+/// The tokens that may pass.
 pub struct Tokens {
     /// The owner's token.
     pub owner: TokenHash,

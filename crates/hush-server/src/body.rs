@@ -23,7 +23,7 @@ use crate::error::{ApiError, Code};
 const MIN_BYTES_PER_SECOND: u64 = 64 << 10;
 /// Largest rest of a body that is read before an answer which does not need it.
 const DRAIN_MAX_BYTES: u64 = 8 << 20;
-/// How long that may take.
+/// Time that reading this rest may take.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(3);
 
 /// The declared size of a body.
@@ -86,7 +86,7 @@ impl Pieces {
     }
 }
 
-/// What a handler leaves of a request's body.
+/// The part of a request's body that a handler leaves unread.
 ///
 /// A connection on which bytes lie unread is reset when it is closed, and the reset may overtake the answer. So small
 /// rests are read, and forgotten, before the answer is sent; then the connection also stays open for more requests.

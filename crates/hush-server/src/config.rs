@@ -70,7 +70,7 @@ impl Config {
     }
 }
 
-/// What the server refuses to exceed. Sizes are in bytes.
+/// Limits that the server keeps to. Sizes are in bytes.
 #[derive(Clone, Debug, Parser)]
 pub struct Limits {
     /// Bytes that one table's parts may take.

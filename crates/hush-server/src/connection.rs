@@ -33,7 +33,7 @@ const MAX_HEADERS: usize = 64;
 const READ_BUFFER_BYTES: usize = 128 << 10;
 /// After a failed accept (no file descriptors left, mostly).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How long open requests may take after the signal to stop.
+/// Time that open requests get after the signal to stop.
 const DRAIN: Duration = Duration::from_secs(10);
 
 /// Serves until `stop` turns true, then lets open requests finish for a while.

@@ -27,7 +27,7 @@ use crate::places::Places;
 use crate::runner::RunPlan;
 use crate::uploads::Uploads;
 
-/// What handlers share.
+/// State that handlers share.
 pub struct App {
     /// The limits.
     pub limits: Limits,
@@ -41,7 +41,7 @@ pub struct App {
     pub uploads: Uploads,
     /// The queue.
     pub jobs: Arc<Jobs>,
-    /// What runs plans.
+    /// Runs plans.
     pub runner: Arc<dyn RunPlan>,
 }
 

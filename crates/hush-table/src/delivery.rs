@@ -91,7 +91,7 @@ impl Delivery {
     }
 }
 
-/// What an owner signs to let a device deliver to a table.
+/// The message that an owner signs to let a device deliver to a table.
 pub fn certified_bytes(table_id: TableId, encodings: Digest, device: &[u8; 32]) -> Vec<u8> {
     [DEVICE_DOMAIN.as_slice(), table_id.as_bytes(), encodings.as_bytes(), device].concat()
 }

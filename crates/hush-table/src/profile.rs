@@ -51,7 +51,7 @@ pub struct TableProfile {
     null_tokens: Vec<String>,
 }
 
-/// How many rows a set of columns tells apart.
+/// Counts of the rows that a set of columns tells apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SingledOut {
     /// Rows of the table.

@@ -24,7 +24,7 @@ pub enum TableUri {
     },
     /// A prefix in an object store: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `az://CONTAINER/PREFIX`.
     Object {
-        /// Which kind of store.
+        /// The kind of store.
         store: StoreScheme,
         /// The bucket or container.
         bucket: String,
@@ -81,7 +81,7 @@ impl StoreScheme {
 }
 
 impl TableUri {
-    /// What a path names: paths that are not Unicode are directories.
+    /// The place that a path names. Paths that are not Unicode are directories.
     ///
     /// # Errors
     /// [`TableUriError`].

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How integers are put into ciphertexts.
+/// The way in which integers are put into ciphertexts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Packing {
@@ -31,7 +31,7 @@ pub enum Key {
 pub struct Cell {
     /// One by one or packed.
     pub way: Packing,
-    /// Which key.
+    /// The key that encrypts.
     pub key: Key,
     /// Ring degree `N`.
     pub degree: u32,
@@ -45,7 +45,7 @@ pub struct Cell {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("expected WAY KEY N COUNT REPETITIONS, found {found:?}")]
 pub struct CellError {
-    /// What was given.
+    /// The text found.
     found: String,
 }
 

@@ -106,7 +106,7 @@ impl Keys {
     }
 }
 
-/// What ciphertexts turned out to hold.
+/// The decrypted content of ciphertexts.
 #[derive(Default)]
 struct Checks {
     checked: u64,

@@ -106,7 +106,7 @@ fn line(row: &Row) -> Vec<String> {
     ]
 }
 
-/// How many times our time the peer's is, ring by ring.
+/// The peer's time as a multiple of ours, ring by ring.
 fn beside(outcome: &Outcome) -> String {
     let Some(library) = outcome.comparisons.first().map(|found| found.library.as_str()) else {
         return String::new();

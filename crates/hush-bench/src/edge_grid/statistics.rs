@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What repetitions tell: all of them, and the first apart from the later ones, which find memory and caches warm.
+/// Statistics over all repetitions, and over the first apart from the later ones, which find memory and caches warm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Statistics {
     /// Mean of all.

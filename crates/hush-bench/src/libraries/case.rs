@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Which of the three tables a row belongs to.
+/// The three tables of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Table {
@@ -66,7 +66,7 @@ pub struct Case {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("expected TABLE SCHEME N Q_BITS P_BITS ENCRYPTION THREADS REPETITIONS, found {found:?}")]
 pub struct CaseError {
-    /// What was given.
+    /// The text found.
     found: String,
 }
 

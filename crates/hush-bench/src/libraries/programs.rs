@@ -56,7 +56,7 @@ pub struct Batch {
 /// earlier values and clear vectors that are there, and no value is deeper than `depth`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// What it was drawn from.
+    /// Its seed.
     pub seed: u64,
     /// Largest depth of a value.
     pub depth: u32,

@@ -28,7 +28,7 @@ pub struct Measured {
     pub bytes_down: u64,
     /// Fraction of the cells that were really processed; below 1 the times are extrapolated.
     pub sampled_fraction: f64,
-    /// How the result compares with the plaintext sums.
+    /// The comparison with the plaintext sums.
     pub check: Check,
 }
 

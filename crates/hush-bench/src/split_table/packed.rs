@@ -20,7 +20,7 @@ use crate::BenchError;
 use crate::synthetic::{COLUMNS, SENSITIVE, Synthetic};
 use crate::usage::ProcessUsage;
 
-/// Which columns are encrypted.
+/// The columns that are encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Encrypted {
     /// The sensitive ones.
@@ -29,7 +29,7 @@ pub(super) enum Encrypted {
     Whole,
 }
 
-/// Where the table and the server's copy lie.
+/// The places of the table and of the server's copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Storage {
     /// In the system's temporary directory: every file is flushed to the disk, twice.

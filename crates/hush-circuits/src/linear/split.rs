@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which rotations are baby steps and which are giant steps.
+//! The split of rotations into baby steps and giant steps.
 
 use std::collections::BTreeSet;
 

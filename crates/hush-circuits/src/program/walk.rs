@@ -24,7 +24,7 @@ pub(super) trait Machine: Arithmetic {
     }
 }
 
-/// How the output is left.
+/// The form of the output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Finish {
     /// Two components at level 0.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What waits beside a table, page by page and to the end.
+//! The deliveries that wait beside a table, page by page and to the end.
 //!
 //! Pages are in the order of ids, which begin with the device. Ids never change, so that nothing is missed or met twice. But a device
 //! with thousands of deliveries would fill pages before those of others: so devices take turns. Where a page has one device alone, its
@@ -67,7 +67,7 @@ impl<'a> Waiting<'a> {
     /// The next page; `None` at the end. Deliveries of one device come in the order of their ids, each once.
     ///
     /// # Errors
-    /// Those of a server or a directory; a server that never ends is [`RemoteError::Protocol`].
+    /// The errors of a server or a directory; a list that never ends is [`RemoteError::Protocol`].
     pub(crate) fn next_page(&mut self) -> Result<Option<Vec<SignedDelivery>>, ClientError> {
         let Some(turn) = self.turns.pop_front() else { return Ok(None) };
         if self.pages >= MAX_PAGES {
@@ -87,7 +87,7 @@ impl<'a> Waiting<'a> {
         Ok(Some(deliveries))
     }
 
-    /// How many there are.
+    /// Their number.
     ///
     /// # Errors
     /// As [`Waiting::next_page`].

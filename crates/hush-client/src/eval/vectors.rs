@@ -11,7 +11,7 @@ use num_bigint::BigInt;
 use super::{EvalError, EvalOptions};
 use crate::error::ClientError;
 
-/// Where a vector comes from.
+/// The source of a vector.
 #[derive(Clone)]
 pub enum VectorSource {
     /// Numbers of a program.

@@ -47,7 +47,7 @@ pub enum ReleaseError {
         path = path.display()
     )]
     NoLedger {
-        /// Where it would be.
+        /// Its expected place.
         path: PathBuf,
     },
     /// Rows that devices encrypted are among those that would be released.

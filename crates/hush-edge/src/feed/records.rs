@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where the records of a CSV end, found byte by byte as they come.
+//! Finds the ends of CSV records, byte by byte as they come.
 //!
 //! The rules are those of the reader that takes the records afterwards: a quote opens only at the beginning of a field, two inside are
 //! one, and a record ends at LF, CRLF or CR.

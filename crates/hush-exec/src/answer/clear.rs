@@ -83,5 +83,5 @@ fn is_uncompressed(bytes: &[u8]) -> bool {
     rest.is_empty()
 }
 
-/// What stands before the length of each message.
+/// The marker before the length of each message.
 const CONTINUATION: [u8; 4] = [0xff; 4];

@@ -38,7 +38,7 @@ fn rows_answer() -> Vec<u8> {
     encode_rows(&head(), &write_clear(&batch(4)).unwrap(), 2, 1, &[chunk(2), chunk(9)]).unwrap()
 }
 
-/// Repairs the checksum, so that what is behind it is reached.
+/// Repairs the checksum, so that the bytes behind it are parsed.
 fn resealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let end = bytes.len() - CHECKSUM_BYTES;
     let checksum = Digest::of(&bytes[..end]);

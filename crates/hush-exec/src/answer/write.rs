@@ -6,7 +6,7 @@ use hush_table::Digest;
 use super::{CHECKSUM_BYTES, HEAD_BYTES, MAGIC, SumBlock, VERSION};
 use crate::ExecError;
 
-/// What every answer says about itself.
+/// Metadata that every answer carries.
 pub(crate) struct AnswerHead {
     pub(crate) manifest: Digest,
     pub(crate) plan: Digest,

@@ -14,7 +14,7 @@ use crate::error::ExecError;
 /// Values between the smallest and the largest key for which a table by value is kept: 256 KiB at most.
 const TABLE_SPAN: u64 = 1 << 16;
 
-/// Where the group of a row is found.
+/// The source of a row's group.
 #[derive(Debug)]
 pub(super) enum KeyIndex {
     /// There are no keys: every row belongs to group 0.
@@ -30,7 +30,7 @@ pub(super) enum KeyIndex {
     },
     /// By the bytes of all keys.
     Bytes {
-        /// What makes them.
+        /// The expressions that make them.
         converter: RowConverter,
         /// Groups.
         groups: HashMap<Box<[u8]>, u32, RandomState>,

@@ -129,13 +129,13 @@ impl ScalarUDFImpl for DateBin {
     }
 }
 
-/// What `date_trunc` truncates to.
+/// The unit to which `date_trunc` truncates.
 #[derive(Clone, Copy)]
 enum Unit {
-    /// So many microseconds, which divide a day.
+    /// A number of microseconds that divides a day.
     Clock(i64),
     Week,
-    /// So many months, which divide a year.
+    /// A number of months that divides a year.
     Months(i64),
 }
 

@@ -26,10 +26,10 @@ type StoreResult<T> = object_store::Result<T>;
 /// Gets the path that is about to be read, and how; may give other bytes to put there first.
 pub(crate) type Hook = Box<dyn Fn(&Path, Access) -> Option<Bytes> + Send + Sync>;
 
-/// What of an object is read.
+/// The part of an object that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// What the store knows of it, no byte.
+    /// Its metadata, no byte.
     Look,
     /// A range.
     Range,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What encryption refuses, and that no two ciphertexts share a mask.
+//! Encryption refuses wrong inputs, and no two ciphertexts share a mask.
 
 use std::collections::HashSet;
 

@@ -6,7 +6,7 @@ use num_traits::{One, Zero};
 
 use crate::range::{Interval, fits_digits, power_of_ten};
 
-/// How wide the decimals of rendered SQL are.
+/// Width of the decimals in rendered SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Width {
     /// `DECIMAL(38,0)`
@@ -40,7 +40,7 @@ impl Width {
     }
 }
 
-/// How a clear column's value becomes an integer.
+/// Conversion of a clear column's value to an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Leaf {
     /// Boolean, or date: by way of a 32-bit integer.

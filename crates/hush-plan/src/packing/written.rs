@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How manifests spell a packing: a layout and a plaintext space, of whose combinations most mean nothing.
+//! The spelling of a packing in manifests: a layout and a plaintext space. Most combinations of the two mean nothing.
 
 use serde::{Deserialize, Serialize};
 

@@ -25,7 +25,7 @@ const BY_PLACE: &[&str] = &["first_value", "last_value", "nth_value"];
 const BY_ORDER: &[&str] = &["lag", "lead", "ntile", "row_number"];
 /// Functions for which peers are equal.
 const BY_RANK: &[&str] = &["cume_dist", "dense_rank", "percent_rank", "rank"];
-/// Those of them with integers for values.
+/// The columns among them whose values are integers.
 const COUNTING: &[&str] = &["dense_rank", "ntile", "rank", "row_number"];
 /// Rows that a frame may reach.
 const MAX_REACH: i64 = 1 << 31;

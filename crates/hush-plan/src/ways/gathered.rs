@@ -20,7 +20,7 @@ use crate::sql::quoted;
 /// Bytes of a clear value in an answer; texts are some longer.
 const CLEAR_CELL_BYTES: u64 = 8;
 
-/// With residues, and rounded. Applies where something exact and encrypted is summed in groups of which there may be many.
+/// Proposes answers in residues and rounded ones. Applies if an exact encrypted quantity is summed in groups and there may be many groups.
 ///
 /// # Errors
 /// None.

@@ -125,7 +125,7 @@ const NUMBERS: [&str; 26] = [
     "nan",
 ];
 
-/// What is not expected in a text: control characters, blanks that are none, quotes, characters of many bytes.
+/// Unexpected characters of a text: control characters, blanks that are none, quotes, characters of many bytes.
 const ODD: [&str; 20] = [
     "\0",
     "\t",

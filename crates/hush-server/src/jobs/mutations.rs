@@ -111,7 +111,7 @@ fn work(place: &Place) -> bool {
         .for_each(|table| assert_eq!(TableName::parse(table.as_str()).unwrap(), *table));
     let known = jobs.view(&id()).is_ok();
     if let Ok(view) = jobs.view(&id()) {
-        // What was read is read again, and means the same.
+        // Reading the record again gives the same meaning.
         let stored = jobs.files(&id()).load(&id(), 100).unwrap();
         let kept = jobs.lock().records().find(|record| record.id == id()).cloned().unwrap();
         assert_eq!((&stored.id, &stored.table, stored.state), (&view.id, &kept.table, view.state));
@@ -188,7 +188,7 @@ pub(crate) fn made() -> Vec<CorpusFile> {
     let table = "\"table\":\"patients\"";
     let plan = blake3::hash(PLAN).to_hex().to_string();
     for (name, reason, from, to) in [
-        // What leaves the directory is what a sweep would remove.
+        // A path that leaves the directory is one that a sweep would remove.
         ("path-as-id", "form", ID, "../victim"),
         ("path-as-table", "form", table, "\"table\":\"../victim\""),
         ("capital-id", "form", ID, &ID.to_uppercase()),
@@ -305,7 +305,7 @@ fn records_and_plans_are_read_up_to_their_largest_size() {
     assert!(place.files().load(&id(), PLAN.len() as u64 - 1).is_err());
 }
 
-/// The longest sentence, every character of which takes six bytes of JSON, is read back.
+/// The longest sentence is read back, even if each of its characters takes six bytes of JSON.
 #[test]
 fn every_record_that_is_written_is_read_again() {
     let place = Place::new();
@@ -316,7 +316,7 @@ fn every_record_that_is_written_is_read_again() {
     assert_eq!(place.files().load(&id(), 100).unwrap(), long);
 }
 
-/// What only cannot be read now is left for the next start.
+/// A record that cannot be read just now is left for the next start.
 #[test]
 fn a_record_that_cannot_be_read_is_kept() {
     let place = Place::new();

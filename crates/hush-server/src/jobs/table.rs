@@ -48,7 +48,7 @@ struct Running {
     answer_bytes: u64,
 }
 
-/// What [`JobTable::make_room`] found.
+/// The outcome of [`JobTable::make_room`].
 pub(super) struct Room {
     /// Jobs that were forgotten for it. Their files are to be removed.
     pub(super) forgotten: Vec<JobId>,
@@ -56,7 +56,7 @@ pub(super) struct Room {
     pub(super) found: Result<(), ApiError>,
 }
 
-/// What is to be had of a job that was begun.
+/// The state of a job that was begun.
 pub(super) struct Begun {
     pub(super) id: JobId,
     pub(super) table: TableName,

@@ -270,7 +270,7 @@ async fn a_job_wakes_those_who_wait_for_it_and_nobody_else() {
     let [one, two] = waits;
     assert_eq!(one.await.unwrap().state, JobState::Failed);
     assert_eq!(two.await.unwrap_err().code, Code::NoJob);
-    // What has ended is not waited for.
+    // Nobody waits for a job that has ended.
     assert!(pin!(jobs.wait(&ids[0], PATIENCE)).poll(&mut Context::from_waker(&wakers[0])).is_ready());
 }
 
@@ -299,7 +299,7 @@ async fn what_was_collected_long_ago_makes_room_and_nothing_else_does() {
     jobs.lock().handed_over(&ids[1], 0..5, ago(100));
     jobs.failure_told(&ids[2]);
     full();
-    // In pieces, the last of which overlap.
+    // In pieces; the last two overlap.
     jobs.lock().handed_over(&ids[1], 3..6, ago(70));
     collected(&ids[2], ago(65));
     let fourth = submit().unwrap();
@@ -312,7 +312,7 @@ async fn what_was_collected_long_ago_makes_room_and_nothing_else_does() {
     collected(&ids[0], ago(50));
     full();
     assert!(std::fs::read(jobs.result_path(&ids[0]).unwrap()).is_ok());
-    // That a job failed is collected when it was told.
+    // A failure counts as collected once the client was told.
     let begun = jobs.take().unwrap();
     assert_eq!(begun.id, fourth);
     jobs.finish(&fourth, Err(Failure::from(Code::OtherVersion).into()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the server is.
+//! Health, version and API description of the service.
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use hush_testkit::{CorpusFile, damaged};
 use super::*;
 use crate::corpus::corpus;
 
-/// What a token file holds, said another way than in the reader.
+/// The rules of a token file, written independently of the reader.
 fn token_of(bytes: &[u8]) -> Option<&[u8]> {
     let blank = |byte: &u8| b" \t\r\n\x0c".contains(byte);
     let start = bytes.iter().position(|byte| !blank(byte))?;
@@ -47,7 +47,7 @@ pub(crate) fn read(path: &Path, bytes: &[u8]) -> Result<(), String> {
     if check(path, bytes) { Ok(()) } else { Err("malformed".to_owned()) }
 }
 
-/// What takes a line of a program to write.
+/// Files that one line of a program writes.
 pub(crate) fn made() -> Vec<CorpusFile> {
     let all: Vec<u8> = (b'!'..=b'~').cycle().take(TOKEN_MAX).collect();
     let read = |name: &str, bytes: Vec<u8>| CorpusFile::read(&format!("token-{name}"), "txt", bytes);
@@ -106,7 +106,7 @@ fn token_files_are_read_up_to_their_largest_size() {
     ] {
         assert_eq!(check(&path, &token(length, end)), accepted, "{length} {end:?}");
     }
-    // Ten gigabytes, of which the disk holds the first line.
+    // Ten gigabytes; only the first line is on the disk.
     write(&path, &token(32, "\n"));
     OpenOptions::new().write(true).open(&path).unwrap().set_len(10 << 30).unwrap();
     assert!(matches!(TokenHash::load_or_create(&path), Err(TokenError::Malformed { .. })));

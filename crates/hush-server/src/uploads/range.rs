@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which bytes of a part a request carries.
+//! The range of a part's bytes that a request carries.
 
 // Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]

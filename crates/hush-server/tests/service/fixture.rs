@@ -20,7 +20,7 @@ use crate::harness::Service;
 /// Rows of the only chunk.
 pub(crate) const ROWS: u32 = 100;
 
-/// What distinguishes a table.
+/// Properties by which the test tables differ.
 #[derive(Clone, Copy)]
 pub(crate) struct Recipe {
     pub(crate) name: &'static str,

@@ -20,7 +20,7 @@ const CLIENTS: usize = 200;
 const UPLOADS: usize = 4;
 const UPLOAD_BYTES: usize = 3 << 20;
 
-/// What happened.
+/// Counts of outcomes.
 #[derive(Default)]
 struct Tally {
     accepted: AtomicUsize,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a disk has damaged is told on request and replaced, and an upload does not list what is there.
+//! The server reports damaged files on request and replaces them, and an upload does not list the files that are there.
 
 use crate::fixture::PLAIN;
 use crate::harness::{Answer, Service, start, start_in};

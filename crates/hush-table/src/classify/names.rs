@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::Class;
 use super::words::DICTIONARY;
 
-/// What a column's name says it holds. `PatientID`, `patient_id`, `patient.id` and `patientid` are one name;
+/// The content that a column's name announces. `PatientID`, `patient_id`, `patient.id` and `patientid` are one name;
 /// accents and case do not matter. The longest phrase of the dictionary wins; among equals the class that
 /// identifies more strongly.
 pub fn class_of_name(name: &str) -> Option<Class> {

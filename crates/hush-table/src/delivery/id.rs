@@ -12,11 +12,11 @@ const SEED_DOMAIN: &[u8] = b"hushtable chunk of a delivery\0";
 /// Ending of the names of stored deliveries.
 const ENDING: &str = ".delivery";
 
-/// Which delivery: unique for a table.
+/// Identifies a delivery; unique for a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeliveryId {
-    /// Who made it.
+    /// The device that made it.
     pub device: DeviceId,
     /// 16 random bytes of a device's spool.
     pub stream: StreamId,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Who can mend an error; decides the exit status of a program.
+//! Kinds of errors by the person who can mend them; they decide the exit status of a program.
 
 use super::TableError;
 

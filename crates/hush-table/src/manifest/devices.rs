@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What an owner has decided about devices: signed with every version, so that whoever holds the manifest keeps to it.
+//! An owner's decisions about devices. They are signed with every version, so that whoever holds the manifest keeps to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,7 +57,7 @@ impl DeviceRules {
         }
     }
 
-    /// What was decided about this very delivery.
+    /// The decision about this very delivery.
     pub fn rejection(&self, delivery: DeliveryId, container: Digest) -> Option<&Rejection> {
         self.rejected.iter().find(|known| known.delivery == delivery && known.container == container)
     }
@@ -67,7 +67,7 @@ impl DeviceRules {
         self.rejected.iter().find(|known| known.delivery == delivery && known.discarded)
     }
 
-    /// How many deliveries of the device were not taken.
+    /// Number of the device's deliveries that were not taken.
     pub fn rejections_of(&self, device: DeviceId) -> usize {
         self.rejected.iter().filter(|known| known.delivery.device == device).count()
     }

@@ -45,7 +45,7 @@ struct ChunkHead {
     rows: u32,
 }
 
-/// How long the values of a column are.
+/// Length of the values of a column.
 #[derive(Clone, Copy)]
 enum ValueForm {
     /// Always so many bytes.
@@ -125,7 +125,7 @@ impl EncryptedPart {
     /// Reads some columns of some chunks, in chunk order, all together.
     ///
     /// # Errors
-    /// Those of [`EncryptedPart::chunks`], of its items, and of [`EncryptedPart::expect_unchanged`].
+    /// The errors of [`EncryptedPart::chunks`], of its items, and of [`EncryptedPart::expect_unchanged`].
     pub fn read(&self, projection: &Projection) -> Result<Vec<ChunkRow>, TableError> {
         let chunks = self.chunks(projection)?.collect::<Result<_, _>>()?;
         self.expect_unchanged()?;

@@ -38,7 +38,7 @@ impl DigestTree {
     /// The tree of some bytes.
     ///
     /// # Cost
-    /// That of a digest.
+    /// The cost of a digest.
     pub fn of(bytes: &[u8]) -> Self {
         let mut hasher = TreeHasher::new(bytes.len() as u64);
         hasher.update(bytes);
@@ -48,7 +48,7 @@ impl DigestTree {
     /// The tree of the `length` bytes that a reader gives.
     ///
     /// # Errors
-    /// Those of the reader; [`io::ErrorKind::UnexpectedEof`] if it ends early.
+    /// The reader's errors; [`io::ErrorKind::UnexpectedEof`] if it ends early.
     ///
     /// # Cost
     /// One pass over the bytes; 64 KiB of memory and 32 bytes for each 64 KiB.

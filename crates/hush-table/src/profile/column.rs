@@ -127,7 +127,7 @@ impl ColumnProfile {
         self.kind == Kind::Int && self.unique && self.values > 1 && span == Some(i128::from(self.values))
     }
 
-    /// How its dates are written.
+    /// The form of its dates.
     pub fn dates(&self) -> Dates {
         self.dates
     }
@@ -156,7 +156,7 @@ impl ColumnProfile {
     }
 }
 
-/// Which kinds all values so far have been.
+/// The kinds that all values so far have been.
 #[derive(Clone, Copy)]
 struct Possible {
     truth: bool,

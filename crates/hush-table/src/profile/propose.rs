@@ -166,7 +166,7 @@ fn written(found: &ColumnProfile, null_tokens: &[String]) -> Written {
     }
 }
 
-/// What a person should know of a column's values.
+/// Facts about a column's values that a person should know.
 fn remarks(found: &ColumnProfile) -> Vec<String> {
     let name = found.name();
     let mut out = Vec::new();
@@ -198,12 +198,12 @@ fn remarks(found: &ColumnProfile) -> Vec<String> {
     out
 }
 
-/// That the zone of instants is not kept.
+/// Warns that the zone of instants is not kept.
 pub fn zone_note(name: &str) -> String {
     format!("{name} has a time zone: its times are kept, and given back, in UTC without one.")
 }
 
-/// That a text column would be a number, and the ways to make it one.
+/// Says that a text column would be a number, and how to make it one.
 fn almost_number(found: &ColumnProfile, almost: AlmostNumber) -> String {
     let (name, kind) = (found.name(), type_name(number_type(found, almost.kind)));
     if almost.separated == almost.texts {

@@ -15,7 +15,7 @@ pub(super) const MARKERS: [&str; 16] = [
 pub(super) const DATE_FORMATS: [Option<DateFormat>; 3] =
     [None, Some(DateFormat::DayMonthYear), Some(DateFormat::MonthDayYear)];
 
-/// How the dates of a column are written.
+/// The form of a column's dates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dates {
     /// Only one order of day, month and year is possible, or there are no dates.

@@ -113,7 +113,7 @@ impl Iterator for Checked {
     }
 }
 
-/// A batch of which column `i` stands at `positions[i]` of `width`; the places between hold columns without values.
+/// A batch of `width` columns: column `i` stands at `positions[i]`, and the places between hold columns without values.
 pub(super) fn widened(
     batch: &RecordBatch,
     positions: &[usize],

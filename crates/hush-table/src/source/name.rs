@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What data are called, and what SQL calls them.
+//! Names of data, and their names in SQL.
 
 use super::{Origin, Source};
 

@@ -34,7 +34,7 @@ fn manifests() {
     assert!(accepted.copies < accepted.of / 10, "{accepted:?}");
 }
 
-/// The owner's own key signs anything: what is behind the signature is reached.
+/// Signs any body with the owner's own key, so that the parser behind the signature is reached.
 #[test]
 fn bodies_of_manifests_behind_a_good_signature() {
     let (mut accepted, head, tail) = (0, 20, 96);

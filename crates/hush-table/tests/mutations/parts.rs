@@ -115,7 +115,7 @@ fn clear() -> Vec<CorpusFile> {
     good.into_iter().chain(cases.map(|(name, bytes)| refused("clear", name, "HUSH-T033", bytes))).collect()
 }
 
-/// What the owner of a table may give.
+/// Parts that the owner of a table may give.
 fn of_persons() -> Vec<CorpusFile> {
     let decimals = Decimal128Array::from(vec![Some(-5), None, Some(10_i128.pow(37))]);
     let columns: [(&str, ArrayRef); 4] = [

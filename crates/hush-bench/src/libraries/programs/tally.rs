@@ -34,7 +34,7 @@ pub struct Tally {
 /// A program that came out wrong.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Disagreement {
-    /// What the program was drawn from.
+    /// The seed of the program.
     pub seed: u64,
     /// Its steps, one a line.
     pub steps: String,
@@ -51,7 +51,7 @@ pub struct Disagreement {
 /// A program that a library did not run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// What the program was drawn from.
+    /// The seed of the program.
     pub seed: u64,
     /// Why.
     pub reason: String,

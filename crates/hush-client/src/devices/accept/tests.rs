@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which deliveries are taken, and what is remembered of the others. Whether one is right is decided elsewhere.
+//! The deliveries that are taken, and the records that are kept of the others. Other tests judge single deliveries.
 
 use std::cell::RefCell;
 use std::path::Path;

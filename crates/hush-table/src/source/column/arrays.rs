@@ -108,7 +108,7 @@ impl ColumnBuilder {
         true
     }
 
-    /// Adds texts of which none can mean a missing value.
+    /// Adds texts none of which can mean a missing value.
     fn extend_texts(&mut self, array: &ArrayRef) -> bool {
         let (Some(texts), Store::Text(builder)) = (array.as_string_opt::<i32>(), &mut self.store) else {
             return false;
