@@ -10,10 +10,12 @@
 //! universe times `P`.
 
 mod choose;
+mod definition;
 pub mod presets;
 mod rational;
 
 pub use choose::{ChainRequest, ChosenChain, KeySwitching, Plaintexts};
+pub use definition::{DefinitionFault, MAX_DEFINITION_BYTES};
 
 use crate::primes::{LARGEST_BITS, SMALLEST_CHAIN_BITS, primes_of};
 use crate::security::{self, SecurityLevel, max_log_q};
@@ -370,28 +372,6 @@ impl ChainParams {
     /// Whether it was made without the security table, for tests.
     pub fn is_insecure_toy(&self) -> bool {
         self.is_insecure_toy
-    }
-
-    /// The one encoding of these parameters: what a parameter id is the hash of. No reader ever adopts it.
-    ///
-    /// # Layout
-    /// Little-endian: 16 bytes `hush chain v1` padded with zeros; `N` (4); 1 for a toy, else 0 (1); primes per digit (1);
-    /// counts of ciphertext primes, special primes and levels (2 each); the primes (8 each); for each level from 0 up the number
-    /// of its primes (1) and their places (1 each).
-    pub fn canonical_bytes(&self) -> Vec<u8> {
-        let mut bytes = b"hush chain v1\0\0\0".to_vec();
-        bytes.extend_from_slice(&self.degree.to_le_bytes());
-        // No more than 256 places exist, and a digit is no longer than the universe.
-        bytes.extend_from_slice(&[u8::from(self.is_insecure_toy), self.digit_limbs as u8]);
-        for count in [self.universe.len(), self.special.len(), self.levels.len()] {
-            bytes.extend_from_slice(&(count as u16).to_le_bytes());
-        }
-        self.universe.iter().chain(&self.special).for_each(|q| bytes.extend_from_slice(&q.to_le_bytes()));
-        for places in &self.levels {
-            bytes.push(places.len() as u8);
-            bytes.extend_from_slice(places);
-        }
-        bytes
     }
 }
 

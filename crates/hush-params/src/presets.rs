@@ -2,6 +2,8 @@
 //! Named, versioned parameter sets, and how sets and chains are found by name or code. A name never changes its meaning; a new
 //! choice gets a new suffix.
 
+use crate::Fingerprint;
+use crate::chain::DefinitionFault;
 use crate::chain::presets::{self as chains, ChainPreset, chain_presets};
 use crate::primes::{BITS_32, BITS_45, BITS_46 as Q46};
 use crate::security::{SecurityLevel, max_log_q};
@@ -17,10 +19,40 @@ pub struct ParamSet {
     attack_log2_hundredths: u32,
 }
 
-/// Why a parameter set cannot be used.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+/// Why parameters cannot be used.
+#[derive(Debug, thiserror::Error, PartialEq)]
 #[non_exhaustive]
 pub enum ParamsError {
+    /// A file defines a modulus chain that cannot be used.
+    #[error("a modulus chain that the file defines is refused: {fault}")]
+    Definition {
+        /// What is wrong with it.
+        fault: DefinitionFault,
+    },
+    /// A ring where a chain is needed.
+    #[error("{found} is a ring, and a modulus chain is needed here")]
+    NotAChain {
+        /// Name of the ring.
+        found: &'static str,
+    },
+    /// A chain where a ring is needed.
+    #[error("{found} is a modulus chain, and a ring is needed here")]
+    NotARing {
+        /// Name of the chain.
+        found: String,
+    },
+    /// A file defines one chain twice, or one that has a name.
+    #[error("the file defines modulus chain {found} again: it is defined before, or is one of the list")]
+    Repeated {
+        /// Which chain.
+        found: Fingerprint,
+    },
+    /// Neither the lists nor the file have a chain with this fingerprint.
+    #[error("no modulus chain has the fingerprint {found}: the file that names it does not define it")]
+    UnknownFingerprint {
+        /// The fingerprint as found.
+        found: Fingerprint,
+    },
     /// No modulus chain has this name.
     #[error("unknown modulus chain {found:?}; this version knows {}", chains::known_names())]
     UnknownChain {
@@ -93,6 +125,22 @@ impl ParamSet {
     /// Bits that one packed residue takes: the width of the widest prime.
     pub fn residue_bits(&self) -> u32 {
         self.moduli.iter().map(|q| 64 - q.leading_zeros()).max().unwrap_or(0)
+    }
+    /// What the fingerprint is the hash of.
+    ///
+    /// # Layout
+    /// Little-endian: 16 bytes `hush ring v1` padded with zeros; `N` (4); code and number of primes (2 each); the primes (8 each).
+    pub fn canonical_bytes(&self) -> Vec<u8> {
+        let mut bytes = b"hush ring v1\0\0\0\0".to_vec();
+        bytes.extend_from_slice(&self.degree.to_le_bytes());
+        bytes.extend_from_slice(&self.code.to_le_bytes());
+        bytes.extend_from_slice(&(self.moduli.len() as u16).to_le_bytes());
+        self.moduli.iter().for_each(|q| bytes.extend_from_slice(&q.to_le_bytes()));
+        bytes
+    }
+    /// What identifies the set beside its name.
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&self.canonical_bytes())
     }
     /// Whether the set is within the table at 128 bits.
     pub fn is_secure(&self) -> bool {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sizes that several crates must agree on: of chunks, of scales, and exact sizes in bytes, computed from the parameter set alone.
+//! Sizes that several crates must agree on: of chunks, of scales, and exact sizes in bytes, computed from the parameters alone.
 
-use crate::ParamSet;
+use crate::{ChainParams, ParamSet};
 
 /// Rows of a full chunk: what one body of an encoded column holds.
 pub const CHUNK_ROWS: u32 = 8192;
@@ -9,12 +9,21 @@ pub const CHUNK_ROWS: u32 = 8192;
 /// Largest base-2 logarithm of a scale of approximate values, stored or computed.
 pub const MAX_SCALE_LOG2: u32 = 120;
 
-/// Bytes of the header of a packed object.
+/// Bytes of the header of a packed object over a ring.
 pub const OBJECT_HEADER_BYTES: usize = 32;
+/// Bytes of the header of a packed object over a modulus chain, which names the chain by its fingerprint.
+pub const CHAIN_HEADER_BYTES: usize = OBJECT_HEADER_BYTES + 48;
 /// Bytes of the checksum behind a packed object.
 pub const OBJECT_CHECKSUM_BYTES: usize = 16;
-/// Bytes that a packed object takes beyond its payload.
+/// Bytes that a packed object over a ring takes beyond its payload.
 pub const OBJECT_OVERHEAD_BYTES: usize = OBJECT_HEADER_BYTES + OBJECT_CHECKSUM_BYTES;
+/// Bytes that a packed object over a modulus chain takes beyond its payload.
+pub const CHAIN_OVERHEAD_BYTES: usize = CHAIN_HEADER_BYTES + OBJECT_CHECKSUM_BYTES;
+
+/// Bytes of the seed from which a mask is expanded.
+pub const SEED_BYTES: usize = 32;
+/// Bytes of the Galois element before a key in an object of evaluation keys.
+pub const ELEMENT_BYTES: usize = 4;
 
 /// Bytes of `count` residues packed at `bits` bits each; every limb is padded to a whole byte.
 pub fn packed_bytes(count: usize, bits: u32) -> usize {
@@ -24,6 +33,24 @@ pub fn packed_bytes(count: usize, bits: u32) -> usize {
 /// Bytes of one packed polynomial: all limbs, `N` residues each.
 pub fn poly_bytes(set: &ParamSet) -> usize {
     set.limb_count() * packed_bytes(set.degree(), set.residue_bits())
+}
+
+/// Bytes of one packed polynomial over a chain's key ring, each limb at the width of its own prime: all ciphertext primes and the
+/// special ones.
+pub fn key_poly_bytes(chain: &ChainParams) -> usize {
+    let limb = |q: &u64| packed_bytes(chain.degree(), 64 - q.leading_zeros());
+    chain.universe().iter().chain(chain.special()).map(limb).sum()
+}
+
+/// Bytes of one packed evaluation key: its Galois element, its seed, and a body for each digit.
+pub fn evaluation_key_bytes(chain: &ChainParams) -> usize {
+    ELEMENT_BYTES + SEED_BYTES + chain.digit_count() * key_poly_bytes(chain)
+}
+
+/// Bytes of an object of `count` evaluation keys; at most `u64::MAX`.
+pub fn evaluation_keys_bytes(chain: &ChainParams, count: u32) -> u64 {
+    let keys = u64::from(count).saturating_mul(evaluation_key_bytes(chain) as u64);
+    keys.saturating_add(CHAIN_OVERHEAD_BYTES as u64)
 }
 
 /// Most bits that a coefficient is rounded to.
@@ -64,6 +91,16 @@ mod tests {
         assert_eq!((poly_bytes(one), poly_bytes(two)), (11_776, 47_104));
         assert_eq!([0, 1, 3].map(|bodies| sum_answer_bytes(one, bodies)), [11_776, 11_784, 11_800]);
         assert_eq!([0, 1, 5].map(|bodies| sum_answer_bytes(two, bodies)), [47_104, 47_120, 47_184]);
+    }
+
+    /// By hand: four primes of 43 bits and one special one at `N = 2^13`, a digit for each prime.
+    #[test]
+    fn an_evaluation_key_is_a_body_for_each_digit() {
+        let chain = crate::presets::chain_preset("n13_q4p1x43_d1_sec128_v1").unwrap().params().unwrap();
+        assert_eq!(key_poly_bytes(&chain), 5 * 8192 * 43 / 8);
+        assert_eq!(evaluation_key_bytes(&chain), 4 + 32 + 4 * 5 * 8192 * 43 / 8);
+        let key = 4 + 32 + 4 * 220_160;
+        assert_eq!([0, 1, 7].map(|count| evaluation_keys_bytes(&chain, count)), [96, 96 + key, 96 + 7 * key]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use hush_ring::{Coeff, Eval, Poly, Ring};
 
-use crate::header::{self, CHECKSUM_BYTES, Header};
+use crate::header::{self, CHECKSUM_BYTES, Header, Shape};
 use crate::{CodecError, ObjectKind, RlweCiphertext, append_packed, check_residues, set_of};
 
 /// The answer to a masked sum over any number of columns of one parameter set, for one group.
@@ -63,8 +63,7 @@ impl SumAnswer {
     /// [`CodecError::UnknownParams`] for a toy ring.
     pub fn encode(&self, group: u32) -> Result<Vec<u8>, CodecError> {
         let header = sum_header(self.ring(), group, self.body_count() as u32)?;
-        let mut bytes = Vec::new();
-        header.begin(&mut bytes)?;
+        let mut bytes = header.begin()?;
         for (limb, words) in self.a.limbs() {
             append_packed(&mut bytes, limb, words);
         }
@@ -95,8 +94,7 @@ impl<'a> UncheckedSumAnswer<'a> {
     /// # Errors
     /// A [`CodecError`] that names the first thing wrong.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, CodecError> {
-        let (header, payload) = Header::parse(bytes)?;
-        header::verify(bytes)?;
+        let (header, payload) = Header::decode(bytes)?;
         Ok(Self { header, payload })
     }
 
@@ -145,8 +143,7 @@ impl CiphertextSet {
     /// [`CodecError::ElementCount`] if the set is not a whole number of ring elements,
     /// [`CodecError::Params`] if a ciphertext belongs to another ring, [`CodecError::UnknownParams`] for toys.
     pub fn encode(&self, ring: &Ring, chunk: u32) -> Result<Vec<u8>, CodecError> {
-        let mut bytes = Vec::new();
-        set_header(ring, self.id(chunk)?)?.begin(&mut bytes)?;
+        let mut bytes = set_header(ring, self.id(chunk)?)?.begin()?;
         let zero = Poly::zero(ring);
         for (_, component) in self.components(ring, &zero)? {
             for (limb, words) in component.limbs() {
@@ -208,8 +205,7 @@ impl<'a> UncheckedCiphertextSet<'a> {
     /// # Errors
     /// A [`CodecError`] that names the first thing wrong.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, CodecError> {
-        let (header, payload) = Header::parse(bytes)?;
-        header::verify(bytes)?;
+        let (header, payload) = Header::decode(bytes)?;
         Ok(Self { header, payload })
     }
 
@@ -219,7 +215,10 @@ impl<'a> UncheckedCiphertextSet<'a> {
     /// A [`CodecError`] that names what differs.
     pub fn conform(self, ring: &Ring, id: CiphertextSetId) -> Result<CiphertextSet, CodecError> {
         if !(1..=3).contains(&id.components) {
-            return Err(CodecError::Components { found: self.header.components, expected: id.components });
+            return Err(CodecError::Components {
+                found: self.header.shape.components,
+                expected: id.components,
+            });
         }
         self.header.expect(&set_header(ring, id)?)?;
         let poly_bytes = ring.limb_count() * ring.limb_bytes();
@@ -254,22 +253,19 @@ fn unpack_poly(ring: &Ring, packed: &[u8], element: u32) -> Result<Vec<u64>, Cod
 }
 
 fn sum_header(ring: &Ring, group: u32, body_count: u32) -> Result<Header, CodecError> {
-    let set = set_of(ring)?;
-    let kind = ObjectKind::SumAnswer;
-    Ok(Header {
-        kind,
-        set,
+    let shape = Shape {
         column: 0,
         chunk: group,
         element_count: body_count,
         lanes: 1,
         components: 1,
         rounded_bits: 0,
-    })
+    };
+    Ok(Header::over_ring(ObjectKind::SumAnswer, set_of(ring)?, shape))
 }
 
 pub(crate) fn set_header(ring: &Ring, id: CiphertextSetId) -> Result<Header, CodecError> {
     let CiphertextSetId { chunk, element_count, lanes, components } = id;
-    let (kind, set) = (ObjectKind::Ciphertexts, set_of(ring)?);
-    Ok(Header { kind, set, column: 0, chunk, element_count, lanes, components, rounded_bits: 0 })
+    let shape = Shape { column: 0, chunk, element_count, lanes, components, rounded_bits: 0 };
+    Ok(Header::over_ring(ObjectKind::Ciphertexts, set_of(ring)?, shape))
 }

@@ -11,7 +11,7 @@
 
 use hush_ring::{ExpandLabel, Ring, RingLimb, UniformSeed};
 
-use crate::header::{self, CHECKSUM_BYTES, HEADER_BYTES, Header};
+use crate::header::{self, CHECKSUM_BYTES, HEADER_BYTES, Header, Over, Shape};
 use crate::{CodecError, ObjectKind, check_residues};
 
 /// Which body is meant: what [`UncheckedBody::conform`] compares with.
@@ -79,8 +79,7 @@ impl<'a> UncheckedBody<'a> {
     /// # Errors
     /// A [`CodecError`] that names the first thing wrong.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, CodecError> {
-        let (header, payload) = Header::parse(bytes)?;
-        header::verify(bytes)?;
+        let (header, payload) = Header::decode(bytes)?;
         Ok(Self { header, payload })
     }
 
@@ -113,12 +112,13 @@ impl<'a> UncheckedBody<'a> {
     }
 
     fn identify(self, ring: &Ring, kind: BodyKind, id: BodyId) -> Result<Body<'a>, CodecError> {
-        let (found, expected) = (self.header.set.code(), ring.param_code());
+        let (found, expected) = (self.header.over.code(), ring.param_code());
+        let Over::Ring(set) = self.header.over else { return Err(CodecError::Params { found, expected }) };
         if found != expected {
             return Err(CodecError::Params { found, expected });
         }
         let kind = kind.of_object(self.header.kind);
-        self.header.expect(&body_header(self.header.set, kind, id))?;
+        self.header.expect(&body_header(set, kind, id))?;
         Ok(Body {
             payload: self.payload,
             id,
@@ -293,8 +293,7 @@ impl BodyWriter {
     pub fn new(ring: &Ring, kind: BodyKind, id: BodyId) -> Result<Self, CodecError> {
         let set = crate::set_of(ring)?;
         let header = body_header(set, kind, id);
-        let mut bytes = Vec::new();
-        header.begin(&mut bytes)?;
+        let bytes = header.begin()?;
         Ok(Self { bytes, object_bytes: header.object_bytes() as usize })
     }
 
@@ -334,14 +333,8 @@ pub fn body_bytes(ring: &Ring, element_count: u32, lanes: u8) -> usize {
 }
 
 pub(crate) fn body_header(set: &'static hush_params::ParamSet, kind: BodyKind, id: BodyId) -> Header {
-    Header {
-        kind: kind.object(),
-        set,
-        column: id.column,
-        chunk: id.chunk,
-        element_count: id.element_count,
-        lanes: id.lanes,
-        components: kind.components(),
-        rounded_bits: 0,
-    }
+    let BodyId { column, chunk, element_count, lanes } = id;
+    let components = kind.components();
+    let shape = Shape { column, chunk, element_count, lanes, components, rounded_bits: 0 };
+    Header::over_ring(kind.object(), set, shape)
 }

@@ -3,7 +3,7 @@
 
 use hush_ring::Level;
 
-use crate::identity::{ChainId, ChainObjectKind, ObjectKind};
+use crate::identity::{ChainId, ObjectKind};
 
 /// Why bytes are not the object that they should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,14 +19,6 @@ pub enum CodecError {
         found: ChainId,
         /// Id expected.
         expected: ChainId,
-    },
-    /// Another kind of object over a chain.
-    #[error("object of kind {found:?}, expected {expected:?}")]
-    ChainKind {
-        /// Kind found.
-        found: ChainObjectKind,
-        /// Kind expected.
-        expected: ChainObjectKind,
     },
     /// Chunk index (or group index, in an answer) other than expected.
     #[error("object of chunk {found}, expected chunk {expected}")]
@@ -52,6 +44,11 @@ pub enum CodecError {
         /// Components expected.
         expected: u8,
     },
+    /// An object over a chain, in the form of version 0.1.
+    #[error(
+        "an object over a modulus chain as Hushtable 0.1 wrote it, which is not read; encrypt or make the keys again, or read it with 0.1"
+    )]
+    EarlierForm,
     /// Number of ring elements (or bodies, in an answer).
     #[error("{found} ring elements, expected {expected}")]
     ElementCount {

@@ -1,48 +1,82 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The header and the checksum that every binary object has.
+//! The header and the checksum that every binary object has, over a ring or over a modulus chain.
 //!
 //! # Layout
-//! Little-endian, fixed width, 32 bytes; then the payload; then 16 bytes of checksum.
+//! Little-endian, fixed width: 32 bytes, and 48 more where the object is over a chain; then the payload; then 16 bytes of checksum.
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
 //! | 0 | 6 | magic `HUSHCT` |
-//! | 6 | 2 | format version, 1 |
+//! | 6 | 2 | format version: 1 over a ring, 2 over a chain |
 //! | 8 | 1 | kind, [`ObjectKind`] |
-//! | 9 | 1 | flags, 0 |
-//! | 10 | 2 | parameter code |
-//! | 12 | 4 | encoded column id (answers: 0) |
-//! | 16 | 4 | chunk index (sum answers: group index) |
-//! | 20 | 4 | ring elements (sum answers: bodies) |
+//! | 9 | 1 | flags: bit 0 for a chain that is insecure by construction, the rest 0 |
+//! | 10 | 2 | parameter code of the ring; 0 over a chain |
+//! | 12 | 4 | encoded column id (answers, and objects over chains: 0) |
+//! | 16 | 4 | chunk index (sum answers: group index; objects over chains: 0) |
+//! | 20 | 4 | ring elements (sum answers: bodies; over chains: ciphertexts or keys) |
 //! | 24 | 1 | lanes |
-//! | 25 | 1 | components stored per ring element |
+//! | 25 | 1 | components stored per ring element or ciphertext |
 //! | 26 | 1 | bits of a rounded coefficient; 0 where residues are stored |
-//! | 27 | 1 | reserved, 0 |
-//! | 28 | 4 | payload bytes |
-//! | 32 | … | payload |
-//! | end − 16 | 16 | first half of BLAKE3 of all bytes before |
+//! | 27 | 1 | level of the chain; 0 over a ring |
+//! | 28 | 4 | payload bytes; over a chain their lower half |
 //!
-//! *Invariants.* The payload length is computed from the other fields and the parameter set and must equal
-//! the stored one and the bytes present, before anything is allocated. The checksum finds damage; it does not
-//! authenticate (the signed manifest does).
+//! Over a chain:
+//!
+//! | offset | bytes | field |
+//! |---|---|---|
+//! | 32 | 32 | fingerprint of the chain ([`hush_params::Fingerprint`]) |
+//! | 64 | 8 | unit of errors and divisions: the plaintext modulus in BGV, else 1 |
+//! | 72 | 4 | payload bytes, upper half |
+//! | 76 | 1 | meaning of the phases: 0 not stored, 1 a factor, 2 a scale, before each ciphertext |
+//! | 77 | 3 | reserved, 0 |
+//!
+//! *Invariants.* The payload length must equal the bytes present and what the fields and the parameters imply, before anything is
+//! allocated: the header names a ring whose sizes are known; a chain is the reader's own, nobody learns one from bytes. The
+//! checksum finds damage; it does not authenticate (the signed manifest does).
 
 use hush_params::size::{self, MAX_ROUNDED_BITS};
-use hush_params::{ParamSet, presets::preset_by_code};
+use hush_params::{Definitions, Fingerprint, Level, Named, ParamSet};
 
-use crate::{CodecError, ObjectKind};
+use crate::{ChainId, CodecError, ObjectKind};
 
-/// The fields of a header that say which object this is.
+/// The fields of a header: which object it is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     /// What it is.
     pub kind: ObjectKind,
-    /// Over which ring.
-    pub set: &'static ParamSet,
-    /// Encoded column, numbered by the manifest; 0 in answers.
+    /// Its parameters.
+    pub over: Over,
+    /// Its place and its numbers.
+    pub shape: Shape,
+    /// Bytes between header and checksum.
+    pub payload_bytes: u64,
+}
+
+/// The parameters of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Over {
+    Chain(ChainPlace),
+    Ring(&'static ParamSet),
+}
+
+/// A level of a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChainPlace {
+    pub chain: ChainId,
+    pub is_insecure_toy: bool,
+    pub level: Level,
+    /// [`crate::PhaseMeaning`]'s tag, or 0.
+    pub meaning: u8,
+}
+
+/// The place of an object in its table or answer, and how many polynomials it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// Encoded column, numbered by the manifest; 0 in answers and over chains.
     pub column: u32,
-    /// Chunk index; group index in sum answers.
+    /// Chunk index; group index in sum answers; 0 over chains.
     pub chunk: u32,
-    /// Ring elements; bodies in sum answers.
+    /// Ring elements; bodies in sum answers; ciphertexts or keys over chains.
     pub element_count: u32,
     /// Plaintext moduli; 1 outside the slots layout.
     pub lanes: u8,
@@ -52,78 +86,143 @@ pub(crate) struct Header {
     pub rounded_bits: u8,
 }
 
-/// Bytes of a header.
+/// Bytes of a header over a ring.
 pub const HEADER_BYTES: usize = size::OBJECT_HEADER_BYTES;
+/// Bytes of a header over a chain.
+pub const CHAIN_HEADER_BYTES: usize = size::CHAIN_HEADER_BYTES;
 /// Bytes of a checksum.
 pub const CHECKSUM_BYTES: usize = size::OBJECT_CHECKSUM_BYTES;
-/// Bytes that an object takes beyond its payload.
+/// Bytes that an object over a ring takes beyond its payload.
 pub const OVERHEAD_BYTES: usize = size::OBJECT_OVERHEAD_BYTES;
+/// Bytes that an object over a chain takes beyond its payload.
+pub const CHAIN_OVERHEAD_BYTES: usize = size::CHAIN_OVERHEAD_BYTES;
 
 impl Header {
-    /// Payload bytes that these fields imply; saturates on absurd fields, which no real length then equals.
-    pub(crate) fn payload_bytes(&self) -> u64 {
-        let rounded = (self.rounded_bits > 0).then_some(u32::from(self.rounded_bits));
-        let poly = size::answer_poly_bytes(self.set, rounded) as u64;
-        let elements = u64::from(self.element_count);
-        match self.kind {
-            ObjectKind::SumAnswer => poly + elements * 8 * self.set.limb_count() as u64,
-            _ => {
-                let polys = elements * u64::from(self.lanes) * u64::from(self.components);
-                poly.saturating_mul(polys)
-            }
-        }
+    /// The header of an object over a ring; the payload's size follows.
+    pub(crate) fn over_ring(kind: ObjectKind, set: &'static ParamSet, shape: Shape) -> Self {
+        Self { kind, over: Over::Ring(set), shape, payload_bytes: ring_payload_bytes(kind, set, shape) }
     }
 
     /// Bytes of the whole object.
     pub(crate) fn object_bytes(&self) -> u64 {
-        self.payload_bytes().saturating_add(OVERHEAD_BYTES as u64)
+        let overhead = match self.over {
+            Over::Chain(_) => CHAIN_OVERHEAD_BYTES,
+            Over::Ring(_) => OVERHEAD_BYTES,
+        };
+        self.payload_bytes.saturating_add(overhead as u64)
     }
 
-    /// Writes the header to the empty buffer `out`, with room reserved for payload and checksum.
+    /// Writes the header to a new buffer, with room reserved for payload and checksum.
     ///
     /// # Errors
-    /// [`CodecError::Length`] if the payload would exceed `u32::MAX` bytes.
-    pub(crate) fn begin(&self, out: &mut Vec<u8>) -> Result<(), CodecError> {
-        let payload = self.payload_bytes();
-        let length = u32::try_from(payload)
-            .map_err(|_| CodecError::Length { found: payload, expected: u64::from(u32::MAX) })?;
-        out.clear();
-        out.reserve_exact(payload as usize + OVERHEAD_BYTES);
-        start(out, MAGIC, FORMAT_VERSION);
-        out.extend_from_slice(&[self.kind.tag(), 0]);
-        out.extend_from_slice(&self.set.code().to_le_bytes());
-        for field in [self.column, self.chunk, self.element_count] {
+    /// [`CodecError::Length`] if the payload would exceed `u32::MAX` bytes over a ring, or what a computer can address.
+    pub(crate) fn begin(&self) -> Result<Vec<u8>, CodecError> {
+        let limit = match self.over {
+            Over::Chain(_) => isize::MAX as u64 - CHAIN_OVERHEAD_BYTES as u64,
+            Over::Ring(_) => u64::from(u32::MAX),
+        };
+        if self.payload_bytes > limit {
+            return Err(CodecError::Length { found: self.payload_bytes, expected: limit });
+        }
+        let mut out = Vec::with_capacity(self.object_bytes() as usize);
+        let (version, flags, code, level) = match self.over {
+            Over::Chain(place) => (CHAIN_VERSION, u8::from(place.is_insecure_toy), 0, place.level.0),
+            Over::Ring(set) => (RING_VERSION, 0, set.code(), 0),
+        };
+        out.extend_from_slice(MAGIC);
+        out.extend_from_slice(&version.to_le_bytes());
+        out.extend_from_slice(&[self.kind.tag(), flags]);
+        out.extend_from_slice(&code.to_le_bytes());
+        let Shape { column, chunk, element_count, lanes, components, rounded_bits } = self.shape;
+        for field in [column, chunk, element_count] {
             out.extend_from_slice(&field.to_le_bytes());
         }
-        out.extend_from_slice(&[self.lanes, self.components, self.rounded_bits, 0]);
-        out.extend_from_slice(&length.to_le_bytes());
-        Ok(())
+        out.extend_from_slice(&[lanes, components, rounded_bits, level]);
+        let (lower, upper) = (self.payload_bytes as u32, (self.payload_bytes >> 32) as u32);
+        out.extend_from_slice(&lower.to_le_bytes());
+        if let Over::Chain(place) = self.over {
+            out.extend_from_slice(&place.chain.params.to_bytes());
+            out.extend_from_slice(&place.chain.unit.to_le_bytes());
+            out.extend_from_slice(&upper.to_le_bytes());
+            out.extend_from_slice(&[place.meaning, 0, 0, 0]);
+        }
+        Ok(out)
     }
 
-    /// Parses the header and compares all lengths; does not look at the payload or the checksum.
+    /// Parses a header and compares all lengths and the checksum; allocates nothing.
+    ///
+    /// # Errors
+    /// As [`Header::parse`]; [`CodecError::Checksum`].
+    pub(crate) fn decode(bytes: &[u8]) -> Result<(Self, &[u8]), CodecError> {
+        let parsed = Self::parse(bytes)?;
+        match bytes.split_last_chunk::<CHECKSUM_BYTES>() {
+            Some((body, checksum)) if checksum_of(body) == *checksum => Ok(parsed),
+            _ => Err(CodecError::Checksum),
+        }
+    }
+
+    /// Parses a header and compares all lengths; does not look at the payload or the checksum.
     ///
     /// # Errors
     /// The first [`CodecError`] met, in the order of the fields.
     pub(crate) fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), CodecError> {
-        let (_, mut fields, payload) = open::<HEADER_BYTES>(bytes, MAGIC, FORMAT_VERSION)?;
+        let (mut fields, rest) = cut::<HEADER_BYTES>(bytes, OVERHEAD_BYTES)?;
+        match &fields.take() {
+            MAGIC => {}
+            EARLIER_CHAIN_MAGIC => return Err(CodecError::EarlierForm),
+            _ => return Err(CodecError::Magic),
+        }
+        let version = u16::from_le_bytes(fields.take());
+        if !(RING_VERSION..=CHAIN_VERSION).contains(&version) {
+            return Err(CodecError::Version { found: version, expected: CHAIN_VERSION });
+        }
         let [tag, flags] = fields.take();
         let kind = ObjectKind::from_tag(tag).ok_or(CodecError::UnknownKind { found: tag })?;
-        let found = u16::from_le_bytes(fields.take());
-        let set = preset_by_code(found).map_err(|_| CodecError::UnknownParams { found })?;
+        let expected = if kind.is_over_chain() { CHAIN_VERSION } else { RING_VERSION };
+        if version != expected {
+            return Err(CodecError::Version { found: version, expected });
+        }
+        let code = u16::from_le_bytes(fields.take());
         let [column, chunk, element_count] = [(); 3].map(|()| u32::from_le_bytes(fields.take()));
-        let [lanes, components, rounded_bits, reserved] = fields.take();
-        if flags != 0 || reserved != 0 || u32::from(rounded_bits) > MAX_ROUNDED_BITS {
+        let [lanes, components, rounded_bits, level] = fields.take();
+        let lower = u32::from_le_bytes(fields.take());
+        let shape = Shape { column, chunk, element_count, lanes, components, rounded_bits };
+        if kind.is_over_chain() {
+            let is_plain = code == 0 && flags <= 1 && rounded_bits == 0;
+            return Self::parse_chain(bytes, (kind, shape, lower), (is_plain, flags == 1, Level(level)));
+        }
+        let unknown = |_| CodecError::UnknownParams { found: code };
+        let named = Definitions::default().resolve(Named::Code(code));
+        let set = named.and_then(|params| params.ring()).map_err(unknown)?;
+        if flags != 0 || level != 0 || u32::from(rounded_bits) > MAX_ROUNDED_BITS {
             return Err(CodecError::Reserved);
         }
-        let stored = u64::from(u32::from_le_bytes(fields.take()));
-        let header = Self { kind, set, column, chunk, element_count, lanes, components, rounded_bits };
-        let expected = header.payload_bytes();
-        for found in [stored, payload.len() as u64] {
-            if found != expected {
-                return Err(CodecError::Length { found, expected });
-            }
-        }
+        let header = Self::over_ring(kind, set, shape);
+        let payload = payload_of(rest, &[u64::from(lower), header.payload_bytes])?;
         Ok((header, payload))
+    }
+
+    /// What a header over a chain has beyond the others.
+    fn parse_chain(
+        bytes: &[u8],
+        (kind, shape, lower): (ObjectKind, Shape, u32),
+        (is_plain, is_insecure_toy, level): (bool, bool, Level),
+    ) -> Result<(Self, &[u8]), CodecError> {
+        let (mut fields, rest) = cut::<CHAIN_HEADER_BYTES>(bytes, CHAIN_OVERHEAD_BYTES)?;
+        fields.take::<HEADER_BYTES>();
+        let params = Fingerprint::from_bytes(fields.take());
+        let unit = u64::from_le_bytes(fields.take());
+        let upper = u32::from_le_bytes(fields.take());
+        let [meaning, reserved @ ..] = fields.take::<4>();
+        let may_mean = kind == ObjectKind::LeveledCiphertexts && meaning <= MAX_MEANING;
+        if !is_plain || reserved != [0; 3] || (meaning != 0 && !may_mean) {
+            return Err(CodecError::Reserved);
+        }
+        let payload_bytes = u64::from(upper) << 32 | u64::from(lower);
+        let payload = payload_of(rest, &[payload_bytes])?;
+        let chain = ChainId { params, unit };
+        let over = Over::Chain(ChainPlace { chain, is_insecure_toy, level, meaning });
+        Ok((Self { kind, over, shape, payload_bytes }, payload))
     }
 
     /// Compares with what the manifest or the request says that it should be.
@@ -132,10 +231,15 @@ impl Header {
     /// The [`CodecError`] that names the first field that differs.
     pub(crate) fn expect(&self, expected: &Self) -> Result<(), CodecError> {
         let check = |same: bool, error: CodecError| if same { Ok(()) } else { Err(error) };
-        let (f, e) = (self, expected);
-        check(f.kind == e.kind, CodecError::Kind { found: f.kind, expected: e.kind })?;
-        let (found, wanted) = (f.set.code(), e.set.code());
-        check(found == wanted, CodecError::Params { found, expected: wanted })?;
+        check(self.kind == expected.kind, CodecError::Kind { found: self.kind, expected: expected.kind })?;
+        match (self.over, expected.over) {
+            (Over::Chain(found), Over::Chain(expected)) => found.expect(&expected)?,
+            (found, expected) => {
+                let (found, expected) = (found.code(), expected.code());
+                check(found == expected, CodecError::Params { found, expected })?;
+            }
+        }
+        let (f, e) = (&self.shape, &expected.shape);
         check(f.column == e.column, CodecError::Column { found: f.column, expected: e.column })?;
         check(f.chunk == e.chunk, CodecError::Chunk { found: f.chunk, expected: e.chunk })?;
         let (found, wanted) = (f.element_count, e.element_count);
@@ -144,56 +248,66 @@ impl Header {
         let (found, wanted) = (f.components, e.components);
         check(found == wanted, CodecError::Components { found, expected: wanted })?;
         let (found, wanted) = (f.rounded_bits, e.rounded_bits);
-        check(found == wanted, CodecError::RoundedBits { found, expected: wanted })
+        check(found == wanted, CodecError::RoundedBits { found, expected: wanted })?;
+        let (found, wanted) = (self.payload_bytes, expected.payload_bytes);
+        check(found == wanted, CodecError::Length { found, expected: wanted })
     }
 }
 
-/// Writes what every object begins with: what family it is of, and the version of that family's format.
-pub(crate) fn start(out: &mut Vec<u8>, magic: &[u8; 6], version: u16) {
-    out.extend_from_slice(magic);
-    out.extend_from_slice(&version.to_le_bytes());
+impl Over {
+    /// The code that names the parameters; 0 for a chain.
+    pub(crate) fn code(self) -> u16 {
+        match self {
+            Self::Chain(_) => 0,
+            Self::Ring(set) => set.code(),
+        }
+    }
 }
 
-/// Cuts an object of the family `magic` with a header of `HEADER` bytes into its version (1 to `newest`), the fields of its header
-/// after that, and its payload. Neither lengths nor the checksum are compared.
-///
-/// # Errors
-/// [`CodecError::Length`] where header and checksum have no room, [`CodecError::Magic`], [`CodecError::Version`].
-pub(crate) fn open<'a, const HEADER: usize>(
-    bytes: &'a [u8],
-    magic: &[u8; 6],
-    newest: u16,
-) -> Result<(u16, Fields<'a>, &'a [u8]), CodecError> {
-    let (found, expected) = (bytes.len() as u64, (HEADER + CHECKSUM_BYTES) as u64);
-    let short = CodecError::Length { found, expected };
-    let (head, rest) = bytes.split_first_chunk::<HEADER>().ok_or_else(|| short.clone())?;
-    let (payload, _) = rest.split_last_chunk::<CHECKSUM_BYTES>().ok_or(short)?;
-    let mut fields = Fields(head);
-    if fields.take::<6>() != *magic {
-        return Err(CodecError::Magic);
+impl ChainPlace {
+    fn expect(&self, expected: &Self) -> Result<(), CodecError> {
+        let check = |same: bool, error: CodecError| if same { Ok(()) } else { Err(error) };
+        let (f, e) = (self, expected);
+        check(f.is_insecure_toy == e.is_insecure_toy, CodecError::InsecureToy)?;
+        check(f.chain == e.chain, CodecError::Chain { found: f.chain, expected: e.chain })?;
+        check(f.level == e.level, CodecError::Level { found: f.level, expected: e.level })?;
+        check(f.meaning == e.meaning, CodecError::Meaning { found: f.meaning, expected: e.meaning })
     }
-    let found = u16::from_le_bytes(fields.take());
-    if found == 0 || found > newest {
-        return Err(CodecError::Version { found, expected: newest });
+}
+
+/// Payload bytes that these fields imply over a ring; saturates on absurd fields, which no real length then equals.
+fn ring_payload_bytes(kind: ObjectKind, set: &ParamSet, shape: Shape) -> u64 {
+    let rounded = (shape.rounded_bits > 0).then_some(u32::from(shape.rounded_bits));
+    let poly = size::answer_poly_bytes(set, rounded) as u64;
+    let elements = u64::from(shape.element_count);
+    if kind == ObjectKind::SumAnswer {
+        return poly + elements * 8 * set.limb_count() as u64;
     }
-    Ok((found, fields, payload))
+    poly.saturating_mul(elements * u64::from(shape.lanes) * u64::from(shape.components))
+}
+
+/// Cuts a header off an object that has room for one and for a checksum.
+fn cut<const HEADER: usize>(bytes: &[u8], overhead: usize) -> Result<(Fields<'_>, &[u8]), CodecError> {
+    let (found, expected) = (bytes.len() as u64, overhead as u64);
+    let head = bytes.split_first_chunk::<HEADER>().filter(|_| bytes.len() >= overhead);
+    head.map(|(head, rest)| (Fields(head), rest)).ok_or(CodecError::Length { found, expected })
+}
+
+/// What lies before the checksum, if its length is each of `expected`.
+fn payload_of<'a>(rest: &'a [u8], expected: &[u64]) -> Result<&'a [u8], CodecError> {
+    let payload = rest.split_last_chunk::<CHECKSUM_BYTES>().map_or(rest, |(payload, _)| payload);
+    let present = payload.len() as u64;
+    let Some(&implied) = expected.last() else { return Ok(payload) };
+    match expected.iter().chain([&present]).find(|&&length| length != implied) {
+        Some(&found) => Err(CodecError::Length { found, expected: implied }),
+        None => Ok(payload),
+    }
 }
 
 /// Appends the checksum of everything in `out`.
 pub(crate) fn seal(out: &mut Vec<u8>) {
     let digest = checksum_of(out);
     out.extend_from_slice(&digest);
-}
-
-/// Checks the checksum at the end of `bytes`.
-///
-/// # Errors
-/// [`CodecError::Checksum`].
-pub(crate) fn verify(bytes: &[u8]) -> Result<(), CodecError> {
-    match bytes.split_last_chunk::<CHECKSUM_BYTES>() {
-        Some((body, checksum)) if checksum_of(body) == *checksum => Ok(()),
-        _ => Err(CodecError::Checksum),
-    }
 }
 
 fn checksum_of(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
@@ -203,10 +317,10 @@ fn checksum_of(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
 }
 
 /// Cuts a header into fields; a header has the right length by its type.
-pub(crate) struct Fields<'a>(&'a [u8]);
+struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
-    pub(crate) fn take<const BYTES: usize>(&mut self) -> [u8; BYTES] {
+    fn take<const BYTES: usize>(&mut self) -> [u8; BYTES] {
         match self.0.split_first_chunk::<BYTES>() {
             Some((field, rest)) => {
                 self.0 = rest;
@@ -217,5 +331,10 @@ impl Fields<'_> {
     }
 }
 
+/// Largest tag of a meaning.
+const MAX_MEANING: u8 = 2;
 const MAGIC: &[u8; 6] = b"HUSHCT";
-const FORMAT_VERSION: u16 = 1;
+/// What objects over chains began with before they shared this header.
+const EARLIER_CHAIN_MAGIC: &[u8; 6] = b"HUSHCH";
+const RING_VERSION: u16 = 1;
+const CHAIN_VERSION: u16 = 2;

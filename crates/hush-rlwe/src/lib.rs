@@ -40,17 +40,16 @@ pub use body::{
     Body, BodyId, BodyKind, BodyWriter, SumMasks, UncheckedBody, body_bytes, has_masks, masked_body_bytes,
 };
 pub use chain_object::{
-    CHAIN_HEADER_BYTES, CHAIN_OVERHEAD_BYTES, LeveledSetId, PhaseMeaning, UncheckedEvaluationKeys,
-    UncheckedLeveledSet, UncheckedPublicKey, UncheckedSeededSet, encode_leveled, encode_leveled_with_meaning,
-    encode_seeded, evaluation_keys_bytes, leveled_set_bytes, leveled_set_with_meaning_bytes,
-    public_key_bytes, seeded_set_bytes,
+    LeveledSetId, PhaseMeaning, UncheckedEvaluationKeys, UncheckedLeveledSet, UncheckedPublicKey,
+    UncheckedSeededSet, encode_leveled, encode_leveled_with_meaning, encode_seeded, evaluation_keys_bytes,
+    leveled_set_bytes, leveled_set_with_meaning_bytes, public_key_bytes, seeded_set_bytes,
 };
 pub use ciphertext::RlweCiphertext;
 pub use error::{CodecError, RlweError};
 pub use evaluate::HoistedCiphertext;
 pub use galois::{conjugation_element, inverse_element, rotation_element};
-pub use header::{CHECKSUM_BYTES, HEADER_BYTES, OVERHEAD_BYTES};
-pub use identity::{ChainId, ChainObjectKind, ObjectKind};
+pub use header::{CHAIN_HEADER_BYTES, CHAIN_OVERHEAD_BYTES, CHECKSUM_BYTES, HEADER_BYTES, OVERHEAD_BYTES};
+pub use identity::{ChainId, ObjectKind};
 pub use key_switch::{Decomposed, ExtendedPair, KeySwitchKey};
 pub use keys::{EvaluationKeys, PublicKey};
 pub use rounded::{ObjectRounding, PlaintextModulus};

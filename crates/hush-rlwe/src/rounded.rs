@@ -16,7 +16,7 @@ use hush_ring::{Coeff, Poly, Ring, Rounding};
 
 use crate::answer::set_header;
 use crate::body::body_header;
-use crate::header::{self, Header};
+use crate::header::{self, Header, Shape};
 use crate::{
     Body, BodyId, BodyKind, BodyWriter, CiphertextSet, CiphertextSetId, CodecError, RlweCiphertext, set_of,
 };
@@ -70,8 +70,7 @@ impl ObjectRounding {
             return Err(CodecError::Params { found, expected });
         }
         let id = body.id();
-        let mut bytes = Vec::new();
-        self.header(body_header(set_of(&self.ring)?, kind, id))?.begin(&mut bytes)?;
+        let mut bytes = self.header(body_header(set_of(&self.ring)?, kind, id))?.begin()?;
         for element in 0..id.element_count {
             for (lane, rounding) in (0..id.lanes).zip(&self.lanes) {
                 let mut poly = Poly::<Coeff>::zero(&self.ring);
@@ -118,8 +117,7 @@ impl ObjectRounding {
     /// # Errors
     /// As [`CiphertextSet::encode`], and [`CodecError::Lanes`].
     pub fn round_ciphertexts(&self, set: &CiphertextSet, chunk: u32) -> Result<Vec<u8>, CodecError> {
-        let mut bytes = Vec::new();
-        self.header(set_header(&self.ring, set.id(chunk)?)?)?.begin(&mut bytes)?;
+        let mut bytes = self.header(set_header(&self.ring, set.id(chunk)?)?)?.begin()?;
         let zero = Poly::zero(&self.ring);
         for (lane, component) in set.components(&self.ring, &zero)? {
             if let Some(rounding) = self.lanes.get(lane) {
@@ -153,17 +151,18 @@ impl ObjectRounding {
     /// The rounded form of an object with this header.
     fn header(&self, whole: Header) -> Result<Header, CodecError> {
         let expected = self.lanes.len() as u8;
-        if whole.lanes != expected {
-            return Err(CodecError::Lanes { found: whole.lanes, expected });
+        let found = whole.shape.lanes;
+        if found != expected {
+            return Err(CodecError::Lanes { found, expected });
         }
-        Ok(Header { rounded_bits: self.bits, ..whole })
+        let shape = Shape { rounded_bits: self.bits, ..whole.shape };
+        Ok(Header::over_ring(whole.kind, set_of(&self.ring)?, shape))
     }
 
     /// The payload of a rounded object, once its frame, and that it is the one asked for, has been checked.
     fn open<'a>(&self, bytes: &'a [u8], expected: Header) -> Result<&'a [u8], CodecError> {
         let expected = self.header(expected)?;
-        let (header, payload) = Header::parse(bytes)?;
-        header::verify(bytes)?;
+        let (header, payload) = Header::decode(bytes)?;
         header.expect(&expected)?;
         Ok(payload)
     }

@@ -5,10 +5,12 @@
 //! *Seeded*: for each ciphertext its seed (32 bytes) and its body. *Full*: for each ciphertext its components `c_0, c_1, …`.
 //! A polynomial is packed limb after limb in the order of the level's primes, each limb at the width of its own prime.
 
+use hush_params::size::SEED_BYTES;
 use hush_ring::{Chain, Level, Ring, UniformSeed};
 
-use super::{CHAIN_OVERHEAD_BYTES, ChainHeader, Payload, SEED_BYTES, append_poly, packed_poly_bytes};
-use crate::{ChainObjectKind, CodecError, RlweCiphertext, SeededCiphertext, header};
+use super::{Payload, append_poly, chain_header, packed_poly_bytes};
+use crate::header::{self, CHAIN_OVERHEAD_BYTES, Header};
+use crate::{CodecError, ObjectKind, RlweCiphertext, SeededCiphertext};
 
 /// Which full ciphertexts are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +36,10 @@ pub fn encode_leveled(
     id: LeveledSetId,
     ciphertexts: &[RlweCiphertext],
 ) -> Result<Vec<u8>, CodecError> {
-    let payload_bytes = leveled_payload_bytes(chain, id)?;
+    let header = full_header(chain, id)?;
     let ring = chain.ring(id.level)?;
     check_count(ciphertexts.len(), id.count)?;
-    let mut bytes = full_header(chain, id).begin(payload_bytes);
+    let mut bytes = header.begin()?;
     for (element, ciphertext) in ciphertexts.iter().enumerate() {
         append_ciphertext(&mut bytes, ring, id, ciphertext, element as u32)?;
     }
@@ -88,7 +90,7 @@ pub fn leveled_set_bytes(chain: &Chain, id: LeveledSetId) -> Result<usize, Codec
 /// Bytes that decoded as full ciphertexts; not yet compared with what was asked.
 #[derive(Clone, Copy, Debug)]
 pub struct UncheckedLeveledSet<'a> {
-    pub(super) header: ChainHeader,
+    pub(super) header: Header,
     pub(super) payload: &'a [u8],
 }
 
@@ -98,7 +100,7 @@ impl<'a> UncheckedLeveledSet<'a> {
     /// # Errors
     /// A [`CodecError`] that names the first thing wrong.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, CodecError> {
-        let (header, payload) = ChainHeader::parse(bytes)?;
+        let (header, payload) = Header::decode(bytes)?;
         Ok(Self { header, payload })
     }
 
@@ -107,8 +109,7 @@ impl<'a> UncheckedLeveledSet<'a> {
     /// # Errors
     /// A [`CodecError`] that names what differs; [`CodecError::Transparent`].
     pub fn conform(self, chain: &Chain, id: LeveledSetId) -> Result<Vec<RlweCiphertext>, CodecError> {
-        let payload_bytes = leveled_payload_bytes(chain, id)?;
-        self.header.expect(&full_header(chain, id), self.payload, payload_bytes)?;
+        self.header.expect(&full_header(chain, id)?)?;
         let (ring, mut payload) = (chain.ring(id.level)?, Payload(self.payload));
         (0..id.count).map(|element| read_ciphertext(&mut payload, ring, id, element)).collect()
     }
@@ -126,7 +127,7 @@ pub fn encode_seeded(
     let (found, expected) = (ciphertexts.len() as u64, u64::from(u32::MAX));
     let count = u32::try_from(ciphertexts.len()).map_err(|_| CodecError::Length { found, expected })?;
     let ring = chain.ring(level)?;
-    let mut bytes = seeded_header(chain, level, count).begin(seeded_payload_bytes(chain, level, count)?);
+    let mut bytes = seeded_header(chain, level, count)?.begin()?;
     for ciphertext in ciphertexts {
         ring.check_same(ciphertext.body().ring())?;
         bytes.extend_from_slice(&ciphertext.seed().to_bytes());
@@ -147,7 +148,7 @@ pub fn seeded_set_bytes(chain: &Chain, level: Level, count: u32) -> Result<usize
 /// Bytes that decoded as fresh ciphertexts; not yet compared with what was asked.
 #[derive(Clone, Copy, Debug)]
 pub struct UncheckedSeededSet<'a> {
-    header: ChainHeader,
+    header: Header,
     payload: &'a [u8],
 }
 
@@ -157,7 +158,7 @@ impl<'a> UncheckedSeededSet<'a> {
     /// # Errors
     /// As there.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, CodecError> {
-        let (header, payload) = ChainHeader::parse(bytes)?;
+        let (header, payload) = Header::decode(bytes)?;
         Ok(Self { header, payload })
     }
 
@@ -171,8 +172,7 @@ impl<'a> UncheckedSeededSet<'a> {
         level: Level,
         count: u32,
     ) -> Result<Vec<SeededCiphertext>, CodecError> {
-        let payload_bytes = seeded_payload_bytes(chain, level, count)?;
-        self.header.expect(&seeded_header(chain, level, count), self.payload, payload_bytes)?;
+        self.header.expect(&seeded_header(chain, level, count)?)?;
         let (ring, mut payload) = (chain.ring(level)?, Payload(self.payload));
         let ciphertext = |element| {
             let seed = UniformSeed::from_bytes(payload.take_chunk::<SEED_BYTES>()?);
@@ -182,12 +182,15 @@ impl<'a> UncheckedSeededSet<'a> {
     }
 }
 
-pub(super) fn full_header(chain: &Chain, id: LeveledSetId) -> ChainHeader {
-    ChainHeader::new(chain, ChainObjectKind::Ciphertexts, id.level, id.components, id.count)
+pub(super) fn full_header(chain: &Chain, id: LeveledSetId) -> Result<Header, CodecError> {
+    let payload_bytes = leveled_payload_bytes(chain, id)?;
+    let kind = (ObjectKind::LeveledCiphertexts, id.level);
+    Ok(chain_header(chain, kind, (id.components, id.count), payload_bytes))
 }
 
-fn seeded_header(chain: &Chain, level: Level, count: u32) -> ChainHeader {
-    ChainHeader::new(chain, ChainObjectKind::SeededCiphertexts, level, 1, count)
+fn seeded_header(chain: &Chain, level: Level, count: u32) -> Result<Header, CodecError> {
+    let payload_bytes = seeded_payload_bytes(chain, level, count)?;
+    Ok(chain_header(chain, (ObjectKind::SeededCiphertexts, level), (1, count), payload_bytes))
 }
 
 pub(super) fn leveled_payload_bytes(chain: &Chain, id: LeveledSetId) -> Result<usize, CodecError> {

@@ -6,14 +6,14 @@
 //! (32 bytes), and digit after digit the body, a polynomial over the key ring (all ciphertext primes, then the special ones). *Public
 //! key*: seed and body over the top level.
 
+use hush_params::size::{ELEMENT_BYTES, SEED_BYTES, evaluation_key_bytes};
 use hush_ring::{Chain, RingError, UniformSeed};
 
 use super::ciphertexts::times;
-use super::{
-    CHAIN_OVERHEAD_BYTES, ChainHeader, ChainObjectKind, Payload, SEED_BYTES, append_poly, packed_poly_bytes,
-};
+use super::{Payload, append_poly, chain_header, packed_poly_bytes};
+use crate::header::{self, CHAIN_OVERHEAD_BYTES, Header};
 use crate::{
-    CodecError, EvaluationKeys, KeySwitchKey, PublicKey, RlweError, append_packed, check_residues, header,
+    CodecError, EvaluationKeys, KeySwitchKey, ObjectKind, PublicKey, RlweError, append_packed, check_residues,
 };
 
 impl EvaluationKeys {
@@ -23,7 +23,7 @@ impl EvaluationKeys {
     /// [`CodecError::Object`] if a key is of another chain.
     pub fn encode(&self, chain: &Chain) -> Result<Vec<u8>, CodecError> {
         let count = self.iter().count() as u32;
-        let mut bytes = keys_header(chain, count).begin(times(count, key_bytes(chain))?);
+        let mut bytes = keys_header(chain, count)?.begin()?;
         for key in self.iter() {
             if key.chain() != chain {
                 return Err(RlweError::ChainMismatch.into());
@@ -46,13 +46,13 @@ impl EvaluationKeys {
 /// # Errors
 /// [`CodecError::Length`] beyond what a computer can address.
 pub fn evaluation_keys_bytes(chain: &Chain, count: u32) -> Result<usize, CodecError> {
-    Ok(times(count, key_bytes(chain))? + CHAIN_OVERHEAD_BYTES)
+    Ok(times(count, evaluation_key_bytes(chain.params()))? + CHAIN_OVERHEAD_BYTES)
 }
 
 /// Bytes that decoded as evaluation keys; not yet compared with what a plan needs.
 #[derive(Clone, Copy, Debug)]
 pub struct UncheckedEvaluationKeys<'a> {
-    header: ChainHeader,
+    header: Header,
     payload: &'a [u8],
 }
 
@@ -62,7 +62,7 @@ impl<'a> UncheckedEvaluationKeys<'a> {
     /// # Errors
     /// A [`CodecError`] that names the first thing wrong.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, CodecError> {
-        let (header, payload) = ChainHeader::parse(bytes)?;
+        let (header, payload) = Header::decode(bytes)?;
         Ok(Self { header, payload })
     }
 
@@ -87,9 +87,11 @@ impl<'a> UncheckedEvaluationKeys<'a> {
             }
         }
         let count = elements.len() as u32;
-        let payload_bytes = times(count, key_bytes(chain))?;
-        self.header.expect(&keys_header(chain, count), self.payload, payload_bytes)?;
-        let stored = self.payload.chunks_exact(key_bytes(chain)).map(|key| Payload(key).take_chunk());
+        self.header.expect(&keys_header(chain, count)?)?;
+        let stored = self
+            .payload
+            .chunks_exact(evaluation_key_bytes(chain.params()))
+            .map(|key| Payload(key).take_chunk());
         for (stored, &expected) in stored.zip(&elements) {
             let found = u32::from_le_bytes(stored?);
             if found != expected {
@@ -112,7 +114,7 @@ impl PublicKey {
     /// # Errors
     /// None in practice: a key belongs to its chain.
     pub fn encode(&self) -> Result<Vec<u8>, CodecError> {
-        let mut bytes = public_header(self.chain()).begin(public_payload_bytes(self.chain())?);
+        let mut bytes = public_header(self.chain())?.begin()?;
         bytes.extend_from_slice(&self.seed().to_bytes());
         append_poly(&mut bytes, self.body());
         header::seal(&mut bytes);
@@ -131,7 +133,7 @@ pub fn public_key_bytes(chain: &Chain) -> Result<usize, CodecError> {
 /// Bytes that decoded as a public key; not yet compared with the chain that it should be of.
 #[derive(Clone, Copy, Debug)]
 pub struct UncheckedPublicKey<'a> {
-    header: ChainHeader,
+    header: Header,
     payload: &'a [u8],
 }
 
@@ -141,7 +143,7 @@ impl<'a> UncheckedPublicKey<'a> {
     /// # Errors
     /// As there.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, CodecError> {
-        let (header, payload) = ChainHeader::parse(bytes)?;
+        let (header, payload) = Header::decode(bytes)?;
         Ok(Self { header, payload })
     }
 
@@ -150,7 +152,7 @@ impl<'a> UncheckedPublicKey<'a> {
     /// # Errors
     /// A [`CodecError`] that names what differs.
     pub fn conform(self, chain: &Chain) -> Result<PublicKey, CodecError> {
-        self.header.expect(&public_header(chain), self.payload, public_payload_bytes(chain)?)?;
+        self.header.expect(&public_header(chain)?)?;
         let mut payload = Payload(self.payload);
         let seed = UniformSeed::from_bytes(payload.take_chunk::<SEED_BYTES>()?);
         Ok(PublicKey::new(chain, seed, payload.poly(chain.ring(chain.top())?, 0)?)?)
@@ -175,20 +177,16 @@ fn read_key(
     Ok(key)
 }
 
-fn keys_header(chain: &Chain, count: u32) -> ChainHeader {
-    ChainHeader::new(chain, ChainObjectKind::EvaluationKeys, chain.top(), 1, count)
+fn keys_header(chain: &Chain, count: u32) -> Result<Header, CodecError> {
+    let payload_bytes = times(count, evaluation_key_bytes(chain.params()))?;
+    Ok(chain_header(chain, (ObjectKind::EvaluationKeys, chain.top()), (1, count), payload_bytes))
 }
 
-fn public_header(chain: &Chain) -> ChainHeader {
-    ChainHeader::new(chain, ChainObjectKind::PublicKey, chain.top(), 1, 1)
-}
-
-fn key_bytes(chain: &Chain) -> usize {
-    ELEMENT_BYTES + SEED_BYTES + chain.params().digit_count() * packed_poly_bytes(chain.key_ring())
+fn public_header(chain: &Chain) -> Result<Header, CodecError> {
+    let payload_bytes = public_payload_bytes(chain)?;
+    Ok(chain_header(chain, (ObjectKind::PublicKey, chain.top()), (1, 1), payload_bytes))
 }
 
 fn public_payload_bytes(chain: &Chain) -> Result<usize, CodecError> {
     Ok(SEED_BYTES + packed_poly_bytes(chain.ring(chain.top())?))
 }
-
-const ELEMENT_BYTES: usize = 4;

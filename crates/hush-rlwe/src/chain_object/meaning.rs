@@ -11,8 +11,9 @@ use hush_ring::Chain;
 use super::ciphertexts::{
     append_ciphertext, check_count, full_header, leveled_payload_bytes, read_ciphertext, times,
 };
-use super::{CHAIN_OVERHEAD_BYTES, ChainHeader, LeveledSetId, Payload, UncheckedLeveledSet};
-use crate::{CodecError, RlweCiphertext, header};
+use super::{LeveledSetId, Payload, UncheckedLeveledSet};
+use crate::header::{self, CHAIN_OVERHEAD_BYTES, ChainPlace, Header, Over};
+use crate::{CodecError, RlweCiphertext};
 
 /// The meaning of a ciphertext's phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,9 +25,6 @@ pub enum PhaseMeaning {
 }
 
 impl PhaseMeaning {
-    /// The largest tag in use.
-    pub(super) const MAX_TAG: u8 = 2;
-
     fn tag(self) -> u8 {
         match self {
             Self::Factor(_) => 1,
@@ -73,10 +71,10 @@ pub fn encode_leveled_with_meaning(
     id: LeveledSetId,
     ciphertexts: &[(&RlweCiphertext, PhaseMeaning)],
 ) -> Result<Vec<u8>, CodecError> {
-    let payload_bytes = payload_bytes(chain, id)?;
+    let header = header_of(chain, id)?;
     let ring = chain.ring(id.level)?;
     check_count(ciphertexts.len(), id.count)?;
-    let mut bytes = header_of(chain, id).begin(payload_bytes);
+    let mut bytes = header.begin()?;
     for (element, (ciphertext, meaning)) in ciphertexts.iter().enumerate() {
         let meaning = meaning.check(chain, element as u32)?;
         bytes.extend_from_slice(&meaning.to_bytes());
@@ -105,8 +103,7 @@ impl UncheckedLeveledSet<'_> {
         chain: &Chain,
         id: LeveledSetId,
     ) -> Result<Vec<(RlweCiphertext, PhaseMeaning)>, CodecError> {
-        let payload_bytes = payload_bytes(chain, id)?;
-        self.header.expect(&header_of(chain, id), self.payload, payload_bytes)?;
+        self.header.expect(&header_of(chain, id)?)?;
         let (ring, mut payload) = (chain.ring(id.level)?, Payload(self.payload));
         let ciphertext = |element| {
             let meaning = PhaseMeaning::from_bytes(chain, payload.take_chunk()?, element)?;
@@ -117,8 +114,13 @@ impl UncheckedLeveledSet<'_> {
 }
 
 /// The header of such an object.
-fn header_of(chain: &Chain, id: LeveledSetId) -> ChainHeader {
-    ChainHeader { meaning: tag_of(chain), ..full_header(chain, id) }
+fn header_of(chain: &Chain, id: LeveledSetId) -> Result<Header, CodecError> {
+    let plain = full_header(chain, id)?;
+    let over = match plain.over {
+        Over::Chain(place) => Over::Chain(ChainPlace { meaning: tag_of(chain), ..place }),
+        ring => ring,
+    };
+    Ok(Header { over, payload_bytes: payload_bytes(chain, id)? as u64, ..plain })
 }
 
 fn payload_bytes(chain: &Chain, id: LeveledSetId) -> Result<usize, CodecError> {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Golden bytes, sizes, and refusals of what differs.
 
-use hush_params::ChainParams;
 use hush_params::chain::ChainSpec;
+use hush_params::chain::presets::chain_presets;
 use hush_params::presets::chain_preset;
 use hush_params::primes::primes_of;
+use hush_params::{ChainParams, size};
 use hush_ring::{Chain, Cpu, Eval, Level, Poly, Ring, RingLimb, UniformSeed};
 
 use crate::*;
@@ -80,19 +81,22 @@ fn seeded_ciphertexts_keep_their_bytes() {
     let mut expected = Vec::new();
     #[rustfmt::skip]
     expected.extend_from_slice(&[
-        b'H', b'U', b'S', b'H', b'C', b'H', 1, 0,
-        // Seeded ciphertexts, insecure, level 1, one polynomial each, one of them.
-        1, 1, 1, 1, 1, 0, 0, 0,
+        b'H', b'U', b'S', b'H', b'C', b'T', 2, 0,
+        // Seeded ciphertexts, insecure, no code; no column, no chunk, one of them; one lane, one polynomial each, not rounded, level 1.
+        6, 1, 0, 0,
+        0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0,
+        1, 1, 0, 1,
+        // 32 bytes of seed, two limbs of 16·46/8 = 92 bytes.
+        216, 0, 0, 0,
     ]);
-    expected.extend_from_slice(&GOLDEN_ID);
-    // 32 bytes of seed, two limbs of 16·46/8 = 92 bytes.
-    expected.extend_from_slice(&216_u64.to_le_bytes());
+    expected.extend_from_slice(&GOLDEN_FINGERPRINT);
+    expected.extend_from_slice(&65537_u64.to_le_bytes());
     expected.extend_from_slice(&[0; 8]);
     expected.extend_from_slice(&SEED);
     // 0, then 3486784401 = 0xcfd41b91 from bit 46 on, then twice that from bit 92 on.
     expected.extend_from_slice(&[0, 0, 0, 0, 0, 0x40, 0xe4, 0x06, 0xf5, 0x33, 0x00, 0x20]);
     assert_eq!(bytes[..expected.len()], expected);
-    assert_eq!(bytes.len(), 64 + 216 + 16);
+    assert_eq!(bytes.len(), 80 + 216 + 16);
     assert_eq!(bytes.len(), seeded_set_bytes(&chain, Level(1), 1).unwrap());
     let digest = blake3::hash(&bytes[..bytes.len() - 16]);
     assert_eq!(bytes[bytes.len() - 16..], digest.as_bytes()[..16]);
@@ -114,7 +118,7 @@ fn every_form_keeps_its_bytes() {
     });
     assert_eq!(found, GOLDEN_DIGESTS, "{found:#x?}");
     // Limbs of 46, 46 and 30 bits, each at its own width: 92 + 92 + 60 bytes; of 47 bits 94.
-    assert_eq!(objects.each_ref().map(Vec::len), [80 + 6 * 244, 80 + 2 * (36 + 3 * 338), 80 + 32 + 244]);
+    assert_eq!(objects.each_ref().map(Vec::len), [96 + 6 * 244, 96 + 2 * (36 + 3 * 338), 96 + 32 + 244]);
     assert_eq!(objects[0].len(), leveled_set_bytes(&chain, id).unwrap());
     assert_eq!(objects[1].len(), evaluation_keys_bytes(&chain, 2).unwrap());
     assert_eq!(objects[2].len(), public_key_bytes(&chain).unwrap());
@@ -170,20 +174,16 @@ fn meanings_of_phases_keep_their_bytes_and_come_back() {
     for (chain, meanings, tag, words) in cases {
         let (id, bytes) = with_meaning(&chain, &meanings);
         assert_eq!(bytes.len(), leveled_set_with_meaning_bytes(&chain, id).unwrap());
-        // Version 2, ciphertexts, insecure, level 1, two polynomials each, two of them.
-        assert_eq!(bytes[6..16], [2, 0, 2, 1, 1, 2, 2, 0, 0, 0]);
-        // Each 8 bytes and four limbs of 92.
-        assert_eq!(
-            bytes[48..64],
-            [(2 * (8 + 4 * 92) as u64).to_le_bytes(), [tag, 0, 0, 0, 0, 0, 0, 0]].concat()
-        );
-        for (start, word) in [64, 64 + 8 + 4 * 92].into_iter().zip(words) {
+        // Two ciphertexts of two polynomials each at level 1; each 8 bytes and four limbs of 92.
+        assert_eq!(bytes[20..32], [[2, 0, 0, 0], [1, 2, 0, 1], u32::to_le_bytes(2 * (8 + 4 * 92))].concat());
+        assert_eq!(bytes[72..80], [0, 0, 0, 0, tag, 0, 0, 0]);
+        for (start, word) in [80, 80 + 8 + 4 * 92].into_iter().zip(words) {
             assert_eq!(bytes[start..start + 8], u64::to_le_bytes(word));
         }
         // The rest of each ciphertext is what it is without a meaning.
         let plain =
             encode_leveled(&chain, id, &[full(&chain, Level(1), 2), full(&chain, Level(1), 2)]).unwrap();
-        assert_eq!(bytes[72..72 + 4 * 92], plain[64..64 + 4 * 92]);
+        assert_eq!(bytes[88..88 + 4 * 92], plain[80..80 + 4 * 92]);
         let decode = |bytes| UncheckedLeveledSet::decode(bytes).unwrap();
         let back = decode(&bytes).conform_with_meaning(&chain, id).unwrap();
         assert_eq!(back, meanings.map(|meaning| (full(&chain, Level(1), 2), meaning)));
@@ -216,19 +216,40 @@ fn meanings_that_no_phase_has_are_refused() {
     let one = PhaseMeaning::Factor(1);
     for factor in [0, 65537, u64::MAX] {
         assert_eq!(refused(&exact, PhaseMeaning::Factor(factor)), CodecError::Factor { element: 0 });
-        assert_eq!(spoiled(&exact, one, 64, &factor.to_le_bytes()), CodecError::Factor { element: 0 });
+        assert_eq!(spoiled(&exact, one, 80, &factor.to_le_bytes()), CodecError::Factor { element: 0 });
     }
     let unit = PhaseMeaning::Scale(1.0);
     for scale in [0.0, -0.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
         assert_eq!(refused(&approximate, PhaseMeaning::Scale(scale)), CodecError::Scale { element: 0 });
-        assert_eq!(spoiled(&approximate, unit, 64, &scale.to_le_bytes()), CodecError::Scale { element: 0 });
+        assert_eq!(spoiled(&approximate, unit, 80, &scale.to_le_bytes()), CodecError::Scale { element: 0 });
     }
-    // A version and a meaning that do not belong together, an unknown meaning, a meaning of another chain.
-    for (at, field) in [(6, [1]), (56, [0]), (56, [3]), (57, [1]), (8, [1])] {
+    // An unknown meaning, reserved bytes, a kind whose phases have no stored meaning, a meaning of another chain, none.
+    for (at, field) in [(76, [3]), (77, [1]), (79, [1]), (8, [6]), (26, [1]), (10, [1])] {
         assert_eq!(spoiled(&exact, one, at, &field), CodecError::Reserved, "{at}");
     }
     assert_eq!(spoiled(&exact, one, 6, &[3]), CodecError::Version { found: 3, expected: 2 });
-    assert_eq!(spoiled(&exact, one, 56, &[2]), CodecError::Meaning { found: 2, expected: 1 });
+    assert_eq!(spoiled(&exact, one, 76, &[2]), CodecError::Meaning { found: 2, expected: 1 });
+    assert_eq!(spoiled(&exact, one, 76, &[0]), CodecError::Meaning { found: 0, expected: 1 });
+}
+
+#[test]
+fn sizes_are_those_of_the_parameters_alone() {
+    for params in chain_presets().iter().map(|preset| preset.params().unwrap()) {
+        let chain = Chain::new(&params, 65537, Cpu::detect().unwrap()).unwrap();
+        assert_eq!(packed_poly_bytes_of(chain.key_ring()), size::key_poly_bytes(&params));
+        for count in [0, 1, 9] {
+            let bytes = evaluation_keys_bytes(&chain, count).unwrap() as u64;
+            assert_eq!(bytes, size::evaluation_keys_bytes(&params, count));
+        }
+        if params.degree() > 8192 {
+            break;
+        }
+    }
+}
+
+/// As objects have it, limb by limb.
+fn packed_poly_bytes_of(ring: &Ring) -> usize {
+    ring.limbs().iter().map(|limb| limb.packed_bytes(ring.degree())).sum()
 }
 
 #[test]
@@ -267,8 +288,8 @@ fn what_differs_is_named() {
     let ids = [&chain, &other].map(ChainId::of);
     assert_eq!(conform(&bytes, &other, id), CodecError::Chain { found: ids[0], expected: ids[1] });
     let wrong = UncheckedSeededSet::decode(&bytes).unwrap().conform(&chain, Level(1), 1).unwrap_err();
-    let (found, expected) = (ChainObjectKind::Ciphertexts, ChainObjectKind::SeededCiphertexts);
-    assert_eq!(wrong, CodecError::ChainKind { found, expected });
+    let (found, expected) = (ObjectKind::LeveledCiphertexts, ObjectKind::SeededCiphertexts);
+    assert_eq!(wrong, CodecError::Kind { found, expected });
 
     let with = |at: usize, field: &[u8]| {
         let mut spoiled = bytes.clone();
@@ -276,17 +297,34 @@ fn what_differs_is_named() {
         conform(&reseal(spoiled), &chain, id)
     };
     assert_eq!(with(0, b"X"), CodecError::Magic);
+    assert_eq!(with(0, b"HUSHCH"), CodecError::EarlierForm);
     assert_eq!(with(6, &[9]), CodecError::Version { found: 9, expected: 2 });
+    // The kinds of one version are not read in the other.
+    assert_eq!(with(6, &[1]), CodecError::Version { found: 1, expected: 2 });
+    assert_eq!(with(8, &[1]), CodecError::Version { found: 2, expected: 1 });
     assert_eq!(with(8, &[77]), CodecError::UnknownKind { found: 77 });
+    assert_eq!(with(8, &[0]), CodecError::UnknownKind { found: 0 });
     assert_eq!(with(9, &[0]), CodecError::InsecureToy);
-    assert_eq!(with(9, &[2]), CodecError::Reserved);
-    assert_eq!(with(56, &[1]), CodecError::Reserved);
-    assert_eq!(with(12, &[0xff; 4]), CodecError::ElementCount { found: u32::MAX, expected: 1 });
-    for length in [[0; 8], [0xff; 8]] {
-        assert!(matches!(with(48, &length), CodecError::Length { .. }));
+    for at in [9, 77] {
+        assert_eq!(with(at, &[2]), CodecError::Reserved);
     }
-    assert_eq!(with(64, &[0xff; 8]), CodecError::Residue { element: 0, limb: 0 });
-    assert_eq!(with(64 + 3 * 92, &[0xff; 8]), CodecError::Residue { element: 0, limb: 1 });
+    assert_eq!(with(12, &[3]), CodecError::Column { found: 3, expected: 0 });
+    assert_eq!(with(16, &[3]), CodecError::Chunk { found: 3, expected: 0 });
+    assert_eq!(with(20, &[0xff; 4]), CodecError::ElementCount { found: u32::MAX, expected: 1 });
+    assert_eq!(with(24, &[2]), CodecError::Lanes { found: 2, expected: 1 });
+    assert!(matches!(with(64, &[3]), CodecError::Chain { found: ChainId { unit: 65539, .. }, .. }));
+    for at in [28, 72] {
+        for length in [[0; 4], [0xff; 4], [9, 0, 0, 0]] {
+            if (at, length) != (72, [0; 4]) {
+                assert!(matches!(with(at, &length), CodecError::Length { .. }), "{at}");
+            }
+        }
+    }
+    assert_eq!(with(80, &[0xff; 8]), CodecError::Residue { element: 0, limb: 0 });
+    assert_eq!(with(80 + 3 * 92, &[0xff; 8]), CodecError::Residue { element: 0, limb: 1 });
+    for short in 0..96 {
+        assert!(matches!(conform(&bytes[..short], &chain, id), CodecError::Length { .. }), "{short}");
+    }
     let mut damaged = bytes.clone();
     damaged[100] ^= 1;
     assert_eq!(conform(&damaged, &chain, id), CodecError::Checksum);
@@ -329,9 +367,9 @@ fn what_does_not_fit_is_not_written() {
     assert!(leveled_set_bytes(&chain, id).unwrap() > 1 << 32);
 }
 
-const GOLDEN_ID: [u8; 32] = [
-    133, 140, 71, 26, 51, 99, 212, 12, 158, 40, 48, 170, 208, 140, 32, 3, 93, 108, 238, 61, 130, 225, 38,
-    163, 122, 148, 1, 43, 189, 143, 73, 224,
+const GOLDEN_FINGERPRINT: [u8; 32] = [
+    45, 254, 179, 197, 105, 123, 173, 147, 12, 114, 189, 137, 170, 217, 231, 200, 30, 31, 219, 61, 86, 166,
+    203, 73, 208, 21, 150, 164, 59, 69, 19, 216,
 ];
 /// First four bytes of BLAKE3 of each object.
-const GOLDEN_DIGESTS: [u32; 3] = [0xdb19_7f9f, 0xee84_1856, 0x74c5_e8a4];
+const GOLDEN_DIGESTS: [u32; 3] = [0x4ec2_68a8, 0x3e6f_acf9, 0xe788_e7ef];

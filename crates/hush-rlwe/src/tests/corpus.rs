@@ -21,6 +21,7 @@ fn corpus() -> Corpus {
 fn reason(error: &CodecError) -> &'static str {
     match error {
         CodecError::Checksum => "checksum",
+        CodecError::EarlierForm => "earlier-form",
         CodecError::ElementCount { .. } => "element-count",
         CodecError::Factor { .. } => "factor",
         CodecError::Length { .. } => "length",
@@ -43,10 +44,10 @@ fn dangerous() -> Vec<(&'static str, usize, Vec<u8>, &'static str)> {
         ("body-slot", 20, ones(4), "length"),
         ("sum-answer", HEADER_BYTES, ones(12), "residue"),
         ("chain-seeded", CHAIN_HEADER_BYTES + 32, ones(12), "residue"),
-        ("chain-full", 12, ones(4), "element-count"),
-        ("chain-full", 48, ones(8), "length"),
+        ("chain-full", 20, ones(4), "element-count"),
+        ("chain-full", 72, ones(4), "length"),
         ("chain-full", CHAIN_HEADER_BYTES + 2 * 92, vec![0; 2 * 92], "transparent"),
-        ("chain-full", 57, ones(1), "reserved"),
+        ("chain-full", 77, ones(1), "reserved"),
         ("chain-factors", CHAIN_HEADER_BYTES, vec![0; 8], "factor"),
         ("chain-scales", CHAIN_HEADER_BYTES, f64::NAN.to_le_bytes().to_vec(), "scale"),
         ("chain-evaluation-keys", CHAIN_HEADER_BYTES + 36, ones(12), "residue"),

@@ -9,7 +9,7 @@ use super::{Bgv, BgvCiphertext};
 use crate::SchemeError;
 
 impl Bgv {
-    /// The binary object of ciphertexts of one level and one number of components (`docs/formats/chain.md`, kind 2 with a meaning).
+    /// The binary object of ciphertexts of one level and one number of components (`docs/formats/chain.md`, kind 7 with meanings).
     ///
     /// # Errors
     /// [`SchemeError::Codec`] if `id` does not describe them, or for one without a mask.
