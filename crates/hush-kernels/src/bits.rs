@@ -17,7 +17,7 @@ use crate::{Cpu, cpu::dispatch};
 pub fn pack_bits(cpu: Cpu, width: BitWidth, values: &[u64], packed: &mut [u8]) {
     assert_eq!(packed.len(), width.packed_bytes(values.len()), "the packed length must fit the values");
     debug_assert!(values.iter().all(|&x| x <= width.mask()), "values must fit the width");
-    dispatch!(cpu, bits::pack(width, values, packed));
+    dispatch!(cpu, bits::pack(width: BitWidth, values: &[u64], packed: &mut [u8]));
 }
 
 /// Reads `values.len()` values.
@@ -26,7 +26,7 @@ pub fn pack_bits(cpu: Cpu, width: BitWidth, values: &[u64], packed: &mut [u8]) {
 /// If `packed` is not [`BitWidth::packed_bytes`]`(values.len())` long.
 pub fn unpack_bits(cpu: Cpu, width: BitWidth, packed: &[u8], values: &mut [u64]) {
     assert_eq!(packed.len(), width.packed_bytes(values.len()), "the packed length must fit the values");
-    dispatch!(cpu, bits::unpack(width, packed, values));
+    dispatch!(cpu, bits::unpack(width: BitWidth, packed: &[u8], values: &mut [u64]));
 }
 
 /// The sum of `count` values, modulo `2^64`: exact where `count·2^w` does not exceed that.
@@ -35,12 +35,12 @@ pub fn unpack_bits(cpu: Cpu, width: BitWidth, packed: &[u8], values: &mut [u64])
 /// If `packed` is not [`BitWidth::packed_bytes`]`(count)` long.
 pub fn unpack_sum(cpu: Cpu, width: BitWidth, packed: &[u8], count: usize) -> u64 {
     assert_eq!(packed.len(), width.packed_bytes(count), "the packed length must fit the values");
-    dispatch!(cpu, bits::unpack_sum(width, packed, count))
+    dispatch!(cpu, bits::unpack_sum(width: BitWidth, packed: &[u8], count: usize) -> u64)
 }
 
 /// Whether every value is below the bound. Reads all of them, whatever it finds.
 pub fn all_below(cpu: Cpu, values: &[u64], bound: u64) -> bool {
-    dispatch!(cpu, bits::all_below(values, bound))
+    dispatch!(cpu, bits::all_below(values: &[u64], bound: u64) -> bool)
 }
 
 #[cfg(test)]

@@ -13,12 +13,8 @@
 
 use hush_arith::Modulus;
 
-pub use crate::operands::TAG_SHIFT;
+pub use crate::operands::{MAX_ROWS, TAG_SHIFT};
 use crate::{Cpu, cpu::dispatch};
-
-/// Most rows of a sum: far more than any basis has, far fewer than the accumulators hold
-/// ([`crate::lazy::MAX_PRODUCT_TERMS`]) and than the float quotients lose precision over.
-pub const MAX_ROWS: usize = 64;
 
 /// `out[c] ← Σ_i weights[i]·y_i[c] + last·v[c] mod q`, canonical, where `weights` ends with `last`, `rows` holds row after row,
 /// and `v` stands in the bits from [`TAG_SHIFT`] of the first row. Without rows `out` is zero.
@@ -32,7 +28,7 @@ pub fn tagged_sum(cpu: Cpu, modulus: Modulus, out: &mut [u64], rows: &[u64], wei
     if rows.is_empty() {
         return out.fill(0);
     }
-    dispatch!(cpu, convert::tagged_sum(modulus, out, rows, weights));
+    dispatch!(cpu, convert::tagged_sum(modulus: Modulus, out: &mut [u64], rows: &[u64], weights: &[u64]));
 }
 
 /// `out.k[c] ← Σ_i a[i][c]·b.k[i][c] mod q`, canonical: two sums that share a factor, which is read once. Rows may lie
@@ -53,7 +49,7 @@ pub fn dot_pair(
     assert!(rows.clone().all(|row| row.len() == out.0.len()), "rows of the output's length");
     assert_eq!(out.0.len(), out.1.len(), "both outputs must have one length");
     debug_assert!(rows.all(|row| row.iter().all(|&x| x < modulus.value())), "operands must be canonical");
-    dispatch!(cpu, convert::dot_pair(modulus, out, a, b));
+    dispatch!(cpu, convert::dot_pair(modulus: Modulus, out: (&mut [u64], &mut [u64]), a: &[&[u64]], b: (&[&[u64]], &[&[u64]])));
 }
 
 /// Adds the tag `v[c] = ⌊Σ_i reciprocals[i]·rows[i][c]⌉`, ties to even, to the first of the rows, each of `columns` words: how many
@@ -67,7 +63,7 @@ pub fn dot_pair(
 pub fn tag_quotients(cpu: Cpu, rows: &mut [u64], columns: usize, reciprocals: &[f64]) {
     check(columns, rows, reciprocals.len());
     if !rows.is_empty() {
-        dispatch!(cpu, convert::tag_quotients(rows, columns, reciprocals));
+        dispatch!(cpu, plain convert::tag_quotients(rows: &mut [u64], columns: usize, reciprocals: &[f64]));
     }
 }
 
@@ -79,7 +75,7 @@ pub fn sub_scale_assign(cpu: Cpu, modulus: Modulus, out: &mut [u64], x: &[u64], 
     assert_eq!(out.len(), x.len(), "operands must have one length");
     debug_assert!(out.iter().chain(x).all(|&x| x < modulus.value()), "operands must be canonical");
     debug_assert!(factor < modulus.value(), "the factor must be canonical");
-    dispatch!(cpu, convert::sub_scale_assign(modulus, out, x, factor));
+    dispatch!(cpu, convert::sub_scale_assign(modulus: Modulus, out: &mut [u64], x: &[u64], factor: u64));
 }
 
 /// `out[c] ← alpha·out[c] + beta·x[c] mod q`: the same with a factor for each operand.
@@ -90,7 +86,7 @@ pub fn combine_assign(cpu: Cpu, modulus: Modulus, out: &mut [u64], alpha: u64, x
     assert_eq!(out.len(), x.len(), "operands must have one length");
     debug_assert!(out.iter().chain(x).all(|&x| x < modulus.value()), "operands must be canonical");
     debug_assert!(alpha < modulus.value() && beta < modulus.value(), "the factors must be canonical");
-    dispatch!(cpu, convert::combine_assign(modulus, out, alpha, x, beta));
+    dispatch!(cpu, convert::combine_assign(modulus: Modulus, out: &mut [u64], alpha: u64, x: &[u64], beta: u64));
 }
 
 /// `out[c]` ← the integer nearest to zero that is `x[c]` modulo `source`, modulo `target`.
@@ -101,7 +97,7 @@ pub fn recenter(cpu: Cpu, source: Modulus, target: Modulus, out: &mut [u64], x: 
     assert_eq!(out.len(), x.len(), "operands must have one length");
     assert!(source.value() / 2 < target.value(), "the integers must be smaller than the target");
     debug_assert!(x.iter().all(|&x| x < source.value()), "operands must be canonical");
-    dispatch!(cpu, convert::recenter(source, target, out, x));
+    dispatch!(cpu, plain convert::recenter(source: Modulus, target: Modulus, out: &mut [u64], x: &[u64]));
 }
 
 fn check(columns: usize, rows: &[u64], count: usize) {

@@ -4,17 +4,29 @@
 use std::fmt;
 
 use crate::{KernelError, Path};
+#[cfg(target_arch = "x86_64")]
+use crate::{avx2::Avx2, avx512::Avx512};
 
 /// The environment variable that overrides detection: `scalar`, `avx2` or `avx512`.
 pub const CPU_ENV: &str = "HUSH_CPU";
 
 /// A path that this machine can run.
 ///
-/// *Invariant.* Every constructor has checked that the machine supports the path, so a value is the proof that the
-/// dispatcher's `unsafe` calls need. Copying is free; detect once and hand it down.
+/// *Invariant.* A value holds the path's proof, which only detection makes: so kernels are called without a doubt, and
+/// without `unsafe`. Copying is free; detect once and hand it down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cpu {
-    path: Path,
+    proof: Proof,
+}
+
+/// The paths, each with its proof.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Proof {
+    Scalar,
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
 }
 
 impl Cpu {
@@ -26,7 +38,7 @@ impl Cpu {
     pub fn detect() -> Result<Self, KernelError> {
         match std::env::var_os(CPU_ENV) {
             Some(name) => Self::named(&name.to_string_lossy()),
-            None => Ok(Self::available().into_iter().max_by_key(|cpu| cpu.path).unwrap_or(Self::scalar())),
+            None => Ok(Self::available().into_iter().max_by_key(|cpu| cpu.path()).unwrap_or(Self::scalar())),
         }
     }
 
@@ -39,62 +51,161 @@ impl Cpu {
             .into_iter()
             .find(|path| path.name() == name)
             .ok_or_else(|| KernelError::UnknownPath { found: name.to_owned() })?;
-        if is_supported(path) { Ok(Self { path }) } else { Err(KernelError::CpuFeatureMissing { path }) }
+        Self::of_path(path).ok_or(KernelError::CpuFeatureMissing { path })
     }
 
     /// The path that every machine has.
     pub const fn scalar() -> Self {
-        Self { path: Path::Scalar }
+        Self { proof: Proof::Scalar }
     }
 
     /// Every path that this machine can run, the scalar one first.
     pub fn available() -> Vec<Self> {
-        Path::ALL.into_iter().filter(|&path| is_supported(path)).map(|path| Self { path }).collect()
+        Path::ALL.into_iter().filter_map(Self::of_path).collect()
+    }
+
+    /// The path, if this machine and its operating system can run it.
+    fn of_path(path: Path) -> Option<Self> {
+        let proof = match path {
+            Path::Scalar => Some(Proof::Scalar),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2 => Avx2::detect().map(Proof::Avx2),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx512 => Avx512::detect().map(Proof::Avx512),
+            #[cfg(not(target_arch = "x86_64"))]
+            Path::Avx2 | Path::Avx512 => None,
+        };
+        proof.map(|proof| Self { proof })
     }
 
     /// The path proven.
     #[inline]
     pub const fn path(self) -> Path {
-        self.path
+        match self.proof {
+            Proof::Scalar => Path::Scalar,
+            #[cfg(target_arch = "x86_64")]
+            Proof::Avx2(_) => Path::Avx2,
+            #[cfg(target_arch = "x86_64")]
+            Proof::Avx512(_) => Path::Avx512,
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn proof(self) -> Proof {
+        self.proof
     }
 }
 
 impl fmt::Display for Cpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.path.fmt(f)
+        self.path().fmt(f)
     }
 }
 
-/// Whether this machine, and its operating system, can run the path.
-fn is_supported(path: Path) -> bool {
-    match path {
-        Path::Scalar => true,
-        #[cfg(target_arch = "x86_64")]
-        Path::Avx2 => crate::avx2::is_supported(),
-        #[cfg(target_arch = "x86_64")]
-        Path::Avx512 => crate::avx512::is_supported(),
-        #[cfg(not(target_arch = "x86_64"))]
-        Path::Avx2 | Path::Avx512 => false,
-    }
-}
-
-/// Calls `module::function` of the folder that belongs to the path of a [`Cpu`].
+/// Calls a kernel on the path of a [`Cpu`], from a function that is compiled with the instructions of the path. Arguments are variables,
+/// and stand with their types: as parameters of a function, slices are known not to overlap.
+///
+/// `module::function` is looked up in the folder of the path, where it takes the path's proof first and is `#[inline(always)]` all
+/// through. `plain module::function` is a loop that gains from wider registers alone: the scalar code, compiled for each path.
 macro_rules! dispatch {
-    ($cpu:expr, $module:ident :: $function:ident ( $($argument:expr),* $(,)? )) => {
-        match $cpu.path() {
+    ($cpu:expr, plain $module:ident :: $function:ident ( $($name:ident: $type:ty),* ) $(-> $output:ty)?) => {
+        match $cpu.proof() {
+            $crate::cpu::Proof::Scalar => $crate::scalar::$module::$function($($name),*),
             #[cfg(target_arch = "x86_64")]
-            #[allow(unused_unsafe, reason = "a kernel without a version of its own is the safe scalar one")]
-            // SAFETY: the `Cpu` proves that the machine has the features that the kernel is compiled with.
-            $crate::Path::Avx2 => unsafe { $crate::avx2::$module::$function($($argument),*) },
+            $crate::cpu::Proof::Avx2(_) => {
+                $crate::avx2::compiled! {
+                    fn kernel($($name: $type),*) $(-> $output)? {
+                        $crate::scalar::$module::$function($($name),*)
+                    }
+                }
+                // SAFETY: the proof shows that the machine has the features that the kernel is compiled with.
+                unsafe { kernel($($name),*) }
+            }
             #[cfg(target_arch = "x86_64")]
-            #[allow(unused_unsafe, reason = "a kernel without a version of its own is the safe scalar one")]
-            // SAFETY: as above.
-            $crate::Path::Avx512 => unsafe { $crate::avx512::$module::$function($($argument),*) },
-            _ => $crate::scalar::$module::$function($($argument),*),
+            $crate::cpu::Proof::Avx512(_) => {
+                $crate::avx512::compiled! {
+                    fn kernel($($name: $type),*) $(-> $output)? {
+                        $crate::scalar::$module::$function($($name),*)
+                    }
+                }
+                // SAFETY: as above.
+                unsafe { kernel($($name),*) }
+            }
+        }
+    };
+    ($cpu:expr, $module:ident :: $function:ident ( $($name:ident: $type:ty),* ) $(-> $output:ty)?) => {
+        match $cpu.proof() {
+            $crate::cpu::Proof::Scalar => $crate::scalar::$module::$function($($name),*),
+            #[cfg(target_arch = "x86_64")]
+            $crate::cpu::Proof::Avx2(simd) => {
+                $crate::avx2::compiled! {
+                    fn kernel(simd: $crate::avx2::Avx2, $($name: $type),*) $(-> $output)? {
+                        $crate::avx2::$module::$function(simd, $($name),*)
+                    }
+                }
+                // SAFETY: the proof shows that the machine has the features that the kernel is compiled with.
+                unsafe { kernel(simd, $($name),*) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            $crate::cpu::Proof::Avx512(simd) => {
+                $crate::avx512::compiled! {
+                    fn kernel(simd: $crate::avx512::Avx512, $($name: $type),*) $(-> $output)? {
+                        $crate::avx512::$module::$function(simd, $($name),*)
+                    }
+                }
+                // SAFETY: as above.
+                unsafe { kernel(simd, $($name),*) }
+            }
         }
     };
 }
 pub(crate) use dispatch;
+
+/// Makes and uses what a kernel with state keeps for its path, an enum that [`states`] defines: `States::new(cpu)` calls
+/// `module::function` of the path's folder and keeps what it gives with the path's proof; `States::at(&states)` calls the function with
+/// the proof and the state. These functions are plain code; the kernels in them are compiled for the path by [`Isa::run`] or by
+/// features of their own.
+macro_rules! with_state {
+    ($states:ident :: new($cpu:expr), $module:ident :: $function:ident ( $($argument:expr),* )) => {
+        match $cpu.proof() {
+            $crate::cpu::Proof::Scalar => $states::Scalar($crate::scalar::$module::$function($($argument),*)),
+            #[cfg(target_arch = "x86_64")]
+            $crate::cpu::Proof::Avx2(simd) => {
+                $states::Avx2(simd, $crate::avx2::$module::$function(simd, $($argument),*))
+            }
+            #[cfg(target_arch = "x86_64")]
+            $crate::cpu::Proof::Avx512(simd) => {
+                $states::Avx512(simd, $crate::avx512::$module::$function(simd, $($argument),*))
+            }
+        }
+    };
+    ($states:ident :: at($state:expr), $module:ident :: $function:ident ( $($argument:expr),* )) => {
+        match $state {
+            $states::Scalar(state) => $crate::scalar::$module::$function(state, $($argument),*),
+            #[cfg(target_arch = "x86_64")]
+            $states::Avx2(simd, state) => $crate::avx2::$module::$function(*simd, state, $($argument),*),
+            #[cfg(target_arch = "x86_64")]
+            $states::Avx512(simd, state) => $crate::avx512::$module::$function(*simd, state, $($argument),*),
+        }
+    };
+}
+pub(crate) use with_state;
+
+/// Defines what a kernel with state keeps: for each path, its proof and a state of its own type. [`with_state`] makes and uses it.
+macro_rules! states {
+    ($(#[$doc:meta])* enum $name:ident { scalar: $scalar:ty, avx2: $avx2:ty, avx512: $avx512:ty $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone)]
+        enum $name {
+            Scalar($scalar),
+            #[cfg(target_arch = "x86_64")]
+            Avx2($crate::avx2::Avx2, $avx2),
+            #[cfg(target_arch = "x86_64")]
+            Avx512($crate::avx512::Avx512, $avx512),
+        }
+    };
+}
+pub(crate) use states;
 
 #[cfg(test)]
 mod tests {

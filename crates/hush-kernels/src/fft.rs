@@ -20,18 +20,18 @@ use crate::{Cpu, cpu::dispatch};
 /// Coefficients in order to values in bit-reversed order, in place.
 pub fn evaluate(cpu: Cpu, re: &mut [f64], im: &mut [f64], roots: &Roots) {
     check(re, im, roots);
-    dispatch!(cpu, fft::evaluate(re, im, roots));
+    dispatch!(cpu, plain fft::evaluate(re: &mut [f64], im: &mut [f64], roots: &Roots));
 }
 
 /// Values in bit-reversed order to `n` times the coefficients, in place.
 pub fn interpolate(cpu: Cpu, re: &mut [f64], im: &mut [f64], roots: &Roots) {
     check(re, im, roots);
-    dispatch!(cpu, fft::interpolate(re, im, roots));
+    dispatch!(cpu, plain fft::interpolate(re: &mut [f64], im: &mut [f64], roots: &Roots));
 }
 
 /// `x[i] ← x[i]·factor`, rounded to an integer, ties to even.
 pub fn scale_and_round(cpu: Cpu, x: &mut [f64], factor: f64) {
-    dispatch!(cpu, fft::scale_and_round(x, factor));
+    dispatch!(cpu, plain fft::scale_and_round(x: &mut [f64], factor: f64));
 }
 
 fn check(re: &[f64], im: &[f64], roots: &Roots) {

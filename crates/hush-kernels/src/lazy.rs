@@ -25,12 +25,12 @@ pub const MAX_PRODUCT_TERMS: usize = 1 << 12;
 /// `acc[i] ← acc[i] + x[i]`, unreduced. At most [`MAX_SUM_TERMS`] calls on an accumulator that starts at zero.
 pub fn accumulate(cpu: Cpu, acc: &mut [u64], x: &[u64]) {
     assert_eq!(acc.len(), x.len(), "accumulator and operand must have one length");
-    dispatch!(cpu, lazy::accumulate(acc, x));
+    dispatch!(cpu, plain lazy::accumulate(acc: &mut [u64], x: &[u64]));
 }
 
 /// `data[i] ← data[i] mod q`, for any words; canonical out.
 pub fn reduce_assign(cpu: Cpu, modulus: Modulus, data: &mut [u64]) {
-    dispatch!(cpu, lazy::reduce_assign(modulus, data));
+    dispatch!(cpu, lazy::reduce_assign(modulus: Modulus, data: &mut [u64]));
 }
 
 /// Adds the 52 low bits of `a[i]·b[i]` to `lo[i]` and the bits above to `hi[i]`.
@@ -43,14 +43,14 @@ pub fn mul_accumulate(cpu: Cpu, lo: &mut [u64], hi: &mut [u64], a: &[u64], b: &[
     assert_eq!(lo.len(), a.len(), "low words and operands must have one length");
     assert_eq!(hi.len(), a.len(), "high words and operands must have one length");
     debug_assert!(a.iter().chain(b).all(|&x| x <= hush_arith::MAX_MODULUS), "operands must be canonical");
-    dispatch!(cpu, lazy::mul_accumulate(lo, hi, a, b));
+    dispatch!(cpu, lazy::mul_accumulate(lo: &mut [u64], hi: &mut [u64], a: &[u64], b: &[u64]));
 }
 
 /// `out[i] ← lo[i] + 2^52·hi[i] mod q`, for any words; canonical out.
 pub fn reduce_wide(cpu: Cpu, modulus: Modulus, out: &mut [u64], lo: &[u64], hi: &[u64]) {
     assert_eq!(lo.len(), hi.len(), "low and high words must have one length");
     assert_eq!(out.len(), lo.len(), "output and accumulators must have one length");
-    dispatch!(cpu, lazy::reduce_wide(modulus, out, lo, hi));
+    dispatch!(cpu, lazy::reduce_wide(modulus: Modulus, out: &mut [u64], lo: &[u64], hi: &[u64]));
 }
 
 #[cfg(test)]

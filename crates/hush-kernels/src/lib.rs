@@ -7,8 +7,9 @@
 //! ```text
 //!   ntt  pointwise  lazy  convert  permute  bits  uniform  sample  lift  fft      safe API: checks lengths, picks the path
 //!   ───────┬──────────────────┬──────────────────┬───
-//!        scalar             avx2              avx512       one file per API module, same names
+//!        scalar             avx2              avx512       kernels by API module, same names
 //!   the specification    FP64 FMA, AES-NI   IFMA, VBMI, VAES
+//!                           └────── vector ──────┘         kernels written once for both: see there
 //! ```
 //!
 //! *Invariants.* All paths give the same bits for the same input; the scalar path is the specification. Residues go in
@@ -42,6 +43,8 @@ mod scalar;
 #[cfg(test)]
 mod testing;
 pub mod uniform;
+#[cfg(any(test, target_arch = "x86_64"))]
+mod vector;
 
 pub use bits::BitWidth;
 pub use cpu::{CPU_ENV, Cpu};

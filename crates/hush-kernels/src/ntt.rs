@@ -14,22 +14,27 @@
 //! \[Har14\] lazy butterflies; Longa and Naehrig (2016) for powers of `ψ` merged in the twiddle factors.
 
 pub(crate) mod order;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(test, target_arch = "x86_64"))]
 pub(crate) mod schedule;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(test, target_arch = "x86_64"))]
 pub(crate) mod tables;
 
 use hush_arith::Modulus;
 
 use self::order::{reverse_bits, transpose_index};
-use crate::{Cpu, KernelError, scalar};
-#[cfg(target_arch = "x86_64")]
-use crate::{Path, avx2, avx512};
+use crate::{
+    Cpu, KernelError,
+    cpu::{states, with_state},
+    scalar,
+};
 
 /// The smallest transform.
 pub const MIN_DEGREE: usize = 16;
 /// The largest transform: one more layer would pass the 33·q bound of the lazy ranges.
 pub const MAX_DEGREE: usize = 1 << 16;
+
+/// The smallest transform of the vector paths: two blocks of 64 points, and one pass that joins them.
+const MIN_VECTOR_DEGREE: usize = 128;
 
 /// Tables for the transform of one length modulo one prime, on one path.
 ///
@@ -43,13 +48,13 @@ pub struct NttPlan {
     tables: Tables,
 }
 
-#[derive(Debug, Clone)]
-enum Tables {
-    #[cfg(target_arch = "x86_64")]
-    Avx2(avx2::ntt::Tables),
-    #[cfg(target_arch = "x86_64")]
-    Avx512(avx512::ntt::Tables),
-    Scalar(scalar::ntt::Tables),
+states! {
+    #[derive(Debug)]
+    enum Tables {
+        scalar: scalar::ntt::Tables,
+        avx2: tables::Tables<f64>,
+        avx512: tables::Tables<u64>,
+    }
 }
 
 impl NttPlan {
@@ -65,17 +70,8 @@ impl NttPlan {
             return Err(KernelError::DegreeUnsupported { found: degree, min: MIN_DEGREE, max: MAX_DEGREE });
         }
         let psi = modulus.psi(degree)?;
-        let tables = match cpu.path() {
-            #[cfg(target_arch = "x86_64")]
-            Path::Avx2 if degree >= avx2::ntt::MIN_DEGREE => {
-                Tables::Avx2(avx2::ntt::new_tables(modulus, degree, psi))
-            }
-            #[cfg(target_arch = "x86_64")]
-            Path::Avx512 if degree >= avx512::ntt::MIN_DEGREE => {
-                Tables::Avx512(avx512::ntt::new_tables(modulus, degree, psi))
-            }
-            _ => Tables::Scalar(scalar::ntt::Tables::new(modulus, degree, psi)),
-        };
+        let path = if degree < MIN_VECTOR_DEGREE { Cpu::scalar() } else { cpu };
+        let tables = with_state!(Tables::new(path), ntt::new_tables(modulus, degree, psi));
         Ok(Self { modulus, degree, cpu, tables })
     }
 
@@ -94,17 +90,7 @@ impl NttPlan {
     /// If the length is not the degree.
     pub fn forward(&self, data: &mut [u64]) {
         self.check(data);
-        match &self.tables {
-            Tables::Scalar(tables) => tables.forward(data),
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: `new` builds these tables only with a `Cpu` that proves AVX2 and FMA.
-            Tables::Avx2(tables) => unsafe { avx2::ntt::forward::forward(tables, data.as_chunks_mut().0) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: `new` builds these tables only with a `Cpu` that proves AVX-512.
-            Tables::Avx512(tables) => unsafe {
-                avx512::ntt::forward::forward(tables, data.as_chunks_mut().0)
-            },
-        }
+        with_state!(Tables::at(&self.tables), ntt::forward(data));
         debug_assert!(data.iter().all(|&x| x < self.modulus.value()));
     }
 
@@ -123,17 +109,7 @@ impl NttPlan {
     /// If the length is not the degree.
     pub fn inverse(&self, data: &mut [u64]) {
         self.check(data);
-        match &self.tables {
-            Tables::Scalar(tables) => tables.inverse(data),
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: `new` builds these tables only with a `Cpu` that proves AVX2 and FMA.
-            Tables::Avx2(tables) => unsafe { avx2::ntt::inverse::inverse(tables, data.as_chunks_mut().0) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: `new` builds these tables only with a `Cpu` that proves AVX-512.
-            Tables::Avx512(tables) => unsafe {
-                avx512::ntt::inverse::inverse(tables, data.as_chunks_mut().0)
-            },
-        }
+        with_state!(Tables::at(&self.tables), ntt::inverse(data));
         debug_assert!(data.iter().all(|&x| x < self.modulus.value()));
     }
 

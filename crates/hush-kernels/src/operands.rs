@@ -7,8 +7,13 @@ use crate::KernelError;
 pub const CBD21_BYTES: usize = 6;
 /// Random bytes per sample of [`crate::sample::ternary_into`].
 pub const TERNARY_BYTES: usize = 8;
+/// Most rows of a sum of [`crate::convert`]: far more than any basis has, far fewer than the accumulators hold
+/// ([`crate::lazy::MAX_PRODUCT_TERMS`]) and than the float quotients lose precision over.
+pub const MAX_ROWS: usize = 64;
 /// Where the tag of a word begins.
 pub const TAG_SHIFT: u32 = 52;
+/// The bits of a word that are no tag, and the low half of a product.
+pub(crate) const LOW_52: u64 = (1 << TAG_SHIFT) - 1;
 /// Words of a block: those of the smallest unit of a transform.
 pub(crate) const BLOCK: usize = 64;
 /// The widest packed value, in bits.

@@ -60,7 +60,7 @@ impl Permutation {
         match &self.0 {
             Indices::Blocks(blocks) => {
                 let (out, source) = (out.as_chunks_mut().0, source.as_chunks().0);
-                dispatch!(cpu, permute::blocks(out, source, blocks));
+                dispatch!(cpu, permute::blocks(out: &mut [[u64; BLOCK]], source: &[[u64; BLOCK]], blocks: &[Block]));
             }
             Indices::Words(index) => {
                 for (out, &from) in out.iter_mut().zip(index) {

@@ -16,7 +16,7 @@ use crate::{Cpu, cpu::dispatch};
 /// If `random` is not [`CBD21_BYTES`]` · out.len()` long.
 pub fn cbd21_into(cpu: Cpu, random: &[u8], out: &mut [i32]) {
     assert_eq!(random.len(), CBD21_BYTES * out.len(), "six random bytes per sample");
-    dispatch!(cpu, sample::cbd21_into(random, out));
+    dispatch!(cpu, sample::cbd21_into(random: &[u8], out: &mut [i32]));
 }
 
 /// Uniform samples from `{−1, 0, 1}`.
@@ -28,7 +28,7 @@ pub fn cbd21_into(cpu: Cpu, random: &[u8], out: &mut [i32]) {
 /// If `random` is not [`TERNARY_BYTES`]` · out.len()` long.
 pub fn ternary_into(cpu: Cpu, random: &[u8], out: &mut [i8]) {
     assert_eq!(random.len(), TERNARY_BYTES * out.len(), "eight random bytes per sample");
-    dispatch!(cpu, sample::ternary_into(random, out));
+    dispatch!(cpu, plain sample::ternary_into(random: &[u8], out: &mut [i8]));
 }
 
 #[cfg(test)]

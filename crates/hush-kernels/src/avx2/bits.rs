@@ -2,8 +2,7 @@
 //! Bit streams by byte shuffles: eight values of `w` bits are `w` bytes.
 //!
 //! Two neighbours span at most 16 bytes from the first one's first byte on: a shuffle moves the bytes of each into its lane, and
-//! shifts do the rest. Groups move through loads of 16 bytes while the stream has them, then value by value. Packing is the scalar code,
-//! compiled with the bit-manipulation instructions that come with AVX2.
+//! shifts do the rest. Groups move through loads of 16 bytes while the stream has them, then value by value.
 
 use super::vector::{Avx2, I, Words};
 use crate::{BitWidth, scalar::bits as scalar};
@@ -27,21 +26,19 @@ impl Layout {
     fn new(simd: Avx2, width: BitWidth) -> Self {
         let first_bit = |value: usize| value * width.bits() as usize;
         let start = |value: usize| first_bit(value / 2 * 2) / 8;
-        let gather = |half: usize| {
-            let byte = |lane: usize| {
-                let value = 4 * half + lane / 8;
-                // Beyond the 16 bytes lies no bit of the value.
-                (first_bit(value) / 8 - start(value) + lane % 8).min(15) as u8
-            };
-            simd.load_bytes(&std::array::from_fn(byte))
+        let gather = |byte: usize| {
+            let value = byte / 8;
+            // Beyond the 16 bytes lies no bit of the value.
+            (first_bit(value) / 8 - start(value) + byte % 8).min(15) as u8
         };
-        let shift = |half: usize| {
-            simd.load_words(&std::array::from_fn(|lane| (first_bit(4 * half + lane) % 8) as u64))
-        };
+        let [low_gather, high_gather] =
+            [0, 1].map(|half| std::array::from_fn(|byte| gather(32 * half + byte)));
+        let shift = |value: usize| (first_bit(value) % 8) as u64;
+        let [low_shift, high_shift] = [0, 1].map(|half| std::array::from_fn(|lane| shift(4 * half + lane)));
         Self {
             starts: std::array::from_fn(|pair| start(2 * pair)),
-            gather: [gather(0), gather(1)],
-            shift: [shift(0), shift(1)],
+            gather: [simd.load_bytes(&low_gather), simd.load_bytes(&high_gather)],
+            shift: [simd.load_words(&low_shift), simd.load_words(&high_shift)],
             mask: simd.load_words(&[width.mask(); 4]),
         }
     }
@@ -51,22 +48,19 @@ impl Layout {
     fn values(&self, simd: Avx2, bytes: &[u8]) -> Option<[I; 2]> {
         let pair = |index: usize| bytes.get(self.starts[index]..)?.first_chunk::<16>();
         let pairs = [[pair(0)?, pair(1)?], [pair(2)?, pair(3)?]];
-        let values = |half: usize| {
-            let lanes = simd.shuffle_bytes(simd.load_pair(pairs[half]), self.gather[half]);
-            simd.and_words(simd.shift_right(lanes, self.shift[half]), self.mask)
-        };
-        Some([values(0), values(1)])
+        Some([self.half(simd, pairs[0], 0), self.half(simd, pairs[1], 1)])
+    }
+
+    /// The four values in the two pairs of one half.
+    #[inline(always)]
+    fn half(&self, simd: Avx2, pairs: [&[u8; 16]; 2], half: usize) -> I {
+        let lanes = simd.shuffle_bytes(simd.load_pair(pairs), self.gather[half]);
+        simd.and_words(simd.shift_right(lanes, self.shift[half]), self.mask)
     }
 }
 
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(crate) fn pack(width: BitWidth, values: &[u64], packed: &mut [u8]) {
-    scalar::pack(width, values, packed);
-}
-
-#[target_feature(enable = "avx2,fma,bmi1,bmi2")]
-pub(crate) fn unpack(width: BitWidth, packed: &[u8], values: &mut [u64]) {
-    let simd = Avx2::new();
+#[inline(always)]
+pub(crate) fn unpack(simd: Avx2, width: BitWidth, packed: &[u8], values: &mut [u64]) {
     let layout = Layout::new(simd, width);
     let (mut stream, mut done) = (packed, 0);
     for words in values.as_chunks_mut::<GROUP>().0 {
@@ -80,9 +74,8 @@ pub(crate) fn unpack(width: BitWidth, packed: &[u8], values: &mut [u64]) {
     scalar::unpack(width, stream, &mut values[done..]);
 }
 
-#[target_feature(enable = "avx2,fma,bmi1,bmi2")]
-pub(crate) fn unpack_sum(width: BitWidth, packed: &[u8], count: usize) -> u64 {
-    let simd = Avx2::new();
+#[inline(always)]
+pub(crate) fn unpack_sum(simd: Avx2, width: BitWidth, packed: &[u8], count: usize) -> u64 {
     let layout = Layout::new(simd, width);
     let mut sums = [simd.load_words(&[0; 4]); 2];
     let (mut stream, mut left) = (packed, count);
@@ -100,7 +93,13 @@ pub(crate) fn unpack_sum(width: BitWidth, packed: &[u8], count: usize) -> u64 {
     sum.wrapping_add(scalar::unpack_sum(width, stream, left))
 }
 
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(crate) fn all_below(values: &[u64], bound: u64) -> bool {
+/// The scalar code, compiled with the bit-manipulation instructions that come with AVX2.
+#[inline(always)]
+pub(crate) fn pack(_: Avx2, width: BitWidth, values: &[u64], packed: &mut [u8]) {
+    scalar::pack(width, values, packed);
+}
+
+#[inline(always)]
+pub(crate) fn all_below(_: Avx2, values: &[u64], bound: u64) -> bool {
     scalar::all_below(values, bound)
 }

@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Unreduced sums and the reduction at their end: the scalar code, compiled for wider registers where it has no wide
-//! products. Double precision does not pay for those: exact 52-bit halves would need corrections.
+//! Sums of products in two words: the scalar code. Double precision does not pay for them: exact 52-bit halves would need
+//! corrections.
 
+use hush_arith::Modulus;
+
+use super::vector::Avx2;
 use crate::scalar::lazy as scalar;
-pub(crate) use crate::scalar::lazy::{mul_accumulate, reduce_assign, reduce_wide};
 
-#[target_feature(enable = "avx2")]
-pub(crate) fn accumulate(acc: &mut [u64], x: &[u64]) {
-    scalar::accumulate(acc, x);
+#[inline(always)]
+pub(crate) fn reduce_assign(_: Avx2, q: Modulus, data: &mut [u64]) {
+    scalar::reduce_assign(q, data);
+}
+
+#[inline(always)]
+pub(crate) fn mul_accumulate(_: Avx2, lo: &mut [u64], hi: &mut [u64], a: &[u64], b: &[u64]) {
+    scalar::mul_accumulate(lo, hi, a, b);
+}
+
+#[inline(always)]
+pub(crate) fn reduce_wide(_: Avx2, q: Modulus, out: &mut [u64], lo: &[u64], hi: &[u64]) {
+    scalar::reduce_wide(q, out, lo, hi);
 }

@@ -15,18 +15,50 @@ const GROUP: usize = 2 * REGISTERS;
 /// The same of two in each register.
 const WIDE_GROUP: usize = 4 * REGISTERS;
 
-/// Whether the machine computes two blocks at a time.
-pub(crate) fn is_wide() -> bool {
-    std::arch::is_x86_feature_detected!("vaes")
+/// Proof that the machine has the AES instructions for two blocks, beside those of the path.
+#[derive(Debug, Clone, Copy)]
+struct Vaes(());
+
+impl Vaes {
+    fn detect() -> Option<Self> {
+        is_x86_feature_detected!("vaes").then_some(Self(()))
+    }
 }
 
 /// The eleven round keys of AES-128, as in FIPS 197, section 5.2.
 #[derive(Clone)]
-pub(crate) struct Schedule([__m128i; 11]);
+pub(crate) struct Schedule {
+    keys: [__m128i; 11],
+    vaes: Option<Vaes>,
+}
+
+/// Expands a key.
+pub(crate) fn new_schedule(_: Avx2, key: &[u8; 16]) -> Schedule {
+    // SAFETY: the token proves that the machine has the features that the function is compiled with.
+    unsafe { Schedule::new(key) }
+}
+
+pub(crate) fn fill_uniform(simd: Avx2, schedule: &Schedule, nonce: u64, modulus: Modulus, out: &mut [u64]) {
+    schedule.expand::<false>(simd, 0, nonce, Some(modulus), out);
+}
+
+pub(crate) fn fill_words(simd: Avx2, schedule: &Schedule, nonce: u64, first_block: u64, out: &mut [u64]) {
+    schedule.expand::<false>(simd, first_block, nonce, None, out);
+}
+
+pub(crate) fn accumulate_uniform(
+    simd: Avx2,
+    schedule: &Schedule,
+    nonce: u64,
+    modulus: Modulus,
+    acc: &mut [u64],
+) {
+    schedule.expand::<true>(simd, 0, nonce, Some(modulus), acc);
+}
 
 impl Schedule {
     #[target_feature(enable = "avx2,aes")]
-    pub(crate) fn new(key: &[u8; 16]) -> Self {
+    fn new(key: &[u8; 16]) -> Self {
         let mut keys = [words_to_block(bytes_to_words(key)); 11];
         keys[1] = next_key(keys[0], _mm_aeskeygenassist_si128::<0x01>(keys[0]));
         keys[2] = next_key(keys[1], _mm_aeskeygenassist_si128::<0x02>(keys[1]));
@@ -38,17 +70,41 @@ impl Schedule {
         keys[8] = next_key(keys[7], _mm_aeskeygenassist_si128::<0x80>(keys[7]));
         keys[9] = next_key(keys[8], _mm_aeskeygenassist_si128::<0x1b>(keys[8]));
         keys[10] = next_key(keys[9], _mm_aeskeygenassist_si128::<0x36>(keys[9]));
-        Self(keys)
+        Self { keys, vaes: Vaes::detect() }
     }
 
-    pub(crate) fn round_keys(&self) -> &[__m128i; 11] {
-        &self.0
+    /// The schedule as on machines that compute one block at a time.
+    #[cfg(test)]
+    pub(crate) fn narrow(&self) -> Self {
+        Self { vaes: None, ..self.clone() }
     }
 
     /// Writes the coefficients from number `2·counter` on, or adds them; words as they are without a modulus.
-    #[target_feature(enable = "avx2,fma,aes")]
-    pub(crate) fn expand<const ADD: bool>(
+    fn expand<const ADD: bool>(
         &self,
+        simd: Avx2,
+        counter: u64,
+        nonce: u64,
+        modulus: Option<Modulus>,
+        out: &mut [u64],
+    ) {
+        match self.vaes {
+            // SAFETY: the tokens prove that the machine has the features that the function is compiled with.
+            Some(Vaes(())) => unsafe { self.expand_wide::<ADD>(simd, counter, nonce, modulus, out) },
+            // SAFETY: as above.
+            None => unsafe { self.expand_narrow::<ADD>(simd, counter, nonce, modulus, out) },
+        }
+    }
+
+    pub(crate) fn round_keys(&self) -> &[__m128i; 11] {
+        &self.keys
+    }
+
+    /// [`Schedule::expand`] by one block in each register.
+    #[target_feature(enable = "avx2,fma,aes")]
+    pub(crate) fn expand_narrow<const ADD: bool>(
+        &self,
+        simd: Avx2,
         mut counter: u64,
         nonce: u64,
         modulus: Option<Modulus>,
@@ -56,12 +112,12 @@ impl Schedule {
     ) {
         let (groups, tail) = out.as_chunks_mut::<GROUP>();
         for words in groups {
-            self.settle::<ADD>(nonce, modulus, counter, &self.blocks(nonce, counter), words);
+            self.settle::<ADD>(simd, nonce, modulus, counter, &self.blocks(nonce, counter), words);
             counter = counter.wrapping_add(REGISTERS as u64);
         }
         if !tail.is_empty() {
             let mut last = [0; GROUP];
-            self.settle::<false>(nonce, modulus, counter, &self.blocks(nonce, counter), &mut last);
+            self.settle::<false>(simd, nonce, modulus, counter, &self.blocks(nonce, counter), &mut last);
             if ADD {
                 scalar::accumulate(tail, &last);
             } else {
@@ -72,8 +128,9 @@ impl Schedule {
 
     /// The same by twice as many blocks at a time.
     #[target_feature(enable = "avx2,fma,aes,vaes")]
-    pub(crate) fn expand_wide<const ADD: bool>(
+    fn expand_wide<const ADD: bool>(
         &self,
+        simd: Avx2,
         mut counter: u64,
         nonce: u64,
         modulus: Option<Modulus>,
@@ -81,10 +138,10 @@ impl Schedule {
     ) {
         let (groups, tail) = out.as_chunks_mut::<WIDE_GROUP>();
         for words in groups {
-            self.settle::<ADD>(nonce, modulus, counter, &self.wide_blocks(nonce, counter), words);
+            self.settle::<ADD>(simd, nonce, modulus, counter, &self.wide_blocks(nonce, counter), words);
             counter = counter.wrapping_add(2 * REGISTERS as u64);
         }
-        self.expand::<ADD>(counter, nonce, modulus, tail);
+        self.expand_narrow::<ADD>(simd, counter, nonce, modulus, tail);
     }
 
     /// Writes or adds the residues in the blocks from `B(counter)` on.
@@ -92,13 +149,13 @@ impl Schedule {
     #[target_feature(enable = "avx2,fma,aes")]
     fn settle<const ADD: bool>(
         &self,
+        simd: Avx2,
         nonce: u64,
         modulus: Option<Modulus>,
         counter: u64,
         blocks: &[__m256i],
         words: &mut [u64],
     ) {
-        let simd = Avx2::new();
         let range = |q: Modulus| ((1 << q.bits()) - 1, q.value() as i64 - 1);
         let (mask, largest) = modulus.map_or((-1, i64::MAX), range);
         let (mask, largest) = (_mm256_set1_epi64x(mask), _mm256_set1_epi64x(largest));
@@ -164,15 +221,15 @@ impl Schedule {
     #[target_feature(enable = "avx2,aes")]
     fn encrypt<const R: usize>(&self, mut blocks: [__m128i; R]) -> [__m128i; R] {
         for block in &mut blocks {
-            *block = _mm_xor_si128(*block, self.0[0]);
+            *block = _mm_xor_si128(*block, self.keys[0]);
         }
-        for key in &self.0[1..10] {
+        for key in &self.keys[1..10] {
             for block in &mut blocks {
                 *block = _mm_aesenc_si128(*block, *key);
             }
         }
         for block in &mut blocks {
-            *block = _mm_aesenclast_si128(*block, self.0[10]);
+            *block = _mm_aesenclast_si128(*block, self.keys[10]);
         }
         blocks
     }
@@ -184,18 +241,18 @@ impl Schedule {
         let mut blocks = [_mm256_setzero_si256(); REGISTERS];
         let mut input =
             _mm256_set_epi64x(counter.wrapping_add(1) as i64, nonce as i64, counter as i64, nonce as i64);
-        let first_key = _mm256_broadcastsi128_si256(self.0[0]);
+        let first_key = _mm256_broadcastsi128_si256(self.keys[0]);
         for block in &mut blocks {
             *block = _mm256_xor_si256(input, first_key);
             input = _mm256_add_epi64(input, _mm256_set_epi64x(2, 0, 2, 0));
         }
-        for key in &self.0[1..10] {
+        for key in &self.keys[1..10] {
             let key = _mm256_broadcastsi128_si256(*key);
             for block in &mut blocks {
                 *block = _mm256_aesenc_epi128(*block, key);
             }
         }
-        let last_key = _mm256_broadcastsi128_si256(self.0[10]);
+        let last_key = _mm256_broadcastsi128_si256(self.keys[10]);
         for block in &mut blocks {
             *block = _mm256_aesenclast_epi128(*block, last_key);
         }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Vectors of four words or doubles, and the proof that the machine has them.
-//!
-//! As in the AVX-512 folder, operations are inlined methods of a token that only a function compiled with the features
-//! can create, so that the small loops of the kernels unroll into straight code.
 
-use std::{arch::x86_64::*, marker::PhantomData};
+use std::arch::x86_64::*;
+
+use crate::vector::Isa;
 
 /// Four words of memory: integers, or the bits of doubles between the passes of a transform.
 pub(super) type Words = [u64; 4];
@@ -15,9 +14,20 @@ pub(super) type V = __m256d;
 /// Four integers, or 32 bytes, in a register.
 pub(super) type I = __m256i;
 
-/// Proof that the code runs on a machine with AVX2 and FMA.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Avx2(());
+/// Compiles a function with the features that [`Avx2`] proves.
+macro_rules! compiled {
+    ($function:item) => {
+        #[target_feature(enable = "avx2,fma,aes,bmi1,bmi2,popcnt")]
+        $function
+    };
+}
+pub(crate) use compiled;
+
+/// Proof that the machine has AVX2, FMA, the AES instructions and those for bits.
+///
+/// *Invariant.* [`Avx2::detect`] alone makes values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Avx2(());
 
 /// `2^52`: the bits of `2^52 + x` as a double are those of `2^52` plus the integer `x`, for `0 ≤ x < 2^52`.
 const TWO_TO_52: f64 = (1u64 << 52) as f64;
@@ -35,12 +45,29 @@ macro_rules! operations {
     };
 }
 
+impl Isa for Avx2 {
+    #[inline(always)]
+    fn run<D, R>(self, data: D, kernel: impl FnOnce(D) -> R) -> R {
+        compiled! {
+            fn run<D, R>(data: D, kernel: impl FnOnce(D) -> R) -> R {
+                kernel(data)
+            }
+        }
+        // SAFETY: the token proves that the machine has these features.
+        unsafe { run(data, kernel) }
+    }
+}
+
 impl Avx2 {
-    /// Safe to call only where the compiler knows the features, which is what makes the token a proof.
-    #[inline]
-    #[target_feature(enable = "avx2,fma")]
-    pub(super) fn new() -> Self {
-        Self(())
+    /// The proof, if this machine and its operating system have every feature that the path is compiled with.
+    pub(crate) fn detect() -> Option<Self> {
+        let is_supported = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("aes")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("popcnt");
+        is_supported.then_some(Self(()))
     }
 
     operations! { V:
@@ -65,6 +92,12 @@ impl Avx2 {
     operations! { I:
         /// `a + b` modulo `2^64`, word by word.
         add_words(a, b) = _mm256_add_epi64;
+        /// `a − b` modulo `2^64`, word by word.
+        sub_words(a, b) = _mm256_sub_epi64;
+        /// `a + b` modulo `2^8`, byte by byte.
+        add_bytes(a, b) = _mm256_add_epi8;
+        /// Bitwise exclusive or.
+        xor_words(a, b) = _mm256_xor_si256;
         /// Bitwise and.
         and_words(a, b) = _mm256_and_si256;
         /// Words shifted right by as many bits as the words of `bits` say.
@@ -96,6 +129,20 @@ impl Avx2 {
     pub(super) fn store_words(self, words: &mut Words, vector: I) {
         // SAFETY: the token proves the instruction; the reference covers the 32 bytes written; no alignment is needed.
         unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), vector) }
+    }
+
+    /// The integer in every word.
+    #[inline(always)]
+    pub(super) fn splat_word(self, word: u64) -> I {
+        // SAFETY: the token proves that the machine has the instruction, which writes a register only.
+        unsafe { _mm256_set1_epi64x(word as i64) }
+    }
+
+    /// The sum of the bytes of each word.
+    #[inline(always)]
+    pub(super) fn sum_bytes(self, a: I) -> I {
+        // SAFETY: the token proves that the machine has the instruction, which reads and writes registers only.
+        unsafe { _mm256_sad_epu8(a, _mm256_setzero_si256()) }
     }
 
     /// Stores the low half of each word, as a signed integer.
@@ -194,41 +241,5 @@ impl Avx2 {
         let high = |a, b| unsafe { _mm256_permute2f128_pd::<0x31>(a, b) };
         let (e01, o01, e23, o23) = (even(r0, r1), odd(r0, r1), even(r2, r3), odd(r2, r3));
         [low(e01, e23), low(o01, o23), high(e01, e23), high(o01, o23)]
-    }
-}
-
-/// A block of vectors seen as a matrix of `R` rows; a column is one vector of each row.
-///
-/// *Invariant*: `first` points to `R·width` vectors that are borrowed exclusively for `'a`.
-pub(super) struct BlockColumns<'a, const R: usize> {
-    first: *mut Words,
-    width: usize,
-    borrow: PhantomData<&'a mut [Words]>,
-}
-
-impl<'a, const R: usize> BlockColumns<'a, R> {
-    /// # Panics
-    /// If the block does not have whole rows.
-    #[inline(always)]
-    pub(super) fn new(block: &'a mut [Words]) -> Self {
-        assert!(block.len().is_multiple_of(R), "the block must split in {R} rows");
-        Self { first: block.as_mut_ptr(), width: block.len() / R, borrow: PhantomData }
-    }
-
-    #[inline(always)]
-    pub(super) fn width(&self) -> usize {
-        self.width
-    }
-
-    /// The vectors of one column.
-    ///
-    /// # Panics
-    /// If the column is outside the block.
-    #[inline(always)]
-    pub(super) fn rows(&mut self, column: usize) -> [&mut Words; R] {
-        assert!(column < self.width);
-        // SAFETY: row < R and column < width, so by the invariant each pointer is inside the block, which `self` borrows
-        // exclusively, and the rows are distinct vectors.
-        std::array::from_fn(|row| unsafe { &mut *self.first.add(row * self.width + column) })
     }
 }

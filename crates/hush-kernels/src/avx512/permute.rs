@@ -4,9 +4,8 @@
 use super::vector::Avx512;
 use crate::operands::{BLOCK, Block};
 
-#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq")]
-pub(crate) fn blocks(out: &mut [[u64; BLOCK]], source: &[[u64; BLOCK]], blocks: &[Block]) {
-    let simd = Avx512::new();
+#[inline(always)]
+pub(crate) fn blocks(simd: Avx512, out: &mut [[u64; BLOCK]], source: &[[u64; BLOCK]], blocks: &[Block]) {
     for (out, block) in out.iter_mut().zip(blocks) {
         let source = &source[block.source as usize];
         for (out, places) in out.as_chunks_mut().0.iter_mut().zip(block.places.as_chunks().0) {

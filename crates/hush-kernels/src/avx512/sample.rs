@@ -2,12 +2,10 @@
 //! Noise by population counts, eight samples at a time.
 
 use super::vector::Avx512;
-pub(crate) use crate::scalar::sample::ternary_into;
 use crate::{operands::CBD21_BYTES, scalar::sample as scalar};
 
-#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq")]
-pub(crate) fn cbd21_into(random: &[u8], out: &mut [i32]) {
-    let simd = Avx512::new();
+#[inline(always)]
+pub(crate) fn cbd21_into(simd: Avx512, random: &[u8], out: &mut [i32]) {
     // Bytes 6j … 6j+7 to lane j: the two bytes too many are shifted or masked away.
     let gather: [u8; 64] = std::array::from_fn(|i| (i / 8 * CBD21_BYTES + i % 8) as u8);
     let gather = simd.load_bytes(&gather);

@@ -6,23 +6,58 @@ use std::arch::x86_64::*;
 use hush_arith::Modulus;
 
 use super::vector::{Avx512, Words};
-use crate::avx2::uniform::Schedule;
+use crate::avx2::uniform::{self as avx2, Schedule};
 
 /// Registers computed together: enough to hide the latency of a round.
 const REGISTERS: usize = 8;
 
-/// As [`Schedule::expand`].
-#[target_feature(
-    enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq,vaes,aes,avx2"
-)]
-pub(crate) fn expand<const ADD: bool>(
+/// Expands a key.
+pub(crate) fn new_schedule(simd: Avx512, key: &[u8; 16]) -> Schedule {
+    avx2::new_schedule(simd.avx2(), key)
+}
+
+pub(crate) fn fill_uniform(simd: Avx512, schedule: &Schedule, nonce: u64, modulus: Modulus, out: &mut [u64]) {
+    expand::<false>(simd, schedule, 0, nonce, Some(modulus), out);
+}
+
+pub(crate) fn fill_words(simd: Avx512, schedule: &Schedule, nonce: u64, first_block: u64, out: &mut [u64]) {
+    expand::<false>(simd, schedule, first_block, nonce, None, out);
+}
+
+pub(crate) fn accumulate_uniform(
+    simd: Avx512,
+    schedule: &Schedule,
+    nonce: u64,
+    modulus: Modulus,
+    acc: &mut [u64],
+) {
+    expand::<true>(simd, schedule, 0, nonce, Some(modulus), acc);
+}
+
+/// Writes the coefficients from number `2·counter` on, or adds them; words as they are without a modulus.
+fn expand<const ADD: bool>(
+    simd: Avx512,
     schedule: &Schedule,
     counter: u64,
     nonce: u64,
     modulus: Option<Modulus>,
     out: &mut [u64],
 ) {
-    let simd = Avx512::new();
+    // SAFETY: the token proves that the machine has the features that the function is compiled with.
+    unsafe { expand_compiled::<ADD>(simd, schedule, counter, nonce, modulus, out) }
+}
+
+#[target_feature(
+    enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq,vaes,aes,avx2"
+)]
+fn expand_compiled<const ADD: bool>(
+    simd: Avx512,
+    schedule: &Schedule,
+    counter: u64,
+    nonce: u64,
+    modulus: Option<Modulus>,
+    out: &mut [u64],
+) {
     let mut keys = [simd.zero(); 11];
     for (key, round_key) in keys.iter_mut().zip(schedule.round_keys()) {
         *key = _mm512_broadcast_i32x4(*round_key);
@@ -60,5 +95,5 @@ pub(crate) fn expand<const ADD: bool>(
         }
     }
     let done = counter.wrapping_add((4 * REGISTERS * group_count) as u64);
-    schedule.expand::<ADD>(done, nonce, modulus, tail);
+    schedule.expand_narrow::<ADD>(simd.avx2(), done, nonce, modulus, tail);
 }

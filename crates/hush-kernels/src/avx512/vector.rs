@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Vectors of eight words, and the proof that the machine has them.
-//!
-//! The kernels are nests of small loops that only become straight code when every function in them is inlined before the
-//! loops are unrolled. The compiler does that for `#[inline(always)]` functions, which may not carry target
-//! features of their own; hence the operations are methods of a token, [`Avx512`], that only a function compiled with the
-//! features can create. The outermost function of a kernel creates it and gives the code its features.
 
-use std::{arch::x86_64::*, marker::PhantomData};
+use std::arch::x86_64::*;
+
+use crate::{avx2::Avx2, vector::Isa};
 
 /// Eight words of memory.
 pub(super) type Words = [u64; 8];
@@ -14,9 +11,24 @@ pub(super) type Words = [u64; 8];
 /// Eight words in a register.
 pub(super) type V = __m512i;
 
-/// Proof that the code runs on a machine with the features in [`Avx512::new`].
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Avx512(());
+/// Compiles a function with the features that [`Avx512`] proves.
+macro_rules! compiled {
+    ($function:item) => {
+        #[target_feature(
+            enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq,vaes,avx2,fma,aes,bmi1,bmi2,popcnt"
+        )]
+        $function
+    };
+}
+pub(crate) use compiled;
+
+/// Proof that the machine has AVX-512 with IFMA, VBMI, VPOPCNTDQ and VAES.
+///
+/// *Invariant.* [`Avx512::detect`] alone makes values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Avx512 {
+    avx2: Avx2,
+}
 
 /// Defines operations on registers alone.
 macro_rules! operations {
@@ -30,24 +42,36 @@ macro_rules! operations {
     };
 }
 
-/// Defines operations on registers in which each word holds the bits of a double.
-macro_rules! double_operations {
-    ($($(#[$doc:meta])* $name:ident = $intrinsic:expr;)*) => {
-        $($(#[$doc])*
-        #[inline(always)]
-        pub(super) fn $name(self, a: V, b: V) -> V {
-            // SAFETY: the token proves that the machine has the instructions, which read and write registers only.
-            unsafe { _mm512_castpd_si512($intrinsic(_mm512_castsi512_pd(a), _mm512_castsi512_pd(b))) }
-        })*
-    };
+impl Isa for Avx512 {
+    #[inline(always)]
+    fn run<D, R>(self, data: D, kernel: impl FnOnce(D) -> R) -> R {
+        compiled! {
+            fn run<D, R>(data: D, kernel: impl FnOnce(D) -> R) -> R {
+                kernel(data)
+            }
+        }
+        // SAFETY: the token proves that the machine has these features.
+        unsafe { run(data, kernel) }
+    }
 }
 
 impl Avx512 {
-    /// Safe to call only where the compiler knows the features, which is what makes the token a proof.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq")]
-    pub(super) fn new() -> Self {
-        Self(())
+    /// The proof, if this machine and its operating system have every feature that the path is compiled with.
+    pub(crate) fn detect() -> Option<Self> {
+        let is_supported = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512ifma")
+            && is_x86_feature_detected!("avx512vbmi")
+            && is_x86_feature_detected!("avx512vpopcntdq")
+            && is_x86_feature_detected!("vaes");
+        Avx2::detect().filter(|_| is_supported).map(|avx2| Self { avx2 })
+    }
+
+    /// The path includes AVX2.
+    pub(crate) fn avx2(self) -> Avx2 {
+        self.avx2
     }
 
     operations! {
@@ -73,15 +97,6 @@ impl Avx512 {
         count_ones(a) = _mm512_popcnt_epi64;
         /// Byte `i` of the outcome is byte `index[i] mod 64` of `bytes`.
         permute_bytes(index, bytes) = _mm512_permutexvar_epi8;
-    }
-
-    double_operations! {
-        /// Sums of doubles, rounded to nearest.
-        add_doubles = _mm512_add_pd;
-        /// Differences of doubles, rounded to nearest.
-        sub_doubles = _mm512_sub_pd;
-        /// Products of doubles, rounded to nearest.
-        mul_doubles = _mm512_mul_pd;
     }
 
     #[inline(always)]
@@ -112,6 +127,20 @@ impl Avx512 {
     pub(super) fn load_bytes(self, bytes: &[u8; 64]) -> V {
         // SAFETY: the token proves the instruction; the reference covers the 64 bytes read; no alignment is needed.
         unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+    }
+
+    /// The first bytes of a slice, zero after its end.
+    #[inline(always)]
+    pub(super) fn load_first_bytes(self, bytes: &[u8]) -> V {
+        // SAFETY: the token proves the instruction; the mask leaves out what lies beyond the slice, which is not read.
+        unsafe { _mm512_maskz_loadu_epi8(first_bytes(bytes.len()), bytes.as_ptr().cast()) }
+    }
+
+    /// Stores as many bytes as the slice has, at most 64.
+    #[inline(always)]
+    pub(super) fn store_first_bytes(self, bytes: &mut [u8], vector: V) {
+        // SAFETY: the token proves the instruction; the mask leaves out what lies beyond the slice, which is not written.
+        unsafe { _mm512_mask_storeu_epi8(bytes.as_mut_ptr().cast(), first_bytes(bytes.len()), vector) }
     }
 
     /// Asks for the cache line that lies so many bytes after the start of a stream, inside it or not.
@@ -210,51 +239,8 @@ impl Avx512 {
     }
 }
 
-/// A block of vectors seen as a matrix of `R` rows; a column is one vector of each row.
-///
-/// *Invariant*: `first` points to `R·width` vectors that are borrowed exclusively for `'a`.
-pub(super) struct BlockColumns<'a, const R: usize> {
-    first: *mut Words,
-    width: usize,
-    borrow: PhantomData<&'a mut [Words]>,
-}
-
-impl<'a, const R: usize> BlockColumns<'a, R> {
-    /// # Panics
-    /// If the block does not have whole rows.
-    #[inline(always)]
-    pub(super) fn new(block: &'a mut [Words]) -> Self {
-        assert!(block.len().is_multiple_of(R), "the block must split in {R} rows");
-        Self { first: block.as_mut_ptr(), width: block.len() / R, borrow: PhantomData }
-    }
-
-    #[inline(always)]
-    pub(super) fn width(&self) -> usize {
-        self.width
-    }
-
-    /// # Panics
-    /// If the column is outside the block.
-    #[inline(always)]
-    pub(super) fn load(&self, simd: Avx512, column: usize) -> [V; R] {
-        assert!(column < self.width);
-        let mut rows = [simd.zero(); R];
-        for (row, vector) in rows.iter_mut().enumerate() {
-            // SAFETY: row < R and column < width, so by the invariant the pointer is inside the borrowed block.
-            *vector = simd.load(unsafe { &*self.first.add(row * self.width + column) });
-        }
-        rows
-    }
-
-    /// # Panics
-    /// If the column is outside the block.
-    #[inline(always)]
-    pub(super) fn store(&mut self, simd: Avx512, column: usize, rows: [V; R]) {
-        assert!(column < self.width);
-        for (row, vector) in rows.into_iter().enumerate() {
-            // SAFETY: row < R and column < width, so by the invariant the pointer is inside the block, which `self`
-            // borrows exclusively.
-            simd.store(unsafe { &mut *self.first.add(row * self.width + column) }, vector);
-        }
-    }
+/// A mask of the first bytes of a vector.
+#[inline(always)]
+fn first_bytes(count: usize) -> u64 {
+    if count < 64 { (1 << count) - 1 } else { u64::MAX }
 }

@@ -4,15 +4,26 @@
 //! A butterfly of the inverse, `(x, y) ← (x + y, w·(x − y))`, doubles the bound of its first row and resets that of its
 //! second. Only rows that were first again and again grow, so a few reductions per pass keep all of them in range.
 
-/// The bounds that a path keeps, in units of `q`.
+/// The bounds that a path keeps, in units of `q`, or of `q/4` where the name says so.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
+    /// What a forward butterfly adds to the bounds of its rows.
+    pub(crate) growth_quarters: u32,
+    /// The largest factor of a product or operand of a reduction.
+    pub(crate) forward_quarters: u32,
     /// After a product or a reduction.
     pub(crate) reset: u32,
     /// Before a layer: sums and differences may reach twice as much.
     pub(crate) layer: u32,
     /// Between passes.
     pub(crate) pass: u32,
+}
+
+impl Limits {
+    /// Whether canonical words stay in range through so many forward layers without a reduction.
+    pub(crate) const fn hold_layers(self, layers: u32) -> bool {
+        4 + layers * self.growth_quarters <= self.forward_quarters
+    }
 }
 
 /// Which rows of a pass must be reduced, and when; one bit per row.
@@ -65,8 +76,17 @@ mod tests {
     use super::{Limits, Schedule};
 
     #[test]
+    fn bounds_of_forward_layers_by_hand() {
+        // 1 + 2·16 = 33 for steps of 2q; 1 + 0.75·20 = 16 for steps of 0.75q.
+        let integers = Limits { growth_quarters: 8, forward_quarters: 132, reset: 2, layer: 16, pass: 4 };
+        assert!(integers.hold_layers(16) && !integers.hold_layers(17));
+        let doubles = Limits { growth_quarters: 3, forward_quarters: 64, reset: 1, layer: 8, pass: 2 };
+        assert!(doubles.hold_layers(20) && !doubles.hold_layers(21));
+    }
+
+    #[test]
     fn a_pass_of_eight_rows_by_hand() {
-        let limits = Limits { reset: 2, layer: 16, pass: 4 };
+        let limits = Limits { growth_quarters: 8, forward_quarters: 132, reset: 2, layer: 16, pass: 4 };
         // The layers join rows one, two and four apart. From 4, rows 0 and 1 go through (8, 2), (16, 4) and (32, 8).
         let schedule = Schedule::new::<8>(4, limits);
         assert_eq!(schedule.before, [0, 0, 0, 0]);

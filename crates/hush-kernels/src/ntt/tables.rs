@@ -16,6 +16,22 @@ pub(crate) trait TwiddleWord: Copy + Default {
     fn value_and_companion(modulus: Modulus, w: u64) -> [Self; 2];
 }
 
+impl TwiddleWord for u64 {
+    /// Shoup's pair: `w` and `⌊w·2^52/q⌋`.
+    fn value_and_companion(modulus: Modulus, w: u64) -> [u64; 2] {
+        [w, modulus.shoup52(w)]
+    }
+}
+
+impl TwiddleWord for f64 {
+    /// `w` centred in `[−q/2, q/2]`, and that over `q`, rounded.
+    fn value_and_companion(modulus: Modulus, w: u64) -> [f64; 2] {
+        let q = modulus.value();
+        let centred = if w > q / 2 { -((q - w) as f64) } else { w as f64 };
+        [centred, centred / q as f64]
+    }
+}
+
 /// A constant factor.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Twiddle<W> {

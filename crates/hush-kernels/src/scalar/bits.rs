@@ -3,7 +3,7 @@
 
 use crate::BitWidth;
 
-#[inline]
+#[inline(always)]
 pub(crate) fn pack(width: BitWidth, values: &[u64], packed: &mut [u8]) {
     // `pending` holds the bits that are not written yet, fewer than 64 of them before each value.
     let (mut pending, mut pending_bits) = (0u64, 0);
@@ -27,25 +27,25 @@ pub(crate) fn pack(width: BitWidth, values: &[u64], packed: &mut [u8]) {
     rest.copy_from_slice(&pending.to_le_bytes()[..count]);
 }
 
-#[inline]
+#[inline(always)]
 pub(crate) fn unpack(width: BitWidth, packed: &[u8], values: &mut [u64]) {
     for (index, value) in values.iter_mut().enumerate() {
         *value = read(width, packed, index);
     }
 }
 
-#[inline]
+#[inline(always)]
 pub(crate) fn unpack_sum(width: BitWidth, packed: &[u8], count: usize) -> u64 {
     (0..count).fold(0, |sum, index| sum.wrapping_add(read(width, packed, index)))
 }
 
-#[inline]
+#[inline(always)]
 pub(crate) fn all_below(values: &[u64], bound: u64) -> bool {
     values.iter().fold(true, |all, &value| all & (value < bound))
 }
 
 /// Value `index` of the stream: at most 56 + 7 bits, so eight bytes from the first one hold it.
-#[inline]
+#[inline(always)]
 fn read(width: BitWidth, packed: &[u8], index: usize) -> u64 {
     let first_bit = index * width.bits() as usize;
     let rest = &packed[first_bit / 8..];

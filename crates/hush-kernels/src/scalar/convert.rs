@@ -3,7 +3,7 @@
 
 use hush_arith::Modulus;
 
-use crate::operands::TAG_SHIFT;
+use crate::operands::{LOW_52, TAG_SHIFT};
 
 #[inline]
 pub(crate) fn tagged_sum(q: Modulus, out: &mut [u64], rows: &[u64], weights: &[u64]) {
@@ -15,7 +15,7 @@ pub(crate) fn tagged_sum(q: Modulus, out: &mut [u64], rows: &[u64], weights: &[u
 
 /// One entry of [`tagged_sum`].
 #[inline]
-pub(crate) fn tagged_term(q: Modulus, rows: &[u64], columns: usize, c: usize, weights: &[u64]) -> u64 {
+fn tagged_term(q: Modulus, rows: &[u64], columns: usize, c: usize, weights: &[u64]) -> u64 {
     let words = rows.iter().skip(c).step_by(columns).map(|word| word & LOW_52);
     let factors = words.chain([rows[c] >> TAG_SHIFT]);
     q.reduce_u128(weights.iter().zip(factors).map(|(&w, y)| u128::from(w) * u128::from(y)).sum())
@@ -35,39 +35,46 @@ fn dot(q: Modulus, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
 }
 
 /// Numbers below `2^52` become doubles and back by their bits, which compilers make wide where a cast would not be.
-#[inline]
+#[inline(always)]
 pub(crate) fn tag_quotients(rows: &mut [u64], columns: usize, reciprocals: &[f64]) {
-    let mut sums = [0.0_f64; BLOCK];
-    for first in (0..columns).step_by(BLOCK) {
-        let len = BLOCK.min(columns - first);
-        let sums = &mut sums[..len];
-        sums.fill(0.0);
-        for (row, &reciprocal) in rows.chunks_exact(columns).zip(reciprocals) {
-            for (sum, &word) in sums.iter_mut().zip(&row[first..]) {
-                *sum += (f64::from_bits(TWO_TO_52.to_bits() | word) - TWO_TO_52) * reciprocal;
-            }
-        }
-        for (word, &sum) in rows[first..].iter_mut().zip(&*sums) {
-            // The addition rounds to an integer; the shift drops the bits above it.
-            *word |= (sum + TWO_TO_52).to_bits() << TAG_SHIFT;
-        }
+    let done = columns / BLOCK * BLOCK;
+    for first in (0..done).step_by(BLOCK) {
+        tag_columns::<BLOCK>(rows, columns, first, reciprocals);
+    }
+    for column in done..columns {
+        tag_columns::<1>(rows, columns, column, reciprocals);
     }
 }
 
-/// Columns with sums that stay in registers or the first cache.
-const BLOCK: usize = 64;
-pub(crate) const LOW_52: u64 = (1 << 52) - 1;
+/// Columns with sums that stay in registers.
+const BLOCK: usize = 32;
 /// The bits of `2^52 + x` as a double are those of `2^52` plus the integer `x`, for `0 ≤ x < 2^52`.
-pub(crate) const TWO_TO_52: f64 = (1_u64 << 52) as f64;
+const TWO_TO_52: f64 = (1_u64 << 52) as f64;
 
-#[inline]
+/// [`tag_quotients`] for `C` columns.
+#[inline(always)]
+fn tag_columns<const C: usize>(rows: &mut [u64], columns: usize, first: usize, reciprocals: &[f64]) {
+    let mut sums = [0.0; C];
+    for (row, &reciprocal) in rows.chunks_exact(columns).zip(reciprocals) {
+        let words = &row[first..first + C];
+        for (sum, &word) in sums.iter_mut().zip(words) {
+            *sum += (f64::from_bits(TWO_TO_52.to_bits() | word) - TWO_TO_52) * reciprocal;
+        }
+    }
+    for (word, sum) in rows[first..first + C].iter_mut().zip(sums) {
+        // The addition rounds to an integer; the shift drops the bits above it.
+        *word |= (sum + TWO_TO_52).to_bits() << TAG_SHIFT;
+    }
+}
+
+#[inline(always)]
 pub(crate) fn sub_scale_assign(q: Modulus, out: &mut [u64], x: &[u64], factor: u64) {
     for (out, &x) in out.iter_mut().zip(x) {
         *out = q.mul(q.sub(*out, x), factor);
     }
 }
 
-#[inline]
+#[inline(always)]
 pub(crate) fn combine_assign(q: Modulus, out: &mut [u64], alpha: u64, x: &[u64], beta: u64) {
     for (out, &x) in out.iter_mut().zip(x) {
         *out = q.add(q.mul(*out, alpha), q.mul(x, beta));
@@ -75,7 +82,7 @@ pub(crate) fn combine_assign(q: Modulus, out: &mut [u64], alpha: u64, x: &[u64],
 }
 
 /// Words and masks alone, so that the compiler makes it wide.
-#[inline]
+#[inline(always)]
 pub(crate) fn recenter(source: Modulus, target: Modulus, out: &mut [u64], x: &[u64]) {
     let half = source.value() / 2;
     // From the upper half of the source to the upper half of the target.

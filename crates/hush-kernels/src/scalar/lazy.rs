@@ -3,23 +3,23 @@
 
 use hush_arith::Modulus;
 
-const LOW_52: u64 = (1 << 52) - 1;
+use crate::operands::LOW_52;
 
-#[inline]
+#[inline(always)]
 pub(crate) fn accumulate(acc: &mut [u64], x: &[u64]) {
     for (acc, &x) in acc.iter_mut().zip(x) {
         *acc = acc.wrapping_add(x);
     }
 }
 
-#[inline]
+#[inline(always)]
 pub(crate) fn reduce_assign(q: Modulus, data: &mut [u64]) {
     for x in data {
         *x = q.reduce_u64(*x);
     }
 }
 
-#[inline]
+#[inline(always)]
 pub(crate) fn mul_accumulate(lo: &mut [u64], hi: &mut [u64], a: &[u64], b: &[u64]) {
     for (((lo, hi), &a), &b) in lo.iter_mut().zip(hi).zip(a).zip(b) {
         let product = u128::from(a) * u128::from(b);
@@ -28,7 +28,7 @@ pub(crate) fn mul_accumulate(lo: &mut [u64], hi: &mut [u64], a: &[u64], b: &[u64
     }
 }
 
-#[inline]
+#[inline(always)]
 pub(crate) fn reduce_wide(q: Modulus, out: &mut [u64], lo: &[u64], hi: &[u64]) {
     let two_to_52 = q.reduce_u64(1 << 52);
     for ((out, &lo), &hi) in out.iter_mut().zip(lo).zip(hi) {

@@ -38,8 +38,20 @@ pub(crate) struct Tables {
     scale: Twiddle,
 }
 
+pub(crate) fn new_tables(modulus: Modulus, degree: usize, psi: u64) -> Tables {
+    Tables::new(modulus, degree, psi)
+}
+
+pub(crate) fn forward(tables: &Tables, data: &mut [u64]) {
+    tables.forward(data);
+}
+
+pub(crate) fn inverse(tables: &Tables, data: &mut [u64]) {
+    tables.inverse(data);
+}
+
 impl Tables {
-    pub(crate) fn new(modulus: Modulus, degree: usize, psi: u64) -> Self {
+    fn new(modulus: Modulus, degree: usize, psi: u64) -> Self {
         let powers = bit_reversed_powers(modulus, degree, psi);
         // ψ^(−j) = −ψ^(N−j), and the exponent N − brv(i) stands at index brv(N − brv(i)).
         let inverse = (0..degree).map(|i| match reverse_bits(i, degree) {
@@ -58,7 +70,7 @@ impl Tables {
     }
 
     /// Values lie below `(2l + 1)·q` after layer `l`: a butterfly adds less than `2q`.
-    pub(crate) fn forward(&self, data: &mut [u64]) {
+    fn forward(&self, data: &mut [u64]) {
         let q = self.modulus.value();
         let degree = data.len();
         let mut block_count = 1;
@@ -80,7 +92,7 @@ impl Tables {
     }
 
     /// Values stay below `2q` in every layer.
-    pub(crate) fn inverse(&self, data: &mut [u64]) {
+    fn inverse(&self, data: &mut [u64]) {
         transpose_blocks(data);
         let q = self.modulus.value();
         let degree = data.len();

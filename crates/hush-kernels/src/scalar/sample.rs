@@ -8,7 +8,7 @@ pub(crate) const LOW_42: u64 = (1 << 42) - 1;
 /// The bits that count down.
 pub(crate) const DOWN: u64 = LOW_42 - ((1 << 21) - 1);
 
-#[inline]
+#[inline(always)]
 pub(crate) fn cbd21_into(random: &[u8], out: &mut [i32]) {
     for (bytes, out) in random.as_chunks::<CBD21_BYTES>().0.iter().zip(out) {
         let [b0, b1, b2, b3, b4, b5] = *bytes;
@@ -18,7 +18,7 @@ pub(crate) fn cbd21_into(random: &[u8], out: &mut [i32]) {
     }
 }
 
-#[inline]
+#[inline(always)]
 pub(crate) fn ternary_into(random: &[u8], out: &mut [i8]) {
     for (bytes, out) in random.as_chunks::<TERNARY_BYTES>().0.iter().zip(out) {
         let third = (u128::from(u64::from_le_bytes(*bytes)) * 3) >> 64;
