@@ -163,7 +163,7 @@ pub(crate) use dispatch;
 
 /// Makes and uses what a kernel with state keeps for its path, an enum that [`states`] defines: `States::new(cpu)` calls
 /// `module::function` of the path's folder and keeps what it gives with the path's proof; `States::at(&states)` calls the function with
-/// the proof and the state. These functions are plain code; the kernels in them are compiled for the path by [`Isa::run`] or by
+/// the proof and the state. These functions are plain code; the kernels in them are compiled for the path by `Isa::run` or by
 /// features of their own.
 macro_rules! with_state {
     ($states:ident :: new($cpu:expr), $module:ident :: $function:ident ( $($argument:expr),* )) => {
