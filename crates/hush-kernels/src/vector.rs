@@ -14,8 +14,10 @@
 //!
 //! *Inlining.* A kernel becomes straight code only when everything in it is inlined before its small loops are unrolled.
 //! The compiler promises that for `#[inline(always)]` functions and closures alone, which may not name target features.
-//! So everything below [`Isa::run`] carries that attribute, closures included, and `run` alone names the features. Arrays of
-//! vectors are filled by loops: the closures of `array::map` and `array::from_fn` carry no such promise.
+//! So the entries alone name them, the functions that `dispatch!` and [`Isa::run`] define, and everything below carries the attribute,
+//! closures included. Slices that a kernel writes are parameters of its entry: there the compiler knows that they overlap with
+//! nothing, as it does not for what a closure captures. Arrays of vectors are filled by loops: the closures of `array::map` and
+//! `array::from_fn` would not be inlined in time.
 //!
 //! *Tails.* One strategy, in [`zip`]: what is left beyond whole vectors is copied to a vector of zeros, goes through the same code,
 //! and is copied back. Zero is a valid operand of every kernel.
