@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use arrow::record_batch::RecordBatch;
 use hush_exec::noop::Scheme;
 use hush_keys::{OwnerSeed, harden_process};
-use hush_params::preset;
 use hush_plan::error::Subject;
 use hush_plan::plan::OwnerAggregate;
 use hush_plan::{ColumnType, Needs, PrivateEncoding, Protection, Quantity, Schema, needs_of};
@@ -220,7 +219,7 @@ fn described(
     let clear = reasons(Protection::Clear);
     let mut security: Vec<SecurityLine> = Vec::new();
     for encoding in encodings {
-        let set = preset(&encoding.public.params)?;
+        let set = encoding.public.ring()?;
         let scheme = encoding.public.packing.scheme();
         let line =
             SecurityLine { scheme, degree: set.degree(), log_q: set.log_q_ceil(), bits: set.security_bits() };

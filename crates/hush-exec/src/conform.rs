@@ -6,8 +6,8 @@
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 
+use hush_params::ParamSet;
 use hush_params::size::MAX_ROUNDED_BITS;
-use hush_params::{ParamSet, preset};
 use hush_plan::plan::{AggregateTask, EncryptedSum, PLAN_FORMAT, RowsTask, Task};
 use hush_plan::{Encoding, EncodingId, Packing, ServerPlan};
 use hush_table::Digest;
@@ -170,12 +170,12 @@ fn sum_encoding(id: EncodingId, encodings: &[Encoding]) -> Result<&'static Param
     if !encoding.packing.sums() {
         return Err(PlanFault::WrongLayout { id });
     }
-    preset(&encoding.params).map_err(|_| PlanFault::UnknownEncoding { id })
+    encoding.ring().map_err(|_| PlanFault::UnknownEncoding { id })
 }
 
 fn fetch_shape(id: EncodingId, encodings: &[Encoding]) -> Result<FetchShape, PlanFault> {
     let encoding = find(id, encodings)?;
-    let set = preset(&encoding.params).map_err(|_| PlanFault::UnknownEncoding { id })?;
+    let set = encoding.ring().map_err(|_| PlanFault::UnknownEncoding { id })?;
     Ok(FetchShape { id, packing: encoding.packing.clone(), set, bits: None })
 }
 

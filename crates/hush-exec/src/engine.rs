@@ -14,6 +14,7 @@ use crate::answer::AnswerHead;
 use crate::clear::session;
 use crate::error::ExecError;
 use crate::job::{Job, Limits};
+use crate::keys::{KeySet, LoadedKeys};
 use crate::noop::Scheme;
 use crate::stop::Stop;
 use crate::table::Snapshot;
@@ -141,6 +142,16 @@ impl Engine {
         };
         stop.check()?;
         Ok(answer)
+    }
+
+    /// Evaluation keys of the table's present version. They are loaded once, and dropped with the version. Blocks.
+    ///
+    /// # Errors
+    /// [`ExecError::NoKeys`] if the manifest names none; [`ExecError::MemoryLimit`] before anything is read;
+    /// [`ExecError::BadKey`] for a file that holds other keys than the manifest says; [`ExecError::Corrupt`] and [`ExecError::Io`]
+    /// for one that is missing, altered or of another size.
+    pub fn evaluation_keys(&self, set: &KeySet) -> Result<Arc<LoadedKeys>, ExecError> {
+        self.snapshot()?.keys(set, self.limits.memory_bytes)
     }
 
     /// [`Engine::run`] on a thread made for blocking.

@@ -7,7 +7,8 @@
 use hush_plan::EncodingId;
 use hush_plan::error::Measure;
 use hush_plan::sql::TextFault;
-use hush_table::TableError;
+use hush_rlwe::CodecError;
+use hush_table::{Digest, TableError};
 
 /// What an error is about, for exit codes and HTTP statuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -110,6 +111,26 @@ pub enum ExecError {
         /// Rows of the manifest.
         expected: u64,
     },
+    /// A chain that the table defines is none.
+    #[error(
+        "a modulus chain that the table defines has a number that is no prime, or shares a factor with the plaintext modulus; make its keys again over another chain"
+    )]
+    BadChain,
+    /// A file of evaluation keys that is what its digest says, and not what the manifest says.
+    #[error(
+        "the keys in file {file} are not those that the manifest names: {fault}; make the keys again and push the table"
+    )]
+    BadKey {
+        /// The file.
+        file: Digest,
+        /// How they differ.
+        fault: Box<CodecError>,
+    },
+    /// The manifest names no such keys.
+    #[error(
+        "the table has no evaluation keys for these parameters and this secret; its owner has to add them"
+    )]
+    NoKeys,
     /// Reading failed.
     #[error("the table cannot be read from the storage")]
     Io,
@@ -289,6 +310,9 @@ impl ExecError {
             Self::Corrupt { .. } => "HUSH-E060",
             Self::Io => "HUSH-E061",
             Self::MissingRows { .. } => "HUSH-E062",
+            Self::BadKey { .. } => "HUSH-E063",
+            Self::NoKeys => "HUSH-E064",
+            Self::BadChain => "HUSH-E065",
             Self::Internal { .. } => "HUSH-E099",
         }
     }
@@ -299,13 +323,15 @@ impl ExecError {
             Self::Plan(_) | Self::Expression { .. } | Self::Evaluation { .. } | Self::Weight { .. } => {
                 ErrorKind::BadPlan
             }
-            Self::NoTable | Self::StaleManifest => ErrorKind::NotFound,
+            Self::NoTable | Self::StaleManifest | Self::NoKeys => ErrorKind::NotFound,
             Self::GroupLimit { .. }
             | Self::AnswerLimit { .. }
             | Self::MemoryLimit
             | Self::Deadline { .. }
             | Self::Cancelled => ErrorKind::Limit,
-            Self::Corrupt { .. } | Self::MissingRows { .. } => ErrorKind::Corrupt,
+            Self::Corrupt { .. } | Self::MissingRows { .. } | Self::BadKey { .. } | Self::BadChain => {
+                ErrorKind::Corrupt
+            }
             Self::Io => ErrorKind::Io,
             Self::Internal { .. } => ErrorKind::Internal,
         }

@@ -11,8 +11,8 @@
 //!   and an integer constant 0; a sum of two encrypted terms has the larger one (the other is raised, exactly); a
 //!   clear term beside an encrypted one takes its scale. Exact programs have no scale.
 
+use hush_params::ParamSet;
 use hush_params::size::MAX_SCALE_LOG2;
-use hush_params::{ParamSet, preset};
 use hush_plan::plan::{SlotExpr, is_integer};
 use hush_plan::{Encoding, EncodingId, Packing};
 
@@ -74,7 +74,7 @@ pub fn shape(
             return Err(PlanFault::MixedProgram { program });
         }
     }
-    let set = preset(&model.params).map_err(|_| PlanFault::UnknownEncoding { id: model.id })?;
+    let set = model.ring().map_err(|_| PlanFault::UnknownEncoding { id: model.id })?;
     let approximate = model.packing.is_approximate();
     let (degree, power) = measure(program, expr, approximate)?;
     let scale_power = if approximate { power } else { 0 };

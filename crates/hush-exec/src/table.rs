@@ -17,6 +17,7 @@ use hush_table::{
 
 use crate::clear::ClearTable;
 use crate::error::ExecError;
+use crate::keys::{KeyCache, KeySet, LoadedKeys};
 
 /// A table version. Lives as long as the table's manifest stays the same.
 pub(crate) struct Snapshot {
@@ -25,6 +26,7 @@ pub(crate) struct Snapshot {
     clear: ClearTable,
     /// Bodies whose residues have been checked: for each part and encoding a bit per chunk of the part.
     conformed: Mutex<HashMap<(Digest, EncodingId), u64>>,
+    keys: KeyCache,
 }
 
 /// A part with its place.
@@ -48,7 +50,7 @@ impl Snapshot {
     pub(crate) fn new(store: TableStore, signed: SignedManifest) -> Result<Self, ExecError> {
         let signed = Arc::new(signed);
         let clear = ClearTable::new(&store, &signed)?;
-        Ok(Self { store, clear, signed, conformed: Mutex::default() })
+        Ok(Self { store, clear, signed, conformed: Mutex::default(), keys: KeyCache::default() })
     }
 
     /// Digest of the manifest.
@@ -69,6 +71,14 @@ impl Snapshot {
     /// The parts in row order.
     pub(crate) fn parts(&self) -> Vec<PartRef<'_>> {
         self.manifest().placed_parts().map(|(place, entry)| PartRef { place, entry }).collect()
+    }
+
+    /// Evaluation keys, loaded once.
+    ///
+    /// # Errors
+    /// As [`KeyCache::get`].
+    pub(crate) fn keys(&self, set: &KeySet, memory_bytes: u64) -> Result<Arc<LoadedKeys>, ExecError> {
+        self.keys.get(&self.store, self.manifest(), set, memory_bytes)
     }
 
     /// Opens the clear file of a part; `None` if the table has no clear columns.

@@ -62,10 +62,10 @@ impl Definitions {
     /// [`ParamsError::UnknownName`], [`ParamsError::UnknownCode`], [`ParamsError::UnknownFingerprint`].
     pub fn resolve(&self, named: Named<'_>) -> Result<Params, ParamsError> {
         match named {
-            Named::Code(code) => match known(|preset| preset.code() == code) {
-                Some(chain) => Ok(chain),
-                None => preset_by_code(code).map(Params::Ring),
-            },
+            // Rings first: bodies of tables are read by the thousand, and name one.
+            Named::Code(code) => preset_by_code(code)
+                .map(Params::Ring)
+                .or_else(|unknown| known(|preset| preset.code() == code).ok_or(unknown)),
             Named::Fingerprint(found) => self.find(found).ok_or(ParamsError::UnknownFingerprint { found }),
             Named::Name(name) => {
                 if let Some(digits) = name.strip_prefix(CHAIN_PREFIX) {
@@ -73,10 +73,8 @@ impl Definitions {
                     let unknown = || ParamsError::UnknownName { found: name.chars().take(80).collect() };
                     return self.resolve(Named::Fingerprint(found.ok_or_else(unknown)?));
                 }
-                match known(|preset| preset.name() == name) {
-                    Some(chain) => Ok(chain),
-                    None => preset(name).map(Params::Ring),
-                }
+                let ring = preset(name).map(Params::Ring);
+                ring.or_else(|unknown| known(|preset| preset.name() == name).ok_or(unknown))
             }
         }
     }

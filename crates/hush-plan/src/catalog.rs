@@ -6,7 +6,7 @@ mod usable;
 use std::collections::BTreeMap;
 
 use hush_params::size::{self, MAX_ROUNDED_BITS};
-use hush_params::{ParamSet, noise, preset};
+use hush_params::{ParamSet, Params, noise};
 use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive};
 
@@ -290,12 +290,12 @@ fn stored_values(schema: &Schema, encoding: &PrivateEncoding, error: Option<f64>
 
 fn read(encoding: &PrivateEncoding) -> Result<Entry<'_>, PlanError> {
     let bad = |fault| PlanError::BadEncoding { id: id_of(encoding.public.id), fault };
-    let set = preset(&encoding.public.params).map_err(|_| bad(EncodingFault::UnknownParams))?;
+    let set = encoding.public.ring().map_err(|_| bad(EncodingFault::UnknownParams))?;
     let max_abs: BigInt = encoding.max_abs.parse().map_err(|_| bad(EncodingFault::Bound))?;
     if max_abs.is_negative() {
         return Err(bad(EncodingFault::Bound));
     }
-    if !encoding.public.packing.fits(set) {
+    if !encoding.public.packing.fits(&Params::Ring(set)) {
         return Err(bad(EncodingFault::Plaintext));
     }
     Ok(Entry { known: KnownEncoding { encoding, set }, max_abs })

@@ -4,6 +4,7 @@
 
 mod id;
 
+use hush_params::{ParamSet, Params, ParamsError};
 use serde::{Deserialize, Serialize};
 
 use crate::packing::{Layout, NoPacking, Packing, Plaintext};
@@ -20,7 +21,7 @@ pub use id::EncodingId;
 pub struct Encoding {
     /// Its number in the table.
     pub id: EncodingId,
-    /// Name of the parameter set (`hush_params::preset`).
+    /// Name of the parameters: of a preset, or of a chain that the manifest defines (`hush_params::Definitions`).
     pub params: String,
     /// How rows sit in ring elements.
     pub packing: Packing,
@@ -30,6 +31,14 @@ impl Encoding {
     /// What the column was made for, as far as its public half tells: `sums of 58 bits`.
     pub fn describe(&self) -> String {
         self.packing.describe()
+    }
+
+    /// The ring that it is over.
+    ///
+    /// # Errors
+    /// [`ParamsError`] if this version has no such preset, or it is a chain.
+    pub fn ring(&self) -> Result<&'static ParamSet, ParamsError> {
+        Params::named(&self.params)?.ring()
     }
 }
 

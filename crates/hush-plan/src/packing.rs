@@ -11,7 +11,7 @@ pub(crate) mod slots;
 pub(crate) mod sum;
 mod written;
 
-use hush_params::{ParamSet, size};
+use hush_params::{ParamSet, Params, size};
 use num_bigint::BigInt;
 
 pub use approx_slots::ApproxSlots;
@@ -55,6 +55,12 @@ pub(crate) trait Rules {
 
     /// Whether `set` has room for the plaintext space.
     fn fits(&self, set: &ParamSet) -> bool;
+
+    /// Whether the parameters are of the kind that it is over, and have room for the plaintext space. All present packings are over
+    /// rings; one over chains says so here.
+    fn suits(&self, params: &Params) -> bool {
+        params.ring().is_ok_and(|set| self.fits(set))
+    }
 
     /// What a column of it was made for: `sums of 58 bits`.
     fn describe(&self) -> String;
@@ -190,9 +196,9 @@ impl Packing {
         self.rules().scale_log2()
     }
 
-    /// Whether the parameter set has room for the plaintext space, and this version knows both.
-    pub fn fits(&self, set: &ParamSet) -> bool {
-        self.rules().fits(set)
+    /// Whether the parameters are of the kind that it is over, have room for the plaintext space, and this version knows both.
+    pub fn fits(&self, params: &Params) -> bool {
+        self.rules().suits(params)
     }
 
     /// The form of stored polynomials; `None` where something else is stored.

@@ -16,6 +16,8 @@ pub const JOBS: &str = "/v1/jobs";
 pub const CLEAR: &str = "clear";
 /// Ending of a part's name: encrypted columns.
 pub const ENCRYPTED: &str = "enc";
+/// Ending of the name of a file of evaluation keys, which is sent as parts are.
+pub const KEY: &str = "key";
 
 /// A table.
 pub fn table(name: &str) -> String {
@@ -37,9 +39,9 @@ pub fn part(table: &str, name: &str) -> String {
     format!("{table}/parts/{name}")
 }
 
-/// The name of a part: BLAKE3 of the file, 64 hex digits, and [`CLEAR`] or [`ENCRYPTED`].
-pub fn part_name(digest: &str, half: &str) -> String {
-    format!("{digest}.{half}")
+/// The name of a part: BLAKE3 of the file, 64 hex digits, and [`CLEAR`], [`ENCRYPTED`] or [`KEY`].
+pub fn part_name(digest: &str, ending: &str) -> String {
+    format!("{digest}.{ending}")
 }
 
 /// Deliveries that wait beside the table at a path.

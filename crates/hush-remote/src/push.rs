@@ -83,12 +83,13 @@ fn check_place(transport: &Transport, base: &str, manifest: &SignedManifest) -> 
     Ok(())
 }
 
-/// Each part file once. Encrypted ones first: a push that breaks off has sent clear columns only if all
+/// Each file of parts and keys once. Encrypted ones first: a push that breaks off has sent clear columns only if all
 /// encrypted ones are there.
 pub(super) fn part_files(manifest: &SignedManifest) -> Vec<(PartKind, PartFile)> {
     let parts = &manifest.manifest().parts;
     let encrypted = parts.iter().filter_map(|part| Some((PartKind::Encrypted, part.encrypted?)));
     let clear = parts.iter().filter_map(|part| Some((PartKind::Clear, part.clear?)));
+    let keys = manifest.manifest().keys.iter().map(|entry| (PartKind::Key, entry.file));
     let mut seen = HashSet::new();
-    encrypted.chain(clear).filter(|part| seen.insert(*part)).collect()
+    encrypted.chain(keys).chain(clear).filter(|part| seen.insert(*part)).collect()
 }

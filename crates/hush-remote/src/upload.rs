@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use hush_protocol::header::{PART_DAMAGED, UPLOAD_COMPLETE, UPLOAD_OFFSET, YES};
 use hush_protocol::{code, path};
 use hush_table::part::PartKind;
-use hush_table::store::PARTS_NAME;
 use hush_table::{PartFile, TableStore};
 
 use super::RemoteError;
@@ -17,11 +16,12 @@ use crate::progress::Progress;
 
 /// A part's path below a table's.
 pub(super) fn part_path(base: &str, kind: PartKind, file: &PartFile) -> String {
-    let half = match kind {
+    let ending = match kind {
         PartKind::Clear => path::CLEAR,
         PartKind::Encrypted => path::ENCRYPTED,
+        PartKind::Key => path::KEY,
     };
-    path::part(base, &path::part_name(&file.digest.to_string(), half))
+    path::part(base, &path::part_name(&file.digest.to_string(), ending))
 }
 
 /// With this header a refusal arrives before the bytes leave, instead of breaking the connection under them.
@@ -160,7 +160,7 @@ impl Upload<'_> {
     }
 
     fn local_path(&self) -> PathBuf {
-        self.directory.join(PARTS_NAME).join(self.kind.file_name(&self.file.digest))
+        self.directory.join(self.kind.folder()).join(self.kind.file_name(&self.file.digest))
     }
 }
 

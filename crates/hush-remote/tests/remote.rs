@@ -14,13 +14,15 @@ use arrow::datatypes::{DataType, Field, Schema};
 use ed25519_dalek::{Signer, SigningKey};
 
 use hush_exec::Engine;
+use hush_params::Params;
 use hush_plan::packing::{Packing, Sum};
 use hush_plan::plan::{AggregateTask, PLAN_FORMAT, Task};
 use hush_plan::{Encoding, EncodingId, ServerPlan};
 use hush_remote::{ApiToken, RemoteError, RemoteServer, Silent};
 use hush_server::{Config, Server};
 use hush_table::{
-    EncodedChunk, EncryptionId, SignedManifest, TableId, TableIdentity, TableLayout, TableStore, TableWriter,
+    EncodedChunk, EncryptionId, KeyEntry, KeyKind, KeysToStore, SecretId, SignedManifest, TableId,
+    TableIdentity, TableLayout, TableStore, TableWriter,
 };
 use tempfile::TempDir;
 
@@ -105,6 +107,11 @@ fn forward(mut from: TcpStream, mut to: TcpStream, left: &Mutex<usize>) {
 
 /// A table of more than a megabyte, with bytes in place of ciphertexts: nothing here looks into them.
 fn table(directory: &Path, version: u64, signer: u8) -> SignedManifest {
+    table_with_keys(directory, version, signer, &[])
+}
+
+/// The same, with bytes in place of evaluation keys for these Galois elements, a file for each.
+fn table_with_keys(directory: &Path, version: u64, signer: u8, elements: &[u32]) -> SignedManifest {
     let store = TableStore::local(directory).unwrap();
     let clear = Arc::new(Schema::new(vec![Field::new("year", DataType::Int64, true)]));
     let encoding = Encoding {
@@ -122,6 +129,14 @@ fn table(directory: &Path, version: u64, signer: u8) -> SignedManifest {
         verifying_key: key.verifying_key().to_bytes(),
     };
     let mut writer = TableWriter::begin(&store, identity, layout).unwrap();
+    let params = Params::named("n12_q2p1x34_d1_sec128_v1").unwrap();
+    for &element in elements {
+        let kind = KeyKind::Galois { elements: vec![element] };
+        let bytes = KeyEntry::expected_bytes(&kind, &params).unwrap() as usize;
+        let secret = SecretId::from_bytes([5; 16]);
+        let keys = KeysToStore { kind, params: params.clone(), unit: 65537, secret };
+        writer.put_keys(keys, vec![element as u8; bytes]).unwrap();
+    }
     for index in 0..CHUNKS {
         let years = Int64Array::from_iter_values((0..i64::from(CHUNK_ROWS)).map(|row| 2020 + row % 4));
         let batch = RecordBatch::try_new(Arc::clone(&clear), vec![Arc::new(years)]).unwrap();
@@ -193,6 +208,34 @@ fn push_query_and_pull_survive_broken_connections() {
     std::fs::write(&part, vec![7; whole.len()]).unwrap();
     service.client().pull(&manifest, copy.path(), &Silent).unwrap();
     assert_eq!(std::fs::read(&part).unwrap(), whole);
+}
+
+#[test]
+fn evaluation_keys_go_the_way_of_parts() {
+    let service = service();
+    let client = service.client();
+    let local = tempfile::tempdir().unwrap();
+    let manifest = table_with_keys(local.path(), 1, 1, &[5, 25]);
+    assert_eq!(client.push(local.path(), &Silent).unwrap().parts_sent, 4);
+    let summary = &client.tables().unwrap()[0];
+    let keys = &manifest.manifest().keys;
+    let part = &manifest.manifest().parts[0];
+    let halves = part.clear.unwrap().bytes + part.encrypted.unwrap().bytes;
+    assert_eq!(summary.bytes, halves + keys[0].file.bytes + keys[1].file.bytes);
+    // A key that is lost or damaged on the server is sent again, alone.
+    let key = |at: usize| format!("keys/{}.key", keys[at].file.digest);
+    let there = service.data.path().join("data/tables/visits");
+    std::fs::remove_file(there.join(key(0))).unwrap();
+    std::fs::write(there.join(key(1)), vec![9; keys[1].file.bytes as usize]).unwrap();
+    let mended = client.push(local.path(), &Silent).unwrap();
+    assert_eq!((mended.parts_sent, mended.parts_replaced, mended.parts_present), (2, 1, 2));
+    let copy = tempfile::tempdir().unwrap();
+    client.pull(&manifest, copy.path(), &Silent).unwrap();
+    for at in [0, 1] {
+        let read = |place: &Path| std::fs::read(place.join(key(at))).unwrap();
+        assert_eq!(read(copy.path()), read(local.path()));
+    }
+    TableStore::local_existing(copy.path()).unwrap().verify(manifest.manifest()).unwrap();
 }
 
 #[test]

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use hush_table::part::{PartKind, PartSource};
+use hush_table::store::named_files;
 use hush_table::{EncryptedPart, Projection, SignedManifest};
 
 use crate::durable;
@@ -28,7 +29,6 @@ use seeds::SeedLog;
 pub const MANIFEST_FILE: &str = "manifest.hush";
 /// Largest manifest that is read back: the largest body and its frame.
 const MANIFEST_MAX_BYTES: u64 = hush_table::manifest::MAX_BODY_BYTES + 1024;
-const PARTS_DIRECTORY: &str = "parts";
 /// Prefix of directories on their way out; no table name starts with a dot.
 const DELETED_PREFIX: &str = ".deleted-";
 
@@ -219,6 +219,10 @@ impl Catalog {
         let body = manifest.manifest();
         let mut known = seeds.load(&body.key_id)?;
         let mut fresh = Vec::new();
+        // Their size follows from the manifest, their digest was checked when they came.
+        for entry in &body.keys {
+            self.open_part(table, &entry.file, PartKind::Key)?;
+        }
         for (place, entry) in body.placed_parts() {
             if let Some(file) = entry.clear {
                 self.open_part(table, &file, PartKind::Clear)?;
@@ -269,12 +273,7 @@ fn check_succession(current: &SignedManifest, next: &SignedManifest) -> Result<(
     if new.version <= old.version { Err(Code::OldVersion.into()) } else { Ok(()) }
 }
 
-/// Names of all part files of a manifest.
+/// Names of all files of parts and keys of a manifest.
 pub fn part_names(manifest: &SignedManifest) -> HashSet<PartName> {
-    let parts = manifest.manifest().parts.iter();
-    let files = parts.flat_map(|part| {
-        let clear = part.clear.map(|file| (file, PartKind::Clear));
-        clear.into_iter().chain(part.encrypted.map(|file| (file, PartKind::Encrypted)))
-    });
-    files.map(|(file, kind)| PartName::new(file.digest, kind)).collect()
+    named_files(manifest.manifest()).map(|(kind, file)| PartName::new(file.digest, kind)).collect()
 }

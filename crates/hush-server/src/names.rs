@@ -5,7 +5,7 @@ use std::fmt;
 
 use hush_plan::schema::is_table_name;
 use hush_protocol::job::ID_HEX_DIGITS;
-use hush_protocol::path::{self, CLEAR, ENCRYPTED};
+use hush_protocol::path::{self, CLEAR, ENCRYPTED, KEY};
 use hush_table::{Digest, PartKind};
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,7 @@ impl TableName {
     }
 }
 
-/// Names one part file: its BLAKE3 digest and its kind.
+/// Names one file of a part or of keys: its BLAKE3 digest and its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PartName {
     digest: Digest,
@@ -46,7 +46,7 @@ impl PartName {
         Self { digest, kind }
     }
 
-    /// Parses `{digest}.clear` or `{digest}.enc`, as in a route.
+    /// Parses `{digest}.clear`, `{digest}.enc` or `{digest}.key`, as in a route.
     ///
     /// # Errors
     /// [`Code::BadName`].
@@ -54,17 +54,19 @@ impl PartName {
         let (digest, kind) = match text.split_once('.') {
             Some((digest, CLEAR)) => (digest, PartKind::Clear),
             Some((digest, ENCRYPTED)) => (digest, PartKind::Encrypted),
+            Some((digest, KEY)) => (digest, PartKind::Key),
             _ => return Err(Code::BadName.into()),
         };
         Ok(Self { digest: digest.parse().map_err(|_| Code::BadName)?, kind })
     }
 
-    /// Parses a file name as in a table's `parts` directory; `None` for other files.
+    /// Parses a file name as in a table's `parts` or `keys` directory; `None` for other files.
     pub fn from_file_name(name: &str) -> Option<Self> {
-        Self::parse(name.strip_suffix(".parquet")?).ok()
+        let part = Self::parse(name.strip_suffix(".parquet").unwrap_or(name)).ok()?;
+        (part.file_name() == name).then_some(part)
     }
 
-    /// The file's name in a table's `parts` directory.
+    /// The file's name in a table's `parts` or `keys` directory.
     pub fn file_name(&self) -> String {
         self.kind.file_name(&self.digest)
     }
@@ -85,6 +87,7 @@ impl fmt::Display for PartName {
         let kind = match self.kind {
             PartKind::Clear => CLEAR,
             PartKind::Encrypted => ENCRYPTED,
+            PartKind::Key => KEY,
         };
         f.write_str(&path::part_name(&self.digest.to_string(), kind))
     }
@@ -168,7 +171,7 @@ mod tests {
     #[test]
     fn part_names_round_trip_and_refuse_all_else() {
         let digest = "0123456789abcdef".repeat(4);
-        for half in ["clear", "enc"] {
+        for half in ["clear", "enc", "key"] {
             let part = PartName::parse(&format!("{digest}.{half}")).unwrap();
             assert_eq!(part.to_string(), format!("{digest}.{half}"));
             assert_eq!(PartName::from_file_name(&part.file_name()), Some(part));

@@ -23,6 +23,10 @@ pub struct DeviceId([u8; 16]);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EncryptionId([u8; 16]);
 
+/// A name that an owner gives to a secret of which a table has evaluation keys: 16 bytes that say nothing about it. Public.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SecretId([u8; 16]);
+
 /// 16 random bytes that a device's spool keeps. Public.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamId([u8; 16]);
@@ -111,6 +115,18 @@ fn halves(bytes: [u8; 32]) -> [[u8; 16]; 2] {
     std::array::from_fn(|half| std::array::from_fn(|at| bytes.get(16 * half + at).copied().unwrap_or(0)))
 }
 
+impl SecretId {
+    /// Wraps 16 bytes that the owner has chosen.
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 16 bytes.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
 impl StreamId {
     /// Wraps 16 random bytes.
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
@@ -169,6 +185,7 @@ macro_rules! hex_text {
 hex_text!(Digest, 32);
 hex_text!(DeviceId, 16);
 hex_text!(EncryptionId, 16);
+hex_text!(SecretId, 16);
 hex_text!(StreamId, 16);
 hex_text!(TableId, 16);
 

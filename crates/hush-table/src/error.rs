@@ -5,7 +5,7 @@
 mod fault;
 mod kind;
 
-pub use fault::{Counted, DeliveryFault, ManifestFault, Measured, Operation, PartFault};
+pub use fault::{Counted, DeliveryFault, KeyFault, ManifestFault, Measured, Operation, PartFault};
 pub use kind::ErrorKind;
 
 use crate::digest::{Digest, TableId};
@@ -116,13 +116,13 @@ pub enum TableError {
         place: String,
     },
     /// A part that the manifest names is not in the store.
-    #[error("part {name:?} is missing from the store")]
+    #[error("file {name:?} is missing from the store")]
     PartMissing {
         /// File name of the part.
         name: String,
     },
     /// A part is not the one that the manifest names.
-    #[error("part {name:?} was altered: its content has digest {found}")]
+    #[error("file {name:?} was altered: its content has digest {found}")]
     PartAltered {
         /// File name of the part; holds the expected digest.
         name: String,
@@ -144,7 +144,7 @@ pub enum TableError {
         part: Digest,
     },
     /// A part has another size than the manifest says.
-    #[error("part {name:?} has {found} bytes, the manifest says {expected}")]
+    #[error("file {name:?} has {found} bytes, the manifest says {expected}")]
     PartSize {
         /// File name of the part.
         name: String,

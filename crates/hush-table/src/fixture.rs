@@ -106,6 +106,8 @@ pub(crate) fn manifest() -> Manifest {
             },
         ],
         devices: DeviceRules::default(),
+        chains: Vec::new(),
+        keys: Vec::new(),
         sealed_schema: vec![0xde, 0xad],
     }
 }

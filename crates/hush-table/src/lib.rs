@@ -8,6 +8,7 @@
 //!   part 0, part 1, …  each ≤ 64 chunks of ≤ 8192 rows
 //!        ├─ <digest>.clear.parquet   ordinary Parquet, one row per table row
 //!        └─ <digest>.enc.parquet     Parquet, one row per chunk: index, rows, seed, one blob per encoding
+//!   keys      <digest>.key             evaluation keys over a modulus chain; most tables have none
 //!
 //!   TableWriter ─▶ TableStore ─▶ any object store (a directory, memory, …)  ─▶ EncryptedPart / ClearPart
 //! ```
@@ -49,12 +50,16 @@ pub mod store;
 pub mod uri;
 
 pub use delivery::{Delivery, DeliveryId, DeliveryPage, SignedDelivery};
-pub use digest::{DeviceId, Digest, EncryptionId, StreamId, TableId, from_hex, to_hex};
-pub use error::{DeliveryFault, ManifestFault, PartFault, TableError};
-pub use manifest::{ClearColumn, Manifest, PartEntry, PartFile, Pin, SignedManifest};
+pub use digest::{DeviceId, Digest, EncryptionId, SecretId, StreamId, TableId, from_hex, to_hex};
+pub use error::{DeliveryFault, KeyFault, ManifestFault, PartFault, TableError};
+pub use manifest::{
+    ChainDefinition, ClearColumn, KeyEntry, KeyKind, Manifest, PartEntry, PartFile, Pin, SignedManifest,
+};
 pub use part::{
     CHUNK_ROWS, ChunkRow, ChunkRows, ClearPart, EncodedChunk, EncryptedPart, PartKind, Projection,
 };
 pub use store::files::foreign_entry;
-pub use store::{Catalog, Delivered, TableIdentity, TableLayout, TableStore, TableWriter, check_seeds};
+pub use store::{
+    Catalog, Delivered, KeysToStore, TableIdentity, TableLayout, TableStore, TableWriter, check_seeds,
+};
 pub use uri::{TableUri, TableUriError};

@@ -8,6 +8,7 @@
 mod conform;
 mod container;
 mod devices;
+mod keys;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +19,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub(crate) use container::{MAX_CONTAINER_BYTES, verify};
 pub use container::{SignedManifest, UncheckedManifest};
 pub use devices::{DeviceRules, MAX_REJECTED, MAX_REVOKED, Rejection};
+pub use keys::{ChainDefinition, KeyEntry, KeyKind, MAX_CHAINS, MAX_KEY_BYTES, MAX_KEYS};
 
 use crate::delivery::DeliveryId;
 use crate::digest::{Digest, EncryptionId, TableId, from_hex, to_hex};
@@ -80,6 +82,12 @@ pub struct Manifest {
     /// What the owner has decided about devices.
     #[serde(default, skip_serializing_if = "DeviceRules::is_empty")]
     pub devices: DeviceRules,
+    /// Definitions of the chains that the manifest names and that are no presets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chains: Vec<ChainDefinition>,
+    /// Files of evaluation keys.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<KeyEntry>,
     /// The owner's private half (schema and private encodings), encrypted by the owner; opaque here.
     #[serde(serialize_with = "hex_out", deserialize_with = "hex_in")]
     pub sealed_schema: Vec<u8>,
@@ -112,7 +120,7 @@ pub struct PartEntry {
     pub delivery: Option<DeliveryId>,
 }
 
-/// A file of a part.
+/// A file of a part, or of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartFile {

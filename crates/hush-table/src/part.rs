@@ -30,6 +30,11 @@ pub use hush_params::size::CHUNK_ROWS;
 use crate::digest::Digest;
 use crate::manifest::PartFile;
 
+/// Name of the folder of parts below a table's prefix.
+pub const PARTS_NAME: &str = "parts";
+/// Name of the folder of evaluation keys below a table's prefix.
+pub const KEYS_NAME: &str = "keys";
+
 /// Most chunks of a part.
 pub const MAX_PART_CHUNKS: u32 = 64;
 /// A part is cut at the first chunk that reaches this size.
@@ -45,35 +50,51 @@ pub const PART_FORMAT: &str = "1";
 /// Footer key of the version.
 pub const FORMAT_KEY: &str = "hushtable.part";
 
-/// The two kinds of part file.
+/// The kinds of file that a manifest names: the two halves of a part, and evaluation keys, which are stored, sent and checked as parts
+/// are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PartKind {
     /// Clear columns.
     Clear,
     /// Encodings and sealed columns.
     Encrypted,
+    /// Evaluation keys.
+    Key,
 }
 
 impl PartKind {
-    /// File name of a part of this kind, below `parts/`.
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Clear, Self::Encrypted, Self::Key];
+
+    /// The folder of files of this kind, below a table's prefix.
+    pub fn folder(self) -> &'static str {
+        match self {
+            Self::Clear | Self::Encrypted => PARTS_NAME,
+            Self::Key => KEYS_NAME,
+        }
+    }
+
+    /// Name of a file of this kind in its folder.
     pub fn file_name(self, digest: &Digest) -> String {
         match self {
             Self::Clear => format!("{digest}.clear.parquet"),
             Self::Encrypted => format!("{digest}.enc.parquet"),
+            Self::Key => format!("{digest}.key"),
         }
     }
 
-    /// Name of the file that holds the hash tree of a part of this kind, beside the part.
+    /// Name of the file that holds the hash tree of a file of this kind, beside it.
     pub fn tree_name(self, digest: &Digest) -> String {
         match self {
             Self::Clear => format!("{digest}.clear.tree"),
             Self::Encrypted => format!("{digest}.enc.tree"),
+            Self::Key => format!("{digest}.key.tree"),
         }
     }
 
-    /// The file name of the part to which a file belongs: the part itself, or its hash tree. `None` for other files.
+    /// The name of the file to which a file belongs: a part or key itself, or its hash tree. `None` for other files.
     pub fn part_of(name: &str) -> Option<String> {
-        [Self::Clear, Self::Encrypted].into_iter().find_map(|kind| {
+        Self::ALL.into_iter().find_map(|kind| {
             let digest = name.split('.').next()?.parse().ok()?;
             let part = kind.file_name(&digest);
             (part == name || kind.tree_name(&digest) == name).then_some(part)

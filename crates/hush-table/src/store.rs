@@ -6,6 +6,7 @@
 //! <prefix>/parts/<digest>.clear.parquet
 //! <prefix>/parts/<digest>.enc.parquet
 //! <prefix>/parts/<digest>.{clear,enc}.tree   hash trees of large parts: ranges are checked without reading the rest
+//! <prefix>/keys/<digest>.key                 evaluation keys
 //! <prefix>/deliveries/<stream>-<number>.delivery    from devices, until the owner takes them in
 //! <directory>/.lock, *.partial               directories only: the writer's lock, files not yet in place
 //! ```
@@ -33,9 +34,10 @@ use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 
+pub use crate::part::{KEYS_NAME, PARTS_NAME};
 pub use catalog::{Catalog, CatalogEntry};
 pub use deliveries::{Delivered, check_seeds};
-pub use writer::{TableIdentity, TableLayout, TableWriter};
+pub use writer::{KeysToStore, TableIdentity, TableLayout, TableWriter};
 
 use self::objects::{Lookup, Replace, Stamp};
 use self::open::KnownParts;
@@ -48,8 +50,6 @@ use crate::part::{GroupChecks, PartKind, WrittenPart};
 pub const DELIVERIES_NAME: &str = "deliveries";
 /// Name of the manifest below a table's prefix.
 pub const MANIFEST_NAME: &str = "manifest.hush";
-/// Name of the folder of parts below a table's prefix.
-pub const PARTS_NAME: &str = "parts";
 
 /// One table's place in a store. Cheap to clone; clones share the memory of verified parts.
 #[derive(Clone, Debug)]
@@ -109,13 +109,17 @@ impl TableStore {
         &self.prefix
     }
 
+    fn folder(&self, name: &str) -> Path {
+        self.prefix.clone().join(name)
+    }
+
     /// Path of a part file in [`TableStore::objects`].
     pub fn part_path(&self, kind: PartKind, digest: &Digest) -> Path {
-        self.prefix.clone().join(PARTS_NAME).join(kind.file_name(digest))
+        self.folder(kind.folder()).join(kind.file_name(digest))
     }
 
     fn tree_path(&self, kind: PartKind, digest: &Digest) -> Path {
-        self.prefix.clone().join(PARTS_NAME).join(kind.tree_name(digest))
+        self.folder(kind.folder()).join(kind.tree_name(digest))
     }
 
     /// Reads the manifest and checks its signature and rules. Whose signature it is, and whether the version is
@@ -137,7 +141,7 @@ impl TableStore {
         let path = self.part_path(part.kind, &part.file.digest);
         match &self.directory {
             Some(directory) => {
-                let folder = directory.join(PARTS_NAME);
+                let folder = directory.join(part.kind.folder());
                 files::write(&folder, &part.kind.file_name(&part.file.digest), &part.bytes)?;
                 files::write_tree(&folder, part.kind, &part.tree)
             }
@@ -173,14 +177,27 @@ impl TableStore {
         self.put_part(&part)
     }
 
-    /// Part files that a manifest names and this store does not have in full; what is left to upload.
+    /// Stores evaluation keys under their digest, and says where they are for the manifest. Storing them again changes nothing.
+    ///
+    /// # Errors
+    /// As [`TableStore::put_part`].
+    pub fn put_key(&self, keys: impl Into<Bytes>) -> Result<PartFile, TableError> {
+        let written = WrittenPart::new(PartKind::Key, keys, 0, 0);
+        self.put_part(&written)?;
+        Ok(written.file)
+    }
+
+    /// Files of parts and keys that a manifest names and this store does not have in full; what is left to upload.
     ///
     /// # Errors
     /// [`TableError::Io`].
     pub fn missing_parts(&self, manifest: &Manifest) -> Result<Vec<(PartKind, PartFile)>, TableError> {
-        let present: HashMap<String, u64> =
-            objects::list(&self.objects, &self.prefix.clone().join(PARTS_NAME))?.into_iter().collect();
-        let mut missing: Vec<_> = part_files(manifest)
+        let mut present: HashMap<String, u64> =
+            objects::list(&self.objects, &self.folder(PARTS_NAME))?.into_iter().collect();
+        if !manifest.keys.is_empty() {
+            present.extend(objects::list(&self.objects, &self.folder(KEYS_NAME))?);
+        }
+        let mut missing: Vec<_> = named_files(manifest)
             .filter(|(kind, file)| present.get(&kind.file_name(&file.digest)) != Some(&file.bytes))
             .collect();
         let mut seen = HashSet::new();
@@ -218,7 +235,9 @@ impl TableStore {
             return objects::replace(&self.objects, &path, bytes, replace);
         };
         // Names before the manifest, the manifest's name after; the directory's own name was made by us, perhaps.
-        files::sync_directory(&directory.join(PARTS_NAME))?;
+        for folder in [PARTS_NAME, KEYS_NAME] {
+            files::sync_directory(&directory.join(folder))?;
+        }
         files::sync_directory(directory)?;
         files::write(directory, MANIFEST_NAME, manifest.as_bytes())?;
         files::sync_directory(directory)?;
@@ -260,7 +279,7 @@ impl TableStore {
         let present = self.load_present()?;
         let named: HashSet<String> = present
             .iter()
-            .flat_map(|(manifest, _)| part_files(manifest.manifest()))
+            .flat_map(|(manifest, _)| named_files(manifest.manifest()))
             .map(|(kind, file)| kind.file_name(&file.digest))
             .collect();
         let awaited = self.awaited_parts()?;
@@ -286,10 +305,10 @@ impl TableStore {
         let present = self.load_present()?;
         let keep: HashSet<PartFile> = present
             .iter()
-            .flat_map(|(present, _)| part_files(present.manifest()))
+            .flat_map(|(present, _)| named_files(present.manifest()))
             .map(|(_, file)| file)
             .collect();
-        for (kind, file) in part_files(given_up).filter(|(_, file)| !keep.contains(file)) {
+        for (kind, file) in named_files(given_up).filter(|(_, file)| !keep.contains(file)) {
             objects::delete(&self.objects, &self.part_path(kind, &file.digest))?;
             objects::delete(&self.objects, &self.tree_path(kind, &file.digest))?;
         }
@@ -299,15 +318,17 @@ impl TableStore {
     /// Removes those parts whose name `doomed` takes, their hash trees with them, and files not yet in place.
     fn remove_parts(&self, doomed: impl Fn(&str) -> bool) -> Result<usize, TableError> {
         let mut removed = 0;
-        let parts = self.prefix.clone().join(PARTS_NAME);
-        for (name, _) in objects::list(&self.objects, &parts)? {
-            let part = PartKind::part_of(&name);
-            if part.as_ref().is_some_and(|part| doomed(part)) || files::is_partial(&name) {
-                let path = parts.clone().join(name.as_str());
-                objects::delete(&self.objects, &path)?;
-                self.known().remove(&path);
-                // A part and its tree are one.
-                removed += usize::from(part.is_none_or(|part| part == name));
+        for folder in [PARTS_NAME, KEYS_NAME] {
+            let folder = self.folder(folder);
+            for (name, _) in objects::list(&self.objects, &folder)? {
+                let part = PartKind::part_of(&name);
+                if part.as_ref().is_some_and(|part| doomed(part)) || files::is_partial(&name) {
+                    let path = folder.clone().join(name.as_str());
+                    objects::delete(&self.objects, &path)?;
+                    self.known().remove(&path);
+                    // A part and its tree are one.
+                    removed += usize::from(part.is_none_or(|part| part == name));
+                }
             }
         }
         if let Some(directory) = &self.directory {
@@ -356,11 +377,11 @@ impl TableStore {
     }
 }
 
-/// All files that a manifest names.
-fn part_files(manifest: &Manifest) -> impl Iterator<Item = (PartKind, PartFile)> + '_ {
-    manifest.parts.iter().flat_map(|part| {
+/// All files of which a table consists beside its manifest: halves of parts in row order, then keys. A file may be named twice.
+pub fn named_files(manifest: &Manifest) -> impl Iterator<Item = (PartKind, PartFile)> + '_ {
+    let halves = manifest.parts.iter().flat_map(|part| {
         let clear = part.clear.map(|file| (PartKind::Clear, file));
-        let encrypted = part.encrypted.map(|file| (PartKind::Encrypted, file));
-        clear.into_iter().chain(encrypted)
-    })
+        clear.into_iter().chain(part.encrypted.map(|file| (PartKind::Encrypted, file)))
+    });
+    halves.chain(manifest.keys.iter().map(|entry| (PartKind::Key, entry.file)))
 }

@@ -2,7 +2,6 @@
 //! Stored columns decrypted chunk by chunk.
 
 use hush_exec::packing::stored_body;
-use hush_params::preset;
 use hush_plan::bounds::Bound;
 use hush_ring::UniformSeed;
 use hush_rlwe::{Body, BodyId, BodyKind, UncheckedBody};
@@ -19,7 +18,7 @@ use crate::release::Release;
 /// A parameter set that this version does not know.
 pub(crate) fn body_of(key: &ColumnKey, chunk: u32, rows: u32) -> Result<(BodyKind, BodyId), ClientError> {
     let public = &key.encoding.public;
-    let body = stored_body(public.id, &public.packing, preset(&public.params)?, (chunk, rows));
+    let body = stored_body(public.id, &public.packing, public.ring()?, (chunk, rows));
     body.ok_or(ClientError::Internal { what: "a body of a column without polynomials" })
 }
 

@@ -17,7 +17,6 @@ use arrow::datatypes::{DataType, Decimal256Type};
 use arrow::record_batch::RecordBatch;
 use ethnum::I256;
 use hush_encode::{MAX_CLEAR_FILE_BYTES, QuantityValues, View, oversized_row, quantity_values};
-use hush_params::preset;
 use hush_plan::bounds::Bound;
 use hush_plan::physical::stored_bounds;
 use hush_plan::schema::Column;
@@ -160,7 +159,7 @@ impl<'a> Examiner<'a> {
     fn check_sizes(&self, entry: &PartEntry) -> Result<(), Fault> {
         let body = |key: &ColumnKey| {
             let public = &key.encoding.public;
-            let set = preset(&public.params).map_err(|_| Fault::Form)?;
+            let set = public.ring().map_err(|_| Fault::Form)?;
             let elements = public.packing.element_count(set, hush_table::CHUNK_ROWS);
             Ok(masked_body_bytes(key.ring(), elements) as u64 + PAGE_BYTES)
         };

@@ -196,6 +196,8 @@ impl Fixture {
             sealed_columns: 0,
             parts,
             devices: hush_table::manifest::DeviceRules::default(),
+            chains: Vec::new(),
+            keys: Vec::new(),
             sealed_schema: Vec::new(),
         };
         let key = seed.verifying_key().to_bytes();

@@ -10,6 +10,7 @@ mod corpus;
 mod fixture;
 mod hostile;
 mod kept;
+mod keys;
 mod mutations;
 mod reference;
 mod refusals;

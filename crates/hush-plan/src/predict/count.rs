@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Counting what server and owner do for a plan.
 
-use hush_params::{ParamSet, preset, size};
+use hush_params::{ParamSet, size};
 
 use super::{BlockWork, CHUNK_ROWS, Expected, TableShape, Work, clear};
 use crate::encoding::{Encoding, EncodingId};
@@ -323,7 +323,7 @@ fn encode(sizes: &Sizes, lanes: u64, work: &mut Work) {
 fn find(encodings: &[Encoding], id: EncodingId) -> Result<(&Encoding, Sizes), PlanError> {
     let found = encodings.iter().find(|encoding| encoding.id == id);
     let encoding = found.ok_or(bad(id, EncodingFault::UnknownParams))?;
-    let set = preset(&encoding.params).map_err(|_| bad(id, EncodingFault::UnknownParams))?;
+    let set = encoding.ring().map_err(|_| bad(id, EncodingFault::UnknownParams))?;
     Ok((encoding, Sizes::new(set)))
 }
 

@@ -6,7 +6,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::PoisonError;
 
-use super::{Catalog, PARTS_DIRECTORY};
+use hush_table::store::{KEYS_NAME, PARTS_NAME};
+
+use super::Catalog;
 use crate::durable;
 use crate::names::{PartName, TableName};
 
@@ -30,7 +32,7 @@ pub enum StoredPart {
 impl Catalog {
     /// Where a complete part lies.
     pub fn part_path(&self, table: &TableName, part: &PartName) -> PathBuf {
-        self.root.join(table.as_str()).join(PARTS_DIRECTORY).join(part.file_name())
+        self.root.join(table.as_str()).join(part.kind().folder()).join(part.file_name())
     }
 
     /// Reads a part and says whether it is what its name says.
@@ -79,7 +81,7 @@ impl Catalog {
     }
 
     pub(super) fn part_files(&self, table: &TableName) -> impl Iterator<Item = fs::DirEntry> {
-        let directory = self.root.join(table.as_str()).join(PARTS_DIRECTORY);
-        fs::read_dir(directory).into_iter().flatten().flatten()
+        let folders = [PARTS_NAME, KEYS_NAME].map(|folder| self.root.join(table.as_str()).join(folder));
+        folders.into_iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten())
     }
 }

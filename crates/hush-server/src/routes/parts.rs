@@ -47,7 +47,7 @@ pub struct Check {
 /// part is read first; one that does not have the digest of its name is answered as an absent one, with `Part-Damaged: ?1`.
 #[utoipa::path(head, path = "/v1/tables/{table}/parts/{part}", tag = "parts",
     params(("table" = String, Path, description = "table name"),
-           ("part" = String, Path, description = "BLAKE3 of the file, 64 hex digits, then .clear or .enc"), Check),
+           ("part" = String, Path, description = "BLAKE3 of the file, 64 hex digits, then .clear, .enc or .key"), Check),
     responses((status = 200, description = "complete"), (status = 404, description = "absent, incomplete or damaged"),
               (status = "default", description = "refused", body = ErrorBody)))]
 pub async fn head(
@@ -83,7 +83,7 @@ async fn stored(app: &Arc<App>, table: &TableName, part: &PartName) -> Result<St
 /// Returns a complete part, or one range of it.
 #[utoipa::path(get, path = "/v1/tables/{table}/parts/{part}", tag = "parts",
     params(("table" = String, Path, description = "table name"),
-           ("part" = String, Path, description = "BLAKE3 of the file, 64 hex digits, then .clear or .enc"),
+           ("part" = String, Path, description = "BLAKE3 of the file, 64 hex digits, then .clear, .enc or .key"),
            ("Range" = Option<String>, Header, description = "one range of bytes")),
     responses((status = 200, description = "the file", content_type = "application/octet-stream"),
               (status = 206, description = "the range", content_type = "application/octet-stream"),
@@ -104,7 +104,7 @@ pub async fn fetch(
 /// is read first, and replaced if it is damaged.
 #[utoipa::path(put, path = "/v1/tables/{table}/parts/{part}", tag = "parts",
     params(("table" = String, Path, description = "table name"),
-           ("part" = String, Path, description = "BLAKE3 of the file, 64 hex digits, then .clear or .enc"),
+           ("part" = String, Path, description = "BLAKE3 of the file, 64 hex digits, then .clear, .enc or .key"),
            ("Content-Range" = Option<String>, Header, description = "bytes a-b/n; absent: the whole part")),
     request_body(content_type = "application/octet-stream", description = "Content-Length required"),
     responses((status = 200, description = "was complete already; the body was not read"),

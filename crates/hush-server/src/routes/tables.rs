@@ -12,6 +12,7 @@ use axum::response::IntoResponse;
 use hush_protocol::refusal::ErrorBody;
 use hush_protocol::table::{ClearColumnFacts, EncodingFacts, TableFacts, TableSummary};
 use hush_table::SignedManifest;
+use hush_table::store::named_files;
 use tokio::task::spawn_blocking;
 
 use super::App;
@@ -107,7 +108,7 @@ pub async fn commit(
 
 fn summary(name: &TableName, manifest: &SignedManifest) -> TableSummary {
     let body = manifest.manifest();
-    let files = body.parts.iter().flat_map(|part| part.clear.iter().chain(&part.encrypted));
+    let files = named_files(body).map(|(_, file)| file);
     TableSummary {
         name: name.as_str().to_owned(),
         version: body.version,

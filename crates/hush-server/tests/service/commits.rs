@@ -63,6 +63,33 @@ fn a_manifest_must_be_sound_complete_and_in_its_place() {
 }
 
 #[test]
+fn evaluation_keys_are_admitted_as_parts_are() {
+    let service = start(&[]);
+    let table = Recipe { keyed: true, ..PLAIN }.make();
+    table.push_parts(&service);
+    let commit =
+        |service: &crate::harness::Service| service.put(&table.manifest_path(), table.manifest.as_bytes());
+    let missing = commit(&service);
+    assert_eq!((missing.status, missing.code().as_str()), (409, "HUSH-V019"));
+    // Not under the digest of another content, and not of another length.
+    let (route, content) = table.key();
+    let mut other = content.clone();
+    other[99] ^= 1;
+    assert_eq!(service.put(&route, &other).code(), "HUSH-V013");
+    assert_eq!(service.put(&route, &content[1..]).code(), "HUSH-V013");
+    assert_eq!(service.put(&route, &content).status, 201);
+    assert_eq!(commit(&service).status, 201);
+    assert_eq!(service.get(&route).body, content);
+    let store = hush_table::TableStore::local_existing(service.path("tables/visits")).unwrap();
+    store.verify(table.manifest.manifest()).unwrap();
+    // Keys above the limit of parts are refused before they are read.
+    let small = start(&["--max-part-bytes", "100000"]);
+    table.push_parts(&small);
+    let large = small.put(&route, &content);
+    assert_eq!(large.status, 413, "{}", large.code());
+}
+
+#[test]
 fn only_the_owner_replaces_a_table_and_only_by_newer_versions() {
     let service = start(&[]);
     let second = Recipe { version: 2, seed: 2, ..PLAIN }.make();

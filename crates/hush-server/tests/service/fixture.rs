@@ -8,10 +8,12 @@ use std::sync::Arc;
 use arrow::array::{Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use ed25519_dalek::{Signer, SigningKey};
+use hush_params::Params;
 use hush_plan::packing::{Packing, Sum};
 use hush_plan::{Encoding, EncodingId};
 use hush_table::{
-    EncodedChunk, EncryptionId, SignedManifest, TableId, TableIdentity, TableLayout, TableStore, TableWriter,
+    EncodedChunk, EncryptionId, KeyEntry, KeyKind, KeysToStore, SecretId, SignedManifest, TableId,
+    TableIdentity, TableLayout, TableStore, TableWriter,
 };
 use tempfile::TempDir;
 
@@ -33,10 +35,12 @@ pub(crate) struct Recipe {
     pub(crate) signer: u8,
     /// Text of the clear column's rows.
     pub(crate) ward: &'static str,
+    /// Whether it has a file of evaluation keys.
+    pub(crate) keyed: bool,
 }
 
 pub(crate) const PLAIN: Recipe =
-    Recipe { name: "visits", table: 1, version: 1, seed: 1, signer: 1, ward: "north" };
+    Recipe { name: "visits", table: 1, version: 1, seed: 1, signer: 1, ward: "north", keyed: false };
 
 /// A table in a directory of its own.
 pub(crate) struct LocalTable {
@@ -65,6 +69,13 @@ impl Recipe {
             verifying_key: key.verifying_key().to_bytes(),
         };
         let mut writer = TableWriter::begin(&store, identity, layout).unwrap();
+        if self.keyed {
+            let params = Params::named("n12_q2p1x34_d1_sec128_v1").unwrap();
+            let bytes = KeyEntry::expected_bytes(&KeyKind::Relinearisation, &params).unwrap() as usize;
+            let secret = SecretId::from_bytes([self.seed; 16]);
+            let keys = KeysToStore { kind: KeyKind::Relinearisation, params, unit: 65537, secret };
+            writer.put_keys(keys, vec![self.seed; bytes]).unwrap();
+        }
         let wards = StringArray::from_iter_values((0..ROWS).map(|_| self.ward));
         let years = Int64Array::from_iter_values((0..i64::from(ROWS)).map(|row| 2020 + row % 4));
         let batch = RecordBatch::try_new(clear, vec![Arc::new(wards), Arc::new(years)]).unwrap();
@@ -90,6 +101,13 @@ impl LocalTable {
 
     pub(crate) fn manifest_path(&self) -> String {
         format!("{}/manifest", self.base())
+    }
+
+    /// Route and content of the file of evaluation keys.
+    pub(crate) fn key(&self) -> (String, Vec<u8>) {
+        let digest = self.manifest.manifest().keys[0].file.digest;
+        let content = std::fs::read(self.directory.path().join(format!("keys/{digest}.key")));
+        (format!("{}/parts/{digest}.key", self.base()), content.unwrap())
     }
 
     /// Route and content of each part file, the encrypted one first.

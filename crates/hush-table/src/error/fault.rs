@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The details of errors: the rule that a manifest breaks, the fault of a part, the size or operation concerned.
 
+use hush_params::ParamsError;
 use hush_plan::EncodingId;
 
 /// Sizes that have limits.
@@ -75,10 +76,68 @@ pub enum DeliveryFault {
     Table,
 }
 
+/// What is wrong with an entry of evaluation keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyFault {
+    /// The keys that it names have another size.
+    #[error("it names a file of {found} bytes, but its keys have {expected}")]
+    Bytes {
+        /// Bytes in the entry.
+        found: u64,
+        /// Bytes that kind and chain give.
+        expected: u64,
+    },
+    /// Galois elements that do not exist, or not in order.
+    #[error("its Galois elements are not odd numbers from 3 up to twice the ring degree, rising")]
+    Elements,
+    /// Not the chain of any keys.
+    #[error("it names no secure modulus chain with special primes; define the chain in the same manifest")]
+    Params,
+    /// A key or a file that another entry has.
+    #[error("it repeats a key or the file of another entry")]
+    Repeated,
+    /// Keys that no reader takes.
+    #[error(
+        "its keys take {found} bytes, above the limit of {limit}; divide its Galois elements among several files"
+    )]
+    TooLarge {
+        /// Bytes that the keys take.
+        found: u64,
+        /// Largest number.
+        limit: u64,
+    },
+    /// Errors without a unit.
+    #[error("its unit is 0; it is the plaintext modulus, or 1")]
+    Unit,
+}
+
 /// Rules that a manifest's body can break.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[derive(Debug, thiserror::Error, PartialEq)]
 #[non_exhaustive]
 pub enum ManifestFault {
+    /// A definition of a chain that cannot be used.
+    #[error("definition {index} of a modulus chain: {cause}")]
+    Chain {
+        /// Position of the definition.
+        index: usize,
+        /// What is wrong with it.
+        cause: Box<ParamsError>,
+    },
+    /// A chain that nothing in the manifest names.
+    #[error("definition {index} of a modulus chain is used by no encoding and no key")]
+    ChainUnused {
+        /// Position of the definition.
+        index: usize,
+    },
+    /// A file of evaluation keys.
+    #[error("key {index}: {fault}")]
+    Key {
+        /// Position of the entry.
+        index: usize,
+        /// What is wrong with it.
+        fault: KeyFault,
+    },
     /// One delivery twice.
     #[error("part {index} is a delivery that an earlier part is")]
     DeliveryRepeated {
@@ -206,10 +265,16 @@ pub enum ManifestFault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Counted {
+    /// Modulus chains.
+    Chains,
     /// Clear columns.
     ClearColumns,
+    /// Bytes of the definition of a chain.
+    DefinitionBytes,
     /// Encodings.
     Encodings,
+    /// Files of evaluation keys.
+    Keys,
     /// Parts.
     Parts,
     /// Rejected deliveries.
@@ -341,8 +406,11 @@ impl std::fmt::Display for Operation {
 impl std::fmt::Display for Counted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
+            Self::Chains => "modulus chains",
             Self::ClearColumns => "clear columns",
+            Self::DefinitionBytes => "bytes of a chain's definition",
             Self::Encodings => "encodings",
+            Self::Keys => "files of evaluation keys",
             Self::Parts => "parts",
             Self::Rejected => "rejected deliveries",
             Self::Revoked => "revoked devices",

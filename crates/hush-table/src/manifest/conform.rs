@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use arrow::datatypes::{DataType, TimeUnit};
-use hush_params::preset;
+use hush_params::{Definitions, Named, Params};
 use hush_plan::{Encoding, unpacked_encoding};
 
 use hush_plan::schema::is_table_name;
@@ -23,9 +23,11 @@ use crate::part::{CHUNK_ROWS, MAX_PART_CHUNKS};
 pub(super) fn check(manifest: &Manifest) -> Result<(), ManifestFault> {
     head(manifest)?;
     columns(manifest)?;
-    manifest.encodings.iter().try_for_each(encoding)?;
+    let definitions = manifest.definitions()?;
+    manifest.encodings.iter().try_for_each(|encoding| self::encoding(encoding, &definitions))?;
     parts(manifest)?;
-    super::devices::check(manifest)
+    super::devices::check(manifest)?;
+    super::keys::check(manifest, &definitions)
 }
 
 fn head(manifest: &Manifest) -> Result<(), ManifestFault> {
@@ -49,6 +51,7 @@ fn head(manifest: &Manifest) -> Result<(), ManifestFault> {
     at_most(Counted::Encodings, manifest.encodings.len(), MAX_ENCODINGS)?;
     at_most(Counted::SealedColumns, manifest.sealed_columns as usize, MAX_COLUMNS)?;
     at_most(Counted::Parts, manifest.parts.len(), MAX_PARTS)?;
+    super::keys::check_counts(manifest)?;
     at_most(Counted::SchemaBytes, manifest.sealed_schema.len(), MAX_SCHEMA_BYTES)
 }
 
@@ -78,14 +81,13 @@ fn columns(manifest: &Manifest) -> Result<(), ManifestFault> {
     Ok(())
 }
 
-/// An encoding must name a secure preset of this version and a plaintext space that its layout can have there.
-fn encoding(encoding: &Encoding) -> Result<(), ManifestFault> {
+/// An encoding must name secure parameters that this version or the manifest knows, and a plaintext space that its layout can have
+/// there.
+fn encoding(encoding: &Encoding, definitions: &Definitions) -> Result<(), ManifestFault> {
     let id = encoding.id;
-    let set = preset(&encoding.params).map_err(|_| ManifestFault::Params { id })?;
-    if !set.is_secure() {
-        return Err(ManifestFault::Params { id });
-    }
-    if encoding.packing.fits(set) { Ok(()) } else { Err(ManifestFault::Plaintext { id }) }
+    let params = definitions.resolve(Named::Name(&encoding.params));
+    let params = params.ok().filter(Params::is_secure).ok_or(ManifestFault::Params { id })?;
+    if encoding.packing.fits(&params) { Ok(()) } else { Err(ManifestFault::Plaintext { id }) }
 }
 
 /// The rule that a body breaks which cannot be read; `None` where it is not one of encodings.

@@ -10,7 +10,7 @@ use crate::manifest::Manifest;
 use crate::part::{PartKind, Projection};
 
 impl TableStore {
-    /// Opens every part that a manifest names and checks digests, sizes, columns, chunk numbers, rows, and that no
+    /// Opens every part and key that a manifest names and checks digests, sizes, columns, chunk numbers, rows, and that no
     /// two chunks of the table share a seed (which would tell the difference of their plaintexts).
     ///
     /// # Errors
@@ -20,6 +20,9 @@ impl TableStore {
     /// # Cost
     /// One pass over all bytes for digests not yet checked; 40 bytes of memory per chunk for the seeds.
     pub fn verify(&self, manifest: &Manifest) -> Result<(), TableError> {
+        for entry in &manifest.keys {
+            self.open_part(PartKind::Key, &entry.file)?;
+        }
         let mut seeds = HashMap::new();
         let heads = Projection { seed: true, ..Projection::default() };
         for (place, entry) in manifest.placed_parts() {

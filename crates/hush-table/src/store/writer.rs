@@ -5,15 +5,20 @@ use std::thread::JoinHandle;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use bytes::Bytes;
+use hush_params::Params;
 use hush_plan::Encoding;
 
 use super::{TableStore, files::Lock};
-use crate::digest::{EncryptionId, TableId};
+use crate::digest::{EncryptionId, SecretId, TableId};
 use crate::error::{Operation, PartFault, TableError};
-use crate::manifest::{BODY_FORMAT, ClearColumn, DeviceRules, Manifest, PartEntry, SignedManifest, key_id};
+use crate::manifest::{
+    BODY_FORMAT, ChainDefinition, ClearColumn, DeviceRules, KeyEntry, KeyKind, Manifest, PartEntry,
+    SignedManifest, key_id,
+};
 use crate::part::{
     CHUNK_ROWS, ClearPartWriter, EncodedChunk, EncryptedPartWriter, MAX_PART_CHUNKS, PART_TARGET_BYTES,
-    WrittenPart,
+    PartKind, WrittenPart,
 };
 
 /// Which table is written.
@@ -40,6 +45,19 @@ pub struct TableLayout {
     pub encodings: Vec<Encoding>,
     /// Number of sealed columns.
     pub sealed_columns: u32,
+}
+
+/// Which evaluation keys are stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeysToStore {
+    /// For which operations.
+    pub kind: KeyKind,
+    /// Their chain.
+    pub params: Params,
+    /// Unit of errors: the plaintext modulus in BGV, 1 in BFV and CKKS.
+    pub unit: u64,
+    /// Name of the secret.
+    pub secret: SecretId,
 }
 
 /// Takes the chunks of a table in order, cuts parts and stores them, and commits the manifest at the end.
@@ -145,6 +163,29 @@ impl TableWriter {
         }
         pushed?;
         if full || self.ended { self.cut() } else { Ok(()) }
+    }
+
+    /// Stores evaluation keys beside the parts; the manifest will name them. `keys` is their object (`docs/formats/chain.md`, kind 8),
+    /// over parameters that the manifest defines if they are no preset.
+    ///
+    /// # Errors
+    /// [`TableError::BadManifest`] with a [`crate::ManifestFault::Key`] for keys of another size than kind and parameters give, or that are
+    /// there already; then nothing is stored. [`TableError::Io`].
+    pub fn put_keys(&mut self, keys: KeysToStore, object: impl Into<Bytes>) -> Result<(), TableError> {
+        let KeysToStore { kind, params, unit, secret } = keys;
+        let written = WrittenPart::new(PartKind::Key, object, 0, 0);
+        let mut head = self.head.clone();
+        if let (Params::Chain(chain), None) = (&params, params.code()) {
+            let definition = ChainDefinition::of(chain);
+            if !head.chains.contains(&definition) {
+                head.chains.push(definition);
+            }
+        }
+        head.keys.push(KeyEntry { kind, params: params.name(), unit, secret, file: written.file });
+        // The rows are not complete yet: the rules of keys alone.
+        Manifest { rows: 0, parts: Vec::new(), ..head.clone() }.check()?;
+        self.head = head;
+        self.store.put_part(&written)
     }
 
     /// Rows taken so far.
@@ -296,6 +337,8 @@ fn head(identity: TableIdentity, layout: &TableLayout) -> Result<Manifest, Table
         sealed_columns: layout.sealed_columns,
         parts: Vec::new(),
         devices: DeviceRules::default(),
+        chains: Vec::new(),
+        keys: Vec::new(),
         sealed_schema: Vec::new(),
     })
 }

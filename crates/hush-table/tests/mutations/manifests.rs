@@ -3,16 +3,20 @@
 //! it.
 
 use arrow::datatypes::{DataType, TimeUnit};
+use hush_params::{ChainParams, Params};
 use hush_plan::packing::{ApproxSlots, ApproxSum, Packing, Slots, Sum};
 use hush_plan::{Encoding, EncodingId};
-use hush_table::manifest::{BODY_FORMAT, ClearColumn, DeviceRules, Manifest, PartEntry, PartFile, key_id};
-use hush_table::{CHUNK_ROWS, Digest, EncryptionId, TableId};
+use hush_table::manifest::{
+    BODY_FORMAT, ChainDefinition, ClearColumn, DeviceRules, KeyEntry, KeyKind, Manifest, PartEntry, PartFile,
+    key_id,
+};
+use hush_table::{CHUNK_ROWS, Digest, EncryptionId, SecretId, TableId};
 use hush_testkit::CorpusFile;
 
 use super::readers::{container, golden, signer};
 
 pub(crate) fn made() -> Vec<CorpusFile> {
-    [manifests(), bodies(), containers()].concat()
+    [manifests(), bodies(), keyed_bodies(), containers()].concat()
 }
 
 /// Two parts, clear columns of three types, all layouts, a sealed column.
@@ -60,8 +64,53 @@ fn whole() -> Manifest {
             },
         ],
         devices: DeviceRules::default(),
+        chains: Vec::new(),
+        keys: Vec::new(),
         sealed_schema: vec![0xde, 0xad],
     }
+}
+
+/// The same with a chain that is no preset, and keys over it and over a preset.
+fn keyed() -> Manifest {
+    let own = ChainParams::uniform(8192, 40, 1, 3, 1, 1).unwrap();
+    let entry = |params: &Params, kind: KeyKind| {
+        let bytes = KeyEntry::expected_bytes(&kind, params).unwrap();
+        let file = PartFile { digest: Digest::of(params.name().as_bytes()), bytes };
+        let secret = SecretId::from_bytes(*b"secret of chains");
+        KeyEntry { kind, params: params.name(), unit: 65537, secret, file }
+    };
+    let preset = Params::named("n12_q2p1x34_d1_sec128_v1").unwrap();
+    let chains = vec![ChainDefinition::of(&own)];
+    let keys = vec![
+        entry(&preset, KeyKind::Relinearisation),
+        entry(&Params::Chain(own.into()), KeyKind::Galois { elements: vec![3, 25, 16383] }),
+    ];
+    Manifest { chains, keys, ..whole() }
+}
+
+/// Bodies with keys that break a rule.
+fn keyed_bodies() -> Vec<CorpusFile> {
+    let body = String::from_utf8(keyed().to_json().unwrap()).unwrap();
+    let edited = |from: &str, to: &str| {
+        assert!(body.contains(from), "{from}");
+        body.replacen(from, to, 1).into_bytes()
+    };
+    let bytes = keyed().keys[0].file.bytes;
+    let cases = [
+        ("key-of-other-bytes", edited(&format!("\"bytes\":{bytes}"), &format!("\"bytes\":{}", bytes + 1))),
+        ("key-without-unit", edited("\"unit\":65537", "\"unit\":0")),
+        ("key-of-a-ring", edited("n12_q2p1x34_d1_sec128_v1", "n12_q3x34_sec128_v1")),
+        ("key-of-no-chain", edited("\"params\":\"chain:", "\"params\":\"chain:0")),
+        ("galois-elements-even", edited("[3,25,16383]", "[3,24,16383]")),
+        ("galois-elements-fall", edited("[3,25,16383]", "[25,3,16383]")),
+        ("chain-that-is-insecure", edited("3100000000200000", "3100000000080000")),
+        ("chain-that-is-a-toy", edited("31000000002000000001", "31000000002000000101")),
+        ("chain-with-more-bytes", edited("\"],\"keys\"", "00\"],\"keys\"")),
+    ];
+    let refused = |(name, body): (&str, Vec<u8>)| {
+        CorpusFile::refused(&format!("manifest-{name}"), "HUSH-T008", "hush", container(&body))
+    };
+    cases.into_iter().map(refused).collect()
 }
 
 fn signed(manifest: &Manifest) -> Vec<u8> {
@@ -75,8 +124,13 @@ fn manifests() -> Vec<CorpusFile> {
     let mut encrypted_only = Manifest { clear_columns: Vec::new(), sealed_schema: Vec::new(), ..all.clone() };
     encrypted_only.parts.iter_mut().for_each(|part| part.clear = None);
     let empty = Manifest { rows: 0, parts: Vec::new(), ..all.clone() };
-    let good =
-        [("whole", all), ("clear-only", clear_only), ("encrypted-only", encrypted_only), ("empty", empty)];
+    let good = [
+        ("whole", all),
+        ("clear-only", clear_only),
+        ("encrypted-only", encrypted_only),
+        ("empty", empty),
+        ("keyed", keyed()),
+    ];
     let files = good
         .iter()
         .map(|(name, manifest)| CorpusFile::read(&format!("manifest-{name}"), "hush", signed(manifest)));

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use ed25519_dalek::{Signer, SigningKey};
+use hush_params::Named;
 use hush_plan::schema::Protection;
-use hush_table::manifest::{PartEntry, PartPlace, key_id};
+use hush_table::manifest::{KeyEntry, PartEntry, PartPlace, key_id};
 use hush_table::part::PartSource;
 use hush_table::profile::{ProfileOptions, profile, propose};
 use hush_table::source::{ColumnData, OpenOptions, Source, SourceError};
@@ -54,6 +55,12 @@ pub(crate) fn manifest(bytes: &[u8]) -> Result<(), String> {
     assert_eq!(Pin::of(&signed).check(&signed).map_err(table_code), Ok(()));
     assert_eq!(manifest.clear_schema().unwrap().fields().len(), manifest.clear_columns.len());
     assert_eq!(manifest.placed_parts().map(|(_, part)| part.rows).sum::<u64>(), manifest.rows);
+    let definitions = manifest.definitions().unwrap();
+    for entry in &manifest.keys {
+        let params = definitions.resolve(Named::Name(&entry.params)).unwrap();
+        assert!(params.is_secure());
+        assert_eq!(KeyEntry::expected_bytes(&entry.kind, &params), Ok(entry.file.bytes));
+    }
     assert!(u64::from(manifest.chunk_count()) * u64::from(CHUNK_ROWS) >= manifest.rows);
     Ok(())
 }

@@ -109,6 +109,8 @@ fn part(batch: &RecordBatch) -> ClearPart {
         sealed_columns: 0,
         parts: vec![entry.clone()],
         devices: DeviceRules::default(),
+        chains: Vec::new(),
+        keys: Vec::new(),
         sealed_schema: Vec::new(),
     };
     ClearPart::open(PartSource::from_memory(written.bytes), &manifest, &entry).unwrap()

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The evaluation keys of a table: read once, compared with the manifest, kept while the version stays the same.
+//!
+//! No plan uses keys yet; packings over chains will ask for them here.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use hush_params::{ChainParams, Named};
+use hush_ring::{Chain, Cpu};
+use hush_rlwe::{EvaluationKeys, UncheckedEvaluationKeys};
+use hush_table::{KeyEntry, Manifest, SecretId, TableStore};
+
+use crate::error::ExecError;
+
+/// Which keys of a table: all those under one secret.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct KeySet {
+    /// Name of the chain, as the manifest has it.
+    pub params: String,
+    /// Unit of errors: the plaintext modulus in BGV, 1 in BFV and CKKS.
+    pub unit: u64,
+    /// Name of the secret.
+    pub secret: SecretId,
+}
+
+/// Keys that are in memory, with the chain that they are over. Public.
+#[derive(Debug)]
+pub struct LoadedKeys {
+    chain: Chain,
+    keys: EvaluationKeys,
+}
+
+impl LoadedKeys {
+    /// The chain.
+    pub fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// The keys: relinearisation, Galois elements, or both.
+    pub fn keys(&self) -> &EvaluationKeys {
+        &self.keys
+    }
+}
+
+/// The keys of one version of a table, as far as they were asked for.
+#[derive(Debug, Default)]
+pub(crate) struct KeyCache(Mutex<HashMap<KeySet, Arc<Slot>>>);
+
+/// Keys that one thread loads while others that want the same wait.
+type Slot = Mutex<OnceLock<Arc<LoadedKeys>>>;
+
+impl KeyCache {
+    /// The keys of a set, loaded at the first time. A failure is not remembered.
+    ///
+    /// # Cost
+    /// At first a pass over the files, and the expansion of every mask: about twice the files' size in memory. Later nothing.
+    ///
+    /// # Errors
+    /// [`ExecError::NoKeys`], [`ExecError::MemoryLimit`] beyond `memory_bytes`, [`ExecError::BadKey`], [`ExecError::Corrupt`],
+    /// [`ExecError::Io`].
+    pub(crate) fn get(
+        &self,
+        store: &TableStore,
+        manifest: &Manifest,
+        set: &KeySet,
+        memory_bytes: u64,
+    ) -> Result<Arc<LoadedKeys>, ExecError> {
+        let slot =
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(set.clone()).or_default().clone();
+        let slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(loaded) = slot.get() {
+            return Ok(loaded.clone());
+        }
+        let loaded = Arc::new(load(store, manifest, set, memory_bytes)?);
+        Ok(slot.get_or_init(|| loaded).clone())
+    }
+}
+
+fn load(
+    store: &TableStore,
+    manifest: &Manifest,
+    set: &KeySet,
+    memory_bytes: u64,
+) -> Result<LoadedKeys, ExecError> {
+    let is_meant = |entry: &&KeyEntry| {
+        entry.params == set.params && entry.unit == set.unit && entry.secret == set.secret
+    };
+    let entries: Vec<&KeyEntry> = manifest.keys.iter().filter(is_meant).collect();
+    if entries.is_empty() {
+        return Err(ExecError::NoKeys);
+    }
+    // A checked manifest has neither of these faults.
+    let definitions = manifest.definitions().map_err(|_| ExecError::NoKeys)?;
+    let params = definitions.resolve(Named::Name(&set.params)).map_err(|_| ExecError::NoKeys)?;
+    let params = params.chain().map_err(|_| ExecError::NoKeys)?;
+    let count: u64 = entries.iter().map(|entry| entry.kind.elements().len() as u64).sum();
+    let largest = entries.iter().map(|entry| entry.file.bytes).max().unwrap_or(0);
+    let needed = count.saturating_mul(key_memory_bytes(params)).saturating_add(largest);
+    if needed > memory_bytes {
+        return Err(ExecError::MemoryLimit);
+    }
+    let Ok(cpu) = Cpu::detect() else { return Err(ExecError::Internal { place: "chain" }) };
+    // The numbers that a file defines may not be prime.
+    let chain = Chain::new(params, set.unit, cpu).map_err(|_| ExecError::BadChain)?;
+    let mut keys = EvaluationKeys::new();
+    for entry in entries {
+        let bytes = store.read_key(entry)?;
+        let conforming = UncheckedEvaluationKeys::decode(&bytes)
+            .and_then(|unchecked| unchecked.conform(&chain, entry.kind.elements()));
+        let conforming = conforming
+            .map_err(|fault| ExecError::BadKey { file: entry.file.digest, fault: Box::new(fault) })?;
+        conforming.iter().for_each(|key| keys.insert(key.clone()));
+    }
+    Ok(LoadedKeys { chain, keys })
+}
+
+/// Bytes of one key in memory: a body and a mask for each digit, 8 bytes a residue.
+fn key_memory_bytes(chain: &ChainParams) -> u64 {
+    let limbs = chain.universe().len() + chain.special().len();
+    2 * (chain.digit_count() * limbs * chain.degree() * size_of::<u64>()) as u64
+}
