@@ -266,7 +266,7 @@ pub fn mask<S: SlotScheme>(
 /// Clears all but the named slots. Call it before a result leaves: its decryptor then learns those slots, and nothing about the
 /// intermediate values that rotations and sums left in the others.
 ///
-/// This bounds what slots say. The error of a ciphertext may still depend on other values; if that matters, flood the result
+/// This bounds the values of slots. The error of a ciphertext may still depend on other values; if that matters, flood the result
 /// with noise too.
 ///
 /// # Level

@@ -38,7 +38,7 @@ pub fn unpack_sum(cpu: Cpu, width: BitWidth, packed: &[u8], count: usize) -> u64
     dispatch!(cpu, bits::unpack_sum(width: BitWidth, packed: &[u8], count: usize) -> u64)
 }
 
-/// Whether every value is below the bound. Reads all of them, whatever it finds.
+/// Whether every value is below the bound. Reads all values in any case.
 pub fn all_below(cpu: Cpu, values: &[u64], bound: u64) -> bool {
     dispatch!(cpu, bits::all_below(values: &[u64], bound: u64) -> bool)
 }

@@ -20,7 +20,7 @@ use crate::{Cpu, cpu::dispatch};
 /// and `v` stands in the bits from [`TAG_SHIFT`] of the first row. Without rows `out` is zero.
 ///
 /// # Ranges
-/// Digits `y_i`: below `2^47`, canonical for whatever modulus; `v` below [`MAX_ROWS`]. Weights: canonical for `modulus`.
+/// Digits `y_i`: below `2^47`, canonical for any modulus; `v` below [`MAX_ROWS`]. Weights: canonical for `modulus`.
 pub fn tagged_sum(cpu: Cpu, modulus: Modulus, out: &mut [u64], rows: &[u64], weights: &[u64]) {
     assert!(!weights.is_empty(), "a weight for the tag");
     check(out.len(), rows, weights.len() - 1);

@@ -161,8 +161,8 @@ macro_rules! dispatch {
 }
 pub(crate) use dispatch;
 
-/// Makes and uses what a kernel with state keeps for its path, an enum that [`states`] defines: `States::new(cpu)` calls
-/// `module::function` of the path's folder and keeps what it gives with the path's proof; `States::at(&states)` calls the function with
+/// Makes and uses the state of a kernel, an enum that [`states`] defines: `States::new(cpu)` calls `module::function` of the
+/// path's folder and keeps its result with the path's proof; `States::at(&states)` calls the function with
 /// the proof and the state. These functions are plain code; the kernels in them are compiled for the path by `Isa::run` or by
 /// features of their own.
 macro_rules! with_state {
@@ -191,7 +191,7 @@ macro_rules! with_state {
 }
 pub(crate) use with_state;
 
-/// Defines what a kernel with state keeps: for each path, its proof and a state of its own type. [`with_state`] makes and uses it.
+/// Defines the state of a kernel: for each path, its proof and a state of its own type. [`with_state`] makes and uses it.
 macro_rules! states {
     ($(#[$doc:meta])* enum $name:ident { scalar: $scalar:ty, avx2: $avx2:ty, avx512: $avx512:ty $(,)? }) => {
         $(#[$doc])*

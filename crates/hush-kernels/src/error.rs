@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What can be wrong when a kernel is set up. Nothing fails once it runs.
+//! Errors of setting a kernel up. Nothing fails once it runs.
 
 use hush_arith::ArithError;
 

@@ -8,7 +8,7 @@
 //! [`NttPlan::root_exponent`] computes `e`. The swap lets the widest path end each 64-point block after one transposition in
 //! registers. The order is part of the stored formats: it never changes.
 //!
-//! Products of values are values of products mod `X^N + 1`; that, not the order, is what most callers use.
+//! Products of values are values of products mod `X^N + 1`. Most callers use that alone, and not the order.
 //!
 //! # References
 //! \[Har14\] lazy butterflies; Longa and Naehrig (2016) for powers of `ψ` merged in the twiddle factors.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What kernels take beside slices: the types and constants that the API modules check and every path computes with.
+//! Operands beside slices: the types and constants that the API modules check and every path computes with.
 
 use crate::KernelError;
 

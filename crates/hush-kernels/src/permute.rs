@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Permutations that move blocks of 64 words and shuffle each block: what an automorphism does to a transform.
+//! Permutations that move blocks of 64 words and shuffle each block, as an automorphism does to a transform.
 //!
 //! The order of a transform is bit-reversed up to the places within a block ([`crate::ntt`]), so the block that an entry
 //! lies in fixes the low bits of its exponent, and a multiplication of all exponents keeps blocks together. A word's place

@@ -74,8 +74,8 @@ pub fn tensor(cpu: Cpu, modulus: Modulus, out: [&mut [u64]; 3], a: Pair<'_>, b: 
     dispatch!(cpu, pointwise::tensor(modulus: Modulus, out: [&mut [u64]; 3], a: Pair<'_>, b: Pair<'_>));
 }
 
-/// `acc ← acc + scalar·(a_0·b_0, a_0·b_1 + a_1·b_0) mod q`, element by element, for a canonical scalar: what of a product needs
-/// no relinearisation.
+/// `acc ← acc + scalar·(a_0·b_0, a_0·b_1 + a_1·b_0) mod q`, element by element, for a canonical scalar: the part of a
+/// product that needs no relinearisation.
 pub fn tensor_add_assign(
     cpu: Cpu,
     modulus: Modulus,

@@ -10,7 +10,7 @@
 //! - attempt `a`, `1 ≤ a ≤ 255`: the first word of `B(a·2^56 + i)`, mod `2^w`;
 //! - at last: the candidate of attempt 255 minus `q`, which is below `q` too (reached with probability below `2^−255`).
 //!
-//! So coefficient `i` depends on the key, the nonce, `q` and `i` alone, whatever the length asked for and whatever the path.
+//! So coefficient `i` depends on the key, the nonce, `q` and `i` alone: every length and every path gives the same.
 //! The counters of attempt 0 stay below `2^56` because a slice has fewer than `2^57` words.
 //!
 //! # Timing

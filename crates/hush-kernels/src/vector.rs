@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a vector unit must provide, and the kernels that are written once for all of them.
+//! The operations that a vector unit must provide, and the kernels that are written once for all units.
 //!
 //! A kernel is generic over the traits of this file; `L` is the number of residues that a register holds. A path
 //! implements the traits, and its bounds are constants that kernels ask for:
@@ -19,7 +19,7 @@
 //! nothing, as it does not for what a closure captures. Arrays of vectors are filled by loops: the closures of `array::map` and
 //! `array::from_fn` would not be inlined in time.
 //!
-//! *Tails.* One strategy, in [`zip`]: what is left beyond whole vectors is copied to a vector of zeros, goes through the same code,
+//! *Tails.* One strategy, in [`zip`]: the end of a slice, beyond whole vectors, is copied to a vector of zeros, goes through the same code,
 //! and is copied back. Zero is a valid operand of every kernel.
 //!
 //! The portable vector of the tests follows these traits with any number of lanes, and checks the bounds as it computes.
@@ -118,7 +118,7 @@ pub(crate) trait Residues<const L: usize>: Copy {
     fn load_signed(&self, integers: &[i64; L], shift: Self::Factor) -> Self::V;
 }
 
-/// Sums of products of which few are reduced, if `q` has at least [`MIN_WORD_BITS`] bits.
+/// Sums of products with few reductions, if `q` has at least [`MIN_WORD_BITS`] bits.
 pub(crate) trait Sums<const L: usize>: Residues<L> {
     /// Products that a sum takes on top of a reduced vector.
     const BATCH: usize;
@@ -190,7 +190,7 @@ pub(crate) trait Butterflies<const L: usize>: Copy {
     /// Stores a canonical vector as words.
     fn store_words(&self, words: &mut [u64; L], x: Self::V);
 
-    /// What [`Butterflies::store`] stored.
+    /// A vector that [`Butterflies::store`] stored.
     fn load(&self, words: &[u64; L]) -> Self::V;
 
     /// Stores the bits of a vector between two passes.

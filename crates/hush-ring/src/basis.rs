@@ -191,7 +191,7 @@ impl BasisSwitch {
         &self.to
     }
 
-    /// `A/D`: what values are multiplied by.
+    /// `A/D`: the factor of values.
     pub fn ratio(&self) -> f64 {
         let log2 = |ring: &Ring, skip: &dyn Fn(usize) -> bool| -> f64 {
             let limbs = ring.limbs().iter().enumerate().filter(|(index, _)| !skip(*index));
@@ -201,7 +201,7 @@ impl BasisSwitch {
         come / log2(&self.from, &|index| !self.dropped.contains(&index))
     }
 
-    /// `A·D⁻¹` modulo a prime `t`: what messages are multiplied by.
+    /// `A·D⁻¹` modulo a prime `t`: the factor of messages.
     ///
     /// # Errors
     /// [`RingError::Arith`] if `t` divides `D`.

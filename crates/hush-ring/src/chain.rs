@@ -102,7 +102,7 @@ impl Chain {
     pub fn degree(&self) -> usize {
         self.0.params.degree()
     }
-    /// What divisions keep messages modulo: `t` for BGV, else 1.
+    /// The modulus of messages that divisions keep: `t` for BGV, else 1.
     pub fn unit(&self) -> u64 {
         self.0.unit
     }

@@ -15,7 +15,7 @@ use hush_kernels::{AesCtr128, BitWidth, Cpu, NttPlan, bits, convert, lazy, lift,
 
 use crate::RingError;
 
-/// A prime and what is precomputed for it; cheap to clone.
+/// A prime and its precomputed tables; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct RingLimb {
     plan: Arc<NttPlan>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Wiping what functions leave behind on the stack.
+//! Wiping the stack that functions leave behind.
 
 use std::hint::black_box;
 

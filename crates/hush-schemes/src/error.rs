@@ -32,7 +32,7 @@ pub enum PublicKeyError {
     Scheme {
         /// Encoded column.
         column: u32,
-        /// What does not fit.
+        /// The cause.
         source: SchemeError,
     },
     /// A secret with a slot so large that sums over a device's rows would not be safe; one in 2^18 is like that.

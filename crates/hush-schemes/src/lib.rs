@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What phases mean: exact integers ([`bgv`], with BFV) and reals to a stated precision ([`ckks`]).
+//! The meaning of phases: exact integers ([`bgv`], with BFV) and reals to a stated precision ([`ckks`]).
 //!
 //! This crate holds encodings and everything that a server does with ciphertexts. Encryption and decryption
 //! need a secret key and live in `hush-keys`, which no server links.

@@ -245,7 +245,7 @@ impl Butterflies<4> for Reducer {
 
     /// Products and reductions stay within `0.75q`, sums and differences within `16q`.
     const LIMITS: Limits = Limits { growth_quarters: 3, forward_quarters: 64, reset: 1, layer: 8, pass: 2 };
-    /// Sixteen registers hold eight rows and what a butterfly needs.
+    /// Sixteen registers hold eight rows and the operands of a butterfly.
     const MAX_RADIX: usize = 8;
     const PAIRS: bool = false;
 

@@ -7,7 +7,7 @@
 /// The bounds that a path keeps, in units of `q`, or of `q/4` where the name says so.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
-    /// What a forward butterfly adds to the bounds of its rows.
+    /// The growth of the bounds of both rows in a forward butterfly.
     pub(crate) growth_quarters: u32,
     /// The largest factor of a product or operand of a reduction.
     pub(crate) forward_quarters: u32,

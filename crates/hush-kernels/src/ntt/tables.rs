@@ -12,7 +12,7 @@ use super::order::{bit_reversed_powers, reverse_bits};
 
 /// The number type that a path computes in.
 pub(crate) trait TwiddleWord: Copy + Default {
-    /// The constant `w < q` in the form of the path, and what its multiplication estimates quotients with.
+    /// The constant `w < q` in the form of the path, and the number that estimates the quotients of its products.
     fn value_and_companion(modulus: Modulus, w: u64) -> [Self; 2];
 }
 

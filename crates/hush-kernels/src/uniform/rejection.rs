@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What becomes of the words of the stream: residues, or retries for those that are not below the modulus.
+//! Words of the stream become residues; words that are not below the modulus are drawn again.
 
 use hush_arith::Modulus;
 

@@ -7,7 +7,7 @@
 //! three layers between the eight rows of a block, a transposition, three more with one twiddle per lane. The outcome is
 //! stored as it stands, which is the order that [`crate::ntt`] fixes. The inverse goes the same way backwards.
 //!
-//! Words become what the path computes in by the first pass, and words again by the last.
+//! The first pass turns words into the path's numbers, and the last turns them back.
 
 mod forward;
 mod inverse;
@@ -42,7 +42,7 @@ pub(crate) fn inverse<const L: usize, S: Vector<L>>(simd: S, tables: &Tables<S::
     Transform::new(simd, tables).inverse(data);
 }
 
-/// A transform under way: what its passes share.
+/// A transform under way, with the data that its passes share.
 ///
 /// The walk over the passes calls itself, so it cannot be inlined: it is plain code, and each pass is a kernel.
 struct Transform<'a, const L: usize, S: Vector<L>> {

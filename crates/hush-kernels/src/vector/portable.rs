@@ -56,7 +56,7 @@ impl<const L: usize, const RESET: u32> Checked<L, RESET> {
         self.modulus.value()
     }
 
-    /// A lane whose value keeps its bound.
+    /// A lane; its value must keep its bound.
     fn lane(self, value: u64, bound: u32) -> Lane {
         assert!(value < u64::from(bound) * self.q(), "{value} is not below {bound}·{}", self.q());
         Lane { value, bound }

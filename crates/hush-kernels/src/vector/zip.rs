@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Slices cut in vectors, and what becomes of their ends.
+//! Slices are cut in vectors, and their ends are padded.
 
 /// Calls `f` with the vectors of all slices, one after the other.
 ///

@@ -27,7 +27,7 @@ pub struct Bgv {
     encoder: BatchEncoder,
 }
 
-/// A ciphertext with what is publicly known of it.
+/// A ciphertext with the facts that are publicly known of it.
 ///
 /// *Invariants.* The components are over the ring of `level`; `factor` is invertible modulo `t`. *Secrecy.* Public.
 #[derive(Clone, PartialEq, Eq, Debug)]

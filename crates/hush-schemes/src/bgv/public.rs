@@ -88,7 +88,7 @@ impl SumPublicKey {
         self.seed
     }
 
-    /// log2 of what errors are multiples of.
+    /// log2 of the common divisor of all errors.
     pub fn scale_log2(&self) -> u32 {
         self.scale_log2
     }

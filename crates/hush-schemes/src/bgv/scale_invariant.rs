@@ -274,7 +274,7 @@ impl ProductTables {
 /// Body and mask of a ciphertext.
 type Pair<'a> = (&'a Poly<Eval>, &'a Poly<Eval>);
 
-/// log2 of what `R` must exceed: `2·t·N·Q`, twice the largest `|t·d/Q|`.
+/// log2 of the bound that `R` must exceed: `2·t·N·Q`, twice the largest `|t·d/Q|`.
 fn auxiliary_bits(ring: &Ring, t: u64) -> f64 {
     ring.crt().log2_product() + (ring.degree() as f64).log2() + (t as f64).log2() + 1.0
 }

@@ -140,7 +140,7 @@ impl SumAccumulator {
     /// per body one pass over the rows.
     ///
     /// # Errors
-    /// A [`SumError`] that names what does not fit. Nothing has been added then.
+    /// A [`SumError`] that names the operand that does not fit. Nothing has been added then.
     pub fn absorb_masked(
         &mut self,
         seed: UniformSeed,
@@ -172,7 +172,7 @@ impl SumAccumulator {
         Ok(())
     }
 
-    /// Adds what another accumulator of the same shape has absorbed.
+    /// Adds the sums of another accumulator of the same shape.
     ///
     /// # Errors
     /// [`SumError::Shape`] if rings, groups or bodies differ.

@@ -517,7 +517,7 @@ impl Ckks {
         let level = from.below().ok_or(RlweError::LastLevel)?;
         let switch = self.chain.level(from)?.mod_switch().ok_or(RlweError::LastLevel)?;
         let scale = RealScale::new(scale.value() * switch.ratio());
-        // The scale of the level, to the bit, where that is what it is.
+        // The scale of the level, to the bit, where it equals that.
         let own = self.scale(level)?;
         Ok(CkksCiphertext { inner, level, scale: if scale.is_near(own) { own } else { scale } })
     }
