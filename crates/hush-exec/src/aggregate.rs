@@ -48,11 +48,12 @@ pub(crate) fn run(job: &Job<'_>, task: &AggregateTask) -> Result<Vec<u8>, ExecEr
         .into_iter()
         .map(|block| Ok(Block { ring: table::ring(block.set)?, block }))
         .collect::<Result<_, ExecError>>()?;
-    let scope = Scope { state: job.session, schema: job.snapshot.clear().df_schema(), stop: job.stop };
+    let scope =
+        Scope { state: job.session.state(), schema: job.snapshot.clear().df_schema(), stop: job.stop };
     let predicate = job.predicate.map(|text| scope.condition(ExpressionRole::Predicate, text)).transpose()?;
     let query = GroupQuery::parse(&scope, predicate.as_ref(), task, job.workers.threads())?;
     let masks = MaskSet::parse(&scope, predicate.as_ref(), task)?;
-    let groups = group(job, task, query)?;
+    let groups = group(job, task, &query)?;
     let clear = answer::write_clear(&groups.batch)?;
     check_answer_size(job, &blocks, &groups, clear.len())?;
     let answers = job.workers.install(|| sum(job, &masks, &groups, &blocks))?;
@@ -60,15 +61,12 @@ pub(crate) fn run(job: &Job<'_>, task: &AggregateTask) -> Result<Vec<u8>, ExecEr
     answer::encode_aggregate(&job.head, &clear, groups.count(), &answered)
 }
 
-fn group(job: &Job<'_>, task: &AggregateTask, query: GroupQuery) -> Result<Groups, ExecError> {
+fn group(job: &Job<'_>, task: &AggregateTask, query: &GroupQuery) -> Result<Groups, ExecError> {
     // Counting all rows needs no file: the manifest knows how many there are.
     let count_alone = query.counts_alone();
     let max_groups = task.max_groups.min(job.limits.max_groups);
-    let (session, snapshot, stop) = (job.session.clone(), job.snapshot.clone(), job.stop.clone());
-    job.workers.wait(async move {
-        let rows = if count_alone { Some(snapshot.manifest().rows) } else { None };
-        stop.guard(query.run(&session, snapshot.clear(), rows, max_groups)).await
-    })
+    let rows = count_alone.then_some(job.snapshot.manifest().rows);
+    job.workers.wait(job.stop.guard(query.run(job.session, job.snapshot.clear(), rows, max_groups)))
 }
 
 /// Refuses before the encrypted work what would not be sent after it.

@@ -19,7 +19,7 @@ use super::*;
 use crate::Stop;
 use crate::clear::evaluation_error;
 use crate::clear::scalar::Scope;
-use crate::clear::session::{self, Partitions};
+use crate::clear::session::{Partitions, Session};
 use crate::error::{ExecError, ExpressionRole};
 
 /// As plans write them, and as people do; all without decimals for each row.
@@ -72,8 +72,8 @@ impl Table {
     fn new(batches: Vec<Vec<RecordBatch>>) -> Self {
         let schema = batches[0][0].schema();
         let table = MemTable::try_new(schema.clone(), batches).unwrap();
-        let state = session::build(1 << 28).unwrap();
-        let state = session::for_query(&state, Partitions::Many(3));
+        let session = Session::new(1 << 28).unwrap();
+        let state = session.for_query(Partitions::Many(3), u64::MAX).into_owned();
         let schema = DFSchema::try_from(schema.as_ref().clone()).unwrap();
         Self { state, schema, source: provider_as_source(Arc::new(table)) }
     }
