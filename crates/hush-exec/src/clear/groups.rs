@@ -60,6 +60,19 @@ impl GroupQuery {
         self.predicate.is_none() && self.keys.is_empty() && self.aggregates.len() == 1
     }
 
+    /// Whether all that is asked of each group is how many rows it has.
+    pub(crate) fn counts_groups(&self) -> bool {
+        let is_count = |call: &Expr| match call {
+            Expr::AggregateFunction(call) => {
+                let all =
+                    matches!(call.params.args.as_slice(), [Expr::Literal(value, _)] if !value.is_null());
+                call.func.name() == "count" && all && !call.params.distinct && call.params.filter.is_none()
+            }
+            _ => false,
+        };
+        !self.keys.is_empty() && matches!(self.aggregates.as_slice(), [call] if is_count(call))
+    }
+
     /// Runs the query and sorts the groups. With `rows` it runs on so many rows without columns instead of the
     /// table.
     ///
@@ -137,7 +150,11 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    fn new(batch: RecordBatch, key_count: usize) -> Result<Self, ExecError> {
+    /// The groups of a batch of distinct keys, `key_count` columns, and what goes with them.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] for keys without an order.
+    pub(super) fn new(batch: RecordBatch, key_count: usize) -> Result<Self, ExecError> {
         let (index, order) = KeyIndex::new(batch.columns().get(..key_count).unwrap_or_default())?;
         if matches!(index, KeyIndex::Alone) {
             return Ok(Self { batch, index });
