@@ -13,11 +13,13 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use axum::body::Bytes;
 use hush_table::part::{DigestTree, PartKind, TreeHasher};
 use hush_table::store::files::write_tree;
 use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout_at};
 
 use crate::body::Pieces;
 use crate::durable;
@@ -28,6 +30,8 @@ pub use range::ByteRange;
 
 /// Bytes of a body that are written in one go: at least so many, if there are more.
 const BATCH_BYTES: usize = 1 << 20;
+/// Longest time that bytes which arrived are not written because more may come.
+const BATCH_WAIT: Duration = Duration::from_millis(20);
 
 /// Where parts grow, who is writing which, and how many bytes that takes.
 pub struct Uploads {
@@ -280,14 +284,23 @@ async fn blocking<T: Send + 'static>(
     spawn_blocking(work).await.map_err(|_| Code::Internal)?
 }
 
-/// The next pieces of a body, up to [`BATCH_BYTES`], and whether there are more: also those that came before an error.
+/// The next pieces of a body, up to [`BATCH_BYTES`], and whether there are more: also those that came before an error. None waits
+/// longer than [`BATCH_WAIT`] for others.
 async fn batch(pieces: &mut Pieces) -> (Vec<Bytes>, Result<bool, ApiError>) {
-    let (mut batch, mut bytes) = (Vec::new(), 0);
+    let (mut batch, mut bytes, mut until) = (Vec::new(), 0, None);
     while bytes < BATCH_BYTES {
-        match pieces.next().await {
+        let next = match until {
+            None => pieces.next().await,
+            Some(until) => match timeout_at(until, pieces.next()).await {
+                Ok(next) => next,
+                Err(_) => break,
+            },
+        };
+        match next {
             Ok(Some(piece)) => {
                 bytes += piece.len();
                 batch.push(piece);
+                until.get_or_insert_with(|| Instant::now() + BATCH_WAIT);
             }
             Ok(None) => return (batch, Ok(false)),
             Err(error) => return (batch, Err(error)),
@@ -323,7 +336,6 @@ fn publish(from: &Path, to: &Path, kind: PartKind, tree: &DigestTree) -> io::Res
 mod tests {
     use super::*;
     use axum::body::Body;
-    use std::time::Duration;
 
     fn pieces(bytes: &[u8]) -> Pieces {
         Pieces::new(Body::from(bytes.to_vec()), bytes.len() as u64, Duration::from_secs(5))
@@ -354,6 +366,26 @@ mod tests {
         assert_eq!(uploads.offset(&table, &part).await, 0);
         drop(claim);
         assert!(uploads.claim(&table, &part, 19).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_body_of_several_batches_is_one_part() {
+        let dir = tempfile::tempdir().unwrap();
+        let content: Vec<u8> = (0..3 * BATCH_BYTES + 77).map(|at| (at % 251) as u8).collect();
+        let total = content.len() as u64;
+        let uploads = Uploads::open(dir.path().join("uploads"), total).unwrap();
+        let table = TableName::parse("t").unwrap();
+        let part = PartName::parse(&format!("{}.enc", blake3::hash(&content).to_hex())).unwrap();
+        let target = dir.path().join("parts").join(part.file_name());
+        let claim = uploads.claim(&table, &part, total).unwrap();
+        for (start, end) in [(0, 100), (100, total)] {
+            let body = content[start as usize..end as usize].to_vec();
+            let body: Vec<_> = body.chunks(70_001).map(|piece| Ok::<_, io::Error>(piece.to_vec())).collect();
+            let body = Body::from_stream(futures_util::stream::iter(body));
+            let pieces = Pieces::new(body, end - start, Duration::from_secs(5));
+            claim.append(&part, ByteRange { start, end, total }, pieces, &target).await.unwrap();
+        }
+        assert!(fs::read(&target).unwrap() == content);
     }
 
     #[tokio::test]
