@@ -79,7 +79,7 @@ fn groups_that_are_only_counted_are_those_of_the_query_engine() {
         {
             let clear = |aggregates: &[&str]| {
                 let clear = aggregates.iter().map(|aggregate| (*aggregate).to_owned()).collect();
-                let task = AggregateTask { clear, ..task(keys, Vec::new(), &[]) };
+                let task = AggregateTask { clear, max_groups: 20_000, ..task(keys, Vec::new(), &[]) };
                 let plan = fixture.plan(predicate, Task::Aggregate(task));
                 let bytes = fixture.engine(2).run(&plan).unwrap();
                 Answer::decode(&bytes, u64::MAX).unwrap().clear().unwrap()
