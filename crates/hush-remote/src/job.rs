@@ -230,7 +230,7 @@ fn continue_stream(
         return Err(transport.protocol("a range is not the one asked for"));
     }
     let mut body = response.into_body().into_with_config().limit(left).reader();
-    let mut piece = vec![0; PIECE_BYTES];
+    let mut piece = vec![0; usize::try_from(left).unwrap_or(usize::MAX).min(PIECE_BYTES)];
     while left > 0 {
         match body.read(&mut piece) {
             Ok(0) => return Err(transport.broken("the response ended early")),
