@@ -21,6 +21,7 @@ pub use self::kept::SumCache;
 
 use self::sums::{GroupSums, WholeParts};
 use crate::answer::{self, SumBlock};
+use crate::clear::counts;
 use crate::clear::groups::{GroupQuery, Groups};
 use crate::clear::masks::MaskSet;
 use crate::clear::scalar::Scope;
@@ -48,11 +49,16 @@ pub(crate) fn run(job: &Job<'_>, task: &AggregateTask) -> Result<Vec<u8>, ExecEr
         .into_iter()
         .map(|block| Ok(Block { ring: table::ring(block.set)?, block }))
         .collect::<Result<_, ExecError>>()?;
-    let scope = Scope { state: job.session, schema: job.snapshot.clear().df_schema(), stop: job.stop };
+    let scope =
+        Scope { state: job.session.state(), schema: job.snapshot.clear().df_schema(), stop: job.stop };
     let predicate = job.predicate.map(|text| scope.condition(ExpressionRole::Predicate, text)).transpose()?;
     let query = GroupQuery::parse(&scope, predicate.as_ref(), task, job.workers.threads())?;
     let masks = MaskSet::parse(&scope, predicate.as_ref(), task)?;
-    let groups = group(job, task, query)?;
+    let max_groups = task.max_groups.min(job.limits.max_groups);
+    let groups = match counts::groups(job, &masks, &query, max_groups)? {
+        Some(groups) => groups,
+        None => group(job, &query, max_groups)?,
+    };
     let clear = answer::write_clear(&groups.batch)?;
     check_answer_size(job, &blocks, &groups, clear.len())?;
     let answers = job.workers.install(|| sum(job, &masks, &groups, &blocks))?;
@@ -60,15 +66,11 @@ pub(crate) fn run(job: &Job<'_>, task: &AggregateTask) -> Result<Vec<u8>, ExecEr
     answer::encode_aggregate(&job.head, &clear, groups.count(), &answered)
 }
 
-fn group(job: &Job<'_>, task: &AggregateTask, query: GroupQuery) -> Result<Groups, ExecError> {
+fn group(job: &Job<'_>, query: &GroupQuery, max_groups: u64) -> Result<Groups, ExecError> {
     // Counting all rows needs no file: the manifest knows how many there are.
     let count_alone = query.counts_alone();
-    let max_groups = task.max_groups.min(job.limits.max_groups);
-    let (session, snapshot, stop) = (job.session.clone(), job.snapshot.clone(), job.stop.clone());
-    job.workers.wait(async move {
-        let rows = if count_alone { Some(snapshot.manifest().rows) } else { None };
-        stop.guard(query.run(&session, snapshot.clear(), rows, max_groups)).await
-    })
+    let rows = count_alone.then_some(job.snapshot.manifest().rows);
+    job.workers.wait(job.stop.guard(query.run(job.session, job.snapshot.clear(), rows, max_groups)))
 }
 
 /// Refuses before the encrypted work what would not be sent after it.

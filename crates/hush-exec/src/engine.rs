@@ -3,7 +3,6 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use datafusion::execution::SessionState;
 use hush_plan::plan::Task;
 use hush_table::TableStore;
 use object_store::ObjectStore;
@@ -11,13 +10,13 @@ use object_store::path::Path;
 
 use crate::aggregate::SumCache;
 use crate::answer::AnswerHead;
-use crate::clear::session;
+use crate::clear::session::Session;
 use crate::error::ExecError;
 use crate::job::{Job, Limits};
 use crate::noop::Scheme;
 use crate::stop::Stop;
 use crate::table::Snapshot;
-use crate::workers::{Workers, with_stack};
+use crate::workers::Workers;
 use crate::{aggregate, conform, rows};
 
 /// Runs plans on one table.
@@ -31,7 +30,7 @@ pub struct Engine {
     scheme: Scheme,
     limits: Limits,
     workers: Arc<Workers>,
-    session: Arc<SessionState>,
+    session: Session,
     snapshot: Arc<Mutex<Option<Arc<Snapshot>>>>,
     sums: SumCache,
 }
@@ -74,7 +73,7 @@ impl Engine {
     ) -> Result<Self, ExecError> {
         let workers = Workers::shared(threads)?;
         let memory = usize::try_from(limits.memory_bytes / 2).unwrap_or(usize::MAX);
-        let session = Arc::new(session::build(memory)?);
+        let session = Session::new(memory)?;
         Ok(Self {
             table,
             scheme,
@@ -110,7 +109,8 @@ impl Engine {
     /// As [`Engine::run`]; [`ExecError::Cancelled`], [`ExecError::Deadline`] at the next chunk after the stop.
     pub fn run_until(&self, plan: &[u8], stop: &Arc<Stop>) -> Result<Vec<u8>, ExecError> {
         stop.check()?;
-        with_stack(|| self.run_here(plan, stop))
+        let (engine, plan, stop) = (self.clone(), plan.to_vec(), Arc::clone(stop));
+        self.workers.run(move || engine.run_here(&plan, &stop))
     }
 
     fn run_here(&self, plan: &[u8], stop: &Arc<Stop>) -> Result<Vec<u8>, ExecError> {

@@ -3,10 +3,9 @@
 
 use std::sync::Arc;
 
-use datafusion::execution::SessionState;
-
 use crate::aggregate::SumCache;
 use crate::answer::AnswerHead;
+use crate::clear::session::Session;
 use crate::noop::Scheme;
 use crate::stop::Stop;
 use crate::table::Snapshot;
@@ -34,7 +33,7 @@ impl Default for Limits {
 /// One plan on one table version: what all steps need.
 pub(crate) struct Job<'a> {
     pub(crate) snapshot: &'a Arc<Snapshot>,
-    pub(crate) session: &'a Arc<SessionState>,
+    pub(crate) session: &'a Session,
     pub(crate) scheme: Scheme,
     pub(crate) workers: &'a Arc<Workers>,
     pub(crate) limits: &'a Limits,

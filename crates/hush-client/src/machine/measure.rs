@@ -7,6 +7,7 @@
 use std::hint::black_box;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -129,7 +130,7 @@ fn alone(units: UnitCosts) -> MachineProfile {
 struct Example {
     directory: PathBuf,
     owner: OwnerSeed,
-    pool: rayon::ThreadPool,
+    pool: Arc<rayon::ThreadPool>,
 }
 
 impl Example {

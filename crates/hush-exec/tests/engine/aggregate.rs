@@ -4,7 +4,7 @@
 use ethnum::I256;
 use hush_exec::answer::Answer;
 use hush_exec::{Engine, ExecError, Limits};
-use hush_plan::plan::{Mask, Task};
+use hush_plan::plan::{AggregateTask, Mask, Task};
 
 use crate::fixture::{Fixture, REAL_SUM, Random, Row, SQUARE, VALID, VALUE};
 use crate::reference::{Decrypted, ask, counts, decrypt_real, everything, grouped, task, texts};
@@ -57,6 +57,38 @@ fn groups_with_null_keys_filters_and_conditions() {
         let expected =
             [&plain, &filtered, &valid, &squares].map(|groups| groups.values().nth(group).unwrap().1);
         assert_eq!(*found, expected, "group {group}");
+    }
+}
+
+/// Keys of all kinds: near and far integers, texts, floats, with NULLs, several; types and nullability are the same too.
+#[test]
+fn groups_that_are_only_counted_are_those_of_the_query_engine() {
+    let mut random = Random::announced("counted");
+    let fixture = two_parts(&mut random);
+    let keys: [&[&str]; 7] = [
+        &["\"year\""],
+        &["\"year\" * 1000003"],
+        &["CAST(\"year\" AS SMALLINT)"],
+        &["\"weight\""],
+        &["\"ratio\""],
+        &["\"ward\""],
+        &["\"ward\"", "\"year\" % 2"],
+    ];
+    for keys in keys {
+        for predicate in [None, Some("\"year\" >= 2022"), Some("\"weight\" IS NULL"), Some("\"year\" > 3000")]
+        {
+            let clear = |aggregates: &[&str]| {
+                let clear = aggregates.iter().map(|aggregate| (*aggregate).to_owned()).collect();
+                let task = AggregateTask { clear, max_groups: 20_000, ..task(keys, Vec::new(), &[]) };
+                let plan = fixture.plan(predicate, Task::Aggregate(task));
+                let bytes = fixture.engine(2).run(&plan).unwrap();
+                Answer::decode(&bytes, u64::MAX).unwrap().clear().unwrap()
+            };
+            let counted = clear(&["COUNT(*)"]);
+            let asked = clear(&["COUNT(*)", "MIN(\"year\")"]);
+            let columns: Vec<usize> = (0..counted.num_columns()).collect();
+            assert_eq!(counted, asked.project(&columns).unwrap(), "{keys:?} {predicate:?}");
+        }
     }
 }
 

@@ -91,6 +91,25 @@ fn a_plan_is_run_and_its_answer_fetched() {
 }
 
 #[test]
+fn a_submitter_that_waits_a_little_is_told_of_the_end() {
+    let service = start(&[]);
+    let table = PLAIN.make();
+    table.push(&service);
+    let post = |query: &str, plan: &[u8]| service.call("POST", &format!("/v1/jobs{query}"), &[], plan).json();
+    let (good, bad) = (plan(&table, None), plan(&table, Some("\"nothing\" = 1")));
+    assert!(post("", &good)["ended"].is_null());
+    // However slow the machine is: the end is told, or the job can be asked as ever.
+    for (plan, expected) in [(&good, "done"), (&bad, "failed")] {
+        let accepted = post("?wait_ms=100", plan);
+        let status = finished(&service, accepted["id"].as_str().unwrap());
+        assert_eq!(status["state"], expected);
+        assert!(accepted["ended"].is_null() || accepted["ended"] == status, "{accepted}");
+    }
+    let refused = service.call("POST", "/v1/jobs?wait_ms=no", &[], &good);
+    assert_eq!(refused.code(), "HUSH-V030");
+}
+
+#[test]
 fn the_same_key_gives_the_same_job_and_another_body_is_refused() {
     let service = start(&[]);
     let table = PLAIN.make();

@@ -15,7 +15,7 @@ use super::*;
 use crate::Stop;
 use crate::clear::compiled::UsedColumns;
 use crate::clear::scalar::Scope;
-use crate::clear::session;
+use crate::clear::session::Session;
 use crate::error::ExpressionRole;
 
 const LONG: &str = "a text that is longer than what a footer holds of it, so that its bounds are cut somewhere before the end";
@@ -163,7 +163,8 @@ fn condition(draw: &mut Draw, depth: usize) -> String {
 
 #[test]
 fn a_part_that_is_excluded_has_no_row_that_matches() {
-    let state = session::build(1 << 20).unwrap();
+    let session = Session::new(1 << 20).unwrap();
+    let state = session.state();
     let mut draw = Draw::of_environment("HUSH_TEST_SEED");
     let (mut excluded, mut empty, mut compiled) = (0, 0, 0);
     let parts: Vec<_> = (0..40)
@@ -175,12 +176,12 @@ fn a_part_that_is_excluded_has_no_row_that_matches() {
         .collect();
     let schema = DFSchema::try_from(parts[0].1.schema().as_ref().clone()).unwrap();
     let stop = Stop::never();
-    let scope = Scope { state: &state, schema: &schema, stop: &stop };
+    let scope = Scope { state, schema: &schema, stop: &stop };
     for _ in 0..500 {
         let sql = condition(&mut draw, 2);
         let Ok(expr) = scope.condition(ExpressionRole::Predicate, &sql) else { continue };
         let columns = UsedColumns::of(&scope, [&expr]).unwrap();
-        let Ok(condition) = columns.compile(&state, ExpressionRole::Predicate, &expr) else { continue };
+        let Ok(condition) = columns.compile(state, ExpressionRole::Predicate, &expr) else { continue };
         compiled += 1;
         let zones = columns.zones(&condition);
         for (part, _) in &parts {
@@ -205,7 +206,8 @@ fn part_rows(part: &ClearPart) -> u64 {
 /// Each is a way in which bounds, asked without care, lose rows.
 #[test]
 fn what_bounds_cannot_tell_is_read() {
-    let state = session::build(1 << 20).unwrap();
+    let session = Session::new(1 << 20).unwrap();
+    let state = session.state();
     let integers = || Arc::new(Int64Array::from(vec![-5, 0, 5])) as ArrayRef;
     let floats = |values: [f64; 3]| Arc::new(Float64Array::from(values.to_vec())) as ArrayRef;
     let texts = |values: [&str; 3]| Arc::new(StringArray::from(values.to_vec())) as ArrayRef;
@@ -228,10 +230,10 @@ fn what_bounds_cannot_tell_is_read() {
         let part = part(&batch);
         let schema = DFSchema::try_from(batch.schema().as_ref().clone()).unwrap();
         let stop = Stop::never();
-        let scope = Scope { state: &state, schema: &schema, stop: &stop };
+        let scope = Scope { state, schema: &schema, stop: &stop };
         let expr = scope.condition(ExpressionRole::Predicate, sql).unwrap();
         let columns = UsedColumns::of(&scope, [&expr]).unwrap();
-        let condition = columns.compile(&state, ExpressionRole::Predicate, &expr).unwrap();
+        let condition = columns.compile(state, ExpressionRole::Predicate, &expr).unwrap();
         let zones = columns.zones(&condition);
         assert!(!zones.is_some_and(|zones| zones.excludes(&part)), "{sql}");
     }
@@ -239,7 +241,7 @@ fn what_bounds_cannot_tell_is_read() {
     let part = part(&sorted);
     let schema = DFSchema::try_from(sorted.schema().as_ref().clone()).unwrap();
     let stop = Stop::never();
-    let scope = Scope { state: &state, schema: &schema, stop: &stop };
+    let scope = Scope { state, schema: &schema, stop: &stop };
     for sql in [
         "x > 5",
         "x = 6 OR x < -5",
@@ -251,7 +253,7 @@ fn what_bounds_cannot_tell_is_read() {
     ] {
         let expr = scope.condition(ExpressionRole::Predicate, sql).unwrap();
         let columns = UsedColumns::of(&scope, [&expr]).unwrap();
-        let condition = columns.compile(&state, ExpressionRole::Predicate, &expr).unwrap();
+        let condition = columns.compile(state, ExpressionRole::Predicate, &expr).unwrap();
         assert!(columns.zones(&condition).is_some_and(|zones| zones.excludes(&part)), "{sql}");
     }
 }
