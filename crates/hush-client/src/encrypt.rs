@@ -11,7 +11,6 @@ use std::collections::VecDeque;
 
 use arrow::datatypes::SchemaRef;
 use hush_encode::clear_schema;
-use hush_exec::noop::Scheme;
 use hush_keys::{OwnerSeed, SealKey};
 use hush_plan::{PrivateEncoding, Protection, Schema};
 use hush_table::source::Source;
@@ -26,6 +25,7 @@ use crate::chunk::ChunkPlan;
 use crate::columns::ColumnKeys;
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
+use crate::scheme::Scheme;
 use hush_remote::Progress;
 use hush_system::memory::{memory_limit, peak_resident_bytes};
 
@@ -43,8 +43,8 @@ pub(crate) struct Encryption<'a> {
     pub(crate) pool: &'a rayon::ThreadPool,
     /// Most bytes that the process may take; `None` for as many as the system lets it.
     pub(crate) memory_limit: Option<u64>,
-    /// `NoOp` for a dry run in memory: nothing is encrypted.
-    pub(crate) scheme: Scheme,
+    /// What stores encoded columns: `NoOp` in a table in memory alone.
+    pub(crate) scheme: &'a dyn Scheme,
     /// The version that may be replaced; none where there was no table.
     pub(crate) replaces: Option<u64>,
 }

@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 
-use hush_exec::noop::Scheme;
 use hush_keys::keyfile::{NewPassphrase, Passphrase, WorkFactor, load, load_within, store};
 use hush_keys::{OwnerSeed, harden_process};
 use hush_plan::{Needs, Schema, needs_of};
@@ -19,6 +18,7 @@ use crate::private::PrivateHalf;
 use crate::release::Releases;
 use crate::replace::{Present, present_in, require};
 use crate::schema_file::require_approval;
+use crate::scheme::Lattice;
 use crate::threads::thread_pool;
 use hush_remote::Progress;
 use hush_system::memory::memory_limit;
@@ -180,7 +180,7 @@ pub fn encrypt(
         store: &store,
         pool: &pool,
         memory_limit: options.memory_limit,
-        scheme: Scheme::Lattice,
+        scheme: &Lattice,
         replaces: replaced.map(|present| present.version),
     };
     let manifest = encryption.run(progress)?;

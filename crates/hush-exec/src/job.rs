@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use datafusion::execution::SessionState;
 
-use crate::aggregate::SumCache;
 use crate::answer::AnswerHead;
-use crate::noop::Scheme;
+use crate::kept::SumCache;
 use crate::stop::Stop;
 use crate::table::Snapshot;
 use crate::workers::Workers;
@@ -35,7 +34,6 @@ impl Default for Limits {
 pub(crate) struct Job<'a> {
     pub(crate) snapshot: &'a Arc<Snapshot>,
     pub(crate) session: &'a Arc<SessionState>,
-    pub(crate) scheme: Scheme,
     pub(crate) workers: &'a Arc<Workers>,
     pub(crate) limits: &'a Limits,
     pub(crate) sums: &'a SumCache,
