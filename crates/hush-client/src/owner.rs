@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hush_keys::keyfile::{NewPassphrase, Passphrase, WorkFactor, load, load_within, store};
 use hush_keys::{OwnerSeed, harden_process};
+use hush_plan::error::{Front, Remedy};
 use hush_plan::{Needs, Schema, needs_of};
 use hush_table::source::Source;
 use hush_table::{SignedManifest, TableStore};
@@ -138,11 +139,12 @@ pub struct Encrypted {
 }
 
 impl Encrypted {
-    /// The steps that the owner's devices need now, if the table may have had devices.
-    pub fn device_note(&self, schema: &Schema) -> Option<&'static str> {
-        (self.replaced.is_some() && schema.edge).then_some(
-            "Keys of devices that were made before serve the version before alone: make new ones (hush edge key), with new spools.",
-        )
+    /// The steps that the owner's devices need now, if the table may have had devices, in the words of a front.
+    pub fn device_note(&self, schema: &Schema, front: Front) -> Option<String> {
+        (self.replaced.is_some() && schema.edge).then(|| {
+            let step = Remedy::NewDeviceKeys.describe(front);
+            format!("Keys of devices that were made before serve the version before alone: {step}.")
+        })
     }
 }
 

@@ -101,20 +101,6 @@ impl ProgramError {
             Self::Expression(source) => source.code(),
         }
     }
-
-    /// The ways out.
-    pub fn ways_out(&self) -> &'static str {
-        match self {
-            Self::Chain { .. } | Self::Noise { .. } => {
-                "split the expression and evaluate the parts one after the other; --scheme ckks --precision NUMBER"
-            }
-            Self::Circuit(_) => "this is a bug: please report it with the expression",
-            Self::Expression(source) => source.ways_out(),
-            Self::Precision { .. } => "a larger --precision; --scheme bgv, which is exact",
-            Self::Spread => "scale the vectors; --scheme bgv, which is exact",
-            Self::Wide { .. } => "fewer decimals; split the expression; --scheme ckks --precision NUMBER",
-        }
-    }
 }
 
 /// A scheme with parameters, and a circuit with bounds that all hold in them.
