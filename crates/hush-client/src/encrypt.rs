@@ -100,13 +100,14 @@ impl Encryption<'_> {
         writer: &mut TableWriter,
         progress: &dyn Progress,
     ) -> Result<(), ClientError> {
+        let before = peak_resident_bytes();
         let reader = self.source.typed(&self.half.schema)?.with_text_limit(flow.text_bytes);
         let (mut raw_chunks, typer) = reader.chunks_ahead(flow.window, flow.raw_bytes)?;
         let line = Line::new(plan, &self.half.schema, clear, typer);
         self.pool.in_place_scope(|scope| {
             let (mut under_way, mut next_chunk) = (VecDeque::with_capacity(flow.window), 0_u32);
             loop {
-                self.check_memory()?;
+                self.check_memory(before)?;
                 while under_way.len() < flow.window
                     && let Some(raw) = raw_chunks.next()
                 {
@@ -132,10 +133,14 @@ impl Encryption<'_> {
 
     /// Refuses what has taken more than its limit, by the system's own count. The model should have kept it below: what it cannot
     /// know are files of unusual pages.
-    fn check_memory(&self) -> Result<(), ClientError> {
+    ///
+    /// Memory that the process took at some time before, `before` at the most, is no fault of this encryption.
+    fn check_memory(&self, before: Option<u64>) -> Result<(), ClientError> {
         let Some(limit) = self.memory_limit else { return Ok(()) };
         match peak_resident_bytes() {
-            Some(found) if found > limit => Err(ClientError::MemoryPassed { limit, found }),
+            Some(found) if found > limit && before.is_none_or(|before| found > before) => {
+                Err(ClientError::MemoryPassed { limit, found })
+            }
             _ => Ok(()),
         }
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hush_client::remote::{ApiToken, RemoteServer};
 use hush_client::{ClientError, TablePlace};
+use hush_plan::error::Remedy;
 use hush_table::uri::{TableUri, TableUriError};
 
 use crate::Error;

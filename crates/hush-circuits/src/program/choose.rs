@@ -41,7 +41,6 @@ pub struct Demand {
 
 /// Why there is no plan.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum ProgramError {
     /// No chain serves.
     #[error("{}: no parameters serve this expression: {source}", scheme.name())]
