@@ -8,12 +8,12 @@ use hush_table::TableStore;
 use object_store::ObjectStore;
 use object_store::path::Path;
 
-use crate::aggregate::SumCache;
 use crate::answer::AnswerHead;
 use crate::clear::session::Session;
 use crate::error::ExecError;
 use crate::job::{Job, Limits};
-use crate::noop::Scheme;
+use crate::kept::SumCache;
+use crate::scheme::{Lattice, NoOp, Scheme};
 use crate::stop::Stop;
 use crate::table::Snapshot;
 use crate::workers::Workers;
@@ -27,13 +27,16 @@ use crate::{aggregate, conform, rows};
 #[derive(Clone)]
 pub struct Engine {
     table: TableStore,
-    scheme: Scheme,
+    run_task: RunTask,
     limits: Limits,
     workers: Arc<Workers>,
     session: Session,
     snapshot: Arc<Mutex<Option<Arc<Snapshot>>>>,
     sums: SumCache,
 }
+
+/// Runs tasks by the scheme of an engine.
+type RunTask = fn(&Job<'_>, &Task) -> Result<Vec<u8>, ExecError>;
 
 impl Engine {
     /// An engine for the table at `prefix` of a store.
@@ -54,29 +57,24 @@ impl Engine {
     /// # Errors
     /// [`ExecError::Internal`] if no threads can be started.
     pub fn for_table(table: TableStore, threads: usize, limits: Limits) -> Result<Self, ExecError> {
-        Self::with_scheme(table, Scheme::Lattice, threads, limits)
+        Self::with_scheme::<Lattice>(table, threads, limits)
     }
 
-    /// An engine for a dry run, on a table that holds plain values where others have ciphertexts ([`crate::noop`]).
+    /// An engine for a dry run, on a table that holds plain values where others have ciphertexts ([`crate::plain`]).
     ///
     /// # Errors
     /// As [`Engine::for_table`].
     pub fn dry_run(table: TableStore, threads: usize, limits: Limits) -> Result<Self, ExecError> {
-        Self::with_scheme(table, Scheme::NoOp, threads, limits)
+        Self::with_scheme::<NoOp>(table, threads, limits)
     }
 
-    fn with_scheme(
-        table: TableStore,
-        scheme: Scheme,
-        threads: usize,
-        limits: Limits,
-    ) -> Result<Self, ExecError> {
+    fn with_scheme<S: Scheme>(table: TableStore, threads: usize, limits: Limits) -> Result<Self, ExecError> {
         let workers = Workers::shared(threads)?;
         let memory = usize::try_from(limits.memory_bytes / 2).unwrap_or(usize::MAX);
         let session = Session::new(memory)?;
         Ok(Self {
             table,
-            scheme,
+            run_task: run_task::<S>,
             limits,
             workers,
             session,
@@ -127,7 +125,6 @@ impl Engine {
         let job = Job {
             snapshot: &snapshot,
             session: &self.session,
-            scheme: self.scheme,
             workers: &self.workers,
             limits: &self.limits,
             sums: &self.sums,
@@ -135,10 +132,7 @@ impl Engine {
             head,
             stop,
         };
-        let answer = match &parsed.plan.task {
-            Task::Aggregate(task) => aggregate::run(&job, task)?,
-            Task::Rows(task) => rows::run(&job, task)?,
-        };
+        let answer = (self.run_task)(&job, &parsed.plan.task)?;
         stop.check()?;
         Ok(answer)
     }
@@ -166,6 +160,13 @@ impl Engine {
         let snapshot = Arc::new(Snapshot::new(self.table.clone(), signed)?);
         *kept = Some(snapshot.clone());
         Ok(snapshot)
+    }
+}
+
+fn run_task<S: Scheme>(job: &Job<'_>, task: &Task) -> Result<Vec<u8>, ExecError> {
+    match task {
+        Task::Aggregate(task) => aggregate::run::<S>(job, task),
+        Task::Rows(task) => rows::run::<S>(job, task),
     }
 }
 

@@ -3,10 +3,9 @@
 
 use std::sync::Arc;
 
-use crate::aggregate::SumCache;
 use crate::answer::AnswerHead;
 use crate::clear::session::Session;
-use crate::noop::Scheme;
+use crate::kept::SumCache;
 use crate::stop::Stop;
 use crate::table::Snapshot;
 use crate::workers::Workers;
@@ -34,7 +33,6 @@ impl Default for Limits {
 pub(crate) struct Job<'a> {
     pub(crate) snapshot: &'a Arc<Snapshot>,
     pub(crate) session: &'a Session,
-    pub(crate) scheme: Scheme,
     pub(crate) workers: &'a Arc<Workers>,
     pub(crate) limits: &'a Limits,
     pub(crate) sums: &'a SumCache,

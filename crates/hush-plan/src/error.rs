@@ -4,6 +4,7 @@
 //! The text shown for a place is the clause that the user typed; no error carries a value of the table.
 
 mod place;
+mod refusals;
 mod remedy;
 
 pub use place::{Clause, Feature, Unfit};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One reader for each kind of text: the reason of a refusal, or nothing after a look at all that can be done with the value.
 
+use hush_plan::error::Front;
 use hush_plan::plan::QueryPlan;
 use hush_plan::predict::Site;
 use hush_plan::schema::file::{from_toml, to_toml};
@@ -29,7 +30,7 @@ pub(crate) fn read(file: &CorpusFile) -> Result<(), String> {
 /// Prints to a text with the same meaning, which is then the very text that is printed.
 pub(crate) fn schema(text: &str) -> Result<(), String> {
     let schema = from_toml(text).map_err(|error| {
-        assert!(!error.hint().is_empty() && !error.to_string().is_empty());
+        assert!(!error.remedy().describe(Front::default()).is_empty() && !error.to_string().is_empty());
         error.code().to_owned()
     })?;
     let printed = to_toml(&schema);
