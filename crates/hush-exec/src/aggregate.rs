@@ -6,7 +6,7 @@
 //! its own, which are put together at the end: sums modulo `Q` do not depend on the order. If the accumulators of
 //! all groups do not fit the memory limit, groups are worked off in batches with one pass over the table each.
 //!
-//! A part of which every row counts once, for all of a block's columns, is summed apart and its sum kept ([`kept`]): the
+//! If every row of a part counts once, for all of a block's columns, the part is summed apart and its sum kept ([`kept`]): the
 //! next plan that needs it reads nothing of the part.
 
 mod kept;
@@ -49,7 +49,8 @@ pub(crate) fn run(job: &Job<'_>, task: &AggregateTask) -> Result<Vec<u8>, ExecEr
         .map(|block| Ok(Block { ring: table::ring(block.set)?, block }))
         .collect::<Result<_, ExecError>>()?;
     let scope = Scope { state: job.session, schema: job.snapshot.clear().df_schema(), stop: job.stop };
-    let predicate = job.predicate.map(|text| scope.condition(ExpressionRole::Predicate, text)).transpose()?;
+    let parse = |predicate| scope.predicate(ExpressionRole::Predicate, predicate);
+    let predicate = job.predicate.map(parse).transpose()?;
     let query = GroupQuery::parse(&scope, predicate.as_ref(), task, job.workers.threads())?;
     let masks = MaskSet::parse(&scope, predicate.as_ref(), task)?;
     let groups = group(job, task, query)?;
@@ -128,8 +129,8 @@ fn pass(
     sums.add(&parts)
 }
 
-/// Sums of whole parts are had where no row can belong to a group of its own, and where a second accumulator for every
-/// thread fits. A dry run adds plain values, which is as fast as looking sums up.
+/// Kept sums of whole parts are used only if there are no group keys, and if a second accumulator for every thread fits. A dry
+/// run adds plain values, which is as fast as looking sums up.
 fn whole_parts(job: &Job<'_>, groups: &Groups, blocks: &[Block]) -> WholeParts {
     let fits = accumulator_bytes(job, blocks, 1).saturating_mul(2) <= job.limits.memory_bytes / 2;
     if job.scheme == Scheme::Lattice && !groups.has_keys() && fits {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use datafusion::execution::SessionState;
+use hush_plan::plan::Predicate;
 
 use crate::aggregate::SumCache;
 use crate::answer::AnswerHead;
@@ -39,7 +40,7 @@ pub(crate) struct Job<'a> {
     pub(crate) workers: &'a Arc<Workers>,
     pub(crate) limits: &'a Limits,
     pub(crate) sums: &'a SumCache,
-    pub(crate) predicate: Option<&'a str>,
+    pub(crate) predicate: Option<&'a Predicate>,
     pub(crate) head: AnswerHead,
     pub(crate) stop: &'a Arc<Stop>,
 }

@@ -31,7 +31,8 @@ use crate::table::{self, PartRef};
 pub(crate) fn run(job: &Job<'_>, task: &RowsTask) -> Result<Vec<u8>, ExecError> {
     let shape = conform::rows(task, &job.snapshot.manifest().encodings)?;
     let scope = Scope { state: job.session, schema: job.snapshot.clear().df_schema(), stop: job.stop };
-    let predicate = job.predicate.map(|text| scope.condition(ExpressionRole::Predicate, text)).transpose()?;
+    let parse = |predicate| scope.predicate(ExpressionRole::Predicate, predicate);
+    let predicate = job.predicate.map(parse).transpose()?;
     let selector = RowSelector::parse(&scope, predicate.as_ref(), task, &shape.approximate_operands)?;
     let evaluators = (task.programs.iter().zip(&shape.programs).enumerate())
         .map(|(index, (expr, shape))| Evaluator::new(expr, shape, task.bits_of_program(index), job.scheme))
