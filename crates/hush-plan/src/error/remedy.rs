@@ -4,7 +4,7 @@
 use super::{Clause, Feature, PlanError};
 use crate::schema::{ColumnType, NO_VALUES, Protection};
 
-/// Who shows an error.
+/// The program that shows an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Front {
     /// `hush`.
@@ -14,7 +14,7 @@ pub enum Front {
     Python,
 }
 
-/// What a query was asked of: this decides how a column becomes clear.
+/// The thing that a query was asked of: it decides how a column becomes clear.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Subject {
     /// Data at hand, protected by a proposal and the caller's choice: a rehearsal.
@@ -26,7 +26,7 @@ pub enum Subject {
     Table,
 }
 
-/// What somebody can do instead.
+/// A way out of a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Remedy {
@@ -34,7 +34,7 @@ pub enum Remedy {
     Clear {
         /// Its name.
         column: String,
-        /// What protects it.
+        /// Its protection.
         of: Subject,
     },
     /// Have the owner's columns back without a query.
