@@ -6,7 +6,7 @@
 //! its own, which are put together at the end: sums modulo `Q` do not depend on the order. If the accumulators of
 //! all groups do not fit the memory limit, groups are worked off in batches with one pass over the table each.
 //!
-//! A part of which every row counts once, for all of a block's columns, is summed apart and its sum kept ([`crate::kept`]): the
+//! If every row of a part counts once, for all of a block's columns, the part is summed apart and its sum kept ([`crate::kept`]): the
 //! next plan that needs it reads nothing of the part.
 
 mod sums;
@@ -47,7 +47,8 @@ pub(crate) fn run<S: Scheme>(job: &Job<'_>, task: &AggregateTask) -> Result<Vec<
         .collect::<Result<_, ExecError>>()?;
     let scope =
         Scope { state: job.session.state(), schema: job.snapshot.clear().df_schema(), stop: job.stop };
-    let predicate = job.predicate.map(|text| scope.condition(ExpressionRole::Predicate, text)).transpose()?;
+    let parse = |predicate| scope.predicate(ExpressionRole::Predicate, predicate);
+    let predicate = job.predicate.map(parse).transpose()?;
     let query = GroupQuery::parse(&scope, predicate.as_ref(), task, job.workers.threads())?;
     let masks = MaskSet::parse(&scope, predicate.as_ref(), task)?;
     let max_groups = task.max_groups.min(job.limits.max_groups);
@@ -126,8 +127,7 @@ fn pass<S: Scheme>(
     sums.add(&parts)
 }
 
-/// Kept sums of whole parts are used only if no row can belong to a group of its own, and if a second accumulator for every
-/// thread fits.
+/// Kept sums of whole parts are used only if there are no group keys, and if a second accumulator for every thread fits.
 fn whole_parts<S: Scheme>(job: &Job<'_>, groups: &Groups, blocks: &[Block]) -> WholeParts {
     let fits = accumulator_bytes::<S>(job, blocks, 1).saturating_mul(2) <= job.limits.memory_bytes / 2;
     if S::Sums::CAN_BE_KEPT && !groups.has_keys() && fits { WholeParts::Kept } else { WholeParts::Summed }

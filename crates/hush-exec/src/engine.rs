@@ -128,7 +128,7 @@ impl Engine {
             workers: &self.workers,
             limits: &self.limits,
             sums: &self.sums,
-            predicate: parsed.plan.predicate.as_deref(),
+            predicate: parsed.plan.predicate.as_ref(),
             head,
             stop,
         };

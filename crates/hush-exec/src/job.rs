@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use hush_plan::plan::Predicate;
+
 use crate::answer::AnswerHead;
 use crate::clear::session::Session;
 use crate::kept::SumCache;
@@ -36,7 +38,7 @@ pub(crate) struct Job<'a> {
     pub(crate) workers: &'a Arc<Workers>,
     pub(crate) limits: &'a Limits,
     pub(crate) sums: &'a SumCache,
-    pub(crate) predicate: Option<&'a str>,
+    pub(crate) predicate: Option<&'a Predicate>,
     pub(crate) head: AnswerHead,
     pub(crate) stop: &'a Arc<Stop>,
 }

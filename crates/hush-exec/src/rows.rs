@@ -31,7 +31,8 @@ pub(crate) fn run<S: Scheme>(job: &Job<'_>, task: &RowsTask) -> Result<Vec<u8>, 
     let shape = conform::rows(task, &job.snapshot.manifest().encodings)?;
     let scope =
         Scope { state: job.session.state(), schema: job.snapshot.clear().df_schema(), stop: job.stop };
-    let predicate = job.predicate.map(|text| scope.condition(ExpressionRole::Predicate, text)).transpose()?;
+    let parse = |predicate| scope.predicate(ExpressionRole::Predicate, predicate);
+    let predicate = job.predicate.map(parse).transpose()?;
     let selector = RowSelector::parse(&scope, predicate.as_ref(), task, &shape.approximate_operands)?;
     let programs = task.programs.iter().zip(&shape.programs).enumerate();
     let programs =

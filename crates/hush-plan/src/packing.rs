@@ -45,7 +45,7 @@ pub enum Stored {
     Evaluations,
 }
 
-/// What differs by packing.
+/// The rules of a packing.
 pub(crate) trait Rules {
     /// The layout that manifests write.
     fn layout(&self) -> Layout;
@@ -56,7 +56,7 @@ pub(crate) trait Rules {
     /// Whether `set` has room for the plaintext space.
     fn fits(&self, set: &ParamSet) -> bool;
 
-    /// What a column of it was made for: `sums of 58 bits`.
+    /// The use that a column of it was made for: `sums of 58 bits`.
     fn describe(&self) -> String;
 
     /// The plaintext space: `t = 2^58`.
@@ -134,7 +134,7 @@ pub(crate) struct SumAsked<'a> {
     pub(crate) max_abs: &'a BigInt,
     /// Largest absolute weight of a row.
     pub(crate) weight_max: &'a BigInt,
-    /// Who encrypts the rows.
+    /// The encrypters of the rows.
     pub(crate) writers: Writers,
 }
 
@@ -165,12 +165,12 @@ pub(crate) struct Choice {
 }
 
 impl Packing {
-    /// What it is called in manifests, docs and messages: `approx_sum`.
+    /// Its name in manifests, docs and messages: `approx_sum`.
     pub fn name(&self) -> &'static str {
         self.rules().layout().name()
     }
 
-    /// What a column of it was made for, as far as it tells: `sums of 58 bits`.
+    /// The use that a column of it was made for, as far as it tells: `sums of 58 bits`.
     pub fn describe(&self) -> String {
         self.rules().describe()
     }

@@ -118,7 +118,7 @@ pub(super) fn run(
     plan: &[u8],
     progress: &dyn Progress,
 ) -> Result<Vec<u8>, RemoteError> {
-    let parsed: ServerPlan = serde_json::from_slice(plan).map_err(|_| RemoteError::Plan)?;
+    let parsed: ServerPlan = ServerPlan::from_json(plan).map_err(|_| RemoteError::Plan)?;
     let begun = Instant::now();
     progress.begin("wait for the server", None, "jobs");
     let submitted = submit(transport, plan, SUBMIT_WAIT_MAX_MS, JOB_DEADLINE);

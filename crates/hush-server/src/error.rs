@@ -85,7 +85,8 @@ codes! {
     /// Stored parts do not parse.
     BadPart = "HUSH-V021", UNPROCESSABLE_ENTITY, "a part does not have the form that the manifest states";
     /// Not a plan.
-    BadPlan = "HUSH-V022", BAD_REQUEST, "the plan is malformed or of an unknown format";
+    BadPlan = "HUSH-V022", BAD_REQUEST,
+        "the plan is malformed or of another format than this server reads; /v1/version states which (plan_format)";
     /// Idempotency key reused.
     KeyReused = "HUSH-V023", UNPROCESSABLE_ENTITY, "this Idempotency-Key was used with another body";
     /// Unknown job.

@@ -63,9 +63,9 @@ impl MaskSet {
             parsed.push((role, scope.output(role, text)?));
         }
         for (index, mask) in task.masks.iter().enumerate() {
-            if let Some(text) = &mask.condition {
+            if let Some(condition) = &mask.condition {
                 let role = ExpressionRole::MaskCondition(index);
-                parsed.push((role, scope.condition(role, text)?));
+                parsed.push((role, scope.predicate(role, condition)?));
             }
             if let Some(text) = &mask.weight {
                 let role = ExpressionRole::MaskWeight(index);

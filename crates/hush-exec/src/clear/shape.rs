@@ -88,8 +88,8 @@ fn schema(manifest: &Manifest, plan: &ServerPlan) -> Result<SchemaRef, ExecError
     let df_schema = DFSchema::try_from(columns.as_ref().clone()).map_err(internal)?;
     let stop = Stop::never();
     let scope = Scope { state: session.state(), schema: &df_schema, stop: &stop };
-    let condition = |text: &String| scope.condition(ExpressionRole::Predicate, text);
-    let predicate = plan.predicate.as_ref().map(condition).transpose()?;
+    let parse = |predicate| scope.predicate(ExpressionRole::Predicate, predicate);
+    let predicate = plan.predicate.as_ref().map(parse).transpose()?;
     match &plan.task {
         Task::Aggregate(task) => {
             let table = MemTable::try_new(columns, vec![Vec::new()]).map_err(internal)?;

@@ -4,7 +4,7 @@
 use ethnum::I256;
 use hush_exec::answer::Answer;
 use hush_exec::{Engine, ExecError, Limits};
-use hush_plan::plan::{AggregateTask, Mask, Task};
+use hush_plan::plan::{AggregateTask, Mask, Predicate, Task};
 
 use crate::fixture::{Fixture, REAL_SUM, Random, Row, SQUARE, VALID, VALUE};
 use crate::reference::{Decrypted, ask, counts, decrypt_real, everything, grouped, task, texts};
@@ -36,7 +36,7 @@ fn groups_with_null_keys_filters_and_conditions() {
     let mut random = Random::announced("groups");
     let fixture = two_parts(&mut random);
     let condition =
-        Mask { condition: Some("\"weight\" IS NOT NULL AND \"ratio\" > 0".to_owned()), weight: None };
+        Mask { condition: Some(Predicate::clear("\"weight\" IS NOT NULL AND \"ratio\" > 0")), weight: None };
     let task = task(
         &["\"ward\"", "\"year\" % 2"],
         vec![everything(), condition],
@@ -97,8 +97,10 @@ fn signed_weights_with_nulls() {
     let mut random = Random::announced("weights");
     let fixture = two_parts(&mut random);
     let weighted = Mask { condition: None, weight: Some("CAST(\"weight\" AS DECIMAL(38,0))".to_owned()) };
-    let integer =
-        Mask { condition: Some("\"year\" <> 2022".to_owned()), weight: Some("-3 * \"weight\"".to_owned()) };
+    let integer = Mask {
+        condition: Some(Predicate::clear("\"year\" <> 2022")),
+        weight: Some("-3 * \"weight\"".to_owned()),
+    };
     let task = task(&["\"ward\""], vec![weighted, integer], &[(0, VALUE), (1, VALUE), (0, SQUARE)]);
     let Decrypted { sums, .. } = ask(&fixture, 2, None, &task);
     let key = |row: &Row| Some(row.ward.clone());

@@ -8,7 +8,7 @@ mod command_line;
 mod device;
 mod python;
 
-/// Who shows an error.
+/// The program that shows an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Front {
     /// `hush`.
@@ -20,7 +20,7 @@ pub enum Front {
     Python,
 }
 
-/// What a query was asked of: this decides how a column becomes clear.
+/// The thing that a query was asked of: it decides how a column becomes clear.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Subject {
     /// Data at hand, protected by a proposal and the caller's choice: a rehearsal.
@@ -32,7 +32,7 @@ pub enum Subject {
     Table,
 }
 
-/// What somebody can do instead.
+/// A way out of a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Remedy {
@@ -42,7 +42,7 @@ pub enum Remedy {
     Clear {
         /// Its name.
         column: String,
-        /// What protects it.
+        /// Its protection.
         of: Subject,
     },
     /// Say whether undecided columns are protected.

@@ -12,7 +12,6 @@ use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hush_plan::ServerPlan;
-use hush_plan::plan::PLAN_FORMAT;
 use hush_protocol::job::{JobAccepted, JobProgress, JobStatus, SUBMIT_WAIT_MAX_MS, WAIT_MAX_MS};
 use hush_protocol::refusal::ErrorBody;
 use hush_protocol::{header, path};
@@ -137,10 +136,7 @@ pub async fn delete(State(app): State<Arc<App>>, JobPath(id): JobPath) -> Result
 
 /// Checks what the service needs to know of a plan; the engine checks the rest.
 fn check_plan(app: &App, plan: &[u8]) -> Result<TableName, ApiError> {
-    let plan: ServerPlan = serde_json::from_slice(plan).map_err(|_| Code::BadPlan)?;
-    if plan.format != PLAN_FORMAT {
-        return Err(Code::BadPlan.into());
-    }
+    let plan = ServerPlan::from_json(plan).map_err(|_| Code::BadPlan)?;
     let table = TableName::parse(&plan.table)?;
     if app.catalog.find(&table)?.digest().to_string() != plan.manifest {
         return Err(Code::OtherVersion.into());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What can be wrong with a schema file. Names and keys are shown, never values of the data (a schema has none).
+//! Faults of a schema file. Errors show names and keys, never values of the data (a schema has none).
 
 use thiserror::Error;
 
@@ -23,7 +23,7 @@ pub enum RangeProblem {
     Untyped,
 }
 
-/// What is wrong with a schema, with a stable [`code`](SchemaError::code) and a [way out](SchemaError::remedy).
+/// A fault of a schema, with a stable [`code`](SchemaError::code) and a [way out](SchemaError::remedy).
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SchemaError {
@@ -32,9 +32,9 @@ pub enum SchemaError {
     Format {
         /// Line in the file.
         line: usize,
-        /// What the file says.
+        /// The value in the file.
         found: String,
-        /// What is read.
+        /// The format that is read.
         expected: i64,
     },
     /// A key that must be there is not.
@@ -74,7 +74,7 @@ pub enum SchemaError {
         line: usize,
         /// The column.
         column: String,
-        /// What is wrong with it.
+        /// The fault.
         problem: RangeProblem,
     },
     /// Not TOML.
@@ -118,7 +118,7 @@ pub enum SchemaError {
         line: usize,
         /// The column.
         column: String,
-        /// What the file says.
+        /// The value in the file.
         found: String,
     },
     /// A key with a value of the wrong kind.
@@ -130,7 +130,7 @@ pub enum SchemaError {
         place: String,
         /// The key.
         key: &'static str,
-        /// What it may be.
+        /// Values that are allowed.
         expected: &'static str,
     },
 }
