@@ -31,7 +31,7 @@ from ._query import Query
 from ._rehearsal import run
 from ._result import Account, Leakage, Result
 from ._schema import Column, Schema, propose, read_schema
-from ._server import Listed, Pushed, ls, push
+from ._server import Listed, Pushed, delete, ls, push
 from ._table import Plan, Table, encrypt, open, pull
 
 __version__: str = doctor()["version"]
@@ -39,7 +39,7 @@ __version__: str = doctor()["version"]
 __all__ = [
     "Account", "Column", "DamagedError", "DataError", "Expr", "HushError", "HushWarning", "InternalError", "Key", "Leakage",
     "Listed", "NoColumnError", "OwnerKeyError", "Plan", "PrecisionError", "Pushed", "Query", "RefusedError", "RemoteError",
-    "ResourceError", "Result", "Schema", "Table", "UsageError", "avg", "col", "count", "doctor", "encrypt", "expr", "keygen",
+    "ResourceError", "Result", "Schema", "Table", "UsageError", "avg", "col", "count", "delete", "doctor", "encrypt", "expr", "keygen",
     "lit", "ls", "max", "min", "open", "open_key", "propose", "pull", "push", "read_schema", "run", "stddev", "sum", "variance",
 ]  # fmt: skip
 

@@ -83,22 +83,8 @@ _KINDS: dict[str, type[HushError]] = {
 }
 
 
-#: Ways out in Python where the library has one sentence for every front.
-_WAYS_OUT: dict[str, str] = {
-    "HUSH-C070": "Ways out: replace=True; another directory or name. Nothing was written.",
-    "HUSH-K016": "Ways out: some more words; weak_passphrase=True, if you mean it.",
-    "HUSH-D025": "Ways out: more memory for the process (a container's limit); drop the long texts in the schema. Nothing was written.",
-    "HUSH-K015": "Ways out: more memory for the process (a container's limit); a key that takes less to open.",
-    "HUSH-S002": "Way out: schema.approve(by), once a person has read it.",
-    "HUSH-S003": 'Ways out: sensitive=[...] or clear=[...] with its name; schema["NAME"].protect = ..., then schema.approve(by).',
-    "HUSH-S012": "Ways out: a newer version of the package; ht.propose(data) once more.",
-}
-
-
 def of_kind(kind: str, code: str, message: str) -> HushError:
     """The exception of a kind; called by the native module."""
-    if code in _WAYS_OUT:
-        message = f"{message.partition(chr(10))[0]}\n  {_WAYS_OUT[code]}"
     return _KINDS.get(kind, HushError)(code, message)
 
 

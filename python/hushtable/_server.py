@@ -63,6 +63,18 @@ def ls(server: str, *, token_file: Path | None = None) -> list[Listed]:
     return [Listed(**table) for table in _hushtable.ls(server, token_file)]
 
 
+def delete(url: str, *, token_file: Path | None = None) -> None:
+    """Deletes the table at ``SERVER/tables/NAME`` for good: all its versions, and deliveries of devices that wait.
+
+    Args:
+        token_file: the file with the server's API token.
+
+    Raises:
+        RemoteError: there is no such table, or the server refuses.
+    """
+    _hushtable.delete(url, token_file)
+
+
 def is_url(place: Path) -> bool:
     """Whether a place is on a server."""
     return _hushtable.is_server(place)

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import warnings
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +16,7 @@ from ._data import Columns, Data, Path, names, source
 from ._errors import HushWarning, usage
 from ._expr import Expr, quote_name
 from ._keys import Key, require_key
-from ._machine import thread_count
+from ._machine import byte_count, thread_count
 from ._query import Query
 from ._result import Leakage, Result
 from ._schema import Schema, of_file
@@ -173,6 +175,7 @@ def encrypt(
     replace: bool = False,
     workload: Path | None = None,
     name: str = "data",
+    memory_limit: int | str | None = None,
     threads: int | None = None,
 ) -> Table:
     """Encrypts data into a table.
@@ -189,6 +192,8 @@ def encrypt(
         replace: whether a table in ``out`` is replaced by this one. All of its rows go.
         workload: a file of queries, separated by semicolons, whose layouts the table must have.
         name: the table's name in SQL where the data is not a file.
+        memory_limit: the most that the process may take, in bytes or as a text such as ``"500MB"``. It counts what the process
+            has taken already; by default all that the system lets it.
 
     Warns:
         HushWarning: a column is left clear that looks sensitive, or clear columns single out rows together; a table was
@@ -200,6 +205,7 @@ def encrypt(
         RefusedError: the proposal leaves a column undecided, which ``clear`` and ``sensitive`` do not name; ``out`` holds a table
             and ``replace`` is not given, or it holds other files.
         DataError: the data does not fit the schema.
+        ResourceError: the memory limit is too low for even one chunk, or it was passed.
     """
     if keys is None and out is not None:
         raise usage("a table that stays needs a key that stays\n  Way out: keys=ht.keygen(...)")
@@ -213,12 +219,21 @@ def encrypt(
     else:
         approved = of_file(schema)
         data_in = source(data, name, once=True)
-    keep = tempfile.TemporaryDirectory(prefix="hushtable-") if out is None else None
+    keep = _TemporaryDirectory() if out is None else None
     place = os.fspath(out) if out is not None else os.path.join(keep.name if keep else "", "table")
-    count = thread_count(threads)
-    for note in _hushtable.encrypt(data_in, approved._native, key, place, replace, workload, count):
+    count, limit = thread_count(threads), byte_count(memory_limit)
+    for note in _hushtable.encrypt(data_in, approved._native, key, place, replace, workload, limit, count):
         warnings.warn(note, HushWarning, stacklevel=2)
     return Table(_hushtable.Table.open_directory(place, key, count), key, place, None, keep)
+
+
+class _TemporaryDirectory:
+    """A directory that is removed when this object ends, or the process. Unlike ``tempfile.TemporaryDirectory`` it does not warn
+    that it was left to that: a table without a place is meant to end so."""
+
+    def __init__(self) -> None:
+        self.name = tempfile.mkdtemp(prefix="hushtable-")
+        weakref.finalize(self, shutil.rmtree, self.name, ignore_errors=True)
 
 
 def _approved(data: _hushtable.Source, clear: list[str], sensitive: list[str]) -> Schema:

@@ -217,9 +217,7 @@ fn what_nothing_serves_is_refused_with_its_reason() {
         let expression = Expression::parse(text).unwrap();
         let vectors: Vec<Vector> = columns[..expression.names().len()].iter().map(Column::vector).collect();
         let demand = Demand { length: 30, scheme, precision };
-        let error = Plan::choose(&expression, &vectors, &demand).unwrap_err();
-        assert!(!error.ways_out().is_empty());
-        error.code()
+        Plan::choose(&expression, &vectors, &demand).unwrap_err().code()
     };
     assert_eq!(code("x^64*y^64", None, None), "HUSH-X022");
     assert_eq!(code("x*y", Some(SchemeKind::Ckks), Some(1e-30)), "HUSH-X023");

@@ -5,7 +5,7 @@ pub(crate) mod decrypt;
 
 use arrow::buffer::NullBuffer;
 use ethnum::I256;
-use hush_exec::noop::PlainValues;
+use hush_exec::plain::PlainValues;
 
 use crate::error::ClientError;
 

@@ -7,16 +7,15 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::{Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
-use hush_encode::{QuantityValues, quantity_values};
-use hush_exec::noop::Scheme;
-use hush_keys::{ChunkEncryption, Encryptor, SealKey};
+use hush_encode::quantity_values;
+use hush_keys::{Encryptor, SealKey};
 use hush_table::EncodedChunk;
 use hush_table::source::{ColumnData, RowBatch};
 use zeroize::Zeroizing;
 
 use crate::columns::ColumnKeys;
 use crate::error::ClientError;
-use crate::packing::{Column, ColumnKey};
+use crate::scheme::Scheme;
 
 /// What a table's chunks are encrypted with.
 pub(crate) struct ChunkPlan<'a> {
@@ -28,15 +27,12 @@ pub(crate) struct ChunkPlan<'a> {
     pub(crate) sealed: Vec<(usize, &'a str)>,
     /// The key of each.
     pub(crate) seals: &'a [SealKey],
-    /// `NoOp` for a dry run: encoded columns stay plain.
-    pub(crate) scheme: Scheme,
+    /// What stores the encoded columns.
+    pub(crate) scheme: &'a dyn Scheme,
 }
 
 impl ChunkPlan<'_> {
     /// Encrypts the batch as chunk `index` under a fresh seed.
-    ///
-    /// # Cost
-    /// Columns of the `sum` layout that share a ring share the expansion of its mask.
     ///
     /// # Errors
     /// A value outside its encoding's bounds, named by column; or no entropy.
@@ -52,57 +48,10 @@ impl ChunkPlan<'_> {
             .iter()
             .map(|key| quantity_values(&key.encoding.quantity, batch, &self.positions))
             .collect::<Result<Vec<_>, _>>()?;
-        let encoded = match self.scheme {
-            Scheme::Lattice => self.encrypt_columns(&mut chunk, &quantities)?,
-            Scheme::NoOp => self.copy_columns(&quantities)?,
-        };
+        let encoded = self.scheme.encode(self.keys, &mut chunk, &quantities)?;
         let sealed = self.seal_columns(index, batch)?;
         let seed = chunk.seed().to_bytes();
         Ok(EncodedChunk { index, rows: batch.rows as u32, seed, encoded, sealed })
-    }
-
-    fn encrypt_columns(
-        &self,
-        chunk: &mut ChunkEncryption<'_>,
-        quantities: &[QuantityValues<'_>],
-    ) -> Result<Vec<Bytes>, ClientError> {
-        let mut blobs: Vec<Option<Bytes>> = quantities.iter().map(|_| None).collect();
-        for places in self.families() {
-            let columns = self.keys.iter().zip(quantities).enumerate();
-            let columns = columns.filter(|(place, _)| places.contains(place));
-            let columns = columns.map(|(_, (key, quantity))| Column { key, values: quantity.view() });
-            let columns: Vec<Column<'_>> = columns.collect();
-            let Some(first) = columns.first() else { continue };
-            let encrypted = first.key.codec.owned().encrypt(chunk, &columns)?;
-            for (place, blob) in places.into_iter().zip(encrypted) {
-                blobs[place] = Some(blob.into());
-            }
-        }
-        let encoded = blobs.into_iter().collect::<Option<Vec<_>>>();
-        encoded.ok_or(ClientError::Internal { what: "a column was left unencrypted" })
-    }
-
-    /// What encryption would take, as it is.
-    fn copy_columns(&self, quantities: &[QuantityValues<'_>]) -> Result<Vec<Bytes>, ClientError> {
-        let copy = |(key, quantity): (&ColumnKey, &QuantityValues<'_>)| {
-            Ok(key.codec.owned().plain(key, quantity.view())?.encode().into())
-        };
-        self.keys.iter().zip(quantities).map(copy).collect()
-    }
-
-    /// Places of the columns that are encrypted together, since they may share a mask: those of one packing over one ring.
-    fn families(&self) -> Vec<Vec<usize>> {
-        let mut families: Vec<(&ColumnKey, Vec<usize>)> = Vec::new();
-        for (place, key) in self.keys.iter().enumerate() {
-            let alike = |(other, _): &&mut (&ColumnKey, _)| {
-                other.ring().param_code() == key.ring().param_code() && other.codec.is_like(&key.codec)
-            };
-            match families.iter_mut().find(alike) {
-                Some((_, members)) => members.push(place),
-                None => families.push((key, vec![place])),
-            }
-        }
-        families.into_iter().map(|(_, members)| members).collect()
     }
 
     fn seal_columns(&self, index: u32, batch: &RowBatch) -> Result<Vec<Bytes>, ClientError> {

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hush_edge::{DeviceKey, KeyFamily};
 use hush_keys::{SecretKey, public_sum_key};
+use hush_plan::error::Remedy;
 use hush_ring::Ring;
 use hush_table::manifest::PartPlace;
 use hush_table::{DeviceId, Manifest, PartEntry, SignedManifest, TableStore};
@@ -38,7 +39,7 @@ pub fn device_key(place: TablePlace<'_>, key: &OwnerKey, pins: &Pins) -> Result<
     let owner = key.seed();
     let Opened { manifest: signed, half, keys, .. } = place.open(owner, pins)?;
     if !half.schema.edge {
-        let what = "the table's parameters have no room for devices\n  Way out: edge = true in the schema, and hush encrypt again.";
+        let what = "the table's parameters have no room for devices\n  Way out: edge = true in the schema, and encrypt again.";
         return Err(ClientError::Usage { what: what.into() });
     }
     let families = families(&half, &keys)?;
@@ -132,10 +133,9 @@ fn known_device(
     let mut found = devices.into_iter().filter(|device| device.to_string().starts_with(digits));
     match (found.next(), found.next()) {
         (Some(device), None) if digits.len() >= MIN_DIGITS => Ok(device),
-        _ => Err(ClientError::Usage {
-            what: format!(
-                "{digits:?} names no one device\n  Way out: all 32 digits, as hush edge key and hush edge accept print them; of one that has delivered, the first {MIN_DIGITS} do."
-            ),
+        _ => Err(ClientError::Misused {
+            what: format!("{digits:?} names no one device"),
+            way: Remedy::DeviceDigits { fewest: MIN_DIGITS },
         }),
     }
 }

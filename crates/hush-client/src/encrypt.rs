@@ -11,7 +11,6 @@ use std::collections::VecDeque;
 
 use arrow::datatypes::SchemaRef;
 use hush_encode::clear_schema;
-use hush_exec::noop::Scheme;
 use hush_keys::{OwnerSeed, SealKey};
 use hush_plan::{PrivateEncoding, Protection, Schema};
 use hush_table::source::Source;
@@ -26,6 +25,7 @@ use crate::chunk::ChunkPlan;
 use crate::columns::ColumnKeys;
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
+use crate::scheme::Scheme;
 use hush_remote::Progress;
 use hush_system::memory::{memory_limit, peak_resident_bytes};
 
@@ -43,8 +43,8 @@ pub(crate) struct Encryption<'a> {
     pub(crate) pool: &'a rayon::ThreadPool,
     /// Most bytes that the process may take; `None` for as many as the system lets it.
     pub(crate) memory_limit: Option<u64>,
-    /// `NoOp` for a dry run in memory: nothing is encrypted.
-    pub(crate) scheme: Scheme,
+    /// What stores encoded columns: `NoOp` in a table in memory alone.
+    pub(crate) scheme: &'a dyn Scheme,
     /// The version that may be replaced; none where there was no table.
     pub(crate) replaces: Option<u64>,
 }
@@ -100,13 +100,14 @@ impl Encryption<'_> {
         writer: &mut TableWriter,
         progress: &dyn Progress,
     ) -> Result<(), ClientError> {
+        let before = peak_resident_bytes();
         let reader = self.source.typed(&self.half.schema)?.with_text_limit(flow.text_bytes);
         let (mut raw_chunks, typer) = reader.chunks_ahead(flow.window, flow.raw_bytes)?;
         let line = Line::new(plan, &self.half.schema, clear, typer);
         self.pool.in_place_scope(|scope| {
             let (mut under_way, mut next_chunk) = (VecDeque::with_capacity(flow.window), 0_u32);
             loop {
-                self.check_memory()?;
+                self.check_memory(before)?;
                 while under_way.len() < flow.window
                     && let Some(raw) = raw_chunks.next()
                 {
@@ -132,10 +133,14 @@ impl Encryption<'_> {
 
     /// Refuses what has taken more than its limit, by the system's own count. The model should have kept it below: what it cannot
     /// know are files of unusual pages.
-    fn check_memory(&self) -> Result<(), ClientError> {
+    ///
+    /// Memory that the process took at some time before, `before` at the most, is no fault of this encryption.
+    fn check_memory(&self, before: Option<u64>) -> Result<(), ClientError> {
         let Some(limit) = self.memory_limit else { return Ok(()) };
         match peak_resident_bytes() {
-            Some(found) if found > limit => Err(ClientError::MemoryPassed { limit, found }),
+            Some(found) if found > limit && before.is_none_or(|before| found > before) => {
+                Err(ClientError::MemoryPassed { limit, found })
+            }
             _ => Ok(()),
         }
     }

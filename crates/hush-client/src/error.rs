@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What can go wrong on the owner's side, with a stable code and a kind that decides the exit status. No
-//! message carries a value of a protected column, a key byte or noise.
+//! message carries a value of a protected column, a key byte or noise. [`remedies`] has what can be done about each.
+
+mod remedies;
 
 use std::path::PathBuf;
 
 use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 use hush_plan::EncodingId;
-use hush_plan::error::{Front, Remedy, Subject};
+use hush_plan::error::{Remedy, Subject};
 use hush_remote::RemoteError;
 pub use hush_table::error::ErrorKind;
 
@@ -53,7 +55,7 @@ pub enum ClientError {
     },
     /// A table that is there already, with its rows, and nobody said that it may be replaced.
     #[error(
-        "{place} holds version {} with {} rows{}; it would be replaced by {}\n  Ways out: say so (--replace, or replace=True); another directory or name. Nothing was written.",
+        "{place} holds version {} with {} rows{}; it would be replaced by {}",
         present.version, present.rows, present.losses(), rows_words(*rows)
     )]
     WouldReplace {
@@ -95,7 +97,7 @@ pub enum ClientError {
     },
     /// A table's encoded columns are too much for a device's memory.
     #[error(
-        "{columns} encrypted columns take {} of memory on a device that has {}\n  Ways out: fewer encrypted columns (--clear, or protect = \"drop\"); a larger device.",
+        "{columns} encrypted columns take {} of memory on a device that has {}",
         megabytes(*needed), megabytes(*found)
     )]
     DeviceTooSmall {
@@ -163,7 +165,7 @@ pub enum ClientError {
     },
     /// The process took more memory than it may.
     #[error(
-        "the process took {}, its limit is {}\n  Ways out: a higher --memory-limit; Parquet with smaller pages, or CSV. Nothing was written.",
+        "the process took {}, its limit is {}",
         megabytes_up(*found), megabytes(*limit)
     )]
     MemoryPassed {
@@ -308,7 +310,7 @@ pub enum ClientError {
     },
     /// A server has the version that it had, and this machine has made a newer one.
     #[error(
-        "{place} has version {found} of the table, as before; version {expected} was made on this machine and has not been pushed\n  Ways out: push it (hush push TABLE SERVER, or Table.push in Python); ask the directory that has it."
+        "{place} has version {found} of the table, as before; version {expected} was made on this machine and has not been pushed"
     )]
     NotPushed {
         /// Server and name.
@@ -323,6 +325,14 @@ pub enum ClientError {
     Usage {
         /// What is wrong and how to mend it.
         what: String,
+    },
+    /// The same, with a way out that each front words.
+    #[error("{what}")]
+    Misused {
+        /// What is wrong.
+        what: String,
+        /// How to mend it.
+        way: Remedy,
     },
 }
 
@@ -343,7 +353,7 @@ impl ClientError {
             }
             Self::Source(source) => source.code(),
             Self::Table(source) => source.code(),
-            Self::Usage { .. } | Self::Exists { .. } => "HUSH-U001",
+            Self::Usage { .. } | Self::Misused { .. } | Self::Exists { .. } => "HUSH-U001",
             Self::Replaced { .. } => "HUSH-R022",
             Self::OtherName { .. } => "HUSH-R023",
             Self::NotPushed { .. } => "HUSH-R024",
@@ -378,53 +388,6 @@ impl ClientError {
         }
     }
 
-    /// The sentence with its ways out, in the words of a front (without the code).
-    pub fn report(&self, front: Front) -> String {
-        let (ways, label) = self.ways_out(front);
-        let sentence = self.to_string();
-        let stop = if sentence.ends_with(['.', '?']) { "" } else { "." };
-        match ways.as_str() {
-            "" => sentence,
-            _ => format!("{sentence}{stop}\n  {label}{}.", ways.trim_end_matches('.')),
-        }
-    }
-
-    /// The ways out that the sentence does not name itself, and what stands before them.
-    fn ways_out(&self, front: Front) -> (String, &'static str) {
-        match self {
-            error if error.is_stale_version() => (Remedy::Reopen.describe(front), "Way out: "),
-            Self::Eval(source) => (source.ways_out().to_owned(), "Ways out: "),
-            Self::Plan(source) => (source.ways_out(front, Subject::Table).join("; "), "Ways out: "),
-            Self::Rehearsed { source, by } => (source.ways_out(front, *by).join("; "), "Ways out: "),
-            Self::NoSchema { .. } => (Remedy::Propose.describe(front), "Way out: "),
-            Self::Exists { .. } => (Remedy::Replace.describe(front), "Ways out: "),
-            Self::Edge(source) => (source.hint().unwrap_or_default().to_owned(), "Way out: "),
-            Self::Source(source) => (source.hint().to_owned(), ""),
-            Self::SchemaEdit { source } | Self::SchemaFile { source, .. } | Self::SchemaText { source } => {
-                (source.hint().to_owned(), "")
-            }
-            Self::Table(source) => (source.hint().unwrap_or_default().to_owned(), "Way out: "),
-            Self::MemoryLimit { needed, .. } => {
-                let limit = Remedy::Memory { needed: megabytes_up(*needed).replace(' ', "") };
-                (format!("{}; fewer columns or purposes in the schema", limit.describe(front)), "Ways out: ")
-            }
-            Self::Release(source) => (
-                source.ways_out().iter().map(|way| way.describe(front)).collect::<Vec<_>>().join("; "),
-                "Ways out: ",
-            ),
-            Self::Remote(RemoteError::Unauthorised { .. }) => (Remedy::Token.describe(front), "Way out: "),
-            Self::Remote(
-                RemoteError::OtherOwner { url, table }
-                | RemoteError::OtherTable { url, table }
-                | RemoteError::Newer { url, table, .. },
-            ) => {
-                let delete = Remedy::Delete { url: url.clone(), table: table.clone() };
-                (format!("{}; {}", delete.describe(front), Remedy::Rename.describe(front)), "Ways out: ")
-            }
-            _ => (String::new(), ""),
-        }
-    }
-
     /// The same error for a rehearsal, with protections from a schema or a proposal.
     pub(crate) fn rehearsed(self, by: Subject) -> Self {
         match self {
@@ -456,7 +419,9 @@ impl ClientError {
     /// Who can mend it.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Usage { .. } | Self::Exists { .. } | Self::Cpu { .. } => ErrorKind::Usage,
+            Self::Usage { .. } | Self::Misused { .. } | Self::Exists { .. } | Self::Cpu { .. } => {
+                ErrorKind::Usage
+            }
             Self::Plan(source) | Self::Rehearsed { source, .. } => match source {
                 hush_plan::PlanError::Overflow { .. } | hush_plan::PlanError::Noise { .. } => {
                     ErrorKind::Precision

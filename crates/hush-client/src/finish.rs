@@ -3,6 +3,7 @@
 //! which evaluates expressions on aggregates, HAVING, ORDER BY and LIMIT.
 
 mod moments;
+mod picked;
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,6 +14,7 @@ use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext, col};
 use hush_exec::coerce::{self, SettleTypes, faithful_rules};
 
+use self::picked::Picked;
 use crate::error::ClientError;
 
 /// The number in the table of a row, in tables of rows.
@@ -23,6 +25,13 @@ pub(crate) const ROW: &str = "row";
 /// # Errors
 /// [`ClientError::Finish`] if the engine refuses the expression (for instance a division by zero).
 pub(crate) fn finish(merged: RecordBatch, sql: &str) -> Result<Vec<RecordBatch>, ClientError> {
+    match Picked::read(sql, &merged.schema()) {
+        Some(picked) => Ok(vec![picked.of(&merged)?]),
+        None => by_engine(merged, sql),
+    }
+}
+
+fn by_engine(merged: RecordBatch, sql: &str) -> Result<Vec<RecordBatch>, ClientError> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     // Each query has its own tables, but rules and functions are the same for all: making them anew takes longer than most
     // results.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use hush_edge::{Capacity, Load};
+use hush_plan::error::Remedy;
 use hush_plan::schema::{Column, Purpose, units::type_bounds};
 use hush_plan::{Needs, Protection, Schema};
 use hush_table::profile::keep_possible_purposes;
@@ -97,9 +98,8 @@ fn fit_of(schema: &Schema, capacity: &Capacity) -> Result<DeviceFit, ClientError
     }
     let clear_row_bytes = approved.protected(Protection::Clear).map(clear_cell_bytes).sum();
     let load = capacity.load(&columns, clear_row_bytes).ok_or_else(|| {
-        let what =
-            "the device was measured by another version\n  Way out: hush-edge doctor --json, with this one.";
-        ClientError::Usage { what: what.into() }
+        let what = "the device was measured by another version".into();
+        ClientError::Misused { what, way: Remedy::MeasureDevice }
     })?;
     Ok(DeviceFit { columns, load })
 }

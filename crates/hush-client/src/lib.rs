@@ -54,6 +54,7 @@ mod rehearse;
 mod release;
 mod replace;
 mod schema_file;
+mod scheme;
 mod table;
 mod threads;
 

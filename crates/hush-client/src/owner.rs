@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use hush_exec::noop::Scheme;
 use hush_keys::keyfile::{NewPassphrase, Passphrase, WorkFactor, load, load_within, store};
 use hush_keys::{OwnerSeed, harden_process};
+use hush_plan::error::{Front, Remedy};
 use hush_plan::{Needs, Schema, needs_of};
 use hush_table::source::Source;
 use hush_table::{SignedManifest, TableStore};
@@ -19,6 +19,7 @@ use crate::private::PrivateHalf;
 use crate::release::Releases;
 use crate::replace::{Present, present_in, require};
 use crate::schema_file::require_approval;
+use crate::scheme::Lattice;
 use crate::threads::thread_pool;
 use hush_remote::Progress;
 use hush_system::memory::memory_limit;
@@ -138,11 +139,12 @@ pub struct Encrypted {
 }
 
 impl Encrypted {
-    /// The steps that the owner's devices need now, if the table may have had devices.
-    pub fn device_note(&self, schema: &Schema) -> Option<&'static str> {
-        (self.replaced.is_some() && schema.edge).then_some(
-            "Keys of devices that were made before serve the version before alone: make new ones (hush edge key), with new spools.",
-        )
+    /// The steps that the owner's devices need now, if the table may have had devices, in the words of a front.
+    pub fn device_note(&self, schema: &Schema, front: Front) -> Option<String> {
+        (self.replaced.is_some() && schema.edge).then(|| {
+            let step = Remedy::NewDeviceKeys.describe(front);
+            format!("Keys of devices that were made before serve the version before alone: {step}.")
+        })
     }
 }
 
@@ -180,7 +182,7 @@ pub fn encrypt(
         store: &store,
         pool: &pool,
         memory_limit: options.memory_limit,
-        scheme: Scheme::Lattice,
+        scheme: &Lattice,
         replaces: replaced.map(|present| present.version),
     };
     let manifest = encryption.run(progress)?;

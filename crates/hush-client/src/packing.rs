@@ -12,7 +12,7 @@ mod sum;
 use std::mem::discriminant;
 
 use hush_encode::View;
-use hush_exec::noop::{PlainSum, PlainValues};
+use hush_exec::plain::{PlainSum, PlainValues};
 use hush_keys::{ChunkEncryption, EncryptError, PhaseLimit, SecretKind};
 use hush_plan::bounds::Bound;
 use hush_plan::packing::Sum;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use arrow::record_batch::RecordBatch;
-use hush_exec::noop::Scheme;
+use hush_exec::Limits;
 use hush_keys::{OwnerSeed, harden_process};
 use hush_plan::error::Subject;
 use hush_plan::plan::OwnerAggregate;
@@ -22,10 +22,10 @@ use crate::error::ClientError;
 use crate::explain::Analysis;
 use crate::independent::check_reading;
 use crate::machine::ProfileInUse;
-use crate::pins::Pins;
 use crate::policy::{Policy, propose_schema, protect_undecided};
 use crate::private::PrivateHalf;
 use crate::schema_file::reading_notes;
+use crate::scheme::{Lattice, NoOp, Scheme};
 use crate::table::OwnedTable;
 use crate::threads::thread_pool;
 use hush_remote::Progress;
@@ -44,7 +44,7 @@ pub struct RehearsalOptions {
     pub schema: Option<Schema>,
     /// Recompute everything in the clear and compare.
     pub verify: bool,
-    /// Run the same plan with nothing encrypted ([`hush_exec::noop`]).
+    /// Run the same plan with nothing encrypted ([`hush_exec::plain`]).
     pub dry_run: bool,
     /// Digits after the point of approximate results that are to leave the owner; without effect on a dry run.
     pub release: Option<i32>,
@@ -99,7 +99,7 @@ fn run(
     let owner = phases.time("keys", OwnerSeed::generate)?;
     let half = PrivateHalf { schema, encodings };
     let store = TableStore::memory();
-    let scheme = if options.dry_run { Scheme::NoOp } else { Scheme::Lattice };
+    let scheme: &'static dyn Scheme = if options.dry_run { &NoOp } else { &Lattice };
     let encryption = Encryption {
         source,
         half: &half,
@@ -112,12 +112,8 @@ fn run(
     };
     let phase = if options.dry_run { "copy" } else { "encrypt" };
     let manifest = phases.time(phase, || encryption.run(progress))?;
-    let table = phases.time("server", || match scheme {
-        Scheme::Lattice => OwnedTable::open_store(&store, &owner, &Pins::forgetful(), options.threads),
-        Scheme::NoOp => {
-            OwnedTable::open_dry_run(&store, &owner, options.threads, hush_exec::Limits::default())
-        }
-    })?;
+    let open = || OwnedTable::open_store(&store, &owner, scheme, options.threads, Limits::default());
+    let table = phases.time("server", open)?;
     let outcome = pool.install(|| match options.release {
         Some(digits) if !options.dry_run => table.ask_released(&options.sql, digits, progress),
         _ => table.ask(&options.sql, progress),
@@ -273,7 +269,6 @@ fn verify(
     let half = PrivateHalf { schema: schema.all_clear(), encodings: Vec::new() };
     check_reading(source, &half.schema)?;
     let (owner, store) = (OwnerSeed::generate()?, TableStore::memory());
-    let scheme = Scheme::Lattice;
     let encryption = Encryption {
         source,
         half: &half,
@@ -281,11 +276,11 @@ fn verify(
         store: &store,
         pool,
         memory_limit: None,
-        scheme,
+        scheme: &Lattice,
         replaces: None,
     };
     encryption.run(progress)?;
-    let table = OwnedTable::open_store(&store, &owner, &Pins::forgetful(), options.threads)?;
+    let table = OwnedTable::open_store(&store, &owner, &Lattice, options.threads, Limits::default())?;
     let expected = table.ask(&options.sql, progress)?;
     let least = smallest_magnitude(outcome.plan.cost.precision);
     compare(&outcome.batches, &expected.batches, (has_floats || has_products).then_some(least))

@@ -130,7 +130,6 @@ fn continues(before: &Manifest, next: &Manifest) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use hush_exec::noop::Scheme;
     use hush_keys::OwnerSeed;
     use hush_plan::Schema;
     use hush_remote::Silent;
@@ -140,6 +139,7 @@ mod tests {
     use crate::encrypt::Encryption;
     use crate::policy::{Policy, propose_schema};
     use crate::private::PrivateHalf;
+    use crate::scheme::Lattice;
     use crate::threads::thread_pool;
 
     fn present(accepted_rows: u64, waiting: u64) -> Present {
@@ -180,7 +180,7 @@ mod tests {
         let half = PrivateHalf { schema, encodings: Vec::new() };
         let pool = thread_pool(1).unwrap();
         let write = |replaces| {
-            let (source, half, scheme) = (&source, &half, Scheme::Lattice);
+            let (source, half) = (&source, &half);
             Encryption {
                 source,
                 half,
@@ -188,7 +188,7 @@ mod tests {
                 store: &store,
                 pool: &pool,
                 memory_limit: None,
-                scheme,
+                scheme: &Lattice,
                 replaces,
             }
             .run(&Silent)

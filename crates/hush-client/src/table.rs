@@ -3,8 +3,7 @@
 
 use std::path::Path;
 
-use hush_exec::noop::Scheme;
-use hush_exec::{Engine, SumCache};
+use hush_exec::{Engine, Limits, SumCache};
 use hush_keys::OwnerSeed;
 use hush_plan::predict::MachineProfile;
 use hush_table::{SignedManifest, TableStore};
@@ -17,6 +16,7 @@ use crate::pins::Pins;
 use crate::place::{Opened, TablePlace, open_private};
 use crate::private::PrivateHalf;
 use crate::release::Releases;
+use crate::scheme::{Lattice, Scheme};
 use hush_remote::Progress;
 use hush_remote::RemoteServer;
 
@@ -40,7 +40,7 @@ pub struct OwnedTable {
     /// What approximate results leave it with.
     pub(crate) releases: Releases,
     /// What its encoded columns and its answers hold.
-    pub(crate) scheme: Scheme,
+    pub(crate) scheme: &'static dyn Scheme,
     /// By what the planner chooses.
     pub(crate) costs: Costs,
 }
@@ -70,26 +70,34 @@ impl OwnedTable {
         threads: usize,
     ) -> Result<Self, ClientError> {
         let opened = TablePlace::Directory(directory).open(key.seed(), pins)?;
-        let store = TableStore::local_existing(directory)?;
-        let engine = Engine::for_table(store, threads, hush_exec::Limits::default())?;
-        Ok(Self::new(opened, Evaluator::Embedded(Box::new(engine)), Costs::of_user(threads)))
+        Self::embedded(opened, TableStore::local_existing(directory)?, &Lattice, threads, Limits::default())
     }
 
-    /// A table in a store that lives as long as this process, evaluated by an engine in it.
+    /// A table in a store that lives as long as this process, evaluated by an engine in it. `scheme` is the one that made it.
     ///
     /// # Errors
     /// As [`OwnedTable::open_directory`].
     pub(crate) fn open_store(
         store: &TableStore,
         owner: &OwnerSeed,
-        pins: &Pins,
+        scheme: &'static dyn Scheme,
         threads: usize,
+        limits: Limits,
     ) -> Result<Self, ClientError> {
-        let opened = open_private(store.load()?, owner, pins)?;
-        let engine = Engine::for_table(store.clone(), threads, hush_exec::Limits::default())?;
+        let opened = open_private(store.load()?, owner, &Pins::forgetful())?;
         let releases = Releases::in_memory(keys_of(owner, opened.manifest.manifest()), &opened.half.schema);
-        let opened = Opened { releases, ..opened };
-        Ok(Self::new(opened, Evaluator::Embedded(Box::new(engine)), Costs::of_user(threads)))
+        Self::embedded(Opened { releases, ..opened }, store.clone(), scheme, threads, limits)
+    }
+
+    fn embedded(
+        opened: Opened,
+        store: TableStore,
+        scheme: &'static dyn Scheme,
+        threads: usize,
+        limits: Limits,
+    ) -> Result<Self, ClientError> {
+        let engine = scheme.engine(store, threads, limits)?;
+        Ok(Self::new(opened, Evaluator::Embedded(Box::new(engine)), scheme, Costs::of_user(threads)))
     }
 
     /// The table with plans for a link of so many bytes per second between owner and server; `None` is for one process that is
@@ -110,22 +118,6 @@ impl OwnedTable {
         self
     }
 
-    /// A table in memory that nothing has been encrypted in, for a dry run.
-    ///
-    /// # Errors
-    /// As [`OwnedTable::open_directory`].
-    pub(crate) fn open_dry_run(
-        store: &TableStore,
-        owner: &OwnerSeed,
-        threads: usize,
-        limits: hush_exec::Limits,
-    ) -> Result<Self, ClientError> {
-        let opened = open_private(store.load()?, owner, &Pins::forgetful())?;
-        let engine = Engine::dry_run(store.clone(), threads, limits)?;
-        let table = Self::new(opened, Evaluator::Embedded(Box::new(engine)), Costs::of_user(threads));
-        Ok(Self { scheme: Scheme::NoOp, ..table })
-    }
-
     /// The table `name` on a server.
     ///
     /// # Errors
@@ -141,12 +133,12 @@ impl OwnedTable {
         // How many the server has, it does not say.
         let threads = hush_system::processors::count();
         let costs = Costs { link: Some(ASSUMED_LINK), ..Costs::of_user(threads) };
-        Ok(Self::new(opened, Evaluator::Remote(server), costs))
+        Ok(Self::new(opened, Evaluator::Remote(server), &Lattice, costs))
     }
 
-    fn new(opened: Opened, evaluator: Evaluator, costs: Costs) -> Self {
+    fn new(opened: Opened, evaluator: Evaluator, scheme: &'static dyn Scheme, costs: Costs) -> Self {
         let Opened { manifest, half, keys, releases } = opened;
-        Self { manifest, half, keys, releases, evaluator, scheme: Scheme::Lattice, costs }
+        Self { manifest, half, keys, releases, evaluator, scheme, costs }
     }
 
     /// The signed manifest.

@@ -1,10 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The threads of an encryption or an evaluation.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use crate::error::ClientError;
 
-/// A rayon pool with the thread budget.
-pub(crate) fn thread_pool(threads: usize) -> Result<rayon::ThreadPool, ClientError> {
-    let built = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
-    built.map_err(|_| ClientError::Internal { what: "no threads can be started" })
+/// A rayon pool with the thread budget: the last one again, if it has the same, because starting threads takes longer than encrypting
+/// a small table.
+pub(crate) fn thread_pool(threads: usize) -> Result<Arc<rayon::ThreadPool>, ClientError> {
+    // With the process that made it: a process that was forked off has none of its threads.
+    static LAST: Mutex<Option<(u32, Arc<rayon::ThreadPool>)>> = Mutex::new(None);
+    let (threads, process) = (threads.max(1), std::process::id());
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((maker, pool)) = last.as_ref()
+        && *maker == process
+        && pool.current_num_threads() == threads
+    {
+        return Ok(Arc::clone(pool));
+    }
+    let built = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = Arc::new(built.map_err(|_| ClientError::Internal { what: "no threads can be started" })?);
+    *last = Some((process, Arc::clone(&pool)));
+    Ok(pool)
 }

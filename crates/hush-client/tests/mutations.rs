@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use hush_keys::OwnerSeed;
 use hush_keys::keyfile::{MIN_WORK_LOG2, NewPassphrase, Passphrase, WorkFactor, load, store};
+use hush_plan::error::Front;
 use hush_plan::schema::file::{from_toml, to_toml};
 
 use hush_testkit::damaged;
@@ -83,7 +84,7 @@ fn schemas() {
                 true
             }
             Err(error) => {
-                assert!(!error.hint().is_empty());
+                assert!(!error.remedy().describe(Front::CommandLine).is_empty());
                 seen.push(error.code());
                 false
             }

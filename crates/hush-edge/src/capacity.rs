@@ -119,13 +119,9 @@ impl Capacity {
     /// Reads what [`Capacity::to_json`] wrote, on another machine perhaps.
     ///
     /// # Errors
-    /// [`EdgeError::Usage`] for anything else.
+    /// [`EdgeError::Capacity`] for anything else.
     pub fn from_json(bytes: &[u8]) -> Result<Self, EdgeError> {
-        let bad = |what: &str| EdgeError::Usage {
-            what: format!(
-                "not what a device can carry: {what}\n  Way out: hush-edge doctor --json, on the device."
-            ),
-        };
+        let bad = |what: &str| EdgeError::Capacity { what: what.to_owned() };
         if bytes.len() > Self::MAX_BYTES {
             return Err(bad("the file is too long"));
         }
@@ -350,7 +346,7 @@ mod tests {
         for damaged in damaged {
             assert_ne!(damaged, text);
             let error = Capacity::from_json(damaged.as_bytes()).unwrap_err();
-            assert!(error.to_string().contains("hush-edge doctor"), "{error}");
+            assert!(error.report().contains("hush-edge doctor"), "{error}");
         }
     }
 }

@@ -215,10 +215,7 @@ impl DeviceKey {
         // The reader's message could contain bytes of the signing key.
         let stored: Stored = serde_json::from_slice(bytes).map_err(|_| "it has another form".to_owned())?;
         if stored.kind != KIND || stored.format != FORMAT {
-            return Err(format!(
-                "format {}, this version reads {FORMAT}; have the owner make a new key for the device (hush edge key)",
-                stored.format
-            ));
+            return Err(format!("format {}, this version reads {FORMAT}", stored.format));
         }
         let signing =
             Zeroizing::new(bytes_of::<32>(&stored.signing_key).ok_or("its signing key is malformed")?);

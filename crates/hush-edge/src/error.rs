@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use hush_encode::EncodeError;
+use hush_plan::error::{Front, Remedy};
 use hush_remote::RemoteError;
 use hush_schemes::PublicKeyError;
 use hush_table::TableError;
@@ -14,6 +15,12 @@ use hush_table::source::SourceError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EdgeError {
+    /// Figures of a device that cannot be read.
+    #[error("not what a device can carry: {what}")]
+    Capacity {
+        /// What is wrong with them.
+        what: String,
+    },
     /// A file with delivered rows that have changed since.
     #[error("the file begins as before, but is another before byte {position}, up to which it was read")]
     Changed {
@@ -155,16 +162,12 @@ pub enum SpoolFault {
 }
 
 impl SpoolFault {
-    fn hint(self) -> &'static str {
+    fn remedy(self) -> Remedy {
         match self {
-            Self::Busy => "wait for its end, or give each process a spool and an input of its own",
-            Self::Damaged => {
-                "another --spool, which reads files from their beginning: rows that were delivered come again"
-            }
-            Self::NotEmpty => "an empty directory, or one that does not exist",
-            Self::OtherKey => {
-                "a --spool for each key; what waits in this one can still be sent with its own key"
-            }
+            Self::Busy => "wait for its end, or give each process a spool and an input of its own".into(),
+            Self::Damaged => Remedy::SpoolOther,
+            Self::NotEmpty => "an empty directory, or one that does not exist".into(),
+            Self::OtherKey => Remedy::SpoolEach,
         }
     }
 }
@@ -191,7 +194,7 @@ impl EdgeError {
             Self::SpoolFull { .. } => "HUSH-G009",
             Self::ClearFile { .. } | Self::ClearRow { .. } => "HUSH-G010",
             Self::Row { source, .. } => source.code(),
-            Self::Usage { .. } => "HUSH-U001",
+            Self::Capacity { .. } | Self::Usage { .. } => "HUSH-U001",
             Self::Remote(source) => source.code(),
             Self::Source(source) => source.code(),
             Self::Table(source) => source.code(),
@@ -211,46 +214,46 @@ impl EdgeError {
             Self::KeyFile { .. } => ErrorKind::Key,
             Self::PublicKey(_) => ErrorKind::Refused,
             Self::Remote(source) => source.kind(),
-            Self::Spool { .. } | Self::Usage { .. } => ErrorKind::Usage,
+            Self::Capacity { .. } | Self::Spool { .. } | Self::Usage { .. } => ErrorKind::Usage,
             Self::Table(source) => source.kind(),
         }
     }
 
     /// What a person can do about it.
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::KeyFile { .. } => {
-                Some("make one with `hush edge key TABLE -o FILE`; only its user may read it: chmod 600")
-            }
-            Self::PublicKey(_) => Some("`edge = true` in the schema, and encrypt the table again"),
+    pub fn remedy(&self) -> Option<Remedy> {
+        let text = match self {
+            Self::KeyFile { .. } => return Some(Remedy::DeviceKey),
+            Self::PublicKey(_) => "`edge = true` in the schema, and encrypt the table again",
             Self::Range { .. } => {
-                Some("a wider range in the schema, and encrypt the table again; or correct the value")
+                "a wider range in the schema, and encrypt the table again; or correct the value"
             }
             Self::ClearFile { .. } | Self::ClearRow { .. } => {
-                Some("shorter texts; or `protect = \"drop\"` for such a column, and encrypt the table again")
+                "shorter texts; or `protect = \"drop\"` for such a column, and encrypt the table again"
             }
-            Self::Row { source, .. } => source.hint(),
-            Self::Changed { .. } => Some(
-                "rows that were read stay as they are; what is to be read from its beginning is a file of another name, copied and not moved",
-            ),
-            Self::Spool { fault, .. } => Some(fault.hint()),
-            Self::SpoolFull { .. } => Some("--to TABLE, or a larger --spool-limit"),
-            Self::Table(source) => source.hint(),
-            Self::Encode(_) | Self::File { .. } | Self::Internal { .. } | Self::Json { .. } => None,
-            Self::Remote(RemoteError::Unauthorised { .. }) => {
-                Some("--token-file FILE with a device's token of that server")
+            Self::Row { source, .. } => return source.remedy(),
+            Self::Changed { .. } => {
+                "rows that were read stay as they are; what is to be read from its beginning is a file of another name, copied and not moved"
             }
-            Self::LongRecord { .. } | Self::Remote(_) | Self::Source(_) | Self::Usage { .. } => None,
-        }
+            Self::Spool { fault, .. } => return Some(fault.remedy()),
+            Self::SpoolFull { .. } => return Some(Remedy::SpoolRoom),
+            Self::Capacity { .. } => return Some(Remedy::MeasureDevice),
+            Self::Table(source) => return source.remedy(),
+            Self::Remote(RemoteError::Unauthorised { .. }) => return Some(Remedy::DeviceToken),
+            Self::Encode(_) | Self::File { .. } | Self::Internal { .. } | Self::Json { .. } => return None,
+            Self::LongRecord { .. } | Self::Remote(_) | Self::Source(_) | Self::Usage { .. } => return None,
+        };
+        Some(text.into())
     }
 
-    /// Code, sentence and way out, as a terminal shows them.
+    /// Code, sentence and way out, as the program of a device shows them on a terminal.
     pub fn report(&self) -> String {
         let sentence = self.to_string();
         let stop = if sentence.ends_with('.') { "" } else { "." };
-        match self.hint() {
+        match self.remedy() {
             None => format!("{} {sentence}", self.code()),
-            Some(way) => format!("{} {sentence}{stop}\n  Way out: {way}.", self.code()),
+            Some(way) => {
+                format!("{} {sentence}{stop}\n  Way out: {}.", self.code(), way.describe(Front::Device))
+            }
         }
     }
 }

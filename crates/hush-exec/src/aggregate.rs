@@ -6,28 +6,25 @@
 //! its own, which are put together at the end: sums modulo `Q` do not depend on the order. If the accumulators of
 //! all groups do not fit the memory limit, groups are worked off in batches with one pass over the table each.
 //!
-//! A part of which every row counts once, for all of a block's columns, is summed apart and its sum kept ([`kept`]): the
+//! If every row of a part counts once, for all of a block's columns, the part is summed apart and its sum kept ([`crate::kept`]): the
 //! next plan that needs it reads nothing of the part.
 
-mod kept;
 mod sums;
 
 use hush_plan::plan::AggregateTask;
 use hush_ring::Ring;
-use hush_schemes::bgv::sum::SumAccumulator;
 use rayon::prelude::*;
-
-pub use self::kept::SumCache;
 
 use self::sums::{GroupSums, WholeParts};
 use crate::answer::{self, SumBlock};
+use crate::clear::counts;
 use crate::clear::groups::{GroupQuery, Groups};
 use crate::clear::masks::MaskSet;
 use crate::clear::scalar::Scope;
 use crate::conform;
 use crate::error::{ExecError, ExpressionRole};
 use crate::job::Job;
-use crate::noop::{PlainSums, Scheme};
+use crate::scheme::{RunningSums, Scheme};
 use crate::table::{self, PartRef};
 
 /// A block of the answer with its ring.
@@ -40,7 +37,7 @@ pub(crate) struct Block {
 ///
 /// # Errors
 /// Any [`ExecError`].
-pub(crate) fn run(job: &Job<'_>, task: &AggregateTask) -> Result<Vec<u8>, ExecError> {
+pub(crate) fn run<S: Scheme>(job: &Job<'_>, task: &AggregateTask) -> Result<Vec<u8>, ExecError> {
     let manifest = job.snapshot.manifest();
     let shape = conform::aggregate(task, &manifest.encodings)?;
     let blocks: Vec<Block> = shape
@@ -48,27 +45,29 @@ pub(crate) fn run(job: &Job<'_>, task: &AggregateTask) -> Result<Vec<u8>, ExecEr
         .into_iter()
         .map(|block| Ok(Block { ring: table::ring(block.set)?, block }))
         .collect::<Result<_, ExecError>>()?;
-    let scope = Scope { state: job.session, schema: job.snapshot.clear().df_schema(), stop: job.stop };
-    let predicate = job.predicate.map(|text| scope.condition(ExpressionRole::Predicate, text)).transpose()?;
+    let scope =
+        Scope { state: job.session.state(), schema: job.snapshot.clear().df_schema(), stop: job.stop };
+    let parse = |predicate| scope.predicate(ExpressionRole::Predicate, predicate);
+    let predicate = job.predicate.map(parse).transpose()?;
     let query = GroupQuery::parse(&scope, predicate.as_ref(), task, job.workers.threads())?;
     let masks = MaskSet::parse(&scope, predicate.as_ref(), task)?;
-    let groups = group(job, task, query)?;
+    let max_groups = task.max_groups.min(job.limits.max_groups);
+    let groups = match counts::groups(job, &masks, &query, max_groups)? {
+        Some(groups) => groups,
+        None => group(job, &query, max_groups)?,
+    };
     let clear = answer::write_clear(&groups.batch)?;
     check_answer_size(job, &blocks, &groups, clear.len())?;
-    let answers = job.workers.install(|| sum(job, &masks, &groups, &blocks))?;
+    let answers = job.workers.install(|| sum::<S>(job, &masks, &groups, &blocks))?;
     let answered: Vec<_> = blocks.into_iter().map(|block| block.block).zip(answers).collect();
     answer::encode_aggregate(&job.head, &clear, groups.count(), &answered)
 }
 
-fn group(job: &Job<'_>, task: &AggregateTask, query: GroupQuery) -> Result<Groups, ExecError> {
+fn group(job: &Job<'_>, query: &GroupQuery, max_groups: u64) -> Result<Groups, ExecError> {
     // Counting all rows needs no file: the manifest knows how many there are.
     let count_alone = query.counts_alone();
-    let max_groups = task.max_groups.min(job.limits.max_groups);
-    let (session, snapshot, stop) = (job.session.clone(), job.snapshot.clone(), job.stop.clone());
-    job.workers.wait(async move {
-        let rows = if count_alone { Some(snapshot.manifest().rows) } else { None };
-        stop.guard(query.run(&session, snapshot.clear(), rows, max_groups)).await
-    })
+    let rows = count_alone.then_some(job.snapshot.manifest().rows);
+    job.workers.wait(job.stop.guard(query.run(job.session, job.snapshot.clear(), rows, max_groups)))
 }
 
 /// Refuses before the encrypted work what would not be sent after it.
@@ -90,7 +89,7 @@ fn check_answer_size(
 }
 
 /// For each block the encoded answers of all groups.
-fn sum(
+fn sum<S: Scheme>(
     job: &Job<'_>,
     masks: &MaskSet,
     groups: &Groups,
@@ -101,11 +100,11 @@ fn sum(
         return Ok(answers);
     }
     let parts = job.snapshot.parts();
-    let batch = groups_per_pass(job, blocks)?;
-    let whole = whole_parts(job, groups, blocks);
+    let batch = groups_per_pass::<S>(job, blocks)?;
+    let whole = whole_parts::<S>(job, groups, blocks);
     for first in (0..groups.count()).step_by(batch) {
         let range = first..groups.count().min(first + batch);
-        let sums = GroupSums::new(job, blocks, range, whole);
+        let sums = GroupSums::<S>::new(job, blocks, range, whole);
         for window in parts.chunks(job.workers.threads()) {
             pass(&sums, masks, groups, window)?;
         }
@@ -117,8 +116,8 @@ fn sum(
 }
 
 /// Adds all chunks of a few parts.
-fn pass(
-    sums: &GroupSums<'_>,
+fn pass<S: Scheme>(
+    sums: &GroupSums<'_, S>,
     masks: &MaskSet,
     groups: &Groups,
     window: &[PartRef<'_>],
@@ -128,20 +127,15 @@ fn pass(
     sums.add(&parts)
 }
 
-/// Sums of whole parts are had where no row can belong to a group of its own, and where a second accumulator for every
-/// thread fits. A dry run adds plain values, which is as fast as looking sums up.
-fn whole_parts(job: &Job<'_>, groups: &Groups, blocks: &[Block]) -> WholeParts {
-    let fits = accumulator_bytes(job, blocks, 1).saturating_mul(2) <= job.limits.memory_bytes / 2;
-    if job.scheme == Scheme::Lattice && !groups.has_keys() && fits {
-        WholeParts::Kept
-    } else {
-        WholeParts::Summed
-    }
+/// Kept sums of whole parts are used only if there are no group keys, and if a second accumulator for every thread fits.
+fn whole_parts<S: Scheme>(job: &Job<'_>, groups: &Groups, blocks: &[Block]) -> WholeParts {
+    let fits = accumulator_bytes::<S>(job, blocks, 1).saturating_mul(2) <= job.limits.memory_bytes / 2;
+    if S::Sums::CAN_BE_KEPT && !groups.has_keys() && fits { WholeParts::Kept } else { WholeParts::Summed }
 }
 
 /// Groups whose accumulators fit half of the memory limit, for every thread at once.
-fn groups_per_pass(job: &Job<'_>, blocks: &[Block]) -> Result<usize, ExecError> {
-    let bytes = |groups: usize| accumulator_bytes(job, blocks, groups);
+fn groups_per_pass<S: Scheme>(job: &Job<'_>, blocks: &[Block]) -> Result<usize, ExecError> {
+    let bytes = |groups: usize| accumulator_bytes::<S>(job, blocks, groups);
     let limit = job.limits.memory_bytes / 2;
     let fixed = bytes(1);
     if fixed > limit {
@@ -153,10 +147,7 @@ fn groups_per_pass(job: &Job<'_>, blocks: &[Block]) -> Result<usize, ExecError> 
 }
 
 /// Bytes of the accumulators of so many groups, on all threads.
-fn accumulator_bytes(job: &Job<'_>, blocks: &[Block], groups: usize) -> u64 {
-    let each = blocks.iter().map(|block| match (job.scheme, block.block.columns.len()) {
-        (Scheme::Lattice, columns) => SumAccumulator::memory_bytes(&block.ring, groups, columns) as u64,
-        (Scheme::NoOp, columns) => PlainSums::memory_bytes(groups, columns) as u64,
-    });
-    each.sum::<u64>().saturating_mul(job.workers.threads() as u64)
+fn accumulator_bytes<S: Scheme>(job: &Job<'_>, blocks: &[Block], groups: usize) -> u64 {
+    let bytes = |block: &Block| S::Sums::memory_bytes(&block.ring, groups, block.block.columns.len()) as u64;
+    blocks.iter().map(bytes).sum::<u64>().saturating_mul(job.workers.threads() as u64)
 }

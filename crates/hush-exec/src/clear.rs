@@ -6,6 +6,7 @@
 //! expressions, and so agree. [`zones`] says which parts need not be read for that.
 
 pub(crate) mod compiled;
+pub(crate) mod counts;
 mod files;
 pub(crate) mod groups;
 mod keys;
@@ -78,6 +79,11 @@ impl ClearTable {
     /// The schema that expressions are parsed against.
     pub(crate) fn df_schema(&self) -> &DFSchema {
         &self.df_schema
+    }
+
+    /// The whole table, for queries that are planned and not run.
+    fn whole(&self) -> Arc<dyn TableSource> {
+        self.source.clone()
     }
 
     /// The table, or so many rows without columns.

@@ -43,9 +43,17 @@ pub use instants::functions;
 /// the expression would grow too large.
 pub fn settle(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     let settled = Settler { schema, copied: Cell::new(0) }.expand(expr)?;
-    // The engine evaluates some parts twice: as much work as if they were there twice.
-    at_most(evaluations(&settled), MAX_EVALUATIONS)?;
+    expect_few_evaluations(&settled)?;
     Ok(settled)
+}
+
+/// Checks how much work a settled expression is for one row. The engine evaluates some parts twice: as much work as if they were
+/// there twice.
+///
+/// # Errors
+/// A [`TextFault`], as an external error of the engine.
+pub(crate) fn expect_few_evaluations(settled: &Expr) -> Result<()> {
+    at_most(evaluations(settled), MAX_EVALUATIONS)
 }
 
 /// [`settle`] for every expression of a plan; to stand before the engine's own coercion.

@@ -8,7 +8,7 @@
 
 use hush_params::ParamSet;
 use hush_params::size::MAX_ROUNDED_BITS;
-use hush_plan::plan::{AggregateTask, EncryptedSum, PLAN_FORMAT, RowsTask, Task};
+use hush_plan::plan::{AggregateTask, EncryptedSum, RowsTask, Task};
 use hush_plan::{Encoding, EncodingId, Packing, ServerPlan};
 use hush_table::Digest;
 
@@ -80,15 +80,12 @@ pub fn sum_blocks(
 /// Reads a plan.
 ///
 /// # Errors
-/// A [`PlanFault`] about its size, JSON, version, digest or the lengths of its lists.
+/// A [`PlanFault`] about its size, version, JSON, conditions, digest or the lengths of its lists.
 pub(crate) fn parse(bytes: &[u8]) -> Result<ParsedPlan, PlanFault> {
     if bytes.len() > MAX_PLAN_BYTES {
         return Err(PlanFault::Size { found: bytes.len(), limit: MAX_PLAN_BYTES });
     }
-    let plan: ServerPlan = serde_json::from_slice(bytes).map_err(|_| PlanFault::Json)?;
-    if plan.format != PLAN_FORMAT {
-        return Err(PlanFault::Format { found: plan.format, expected: PLAN_FORMAT });
-    }
+    let plan = ServerPlan::from_json(bytes).map_err(PlanFault::of_bytes)?;
     let manifest = plan.manifest.parse().map_err(|_| PlanFault::Digest)?;
     match &plan.task {
         Task::Aggregate(task) => check_aggregate_lengths(task)?,

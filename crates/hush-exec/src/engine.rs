@@ -3,22 +3,21 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use datafusion::execution::SessionState;
 use hush_plan::plan::Task;
 use hush_table::TableStore;
 use object_store::ObjectStore;
 use object_store::path::Path;
 
-use crate::aggregate::SumCache;
 use crate::answer::AnswerHead;
-use crate::clear::session;
+use crate::clear::session::Session;
 use crate::error::ExecError;
 use crate::job::{Job, Limits};
+use crate::kept::SumCache;
 use crate::keys::{KeySet, LoadedKeys};
-use crate::noop::Scheme;
+use crate::scheme::{Lattice, NoOp, Scheme};
 use crate::stop::Stop;
 use crate::table::Snapshot;
-use crate::workers::{Workers, with_stack};
+use crate::workers::Workers;
 use crate::{aggregate, conform, rows};
 
 /// Runs plans on one table.
@@ -29,13 +28,16 @@ use crate::{aggregate, conform, rows};
 #[derive(Clone)]
 pub struct Engine {
     table: TableStore,
-    scheme: Scheme,
+    run_task: RunTask,
     limits: Limits,
     workers: Arc<Workers>,
-    session: Arc<SessionState>,
+    session: Session,
     snapshot: Arc<Mutex<Option<Arc<Snapshot>>>>,
     sums: SumCache,
 }
+
+/// Runs tasks by the scheme of an engine.
+type RunTask = fn(&Job<'_>, &Task) -> Result<Vec<u8>, ExecError>;
 
 impl Engine {
     /// An engine for the table at `prefix` of a store.
@@ -56,29 +58,24 @@ impl Engine {
     /// # Errors
     /// [`ExecError::Internal`] if no threads can be started.
     pub fn for_table(table: TableStore, threads: usize, limits: Limits) -> Result<Self, ExecError> {
-        Self::with_scheme(table, Scheme::Lattice, threads, limits)
+        Self::with_scheme::<Lattice>(table, threads, limits)
     }
 
-    /// An engine for a dry run, on a table that holds plain values where others have ciphertexts ([`crate::noop`]).
+    /// An engine for a dry run, on a table that holds plain values where others have ciphertexts ([`crate::plain`]).
     ///
     /// # Errors
     /// As [`Engine::for_table`].
     pub fn dry_run(table: TableStore, threads: usize, limits: Limits) -> Result<Self, ExecError> {
-        Self::with_scheme(table, Scheme::NoOp, threads, limits)
+        Self::with_scheme::<NoOp>(table, threads, limits)
     }
 
-    fn with_scheme(
-        table: TableStore,
-        scheme: Scheme,
-        threads: usize,
-        limits: Limits,
-    ) -> Result<Self, ExecError> {
+    fn with_scheme<S: Scheme>(table: TableStore, threads: usize, limits: Limits) -> Result<Self, ExecError> {
         let workers = Workers::shared(threads)?;
         let memory = usize::try_from(limits.memory_bytes / 2).unwrap_or(usize::MAX);
-        let session = Arc::new(session::build(memory)?);
+        let session = Session::new(memory)?;
         Ok(Self {
             table,
-            scheme,
+            run_task: run_task::<S>,
             limits,
             workers,
             session,
@@ -111,7 +108,8 @@ impl Engine {
     /// As [`Engine::run`]; [`ExecError::Cancelled`], [`ExecError::Deadline`] at the next chunk after the stop.
     pub fn run_until(&self, plan: &[u8], stop: &Arc<Stop>) -> Result<Vec<u8>, ExecError> {
         stop.check()?;
-        with_stack(|| self.run_here(plan, stop))
+        let (engine, plan, stop) = (self.clone(), plan.to_vec(), Arc::clone(stop));
+        self.workers.run(move || engine.run_here(&plan, &stop))
     }
 
     fn run_here(&self, plan: &[u8], stop: &Arc<Stop>) -> Result<Vec<u8>, ExecError> {
@@ -128,18 +126,14 @@ impl Engine {
         let job = Job {
             snapshot: &snapshot,
             session: &self.session,
-            scheme: self.scheme,
             workers: &self.workers,
             limits: &self.limits,
             sums: &self.sums,
-            predicate: parsed.plan.predicate.as_deref(),
+            predicate: parsed.plan.predicate.as_ref(),
             head,
             stop,
         };
-        let answer = match &parsed.plan.task {
-            Task::Aggregate(task) => aggregate::run(&job, task)?,
-            Task::Rows(task) => rows::run(&job, task)?,
-        };
+        let answer = (self.run_task)(&job, &parsed.plan.task)?;
         stop.check()?;
         Ok(answer)
     }
@@ -177,6 +171,13 @@ impl Engine {
         let snapshot = Arc::new(Snapshot::new(self.table.clone(), signed)?);
         *kept = Some(snapshot.clone());
         Ok(snapshot)
+    }
+}
+
+fn run_task<S: Scheme>(job: &Job<'_>, task: &Task) -> Result<Vec<u8>, ExecError> {
+    match task {
+        Task::Aggregate(task) => aggregate::run::<S>(job, task),
+        Task::Rows(task) => rows::run::<S>(job, task),
     }
 }
 

@@ -6,6 +6,7 @@
 
 use hush_plan::EncodingId;
 use hush_plan::error::Measure;
+use hush_plan::plan::{PlanReadFault, PredicateFault};
 use hush_plan::sql::TextFault;
 use hush_rlwe::CodecError;
 use hush_table::{Digest, TableError};
@@ -158,12 +159,20 @@ pub enum PlanFault {
     #[error("not the JSON of a plan of this version")]
     Json,
     /// Another version of the format.
-    #[error("format {found}, this server reads {expected}")]
+    #[error("format {found}, this server reads {expected}; update the older of the two programs")]
     Format {
         /// Version found.
         found: u16,
         /// Version read.
         expected: u16,
+    },
+    /// A condition that does not have its one spelling, or is too large.
+    #[error("{role} {fault}")]
+    Condition {
+        /// Which condition.
+        role: ExpressionRole,
+        /// What is wrong with it.
+        fault: PredicateFault,
     },
     /// Digest that is not 64 hexadecimal digits.
     #[error("its manifest digest is malformed")]
@@ -339,6 +348,18 @@ impl ExecError {
 }
 
 impl PlanFault {
+    /// The fault of bytes that are no plan.
+    pub(crate) fn of_bytes(fault: PlanReadFault) -> Self {
+        match fault {
+            PlanReadFault::Format { found, expected } => Self::Format { found, expected },
+            PlanReadFault::MaskCondition { mask, fault } => {
+                Self::Condition { role: ExpressionRole::MaskCondition(mask), fault }
+            }
+            PlanReadFault::Predicate(fault) => Self::Condition { role: ExpressionRole::Predicate, fault },
+            _ => Self::Json,
+        }
+    }
+
     /// The stable code.
     pub fn code(&self) -> &'static str {
         match self {
@@ -349,6 +370,8 @@ impl PlanFault {
             Self::TooMany { .. } => "HUSH-E005",
             Self::NoCount => "HUSH-E006",
             Self::Index { .. } => "HUSH-E007",
+            Self::Condition { fault: PredicateFault::TooMuch(_), .. } => "HUSH-E005",
+            Self::Condition { .. } => "HUSH-E008",
             Self::UnknownEncoding { .. } => "HUSH-E010",
             Self::WrongLayout { .. } => "HUSH-E011",
             Self::MixedProgram { .. } => "HUSH-E012",

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use datafusion::execution::SessionState;
+use hush_plan::plan::Predicate;
 
-use crate::aggregate::SumCache;
 use crate::answer::AnswerHead;
-use crate::noop::Scheme;
+use crate::clear::session::Session;
+use crate::kept::SumCache;
 use crate::stop::Stop;
 use crate::table::Snapshot;
 use crate::workers::Workers;
@@ -34,12 +34,11 @@ impl Default for Limits {
 /// One plan on one table version: what all steps need.
 pub(crate) struct Job<'a> {
     pub(crate) snapshot: &'a Arc<Snapshot>,
-    pub(crate) session: &'a Arc<SessionState>,
-    pub(crate) scheme: Scheme,
+    pub(crate) session: &'a Session,
     pub(crate) workers: &'a Arc<Workers>,
     pub(crate) limits: &'a Limits,
     pub(crate) sums: &'a SumCache,
-    pub(crate) predicate: Option<&'a str>,
+    pub(crate) predicate: Option<&'a Predicate>,
     pub(crate) head: AnswerHead,
     pub(crate) stop: &'a Arc<Stop>,
 }

@@ -16,9 +16,9 @@ use hush_plan::{EncodingId, Packing, Stored};
 use hush_ring::Ring;
 use hush_rlwe::{BodyId, BodyKind, CodecError, ObjectRounding, PlaintextModulus, RlweCiphertext};
 
-use self::element::ElementInput;
+use self::element::{Bodies, ElementInput, PlainColumns};
 use crate::error::ExecError;
-use crate::noop::PlainValues;
+use crate::plain::PlainValues;
 
 /// What differs by packing.
 trait Served {
@@ -45,6 +45,7 @@ pub(crate) trait Arithmetic: Send + Sync {
         &self,
         expr: &SlotExpr,
         scale_power: u32,
+        columns: &Bodies<'_>,
         input: &ElementInput<'_>,
     ) -> Result<Vec<RlweCiphertext>, ExecError>;
 
@@ -52,7 +53,12 @@ pub(crate) trait Arithmetic: Send + Sync {
     ///
     /// # Errors
     /// As [`Arithmetic::evaluate`], and for results beyond 256 bits too.
-    fn evaluate_plain(&self, expr: &SlotExpr, input: &ElementInput<'_>) -> Result<PlainValues, ExecError>;
+    fn evaluate_plain(
+        &self,
+        expr: &SlotExpr,
+        columns: &PlainColumns<'_>,
+        input: &ElementInput<'_>,
+    ) -> Result<PlainValues, ExecError>;
 }
 
 fn served(packing: &Packing) -> &dyn Served {

@@ -6,7 +6,6 @@
 //! owner reads those of the matching rows. Parts are read a few at a time, in order, until the limit is reached.
 
 mod fetch;
-mod program;
 
 use arrow::array::RecordBatch;
 use hush_plan::EncodingId;
@@ -15,31 +14,39 @@ use hush_table::ChunkRow;
 use rayon::prelude::*;
 
 use self::fetch::Fetcher;
-use self::program::{ChunkInput, Evaluator};
 use crate::answer::{self, RowsChunkParts};
 use crate::clear::scalar::Scope;
 use crate::clear::select::{Operand, RowSelector};
 use crate::conform::{self, RowsShape};
 use crate::error::{ExecError, ExpressionRole};
 use crate::job::Job;
+use crate::scheme::{ChunkInput, Program, Scheme};
 use crate::table::{self, PartRef};
 
 /// Runs a rows task.
 ///
 /// # Errors
 /// Any [`ExecError`].
-pub(crate) fn run(job: &Job<'_>, task: &RowsTask) -> Result<Vec<u8>, ExecError> {
+pub(crate) fn run<S: Scheme>(job: &Job<'_>, task: &RowsTask) -> Result<Vec<u8>, ExecError> {
     let shape = conform::rows(task, &job.snapshot.manifest().encodings)?;
-    let scope = Scope { state: job.session, schema: job.snapshot.clear().df_schema(), stop: job.stop };
-    let predicate = job.predicate.map(|text| scope.condition(ExpressionRole::Predicate, text)).transpose()?;
+    let scope =
+        Scope { state: job.session.state(), schema: job.snapshot.clear().df_schema(), stop: job.stop };
+    let parse = |predicate| scope.predicate(ExpressionRole::Predicate, predicate);
+    let predicate = job.predicate.map(parse).transpose()?;
     let selector = RowSelector::parse(&scope, predicate.as_ref(), task, &shape.approximate_operands)?;
-    let evaluators = (task.programs.iter().zip(&shape.programs).enumerate())
-        .map(|(index, (expr, shape))| Evaluator::new(expr, shape, task.bits_of_program(index), job.scheme))
-        .collect::<Result<Vec<_>, _>>()?;
-    let fetchers = shape.fetch.iter().map(|fetch| Fetcher::new(fetch, job.scheme));
-    let fetchers = fetchers.collect::<Result<Vec<_>, _>>()?;
-    let plan =
-        RowsPlan { job, shape: &shape, selector: &selector, evaluators: &evaluators, fetchers: &fetchers };
+    let programs = task.programs.iter().zip(&shape.programs).enumerate();
+    let programs =
+        programs.map(|(index, (expr, shape))| Program::new::<S>(expr, shape, task.bits_of_program(index)));
+    let programs = programs.collect::<Result<Vec<_>, _>>()?;
+    let fetchers = shape.fetch.iter().map(Fetcher::new::<S>).collect::<Result<Vec<_>, _>>()?;
+    let plan = RowsPlan {
+        job,
+        shape: &shape,
+        selector: &selector,
+        programs: &programs,
+        evaluate: S::evaluate,
+        fetchers: &fetchers,
+    };
     let (batches, chunks) = job.workers.install(|| plan.run(task.limit.unwrap_or(u64::MAX)))?;
     let clear = answer::write_clear(&selector.concat(&batches)?)?;
     answer::encode_rows(&job.head, &clear, shape.programs.len(), shape.fetch.len(), &chunks)
@@ -50,9 +57,13 @@ struct RowsPlan<'a> {
     job: &'a Job<'a>,
     shape: &'a RowsShape,
     selector: &'a RowSelector,
-    evaluators: &'a [Evaluator<'a>],
+    programs: &'a [Program<'a>],
+    evaluate: Evaluate,
     fetchers: &'a [Fetcher<'a>],
 }
+
+/// Evaluates a program on a chunk, by the scheme of the engine ([`Scheme::evaluate`]).
+type Evaluate = fn(&Program<'_>, &ChunkInput<'_>, &[Operand]) -> Result<Vec<u8>, ExecError>;
 
 /// A chunk with matching rows.
 struct Match {
@@ -118,7 +129,7 @@ impl RowsPlan<'_> {
                 return clear;
             }
             let rows = part.rows_of(found.chunk);
-            let programs = self.evaluators.iter().map(|evaluator| evaluator.object_bytes(rows));
+            let programs = self.programs.iter().map(|program| program.object_bytes(rows));
             let from_device = part.entry.delivery.is_some();
             let fetched = self.fetchers.iter().map(|fetcher| fetcher.object_bytes(rows, from_device));
             clear + answer::chunk_overhead(objects) + programs.chain(fetched).sum::<u64>()
@@ -128,7 +139,7 @@ impl RowsPlan<'_> {
 
     /// The encrypted halves of some chunks of a part.
     fn answer(&self, part: PartRef<'_>, matches: &[Match]) -> Result<Vec<RowsChunkParts>, ExecError> {
-        if self.evaluators.is_empty() && self.shape.fetch.is_empty() {
+        if self.programs.is_empty() && self.shape.fetch.is_empty() {
             return Ok(Vec::new());
         }
         let mut columns: Vec<EncodingId> = self.shape.fetch.iter().map(|fetch| fetch.id).collect();
@@ -142,16 +153,10 @@ impl RowsPlan<'_> {
         let answer = |row: ChunkRow, found: &Match| {
             self.job.stop.check()?;
             let seed = row.seed.ok_or(ExecError::Corrupt { code: "HUSH-T033" })?;
-            let input = ChunkInput {
-                snapshot: self.job.snapshot,
-                part,
-                columns: &columns,
-                row: &row,
-                operands: &found.operands,
-            };
-            let mut objects = Vec::with_capacity(self.evaluators.len() + self.shape.fetch.len());
-            for evaluator in self.evaluators {
-                objects.push(evaluator.evaluate(&input)?);
+            let input = ChunkInput { snapshot: self.job.snapshot, part, columns: &columns, row: &row };
+            let mut objects = Vec::with_capacity(self.programs.len() + self.shape.fetch.len());
+            for program in self.programs {
+                objects.push((self.evaluate)(program, &input, &found.operands)?);
             }
             for fetcher in self.fetchers {
                 objects.push(fetcher.fetch(&input)?);

@@ -51,6 +51,8 @@ impl Workers {
             .worker_threads(threads)
             .thread_name("hush-query")
             .thread_stack_size(STACK_BYTES)
+            // Plans that run hold one each, and may wait for another to read.
+            .max_blocking_threads(MAX_BLOCKING_THREADS)
             .enable_all()
             .build()
             .map_err(|_| ExecError::Internal { place: "query runtime" })?;
@@ -72,23 +74,32 @@ impl Workers {
         self.pool.current_thread_index().unwrap_or(0)
     }
 
-    /// Runs a future on the query runtime and waits for it. The caller may be inside another runtime, whose
-    /// thread then blocks.
+    /// Runs a plan on a thread of its own, which may block and has a stack as large as those of the pool: the caller's may be
+    /// small. Such threads are kept for a while, because starting one takes longer than a small plan.
     ///
     /// # Errors
-    /// Those of the future; [`ExecError::Internal`] if it panicked.
-    pub(crate) fn wait<T: Send + 'static>(
+    /// Those of `work`; [`ExecError::Internal`] if it panicked.
+    pub(crate) fn run<T: Send + 'static>(
         &self,
-        future: impl Future<Output = Result<T, ExecError>> + Send + 'static,
+        work: impl FnOnce() -> Result<T, ExecError> + Send + 'static,
     ) -> Result<T, ExecError> {
-        let gone = ExecError::Internal { place: "query task" };
+        let gone = ExecError::Internal { place: "plan thread" };
         let Some(runtime) = &self.runtime else { return Err(gone) };
         let (done, wait) = mpsc::sync_channel(1);
-        runtime.spawn(async move {
+        runtime.spawn_blocking(move || {
             // The receiver waits below.
-            let _ = done.send(future.await);
+            let _ = done.send(work());
         });
         wait.recv().unwrap_or(Err(gone))
+    }
+
+    /// Drives a future of the query engine to its end, on a thread that [`Workers::run`] has given.
+    ///
+    /// # Errors
+    /// Those of the future; [`ExecError::Internal`] without a runtime.
+    pub(crate) fn wait<T>(&self, future: impl Future<Output = Result<T, ExecError>>) -> Result<T, ExecError> {
+        let gone = ExecError::Internal { place: "query task" };
+        self.runtime.as_ref().map_or(Err(gone), |runtime| runtime.block_on(future))
     }
 }
 
@@ -125,5 +136,6 @@ struct Known {
 static KNOWN: Mutex<Known> = Mutex::new(Known { alive: Vec::new(), last: None });
 
 const MAX_THREADS: usize = 1024;
+const MAX_BLOCKING_THREADS: usize = 1 << 14;
 /// Expressions in plans may be a thousand levels deep, and the query engine walks them recursively.
 const STACK_BYTES: usize = 16 << 20;

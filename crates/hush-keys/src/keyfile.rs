@@ -25,7 +25,7 @@ use rustix::fs::OFlags;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::seed::{KeyId, OwnerSeed};
-pub use error::{Action, KeyFileError};
+pub use error::{Action, KeyFileError, memory_words};
 pub use passphrase::{MIN_PASSPHRASE_CHARS, NewPassphrase, Passphrase};
 
 /// The extension of key files; nothing public ever has it.

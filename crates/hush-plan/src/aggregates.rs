@@ -56,7 +56,7 @@ pub enum JointFunction {
     Spread(usize, usize),
 }
 
-/// What an aggregate is computed from; that decides how it is planned and how it is finished.
+/// The input of an aggregate, which decides how it is planned and finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Aggregate {
     /// By the server's query engine only, under this name.
@@ -67,7 +67,7 @@ pub(crate) enum Aggregate {
     Jointly(Jointly),
 }
 
-/// What exact sums of one argument become.
+/// Functions of exact sums of one argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FromSums {
     /// COUNT
@@ -76,7 +76,7 @@ pub(crate) enum FromSums {
     Product(ProductFunction),
 }
 
-/// What exact sums of several arguments become.
+/// Functions of exact sums of several arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Jointly {
     /// The number of rows where all have a value.
@@ -118,7 +118,7 @@ pub(crate) struct Entry {
     alias: Option<(&'static str, &'static str)>,
     pub(crate) computes: Aggregate,
     pub(crate) arguments: Arguments,
-    /// What a schema's `for` says where a column is there for it.
+    /// The purpose that a schema's `for` names where a column is there for it.
     purpose: Option<Purpose>,
     /// `None` where it cannot stand over a window.
     pub(crate) window: Option<Window>,
@@ -215,7 +215,7 @@ impl Entry {
         self.names.first().copied().unwrap_or_default()
     }
 
-    /// What a query engine calls it that was typed under this name.
+    /// The name by which a query engine knows the function that was typed under this one.
     pub(crate) fn known_name<'a>(&self, typed: &'a str) -> &'a str {
         self.alias.filter(|(alias, _)| *alias == typed).map_or(typed, |(_, known)| known)
     }

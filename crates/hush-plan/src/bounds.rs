@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What decrypted numbers can be, as the planner proved it before anything was sent.
+//! Bounds of decrypted numbers, as the planner proved them before anything was sent.
 //!
 //! The owner compares every number that it decrypts with its bound, and refuses the whole answer where one lies beyond: nobody
 //! who computed honestly on stored rows can have made it. Bounds follow from the schema, the number of rows and the weights of
@@ -10,7 +10,7 @@ use num_traits::ToPrimitive;
 
 use crate::range::Interval;
 
-/// By how much a sum of doubles may pass its bound, in proportion: doubles round.
+/// Relative amount by which a sum of doubles may pass its bound: doubles round.
 const DOUBLES: f64 = 1.0 / (1u64 << 40) as f64;
 
 /// Bounds of one kind of answer, in the order of the task.
@@ -24,7 +24,7 @@ pub struct Bounds {
     pub fetched: Vec<Bound>,
 }
 
-/// What a decrypted number can be.
+/// Bounds of a decrypted number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
     /// The number.
@@ -42,7 +42,7 @@ pub enum Values {
         row: f64,
         /// Largest error of the whole.
         error: f64,
-        /// What encryption adds to it: the noise of a release has to drown that. The rest is the rounding of encodings.
+        /// The part of it that encryption adds, which the noise of a release has to drown. The rest is the rounding of encodings.
         noise: f64,
     },
     /// An integer in units: what one row can contribute, weight included.

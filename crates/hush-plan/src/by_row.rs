@@ -54,7 +54,7 @@ pub(crate) struct RowOutput {
     pub(crate) output: ProgramOutput,
 }
 
-/// Where an output's numbers come from.
+/// The source of an output's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     Clear(usize),
@@ -124,7 +124,7 @@ impl Builder<'_> {
         final_sql::rewrite(expr, &mut |expr| self.part(expr, clause))
     }
 
-    /// What `expr` becomes in the merged table, if it is to be taken as one part.
+    /// The column of the merged table that takes the place of `expr`, if it is to be taken as one part.
     fn part(&mut self, expr: &Expr, clause: Clause) -> Result<Option<Replacement>, PlanError> {
         if let Some(name) = column_name(expr) {
             let column = usable(self.schema, name, clause)?;

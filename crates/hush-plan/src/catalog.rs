@@ -250,7 +250,7 @@ impl<'a> Catalog<'a> {
     }
 }
 
-/// What a row can contribute with its weight; nothing where the weight is missing.
+/// The contributions that a row can make with its weight; 0 where the weight is missing.
 fn weighted(values: Values, weights: &Interval) -> Values {
     match values {
         Values::Approx { row, error, noise } => {
@@ -280,7 +280,7 @@ fn magnitude(program: &Program, columns: &BTreeMap<&str, &Entry<'_>>) -> f64 {
 
 type SlotClass<'c, 'a> = (&'static ParamSet, &'c Packing, BTreeMap<&'c str, &'c Entry<'a>>);
 
-/// What a stored row of an encoding can hold. Nothing but 0 for an encoding whose bound is not a number.
+/// The numbers that a stored row of an encoding can hold: 0 alone where the encoding's bound is not a number.
 fn stored_values(schema: &Schema, encoding: &PrivateEncoding, error: Option<f64>) -> Values {
     match error {
         Some(error) => Values::Approx { row: encoding.max_abs.parse().unwrap_or(0.0), error, noise: error },

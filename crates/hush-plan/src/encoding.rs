@@ -28,7 +28,7 @@ pub struct Encoding {
 }
 
 impl Encoding {
-    /// What the column was made for, as far as its public half tells: `sums of 58 bits`.
+    /// The use that the column was made for, as far as its public half tells: `sums of 58 bits`.
     pub fn describe(&self) -> String {
         self.packing.describe()
     }
@@ -48,7 +48,7 @@ pub struct PrivateEncoding {
     /// The public half.
     #[serde(flatten)]
     pub public: Encoding,
-    /// What a row of it holds.
+    /// The numbers that it holds.
     #[serde(rename = "content")]
     pub quantity: Quantity,
     /// Largest absolute value in units of any single row, in decimal digits (may exceed 128 bits). For the

@@ -4,6 +4,7 @@
 //! The text shown for a place is the clause that the user typed; no error carries a value of the table.
 
 mod place;
+mod refusals;
 mod remedy;
 
 pub use place::{Clause, Feature, Unfit};
@@ -28,7 +29,7 @@ pub enum PlanError {
     BadEncoding {
         /// Number of the encoding.
         id: u32,
-        /// What is wrong with it.
+        /// The fault.
         fault: EncodingFault,
     },
     /// A comparison on an encrypted column.
@@ -66,7 +67,7 @@ pub enum PlanError {
         clause: Clause,
         /// The expression as typed.
         text: String,
-        /// What they are.
+        /// Their kinds.
         why: String,
     },
     /// The query uses a layout that the table does not have.
@@ -114,7 +115,7 @@ pub enum PlanError {
     NotByDevices {
         /// The column.
         column: String,
-        /// What it needs.
+        /// The use that needs the secret.
         what: &'static str,
     },
     /// Too much noise for the parameters that the column was encrypted with.
@@ -145,7 +146,7 @@ pub enum PlanError {
     NotOneSelect {
         /// Number of statements, or 1 where it is no SELECT.
         found: usize,
-        /// What the one statement begins with, such as `UPDATE`.
+        /// The first word of the one statement, such as `UPDATE`.
         verb: &'static str,
     },
     /// An aggregate's argument that is no polynomial of its encrypted columns.
@@ -197,13 +198,13 @@ pub enum PlanError {
     /// Not SQL.
     #[error("not valid SQL: {message}")]
     Syntax {
-        /// What was expected, and where.
+        /// The expected token and its place.
         message: String,
     },
     /// The parser's nesting or our limits on size are exceeded.
     #[error("the query is too complex: {what} above {limit}")]
     TooComplex {
-        /// What is counted.
+        /// The measure.
         what: Measure,
         /// The limit.
         limit: u64,
@@ -253,7 +254,7 @@ pub enum PlanError {
     Unsupported {
         /// Where.
         clause: Clause,
-        /// Which part.
+        /// The part.
         feature: Feature,
     },
     /// A call of a function that is supported otherwise.
@@ -261,7 +262,7 @@ pub enum PlanError {
     UnsupportedCall {
         /// The call.
         text: String,
-        /// What about it.
+        /// The part of it.
         feature: Feature,
     },
     /// A type that the function or operator does not take.
@@ -274,7 +275,7 @@ pub enum PlanError {
     },
 }
 
-/// What is wrong with an encoding.
+/// A fault of an encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodingFault {
     /// The bound on one row is not a number.
@@ -288,7 +289,7 @@ pub enum EncodingFault {
     UnknownParams,
 }
 
-/// What [`PlanError::TooComplex`] counts.
+/// A measure of [`PlanError::TooComplex`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Measure {
     /// Bytes of SQL text.
@@ -373,7 +374,7 @@ fn did_you_mean(name: Option<&str>) -> String {
     name.map_or(String::new(), |name| format!("; did you mean {name}?"))
 }
 
-/// What was found instead of one SELECT.
+/// The words for the statements found instead of one SELECT.
 fn statements(found: usize, verb: &str) -> String {
     match found {
         0 => "no statement; a query is one SELECT".to_owned(),

@@ -14,6 +14,8 @@ use sqlparser::ast::{
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
 
+use crate::plan::{Atom, Predicate};
+
 /// `value · 10^-scale`.
 #[derive(Clone, Debug)]
 pub(crate) struct Decimal {
@@ -101,6 +103,12 @@ pub(crate) fn truth(expr: &Expr, row: &Row) -> Option<bool> {
             (Some(false), _) | (_, Some(false)) => Some(false),
             (a, b) => Some(a? && b?),
         },
+        Expr::BinaryOp { left, op: B::Or, right } => match (truth(left, row), truth(right, row)) {
+            (Some(true), _) | (_, Some(true)) => Some(true),
+            (a, b) => Some(a? || b?),
+        },
+        Expr::Value(value) if value.value == Value::Null => None,
+        Expr::Cast { expr, data_type: DataType::Boolean, .. } => truth(expr, row),
         Expr::BinaryOp { left, op, right } => {
             let (a, b) = (number(left, row)?, number(right, row)?);
             let scale = a.scale.max(b.scale);
@@ -113,6 +121,25 @@ pub(crate) fn truth(expr: &Expr, row: &Row) -> Option<bool> {
             })
         }
         other => panic!("condition {other}"),
+    }
+}
+
+/// The value of a predicate over clear columns, `None` for unknown.
+pub(crate) fn predicate(predicate: &Predicate, row: &Row) -> Option<bool> {
+    let atom = |Atom::Clear(sql): &Atom| truth(&parse(sql), row);
+    // Both ask for one member that decides; NULL decides nothing.
+    let list = |members: &[Predicate], decides: bool| {
+        let values: Vec<Option<bool>> = members.iter().map(|member| self::predicate(member, row)).collect();
+        if values.contains(&Some(decides)) {
+            return Some(decides);
+        }
+        (!values.contains(&None)).then_some(!decides)
+    };
+    match predicate {
+        Predicate::And(members) => list(members, false),
+        Predicate::Is(inner) => atom(inner),
+        Predicate::Not(inner) => atom(inner).map(|value| !value),
+        Predicate::Or(members) => list(members, true),
     }
 }
 

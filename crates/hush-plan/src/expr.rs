@@ -23,6 +23,7 @@ pub(crate) use normal::normalise;
 pub(crate) use units::{Units, Width};
 
 use crate::error::{Measure, PlanError};
+use crate::plan::Predicate;
 use crate::range::{Interval, power_of_ten};
 use crate::sql::number::MAX_SCALE;
 
@@ -134,7 +135,7 @@ impl Weight {
     }
 }
 
-/// What a number measures.
+/// The kind of thing that a number measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Days since 1970.
@@ -148,8 +149,8 @@ pub(crate) enum Kind {
 /// A polynomial on the rows of a guard.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Piece {
-    /// Clear conditions that must all be true.
-    pub(crate) guard: Vec<String>,
+    /// Clear condition that must be true.
+    pub(crate) guard: Option<Predicate>,
     /// Clear expressions that must not be NULL.
     pub(crate) not_null: BTreeSet<String>,
     /// Encrypted columns that may be missing.
@@ -162,7 +163,7 @@ pub(crate) struct Piece {
 impl Piece {
     pub(crate) fn of(monomial: Monomial, weight: Weight, kind: Kind) -> Self {
         let mut piece = Self {
-            guard: Vec::new(),
+            guard: None,
             not_null: BTreeSet::new(),
             may_miss: BTreeSet::new(),
             terms: BTreeMap::new(),
@@ -195,7 +196,7 @@ impl Piece {
 
     /// The weight, if this is a purely clear number that is defined on every row but for [`Piece::not_null`].
     pub(crate) fn clear_weight(&self) -> Option<Weight> {
-        if !self.guard.is_empty() || !self.may_miss.is_empty() {
+        if self.guard.is_some() || !self.may_miss.is_empty() {
             return None;
         }
         match self.terms.len() {
@@ -207,19 +208,20 @@ impl Piece {
 
     /// Both defined: guards and sources of NULL of the two.
     fn meet(&self, other: &Self, kind: Kind) -> Self {
-        let mut guard = self.guard.clone();
-        for condition in &other.guard {
-            if !guard.contains(condition) {
-                guard.push(condition.clone());
-            }
-        }
         Self {
-            guard,
+            guard: Predicate::all(self.guard.iter().chain(&other.guard).cloned()),
             not_null: self.not_null.union(&other.not_null).cloned().collect(),
             may_miss: self.may_miss.union(&other.may_miss).cloned().collect(),
             terms: BTreeMap::new(),
             kind,
         }
+    }
+
+    /// The same on the rows alone where `condition` is true as well.
+    #[must_use]
+    pub(crate) fn where_true(mut self, condition: Option<&Predicate>) -> Self {
+        self.guard = Predicate::all(self.guard.into_iter().chain(condition.cloned()));
+        self
     }
 
     fn plus(&self, other: &Self, kind: Kind) -> Self {

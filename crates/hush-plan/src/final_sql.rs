@@ -16,7 +16,7 @@ use crate::error::PlanError;
 use crate::sql::windows::{render, window};
 use crate::sql::{Query, quoted};
 
-/// What a subexpression becomes: a column of `merged`.
+/// The column of `merged` that takes the place of a subexpression.
 pub(crate) struct Replacement {
     pub(crate) column: String,
     /// Its type is `Int64`.

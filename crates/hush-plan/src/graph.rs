@@ -28,9 +28,9 @@ pub struct Graph {
 /// One operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct GraphNode {
-    /// Where it runs.
+    /// The party that runs it.
     pub actor: Actor,
-    /// What it does.
+    /// Its name for people.
     pub title: String,
     /// Further lines.
     pub lines: Vec<String>,

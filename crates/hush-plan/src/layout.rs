@@ -23,7 +23,7 @@ use crate::range::at_least_one;
 use crate::schema::{Protection, Schema};
 use crate::writers::Writers;
 
-/// What the encoded columns of a table must be able to do.
+/// The sums and programs that the encoded columns of a table must serve.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Needs {
     /// Quantities to be summed, with the largest clear weight (absolute value) of any sum.

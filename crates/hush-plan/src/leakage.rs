@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the server learns, in sentences for people.
+//! Leakage: sentences for people on what the server learns.
 //!
 //! Names of encrypted columns never reach the server; a sentence that names them says what stays hidden. Whatever
 //! stands in a plan is listed: the plan is all that is sent.
@@ -10,7 +10,7 @@ use crate::report::Leakage;
 use crate::schema::{Protection, Schema};
 use crate::sql::Query;
 
-/// What the server learns from holding the table.
+/// The leakage of holding the table.
 pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Leakage {
     let mut table = Vec::new();
     let clear: Vec<&str> = schema.protected(Protection::Clear).map(|column| column.name.as_str()).collect();
@@ -69,7 +69,7 @@ fn widths(encodings: &[PrivateEncoding]) -> String {
     list(&found.iter().map(counted).collect::<Vec<_>>())
 }
 
-/// What the server learns from the table and from one query, whose plan `tells` it some.
+/// The leakage of holding the table and of one query; `tells` are the sentences of its way.
 pub(crate) fn of_query(
     schema: &Schema,
     encodings: &[PrivateEncoding],

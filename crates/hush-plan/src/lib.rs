@@ -26,6 +26,7 @@ mod aggregates;
 pub mod bounds;
 mod by_row;
 mod catalog;
+mod conditions;
 pub mod encoding;
 pub mod error;
 #[cfg(test)]

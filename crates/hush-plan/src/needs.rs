@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the encoded columns of a table must be able to do: from the purposes that its schema declares, or from queries.
+//! The sums and programs that a table must serve: from the purposes that its schema declares, or from queries.
 
 use num_bigint::BigInt;
 use num_traits::One;

@@ -45,7 +45,7 @@ pub enum Stored {
     Evaluations,
 }
 
-/// What differs by packing.
+/// The rules of a packing.
 pub(crate) trait Rules {
     /// The layout that manifests write.
     fn layout(&self) -> Layout;
@@ -62,7 +62,7 @@ pub(crate) trait Rules {
         params.ring().is_ok_and(|set| self.fits(set))
     }
 
-    /// What a column of it was made for: `sums of 58 bits`.
+    /// The use that a column of it was made for: `sums of 58 bits`.
     fn describe(&self) -> String;
 
     /// The plaintext space: `t = 2^58`.
@@ -140,7 +140,7 @@ pub(crate) struct SumAsked<'a> {
     pub(crate) max_abs: &'a BigInt,
     /// Largest absolute weight of a row.
     pub(crate) weight_max: &'a BigInt,
-    /// Who encrypts the rows.
+    /// The encrypters of the rows.
     pub(crate) writers: Writers,
 }
 
@@ -171,12 +171,12 @@ pub(crate) struct Choice {
 }
 
 impl Packing {
-    /// What it is called in manifests, docs and messages: `approx_sum`.
+    /// Its name in manifests, docs and messages: `approx_sum`.
     pub fn name(&self) -> &'static str {
         self.rules().layout().name()
     }
 
-    /// What a column of it was made for, as far as it tells: `sums of 58 bits`.
+    /// The use that a column of it was made for, as far as it tells: `sums of 58 bits`.
     pub fn describe(&self) -> String {
         self.rules().describe()
     }

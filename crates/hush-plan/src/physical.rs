@@ -8,11 +8,12 @@
 
 use crate::bounds::Bound;
 use crate::catalog::{AnswerForm, Catalog};
+use crate::conditions::predicate;
 use crate::encoding::{Encoding, PrivateEncoding};
 use crate::error::PlanError;
 use crate::graph;
 use crate::leakage;
-use crate::plan::{PLAN_FORMAT, QueryPlan, ServerPlan, Task};
+use crate::plan::{PLAN_FORMAT, Predicate, QueryPlan, ServerPlan, Task};
 use crate::predict::{ASSUMED_GROUPS, Site};
 use crate::report::Way;
 use crate::schema::Schema;
@@ -63,7 +64,7 @@ pub fn plan_query(
     Ok(plan)
 }
 
-/// What stored rows decrypt to, for each encoding.
+/// Bounds of the numbers that stored rows decrypt to, for each encoding.
 ///
 /// # Errors
 /// [`PlanError::BadEncoding`].
@@ -73,12 +74,12 @@ pub fn stored_bounds(schema: &Schema, encodings: &[PrivateEncoding]) -> Result<V
     Ok(encodings.iter().filter_map(stored).map(|found| found.bound()).collect())
 }
 
-/// What is taken of what was proposed.
+/// The proposals that are taken.
 struct Picked {
     taken: Proposal,
     /// For more groups than [`Cost::max_groups`](crate::report::Cost::max_groups) of what is taken.
     instead: Option<Proposal>,
-    /// What was weighed; empty where there was only one.
+    /// The ways that were weighed; empty where there was only one.
     ways: Vec<Way>,
 }
 
@@ -105,7 +106,7 @@ impl Planner<'_> {
             format: PLAN_FORMAT,
             table: self.schema.table.clone(),
             manifest: self.manifest.to_owned(),
-            predicate: self.query.filter.as_ref().map(ToString::to_string),
+            predicate: self.query.filter.as_ref().map(predicate),
             task,
             max_answer_bytes: self.limits.max_answer_bytes,
         }
@@ -180,7 +181,8 @@ impl Planner<'_> {
         let steps = steps::of_query(query, encodings, &task, &owner);
         let graph = graph::of_query(query, encodings, &task, &owner);
         let server = self.server(task);
-        // What the server would not parse is refused here, where it can still be asked for otherwise.
+        // A query that the server would not parse is refused here, where it can still be asked in another way.
+        server.predicates().try_for_each(Predicate::check_size)?;
         server.expressions().try_for_each(check_expression)?;
         let notes = query.notes();
         Ok(QueryPlan { server, owner, cost, leakage, graph, steps, notes, ways, gathered: None })
@@ -196,7 +198,7 @@ fn least(prices: &[Price]) -> usize {
     (0..prices.len()).min_by(|a, b| prices[*a].seconds.total_cmp(&prices[*b].seconds)).unwrap_or(0)
 }
 
-/// Up to how many groups, of at most `most`, sums are the quicker way. At least the number that is assumed where nobody knows, so that
+/// Largest number of groups, at most `most`, for which sums are the quicker way. At least the number that is assumed where nobody knows, so that
 /// few groups never take a second question.
 ///
 /// # Errors

@@ -3,6 +3,7 @@
 //! [`OwnerPlan`] stays with the owner and says how answers become a result.
 
 mod owner;
+mod predicate;
 mod query;
 mod server;
 
@@ -11,7 +12,9 @@ pub use owner::{
     JointMoments, LinearForm, Moment, OutputType, OwnerAggregate, OwnerPlan, OwnerProgram, ProductMoments,
     ProgramOutput, ProgramSource, Regroup,
 };
+pub use predicate::{Atom, MAX_PREDICATE_DEPTH, MAX_PREDICATE_NODES, Predicate, PredicateFault, TooMuch};
 pub use query::QueryPlan;
 pub use server::{
-    AggregateTask, EncryptedSum, Mask, PLAN_FORMAT, RowsTask, ServerPlan, SlotExpr, Task, is_integer,
+    AggregateTask, EncryptedSum, Mask, PLAN_FORMAT, PlanReadFault, RowsTask, ServerPlan, SlotExpr, Task,
+    is_integer,
 };

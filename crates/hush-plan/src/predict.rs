@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a plan will cost, before it runs: bytes exactly where the formats fix them, work by counting, time by counting
+//! Cost of a plan before it runs: bytes exactly where the formats fix them, work by counting, time by counting
 //! and a [`MachineProfile`].
 //!
 //! ```text
@@ -118,7 +118,7 @@ impl TableShape {
     }
 }
 
-/// What decides an answer's size beside the plan.
+/// The data that decide an answer's size beside the plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
     /// Groups of an aggregate answer.

@@ -11,7 +11,7 @@ use crate::range::{Interval, at_least_one};
 use crate::schema::units::column_bounds;
 use crate::schema::{Column, ColumnType, Schema};
 
-/// What an encoded column holds: a number for each row, computed from columns. Private: the server never learns it.
+/// The numbers that an encoded column holds, one for each row, computed from columns. Private: the server never learns which.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
@@ -111,7 +111,7 @@ impl Quantity {
         }
     }
 
-    /// What one row can hold of it where it is exact, in units; 0 is among it, for rows where something is missing.
+    /// The numbers of one row, in units, of an exact quantity; 0 is among them, for rows where something is missing.
     ///
     /// It lies within the largest absolute value that the encoding was sized for.
     pub fn row_values(&self, schema: &Schema) -> Interval {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What `explain` reports of a plan beside its steps and its graph: costs and bounds, what the server learns, the ways that
+//! The report of `explain` on a plan, beside steps and graph: costs and bounds, leakage, the ways that
 //! were weighed.
 
 use serde::Serialize;
@@ -7,7 +7,7 @@ use serde::Serialize;
 /// A way to answer a query, with its price. Every way gives the same result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Way {
-    /// Who evaluates, and how the answer travels.
+    /// The party that evaluates, and the form of the answer, in words.
     pub what: String,
     /// Predicted seconds of server, link and owner.
     pub seconds: f64,
@@ -45,7 +45,7 @@ pub struct Cost {
 pub struct EncryptedNode {
     /// `sum`, `program` or `fetch`.
     pub kind: &'static str,
-    /// What it works on: `the values of age`, or a program as typed.
+    /// Its operand: `the values of age`, or a program as typed.
     pub what: String,
     /// `BGV` or `CKKS`.
     pub scheme: &'static str,
@@ -69,11 +69,11 @@ pub struct EncryptedNode {
     pub error: Option<f64>,
     /// Bits of a coefficient in the answer, where it is rounded: see `docs/math/rounding.md`.
     pub answer_bits: Option<u32>,
-    /// What rows cost that devices encrypt; `None` where the owner alone does.
+    /// Cost of rows that devices encrypt; `None` where the owner alone does.
     pub devices: Option<DeviceCost>,
 }
 
-/// What a value costs that a device encrypts with public keys, beside one that the owner does, in a full chunk.
+/// Cost of a value that a device encrypts with public keys, beside one of the owner's, in a full chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DeviceCost {
     /// Bytes of a device's value.
@@ -84,13 +84,13 @@ pub struct DeviceCost {
     pub noise_bits: f64,
 }
 
-/// What the server learns.
+/// Sentences on what the server learns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Leakage {
     /// From the table.
     pub table: Vec<String>,
     /// From this query.
     pub query: Vec<String>,
-    /// What it does not learn.
+    /// Things that it does not learn.
     pub hidden: Vec<String>,
 }

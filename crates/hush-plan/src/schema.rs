@@ -53,7 +53,7 @@ pub fn is_table_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(allowed) && !name.starts_with('-')
 }
 
-/// What happens to a column.
+/// The protection of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Protection {
     /// Plaintext; the server reads it.
@@ -73,7 +73,7 @@ pub enum Protection {
     Seal,
 }
 
-/// What a column is for; decides its layouts.
+/// A purpose of a column; purposes decide its layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Purpose {
@@ -146,9 +146,9 @@ pub struct Column {
     pub nullable: bool,
     /// Declared bounds; `None` for text and for floats that go to CKKS.
     pub range: Option<UnitRange>,
-    /// What happens to it.
+    /// Its protection.
     pub protect: Protection,
-    /// What it is for (encrypted columns; empty means sum, avg and count).
+    /// Its purposes (encrypted columns; empty means sum, avg and count).
     pub purposes: Vec<Purpose>,
     /// Why it is protected so, for people.
     pub reason: String,
@@ -183,7 +183,7 @@ impl Column {
     }
 }
 
-/// What approximate results of a table may leave their owner with.
+/// Digits and number of approximate results that may leave a table's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReleaseBudget {
     /// Digits after the point that released sums and values of rows keep, 0 to 15; scales are chosen for them.
@@ -206,7 +206,7 @@ pub struct Schema {
     pub max_rows: u64,
     /// Whether a person has approved it.
     pub approved: bool,
-    /// Who approved it.
+    /// The person who approved it.
     pub approved_by: String,
     /// Comment lines at the top of the file (for instance what clear columns single out together).
     pub notes: Vec<String>,
@@ -238,7 +238,7 @@ impl Schema {
         self.columns.iter().filter(move |column| column.protect == protect)
     }
 
-    /// Who encrypts rows.
+    /// The encrypters of rows.
     pub fn writers(&self) -> Writers {
         if self.edge { Writers::Devices } else { Writers::Owner }
     }

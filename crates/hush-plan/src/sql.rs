@@ -96,7 +96,7 @@ impl Query {
         self.filter.as_ref().map(shown)
     }
 
-    /// What the result does not hold though somebody may expect it, one sentence each.
+    /// Sentences on values that the result lacks though somebody may expect them.
     pub fn notes(&self) -> Vec<String> {
         let named = |wanted: Protection| {
             let names = self.left_out.iter().filter(|(_, protect)| *protect == wanted);

@@ -12,7 +12,7 @@ use crate::encoding::{EncodingId, PrivateEncoding};
 use crate::plan::{AggregateTask, OwnerAggregate, OwnerPlan, RowsTask, Task};
 use crate::sql::{Query, shown};
 
-/// Who does a step.
+/// The party that does a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Actor {
@@ -27,9 +27,9 @@ pub enum Actor {
 /// One step of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// Who.
+    /// The party.
     pub actor: Actor,
-    /// What, as a sentence without subject and full stop.
+    /// A sentence without subject and full stop.
     pub what: String,
 }
 
@@ -152,7 +152,7 @@ fn merge(task: &AggregateTask, owner: &OwnerPlan) -> Vec<String> {
     parts
 }
 
-/// What the owner does with the merged table.
+/// The owner's work on the merged table.
 fn last(query: &Query) -> Vec<String> {
     let having = query.having.as_ref().map(|having| format!("keep groups with {}", shown(having)));
     let order: Vec<String> = query.order.iter().map(|order| shown(&order.expr)).collect();

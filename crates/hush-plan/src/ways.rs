@@ -33,14 +33,14 @@ pub(crate) struct Case<'a> {
 
 /// A plan that would answer a query.
 pub(crate) struct Proposal {
-    /// Who evaluates, and how the answer travels.
+    /// The party that evaluates, and the form of the answer, in words.
     pub(crate) what: String,
     pub(crate) task: Task,
     pub(crate) owner: OwnerPlan,
     pub(crate) cost: Cost,
     /// Bytes of a clear half of the answer that other ways do not have.
     pub(crate) clear_bytes: u64,
-    /// What the server learns from the task, in sentences.
+    /// Sentences on what the server learns from the task.
     pub(crate) tells: Vec<String>,
 }
 
@@ -60,10 +60,10 @@ impl Default for Limits {
     }
 }
 
-/// What all ways propose, at least one plan.
+/// The proposals of all ways, at least one.
 ///
 /// # Errors
-/// What makes the query impossible, whichever way: that of the first way that applies.
+/// The refusal of the first way that applies, if no way can answer.
 pub(crate) fn proposals(case: &Case<'_>) -> Result<Vec<Proposal>, PlanError> {
     let mut proposals = Vec::new();
     for way in WAYS {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Who encrypts the rows of a table, and whether an encoded column can hold a sum of such rows.
+//! The encrypters of a table's rows, and whether an encoded column can hold a sum of such rows.
 //!
 //! Two bounds must hold for a masked sum `Σ w_i x_i` over `rows` rows with `|w_i| ≤ W` and `|x_i| ≤ m`:
 //! *message* `rows·W·m < t/2`, so that the sum is its own centred residue mod `t = 2^k`, and *noise*
@@ -13,7 +13,7 @@ use num_traits::ToPrimitive;
 
 use crate::report::DeviceCost;
 
-/// Who encrypts the rows of a table, which decides how noisy they are.
+/// The encrypters of a table's rows. They decide how noisy the rows are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Writers {
     /// The owner alone, with secret keys.
@@ -24,7 +24,7 @@ pub enum Writers {
 }
 
 impl Writers {
-    /// By how much errors of rows deviate more than the owner's do.
+    /// Factor by which the errors of their rows deviate more than those of the owner's rows.
     pub fn noise_factor(self, set: &ParamSet) -> f64 {
         match self {
             Self::Owner => 1.0,
@@ -32,7 +32,7 @@ impl Writers {
         }
     }
 
-    /// What a value costs that they encrypt: `None` for the owner alone.
+    /// Cost of a value that they encrypt; `None` for the owner alone.
     pub fn cost(self, set: &ParamSet) -> Option<DeviceCost> {
         let owner_value_bytes = size::poly_bytes(set) as f64 / set.degree() as f64;
         let noise_bits = self.noise_factor(set).log2();

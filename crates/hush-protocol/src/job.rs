@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 pub const ID_HEX_DIGITS: usize = 32;
 /// Longest wait for a job to finish within one request, in milliseconds: below the limits of common gateways.
 pub const WAIT_MAX_MS: u64 = 20_000;
+/// Longest wait for a job within the request that submits it, in milliseconds: such a request takes the place of other work.
+pub const SUBMIT_WAIT_MAX_MS: u64 = 100;
 
 /// State of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +48,10 @@ pub struct ResultFacts {
 pub struct JobAccepted {
     /// Its id.
     pub id: String,
+    /// How it ended, if it ended while the submitter waited.
+    #[serde(default)]
+    #[cfg_attr(feature = "schemas", schema(required = false))]
+    pub ended: Option<JobStatus>,
 }
 
 /// A job as it stands.

@@ -31,7 +31,7 @@ mod _hushtable {
     #[pymodule_export]
     use crate::schema::Schema;
     #[pymodule_export]
-    use crate::server::{is_server, ls, pull, push};
+    use crate::server::{delete, is_server, ls, pull, push};
     #[pymodule_export]
     use crate::table::{Table, decrypt, rehearse, table_of_query};
 

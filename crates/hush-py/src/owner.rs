@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use hush::{
-    EncryptOptions, Error, NewPassphrase, OwnerKey, Passphrase, Pins, Present, Protection, WorkFactor,
+    EncryptOptions, Error, Front, NewPassphrase, OwnerKey, Passphrase, Pins, Present, Protection, WorkFactor,
 };
 use pyo3::prelude::*;
 
@@ -107,6 +107,7 @@ pub(crate) fn encrypt(
     output: PathBuf,
     replace: bool,
     workload: Option<PathBuf>,
+    memory_limit: Option<u64>,
     threads: usize,
 ) -> PyResult<Vec<String>> {
     let options = EncryptOptions {
@@ -115,7 +116,7 @@ pub(crate) fn encrypt(
         output,
         workload,
         threads,
-        memory_limit: None,
+        memory_limit,
         pins: key.pins(),
         replace,
     };
@@ -123,7 +124,7 @@ pub(crate) fn encrypt(
     let rows = encrypted.manifest.manifest().rows;
     let mut notes: Vec<String> =
         encrypted.replaced.iter().map(|replaced| replacement(replaced, rows)).collect();
-    notes.extend(encrypted.device_note(&options.schema).map(str::to_owned));
+    notes.extend(encrypted.device_note(&options.schema, Front::Python));
     let dropped = options.schema.protected(Protection::Drop).map(|column| column.name.as_str());
     notes.extend(not_kept(&dropped.collect::<Vec<_>>()));
     notes.extend(hush::reading_notes(&options.schema, &options.source));

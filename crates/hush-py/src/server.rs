@@ -71,6 +71,15 @@ pub(crate) fn pull(
     })
 }
 
+/// Deletes the table at `SERVER/tables/NAME`.
+#[pyfunction]
+pub(crate) fn delete(py: Python<'_>, url: &str, token_file: Option<PathBuf>) -> PyResult<()> {
+    work::run(py, |_| {
+        let (server, name) = hush::connect_to_table(url, token_file.as_deref())?;
+        Ok(server.delete(&name)?)
+    })
+}
+
 /// Whether a place is on a server and not in a directory.
 #[pyfunction]
 pub(crate) fn is_server(py: Python<'_>, place: PathBuf) -> PyResult<bool> {

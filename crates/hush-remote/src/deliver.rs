@@ -28,10 +28,21 @@ pub(super) fn deliver(
     let delivery = signed.delivery();
     for (kind, file) in [(PartKind::Encrypted, delivery.encrypted), (PartKind::Clear, delivery.clear)] {
         let Some(file) = file else { continue };
-        Upload { transport, store: &store, directory, base: &base, kind, file, progress: &Silent }.run()?;
+        let upload = Upload {
+            transport,
+            store: &store,
+            directory,
+            base: &base,
+            kind,
+            file,
+            expected: true,
+            progress: &Silent,
+        };
+        upload.run()?;
     }
     let path = path::deliveries(&base);
-    let call = Call { headers: vec![expect()], body: signed.as_bytes(), ..Call::new(Method::Put, &path) };
+    let (body, headers) = (signed.as_bytes(), expect(signed.as_bytes().len() as u64).into_iter().collect());
+    let call = Call { headers, body, ..Call::new(Method::Put, &path) };
     transport.send(&call).map(drop)
 }
 
@@ -77,7 +88,9 @@ pub(super) fn part(
 /// Makes a manifest the table's present version; its parts are there.
 pub(super) fn commit(transport: &Transport, manifest: &SignedManifest) -> Result<(), RemoteError> {
     let path = path::manifest(&table_path(&manifest.manifest().table)?);
-    let call = Call { headers: vec![expect()], body: manifest.as_bytes(), ..Call::new(Method::Put, &path) };
+    let (body, headers) =
+        (manifest.as_bytes(), expect(manifest.as_bytes().len() as u64).into_iter().collect());
+    let call = Call { headers, body, ..Call::new(Method::Put, &path) };
     transport.send(&call).map(drop)
 }
 

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::time::{Duration, Instant};
 
 use hush_plan::ServerPlan;
-use hush_protocol::job::{ID_HEX_DIGITS, JobAccepted, JobState};
+use hush_protocol::job::{ID_HEX_DIGITS, JobAccepted, JobState, SUBMIT_WAIT_MAX_MS};
 use hush_protocol::{header, job as wire, path};
 use hush_table::{Digest, to_hex};
 
@@ -40,26 +40,43 @@ pub struct JobStatus {
     pub failure: Option<(String, String)>,
 }
 
-/// Submits a plan; a server that is at its limit is given `patience`.
-pub(super) fn submit(transport: &Transport, plan: &[u8], patience: Duration) -> Result<JobId, RemoteError> {
+/// Submits a plan and waits for it a little, or not; a server that is at its limit is given `patience`. Gives also how the job
+/// ended, if it did.
+pub(super) fn submit(
+    transport: &Transport,
+    plan: &[u8],
+    wait_ms: u64,
+    patience: Duration,
+) -> Result<(JobId, Option<JobStatus>), RemoteError> {
     let mut key = [0_u8; 16];
     hush_ring::os_random(&mut key)?;
+    let path = format!("{}?wait_ms={wait_ms}", path::JOBS);
+    let path = if wait_ms == 0 { path::JOBS } else { &path };
     let call = Call {
         headers: vec![("content-type", "application/json".into()), (header::IDEMPOTENCY_KEY, to_hex(&key))],
         body: plan,
-        ..Call::new(Method::Post, path::JOBS)
+        ..Call::new(Method::Post, path)
     };
     let accepted: JobAccepted =
         transport.parsed(&transport.send_within(transport.patient(patience), &call)?)?;
     // The id becomes part of addresses.
     let sound =
         accepted.id.len() == ID_HEX_DIGITS && accepted.id.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if sound { Ok(JobId(accepted.id)) } else { Err(transport.protocol("a job id is malformed")) }
+    if !sound {
+        return Err(transport.protocol("a job id is malformed"));
+    }
+    let job = JobId(accepted.id);
+    let ended = accepted.ended.map(|status| status_of(transport, &job, status)).transpose()?;
+    Ok((job, ended.filter(|status| status.state.is_final())))
 }
 
 pub(super) fn poll(transport: &Transport, job: &JobId, wait_ms: u64) -> Result<JobStatus, RemoteError> {
     let path = format!("{}?wait_ms={wait_ms}", path::job(&job.0));
-    let status: wire::JobStatus = transport.json(&Call::get(&path, SHORT_MAX_BYTES))?;
+    status_of(transport, job, transport.json(&Call::get(&path, SHORT_MAX_BYTES))?)
+}
+
+/// A status as the server tells it, checked.
+fn status_of(transport: &Transport, job: &JobId, status: wire::JobStatus) -> Result<JobStatus, RemoteError> {
     let result = match status.result {
         Some(facts) => {
             let digest = facts.blake3.parse().map_err(|_| transport.protocol(NOT_JSON))?;
@@ -101,11 +118,12 @@ pub(super) fn run(
     plan: &[u8],
     progress: &dyn Progress,
 ) -> Result<Vec<u8>, RemoteError> {
-    let parsed: ServerPlan = serde_json::from_slice(plan).map_err(|_| RemoteError::Plan)?;
+    let parsed: ServerPlan = ServerPlan::from_json(plan).map_err(|_| RemoteError::Plan)?;
     let begun = Instant::now();
     progress.begin("wait for the server", None, "jobs");
-    let job = submit(transport, plan, JOB_DEADLINE).inspect_err(|_| progress.end())?;
-    let waited = wait(transport, &job, begun);
+    let submitted = submit(transport, plan, SUBMIT_WAIT_MAX_MS, JOB_DEADLINE);
+    let (job, ended) = submitted.inspect_err(|_| progress.end())?;
+    let waited = ended.map_or_else(|| wait(transport, &job, begun), finished);
     progress.end();
     let answer = waited.and_then(|status| fetch(transport, &status, parsed.max_answer_bytes, progress));
     // The acknowledgement. It is the same whatever the outcome; if it is lost, the result expires by itself.
@@ -120,11 +138,7 @@ fn wait(transport: &Transport, job: &JobId, begun: Instant) -> Result<JobStatus,
         let asked = Instant::now();
         let status = poll(transport, job, POLL_WAIT_MS)?;
         match status.state {
-            JobState::Done => return Ok(status),
-            JobState::Failed => {
-                let (code, message) = status.failure.unwrap_or_default();
-                return Err(RemoteError::Refused { status: 0, code, message });
-            }
+            JobState::Done | JobState::Failed => return finished(status),
             JobState::Queued | JobState::Running if begun.elapsed() > JOB_DEADLINE => {
                 return Err(RemoteError::Timeout { url: transport.url().to_owned() });
             }
@@ -132,6 +146,17 @@ fn wait(transport: &Transport, job: &JobId, begun: Instant) -> Result<JobStatus,
             JobState::Queued | JobState::Running if asked.elapsed() < transport.first_pause => backoff.idle(),
             JobState::Queued | JobState::Running => backoff.progressed(),
         }
+    }
+}
+
+/// A job that is done, or why it failed.
+fn finished(status: JobStatus) -> Result<JobStatus, RemoteError> {
+    match status.state {
+        JobState::Failed => {
+            let (code, message) = status.failure.unwrap_or_default();
+            Err(RemoteError::Refused { status: 0, code, message })
+        }
+        _ => Ok(status),
     }
 }
 
@@ -205,7 +230,7 @@ fn continue_stream(
         return Err(transport.protocol("a range is not the one asked for"));
     }
     let mut body = response.into_body().into_with_config().limit(left).reader();
-    let mut piece = vec![0; PIECE_BYTES];
+    let mut piece = vec![0; usize::try_from(left).unwrap_or(usize::MAX).min(PIECE_BYTES)];
     while left > 0 {
         match body.read(&mut piece) {
             Ok(0) => return Err(transport.broken("the response ended early")),

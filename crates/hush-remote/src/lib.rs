@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! RemoteServer ─ push ─▶ HEAD/PUT parts (resumed) ─▶ PUT manifest
-//!              ─ run ──▶ POST job ─▶ poll ─▶ GET result (resumed) ─▶ DELETE job ─▶ answer bytes
+//!              ─ run ──▶ POST job (─▶ poll, unless it is done by then) ─▶ GET result (resumed) ─▶ DELETE job ─▶ answer bytes
 //!              ─ pull ─▶ GET manifest, parts ─▶ a local table
 //! ```
 //!
@@ -233,7 +233,7 @@ impl RemoteServer {
     /// # Errors
     /// [`RemoteError::Refused`] for a plan that the server does not take.
     pub fn submit(&self, plan: &[u8]) -> Result<JobId, RemoteError> {
-        job::submit(&self.transport, plan, backoff::PATIENCE)
+        job::submit(&self.transport, plan, 0, backoff::PATIENCE).map(|(job, _)| job)
     }
 
     /// How a job stands; waits on the server for up to `wait_ms` milliseconds (20 000 at most) for its end.

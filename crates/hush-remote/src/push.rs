@@ -2,7 +2,8 @@
 //! Uploading a table: what the server lacks or has damaged, from where it stands, and the manifest last.
 //!
 //! The server reads every part that it says it has (`verify=true`), and writes its manifest again if that is damaged, so
-//! a push mends what a disk lost. Requests: one about the table, at most two for each part, one for the manifest.
+//! a push mends what a disk lost. Requests: one about the table, at most two for each part (one for a small part of a table
+//! that the server does not know), one for the manifest.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -44,11 +45,20 @@ pub(super) fn push(
     let base = table_path(&body.table)?;
     let mut report = PushReport { version: body.version, ..PushReport::default() };
     let parts = part_files(&manifest);
-    check_place(transport, &base, &manifest)?;
+    let known = check_place(transport, &base, &manifest)?;
     let total = parts.iter().map(|(_, file)| file.bytes).sum();
     progress.begin("push", Some(total), "bytes");
     for (kind, file) in parts {
-        let upload = Upload { transport, store: &store, directory, base: &base, kind, file, progress };
+        let upload = Upload {
+            transport,
+            store: &store,
+            directory,
+            base: &base,
+            kind,
+            file,
+            expected: known,
+            progress,
+        };
         let uploaded = upload.run()?;
         if uploaded.sent == 0 {
             report.parts_present += 1;
@@ -63,10 +73,11 @@ pub(super) fn push(
     Ok(report)
 }
 
-/// Refuses another owner's table, another one of this owner, or a newer version, before bytes move; the server would refuse it after.
-fn check_place(transport: &Transport, base: &str, manifest: &SignedManifest) -> Result<(), RemoteError> {
+/// Whether the server knows the table. Refuses another owner's table, another one of this owner, or a newer version, before bytes
+/// move; the server would refuse it after.
+fn check_place(transport: &Transport, base: &str, manifest: &SignedManifest) -> Result<bool, RemoteError> {
     let present: Present = match transport.json(&Call::get(base, 16 * SHORT_MAX_BYTES)) {
-        Err(error) if error.server_code() == Some(code::NO_TABLE) => return Ok(()),
+        Err(error) if error.server_code() == Some(code::NO_TABLE) => return Ok(false),
         known => known?,
     };
     let body = manifest.manifest();
@@ -80,7 +91,7 @@ fn check_place(transport: &Transport, base: &str, manifest: &SignedManifest) -> 
     if present.version >= body.version && present.manifest != manifest.digest().to_string() {
         return Err(RemoteError::Newer { url, table, found: present.version, pushed: body.version });
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Each file of parts and keys once. Encrypted ones first: a push that breaks off has sent clear columns only if all

@@ -213,6 +213,51 @@ fn a_plan_that_is_none_is_not_sent() {
     assert_eq!(heads.iter().count(), 0);
 }
 
+#[test]
+fn a_job_that_ended_while_it_was_submitted_is_not_asked_for() {
+    use crate::canned;
+    let canned = canned::Canned::new();
+    let plan = include_bytes!("../../hush-plan/tests/corpus/0.1/plan-rows.json");
+    let accepted = |ended: serde_json::Value| {
+        canned::response(
+            "202 Accepted",
+            serde_json::json!({ "id": JOB, "ended": ended }).to_string().as_bytes(),
+        )
+    };
+    let status = |state: &str, rest: serde_json::Value| {
+        let mut status = serde_json::json!({ "id": JOB, "state": state, "progress": { "ahead": 0 } });
+        status.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        status
+    };
+    let answer = b"an answer";
+    let facts = serde_json::json!({ "bytes": answer.len(), "blake3": hush_table::Digest::of(answer) });
+    let done = status("done", serde_json::json!({ "result": facts }));
+    let fetched = canned::response("200 OK", answer);
+    let gone = canned::response("204 No Content", b"");
+    let asked = |canned: &canned::Canned| {
+        let lines = canned.asked();
+        lines.iter().map(|line| line.split(" HTTP").next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (submitted, job) = ("POST /v1/jobs?wait_ms=100", format!("/v1/jobs/{JOB}"));
+    let replies: [&[u8]; 3] = [&accepted(done.clone()), &fetched, &gone];
+    assert_eq!(canned.set(&replies).run(plan, &Silent).unwrap(), answer);
+    assert_eq!(asked(&canned), [submitted, &format!("GET {job}/result"), &format!("DELETE {job}")]);
+
+    let failed = status("failed", serde_json::json!({ "code": "HUSH-E043", "message": "too slow" }));
+    let error = canned.set(&[&accepted(failed), &gone]).run(plan, &Silent).unwrap_err();
+    assert_eq!(error.server_code(), Some("HUSH-E043"));
+    assert_eq!(asked(&canned), [submitted, &format!("DELETE {job}")]);
+
+    // One that has not ended is asked for; one that is done must have a result.
+    let running = status("running", serde_json::json!({}));
+    let told = canned::response("200 OK", done.to_string().as_bytes());
+    let replies: [&[u8]; 4] = [&accepted(running), &told, &fetched, &gone];
+    assert_eq!(canned.set(&replies).run(plan, &Silent).unwrap(), answer);
+    assert_eq!(canned.asked().len(), 4);
+    let empty = status("done", serde_json::json!({}));
+    assert_eq!(canned.set(&[&accepted(empty)]).run(plan, &Silent).unwrap_err().code(), "HUSH-R006");
+}
+
 /// More often than failures would be borne, at every step of a job.
 #[test]
 fn a_server_at_its_limit_is_asked_again_until_it_has_room() {

@@ -24,9 +24,13 @@ pub(super) fn part_path(base: &str, kind: PartKind, file: &PartFile) -> String {
     path::part(base, &path::part_name(&file.digest.to_string(), ending))
 }
 
-/// With this header a refusal arrives before the bytes leave, instead of breaking the connection under them.
-pub(super) fn expect() -> (&'static str, String) {
-    ("expect", "100-continue".to_owned())
+/// Bodies up to this length are sent without waiting for leave, and parts without asking for what a server cannot have: it takes
+/// longer to ask than to send. A server that refuses such a body reads past it.
+const UNASKED_BYTES: u64 = 1 << 20;
+
+/// With this header a refusal arrives before the bytes of a long body leave, instead of breaking the connection under them.
+pub(super) fn expect(length: u64) -> Option<(&'static str, String)> {
+    (length > UNASKED_BYTES).then(|| ("expect", "100-continue".to_owned()))
 }
 
 pub(super) struct Upload<'a> {
@@ -36,6 +40,8 @@ pub(super) struct Upload<'a> {
     pub(super) base: &'a str,
     pub(super) kind: PartKind,
     pub(super) file: PartFile,
+    /// Whether the server may have the part, or some of it.
+    pub(super) expected: bool,
     pub(super) progress: &'a dyn Progress,
 }
 
@@ -71,8 +77,13 @@ impl Upload<'_> {
         let mut backoff = self.transport.backoff();
         let (mut uploaded, mut shown, mut reached) = (Uploaded::default(), 0, 0);
         let mut rejected = false;
+        let mut unasked = !self.expected && self.file.bytes <= UNASKED_BYTES;
         loop {
-            let offset = match self.standing(&path) {
+            let standing = match std::mem::take(&mut unasked) {
+                true => Ok(Standing::UpTo { offset: 0, damaged: false }),
+                false => self.standing(&path),
+            };
+            let offset = match standing {
                 Ok(Standing::Whole) => break,
                 Ok(Standing::UpTo { offset, damaged }) => {
                     uploaded.replaced |= damaged;
@@ -87,7 +98,7 @@ impl Upload<'_> {
                 backoff.progressed();
                 reached = offset;
             }
-            match self.send_from(&path, offset, &mut uploaded.sent, &mut shown) {
+            match self.send_from(&path, offset, &mut uploaded, &mut shown) {
                 Ok(Step::Complete) => break,
                 // Everything that was left is sent: what the server still lacks may be lost again.
                 Ok(Step::Again) => backoff.after(self.transport.broken("the upload is not complete"))?,
@@ -131,7 +142,7 @@ impl Upload<'_> {
         &self,
         path: &str,
         offset: u64,
-        sent: &mut u64,
+        uploaded: &mut Uploaded,
         shown: &mut u64,
     ) -> Result<Step, RemoteError> {
         // Checks the digest the first time, so that a damaged local file is named here and not by the server.
@@ -141,15 +152,23 @@ impl Upload<'_> {
         let file = opened.map_err(|source| RemoteError::File { path: local, source })?;
         let left = self.file.bytes - offset;
         let range = format!("bytes {offset}-{}/{}", self.file.bytes - 1, self.file.bytes);
-        let headers = vec![("content-range", range), expect()];
+        let headers = [("content-range", range)].into_iter().chain(expect(left)).collect();
         let call = Call { headers, ..Call::new(Method::Put, path) };
+        let before = uploaded.sent;
+        let sent = &mut uploaded.sent;
         let mut source = Watched { inner: file.take(left), at: offset, sent, shown, progress: self.progress };
         let response = self.transport.begin(&call, left, &mut source)?;
+        let was_there = response.status().as_u16() == 200;
         match self.transport.reply(&call, response) {
-            Ok(reply) if reply.headers.get(UPLOAD_COMPLETE).is_some_and(|value| value == YES) => {
-                Ok(Step::Complete)
+            Ok(reply) => {
+                let says = |name: &str| reply.headers.get(name).is_some_and(|value| value == YES);
+                uploaded.replaced |= says(PART_DAMAGED);
+                if was_there {
+                    // It was not asked for; the bytes were read past.
+                    uploaded.sent = before;
+                }
+                Ok(if says(UPLOAD_COMPLETE) { Step::Complete } else { Step::Again })
             }
-            Ok(_) => Ok(Step::Again),
             Err(error) if error.server_code() == Some(code::WRONG_OFFSET) => {
                 // Somebody else moved the upload; its new place is asked for after a pause.
                 let url = self.transport.url().to_owned();

@@ -16,7 +16,7 @@ use ed25519_dalek::{Signer, SigningKey};
 use hush_exec::Engine;
 use hush_params::Params;
 use hush_plan::packing::{Packing, Sum};
-use hush_plan::plan::{AggregateTask, PLAN_FORMAT, Task};
+use hush_plan::plan::{AggregateTask, PLAN_FORMAT, Predicate, Task};
 use hush_plan::{Encoding, EncodingId, ServerPlan};
 use hush_remote::{ApiToken, RemoteError, RemoteServer, Silent};
 use hush_server::{Config, Server};
@@ -163,7 +163,7 @@ fn plan(manifest: &SignedManifest) -> Vec<u8> {
         format: PLAN_FORMAT,
         table: "visits".to_owned(),
         manifest: manifest.digest().to_string(),
-        predicate: Some("\"year\" < 2022".to_owned()),
+        predicate: Some(Predicate::clear("\"year\" < 2022")),
         task: Task::Aggregate(task),
         max_answer_bytes: 1 << 20,
     };

@@ -85,7 +85,8 @@ codes! {
     /// Stored parts do not parse.
     BadPart = "HUSH-V021", UNPROCESSABLE_ENTITY, "a part does not have the form that the manifest states";
     /// Not a plan.
-    BadPlan = "HUSH-V022", BAD_REQUEST, "the plan is malformed or of an unknown format";
+    BadPlan = "HUSH-V022", BAD_REQUEST,
+        "the plan is malformed or of another format than this server reads; /v1/version states which (plan_format)";
     /// Idempotency key reused.
     KeyReused = "HUSH-V023", UNPROCESSABLE_ENTITY, "this Idempotency-Key was used with another body";
     /// Unknown job.
@@ -105,13 +106,13 @@ codes! {
     BadQuery = "HUSH-V030", BAD_REQUEST, "the query string is malformed; /v1/openapi.json describes it";
     /// No place for another table.
     TablesFull = "HUSH-V031", INSUFFICIENT_STORAGE,
-        "the server has as many tables as it takes; delete one, or have its operator raise --max-tables";
+        "the server has as many tables as it takes; delete one, or have its operator raise max-tables";
     /// Unfinished uploads take all that they may.
     UploadsFull = "HUSH-V032", INSUFFICIENT_STORAGE,
-        "unfinished uploads take all the space that they may; finish or delete them, or have --max-uploads-bytes raised";
+        "unfinished uploads take all the space that they may; finish or delete them, or have its operator raise max-uploads-bytes";
     /// Answers take all that they may.
     ResultsFull = "HUSH-V033", INSUFFICIENT_STORAGE,
-        "answers take all the space that they may; delete finished jobs, wait, or have --max-results-bytes raised";
+        "answers take all the space that they may; delete finished jobs, wait, or have its operator raise max-results-bytes";
     /// Not a sound delivery.
     BadDelivery = "HUSH-V034", UNPROCESSABLE_ENTITY,
         "the delivery is malformed, wrongly signed, or its device is not certified by the table's owner";

@@ -8,15 +8,18 @@
 mod range;
 
 use std::collections::{HashMap, HashSet};
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use axum::body::Bytes;
 use hush_table::part::{DigestTree, PartKind, TreeHasher};
 use hush_table::store::files::write_tree;
-use tokio::fs::{self, File, OpenOptions};
-use tokio::io::AsyncWriteExt;
 use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout_at};
 
 use crate::body::Pieces;
 use crate::durable;
@@ -24,6 +27,11 @@ use crate::error::{ApiError, Code};
 use crate::names::{PartName, TableName};
 
 pub use range::ByteRange;
+
+/// Bytes of a body that are written in one go: at least so many, if there are more.
+const BATCH_BYTES: usize = 1 << 20;
+/// Longest time that bytes which arrived are not written because more may come.
+const BATCH_WAIT: Duration = Duration::from_millis(20);
 
 /// Where parts grow, who is writing which, and how many bytes that takes.
 pub struct Uploads {
@@ -54,7 +62,7 @@ impl Open {
 
     /// Counts a file as it is now.
     fn look_at(&mut self, file: &Path) {
-        match std::fs::metadata(file) {
+        match fs::metadata(file) {
             Ok(facts) => self.bytes.insert(file.to_owned(), facts.len()),
             Err(_) => self.bytes.remove(file),
         };
@@ -95,7 +103,7 @@ impl Uploads {
 
     /// Bytes of a part received so far; 0 if none.
     pub async fn offset(&self, table: &TableName, part: &PartName) -> u64 {
-        fs::metadata(self.growing(table, part)).await.map_or(0, |facts| facts.len())
+        tokio::fs::metadata(self.growing(table, part)).await.map_or(0, |facts| facts.len())
     }
 
     /// Claims a part for writing up to byte `end`.
@@ -129,7 +137,7 @@ impl Uploads {
     /// From the file system.
     pub fn discard_table(&self, table: &TableName) -> io::Result<()> {
         let directory = self.root.join(table.as_str());
-        let removed = std::fs::remove_dir_all(&directory);
+        let removed = fs::remove_dir_all(&directory);
         let mut open = self.lock();
         let Open { active, bytes } = &mut *open;
         // A request that is still writing counts until it ends.
@@ -146,14 +154,14 @@ impl Uploads {
             let mut open = self.lock();
             if !open.active.contains(&file) && durable::older_than(&file, age_s) {
                 // Another sweep will find what cannot be removed now.
-                let _ = std::fs::remove_file(&file);
+                let _ = fs::remove_file(&file);
                 open.look_at(&file);
             }
         }
-        let Ok(tables) = std::fs::read_dir(&self.root) else { return };
+        let Ok(tables) = fs::read_dir(&self.root) else { return };
         for table in tables.flatten().filter(|table| durable::older_than(&table.path(), age_s)) {
             // Fails for a directory that is in use: it is not empty.
-            let _ = std::fs::remove_dir(table.path());
+            let _ = fs::remove_dir(table.path());
         }
     }
 
@@ -166,7 +174,7 @@ impl Claim {
     /// Appends one range of the part; publishes it at `target` when it is complete.
     ///
     /// A range that starts at 0 begins anew. BLAKE3 is computed as the bytes pass; a resumed upload reads
-    /// what was there before once more, at its end.
+    /// what was there before once more, at its end. A small part takes one turn of a thread that may block.
     ///
     /// # Errors
     /// [`Code::WrongOffset`] (with `Upload-Offset`), [`Code::WrongDigest`], [`Code::StorageFull`], and those of
@@ -178,53 +186,127 @@ impl Claim {
         mut pieces: Pieces,
         target: &Path,
     ) -> Result<Outcome, ApiError> {
-        let mut file = self.open_at(range.start).await?;
-        let mut hasher = (range.start == 0).then(|| TreeHasher::new(range.total));
-        let copied = copy(&mut pieces, &mut file, hasher.as_mut()).await;
-        let flushed = file.flush().await.map_err(ApiError::from);
-        if let Err(error) = copied.and(flushed) {
-            if error.code == Code::StorageFull {
-                fs::remove_file(&self.growing).await?;
+        let mut growing = Growing::new(self.growing.clone(), range);
+        if range.start > 0 {
+            // Before the body: a client that waits for leave need not send what does not fit.
+            growing = blocking(move || growing.opened()).await?;
+        }
+        loop {
+            let (batch, more) = batch(&mut pieces).await;
+            let is_complete = matches!(more, Ok(false)) && range.end == range.total;
+            let (part, target) = (*part, target.to_owned());
+            let turn = move || {
+                let growing = growing.opened()?.with(&batch)?;
+                if is_complete { growing.publish(&part, &target).map(|()| None) } else { Ok(Some(growing)) }
+            };
+            match (blocking(turn).await?, more?) {
+                (None, _) => return Ok(Outcome::Complete),
+                (Some(_), false) => return Ok(Outcome::Partial { offset: range.end }),
+                (Some(same), true) => growing = same,
             }
-            return Err(error);
         }
-        if range.end < range.total {
-            return Ok(Outcome::Partial { offset: range.end });
-        }
-        file.sync_all().await?;
-        drop(file);
-        let tree = match hasher {
-            Some(hasher) => hasher.finish(),
-            None => {
-                let path = self.growing.clone();
-                spawn_blocking(move || durable::tree(&path)).await.map_err(|_| Code::Internal)??
-            }
-        };
-        if tree.digest() != part.digest() {
-            fs::remove_file(&self.growing).await?;
-            return Err(Code::WrongDigest.into());
-        }
-        let (from, to, kind) = (self.growing.clone(), target.to_owned(), part.kind());
-        spawn_blocking(move || publish(&from, &to, kind, &tree)).await.map_err(|_| Code::Internal)??;
-        Ok(Outcome::Complete)
+    }
+}
+
+/// A part that a request is writing. Its functions block.
+struct Growing {
+    path: PathBuf,
+    range: ByteRange,
+    file: Option<File>,
+    /// Of the whole part, if it began with this request.
+    hasher: Option<TreeHasher>,
+}
+
+impl Growing {
+    fn new(path: PathBuf, range: ByteRange) -> Self {
+        let hasher = (range.start == 0).then(|| TreeHasher::new(range.total));
+        Self { path, range, file: None, hasher }
     }
 
-    async fn open_at(&self, start: u64) -> Result<File, ApiError> {
-        if let Some(directory) = self.growing.parent() {
+    /// With its file open at the start of the range.
+    fn opened(self) -> Result<Self, ApiError> {
+        if self.file.is_some() {
+            return Ok(self);
+        }
+        if let Some(directory) = self.path.parent() {
             durable::private_directory(directory)?;
         }
         let mut options = OpenOptions::new();
         options.create(true).mode(0o600);
-        if start == 0 {
-            return Ok(options.write(true).truncate(true).open(&self.growing).await?);
+        if self.range.start == 0 {
+            let file = options.write(true).truncate(true).open(&self.path)?;
+            return Ok(Self { file: Some(file), ..self });
         }
-        let file = options.append(true).open(&self.growing).await?;
-        let offset = file.metadata().await?.len();
-        if offset == start {
-            return Ok(file);
+        let file = options.append(true).open(&self.path)?;
+        let offset = file.metadata()?.len();
+        if offset == self.range.start {
+            return Ok(Self { file: Some(file), ..self });
         }
         Err(ApiError::from(Code::WrongOffset).with_header(UPLOAD_OFFSET, offset))
     }
+
+    /// Appends some bytes. A file that the disk has no room for is removed.
+    fn with(mut self, batch: &[Bytes]) -> Result<Self, ApiError> {
+        for piece in batch {
+            if let Some(Err(error)) = self.file.as_mut().map(|file| file.write_all(piece)) {
+                let error = ApiError::from(error);
+                if error.code == Code::StorageFull {
+                    fs::remove_file(&self.path)?;
+                }
+                return Err(error);
+            }
+            if let Some(hasher) = self.hasher.as_mut() {
+                hasher.update(piece);
+            }
+        }
+        Ok(self)
+    }
+
+    /// Makes a part that has all of its bytes visible, if it is the part of its name.
+    fn publish(self, part: &PartName, target: &Path) -> Result<(), ApiError> {
+        self.file.as_ref().map_or(Ok(()), File::sync_all)?;
+        let tree = match self.hasher {
+            Some(hasher) => hasher.finish(),
+            None => durable::tree(&self.path)?,
+        };
+        if tree.digest() != part.digest() {
+            fs::remove_file(&self.path)?;
+            return Err(Code::WrongDigest.into());
+        }
+        Ok(publish(&self.path, target, part.kind(), &tree)?)
+    }
+}
+
+/// Runs something that blocks.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    spawn_blocking(work).await.map_err(|_| Code::Internal)?
+}
+
+/// The next pieces of a body, up to [`BATCH_BYTES`], and whether there are more: also those that came before an error. None waits
+/// longer than [`BATCH_WAIT`] for others.
+async fn batch(pieces: &mut Pieces) -> (Vec<Bytes>, Result<bool, ApiError>) {
+    let (mut batch, mut bytes, mut until) = (Vec::new(), 0, None);
+    while bytes < BATCH_BYTES {
+        let next = match until {
+            None => pieces.next().await,
+            Some(until) => match timeout_at(until, pieces.next()).await {
+                Ok(next) => next,
+                Err(_) => break,
+            },
+        };
+        match next {
+            Ok(Some(piece)) => {
+                bytes += piece.len();
+                batch.push(piece);
+                until.get_or_insert_with(|| Instant::now() + BATCH_WAIT);
+            }
+            Ok(None) => return (batch, Ok(false)),
+            Err(error) => return (batch, Err(error)),
+        }
+    }
+    (batch, Ok(true))
 }
 
 /// Response header: where an upload stands.
@@ -233,23 +315,9 @@ pub const UPLOAD_OFFSET: axum::http::HeaderName =
 
 /// All growing files.
 fn growing_files(root: &Path) -> impl Iterator<Item = PathBuf> {
-    let tables = std::fs::read_dir(root).into_iter().flatten().flatten();
-    let files = tables.filter_map(|table| std::fs::read_dir(table.path()).ok()).flatten().flatten();
+    let tables = fs::read_dir(root).into_iter().flatten().flatten();
+    let files = tables.filter_map(|table| fs::read_dir(table.path()).ok()).flatten().flatten();
     files.map(|file| file.path())
-}
-
-async fn copy(
-    pieces: &mut Pieces,
-    file: &mut File,
-    mut hasher: Option<&mut TreeHasher>,
-) -> Result<(), ApiError> {
-    while let Some(piece) = pieces.next().await? {
-        file.write_all(&piece).await?;
-        if let Some(hasher) = hasher.as_mut() {
-            hasher.update(&piece);
-        }
-    }
-    Ok(())
 }
 
 /// Gives a part its name, and its hash tree a place beside it.
@@ -268,7 +336,6 @@ fn publish(from: &Path, to: &Path, kind: PartKind, tree: &DigestTree) -> io::Res
 mod tests {
     use super::*;
     use axum::body::Body;
-    use std::time::Duration;
 
     fn pieces(bytes: &[u8]) -> Pieces {
         Pieces::new(Body::from(bytes.to_vec()), bytes.len() as u64, Duration::from_secs(5))
@@ -295,10 +362,30 @@ mod tests {
         assert!(!target.exists());
         let last = claim.append(&part, range(5, 19), pieces(&content[5..]), &target).await.unwrap();
         assert_eq!(last, Outcome::Complete);
-        assert_eq!(std::fs::read(&target).unwrap(), content);
+        assert_eq!(fs::read(&target).unwrap(), content);
         assert_eq!(uploads.offset(&table, &part).await, 0);
         drop(claim);
         assert!(uploads.claim(&table, &part, 19).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_body_of_several_batches_is_one_part() {
+        let dir = tempfile::tempdir().unwrap();
+        let content: Vec<u8> = (0..3 * BATCH_BYTES + 77).map(|at| (at % 251) as u8).collect();
+        let total = content.len() as u64;
+        let uploads = Uploads::open(dir.path().join("uploads"), total).unwrap();
+        let table = TableName::parse("t").unwrap();
+        let part = PartName::parse(&format!("{}.enc", blake3::hash(&content).to_hex())).unwrap();
+        let target = dir.path().join("parts").join(part.file_name());
+        let claim = uploads.claim(&table, &part, total).unwrap();
+        for (start, end) in [(0, 100), (100, total)] {
+            let body = content[start as usize..end as usize].to_vec();
+            let body: Vec<_> = body.chunks(70_001).map(|piece| Ok::<_, io::Error>(piece.to_vec())).collect();
+            let body = Body::from_stream(futures_util::stream::iter(body));
+            let pieces = Pieces::new(body, end - start, Duration::from_secs(5));
+            claim.append(&part, ByteRange { start, end, total }, pieces, &target).await.unwrap();
+        }
+        assert!(fs::read(&target).unwrap() == content);
     }
 
     #[tokio::test]

@@ -8,6 +8,8 @@ mod kind;
 pub use fault::{Counted, DeliveryFault, KeyFault, ManifestFault, Measured, Operation, PartFault};
 pub use kind::ErrorKind;
 
+use hush_plan::error::Remedy;
+
 use crate::digest::{Digest, TableId};
 
 /// Everything that can go wrong with a stored table.
@@ -243,8 +245,8 @@ impl TableError {
     }
 
     /// What a person can do about it; `None` where nothing but the cause helps.
-    pub fn hint(&self) -> Option<&'static str> {
-        Some(match self {
+    pub fn remedy(&self) -> Option<Remedy> {
+        let text = match self {
             Self::NotAManifest | Self::NoTable { .. } => {
                 "name the directory that a table was encrypted into; an interrupted run leaves no manifest: run it again"
             }
@@ -287,11 +289,10 @@ impl TableError {
                 "free some space and run the same command again; nothing half-written is visible"
             }
             Self::Io { .. } => "check the place and its permissions and run the same command again",
-            Self::BadDelivery { .. } => {
-                "make a new key file for the device with `hush edge key`, and give it a new spool"
-            }
+            Self::BadDelivery { .. } => return Some(Remedy::NewDeviceKey),
             Self::BadChunk { .. } => return None,
-        })
+        };
+        Some(text.into())
     }
 }
 

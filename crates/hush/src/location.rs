@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use hush_client::TablePlace;
 use hush_client::remote::{ApiToken, RemoteServer};
+use hush_client::{ClientError, TablePlace};
+use hush_plan::error::Remedy;
 use hush_table::uri::{TableUri, TableUriError};
 
 use crate::Error;
@@ -74,9 +75,10 @@ pub(crate) fn directory(path: &Path) -> Result<PathBuf, Error> {
     match TableUri::of_path(path)? {
         TableUri::Directory(directory) => Ok(directory),
         uri @ TableUri::Object { .. } => Err(not_opened(&uri)),
-        uri @ TableUri::Server { .. } => Err(Error::usage(format!(
-            "{uri} is no directory\n  Way out: a directory here, then hush push to the server"
-        ))),
+        uri @ TableUri::Server { .. } => {
+            Err(ClientError::Misused { what: format!("{uri} is no directory"), way: Remedy::Directory }
+                .into())
+        }
     }
 }
 

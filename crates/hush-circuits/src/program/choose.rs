@@ -41,7 +41,6 @@ pub struct Demand {
 
 /// Why there is no plan.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum ProgramError {
     /// No chain serves.
     #[error("{}: no parameters serve this expression: {source}", scheme.name())]
@@ -99,20 +98,6 @@ impl ProgramError {
             Self::Spread => "HUSH-X024",
             Self::Circuit(_) => "HUSH-X029",
             Self::Expression(source) => source.code(),
-        }
-    }
-
-    /// The ways out.
-    pub fn ways_out(&self) -> &'static str {
-        match self {
-            Self::Chain { .. } | Self::Noise { .. } => {
-                "split the expression and evaluate the parts one after the other; --scheme ckks --precision NUMBER"
-            }
-            Self::Circuit(_) => "this is a bug: please report it with the expression",
-            Self::Expression(source) => source.ways_out(),
-            Self::Precision { .. } => "a larger --precision; --scheme bgv, which is exact",
-            Self::Spread => "scale the vectors; --scheme bgv, which is exact",
-            Self::Wide { .. } => "fewer decimals; split the expression; --scheme ckks --precision NUMBER",
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use hush::{
-    Capacity, DeviceFit, EncryptOptions, Error, NewPassphrase, OwnerKey, Phases, Policy, Proposal,
+    Capacity, DeviceFit, EncryptOptions, Error, Front, NewPassphrase, OwnerKey, Phases, Policy, Proposal,
     Protection, TableDecryption, WorkFactor, schema_path,
 };
 
@@ -157,7 +157,7 @@ pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
     if let Some(replaced) = &encrypted.replaced {
         say(&replacement(replaced, manifest.rows));
     }
-    if let Some(note) = encrypted.device_note(&options.schema) {
+    if let Some(note) = encrypted.device_note(&options.schema, Front::CommandLine) {
         say(&format!("! {note}"));
     }
     let dropped = options.schema.protected(Protection::Drop).map(|column| column.name.as_str());

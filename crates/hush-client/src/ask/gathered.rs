@@ -23,6 +23,7 @@ use crate::cells::Cells;
 use crate::encrypt::new_identity;
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
+use crate::scheme::NoOp;
 use crate::table::OwnedTable;
 use hush_remote::Silent;
 
@@ -127,7 +128,7 @@ fn local_table(
         max_answer_bytes: u64::MAX,
         ..hush_exec::Limits::default()
     };
-    OwnedTable::open_dry_run(&store, &owner, table.costs.threads, limits)
+    OwnedTable::open_store(&store, &owner, &NoOp, table.costs.threads, limits)
 }
 
 /// The task over columns that are numbered by their places among the fetched ones.

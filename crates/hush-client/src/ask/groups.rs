@@ -8,11 +8,9 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal256Type, Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use hush_exec::answer::{AggregateAnswer, Answer, SumPlace, sum_blocks};
-use hush_exec::noop::{PlainSum, Scheme};
 use hush_plan::EncodingId;
 use hush_plan::bounds::Bound;
 use hush_plan::plan::{AggregateTask, OwnerAggregate};
-use hush_rlwe::UncheckedSumAnswer;
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 use rayon::prelude::*;
@@ -150,35 +148,18 @@ fn block_numbers(
 ) -> Result<Vec<Number>, ClientError> {
     let object =
         object.ok_or_else(|| ClientError::Answer { what: "a group has no encrypted sums".into() })?;
-    if asked.table.scheme == Scheme::NoOp {
-        let plain = |((key, bound), sum): (&(&ColumnKey, &Bound), &[u8])| {
-            let number = plain(key, sum)?;
-            check_sum(key, &number, bound, rows)?;
-            Ok(number)
-        };
-        return columns.iter().zip(object.chunks(PlainSum::BYTES)).map(plain).collect();
-    }
-    let Some((first, _)) = columns.first() else {
-        return Err(ClientError::Internal { what: "a block of sums without columns" });
-    };
-    let answer = UncheckedSumAnswer::decode(object)?.conform(first.ring(), group, columns.len() as u32)?;
-    let decrypt = |(body, (key, bound)): (usize, &(&ColumnKey, &Bound))| {
-        let (owned, sum) = (key.codec.owned(), (&answer, body));
-        let number = owned.sum(key, sum, bound)?;
+    let keys: Vec<&ColumnKey> = columns.iter().map(|(key, _)| *key).collect();
+    let sums = asked.table.scheme.sums(object, group, &keys)?;
+    let number = |(place, (key, bound)): (usize, &(&ColumnKey, &Bound))| {
+        let number = sums.number(place, key, bound)?;
         check_sum(key, &number, bound, rows)?;
         // Only what was found possible gets noise.
         match asked.release {
-            Some(release) => Ok(owned.release_sum(key, sum, bound, release)?.unwrap_or(number)),
+            Some(release) => Ok(sums.released(place, key, bound, release)?.unwrap_or(number)),
             None => Ok(number),
         }
     };
-    columns.iter().enumerate().map(decrypt).collect()
-}
-
-/// A sum of a dry run.
-fn plain(key: &ColumnKey, sum: &[u8]) -> Result<Number, ClientError> {
-    let number = PlainSum::decode(sum).map(|sum| key.codec.owned().plain_sum(sum)).transpose()?;
-    number.flatten().ok_or_else(|| ClientError::Answer { what: "a group has no plain sums".into() })
+    columns.iter().enumerate().map(number).collect()
 }
 
 /// A clear aggregate as numbers: integers exactly, doubles as they are, NULL (a sum over no rows) as 0.

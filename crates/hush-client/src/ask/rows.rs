@@ -13,13 +13,11 @@ use arrow::datatypes::{
 };
 use arrow::record_batch::RecordBatch;
 use hush_exec::answer::{Answer, RowsChunk};
-use hush_exec::noop::Scheme;
 use hush_exec::packing;
-use hush_exec::program::{ProgramShape, shape};
+use hush_exec::program::shape;
 use hush_plan::OwnerPlan;
-use hush_plan::bounds::Bound;
 use hush_plan::plan::{OwnerProgram, ProgramOutput, ProgramSource, RowsTask};
-use hush_rlwe::{CiphertextSetId, ObjectRounding, UncheckedCiphertextSet, has_masks};
+use hush_rlwe::ObjectRounding;
 use hush_table::manifest::PartPlace;
 use hush_table::{CHUNK_ROWS, Manifest};
 use rayon::prelude::*;
@@ -30,12 +28,12 @@ use super::{Asked, answer_error};
 use crate::arrays::{booleans, floats, integers, numbers};
 use crate::bounds::check_rows;
 use crate::cells::Cells;
-use crate::cells::decrypt::{body_of, decrypt_chunk};
 use crate::error::ClientError;
 use crate::finish::ROW;
-use crate::packing::{ColumnKey, ProgramResult};
+use crate::packing::ColumnKey;
 use crate::precision::rounded;
 use crate::release::Release;
+use crate::scheme::{Computed, Fetched, Scheme};
 use crate::table::OwnedTable;
 
 /// Builds `merged`: clear columns `c0…` and programs `p0…`, one row per matching row. `errors` bound those of the task's programs
@@ -191,24 +189,11 @@ fn positions(rows: &ArrayRef, manifest: &Manifest) -> Result<Vec<(u32, usize)>, 
 
 /// The task's programs and fetched columns with their keys.
 struct Programs<'a> {
-    scheme: Scheme,
+    scheme: &'static dyn Scheme,
     release: Option<&'a Release<'a>>,
     manifest: &'a Manifest,
     shapes: Vec<Computed<'a>>,
     fetch: Vec<Fetched<'a>>,
-}
-
-struct Computed<'a> {
-    shape: ProgramShape,
-    key: &'a ColumnKey,
-    rounding: Option<ObjectRounding>,
-    bound: &'a Bound,
-}
-
-struct Fetched<'a> {
-    key: &'a ColumnKey,
-    rounding: Option<ObjectRounding>,
-    bound: &'a Bound,
 }
 
 impl<'a> Programs<'a> {
@@ -256,21 +241,8 @@ impl<'a> Programs<'a> {
             return Err(ClientError::Answer { what: "a chunk has another number of columns".into() });
         }
         let written = self.manifest.written_index(chunk.chunk);
-        let column = |(Fetched { key, rounding, bound }, blob): (&Fetched<'_>, &&[u8])| {
-            let place = (chunk.seed, written, chunk.rows);
-            let decrypt = |blob| decrypt_chunk(key, place, blob, bound, self.release);
-            match (self.scheme, rounding.as_ref().filter(|_| !has_masks(blob))) {
-                (Scheme::Lattice, None) => decrypt(blob),
-                (Scheme::Lattice, Some(rounding)) => {
-                    let (kind, id) = body_of(key, written, chunk.rows)?;
-                    decrypt(&rounding.restore_body(blob, kind, id)?)
-                }
-                (Scheme::NoOp, _) => {
-                    let cells = Cells::plain(blob)?;
-                    check_rows(&key.content_name(), &cells, bound)?;
-                    Ok(cells)
-                }
-            }
+        let column = |(column, blob): (&Fetched<'_>, &&[u8])| {
+            self.scheme.fetched(column, (chunk, written), blob, self.release)
         };
         self.fetch.iter().zip(&chunk.fetched).map(column).collect()
     }
@@ -279,46 +251,13 @@ impl<'a> Programs<'a> {
         let program = self.shapes.get(index).zip(chunk.programs.get(index));
         let (computed, object) =
             program.ok_or(ClientError::Answer { what: "a chunk lacks a program's result".into() })?;
-        let cells = match self.scheme {
-            Scheme::Lattice => computed.decrypt(chunk, object, None)?,
-            Scheme::NoOp => Cells::plain(object)?,
-        };
+        let cells = self.scheme.computed(computed, chunk, object, None)?;
         check_rows("a computed column", &cells, computed.bound)?;
         match (self.release, &cells) {
             // Only what was found possible gets noise.
-            (Some(_), Cells::Approx(_)) if self.scheme == Scheme::Lattice => {
-                computed.decrypt(chunk, object, self.release)
-            }
+            (Some(release), Cells::Approx(_)) => self.scheme.computed(computed, chunk, object, Some(release)),
             _ => Ok(cells),
         }
-    }
-}
-
-impl Computed<'_> {
-    fn decrypt(
-        &self,
-        chunk: &RowsChunk<'_>,
-        object: &[u8],
-        release: Option<&Release<'_>>,
-    ) -> Result<Cells, ClientError> {
-        let Self { shape, key, rounding, bound } = self;
-        let id = CiphertextSetId {
-            chunk: chunk.chunk,
-            element_count: shape.packing.element_count(shape.set, chunk.rows),
-            lanes: shape.lanes(),
-            components: shape.components(),
-        };
-        let set = match rounding {
-            Some(rounding) => rounding.restore_ciphertexts(object, id)?,
-            None => UncheckedCiphertextSet::decode(object)?.conform(key.ring(), id)?,
-        };
-        let result = ProgramResult {
-            ciphertexts: &set.ciphertexts,
-            lanes: usize::from(id.lanes),
-            scale_power: shape.scale_power,
-            bound,
-        };
-        key.codec.owned().program(key, &result, release)
     }
 }
 

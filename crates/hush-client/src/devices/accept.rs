@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use hush_edge::digest_of_encodings;
+use hush_plan::error::Remedy;
 use hush_table::manifest::{MAX_PARTS, MAX_REJECTED, Rejection};
 use hush_table::part::{PartKind, PartSource};
 use hush_table::{
@@ -165,15 +166,13 @@ impl Choice {
     fn discard(&mut self, texts: &[String], waiting: &[SignedDelivery]) -> Result<(), ClientError> {
         for text in texts {
             let found = waiting.iter().find(|signed| signed.delivery().id.to_string() == *text);
-            let usage = |what: String| ClientError::Usage { what };
-            let found = found.ok_or_else(|| {
-                usage(format!(
-                    "no delivery {text:?} waits\n  Way out: the name as hush edge accept lists it, device, stream and number."
-                ))
+            let found = found.ok_or_else(|| ClientError::Misused {
+                what: format!("no delivery {text:?} waits"),
+                way: Remedy::DeliveryName,
             })?;
             let id = found.delivery().id;
             if id.number < self.expected.get(&(id.device, id.stream)).copied().unwrap_or(0) {
-                return Err(usage(format!("delivery {text} is settled already")));
+                return Err(ClientError::Usage { what: format!("delivery {text} is settled already") });
             }
             self.remember(Rejection { delivery: id, container: found.digest(), discarded: true })?;
             self.accepted.discarded += 1;
@@ -184,9 +183,8 @@ impl Choice {
 
     fn remember(&mut self, rejection: Rejection) -> Result<(), ClientError> {
         if self.manifest.devices.rejected.len() >= MAX_REJECTED {
-            let what =
-                "the table remembers as many rejected deliveries as it can\n  Way out: hush edge revoke KEY.";
-            return Err(ClientError::Usage { what: what.into() });
+            let what = "the table remembers as many rejected deliveries as it can".into();
+            return Err(ClientError::Misused { what, way: Remedy::Revoke });
         }
         self.manifest.devices.reject(rejection);
         Ok(())

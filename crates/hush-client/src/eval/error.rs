@@ -92,24 +92,6 @@ impl EvalError {
         }
     }
 
-    /// The ways out.
-    pub fn ways_out(&self) -> &'static str {
-        match self {
-            Self::BadPrecision => "--precision 1e-6",
-            Self::Empty { .. } | Self::Lengths { .. } => "give every vector the same number of values",
-            Self::Missing { .. } | Self::NotANumber { .. } => "correct or leave out these values",
-            Self::NoColumn { .. } => "check the spelling: --x FILE.csv:COLUMN",
-            Self::NoVector { .. } => {
-                "--NAME 1,2,3; --NAME @FILE; --NAME FILE.csv:COLUMN; --data FILE.csv with columns of these names"
-            }
-            Self::Program(source) => source.ways_out(),
-            Self::Serve(_) => "this is a bug: please report it with the expression",
-            Self::Unused { .. } => {
-                "give one vector for each name in the expression; options of hush eval: hush eval --help"
-            }
-        }
-    }
-
     /// Who can mend it.
     pub fn kind(&self) -> ErrorKind {
         match self {

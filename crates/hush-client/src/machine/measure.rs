@@ -7,11 +7,12 @@
 use std::hint::black_box;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use ethnum::I256;
-use hush_exec::noop::Scheme;
+use hush_exec::Limits;
 use hush_keys::{OwnerSeed, PhaseLimit, SecretKind, decrypt_sum};
 use hush_params::preset;
 use hush_plan::predict::{MachineProfile, Times, UnitCosts, Work};
@@ -28,9 +29,9 @@ use crate::account::Phases;
 use crate::columns::kernels;
 use crate::encrypt::{Encryption, plan_encodings};
 use crate::error::ClientError;
-use crate::pins::Pins;
 use crate::policy::{Policy, propose_schema};
 use crate::private::PrivateHalf;
+use crate::scheme::Lattice;
 use crate::table::OwnedTable;
 use crate::threads::thread_pool;
 use hush_remote::Silent;
@@ -129,7 +130,7 @@ fn alone(units: UnitCosts) -> MachineProfile {
 struct Example {
     directory: PathBuf,
     owner: OwnerSeed,
-    pool: rayon::ThreadPool,
+    pool: Arc<rayon::ThreadPool>,
 }
 
 impl Example {
@@ -157,7 +158,7 @@ impl Example {
         let half = PrivateHalf { schema, encodings };
         let directory = parent.join(format!("{rows}"));
         let (owner, store) = (OwnerSeed::generate()?, TableStore::local(&directory)?);
-        let (source, half, scheme, pool) = (&source, &half, Scheme::Lattice, thread_pool(1)?);
+        let (source, half, pool) = (&source, &half, thread_pool(1)?);
         Encryption {
             source,
             half,
@@ -165,7 +166,7 @@ impl Example {
             store: &store,
             pool: &pool,
             memory_limit: None,
-            scheme,
+            scheme: &Lattice,
             replaces: None,
         }
         .run(&Silent)?;
@@ -177,7 +178,7 @@ impl Example {
     }
 
     fn open(&self) -> Result<OwnedTable, ClientError> {
-        OwnedTable::open_store(&self.store()?, &self.owner, &Pins::forgetful(), 1)
+        OwnedTable::open_store(&self.store()?, &self.owner, &Lattice, 1, Limits::default())
     }
 
     /// Seconds for each byte of the encrypted file: to compare its digest, and to take the columns out.

@@ -2,7 +2,7 @@
 //! The packing `approx_slots` at its owner: scaled reals in slots.
 
 use hush_encode::View;
-use hush_exec::noop::PlainValues;
+use hush_exec::plain::PlainValues;
 use hush_keys::{ApproxSlotColumn, ChunkEncryption, PhaseLimit, SecretKind, decrypt_approx_slots};
 use hush_plan::PrivateEncoding;
 use hush_plan::packing::ApproxSlots;

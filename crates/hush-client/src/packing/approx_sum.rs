@@ -3,7 +3,7 @@
 
 use ethnum::I256;
 use hush_encode::View;
-use hush_exec::noop::{PlainSum, PlainValues};
+use hush_exec::plain::{PlainSum, PlainValues};
 use hush_keys::{
     ApproxSumColumn, ChunkEncryption, PhaseLimit, SecretKind, decrypt_approx_sum, decrypt_approx_sum_chunk,
 };

@@ -3,7 +3,7 @@
 
 use ethnum::I256;
 use hush_encode::View;
-use hush_exec::noop::PlainValues;
+use hush_exec::plain::PlainValues;
 use hush_keys::{ChunkEncryption, PhaseLimit, SecretKind, SlotColumn, decrypt_slots};
 use hush_plan::PrivateEncoding;
 use hush_plan::packing::Slots;

@@ -2,7 +2,7 @@
 //! The packing `sum` at its owner: integers modulo a power of two, one mask for all columns of a chunk over a ring.
 
 use hush_encode::View;
-use hush_exec::noop::{PlainSum, PlainValues};
+use hush_exec::plain::{PlainSum, PlainValues};
 use hush_keys::{ChunkEncryption, PhaseLimit, SecretKind, SumColumn, decrypt_sum, decrypt_sum_chunk};
 use hush_plan::bounds::Bound;
 use hush_plan::packing::Sum;

@@ -5,29 +5,27 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use hush_plan::EncodingId;
-use hush_ring::UniformSeed;
-use hush_rlwe::{Body, BodyId, BodyKind};
-use hush_schemes::bgv::sum::{NOT_SELECTED, SumAccumulator};
+use hush_schemes::bgv::sum::NOT_SELECTED;
 use hush_table::{ChunkRow, EncryptedPart};
 use rayon::prelude::*;
 
 use super::Block;
-use super::kept::{KeptSum, Key};
 use crate::answer::SumBlock;
 use crate::clear::groups::Groups;
 use crate::clear::masks::{MaskSet, RowMask};
 use crate::error::ExecError;
 use crate::job::Job;
-use crate::noop::{self, PlainSums, PlainValues, Scheme};
-use crate::table::{self, PartRef, StoredBody};
+use crate::kept::{KeptSum, Key};
+use crate::scheme::{BlockInput, ChunkInput, RunningSums, Scheme};
+use crate::table::{self, PartRef};
 
 /// The sums of a range of groups.
-pub(super) struct GroupSums<'a> {
+pub(super) struct GroupSums<'a, S: Scheme> {
     job: &'a Job<'a>,
     blocks: &'a [Block],
     range: Range<usize>,
     whole: WholeParts,
-    running: ThreadSums,
+    running: ThreadSums<S>,
 }
 
 /// What becomes of parts of which every row counts once.
@@ -40,22 +38,10 @@ pub(super) enum WholeParts {
 }
 
 /// For each thread one accumulator per block, made when the thread adds its first chunk.
-struct ThreadSums(Vec<Mutex<Option<BlockSums>>>);
+struct ThreadSums<S: Scheme>(Vec<Mutex<Option<BlockSums<S>>>>);
 
 /// `None` for blocks that are summed elsewhere.
-type BlockSums = Vec<Option<Sums>>;
-
-/// The sums of one block on one thread.
-enum Sums {
-    Encrypted(SumAccumulator),
-    Plain(PlainSums),
-}
-
-/// The columns of one block in one chunk.
-enum Bodies<'a> {
-    Encrypted(UniformSeed, Vec<Body<'a>>),
-    Plain(Vec<PlainValues>),
-}
+type BlockSums<S> = Vec<Option<<S as Scheme>::Sums>>;
 
 /// What one part adds: the chunks with rows that count, and how each block takes them.
 pub(super) struct PartWork<'a> {
@@ -84,7 +70,7 @@ struct Chunk {
     masks: Vec<RowMask>,
 }
 
-impl<'a> GroupSums<'a> {
+impl<'a, S: Scheme> GroupSums<'a, S> {
     pub(super) fn new(job: &'a Job<'a>, blocks: &'a [Block], range: Range<usize>, whole: WholeParts) -> Self {
         Self { job, blocks, range, whole, running: ThreadSums::new(job) }
     }
@@ -200,13 +186,13 @@ impl<'a> GroupSums<'a> {
         work: &PartWork<'_>,
         chunk: &Chunk,
         row: &ChunkRow,
-        sums: &mut BlockSums,
+        sums: &mut BlockSums<S>,
     ) -> Result<(), ExecError> {
         for ((block, source), sum) in self.blocks.iter().zip(&work.sources).zip(sums) {
             match (source, sum, chunk.masks.get(block.block.mask)) {
                 (_, _, Some(RowMask::Nothing) | None) => {}
                 (SumSource::Masked, Some(sum), Some(mask)) => {
-                    sum.absorb(mask, row.rows as usize, &self.bodies(work, row, block)?)?;
+                    sum.absorb(mask, &self.input(work, row, block))?;
                 }
                 _ => {}
             }
@@ -220,13 +206,13 @@ impl<'a> GroupSums<'a> {
         if !(0..work.sources.len()).any(is_whole) {
             return Ok(());
         }
-        let here = ThreadSums::new(self.job);
+        let here = ThreadSums::<S>::new(self.job);
         self.read(work, |_, row| {
             let mut sums = here.of_thread(self.job)?.lock().unwrap_or_else(PoisonError::into_inner);
             let sums = sums.get_or_insert_with(|| self.accumulators(is_whole));
             for (block, sum) in self.blocks.iter().zip(sums) {
                 if let Some(sum) = sum {
-                    sum.absorb(&RowMask::All, row.rows as usize, &self.bodies(work, row, block)?)?;
+                    sum.absorb(&RowMask::All, &self.input(work, row, block))?;
                 }
             }
             Ok(())
@@ -258,44 +244,20 @@ impl<'a> GroupSums<'a> {
         }
     }
 
-    fn accumulators(&self, wanted: impl Fn(usize) -> bool) -> BlockSums {
+    fn accumulators(&self, wanted: impl Fn(usize) -> bool) -> BlockSums<S> {
         let blocks = self.blocks.iter().enumerate();
         blocks.map(|(index, block)| wanted(index).then(|| self.accumulator(block))).collect()
     }
 
-    fn accumulator(&self, block: &Block) -> Sums {
-        let (groups, columns) = (self.range.len(), block.block.columns.len());
-        match self.job.scheme {
-            Scheme::Lattice => Sums::Encrypted(SumAccumulator::new(&block.ring, groups, columns)),
-            Scheme::NoOp => Sums::Plain(PlainSums::new(groups, columns)),
-        }
+    fn accumulator(&self, block: &Block) -> S::Sums {
+        S::Sums::new(&block.ring, self.range.len(), block.block.columns.len())
     }
 
-    /// The bodies of a block's columns in a chunk.
-    fn bodies<'c>(
-        &self,
-        work: &PartWork<'_>,
-        row: &'c ChunkRow,
-        block: &Block,
-    ) -> Result<Bodies<'c>, ExecError> {
-        let damaged = || ExecError::Corrupt { code: "HUSH-T033" };
-        let blob = |column: &EncodingId| {
-            let place = work.columns.binary_search(column).ok();
-            place.and_then(|place| row.encoded.get(place)).ok_or_else(damaged)
-        };
-        let columns = block.block.columns.iter();
-        if self.job.scheme == Scheme::NoOp {
-            let plain = columns.map(|column| noop::column(blob(column)?));
-            return Ok(Bodies::Plain(plain.collect::<Result<_, _>>()?));
-        }
-        let elements = row.rows.div_ceil(block.ring.degree() as u32);
-        let body = |column: &EncodingId| {
-            let id = BodyId { column: column.0, chunk: row.written, element_count: elements, lanes: 1 };
-            let stored = StoredBody { blob: blob(column)?, kind: BodyKind::Sum, id, index: row.index };
-            self.job.snapshot.body(work.part, &block.ring, stored)
-        };
-        let seed = UniformSeed::from_bytes(row.seed.ok_or_else(damaged)?);
-        Ok(Bodies::Encrypted(seed, columns.map(body).collect::<Result<_, _>>()?))
+    /// A block's columns in a chunk.
+    fn input<'c>(&'c self, work: &'c PartWork<'_>, row: &'c ChunkRow, block: &'c Block) -> BlockInput<'c> {
+        let (snapshot, part) = (self.job.snapshot, work.part);
+        let chunk = ChunkInput { snapshot, part, columns: &work.columns, row };
+        BlockInput { ring: &block.ring, columns: &block.block.columns, chunk }
     }
 
     /// Renumbers the groups of this pass from 0 and deselects all others.
@@ -329,18 +291,18 @@ impl SumSource {
     }
 }
 
-impl ThreadSums {
+impl<S: Scheme> ThreadSums<S> {
     fn new(job: &Job<'_>) -> Self {
         Self(std::iter::repeat_with(Mutex::default).take(job.workers.threads()).collect())
     }
 
-    fn of_thread(&self, job: &Job<'_>) -> Result<&Mutex<Option<BlockSums>>, ExecError> {
+    fn of_thread(&self, job: &Job<'_>) -> Result<&Mutex<Option<BlockSums<S>>>, ExecError> {
         self.0.get(job.workers.thread_index()).ok_or(ExecError::Internal { place: "thread index" })
     }
 
     /// The sums of all threads; `None` if none has added anything.
-    fn merge(self) -> Result<Option<BlockSums>, ExecError> {
-        let mut total: Option<BlockSums> = None;
+    fn merge(self) -> Result<Option<BlockSums<S>>, ExecError> {
+        let mut total: Option<BlockSums<S>> = None;
         for sums in self.0 {
             let sums = sums.into_inner().unwrap_or_else(PoisonError::into_inner);
             match (&mut total, sums) {
@@ -353,69 +315,5 @@ impl ThreadSums {
             }
         }
         Ok(total)
-    }
-}
-
-impl Sums {
-    /// Adds the rows of a chunk that a mask selects.
-    fn absorb(&mut self, mask: &RowMask, rows: usize, bodies: &Bodies<'_>) -> Result<(), ExecError> {
-        let internal = |_| ExecError::Internal { place: "masked sum" };
-        match (self, bodies, mask) {
-            (_, _, RowMask::Nothing) => Ok(()),
-            (Self::Encrypted(sums), Bodies::Encrypted(seed, bodies), RowMask::All) => {
-                sums.absorb_unfiltered(*seed, rows, bodies).map_err(internal)
-            }
-            (Self::Encrypted(sums), Bodies::Encrypted(seed, bodies), RowMask::Rows { groups, weights }) => {
-                sums.absorb_masked(*seed, groups, weights.as_deref(), bodies).map_err(internal)
-            }
-            (Self::Plain(sums), Bodies::Plain(bodies), RowMask::All) => sums.absorb_unfiltered(rows, bodies),
-            (Self::Plain(sums), Bodies::Plain(bodies), RowMask::Rows { groups, weights }) => {
-                sums.absorb_masked(groups, weights.as_deref(), bodies)
-            }
-            _ => Err(ExecError::Internal { place: "scheme of a sum" }),
-        }
-    }
-
-    /// Adds the sum of rows that were summed elsewhere.
-    fn absorb_kept(&mut self, sum: &KeptSum) -> Result<(), ExecError> {
-        let bodies: Vec<&[u64]> = sum.bodies.iter().map(AsRef::as_ref).collect();
-        let Self::Encrypted(sums) = self else {
-            return Err(ExecError::Internal { place: "scheme of a sum" });
-        };
-        sums.absorb_partial(&sum.mask, &bodies).map_err(|_| ExecError::Internal { place: "kept sum" })
-    }
-
-    /// The sum in a form that can be kept.
-    fn into_kept(self) -> Result<KeptSum, ExecError> {
-        let Self::Encrypted(sums) = self else {
-            return Err(ExecError::Internal { place: "scheme of a sum" });
-        };
-        let sum = sums.into_partial().map_err(|_| ExecError::Internal { place: "kept sum" })?;
-        Ok(sum.into())
-    }
-
-    /// Adds what another thread has.
-    fn merge(&mut self, other: Self) -> Result<(), ExecError> {
-        match (self, other) {
-            (Self::Encrypted(mine), Self::Encrypted(theirs)) => {
-                mine.merge(theirs).map_err(|_| ExecError::Internal { place: "finished sums" })
-            }
-            (Self::Plain(mine), Self::Plain(theirs)) => mine.merge(theirs),
-            _ => Err(ExecError::Internal { place: "scheme of a sum" }),
-        }
-    }
-
-    /// The encoded answer of every group; the first has number `first`.
-    fn encode(self, first: usize) -> Result<Vec<Vec<u8>>, ExecError> {
-        let sums = match self {
-            Self::Encrypted(sums) => sums,
-            Self::Plain(sums) => return Ok(sums.finish()),
-        };
-        let answers = sums.finish().map_err(|_| ExecError::Internal { place: "finished sums" })?;
-        let encoded = answers.into_par_iter().enumerate().map(|(index, answer)| {
-            let group = (first + index) as u32;
-            answer.encode(group).map_err(|_| ExecError::Internal { place: "encoded sum" })
-        });
-        encoded.collect()
     }
 }

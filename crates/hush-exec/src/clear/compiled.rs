@@ -77,6 +77,14 @@ impl UsedColumns {
         Ok(Compiled { role, expr })
     }
 
+    /// The type of an expression over these columns.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] for one that has none.
+    pub(crate) fn type_of(&self, expr: &Compiled) -> Result<DataType, ExecError> {
+        expr.expr.data_type(&self.schema).map_err(|_| ExecError::Internal { place: "type of an expression" })
+    }
+
     /// What the bounds of a part's columns tell about a condition over these columns.
     pub(crate) fn zones(&self, condition: &Compiled) -> Option<ZoneFilter> {
         ZoneFilter::new(&condition.expr, &self.schema, &self.positions)

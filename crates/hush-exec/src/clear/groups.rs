@@ -4,6 +4,7 @@
 //! This is one ordinary query of the embedded engine: `SELECT keys, aggregates … WHERE … GROUP BY keys`. Its rows,
 //! sorted by key (ascending, NULLs first), are the groups of the answer.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
@@ -11,15 +12,14 @@ use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::{Field, Schema};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::dataframe::DataFrame;
-use datafusion::execution::SessionState;
-use datafusion::logical_expr::{Expr, LogicalPlanBuilder, TableSource, cast, col};
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource, cast, col};
 use datafusion::physical_plan::collect;
 use hush_plan::plan::AggregateTask;
 
 use super::keys::KeyIndex;
 use super::scalar::{Scope, plain_type};
-use super::session::{self, Partitions};
+use super::session::{Partitions, Session};
 use super::{ClearTable, evaluation_error, sums};
 use crate::error::{ExecError, ExpressionRole};
 
@@ -60,6 +60,19 @@ impl GroupQuery {
         self.predicate.is_none() && self.keys.is_empty() && self.aggregates.len() == 1
     }
 
+    /// Whether all that is asked of each group is how many rows it has.
+    pub(crate) fn counts_groups(&self) -> bool {
+        let is_count = |call: &Expr| match call {
+            Expr::AggregateFunction(call) => {
+                let all =
+                    matches!(call.params.args.as_slice(), [Expr::Literal(value, _)] if !value.is_null());
+                call.func.name() == "count" && all && !call.params.distinct && call.params.filter.is_none()
+            }
+            _ => false,
+        };
+        !self.keys.is_empty() && matches!(self.aggregates.as_slice(), [call] if is_count(call))
+    }
+
     /// Runs the query and sorts the groups. With `rows` it runs on so many rows without columns instead of the
     /// table.
     ///
@@ -68,19 +81,17 @@ impl GroupQuery {
     /// [`ExecError::Io`] from the query engine.
     pub(crate) async fn run(
         &self,
-        state: &SessionState,
+        session: &Session,
         table: &ClearTable,
         rows: Option<u64>,
         max_groups: u64,
     ) -> Result<Groups, ExecError> {
-        let state = session::for_query(state, self.partitions);
+        let failed = |error: DataFusionError| evaluation_error(&error);
         let limit = usize::try_from(max_groups).unwrap_or(usize::MAX).min(u32::MAX as usize - 1);
-        let frame = table.source(rows).and_then(|source| self.frame(state, source, limit));
-        let frame = frame.map_err(|error| evaluation_error(&error))?;
-        let schema = Arc::new(frame.schema().as_arrow().clone());
-        let context = Arc::new(frame.task_ctx());
-        let plan = frame.create_physical_plan().await.map_err(|error| evaluation_error(&error))?;
-        let batches = collect(plan.clone(), context).await.map_err(|error| evaluation_error(&error))?;
+        let logical = table.source(rows).and_then(|source| self.logical(source, limit)).map_err(failed)?;
+        let state = session.for_query(self.partitions, rows.map_or(table.rows, |_| 1));
+        let plan = state.create_physical_plan(&logical).await.map_err(failed)?;
+        let batches = collect(plan.clone(), session.task(&state)).await.map_err(failed)?;
         let found = batches.iter().map(RecordBatch::num_rows).sum::<usize>();
         if found > limit {
             return Err(ExecError::GroupLimit { limit: max_groups });
@@ -88,7 +99,7 @@ impl GroupQuery {
         if rows.is_none() {
             table.expect_all_rows(&plan)?;
         }
-        let schema = batches.first().map_or(schema, RecordBatch::schema);
+        let schema = batches.first().map_or_else(|| plan.schema(), RecordBatch::schema);
         let internal = |_| ExecError::Internal { place: "group batches" };
         let batch = concat_batches(&schema, &batches).map_err(internal)?;
         Groups::new(batch, self.keys.len())
@@ -98,23 +109,14 @@ impl GroupQuery {
     ///
     /// # Errors
     /// [`ExecError::Evaluation`] if the query engine refuses the query.
-    pub(crate) fn schema(
-        &self,
-        state: &SessionState,
-        table: Arc<dyn TableSource>,
-    ) -> Result<Arc<Schema>, ExecError> {
-        let frame = self.frame(session::for_query(state, Partitions::One), table, 0);
-        let frame = frame.map_err(|error| evaluation_error(&error))?;
-        Ok(Arc::new(frame.schema().as_arrow().clone()))
+    pub(crate) fn schema(&self, table: Arc<dyn TableSource>) -> Result<Arc<Schema>, ExecError> {
+        let plan = self.logical(table, 0).map_err(|error| evaluation_error(&error))?;
+        Ok(Arc::new(plan.schema().as_arrow().clone()))
     }
 
-    fn frame(
-        &self,
-        state: SessionState,
-        source: Arc<dyn TableSource>,
-        limit: usize,
-    ) -> datafusion::error::Result<DataFrame> {
-        let mut plan = LogicalPlanBuilder::scan("t", source, None)?;
+    fn logical(&self, source: Arc<dyn TableSource>, limit: usize) -> datafusion::error::Result<LogicalPlan> {
+        let used = self.columns(&source.schema())?;
+        let mut plan = LogicalPlanBuilder::scan("t", source, Some(used))?;
         if let Some(predicate) = &self.predicate {
             plan = plan.filter(predicate.clone())?;
         }
@@ -125,8 +127,17 @@ impl GroupQuery {
         let plan = if self.keys.is_empty() { plan } else { plan.limit(0, Some(limit.saturating_add(1)))? };
         let keys = (0..self.keys.len()).map(|index| col(key_name(index)));
         let outer = outer.into_iter().enumerate().map(|(index, expr)| expr.alias(format!("c{index}")));
-        let frame = DataFrame::new(state, plan.project(keys.chain(outer))?.build()?);
-        plain_columns(frame)
+        plain_columns(plan.project(keys.chain(outer))?.build()?)
+    }
+
+    /// Positions of the columns that the query reads, ascending.
+    fn columns(&self, schema: &Schema) -> datafusion::error::Result<Vec<usize>> {
+        let exprs = self.predicate.iter().chain(&self.keys).chain(&self.aggregates);
+        let mut columns = BTreeSet::new();
+        for column in exprs.flat_map(Expr::column_refs) {
+            columns.insert(schema.index_of(&column.name)?);
+        }
+        Ok(columns.into_iter().collect())
     }
 }
 
@@ -139,7 +150,11 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    fn new(batch: RecordBatch, key_count: usize) -> Result<Self, ExecError> {
+    /// The groups of a batch of distinct keys, `key_count` columns, and what goes with them.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] for keys without an order.
+    pub(super) fn new(batch: RecordBatch, key_count: usize) -> Result<Self, ExecError> {
         let (index, order) = KeyIndex::new(batch.columns().get(..key_count).unwrap_or_default())?;
         if matches!(index, KeyIndex::Alone) {
             return Ok(Self { batch, index });
@@ -212,15 +227,15 @@ fn depends_on_order(scope: &Scope<'_>, expr: &Expr) -> bool {
 }
 
 /// Casts dictionary and view columns of the result to plain ones.
-fn plain_columns(frame: DataFrame) -> datafusion::error::Result<DataFrame> {
-    let schema: Schema = frame.schema().as_arrow().clone();
+fn plain_columns(plan: LogicalPlan) -> datafusion::error::Result<LogicalPlan> {
+    let schema: Schema = plan.schema().as_arrow().clone();
     let is_plain = |field: &Field| plain_type(field.data_type()) == *field.data_type();
     if schema.fields().iter().all(|field| is_plain(field)) {
-        return Ok(frame);
+        return Ok(plan);
     }
     let columns = schema.fields().iter().map(|field| {
         let kind: DataType = plain_type(field.data_type());
         cast(col(field.name()), kind).alias(field.name())
     });
-    frame.select(columns.collect::<Vec<_>>())
+    LogicalPlanBuilder::from(plan).project(columns.collect::<Vec<_>>())?.build()
 }

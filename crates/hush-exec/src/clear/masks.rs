@@ -3,6 +3,7 @@
 
 use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::DataType;
 use datafusion::logical_expr::Expr;
 use hush_plan::plan::AggregateTask;
 use hush_schemes::bgv::sum::NOT_SELECTED;
@@ -62,9 +63,9 @@ impl MaskSet {
             parsed.push((role, scope.output(role, text)?));
         }
         for (index, mask) in task.masks.iter().enumerate() {
-            if let Some(text) = &mask.condition {
+            if let Some(condition) = &mask.condition {
                 let role = ExpressionRole::MaskCondition(index);
-                parsed.push((role, scope.condition(role, text)?));
+                parsed.push((role, scope.predicate(role, condition)?));
             }
             if let Some(text) = &mask.weight {
                 let role = ExpressionRole::MaskWeight(index);
@@ -113,17 +114,40 @@ impl MaskSet {
         self.masks.len()
     }
 
+    /// The types of the keys.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] for a key without a type.
+    pub(crate) fn key_types(&self) -> Result<Vec<DataType>, ExecError> {
+        self.keys.iter().map(|key| self.columns.type_of(key)).collect()
+    }
+
+    /// The rows of one chunk that match (all, where there is no predicate) and the keys of all its rows; `None` if no row matches.
+    ///
+    /// # Errors
+    /// [`ExecError::Evaluation`].
+    #[expect(clippy::type_complexity, reason = "a bitmap and columns, taken apart at once")]
+    pub(crate) fn keys(
+        &self,
+        batch: &RecordBatch,
+    ) -> Result<Option<(Option<BooleanBuffer>, Vec<ArrayRef>)>, ExecError> {
+        let selected = self.predicate.as_ref().map(|predicate| predicate.condition(batch)).transpose()?;
+        if selected.as_ref().is_some_and(|selected| selected.count_set_bits() == 0) {
+            return Ok(None);
+        }
+        let keys = self.keys.iter().map(|key| key.array(batch)).collect::<Result<_, _>>()?;
+        Ok(Some((selected, keys)))
+    }
+
     /// Evaluates all masks on one chunk.
     ///
     /// # Errors
     /// [`ExecError::Evaluation`]; [`ExecError::Internal`] if a row's key is not among the groups.
     pub(crate) fn evaluate(&self, batch: &RecordBatch, groups: &Groups) -> Result<Vec<RowMask>, ExecError> {
         let rows = batch.num_rows();
-        let selected = self.predicate.as_ref().map(|predicate| predicate.condition(batch)).transpose()?;
-        if selected.as_ref().is_some_and(|selected| selected.count_set_bits() == 0) {
+        let Some((selected, keys)) = self.keys(batch)? else {
             return Ok(vec![RowMask::Nothing; self.masks.len()]);
-        }
-        let keys: Vec<ArrayRef> = self.keys.iter().map(|key| key.array(batch)).collect::<Result<_, _>>()?;
+        };
         let mut base = vec![NOT_SELECTED; rows];
         let is_selected = |row: usize| selected.as_ref().is_none_or(|selected| selected.value(row));
         groups.assign(&keys, is_selected, &mut base)?;

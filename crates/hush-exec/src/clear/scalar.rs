@@ -10,11 +10,12 @@ use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::DataFusionError;
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{Expr, ExprSchemable, Volatility, cast};
+use datafusion::logical_expr::{Expr, ExprSchemable, Volatility, and, cast, not, or};
+use hush_plan::plan::{Atom, Predicate};
 use hush_plan::sql::{TextFault, check_expression};
 
 use crate::Stop;
-use crate::coerce::settle;
+use crate::coerce::{expect_few_evaluations, settle};
 use crate::error::{ExecError, ExpressionFault, ExpressionRole};
 
 /// The clear columns as expressions see them, and the session that knows the functions.
@@ -55,11 +56,39 @@ impl Scope<'_> {
         Ok(expr)
     }
 
-    /// Parses a condition.
+    /// Parses a predicate: one expression, joined in the order of its members.
+    ///
+    /// # Errors
+    /// [`ExecError::Expression`], also if an atom is not of type boolean, and if the whole is more work than one
+    /// expression may be.
+    pub(crate) fn predicate(&self, role: ExpressionRole, predicate: &Predicate) -> Result<Expr, ExecError> {
+        let expr = self.joined(role, predicate)?;
+        let checked = expect_few_evaluations(&expr).map_err(|error| fault_of(&error));
+        checked.map_err(|fault| ExecError::Expression { role, fault })?;
+        Ok(expr)
+    }
+
+    fn joined(&self, role: ExpressionRole, predicate: &Predicate) -> Result<Expr, ExecError> {
+        let list = |members: &[Predicate], join: fn(Expr, Expr) -> Expr| {
+            let mut members = members.iter().map(|member| self.joined(role, member));
+            // A list that was checked has members.
+            let first =
+                members.next().unwrap_or(Err(ExecError::Internal { place: "members of a condition" }))?;
+            members.try_fold(first, |all, member| Ok(join(all, member?)))
+        };
+        match predicate {
+            Predicate::And(members) => list(members, and),
+            Predicate::Is(Atom::Clear(text)) => self.condition(role, text),
+            Predicate::Not(Atom::Clear(text)) => Ok(not(self.condition(role, text)?)),
+            Predicate::Or(members) => list(members, or),
+        }
+    }
+
+    /// Parses a condition that is not taken apart.
     ///
     /// # Errors
     /// [`ExecError::Expression`], also if it is not of type boolean.
-    pub(crate) fn condition(&self, role: ExpressionRole, text: &str) -> Result<Expr, ExecError> {
+    fn condition(&self, role: ExpressionRole, text: &str) -> Result<Expr, ExecError> {
         let expr = self.scalar(role, text)?;
         match self.data_type(role, &expr)? {
             DataType::Boolean => Ok(expr),
@@ -100,12 +129,17 @@ impl Scope<'_> {
         let expr = self.state.create_logical_expr(text, self.schema);
         // Names that the parser gave to parts of the tree mean nothing here.
         let expr = expr.map(|expr| expr.unalias_nested().data);
-        expr.and_then(|expr| settle(expr, self.schema)).map_err(|error| match error.find_root() {
-            DataFusionError::External(fault) => {
-                fault.downcast_ref().map_or(ExpressionFault::Malformed, |fault: &TextFault| (*fault).into())
-            }
-            _ => ExpressionFault::Malformed,
-        })
+        expr.and_then(|expr| settle(expr, self.schema)).map_err(|error| fault_of(&error))
+    }
+}
+
+/// What an error of the query engine says about an expression.
+fn fault_of(error: &DataFusionError) -> ExpressionFault {
+    match error.find_root() {
+        DataFusionError::External(fault) => {
+            fault.downcast_ref().map_or(ExpressionFault::Malformed, |fault: &TextFault| (*fault).into())
+        }
+        _ => ExpressionFault::Malformed,
     }
 }
 

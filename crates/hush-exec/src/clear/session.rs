@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The query engine's session: no catalogue, no files but those that a query names, bounded memory.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use datafusion::config::{ConfigNonZeroUsize, Dialect, TableParquetOptions};
-use datafusion::execution::SessionState;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::object_store::ObjectStoreUrl;
-use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::execution::{SessionState, TaskContext};
 use datafusion::prelude::SessionConfig;
 use object_store::memory::InMemory;
 
@@ -29,33 +31,102 @@ pub(crate) enum Partitions {
     One,
 }
 
-/// Builds the session that all queries of an engine share.
-///
-/// # Errors
-/// [`ExecError::Internal`] if the query engine refuses its configuration.
-pub(crate) fn build(memory_bytes: usize) -> Result<SessionState, ExecError> {
-    let failed = |_| ExecError::Internal { place: "query engine session" };
-    let runtime = RuntimeEnvBuilder::new()
-        .with_memory_pool(Arc::new(FairSpillPool::new(memory_bytes)))
-        // What a file's footer says is believed no longer than the file has been looked at.
-        .with_metadata_cache_limit(0)
-        // Clear columns are clear, but a server that only reads should not write them elsewhere.
-        .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled))
-        .build_arc()
-        .map_err(failed)?;
-    let url = ObjectStoreUrl::parse(STORE_URL).map_err(|_| ExecError::Internal { place: "store address" })?;
-    // Asked for by scans, read by none: files are read through their table.
-    runtime.register_object_store(url.as_ref(), Arc::new(InMemory::new()));
-    // Its functions and rules are the same for all: making them anew takes longer than a small query.
-    static COMMON: OnceLock<SessionState> = OnceLock::new();
-    let common = match COMMON.get() {
-        Some(common) => common,
-        None => {
-            let state = common()?;
-            COMMON.get_or_init(|| state)
+/// Rows that are worth a thread of their own; a table of fewer is read faster than its query is made fast.
+const ROWS_OF_A_THREAD: u64 = 1 << 16;
+
+/// The query engine as one of our engines uses it: functions and rules of the process, memory of its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Session {
+    rules: &'static Rules,
+    runtime: Arc<RuntimeEnv>,
+}
+
+/// What all queries of the process share: making it anew takes longer than a small query.
+#[derive(Debug)]
+struct Rules {
+    /// With every rule.
+    whole: SessionState,
+    /// Without rules that make plans faster: for tables that are read faster than such rules are applied. One thread.
+    plain: SessionState,
+}
+
+impl Session {
+    /// A session whose queries take at most so many bytes together.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] if the query engine refuses its configuration.
+    pub(crate) fn new(memory_bytes: usize) -> Result<Self, ExecError> {
+        let failed = |_| ExecError::Internal { place: "query engine session" };
+        let runtime = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::new(FairSpillPool::new(memory_bytes)))
+            // What a file's footer says is believed no longer than the file has been looked at.
+            .with_metadata_cache_limit(0)
+            // Clear columns are clear, but a server that only reads should not write them elsewhere.
+            .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled))
+            .build_arc()
+            .map_err(failed)?;
+        let url =
+            ObjectStoreUrl::parse(STORE_URL).map_err(|_| ExecError::Internal { place: "store address" })?;
+        // Asked for by scans, read by none: files are read through their table.
+        runtime.register_object_store(url.as_ref(), Arc::new(InMemory::new()));
+        static RULES: OnceLock<Rules> = OnceLock::new();
+        let rules = match RULES.get() {
+            Some(rules) => rules,
+            None => {
+                let rules = Rules::new()?;
+                RULES.get_or_init(|| rules)
+            }
+        };
+        Ok(Self { rules, runtime })
+    }
+
+    /// For expressions.
+    pub(crate) fn state(&self) -> &SessionState {
+        &self.rules.whole
+    }
+
+    /// For a query over a table of so many rows.
+    pub(crate) fn for_query(&self, partitions: Partitions, rows: u64) -> Cow<'_, SessionState> {
+        if rows <= ROWS_OF_A_THREAD {
+            return Cow::Borrowed(&self.rules.plain);
         }
-    };
-    Ok(SessionStateBuilder::new_from_existing(common.clone()).with_runtime_env(runtime).build())
+        let mut state = self.rules.whole.clone();
+        state.config_mut().options_mut().execution.target_partitions = match partitions {
+            Partitions::Many(threads) => {
+                threads.min(usize::try_from(rows.div_ceil(ROWS_OF_A_THREAD)).unwrap_or(usize::MAX)).max(1)
+            }
+            Partitions::One => 1,
+        };
+        Cow::Owned(state)
+    }
+
+    /// What a plan of [`Session::for_query`] runs in. Its expressions have found their functions already.
+    pub(crate) fn task(&self, state: &SessionState) -> Arc<TaskContext> {
+        let (id, config, runtime) = (String::new(), state.config().clone(), Arc::clone(&self.runtime));
+        Arc::new(TaskContext::new(
+            None,
+            id,
+            config,
+            HashMap::new(),
+            HashMap::new(),
+            HashMap::new(),
+            HashMap::new(),
+            runtime,
+        ))
+    }
+}
+
+impl Rules {
+    fn new() -> Result<Self, ExecError> {
+        let whole = common()?;
+        let config = whole.config().clone().with_target_partitions(1);
+        let plain = SessionStateBuilder::new_from_existing(whole.clone())
+            .with_config(config)
+            .with_optimizer_rules(Vec::new())
+            .with_physical_optimizer_rules(Vec::new())
+            .build();
+        Ok(Self { whole, plain })
+    }
 }
 
 /// Rules, functions and options.
@@ -90,16 +161,6 @@ pub(crate) fn parquet_options() -> TableParquetOptions {
     options.global.enable_page_index = false;
     options.global.bloom_filter_on_read = false;
     options
-}
-
-/// The session for one query.
-pub(crate) fn for_query(state: &SessionState, partitions: Partitions) -> SessionState {
-    let mut state = state.clone();
-    state.config_mut().options_mut().execution.target_partitions = match partitions {
-        Partitions::Many(threads) => threads.max(1),
-        Partitions::One => 1,
-    };
-    state
 }
 
 /// More than the brackets that [`hush_plan::sql::check_expression`] lets pass need with the operators between them.

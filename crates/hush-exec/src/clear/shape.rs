@@ -15,7 +15,7 @@ use hush_table::Manifest;
 use super::groups::GroupQuery;
 use super::scalar::Scope;
 use super::select::RowSelector;
-use super::session;
+use super::session::Session;
 use crate::error::{ExecError, ExpressionRole};
 use crate::stop::Stop;
 use crate::workers::with_stack;
@@ -84,17 +84,17 @@ fn width(kind: &DataType) -> Option<u64> {
 fn schema(manifest: &Manifest, plan: &ServerPlan) -> Result<SchemaRef, ExecError> {
     let internal = |_| ExecError::Internal { place: "clear half" };
     let columns = manifest.clear_schema()?;
-    let state = session::build(PLANNING_BYTES)?;
+    let session = Session::new(PLANNING_BYTES)?;
     let df_schema = DFSchema::try_from(columns.as_ref().clone()).map_err(internal)?;
     let stop = Stop::never();
-    let scope = Scope { state: &state, schema: &df_schema, stop: &stop };
-    let condition = |text: &String| scope.condition(ExpressionRole::Predicate, text);
-    let predicate = plan.predicate.as_ref().map(condition).transpose()?;
+    let scope = Scope { state: session.state(), schema: &df_schema, stop: &stop };
+    let parse = |predicate| scope.predicate(ExpressionRole::Predicate, predicate);
+    let predicate = plan.predicate.as_ref().map(parse).transpose()?;
     match &plan.task {
         Task::Aggregate(task) => {
             let table = MemTable::try_new(columns, vec![Vec::new()]).map_err(internal)?;
             let query = GroupQuery::parse(&scope, predicate.as_ref(), task, 1)?;
-            query.schema(&state, provider_as_source(Arc::new(table)))
+            query.schema(provider_as_source(Arc::new(table)))
         }
         Task::Rows(task) => {
             let shape = conform::rows(task, &manifest.encodings)?;

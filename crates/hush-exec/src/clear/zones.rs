@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Zone maps: parts of whose rows none can match a condition, known from the bounds of their columns.
+//! Zone maps: parts without a row that can match a condition, known from the bounds of their columns.
 //!
 //! A part that is passed over here would have been read to find that nothing matches. Whatever is not known for certain is
 //! read: the query engine prunes by any expression that it can rewrite, this module only by those of which it is plain
 //! that the rewriting is sound. They compare columns with bounds (not floats, see [`ClearPart::bounds`]), as they are or
-//! after a conversion that keeps their order, with literals, and are joined by AND and OR. Terms of a conjunction that
-//! are of another kind are left out, which only weakens it.
+//! after a conversion that keeps their order, with literals, and are joined by AND and OR. A member of AND that is of another
+//! kind is left out, which only weakens the condition.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use arrow::datatypes::{DataType, Schema};
 use datafusion::common::pruning::PruningStatistics;
 use datafusion::common::{Column, ScalarValue};
 use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{
-    BinaryExpr, CastExpr, Column as ColumnExpr, InListExpr, IsNotNullExpr, IsNullExpr, Literal,
+    BinaryExpr, CastExpr, Column as ColumnExpr, InListExpr, IsNotNullExpr, IsNullExpr, Literal, NotExpr,
 };
-use datafusion::physical_expr::{PhysicalExpr, conjunction, split_conjunction};
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
 use hush_table::ClearPart;
 use hush_table::part::ColumnBounds;
@@ -39,13 +39,8 @@ impl ZoneFilter {
         schema: &Arc<Schema>,
         positions: &[usize],
     ) -> Option<Self> {
-        let terms = split_conjunction(expr).into_iter().filter(|term| is_sound(term, schema));
-        let terms: Vec<_> = terms.cloned().collect();
-        if terms.is_empty() {
-            return None;
-        }
         let builder = PruningPredicateBuilder::new().with_file_schema(schema.clone());
-        let predicate = builder.build(conjunction(terms))?;
+        let predicate = builder.build(weakened(expr, schema)?)?;
         let names = schema.fields().iter().map(|field| field.name().clone());
         Some(Self { predicate, columns: names.zip(positions.iter().copied()).collect() })
     }
@@ -103,13 +98,31 @@ impl PruningStatistics for PartBounds {
     }
 }
 
-/// Whether a condition is of those that may be asked of bounds.
+/// A condition that may be asked of bounds and is true wherever this one is. `None` if there is none but TRUE.
+fn weakened(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Arc<dyn PhysicalExpr>> {
+    let is_list = |binary: &&BinaryExpr| matches!(binary.op(), Operator::And | Operator::Or);
+    let Some(binary) = expr.downcast_ref::<BinaryExpr>().filter(is_list) else {
+        let expr = negated_comparison(expr).unwrap_or_else(|| expr.clone());
+        return is_sound(&expr, schema).then_some(expr);
+    };
+    match (weakened(binary.left(), schema), weakened(binary.right(), schema)) {
+        (Some(left), Some(right)) => Some(Arc::new(BinaryExpr::new(left, *binary.op(), right))),
+        (one, other) if *binary.op() == Operator::And => one.or(other),
+        _ => None,
+    }
+}
+
+/// `x >= 5` for `NOT x < 5`: the same on all that has bounds, NULL included.
+fn negated_comparison(expr: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>> {
+    let binary = expr.downcast_ref::<NotExpr>()?.arg().downcast_ref::<BinaryExpr>()?;
+    let op = binary.op().negate()?;
+    Some(Arc::new(BinaryExpr::new(binary.left().clone(), op, binary.right().clone())))
+}
+
+/// Whether a condition without AND and OR is of those that may be asked of bounds.
 fn is_sound(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
         return match binary.op() {
-            Operator::And | Operator::Or => {
-                is_sound(binary.left(), schema) && is_sound(binary.right(), schema)
-            }
             Operator::Eq
             | Operator::NotEq
             | Operator::Lt

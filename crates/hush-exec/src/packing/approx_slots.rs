@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The packing `approx_slots` at the server: programs on reals in slots, with scales that multiply.
 
+use hush_plan::EncodingId;
 use hush_plan::packing::ApproxSlots;
 use hush_plan::plan::{SlotExpr, is_integer};
 use hush_ring::Ring;
 use hush_rlwe::{PlaintextModulus, RlweCiphertext};
 use hush_schemes::ckks::{ApproxCiphertext, ApproxEncoder, Scale};
 
-use super::element::{ChunkColumns, ElementInput, scheme_error};
+use super::element::{Bodies, ElementInput, PlainColumns, scheme_error};
 use super::{Arithmetic, Served};
 use crate::clear::select::Operand;
 use crate::error::ExecError;
-use crate::noop::PlainValues;
+use crate::plain::PlainValues;
 
 /// A value on the way. Clear parts stay clear for as long as possible, in double precision.
 enum Value {
@@ -41,8 +42,8 @@ struct Approximate {
 }
 
 impl Approximate {
-    fn walk<'a>(&'a self, input: &'a ElementInput<'a>) -> Walk<'a> {
-        Walk { encoder: &self.encoder, scale: self.scale, input }
+    fn walk<'a>(&'a self, input: &'a ElementInput<'a>, column: &'a Column<'a>) -> Walk<'a> {
+        Walk { encoder: &self.encoder, scale: self.scale, input, column }
     }
 }
 
@@ -51,9 +52,15 @@ impl Arithmetic for Approximate {
         &self,
         expr: &SlotExpr,
         scale_power: u32,
+        columns: &Bodies<'_>,
         input: &ElementInput<'_>,
     ) -> Result<Vec<RlweCiphertext>, ExecError> {
-        match self.walk(input).value(expr)? {
+        let column = |id| {
+            let (seed, body) = columns.of(id)?;
+            let loaded = ApproxCiphertext::load(input.ring, seed, body, input.element, self.scale);
+            Ok(Value::Encrypted(loaded.map_err(scheme_error)?))
+        };
+        match self.walk(input, &column).value(expr)? {
             Value::Encrypted(result) if result.scale().log2() == self.scale.log2() * scale_power => {
                 Ok(vec![result.into_ciphertext()])
             }
@@ -62,37 +69,37 @@ impl Arithmetic for Approximate {
         }
     }
 
-    fn evaluate_plain(&self, expr: &SlotExpr, input: &ElementInput<'_>) -> Result<PlainValues, ExecError> {
-        match self.walk(input).value(expr)? {
+    fn evaluate_plain(
+        &self,
+        expr: &SlotExpr,
+        columns: &PlainColumns<'_>,
+        input: &ElementInput<'_>,
+    ) -> Result<PlainValues, ExecError> {
+        let column = |id| match columns.of(id)? {
+            PlainValues::Approx(values) => Ok(Value::Vector(values.clone())),
+            PlainValues::Exact(_) => Err(ExecError::Internal { place: "real column" }),
+        };
+        match self.walk(input, &column).value(expr)? {
             Value::Vector(values) => Ok(PlainValues::Approx(values)),
             Value::Integer(_) | Value::Encrypted(_) => Err(ExecError::Internal { place: "clear program" }),
         }
     }
 }
 
+/// The value of an encoded column.
+type Column<'a> = dyn Fn(EncodingId) -> Result<Value, ExecError> + 'a;
+
 struct Walk<'a> {
     encoder: &'a ApproxEncoder,
     scale: Scale,
     input: &'a ElementInput<'a>,
+    column: &'a Column<'a>,
 }
 
 impl Walk<'_> {
     fn value(&self, expr: &SlotExpr) -> Result<Value, ExecError> {
         match expr {
-            SlotExpr::Column(id) => {
-                let ElementInput { ring, element, .. } = *self.input;
-                Ok(match self.input.columns {
-                    ChunkColumns::Encrypted { .. } => {
-                        let (seed, body) = self.input.body(*id)?;
-                        let loaded = ApproxCiphertext::load(ring, seed, body, element, self.scale);
-                        Value::Encrypted(loaded.map_err(scheme_error)?)
-                    }
-                    ChunkColumns::Plain(_) => match self.input.plain(*id)? {
-                        PlainValues::Approx(values) => Value::Vector(values.clone()),
-                        PlainValues::Exact(_) => return Err(ExecError::Internal { place: "real column" }),
-                    },
-                })
-            }
+            SlotExpr::Column(id) => (self.column)(*id),
             SlotExpr::Clear(index) => match self.input.operands.get(*index) {
                 Some(Operand::Doubles(values)) => Ok(Value::Vector(self.input.rows(values).to_vec())),
                 _ => Err(ExecError::Internal { place: "operand of a program" }),

@@ -8,47 +8,48 @@ use hush_schemes::SchemeError;
 
 use crate::clear::select::Operand;
 use crate::error::{ExecError, ExpressionRole};
-use crate::noop::PlainValues;
+use crate::plain::PlainValues;
 
-/// A program's columns in a chunk.
-#[derive(Clone, Copy)]
-pub(crate) enum ChunkColumns<'a> {
-    /// Bodies under a seed.
-    Encrypted { seed: UniformSeed, bodies: &'a [(EncodingId, Body<'a>)] },
-    /// Values of all rows of the chunk, which is one element here.
-    Plain(&'a [(EncodingId, PlainValues)]),
+/// A program's encrypted columns in a chunk: bodies under the chunk's seed.
+pub(crate) struct Bodies<'a> {
+    pub(crate) seed: UniformSeed,
+    pub(crate) bodies: &'a [(EncodingId, Body<'a>)],
 }
 
-/// The columns of a program, and which rows a ring element covers.
+/// A program's columns in a chunk of a dry run: the values of all its rows.
+pub(crate) struct PlainColumns<'a>(pub(crate) &'a [(EncodingId, PlainValues)]);
+
+/// Which rows a ring element covers, and what a program knows of them in the clear.
 pub(crate) struct ElementInput<'a> {
     pub(crate) ring: &'a Ring,
-    pub(crate) columns: ChunkColumns<'a>,
     pub(crate) operands: &'a [Operand],
     pub(crate) element: u32,
     pub(crate) first_row: usize,
     pub(crate) row_count: usize,
 }
 
-impl ElementInput<'_> {
-    /// The body of an encrypted column, and its seed.
+impl Bodies<'_> {
+    /// The body of a column, and its seed.
     ///
     /// # Errors
     /// [`ExecError::Internal`] if it is not there.
-    pub(crate) fn body(&self, column: EncodingId) -> Result<(UniformSeed, &Body<'_>), ExecError> {
-        let ChunkColumns::Encrypted { seed, bodies } = self.columns else { return Err(NO_COLUMN) };
-        let found = bodies.iter().find(|(id, _)| *id == column);
-        found.map(|(_, body)| (seed, body)).ok_or(NO_COLUMN)
+    pub(crate) fn of(&self, column: EncodingId) -> Result<(UniformSeed, &Body<'_>), ExecError> {
+        let found = self.bodies.iter().find(|(id, _)| *id == column);
+        found.map(|(_, body)| (self.seed, body)).ok_or(NO_COLUMN)
     }
+}
 
-    /// The values of a plain column.
+impl PlainColumns<'_> {
+    /// The values of a column.
     ///
     /// # Errors
-    /// As [`ElementInput::body`].
-    pub(crate) fn plain(&self, column: EncodingId) -> Result<&PlainValues, ExecError> {
-        let ChunkColumns::Plain(columns) = self.columns else { return Err(NO_COLUMN) };
-        columns.iter().find(|(id, _)| *id == column).map(|(_, values)| values).ok_or(NO_COLUMN)
+    /// As [`Bodies::of`].
+    pub(crate) fn of(&self, column: EncodingId) -> Result<&PlainValues, ExecError> {
+        self.0.iter().find(|(id, _)| *id == column).map(|(_, values)| values).ok_or(NO_COLUMN)
     }
+}
 
+impl ElementInput<'_> {
     /// An operand on the rows of the element, from its whole chunk's values.
     pub(crate) fn rows<'v, T>(&self, values: &'v [T]) -> &'v [T] {
         values.get(self.first_row..self.first_row + self.row_count).unwrap_or_default()

@@ -2,6 +2,7 @@
 //! The packing `slots` at the server: exact programs on integers in slots, modulo several primes at once.
 
 use ethnum::I256;
+use hush_plan::EncodingId;
 use hush_plan::packing::Slots;
 use hush_plan::plan::SlotExpr;
 use hush_ring::Ring;
@@ -9,11 +10,11 @@ use hush_rlwe::{PlaintextModulus, RlweCiphertext};
 use hush_schemes::Values;
 use hush_schemes::bgv::slots::{SlotCiphertext, SlotEncoder};
 
-use super::element::{ChunkColumns, ElementInput, scheme_error};
+use super::element::{Bodies, ElementInput, PlainColumns, scheme_error};
 use super::{Arithmetic, Served};
 use crate::clear::select::Operand;
 use crate::error::{ExecError, ExpressionRole};
-use crate::noop::PlainValues;
+use crate::plain::PlainValues;
 
 /// A value on the way. Clear parts stay clear for as long as possible, in 256 bits with overflow checked.
 enum Value {
@@ -45,58 +46,65 @@ impl Arithmetic for Exact {
         &self,
         expr: &SlotExpr,
         _scale_power: u32,
+        columns: &Bodies<'_>,
         input: &ElementInput<'_>,
     ) -> Result<Vec<RlweCiphertext>, ExecError> {
-        match walk(expr, &self.encoder, input)? {
+        let column = |id| {
+            let (seed, body) = columns.of(id)?;
+            let loaded = SlotCiphertext::load(input.ring, seed, body, input.element);
+            Ok(Value::Encrypted(loaded.map_err(scheme_error)?))
+        };
+        match (Walk { encoder: &self.encoder, input, column: &column }).value(expr)? {
             Value::Encrypted(result) => Ok(result.into_lanes()),
             Value::Constant(_) | Value::Vector(_) => Err(ExecError::Internal { place: "clear program" }),
         }
     }
 
-    fn evaluate_plain(&self, expr: &SlotExpr, input: &ElementInput<'_>) -> Result<PlainValues, ExecError> {
-        match walk(expr, &self.encoder, input)? {
+    fn evaluate_plain(
+        &self,
+        expr: &SlotExpr,
+        columns: &PlainColumns<'_>,
+        input: &ElementInput<'_>,
+    ) -> Result<PlainValues, ExecError> {
+        let column = |id| match columns.of(id)? {
+            PlainValues::Exact(values) => Ok(Value::Vector(values.clone())),
+            PlainValues::Approx(_) => Err(ExecError::Internal { place: "exact column" }),
+        };
+        match (Walk { encoder: &self.encoder, input, column: &column }).value(expr)? {
             Value::Vector(values) => Ok(PlainValues::Exact(values)),
             Value::Constant(_) | Value::Encrypted(_) => Err(ExecError::Internal { place: "clear program" }),
         }
     }
 }
 
-fn walk(expr: &SlotExpr, encoder: &SlotEncoder, input: &ElementInput<'_>) -> Result<Value, ExecError> {
-    let both = |left, right| Ok::<_, ExecError>((walk(left, encoder, input)?, walk(right, encoder, input)?));
-    match expr {
-        SlotExpr::Column(id) => Ok(match input.columns {
-            ChunkColumns::Encrypted { .. } => {
-                let (seed, body) = input.body(*id)?;
-                let loaded = SlotCiphertext::load(input.ring, seed, body, input.element);
-                Value::Encrypted(loaded.map_err(scheme_error)?)
-            }
-            ChunkColumns::Plain(_) => match input.plain(*id)? {
-                PlainValues::Exact(values) => Value::Vector(values.clone()),
-                PlainValues::Approx(_) => return Err(ExecError::Internal { place: "exact column" }),
+/// The value of an encoded column.
+type Column<'a> = dyn Fn(EncodingId) -> Result<Value, ExecError> + 'a;
+
+struct Walk<'a> {
+    encoder: &'a SlotEncoder,
+    input: &'a ElementInput<'a>,
+    column: &'a Column<'a>,
+}
+
+impl Walk<'_> {
+    fn value(&self, expr: &SlotExpr) -> Result<Value, ExecError> {
+        match expr {
+            SlotExpr::Column(id) => (self.column)(*id),
+            SlotExpr::Clear(index) => match self.input.operands.get(*index) {
+                Some(Operand::Integers(values)) => {
+                    let values = self.input.rows(values).iter();
+                    Ok(Value::Vector(values.map(|value| I256::from(*value)).collect()))
+                }
+                _ => Err(ExecError::Internal { place: "operand of a program" }),
             },
-        }),
-        SlotExpr::Clear(index) => match input.operands.get(*index) {
-            Some(Operand::Integers(values)) => {
-                Ok(Value::Vector(input.rows(values).iter().map(|value| I256::from(*value)).collect()))
+            SlotExpr::Constant(text) => {
+                let parsed = I256::from_str_radix(text, 10);
+                Ok(Value::Constant(parsed.map_err(|_| ExecError::Internal { place: "constant" })?))
             }
-            _ => Err(ExecError::Internal { place: "operand of a program" }),
-        },
-        SlotExpr::Constant(text) => {
-            let parsed = I256::from_str_radix(text, 10);
-            Ok(Value::Constant(parsed.map_err(|_| ExecError::Internal { place: "constant" })?))
-        }
-        SlotExpr::Neg(inner) => negate(walk(inner, encoder, input)?),
-        SlotExpr::Add(left, right) => {
-            let (left, right) = both(left, right)?;
-            add(encoder, left, right)
-        }
-        SlotExpr::Sub(left, right) => {
-            let (left, right) = both(left, right)?;
-            subtract(encoder, left, right)
-        }
-        SlotExpr::Mul(left, right) => {
-            let (left, right) = both(left, right)?;
-            multiply(encoder, left, right)
+            SlotExpr::Neg(inner) => negate(self.value(inner)?),
+            SlotExpr::Add(left, right) => add(self.encoder, self.value(left)?, self.value(right)?),
+            SlotExpr::Sub(left, right) => subtract(self.encoder, self.value(left)?, self.value(right)?),
+            SlotExpr::Mul(left, right) => multiply(self.encoder, self.value(left)?, self.value(right)?),
         }
     }
 }

@@ -4,18 +4,17 @@
 use hush_ring::Ring;
 use hush_rlwe::{OVERHEAD_BYTES, ObjectRounding, has_masks, masked_body_bytes};
 
-use super::program::ChunkInput;
 use crate::conform::FetchShape;
 use crate::error::ExecError;
-use crate::noop::Scheme;
-use crate::packing::{rounding, stored_body};
+use crate::packing::stored_body;
+use crate::scheme::{ChunkInput, Scheme};
 use crate::table::{self, StoredBody};
 
 /// A fetched column with what its rounding needs.
 pub(super) struct Fetcher<'a> {
     shape: &'a FetchShape,
     ring: Ring,
-    /// Nothing where bodies go back as they are: in dry runs always.
+    /// `None` where bodies go back as they are: in dry runs always.
     rounding: Option<ObjectRounding>,
 }
 
@@ -24,11 +23,9 @@ impl<'a> Fetcher<'a> {
     ///
     /// # Errors
     /// [`ExecError::Internal`] if it cannot be rounded as its shape says, which the check of the plan rules out.
-    pub(super) fn new(shape: &'a FetchShape, scheme: Scheme) -> Result<Self, ExecError> {
+    pub(super) fn new<S: Scheme>(shape: &'a FetchShape) -> Result<Self, ExecError> {
         let ring = table::ring(shape.set)?;
-        let bits = shape.bits.filter(|_| scheme == Scheme::Lattice);
-        let rounding = bits.map(|bits| rounding(&ring, &shape.packing, bits)).transpose();
-        let rounding = rounding.map_err(|_| ExecError::Internal { place: "rounding of a column" })?.flatten();
+        let rounding = shape.bits.map(|bits| S::rounding(&ring, &shape.packing, bits)).transpose()?.flatten();
         Ok(Self { shape, ring, rounding })
     }
 

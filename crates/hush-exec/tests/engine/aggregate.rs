@@ -4,7 +4,7 @@
 use ethnum::I256;
 use hush_exec::answer::Answer;
 use hush_exec::{Engine, ExecError, Limits};
-use hush_plan::plan::{Mask, Task};
+use hush_plan::plan::{AggregateTask, Mask, Predicate, Task};
 
 use crate::fixture::{Fixture, REAL_SUM, Random, Row, SQUARE, VALID, VALUE};
 use crate::reference::{Decrypted, ask, counts, decrypt_real, everything, grouped, task, texts};
@@ -36,7 +36,7 @@ fn groups_with_null_keys_filters_and_conditions() {
     let mut random = Random::announced("groups");
     let fixture = two_parts(&mut random);
     let condition =
-        Mask { condition: Some("\"weight\" IS NOT NULL AND \"ratio\" > 0".to_owned()), weight: None };
+        Mask { condition: Some(Predicate::clear("\"weight\" IS NOT NULL AND \"ratio\" > 0")), weight: None };
     let task = task(
         &["\"ward\"", "\"year\" % 2"],
         vec![everything(), condition],
@@ -60,13 +60,47 @@ fn groups_with_null_keys_filters_and_conditions() {
     }
 }
 
+/// Keys of all kinds: near and far integers, texts, floats, with NULLs, several; types and nullability are the same too.
+#[test]
+fn groups_that_are_only_counted_are_those_of_the_query_engine() {
+    let mut random = Random::announced("counted");
+    let fixture = two_parts(&mut random);
+    let keys: [&[&str]; 7] = [
+        &["\"year\""],
+        &["\"year\" * 1000003"],
+        &["CAST(\"year\" AS SMALLINT)"],
+        &["\"weight\""],
+        &["\"ratio\""],
+        &["\"ward\""],
+        &["\"ward\"", "\"year\" % 2"],
+    ];
+    for keys in keys {
+        for predicate in [None, Some("\"year\" >= 2022"), Some("\"weight\" IS NULL"), Some("\"year\" > 3000")]
+        {
+            let clear = |aggregates: &[&str]| {
+                let clear = aggregates.iter().map(|aggregate| (*aggregate).to_owned()).collect();
+                let task = AggregateTask { clear, max_groups: 20_000, ..task(keys, Vec::new(), &[]) };
+                let plan = fixture.plan(predicate, Task::Aggregate(task));
+                let bytes = fixture.engine(2).run(&plan).unwrap();
+                Answer::decode(&bytes, u64::MAX).unwrap().clear().unwrap()
+            };
+            let counted = clear(&["COUNT(*)"]);
+            let asked = clear(&["COUNT(*)", "MIN(\"year\")"]);
+            let columns: Vec<usize> = (0..counted.num_columns()).collect();
+            assert_eq!(counted, asked.project(&columns).unwrap(), "{keys:?} {predicate:?}");
+        }
+    }
+}
+
 #[test]
 fn signed_weights_with_nulls() {
     let mut random = Random::announced("weights");
     let fixture = two_parts(&mut random);
     let weighted = Mask { condition: None, weight: Some("CAST(\"weight\" AS DECIMAL(38,0))".to_owned()) };
-    let integer =
-        Mask { condition: Some("\"year\" <> 2022".to_owned()), weight: Some("-3 * \"weight\"".to_owned()) };
+    let integer = Mask {
+        condition: Some(Predicate::clear("\"year\" <> 2022")),
+        weight: Some("-3 * \"weight\"".to_owned()),
+    };
     let task = task(&["\"ward\""], vec![weighted, integer], &[(0, VALUE), (1, VALUE), (0, SQUARE)]);
     let Decrypted { sums, .. } = ask(&fixture, 2, None, &task);
     let key = |row: &Row| Some(row.ward.clone());

@@ -4,7 +4,7 @@
 use hush_exec::Engine;
 use hush_exec::answer::{Answer, EncryptedHalf};
 use hush_plan::EncodingId;
-use hush_plan::plan::{Mask, RowsTask, SlotExpr, Task};
+use hush_plan::plan::{Mask, Predicate, RowsTask, SlotExpr, Task};
 use hush_table::Digest;
 use hush_testkit::{Corpus, CorpusFile};
 
@@ -72,16 +72,26 @@ fn rows(clear: &[&str], programs: Vec<SlotExpr>, fetch: Vec<EncodingId>) -> Task
 }
 
 fn plans(fixture: &Fixture) -> Vec<CorpusFile> {
-    let text = |predicate: Option<&str>, task: Task| {
-        let mut plan = fixture.server_plan(predicate, task);
+    let with = |predicate: Option<Predicate>, task: Task| {
+        let mut plan = fixture.server_plan(None, task);
         (plan.manifest, plan.max_answer_bytes) = (ANY_MANIFEST.to_owned(), MAX_ANSWER);
+        plan.predicate = predicate;
         serde_json::to_string_pretty(&plan).unwrap() + "\n"
     };
+    let text = |predicate: Option<&str>, task: Task| with(predicate.map(Predicate::clear), task);
+    let [recent, nowhere] = ["\"year\" >= 2021", "\"ward\" IS NULL"].map(Predicate::clear);
+    let list = Predicate::And(vec![recent.clone(), nowhere.clone()]);
+    let deep = (0..50).fold(recent.clone(), |inner, level| {
+        let members = vec![inner, nowhere.clone()];
+        if level % 2 == 0 { Predicate::And(members) } else { Predicate::Or(members) }
+    });
+    let alone = |predicate| with(Some(predicate), Task::Aggregate(task(&[], Vec::new(), &[])));
     let count = |predicate: &str| text(Some(predicate), Task::Aggregate(task(&[], Vec::new(), &[])));
     let product = SlotExpr::Mul(Box::new(SlotExpr::Column(X)), Box::new(SlotExpr::Column(Y)));
-    let late = Mask { condition: Some("\"year\" > 2020".to_owned()), weight: Some("\"weight\"".to_owned()) };
+    let late =
+        Mask { condition: Some(Predicate::clear("\"year\" > 2020")), weight: Some("\"weight\"".to_owned()) };
     let sums = Task::Aggregate(task(&["\"ward\""], vec![everything(), late], &[(0, VALUE), (1, VALID)]));
-    let deep = (0..70).fold(SlotExpr::Column(X), |inner, _| SlotExpr::Neg(Box::new(inner)));
+    let program = (0..70).fold(SlotExpr::Column(X), |inner, _| SlotExpr::Neg(Box::new(inner)));
     let read = |name: &str, text: String| CorpusFile::read(name, "json", text);
     let refused = |name: &str, code: &str, text: String| CorpusFile::refused(name, code, "json", text);
     let nested = |open: &str, count: usize, inner: &str, close: &str| {
@@ -89,9 +99,9 @@ fn plans(fixture: &Fixture) -> Vec<CorpusFile> {
     };
     let chain = |next: &str| count(&format!("\"year\"{}", next.repeat(1200)));
     vec![
-        read("plan-aggregate", text(Some("\"year\" >= 2021 AND \"ward\" IS NOT NULL"), sums)),
+        read("plan-aggregate", with(Some(recent.clone().and(nowhere.clone().negated())), sums)),
         read("plan-rows", text(Some("\"year\" > 2019"), rows(&["\"ward\""], vec![product], vec![VALID]))),
-        refused("plan-deep-program", "HUSH-E005", text(None, rows(&[], vec![deep], Vec::new()))),
+        refused("plan-deep-program", "HUSH-E005", text(None, rows(&[], vec![program], Vec::new()))),
         refused("plan-long-is-null", "HUSH-E023", chain(" IS NULL")),
         refused("plan-long-sum", "HUSH-E023", chain(" + 1")),
         refused("plan-long-casts", "HUSH-E023", chain("::INT")),
@@ -107,6 +117,10 @@ fn plans(fixture: &Fixture) -> Vec<CorpusFile> {
             count(&nested("(", 40, "true", " BETWEEN false AND true)")),
         ),
         refused("plan-subquery", "HUSH-E021", count("\"year\" IN (SELECT 1)")),
+        refused("plan-empty-list", "HUSH-E008", alone(Predicate::Or(Vec::new()))),
+        refused("plan-list-in-its-kind", "HUSH-E008", alone(Predicate::And(vec![nowhere.clone(), list]))),
+        refused("plan-member-twice", "HUSH-E008", alone(Predicate::Or(vec![recent.clone(), recent]))),
+        refused("plan-deep-predicate", "HUSH-E005", alone(deep)),
         refused("plan-not-json", "HUSH-E002", "{".repeat(1000)),
     ]
 }

@@ -12,7 +12,7 @@ use hush_keys::{
 };
 use hush_params::{PLAINTEXT_PRIMES_45, preset};
 use hush_plan::packing::{ApproxSlots, ApproxSum, Packing, Slots, Sum};
-use hush_plan::plan::{PLAN_FORMAT, ServerPlan, Task};
+use hush_plan::plan::{PLAN_FORMAT, Predicate, ServerPlan, Task};
 use hush_plan::{Encoding, EncodingId};
 use hush_ring::{Cpu, Ring};
 use hush_schemes::Values;
@@ -137,7 +137,7 @@ impl Fixture {
             format: PLAN_FORMAT,
             table: "t".to_owned(),
             manifest: self.signed.digest().to_string(),
-            predicate: predicate.map(str::to_owned),
+            predicate: predicate.map(Predicate::clear),
             task,
             max_answer_bytes: 1 << 30,
         }

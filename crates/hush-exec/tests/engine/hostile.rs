@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use hush_plan::plan::{Mask, RowsTask, SlotExpr, Task};
+use hush_plan::plan::{MAX_PREDICATE_DEPTH, MAX_PREDICATE_NODES, Mask, Predicate, RowsTask, SlotExpr, Task};
 
 use crate::fixture::{Fixture, Random, VALUE, X};
 use crate::reference::{everything, task};
@@ -18,14 +18,13 @@ fn small() -> Fixture {
 
 /// The code of a refusal, or nothing.
 fn found(fixture: &Fixture, predicate: Option<&str>, task: Task) -> Option<&'static str> {
+    run(fixture, &fixture.plan(predicate, task), predicate.unwrap_or_default())
+}
+
+fn run(fixture: &Fixture, plan: &[u8], text: &str) -> Option<&'static str> {
     let started = Instant::now();
-    let result = fixture.engine(1).run(&fixture.plan(predicate, task));
-    assert!(
-        started.elapsed() < PATIENCE,
-        "{:.60} takes {:?}",
-        predicate.unwrap_or_default(),
-        started.elapsed()
-    );
+    let result = fixture.engine(1).run(plan);
+    assert!(started.elapsed() < PATIENCE, "{text:.60} takes {:?}", started.elapsed());
     result.err().map(|error| error.code())
 }
 
@@ -133,11 +132,10 @@ fn every_expression_of_a_plan_is_bounded() {
         found(&fixture, None, Task::Aggregate(task))
     };
     let mask = |condition: bool| {
-        let text = Some(long.clone());
         if condition {
-            Mask { condition: text, weight: None }
+            Mask { condition: Some(Predicate::clear(&*long)), weight: None }
         } else {
-            Mask { condition: None, weight: text }
+            Mask { condition: None, weight: Some(long.clone()) }
         }
     };
     assert_eq!(aggregate(&|task| task.keys = vec![long.clone()]), Some("HUSH-E023"));
@@ -161,6 +159,70 @@ fn every_expression_of_a_plan_is_bounded() {
         Some("HUSH-E023")
     );
     assert_eq!(found(&fixture, None, Task::Rows(rows(vec![], vec![long], sum))), Some("HUSH-E023"));
+}
+
+fn tree(fixture: &Fixture, predicate: Predicate) -> Option<&'static str> {
+    let mut plan = fixture.server_plan(None, Task::Aggregate(task(&[], vec![everything()], &[(0, VALUE)])));
+    let text = predicate.to_string();
+    plan.predicate = Some(predicate.clone());
+    let of_rows = run(fixture, &serde_json::to_vec(&plan).unwrap(), &text);
+    let mask = Mask { condition: Some(predicate), weight: None };
+    let of_mask = found(fixture, None, Task::Aggregate(task(&[], vec![mask], &[(0, VALUE)])));
+    assert_eq!(of_rows, of_mask, "{text:.60}");
+    of_rows
+}
+
+/// Lists as long and as deep as they may be, with atoms as long as these may be, fit the stack; larger ones are not walked.
+#[test]
+fn predicates_are_bounded() {
+    let fixture = small();
+    let year = |index: usize| Predicate::clear(format!("\"year\" <> {index}"));
+    let long = |first: &str, next: &str, count: usize| {
+        Predicate::clear(format!("{first}{} IS NOT NULL", next.repeat(count)))
+    };
+    let wide = |nodes: usize| Predicate::And((1..nodes).map(year).collect());
+    assert_eq!(tree(&fixture, wide(MAX_PREDICATE_NODES)), None);
+    assert_eq!(tree(&fixture, wide(MAX_PREDICATE_NODES + 1)), Some("HUSH-E005"));
+    let deep = |depth: usize| {
+        (1..depth).fold(long("\"year\"", " IS NULL", 980), |inner, level| {
+            let members = vec![inner, year(level)];
+            if level % 2 == 0 { Predicate::And(members) } else { Predicate::Or(members) }
+        })
+    };
+    assert_eq!(tree(&fixture, deep(MAX_PREDICATE_DEPTH)), None);
+    assert_eq!(tree(&fixture, deep(MAX_PREDICATE_DEPTH + 1)), Some("HUSH-E005"));
+    // The deepest atom is the first of the longest list: all of that nests to the left.
+    for (first, next) in [("\"year\"", " IS NULL"), ("\"year\"", " + 1"), ("\"year\" = 1", " IN (true)")] {
+        for count in [190, 980] {
+            let first = long(first, next, count);
+            let members = std::iter::once(first).chain((2..MAX_PREDICATE_NODES).map(year)).collect();
+            let found = tree(&fixture, Predicate::And(members));
+            assert!([None, Some("HUSH-E023")].contains(&found), "{next}: {found:?}");
+        }
+    }
+    // Each as much work as one expression may be.
+    let much = |index: usize| {
+        let inner = around("(", 10, &format!("\"year\" = {index}"), " BETWEEN false AND true)");
+        Predicate::clear(inner)
+    };
+    assert_eq!(tree(&fixture, much(1)), None);
+    assert_eq!(tree(&fixture, Predicate::And((0..300).map(much).collect())), Some("HUSH-E023"));
+}
+
+#[test]
+fn predicates_have_one_spelling() {
+    let fixture = small();
+    let [a, b] = [2020, 2021].map(|year| Predicate::clear(format!("\"year\" = {year}")));
+    for wrong in [
+        Predicate::And(vec![]),
+        Predicate::Or(vec![a.clone()]),
+        Predicate::And(vec![a.clone(), a.clone()]),
+        Predicate::Or(vec![a.clone(), Predicate::Or(vec![a.clone(), b.clone()])]),
+        Predicate::And(vec![b.clone(), Predicate::Or(vec![a.clone(), Predicate::And(vec![])])]),
+    ] {
+        assert_eq!(tree(&fixture, wrong.clone()), Some("HUSH-E008"), "{wrong:?}");
+    }
+    assert_eq!(tree(&fixture, a.or(b).negated()), None);
 }
 
 /// Structure nests too: the reader of JSON has a limit, and programs have one of their own.

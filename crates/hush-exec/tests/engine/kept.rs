@@ -9,7 +9,7 @@ use bytes::Bytes;
 use ethnum::I256;
 use hush_exec::{Engine, SumCache};
 use hush_plan::EncodingId;
-use hush_plan::plan::{AggregateTask, Mask, Task};
+use hush_plan::plan::{AggregateTask, Mask, Predicate, Task};
 use hush_table::{PartKind, SignedManifest};
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutPayload};
@@ -156,7 +156,7 @@ fn filters_that_take_whole_parts_use_their_sums() {
     // `year` ascends over the table: 2020 and 2021 are the rows of the first two parts.
     let fixture = Fixture::random(&mut Random::announced("whole parts"), &[1000, 1000, 3000]);
     let counted = Counted::new(&fixture, 2);
-    let condition = Mask { condition: Some("\"weight\" > 0".to_owned()), weight: None };
+    let condition = Mask { condition: Some(Predicate::clear("\"weight\" > 0")), weight: None };
     let two = task(&[], vec![everything(), condition], &[(0, VALUE), (1, VALUE), (0, VALID)]);
     let weighted = Mask { condition: None, weight: Some("2".to_owned()) };
     let cases = [
@@ -192,7 +192,7 @@ fn whatever_is_kept_answers_are_the_same_bytes() {
     for _ in 0..30 {
         let mut columns = [VALUE, VALID, SQUARE, REAL_SUM].to_vec();
         columns.retain(|_| random.chance(60));
-        let condition = random.chance(20).then(|| "\"ratio\" > 0".to_owned());
+        let condition = random.chance(20).then(|| Predicate::clear("\"ratio\" > 0"));
         let weight = random.chance(20).then(|| "\"weight\"".to_owned());
         let mut masks = vec![Mask { condition, weight }, everything()];
         let sums: Vec<_> = columns.iter().map(|column| (random.below(2) as usize, *column)).collect();

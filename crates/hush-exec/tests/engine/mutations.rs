@@ -5,7 +5,7 @@
 
 use hush_exec::answer::{Answer, EncryptedHalf};
 use hush_plan::EncodingId;
-use hush_plan::plan::{Mask, RowsTask, SlotExpr, Task};
+use hush_plan::plan::{Mask, Predicate, RowsTask, SlotExpr, Task};
 use hush_rlwe::{
     BodyId, BodyKind, CHECKSUM_BYTES, CiphertextSetId, UncheckedBody, UncheckedCiphertextSet,
     UncheckedSumAnswer,
@@ -31,7 +31,8 @@ fn small() -> Fixture {
 }
 
 fn aggregate() -> Task {
-    let masks = vec![everything(), Mask { condition: Some("\"year\" > 2020".to_owned()), weight: None }];
+    let masks =
+        vec![everything(), Mask { condition: Some(Predicate::clear("\"year\" > 2020")), weight: None }];
     Task::Aggregate(task(&["\"ward\""], masks, &[(0, VALUE), (1, VALUE)]))
 }
 

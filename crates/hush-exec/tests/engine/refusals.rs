@@ -35,7 +35,14 @@ fn malformed_plans() {
         change(&mut plan);
         code(&fixture, &serde_json::to_vec(&plan).unwrap())
     };
-    assert_eq!(altered(&|plan| plan.format = 2), "HUSH-E003");
+    assert_eq!(altered(&|plan| plan.format = 1), "HUSH-E003");
+    assert_eq!(altered(&|plan| plan.format = 3), "HUSH-E003");
+    // As the version before wrote them: the format is told before anything else.
+    let mut earlier = serde_json::to_value(&good).unwrap();
+    (earlier["format"], earlier["predicate"]) = (1.into(), "\"year\" = 2021".into());
+    let refused = fixture.engine(1).run(&serde_json::to_vec(&earlier).unwrap()).unwrap_err();
+    assert_eq!(refused.code(), "HUSH-E003");
+    assert!(refused.to_string().contains("format 1, this server reads 2"), "{refused}");
     assert_eq!(altered(&|plan| plan.manifest = "x".to_owned()), "HUSH-E004");
     assert_eq!(altered(&|plan| plan.manifest = "0".repeat(64)), "HUSH-E031");
     assert_eq!(altered(&|plan| plan.table = "u".to_owned()), "HUSH-E031");

@@ -46,7 +46,7 @@ pub enum KeyFileError {
     },
     /// Trying the passphrase takes more memory than there may be.
     #[error(
-        "{path}: its passphrase takes {found} MiB of memory to try, the limit leaves {limit} MiB\n  Ways out: a higher limit (--memory-limit, or the container's); a key made with hush keygen --opens-in {limit}MiB",
+        "{path}: its passphrase takes {found} MiB of memory to try, the limit leaves {limit} MiB",
         path = path.display()
     )]
     Memory {
@@ -75,9 +75,7 @@ pub enum KeyFileError {
     #[error(transparent)]
     Randomness(#[from] RandomnessError),
     /// A passphrase for a new key that others may guess.
-    #[error(
-        "the passphrase has {found} characters, a new key takes {expected} or more\n  Ways out: some more words; a weak one, if you mean it (hush keygen --weak-passphrase, keygen(weak_passphrase=True) in Python)"
-    )]
+    #[error("the passphrase has {found} characters, a new key takes {expected} or more")]
     WeakPassphrase {
         /// Characters found.
         found: usize,
@@ -86,8 +84,8 @@ pub enum KeyFileError {
     },
     /// A guess at the passphrase of a new key would cost too little.
     #[error(
-        "a new key would cost 2^{found} steps of scrypt ({} of memory) for a guess at its passphrase, expected 2^{expected} ({}) or more\n  Way out: hush keygen --opens-in {}, or more",
-        memory_words(*found), memory_words(*expected), memory_words(*expected).replace(' ', "")
+        "a new key would cost 2^{found} steps of scrypt ({} of memory) for a guess at its passphrase, expected 2^{expected} ({}) or more",
+        memory_words(*found), memory_words(*expected)
     )]
     WeakNewWork {
         /// log2 of the work factor asked for.
@@ -197,7 +195,7 @@ impl std::fmt::Display for Action {
 }
 
 /// Memory that a work factor takes, in words.
-pub(super) fn memory_words(log2: u8) -> String {
+pub fn memory_words(log2: u8) -> String {
     let kib = scrypt_bytes(log2.min(40)) >> 10;
     if kib < 1024 { format!("{kib} KiB") } else { format!("{} MiB", kib >> 10) }
 }

@@ -14,13 +14,13 @@ use crate::writers::Writers;
 pub(crate) struct UsableEncoding<'a> {
     pub(crate) encoding: &'a PrivateEncoding,
     pub(crate) set: &'static ParamSet,
-    /// Who encrypts its rows.
+    /// The encrypters of its rows: the owner, or devices too.
     pub(crate) writers: Writers,
     /// Distance in bits of the noise bound from its limit.
     pub(crate) margin: f64,
     /// Absolute error bound, for approximate ones.
     pub(crate) error: Option<f64>,
-    /// What a row can have, with its weight.
+    /// The values of one row, times its weight.
     pub(crate) values: Values,
     /// How a fetched column may be rounded.
     pub(crate) rounded: Option<Rounded>,
@@ -43,7 +43,7 @@ pub(crate) struct Rounded {
 }
 
 impl UsableEncoding<'_> {
-    /// What it can decrypt to.
+    /// The bound of its decrypted numbers.
     pub(crate) fn bound(&self) -> Bound {
         let margin = self.rounded.map_or(self.margin, |rounded| rounded.margin);
         bound_of(self.values.clone(), self.set, margin)
@@ -51,7 +51,7 @@ impl UsableEncoding<'_> {
 }
 
 impl BoundProgram {
-    /// What its result can decrypt to.
+    /// The bound of its decrypted results.
     pub(crate) fn bound(&self) -> Bound {
         let margin = self.rounded.map_or(self.margin, |rounded| rounded.margin);
         bound_of(self.values.clone(), self.set, margin)
@@ -70,7 +70,7 @@ pub(crate) struct BoundProgram {
     pub(crate) packing: Packing,
     pub(crate) margin: f64,
     pub(crate) error: Option<f64>,
-    /// What its result can be in a row.
+    /// The values of its result in one row.
     pub(crate) values: Values,
     /// For an approximate program: what its columns and clear operands may reach at most.
     pub(crate) magnitude: Option<f64>,

@@ -111,7 +111,7 @@ pub enum Feature {
 }
 
 impl Feature {
-    /// What to do instead, where there is something.
+    /// The way out, where there is one.
     pub(crate) fn way_out(self) -> Option<&'static str> {
         match self {
             Self::CommonTable | Self::Subquery => Some("write it as one SELECT over the table"),

@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ways out that differ by front: what is an option of the command line is an argument in Python.
+//! What somebody can do about an error: facts here, words in a file for each front.
+//!
+//! What is an option of the command line is an argument in Python. So an error of a library says what it found and which remedies
+//! there are, and the front that shows it words them.
 
-use super::{Clause, Feature, PlanError};
-use crate::schema::{ColumnType, NO_VALUES, Protection};
+mod command_line;
+mod device;
+mod python;
 
-/// Who shows an error.
+/// The program that shows an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Front {
     /// `hush`.
     #[default]
     CommandLine,
+    /// `hush-edge`, on a device.
+    Device,
     /// The package `hushtable`.
     Python,
 }
 
-/// What a query was asked of: this decides how a column becomes clear.
+/// The thing that a query was asked of: it decides how a column becomes clear.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Subject {
     /// Data at hand, protected by a proposal and the caller's choice: a rehearsal.
@@ -26,17 +32,21 @@ pub enum Subject {
     Table,
 }
 
-/// What somebody can do instead.
+/// A way out of a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Remedy {
+    /// Approve a schema.
+    Approve,
     /// Let the server read a column.
     Clear {
         /// Its name.
         column: String,
-        /// What protects it.
+        /// Its protection.
         of: Subject,
     },
+    /// Say whether undecided columns are protected.
+    Decide,
     /// Have the owner's columns back without a query.
     Decrypt,
     /// Take a table off a server, whose place another one wants.
@@ -46,212 +56,139 @@ pub enum Remedy {
         /// The table.
         table: String,
     },
+    /// Name a delivery as it is listed.
+    DeliveryName,
+    /// Name a device by its digits.
+    DeviceDigits {
+        /// How many suffice for one that has delivered.
+        fewest: usize,
+    },
+    /// Make a key for a device.
+    DeviceKey,
+    /// Show a server the devices' token.
+    DeviceToken,
+    /// Work in a directory, then push.
+    Directory,
+    /// Read how the options of an evaluation are written.
+    EvalHelp,
+    /// Evaluate in a scheme that is exact.
+    Exact,
+    /// Encrypt fewer columns.
+    FewerColumns,
+    /// Evaluate approximately.
+    Inexact,
+    /// Make a key that takes less memory to open.
+    LighterKey {
+        /// The memory there is, in MiB.
+        limit_mib: u64,
+    },
+    /// Make room for long texts, or leave them out; nothing was written.
+    LongTexts,
+    /// Ask for fewer digits.
+    LooserPrecision,
+    /// Measure what a device can carry.
+    MeasureDevice,
     /// Let the process take more memory.
     Memory {
         /// How much, as people write it: `64MB`.
         needed: String,
     },
+    /// Let the process take more memory; nobody knows how much.
+    MoreMemory,
+    /// Replace a device's key and its spool.
+    NewDeviceKey,
+    /// Replace the keys of all devices, and their spools.
+    NewDeviceKeys,
+    /// Give a precision as it is written.
+    Precision,
+    /// Have a schema proposed.
+    Propose,
+    /// Have a schema proposed by this version.
+    ProposeAgain,
+    /// Look at a proposal.
+    ProposeExample,
+    /// Push the version that was made.
+    Push,
     /// Release a result with other digits.
     Release {
         /// After the point; below 0, whole tens, hundreds, ….
         digits: i32,
     },
-    /// Open a table again, which has a new version.
-    Reopen,
-    /// Have a schema proposed.
-    Propose,
     /// Give a table another name.
     Rename,
+    /// Open a table again, which has a new version.
+    Reopen,
     /// Replace a file.
     Replace,
-    /// Show a server its token.
-    Token,
-    /// Encrypt again, for the queries that shall be asked.
-    Workload,
+    /// Say that a table may be replaced.
+    ReplaceTable,
+    /// Shut a device out.
+    Revoke,
     /// The same in every front.
     Say(String),
+    /// Give each device's key a spool of its own.
+    SpoolEach,
+    /// Begin with another spool.
+    SpoolOther,
+    /// Deliver what the spool holds, or give it more room.
+    SpoolRoom,
+    /// Show a server its token.
+    Token,
+    /// Give an expression's vectors.
+    Vectors,
+    /// Name a vector's column.
+    VectorColumn,
+    /// Take a weak passphrase all the same.
+    WeakPassphrase,
+    /// Make a key that takes more memory to open.
+    Work {
+        /// At least, as people write it: `16MiB`.
+        least: String,
+    },
+    /// Encrypt for the queries that shall be asked.
+    Workload {
+        /// What the query was asked of: a table that is there is replaced.
+        of: Subject,
+    },
 }
 
 impl Remedy {
     /// The remedy in the words of a front, a phrase without a stop.
     pub fn describe(&self, front: Front) -> String {
-        match (self, front) {
-            (Self::Clear { column, of }, front) => clear(column, *of, front),
-            (Self::Decrypt, Front::CommandLine) => "hush decrypt returns sealed columns".to_owned(),
-            (Self::Decrypt, Front::Python) => "Table.decrypt() returns sealed columns".to_owned(),
-            (Self::Delete { url, table }, Front::CommandLine) => {
-                format!("hush delete {url} {table} --yes, if the server's is not wanted any more")
-            }
-            (Self::Delete { .. }, Front::Python) => {
-                "delete the server's table, if it is not wanted any more".to_owned()
-            }
-            (Self::Rename, Front::CommandLine) => {
-                "another name for this one: table = \"NAME\" in its schema, and encrypt again".to_owned()
-            }
-            (Self::Rename, Front::Python) => {
-                "another name for this one: schema.table = \"NAME\", and encrypt again".to_owned()
-            }
-            (Self::Memory { needed }, Front::CommandLine) => {
-                format!("--memory-limit {needed} (in a container, its limit too)")
-            }
-            (Self::Memory { needed }, Front::Python) => {
-                format!("a limit of {needed} or more for the process (in a container, the container's)")
-            }
-            (Self::Release { digits }, front) => release(*digits, front),
-            (Self::Reopen, Front::CommandLine) => "run the command again".to_owned(),
-            (Self::Reopen, Front::Python) => "open it again, by hushtable.open".to_owned(),
-            (Self::Token, Front::CommandLine) => {
-                "--token-file FILE with that server's token; hush-server prints its path when it starts"
-                    .to_owned()
-            }
-            (Self::Token, Front::Python) => {
-                "token_file=, the file with that server's token; hush-server prints its path when it starts"
-                    .to_owned()
-            }
-            (Self::Propose, Front::CommandLine) => {
-                "hush init FILE proposes one, which a person approves; --schema names another".to_owned()
-            }
-            (Self::Propose, Front::Python) => {
-                "propose(data) makes one, which a person approves; schema= names another".to_owned()
-            }
-            (Self::Replace, Front::CommandLine) => {
-                "edit it; --force to replace it; -o another file".to_owned()
-            }
-            (Self::Replace, Front::Python) => "edit it; replace=True; another path".to_owned(),
-            (Self::Workload, Front::CommandLine) => {
-                "hush encrypt FILE -o TABLE --for queries.sql, with this query in queries.sql".to_owned()
-            }
-            (Self::Workload, Front::Python) => {
-                "encrypt(..., workload=\"queries.sql\"), with this query in queries.sql".to_owned()
-            }
-            (Self::Say(words), _) => words.clone(),
+        match front {
+            Front::CommandLine => command_line::describe(self),
+            Front::Device => device::describe(self),
+            Front::Python => python::describe(self),
         }
     }
 }
 
 impl From<&str> for Remedy {
-    fn from(words: &str) -> Self {
-        Self::Say(words.to_owned())
+    fn from(text: &str) -> Self {
+        Self::Say(text.to_owned())
     }
 }
 
 impl From<String> for Remedy {
-    fn from(words: String) -> Self {
-        Self::Say(words)
+    fn from(text: String) -> Self {
+        Self::Say(text)
     }
 }
 
-impl PlanError {
-    /// What the user can do instead where the query was asked of `subject`, most useful first; each stands alone.
-    pub fn remedies(&self, subject: Subject) -> Vec<Remedy> {
-        let fixed = |ways: &[&str]| ways.iter().map(|way| Remedy::from(*way)).collect();
-        let clear = |column: &String| Remedy::Clear { column: column.clone(), of: subject };
-        match self {
-            Self::EncryptedComparison { column, .. } => {
-                vec![clear(column), "filter before encrypting".into()]
-            }
-            Self::EncryptedOperand { clause: Clause::OrderBy, column, .. } => {
-                vec![format!("order by an aggregate of {column}").into(), clear(column)]
-            }
-            Self::EncryptedOperand { column, .. } => vec![clear(column)],
-            Self::MissingLayout { .. } => vec![
-                Remedy::Workload,
-                "the column's `for`, or `products` or `moments`, in the schema, then encrypt again".into(),
-            ],
-            Self::MixedArithmetic { approximate, .. } => {
-                vec![format!("a range for {approximate} in the schema makes it exact fixed point").into()]
-            }
-            Self::NoTable => fixed(&["FROM and the name of the table"]),
-            Self::NoBound { .. } => fixed(&[
-                "a range for the clear column in the schema",
-                "CAST it to DECIMAL(p,s), which bounds it by p digits",
-            ]),
-            Self::NoParameters { .. } => fixed(&[
-                "a narrower range for the column in the schema",
-                "smaller constants or clear factors",
-                "fewer rows per table",
-            ]),
-            Self::Mismatch { .. } => fixed(&[
-                "write values as their column has them: 2024, 12.50, 'text', DATE '2024-03-31'",
-                "CAST the column",
-            ]),
-            Self::NotByDevices { .. } => fixed(&[
-                "another protection or purpose for the column in the schema",
-                "a table without `edge = true`, which the owner encrypts",
-            ]),
-            Self::Noise { .. } | Self::Overflow { .. } => vec![
-                Remedy::Workload,
-                "a narrower range for the clear factor in the schema".into(),
-                "split the query by a clear condition".into(),
-            ],
-            Self::NotGrouped { column, .. } => vec![format!("add {column} to GROUP BY").into()],
-            Self::NotOneSelect { found: 1, .. } => {
-                fixed(&["to change a table, change its data and encrypt it again"])
-            }
-            Self::NotPolynomial { .. } => fixed(&[
-                "divide or round the aggregate: SUM(x)/100, ROUND(AVG(x), 2)",
-                "compute it before encrypting",
-            ]),
-            Self::NotQueryable { column, protect, kind, reason, .. } => {
-                not_queryable(column, *protect, *kind, reason)
-            }
-            Self::TooManyFactors { .. } => fixed(&["multiply two of them before encrypting"]),
-            // Somebody may have meant a text.
-            Self::UnknownColumn { found, quoted, nearest, clause, .. }
-                if *quoted || nearest.is_none() && matches!(clause, Clause::Where | Clause::Having) =>
-            {
-                vec![format!("a text takes single quotes: {}", in_quotes(found)).into()]
-            }
-            Self::Unsupported { feature: Feature::Nothing, .. } => {
-                vec![Remedy::Decrypt, "COUNT(*) counts rows".into()]
-            }
-            Self::Unsupported { feature, .. } | Self::UnsupportedCall { feature, .. } => {
-                feature.way_out().map(Remedy::from).into_iter().collect()
-            }
-            Self::AnswerTooLarge { .. } => fixed(&["a higher limit", "fewer columns in one query"]),
-            _ => Vec::new(),
-        }
-    }
-}
-
-/// How a column becomes clear, which is a choice at a rehearsal and a new encryption of a table.
-fn clear(column: &str, of: Subject, front: Front) -> String {
-    let choice = match (of, front) {
-        (Subject::Proposal, Front::CommandLine) => format!("--clear {column}"),
-        (Subject::Proposal, Front::Python) => format!("clear=[{column:?}]"),
-        (Subject::Schema | Subject::Table, _) => format!("protect = \"clear\" for {column} in the schema"),
+/// A column made clear by `choice`: at a rehearsal that is all, a table is encrypted again.
+fn clear(column: &str, of: Subject, choice: String) -> String {
+    let choice = match of {
+        Subject::Proposal => choice,
+        Subject::Schema | Subject::Table => format!("protect = \"clear\" for {column} in the schema"),
     };
     let again = if of == Subject::Table { ", then encrypt again" } else { "" };
     format!("{choice}{again} (the server reads {column})")
 }
 
-/// A release of so many digits.
-fn release(digits: i32, front: Front) -> String {
-    let tens = if digits < 0 { format!(" (whole multiples of 10^{})", -digits) } else { String::new() };
-    let option = if front == Front::CommandLine { "--release" } else { "release" };
-    format!("{option}={digits}{tens}")
+/// What fewer digits than none mean, in brackets.
+fn tens(digits: i32) -> String {
+    if digits < 0 { format!(" (whole multiples of 10^{})", -digits) } else { String::new() }
 }
 
-/// What makes a column queryable: what its type allows.
-fn not_queryable(column: &str, protect: Protection, kind: ColumnType, reason: &str) -> Vec<Remedy> {
-    if reason == NO_VALUES {
-        let typed = format!(
-            "give {column} its type in the schema, with nullable = true and protect = \"encrypt\": \
-             a column without values sums to NULL"
-        );
-        return vec![typed.into()];
-    }
-    let is_text = matches!(kind, ColumnType::Category | ColumnType::Text);
-    let again = match is_text {
-        // Texts are never computed on.
-        true => "protect = \"clear\" in the schema (the server reads it), then encrypt again",
-        false => "protect = \"clear\" or \"encrypt\" in the schema, then encrypt again",
-    };
-    let decrypt = (protect == Protection::Seal).then_some(Remedy::Decrypt);
-    decrypt.into_iter().chain([again.into()]).collect()
-}
-
-/// A text as a literal.
-fn in_quotes(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
-}
+#[cfg(test)]
+mod tests;

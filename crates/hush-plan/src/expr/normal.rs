@@ -9,7 +9,9 @@ use sqlparser::ast::{BinaryOperator, CaseWhen, DataType, ExactNumberInfo, Expr, 
 
 use super::units::Leaf;
 use super::{Kind, Monomial, Piece, Units, Weight, Width, combine, within_limits};
+use crate::conditions::predicate;
 use crate::error::{Clause, PlanError, Unfit};
+use crate::plan::Predicate;
 use crate::range::{Interval, power_of_ten};
 use crate::schema::units::{DecimalPoint, column_bounds, parse_units, type_bounds};
 use crate::schema::{ColumnType, Protection, Schema};
@@ -182,15 +184,15 @@ fn case(
     let mut tests = Vec::new();
     for when in conditions {
         let test = match operand {
-            None => Expr::Nested(Box::new(when.condition.clone())),
-            Some(operand) => Expr::Nested(Box::new(Expr::BinaryOp {
+            None => when.condition.clone(),
+            Some(operand) => Expr::BinaryOp {
                 left: Box::new(Expr::Nested(Box::new(operand.clone()))),
                 op: BinaryOperator::Eq,
                 right: Box::new(Expr::Nested(Box::new(when.condition.clone()))),
-            })),
+            },
         };
         check_clear(schema, &test, Clause::Case)?;
-        tests.push(test.to_string());
+        tests.push(predicate(&test));
     }
     let mut branches = Vec::new();
     for when in conditions {
@@ -206,23 +208,18 @@ fn case(
     }
     // One piece per branch, guarded by its condition and by the failure of those before it.
     let mut pieces: Vec<Piece> = Vec::new();
-    let mut failed: Vec<String> = Vec::new();
+    let mut failed: Vec<Predicate> = Vec::new();
     for (index, branch) in branches.into_iter().chain([otherwise]).enumerate() {
-        let mut guard = failed.clone();
-        if let Some(test) = tests.get(index) {
-            guard.push(test.clone());
-            failed.push(format!("{test} IS NOT TRUE"));
-        }
-        pieces.extend(branch.into_iter().map(|mut piece| {
-            guard.iter().for_each(|condition| piece.guard.push(condition.clone()));
-            piece
-        }));
+        let test = tests.get(index);
+        let guard = Predicate::all(failed.iter().chain(test).cloned());
+        failed.extend(test.map(|test| Predicate::clear(format!("({test}) IS NOT TRUE"))));
+        pieces.extend(branch.into_iter().map(|piece| piece.where_true(guard.as_ref())));
     }
     within_limits(pieces)
 }
 
 /// A CASE whose branches are all clear numbers stays one weight.
-fn clear_case(tests: &[String], branches: &[Vec<Piece>], otherwise: &[Piece]) -> Option<Piece> {
+fn clear_case(tests: &[Predicate], branches: &[Vec<Piece>], otherwise: &[Piece]) -> Option<Piece> {
     let weight_of = |pieces: &[Piece]| match pieces {
         [] => Some(None),
         [piece] => Some(Some(null_where_missing(piece.clear_weight()?, &piece.not_null))),
@@ -235,7 +232,7 @@ fn clear_case(tests: &[String], branches: &[Vec<Piece>], otherwise: &[Piece]) ->
     let kind = branches.iter().flatten().chain(otherwise).next()?.kind;
     let units = |weight: Option<Weight>| weight.map(|weight| weight.at_scale(scale).into_units());
     let case = Units::Case {
-        branches: tests.iter().cloned().zip(weights.into_iter().map(units)).collect(),
+        branches: tests.iter().map(ToString::to_string).zip(weights.into_iter().map(units)).collect(),
         otherwise: units(last).map(Box::new),
     };
     let always = otherwise.len() == 1 && branches.iter().all(|branch| branch.len() == 1);
@@ -288,7 +285,7 @@ fn cast(schema: &Schema, expr: &Expr, inner: &Expr, to: &DataType) -> Result<Vec
     Ok(vec![piece])
 }
 
-/// What a cast asks for.
+/// The type that a cast asks for.
 #[derive(Clone, Copy)]
 enum Target {
     Double,

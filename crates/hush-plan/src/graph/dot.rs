@@ -22,7 +22,7 @@ pub(super) fn write(graph: &Graph) -> String {
     out
 }
 
-/// Where it runs, title and lines; quotes and backslashes escaped.
+/// The label of a node: its place, title and lines, with quotes and backslashes escaped.
 fn label(node: &GraphNode) -> String {
     let actor = node.actor.to_string();
     let lines =

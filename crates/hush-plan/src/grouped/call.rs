@@ -7,9 +7,10 @@ use sqlparser::ast::{CastKind, DataType, ExactNumberInfo, Expr};
 use super::Builder;
 use super::moments::BoundedForm;
 use crate::aggregates::{Aggregate, FromSums, MomentFunction};
+use crate::conditions::predicate;
 use crate::error::{Clause, Feature, PlanError, Unfit};
 use crate::expr::{Kind, Piece, normalise};
-use crate::plan::{LinearForm, Moment, OutputType, OwnerAggregate};
+use crate::plan::{LinearForm, Moment, OutputType, OwnerAggregate, Predicate};
 use crate::range::{fits_digits, fits_int64};
 use crate::sql::clear::{check_clear, encrypted_in};
 use crate::sql::functions::Call;
@@ -24,12 +25,13 @@ pub(super) fn aggregate(
     if let Some(filter) = &call.filter {
         check_clear(builder.schema, filter, Clause::Filter)?;
     }
-    let condition = call.filter.as_ref().map(|filter| format!("({filter})"));
+    let condition = call.filter.as_ref().map(predicate);
+    let condition = condition.as_ref();
     if let Aggregate::Jointly(function) = call.aggregate {
         return super::joint::aggregate(builder, function, &call.arguments, condition, text);
     }
     let Some(argument) = call.arguments.first() else {
-        let count = match &condition {
+        let count = match condition {
             None => Moment::Clear(0),
             Some(condition) => {
                 Moment::Clear(builder.clear(format!("COUNT(CASE WHEN {condition} THEN 1 END)")))
@@ -60,14 +62,12 @@ pub(super) fn aggregate(
         };
         return Ok(by_engine(builder, call, &double, condition));
     }
-    let mut pieces = match normalise(builder.schema, argument) {
+    let pieces = match normalise(builder.schema, argument) {
         Ok(pieces) => pieces,
         Err(_) if encrypted.is_none() => return Ok(by_engine(builder, call, argument, condition)),
         Err(error) => return Err(error),
     };
-    for piece in &mut pieces {
-        piece.guard.extend(condition.clone());
-    }
+    let pieces: Vec<Piece> = pieces.into_iter().map(|piece| piece.where_true(condition)).collect();
     match from_sums {
         FromSums::Count => Ok(OwnerAggregate::Count { count: builder.count(&pieces, text)?.linear }),
         FromSums::Moments(function) => of_moments(builder, function, &pieces, text),
@@ -90,7 +90,7 @@ fn by_engine(
     builder: &mut Builder<'_>,
     call: &Call,
     argument: &Expr,
-    condition: Option<String>,
+    condition: Option<&Predicate>,
 ) -> OwnerAggregate {
     let argument = match condition {
         None => argument.to_string(),

@@ -11,7 +11,7 @@ use super::Builder;
 use crate::aggregates::Jointly;
 use crate::error::{Measure, PlanError, Unfit};
 use crate::expr::{Kind, MAX_PIECES, Piece, normalise};
-use crate::plan::{JointMoments, OwnerAggregate};
+use crate::plan::{JointMoments, OwnerAggregate, Predicate};
 use crate::sql::{bare, column_name, shown};
 
 /// Plans `function` of the variables `arguments`; `condition` is the FILTER, `text` the call as typed.
@@ -22,7 +22,7 @@ pub(super) fn aggregate(
     builder: &mut Builder<'_>,
     function: Jointly,
     arguments: &[Expr],
-    condition: Option<String>,
+    condition: Option<&Predicate>,
     text: &str,
 ) -> Result<OwnerAggregate, PlanError> {
     let variables: Vec<Vec<Piece>> =
@@ -83,7 +83,10 @@ struct Combination {
     pieces: Vec<Piece>,
 }
 
-fn combinations(variables: &[Vec<Piece>], condition: Option<String>) -> Result<Vec<Combination>, PlanError> {
+fn combinations(
+    variables: &[Vec<Piece>],
+    condition: Option<&Predicate>,
+) -> Result<Vec<Combination>, PlanError> {
     let mut rows: Vec<Vec<Piece>> = vec![Vec::new()];
     for pieces in variables {
         if rows.len().saturating_mul(pieces.len()) > MAX_PIECES {
@@ -96,9 +99,8 @@ fn combinations(variables: &[Vec<Piece>], condition: Option<String>) -> Result<V
     }
     let rows = rows.into_iter().filter_map(|pieces| {
         let supports = pieces.iter().map(Piece::support);
-        let mut support = supports.reduce(|all, one| all.times(&one, "").unwrap_or(all))?;
-        support.guard.extend(condition.clone());
-        Some(Combination { support, pieces })
+        let support = supports.reduce(|all, one| all.times(&one, "").unwrap_or(all))?;
+        Some(Combination { support: support.where_true(condition), pieces })
     });
     Ok(rows.collect())
 }

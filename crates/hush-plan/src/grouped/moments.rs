@@ -9,7 +9,7 @@ use num_traits::{One, Signed, Zero};
 use super::{BoundedMask, Builder, QuantitySum};
 use crate::error::{PlanError, Unfit};
 use crate::expr::{Monomial, Piece, Weight, Width};
-use crate::plan::{LinearForm, Mask, Moment};
+use crate::plan::{LinearForm, Mask, Moment, Predicate};
 use crate::quantity::Quantity;
 use crate::range::{largest_sum, power_of_ten};
 use crate::schema::Column;
@@ -73,14 +73,12 @@ impl Builder<'_> {
         weight: &Weight,
         text: &str,
     ) -> Result<(Moment, BigInt), PlanError> {
-        let conditions = piece.guard.iter().cloned();
         // A NULL weight already counts as 0; only what the weight does not show needs a condition.
         let shown_by_weight =
             |sql: &String| weight.units.as_ref().is_some_and(|units| units.is_null_with(sql));
         let others = piece.not_null.iter().filter(|sql| !shown_by_weight(sql));
-        let conditions = conditions.chain(others.map(|sql| format!("{sql} IS NOT NULL")));
-        let conditions: Vec<String> = conditions.collect();
-        let condition = (!conditions.is_empty()).then(|| conditions.join(" AND "));
+        let present = others.map(|sql| Predicate::clear(format!("{sql} IS NOT NULL")));
+        let condition = Predicate::all(piece.guard.iter().cloned().chain(present));
         let weight_max = weight.units_range().max_abs();
         match quantity {
             None => {
@@ -118,7 +116,7 @@ impl Builder<'_> {
     /// SQL that sums the clear units over the rows that satisfy `condition`.
     fn clear_sum(
         &self,
-        condition: Option<String>,
+        condition: Option<Predicate>,
         weight: &Weight,
         weight_max: &BigInt,
         text: &str,
@@ -140,7 +138,12 @@ impl Builder<'_> {
         })
     }
 
-    fn mask(&mut self, condition: Option<String>, weight: &Weight, text: &str) -> Result<usize, PlanError> {
+    fn mask(
+        &mut self,
+        condition: Option<Predicate>,
+        weight: &Weight,
+        text: &str,
+    ) -> Result<usize, PlanError> {
         let weights = weight.units_range();
         let weight = match &weight.units {
             None => None,
@@ -179,7 +182,7 @@ impl Builder<'_> {
     }
 }
 
-/// What must be summed for a monomial on rows where none of `may_miss` is missing; `None` for a clear one.
+/// The quantity to sum for a monomial on rows where none of `may_miss` is missing; `None` for a clear one.
 ///
 /// An encoded value is 0 where its column is missing, so a monomial takes care of its own columns only.
 fn quantity_of(monomial: &Monomial, may_miss: &BTreeSet<String>) -> Option<Quantity> {

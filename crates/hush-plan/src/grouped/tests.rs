@@ -379,7 +379,7 @@ fn evaluate(schema: &Schema, plan: &Grouped, form: &LinearForm, rows: &[Row]) ->
             let sum = &plan.sums[*index];
             let BoundedMask { mask, weights } = &plan.masks[sum.mask];
             let selected = rows.iter().filter(|row| {
-                mask.condition.as_ref().is_none_or(|sql| eval::truth(&eval::parse(sql), row) == Some(true))
+                mask.condition.as_ref().is_none_or(|condition| eval::predicate(condition, row) == Some(true))
             });
             selected
                 .map(|row| {

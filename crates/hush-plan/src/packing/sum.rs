@@ -135,7 +135,7 @@ pub(crate) fn choose_shared(
         (fitting, least)
     });
     let options: Vec<_> = options.collect();
-    // Which of its options each column takes.
+    // The option that each column takes.
     let mut taken = vec![0; asked.len()];
     loop {
         let chosen = options.iter().zip(&taken).zip(asked).map(|(((fitting, least), at), asked)| {

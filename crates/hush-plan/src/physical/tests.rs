@@ -35,7 +35,7 @@ fn the_plan_of_the_main_job() {
     let encodings = encodings_for(&schema, &[MAIN]);
     let id = |quantity: Quantity| encodings.iter().find(|e| e.quantity == quantity).unwrap().public.id;
     let plan = plan_with(&schema, &encodings, 6000, MAIN).unwrap();
-    assert_eq!(plan.server.predicate.as_deref(), Some("\"year\" = 2023"));
+    assert_eq!(plan.server.predicate, Some(Predicate::clear("\"year\" = 2023")));
     let Task::Aggregate(task) = &plan.server.task else { panic!("{:?}", plan.server.task) };
     assert_eq!(
         (task.keys.as_slice(), task.clear.as_slice()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the owner keeps: how decrypted sums, programs and columns become the result table.
+//! The half of a plan that the owner keeps: how decrypted sums, programs and columns become the result table.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub struct OwnerPlan {
     pub owned: Vec<SlotExpr>,
     /// Where the owner groups the rows of a rows task: what he does with them before anything else.
     pub regroup: Option<Regroup>,
-    /// What the decrypted numbers can be; the answer is refused where one lies beyond.
+    /// Bounds of the decrypted numbers; an answer with a number beyond them is refused.
     pub bounds: Bounds,
     /// Window functions in `final_sql`.
     pub windows: u64,
@@ -55,16 +55,16 @@ pub enum OwnerAggregate {
     },
     /// Of several columns together, as `Float64`.
     Joint {
-        /// Which function.
+        /// The function.
         function: JointFunction,
         /// Number of rows where all of the columns have a value.
         count: LinearForm,
-        /// What is known of these rows.
+        /// The moments of these rows.
         moments: JointMoments,
     },
     /// Of the count, the sum and the sum of squares of one argument.
     Moments {
-        /// Which function.
+        /// The function.
         function: MomentFunction,
         /// Number of contributing rows.
         count: LinearForm,
@@ -79,7 +79,7 @@ pub enum OwnerAggregate {
     },
     /// The product of the rows, or a root of it, as `Float64`.
     Product {
-        /// Which function.
+        /// The function.
         function: ProductFunction,
         /// Number of contributing rows.
         count: LinearForm,
@@ -99,7 +99,7 @@ impl OwnerAggregate {
     }
 }
 
-/// What the product of the rows is made of.
+/// The moments that make up the product of the rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProductMoments {
     /// Sum of the logarithms of absolute values in units, in units of `2^-`[`LOG_FRACTION_BITS`](crate::quantity::LOG_FRACTION_BITS).
@@ -165,7 +165,7 @@ pub enum Moment {
 /// How one slot program's output is read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnerProgram {
-    /// Where the values come from.
+    /// The source of the values.
     pub source: ProgramSource,
     /// Encoded validity columns (positions in `fetch`) that must all be 1, else NULL.
     pub valid_if: Vec<usize>,

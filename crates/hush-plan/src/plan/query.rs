@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A whole plan: what is sent, what is kept, and what people are told of it.
+//! A whole plan: the half that is sent, the half that is kept, and the report for people.
 
 use super::owner::OwnerPlan;
 use super::server::{ServerPlan, Task};
@@ -7,7 +7,7 @@ use crate::graph::Graph;
 use crate::report::{Cost, Leakage, Way};
 use crate::steps::Step;
 
-/// A whole plan: what is sent, what is kept, what it costs and what it tells.
+/// A whole plan: both halves, its cost and its leakage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueryPlan {
     /// Sent to the server.
@@ -16,13 +16,13 @@ pub struct QueryPlan {
     pub owner: OwnerPlan,
     /// Sizes and bounds, for `explain` and for limits.
     pub cost: Cost,
-    /// What the server learns, in plain sentences.
+    /// Sentences on what the server learns.
     pub leakage: Leakage,
     /// The same as a graph of operators.
     pub graph: Graph,
-    /// What runs where, in plain sentences.
+    /// The steps in plain sentences, each with the party that does it.
     pub steps: Vec<Step>,
-    /// What the result does not hold though somebody may expect it, one sentence each.
+    /// Sentences on values that the result lacks though somebody may expect them.
     pub notes: Vec<String>,
     /// The ways that were weighed against one another, this one among them; empty where there was only one.
     pub ways: Vec<Way>,

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is sent to the server: tasks on clear expressions and numbered encoded columns, as JSON. Small, and without values or
+//! The half of a plan that is sent: tasks on clear expressions and numbered encoded columns, as JSON. Small, and without values or
 //! names of protected columns.
 
 use serde::{Deserialize, Serialize};
 
+use super::predicate::{Predicate, PredicateFault};
 use crate::encoding::EncodingId;
 
-/// Version of the plan's format.
-pub const PLAN_FORMAT: u16 = 1;
+/// Version of the plan's format. 1 had SQL texts for conditions.
+pub const PLAN_FORMAT: u16 = 2;
 
-/// What the server is asked to do on one version of one table.
+/// A task for the server on one version of one table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerPlan {
@@ -19,24 +20,86 @@ pub struct ServerPlan {
     pub table: String,
     /// BLAKE3 digest (hex) of the manifest that the owner planned against; the server refuses another.
     pub manifest: String,
-    /// `WHERE` over clear columns: a scalar SQL expression, quoted and normalised by the planner.
-    pub predicate: Option<String>,
+    /// `WHERE`: which rows count. `None`: all.
+    pub predicate: Option<Predicate>,
     /// The task.
     pub task: Task,
     /// Largest answer that the owner will take; the server refuses above it.
     pub max_answer_bytes: u64,
 }
 
+/// Why bytes are not a plan of this version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanReadFault {
+    /// Another version of the format.
+    #[error("format {found}, this version reads {expected}")]
+    Format {
+        /// Version found.
+        found: u16,
+        /// Version read.
+        expected: u16,
+    },
+    /// Not the JSON of a plan.
+    #[error("not the JSON of a plan of this version")]
+    Json,
+    /// A mask's condition.
+    #[error("the condition of mask {mask} {fault}")]
+    MaskCondition {
+        /// Index of the mask.
+        mask: usize,
+        /// The fault.
+        fault: PredicateFault,
+    },
+    /// The plan's predicate.
+    #[error("the WHERE condition {0}")]
+    Predicate(PredicateFault),
+}
+
 impl ServerPlan {
+    /// Reads a plan and checks the form of its conditions. Time and memory are linear in the bytes, whatever they are.
+    ///
+    /// # Errors
+    /// A [`PlanReadFault`]; the version is looked at first.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, PlanReadFault> {
+        #[derive(Deserialize)]
+        struct Head {
+            format: u16,
+        }
+        let Head { format: found } = serde_json::from_slice(bytes).map_err(|_| PlanReadFault::Json)?;
+        if found != PLAN_FORMAT {
+            return Err(PlanReadFault::Format { found, expected: PLAN_FORMAT });
+        }
+        let plan: Self = serde_json::from_slice(bytes).map_err(|_| PlanReadFault::Json)?;
+        plan.predicate.iter().try_for_each(Predicate::check).map_err(PlanReadFault::Predicate)?;
+        for (mask, Mask { condition, .. }) in plan.masks().iter().enumerate() {
+            let checked = condition.iter().try_for_each(Predicate::check);
+            checked.map_err(|fault| PlanReadFault::MaskCondition { mask, fault })?;
+        }
+        Ok(plan)
+    }
+
     /// All SQL in it: what a server gives to a parser.
     pub fn expressions(&self) -> impl Iterator<Item = &str> {
-        let (lists, masks): ([&[String]; 2], &[Mask]) = match &self.task {
-            Task::Aggregate(task) => ([&task.keys, &task.clear], &task.masks),
-            Task::Rows(task) => ([&task.clear, &task.operands], &[]),
+        let lists: [&[String]; 2] = match &self.task {
+            Task::Aggregate(task) => [&task.keys, &task.clear],
+            Task::Rows(task) => [&task.clear, &task.operands],
         };
-        let masks = masks.iter().flat_map(|mask| mask.condition.iter().chain(&mask.weight));
-        let all = self.predicate.iter().chain(lists.into_iter().flatten()).chain(masks);
-        all.map(String::as_str)
+        let weights = self.masks().iter().filter_map(|mask| mask.weight.as_deref());
+        let conditions = self.predicates().flat_map(Predicate::clear_sql);
+        conditions.chain(lists.into_iter().flatten().map(String::as_str)).chain(weights)
+    }
+
+    /// All conditions in it.
+    pub fn predicates(&self) -> impl Iterator<Item = &Predicate> {
+        self.predicate.iter().chain(self.masks().iter().filter_map(|mask| mask.condition.as_ref()))
+    }
+
+    fn masks(&self) -> &[Mask] {
+        match &self.task {
+            Task::Aggregate(task) => &task.masks,
+            Task::Rows(_) => &[],
+        }
     }
 }
 
@@ -67,13 +130,13 @@ pub struct AggregateTask {
     pub max_groups: u64,
 }
 
-/// Which rows count, and how much each: `weight · [condition]`, 0 where either is NULL.
+/// The weight of each row: `weight · [condition]`, 0 where either is NULL.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mask {
     /// Further condition beside the plan's predicate (for instance `"w" IS NOT NULL`).
-    pub condition: Option<String>,
-    /// Integer weight: a scalar SQL expression of type `DECIMAL(38,0)`; `None` means 1.
+    pub condition: Option<Predicate>,
+    /// Integer weight: a scalar SQL expression of type `DECIMAL(38,0)` over clear columns; `None` means 1.
     pub weight: Option<String>,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the clear half of a plan takes of the engine, row by row.
+//! Work of the query engine on the clear half of a plan, row by row.
 
 use std::collections::BTreeSet;
 

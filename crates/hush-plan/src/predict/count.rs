@@ -7,7 +7,7 @@ use super::{BlockWork, CHUNK_ROWS, Expected, TableShape, Work, clear};
 use crate::encoding::{Encoding, EncodingId};
 use crate::error::{EncodingFault, PlanError};
 use crate::packing::{Packing, Stored};
-use crate::plan::{AggregateTask, RowsTask, ServerPlan, SlotExpr};
+use crate::plan::{AggregateTask, Predicate, RowsTask, ServerPlan, SlotExpr};
 
 /// Bytes that a packed object takes beyond its payload: header and checksum.
 const OBJECT_OVERHEAD_BYTES: u64 = size::OBJECT_OVERHEAD_BYTES as u64;
@@ -83,9 +83,11 @@ pub(super) fn aggregate(
             None => blocks.push((sum.mask, sizes, vec![sum.column])),
         }
     }
-    let of_masks = task.masks.iter().flat_map(|mask| mask.condition.iter().chain(&mask.weight));
+    let keys = || task.keys.iter().map(String::as_str);
+    let filter: Vec<&str> = plan.predicate.iter().flat_map(Predicate::clear_sql).collect();
+    let weights = task.masks.iter().filter_map(|mask| mask.weight.as_deref());
     let selecting: Vec<&str> =
-        plan.predicate.iter().chain(&task.keys).chain(of_masks).map(String::as_str).collect();
+        plan.predicates().flat_map(Predicate::clear_sql).chain(keys()).chain(weights).collect();
     let mut counted = Counted::default();
     for (mask, sizes, columns) in blocks {
         let bodies = columns.len() as u64;
@@ -111,8 +113,8 @@ pub(super) fn aggregate(
     let grouped_rows = if task.keys.is_empty() { 0 } else { rows };
     // The manifest knows how many rows there are: COUNT(*) alone reads nothing.
     if !selecting.is_empty() || task.clear.len() > 1 {
-        let expressions = plan.predicate.iter().chain(&task.keys).chain(&task.clear);
-        let expressions: Vec<&str> = expressions.map(String::as_str).collect();
+        let clear = task.clear.iter().map(String::as_str);
+        let expressions: Vec<&str> = filter.into_iter().chain(keys()).chain(clear).collect();
         counted.clear.add(clear::evaluated(rows, &expressions, &shape.clear));
         counted.clear.grouped_rows += grouped_rows;
     }
@@ -227,7 +229,7 @@ pub(super) fn rows(
     Ok(counted)
 }
 
-/// What goes back for each chunk.
+/// A ciphertext that goes back for each chunk.
 struct Object<'a> {
     kind: &'static str,
     columns: Vec<EncodingId>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What counted work takes on a machine: seconds for each unit, measured or built in.
+//! Speed of a machine: seconds for each unit of counted work, measured or built in.
 
 use serde::{Deserialize, Serialize};
 
@@ -76,7 +76,7 @@ pub struct UnitCosts {
     pub owner_regrouped: f64,
     /// One group that the owner makes of rows.
     pub owner_group: f64,
-    /// What the owner does once: opens the answer and runs the final query.
+    /// Seconds that the owner needs once, to open the answer and to run the final query.
     pub owner_query: f64,
 }
 
@@ -96,7 +96,7 @@ pub enum ProfileError {
     /// Not the JSON that a profile is.
     #[error("it is damaged: {what}")]
     Damaged {
-        /// What the reader found.
+        /// The fault that the reader found.
         what: String,
     },
     /// Another version of the file.
@@ -192,7 +192,7 @@ impl MachineProfile {
         serde_json::to_string_pretty(self).map_or_else(|_| String::new(), |text| text + "\n")
     }
 
-    /// What a prediction's work takes.
+    /// The time of a prediction's work.
     pub fn times(&self, prediction: &Prediction) -> Times {
         let (work, units) = (&prediction.work, &self.units);
         // Seconds of work that `busy` threads share.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where a plan is to run: what it takes to choose between ways that give the same result.
+//! The place where a plan is to run, as far as it decides between ways that give the same result.
 
 use super::{ASSUMED_GROUPS, Expected, MachineProfile, TableShape, Work, predict};
 use crate::encoding::Encoding;
@@ -58,7 +58,7 @@ impl Site {
     }
 }
 
-/// What the owner does with so many rows that match, once they are decrypted; where he groups them, into so many groups.
+/// The owner's work on so many decrypted rows; if he groups them, into so many groups.
 pub fn of_rows(plan: &ServerPlan, owner: &OwnerPlan, rows: u64, groups: u64) -> Work {
     let Task::Rows(task) = &plan.task else { return Work::default() };
     let owner_evaluated = rows * owner.owned.iter().map(operations).sum::<u64>();

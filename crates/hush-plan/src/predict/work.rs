@@ -107,6 +107,6 @@ pub struct BlockWork {
     pub chunks: u64,
     /// Ring elements in them, for each column.
     pub elements: u64,
-    /// What is done.
+    /// The work.
     pub work: Work,
 }

@@ -290,7 +290,7 @@ fn negated(mut value: Translated) -> Translated {
     value
 }
 
-/// What an operation makes of its operands' kinds and bounds.
+/// The kind and the bounds of a result, from those of the operands.
 struct Shape {
     kind: Kind,
     bound: BigInt,

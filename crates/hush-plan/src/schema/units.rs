@@ -23,7 +23,7 @@ pub const DATE_BOUNDS: UnitRange = UnitRange { low: -719_162, high: 2_932_896 };
 pub const TIMESTAMP_BOUNDS: UnitRange =
     UnitRange { low: -719_162 * 86_400_000_000, high: 2_932_897 * 86_400_000_000 - 1 };
 
-/// What separates the whole part of a number from its fraction.
+/// The character between the whole part of a number and its fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecimalPoint {
     /// `1.5`

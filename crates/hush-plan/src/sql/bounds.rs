@@ -15,7 +15,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, TokenizerError};
 
 use crate::error::{Measure, PlanError};
 
-/// What a text may have.
+/// The largest text that is read, by several measures.
 #[derive(Debug)]
 pub(super) struct Bounds {
     bytes: usize,
@@ -58,7 +58,7 @@ pub enum TextFault {
     /// More than a parser should be given.
     #[error("has {found} {what}, at most {limit} are read")]
     TooMuch {
-        /// What is counted.
+        /// The measure.
         what: Measure,
         /// Found.
         found: usize,
@@ -144,7 +144,7 @@ impl Bounds {
     }
 }
 
-/// What stands open between two brackets.
+/// Parts that are open between two brackets.
 #[derive(Default)]
 struct Level {
     /// How often the parser may read what is in the brackets again, as a power of two.

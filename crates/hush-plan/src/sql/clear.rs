@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What must be clear is checked to be clear, and refused at the smallest expression that explains it.
+//! Checks that expressions are clear where they must be. A refusal names the smallest expression that explains it.
 
 use std::ops::ControlFlow;
 

@@ -15,9 +15,9 @@ use crate::nearest::nearest;
 pub(crate) struct Call {
     /// Lower-case name as typed.
     pub(crate) name: String,
-    /// What that name means.
+    /// The function of that name.
     pub(crate) entry: &'static Entry,
-    /// What is computed, with the number of a slope.
+    /// The computation, with the number of a slope.
     pub(crate) aggregate: Aggregate,
     /// None for `*`; several for [`Aggregate::Jointly`], the dependent variable first.
     pub(crate) arguments: Vec<Expr>,

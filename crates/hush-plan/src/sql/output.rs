@@ -62,7 +62,7 @@ pub(super) fn items(names: &Names<'_>, projection: Vec<SelectItem>) -> Result<Ve
     if items.is_empty() { Err(nothing) } else { Ok(items) }
 }
 
-/// What a `*` among the outputs does not stand for.
+/// The columns that a `*` among the outputs leaves out.
 pub(super) fn left_out(schema: &Schema, projection: &[SelectItem]) -> Vec<(String, Protection)> {
     let is_star =
         |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));

@@ -83,7 +83,7 @@ fn parse_query(text: &str) -> Result<Query, PlanError> {
     }
 }
 
-/// What a statement begins with, where it is a common one.
+/// The first word of a common statement.
 fn verb(statement: &Statement) -> &'static str {
     let text = statement.to_string();
     let first = text.split_whitespace().next().unwrap_or_default();

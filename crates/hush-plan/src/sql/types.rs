@@ -17,7 +17,7 @@ use crate::schema::units::{
 };
 use crate::schema::{ColumnType, Schema};
 
-/// What values of an expression are.
+/// The kind of an expression's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     Bool,
@@ -199,7 +199,7 @@ fn text_literal(expr: &Expr) -> Option<&str> {
     }
 }
 
-/// What an expression's values are, where that is plain. Texts that a query engine would read as something else are none.
+/// The kind of an expression's values, where it is plain. Texts that a query engine would read as something else have none.
 pub(crate) fn family(schema: &Schema, expr: &Expr) -> Option<Family> {
     use BinaryOperator as B;
     Some(match bare(expr) {

@@ -32,7 +32,7 @@ pub(super) fn plan(case: &Case<'_>, _: &[Proposal]) -> Result<Vec<Proposal>, Pla
     if has_choice {
         // Precision is stated of what the server computes, so that approximate programs stay there.
         let by_owner = by_row::compile(schema, query, &|program| program.approximate);
-        // What cannot be planned this way is answered the other way.
+        // If it cannot be planned this way, the other way answers.
         proposals.extend(by_owner.and_then(|plan| ways_of(&plan, catalog)).into_iter().flatten());
     }
     Ok(proposals)
@@ -138,7 +138,7 @@ fn describe(task: &RowsTask, owner: &OwnerPlan) -> String {
     format!("{who}{how}")
 }
 
-/// What the server learns.
+/// Sentences on what the server learns.
 pub(super) fn tells(task: &RowsTask) -> Vec<String> {
     let mut says = Vec::new();
     if !task.fetch.is_empty() {

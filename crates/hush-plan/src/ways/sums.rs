@@ -53,7 +53,7 @@ pub(super) fn plan(case: &Case<'_>, _: &[Proposal]) -> Result<Vec<Proposal>, Pla
     Ok(vec![Proposal { what, task: Task::Aggregate(task), owner, cost, clear_bytes: 0, tells }])
 }
 
-/// What the server learns.
+/// Sentences on what the server learns.
 fn tells(query: &Query, task: &AggregateTask) -> Vec<String> {
     let mut says = Vec::new();
     if !query.keys.is_empty() {

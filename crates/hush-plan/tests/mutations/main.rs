@@ -246,7 +246,7 @@ const SQL_WORDS: [&str; 86] = [
     "?",
 ];
 
-const PLAN_WORDS: [&str; 14] = [
+const PLAN_WORDS: [&str; 20] = [
     "null",
     "true",
     "{}",
@@ -261,4 +261,10 @@ const PLAN_WORDS: [&str; 14] = [
     ":",
     "\"\\ud800\"",
     "{\"neg\":{\"column\":1}}",
+    "\"and\"",
+    "\"or\"",
+    "\"not\"",
+    "\"is\"",
+    "{\"is\":{\"clear\":\"TRUE\"}}",
+    "{\"and\":[{\"not\":{\"clear\":\"a\"}},{\"is\":{\"clear\":\"a\"}}]}",
 ];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Plans and encodings of a few queries, as this version makes them.
 
+use hush_plan::plan::{MAX_PREDICATE_DEPTH, MAX_PREDICATE_NODES};
 use hush_plan::sql::parse;
 use hush_testkit::CorpusFile;
 
@@ -35,7 +36,7 @@ pub(crate) fn made() -> Vec<CorpusFile> {
              \"operand_limit_log2\":0,\"limit\":null}}}}"
         );
         let plan = format!(
-            "{{\"format\":1,\"table\":\"t\",\"manifest\":\"\",\"predicate\":null,\"task\":{task},\
+            "{{\"format\":2,\"table\":\"t\",\"manifest\":\"\",\"predicate\":null,\"task\":{task},\
              \"max_answer_bytes\":18446744073709551615}}"
         );
         files.push(match depth {
@@ -43,5 +44,44 @@ pub(crate) fn made() -> Vec<CorpusFile> {
             _ => CorpusFile::refused(name, "json", "json", plan),
         });
     }
+    files.extend(conditions());
     files
+}
+
+/// Conditions that are read up to their limits, and what no planner writes.
+fn conditions() -> Vec<CorpusFile> {
+    let atom = |index: usize| format!("{{\"is\":{{\"clear\":\"\\\"year\\\" <> {index}\"}}}}");
+    let list = |kind: &str, members: &[String]| format!("{{\"{kind}\":[{}]}}", members.join(","));
+    let plan = |predicate: String| {
+        format!(
+            "{{\"format\":2,\"table\":\"t\",\"manifest\":\"\",\"predicate\":{predicate},\"task\":{{\"rows\":{{\
+             \"clear\":[],\"operands\":[],\"programs\":[],\"fetch\":[],\"operand_limit_log2\":0,\"limit\":null}}}},\
+             \"max_answer_bytes\":0}}"
+        )
+    };
+    let deep = |depth: usize| {
+        (1..depth).fold(atom(0), |inner, level| list(["and", "or"][level % 2], &[atom(level), inner]))
+    };
+    let wide = |nodes: usize| list("or", &(1..nodes).map(atom).collect::<Vec<_>>());
+    let of_a_list = || format!("{{\"not\":{}}}", list("and", &[atom(0), atom(1)]));
+    let read = |name: &str, predicate| CorpusFile::read(name, "json", plan(predicate));
+    let refused = |name: &str, why: &str, predicate| CorpusFile::refused(name, why, "json", plan(predicate));
+    vec![
+        read("plan-condition-deep", deep(MAX_PREDICATE_DEPTH)),
+        read("plan-condition-wide", wide(MAX_PREDICATE_NODES)),
+        refused("plan-condition-too-deep", "predicate", deep(MAX_PREDICATE_DEPTH + 1)),
+        refused("plan-condition-far-too-deep", "json", deep(200)),
+        refused("plan-condition-too-wide", "predicate", wide(MAX_PREDICATE_NODES + 1)),
+        refused("plan-condition-empty", "predicate", list("and", &[])),
+        refused("plan-condition-of-one", "predicate", list("or", &[atom(0)])),
+        refused(
+            "plan-condition-in-its-kind",
+            "predicate",
+            list("or", &[list("or", &[atom(0), atom(1)]), atom(2)]),
+        ),
+        refused("plan-condition-twice", "predicate", list("and", &[atom(0), atom(1), atom(0)])),
+        refused("plan-condition-not-of-a-list", "json", of_a_list()),
+        refused("plan-condition-text", "json", "\"TRUE\"".to_owned()),
+        refused("plan-condition-two-kinds", "json", "{\"and\":[],\"or\":[]}".to_owned()),
+    ]
 }

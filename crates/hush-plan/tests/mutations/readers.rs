@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One reader for each kind of text: the reason of a refusal, or nothing after a look at all that can be done with the value.
 
-use hush_plan::plan::QueryPlan;
+use hush_plan::error::Front;
+use hush_plan::plan::{PlanReadFault, QueryPlan};
 use hush_plan::predict::Site;
 use hush_plan::schema::file::{from_toml, to_toml};
 use hush_plan::sql::{check_expression, parse, parse_workload, table_of};
@@ -29,7 +30,7 @@ pub(crate) fn read(file: &CorpusFile) -> Result<(), String> {
 /// Prints to a text with the same meaning, which is then the very text that is printed.
 pub(crate) fn schema(text: &str) -> Result<(), String> {
     let schema = from_toml(text).map_err(|error| {
-        assert!(!error.hint().is_empty() && !error.to_string().is_empty());
+        assert!(!error.remedy().describe(Front::default()).is_empty() && !error.to_string().is_empty());
         error.code().to_owned()
     })?;
     let printed = to_toml(&schema);
@@ -100,7 +101,8 @@ fn code(error: PlanError) -> String {
 /// What goes to the server is read there as it was meant: every piece of SQL in it is one expression, which prints to itself.
 fn printable(plan: &QueryPlan, text: &str) {
     let bytes = serde_json::to_vec(&plan.server).unwrap();
-    assert_eq!(serde_json::from_slice::<ServerPlan>(&bytes).unwrap(), plan.server, "{text}");
+    assert_eq!(ServerPlan::from_json(&bytes).unwrap(), plan.server, "{text}");
+    plan.server.predicates().for_each(|predicate| prints_to_itself(&predicate.to_string(), text));
     for sql in plan.server.expressions() {
         prints_to_itself(sql, text);
         assert_eq!(check_expression(sql), Ok(()), "{text}");
@@ -135,9 +137,21 @@ pub(crate) fn workload(text: &str) -> Result<(), String> {
 
 /// What a server reads first of a plan; whether it fits a table is asked in `hush-exec`.
 pub(crate) fn plan(bytes: &[u8]) -> Result<(), String> {
-    let plan: ServerPlan = serde_json::from_slice(bytes).map_err(|_| "json".to_owned())?;
+    let plan = ServerPlan::from_json(bytes).map_err(|fault| {
+        assert!(!fault.to_string().is_empty());
+        let why = match fault {
+            PlanReadFault::Format { .. } => "format",
+            PlanReadFault::MaskCondition { .. } => "mask",
+            PlanReadFault::Predicate(_) => "predicate",
+            _ => "json",
+        };
+        why.to_owned()
+    })?;
     let printed = serde_json::to_vec(&plan).unwrap();
-    assert!(serde_json::from_slice::<ServerPlan>(&printed).unwrap() == plan);
+    assert!(ServerPlan::from_json(&printed).unwrap() == plan);
+    assert!(
+        plan.predicates().all(|predicate| predicate.check().is_ok() && !predicate.to_string().is_empty())
+    );
     Ok(())
 }
 

@@ -12,8 +12,7 @@ use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hush_plan::ServerPlan;
-use hush_plan::plan::PLAN_FORMAT;
-use hush_protocol::job::{JobAccepted, JobProgress, JobStatus, WAIT_MAX_MS};
+use hush_protocol::job::{JobAccepted, JobProgress, JobStatus, SUBMIT_WAIT_MAX_MS, WAIT_MAX_MS};
 use hush_protocol::refusal::ErrorBody;
 use hush_protocol::{header, path};
 use serde::Deserialize;
@@ -27,7 +26,7 @@ use crate::body::{Pieces, declared_length};
 use crate::error::{ApiError, Code};
 use crate::files;
 use crate::jobs::{JobView, Submission};
-use crate::names::TableName;
+use crate::names::{JobId, TableName};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static(header::IDEMPOTENCY_KEY);
 
@@ -40,30 +39,51 @@ pub struct Poll {
     wait_ms: Option<u64>,
 }
 
+/// Query string of a submission.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct Patience {
+    /// Wait up to this long for the job to finish if no other is before it, at most 100 milliseconds.
+    wait_ms: Option<u64>,
+}
+
 /// Submits a plan.
 ///
 /// With an `Idempotency-Key` that was used before, the same body gives the job of that time and another body is
-/// refused.
+/// refused. With `wait_ms`, the reply says how the job ended if it ended in time: a short job needs no poll.
 #[utoipa::path(post, path = "/v1/jobs", tag = "jobs",
-    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible characters, random")),
+    params(Patience, ("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible characters, random")),
     request_body(content_type = "application/json", description = "a server plan; Content-Length required"),
     responses((status = 202, body = JobAccepted), (status = "default", description = "refused", body = ErrorBody)))]
 pub async fn submit(
     State(app): State<Arc<App>>,
+    patience: Result<Query<Patience>, QueryRejection>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiError> {
+    let Query(Patience { wait_ms }) = patience.map_err(|_| Code::BadQuery)?;
     let key = idempotency_key(&headers)?;
     let length = declared_length(&headers, app.limits.max_plan_bytes)?;
     let reserved = app.admission.reserve(length)?;
     let plan = Pieces::new(body, length, app.limits.idle()).collect().await?;
     let table = check_plan(&app, &plan)?;
-    let work = move || app.jobs.submit(Submission { table, plan, key });
+    let jobs = Arc::clone(&app.jobs);
+    let work = move || jobs.submit(Submission { table, plan, key });
     let id = spawn_blocking(work).await.map_err(|_| Code::Internal)??;
     drop(reserved);
+    let patience = Duration::from_millis(wait_ms.unwrap_or(0).min(SUBMIT_WAIT_MAX_MS));
+    let ended = if patience.is_zero() { None } else { ended_within(&app, &id, patience).await? };
     let location = path::job(id.as_str());
-    let accepted = JobAccepted { id: id.as_str().to_owned() };
+    let accepted = JobAccepted { id: id.as_str().to_owned(), ended };
     Ok((StatusCode::ACCEPTED, [(LOCATION, location)], Json(accepted)).into_response())
+}
+
+/// How a job ended, if it ends soon. Behind another job nothing is waited for.
+async fn ended_within(app: &App, id: &JobId, patience: Duration) -> Result<Option<JobStatus>, ApiError> {
+    let patience = if app.jobs.view(id)?.ahead == 0 { patience } else { Duration::ZERO };
+    let view = app.jobs.wait(id, patience).await?;
+    Ok(view.state.is_final().then(|| told(app, view)))
 }
 
 /// Tells how a job stands, at once or when it has finished.
@@ -81,10 +101,7 @@ pub async fn show(
     let Query(poll) = poll.map_err(|_| Code::BadQuery)?;
     let asked = if may_wait { poll.wait_ms.unwrap_or(0) } else { 0 };
     let view = app.jobs.wait(&id, Duration::from_millis(asked.min(WAIT_MAX_MS))).await?;
-    if view.failure.is_some() {
-        app.jobs.failure_told(&id);
-    }
-    Ok(Json(status(view)))
+    Ok(Json(told(&app, view)))
 }
 
 /// Returns the answer of a job that is done, or one range of it.
@@ -119,10 +136,7 @@ pub async fn delete(State(app): State<Arc<App>>, JobPath(id): JobPath) -> Result
 
 /// Checks what the service needs to know of a plan; the engine checks the rest.
 fn check_plan(app: &App, plan: &[u8]) -> Result<TableName, ApiError> {
-    let plan: ServerPlan = serde_json::from_slice(plan).map_err(|_| Code::BadPlan)?;
-    if plan.format != PLAN_FORMAT {
-        return Err(Code::BadPlan.into());
-    }
+    let plan = ServerPlan::from_json(plan).map_err(|_| Code::BadPlan)?;
     let table = TableName::parse(&plan.table)?;
     if app.catalog.find(&table)?.digest().to_string() != plan.manifest {
         return Err(Code::OtherVersion.into());
@@ -138,7 +152,11 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<Vec<u8>>, ApiError> {
     if sound { Ok(Some(bytes.to_vec())) } else { Err(Code::BadHeader.into()) }
 }
 
-fn status(view: JobView) -> JobStatus {
+/// The status that the submitter is told. Of a job that failed nothing else is left to collect.
+fn told(app: &App, view: JobView) -> JobStatus {
+    if view.failure.is_some() {
+        app.jobs.failure_told(&view.id);
+    }
     let (code, message) =
         view.failure.map_or((None, None), |failure| (Some(failure.code), Some(failure.message)));
     JobStatus {

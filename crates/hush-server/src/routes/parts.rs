@@ -101,7 +101,7 @@ pub async fn fetch(
 ///
 /// `Content-Range: bytes a-b/n` says which bytes the body holds; `a` must be the current offset, or 0 to begin
 /// anew. When the last byte has come, the file's BLAKE3 must be its name; then the part is complete. A part that is there
-/// is read first, and replaced if it is damaged.
+/// is read first, and replaced if it is damaged; the reply then carries `Part-Damaged: ?1`.
 #[utoipa::path(put, path = "/v1/tables/{table}/parts/{part}", tag = "parts",
     params(("table" = String, Path, description = "table name"),
            ("part" = String, Path, description = "BLAKE3 of the file, 64 hex digits, then .clear, .enc or .key"),
@@ -144,5 +144,6 @@ pub async fn upload(
     }
     tracing::info!(bytes = range.length(), complete, "part bytes received");
     let headers = [(UPLOAD_OFFSET, offset.to_string()), (UPLOAD_COMPLETE, complete.to_owned())];
-    Ok((status, headers).into_response())
+    let damaged = replaced.map(|_| [(PART_DAMAGED, YES)]);
+    Ok((status, headers, damaged, ()).into_response())
 }

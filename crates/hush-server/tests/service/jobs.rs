@@ -4,7 +4,7 @@
 use arrow::array::{Array, AsArray};
 use hush_exec::answer::Answer as PlanAnswer;
 use hush_plan::ServerPlan;
-use hush_plan::plan::{AggregateTask, PLAN_FORMAT, Task};
+use hush_plan::plan::{AggregateTask, PLAN_FORMAT, Predicate, Task};
 use hush_table::Digest;
 
 use crate::fixture::{LocalTable, PLAIN, ROWS, Recipe};
@@ -24,7 +24,7 @@ pub(crate) fn plan(table: &LocalTable, predicate: Option<&str>) -> Vec<u8> {
         format: PLAN_FORMAT,
         table: table.recipe.name.to_owned(),
         manifest: table.manifest.digest().to_string(),
-        predicate: predicate.map(str::to_owned),
+        predicate: predicate.map(Predicate::clear),
         task: Task::Aggregate(task),
         max_answer_bytes: MAX_ANSWER,
     };
@@ -88,6 +88,25 @@ fn a_plan_is_run_and_its_answer_fetched() {
     assert_eq!(service.call("DELETE", &format!("/v1/jobs/{id}"), &[], b"").status, 204);
     assert_eq!(service.get(&route).code(), "HUSH-V024");
     assert_eq!(std::fs::read_dir(service.path("jobs")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_submitter_that_waits_a_little_is_told_of_the_end() {
+    let service = start(&[]);
+    let table = PLAIN.make();
+    table.push(&service);
+    let post = |query: &str, plan: &[u8]| service.call("POST", &format!("/v1/jobs{query}"), &[], plan).json();
+    let (good, bad) = (plan(&table, None), plan(&table, Some("\"nothing\" = 1")));
+    assert!(post("", &good)["ended"].is_null());
+    // However slow the machine is: the end is told, or the job can be asked as ever.
+    for (plan, expected) in [(&good, "done"), (&bad, "failed")] {
+        let accepted = post("?wait_ms=100", plan);
+        let status = finished(&service, accepted["id"].as_str().unwrap());
+        assert_eq!(status["state"], expected);
+        assert!(accepted["ended"].is_null() || accepted["ended"] == status, "{accepted}");
+    }
+    let refused = service.call("POST", "/v1/jobs?wait_ms=no", &[], &good);
+    assert_eq!(refused.code(), "HUSH-V030");
 }
 
 #[test]
@@ -155,6 +174,46 @@ fn a_result_survives_a_crash_and_a_replaced_table_answers_anew() {
     assert_eq!(finished(&service, &id)["state"], "done");
     let after = service.get(&format!("/v1/jobs/{id}/result")).body;
     assert_eq!(counts(&after), counts(&before));
+}
+
+/// As the version before wrote them, with SQL for a predicate.
+fn plan_of_format_1(table: &LocalTable) -> Vec<u8> {
+    let mut plan: serde_json::Value = serde_json::from_slice(&plan(table, None)).unwrap();
+    (plan["format"], plan["predicate"]) = (1.into(), "\"year\" >= 2022".into());
+    serde_json::to_vec(&plan).unwrap()
+}
+
+/// A server that is updated finds the jobs of the one before: those with a plan that it does not read fail with a code.
+#[test]
+fn plans_of_another_format_are_refused_when_they_come_and_when_they_are_found() {
+    let service = start(&[]);
+    let table = PLAIN.make();
+    table.push(&service);
+    let earlier = plan_of_format_1(&table);
+    let refused = service.call("POST", "/v1/jobs", &[], &earlier);
+    assert_eq!((refused.status, refused.code().as_str()), (400, "HUSH-V022"));
+    assert!(refused.json()["message"].as_str().unwrap().contains("plan_format"));
+
+    let id = submit(&service, &plan(&table, None));
+    assert_eq!(finished(&service, &id)["state"], "done");
+    let data = service.kill();
+    let folder = data.path().join("jobs").join(&id);
+    let mut record: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.join("record.json")).unwrap()).unwrap();
+    record["state"] = "queued".into();
+    record["body"] = blake3::hash(&earlier).to_hex().as_str().into();
+    for member in ["started_s", "finished_s", "result"] {
+        record[member] = serde_json::Value::Null;
+    }
+    std::fs::write(folder.join("record.json"), serde_json::to_vec(&record).unwrap()).unwrap();
+    std::fs::write(folder.join("plan.json"), earlier).unwrap();
+
+    let service = start_in(data, &[]);
+    let status = finished(&service, &id);
+    assert_eq!((status["state"].as_str(), status["code"].as_str()), (Some("failed"), Some("HUSH-E003")));
+    assert!(status["message"].as_str().unwrap().contains("format 1, this server reads 2"), "{status}");
+    let id = submit(&service, &plan(&table, None));
+    assert_eq!(finished(&service, &id)["state"], "done");
 }
 
 #[test]

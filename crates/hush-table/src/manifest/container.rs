@@ -9,6 +9,9 @@
 // Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
 use ed25519_dalek::{Signature, VerifyingKey};
 
 use super::{CONTAINER_VERSION, MAGIC, MAX_BODY_BYTES, Manifest, key_id};
@@ -27,6 +30,7 @@ pub struct UncheckedManifest<'a> {
     body: &'a [u8],
     key: [u8; 32],
     container: &'a [u8],
+    digest: Digest,
 }
 
 /// A manifest whose signature and rules have been checked.
@@ -77,9 +81,13 @@ impl<'a> UncheckedManifest<'a> {
         // The two splits cannot fail now; a typed error costs no more than an assertion.
         let Some((signed, signature)) = container.split_last_chunk::<64>() else { return Err(smallest) };
         let Some((_, key)) = signed.split_last_chunk::<32>() else { return Err(smallest) };
-        verify(signed, key, signature)?;
+        let digest = Digest::of(container);
+        if !was_verified(&digest) {
+            verify(signed, key, signature)?;
+            remember_verified(digest);
+        }
         let body = rest.get(..length as usize).ok_or(smallest)?;
-        Ok(Self { body, key: *key, container })
+        Ok(Self { body, key: *key, container, digest })
     }
 
     /// The verifying key that the container carries.
@@ -100,8 +108,7 @@ impl<'a> UncheckedManifest<'a> {
         if manifest.to_json()? != self.body {
             return Err(ManifestFault::NotCanonical.into());
         }
-        let bytes = self.container.to_vec();
-        Ok(SignedManifest { manifest, key: self.key, digest: Digest::of(&bytes), bytes })
+        Ok(SignedManifest { manifest, key: self.key, digest: self.digest, bytes: self.container.to_vec() })
     }
 }
 
@@ -156,7 +163,9 @@ impl SignedManifest {
         let signature = sign(&bytes);
         verify(&bytes, key, &signature)?;
         bytes.extend_from_slice(&signature);
-        Ok(Self { manifest, key: *key, digest: Digest::of(&bytes), bytes })
+        let digest = Digest::of(&bytes);
+        remember_verified(digest);
+        Ok(Self { manifest, key: *key, digest, bytes })
     }
 
     /// What the manifest says.
@@ -204,6 +213,21 @@ fn require(found: &[u8; 32], expected: &[u8; 32]) -> Result<(), TableError> {
         return Ok(());
     }
     Err(TableError::ForeignKey { found: Digest::of(found), expected: Digest::of(expected) })
+}
+
+/// Digests of containers whose signature was found right lately, the last one first. A table's manifest is read again and again, and
+/// the check takes longer than all else of a small one; the same bytes have the same signature.
+static VERIFIED: Mutex<VecDeque<Digest>> = Mutex::new(VecDeque::new());
+const MOST_VERIFIED: usize = 64;
+
+fn was_verified(container: &Digest) -> bool {
+    VERIFIED.lock().unwrap_or_else(PoisonError::into_inner).contains(container)
+}
+
+fn remember_verified(container: Digest) {
+    let mut verified = VERIFIED.lock().unwrap_or_else(PoisonError::into_inner);
+    verified.push_front(container);
+    verified.truncate(MOST_VERIFIED);
 }
 
 /// Strict verification: one message and key have one valid signature encoding, and small-order keys are refused,

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use hush_plan::error::Remedy;
 use thiserror::Error;
 
 /// Where in a file.
@@ -63,7 +64,7 @@ pub enum BatchFault {
     Columns,
 }
 
-/// What is wrong with a file, with a stable [`code`](SourceError::code) and a [way out](SourceError::hint).
+/// What is wrong with a file, with a stable [`code`](SourceError::code) and a [way out](SourceError::remedy).
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SourceError {
@@ -273,51 +274,48 @@ impl SourceError {
     }
 
     /// What to do about it.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::Absent { .. } => "Remove them from the schema, or check that this is the right file.",
-            Self::Batches { .. } => "Read the data into a table first, and look at its columns.",
-            Self::ChunkTooLarge { .. } => {
-                "Raise --memory-limit, or drop the long texts in the schema. Nothing was written."
-            }
-            Self::DuplicateColumn { .. } => "Rename one of them.",
-            Self::Empty => "Check the path; a table needs column names and rows.",
-            Self::HeaderNotText | Self::NotUtf8 { .. } => "Save the file as UTF-8.",
-            Self::Missing { .. } => "Set nullable = true for the column in the schema. Nothing was written.",
-            Self::NoHeader => "Add a first line with the names of the columns.",
-            Self::NoRows => "Add rows; an empty table has nothing to encrypt.",
+    pub fn remedy(&self) -> Remedy {
+        let text = match self {
+            Self::Absent { .. } => "remove them from the schema, or check that this is the right file",
+            Self::Batches { .. } => "read the data into a table first, and look at its columns",
+            Self::ChunkTooLarge { .. } => return Remedy::LongTexts,
+            Self::DuplicateColumn { .. } => "rename one of them",
+            Self::Empty => "check the path; a table needs column names and rows",
+            Self::HeaderNotText | Self::NotUtf8 { .. } => "save the file as UTF-8",
+            Self::Missing { .. } => "set nullable = true for the column in the schema. Nothing was written",
+            Self::NoHeader => "add a first line with the names of the columns",
+            Self::NoRows => "add rows; an empty table has nothing to encrypt",
             Self::NotATable { found: NotATable::ParquetNotBuilt } => {
-                "Save it as CSV, or take the program with Parquet."
+                "save it as CSV, or take the program with Parquet"
             }
-            Self::NotATable { found: NotATable::ParquetStream } => "Save it as a file first.",
-            Self::NotATable { .. } => "Save it as UTF-8 CSV or as Parquet, uncompressed on the outside.",
-            Self::NotUnits { .. } => "Use protect = \"seal\", \"clear\" or \"drop\" for it.",
-            Self::Open { .. } => "Check the path and its permissions.",
-            Self::OutOfRange { .. } => {
-                "Widen range in the schema if the value is right. Nothing was written."
-            }
-            Self::Parquet { .. } => "Write the file again with snappy, zstd or no compression.",
+            Self::NotATable { found: NotATable::ParquetStream } => "save it as a file first",
+            Self::NotATable { .. } => "save it as UTF-8 CSV or as Parquet, uncompressed on the outside",
+            Self::NotUnits { .. } => "use protect = \"seal\", \"clear\" or \"drop\" for it",
+            Self::Open { .. } => "check the path and its permissions",
+            Self::OutOfRange { .. } => "widen range in the schema if the value is right. Nothing was written",
+            Self::Parquet { .. } => "write the file again with snappy, zstd or no compression",
             Self::Ragged { .. } => {
-                "Quote fields that hold the delimiter or a line break. Nothing was written."
+                "quote fields that hold the delimiter or a line break. Nothing was written"
             }
-            Self::ReadOnce => "Save it as a file first, or read it into memory.",
-            Self::Read { .. } => "Check the disk and run the command again.",
+            Self::ReadOnce => "save it as a file first, or read it into memory",
+            Self::Read { .. } => "check the disk and run the command again",
             Self::RecordTooLong { .. } | Self::UnclosedQuote { .. } => {
-                "Close the quote (\"\" inside one). Nothing was written."
+                "close the quote (\"\" inside one). Nothing was written"
             }
-            Self::TooManyColumns { .. } => "Split the table, or check the delimiter.",
-            Self::TooManyRows { .. } => "Raise max_rows in the schema. Nothing was written.",
+            Self::TooManyColumns { .. } => "split the table, or check the delimiter",
+            Self::TooManyRows { .. } => "raise max_rows in the schema. Nothing was written",
             Self::Unlisted { .. } => {
-                "Add them to the schema (protect = \"drop\" leaves them out), then approve it again."
+                "add them to the schema (protect = \"drop\" leaves them out), then approve it again"
             }
-            Self::UnsupportedType { .. } => "Set protect = \"drop\", or convert the column to a plain type.",
+            Self::UnsupportedType { .. } => "set protect = \"drop\", or convert the column to a plain type",
             Self::WrongType { expected, .. } if expected == "date" || expected == "timestamp" => {
-                "Day or month first? Set date_format. A missing-value marker? Add it to null_tokens. Nothing was written."
+                "day or month first? Set date_format. A missing-value marker? Add it to null_tokens. Nothing was written"
             }
             Self::WrongType { .. } => {
-                "A missing-value marker? Add it to null_tokens. A limit such as <5? Set censored. Nothing was written."
+                "a missing-value marker? Add it to null_tokens. A limit such as <5? Set censored. Nothing was written"
             }
-        }
+        };
+        text.into()
     }
 }
 

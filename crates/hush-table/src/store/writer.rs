@@ -162,7 +162,8 @@ impl TableWriter {
             self.open = Some(part);
         }
         pushed?;
-        if full || self.ended { self.cut() } else { Ok(()) }
+        // The last part waits for nobody: it is stored by `finish`.
+        if full && !self.ended { self.cut() } else { Ok(()) }
     }
 
     /// Stores evaluation keys beside the parts; the manifest will name them. `keys` is their object (`docs/formats/chain.md`, kind 8),
@@ -205,8 +206,10 @@ impl TableWriter {
         sealed_schema: Vec<u8>,
         sign: impl FnOnce(&[u8]) -> [u8; 64],
     ) -> Result<SignedManifest, TableError> {
-        self.cut()?;
         self.join()?;
+        if let Some(part) = self.open.take() {
+            self.head.parts.push(part.store(&self.store)?);
+        }
         let mut manifest = self.head.clone();
         manifest.sealed_schema = sealed_schema;
         let signed = SignedManifest::sign(manifest, &self.verifying_key, sign)?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use ed25519_dalek::{Signer, SigningKey};
 use hush_params::Named;
+use hush_plan::error::Front;
 use hush_plan::schema::Protection;
 use hush_table::manifest::{KeyEntry, PartEntry, PartPlace, key_id};
 use hush_table::part::PartSource;
@@ -134,7 +135,7 @@ fn clear_part(file: &CorpusFile, bytes: &[u8]) -> Result<(), String> {
 /// A file that a person gives: profiled, proposed, and read by the proposal.
 fn source(bytes: &[u8]) -> Result<(), String> {
     let code = |error: SourceError| {
-        assert!(!error.hint().is_empty() && !error.to_string().is_empty());
+        assert!(!error.remedy().describe(Front::CommandLine).is_empty() && !error.to_string().is_empty());
         error.code().to_owned()
     };
     let source = Source::from_bytes(Bytes::copy_from_slice(bytes), &OpenOptions::default()).map_err(code)?;

@@ -19,7 +19,7 @@ use super::*;
 use crate::Stop;
 use crate::clear::evaluation_error;
 use crate::clear::scalar::Scope;
-use crate::clear::session::{self, Partitions};
+use crate::clear::session::{Partitions, Session};
 use crate::error::{ExecError, ExpressionRole};
 
 /// As plans write them, and as people do; all without decimals for each row.
@@ -59,6 +59,8 @@ struct Table {
     state: SessionState,
     schema: DFSchema,
     source: Arc<dyn TableSource>,
+    /// The session of small tables, and the rows in one partition.
+    small: (SessionState, Arc<dyn TableSource>),
 }
 
 impl Table {
@@ -71,11 +73,14 @@ impl Table {
 
     fn new(batches: Vec<Vec<RecordBatch>>) -> Self {
         let schema = batches[0][0].schema();
-        let table = MemTable::try_new(schema.clone(), batches).unwrap();
-        let state = session::build(1 << 28).unwrap();
-        let state = session::for_query(&state, Partitions::Many(3));
+        let source =
+            |batches| provider_as_source(Arc::new(MemTable::try_new(schema.clone(), batches).unwrap()));
+        let (one, source) = (source(vec![batches.concat()]), source(batches));
+        let session = Session::new(1 << 28).unwrap();
+        let state = session.for_query(Partitions::Many(3), u64::MAX).into_owned();
+        let small = (session.for_query(Partitions::Many(3), 1).into_owned(), one);
         let schema = DFSchema::try_from(schema.as_ref().clone()).unwrap();
-        Self { state, schema, source: provider_as_source(Arc::new(table)) }
+        Self { state, schema, source, small }
     }
 
     fn parse(&self, text: &str) -> Expr {
@@ -84,17 +89,29 @@ impl Table {
         scope.aggregate(ExpressionRole::Clear(0), text).unwrap_or_else(|error| panic!("{text}: {error}"))
     }
 
-    /// The sum for all rows, or for each `k` in order.
+    /// The sum for all rows, or for each `k` in order; the same with and without the rules that make plans faster.
     fn ask(&self, sum: Expr, is_grouped: bool) -> Result<RecordBatch, ExecError> {
+        let found = Self::ask_in(&self.state, &self.source, sum.clone(), is_grouped);
+        let small = Self::ask_in(&self.small.0, &self.small.1, sum, is_grouped);
+        assert_eq!(small.as_ref().ok(), found.as_ref().ok());
+        found
+    }
+
+    fn ask_in(
+        state: &SessionState,
+        source: &Arc<dyn TableSource>,
+        sum: Expr,
+        is_grouped: bool,
+    ) -> Result<RecordBatch, ExecError> {
         let key = is_grouped.then(|| col("k"));
-        let plan = LogicalPlanBuilder::scan("t", self.source.clone(), None)
+        let plan = LogicalPlanBuilder::scan("t", source.clone(), None)
             .and_then(|plan| plan.aggregate(key.clone(), [sum.alias("a0")]))
             .and_then(|plan| match key {
                 Some(key) => plan.sort([key.sort(true, true)])?.build(),
                 None => plan.build(),
             })
             .unwrap();
-        let frame = DataFrame::new(self.state.clone(), plan);
+        let frame = DataFrame::new(state.clone(), plan);
         let schema: Arc<Schema> = Arc::new(frame.schema().as_arrow().clone());
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let batches = runtime.block_on(frame.collect()).map_err(|error| evaluation_error(&error))?;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Random conditions on random parts: a part that is excluded has no row that matches. With NULLs, NaN, both zeros, the
+//! Random conditions on random parts: they mean what their text does, and a part that is excluded has no row that matches. With NULLs, NaN, both zeros, the
 //! largest and smallest numbers, long texts that differ at the end, empty texts, and conversions.
 
 use arrow::array::{
     Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray, UInt8Array,
 };
 use datafusion::common::DFSchema;
+use hush_plan::plan::Predicate;
 use hush_table::manifest::{BODY_FORMAT, DeviceRules};
 use hush_table::part::{ClearPartWriter, PartSource};
 use hush_table::{CHUNK_ROWS, ClearColumn, EncryptionId, Manifest, PartEntry, TableId};
@@ -13,9 +14,9 @@ use hush_testkit::Draw;
 
 use super::*;
 use crate::Stop;
-use crate::clear::compiled::UsedColumns;
+use crate::clear::compiled::{Compiled, UsedColumns};
 use crate::clear::scalar::Scope;
-use crate::clear::session;
+use crate::clear::session::Session;
 use crate::error::ExpressionRole;
 
 const LONG: &str = "a text that is longer than what a footer holds of it, so that its bounds are cut somewhere before the end";
@@ -154,20 +155,42 @@ fn term(draw: &mut Draw) -> String {
     }
 }
 
-fn condition(draw: &mut Draw, depth: usize) -> String {
+/// A condition as SQL and as a predicate.
+fn condition(draw: &mut Draw, depth: usize) -> (String, Predicate) {
     match draw.below(if depth == 0 { 1 } else { 5 }) {
-        0 | 1 => term(draw),
-        2 => format!("({} AND {})", condition(draw, depth - 1), condition(draw, depth - 1)),
-        3 => format!("({} OR {})", condition(draw, depth - 1), condition(draw, depth - 1)),
-        _ => format!("NOT ({})", condition(draw, depth - 1)),
+        0 | 1 => {
+            let sql = term(draw);
+            (sql.clone(), Predicate::clear(sql))
+        }
+        kind @ (2 | 3) => {
+            let ((left, one), (right, other)) = (condition(draw, depth - 1), condition(draw, depth - 1));
+            match kind {
+                2 => (format!("({left} AND {right})"), one.and(other)),
+                _ => (format!("({left} OR {right})"), one.or(other)),
+            }
+        }
+        _ => {
+            let (sql, predicate) = condition(draw, depth - 1);
+            (format!("NOT ({sql})"), predicate.negated())
+        }
     }
 }
 
+/// A predicate compiled over the columns that it uses; `None` where it is no good.
+fn compile(scope: &Scope<'_>, predicate: &Predicate) -> Option<(UsedColumns, Compiled)> {
+    let expr = scope.predicate(ExpressionRole::Predicate, predicate).ok()?;
+    let columns = UsedColumns::of(scope, [&expr]).unwrap();
+    let compiled = columns.compile(scope.state, ExpressionRole::Predicate, &expr).ok()?;
+    Some((columns, compiled))
+}
+
+/// What is true, false and NULL is so by the predicate as by the query engine's own reading of the whole text.
 #[test]
-fn a_part_that_is_excluded_has_no_row_that_matches() {
-    let state = session::build(1 << 20).unwrap();
+fn a_predicate_has_the_value_of_its_text_and_a_part_that_it_excludes_has_no_row_that_matches() {
+    let session = Session::new(1 << 20).unwrap();
+    let state = session.state();
     let mut draw = Draw::of_environment("HUSH_TEST_SEED");
-    let (mut excluded, mut empty, mut compiled) = (0, 0, 0);
+    let (mut excluded, mut empty, mut compiled, mut compared) = (0, 0, 0, 0);
     let parts: Vec<_> = (0..40)
         .map(|_| {
             let rows = 1 + draw.below(40);
@@ -177,18 +200,25 @@ fn a_part_that_is_excluded_has_no_row_that_matches() {
         .collect();
     let schema = DFSchema::try_from(parts[0].1.schema().as_ref().clone()).unwrap();
     let stop = Stop::never();
-    let scope = Scope { state: &state, schema: &schema, stop: &stop };
-    for _ in 0..500 {
-        let sql = condition(&mut draw, 2);
-        let Ok(expr) = scope.condition(ExpressionRole::Predicate, &sql) else { continue };
-        let columns = UsedColumns::of(&scope, [&expr]).unwrap();
-        let Ok(condition) = columns.compile(&state, ExpressionRole::Predicate, &expr) else { continue };
+    let scope = Scope { state, schema: &schema, stop: &stop };
+    for _ in 0..600 {
+        let (sql, predicate) = condition(&mut draw, 3);
+        assert_eq!(predicate.check(), Ok(()), "{sql}, {draw}");
+        let Some((columns, condition)) = compile(&scope, &predicate) else { continue };
+        let whole = compile(&scope, &Predicate::clear(&*sql));
         compiled += 1;
         let zones = columns.zones(&condition);
         for (part, _) in &parts {
             let batches = columns.read(Some(part), part_rows(part)).unwrap();
-            let Ok(matching) = condition.condition(&batches[0]) else { continue };
-            let matches = matching.count_set_bits();
+            let Ok(found) = condition.array(&batches[0]) else { continue };
+            // A conversion that fails on a row may do so in one of them alone: what stands behind what decides is passed over.
+            let (columns, whole) = whole.as_ref().unwrap();
+            let batches = columns.read(Some(part), part_rows(part)).unwrap();
+            if let Ok(expected) = whole.array(&batches[0]) {
+                assert_eq!(&found, &expected, "{sql}, {draw}");
+                compared += usize::from(found.null_count() > 0);
+            }
+            let matches = condition.condition(&batches[0]).unwrap().count_set_bits();
             empty += usize::from(matches == 0);
             if zones.as_ref().is_some_and(|zones| zones.excludes(part)) {
                 excluded += 1;
@@ -196,8 +226,9 @@ fn a_part_that_is_excluded_has_no_row_that_matches() {
             }
         }
     }
-    // The test would say nothing if nothing was excluded.
+    // The test would say nothing if nothing was excluded, or nothing NULL.
     assert!(compiled > 150 && excluded * 10 > empty, "{excluded} of {empty} in {compiled} conditions");
+    assert!(compared > 1000, "{compared} arrays with NULLs");
 }
 
 fn part_rows(part: &ClearPart) -> u64 {
@@ -207,7 +238,8 @@ fn part_rows(part: &ClearPart) -> u64 {
 /// Each is a way in which bounds, asked without care, lose rows.
 #[test]
 fn what_bounds_cannot_tell_is_read() {
-    let state = session::build(1 << 20).unwrap();
+    let session = Session::new(1 << 20).unwrap();
+    let state = session.state();
     let integers = || Arc::new(Int64Array::from(vec![-5, 0, 5])) as ArrayRef;
     let floats = |values: [f64; 3]| Arc::new(Float64Array::from(values.to_vec())) as ArrayRef;
     let texts = |values: [&str; 3]| Arc::new(StringArray::from(values.to_vec())) as ArrayRef;
@@ -230,10 +262,8 @@ fn what_bounds_cannot_tell_is_read() {
         let part = part(&batch);
         let schema = DFSchema::try_from(batch.schema().as_ref().clone()).unwrap();
         let stop = Stop::never();
-        let scope = Scope { state: &state, schema: &schema, stop: &stop };
-        let expr = scope.condition(ExpressionRole::Predicate, sql).unwrap();
-        let columns = UsedColumns::of(&scope, [&expr]).unwrap();
-        let condition = columns.compile(&state, ExpressionRole::Predicate, &expr).unwrap();
+        let scope = Scope { state, schema: &schema, stop: &stop };
+        let (columns, condition) = compile(&scope, &Predicate::clear(sql)).unwrap();
         let zones = columns.zones(&condition);
         assert!(!zones.is_some_and(|zones| zones.excludes(&part)), "{sql}");
     }
@@ -241,7 +271,7 @@ fn what_bounds_cannot_tell_is_read() {
     let part = part(&sorted);
     let schema = DFSchema::try_from(sorted.schema().as_ref().clone()).unwrap();
     let stop = Stop::never();
-    let scope = Scope { state: &state, schema: &schema, stop: &stop };
+    let scope = Scope { state, schema: &schema, stop: &stop };
     for sql in [
         "x > 5",
         "x = 6 OR x < -5",
@@ -250,10 +280,10 @@ fn what_bounds_cannot_tell_is_read() {
         "x > 5 AND ABS(x) = 1",
         "x > 5.5",
         "x <> x AND 6 <= x",
+        "NOT x <= 5",
+        "(x > 5 AND ABS(x) = 1) OR x < -5",
     ] {
-        let expr = scope.condition(ExpressionRole::Predicate, sql).unwrap();
-        let columns = UsedColumns::of(&scope, [&expr]).unwrap();
-        let condition = columns.compile(&state, ExpressionRole::Predicate, &expr).unwrap();
+        let (columns, condition) = compile(&scope, &Predicate::clear(sql)).unwrap();
         assert!(columns.zones(&condition).is_some_and(|zones| zones.excludes(&part)), "{sql}");
     }
 }

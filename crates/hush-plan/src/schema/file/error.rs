@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What can be wrong with a schema file. Names and keys are shown, never values of the data (a schema has none).
+//! Faults of a schema file. Errors show names and keys, never values of the data (a schema has none).
 
 use thiserror::Error;
+
+use crate::error::Remedy;
 
 /// Why a range is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -21,7 +23,7 @@ pub enum RangeProblem {
     Untyped,
 }
 
-/// What is wrong with a schema, with a stable [`code`](SchemaError::code) and a [way out](SchemaError::hint).
+/// A fault of a schema, with a stable [`code`](SchemaError::code) and a [way out](SchemaError::remedy).
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SchemaError {
@@ -30,9 +32,9 @@ pub enum SchemaError {
     Format {
         /// Line in the file.
         line: usize,
-        /// What the file says.
+        /// The value in the file.
         found: String,
-        /// What is read.
+        /// The format that is read.
         expected: i64,
     },
     /// A key that must be there is not.
@@ -72,7 +74,7 @@ pub enum SchemaError {
         line: usize,
         /// The column.
         column: String,
-        /// What is wrong with it.
+        /// The fault.
         problem: RangeProblem,
     },
     /// Not TOML.
@@ -116,7 +118,7 @@ pub enum SchemaError {
         line: usize,
         /// The column.
         column: String,
-        /// What the file says.
+        /// The value in the file.
         found: String,
     },
     /// A key with a value of the wrong kind.
@@ -128,7 +130,7 @@ pub enum SchemaError {
         place: String,
         /// The key.
         key: &'static str,
-        /// What it may be.
+        /// Values that are allowed.
         expected: &'static str,
     },
 }
@@ -154,32 +156,27 @@ impl SchemaError {
     }
 
     /// What to do about it.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::Format { .. } => {
-                "Use a newer version, or have a schema proposed again (hush init, or propose in Python)."
-            }
-            Self::MissingKey { .. } | Self::WrongValue { .. } => {
-                "Correct the line; a proposal (hush init, or propose in Python) shows an example."
-            }
-            Self::NoColumn { .. } => "Use a column of the schema, by its exact name.",
-            Self::NoColumns => "Have one proposed for the data (hush init, or propose in Python).",
-            Self::NotApproved => "Read it, set status = \"approved\" and approved_by, rerun.",
-            Self::Product { .. } => "Set protect = \"encrypt\" for it, or remove the product from products.",
+    pub fn remedy(&self) -> Remedy {
+        let text = match self {
+            Self::Format { .. } => return Remedy::ProposeAgain,
+            Self::MissingKey { .. } | Self::WrongValue { .. } => return Remedy::ProposeExample,
+            Self::NoColumn { .. } => "use a column of the schema, by its exact name",
+            Self::NoColumns => "have one proposed for the data",
+            Self::NotApproved => return Remedy::Approve,
+            Self::Product { .. } => "set protect = \"encrypt\" for it, or remove the product from products",
             Self::Range { .. } => {
-                "Write range = [low, high] in values of the column; quote more than 15 digits."
+                "write range = [low, high] in values of the column; quote more than 15 digits"
             }
-            Self::Syntax { .. } => "Correct the line and rerun.",
+            Self::Syntax { .. } => "correct the line and rerun",
             Self::TextEncrypted { .. } => {
-                "Use protect = \"seal\" (stored, never computed on), \"clear\" or \"drop\"."
+                "use protect = \"seal\" (stored, never computed on), \"clear\" or \"drop\""
             }
-            Self::Undecided { .. } => {
-                "Decide on each (sensitive or clear, or protect in the schema), approve, rerun."
-            }
-            Self::UnknownKey { .. } => "Check the spelling, or remove it.",
+            Self::Undecided { .. } => return Remedy::Decide,
+            Self::UnknownKey { .. } => "check the spelling, or remove it",
             Self::UnknownType { .. } => {
-                "Types: int(8|16|32|64), decimal(p,s), float(digits), bool, date, timestamp, category, text."
+                "types: int(8|16|32|64), decimal(p,s), float(digits), bool, date, timestamp, category, text"
             }
-        }
+        };
+        text.into()
     }
 }

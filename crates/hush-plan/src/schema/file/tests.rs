@@ -4,6 +4,7 @@
 use super::super::units::type_bounds;
 use super::super::{Column, ColumnType, DateFormat, Purpose, ReleaseBudget, UnitRange, Written};
 use super::*;
+use crate::error::Front;
 
 const EXAMPLE: &str = r#"# Proposal. Contains no values from your data.
 format = 1
@@ -66,7 +67,7 @@ fn refused(from: &str, to: &str, code: &str, line: &str) {
     let error = from_toml(&EXAMPLE.replacen(from, to, 1)).unwrap_err();
     assert_eq!(error.code(), code, "{error}");
     assert!(error.to_string().starts_with(line), "{error}");
-    assert!(!error.hint().is_empty());
+    assert!(!error.remedy().describe(Front::CommandLine).is_empty());
 }
 
 #[test]

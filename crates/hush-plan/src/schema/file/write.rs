@@ -55,7 +55,7 @@ pub fn date_format_name(format: DateFormat) -> &'static str {
     }
 }
 
-/// What `censored` says of numbers such as `<5`: their bound is taken.
+/// The value of `censored` that takes the bound of numbers such as `<5`.
 pub(super) const CENSORED: &str = "bound";
 
 pub(super) fn purpose_name(purpose: Purpose) -> &'static str {

@@ -103,13 +103,13 @@ impl Selection {
 
     /// `Σ w_i·b_i mod q` over the rows of one group; `words` are the residues of one limb of a body.
     pub(super) fn weigh(&self, q: Modulus, index: usize, group_rows: &GroupRows, words: &[u64]) -> u64 {
-        let rows = self.rows[group_rows.range.clone()].iter().map(|&row| words[row as usize]);
+        let rows = &self.rows[group_rows.range.clone()];
         match self.weights_of(index, group_rows) {
-            // At most 2^14 residues below 2^47.
-            None => q.reduce_u64(rows.sum()),
+            None => q.reduce_u64(sum_at(words, rows)),
             // At most 2^14 products below 2^94.
             Some(weights) => {
-                let products = rows.zip(weights).map(|(b, &w)| u128::from(b) * u128::from(w));
+                let words = rows.iter().map(|&row| words[row as usize]);
+                let products = words.zip(weights).map(|(b, &w)| u128::from(b) * u128::from(w));
                 q.reduce_u128(products.sum())
             }
         }
@@ -121,4 +121,22 @@ impl Selection {
             .nth(limb)
             .map(|weights| &weights[group_rows.range.clone()])
     }
+}
+
+/// The sum of some of `N` words: of at most 2^14 residues below 2^47, which cannot overflow.
+fn sum_at(words: &[u64], rows: &[u32]) -> u64 {
+    if words.is_empty() {
+        return 0;
+    }
+    // Rows are below N, a power of two: the mask changes none of them and spares a comparison for each.
+    let at = |row: u32| words[row as usize & (words.len() - 1)];
+    let (fours, rest) = rows.as_chunks::<4>();
+    // Four sums, so that an addition need not wait for the one before.
+    let mut sums = [0_u64; 4];
+    for four in fours {
+        for (sum, &row) in sums.iter_mut().zip(four) {
+            *sum = sum.wrapping_add(at(row));
+        }
+    }
+    rest.iter().map(|&row| at(row)).chain(sums).fold(0, u64::wrapping_add)
 }

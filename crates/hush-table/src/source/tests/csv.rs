@@ -5,6 +5,7 @@ use arrow::array::{Array, AsArray};
 use arrow::datatypes::{
     DataType, Date32Type, Decimal128Type, Float64Type, Int64Type, TimestampMicrosecondType,
 };
+use hush_plan::error::Front;
 
 use super::*;
 
@@ -14,7 +15,7 @@ fn names(source: &Source) -> Vec<&str> {
 
 fn code(result: Result<Source, SourceError>) -> (&'static str, String) {
     let error = result.expect_err("must be refused");
-    assert!(!error.hint().is_empty());
+    assert!(!error.remedy().describe(Front::CommandLine).is_empty());
     (error.code(), error.to_string())
 }
 

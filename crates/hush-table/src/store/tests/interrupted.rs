@@ -100,7 +100,7 @@ fn a_directory_that_cannot_be_written() {
     std::fs::write(&parts, b"in the way").unwrap();
     let error = write(&store, 1, &chunks(&mut Random::fresh(), 10, 9)).unwrap_err();
     assert_eq!(error.code(), "HUSH-T050");
-    assert!(error.hint().is_some());
+    assert!(error.remedy().is_some());
     assert_eq!(store.load().unwrap_err().code(), "HUSH-T020");
     std::fs::remove_file(&parts).unwrap();
     let written = chunks(&mut Random::fresh(), 10, 9);

@@ -43,7 +43,7 @@ struct Kept {
 
 /// All that a sum over every row of a part depends on, but for the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key {
+pub(crate) struct Key {
     file: PartFile,
     first_chunk: u32,
     rows: u64,
@@ -60,15 +60,15 @@ struct PartSums {
 }
 
 /// The sum of some columns of a part.
-pub(super) struct KeptSum {
-    pub(super) mask: Arc<Poly<Eval>>,
+pub(crate) struct KeptSum {
+    pub(crate) mask: Arc<Poly<Eval>>,
     /// In the order in which they were asked for.
-    pub(super) bodies: Vec<Arc<[u64]>>,
+    pub(crate) bodies: Vec<Arc<[u64]>>,
 }
 
 impl Key {
     /// The key of a part in a ring; `None` for a part without encrypted file.
-    pub(super) fn new(part: PartRef<'_>, ring: &Ring) -> Option<Self> {
+    pub(crate) fn new(part: PartRef<'_>, ring: &Ring) -> Option<Self> {
         Some(Self {
             file: part.entry.encrypted?,
             first_chunk: part.place.first_chunk,
@@ -94,7 +94,7 @@ impl SumCache {
     }
 
     /// The sum of these columns, if each of them is kept.
-    pub(super) fn find(&self, key: &Key, columns: &[EncodingId]) -> Option<KeptSum> {
+    pub(crate) fn find(&self, key: &Key, columns: &[EncodingId]) -> Option<KeptSum> {
         let mut kept = self.kept();
         kept.clock += 1;
         let clock = kept.clock;
@@ -105,7 +105,7 @@ impl SumCache {
     }
 
     /// Keeps the sum of some columns, beside those of other columns of the part.
-    pub(super) fn keep(&self, key: Key, columns: &[EncodingId], sum: KeptSum) {
+    pub(crate) fn keep(&self, key: Key, columns: &[EncodingId], sum: KeptSum) {
         let mut kept = self.kept();
         kept.clock += 1;
         let used = kept.clock;

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What can be done about each error of the owner's side, worded by the front that shows it.
+//!
+//! Crates below that cannot name a [`Remedy`] (keys, circuits) give the facts; their remedies stand here.
+
+use hush_circuits::program::ProgramError;
+use hush_keys::keyfile::{KeyFileError, memory_words};
+use hush_plan::error::{Front, Remedy, Subject};
+use hush_remote::RemoteError;
+
+use super::{ClientError, megabytes_up};
+use crate::eval::EvalError;
+
+/// Remedies, and what else is said of the state of things.
+struct Advice {
+    remedies: Vec<Remedy>,
+    form: AdviceForm,
+    /// Whether nothing was written.
+    unwritten: bool,
+}
+
+/// How advice stands under its sentence.
+enum AdviceForm {
+    /// A list after `Ways out:`, or `Way out:` where there is always one.
+    Ways(&'static str),
+    /// A sentence of its own.
+    Sentence,
+}
+
+impl ClientError {
+    /// The sentence with its ways out, in the words of a front (without the code).
+    pub fn report(&self, front: Front) -> String {
+        let advice = self.advice();
+        let sentence = self.to_string();
+        let ways: Vec<String> = advice.remedies.iter().map(|remedy| remedy.describe(front)).collect();
+        let ways = ways.join("; ");
+        if ways.is_empty() {
+            return sentence;
+        }
+        let stop = if sentence.ends_with(['.', '?']) { "" } else { "." };
+        let unwritten = if advice.unwritten { " Nothing was written." } else { "" };
+        let ways = match advice.form {
+            AdviceForm::Ways(label) => format!("{label}{ways}"),
+            AdviceForm::Sentence => capitalised(&ways),
+        };
+        format!("{sentence}{stop}\n  {}.{unwritten}", ways.trim_end_matches('.'))
+    }
+
+    /// What can be done, where the sentence does not say so itself.
+    fn advice(&self) -> Advice {
+        match self {
+            error if error.is_stale_version() => way(Remedy::Reopen),
+            Self::Eval(source) => ways(eval(source)),
+            Self::Plan(source) => ways(source.remedies(Subject::Table)),
+            Self::Rehearsed { source, by } => ways(source.remedies(*by)),
+            Self::NoSchema { .. } => way(Remedy::Propose),
+            Self::Exists { .. } => ways([Remedy::Replace]),
+            Self::Edge(source) => Advice { remedies: source.remedy().into_iter().collect(), ..way_form() },
+            Self::KeyFile(source) => ways(key_file(source)),
+            Self::Source(source) => sentence(source.remedy()),
+            Self::SchemaEdit { source } | Self::SchemaFile { source, .. } | Self::SchemaText { source } => {
+                sentence(source.remedy())
+            }
+            Self::Table(source) => Advice { remedies: source.remedy().into_iter().collect(), ..way_form() },
+            Self::DeviceTooSmall { .. } => ways([Remedy::FewerColumns, "a larger device".into()]),
+            Self::MemoryLimit { needed, .. } => {
+                let needed = megabytes_up(*needed).replace(' ', "");
+                ways([Remedy::Memory { needed }, "fewer columns or purposes in the schema".into()])
+            }
+            Self::MemoryPassed { .. } => Advice {
+                unwritten: true,
+                ..ways([Remedy::MoreMemory, "Parquet with smaller pages, or CSV".into()])
+            },
+            Self::Misused { way: remedy, .. } => way(remedy.clone()),
+            Self::NotPushed { .. } => ways([Remedy::Push, "ask the directory that has it".into()]),
+            Self::Release(source) => ways(source.ways_out()),
+            Self::Remote(RemoteError::Unauthorised { .. }) => way(Remedy::Token),
+            Self::Remote(
+                RemoteError::OtherOwner { url, table }
+                | RemoteError::OtherTable { url, table }
+                | RemoteError::Newer { url, table, .. },
+            ) => ways([Remedy::Delete { url: url.clone(), table: table.clone() }, Remedy::Rename]),
+            Self::WouldReplace { .. } => {
+                Advice { unwritten: true, ..ways([Remedy::ReplaceTable, "another directory or name".into()]) }
+            }
+            _ => ways([]),
+        }
+    }
+}
+
+fn ways(remedies: impl IntoIterator<Item = Remedy>) -> Advice {
+    let remedies = remedies.into_iter().collect();
+    Advice { remedies, form: AdviceForm::Ways("Ways out: "), unwritten: false }
+}
+
+fn way(remedy: Remedy) -> Advice {
+    Advice { remedies: vec![remedy], ..way_form() }
+}
+
+fn way_form() -> Advice {
+    Advice { remedies: Vec::new(), form: AdviceForm::Ways("Way out: "), unwritten: false }
+}
+
+fn sentence(remedy: Remedy) -> Advice {
+    Advice { remedies: vec![remedy], form: AdviceForm::Sentence, unwritten: false }
+}
+
+/// What can be done about a key file.
+fn key_file(error: &KeyFileError) -> Vec<Remedy> {
+    match error {
+        KeyFileError::Memory { limit, .. } => {
+            vec![Remedy::MoreMemory, Remedy::LighterKey { limit_mib: *limit }]
+        }
+        KeyFileError::WeakPassphrase { .. } => vec!["some more words".into(), Remedy::WeakPassphrase],
+        KeyFileError::WeakNewWork { expected, .. } => {
+            vec![Remedy::Work { least: memory_words(*expected).replace(' ', "") }]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What can be done about an evaluation.
+fn eval(error: &EvalError) -> Vec<Remedy> {
+    match error {
+        EvalError::BadPrecision => vec![Remedy::Precision],
+        EvalError::Empty { .. } | EvalError::Lengths { .. } => {
+            vec!["give every vector the same number of values".into()]
+        }
+        EvalError::Missing { .. } | EvalError::NotANumber { .. } => {
+            vec!["correct or leave out these values".into()]
+        }
+        EvalError::NoColumn { .. } => vec![Remedy::VectorColumn],
+        EvalError::NoVector { .. } => vec![Remedy::Vectors],
+        EvalError::Program(source) => program(source),
+        EvalError::Serve(_) => vec!["this is a bug: please report it with the expression".into()],
+        EvalError::Unused { .. } => vec![Remedy::EvalHelp],
+    }
+}
+
+fn program(error: &ProgramError) -> Vec<Remedy> {
+    match error {
+        ProgramError::Chain { .. } | ProgramError::Noise { .. } => {
+            vec!["split the expression and evaluate the parts one after the other".into(), Remedy::Inexact]
+        }
+        ProgramError::Circuit(_) => vec!["this is a bug: please report it with the expression".into()],
+        ProgramError::Expression(source) => vec![source.ways_out().into()],
+        ProgramError::Precision { .. } => vec![Remedy::LooserPrecision, Remedy::Exact],
+        ProgramError::Spread => vec!["scale the vectors".into(), Remedy::Exact],
+        ProgramError::Wide { .. } => {
+            vec!["fewer decimals".into(), "split the expression".into(), Remedy::Inexact]
+        }
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the owner does by whether a table is encrypted: how its columns are stored, and how the objects of answers are opened.
+//!
+//! [`Lattice`] encrypts, [`NoOp`] copies. Whoever makes a table in memory or opens one chooses; everything else asks the table's scheme, once for a
+//! chunk or for an object of an answer. `hush-exec` has the server's half of each scheme.
+
+mod lattice;
+mod noop;
+
+use bytes::Bytes;
+use hush_encode::QuantityValues;
+use hush_exec::answer::RowsChunk;
+use hush_exec::program::ProgramShape;
+use hush_exec::{Engine, Limits};
+use hush_keys::ChunkEncryption;
+use hush_plan::bounds::Bound;
+use hush_rlwe::ObjectRounding;
+use hush_table::TableStore;
+
+use crate::cells::Cells;
+use crate::columns::ColumnKeys;
+use crate::error::ClientError;
+use crate::number::Number;
+use crate::packing::ColumnKey;
+use crate::release::Release;
+
+pub(crate) use self::lattice::Lattice;
+pub(crate) use self::noop::NoOp;
+
+/// The owner's half of a scheme.
+pub(crate) trait Scheme: Sync {
+    /// The stored form of a chunk's columns, in the order of the keys.
+    ///
+    /// # Errors
+    /// [`ClientError::OutOfBounds`] for a value that its encoding does not hold; no entropy.
+    fn encode(
+        &self,
+        keys: &ColumnKeys,
+        chunk: &mut ChunkEncryption<'_>,
+        quantities: &[QuantityValues<'_>],
+    ) -> Result<Vec<Bytes>, ClientError>;
+
+    /// An engine in this process that computes on such columns.
+    ///
+    /// # Errors
+    /// [`ClientError::Exec`].
+    fn engine(&self, store: TableStore, threads: usize, limits: Limits) -> Result<Engine, ClientError>;
+
+    /// Opens the sums of one block of columns in one group.
+    ///
+    /// # Errors
+    /// Bytes that are no such sums.
+    fn sums<'a>(
+        &self,
+        object: &'a [u8],
+        group: u32,
+        columns: &[&ColumnKey],
+    ) -> Result<Box<dyn BlockSums + 'a>, ClientError>;
+
+    /// A stored column that an answer carries, each value within its bound; approximate values as they are to leave the owner,
+    /// where there is a `release`. `written` is the chunk's number in its file.
+    ///
+    /// # Errors
+    /// Bytes that are damaged or belong elsewhere; [`ClientError::Beyond`].
+    fn fetched(
+        &self,
+        column: &Fetched<'_>,
+        chunk: (&RowsChunk<'_>, u32),
+        blob: &[u8],
+        release: Option<&Release<'_>>,
+    ) -> Result<Cells, ClientError>;
+
+    /// The result of a program on a chunk, not compared with its bound yet; approximate values as they are to leave the owner,
+    /// where there is a `release`.
+    ///
+    /// # Errors
+    /// Bytes that are damaged or belong elsewhere.
+    fn computed(
+        &self,
+        program: &Computed<'_>,
+        chunk: &RowsChunk<'_>,
+        object: &[u8],
+        release: Option<&Release<'_>>,
+    ) -> Result<Cells, ClientError>;
+}
+
+/// The sums of one block in one group.
+pub(crate) trait BlockSums {
+    /// The sum of the column at `place` of the block, not compared with its bound yet.
+    ///
+    /// # Errors
+    /// Those of decryption; bytes that are no sum of the column.
+    fn number(&self, place: usize, key: &ColumnKey, bound: &Bound) -> Result<Number, ClientError>;
+
+    /// What may leave the owner in place of the sum; `None` where it may leave as it is.
+    ///
+    /// # Errors
+    /// Those of [`Release`].
+    fn released(
+        &self,
+        place: usize,
+        key: &ColumnKey,
+        bound: &Bound,
+        release: &Release<'_>,
+    ) -> Result<Option<Number>, ClientError>;
+}
+
+/// A stored column that an answer carries.
+pub(crate) struct Fetched<'a> {
+    pub(crate) key: &'a ColumnKey,
+    /// How its objects come rounded, if they do.
+    pub(crate) rounding: Option<ObjectRounding>,
+    pub(crate) bound: &'a Bound,
+}
+
+/// A program whose results an answer carries.
+pub(crate) struct Computed<'a> {
+    pub(crate) shape: ProgramShape,
+    /// One of its columns: all are under one secret.
+    pub(crate) key: &'a ColumnKey,
+    /// How its objects come rounded, if they do.
+    pub(crate) rounding: Option<ObjectRounding>,
+    pub(crate) bound: &'a Bound,
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What depends on whether a table is encrypted: what its stored columns and its answers hold, and how both are computed with.
+//!
+//! [`Lattice`] computes on ciphertexts, [`NoOp`] on plain values. An engine has one of them from the start, and everything between
+//! a plan and its answer is generic over [`Scheme`]: loops over rows are compiled for each scheme, and nothing else asks which one
+//! it is.
+
+mod lattice;
+mod noop;
+mod program;
+
+use hush_plan::{EncodingId, Packing};
+use hush_ring::Ring;
+use hush_rlwe::ObjectRounding;
+use hush_table::ChunkRow;
+
+pub(crate) use self::lattice::Lattice;
+pub(crate) use self::noop::NoOp;
+pub(crate) use self::program::Program;
+
+use crate::clear::masks::RowMask;
+use crate::clear::select::Operand;
+use crate::error::ExecError;
+use crate::kept::KeptSum;
+use crate::table::{PartRef, Snapshot};
+
+/// A way to hold columns and to compute with them.
+pub(crate) trait Scheme: Sync + 'static {
+    /// Its sums.
+    type Sums: RunningSums;
+
+    /// How objects of an answer are rounded to `bits` bits; `None` where they are not.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] for bits out of range, which the check of the plan rules out.
+    fn rounding(ring: &Ring, packing: &Packing, bits: u32) -> Result<Option<ObjectRounding>, ExecError>;
+
+    /// Evaluates a program on the rows of a chunk: the object that the answer carries.
+    ///
+    /// # Errors
+    /// [`ExecError::Corrupt`], [`ExecError::Weight`], [`ExecError::Internal`].
+    fn evaluate(
+        program: &Program<'_>,
+        chunk: &ChunkInput<'_>,
+        operands: &[Operand],
+    ) -> Result<Vec<u8>, ExecError>;
+}
+
+/// Sums of one block's columns on one thread, for each of some groups.
+pub(crate) trait RunningSums: Send + Sized {
+    /// Whether the sum of a whole part can be kept for the next plan, which is faster than to sum it again.
+    const CAN_BE_KEPT: bool;
+
+    /// Sums of no rows yet.
+    fn new(ring: &Ring, group_count: usize, column_count: usize) -> Self;
+
+    /// Memory of so many sums.
+    fn memory_bytes(ring: &Ring, group_count: usize, column_count: usize) -> usize;
+
+    /// Adds the rows of a chunk that a mask selects, each as often as its weight says.
+    ///
+    /// # Errors
+    /// [`ExecError::Corrupt`] if a column is not what the manifest says; [`ExecError::Internal`].
+    fn absorb(&mut self, mask: &RowMask, block: &BlockInput<'_>) -> Result<(), ExecError>;
+
+    /// Adds the sums of another thread.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`].
+    fn merge(&mut self, other: Self) -> Result<(), ExecError>;
+
+    /// For each group the object that the answer carries; the first group has number `first`.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`].
+    fn encode(self, first: usize) -> Result<Vec<Vec<u8>>, ExecError>;
+
+    /// The sum of a whole part, to be kept.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`], always unless sums can be kept.
+    fn into_kept(self) -> Result<KeptSum, ExecError> {
+        Err(ExecError::Internal { place: "kept sum" })
+    }
+
+    /// Adds a sum that was kept.
+    ///
+    /// # Errors
+    /// As [`RunningSums::into_kept`].
+    fn absorb_kept(&mut self, _sum: &KeptSum) -> Result<(), ExecError> {
+        Err(ExecError::Internal { place: "kept sum" })
+    }
+}
+
+/// One chunk as its file has it.
+#[derive(Clone, Copy)]
+pub(crate) struct ChunkInput<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) part: PartRef<'a>,
+    /// The encoded columns that were read, ascending; blobs of `row` in the same order.
+    pub(crate) columns: &'a [EncodingId],
+    pub(crate) row: &'a ChunkRow,
+}
+
+/// The columns of one block in one chunk.
+pub(crate) struct BlockInput<'a> {
+    pub(crate) ring: &'a Ring,
+    pub(crate) columns: &'a [EncodingId],
+    pub(crate) chunk: ChunkInput<'a>,
+}
+
+impl<'a> ChunkInput<'a> {
+    /// The blob of a column.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] if it has not been read.
+    pub(crate) fn blob(&self, column: EncodingId) -> Result<&'a [u8], ExecError> {
+        let place = self.columns.binary_search(&column).ok();
+        let blob = place.and_then(|place| self.row.encoded.get(place));
+        blob.map(AsRef::as_ref).ok_or(ExecError::Internal { place: "column of a chunk" })
+    }
+
+    /// Number of rows.
+    pub(crate) fn row_count(&self) -> usize {
+        self.row.rows as usize
+    }
+}
+
+/// What a chunk is refused with that is not what its manifest says.
+const DAMAGED: ExecError = ExecError::Corrupt { code: "HUSH-T033" };
