@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Resumable uploads of parts.
 //!
-//! A part grows in `uploads/{table}/{part}.parquet`, out of sight, and moves to `tables/{table}/parts/` when it
+//! A part grows in `uploads/{table}/{part}.parquet`, on this machine and out of sight, and is handed to its table's store when it
 //! is complete, has the digest of its name and is synced. The length of the growing file *is* the offset, so
 //! recovery after a crash needs no record; bytes that a crash damaged are caught by the digest.
 
@@ -11,17 +11,18 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use hush_table::part::{DigestTree, PartKind, TreeHasher};
-use hush_table::store::files::write_tree;
+use hush_table::part::{PartSource, TreeHasher};
+use hush_table::store::files::{is_older, make_directory};
+use hush_table::{PartName, TableError, TableStore};
 use tokio::fs::{self, File, OpenOptions};
 use tokio::io::AsyncWriteExt;
 use tokio::task::spawn_blocking;
 
 use crate::body::Pieces;
-use crate::durable;
 use crate::error::{ApiError, Code};
-use crate::names::{PartName, TableName};
+use crate::names::TableName;
 
 pub use range::ByteRange;
 
@@ -86,8 +87,8 @@ impl Uploads {
     ///
     /// # Errors
     /// From the file system.
-    pub fn open(root: PathBuf, limit: u64) -> io::Result<Self> {
-        durable::private_directory(&root)?;
+    pub fn open(root: PathBuf, limit: u64) -> Result<Self, TableError> {
+        make_directory(&root)?;
         let mut open = Open::default();
         growing_files(&root).for_each(|file| open.look_at(&file));
         Ok(Self { root, limit, open: Arc::new(Mutex::new(open)) })
@@ -140,18 +141,18 @@ impl Uploads {
         }
     }
 
-    /// Removes what has not grown for `age_s` seconds and is not being written.
-    pub fn sweep(&self, age_s: u64) {
+    /// Removes what has not grown for `age` and is not being written.
+    pub fn sweep(&self, age: Duration) {
         for file in growing_files(&self.root) {
             let mut open = self.lock();
-            if !open.active.contains(&file) && durable::older_than(&file, age_s) {
+            if !open.active.contains(&file) && older_than(&file, age) {
                 // Another sweep will find what cannot be removed now.
                 let _ = std::fs::remove_file(&file);
                 open.look_at(&file);
             }
         }
         let Ok(tables) = std::fs::read_dir(&self.root) else { return };
-        for table in tables.flatten().filter(|table| durable::older_than(&table.path(), age_s)) {
+        for table in tables.flatten().filter(|table| older_than(&table.path(), age)) {
             // Fails for a directory that is in use: it is not empty.
             let _ = std::fs::remove_dir(table.path());
         }
@@ -163,7 +164,7 @@ impl Uploads {
 }
 
 impl Claim {
-    /// Appends one range of the part; publishes it at `target` when it is complete.
+    /// Appends one range of the part; hands it to its table's store when it is complete.
     ///
     /// A range that starts at 0 begins anew. BLAKE3 is computed as the bytes pass; a resumed upload reads
     /// what was there before once more, at its end.
@@ -176,7 +177,7 @@ impl Claim {
         part: &PartName,
         range: ByteRange,
         mut pieces: Pieces,
-        target: &Path,
+        table: &TableStore,
     ) -> Result<Outcome, ApiError> {
         let mut file = self.open_at(range.start).await?;
         let mut hasher = (range.start == 0).then(|| TreeHasher::new(range.total));
@@ -197,21 +198,23 @@ impl Claim {
             Some(hasher) => hasher.finish(),
             None => {
                 let path = self.growing.clone();
-                spawn_blocking(move || durable::tree(&path)).await.map_err(|_| Code::Internal)??
+                let tree = move || PartSource::from_file(std::fs::File::open(path)?)?.tree();
+                spawn_blocking(tree).await.map_err(|_| Code::Internal)??
             }
         };
-        if tree.digest() != part.digest() {
+        if tree.digest() != part.digest {
             fs::remove_file(&self.growing).await?;
             return Err(Code::WrongDigest.into());
         }
-        let (from, to, kind) = (self.growing.clone(), target.to_owned(), part.kind());
-        spawn_blocking(move || publish(&from, &to, kind, &tree)).await.map_err(|_| Code::Internal)??;
+        let (grown, kind, table) = (self.growing.clone(), part.kind, table.clone());
+        let taken = spawn_blocking(move || table.take_part(kind, &tree, &grown));
+        taken.await.map_err(|_| Code::Internal)??;
         Ok(Outcome::Complete)
     }
 
     async fn open_at(&self, start: u64) -> Result<File, ApiError> {
         if let Some(directory) = self.growing.parent() {
-            durable::private_directory(directory)?;
+            make_directory(directory)?;
         }
         let mut options = OpenOptions::new();
         options.create(true).mode(0o600);
@@ -252,23 +255,17 @@ async fn copy(
     Ok(())
 }
 
-/// Gives a part its name, and its hash tree a place beside it.
-fn publish(from: &Path, to: &Path, kind: PartKind, tree: &DigestTree) -> io::Result<()> {
-    if let Some(directory) = to.parent() {
-        durable::private_directory(directory)?;
-        if write_tree(directory, kind, tree).is_err() {
-            // Queries read the whole part then.
-            tracing::warn!("the hash tree of a part could not be written");
-        }
-    }
-    durable::publish(from, to)
+/// Whether a file was last changed longer ago than `age`. Unknown ages are young.
+fn older_than(path: &Path, age: Duration) -> bool {
+    let changed = std::fs::metadata(path).and_then(|facts| facts.modified());
+    changed.is_ok_and(|changed| is_older(changed, age))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::names::parse_part;
     use axum::body::Body;
-    use std::time::Duration;
 
     fn pieces(bytes: &[u8]) -> Pieces {
         Pieces::new(Body::from(bytes.to_vec()), bytes.len() as u64, Duration::from_secs(5))
@@ -281,19 +278,20 @@ mod tests {
         let table = TableName::parse("t").unwrap();
         let content = b"the quick brown fox".as_slice();
         let digest = blake3::hash(content).to_hex();
-        let part = PartName::parse(&format!("{digest}.enc")).unwrap();
-        let target = dir.path().join("parts").join(part.file_name());
+        let part = parse_part(&format!("{digest}.enc")).unwrap();
+        let place = TableStore::local(dir.path().join("tables/t")).unwrap();
+        let target = dir.path().join("tables/t/parts").join(part.file_name());
         let range = |start, end| ByteRange { start, end, total: content.len() as u64 };
 
         let claim = uploads.claim(&table, &part, 19).unwrap();
         assert_eq!(uploads.claim(&table, &part, 19).map(|_| ()).unwrap_err().code, Code::UploadActive);
-        let first = claim.append(&part, range(0, 5), pieces(&content[..5]), &target).await.unwrap();
+        let first = claim.append(&part, range(0, 5), pieces(&content[..5]), &place).await.unwrap();
         assert_eq!(first, Outcome::Partial { offset: 5 });
         assert_eq!(uploads.offset(&table, &part).await, 5);
-        let skipped = claim.append(&part, range(6, 19), pieces(&content[6..]), &target).await.unwrap_err();
+        let skipped = claim.append(&part, range(6, 19), pieces(&content[6..]), &place).await.unwrap_err();
         assert_eq!((skipped.code, skipped.headers[0].1.as_str()), (Code::WrongOffset, "5"));
         assert!(!target.exists());
-        let last = claim.append(&part, range(5, 19), pieces(&content[5..]), &target).await.unwrap();
+        let last = claim.append(&part, range(5, 19), pieces(&content[5..]), &place).await.unwrap();
         assert_eq!(last, Outcome::Complete);
         assert_eq!(std::fs::read(&target).unwrap(), content);
         assert_eq!(uploads.offset(&table, &part).await, 0);
@@ -306,14 +304,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("uploads");
         let table = TableName::parse("t").unwrap();
-        let part = |fill: char| PartName::parse(&format!("{}.enc", fill.to_string().repeat(64))).unwrap();
-        let target = dir.path().join("never");
+        let part = |fill: char| parse_part(&format!("{}.enc", fill.to_string().repeat(64))).unwrap();
+        let place = TableStore::local(dir.path().join("never")).unwrap();
         let uploads = Uploads::open(root.clone(), 10).unwrap();
         let one = uploads.claim(&table, &part('1'), 8).unwrap();
         let refused = uploads.claim(&table, &part('2'), 3).map(|_| ()).unwrap_err();
         assert_eq!((refused.code, refused.over), (Code::UploadsFull, Some((11, 10))));
         // Of the eight bytes announced four come: only these count when the request is over, also after a restart.
-        one.append(&part('1'), ByteRange { start: 0, end: 4, total: 20 }, pieces(b"abcd"), &target)
+        one.append(&part('1'), ByteRange { start: 0, end: 4, total: 20 }, pieces(b"abcd"), &place)
             .await
             .unwrap();
         drop(one);
@@ -331,17 +329,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let uploads = Uploads::open(dir.path().join("uploads"), 100).unwrap();
         let table = TableName::parse("t").unwrap();
-        let part = PartName::parse(&format!("{}.clear", "0".repeat(64))).unwrap();
-        let target = dir.path().join("parts").join(part.file_name());
+        let part = parse_part(&format!("{}.clear", "0".repeat(64))).unwrap();
+        let place = TableStore::local(dir.path().join("tables/t")).unwrap();
+        let target = dir.path().join("tables/t/parts").join(part.file_name());
         let claim = uploads.claim(&table, &part, 19).unwrap();
         for start in [0, 2] {
             if start > 0 {
                 let range = ByteRange { start: 0, end: start, total: 4 };
-                claim.append(&part, range, pieces(b"ab"), &target).await.unwrap();
+                claim.append(&part, range, pieces(b"ab"), &place).await.unwrap();
             }
             let range = ByteRange { start, end: 4, total: 4 };
             let content = &b"abcd"[start as usize..];
-            let refused = claim.append(&part, range, pieces(content), &target).await.unwrap_err();
+            let refused = claim.append(&part, range, pieces(content), &place).await.unwrap_err();
             assert_eq!(refused.code, Code::WrongDigest);
             assert_eq!(uploads.offset(&table, &part).await, 0);
             assert!(!target.exists());

@@ -56,10 +56,15 @@ pub use manifest::{
     ChainDefinition, ClearColumn, KeyEntry, KeyKind, Manifest, PartEntry, PartFile, Pin, SignedManifest,
 };
 pub use part::{
-    CHUNK_ROWS, ChunkRow, ChunkRows, ClearPart, EncodedChunk, EncryptedPart, PartKind, Projection,
+    CHUNK_ROWS, ChunkRow, ChunkRows, ClearPart, EncodedChunk, EncryptedPart, PartKind, PartName, Projection,
 };
 pub use store::files::foreign_entry;
 pub use store::{
+<<<<<<< HEAD
     Catalog, Delivered, KeysToStore, TableIdentity, TableLayout, TableStore, TableWriter, check_seeds,
+=======
+    Catalog, Delivered, RecordLog, StoredPart, TableIdentity, TableLayout, TableStore, TableWriter,
+    check_seeds,
+>>>>>>> c5e29f4 (The server's catalogue is policy over the table store: tables lie in a directory or any object store)
 };
 pub use uri::{TableUri, TableUriError};

@@ -21,7 +21,7 @@ use hush_plan::EncodingId;
 pub use clear::{ClearPart, ClearPartWriter, ColumnBounds};
 pub use encrypted::{ChunkRows, EncryptedPart};
 pub use source::PartSource;
-pub(crate) use source::{GroupChecks, ReadRanges, Recheck, groups_around};
+pub(crate) use source::{GroupChecks, PIECE_BYTES, ReadRanges, Recheck, groups_around};
 pub use tree::{DigestTree, GROUP_BYTES, TreeHasher};
 pub use write::EncryptedPartWriter;
 
@@ -29,11 +29,6 @@ pub use hush_params::size::CHUNK_ROWS;
 
 use crate::digest::Digest;
 use crate::manifest::PartFile;
-
-/// Name of the folder of parts below a table's prefix.
-pub const PARTS_NAME: &str = "parts";
-/// Name of the folder of evaluation keys below a table's prefix.
-pub const KEYS_NAME: &str = "keys";
 
 /// Most chunks of a part.
 pub const MAX_PART_CHUNKS: u32 = 64;
@@ -50,55 +45,63 @@ pub const PART_FORMAT: &str = "1";
 /// Footer key of the version.
 pub const FORMAT_KEY: &str = "hushtable.part";
 
-/// The kinds of file that a manifest names: the two halves of a part, and evaluation keys, which are stored, sent and checked as parts
-/// are.
+/// The two kinds of part file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PartKind {
     /// Clear columns.
     Clear,
     /// Encodings and sealed columns.
     Encrypted,
-    /// Evaluation keys.
-    Key,
 }
 
 impl PartKind {
-    /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Clear, Self::Encrypted, Self::Key];
-
-    /// The folder of files of this kind, below a table's prefix.
-    pub fn folder(self) -> &'static str {
-        match self {
-            Self::Clear | Self::Encrypted => PARTS_NAME,
-            Self::Key => KEYS_NAME,
-        }
-    }
-
-    /// Name of a file of this kind in its folder.
+    /// File name of a part of this kind, below `parts/`.
     pub fn file_name(self, digest: &Digest) -> String {
         match self {
             Self::Clear => format!("{digest}.clear.parquet"),
             Self::Encrypted => format!("{digest}.enc.parquet"),
-            Self::Key => format!("{digest}.key"),
         }
     }
 
-    /// Name of the file that holds the hash tree of a file of this kind, beside it.
+    /// Name of the file that holds the hash tree of a part of this kind, beside the part.
     pub fn tree_name(self, digest: &Digest) -> String {
         match self {
             Self::Clear => format!("{digest}.clear.tree"),
             Self::Encrypted => format!("{digest}.enc.tree"),
-            Self::Key => format!("{digest}.key.tree"),
         }
     }
+}
 
-    /// The name of the file to which a file belongs: a part or key itself, or its hash tree. `None` for other files.
-    pub fn part_of(name: &str) -> Option<String> {
-        Self::ALL.into_iter().find_map(|kind| {
-            let digest = name.split('.').next()?.parse().ok()?;
-            let part = kind.file_name(&digest);
-            (part == name || kind.tree_name(&digest) == name).then_some(part)
-        })
+/// The name of a part file: what kind it is, and the digest of its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PartName {
+    /// Its kind.
+    pub kind: PartKind,
+    /// BLAKE3 of its content.
+    pub digest: Digest,
+}
+
+impl PartName {
+    /// The name of a part.
+    pub fn new(kind: PartKind, digest: Digest) -> Self {
+        Self { kind, digest }
+    }
+
+    /// The part's file name, below `parts/`.
+    pub fn file_name(&self) -> String {
+        self.kind.file_name(&self.digest)
+    }
+
+    /// Name of the file with the part's hash tree, beside the part.
+    pub fn tree_name(&self) -> String {
+        self.kind.tree_name(&self.digest)
+    }
+
+    /// The part to which a file below `parts/` belongs: the part itself, or its hash tree. `None` for other files.
+    pub fn of_file(name: &str) -> Option<Self> {
+        let digest = name.split('.').next()?.parse().ok()?;
+        let parts = [PartKind::Clear, PartKind::Encrypted].map(|kind| Self { kind, digest });
+        parts.into_iter().find(|part| part.file_name() == name || part.tree_name() == name)
     }
 }
 

@@ -6,11 +6,13 @@ mod interrupted;
 mod ranges;
 
 use bytes::Bytes;
+use object_store::memory::InMemory;
 
+use super::objects::Replace;
 use super::*;
 use crate::fixture::{Random, chunk, clear_rows, credentials, identity, layout};
-use crate::manifest::Pin;
-use crate::part::{CHUNK_ROWS, EncodedChunk, Projection};
+use crate::manifest::{PartFile, Pin, SignedManifest};
+use crate::part::{CHUNK_ROWS, EncodedChunk, PartKind, PartName, Projection};
 
 /// Chunks of a table of `rows` rows.
 pub(super) fn chunks(random: &mut Random, rows: u64, blob_bytes: usize) -> Vec<EncodedChunk> {
@@ -71,7 +73,7 @@ pub(super) fn stores() -> (tempfile::TempDir, [TableStore; 2]) {
 pub(super) fn file_names(store: &TableStore) -> Vec<String> {
     let mut names: Vec<_> = objects::list(store.objects(), &store.prefix().clone().join(PARTS_NAME)).unwrap();
     names.extend(objects::list(store.objects(), store.prefix()).unwrap());
-    names.into_iter().map(|(name, _)| name).filter(|name| name != ".lock").collect()
+    names.into_iter().map(|listed| listed.name).filter(|name| name != ".lock").collect()
 }
 
 #[test]
