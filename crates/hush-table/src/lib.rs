@@ -60,11 +60,7 @@ pub use part::{
 };
 pub use store::files::foreign_entry;
 pub use store::{
-<<<<<<< HEAD
-    Catalog, Delivered, KeysToStore, TableIdentity, TableLayout, TableStore, TableWriter, check_seeds,
-=======
-    Catalog, Delivered, RecordLog, StoredPart, TableIdentity, TableLayout, TableStore, TableWriter,
+    Catalog, Delivered, KeysToStore, RecordLog, StoredPart, TableIdentity, TableLayout, TableStore, TableWriter,
     check_seeds,
->>>>>>> c5e29f4 (The server's catalogue is policy over the table store: tables lie in a directory or any object store)
 };
 pub use uri::{TableUri, TableUriError};

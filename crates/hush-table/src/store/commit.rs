@@ -10,7 +10,7 @@ use crate::error::{Measured, Operation, TableError};
 use crate::manifest::{MAX_CONTAINER_BYTES, SignedManifest};
 
 /// What lies in a manifest's place: a manifest or why there is none, and the identity under which it can be replaced.
-type Found = (Result<SignedManifest, TableError>, Stamp);
+type InPlace = (Result<SignedManifest, TableError>, Stamp);
 
 impl TableStore {
     /// Reads the manifest and checks its signature and rules. The caller checks whose signature it is
@@ -147,7 +147,7 @@ impl TableStore {
         found.map(|(manifest, stamp)| Ok((manifest?, stamp))).transpose()
     }
 
-    fn find_manifest(&self) -> Result<Option<Found>, TableError> {
+    fn find_manifest(&self) -> Result<Option<InPlace>, TableError> {
         let path = self.manifest_path();
         let (source, stamp) = match self.fetch(&path, MAX_CONTAINER_BYTES)? {
             Lookup::Nothing => return Ok(None),
