@@ -3,7 +3,7 @@
 
 use hush_plan::schema::is_table_name;
 use hush_protocol::job::ID_HEX_DIGITS;
-use hush_protocol::path::{CLEAR, ENCRYPTED};
+use hush_protocol::path::{CLEAR, ENCRYPTED, KEY};
 use hush_table::{PartKind, PartName};
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +36,7 @@ impl TableName {
     }
 }
 
-/// Parses the name of a part as routes spell it: `{digest}.clear` or `{digest}.enc`.
+/// Parses the name of a part as routes spell it: `{digest}.clear`, `{digest}.enc` or `{digest}.key`.
 ///
 /// # Errors
 /// [`Code::BadName`].
@@ -44,6 +44,7 @@ pub fn parse_part(text: &str) -> Result<PartName, ApiError> {
     let (digest, kind) = match text.split_once('.') {
         Some((digest, CLEAR)) => (digest, PartKind::Clear),
         Some((digest, ENCRYPTED)) => (digest, PartKind::Encrypted),
+        Some((digest, KEY)) => (digest, PartKind::Key),
         _ => return Err(Code::BadName.into()),
     };
     Ok(PartName::new(kind, digest.parse().map_err(|_| Code::BadName)?))
@@ -129,10 +130,13 @@ mod tests {
     #[test]
     fn part_names_are_read_and_all_else_is_refused() {
         let digest = "0123456789abcdef".repeat(4);
-        for (half, kind) in [("clear", PartKind::Clear), ("enc", PartKind::Encrypted)] {
-            let part = parse_part(&format!("{digest}.{half}")).unwrap();
+        let files = ["clear.parquet", "enc.parquet", "key"];
+        for (kind, (ending, file)) in
+            PartKind::ALL.into_iter().zip(["clear", "enc", "key"].into_iter().zip(files))
+        {
+            let part = parse_part(&format!("{digest}.{ending}")).unwrap();
             assert_eq!(part, PartName::new(kind, digest.parse().unwrap()));
-            assert_eq!(part.file_name(), format!("{digest}.{half}.parquet"));
+            assert_eq!(part.file_name(), format!("{digest}.{file}"));
             assert_eq!(PartName::of_file(&part.file_name()), Some(part));
         }
         let upper = digest.to_uppercase();

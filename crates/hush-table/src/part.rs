@@ -30,6 +30,11 @@ pub use hush_params::size::CHUNK_ROWS;
 use crate::digest::Digest;
 use crate::manifest::PartFile;
 
+/// Name of the folder of parts below a table's prefix.
+pub const PARTS_NAME: &str = "parts";
+/// Name of the folder of evaluation keys below a table's prefix.
+pub const KEYS_NAME: &str = "keys";
+
 /// Most chunks of a part.
 pub const MAX_PART_CHUNKS: u32 = 64;
 /// A part is cut at the first chunk that reaches this size.
@@ -45,34 +50,50 @@ pub const PART_FORMAT: &str = "1";
 /// Footer key of the version.
 pub const FORMAT_KEY: &str = "hushtable.part";
 
-/// The two kinds of part file.
+/// The kinds of file that a manifest names: the two halves of a part, and evaluation keys, which are stored, sent and checked as parts
+/// are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PartKind {
     /// Clear columns.
     Clear,
     /// Encodings and sealed columns.
     Encrypted,
+    /// Evaluation keys.
+    Key,
 }
 
 impl PartKind {
-    /// File name of a part of this kind, below `parts/`.
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Clear, Self::Encrypted, Self::Key];
+
+    /// The folder of files of this kind, below a table's prefix.
+    pub fn folder(self) -> &'static str {
+        match self {
+            Self::Clear | Self::Encrypted => PARTS_NAME,
+            Self::Key => KEYS_NAME,
+        }
+    }
+
+    /// Name of a file of this kind in its folder.
     pub fn file_name(self, digest: &Digest) -> String {
         match self {
             Self::Clear => format!("{digest}.clear.parquet"),
             Self::Encrypted => format!("{digest}.enc.parquet"),
+            Self::Key => format!("{digest}.key"),
         }
     }
 
-    /// Name of the file that holds the hash tree of a part of this kind, beside the part.
+    /// Name of the file that holds the hash tree of a file of this kind, beside it.
     pub fn tree_name(self, digest: &Digest) -> String {
         match self {
             Self::Clear => format!("{digest}.clear.tree"),
             Self::Encrypted => format!("{digest}.enc.tree"),
+            Self::Key => format!("{digest}.key.tree"),
         }
     }
 }
 
-/// The name of a part file: what kind it is, and the digest of its content.
+/// The name of a file of a part or of keys: its kind, and the digest of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PartName {
     /// Its kind.
@@ -87,20 +108,20 @@ impl PartName {
         Self { kind, digest }
     }
 
-    /// The part's file name, below `parts/`.
+    /// The file's name in its folder.
     pub fn file_name(&self) -> String {
         self.kind.file_name(&self.digest)
     }
 
-    /// Name of the file with the part's hash tree, beside the part.
+    /// Name of the file with its hash tree, beside it.
     pub fn tree_name(&self) -> String {
         self.kind.tree_name(&self.digest)
     }
 
-    /// The part to which a file below `parts/` belongs: the part itself, or its hash tree. `None` for other files.
+    /// The part or key to which a file belongs: itself, or its hash tree. `None` for other files.
     pub fn of_file(name: &str) -> Option<Self> {
         let digest = name.split('.').next()?.parse().ok()?;
-        let parts = [PartKind::Clear, PartKind::Encrypted].map(|kind| Self { kind, digest });
+        let parts = PartKind::ALL.map(|kind| Self { kind, digest });
         parts.into_iter().find(|part| part.file_name() == name || part.tree_name() == name)
     }
 }

@@ -6,6 +6,7 @@
 //! <prefix>/parts/<digest>.clear.parquet
 //! <prefix>/parts/<digest>.enc.parquet
 //! <prefix>/parts/<digest>.{clear,enc}.tree   hash trees of large parts: ranges are checked without reading the rest
+//! <prefix>/keys/<digest>.key                 evaluation keys
 //! <prefix>/deliveries/<stream>-<number>.delivery    from devices, until the owner takes them in
 //! <directory>/.lock, *.partial               directories only: the writer's lock, files not yet in place
 //! ```
@@ -35,11 +36,12 @@ use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 
+pub use crate::part::{KEYS_NAME, PARTS_NAME};
 pub use catalog::{Catalog, CatalogEntry};
 pub use deliveries::{Delivered, check_seeds};
 pub use log::RecordLog;
-pub use parts::StoredPart;
-pub use writer::{TableIdentity, TableLayout, TableWriter};
+pub use parts::{StoredPart, named_files};
+pub use writer::{KeysToStore, TableIdentity, TableLayout, TableWriter};
 
 use self::open::KnownParts;
 use crate::digest::Digest;
@@ -50,8 +52,6 @@ use crate::part::PartKind;
 pub const DELIVERIES_NAME: &str = "deliveries";
 /// Name of the manifest below a table's prefix.
 pub const MANIFEST_NAME: &str = "manifest.hush";
-/// Name of the folder of parts below a table's prefix.
-pub const PARTS_NAME: &str = "parts";
 
 /// One table's place in a store. Cheap to clone; clones share the memory of verified parts.
 #[derive(Clone, Debug)]
@@ -122,7 +122,7 @@ impl TableStore {
 
     /// Path of a part file in [`TableStore::objects`].
     pub fn part_path(&self, kind: PartKind, digest: &Digest) -> Path {
-        self.prefix.clone().join(PARTS_NAME).join(kind.file_name(digest))
+        self.folder(kind.folder()).join(kind.file_name(digest))
     }
 
     fn manifest_path(&self) -> Path {
@@ -134,7 +134,7 @@ impl TableStore {
     }
 
     fn tree_path(&self, kind: PartKind, digest: &Digest) -> Path {
-        self.prefix.clone().join(PARTS_NAME).join(kind.tree_name(digest))
+        self.folder(kind.folder()).join(kind.tree_name(digest))
     }
 
     /// Bytes that this user may still write to the directory's disk; `None` for other stores, and where the system does not

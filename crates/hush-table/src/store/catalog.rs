@@ -12,7 +12,7 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 
 use super::open::KnownParts;
-use super::{DELIVERIES_NAME, PARTS_NAME, TableStore, files, objects};
+use super::{DELIVERIES_NAME, KEYS_NAME, PARTS_NAME, TableStore, files, objects};
 use crate::error::{Operation, TableError};
 use crate::manifest::SignedManifest;
 
@@ -164,7 +164,7 @@ impl Catalog {
             return Ok(false);
         }
         objects::delete(&self.objects, &table.manifest_path())?;
-        for folder in [table.folder(DELIVERIES_NAME), table.folder(PARTS_NAME)] {
+        for folder in [DELIVERIES_NAME, PARTS_NAME, KEYS_NAME].map(|name| table.folder(name)) {
             let listed = objects::list(&self.objects, &folder)?.into_iter();
             let paths = listed.map(|object| folder.clone().join(object.name)).collect();
             objects::delete_all(&self.objects, paths)?;

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 
 use super::objects::{self, Lookup, Replace, Stamp};
-use super::{MANIFEST_NAME, PARTS_NAME, TableStore, files};
+use super::{KEYS_NAME, MANIFEST_NAME, PARTS_NAME, TableStore, files};
 use crate::digest::TableId;
 use crate::error::{Measured, Operation, TableError};
 use crate::manifest::{MAX_CONTAINER_BYTES, SignedManifest};
@@ -102,7 +102,9 @@ impl TableStore {
     fn write_manifest(&self, present: Option<Stamp>, manifest: &SignedManifest) -> Result<(), TableError> {
         let Some(directory) = &self.directory else { return self.swap_manifest(present, manifest) };
         // Names before the manifest, the manifest's name after; the directory's own name was made by us, perhaps.
-        files::sync_directory(&directory.join(PARTS_NAME))?;
+        for folder in [PARTS_NAME, KEYS_NAME] {
+            files::sync_directory(&directory.join(folder))?;
+        }
         files::sync_directory(directory)?;
         files::write(directory, MANIFEST_NAME, manifest.as_bytes())?;
         files::sync_directory(directory)?;

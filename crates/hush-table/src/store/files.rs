@@ -167,14 +167,19 @@ pub fn is_partial(name: &str) -> bool {
 /// The directory cannot be listed.
 pub fn foreign_entry(directory: &Path) -> std::io::Result<Option<String>> {
     let is_ours = |name: &str| match name {
-        LOCK_NAME | super::MANIFEST_NAME | super::PARTS_NAME | super::DELIVERIES_NAME => true,
+        LOCK_NAME | super::MANIFEST_NAME | super::PARTS_NAME | super::KEYS_NAME | super::DELIVERIES_NAME => {
+            true
+        }
         name => name.starts_with(super::MANIFEST_NAME) && is_partial(name),
     };
     let is_part = |name: &str| PartName::of_file(name).is_some() || is_partial(name);
-    match first_entry(directory, is_ours)? {
-        None => first_entry(&directory.join(super::PARTS_NAME), is_part),
-        found => Ok(found),
+    let mut found = first_entry(directory, is_ours)?;
+    for folder in [super::PARTS_NAME, super::KEYS_NAME] {
+        if found.is_none() {
+            found = first_entry(&directory.join(folder), is_part)?;
+        }
     }
+    Ok(found)
 }
 
 /// The first name in a directory that `known` does not take; none where there is no directory.
@@ -210,15 +215,17 @@ pub(super) fn remove_partial(directory: &Path) -> Result<usize, TableError> {
 /// Removes what is left of a deleted table's directory, unless it holds files of somebody else.
 pub(super) fn remove_empty(directory: &Path) -> Result<(), TableError> {
     let parts = directory.join(super::PARTS_NAME);
+    let keys = directory.join(super::KEYS_NAME);
     let lock = directory.join(LOCK_NAME);
     let deliveries = directory.join(super::DELIVERIES_NAME);
     let steps = [
         fs::remove_dir(&parts),
+        fs::remove_dir(&keys),
         fs::remove_dir(&deliveries),
         fs::remove_file(&lock),
         fs::remove_dir(directory),
     ];
-    for (step, place) in steps.into_iter().zip([parts.as_path(), &deliveries, &lock, directory]) {
+    for (step, place) in steps.into_iter().zip([parts.as_path(), &keys, &deliveries, &lock, directory]) {
         match step {
             Err(cause)
                 if !matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty) =>

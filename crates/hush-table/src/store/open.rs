@@ -12,12 +12,13 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
+use bytes::Bytes;
 use object_store::path::Path;
 
 use super::objects::{self, Lookup, Stamp};
-use super::{MANIFEST_NAME, PARTS_NAME, TableStore, files};
+use super::{MANIFEST_NAME, TableStore, files};
 use crate::error::{Operation, TableError};
-use crate::manifest::{Manifest, PartEntry, PartFile, PartPlace};
+use crate::manifest::{KeyEntry, Manifest, PartEntry, PartFile, PartPlace};
 use crate::part::{ClearPart, DigestTree, EncryptedPart, GroupChecks, PartKind, PartSource, Recheck};
 
 /// Most groups of which trees are kept in memory: of 256 GiB of parts, in 130 MB.
@@ -105,6 +106,18 @@ impl TableStore {
         let source = self.open_checked(kind, file, Recheck::Unseen)?;
         source.check_all().map_err(|cause| failed(&source, kind, file, cause))?;
         Ok(source)
+    }
+
+    /// Reads a file of evaluation keys, all of it checked against its digest. What is in it is compared with the entry when it is loaded.
+    ///
+    /// # Errors
+    /// As [`TableStore::open_part`].
+    ///
+    /// # Cost
+    /// The size of the file, which is compared with the entry before anything is allocated.
+    pub fn read_key(&self, entry: &KeyEntry) -> Result<Bytes, TableError> {
+        let source = self.open_part(PartKind::Key, &entry.file)?;
+        source.read_all().map_err(|cause| failed(&source, PartKind::Key, &entry.file, cause))
     }
 
     fn open_file(
@@ -204,8 +217,9 @@ impl TableStore {
     /// The file of a manifest, part or tree, where the table is in a directory.
     pub(super) fn file_of(&self, path: &Path) -> Option<PathBuf> {
         let (directory, name) = (self.directory.as_ref()?, path.filename()?);
-        let folder = if name == MANIFEST_NAME { directory.clone() } else { directory.join(PARTS_NAME) };
-        Some(folder.join(name))
+        // The folder is the one that the path has below the prefix.
+        let folder = path.parts().nth_back(1).filter(|_| name != MANIFEST_NAME);
+        Some(folder.map_or_else(|| directory.clone(), |folder| directory.join(folder.as_ref())).join(name))
     }
 
     pub(super) fn known(&self) -> MutexGuard<'_, KnownParts> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The part files of a table: stored, looked at, counted.
+//! The files of parts and keys of a table: stored, looked at, counted.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::Path;
 use bytes::Bytes;
 
 use super::objects::{self, Listed, Lookup};
-use super::{PARTS_NAME, TableStore, files};
+use super::{KEYS_NAME, PARTS_NAME, TableStore, files};
 use crate::error::{Operation, TableError};
 use crate::manifest::{Manifest, PartFile};
 use crate::part::{DigestTree, GroupChecks, PartKind, PartName, PartSource, WrittenPart};
@@ -38,7 +38,7 @@ impl TableStore {
     pub fn put_part(&self, part: &WrittenPart) -> Result<(), TableError> {
         match &self.directory {
             Some(directory) => {
-                let folder = directory.join(PARTS_NAME);
+                let folder = directory.join(part.kind.folder());
                 files::write(&folder, &part.kind.file_name(&part.file.digest), &part.bytes)?;
                 files::write_tree(&folder, part.kind, &part.tree)
             }
@@ -71,6 +71,16 @@ impl TableStore {
         self.put_part(&part)
     }
 
+    /// Stores evaluation keys under their digest, and says where they are for the manifest. Storing them again changes nothing.
+    ///
+    /// # Errors
+    /// As [`TableStore::put_part`].
+    pub fn put_key(&self, keys: impl Into<Bytes>) -> Result<PartFile, TableError> {
+        let written = WrittenPart::new(PartKind::Key, keys, 0, 0);
+        self.put_part(&written)?;
+        Ok(written.file)
+    }
+
     /// Takes a part over from a file of this machine, which is gone afterwards. The caller has computed `tree` from the file and has
     /// synchronised it. A directory takes the file itself, which must be of the same file system; other stores take its content.
     ///
@@ -85,7 +95,7 @@ impl TableStore {
         let path = self.part_path(kind, &name.digest);
         let stamp = match &self.directory {
             Some(directory) => {
-                let folder = directory.join(PARTS_NAME);
+                let folder = directory.join(kind.folder());
                 // Nothing relies on the tree: without it the part is read whole.
                 let _ = files::write_tree(&folder, kind, tree);
                 files::move_into(&folder, &name.file_name(), file)?;
@@ -155,14 +165,14 @@ impl TableStore {
         }
     }
 
-    /// Part files that a manifest names and this store does not have in full; what is left to upload.
+    /// Files of parts and keys that a manifest names and this store does not have in full; what is left to upload.
     ///
     /// # Errors
     /// [`TableError::Io`].
     pub fn missing_parts(&self, manifest: &Manifest) -> Result<Vec<(PartKind, PartFile)>, TableError> {
-        let listed = self.listed_parts()?.into_iter();
+        let listed = self.listed(!manifest.keys.is_empty())?.into_iter();
         let present: HashMap<String, u64> = listed.map(|object| (object.name, object.bytes)).collect();
-        let mut missing: Vec<_> = part_files(manifest)
+        let mut missing: Vec<_> = named_files(manifest)
             .filter(|(kind, file)| present.get(&kind.file_name(&file.digest)) != Some(&file.bytes))
             .collect();
         let mut seen = HashSet::new();
@@ -170,7 +180,7 @@ impl TableStore {
         Ok(missing)
     }
 
-    /// Bytes of all parts that are here, named by a manifest or not; hash trees do not count.
+    /// Bytes of all parts and keys that are here, named by a manifest or not; hash trees do not count.
     ///
     /// # Errors
     /// [`TableError::Io`].
@@ -179,12 +189,17 @@ impl TableStore {
     /// Lists them: whoever asks often keeps the number.
     pub fn stored_bytes(&self) -> Result<u64, TableError> {
         let is_part = |name: &str| PartName::of_file(name).is_some_and(|part| part.file_name() == name);
-        let parts = self.listed_parts()?.into_iter().filter(|object| is_part(&object.name));
+        let parts = self.listed(true)?.into_iter().filter(|object| is_part(&object.name));
         Ok(parts.fold(0, |sum: u64, object| sum.saturating_add(object.bytes)))
     }
 
-    pub(super) fn listed_parts(&self) -> Result<Vec<Listed>, TableError> {
-        objects::list(&self.objects, &self.folder(PARTS_NAME))
+    /// What lies in the folder of parts, and in that of keys too.
+    fn listed(&self, keys: bool) -> Result<Vec<Listed>, TableError> {
+        let mut listed = objects::list(&self.objects, &self.folder(PARTS_NAME))?;
+        if keys {
+            listed.extend(objects::list(&self.objects, &self.folder(KEYS_NAME))?);
+        }
+        Ok(listed)
     }
 
     /// Writes a lost hash tree beside its part again, if this place mends them and it can.
@@ -192,7 +207,7 @@ impl TableStore {
         if self.mends_trees && tree.is_stored() && !self.has_tree(kind, tree) {
             // Nothing relies on it.
             let _ = match &self.directory {
-                Some(directory) => files::write_tree(&directory.join(PARTS_NAME), kind, tree),
+                Some(directory) => files::write_tree(&directory.join(kind.folder()), kind, tree),
                 None => self.put_tree(kind, tree),
             };
         }
@@ -212,16 +227,16 @@ impl TableStore {
     }
 }
 
-/// All files that a manifest names.
-pub(super) fn part_files(manifest: &Manifest) -> impl Iterator<Item = (PartKind, PartFile)> + '_ {
-    manifest.parts.iter().flat_map(|part| {
+/// All files of which a table consists beside its manifest: halves of parts in row order, then keys. A file may be named twice.
+pub fn named_files(manifest: &Manifest) -> impl Iterator<Item = (PartKind, PartFile)> + '_ {
+    let halves = manifest.parts.iter().flat_map(|part| {
         let clear = part.clear.map(|file| (PartKind::Clear, file));
-        let encrypted = part.encrypted.map(|file| (PartKind::Encrypted, file));
-        clear.into_iter().chain(encrypted)
-    })
+        clear.into_iter().chain(part.encrypted.map(|file| (PartKind::Encrypted, file)))
+    });
+    halves.chain(manifest.keys.iter().map(|entry| (PartKind::Key, entry.file)))
 }
 
 /// Names of the files that a manifest names.
 pub(super) fn part_names(manifest: &Manifest) -> impl Iterator<Item = PartName> + '_ {
-    part_files(manifest).map(|(kind, file): (PartKind, PartFile)| PartName::new(kind, file.digest))
+    named_files(manifest).map(|(kind, file)| PartName::new(kind, file.digest))
 }

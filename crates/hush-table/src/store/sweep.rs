@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::objects::{self, Listed};
 use super::parts::part_names;
-use super::{PARTS_NAME, TableStore, files};
+use super::{KEYS_NAME, PARTS_NAME, TableStore, files};
 use crate::error::TableError;
 use crate::manifest::Manifest;
 use crate::part::PartName;
@@ -78,14 +78,16 @@ impl TableStore {
     /// Removes the files of parts (hash trees among them), and files not yet in place, that `doomed` takes; it is told the part to
     /// which a file belongs. Gives how many, a part and its tree counted once.
     fn remove_parts(&self, doomed: impl Fn(Option<PartName>, &Listed) -> bool) -> Result<usize, TableError> {
-        let folder = self.folder(PARTS_NAME);
         let mut paths = Vec::new();
         let mut removed = 0;
-        for listed in self.listed_parts()? {
-            let part = PartName::of_file(&listed.name);
-            if (part.is_some() || files::is_partial(&listed.name)) && doomed(part, &listed) {
-                paths.push(folder.clone().join(listed.name.as_str()));
-                removed += usize::from(part.is_none_or(|part| part.file_name() == listed.name));
+        for folder in [PARTS_NAME, KEYS_NAME] {
+            let folder = self.folder(folder);
+            for listed in objects::list(&self.objects, &folder)? {
+                let part = PartName::of_file(&listed.name);
+                if (part.is_some() || files::is_partial(&listed.name)) && doomed(part, &listed) {
+                    paths.push(folder.clone().join(listed.name.as_str()));
+                    removed += usize::from(part.is_none_or(|part| part.file_name() == listed.name));
+                }
             }
         }
         paths.iter().for_each(|path| self.known().remove(path));
