@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError};
 
 use hush_ring::os_random;
 use hush_table::delivery::{DELIVERY_FORMAT, DeliveryId};
-use hush_table::part::PartKind;
+use hush_table::part::{PartKind, PartName};
 use hush_table::store::{PARTS_NAME, files};
 use hush_table::{Delivery, Digest, PartFile, SignedDelivery, StreamId, TableError, TableStore};
 use serde::{Deserialize, Serialize};
@@ -344,7 +344,8 @@ impl Spool {
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
                 let name = entry.file_name();
                 let Some(name) = name.to_str() else { continue };
-                let is_left = all && PartKind::part_of(name).is_some_and(|part| !named.contains(&part));
+                let part = PartName::of_file(name).map(|part| part.file_name());
+                let is_left = all && part.is_some_and(|part| !named.contains(&part));
                 let is_half =
                     files::is_partial(name) && (all && name.contains(".parquet.") || is_half_written(name));
                 if is_half || is_left {

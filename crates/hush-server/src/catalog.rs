@@ -1,45 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The tables of this server: what is committed, and the one way to commit.
 //!
-//! `tables/{t}/manifest.hush` and `tables/{t}/parts/…` are laid out as a local table is, so that a data
-//! directory can be read, copied and checked with the same tools. A table without a manifest is invisible.
+//! Tables lie in a [`hush_table::Catalog`], in a directory or an object store, and are laid out as any table is: a server's tables can
+//! be read, copied and checked with the same tools. What this module adds is the server's policy: who may replace a table, which
+//! chunk seeds were used before, how much a table takes, how many deliveries wait, when leftovers go. A table without a
+//! manifest is invisible.
 
 mod deliveries;
 mod parts;
 mod seeds;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
 
-use hush_table::part::{PartKind, PartSource};
-use hush_table::store::named_files;
-use hush_table::{EncryptedPart, Projection, SignedManifest};
+use hush_table::{Projection, RecordLog, SignedManifest, TableError, TableStore};
+use object_store::ObjectStore;
+use object_store::path::Path as Prefix;
 
-use crate::durable;
 use crate::error::{ApiError, Code};
-use crate::names::{PartName, TableName};
+use crate::names::TableName;
 
-pub use parts::StoredPart;
-use seeds::SeedLog;
+use parts::StoredBytes;
+use seeds::{RECORD_BYTES, SeedLog};
 
-/// Name of the manifest in a table's directory.
-pub const MANIFEST_FILE: &str = "manifest.hush";
-/// Largest manifest that is read back: the largest body and its frame.
-const MANIFEST_MAX_BYTES: u64 = hush_table::manifest::MAX_BODY_BYTES + 1024;
-/// Prefix of directories on their way out; no table name starts with a dot.
-const DELETED_PREFIX: &str = ".deleted-";
+/// Name of the folder of tables in a server's place.
+const TABLES: &str = "tables";
+/// Name of the folder of the seed log in a server's place.
+const SEEDS: &str = "seeds";
 
-/// Committed tables, in memory and on disk.
+/// Where a server keeps what must not be lost: its tables, and which chunk seeds were used.
+#[derive(Clone, Debug)]
+pub struct Storage {
+    tables: hush_table::Catalog,
+    seeds: RecordLog,
+}
+
+impl Storage {
+    /// `DIR/tables` and `DIR/seeds`, made if they do not exist.
+    ///
+    /// # Errors
+    /// [`TableError::Io`].
+    pub fn local(directory: &Path) -> Result<Self, TableError> {
+        let tables = hush_table::Catalog::local(directory.join(TABLES))?;
+        let seeds = RecordLog::local(directory.join(SEEDS), RECORD_BYTES)?;
+        Ok(Self { tables: tables.mending_trees(), seeds })
+    }
+
+    /// The same below a prefix of an object store, which must support conditional writes.
+    pub fn objects(store: Arc<dyn ObjectStore>, prefix: &Prefix) -> Self {
+        let tables = hush_table::Catalog::new(store.clone(), prefix.clone().join(TABLES));
+        let seeds = RecordLog::new(store, prefix.clone().join(SEEDS), RECORD_BYTES);
+        Self { tables: tables.mending_trees(), seeds }
+    }
+}
+
+/// Committed tables, in memory and in their store.
 pub struct Catalog {
-    root: PathBuf,
-    tables: RwLock<BTreeMap<TableName, Arc<SignedManifest>>>,
+    tables: hush_table::Catalog,
+    committed: RwLock<BTreeMap<TableName, Arc<SignedManifest>>>,
     /// Held while a table changes; commits are rare and short.
     change: Mutex<SeedLog>,
-    /// Bytes of the complete parts of a table, committed or not, once they were counted.
-    stored: Mutex<HashMap<TableName, u64>>,
+    /// Bytes of the complete parts of each table, committed or not.
+    stored: Mutex<HashMap<TableName, StoredBytes>>,
 }
 
 /// What a commit did.
@@ -54,40 +78,31 @@ pub enum Committed {
 }
 
 impl Catalog {
-    /// Reads what is committed below `data`. Manifests that do not decode are left alone and not listed.
+    /// Reads what is committed. Manifests that do not decode are left alone and not listed; deletions that a crash interrupted are
+    /// finished.
     ///
     /// # Errors
-    /// From the file system.
-    pub fn open(data: &Path) -> io::Result<Self> {
-        let root = data.join("tables");
-        durable::private_directory(&root)?;
-        let seeds = SeedLog::open(data.join("seeds"))?;
-        let mut tables = BTreeMap::new();
-        for entry in fs::read_dir(&root)?.flatten() {
-            let name = entry.file_name();
-            let Some(name) = name.to_str() else { continue };
-            if name.starts_with(DELETED_PREFIX) {
-                fs::remove_dir_all(entry.path())?;
-            } else if let Ok(table) = TableName::parse(name) {
-                let read = durable::read_at_most(&entry.path().join(MANIFEST_FILE), MANIFEST_MAX_BYTES);
-                match read.map(|bytes| SignedManifest::decode(&bytes)) {
-                    Ok(Ok(manifest)) => drop(tables.insert(table, Arc::new(manifest))),
-                    Ok(Err(error)) => tracing::error!(code = error.code(), "a stored manifest is damaged"),
-                    Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                        tracing::error!(limit = MANIFEST_MAX_BYTES, "a stored manifest is too long");
-                    }
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    Err(error) => return Err(error),
-                }
+    /// [`TableError::Io`].
+    pub fn open(storage: Storage) -> Result<Self, TableError> {
+        let Storage { tables, seeds } = storage;
+        tables.finish_deletions()?;
+        let mut committed = BTreeMap::new();
+        for entry in tables.list()? {
+            let Some(name) = TableName::of_stored(&entry.name) else { continue };
+            match entry.manifest {
+                Ok(manifest) => drop(committed.insert(name, Arc::new(manifest))),
+                Err(error @ TableError::Io { .. }) => return Err(error),
+                Err(error) => tracing::error!(code = error.code(), "a stored manifest is damaged"),
             }
         }
-        Ok(Self { root, tables: RwLock::new(tables), change: Mutex::new(seeds), stored: Mutex::default() })
+        let (committed, change) = (RwLock::new(committed), Mutex::new(SeedLog::new(seeds)));
+        Ok(Self { tables, committed, change, stored: Mutex::default() })
     }
 
     /// Committed tables by name.
     pub fn list(&self) -> Vec<(TableName, Arc<SignedManifest>)> {
-        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
-        tables.iter().map(|(name, manifest)| (name.clone(), Arc::clone(manifest))).collect()
+        let committed = self.committed.read().unwrap_or_else(PoisonError::into_inner);
+        committed.iter().map(|(name, manifest)| (name.clone(), Arc::clone(manifest))).collect()
     }
 
     /// One committed table.
@@ -95,32 +110,35 @@ impl Catalog {
     /// # Errors
     /// [`Code::NoTable`].
     pub fn find(&self, table: &TableName) -> Result<Arc<SignedManifest>, ApiError> {
-        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
-        tables.get(table).cloned().ok_or_else(|| Code::NoTable.into())
+        let committed = self.committed.read().unwrap_or_else(PoisonError::into_inner);
+        committed.get(table).cloned().ok_or_else(|| Code::NoTable.into())
     }
 
-    /// Where all tables live; a table's prefix in it is its name.
-    pub fn root(&self) -> &Path {
-        &self.root
+    /// All tables, begun ones included, as they lie in the store.
+    pub fn tables(&self) -> &hush_table::Catalog {
+        &self.tables
     }
 
-    /// Where a table's manifest lives.
-    pub fn manifest_path(&self, table: &TableName) -> PathBuf {
-        self.root.join(table.as_str()).join(MANIFEST_FILE)
+    /// Where a table lies, whether or not there is one.
+    ///
+    /// # Errors
+    /// None for the names that [`TableName`] takes.
+    pub fn place(&self, table: &TableName) -> Result<TableStore, ApiError> {
+        Ok(self.tables.table(table.as_str())?)
     }
 
     /// Commits a manifest: checks its signature and rules, that it is by the table's owner and newer, that its
     /// parts are there and have the stated form, and that no chunk seed was used before; then replaces the
-    /// manifest file at once. The present manifest again mends its file, should that be damaged.
+    /// manifest at once. The present manifest again mends its file, should that be damaged.
     ///
     /// The first manifest pins the table's verifying key and table id for all later ones.
     ///
     /// # Errors
     /// [`Code::BadManifest`], [`Code::OtherOwner`], [`Code::OldVersion`], [`Code::PartsMissing`],
-    /// [`Code::BadPart`], [`Code::SeedReused`]; nothing has changed then.
+    /// [`Code::BadPart`], [`Code::SeedReused`]; [`Code::Busy`] while somebody else writes to the table. Nothing has changed then.
     ///
     /// # Cost
-    /// A few small reads per encrypted part; part digests were checked when they were uploaded.
+    /// A list of the parts and a few small reads for each encrypted one.
     pub fn commit(&self, table: &TableName, container: &[u8]) -> Result<Committed, ApiError> {
         let manifest = SignedManifest::decode(container).map_err(|error| {
             tracing::info!(code = error.code(), "a manifest was refused");
@@ -129,34 +147,28 @@ impl Catalog {
         if TableName::parse(&manifest.manifest().table).ok().as_ref() != Some(table) {
             return Err(Code::BadManifest.into());
         }
-        let seeds = self.change.lock().unwrap_or_else(PoisonError::into_inner);
-        let current = self.find(table).ok();
+        let seeds = self.changing();
+        let place = self.place(table)?;
+        let current = self.find(table).ok().or_else(|| self.adopt(table, &place));
         if let Some(current) = &current {
             if current.as_bytes() == container {
-                self.mend_manifest(table, container)?;
+                if place.mend_manifest(current)? {
+                    tracing::warn!("a damaged manifest was replaced");
+                }
                 return Ok(Committed::Unchanged);
             }
             check_succession(current, &manifest)?;
         }
-        let fresh = self.check_parts(table, &manifest, &seeds)?;
+        let fresh = check_parts(&place, &manifest, &seeds)?;
         seeds.record(&manifest.manifest().key_id, &fresh)?;
-        durable::replace(&self.manifest_path(table), container)?;
-        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        place.commit_over_damage(&manifest)?;
         let manifest = Arc::new(manifest);
-        tables.insert(table.clone(), Arc::clone(&manifest));
-        drop(tables);
-        self.forget_deliveries(table, &manifest);
-        Ok(if current.is_some() { Committed::Replaced } else { Committed::Created })
-    }
-
-    /// Writes the present manifest again if its file is not what was committed.
-    fn mend_manifest(&self, table: &TableName, container: &[u8]) -> Result<(), ApiError> {
-        let path = self.manifest_path(table);
-        if durable::read_at_most(&path, MANIFEST_MAX_BYTES).is_ok_and(|stored| stored == container) {
-            return Ok(());
+        self.set(table, Some(Arc::clone(&manifest)));
+        if let Err(error) = place.forget_deliveries(manifest.manifest()) {
+            // They are told apart from those that wait, and go with the next version.
+            tracing::error!(code = error.code(), "deliveries that were taken in remain");
         }
-        tracing::warn!("a damaged manifest is replaced");
-        Ok(durable::replace(&path, container)?)
+        Ok(if current.is_some() { Committed::Replaced } else { Committed::Created })
     }
 
     /// Deletes a table, committed or not. It is gone at once; its files go after.
@@ -164,105 +176,91 @@ impl Catalog {
     /// # Errors
     /// [`Code::NoTable`] if nothing is stored under the name.
     pub fn delete(&self, table: &TableName) -> Result<(), ApiError> {
-        let _change = self.change.lock().unwrap_or_else(PoisonError::into_inner);
-        let directory = self.root.join(table.as_str());
-        let doomed = self.root.join(format!("{DELETED_PREFIX}{table}", table = table.as_str()));
-        match fs::rename(&directory, &doomed) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Code::NoTable.into()),
-            renamed => renamed?,
+        let _change = self.changing();
+        let deleted = self.tables.delete(table.as_str());
+        // A deletion that fails half-way has begun with the manifest.
+        if deleted.is_ok() || matches!(self.place(table)?.has_manifest(), Ok(false)) {
+            self.set(table, None);
+            self.count_anew(table);
         }
-        self.tables.write().unwrap_or_else(PoisonError::into_inner).remove(table);
-        self.count_anew(table);
-        durable::sync_directory_of(&directory)?;
-        fs::remove_dir_all(&doomed)?;
-        Ok(())
+        if deleted? { Ok(()) } else { Err(Code::NoTable.into()) }
     }
 
-    /// Removes parts that no manifest names and that are older than `age_s` seconds, of tables that `in_use` does
-    /// not name.
-    pub fn sweep(&self, age_s: u64, in_use: &HashSet<TableName>) {
-        let _change = self.change.lock().unwrap_or_else(PoisonError::into_inner);
-        let Ok(entries) = fs::read_dir(&self.root) else { return };
-        for entry in entries.flatten() {
-            let Some(table) = entry.file_name().to_str().and_then(|name| TableName::parse(name).ok()) else {
-                continue;
-            };
+    /// Removes parts that neither a version nor a waiting delivery names and that were not written to for `age`, of tables that `in_use`
+    /// does not name.
+    pub fn sweep(&self, age: Duration, in_use: &HashSet<TableName>) {
+        let names = match self.tables.names() {
+            Ok(names) => names,
+            Err(error) => return tracing::warn!(code = error.code(), "the tables could not be listed"),
+        };
+        for table in names.iter().filter_map(|name| TableName::of_stored(name)) {
             if in_use.contains(&table) {
                 continue;
             }
-            let mut named = self.find(&table).map(|manifest| part_names(&manifest)).unwrap_or_default();
-            if self.find(&table).is_ok() {
-                let Some(awaited) = self.awaited_parts(&table) else { continue };
-                named.extend(awaited);
-            }
-            for file in self.part_files(&table) {
-                // A hash tree goes with its part.
-                let part = file.file_name().to_str().and_then(PartKind::part_of);
-                let name = part.and_then(|part| PartName::from_file_name(&part));
-                let orphan = name.is_none_or(|name| !named.contains(&name));
-                if orphan && durable::older_than(&file.path(), age_s) {
-                    // Another sweep will find what cannot be removed now.
-                    let _ = fs::remove_file(file.path());
+            // For each table anew, so that no commit waits for all.
+            let _change = self.changing();
+            let served = self.find(&table).ok();
+            let served = served.as_ref().map(|manifest| manifest.manifest());
+            match self.place(&table).map(|place| place.sweep_older(age, served)) {
+                Ok(Ok(0)) | Err(_) => {}
+                Ok(Ok(_)) => self.count_anew(&table),
+                // Another sweep will find what cannot be removed now.
+                Ok(Err(error)) => {
+                    tracing::warn!(code = error.code(), "a table could not be swept");
                     self.count_anew(&table);
                 }
             }
         }
     }
 
-    /// Checks that all parts are there in the stated form; returns the seeds of parts not seen before.
-    fn check_parts(
-        &self,
-        table: &TableName,
-        manifest: &SignedManifest,
-        seeds: &SeedLog,
-    ) -> Result<Vec<seeds::Entry>, ApiError> {
-        let body = manifest.manifest();
-        let mut known = seeds.load(&body.key_id)?;
-        let mut fresh = Vec::new();
-        // Their size follows from the manifest, their digest was checked when they came.
-        for entry in &body.keys {
-            self.open_part(table, &entry.file, PartKind::Key)?;
-        }
-        for (place, entry) in body.placed_parts() {
-            if let Some(file) = entry.clear {
-                self.open_part(table, &file, PartKind::Clear)?;
-            }
-            let Some(file) = entry.encrypted else { continue };
-            let source = PartSource::from_file(self.open_part(table, &file, PartKind::Encrypted)?)?;
-            let part = EncryptedPart::open(source, body, place, entry).map_err(bad_part)?;
-            let wanted = Projection { seed: true, ..Projection::default() };
-            let mut own = HashSet::new();
-            for seed in part.read(&wanted).map_err(bad_part)?.into_iter().filter_map(|chunk| chunk.seed) {
-                if !own.insert(seed) {
-                    return Err(Code::SeedReused.into());
-                }
-                let entry = seeds::Entry { seed, part: *file.digest.as_bytes() };
-                if known.insert(&entry)? {
-                    fresh.push(entry);
-                }
-            }
-        }
-        Ok(fresh)
+    /// A version that somebody else has put in the table's place: its owner is this table's.
+    fn adopt(&self, table: &TableName, place: &TableStore) -> Option<Arc<SignedManifest>> {
+        let found = Arc::new(place.load().ok()?);
+        self.set(table, Some(Arc::clone(&found)));
+        Some(found)
     }
 
-    fn open_part(
-        &self,
-        table: &TableName,
-        file: &hush_table::PartFile,
-        kind: PartKind,
-    ) -> Result<fs::File, ApiError> {
-        let name = PartName::new(file.digest, kind);
-        let opened = fs::File::open(self.part_path(table, &name)).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => ApiError::from(Code::PartsMissing),
-            _ => ApiError::from_io(&error),
-        })?;
-        if opened.metadata()?.len() == file.bytes { Ok(opened) } else { Err(Code::PartsMissing.into()) }
+    fn changing(&self) -> MutexGuard<'_, SeedLog> {
+        self.change.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, table: &TableName, manifest: Option<Arc<SignedManifest>>) {
+        let mut committed = self.committed.write().unwrap_or_else(PoisonError::into_inner);
+        match manifest {
+            Some(manifest) => committed.insert(table.clone(), manifest),
+            None => committed.remove(table),
+        };
     }
 }
 
-fn bad_part(error: hush_table::TableError) -> ApiError {
-    tracing::info!(code = error.code(), "a part was refused");
-    Code::BadPart.into()
+/// Checks that all parts are there in the stated form; returns the seeds of parts not seen before.
+fn check_parts(
+    place: &TableStore,
+    manifest: &SignedManifest,
+    seeds: &SeedLog,
+) -> Result<Vec<seeds::Entry>, ApiError> {
+    let body = manifest.manifest();
+    if !place.missing_parts(body)?.is_empty() {
+        return Err(Code::PartsMissing.into());
+    }
+    let mut known = seeds.load(&body.key_id)?;
+    let mut fresh = Vec::new();
+    for (at, entry) in body.placed_parts() {
+        let Some(file) = entry.encrypted else { continue };
+        let part = place.open_encrypted(body, at, entry)?;
+        let wanted = Projection { seed: true, ..Projection::default() };
+        let mut own = HashSet::new();
+        for seed in part.read(&wanted)?.into_iter().filter_map(|chunk| chunk.seed) {
+            if !own.insert(seed) {
+                return Err(Code::SeedReused.into());
+            }
+            let entry = seeds::Entry { seed, part: *file.digest.as_bytes() };
+            if known.insert(&entry)? {
+                fresh.push(entry);
+            }
+        }
+    }
+    Ok(fresh)
 }
 
 fn check_succession(current: &SignedManifest, next: &SignedManifest) -> Result<(), ApiError> {
@@ -271,9 +269,4 @@ fn check_succession(current: &SignedManifest, next: &SignedManifest) -> Result<(
         return Err(Code::OtherOwner.into());
     }
     if new.version <= old.version { Err(Code::OldVersion.into()) } else { Ok(()) }
-}
-
-/// Names of all files of parts and keys of a manifest.
-pub fn part_names(manifest: &SignedManifest) -> HashSet<PartName> {
-    named_files(manifest.manifest()).map(|(kind, file)| PartName::new(file.digest, kind)).collect()
 }

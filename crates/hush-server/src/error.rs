@@ -7,6 +7,7 @@
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hush_protocol::code;
+use hush_table::{DeliveryFault, TableError};
 
 macro_rules! codes {
     ($($(#[$meta:meta])* $name:ident = $code:expr, $status:ident, $sentence:literal;)+) => {
@@ -181,6 +182,26 @@ impl From<Code> for ApiError {
 impl From<std::io::Error> for ApiError {
     fn from(error: std::io::Error) -> Self {
         Self::from_io(&error)
+    }
+}
+
+/// The refusal for what a table's store refuses. Its code is logged: it says more.
+impl From<TableError> for ApiError {
+    fn from(error: TableError) -> Self {
+        tracing::info!(code = error.code(), "refused for a table's sake");
+        match error {
+            TableError::Io { source, .. } => return Self::from_io(&source),
+            TableError::BadDelivery { fault: DeliveryFault::Conflict } => Code::DeliveryConflict,
+            TableError::BadDelivery { fault: DeliveryFault::Revoked } => Code::DeviceRevoked,
+            TableError::BadDelivery { .. } => Code::BadDelivery,
+            TableError::PartMissing { .. } | TableError::PartSize { .. } => Code::PartsMissing,
+            TableError::NoTable { .. } => Code::NoTable,
+            TableError::OtherTable { .. } => Code::OtherOwner,
+            TableError::StaleVersion { .. } => Code::OldVersion,
+            TableError::Busy { .. } => Code::Busy,
+            _ => Code::BadPart,
+        }
+        .into()
     }
 }
 

@@ -1,47 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sending a file, whole or one range of it, in constant memory.
+//! Sending a part or an answer, whole or one range of it, in constant memory.
 
 // Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use std::io::SeekFrom;
 use std::ops::Range;
-use std::path::Path;
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::http::header::{ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RANGE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use futures_util::stream;
-use tokio::fs::File;
-use tokio::io::{AsyncReadExt, AsyncSeekExt};
+use hush_table::part::PartSource;
+use tokio::task::spawn_blocking;
 
 use crate::admission::Place;
 use crate::error::{ApiError, Code};
 
+/// Bytes of a file that are in memory at once.
 const PIECE_BYTES: u64 = 256 << 10;
+/// The same where reading them is a request.
+const REMOTE_PIECE_BYTES: u64 = 2 << 20;
 
-/// Answers with the file at `path`, or `absent` if there is none.
+/// Answers with some bytes as they are.
 ///
 /// One range `bytes=a-b`, `bytes=a-` or `bytes=-n` is honoured; a header with several ranges or another unit is
 /// ignored, as RFC 9110 allows. `place` stays taken until the last byte is handed over; `handed_over` is told of the
 /// bytes as they are.
 ///
 /// # Errors
-/// `absent`, [`Code::BadRange`], [`Code::Internal`].
-pub async fn send(
-    path: &Path,
+/// [`Code::BadRange`].
+pub fn send(
+    source: PartSource,
     headers: &HeaderMap,
     place: Place,
-    absent: Code,
     handed_over: impl Fn(Range<u64>) + Send + 'static,
 ) -> Result<Response, ApiError> {
-    let mut file = match File::open(path).await {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(absent.into()),
-        Err(error) => return Err(error.into()),
-    };
-    let total = file.metadata().await?.len();
+    let total = source.length();
     let range = match headers.get(RANGE).and_then(|value| value.to_str().ok()) {
         Some(text) => parse_range(text, total),
         None => Requested::Whole,
@@ -53,9 +48,8 @@ pub async fn send(
             return Err(ApiError::from(Code::BadRange).with_header(CONTENT_RANGE, format!("bytes */{total}")));
         }
     };
-    file.seek(SeekFrom::Start(start)).await?;
     let mut response =
-        Response::new(stream_of(file, start..start.saturating_add(length), place, handed_over));
+        Response::new(stream_of(source, start..start.saturating_add(length), place, handed_over));
     *response.status_mut() = status;
     let answer = response.headers_mut();
     answer.insert(CONTENT_LENGTH, HeaderValue::from(length));
@@ -71,27 +65,24 @@ pub async fn send(
 }
 
 fn stream_of(
-    file: File,
+    source: PartSource,
     bytes: Range<u64>,
     place: Place,
     handed_over: impl Fn(Range<u64>) + Send + 'static,
 ) -> Body {
-    let begun = (file, bytes, place, handed_over);
-    let pieces = stream::try_unfold(begun, async |(mut file, bytes, place, handed_over)| {
-        let left = bytes.end.saturating_sub(bytes.start);
-        if left == 0 {
+    let piece_bytes = if source.is_remote() { REMOTE_PIECE_BYTES } else { PIECE_BYTES };
+    let begun = (source, piece_bytes, bytes, place, handed_over);
+    let pieces = stream::try_unfold(begun, async |(source, piece_bytes, bytes, place, handed_over)| {
+        let next = bytes.start.saturating_add(piece_bytes).min(bytes.end);
+        if bytes.start >= next {
             return Ok::<_, std::io::Error>(None);
         }
-        let mut piece = Vec::with_capacity(usize::try_from(left.min(PIECE_BYTES)).unwrap_or(0));
-        let read = (&mut file).take(left.min(PIECE_BYTES)).read_to_end(&mut piece).await? as u64;
-        if read == 0 {
-            // The file was shortened under us: break off, so that the client sees a short body.
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
-        let next = bytes.start.saturating_add(read);
+        let (from, range) = (source.clone(), bytes.start..next);
+        // What was shortened under us ends in an error: broken off, so that the client sees a short body.
+        let piece = spawn_blocking(move || from.read(range)).await.map_err(std::io::Error::other)??;
         // The last piece is not asked for again: nothing is left then.
         handed_over(bytes.start..next);
-        Ok(Some((Bytes::from(piece), (file, next..bytes.end, place, handed_over))))
+        Ok(Some((piece, (source, piece_bytes, next..bytes.end, place, handed_over))))
     });
     Body::from_stream(pieces)
 }

@@ -26,12 +26,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hush_protocol::job::{JobState, ResultFacts};
+use hush_table::TableError;
+use hush_table::store::files::make_directory;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::clock::unix_seconds;
 use crate::config::Limits;
-use crate::durable;
 use crate::error::{ApiError, Code};
 use crate::names::{JobId, TableName};
 use crate::runner::RunPlan;
@@ -88,7 +89,7 @@ impl Jobs {
     /// # Errors
     /// From the file system.
     pub fn open(root: PathBuf, limits: Limits, runner: Arc<dyn RunPlan>) -> io::Result<Arc<Self>> {
-        durable::private_directory(&root)?;
+        make_directory(&root).map_err(TableError::into_io)?;
         let table = restore(&root, limits.max_plan_bytes)?;
         let waiting = Semaphore::new(table.queued());
         Ok(Arc::new(Self { root, limits, runner, table: Mutex::new(table), waiting }))

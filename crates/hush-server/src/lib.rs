@@ -2,8 +2,8 @@
 //! The service: stores encrypted tables and answers plans over HTTP, without any secret key.
 //!
 //! ```text
-//! connection ─▶ admission ─▶ routes ─┬─▶ catalog   tables/{t}/manifest.hush     (commit, list, delete)
-//! (TCP, HTTP/1)  (id, cap,           ├─▶ uploads   uploads/{t}/… ─▶ tables/{t}/parts/…
+//! connection ─▶ admission ─▶ routes ─┬─▶ catalog   policy over hush_table::Catalog   (commit, list, delete, sweep)
+//! (TCP, HTTP/1)  (id, cap,           ├─▶ uploads   uploads/{t}/… ─▶ a table's store
 //!                 token)             └─▶ jobs      jobs/{id}/plan, record, result ─▶ hush_exec::Engine
 //! ```
 //!
@@ -13,8 +13,10 @@
 //!
 //! *Invariants.*
 //! - This crate cannot reach `hush-keys`: there is no secret-key type, no decryption, no encryption here.
-//! - Nothing half written is ever visible: files are written elsewhere, checked, synced and renamed; the
-//!   manifest comes last. Recovery after a crash is a function of the files alone.
+//! - Tables are reached through `hush_table`'s store alone, so that they may lie in a directory or an object store. Of this machine's
+//!   disk the server needs room for uploads and jobs.
+//! - Nothing half written is ever visible: parts grow elsewhere, are checked, and are then handed to the store; the
+//!   manifest comes last. Recovery after a crash is a function of what is stored alone.
 //! - Sizes are checked before a byte is read or reserved; what buffers in memory is counted ([`admission`]).
 //! - Every refusal has the same body, `{code, message, request_id}`, with a fixed sentence ([`error`]); one over a
 //!   limit has `found` and `limit` as well.
@@ -35,7 +37,6 @@ pub mod config;
 pub mod connection;
 #[cfg(test)]
 mod corpus;
-pub mod durable;
 pub mod error;
 pub mod files;
 pub mod jobs;
@@ -49,5 +50,6 @@ pub mod stall;
 pub mod token;
 pub mod uploads;
 
+pub use catalog::Storage;
 pub use config::{Config, Limits};
 pub use service::{Server, StartError};

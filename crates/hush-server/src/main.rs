@@ -7,6 +7,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use hush_server::{Config, Server};
+use rustix::fs::Mode;
+use rustix::process::umask;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -17,6 +19,8 @@ const NETWORK_THREADS: usize = 2;
 
 fn main() -> ExitCode {
     let config = Config::parse();
+    // Whatever this process writes is for its user alone.
+    umask(Mode::RWXG | Mode::RWXO);
     tracing_subscriber::fmt()
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal())

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Names that come from outside and become path components. Whatever parses here cannot leave its directory.
 
-use std::fmt;
-
 use hush_plan::schema::is_table_name;
 use hush_protocol::job::ID_HEX_DIGITS;
-use hush_protocol::path::{self, CLEAR, ENCRYPTED, KEY};
-use hush_table::{Digest, PartKind};
+use hush_protocol::path::{CLEAR, ENCRYPTED, KEY};
+use hush_table::{PartKind, PartName};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ApiError, Code};
@@ -27,70 +25,29 @@ impl TableName {
         if is_table_name(text) { Ok(Self(text.to_ascii_lowercase())) } else { Err(Code::BadName.into()) }
     }
 
+    /// The table whose directory or prefix has this name; `None` for names that no table has.
+    pub fn of_stored(name: &str) -> Option<Self> {
+        Self::parse(name).ok().filter(|table| table.0 == name)
+    }
+
     /// The lower-case name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Names one file of a part or of keys: its BLAKE3 digest and its kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PartName {
-    digest: Digest,
-    kind: PartKind,
-}
-
-impl PartName {
-    /// The name of a part.
-    pub fn new(digest: Digest, kind: PartKind) -> Self {
-        Self { digest, kind }
-    }
-
-    /// Parses `{digest}.clear`, `{digest}.enc` or `{digest}.key`, as in a route.
-    ///
-    /// # Errors
-    /// [`Code::BadName`].
-    pub fn parse(text: &str) -> Result<Self, ApiError> {
-        let (digest, kind) = match text.split_once('.') {
-            Some((digest, CLEAR)) => (digest, PartKind::Clear),
-            Some((digest, ENCRYPTED)) => (digest, PartKind::Encrypted),
-            Some((digest, KEY)) => (digest, PartKind::Key),
-            _ => return Err(Code::BadName.into()),
-        };
-        Ok(Self { digest: digest.parse().map_err(|_| Code::BadName)?, kind })
-    }
-
-    /// Parses a file name as in a table's `parts` or `keys` directory; `None` for other files.
-    pub fn from_file_name(name: &str) -> Option<Self> {
-        let part = Self::parse(name.strip_suffix(".parquet").unwrap_or(name)).ok()?;
-        (part.file_name() == name).then_some(part)
-    }
-
-    /// The file's name in a table's `parts` or `keys` directory.
-    pub fn file_name(&self) -> String {
-        self.kind.file_name(&self.digest)
-    }
-
-    /// The digest.
-    pub fn digest(&self) -> Digest {
-        self.digest
-    }
-
-    /// The kind.
-    pub fn kind(&self) -> PartKind {
-        self.kind
-    }
-}
-
-impl fmt::Display for PartName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.kind {
-            PartKind::Clear => CLEAR,
-            PartKind::Encrypted => ENCRYPTED,
-            PartKind::Key => KEY,
-        };
-        f.write_str(&path::part_name(&self.digest.to_string(), kind))
-    }
+/// Parses the name of a part as routes spell it: `{digest}.clear`, `{digest}.enc` or `{digest}.key`.
+///
+/// # Errors
+/// [`Code::BadName`].
+pub fn parse_part(text: &str) -> Result<PartName, ApiError> {
+    let (digest, kind) = match text.split_once('.') {
+        Some((digest, CLEAR)) => (digest, PartKind::Clear),
+        Some((digest, ENCRYPTED)) => (digest, PartKind::Encrypted),
+        Some((digest, KEY)) => (digest, PartKind::Key),
+        _ => return Err(Code::BadName.into()),
+    };
+    Ok(PartName::new(kind, digest.parse().map_err(|_| Code::BadName)?))
 }
 
 /// Identifies a job: 128 random bits in hex.
@@ -159,6 +116,8 @@ mod tests {
             assert!(TableName::parse(good).is_ok(), "{good}");
         }
         assert_eq!(TableName::parse("Ward_7").unwrap().as_str(), "ward_7");
+        assert_eq!(TableName::of_stored("ward_7"), TableName::parse("Ward_7").ok());
+        assert_eq!(TableName::of_stored("Ward_7").or(TableName::of_stored("..")), None);
         let long = "a".repeat(65);
         for bad in ["", ".", "..", "a/b", "a\\b", "a.b", "-rf", "a b", "ä", "a\0", "%2e%2e", long.as_str()] {
             assert!(TableName::parse(bad).is_err(), "{bad:?}");
@@ -169,12 +128,16 @@ mod tests {
     }
 
     #[test]
-    fn part_names_round_trip_and_refuse_all_else() {
+    fn part_names_are_read_and_all_else_is_refused() {
         let digest = "0123456789abcdef".repeat(4);
-        for half in ["clear", "enc", "key"] {
-            let part = PartName::parse(&format!("{digest}.{half}")).unwrap();
-            assert_eq!(part.to_string(), format!("{digest}.{half}"));
-            assert_eq!(PartName::from_file_name(&part.file_name()), Some(part));
+        let files = ["clear.parquet", "enc.parquet", "key"];
+        for (kind, (ending, file)) in
+            PartKind::ALL.into_iter().zip(["clear", "enc", "key"].into_iter().zip(files))
+        {
+            let part = parse_part(&format!("{digest}.{ending}")).unwrap();
+            assert_eq!(part, PartName::new(kind, digest.parse().unwrap()));
+            assert_eq!(part.file_name(), format!("{digest}.{file}"));
+            assert_eq!(PartName::of_file(&part.file_name()), Some(part));
         }
         let upper = digest.to_uppercase();
         for bad in [
@@ -185,7 +148,7 @@ mod tests {
             format!("../{digest}.enc"),
             format!("{digest}.enc/.."),
         ] {
-            assert!(PartName::parse(&bad).is_err(), "{bad}");
+            assert!(parse_part(&bad).is_err(), "{bad}");
         }
     }
 

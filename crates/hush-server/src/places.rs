@@ -3,16 +3,18 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use crate::durable;
+use hush_table::store::files::make_directory;
+use hush_table::{Catalog, TableError};
+
 use crate::error::{ApiError, Code};
 use crate::names::TableName;
 
-/// The names that are taken, on disk.
+/// The names that are taken, by tables and by uploads.
 pub struct Places {
-    tables: PathBuf,
+    tables: Catalog,
     uploads: PathBuf,
     limit: usize,
     /// Held from the count to the new directory, so that two requests cannot both take the last place.
@@ -20,39 +22,40 @@ pub struct Places {
 }
 
 impl Places {
-    /// Places for `limit` tables, whose directories lie below `tables` and `uploads`.
-    pub fn new(tables: &Path, uploads: &Path, limit: usize) -> Self {
-        Self { tables: tables.to_owned(), uploads: uploads.to_owned(), limit, change: Mutex::default() }
+    /// Places for `limit` tables, which lie in `tables`, begun ones in `uploads` too.
+    pub fn new(tables: Catalog, uploads: PathBuf, limit: usize) -> Self {
+        Self { tables, uploads, limit, change: Mutex::default() }
     }
 
     /// Takes a place for a table, unless it has one.
     ///
     /// # Errors
-    /// [`Code::TablesFull`]; from the file system.
+    /// [`Code::TablesFull`]; from the store and the file system.
     pub fn take(&self, table: &TableName) -> Result<(), ApiError> {
         let _change = self.change.lock().unwrap_or_else(PoisonError::into_inner);
         self.check(table)?;
-        Ok(durable::private_directory(&self.uploads.join(table.as_str()))?)
+        Ok(make_directory(&self.uploads.join(table.as_str()))?)
     }
 
     /// Whether a table has a place or could take one.
     ///
     /// # Errors
-    /// [`Code::TablesFull`].
+    /// [`Code::TablesFull`]; from the store.
     pub fn check(&self, table: &TableName) -> Result<(), ApiError> {
-        if [&self.tables, &self.uploads].iter().any(|root| root.join(table.as_str()).exists()) {
+        if self.uploads.join(table.as_str()).exists() || self.tables.contains(table.as_str())? {
             return Ok(());
         }
-        match self.count() {
+        match self.count()? {
             found if found < self.limit => Ok(()),
             found => Err(ApiError::over(Code::TablesFull, found as u64 + 1, self.limit as u64)),
         }
     }
 
-    fn count(&self) -> usize {
-        let entries = [&self.tables, &self.uploads].into_iter().filter_map(|root| fs::read_dir(root).ok());
-        let names = entries.flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok());
-        names.filter_map(|name| TableName::parse(&name).ok()).collect::<HashSet<_>>().len()
+    fn count(&self) -> Result<usize, TableError> {
+        let uploads = fs::read_dir(&self.uploads).into_iter().flatten().flatten();
+        let begun = uploads.filter_map(|entry| entry.file_name().into_string().ok());
+        let names: HashSet<String> = begun.chain(self.tables.names()?).collect();
+        Ok(names.iter().filter(|name| TableName::of_stored(name).is_some()).count())
     }
 }
 
@@ -67,7 +70,7 @@ mod tests {
         fs::create_dir_all(tables.join("one")).unwrap();
         fs::create_dir_all(uploads.join("one")).unwrap();
         fs::create_dir_all(tables.join(".deleted-x")).unwrap();
-        let places = Places::new(&tables, &uploads, 2);
+        let places = Places::new(Catalog::local(&tables).unwrap(), uploads.clone(), 2);
         let name = |text: &str| TableName::parse(text).unwrap();
         places.take(&name("one")).unwrap();
         places.check(&name("three")).unwrap();

@@ -2,11 +2,10 @@
 //! What runs a plan. The queue sees this trait; the service gives it the engine, tests give it something slow.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hush_exec::{Engine, ExecError, Stop, SumCache};
-use hush_table::TableStore;
+use hush_table::Catalog;
 
 use crate::error::{ApiError, Code};
 use crate::names::TableName;
@@ -51,9 +50,9 @@ pub trait RunPlan: Send + Sync + 'static {
     fn forget(&self, table: &TableName);
 }
 
-/// Runs plans with `hush-exec` on the tables below a directory.
+/// Runs plans with `hush-exec` on the tables of a catalogue.
 pub struct EngineRunner {
-    tables: PathBuf,
+    tables: Catalog,
     threads: usize,
     limits: hush_exec::Limits,
     engines: Mutex<HashMap<TableName, Engine>>,
@@ -64,17 +63,17 @@ pub struct EngineRunner {
 
 impl EngineRunner {
     /// A runner with `threads` threads per job.
-    pub fn new(tables: PathBuf, threads: usize, limits: hush_exec::Limits) -> Self {
+    pub fn new(tables: Catalog, threads: usize, limits: hush_exec::Limits) -> Self {
         Self { tables, threads, limits, engines: Mutex::default(), sums: SumCache::default() }
     }
 
-    /// The table's engine; kept, because it remembers which files it has verified.
+    /// The table's engine; kept, because it remembers the table's version.
     fn engine(&self, table: &TableName) -> Result<Engine, ExecError> {
         let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(engine) = engines.get(table) {
             return Ok(engine.clone());
         }
-        let store = TableStore::local_existing(self.tables.join(table.as_str()))?;
+        let store = self.tables.table(table.as_str())?;
         let engine =
             Engine::for_table(store, self.threads, self.limits.clone())?.with_sums(self.sums.clone());
         engines.insert(table.clone(), engine.clone());

@@ -4,20 +4,21 @@
 use std::fs::{self, OpenOptions, TryLockError};
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use hush_table::TableError;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::admission::{Admission, Tokens};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Storage};
 use crate::config::Config;
 use crate::connection;
-use crate::durable;
 use crate::jobs::Jobs;
 use crate::places::Places;
 use crate::routes::{App, router};
@@ -86,12 +87,27 @@ impl Server {
     /// # Errors
     /// [`StartError`].
     pub async fn bind(config: &Config) -> Result<Self, StartError> {
+        Self::bind_where(config, Storage::local).await
+    }
+
+    /// As [`Server::bind`], with tables in `storage`: the data directory then holds tokens, growing parts and jobs alone.
+    ///
+    /// # Errors
+    /// [`StartError`].
+    pub async fn bind_on(config: &Config, storage: Storage) -> Result<Self, StartError> {
+        Self::bind_where(config, |_| Ok(storage)).await
+    }
+
+    async fn bind_where(
+        config: &Config,
+        storage: impl FnOnce(&Path) -> Result<Storage, TableError>,
+    ) -> Result<Self, StartError> {
         if config.no_auth_insecure && !config.listen.ip().is_loopback() {
             return Err(StartError::OpenToAll { listen: config.listen });
         }
         let data = &config.data;
         let failed = |source| StartError::Data { path: data.clone(), source };
-        durable::private_directory(data).map_err(failed)?;
+        private_directory(data).map_err(failed)?;
         let lock = lock(config)?;
         let token = match config.no_auth_insecure {
             true => None,
@@ -102,11 +118,12 @@ impl Server {
         };
         let limits = config.limits.clone();
         let admission = Admission::new(token, &limits).map_err(|_| StartError::Randomness)?;
-        let catalog = Catalog::open(data).map_err(failed)?;
+        let refused = |error: TableError| failed(error.into_io());
+        let catalog = Catalog::open(storage(data).map_err(refused)?).map_err(refused)?;
+        let tables = catalog.tables().clone();
         let growing = data.join("uploads");
-        let places = Places::new(catalog.root(), &growing, limits.max_tables);
-        let uploads = Uploads::open(growing, limits.max_uploads_bytes).map_err(failed)?;
-        let tables = catalog.root().to_owned();
+        let places = Places::new(tables.clone(), growing.clone(), limits.max_tables);
+        let uploads = Uploads::open(growing, limits.max_uploads_bytes).map_err(refused)?;
         let runner: Arc<dyn RunPlan> =
             Arc::new(EngineRunner::new(tables, config.threads_per_job(), engine_limits(config)));
         let jobs = Jobs::open(data.join("jobs"), limits.clone(), Arc::clone(&runner)).map_err(failed)?;
@@ -140,6 +157,10 @@ fn engine_limits(config: &Config) -> hush_exec::Limits {
     hush_exec::Limits { max_answer_bytes: config.limits.max_answer_bytes, ..hush_exec::Limits::default() }
 }
 
+fn private_directory(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
 /// One server per data directory: the lock goes with the process, however it ends.
 fn lock(config: &Config) -> Result<fs::File, StartError> {
     let failed = |source| StartError::Data { path: config.data.clone(), source };
@@ -156,16 +177,29 @@ fn lock(config: &Config) -> Result<fs::File, StartError> {
 async fn keep_house(app: Arc<App>) {
     let mut ticks = interval(HOUSEKEEPING);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let orphan_ttl = Duration::from_secs(app.limits.orphan_ttl_s);
+    let mut parts_swept: Option<Instant> = None;
     loop {
         ticks.tick().await;
         let app = Arc::clone(&app);
+        let parts_due = parts_swept.is_none_or(|swept| swept.elapsed() >= between_sweeps(orphan_ttl));
+        if parts_due {
+            parts_swept = Some(Instant::now());
+        }
         let swept = spawn_blocking(move || {
             app.jobs.sweep();
-            app.uploads.sweep(app.limits.orphan_ttl_s);
-            app.catalog.sweep(app.limits.orphan_ttl_s, &app.jobs.tables_in_use());
+            app.uploads.sweep(orphan_ttl);
+            if parts_due {
+                app.catalog.sweep(orphan_ttl, &app.jobs.tables_in_use());
+            }
         });
         if swept.await.is_err() {
             tracing::error!("housekeeping panicked");
         }
     }
+}
+
+/// Time between two sweeps of parts, which list every table: short beside the time that an orphan is kept.
+fn between_sweeps(orphan_ttl: Duration) -> Duration {
+    (orphan_ttl / 24).min(Duration::from_secs(3600))
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Resumable uploads of parts.
 //!
-//! A part grows in `uploads/{table}/{part}.parquet`, out of sight, and moves to `tables/{table}/parts/` when it
+//! A part grows in `uploads/{table}/{part}.parquet`, on this machine and out of sight, and is handed to its table's store when it
 //! is complete, has the digest of its name and is synced. The length of the growing file *is* the offset, so
 //! recovery after a crash needs no record; bytes that a crash damaged are caught by the digest.
 
@@ -16,15 +16,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::body::Bytes;
-use hush_table::part::{DigestTree, PartKind, TreeHasher};
-use hush_table::store::files::write_tree;
+use hush_table::part::{PartSource, TreeHasher};
+use hush_table::store::files::{is_older, make_directory};
+use hush_table::{PartName, TableError, TableStore};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 
 use crate::body::Pieces;
-use crate::durable;
 use crate::error::{ApiError, Code};
-use crate::names::{PartName, TableName};
+use crate::names::TableName;
 
 pub use range::ByteRange;
 
@@ -94,8 +94,8 @@ impl Uploads {
     ///
     /// # Errors
     /// From the file system.
-    pub fn open(root: PathBuf, limit: u64) -> io::Result<Self> {
-        durable::private_directory(&root)?;
+    pub fn open(root: PathBuf, limit: u64) -> Result<Self, TableError> {
+        make_directory(&root)?;
         let mut open = Open::default();
         growing_files(&root).for_each(|file| open.look_at(&file));
         Ok(Self { root, limit, open: Arc::new(Mutex::new(open)) })
@@ -148,18 +148,18 @@ impl Uploads {
         }
     }
 
-    /// Removes what has not grown for `age_s` seconds and is not being written.
-    pub fn sweep(&self, age_s: u64) {
+    /// Removes what has not grown for `age` and is not being written.
+    pub fn sweep(&self, age: Duration) {
         for file in growing_files(&self.root) {
             let mut open = self.lock();
-            if !open.active.contains(&file) && durable::older_than(&file, age_s) {
+            if !open.active.contains(&file) && older_than(&file, age) {
                 // Another sweep will find what cannot be removed now.
                 let _ = fs::remove_file(&file);
                 open.look_at(&file);
             }
         }
         let Ok(tables) = fs::read_dir(&self.root) else { return };
-        for table in tables.flatten().filter(|table| durable::older_than(&table.path(), age_s)) {
+        for table in tables.flatten().filter(|table| older_than(&table.path(), age)) {
             // Fails for a directory that is in use: it is not empty.
             let _ = fs::remove_dir(table.path());
         }
@@ -171,7 +171,7 @@ impl Uploads {
 }
 
 impl Claim {
-    /// Appends one range of the part; publishes it at `target` when it is complete.
+    /// Appends one range of the part; hands it to its table's store when it is complete.
     ///
     /// A range that starts at 0 begins anew. BLAKE3 is computed as the bytes pass; a resumed upload reads
     /// what was there before once more, at its end. A small part takes one turn of a thread that may block.
@@ -184,7 +184,7 @@ impl Claim {
         part: &PartName,
         range: ByteRange,
         mut pieces: Pieces,
-        target: &Path,
+        table: &TableStore,
     ) -> Result<Outcome, ApiError> {
         let mut growing = Growing::new(self.growing.clone(), range);
         if range.start > 0 {
@@ -194,10 +194,10 @@ impl Claim {
         loop {
             let (batch, more) = batch(&mut pieces).await;
             let is_complete = matches!(more, Ok(false)) && range.end == range.total;
-            let (part, target) = (*part, target.to_owned());
+            let (part, table) = (*part, table.clone());
             let turn = move || {
                 let growing = growing.opened()?.with(&batch)?;
-                if is_complete { growing.publish(&part, &target).map(|()| None) } else { Ok(Some(growing)) }
+                if is_complete { growing.hand_over(&part, &table).map(|()| None) } else { Ok(Some(growing)) }
             };
             match (blocking(turn).await?, more?) {
                 (None, _) => return Ok(Outcome::Complete),
@@ -229,7 +229,7 @@ impl Growing {
             return Ok(self);
         }
         if let Some(directory) = self.path.parent() {
-            durable::private_directory(directory)?;
+            make_directory(directory)?;
         }
         let mut options = OpenOptions::new();
         options.create(true).mode(0o600);
@@ -262,18 +262,18 @@ impl Growing {
         Ok(self)
     }
 
-    /// Makes a part that has all of its bytes visible, if it is the part of its name.
-    fn publish(self, part: &PartName, target: &Path) -> Result<(), ApiError> {
+    /// Hands a part that has all of its bytes to its table's store, if it is the part of its name.
+    fn hand_over(self, part: &PartName, table: &TableStore) -> Result<(), ApiError> {
         self.file.as_ref().map_or(Ok(()), File::sync_all)?;
         let tree = match self.hasher {
             Some(hasher) => hasher.finish(),
-            None => durable::tree(&self.path)?,
+            None => PartSource::from_file(File::open(&self.path)?)?.tree()?,
         };
-        if tree.digest() != part.digest() {
+        if tree.digest() != part.digest {
             fs::remove_file(&self.path)?;
             return Err(Code::WrongDigest.into());
         }
-        Ok(publish(&self.path, target, part.kind(), &tree)?)
+        Ok(table.take_part(part.kind, &tree, &self.path)?)
     }
 }
 
@@ -320,21 +320,16 @@ fn growing_files(root: &Path) -> impl Iterator<Item = PathBuf> {
     files.map(|file| file.path())
 }
 
-/// Gives a part its name, and its hash tree a place beside it.
-fn publish(from: &Path, to: &Path, kind: PartKind, tree: &DigestTree) -> io::Result<()> {
-    if let Some(directory) = to.parent() {
-        durable::private_directory(directory)?;
-        if write_tree(directory, kind, tree).is_err() {
-            // Queries read the whole part then.
-            tracing::warn!("the hash tree of a part could not be written");
-        }
-    }
-    durable::publish(from, to)
+/// Whether a file was last changed longer ago than `age`. Unknown ages are young.
+fn older_than(path: &Path, age: Duration) -> bool {
+    let changed = fs::metadata(path).and_then(|facts| facts.modified());
+    changed.is_ok_and(|changed| is_older(changed, age))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::names::parse_part;
     use axum::body::Body;
 
     fn pieces(bytes: &[u8]) -> Pieces {
@@ -348,19 +343,20 @@ mod tests {
         let table = TableName::parse("t").unwrap();
         let content = b"the quick brown fox".as_slice();
         let digest = blake3::hash(content).to_hex();
-        let part = PartName::parse(&format!("{digest}.enc")).unwrap();
-        let target = dir.path().join("parts").join(part.file_name());
+        let part = parse_part(&format!("{digest}.enc")).unwrap();
+        let place = TableStore::local(dir.path().join("tables/t")).unwrap();
+        let target = dir.path().join("tables/t/parts").join(part.file_name());
         let range = |start, end| ByteRange { start, end, total: content.len() as u64 };
 
         let claim = uploads.claim(&table, &part, 19).unwrap();
         assert_eq!(uploads.claim(&table, &part, 19).map(|_| ()).unwrap_err().code, Code::UploadActive);
-        let first = claim.append(&part, range(0, 5), pieces(&content[..5]), &target).await.unwrap();
+        let first = claim.append(&part, range(0, 5), pieces(&content[..5]), &place).await.unwrap();
         assert_eq!(first, Outcome::Partial { offset: 5 });
         assert_eq!(uploads.offset(&table, &part).await, 5);
-        let skipped = claim.append(&part, range(6, 19), pieces(&content[6..]), &target).await.unwrap_err();
+        let skipped = claim.append(&part, range(6, 19), pieces(&content[6..]), &place).await.unwrap_err();
         assert_eq!((skipped.code, skipped.headers[0].1.as_str()), (Code::WrongOffset, "5"));
         assert!(!target.exists());
-        let last = claim.append(&part, range(5, 19), pieces(&content[5..]), &target).await.unwrap();
+        let last = claim.append(&part, range(5, 19), pieces(&content[5..]), &place).await.unwrap();
         assert_eq!(last, Outcome::Complete);
         assert_eq!(fs::read(&target).unwrap(), content);
         assert_eq!(uploads.offset(&table, &part).await, 0);
@@ -393,14 +389,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("uploads");
         let table = TableName::parse("t").unwrap();
-        let part = |fill: char| PartName::parse(&format!("{}.enc", fill.to_string().repeat(64))).unwrap();
-        let target = dir.path().join("never");
+        let part = |fill: char| parse_part(&format!("{}.enc", fill.to_string().repeat(64))).unwrap();
+        let place = TableStore::local(dir.path().join("never")).unwrap();
         let uploads = Uploads::open(root.clone(), 10).unwrap();
         let one = uploads.claim(&table, &part('1'), 8).unwrap();
         let refused = uploads.claim(&table, &part('2'), 3).map(|_| ()).unwrap_err();
         assert_eq!((refused.code, refused.over), (Code::UploadsFull, Some((11, 10))));
         // Of the eight bytes announced four come: only these count when the request is over, also after a restart.
-        one.append(&part('1'), ByteRange { start: 0, end: 4, total: 20 }, pieces(b"abcd"), &target)
+        one.append(&part('1'), ByteRange { start: 0, end: 4, total: 20 }, pieces(b"abcd"), &place)
             .await
             .unwrap();
         drop(one);
@@ -418,17 +414,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let uploads = Uploads::open(dir.path().join("uploads"), 100).unwrap();
         let table = TableName::parse("t").unwrap();
-        let part = PartName::parse(&format!("{}.clear", "0".repeat(64))).unwrap();
-        let target = dir.path().join("parts").join(part.file_name());
+        let part = parse_part(&format!("{}.clear", "0".repeat(64))).unwrap();
+        let place = TableStore::local(dir.path().join("tables/t")).unwrap();
+        let target = dir.path().join("tables/t/parts").join(part.file_name());
         let claim = uploads.claim(&table, &part, 19).unwrap();
         for start in [0, 2] {
             if start > 0 {
                 let range = ByteRange { start: 0, end: start, total: 4 };
-                claim.append(&part, range, pieces(b"ab"), &target).await.unwrap();
+                claim.append(&part, range, pieces(b"ab"), &place).await.unwrap();
             }
             let range = ByteRange { start, end: 4, total: 4 };
             let content = &b"abcd"[start as usize..];
-            let refused = claim.append(&part, range, pieces(content), &target).await.unwrap_err();
+            let refused = claim.append(&part, range, pieces(content), &place).await.unwrap_err();
             assert_eq!(refused.code, Code::WrongDigest);
             assert_eq!(uploads.offset(&table, &part).await, 0);
             assert!(!target.exists());

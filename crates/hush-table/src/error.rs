@@ -244,6 +244,14 @@ impl TableError {
         }
     }
 
+    /// As an error of the operating system: the one that caused it, if one did.
+    pub fn into_io(self) -> std::io::Error {
+        match self {
+            Self::Io { source, .. } => source,
+            other => std::io::Error::other(other),
+        }
+    }
+
     /// What a person can do about it; `None` where nothing but the cause helps.
     pub fn remedy(&self) -> Option<Remedy> {
         let text = match self {

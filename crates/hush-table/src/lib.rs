@@ -56,10 +56,11 @@ pub use manifest::{
     ChainDefinition, ClearColumn, KeyEntry, KeyKind, Manifest, PartEntry, PartFile, Pin, SignedManifest,
 };
 pub use part::{
-    CHUNK_ROWS, ChunkRow, ChunkRows, ClearPart, EncodedChunk, EncryptedPart, PartKind, Projection,
+    CHUNK_ROWS, ChunkRow, ChunkRows, ClearPart, EncodedChunk, EncryptedPart, PartKind, PartName, Projection,
 };
 pub use store::files::foreign_entry;
 pub use store::{
-    Catalog, Delivered, KeysToStore, TableIdentity, TableLayout, TableStore, TableWriter, check_seeds,
+    Catalog, Delivered, KeysToStore, RecordLog, StoredPart, TableIdentity, TableLayout, TableStore,
+    TableWriter, check_seeds,
 };
 pub use uri::{TableUri, TableUriError};

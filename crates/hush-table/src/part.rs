@@ -21,7 +21,7 @@ use hush_plan::EncodingId;
 pub use clear::{ClearPart, ClearPartWriter, ColumnBounds};
 pub use encrypted::{ChunkRows, EncryptedPart};
 pub use source::PartSource;
-pub(crate) use source::{GroupChecks, ReadRanges, Recheck, groups_around};
+pub(crate) use source::{GroupChecks, PIECE_BYTES, ReadRanges, Recheck, groups_around};
 pub use tree::{DigestTree, GROUP_BYTES, TreeHasher};
 pub use write::EncryptedPartWriter;
 
@@ -91,14 +91,38 @@ impl PartKind {
             Self::Key => format!("{digest}.key.tree"),
         }
     }
+}
 
-    /// The name of the file to which a file belongs: a part or key itself, or its hash tree. `None` for other files.
-    pub fn part_of(name: &str) -> Option<String> {
-        Self::ALL.into_iter().find_map(|kind| {
-            let digest = name.split('.').next()?.parse().ok()?;
-            let part = kind.file_name(&digest);
-            (part == name || kind.tree_name(&digest) == name).then_some(part)
-        })
+/// The name of a file of a part or of keys: its kind, and the digest of its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PartName {
+    /// Its kind.
+    pub kind: PartKind,
+    /// BLAKE3 of its content.
+    pub digest: Digest,
+}
+
+impl PartName {
+    /// The name of a part.
+    pub fn new(kind: PartKind, digest: Digest) -> Self {
+        Self { kind, digest }
+    }
+
+    /// The file's name in its folder.
+    pub fn file_name(&self) -> String {
+        self.kind.file_name(&self.digest)
+    }
+
+    /// Name of the file with its hash tree, beside it.
+    pub fn tree_name(&self) -> String {
+        self.kind.tree_name(&self.digest)
+    }
+
+    /// The part or key to which a file belongs: itself, or its hash tree. `None` for other files.
+    pub fn of_file(name: &str) -> Option<Self> {
+        let digest = name.split('.').next()?.parse().ok()?;
+        let parts = PartKind::ALL.map(|kind| Self { kind, digest });
+        parts.into_iter().find(|part| part.file_name() == name || part.tree_name() == name)
     }
 }
 

@@ -141,12 +141,8 @@ impl Reader {
                 Some(part) => part,
                 None => Arc::new(readers.open(index).map_err(external)?),
             };
-            let found = read(&part);
-            let altered = |cause| match part.altered() {
-                Some(altered) => external(altered),
-                None => ParquetError::External(Box::new(cause)),
-            };
-            Ok((found.map_err(altered)?, part))
+            let found = read(&part).map_err(|cause| external(part.failed(cause)));
+            Ok((found?, part))
         };
         let (found, part) = if self.readers.store.is_directory() {
             work()?

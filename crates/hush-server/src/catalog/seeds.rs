@@ -2,21 +2,19 @@
 //! Which public chunk seeds each key has used, in which part.
 //!
 //! Two chunks under one key with one seed share their mask, so that their difference reveals the difference of
-//! two plaintexts; a manifest that repeats a seed in another part is refused. The log outlives deleted tables. Per
-//! key one file of 64-byte records `seed ‖ part digest`, only ever appended to; a torn last record is cut off.
-//! A record that precedes a commit which then failed does no harm: it names the same part.
+//! two plaintexts; a manifest that repeats a seed in another part is refused. The log outlives deleted tables: for
+//! each key 64-byte records `seed ‖ part digest`, which are only ever added to ([`RecordLog`]). In a data directory that is one file for
+//! each key. A record that precedes a commit which then failed does no harm: it names the same part.
 
 use std::collections::HashMap;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
 
-use crate::durable;
+use hush_table::{RecordLog, TableError};
+
 use crate::error::{ApiError, Code};
 
 const DIGEST_BYTES: usize = 32;
-const RECORD_BYTES: usize = 2 * DIGEST_BYTES;
+/// Bytes of a record.
+pub(super) const RECORD_BYTES: usize = 2 * DIGEST_BYTES;
 
 /// A seed and the part that used it. Both are public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,10 +23,8 @@ pub(super) struct Entry {
     pub(super) part: [u8; DIGEST_BYTES],
 }
 
-/// The log's directory.
-pub(super) struct SeedLog {
-    root: PathBuf,
-}
+/// The log.
+pub(super) struct SeedLog(RecordLog);
 
 /// All seeds of one key.
 #[derive(Default)]
@@ -49,18 +45,14 @@ impl KnownSeeds {
 }
 
 impl SeedLog {
-    pub(super) fn open(root: PathBuf) -> io::Result<Self> {
-        durable::private_directory(&root)?;
-        Ok(Self { root })
+    pub(super) fn new(log: RecordLog) -> Self {
+        Self(log)
     }
 
     /// Seeds of a key. `key_id` comes from a checked manifest: hex digits.
-    pub(super) fn load(&self, key_id: &str) -> io::Result<KnownSeeds> {
-        let bytes = match fs::read(self.root.join(key_id)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            read => read?,
-        };
-        let (records, _torn) = bytes.as_chunks::<RECORD_BYTES>();
+    pub(super) fn load(&self, key_id: &str) -> Result<KnownSeeds, TableError> {
+        let bytes = self.0.read(key_id)?;
+        let (records, _) = bytes.as_chunks::<RECORD_BYTES>();
         let pairs = records.iter().filter_map(|record| {
             let (seed, part) = record.split_first_chunk::<DIGEST_BYTES>()?;
             Some((*seed, *part.first_chunk::<DIGEST_BYTES>()?))
@@ -68,28 +60,18 @@ impl SeedLog {
         Ok(KnownSeeds(pairs.collect()))
     }
 
-    /// Appends seeds durably.
-    pub(super) fn record(&self, key_id: &str, entries: &[Entry]) -> io::Result<()> {
-        if entries.is_empty() {
-            return Ok(());
-        }
-        let path = self.root.join(key_id);
-        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
-        let length = file.metadata()?.len();
-        file.set_len(length - length % RECORD_BYTES as u64)?;
-        let mut bytes = Vec::with_capacity(entries.len() * RECORD_BYTES);
-        for entry in entries {
-            bytes.extend_from_slice(&entry.seed);
-            bytes.extend_from_slice(&entry.part);
-        }
-        file.write_all(&bytes)?;
-        file.sync_all()?;
-        durable::sync_directory_of(&path)
+    /// Adds seeds durably.
+    pub(super) fn record(&self, key_id: &str, entries: &[Entry]) -> Result<(), TableError> {
+        let records: Vec<u8> = entries.iter().flat_map(|entry| [entry.seed, entry.part]).flatten().collect();
+        self.0.append(key_id, &records)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::OpenOptions;
+    use std::io::Write;
+
     use super::*;
 
     fn entry(seed: u8, part: u8) -> Entry {
@@ -99,7 +81,7 @@ mod tests {
     #[test]
     fn seeds_are_remembered_per_key_over_torn_writes() {
         let dir = tempfile::tempdir().unwrap();
-        let log = SeedLog::open(dir.path().join("seeds")).unwrap();
+        let log = SeedLog::new(RecordLog::local(dir.path().join("seeds"), RECORD_BYTES).unwrap());
         log.record("ab", &[entry(1, 10), entry(2, 10)]).unwrap();
         let path = dir.path().join("seeds/ab");
         OpenOptions::new().append(true).open(&path).unwrap().write_all(&[7; 40]).unwrap();
@@ -111,5 +93,20 @@ mod tests {
         assert_eq!(known.insert(&entry(3, 12)).unwrap_err().code, Code::SeedReused);
         assert!(known.insert(&entry(4, 12)).unwrap());
         assert!(log.load("cd").unwrap().insert(&entry(1, 99)).unwrap());
+    }
+
+    /// A data directory of an earlier server: the files are what they were.
+    #[test]
+    fn the_file_of_a_key_is_its_records() {
+        let dir = tempfile::tempdir().unwrap();
+        let record = [[5; 32], [6; 32]].concat();
+        std::fs::write(dir.path().join("ab"), &record).unwrap();
+        let log = SeedLog::new(RecordLog::local(dir.path(), RECORD_BYTES).unwrap());
+        assert!(!log.load("ab").unwrap().insert(&entry(5, 6)).unwrap());
+        log.record("ab", &[entry(7, 8)]).unwrap();
+        assert_eq!(
+            std::fs::read(dir.path().join("ab")).unwrap(),
+            [record, [[7; 32], [8; 32]].concat()].concat()
+        );
     }
 }

@@ -4,12 +4,12 @@
 use std::path::{Path, PathBuf};
 
 use hush_protocol::job::{JobState, ResultFacts};
-use hush_table::Digest;
+use hush_table::store::files::{make_directory, read_at_most, write_unsynced};
+use hush_table::{Digest, TableError};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::clock::unix_seconds;
-use crate::durable;
 use crate::names::{JobId, TableName};
 use crate::runner::Failure;
 
@@ -163,13 +163,13 @@ impl JobFiles {
     }
 
     pub(super) fn create(&self, record: &Record, plan: &[u8]) -> std::io::Result<()> {
-        durable::private_directory(&self.0)?;
-        durable::replace_unsynced(&self.0.join(PLAN_FILE), plan)?;
+        make_directory(&self.0).map_err(TableError::into_io)?;
+        write_unsynced(&self.0, PLAN_FILE, plan).map_err(TableError::into_io)?;
         self.save(record)
     }
 
     pub(super) fn save(&self, record: &Record) -> std::io::Result<()> {
-        durable::replace_unsynced(&self.0.join(RECORD_FILE), &serde_json::to_vec(record)?)
+        write_unsynced(&self.0, RECORD_FILE, &serde_json::to_vec(record)?).map_err(TableError::into_io)
     }
 
     /// Reads the record of job `id` back, and sees whether what it speaks of is there.
@@ -177,7 +177,7 @@ impl JobFiles {
     /// # Errors
     /// [`RecordFault`].
     pub(super) fn load(&self, id: &JobId, max_plan_bytes: u64) -> Result<Record, RecordFault> {
-        let bytes = durable::read_at_most(&self.0.join(RECORD_FILE), RECORD_MAX_BYTES)?;
+        let bytes = read_at_most(&self.0.join(RECORD_FILE), RECORD_MAX_BYTES)?;
         let record: Record = serde_json::from_slice(&bytes).map_err(|_| RecordFault::Form)?;
         record.check(id)?;
         match &record.result {
@@ -193,11 +193,11 @@ impl JobFiles {
     }
 
     pub(super) fn plan(&self, max_bytes: u64) -> std::io::Result<Vec<u8>> {
-        durable::read_at_most(&self.0.join(PLAN_FILE), max_bytes)
+        read_at_most(&self.0.join(PLAN_FILE), max_bytes)
     }
 
     pub(super) fn save_result(&self, answer: &[u8]) -> std::io::Result<ResultFacts> {
-        durable::replace_unsynced(&self.result(), answer)?;
+        write_unsynced(&self.0, RESULT_FILE, answer).map_err(TableError::into_io)?;
         Ok(ResultFacts { bytes: answer.len() as u64, blake3: blake3::hash(answer).to_hex().to_string() })
     }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Jobs: submit a plan, poll, fetch the answer.
 
+use std::fs::File;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +17,7 @@ use hush_plan::ServerPlan;
 use hush_protocol::job::{JobAccepted, JobProgress, JobStatus, SUBMIT_WAIT_MAX_MS, WAIT_MAX_MS};
 use hush_protocol::refusal::ErrorBody;
 use hush_protocol::{header, path};
+use hush_table::part::PartSource;
 use serde::Deserialize;
 use tokio::task::spawn_blocking;
 use utoipa::IntoParams;
@@ -120,8 +123,13 @@ pub async fn result(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let path = app.jobs.result_path(&id)?;
-    let handed_over = move |bytes| app.jobs.handed_over(&id, bytes);
-    files::send(&path, &headers, place, Code::NoJob, handed_over).await
+    let opened = spawn_blocking(move || PartSource::from_file(File::open(path)?));
+    let source = match opened.await.map_err(|_| Code::Internal)? {
+        // Deleted or expired meanwhile.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Code::NoJob.into()),
+        opened => opened?,
+    };
+    files::send(source, &headers, place, move |bytes| app.jobs.handed_over(&id, bytes))
 }
 
 /// Forgets a job and its result. A job that runs is ended at its next chunk.

@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hush_protocol::header::{self, NO, YES};
 use hush_protocol::refusal::ErrorBody;
+use hush_table::{PartName, StoredPart};
 use serde::Deserialize;
 use tokio::task::spawn_blocking;
 use utoipa::IntoParams;
@@ -19,11 +20,10 @@ use super::App;
 use super::path::PartPath;
 use crate::admission::Place;
 use crate::body::Pieces;
-use crate::catalog::StoredPart;
 use crate::error::{ApiError, Code};
 use crate::files;
-use crate::names::{PartName, TableName};
-use crate::uploads::{ByteRange, Outcome, UPLOAD_OFFSET};
+use crate::names::TableName;
+use crate::uploads::{ByteRange, Claim, Outcome, UPLOAD_OFFSET};
 
 /// Response header: whether a part is complete, as a structured-field boolean.
 pub const UPLOAD_COMPLETE: HeaderName = HeaderName::from_static(header::UPLOAD_COMPLETE);
@@ -59,8 +59,10 @@ pub async fn head(
     let stored = match check.verify {
         true => stored(&app, &table, &part).await?,
         false => {
-            let facts = tokio::fs::metadata(app.catalog.part_path(&table, &part)).await;
-            facts.map_or(StoredPart::Absent, |facts| StoredPart::Sound { bytes: facts.len() })
+            let place = app.catalog.place(&table)?;
+            let bytes =
+                spawn_blocking(move || place.part_bytes(&part)).await.map_err(|_| Code::Internal)??;
+            bytes.map_or(StoredPart::Absent, |bytes| StoredPart::Sound { bytes })
         }
     };
     if let StoredPart::Sound { bytes } = stored {
@@ -77,7 +79,7 @@ pub async fn head(
 /// Reads what lies under a part's name.
 async fn stored(app: &Arc<App>, table: &TableName, part: &PartName) -> Result<StoredPart, ApiError> {
     let (app, table, part) = (Arc::clone(app), table.clone(), *part);
-    Ok(spawn_blocking(move || app.catalog.stored(&table, &part)).await.map_err(|_| Code::Internal)?)
+    spawn_blocking(move || app.catalog.stored(&table, &part)).await.map_err(|_| Code::Internal)?
 }
 
 /// Returns a complete part, or one range of it.
@@ -94,7 +96,9 @@ pub async fn fetch(
     place: Place,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    files::send(&app.catalog.part_path(&table, &part), &headers, place, Code::NoPart, drop).await
+    let table = app.catalog.place(&table)?;
+    let found = spawn_blocking(move || table.part_as_it_is(&part)).await.map_err(|_| Code::Internal)??;
+    files::send(found.ok_or(Code::NoPart)?, &headers, place, drop)
 }
 
 /// Uploads a part, whole or continuing where an earlier upload ended.
@@ -118,23 +122,18 @@ pub async fn upload(
     body: Body,
 ) -> Result<Response, ApiError> {
     let range = ByteRange::of_request(&headers, app.limits.max_part_bytes)?;
-    let target = app.catalog.part_path(&table, &part);
     let replaced = match stored(&app, &table, &part).await? {
         StoredPart::Absent => None,
         StoredPart::Damaged { bytes } => Some(bytes),
         StoredPart::Sound { .. } => return Ok((StatusCode::OK, [(UPLOAD_COMPLETE, YES)]).into_response()),
     };
-    let stored = app.catalog.stored_bytes(&table).saturating_sub(replaced.unwrap_or(0));
-    if stored.saturating_add(range.total) > app.limits.max_table_bytes {
-        return Err(Code::StorageFull.into());
-    }
-    let claim = app.uploads.claim(&table, &part, range.end)?;
-    app.places.take(&table)?;
+    let claim = make_room(&app, &table, &part, range, replaced).await?;
     let pieces = Pieces::new(body, range.length(), app.limits.idle());
-    let (status, offset, complete) = match claim.append(&part, range, pieces, &target).await? {
-        Outcome::Complete => (StatusCode::CREATED, range.total, YES),
-        Outcome::Partial { offset } => (StatusCode::ACCEPTED, offset, NO),
-    };
+    let (status, offset, complete) =
+        match claim.append(&part, range, pieces, &app.catalog.place(&table)?).await? {
+            Outcome::Complete => (StatusCode::CREATED, range.total, YES),
+            Outcome::Partial { offset } => (StatusCode::ACCEPTED, offset, NO),
+        };
     if status == StatusCode::CREATED {
         app.catalog.published(&table, range.total, replaced.unwrap_or(0));
         if replaced.is_some() {
@@ -146,4 +145,25 @@ pub async fn upload(
     let headers = [(UPLOAD_OFFSET, offset.to_string()), (UPLOAD_COMPLETE, complete.to_owned())];
     let damaged = replaced.map(|_| [(PART_DAMAGED, YES)]);
     Ok((status, headers, damaged, ()).into_response())
+}
+
+/// Takes what an upload needs, if it is to be had: bytes of its table, of unfinished uploads, a place for its table.
+async fn make_room(
+    app: &Arc<App>,
+    table: &TableName,
+    part: &PartName,
+    range: ByteRange,
+    replaced: Option<u64>,
+) -> Result<Claim, ApiError> {
+    let (app, table, part) = (Arc::clone(app), table.clone(), *part);
+    let work = move || {
+        let stored = app.catalog.stored_bytes(&table)?.saturating_sub(replaced.unwrap_or(0));
+        if stored.saturating_add(range.total) > app.limits.max_table_bytes {
+            return Err(Code::StorageFull.into());
+        }
+        let claim = app.uploads.claim(&table, &part, range.end)?;
+        app.places.take(&table)?;
+        Ok(claim)
+    };
+    spawn_blocking(work).await.map_err(|_| Code::Internal)?
 }

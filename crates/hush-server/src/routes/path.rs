@@ -3,9 +3,10 @@
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
+use hush_table::PartName;
 
 use crate::error::{ApiError, Code};
-use crate::names::{JobId, PartName, TableName};
+use crate::names::{JobId, TableName, parse_part};
 
 /// `/v1/tables/{table}…`
 pub struct TablePath(pub TableName);
@@ -29,7 +30,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PartPath {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let TablePath(table) = TablePath::from_request_parts(parts, state).await?;
-        Ok(Self(table, PartName::parse(&segment(parts, state, "part").await?)?))
+        Ok(Self(table, parse_part(&segment(parts, state, "part").await?)?))
     }
 }
 

@@ -3,8 +3,10 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use crate::deliveries::deliver;
 use crate::fixture::{PLAIN, Recipe};
 use crate::harness::{command, start};
+use crate::jobs::{plan, submit};
 
 const DIGEST: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
@@ -58,6 +60,21 @@ fn the_data_directory_and_the_token_are_private_and_the_token_is_never_logged() 
     for directory in ["tables", "uploads", "jobs", "seeds"] {
         assert_eq!(mode(directory), 0o700, "{directory}");
     }
+    // So is all that comes later.
+    let table = PLAIN.make();
+    table.push(&service);
+    submit(&service, &plan(&table, None));
+    deliver(&service, &table, 3, 0);
+    let mut open = vec![service.path(".")];
+    let mut files = 0;
+    while let Some(directory) = open.pop() {
+        for entry in std::fs::read_dir(directory).unwrap().map(Result::unwrap) {
+            let Ok(facts) = entry.metadata() else { continue };
+            assert_eq!(facts.permissions().mode() & 0o077, 0, "{:?}", entry.path());
+            if facts.is_dir() { open.push(entry.path()) } else { files += 1 }
+        }
+    }
+    assert!(files >= 8, "{files} files");
     assert_eq!(service.get("/v1/version").status, 200);
     let token = service.token.clone();
     let (status, log) = service.terminate();

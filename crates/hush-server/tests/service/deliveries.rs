@@ -14,7 +14,7 @@ use crate::fixture::{LocalTable, PLAIN};
 use crate::harness::{Service, start};
 
 /// Uploads the parts of one row and lets the delivery wait.
-fn deliver(service: &Service, table: &LocalTable, device: u8, number: u64) -> DeliveryId {
+pub(crate) fn deliver(service: &Service, table: &LocalTable, device: u8, number: u64) -> DeliveryId {
     let (owner, signer) =
         (SigningKey::from_bytes(&[PLAIN.signer; 32]), SigningKey::from_bytes(&[device; 32]));
     let key = signer.verifying_key().to_bytes();
@@ -67,7 +67,7 @@ fn page(service: &Service, table: &LocalTable, after: Option<&str>) -> (Vec<Deli
 }
 
 /// All pages.
-fn listed(service: &Service, table: &LocalTable) -> Vec<Vec<DeliveryId>> {
+pub(crate) fn listed(service: &Service, table: &LocalTable) -> Vec<Vec<DeliveryId>> {
     let (mut pages, mut after) = (Vec::new(), None);
     loop {
         let (ids, next) = page(service, table, after.as_deref());

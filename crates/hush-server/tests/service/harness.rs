@@ -5,27 +5,51 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{JoinHandle, sleep};
 use std::time::Duration;
 
+use clap::Parser;
+use hush_server::{Config, Storage};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+use tokio::sync::watch;
 use ureq::http::Request;
 use ureq::{Agent, SendBody};
 
 /// How long anything may take before a test fails; far more than it does take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A running service; killed when dropped.
+/// A running service; ended when dropped.
 pub(crate) struct Service {
-    child: Child,
+    server: Server,
     pub(crate) address: String,
     pub(crate) token: String,
     pub(crate) data: Arc<TempDir>,
     log: Arc<Mutex<String>>,
     reader: Option<JoinHandle<()>>,
     agent: Agent,
+}
+
+/// What serves.
+enum Server {
+    /// The program.
+    Process(Child),
+    /// A thread of this process, so that its tables may lie in a store that this process has made.
+    Thread { stop: watch::Sender<bool>, thread: Option<JoinHandle<()>> },
+}
+
+impl Server {
+    fn end(&mut self) {
+        match self {
+            // Both fail where the process has ended already.
+            Self::Process(child) => drop((child.kill(), child.wait())),
+            Self::Thread { stop, thread } => {
+                stop.send_replace(true);
+                thread.take().map(JoinHandle::join).transpose().expect("a server that does not panic");
+            }
+        }
+    }
 }
 
 /// A response, read whole.
@@ -73,14 +97,30 @@ pub(crate) fn start_in(data: Arc<TempDir>, arguments: &[&str]) -> Service {
     let Some(address) = line.trim_end().strip_prefix("listening on http://") else {
         panic!("no address in {line:?}; log: {}", log.lock().unwrap());
     };
-    let token = std::fs::read_to_string(data.path().join("token")).unwrap_or_default().trim().to_owned();
-    let agent = Agent::config_builder()
-        .http_status_as_error(false)
-        .proxy(None)
-        .timeout_global(Some(PATIENCE))
-        .build()
-        .new_agent();
-    Service { child, address: address.to_owned(), token, data, log, reader: Some(reader), agent }
+    let address = address.to_owned();
+    Service::of(Server::Process(child), address, data, log, Some(reader))
+}
+
+/// A service whose tables lie in `storage`; `data` holds what is under way.
+pub(crate) fn start_on(storage: Storage, data: Arc<TempDir>, arguments: &[&str]) -> Service {
+    let directory = data.path().to_str().unwrap();
+    let fixed = ["hush-server", "--data", directory, "--listen", "127.0.0.1:0", "--threads", "1"];
+    let config = Config::parse_from(fixed.iter().chain(arguments));
+    let (stop, stopped) = watch::channel(false);
+    let (address, bound) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        runtime.block_on(async {
+            let server = hush_server::Server::bind_on(&config, storage).await.unwrap();
+            address.send(server.address().unwrap().to_string()).unwrap();
+            server.run(stopped).await;
+        });
+        runtime.shutdown_timeout(PATIENCE);
+    });
+    let address = bound.recv_timeout(PATIENCE).expect("a server that starts");
+    let server = Server::Thread { stop, thread: Some(thread) };
+    Service::of(server, address, data, Arc::default(), None)
 }
 
 /// The binary on a free port.
@@ -114,6 +154,23 @@ pub(crate) fn eventually<T>(what: &str, mut done: impl FnMut() -> Option<T>) -> 
 }
 
 impl Service {
+    fn of(
+        server: Server,
+        address: String,
+        data: Arc<TempDir>,
+        log: Arc<Mutex<String>>,
+        reader: Option<JoinHandle<()>>,
+    ) -> Self {
+        let token = std::fs::read_to_string(data.path().join("token")).unwrap_or_default().trim().to_owned();
+        let agent = Agent::config_builder()
+            .http_status_as_error(false)
+            .proxy(None)
+            .timeout_global(Some(PATIENCE))
+            .build()
+            .new_agent();
+        Self { server, address, token, data, log, reader, agent }
+    }
+
     /// A request with the token.
     pub(crate) fn call(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         let bearer = format!("Bearer {}", self.token);
@@ -202,16 +259,15 @@ impl Service {
 
     /// Ends the process as a power switch would; gives its data directory.
     pub(crate) fn kill(mut self) -> Arc<TempDir> {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        self.server.end();
         Arc::clone(&self.data)
     }
 
     /// Asks the process to end; gives its status and its whole log.
     pub(crate) fn terminate(mut self) -> (ExitStatus, String) {
-        let pid = Pid::from_child(&self.child);
-        kill_process(pid, Signal::TERM).unwrap();
-        let status = self.child.wait().unwrap();
+        let Server::Process(child) = &mut self.server else { panic!("not a process") };
+        kill_process(Pid::from_child(child), Signal::TERM).unwrap();
+        let status = child.wait().unwrap();
         self.reader.take().unwrap().join().unwrap();
         (status, self.log())
     }
@@ -219,8 +275,6 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        // Both fail where the process has ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.server.end();
     }
 }

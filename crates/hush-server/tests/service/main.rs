@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The real binary, on a free port of the loopback interface, with temporary data directories.
+//! The real binary, on a free port of the loopback interface, with temporary data directories; and the same service with its tables
+//! in an object store.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,4 +14,5 @@ mod jobs;
 mod limits;
 mod load;
 mod mending;
+mod objects;
 mod uploads;

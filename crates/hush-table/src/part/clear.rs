@@ -148,10 +148,11 @@ impl ClearPart {
         &self.source
     }
 
-    /// The error of a read that has failed because the bytes were altered.
-    pub fn altered(&self) -> Option<TableError> {
-        let start = self.source.altered()?;
-        Some(TableError::RangeAltered { part: self.digest, start })
+    /// The error of a read of [`ClearPart::source`] that has failed: the part was altered, could not be read, or is damaged.
+    pub fn failed(&self, cause: std::io::Error) -> TableError {
+        // A read that goes past the end, which the footer led to, is neither.
+        let damaged = || self.parquet(ParquetError::External(Box::new(cause)));
+        self.source.trouble(self.digest).unwrap_or_else(damaged)
     }
 
     /// What the footer says; the part agrees with its manifest as far as it tells.

@@ -11,7 +11,7 @@ use crate::digest::Digest;
 use crate::error::{PartFault, TableError};
 
 /// Runs a reader of somebody else's bytes; a panic inside becomes the error of a damaged part. If the source has found its
-/// bytes altered, that is the error, whatever the reader has made of it.
+/// bytes altered, or could not read them, that is the error, whatever the reader has made of it.
 ///
 /// `read` must not change what it borrows, or the caller must not use that after an error; so nobody sees a half-made change.
 pub(super) fn contain<T>(
@@ -21,8 +21,5 @@ pub(super) fn contain<T>(
 ) -> Result<T, TableError> {
     let read = catch_unwind(AssertUnwindSafe(read))
         .unwrap_or(Err(TableError::BadPart { part, fault: PartFault::Unreadable }));
-    match source.altered() {
-        Some(start) if read.is_err() => Err(TableError::RangeAltered { part, start }),
-        _ => read,
-    }
+    read.map_err(|error| source.trouble(part).unwrap_or(error))
 }

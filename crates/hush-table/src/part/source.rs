@@ -3,8 +3,8 @@
 //! checked against the part's digest as they are read. Reads outside the part are errors, never panics.
 //!
 //! *Invariants.* A checked source hands out only bytes that the digest stands for: the very bytes that were hashed, or, where
-//! [`Recheck::Unseen`] allows it, bytes of a group that was hashed before while the file has looked the same. After an altered range was
-//! found, [`PartSource::altered`] gives its place, however the reader above reports the error.
+//! [`Recheck::Unseen`] allows it, bytes of a group that was hashed before while the file has looked the same. After a read has failed,
+//! [`PartSource::trouble`] tells why, however the reader above reports the error.
 
 // Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
@@ -14,13 +14,18 @@ use std::io::{self, BufReader, Read};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::{Buf, Bytes};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::tree::{DigestTree, GROUP_BYTES};
+use super::tree::{DigestTree, GROUP_BYTES, TreeHasher};
+use crate::digest::Digest;
+use crate::error::{Operation, TableError};
+
+/// Bytes that are asked for at once where a whole object is read piece by piece: whole groups.
+pub(crate) const PIECE_BYTES: u64 = 8 << 20;
 
 /// Bytes of a part file. Cheap to clone; clones may be read at the same time.
 #[derive(Clone, Debug)]
@@ -64,8 +69,27 @@ pub(crate) trait ReadRanges: std::fmt::Debug + Send + Sync {
 struct Check {
     groups: Arc<GroupChecks>,
     recheck: Recheck,
+    trouble: Arc<Trouble>,
+}
+
+/// Why reads have failed.
+#[derive(Debug, Default)]
+struct Trouble {
     /// First byte of the first altered group that was found.
-    altered: Arc<OnceLock<u64>>,
+    altered: OnceLock<u64>,
+    /// The last time that the file system or the store did not read.
+    unread: Mutex<Option<Unread>>,
+}
+
+/// The file system or the store did not read.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error(transparent)]
+struct Unread(Arc<io::Error>);
+
+impl From<Unread> for io::Error {
+    fn from(unread: Unread) -> Self {
+        Self::new(unread.0.kind(), unread)
+    }
 }
 
 /// Which groups of a file are hashed when they are read again. Groups of objects are hashed whenever they come over the network.
@@ -148,7 +172,7 @@ impl PartSource {
     /// # Errors
     /// What is in memory already was altered.
     pub(crate) fn checked(self, groups: Arc<GroupChecks>, recheck: Recheck) -> io::Result<Self> {
-        let check = Check { groups, recheck, altered: Arc::default() };
+        let check = Check { groups, recheck, trouble: Arc::default() };
         if let Place::Object { runs, .. } = &self.place {
             for run in runs.iter() {
                 check.check(run.start, &run.bytes)?;
@@ -178,9 +202,23 @@ impl PartSource {
         cause.get_ref()?.downcast_ref::<AlteredGroup>().map(|altered| altered.start)
     }
 
-    /// Where the bytes begin that a read has found altered.
-    pub(crate) fn altered(&self) -> Option<u64> {
-        self.check.as_ref()?.altered.get().copied()
+    /// What made a read of part `part` fail: altered bytes, or else the file system or the store. The latter is told once, since the
+    /// next read may succeed. `None` if there was neither, or if nothing is checked.
+    pub(crate) fn trouble(&self, part: Digest) -> Option<TableError> {
+        let trouble = &self.check.as_ref()?.trouble;
+        if let Some(start) = trouble.altered.get() {
+            return Some(TableError::RangeAltered { part, start: *start });
+        }
+        let unread = trouble.unread.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(TableError::Io { operation: Operation::Read, place: part.to_string(), source: unread.into() })
+    }
+
+    /// Notes that the file system or the store did not read.
+    fn unread(&self, cause: io::Error) -> io::Error {
+        let Some(check) = &self.check else { return cause };
+        let unread = Unread(Arc::new(cause));
+        *check.trouble.unread.lock().unwrap_or_else(PoisonError::into_inner) = Some(unread.clone());
+        unread.into()
     }
 
     /// Whether the content of a file has not been changed since it was opened, as far as the system tells. What is in memory does not
@@ -198,13 +236,39 @@ impl PartSource {
     /// The bytes cannot be read.
     ///
     /// # Cost
-    /// One pass; 64 KiB of memory for a file, the whole for an object.
+    /// One pass; 64 KiB of memory for a file, 8 MiB and a request for each 8 MiB for an object.
     pub fn tree(&self) -> io::Result<DigestTree> {
         match &self.place {
             Place::Memory(bytes) => Ok(DigestTree::of(bytes)),
             Place::File { .. } => DigestTree::of_reader(Cursor::new(self.clone(), 0), self.length),
-            Place::Object { .. } => Ok(DigestTree::of(&self.read_all()?)),
+            Place::Object { .. } => {
+                let mut hasher = TreeHasher::new(self.length);
+                self.for_each_piece(|piece| {
+                    hasher.update(&piece);
+                    Ok(())
+                })?;
+                Ok(hasher.finish())
+            }
         }
+    }
+
+    /// Hands all bytes over in order, in pieces of at most 8 MiB.
+    ///
+    /// # Errors
+    /// As [`PartSource::read`]; those of `take`.
+    pub(crate) fn for_each_piece(&self, mut take: impl FnMut(Bytes) -> io::Result<()>) -> io::Result<()> {
+        let mut start = 0;
+        while start < self.length {
+            let end = start.saturating_add(PIECE_BYTES).min(self.length);
+            take(self.read(start..end)?)?;
+            start = end;
+        }
+        Ok(())
+    }
+
+    /// Whether each read is a request.
+    pub fn is_remote(&self) -> bool {
+        matches!(self.place, Place::Object { .. })
     }
 
     /// Everything, in memory.
@@ -249,7 +313,13 @@ impl PartSource {
         match &self.place {
             Place::Memory(bytes) => cut(bytes, 0, range),
             Place::File { file, .. } => {
-                let read = |range: &Range<u64>| read_file(file, range);
+                let read = |range: &Range<u64>| {
+                    // A file that is shorter than it was has been changed; nothing is wrong with the disk.
+                    read_file(file, range).map_err(|cause| match cause.kind() {
+                        io::ErrorKind::UnexpectedEof => cause,
+                        _ => self.unread(cause),
+                    })
+                };
                 match self.check.as_ref().and_then(|check| check.widened(&range, self.length)) {
                     None => read(&range),
                     Some(whole) => {
@@ -290,7 +360,7 @@ impl PartSource {
         if asked.is_empty() {
             return Ok(self.clone());
         }
-        let found = reader.read_ranges(&asked)?;
+        let found = reader.read_ranges(&asked).map_err(|cause| self.unread(cause))?;
         let mut all = runs.to_vec();
         for (range, bytes) in asked.iter().zip(found) {
             if bytes.len() as u64 != range.end.saturating_sub(range.start) {
@@ -321,8 +391,8 @@ impl Check {
     /// Hashes whole groups, the first of which begins at `start`.
     fn check(&self, start: u64, bytes: &[u8]) -> io::Result<()> {
         self.groups.check(group_of(start), bytes).map_err(|altered| {
-            // The first altered group is the one that is reported.
-            let _ = self.altered.set(altered.start);
+            // The first that was found is the one that is told.
+            let _ = self.trouble.altered.set(altered.start);
             io::Error::new(io::ErrorKind::InvalidData, altered)
         })
     }

@@ -1,30 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Several tables below one prefix: what a server keeps for one tenant.
 
+use std::fs;
+use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hush_plan::schema::is_table_name;
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 
-use super::{TableStore, files, objects};
+use super::open::KnownParts;
+use super::{DELIVERIES_NAME, KEYS_NAME, PARTS_NAME, TableStore, files, objects};
 use crate::error::{Operation, TableError};
 use crate::manifest::SignedManifest;
 
+/// Prefix of directories of tables that are being deleted; no table name starts with a dot.
+const DELETED_PREFIX: &str = ".deleted-";
+
 /// A prefix below which each table has a prefix of its own, by its name.
+///
+/// Cheap to clone. All tables of a catalogue and of its clones share one memory of verified parts, so that its bound is one of the
+/// process.
 #[derive(Clone, Debug)]
 pub struct Catalog {
     objects: Arc<dyn ObjectStore>,
     root: Path,
-    /// The file system behind `objects`, where tables are written durably.
-    files: Option<Arc<LocalFileSystem>>,
+    /// The directory behind `objects`, where tables are written durably.
+    directory: Option<PathBuf>,
+    known: Arc<Mutex<KnownParts>>,
+    mends_trees: bool,
 }
 
-/// A table that a catalog lists.
+/// A table that a catalogue lists.
 #[derive(Debug)]
 pub struct CatalogEntry {
+    /// Its name in the catalogue.
+    pub name: String,
     /// Its place.
     pub table: TableStore,
     /// Its manifest, or why it cannot be read. A prefix without manifest is not listed.
@@ -34,7 +47,7 @@ pub struct CatalogEntry {
 impl Catalog {
     /// A prefix in any object store; see [`TableStore::new`] for what it asks of the store.
     pub fn new(objects: Arc<dyn ObjectStore>, root: Path) -> Self {
-        Self { objects, root, files: None }
+        Self { objects, root, directory: None, known: Arc::default(), mends_trees: false }
     }
 
     /// A directory, made if it does not exist.
@@ -46,26 +59,54 @@ impl Catalog {
         files::make_directory(&directory)?;
         let files = LocalFileSystem::new_with_prefix(&directory)
             .map_err(|cause| objects::io(Operation::Read, &directory.display().to_string(), cause))?;
-        let files = Arc::new(files);
-        Ok(Self { files: Some(files.clone()), ..Self::new(files, Path::default()) })
+        Ok(Self { directory: Some(directory), ..Self::new(Arc::new(files), Path::default()) })
     }
 
-    /// The place of a table by name, whether or not there is one. Each call gives a place without memory of
-    /// verified parts: keep it.
+    /// The same catalogue, whose tables get lost hash trees back ([`TableStore::mending_trees`]).
+    #[must_use]
+    pub fn mending_trees(self) -> Self {
+        Self { mends_trees: true, ..self }
+    }
+
+    /// The place of a table by name, whether or not there is one.
     ///
     /// # Errors
     /// [`TableError::BadName`].
     pub fn table(&self, name: &str) -> Result<TableStore, TableError> {
-        let bad = || TableError::BadName { found: name.chars().take(64).collect() };
         if !is_table_name(name) {
-            return Err(bad());
+            return Err(TableError::BadName { found: name.chars().take(64).collect() });
         }
-        // One name is one segment: the store's path type escapes what it must.
-        let prefix = self.root.clone().join(name);
-        self.at(prefix).map_err(|_| bad())
+        Ok(TableStore {
+            objects: self.objects.clone(),
+            prefix: self.prefix(name),
+            directory: self.directory.as_ref().map(|directory| directory.join(name)),
+            known: self.known.clone(),
+            mends_trees: self.mends_trees,
+        })
     }
 
-    /// All tables, in the order of their prefixes.
+    /// Names below which something lies, a table or the beginning of one, in no particular order.
+    ///
+    /// # Errors
+    /// [`TableError::Io`].
+    pub fn names(&self) -> Result<Vec<String>, TableError> {
+        let below = objects::list_prefixes(&self.objects, &self.root)?;
+        let names = below.iter().filter_map(|prefix| prefix.filename());
+        Ok(names.filter(|name| is_table_name(name)).map(str::to_owned).collect())
+    }
+
+    /// Whether something lies below a name.
+    ///
+    /// # Errors
+    /// [`TableError::BadName`], [`TableError::Io`].
+    pub fn contains(&self, name: &str) -> Result<bool, TableError> {
+        match self.table(name)?.directory {
+            Some(directory) => Ok(directory.exists()),
+            None => objects::any(&self.objects, &self.prefix(name)),
+        }
+    }
+
+    /// All tables, in no particular order.
     ///
     /// # Errors
     /// [`TableError::Io`] if the store cannot be listed; trouble with one table is in its entry.
@@ -74,19 +115,90 @@ impl Catalog {
     /// Reads and verifies every manifest.
     pub fn list(&self) -> Result<Vec<CatalogEntry>, TableError> {
         let mut entries = Vec::new();
-        for prefix in objects::list_prefixes(&self.objects, &self.root)? {
-            let table = self.at(prefix)?;
+        for name in self.names()? {
+            let table = self.table(&name)?;
             match table.load() {
                 Err(TableError::NoTable { .. }) => {}
-                manifest => entries.push(CatalogEntry { table, manifest }),
+                manifest => entries.push(CatalogEntry { name, table, manifest }),
             }
         }
         Ok(entries)
     }
 
-    fn at(&self, prefix: Path) -> Result<TableStore, TableError> {
-        let directory = self.files.as_ref().map(|files| files.path_to_filesystem(&prefix)).transpose();
-        let directory = directory.map_err(|cause| objects::io(Operation::Read, prefix.as_ref(), cause))?;
-        Ok(TableStore { directory, ..TableStore::new(self.objects.clone(), prefix) })
+    /// Deletes a table with all that lies below its name, whoever put it there; gives whether there was anything. The table is gone
+    /// at once: a directory by one rename, in other stores its manifest goes first.
+    ///
+    /// # Errors
+    /// [`TableError::BadName`]; [`TableError::Io`]: then the table is gone if its manifest is. Repeat to finish.
+    pub fn delete(&self, name: &str) -> Result<bool, TableError> {
+        let table = self.table(name)?;
+        let deleted = match (&self.directory, &table.directory) {
+            (Some(root), Some(directory)) => self.delete_directory(root, directory, name)?,
+            _ => self.delete_objects(&table)?,
+        };
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.remove_below(table.prefix());
+        Ok(deleted)
+    }
+
+    fn delete_directory(
+        &self,
+        root: &std::path::Path,
+        directory: &std::path::Path,
+        name: &str,
+    ) -> Result<bool, TableError> {
+        let doomed = root.join(format!("{DELETED_PREFIX}{name}"));
+        // Left by a deletion that did not come to its end.
+        remove_tree(&doomed)?;
+        match fs::rename(directory, &doomed) {
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(false),
+            renamed => renamed.map_err(files::at(Operation::Delete, directory))?,
+        }
+        files::sync_directory(root)?;
+        remove_tree(&doomed)?;
+        Ok(true)
+    }
+
+    fn delete_objects(&self, table: &TableStore) -> Result<bool, TableError> {
+        if !objects::any(&self.objects, table.prefix())? {
+            return Ok(false);
+        }
+        objects::delete(&self.objects, &table.manifest_path())?;
+        for folder in [DELIVERIES_NAME, PARTS_NAME, KEYS_NAME].map(|name| table.folder(name)) {
+            let listed = objects::list(&self.objects, &folder)?.into_iter();
+            let paths = listed.map(|object| folder.clone().join(object.name)).collect();
+            objects::delete_all(&self.objects, paths)?;
+        }
+        Ok(true)
+    }
+
+    /// Finishes the deletions that a crash has interrupted.
+    ///
+    /// # Errors
+    /// [`TableError::Io`].
+    pub fn finish_deletions(&self) -> Result<(), TableError> {
+        let Some(root) = &self.directory else { return Ok(()) };
+        let failed = || files::at(Operation::List, root);
+        for entry in fs::read_dir(root).map_err(failed())? {
+            let entry = entry.map_err(failed())?;
+            if entry.file_name().to_str().is_some_and(|name| name.starts_with(DELETED_PREFIX)) {
+                remove_tree(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn prefix(&self, name: &str) -> Path {
+        // One name is one segment: the store's path type escapes what it must.
+        self.root.clone().join(name)
+    }
+}
+
+fn remove_tree(directory: &std::path::Path) -> Result<(), TableError> {
+    match fs::remove_dir_all(directory) {
+        Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
+            Err(files::at(Operation::Delete, directory)(cause))
+        }
+        _ => Ok(()),
     }
 }

@@ -5,11 +5,13 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 
-use super::{DELIVERIES_NAME, Lookup, TableStore, files, objects};
+use super::objects::{self, Lookup, Replace};
+use super::{DELIVERIES_NAME, TableStore, files};
 use crate::delivery::{DeliveryId, DeliveryPage, MAX_DELIVERY_BYTES, SignedDelivery};
+use crate::digest::DeviceId;
 use crate::error::{DeliveryFault, Operation, TableError};
-use crate::manifest::{Manifest, PartFile, PartPlace, SignedManifest};
-use crate::part::{ClearPart, EncryptedPart, PartKind, Projection};
+use crate::manifest::{Manifest, PartPlace, SignedManifest};
+use crate::part::{ClearPart, EncryptedPart, PartKind, PartName, Projection};
 
 /// What became of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +64,16 @@ impl TableStore {
                 files::sync_directory(directory)?;
             }
             None => {
-                let path = self.prefix.clone().join(DELIVERIES_NAME).join(name);
-                objects::put(&self.objects, &path, Bytes::copy_from_slice(signed.as_bytes()))?;
+                let (path, bytes) =
+                    (self.folder(DELIVERIES_NAME).join(name), Bytes::copy_from_slice(signed.as_bytes()));
+                match objects::replace(&self.objects, &path, bytes, Replace::Nothing) {
+                    // Somebody was faster, or the answer to our own request was lost.
+                    Err(TableError::Busy { .. }) => {
+                        let present = self.read_delivery(id)?;
+                        return known(present.is_some_and(|present| present.as_bytes() == signed.as_bytes()));
+                    }
+                    done => done?,
+                }
             }
         }
         Ok(Delivered::Stored)
@@ -91,10 +101,8 @@ impl TableStore {
         after: Option<DeliveryId>,
         most: usize,
     ) -> Result<DeliveryPage, TableError> {
-        let folder = self.prefix.clone().join(DELIVERIES_NAME);
-        let names = objects::list(&self.objects, &folder)?;
-        let ids = names.iter().filter_map(|(name, _)| DeliveryId::of_file_name(name));
-        let mut ids: Vec<DeliveryId> = ids.filter(|id| after.is_none_or(|after| after < *id)).collect();
+        let mut ids = self.waiting()?;
+        ids.retain(|id| after.is_none_or(|after| after < *id));
         ids.sort_unstable();
         let next =
             if ids.len() > most { most.checked_sub(1).and_then(|last| ids.get(last)).copied() } else { None };
@@ -115,37 +123,54 @@ impl TableStore {
     /// # Errors
     /// [`TableError::Io`]; repeat to finish.
     pub fn forget_deliveries(&self, settled: &Manifest) -> Result<(), TableError> {
-        let folder = self.prefix.clone().join(DELIVERIES_NAME);
         let taken: HashSet<DeliveryId> = settled.parts.iter().filter_map(|part| part.delivery).collect();
-        for (name, _) in objects::list(&self.objects, &folder)? {
-            let Some(id) = DeliveryId::of_file_name(&name) else { continue };
-            let rules = &settled.devices;
-            if taken.contains(&id) || rules.is_revoked(id.device) || rules.discarded(id).is_some() {
-                objects::delete(&self.objects, &folder.clone().join(name.as_str()))?;
-            }
-        }
-        Ok(())
+        let rules = &settled.devices;
+        let is_settled = |id: &DeliveryId| {
+            taken.contains(id) || rules.is_revoked(id.device) || rules.discarded(*id).is_some()
+        };
+        let folder = self.folder(DELIVERIES_NAME);
+        let paths =
+            self.waiting()?.into_iter().filter(is_settled).map(|id| folder.clone().join(id.file_name()));
+        objects::delete_all(&self.objects, paths.collect())
+    }
+
+    /// How many deliveries of a device wait.
+    ///
+    /// # Cost
+    /// A list of all names.
+    ///
+    /// # Errors
+    /// [`TableError::Io`].
+    pub fn waiting_of(&self, device: DeviceId) -> Result<usize, TableError> {
+        Ok(self.waiting()?.iter().filter(|id| id.device == device).count())
+    }
+
+    /// The ids of all that has the name of a delivery.
+    fn waiting(&self) -> Result<Vec<DeliveryId>, TableError> {
+        let listed = objects::list(&self.objects, &self.folder(DELIVERIES_NAME))?;
+        Ok(listed.iter().filter_map(|object| DeliveryId::of_file_name(&object.name)).collect())
     }
 
     /// Removes all deliveries: those of a table that is deleted.
     pub(super) fn remove_deliveries(&self) -> Result<(), TableError> {
-        let folder = self.prefix.clone().join(DELIVERIES_NAME);
-        for (name, _) in objects::list(&self.objects, &folder)? {
-            if DeliveryId::of_file_name(&name).is_some() || files::is_partial(&name) {
-                objects::delete(&self.objects, &folder.clone().join(name.as_str()))?;
-            }
-        }
-        Ok(())
+        let folder = self.folder(DELIVERIES_NAME);
+        let listed = objects::list(&self.objects, &folder)?.into_iter();
+        let ours = listed.filter(|object| {
+            DeliveryId::of_file_name(&object.name).is_some() || files::is_partial(&object.name)
+        });
+        let paths = ours.map(|object| folder.clone().join(object.name)).collect();
+        objects::delete_all(&self.objects, paths)
     }
 
-    /// File names of the parts of waiting deliveries: those that nobody may remove.
-    pub(super) fn awaited_parts(&self) -> Result<HashSet<String>, TableError> {
-        let folder = self.prefix.clone().join(DELIVERIES_NAME);
+    /// The parts of waiting deliveries: those that nobody may remove.
+    pub(super) fn awaited_parts(&self) -> Result<HashSet<PartName>, TableError> {
         let mut awaited = HashSet::new();
-        for (name, _) in objects::list(&self.objects, &folder)? {
-            let Some(id) = DeliveryId::of_file_name(&name) else { continue };
+        for id in self.waiting()? {
             let Some(signed) = self.read_delivery(id)? else { continue };
-            awaited.extend(parts_of(&signed).map(|(kind, file)| kind.file_name(&file.digest)));
+            let delivery = signed.delivery();
+            let clear = delivery.clear.map(|file| PartName::new(PartKind::Clear, file.digest));
+            let encrypted = delivery.encrypted.map(|file| PartName::new(PartKind::Encrypted, file.digest));
+            awaited.extend(clear.into_iter().chain(encrypted));
         }
         Ok(awaited)
     }
@@ -169,7 +194,7 @@ impl TableStore {
     }
 
     fn read_delivery(&self, id: DeliveryId) -> Result<Option<SignedDelivery>, TableError> {
-        let path = self.prefix.clone().join(DELIVERIES_NAME).join(id.file_name());
+        let path = self.folder(DELIVERIES_NAME).join(id.file_name());
         let source = match objects::fetch(&self.objects, &path, MAX_DELIVERY_BYTES)? {
             Lookup::Object(source, _) => source,
             Lookup::Nothing | Lookup::TooLarge(_) => return Ok(None),
@@ -194,10 +219,4 @@ pub fn check_seeds(part: &EncryptedPart, id: DeliveryId) -> Result<(), TableErro
         }
     }
     Ok(())
-}
-
-fn parts_of(signed: &SignedDelivery) -> impl Iterator<Item = (PartKind, PartFile)> {
-    let delivery = signed.delivery();
-    let clear = delivery.clear.map(|file| (PartKind::Clear, file));
-    clear.into_iter().chain(delivery.encrypted.map(|file| (PartKind::Encrypted, file)))
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Durable writes to a directory, for tables and for spools of devices: a file is written under another name, synchronised, then renamed into place;
-//! its directory is synchronised before anything relies on the name.
+//! Durable writes to a directory, for tables, for the spools of devices and for a server's own records: a file is written under another
+//! name, synchronised, then renamed into place. Its directory is synchronised before anything relies on the name.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
 use crate::error::{Operation, TableError};
-use crate::part::{DigestTree, PartKind};
+use crate::part::{DigestTree, PartKind, PartName};
 
 /// Ending of files that are not yet in place.
 const PARTIAL: &str = ".partial";
@@ -53,20 +54,65 @@ pub fn make_directory(directory: &Path) -> Result<(), TableError> {
 /// # Errors
 /// [`TableError::Io`]; the name then holds what it held before.
 pub fn write(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), TableError> {
+    make_directory(directory)?;
+    through_partial(directory, name, |partial| {
+        write_new(partial, bytes)?.sync_all().map_err(at(Operation::Sync, partial))
+    })
+}
+
+/// As [`write`], but without waiting for the disk: whole after a crash of the process, perhaps absent or empty after one of the
+/// machine. For what can be made again. The directory must be there.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_unsynced(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), TableError> {
+    through_partial(directory, name, |partial| write_new(partial, bytes).map(drop))
+}
+
+fn through_partial(
+    directory: &Path,
+    name: &str,
+    write: impl FnOnce(&Path) -> Result<(), TableError>,
+) -> Result<(), TableError> {
     // Two threads or processes may write the same content-addressed part at once: names must not meet.
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let unique = NEXT.fetch_add(1, Ordering::Relaxed);
-    make_directory(directory)?;
     let partial = directory.join(format!("{name}.{}-{unique}{PARTIAL}", std::process::id()));
-    let written = write_new(&partial, bytes).and_then(|()| {
-        let target = directory.join(name);
-        fs::rename(&partial, &target).map_err(at(Operation::Rename, &target))
-    });
+    let written = write(&partial).and_then(|()| rename(&partial, &directory.join(name)));
     if written.is_err() {
         // Gives the space back at once; if even this fails, the next run's sweep does it.
         let _ = fs::remove_file(&partial);
     }
     written
+}
+
+/// Gives a file that is complete and synchronised a name in another directory of the same file system, durably.
+///
+/// # Errors
+/// [`TableError::Io`]; the file is where it was then, or in its new place.
+pub fn move_into(directory: &Path, name: &str, file: &Path) -> Result<(), TableError> {
+    make_directory(directory)?;
+    rename(file, &directory.join(name))?;
+    sync_directory(directory)
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), TableError> {
+    fs::rename(from, to).map_err(at(Operation::Rename, to))
+}
+
+/// Reads a file of at most `limit` bytes; a longer one is not read further than that.
+///
+/// # Errors
+/// [`io::ErrorKind::InvalidData`] for a longer file; from the file system.
+pub fn read_at_most(file: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = File::open(file)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if read as u64 > limit { Err(io::ErrorKind::InvalidData.into()) } else { Ok(bytes) }
+}
+
+/// Whether something was last changed longer ago than `age`. What was changed in the future is young.
+pub fn is_older(changed: SystemTime, age: Duration) -> bool {
+    changed.elapsed().is_ok_and(|since| since > age)
 }
 
 /// Writes the hash tree of a part beside it, if the part is large enough to have one. Nothing relies on it: a tree that a crash
@@ -84,12 +130,12 @@ pub fn write_tree(directory: &Path, kind: PartKind, tree: &DigestTree) -> Result
     fs::write(&path, tree.encode()).map_err(at(Operation::Write, &path))
 }
 
-fn write_new(path: &Path, bytes: &[u8]) -> Result<(), TableError> {
+fn write_new(path: &Path, bytes: &[u8]) -> Result<File, TableError> {
     // A file of this name can only be left over from a dead process that had our number.
     let _ = fs::remove_file(path);
     let mut file = File::create_new(path).map_err(at(Operation::Write, path))?;
     file.write_all(bytes).map_err(at(Operation::Write, path))?;
-    file.sync_all().map_err(at(Operation::Sync, path))
+    Ok(file)
 }
 
 /// Makes the names in a directory durable. A directory that does not exist has none.
@@ -126,7 +172,7 @@ pub fn foreign_entry(directory: &Path) -> std::io::Result<Option<String>> {
         }
         name => name.starts_with(super::MANIFEST_NAME) && is_partial(name),
     };
-    let is_part = |name: &str| PartKind::part_of(name).is_some() || is_partial(name);
+    let is_part = |name: &str| PartName::of_file(name).is_some() || is_partial(name);
     let mut found = first_entry(directory, is_ours)?;
     for folder in [super::PARTS_NAME, super::KEYS_NAME] {
         if found.is_none() {
@@ -192,7 +238,66 @@ pub(super) fn remove_empty(directory: &Path) -> Result<(), TableError> {
     Ok(())
 }
 
-fn at(operation: Operation, place: &Path) -> impl FnOnce(io::Error) -> TableError {
+pub(super) fn at(operation: Operation, place: &Path) -> impl FnOnce(io::Error) -> TableError {
     let place = place.display().to_string();
     move |source| TableError::Io { operation, place, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn files_are_replaced_and_leave_nothing_beside_them() {
+        let guard = tempfile::tempdir().unwrap();
+        let directory = guard.path().join("made");
+        write(&directory, "a", b"one").unwrap();
+        write_unsynced(&directory, "a", b"two").unwrap();
+        assert_eq!(fs::read(directory.join("a")).unwrap(), b"two");
+        assert_eq!(names(&directory), ["a"]);
+        let grown = guard.path().join("grown");
+        fs::write(&grown, b"three").unwrap();
+        move_into(&directory, "a", &grown).unwrap();
+        assert_eq!(
+            (fs::read(directory.join("a")).unwrap().as_slice(), grown.exists()),
+            (b"three".as_slice(), false)
+        );
+        // A name that is taken by a directory: the error is told, and nothing is left.
+        fs::create_dir(directory.join("taken")).unwrap();
+        fs::write(directory.join("taken/x"), b"").unwrap();
+        for failed in [write(&directory, "taken", b"x"), move_into(&directory, "taken", &directory.join("a"))]
+        {
+            assert_eq!(failed.unwrap_err().code(), "HUSH-T050");
+        }
+        let absent = write_unsynced(&guard.path().join("absent"), "a", b"x").unwrap_err().into_io();
+        assert_eq!((absent.kind(), guard.path().join("absent").exists()), (io::ErrorKind::NotFound, false));
+        let mut left = names(&directory);
+        left.sort();
+        assert_eq!(left, ["a", "taken"]);
+    }
+
+    #[test]
+    fn files_are_read_up_to_a_limit() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
+        fs::write(&path, b"seven..").unwrap();
+        assert_eq!(read_at_most(&path, 7).unwrap(), b"seven..");
+        assert_eq!(read_at_most(&path, u64::MAX).unwrap(), b"seven..");
+        assert_eq!(read_at_most(&path, 6).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        OpenOptions::new().write(true).open(&path).unwrap().set_len(10 << 30).unwrap();
+        assert_eq!(read_at_most(&path, 7).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert_eq!(read_at_most(directory.path(), 7).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+    }
+
+    #[test]
+    fn ages_are_of_the_past() {
+        let (now, second) = (SystemTime::now(), Duration::from_secs(1));
+        assert!(is_older(now - 60 * second, 50 * second) && !is_older(now - 60 * second, 70 * second));
+        assert!(!is_older(now + 60 * second, Duration::ZERO));
+    }
 }

@@ -8,17 +8,20 @@ use std::future::Future;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, OnceLock, mpsc};
+use std::time::SystemTime;
 
 use bytes::Bytes;
+use futures_util::{StreamExt, stream};
 use object_store::path::Path;
 use object_store::{
-    Error as StoreError, GetOptions, GetRange, GetResultPayload, ObjectMeta, ObjectStore, ObjectStoreExt,
-    PutMode, PutOptions, UpdateVersion,
+    Error as StoreError, GetOptions, GetRange, GetResult, GetResultPayload, MultipartUpload, ObjectMeta,
+    ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutResult, UpdateVersion,
 };
 use tokio::runtime::Runtime;
 
+use crate::digest::Digest;
 use crate::error::{Operation, TableError};
-use crate::part::{GROUP_BYTES, PartSource, ReadRanges, groups_around};
+use crate::part::{DigestTree, GROUP_BYTES, PIECE_BYTES, PartSource, ReadRanges, TreeHasher, groups_around};
 
 /// What an object looked like when it was read or written. A store that changes an object changes this.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +38,16 @@ pub(super) enum Lookup {
     Nothing,
     /// An object, and what it looked like.
     Object(PartSource, Stamp),
-    /// An object of so many bytes, which is not the size that was allowed.
-    TooLarge(u64),
+    /// An object of another size than was allowed.
+    TooLarge(Stamp),
+}
+
+/// An object in a list.
+pub(super) struct Listed {
+    /// The last segment of its path.
+    pub(super) name: String,
+    pub(super) bytes: u64,
+    pub(super) modified: SystemTime,
 }
 
 /// What a conditional write expects to replace.
@@ -60,6 +71,27 @@ impl Stamp {
             metadata.ctime_nsec()
         );
         Self { bytes: metadata.len(), modified: None, e_tag: Some(tag), version: None }
+    }
+
+    /// What was found looks like; files tell more than the store does of them.
+    fn of_found(found: &GetResult) -> Result<Self, StoreError> {
+        match &found.payload {
+            GetResultPayload::File(file, _) => {
+                file.metadata().map(|metadata| Self::of_file(&metadata)).map_err(unread)
+            }
+            GetResultPayload::Stream(_) => Ok(Self::of(&found.meta)),
+        }
+    }
+
+    /// What an object of `bytes` bytes looks like after it was written; `None` where the store gives writes no identity.
+    fn of_written(bytes: u64, written: PutResult) -> Option<Self> {
+        let stamp = |e_tag| Self { bytes, modified: None, e_tag: Some(e_tag), version: written.version };
+        written.e_tag.map(stamp)
+    }
+
+    /// Length of the object.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     fn of(meta: &ObjectMeta) -> Self {
@@ -90,7 +122,7 @@ pub(super) fn fetch(store: &Arc<dyn ObjectStore>, path: &Path, limit: u64) -> Re
             Err(StoreError::NotFound { .. }) => return Ok(None),
             Err(cause) => return Err(cause),
         };
-        let stamp = Stamp::of(&found.meta);
+        let stamp = Stamp::of_found(&found)?;
         let body = match found.payload {
             _ if stamp.bytes > limit => Body::TooLarge,
             GetResultPayload::File(file, _) => Body::File(file),
@@ -100,7 +132,7 @@ pub(super) fn fetch(store: &Arc<dyn ObjectStore>, path: &Path, limit: u64) -> Re
     });
     let (source, stamp) = match found.map_err(|cause| io(Operation::Read, path.as_ref(), cause))? {
         None => return Ok(Lookup::Nothing),
-        Some((Body::TooLarge, stamp)) => return Ok(Lookup::TooLarge(stamp.bytes)),
+        Some((Body::TooLarge, stamp)) => return Ok(Lookup::TooLarge(stamp)),
         Some((Body::Memory(bytes), stamp)) => (PartSource::from_memory(bytes), stamp),
         Some((Body::File(file), stamp)) => {
             let cause =
@@ -129,7 +161,7 @@ pub(super) fn open(store: &Arc<dyn ObjectStore>, path: &Path, expected: u64) -> 
                 _ => return Err(cause),
             },
         };
-        let stamp = Stamp::of(&found.meta);
+        let stamp = Stamp::of_found(&found)?;
         let body = match found.payload {
             GetResultPayload::File(file, _) => Body::File(file),
             GetResultPayload::Stream(_) => Body::Memory(found.bytes().await?),
@@ -139,7 +171,7 @@ pub(super) fn open(store: &Arc<dyn ObjectStore>, path: &Path, expected: u64) -> 
     let failed = |cause| io(Operation::Read, path.as_ref(), cause);
     let Some((body, stamp)) = found.map_err(failed)? else { return Ok(Lookup::Nothing) };
     let source = match body {
-        Body::TooLarge => return Ok(Lookup::TooLarge(stamp.bytes)),
+        Body::TooLarge => return Ok(Lookup::TooLarge(stamp)),
         Body::File(file) => PartSource::from_file(file).map_err(|source| TableError::Io {
             operation: Operation::Read,
             place: path.to_string(),
@@ -173,11 +205,27 @@ enum Body {
     TooLarge,
 }
 
-/// What an object looks like now.
-pub(super) fn look(store: &Arc<dyn ObjectStore>, path: &Path) -> Result<Stamp, TableError> {
+/// Opens an object as it is, whatever its size. Nothing of it is read.
+pub(super) fn open_whole(
+    store: &Arc<dyn ObjectStore>,
+    path: &Path,
+) -> Result<Option<PartSource>, TableError> {
+    let Some(stamp) = look(store, path)? else { return Ok(None) };
+    let object = Object { store: store.clone(), path: path.clone() };
+    Ok(Some(PartSource::from_object(Arc::new(object), stamp.bytes, stamp.bytes, Bytes::new())))
+}
+
+/// What an object looks like now; `None` if there is none.
+pub(super) fn look(store: &Arc<dyn ObjectStore>, path: &Path) -> Result<Option<Stamp>, TableError> {
     let (store, place) = (store.clone(), path.clone());
-    let found = block(async move { store.head(&place).await });
-    Ok(Stamp::of(&found.map_err(|cause| io(Operation::Read, path.as_ref(), cause))?))
+    let found = block(async move {
+        let options = GetOptions { head: true, ..GetOptions::default() };
+        match store.get_opts(&place, options).await {
+            Err(StoreError::NotFound { .. }) => Ok(None),
+            found => Stamp::of_found(&found?).map(Some),
+        }
+    });
+    found.map_err(|cause| io(Operation::Read, path.as_ref(), cause))
 }
 
 /// Writes an object, replacing any. The stamp is `None` where the store gives writes no identity.
@@ -189,8 +237,52 @@ pub(super) fn put(
     let (store, place, length) = (store.clone(), path.clone(), bytes.len() as u64);
     let done = block(async move { store.put(&place, bytes.into()).await });
     let done = done.map_err(|cause| io(Operation::Write, path.as_ref(), cause))?;
-    let stamp = |e_tag| Stamp { bytes: length, modified: None, e_tag: Some(e_tag), version: done.version };
-    Ok(done.e_tag.map(stamp))
+    Ok(Stamp::of_written(length, done))
+}
+
+/// Writes an object from a file that has the digest of `tree`, in pieces of 8 MiB; one that has it no longer becomes no object.
+pub(super) fn put_file(
+    store: &Arc<dyn ObjectStore>,
+    path: &Path,
+    file: &PartSource,
+    tree: &DigestTree,
+) -> Result<Option<Stamp>, TableError> {
+    let failed = |cause| io(Operation::Write, path.as_ref(), cause);
+    let altered = |found| TableError::PartAltered { name: path.to_string(), found };
+    if file.length() <= PIECE_BYTES {
+        let bytes = file.read_all().map_err(|cause| failed(unread(cause)))?;
+        let found = DigestTree::of(&bytes).digest();
+        return if found == tree.digest() { put(store, path, bytes) } else { Err(altered(found)) };
+    }
+    let (to, place) = (store.clone(), path.clone());
+    let mut upload = block(async move { to.put_multipart(&place).await }).map_err(failed)?;
+    let found = send_pieces(upload.as_mut(), file);
+    match found {
+        Ok(found) if found == tree.digest() => {
+            let done = block(async move { upload.complete().await }).map_err(failed)?;
+            Ok(Stamp::of_written(file.length(), done))
+        }
+        other => {
+            // What was sent is of no use; a store that cannot forget it now does so by its own rules.
+            let _ = block(async move { upload.abort().await });
+            Err(other.map_or_else(failed, altered))
+        }
+    }
+}
+
+/// Sends a file piece by piece; gives the digest of what was sent.
+fn send_pieces(upload: &mut dyn MultipartUpload, file: &PartSource) -> Result<Digest, StoreError> {
+    let mut hasher = TreeHasher::new(file.length());
+    file.for_each_piece(|piece| {
+        hasher.update(&piece);
+        block(upload.put_part(piece.into())).map_err(as_io)
+    })
+    .map_err(unread)?;
+    Ok(hasher.finish().digest())
+}
+
+fn unread(cause: std::io::Error) -> StoreError {
+    StoreError::Generic { store: "hush-store", source: Box::new(cause) }
 }
 
 /// Writes an object only if what is there is what the caller has seen.
@@ -224,15 +316,40 @@ pub(super) fn delete(store: &Arc<dyn ObjectStore>, path: &Path) -> Result<(), Ta
     }
 }
 
-/// Names and sizes of the objects directly below a prefix.
-pub(super) fn list(store: &Arc<dyn ObjectStore>, prefix: &Path) -> Result<Vec<(String, u64)>, TableError> {
+/// Deletes objects, many in one request where the store can; those that are not there are no error.
+pub(super) fn delete_all(store: &Arc<dyn ObjectStore>, paths: Vec<Path>) -> Result<(), TableError> {
+    let Some(first) = paths.first().map(Path::to_string) else { return Ok(()) };
+    let store = store.clone();
+    let done = block(async move {
+        let mut deleted = store.delete_stream(stream::iter(paths).map(Ok).boxed());
+        while let Some(deleted) = deleted.next().await {
+            match deleted {
+                Ok(_) | Err(StoreError::NotFound { .. }) => {}
+                Err(cause) => return Err(cause),
+            }
+        }
+        Ok(())
+    });
+    done.map_err(|cause| io(Operation::Delete, &first, cause))
+}
+
+/// The objects directly below a prefix.
+pub(super) fn list(store: &Arc<dyn ObjectStore>, prefix: &Path) -> Result<Vec<Listed>, TableError> {
     let (store, below) = (store.clone(), prefix.clone());
     let found = block(async move { store.list_with_delimiter(Some(&below)).await });
     let objects = found.map_err(|cause| io(Operation::List, prefix.as_ref(), cause))?.objects;
-    Ok(objects
-        .into_iter()
-        .filter_map(|meta| Some((meta.location.filename()?.to_owned(), meta.size)))
-        .collect())
+    let listed = |meta: ObjectMeta| {
+        let name = meta.location.filename()?.to_owned();
+        Some(Listed { name, bytes: meta.size, modified: meta.last_modified.into() })
+    };
+    Ok(objects.into_iter().filter_map(listed).collect())
+}
+
+/// Whether there is any object below a prefix.
+pub(super) fn any(store: &Arc<dyn ObjectStore>, prefix: &Path) -> Result<bool, TableError> {
+    let (store, below) = (store.clone(), prefix.clone());
+    let found = block(async move { store.list(Some(&below)).next().await.transpose() });
+    Ok(found.map_err(|cause| io(Operation::List, prefix.as_ref(), cause))?.is_some())
 }
 
 /// The prefixes one level below a prefix.

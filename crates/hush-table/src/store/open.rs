@@ -5,6 +5,8 @@
 //! checked as it is read. Without a tree the first opening reads the whole part. Trees are kept in memory for as long as the part
 //! looks the same, and so is which groups have been checked: reading an encrypted part again from a directory costs no hashing. Clear
 //! parts are hashed at every read, because the query engine relies on the bytes themselves.
+//!
+//! What the file system or the store did not read is told as that ([`TableError::Io`]), never as damage.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,7 +16,7 @@ use bytes::Bytes;
 use object_store::path::Path;
 
 use super::objects::{self, Lookup, Stamp};
-use super::{MANIFEST_NAME, TableStore};
+use super::{MANIFEST_NAME, TableStore, files};
 use crate::error::{Operation, TableError};
 use crate::manifest::{KeyEntry, Manifest, PartEntry, PartFile, PartPlace};
 use crate::part::{ClearPart, DigestTree, EncryptedPart, GroupChecks, PartKind, PartSource, Recheck};
@@ -41,6 +43,17 @@ impl KnownParts {
         let checks = Arc::new(checks);
         self.parts.insert(path.to_string(), (stamp, checks.clone()));
         checks
+    }
+
+    /// Forgets all parts below a prefix.
+    pub(super) fn remove_below(&mut self, prefix: &Path) {
+        let Self { parts, groups } = self;
+        parts.retain(|path, (_, checks)| {
+            let rest = path.strip_prefix(prefix.as_ref());
+            let kept = !rest.is_some_and(|rest| rest.starts_with('/'));
+            *groups = groups.saturating_sub(if kept { 0 } else { checks.group_count() });
+            kept
+        });
     }
 
     pub(super) fn remove(&mut self, path: &Path) {
@@ -128,7 +141,7 @@ impl TableStore {
         let size = |found| TableError::PartSize { name: name.clone(), found, expected: file.bytes };
         let (source, stamp) = match self.open_object(&path, file.bytes)? {
             Lookup::Nothing => return Err(TableError::PartMissing { name }),
-            Lookup::TooLarge(found) => return Err(size(found)),
+            Lookup::TooLarge(stamp) => return Err(size(stamp.bytes())),
             Lookup::Object(source, _) if source.length() != file.bytes => return Err(size(source.length())),
             Lookup::Object(source, stamp) => (source, stamp),
         };
@@ -138,11 +151,14 @@ impl TableStore {
             Tree::Stored(tree) => (source, self.known().insert(&path, stamp, GroupChecks::new(tree, false))),
             Tree::Unknown => {
                 let cause = |cause| failed(&source, kind, file, cause);
-                let source = source.at_hand().map_err(cause)?;
+                // Small parts are needed nearly whole; of large ones the store is asked for ranges again.
+                let is_small = DigestTree::stored_bytes(file).is_none();
+                let source = if is_small { source.at_hand().map_err(cause)? } else { source.clone() };
                 let tree = source.tree().map_err(cause)?;
                 if tree.digest() != file.digest {
                     return Err(TableError::PartAltered { name, found: tree.digest() });
                 }
+                self.mend_tree(kind, &tree);
                 (source, self.known().insert(&path, stamp, GroupChecks::new(tree, true)))
             }
         };
@@ -167,11 +183,18 @@ impl TableStore {
     /// One look at the file's metadata.
     pub fn looks_unchanged(&self, kind: PartKind, file: &PartFile) -> bool {
         let path = self.part_path(kind, &file.digest);
-        let stamp = match self.file_of(&path) {
-            Some(file) => std::fs::metadata(file).ok().map(|metadata| Stamp::of_file(&metadata)),
-            None => objects::look(&self.objects, &path).ok(),
-        };
+        let stamp = self.look(&path).ok().flatten();
         stamp.is_some_and(|stamp| self.known().find(&path, &stamp).is_some())
+    }
+
+    /// What a manifest, part or tree looks like; `None` if it is not there.
+    pub(super) fn look(&self, path: &Path) -> Result<Option<Stamp>, TableError> {
+        let Some(file) = self.file_of(path) else { return objects::look(&self.objects, path) };
+        match std::fs::metadata(&file) {
+            Ok(metadata) => Ok(Some(Stamp::of_file(&metadata))),
+            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(cause) => Err(files::at(Operation::Read, &file)(cause)),
+        }
     }
 
     /// Opens a part of `expected` bytes.
@@ -186,13 +209,13 @@ impl TableStore {
     pub(super) fn fetch(&self, path: &Path, limit: u64) -> Result<Lookup, TableError> {
         let Some(file) = self.file_of(path) else { return objects::fetch(&self.objects, path, limit) };
         match objects::open_file(&file)? {
-            Lookup::Object(source, _) if source.length() > limit => Ok(Lookup::TooLarge(source.length())),
+            Lookup::Object(source, stamp) if source.length() > limit => Ok(Lookup::TooLarge(stamp)),
             found => Ok(found),
         }
     }
 
     /// The file of a manifest, part or tree, where the table is in a directory.
-    fn file_of(&self, path: &Path) -> Option<PathBuf> {
+    pub(super) fn file_of(&self, path: &Path) -> Option<PathBuf> {
         let (directory, name) = (self.directory.as_ref()?, path.filename()?);
         // The folder is the one that the path has below the prefix.
         let folder = path.parts().nth_back(1).filter(|_| name != MANIFEST_NAME);
@@ -214,11 +237,12 @@ enum Tree {
 
 /// Why a part could not be read.
 fn failed(source: &PartSource, kind: PartKind, file: &PartFile, cause: std::io::Error) -> TableError {
-    match PartSource::altered_in(&cause).or(source.altered()) {
-        Some(start) => TableError::RangeAltered { part: file.digest, start },
-        None => {
-            let place = kind.file_name(&file.digest);
+    let part = file.digest;
+    match PartSource::altered_in(&cause) {
+        Some(start) => TableError::RangeAltered { part, start },
+        None => source.trouble(part).unwrap_or_else(|| {
+            let place = kind.file_name(&part);
             TableError::Io { operation: Operation::Read, place, source: cause }
-        }
+        }),
     }
 }

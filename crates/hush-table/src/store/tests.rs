@@ -6,11 +6,13 @@ mod interrupted;
 mod ranges;
 
 use bytes::Bytes;
+use object_store::memory::InMemory;
 
+use super::objects::Replace;
 use super::*;
 use crate::fixture::{Random, chunk, clear_rows, credentials, identity, layout};
-use crate::manifest::Pin;
-use crate::part::{CHUNK_ROWS, EncodedChunk, Projection};
+use crate::manifest::{PartFile, Pin, SignedManifest};
+use crate::part::{CHUNK_ROWS, EncodedChunk, PartKind, PartName, Projection};
 
 /// Chunks of a table of `rows` rows.
 pub(super) fn chunks(random: &mut Random, rows: u64, blob_bytes: usize) -> Vec<EncodedChunk> {
@@ -71,7 +73,7 @@ pub(super) fn stores() -> (tempfile::TempDir, [TableStore; 2]) {
 pub(super) fn file_names(store: &TableStore) -> Vec<String> {
     let mut names: Vec<_> = objects::list(store.objects(), &store.prefix().clone().join(PARTS_NAME)).unwrap();
     names.extend(objects::list(store.objects(), store.prefix()).unwrap());
-    names.into_iter().map(|(name, _)| name).filter(|name| name != ".lock").collect()
+    names.into_iter().map(|listed| listed.name).filter(|name| name != ".lock").collect()
 }
 
 #[test]
@@ -248,6 +250,49 @@ fn catalogs_list_and_separate_tables() {
         assert_eq!(names, ["A", "_1", "patients", "patients-1"]);
         catalog.table("patients").unwrap().delete().unwrap();
         assert_eq!(catalog.list().unwrap().len(), 3);
+        // Tables that were begun have names too, and go like others.
+        assert!(catalog.names().unwrap().contains(&"half".to_owned()) && catalog.contains("half").unwrap());
+        assert!(!half.has_manifest().unwrap());
+        assert_eq!([(); 2].map(|()| catalog.delete("half").unwrap()), [true, false]);
+        assert!(catalog.delete("A").unwrap() && !catalog.contains("A").unwrap());
+        let mut names = catalog.names().unwrap();
+        names.sort();
+        assert_eq!(names, ["_1", "patients-1"]);
+    }
+    // A deletion that a crash has interrupted.
+    std::fs::create_dir_all(directory.path().join(".deleted-x/parts")).unwrap();
+    let catalog = Catalog::local(directory.path()).unwrap();
+    assert_eq!(catalog.names().unwrap().len(), 2);
+    catalog.finish_deletions().unwrap();
+    assert!(!directory.path().join(".deleted-x").exists());
+}
+
+/// What lies in the place of a manifest is replaced only by whoever may.
+#[test]
+fn damaged_manifests_are_mended_and_newer_ones_are_not() {
+    let mut random = Random::fresh();
+    let (_guard, stores) = stores();
+    for store in &stores {
+        let written = chunks(&mut random, 10, 9);
+        let signed = [1, 2, 3].map(|version| write(store, version, &written).unwrap());
+        let [old, present, next] = &signed;
+        let put = |bytes: &[u8]| {
+            let bytes = Bytes::copy_from_slice(bytes);
+            objects::put(store.objects(), &store.manifest_path(), bytes).unwrap();
+        };
+        for damaged in [&b""[..], b"damaged", &present.as_bytes()[..100], old.as_bytes()] {
+            put(damaged);
+            assert_eq!([(); 2].map(|()| store.mend_manifest(present).unwrap()), [true, false]);
+            assert_eq!(store.load().unwrap(), *present);
+        }
+        put(next.as_bytes());
+        assert_eq!(store.mend_manifest(present).unwrap_err().code(), "HUSH-T022");
+        assert_eq!(store.commit_over_damage(present).unwrap_err().code(), "HUSH-T022");
+        put(b"damaged");
+        assert_eq!(store.commit(next).unwrap_err().code(), "HUSH-T001");
+        assert_eq!(store.sweep().unwrap_err().code(), "HUSH-T001", "it may name any of the parts");
+        store.commit_over_damage(next).unwrap();
+        assert_eq!(store.load().unwrap(), *next);
     }
 }
 

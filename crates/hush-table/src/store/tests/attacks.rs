@@ -150,9 +150,9 @@ fn damaged_and_huge_manifests_are_refused() {
 #[test]
 fn names_are_digests_and_nothing_else() {
     for name in ["../manifest.hush", "x.enc.parquet", &format!("{}.txt", Digest::of(b""))] {
-        assert!(PartKind::part_of(name).is_none(), "{name}");
+        assert!(PartName::of_file(name).is_none(), "{name}");
     }
-    assert!(PartKind::part_of(&PartKind::Clear.file_name(&Digest::of(b""))).is_some());
+    assert!(PartName::of_file(&PartKind::Clear.file_name(&Digest::of(b""))).is_some());
 }
 
 /// Only a file that was checked and has not been touched since looks unchanged; one with the same bytes written anew may

@@ -52,7 +52,7 @@ fn what_a_killed_writer_leaves_is_no_table_and_is_swept() {
     write(&store, 1, &written).unwrap();
     assert_holds(&store, &written);
     let mut names = file_names(&store);
-    names.retain(|name| PartKind::part_of(name).is_none());
+    names.retain(|name| PartName::of_file(name).is_none());
     names.sort();
     assert_eq!(names, ["manifest.hush", "notes.txt"]);
     assert_eq!(file_names(&store).len(), 4);

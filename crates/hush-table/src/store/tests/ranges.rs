@@ -5,7 +5,7 @@ use std::fs::OpenOptions;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path as FilePath, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
@@ -88,6 +88,18 @@ struct Counting {
     below: object_store::memory::InMemory,
     requests: AtomicU64,
     bytes: AtomicU64,
+    /// While set, nothing is read.
+    unreachable: AtomicBool,
+}
+
+impl Counting {
+    fn reached(&self) -> StoreResult<()> {
+        let refused = || std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        match self.unreachable.load(Ordering::Relaxed) {
+            true => Err(object_store::Error::Generic { store: "test", source: refused().into() }),
+            false => Ok(()),
+        }
+    }
 }
 
 impl std::fmt::Display for Counting {
@@ -111,6 +123,7 @@ impl ObjectStore for Counting {
     }
 
     async fn get_opts(&self, at: &Path, options: GetOptions) -> StoreResult<GetResult> {
+        self.reached()?;
         let found = self.below.get_opts(at, options).await?;
         if !at.as_ref().ends_with(MANIFEST_NAME) {
             self.requests.fetch_add(1, Ordering::Relaxed);
@@ -120,6 +133,7 @@ impl ObjectStore for Counting {
     }
 
     async fn get_ranges(&self, at: &Path, ranges: &[Range<u64>]) -> StoreResult<Vec<Bytes>> {
+        self.reached()?;
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(ranges.iter().map(|range| range.end - range.start).sum(), Ordering::Relaxed);
         self.below.get_ranges(at, ranges).await
@@ -319,4 +333,97 @@ fn empty_and_impossible_ranges_of_parts() {
             assert!(source.read(bad.clone()).is_err() && source.read_ranges(&[bad]).is_err());
         }
     }
+}
+
+/// A request that fails says nothing about the part, and the same part is read once the store is reached again.
+#[test]
+fn a_store_that_is_not_reached_is_no_damage() {
+    let mut random = Random::fresh();
+    let counting = Arc::new(Counting::default());
+    let (signed, written) = write_wide(&TableStore::new(counting.clone(), Path::default()), &mut random);
+    let store = TableStore::new(counting.clone(), Path::default());
+    let (place, entry) = signed.manifest().placed_parts().next().unwrap();
+    let encrypted = store.open_encrypted(signed.manifest(), place, entry).unwrap();
+    let clear = store.open_clear(signed.manifest(), entry).unwrap();
+    let years = clear.read(&[1]).unwrap();
+    let mut wanted = some(&mut random);
+    wanted.chunks = Some((0..12).collect());
+    for _ in 0..2 {
+        counting.unreachable.store(true, Ordering::Relaxed);
+        let file = entry.encrypted.unwrap();
+        let errors = [
+            encrypted.read(&wanted).unwrap_err(),
+            encrypted.chunks(&wanted).map(drop).unwrap_err(),
+            store.open_part(PartKind::Encrypted, &file).unwrap_err(),
+            store.inspect(&PartName::new(PartKind::Encrypted, file.digest)).unwrap_err(),
+            store.load().unwrap_err(),
+        ];
+        for error in errors {
+            let refused = matches!(&error, TableError::Io { source, .. } if source.kind() == std::io::ErrorKind::ConnectionRefused);
+            assert!(refused, "{error:?}");
+        }
+        // The footer of the clear part lies in memory, and so does all of a small part.
+        assert!(clear.read(&[1]).is_ok_and(|read| read == years));
+        counting.unreachable.store(false, Ordering::Relaxed);
+        assert_right(&encrypted.read(&wanted).unwrap(), &wanted, &written);
+    }
+}
+
+/// The store's own tag of a file has neither the time of the last change of anything about it nor its device.
+#[test]
+fn files_behind_an_object_store_are_looked_at_as_in_a_directory() {
+    let mut random = Random::fresh();
+    let guard = tempfile::tempdir().unwrap();
+    let directory = guard.path().join("t");
+    let (signed, _) = write_wide(&TableStore::local(&directory).unwrap(), &mut random);
+    let entry = signed.manifest().parts[0].encrypted.unwrap();
+    let file = part_file(&directory, &signed, PartKind::Encrypted);
+    let files = object_store::local::LocalFileSystem::new_with_prefix(&directory).unwrap();
+    let store = TableStore::new(Arc::new(files), Path::default());
+    store.open_part(PartKind::Encrypted, &entry).unwrap();
+    assert!(store.looks_unchanged(PartKind::Encrypted, &entry));
+    let written = std::fs::metadata(&file).unwrap().modified().unwrap();
+    flip(&file, random.below(entry.bytes as usize) as u64);
+    std::fs::File::options().append(true).open(&file).unwrap().set_modified(written).unwrap();
+    assert!(!store.looks_unchanged(PartKind::Encrypted, &entry));
+    assert_eq!(store.open_part(PartKind::Encrypted, &entry).unwrap_err().code(), "HUSH-T031");
+}
+
+#[test]
+fn a_lost_tree_is_made_again_where_its_owner_wants_it() {
+    let mut random = Random::fresh();
+    let (guard, stores) = stores();
+    for store in &stores {
+        let (signed, written) = write_wide(store, &mut random);
+        let file = signed.manifest().parts[0].encrypted.unwrap();
+        let path = store.tree_path(PartKind::Encrypted, &file.digest);
+        let tree = || match objects::fetch(store.objects(), &path, u64::MAX).unwrap() {
+            objects::Lookup::Object(source, _) => Some(source.read_all().unwrap()),
+            _ => None,
+        };
+        let good = tree().unwrap();
+        let fresh = || match &store.directory {
+            Some(directory) => TableStore::local_existing(directory).unwrap(),
+            None => TableStore::new(store.objects().clone(), Path::default()),
+        };
+        let wanted = some(&mut random);
+        for bad in [None, Some(Bytes::new()), Some(good.slice(32..)), Some(vec![7; good.len()].into())] {
+            let damage = || match &bad {
+                None => objects::delete(store.objects(), &path).unwrap(),
+                Some(bad) => drop(objects::put(store.objects(), &path, bad.clone()).unwrap()),
+            };
+            damage();
+            assert_right(&read(&fresh(), &signed, &wanted).unwrap(), &wanted, &written);
+            assert_eq!(tree(), bad, "a reader alone writes nothing");
+            assert_right(&read(&fresh().mending_trees(), &signed, &wanted).unwrap(), &wanted, &written);
+            assert_eq!(tree().as_ref(), Some(&good));
+            damage();
+            let found = fresh().mending_trees().inspect(&PartName::new(PartKind::Encrypted, file.digest));
+            assert_eq!(
+                (found.unwrap(), tree().as_ref()),
+                (StoredPart::Sound { bytes: file.bytes }, Some(&good))
+            );
+        }
+    }
+    drop(guard);
 }
