@@ -357,7 +357,7 @@ impl ChainParams {
     pub fn log_p(&self) -> f64 {
         log2_product(&self.special)
     }
-    /// `⌈log2(Q·P)⌉` over the whole universe: what the security table is asked with.
+    /// `⌈log2(Q·P)⌉` over the whole universe, with which the security table is asked.
     pub fn log_qp_ceil(&self) -> u32 {
         (self.universe_log2.iter().sum::<f64>() + self.log_p()).ceil() as u32
     }

@@ -3,7 +3,7 @@
 
 use crate::{ChainParams, ParamSet};
 
-/// Rows of a full chunk: what one body of an encoded column holds.
+/// Rows of a full chunk; one body of an encoded column holds as many.
 pub const CHUNK_ROWS: u32 = 8192;
 
 /// Largest base-2 logarithm of a scale of approximate values, stored or computed.

@@ -81,7 +81,7 @@ pub fn sum_answer_bytes(ring: &Ring, body_count: usize) -> usize {
     header::HEADER_BYTES + payload + CHECKSUM_BYTES
 }
 
-/// Bytes that decoded as a sum answer; not yet compared with what was asked.
+/// Bytes that decoded as a sum answer; not yet compared with the request.
 #[derive(Clone, Copy, Debug)]
 pub struct UncheckedSumAnswer<'a> {
     header: Header,
@@ -101,7 +101,7 @@ impl<'a> UncheckedSumAnswer<'a> {
     /// Checks that this answers group `group` of a query over `body_count` columns, and every residue.
     ///
     /// # Errors
-    /// A [`CodecError`] that names what differs.
+    /// A [`CodecError`] that names the difference.
     pub fn conform(self, ring: &Ring, group: u32, body_count: u32) -> Result<SumAnswer, CodecError> {
         self.header.expect(&sum_header(ring, group, body_count)?)?;
         let (packed, rest) = self.payload.split_at(ring.limb_count() * ring.limb_bytes());
@@ -192,7 +192,7 @@ impl CiphertextSet {
     }
 }
 
-/// Bytes that decoded as ciphertexts; not yet compared with what was asked.
+/// Bytes that decoded as ciphertexts; not yet compared with the request.
 #[derive(Clone, Copy, Debug)]
 pub struct UncheckedCiphertextSet<'a> {
     header: Header,
@@ -212,7 +212,7 @@ impl<'a> UncheckedCiphertextSet<'a> {
     /// Checks every residue, and that these are the expected ciphertexts.
     ///
     /// # Errors
-    /// A [`CodecError`] that names what differs.
+    /// A [`CodecError`] that names the difference.
     pub fn conform(self, ring: &Ring, id: CiphertextSetId) -> Result<CiphertextSet, CodecError> {
         if !(1..=3).contains(&id.components) {
             return Err(CodecError::Components {

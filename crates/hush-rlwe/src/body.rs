@@ -14,7 +14,7 @@ use hush_ring::{ExpandLabel, Ring, RingLimb, UniformSeed};
 use crate::header::{self, CHECKSUM_BYTES, HEADER_BYTES, Header, Over, Shape};
 use crate::{CodecError, ObjectKind, check_residues};
 
-/// Which body is meant: what [`UncheckedBody::conform`] compares with.
+/// Which body is meant; [`UncheckedBody::conform`] compares with it.
 ///
 /// Everything in it comes from the signed manifest, nothing from the bytes themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

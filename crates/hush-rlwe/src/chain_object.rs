@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Binary forms of what lives over a modulus chain: ciphertexts, evaluation keys and public keys. The header is that of all objects
+//! Binary forms of objects over a modulus chain: ciphertexts, evaluation keys and public keys. The header is that of all objects
 //! (`header.rs`).
 //!
-//! *Invariants.* Decoding compares lengths and the checksum and allocates nothing. Conforming compares every field with what
-//! the reader expects, computes the size from the reader's own chain, and only then allocates. The id names a chain; nobody
+//! *Invariants.* Decoding compares lengths and the checksum and allocates nothing. Conforming compares every field with the
+//! reader's expectation, computes the size from the reader's own chain, and only then allocates. The id names a chain; nobody
 //! learns or adopts one from an object.
 
 mod ciphertexts;

@@ -30,9 +30,9 @@
 //! | 76 | 1 | meaning of the phases: 0 not stored, 1 a factor, 2 a scale, before each ciphertext |
 //! | 77 | 3 | reserved, 0 |
 //!
-//! *Invariants.* The payload length must equal the bytes present and what the fields and the parameters imply, before anything is
-//! allocated: the header names a ring whose sizes are known; a chain is the reader's own, nobody learns one from bytes. The
-//! checksum finds damage; it does not authenticate (the signed manifest does).
+//! *Invariants.* The payload length must equal the number of bytes present, and the number that fields and parameters imply. Both are
+//! compared before anything is allocated. A header over a ring names a ring of known sizes. A chain is the reader's own: nobody
+//! learns one from bytes. The checksum finds damage; it does not authenticate (the signed manifest does).
 
 use hush_params::size::{self, MAX_ROUNDED_BITS};
 use hush_params::{Definitions, Fingerprint, Level, Named, ParamSet};
@@ -225,7 +225,7 @@ impl Header {
         Ok((Self { kind, over, shape, payload_bytes }, payload))
     }
 
-    /// Compares with what the manifest or the request says that it should be.
+    /// Compares with the object that the manifest or the request names.
     ///
     /// # Errors
     /// The [`CodecError`] that names the first field that differs.

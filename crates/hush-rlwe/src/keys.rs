@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Public keys and evaluation keys: what the owner gives away.
+//! Public keys and evaluation keys, which the owner gives away.
 
 use std::collections::BTreeMap;
 

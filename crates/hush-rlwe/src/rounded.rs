@@ -91,7 +91,7 @@ impl ObjectRounding {
     /// The body object, with residues, before rounding.
     ///
     /// # Errors
-    /// A [`CodecError`] that names the first thing wrong with the bytes, or how they differ from what was asked for.
+    /// A [`CodecError`] that names the first fault of the bytes, or the difference from the request.
     pub fn restore_body(&self, bytes: &[u8], kind: BodyKind, id: BodyId) -> Result<Vec<u8>, CodecError> {
         let payload = self.open(bytes, body_header(set_of(&self.ring)?, kind, id))?;
         let mut writer = BodyWriter::new(&self.ring, kind, id)?;
@@ -131,7 +131,7 @@ impl ObjectRounding {
     /// The ciphertexts before rounding.
     ///
     /// # Errors
-    /// A [`CodecError`] that names the first thing wrong with the bytes, or how they differ from what was asked for.
+    /// A [`CodecError`] that names the first fault of the bytes, or the difference from the request.
     pub fn restore_ciphertexts(
         &self,
         bytes: &[u8],

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The manifest: what a table is, which files it consists of, and its owner's signature over all of it.
+//! The manifest: a table's description, the list of its files, and its owner's signature over both.
 //!
 //! Decoding goes in steps that cannot be skipped: [`UncheckedManifest::decode`] checks sizes and the signature
 //! and reads nothing else; [`UncheckedManifest::conform`] parses the body and checks its rules; only then is
-//! there a [`SignedManifest`]. [`Pin::check`] refuses what an earlier look at the table has excluded.
+//! there a [`SignedManifest`]. [`Pin::check`] refuses versions that an earlier look at the table has excluded.
 
 mod conform;
 mod container;

@@ -87,7 +87,7 @@ pub fn leveled_set_bytes(chain: &Chain, id: LeveledSetId) -> Result<usize, Codec
     Ok(leveled_payload_bytes(chain, id)? + CHAIN_OVERHEAD_BYTES)
 }
 
-/// Bytes that decoded as full ciphertexts; not yet compared with what was asked.
+/// Bytes that decoded as full ciphertexts; not yet compared with the request.
 #[derive(Clone, Copy, Debug)]
 pub struct UncheckedLeveledSet<'a> {
     pub(super) header: Header,
@@ -107,7 +107,7 @@ impl<'a> UncheckedLeveledSet<'a> {
     /// Checks every residue, and that these are the expected ciphertexts.
     ///
     /// # Errors
-    /// A [`CodecError`] that names what differs; [`CodecError::Transparent`].
+    /// A [`CodecError`] that names the difference; [`CodecError::Transparent`].
     pub fn conform(self, chain: &Chain, id: LeveledSetId) -> Result<Vec<RlweCiphertext>, CodecError> {
         self.header.expect(&full_header(chain, id)?)?;
         let (ring, mut payload) = (chain.ring(id.level)?, Payload(self.payload));
@@ -145,7 +145,7 @@ pub fn seeded_set_bytes(chain: &Chain, level: Level, count: u32) -> Result<usize
     Ok(seeded_payload_bytes(chain, level, count)? + CHAIN_OVERHEAD_BYTES)
 }
 
-/// Bytes that decoded as fresh ciphertexts; not yet compared with what was asked.
+/// Bytes that decoded as fresh ciphertexts; not yet compared with the request.
 #[derive(Clone, Copy, Debug)]
 pub struct UncheckedSeededSet<'a> {
     header: Header,
@@ -165,7 +165,7 @@ impl<'a> UncheckedSeededSet<'a> {
     /// Checks every residue, and that these are `count` fresh ciphertexts of a level.
     ///
     /// # Errors
-    /// A [`CodecError`] that names what differs.
+    /// A [`CodecError`] that names the difference.
     pub fn conform(
         self,
         chain: &Chain,

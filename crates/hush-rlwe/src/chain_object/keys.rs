@@ -49,7 +49,7 @@ pub fn evaluation_keys_bytes(chain: &Chain, count: u32) -> Result<usize, CodecEr
     Ok(times(count, evaluation_key_bytes(chain.params()))? + CHAIN_OVERHEAD_BYTES)
 }
 
-/// Bytes that decoded as evaluation keys; not yet compared with what a plan needs.
+/// Bytes that decoded as evaluation keys; not yet compared with the keys that a plan needs.
 #[derive(Clone, Copy, Debug)]
 pub struct UncheckedEvaluationKeys<'a> {
     header: Header,
@@ -73,7 +73,7 @@ impl<'a> UncheckedEvaluationKeys<'a> {
     /// The masks are expanded: twice the object's size in memory or more.
     ///
     /// # Errors
-    /// A [`CodecError`] that names what differs; [`CodecError::Object`] for an element that does not exist or a chain without
+    /// A [`CodecError`] that names the difference; [`CodecError::Object`] for an element that does not exist or a chain without
     /// special primes.
     pub fn conform(self, chain: &Chain, elements: &[u32]) -> Result<EvaluationKeys, CodecError> {
         let mut elements = elements.to_vec();
@@ -150,7 +150,7 @@ impl<'a> UncheckedPublicKey<'a> {
     /// Checks that this is a public key of the chain, and every residue.
     ///
     /// # Errors
-    /// A [`CodecError`] that names what differs.
+    /// A [`CodecError`] that names the difference.
     pub fn conform(self, chain: &Chain) -> Result<PublicKey, CodecError> {
         self.header.expect(&public_header(chain)?)?;
         let mut payload = Payload(self.payload);
