@@ -52,7 +52,7 @@ QUERIES = [
     ("SELECT COUNT(*) FROM t WHERE x > 3", "HUSH-P014", "protect = "),
     ("SELECT COUNT(*) FROM t GROUP BY x", "HUSH-P015", "protect = "),
     ("SELECT STDDEV(x) FROM t", "HUSH-P020", "replace=True"),
-    ("SELECT SUM(x * 1000000000) FROM t", "HUSH-P02", "workload="),
+    ("SELECT CORR(x, x) FROM t", "HUSH-P020", "workload="),
     ("SELECT note FROM t", "HUSH-P010", "decrypt()"),
     ("SELECT SUM(y) FROM t", "HUSH-P003", "no column"),
     ("SELECT SUM(x) FROM other", "HUSH-P002", "table is"),
