@@ -35,7 +35,7 @@ pub(crate) enum Benchmark {
     Libraries(Libraries),
     /// Grouped moments with a correlation, and a regression by 8 features, beside DuckDB on the plaintext where it is installed
     Analytics(Analytics),
-    /// Encryption of a file with and without a limit on memory, in turns
+    /// Encryption of a file with and without a limit on memory, and from CSV and Parquet beside DuckDB's reading where it is installed
     Encryption(Encryption),
     /// Predicted bytes and times of queries of every kind beside measured ones
     Predictions(Predictions),
@@ -168,7 +168,7 @@ pub(crate) struct LweAgcd {
 
 #[derive(Debug, Args)]
 pub(crate) struct Encryption {
-    /// Rows of the table; the file and the table take 45 bytes a row each, in the temporary directory
+    /// Rows of the table; two files and the table take 45 bytes a row each, in the temporary directory
     #[arg(long, default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000_000))]
     pub(crate) rows: u64,
     /// Limits on memory beside none, separated by commas
@@ -183,6 +183,12 @@ pub(crate) struct Encryption {
     /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
+    /// Leave out DuckDB even where it is installed
+    #[arg(long)]
+    pub(crate) skip_peers: bool,
+    /// Python interpreter that has duckdb
+    #[arg(long, default_value = "python3", env = "HUSH_PYTHON")]
+    pub(crate) python: String,
     /// One encryption, in this process
     #[arg(long, hide = true)]
     pub(crate) case: Option<String>,
@@ -296,7 +302,8 @@ impl Encryption {
     /// The same for the benchmark.
     pub(crate) fn options(&self, threads: usize) -> encryption::Options {
         let Self { rows, seed, repeat, .. } = *self;
-        encryption::Options { rows, seed, repeat, limits: self.limits.clone(), threads }
+        let python = (!self.skip_peers).then(|| self.python.clone());
+        encryption::Options { rows, seed, repeat, limits: self.limits.clone(), threads, python }
     }
 }
 

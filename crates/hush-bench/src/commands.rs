@@ -88,7 +88,7 @@ fn encryption(args: &Encryption, threads: usize) -> Result<(), Error> {
     let options = args.options(threads);
     let measured = encryption::run(&options, &this_program()?).map_err(to_error)?;
     report(args.json, &measured, || encryption::text(&options, &measured))?;
-    if measured.iter().all(encryption::Measured::is_kept) {
+    if measured.is_kept() {
         return Ok(());
     }
     Err(failed("a limit was passed, or a sum is wrong".to_owned()))

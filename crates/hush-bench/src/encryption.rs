@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Encryption of a file with and without a limit on memory, in turns: rows a second, peak memory, and whether the sums are right.
+//! Encryption of a file with and without a limit on memory, in turns: rows a second, peak memory, and whether the sums are right; and
+//! the same from files of both kinds, beside DuckDB's reading of them.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+mod files;
+mod reading;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
 use arrow::util::display::array_value_to_string;
 use hush::{EncryptOptions, OwnedTable, OwnerKey, Pins, Protection, Purpose, Silent};
+use hush_system::processors;
 use serde::{Deserialize, Serialize};
 
+pub use self::files::FileKind;
+use self::files::{COLUMNS, NAME, true_sums};
+pub use self::reading::{Duckdb, Reading};
 use crate::BenchError;
 use crate::aligned::{align, figure_text};
 use crate::split_table::{Check, median};
-use crate::synthetic::mix;
-use crate::usage::peak_mb;
-
-/// Name of the table, as SQL knows it.
-const NAME: &str = "t";
-/// Its columns, all of them encrypted.
-const COLUMNS: [&str; 4] = ["a", "b", "c", "d"];
-/// Values lie below it.
-const BOUNDS: [u64; 4] = [1_000_000_000_000, 1_000_000_000_000, 1_000_000_000, 100_000];
+use crate::usage::{ProcessUsage, peak_mb};
 
 /// What to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,33 +35,57 @@ pub struct Options {
     pub limits: Vec<u64>,
     /// Threads.
     pub threads: usize,
+    /// Python interpreter that may have DuckDB; `None` to leave it out.
+    pub python: Option<String>,
 }
 
 /// One encryption, in a process of its own.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// The file.
-    csv: PathBuf,
+    /// What is encrypted.
+    file: PathBuf,
     /// Where the table goes.
     output: PathBuf,
     rows: u64,
     seed: u64,
     limit: Option<u64>,
     threads: usize,
+    /// Whether it has as many cores as threads.
+    is_pinned: bool,
 }
 
 /// The cost of one encryption.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Encrypted {
+    /// Rows of the table.
+    pub rows: u64,
     /// Seconds.
     pub seconds: f64,
+    /// CPU seconds of all threads.
+    pub cpu_s: f64,
     /// Peak resident megabytes (10^6 bytes) of the process.
     pub peak_mb: f64,
     /// Parts of the table.
     pub parts: usize,
     /// Whether all sums are those of the plaintext.
     pub check: Check,
+}
+
+/// What was measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Under each limit on memory.
+    pub limits: Vec<Measured>,
+    /// From each kind of file.
+    pub reading: Vec<Reading>,
+}
+
+impl Report {
+    /// Whether every table was right and every peak below its limit.
+    pub fn is_kept(&self) -> bool {
+        self.limits.iter().all(Measured::is_kept) && self.reading.iter().all(Reading::is_right)
+    }
 }
 
 /// Encryptions under one limit.
@@ -85,20 +107,30 @@ pub struct Measured {
 
 impl Measured {
     /// Whether every table was right and every peak below the limit.
-    pub fn is_kept(&self) -> bool {
+    fn is_kept(&self) -> bool {
         let below = |run: &Encrypted| self.limit.is_none_or(|limit| run.peak_mb * 1e6 <= limit as f64);
         self.runs.iter().all(|run| run.check == Check::Exact && below(run))
     }
 }
 
-/// Encrypts the table without and with every limit, `repeat` times in turns. `program` is this program.
+/// Encrypts the table without and with every limit, and from each kind of file, `repeat` times in turns. `program` is this program.
 ///
 /// # Errors
 /// Hushtable refuses, in a child too; files cannot be written.
-pub fn run(options: &Options, program: &Path) -> Result<Vec<Measured>, BenchError> {
+pub fn run(options: &Options, program: &Path) -> Result<Report, BenchError> {
     let directory = tempfile::tempdir()?;
-    let csv = directory.path().join(format!("{NAME}.csv"));
-    write_csv(&csv, options)?;
+    let csv = FileKind::Csv.write(directory.path(), options.seed, options.rows)?;
+    let limits = run_limits(options, &csv, directory.path(), program)?;
+    let reading = reading::run(options, &csv, directory.path(), program)?;
+    Ok(Report { limits, reading })
+}
+
+fn run_limits(
+    options: &Options,
+    csv: &Path,
+    directory: &Path,
+    program: &Path,
+) -> Result<Vec<Measured>, BenchError> {
     let limits: Vec<Option<u64>> =
         std::iter::once(None).chain(options.limits.iter().copied().map(Some)).collect();
     let mut runs: Vec<Vec<Encrypted>> = vec![Vec::new(); limits.len()];
@@ -106,9 +138,17 @@ pub fn run(options: &Options, program: &Path) -> Result<Vec<Measured>, BenchErro
         // Another one is first in every turn.
         for place in (0..limits.len()).map(|place| (place + turn) % limits.len()) {
             let (limit, runs) = (&limits[place], &mut runs[place]);
-            let output = directory.path().join("table");
+            let output = directory.join("table");
             let Options { rows, seed, threads, .. } = *options;
-            let case = Case { csv: csv.clone(), output: output.clone(), rows, seed, limit: *limit, threads };
+            let case = Case {
+                file: csv.to_owned(),
+                output: output.clone(),
+                rows,
+                seed,
+                limit: *limit,
+                threads,
+                is_pinned: false,
+            };
             runs.push(in_child(program, &case)?);
             std::fs::remove_dir_all(output)?;
         }
@@ -148,8 +188,11 @@ fn in_child(program: &Path, case: &Case) -> Result<Encrypted, BenchError> {
 pub fn run_case(text: &str) -> Result<Encrypted, BenchError> {
     let case: Case = serde_json::from_str(text)
         .map_err(|error| BenchError::Child { what: "a case".to_owned(), message: error.to_string() })?;
+    if case.is_pinned {
+        processors::pin_to(case.threads)?;
+    }
     let key = OwnerKey::temporary().map_err(hush::Error::from)?;
-    let source = hush::open(&case.csv)?;
+    let source = hush::open(&case.file)?;
     let mut schema = hush::propose(&source, &hush::Policy::default())?.schema;
     for column in &mut schema.columns {
         (column.protect, column.purposes, column.nullable) = (Protection::Encrypt, vec![Purpose::Sum], false);
@@ -165,9 +208,10 @@ pub fn run_case(text: &str) -> Result<Encrypted, BenchError> {
         pins: Pins::forgetful(),
         replace: true,
     };
-    let start = Instant::now();
+    let (start, before) = (Instant::now(), ProcessUsage::now());
     let signed = hush::encrypt(&encryption, &key, &Silent)?.manifest;
     let (seconds, peak_mb) = (start.elapsed().as_secs_f64(), peak_mb());
+    let cpu_s = ProcessUsage::now().since(before).cpu_s;
     let table = OwnedTable::open_directory(&case.output, &key, &Pins::forgetful(), case.threads)
         .map_err(hush::Error::from)?;
     let sums = COLUMNS.map(|name| format!("SUM({name})")).join(", ");
@@ -176,32 +220,16 @@ pub fn run_case(text: &str) -> Result<Encrypted, BenchError> {
     for column in outcome.batches.iter().flat_map(|batch| batch.columns()) {
         found.push(array_value_to_string(column, 0)?);
     }
-    let check =
-        if found == true_sums(&case).map(|sum| sum.to_string()) { Check::Exact } else { Check::Wrong };
-    Ok(Encrypted { seconds, peak_mb, parts: signed.manifest().parts.len(), check })
-}
-
-fn value(seed: u64, row: u64, column: usize) -> u64 {
-    mix(seed ^ mix(row << 2 | column as u64)) % BOUNDS[column]
-}
-
-fn true_sums(case: &Case) -> [u128; 4] {
-    std::array::from_fn(|column| (0..case.rows).map(|row| u128::from(value(case.seed, row, column))).sum())
-}
-
-fn write_csv(path: &Path, options: &Options) -> Result<(), BenchError> {
-    let mut out = BufWriter::new(File::create(path)?);
-    writeln!(out, "{}", COLUMNS.join(","))?;
-    for row in 0..options.rows {
-        let [a, b, c, d] = std::array::from_fn(|column| value(options.seed, row, column));
-        writeln!(out, "{a},{b},{c},{d}")?;
-    }
-    out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-    Ok(())
+    let check = if found == true_sums(case.seed, case.rows) { Check::Exact } else { Check::Wrong };
+    Ok(Encrypted { rows: case.rows, seconds, cpu_s, peak_mb, parts: signed.manifest().parts.len(), check })
 }
 
 /// The report as text.
-pub fn text(options: &Options, measured: &[Measured]) -> String {
+pub fn text(options: &Options, report: &Report) -> String {
+    format!("{}\n{}", limits_text(options, &report.limits), reading::text(&report.reading))
+}
+
+fn limits_text(options: &Options, measured: &[Measured]) -> String {
     let header = ["limit", "rows/s", "beside none", "peak MB", "parts", "sums"];
     let mut lines = vec![header.map(str::to_owned).to_vec()];
     for case in measured {

@@ -83,7 +83,7 @@ impl Encryption<'_> {
         self.check_disk(&plan)?;
         // Looks once more, under the lock that nobody writes without.
         let begun = TableWriter::begin(self.store, identity, layout).map_err(|error| self.changed(error));
-        let mut writer = begun?.with_part_bytes(flow.part_bytes);
+        let mut writer = begun?.with_part_bytes(flow.part_bytes).with_parts_in_flight(flow.parts_in_flight);
         progress.begin("encrypt", self.source.rows(), "rows");
         let written = self.write_chunks(&plan, flow, &clear, &mut writer, progress);
         progress.end();

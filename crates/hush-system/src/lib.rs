@@ -10,7 +10,7 @@
 //! | [`usage::own`], [`usage::children`] | yes | yes | `None` |
 //! | [`usage::of_process`] | yes | `None` | `None` |
 //! | [`processors::count`] | yes | yes | yes |
-//! | [`processors::pin_to_one`] | yes | `Unsupported` | `Unsupported` |
+//! | [`processors::pin_to`] | yes | `Unsupported` | `Unsupported` |
 //! | [`memory::restrict`] | yes | yes | `Unsupported` |
 //! | [`harden_process`] | all | no core files | nothing |
 //! | [`disk::free_bytes`] | yes | yes | `None` |

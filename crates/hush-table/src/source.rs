@@ -4,9 +4,13 @@
 //! ```text
 //!  CSV bytes ── records ──▶ fields ─┐                        ┌─▶ TypedColumn (units, to be encrypted)
 //!                                   ├─▶ ColumnBuilder ───────┤
-//!  Parquet ── row groups ─▶ cells ──┤   parse, check range   └─▶ Arrow array (clear or sealed)
-//!  Arrow ──── batches ─────▶ cells ─┘
+//!  Parquet ──── columns ──▶ arrays ─┤   parse, check range   └─▶ Arrow array (clear or sealed)
+//!  Arrow ────── batches ──▶ arrays ─┘
 //! ```
+//!
+//! On several threads ([`TypedReader::chunks_ahead`]) one of them finds where records of CSV end (`scan`); whoever makes the values of a
+//! chunk finds its fields (`marks`, `grid`) and reads them column by column, or decodes its columns of Parquet (`parquet_file`). Chunks that
+//! are no grid go through the parser record by record (`records`).
 //!
 //! *Words.* A **cell** is one value as the file holds it; its **units** are the integer that stands for it
 //! (`hush_plan::schema::ColumnType`). [`ReadAs`] says what a pass makes of a column.
@@ -29,20 +33,23 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::{ArrayRef, RecordBatch};
+use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use hush_plan::schema::{Column, Protection, Schema, units::DecimalPoint};
 
 mod ahead;
 mod arrow_rows;
+mod batch;
 mod batches;
 pub(crate) mod cells;
 mod column;
 mod cut;
 mod error;
+mod grid;
 mod guarded;
 mod lines;
+mod marks;
 mod name;
 #[cfg(not(feature = "parquet-rows"))]
 #[path = "source/no_parquet.rs"]
@@ -52,9 +59,11 @@ mod parquet_file;
 mod raw;
 mod record;
 mod records;
+mod scan;
 mod typed;
 
 pub use ahead::{ChunkTyper, RawChunk, RawChunks};
+pub use batch::{ColumnData, RowBatch, TypedColumn, Values};
 pub use batches::{BatchColumn, BatchReader, BatchSource};
 pub use error::{BatchFault, NotATable, Place, SourceError};
 pub(crate) use raw::RawRows;
@@ -486,96 +495,6 @@ fn estimated_rows(start: &[u8], bytes: Option<u64>) -> Option<u64> {
     let lines = start.iter().filter(|byte| **byte == b'\n').count() as u64;
     let rows = u128::from(bytes?) * u128::from(lines) / (start.len().max(1) as u128);
     u64::try_from(rows).ok()
-}
-
-/// Consecutive rows of a typed pass. `Debug` shows sizes, never values.
-pub struct RowBatch {
-    /// Number of its first row, from 0.
-    pub first_row: u64,
-    /// Rows: [`CHUNK_ROWS`](crate::part::CHUNK_ROWS), fewer in the last batch, never 0.
-    pub rows: usize,
-    /// One entry per column of the schema, `None` where it was [`ReadAs::Skip`].
-    pub columns: Vec<Option<ColumnData>>,
-}
-
-/// A column of a batch.
-pub enum ColumnData {
-    /// Arrow's Boolean, Date32, Decimal128, Float64, Int64, Timestamp(µs) or Utf8, by the column's type.
-    Array(ArrayRef),
-    /// To be encrypted.
-    Units(TypedColumn),
-}
-
-/// Values to be encrypted: 0 where missing.
-pub struct TypedColumn {
-    /// One value per row.
-    pub values: Values,
-    /// Which rows have a value; `None` if all do.
-    pub valid: Option<Vec<bool>>,
-}
-
-/// The values of a column in units.
-pub enum Values {
-    /// Floats without a range.
-    F64(Vec<f64>),
-    /// Units of columns whose bounds exceed 64 bits.
-    I128(Vec<i128>),
-    /// Units.
-    I64(Vec<i64>),
-}
-
-impl std::fmt::Debug for RowBatch {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "RowBatch {{ first_row: {}, rows: {}, columns: {} }}",
-            self.first_row,
-            self.rows,
-            self.columns.len()
-        )
-    }
-}
-
-impl Values {
-    /// Rows.
-    pub fn len(&self) -> usize {
-        match self {
-            Self::F64(values) => values.len(),
-            Self::I128(values) => values.len(),
-            Self::I64(values) => values.len(),
-        }
-    }
-
-    /// Whether there are no rows.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-impl std::fmt::Debug for Values {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let kind = match self {
-            Self::F64(_) => "F64",
-            Self::I128(_) => "I128",
-            Self::I64(_) => "I64",
-        };
-        write!(f, "{kind}({} values)", self.len())
-    }
-}
-
-impl std::fmt::Debug for TypedColumn {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "TypedColumn {{ {:?}, nullable: {} }}", self.values, self.valid.is_some())
-    }
-}
-
-impl std::fmt::Debug for ColumnData {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Array(array) => write!(f, "Array({}, {} values)", array.data_type(), array.len()),
-            Self::Units(column) => column.fmt(f),
-        }
-    }
 }
 
 /// A column's name, or one after its position where it has none.

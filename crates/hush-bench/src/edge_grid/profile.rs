@@ -55,7 +55,7 @@ impl Profile {
             memory::restrict(limit)?;
         }
         if self.cores().is_some() {
-            match processors::pin_to_one() {
+            match processors::pin_to(1) {
                 // The pool of one thread has to do.
                 Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
                 pinned => pinned?,

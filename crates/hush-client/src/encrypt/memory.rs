@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How much of a table is in memory while it is encrypted: a model, and what to do with less than usual of it.
 //!
-//! Chunks pass through in a window: cut from the file ahead of their turn, typed and encrypted on all threads, collected into a part,
-//! and written while the next part is collected. What is in flight is therefore so many chunks and three times a part, whatever the
-//! number of rows. Under a limit parts get smaller first (more files), then the window (less overlap of reading, encrypting and
-//! writing), then chunks are typed by the thread that reads them; texts, which have no size of their own, get what is left, and a
-//! chunk with more is refused.
+//! Chunks pass through in a window: cut from CSV ahead of their turn, or decoded from Parquet in their turn; typed and encrypted on all
+//! threads, collected into a part, and written while the next part is collected. What is in flight is therefore so many chunks and three
+//! or five times a part, whatever the number of rows. Under a limit parts are written one at a time, then they get smaller (more files),
+//! then the window (less overlap of reading, encrypting and writing), then chunks are typed by the thread that reads them; texts, which
+//! have no size of their own, get what is left, and a chunk with more is refused.
 
 use hush_plan::{ColumnType, Protection, Quantity, Schema};
 use hush_rlwe::OVERHEAD_BYTES;
@@ -26,8 +26,12 @@ pub(crate) const TEXT_BYTES: u64 = 32;
 const MOST_RAW_BYTES: usize = 64 * MIB as usize;
 /// Most bytes of a record of a table whose texts are all left out.
 const RECORD_BYTES: usize = MIB as usize;
-/// Sizes of parts, from best to worst; the small ones make many files.
-const PARTS: [&[u64]; 2] = [&[PART_TARGET_BYTES, 16 * MIB, 8 * MIB, 4 * MIB], &[2 * MIB, MIB]];
+/// Sizes of parts and how many are written at a time, from best to worst; the small ones make many files.
+const PARTS: [&[(u64, usize)]; 2] = [
+    // While one waits for the disk, another one is laid out and hashed.
+    &[(PART_TARGET_BYTES, 2), (PART_TARGET_BYTES, 1), (16 * MIB, 1), (8 * MIB, 1), (4 * MIB, 1)],
+    &[(2 * MIB, 1), (MIB, 1)],
+];
 
 /// How chunks pass through the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +42,8 @@ pub(super) struct Flow {
     pub(super) raw_bytes: usize,
     /// Bytes at which a part is cut.
     pub(super) part_bytes: u64,
+    /// Parts that are written at a time.
+    pub(super) parts_in_flight: usize,
     /// Most bytes of texts in a chunk.
     pub(super) text_bytes: usize,
 }
@@ -114,8 +120,9 @@ impl Need {
         let chunks = most_chunks.min(u64::from(MAX_PART_CHUNKS));
         let part = |chunk: u64| flow.part_bytes.min(chunks * chunk) + chunk + texts;
         let parts = [self.encrypted, self.clear].into_iter().filter(|bytes| *bytes > 0);
-        // One is collected while the one before is in memory as chunks and as a file.
-        let parts: u64 = parts.map(|chunk| 3 * part(chunk)).sum();
+        // One is collected while those before are in memory as chunks and as files.
+        let copies = 1 + 2 * flow.parts_in_flight as u64;
+        let parts: u64 = parts.map(|chunk| copies * part(chunk)).sum();
         // What is freed does not all go back at once.
         self.fixed + (read + working + encrypted + parts) * 9 / 8
     }
@@ -126,7 +133,8 @@ impl Flow {
     pub(super) fn unlimited(threads: usize) -> Self {
         // Two chunks a thread keep all busy while the writer takes the last ones.
         let (window, raw_bytes) = (2 * threads, MOST_RAW_BYTES);
-        Self { window, raw_bytes, part_bytes: PART_TARGET_BYTES, text_bytes: usize::MAX }
+        let parts_in_flight = 2.min(threads.max(1));
+        Self { window, raw_bytes, part_bytes: PART_TARGET_BYTES, parts_in_flight, text_bytes: usize::MAX }
     }
 
     /// Within so many bytes of memory, code and all.
@@ -141,10 +149,14 @@ impl Flow {
         let raw_bytes = [usize::try_from(need.raw).unwrap_or(usize::MAX).min(MOST_RAW_BYTES), 0];
         let flows = PARTS.into_iter().flat_map(|sizes| {
             let of_window = move |raw_bytes: usize, window: usize| {
-                sizes.iter().map(move |part_bytes| Self {
+                // Texts need the memory more.
+                let most = if need.texts > 0 { 1 } else { threads.max(1) };
+                let parts = sizes.iter().filter(move |(_, in_flight)| *in_flight <= most);
+                parts.map(move |(part_bytes, parts_in_flight)| Self {
                     window,
                     raw_bytes,
                     part_bytes: *part_bytes,
+                    parts_in_flight: *parts_in_flight,
                     text_bytes,
                 })
             };
@@ -234,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_kept_by_smaller_parts_first_and_then_by_a_smaller_window() {
+    fn a_limit_is_kept_by_fewer_and_smaller_parts_first_and_then_by_a_smaller_window() {
         let need = four_columns();
         let raw_bytes = need.raw as usize;
         let unlimited = Flow { text_bytes: RECORD_BYTES, raw_bytes, ..Flow::unlimited(THREADS) };
@@ -247,6 +259,8 @@ mod tests {
             seen.push(flow);
         }
         seen.dedup();
+        assert_eq!(seen.remove(0).parts_in_flight, 2);
+        assert!(seen.iter().all(|flow| flow.parts_in_flight == 1), "{seen:?}");
         let sizes: Vec<_> =
             seen.iter().map(|flow| (flow.raw_bytes > 0, flow.window, flow.part_bytes / MIB)).collect();
         let four = [(true, 4, 32), (true, 4, 16), (true, 4, 8), (true, 4, 4), (true, 2, 4)];

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The typed pass on several threads: one thread cuts the file into chunks, whoever takes a chunk makes its values.
+//! The typed pass on several threads. One thread cuts CSV and Arrow batches into chunks; those of Parquet are known from the start.
+//! Whoever takes a chunk makes its values, and decodes them.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use super::arrow_rows::Slice;
 use super::cut::Cut;
 use super::lines::Lines;
+use super::parquet_file::ParquetColumns;
 use super::typed::{Rows, TypedReader, Typer};
 use super::{CHUNK_ROWS, RowBatch, SourceError};
 
@@ -20,14 +23,27 @@ enum RawRows {
     Batch(RowBatch),
     /// Whole records of CSV.
     Lines(Lines),
+    /// A chunk of Parquet that has not been read.
+    Parquet { file: ParquetRows, number: u64 },
     /// Rows of Arrow batches.
     Slices(Vec<Slice>),
 }
 
-/// Chunks that a thread of their own reads ahead. Ends after the first error.
-pub struct RawChunks {
-    receiver: Receiver<Result<Option<RawChunk>, SourceError>>,
-    ended: bool,
+/// Columns of a Parquet file and their positions in it.
+#[derive(Clone)]
+struct ParquetRows {
+    columns: Arc<ParquetColumns>,
+    positions: Arc<[usize]>,
+}
+
+/// Chunks in order. Those that a thread reads ahead end after the first error.
+pub struct RawChunks(Chunks);
+
+enum Chunks {
+    /// What a thread of their own reads ahead.
+    Cut { receiver: Receiver<Result<Option<RawChunk>, SourceError>>, ended: bool },
+    /// A file, and the number of its next chunk.
+    Parquet { file: ParquetRows, next: u64 },
 }
 
 /// Makes the values of chunks, on any thread, in any order.
@@ -38,8 +54,9 @@ pub struct ChunkTyper {
 }
 
 impl TypedReader {
-    /// Runs this pass on a thread of its own, at most `depth` chunks ahead of its consumer, and leaves the making of values to a
-    /// [`ChunkTyper`]. A chunk that takes more than `chunk_bytes` before it has values gets them as it is read.
+    /// Leaves the making of values to a [`ChunkTyper`], the decoding of Parquet too. Other data are cut by a thread of their own, at most
+    /// `depth` chunks ahead of its consumer. A chunk that takes more than `chunk_bytes` before it has values gets them as it is cut; with
+    /// 0 bytes every chunk does.
     ///
     /// # Errors
     /// [`SourceError::Read`] if the thread cannot be started.
@@ -49,6 +66,12 @@ impl TypedReader {
         chunk_bytes: usize,
     ) -> Result<(RawChunks, ChunkTyper), SourceError> {
         let typer = ChunkTyper { typer: self.typer.another() };
+        if let Rows::Arrow(rows) = &self.rows
+            && let (Some((columns, positions)), true) = (rows.file_columns(), chunk_bytes > 0)
+        {
+            let file = ParquetRows { columns, positions: positions.into() };
+            return Ok((RawChunks(Chunks::Parquet { file, next: 0 }), typer));
+        }
         let (sender, receiver) = sync_channel(depth);
         let mut cutter = Cutter { reader: self, chunk_bytes };
         // The thread ends when the file does or when the consumer goes away: it needs no join.
@@ -64,7 +87,7 @@ impl TypedReader {
                 }
             })
             .map_err(|source| SourceError::Read { source })?;
-        Ok((RawChunks { receiver, ended: false }, typer))
+        Ok((RawChunks(Chunks::Cut { receiver, ended: false }), typer))
     }
 }
 
@@ -72,14 +95,22 @@ impl Iterator for RawChunks {
     type Item = Result<RawChunk, SourceError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.ended {
-            return None;
-        }
+        let (receiver, ended) = match &mut self.0 {
+            Chunks::Parquet { file, next } => {
+                let number = *next;
+                *next += 1;
+                let content = RawRows::Parquet { file: file.clone(), number };
+                return (content.rows() > 0)
+                    .then(|| Ok(RawChunk { first_row: number * CHUNK_ROWS as u64, content }));
+            }
+            Chunks::Cut { ended: true, .. } => return None,
+            Chunks::Cut { receiver, ended } => (receiver, ended),
+        };
         // A thread that goes away without saying that the file has ended has failed: its rows must not be taken for all.
         let gone =
             |_| SourceError::Read { source: std::io::Error::other("the thread that reads has failed") };
-        let chunk = self.receiver.recv().map_err(gone).and_then(|chunk| chunk);
-        self.ended = !matches!(chunk, Ok(Some(_)));
+        let chunk = receiver.recv().map_err(gone).and_then(|chunk| chunk);
+        *ended = !matches!(chunk, Ok(Some(_)));
         chunk.transpose()
     }
 }
@@ -114,11 +145,17 @@ impl ChunkTyper {
                 // Cutting and reading follow the same rules. If they did not, values would stand in other rows.
                 if batch.rows == expected { Ok(batch) } else { Err(miscounted(batch.rows, expected)) }
             }
-            RawRows::Slices(slices) => {
-                let mut slices = slices.into_iter();
-                self.typer.chunk(first_row, |typer| typer.fill_slices(first_row, |_| Ok(slices.next())))
+            RawRows::Parquet { file, number } => {
+                let batch = file.columns.read(number)?;
+                self.slices(first_row, vec![Slice::whole(batch, &file.positions)])
             }
+            RawRows::Slices(slices) => self.slices(first_row, slices),
         }
+    }
+
+    fn slices(&mut self, first_row: u64, slices: Vec<Slice>) -> Result<RowBatch, SourceError> {
+        let mut slices = slices.into_iter();
+        self.typer.chunk(first_row, |typer| typer.fill_slices(first_row, |_| Ok(slices.next())))
     }
 }
 
@@ -157,6 +194,7 @@ impl RawRows {
         match self {
             Self::Batch(batch) => batch.rows,
             Self::Lines(lines) => lines.records,
+            Self::Parquet { file, number } => file.columns.rows(*number),
             Self::Slices(slices) => slices.iter().map(|slice| slice.to - slice.from).sum(),
         }
     }

@@ -2,18 +2,19 @@
 //! Rows of Arrow batches, of a Parquet file or of whoever holds them, in slices of any length.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch};
-use arrow::error::ArrowError;
 
-use super::batches::{self, BatchReader, Checked};
+use super::batches::{self, Checked};
 use super::cut::Cut;
 use super::guarded::guarded;
-use super::{BatchFault, Origin, Source, SourceError, parquet_file};
+use super::parquet_file::ParquetColumns;
+use super::{BatchFault, Origin, Source, SourceError};
 
 /// The rows of some columns.
 pub(crate) struct ArrowRows {
-    reader: BatchReader,
+    reader: Reader,
     batch: Option<RecordBatch>,
     used: usize,
     /// Slices that were found unfit to be cut, and why there are no more of them.
@@ -22,8 +23,30 @@ pub(crate) struct ArrowRows {
     columns: Vec<usize>,
     /// Rows left in data of which no column is wanted.
     bare_rows: Option<usize>,
-    /// Whether it is a Parquet file that a fault is one of.
-    is_file: bool,
+}
+
+/// Where batches come from.
+enum Reader {
+    Batches(Box<Checked>),
+    /// A file, and the number of its next chunk.
+    Parquet(Arc<ParquetColumns>, u64),
+}
+
+impl Reader {
+    fn next(&mut self) -> Result<Option<RecordBatch>, SourceError> {
+        match self {
+            Self::Batches(reader) => {
+                // The text of a holder of batches is dropped: it may quote values.
+                let broken = || SourceError::Batches { what: BatchFault::Broken };
+                guarded(|| reader.next().transpose()).ok_or_else(broken)?.map_err(|_| broken())
+            }
+            Self::Parquet(columns, number) => {
+                let chunk = (columns.rows(*number) > 0).then_some(*number);
+                *number += 1;
+                chunk.map(|number| columns.read(number)).transpose()
+            }
+        }
+    }
 }
 
 /// Rows `from..to` of a record batch.
@@ -37,6 +60,12 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
+    /// All rows of a batch, which has the columns at positions `columns` of the data.
+    pub(super) fn whole(batch: RecordBatch, columns: &[usize]) -> Self {
+        let to = batch.num_rows();
+        Self { batch, columns: columns.to_vec(), from: 0, to }
+    }
+
     /// Its rows.
     pub(crate) fn batch(&self) -> RecordBatch {
         self.batch.slice(self.from, self.to - self.from)
@@ -60,15 +89,26 @@ impl Slice {
 impl ArrowRows {
     /// Starts reading the columns at positions `columns`, ascending.
     pub(super) fn open(source: &Source, columns: &[usize]) -> Result<Self, SourceError> {
-        let (reader, is_file): (BatchReader, bool) = match &source.origin {
-            Origin::Batches(batches) => (Box::new(Checked::open(batches.as_ref(), columns)?), false),
-            Origin::File(_) | Origin::Memory(_) => (parquet_file::read(source, columns)?, true),
+        let reader = match &source.origin {
+            Origin::Batches(batches) => Reader::Batches(Box::new(Checked::open(batches.as_ref(), columns)?)),
+            Origin::File(_) | Origin::Memory(_) => {
+                Reader::Parquet(Arc::new(ParquetColumns::open(source, columns)?), 0)
+            }
             Origin::Stream { .. } => return Err(SourceError::ReadOnce),
         };
         let rows = source.rows().and_then(|rows| usize::try_from(rows).ok());
         let bare_rows = rows.filter(|_| columns.is_empty());
         let (columns, returned) = (columns.to_vec(), VecDeque::new());
-        Ok(Self { reader, batch: None, used: 0, returned, columns, bare_rows, is_file })
+        Ok(Self { reader, batch: None, used: 0, returned, columns, bare_rows })
+    }
+
+    /// The columns of a file of which nothing has been read, and their positions in it, for chunks in any order; `None` if there are
+    /// none, or other data.
+    pub(super) fn file_columns(&self) -> Option<(Arc<ParquetColumns>, &[usize])> {
+        match &self.reader {
+            Reader::Parquet(columns, 0) if !self.columns.is_empty() => Some((columns.clone(), &self.columns)),
+            _ => None,
+        }
     }
 
     /// Takes the next `wanted` rows, or as many as there are, if they take no more than about `limit` bytes.
@@ -116,23 +156,9 @@ impl ArrowRows {
             }
             // The batch that is used up goes before the next one comes.
             self.batch = None;
-            let batch = match guarded(|| self.reader.next()) {
-                None => return Err(self.fault(None)),
-                Some(None) => return Ok(None),
-                Some(Some(batch)) => batch.map_err(|error| self.fault(Some(error)))?,
-            };
+            let Some(batch) = self.reader.next()? else { return Ok(None) };
             self.batch = Some(batch);
             self.used = 0;
-        }
-    }
-
-    /// What a step of the reader ended with instead of a batch; `None` if it panicked. The text of a holder of batches is
-    /// dropped: it may quote values.
-    fn fault(&self, error: Option<ArrowError>) -> SourceError {
-        if self.is_file {
-            parquet_file::fault(error)
-        } else {
-            SourceError::Batches { what: BatchFault::Broken }
         }
     }
 }

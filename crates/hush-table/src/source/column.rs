@@ -2,6 +2,7 @@
 //! One column of a typed pass: cells in, checked units or an Arrow array out.
 
 mod arrays;
+mod fields;
 
 use std::sync::Arc;
 
@@ -287,7 +288,8 @@ impl ColumnBuilder {
     fn push_parsed(&mut self, field: &[u8], place: impl Fn() -> Place) {
         let field = censored_bound(field).filter(|_| self.column.written.censored).unwrap_or(field);
         if let Store::F64(_) = self.store {
-            return match scan_number(field, self.point).and_then(|_| parse_float(field)) {
+            let exact = || scan_number(field, self.point).and_then(|_| parse_float(field));
+            return match short_float(field).or_else(exact) {
                 Some(value) => self.push_float(value, place),
                 None => self.push_fault(WRONG_TYPE, place),
             };
@@ -453,6 +455,17 @@ fn trim(field: &[u8]) -> &[u8] {
 #[inline]
 fn short_units(field: &[u8], scale: u8) -> Option<i64> {
     ShortNumber::read(field)?.units(scale)
+}
+
+/// The float nearest to a number of few digits: one division of two integers that floats hold. `None` for others, and for zeros, which
+/// have signs.
+fn short_float(field: &[u8]) -> Option<f64> {
+    const EXACT: u64 = 1 << 53;
+    let number =
+        ShortNumber::read(field).filter(|number| (1..=EXACT).contains(&number.value.unsigned_abs()))?;
+    let power = 10u64.checked_pow(number.fraction_digits.into())?;
+    // At most 18 digits stand after the point: 10^18 is 5^18 (42 bits) times a power of two.
+    Some(number.value as f64 / power as f64)
 }
 
 /// A number that [`scan_number`] accepts, as the nearest float.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What stands for `parquet_file` in programs that read no Parquet: every file of that kind is refused as it is opened.
 
-use arrow::error::ArrowError;
+use arrow::array::RecordBatch;
 
-use super::batches::BatchReader;
 use super::{NotATable, Source, SourceColumn, SourceError};
 
 /// What a Parquet file says of itself.
@@ -18,14 +17,24 @@ pub(super) fn describe(_: &Source) -> Result<Described, SourceError> {
     Err(refusal())
 }
 
-/// Refuses.
-pub(super) fn read(_: &Source, _: &[usize]) -> Result<BatchReader, SourceError> {
-    Err(refusal())
-}
+/// Nothing: it cannot be opened.
+pub(super) enum ParquetColumns {}
 
-/// The refusal.
-pub(super) fn fault(_: Option<ArrowError>) -> SourceError {
-    refusal()
+impl ParquetColumns {
+    /// Refuses.
+    pub(super) fn open(_: &Source, _: &[usize]) -> Result<Self, SourceError> {
+        Err(refusal())
+    }
+
+    /// Never called.
+    pub(super) fn rows(&self, _: u64) -> usize {
+        match *self {}
+    }
+
+    /// Never called.
+    pub(super) fn read(&self, _: u64) -> Result<RecordBatch, SourceError> {
+        match *self {}
+    }
 }
 
 fn refusal() -> SourceError {

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Parquet files: what they say of themselves, and their rows as Arrow batches.
+//! Parquet files: what they say of themselves, and their columns, each decoded by whoever asks for its next rows.
 
+use std::collections::BTreeMap;
 use std::fs::File;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::error::ArrowError;
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::datatypes::{Schema as ArrowSchema, SchemaRef};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
-use parquet::file::reader::ChunkReader;
 
-use super::batches::BatchReader;
 use super::record::COLUMN_LIMIT;
-use super::{CHUNK_ROWS, Origin, Source, SourceColumn, SourceError, cells, named};
+use super::{CHUNK_ROWS, Origin, Source, SourceColumn, SourceError, cells, guarded, named};
+use crate::part::PartSource;
 
 /// What a Parquet file says of itself.
 pub(super) struct Described {
@@ -25,25 +29,15 @@ pub(super) struct Described {
 /// Most that a column is taken to need while it is read: writers close pages and dictionaries at a megabyte.
 const COLUMN_DECODE_BYTES: u64 = 3 << 20;
 
-/// What a panic of the reader means.
+/// What a panic of the decoder means.
 const DAMAGED: &str = "a damaged page";
+const OTHER_ROWS: &str = "a column has other rows than the file says";
 
 /// Columns and number of rows of a Parquet file.
 pub(super) fn describe(source: &Source) -> Result<Described, SourceError> {
-    match &source.origin {
-        Origin::File(path) => {
-            let file = File::open(path).map_err(|source| SourceError::Open { path: path.clone(), source })?;
-            describe_input(file)
-        }
-        Origin::Memory(bytes) => describe_input(bytes.clone()),
-        Origin::Batches(_) | Origin::Stream { .. } => Err(SourceError::ReadOnce),
-    }
-}
-
-fn describe_input<T: ChunkReader + 'static>(input: T) -> Result<Described, SourceError> {
-    let builder = builder(input)?;
-    let rows = u64::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
-    let fields = builder.schema().fields();
+    let metadata = metadata(&bytes(source)?)?;
+    let rows = u64::try_from(metadata.metadata().file_metadata().num_rows()).unwrap_or(0);
+    let fields = metadata.schema().fields();
     if fields.len() > COLUMN_LIMIT {
         return Err(SourceError::TooManyColumns { limit: COLUMN_LIMIT });
     }
@@ -61,44 +55,130 @@ fn describe_input<T: ChunkReader + 'static>(input: T) -> Result<Described, Sourc
         u64::try_from(bytes).unwrap_or(0).min(COLUMN_DECODE_BYTES)
     };
     let of_group = |group: &RowGroupMetaData| group.columns().iter().map(of_column).sum();
-    let decode_bytes = builder.metadata().row_groups().iter().map(of_group).max().unwrap_or(0);
+    let decode_bytes = metadata.metadata().row_groups().iter().map(of_group).max().unwrap_or(0);
     Ok(Described { columns, rows, decode_bytes })
 }
 
-/// The batches of the columns at positions `columns`, ascending.
-pub(super) fn read(source: &Source, columns: &[usize]) -> Result<BatchReader, SourceError> {
-    Ok(match &source.origin {
-        Origin::File(path) => {
-            let file = File::open(path).map_err(|source| SourceError::Open { path: path.clone(), source })?;
-            Box::new(reader(file, columns)?)
+/// Some columns of a file, chunk by chunk. Any thread may ask for any chunk, once.
+///
+/// *Invariant.* Rows of a column are decoded in order, by one thread at a time; threads that work on chunks that follow one another
+/// decode different columns.
+pub(super) struct ParquetColumns {
+    rows: u64,
+    schema: SchemaRef,
+    columns: Vec<Mutex<ColumnRows>>,
+}
+
+/// The rows of a column.
+struct ColumnRows {
+    /// `None` behind an error.
+    reader: Option<ParquetRecordBatchReader>,
+    /// Number of the chunk that the reader stands before.
+    next: u64,
+    /// Chunks before it that nobody has asked for yet, and the error that ended it.
+    decoded: BTreeMap<u64, Result<ArrayRef, ParquetError>>,
+}
+
+impl ParquetColumns {
+    /// Opens the columns at positions `columns`, ascending.
+    pub(super) fn open(source: &Source, columns: &[usize]) -> Result<Self, SourceError> {
+        let bytes = bytes(source)?;
+        let metadata = metadata(&bytes)?;
+        let rows = u64::try_from(metadata.metadata().file_metadata().num_rows()).unwrap_or(0);
+        let schema = metadata.schema().project(columns).map_err(|error| refusal(error.into()))?;
+        let nullable = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+        let schema = Arc::new(ArrowSchema::new(nullable.collect::<Vec<_>>()));
+        let column = |position: &usize| {
+            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes.clone(), metadata.clone());
+            let mask = ProjectionMask::roots(builder.parquet_schema(), [*position]);
+            let reader = step(|| builder.with_projection(mask).with_batch_size(CHUNK_ROWS).build());
+            let reader = Some(reader.map_err(refusal)?);
+            Ok(Mutex::new(ColumnRows { reader, next: 0, decoded: BTreeMap::new() }))
+        };
+        let columns = columns.iter().map(column).collect::<Result<_, SourceError>>()?;
+        Ok(Self { rows, schema, columns })
+    }
+
+    /// The same columns of a file that says that it has so many rows.
+    #[cfg(test)]
+    pub(super) fn with_rows(self, rows: u64) -> Self {
+        Self { rows, ..self }
+    }
+
+    /// Rows of chunk `number`; 0 behind the last.
+    pub(super) fn rows(&self, number: u64) -> usize {
+        let before = number.saturating_mul(CHUNK_ROWS as u64);
+        self.rows.saturating_sub(before).min(CHUNK_ROWS as u64) as usize
+    }
+
+    /// Chunk `number`.
+    ///
+    /// # Errors
+    /// [`SourceError::Parquet`] for a damaged column, of the first that is.
+    pub(super) fn read(&self, number: u64) -> Result<RecordBatch, SourceError> {
+        let array = |column: &Mutex<ColumnRows>| {
+            column.lock().unwrap_or_else(PoisonError::into_inner).read(number, |chunk| self.rows(chunk))
+        };
+        let arrays = self.columns.iter().map(array).collect::<Result<Vec<_>, _>>().map_err(refusal)?;
+        let batch = RecordBatch::try_new(self.schema.clone(), arrays);
+        batch.map_err(|error| refusal(error.into()))
+    }
+}
+
+impl ColumnRows {
+    /// Chunk `number`, after the chunks before it. `rows` tells how many a chunk has.
+    fn read(&mut self, number: u64, rows: impl Fn(u64) -> usize) -> Result<ArrayRef, ParquetError> {
+        while self.next <= number && self.reader.is_some() {
+            let array = self.decode(rows(self.next), rows(self.next + 1) == 0);
+            if array.is_err() {
+                self.reader = None;
+            }
+            self.decoded.insert(self.next, array);
+            self.next += 1;
         }
-        Origin::Memory(bytes) => Box::new(reader(bytes.clone(), columns)?),
-        Origin::Batches(_) | Origin::Stream { .. } => return Err(SourceError::ReadOnce),
-    })
+        // Nobody sees this one: whoever got the error is before it.
+        self.decoded.remove(&number).unwrap_or_else(|| Err(damaged()))
+    }
+
+    /// The next rows: as many as are expected, and none behind the last.
+    fn decode(&mut self, expected: usize, is_last: bool) -> Result<ArrayRef, ParquetError> {
+        let reader = self.reader.as_mut().ok_or_else(damaged)?;
+        let mut next = || step(|| reader.next().transpose().map_err(ParquetError::from));
+        let array = next()?.and_then(|batch| batch.columns().first().cloned());
+        let array = array.filter(|array| array.len() == expected);
+        let array = array.ok_or_else(|| ParquetError::General(OTHER_ROWS.to_owned()))?;
+        if is_last && next()?.is_some() {
+            return Err(ParquetError::General(OTHER_ROWS.to_owned()));
+        }
+        Ok(array)
+    }
 }
 
-/// What a step of reading batches ended with instead of a batch; `None` if the reader panicked.
-pub(super) fn fault(error: Option<ArrowError>) -> SourceError {
-    let damaged = || ParquetError::General(DAMAGED.to_owned());
-    SourceError::Parquet { source: error.map_or_else(damaged, ParquetError::from) }
+/// The file, read by ranges: columns do not wait for each other.
+fn bytes(source: &Source) -> Result<PartSource, SourceError> {
+    match &source.origin {
+        Origin::File(path) => {
+            let file = File::open(path).and_then(PartSource::from_file);
+            file.map_err(|source| SourceError::Open { path: path.clone(), source })
+        }
+        Origin::Memory(bytes) => Ok(PartSource::from_memory(bytes.clone())),
+        Origin::Batches(_) | Origin::Stream { .. } => Err(SourceError::ReadOnce),
+    }
 }
 
-fn reader<T: ChunkReader + 'static>(
-    input: T,
-    columns: &[usize],
-) -> Result<ParquetRecordBatchReader, SourceError> {
-    let builder = builder(input)?;
-    let mask = ProjectionMask::roots(builder.parquet_schema(), columns.iter().copied());
-    guarded(|| builder.with_projection(mask).with_batch_size(CHUNK_ROWS).build())
+fn metadata(bytes: &PartSource) -> Result<ArrowReaderMetadata, SourceError> {
+    step(|| ArrowReaderMetadata::load(bytes, ArrowReaderOptions::default())).map_err(refusal)
 }
 
-fn builder<T: ChunkReader + 'static>(input: T) -> Result<ParquetRecordBatchReaderBuilder<T>, SourceError> {
-    guarded(|| ParquetRecordBatchReaderBuilder::try_new(input))
+/// Runs a step of the decoder, whose panics are errors.
+fn step<T>(step: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    guarded::guarded(step).unwrap_or_else(|| Err(damaged()))
 }
 
-/// Runs a step of the Parquet reader, whose panics are errors.
-fn guarded<T>(step: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, SourceError> {
-    let result =
-        super::guarded::guarded(step).unwrap_or_else(|| Err(ParquetError::General(DAMAGED.to_owned())));
-    result.map_err(|source| SourceError::Parquet { source })
+fn damaged() -> ParquetError {
+    ParquetError::General(DAMAGED.to_owned())
+}
+
+fn refusal(source: ParquetError) -> SourceError {
+    SourceError::Parquet { source }
 }

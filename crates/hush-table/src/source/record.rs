@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A record of CSV, whoever finds its fields, and what a record may be at most.
-
-use super::SourceError;
+//! A record of CSV, and what a record may be at most.
 
 /// Most columns of a table.
 pub(super) const COLUMN_LIMIT: usize = 16 * 1024;
@@ -9,34 +7,18 @@ pub(super) const COLUMN_LIMIT: usize = 16 * 1024;
 /// Room for a record before any is seen; doubled as often as one needs.
 pub(super) const FIRST_RECORD_BYTES: usize = 64 * 1024;
 
-/// One record: its fields with quotes removed.
+/// One record: its fields with quotes removed, one behind the other.
 #[derive(Clone, Copy)]
 pub(crate) struct Record<'a> {
     bytes: &'a [u8],
     ends: &'a [usize],
     end_line: u64,
-    /// Bytes between a field and the next.
-    gap: usize,
-}
-
-/// What gives records one after the other.
-pub(super) trait NextRecord {
-    /// The next record, `None` at the end.
-    ///
-    /// # Errors
-    /// Reading fails, a limit is passed, or the input ends inside quotes.
-    fn next_record(&mut self) -> Result<Option<Record<'_>>, SourceError>;
 }
 
 impl<'a> Record<'a> {
-    /// A record on line `line` whose fields have their delimiters between them.
-    pub(super) fn delimited(bytes: &'a [u8], ends: &'a [usize], line: u64) -> Self {
-        Self { bytes, ends, end_line: line, gap: 1 }
-    }
-
-    /// A record that ends on line `end_line` whose fields stand one behind the other.
-    pub(super) fn joined(bytes: &'a [u8], ends: &'a [usize], end_line: u64) -> Self {
-        Self { bytes, ends, end_line, gap: 0 }
+    /// A record that ends on line `end_line`.
+    pub(super) fn new(bytes: &'a [u8], ends: &'a [usize], end_line: u64) -> Self {
+        Self { bytes, ends, end_line }
     }
 
     /// Number of fields.
@@ -47,9 +29,8 @@ impl<'a> Record<'a> {
     /// The bytes of field `i`; empty beyond the last.
     #[inline]
     pub(crate) fn field(&self, i: usize) -> &'a [u8] {
-        let before = i.checked_sub(1).map(|before| self.ends.get(before).map(|end| end + self.gap));
-        let start = before.map_or(0, |start| start.unwrap_or(usize::MAX));
-        let end = self.ends.get(i).copied().unwrap_or(0);
+        let start = i.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied());
+        let (start, end) = (start.unwrap_or(usize::MAX), self.ends.get(i).copied().unwrap_or(0));
         self.bytes.get(start..end).unwrap_or_default()
     }
 

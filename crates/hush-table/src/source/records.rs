@@ -8,8 +8,9 @@ use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use hush_plan::schema::units::{DecimalPoint, parse_timestamp, scan_number};
 
 use super::cut::Cut;
-use super::lines::{Lines, RecordScan};
-use super::record::{COLUMN_LIMIT, FIRST_RECORD_BYTES, NextRecord, Record};
+use super::lines::Lines;
+use super::record::{COLUMN_LIMIT, FIRST_RECORD_BYTES, Record};
+use super::scan::RecordScan;
 use super::{NotATable, SourceColumn, SourceError};
 
 /// Bytes looked at to tell formats and delimiters apart.
@@ -124,8 +125,9 @@ impl Records {
         let bytes = self.buffer.get(taken).unwrap_or_default().to_vec();
         self.unread.start += length;
         self.after_return = scan.after_return();
-        self.parser.set_line(line + memchr::memchr_iter(b'\n', &bytes).count() as u64);
-        Cut::Rows(Lines { bytes, records, line, after_return, is_plain: scan.is_plain() })
+        self.parser.set_line(line + scan.line_feeds() as u64);
+        let (has_quotes, is_short) = (scan.has_quotes(), scan.is_short());
+        Cut::Rows(Lines { bytes, records, line, after_return, has_quotes, is_short })
     }
 
     /// Reads bytes behind the unread ones; whether there were any.
@@ -155,10 +157,10 @@ impl Records {
         self.limit = bytes.clamp(FIRST_RECORD_BYTES, RECORD_LIMIT_BYTES);
     }
 
-    /// As [`NextRecord::next_record`].
+    /// The next record, `None` at the end.
     ///
     /// # Errors
-    /// As [`NextRecord::next_record`].
+    /// Reading fails, a limit is passed, or the input ends inside quotes.
     pub(crate) fn next(&mut self) -> Result<Option<Record<'_>>, SourceError> {
         if self.blank_rows
             && let Some(own_line_end) = self.blank_line()?
@@ -225,7 +227,7 @@ impl Records {
     fn record(&self, written: usize, ended: usize, own_line_end: u64) -> Record<'_> {
         let bytes = self.fields.get(..written).unwrap_or_default();
         let ends = self.ends.get(..ended).unwrap_or_default();
-        Record::joined(bytes, ends, self.parser.line().saturating_sub(own_line_end))
+        Record::new(bytes, ends, self.parser.line().saturating_sub(own_line_end))
     }
 
     fn refill(&mut self) -> Result<(), SourceError> {
@@ -263,13 +265,6 @@ impl Records {
         }
         self.ends.resize(length, 0);
         Ok(())
-    }
-}
-
-impl NextRecord for Records {
-    #[inline]
-    fn next_record(&mut self) -> Result<Option<Record<'_>>, SourceError> {
-        self.next()
     }
 }
 

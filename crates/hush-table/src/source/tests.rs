@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Files written here, read back: dialect, types, refusals with their lines, damage.
 
+use arrow::array::ArrayRef;
 use hush_plan::schema::{ColumnType, UnitRange};
 
 use super::*;
@@ -12,6 +13,7 @@ mod batches;
 mod csv;
 mod limits;
 mod parquet;
+mod parquet_columns;
 
 /// xorshift64*, so that a failing seed can be run again.
 pub(super) struct Random(pub(super) u64);

@@ -9,8 +9,8 @@ use hush_plan::schema::{Column, Schema};
 
 use super::arrow_rows::{ArrowRows, Slice};
 use super::column::{ColumnBuilder, NullTokens};
-use super::lines::{Lines, PlainRecords};
-use super::record::NextRecord;
+use super::grid::Grid;
+use super::lines::Lines;
 use super::records::Records;
 use super::{BatchFault, CHUNK_ROWS, Format, Place, ReadAs, RowBatch, Source, SourceError, cells};
 
@@ -39,6 +39,8 @@ pub(super) struct Typer {
     text_limit: usize,
     /// Delimiter of CSV, and whether a blank line is a record.
     dialect: (u8, bool),
+    /// A buffer: where the fields of a chunk of CSV end.
+    marks: Vec<u32>,
 }
 
 impl TypedReader {
@@ -86,7 +88,7 @@ impl TypedReader {
             }
         };
         let (max_rows, text_limit) = (schema.max_rows, usize::MAX);
-        let typer = Typer { builders, targets, max_rows, text_limit, dialect };
+        let typer = Typer { builders, targets, max_rows, text_limit, dialect, marks: Vec::new() };
         Ok(Self { rows, typer, next_row: 0, ended: false })
     }
 
@@ -104,7 +106,7 @@ impl TypedReader {
     pub(super) fn advance(&mut self) -> Result<Option<RowBatch>, SourceError> {
         let (rows, first_row) = (&mut self.rows, self.next_row);
         let batch = self.typer.chunk(first_row, |typer| match rows {
-            Rows::Csv(records) => typer.fill_records(records.as_mut()),
+            Rows::Csv(records) => typer.fill_records(records),
             Rows::Arrow(batches) => typer.fill_slices(first_row, |most| batches.next_slice(most)),
         })?;
         if batch.rows == 0 {
@@ -119,7 +121,8 @@ impl Typer {
     /// One of the same columns, for another thread.
     pub(super) fn another(&self) -> Self {
         let fresh = |builder: &Option<ColumnBuilder>| builder.as_ref().map(ColumnBuilder::another);
-        Self { builders: self.builders.iter().map(fresh).collect(), targets: self.targets.clone(), ..*self }
+        let (builders, marks) = (self.builders.iter().map(fresh).collect(), Vec::new());
+        Self { builders, targets: self.targets.clone(), marks, ..*self }
     }
 
     /// The chunk of records that were cut out of a file, which begins with row `first_row`.
@@ -128,10 +131,16 @@ impl Typer {
     /// As [`Typer::chunk`].
     pub(super) fn lines(&mut self, first_row: u64, lines: Lines) -> Result<RowBatch, SourceError> {
         let (delimiter, blank_rows) = self.dialect;
-        if lines.is_plain {
-            let mut records = PlainRecords::new(&lines, delimiter, blank_rows);
-            return self.chunk(first_row, |typer| typer.fill_records(&mut records));
+        let mut marks = std::mem::take(&mut self.marks);
+        // Within the limit, texts need not be counted.
+        if lines.bytes.len() <= self.text_limit
+            && let Some(grid) = Grid::of(&lines, delimiter, self.targets.len(), blank_rows, &mut marks)
+        {
+            let batch = self.chunk(first_row, |typer| Ok(typer.fill_columns(&grid)));
+            self.marks = marks;
+            return batch;
         }
+        self.marks = marks;
         let mut records = Records::of_lines(lines, delimiter, blank_rows);
         records.limit(self.text_limit);
         self.chunk(first_row, |typer| typer.fill_records(&mut records))
@@ -161,11 +170,21 @@ impl Typer {
         Ok(RowBatch { first_row, rows, columns })
     }
 
+    /// Reads the fields of a grid into the builders, column by column.
+    fn fill_columns(&mut self, grid: &Grid<'_>) -> usize {
+        for (column, target) in self.targets.iter().enumerate() {
+            if let Some(builder) = target.and_then(|at| self.builders.get_mut(at)).and_then(Option::as_mut) {
+                builder.push_column(grid, column);
+            }
+        }
+        grid.rows()
+    }
+
     /// Reads up to a chunk of records into the builders.
-    pub(super) fn fill_records(&mut self, records: &mut impl NextRecord) -> Result<usize, SourceError> {
+    pub(super) fn fill_records(&mut self, records: &mut Records) -> Result<usize, SourceError> {
         let mut rows = 0;
         while rows < CHUNK_ROWS {
-            let Some(record) = records.next_record()? else { break };
+            let Some(record) = records.next()? else { break };
             if record.len() != self.targets.len() {
                 let (line, found) = (record.line(), record.len());
                 return Err(SourceError::Ragged { line, found, expected: self.targets.len() });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Writing a whole table from a stream of chunks in bounded memory.
 
+use std::collections::VecDeque;
 use std::thread::JoinHandle;
 
 use arrow::array::RecordBatch;
@@ -63,7 +64,8 @@ pub struct KeysToStore {
 /// Takes the chunks of a table in order, cuts parts and stores them, and commits the manifest at the end.
 ///
 /// While it exists it holds the directory's lock. A part is written by a thread of its own while the next one
-/// is collected: at most two parts are in memory, one of them twice (some 100 MB in full parts). Dropped without [`TableWriter::finish`] it leaves
+/// is collected: at most two parts are in memory, one of them twice (some 100 MB in full parts); more with
+/// [`TableWriter::with_parts_in_flight`]. Dropped without [`TableWriter::finish`] it leaves
 /// no new manifest and removes the parts that it has stored; killed, it leaves files that the next writer removes.
 #[derive(Debug)]
 pub struct TableWriter {
@@ -77,7 +79,10 @@ pub struct TableWriter {
     /// A short chunk has come: it must have been the last.
     ended: bool,
     open: Option<OpenPart>,
-    writing: Option<JoinHandle<Result<PartEntry, TableError>>>,
+    /// Most parts that are written at a time.
+    most_in_flight: usize,
+    /// Those that are, in order.
+    in_flight: VecDeque<JoinHandle<Result<PartEntry, TableError>>>,
     finished: bool,
     _lock: Option<Lock>,
 }
@@ -124,7 +129,8 @@ impl TableWriter {
             next_chunk: 0,
             ended: false,
             open: None,
-            writing: None,
+            most_in_flight: 1,
+            in_flight: VecDeque::new(),
             finished: false,
             _lock: lock,
         })
@@ -134,6 +140,13 @@ impl TableWriter {
     #[must_use]
     pub fn with_part_bytes(mut self, bytes: u64) -> Self {
         self.part_bytes = bytes.min(PART_TARGET_BYTES);
+        self
+    }
+
+    /// Writes up to `parts` parts at a time, each on a thread of its own and twice in memory.
+    #[must_use]
+    pub fn with_parts_in_flight(mut self, parts: usize) -> Self {
+        self.most_in_flight = parts.max(1);
         self
     }
 
@@ -206,7 +219,9 @@ impl TableWriter {
         sealed_schema: Vec<u8>,
         sign: impl FnOnce(&[u8]) -> [u8; 64],
     ) -> Result<SignedManifest, TableError> {
-        self.join()?;
+        while !self.in_flight.is_empty() {
+            self.join_oldest()?;
+        }
         if let Some(part) = self.open.take() {
             self.head.parts.push(part.store(&self.store)?);
         }
@@ -255,19 +270,23 @@ impl TableWriter {
         Ok(OpenPart { clear, encrypted, rows: 0, chunks: 0 })
     }
 
-    /// Hands the open part to a thread, once the thread before has finished.
+    /// Hands the open part to a thread, once there is room for one more.
     fn cut(&mut self) -> Result<(), TableError> {
         let Some(part) = self.open.take() else { return Ok(()) };
-        self.join()?;
+        while self.in_flight.len() >= self.most_in_flight {
+            self.join_oldest()?;
+        }
         let store = self.store.clone();
         let thread =
             std::thread::Builder::new().name("hush-part".to_owned()).spawn(move || part.store(&store));
-        self.writing = Some(thread.map_err(|cause| self.failed(cause))?);
+        let thread = thread.map_err(|cause| self.failed(cause))?;
+        self.in_flight.push_back(thread);
         Ok(())
     }
 
-    fn join(&mut self) -> Result<(), TableError> {
-        let Some(thread) = self.writing.take() else { return Ok(()) };
+    /// Waits for the oldest part that is being written. Parts stand in the manifest in the order of their rows.
+    fn join_oldest(&mut self) -> Result<(), TableError> {
+        let Some(thread) = self.in_flight.pop_front() else { return Ok(()) };
         // The panic's own message is on standard error already.
         let panicked = |_| self.failed(std::io::Error::other("the thread that writes parts panicked"));
         let entry = thread.join().unwrap_or_else(|panic| Err(panicked(panic)))?;
@@ -286,9 +305,8 @@ impl Drop for TableWriter {
             return;
         }
         // What cannot be removed now, the next writer's sweep removes.
-        if let Some(Ok(Ok(entry))) = self.writing.take().map(JoinHandle::join) {
-            self.head.parts.push(entry);
-        }
+        let stored = self.in_flight.drain(..).filter_map(|thread| thread.join().ok()?.ok());
+        self.head.parts.extend(stored);
         let _ = self.store.forget_parts(&self.head);
     }
 }
