@@ -315,7 +315,7 @@ fn a_failed_job_has_a_code_and_a_done_one_a_result() {
 fn a_server_that_does_not_wait_is_not_asked_without_a_pause() {
     let mut canned = Canned::new();
     canned.client.transport.first_pause = Duration::from_millis(40);
-    let plan = include_bytes!("../../hush-plan/tests/corpus/0.1/plan-rows.json");
+    let plan = include_bytes!("../../hush-plan/tests/corpus/0.2/plan-rows.json");
     let accepted = response("202 Accepted", format!("{{\"id\":\"{JOB}\"}}").as_bytes());
     let [queued, failed] = [
         r#"{"state":"queued","progress":{"ahead":3}}"#,

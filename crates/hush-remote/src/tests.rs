@@ -217,7 +217,7 @@ fn a_plan_that_is_none_is_not_sent() {
 fn a_job_that_ended_while_it_was_submitted_is_not_asked_for() {
     use crate::canned;
     let canned = canned::Canned::new();
-    let plan = include_bytes!("../../hush-plan/tests/corpus/0.1/plan-rows.json");
+    let plan = include_bytes!("../../hush-plan/tests/corpus/0.2/plan-rows.json");
     let accepted = |ended: serde_json::Value| {
         canned::response(
             "202 Accepted",
@@ -264,7 +264,7 @@ fn a_server_at_its_limit_is_asked_again_until_it_has_room() {
     use crate::canned;
     let canned = canned::Canned::new();
     let busy = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 0\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
-    let plan = include_bytes!("../../hush-plan/tests/corpus/0.1/plan-rows.json");
+    let plan = include_bytes!("../../hush-plan/tests/corpus/0.2/plan-rows.json");
     let answer = b"an answer";
     let accepted = canned::response("202 Accepted", format!("{{\"id\":\"{JOB}\"}}").as_bytes());
     let facts = serde_json::json!({ "bytes": answer.len(), "blake3": hush_table::Digest::of(answer) });

@@ -371,15 +371,16 @@ mod tests {
         let total = content.len() as u64;
         let uploads = Uploads::open(dir.path().join("uploads"), total).unwrap();
         let table = TableName::parse("t").unwrap();
-        let part = PartName::parse(&format!("{}.enc", blake3::hash(&content).to_hex())).unwrap();
-        let target = dir.path().join("parts").join(part.file_name());
+        let part = parse_part(&format!("{}.enc", blake3::hash(&content).to_hex())).unwrap();
+        let place = TableStore::local(dir.path().join("t")).unwrap();
+        let target = dir.path().join("t/parts").join(part.file_name());
         let claim = uploads.claim(&table, &part, total).unwrap();
         for (start, end) in [(0, 100), (100, total)] {
             let body = content[start as usize..end as usize].to_vec();
             let body: Vec<_> = body.chunks(70_001).map(|piece| Ok::<_, io::Error>(piece.to_vec())).collect();
             let body = Body::from_stream(futures_util::stream::iter(body));
             let pieces = Pieces::new(body, end - start, Duration::from_secs(5));
-            claim.append(&part, ByteRange { start, end, total }, pieces, &target).await.unwrap();
+            claim.append(&part, ByteRange { start, end, total }, pieces, &place).await.unwrap();
         }
         assert!(fs::read(&target).unwrap() == content);
     }

@@ -78,6 +78,7 @@ const WINDOW_BYTES: usize = 16;
 /// Bytes of so many digits, or fewer, that end a window: the others are taken for zeros.
 const KEPT: [u128; WINDOW_BYTES + 1] = kept();
 
+#[expect(clippy::indexing_slicing, reason = "the compiler evaluates it, and would tell")]
 const fn kept() -> [u128; WINDOW_BYTES + 1] {
     let mut masks = [u128::MAX; WINDOW_BYTES + 1];
     let mut length = 0;
