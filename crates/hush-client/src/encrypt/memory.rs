@@ -266,7 +266,7 @@ mod tests {
         let four = [(true, 4, 32), (true, 4, 16), (true, 4, 8), (true, 4, 4), (true, 2, 4)];
         let typed = [(false, 4, 4), (false, 2, 4), (false, 1, 4)];
         // Two and one megabyte only where four do not fit in any window.
-        let small = [(true, 2, 1), (false, 4, 1), (false, 2, 1), (false, 1, 1)];
+        let small = [(true, 2, 1), (false, 4, 2), (false, 4, 1), (false, 2, 1), (false, 1, 1)];
         assert_eq!(sizes, [&four[..], &typed, &small].concat());
     }
 
