@@ -74,7 +74,6 @@ def test_refused_queries_name_arguments(key, tmp_path):
         assert said.startswith(code) and word in said, said
     rehearsed = refusal(ht.run, PATIENTS, "SELECT COUNT(*) FROM patients WHERE age > 3", sensitive=["age"])
     assert 'clear=["age"]' in rehearsed
-    assert "release=" in refusal(ht.run, pa.table({"f": [0.5, 1.5]}), "SELECT SUM(f) FROM data", sensitive=["f"], release=15)
 
 
 def test_refused_schemas_and_data_name_arguments(key, tmp_path):
@@ -160,6 +159,8 @@ def test_a_temporary_table_ends_without_a_warning():
     table = ht.encrypt(DATA, sensitive="x", clear=["g", "note"])
     place = table._place
     assert os.path.isdir(place)
+    # What earlier tests left is none of this one's.
+    gc.collect()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         del table
