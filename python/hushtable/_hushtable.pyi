@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, final
 
 __all__ = [
-    "Answer", "Key", "Schema", "Source", "Table", "decrypt", "doctor", "encrypt", "is_server", "ls", "pull", "push",
+    "Answer", "Key", "Schema", "Source", "Table", "decrypt", "delete", "doctor", "encrypt", "is_server", "ls", "pull", "push",
     "rehearse", "table_of_query",
 ]  # fmt: skip
 

@@ -31,7 +31,7 @@ pub(crate) enum Partitions {
     One,
 }
 
-/// Rows that are worth a thread of their own; a table of fewer is read faster than its query is made fast.
+/// Rows that are worth a thread of their own.
 const ROWS_OF_A_THREAD: u64 = 1 << 16;
 
 /// The query engine as one of our engines uses it: functions and rules of the process, memory of its own.
@@ -44,10 +44,10 @@ pub(crate) struct Session {
 /// What all queries of the process share: making it anew takes longer than a small query.
 #[derive(Debug)]
 struct Rules {
-    /// With every rule.
+    /// For as many threads as the machine has.
     whole: SessionState,
-    /// Without rules that make plans faster: for tables that are read faster than such rules are applied. One thread.
-    plain: SessionState,
+    /// For one thread.
+    single: SessionState,
 }
 
 impl Session {
@@ -87,17 +87,15 @@ impl Session {
 
     /// For a query over a table of so many rows.
     pub(crate) fn for_query(&self, partitions: Partitions, rows: u64) -> Cow<'_, SessionState> {
-        if rows <= ROWS_OF_A_THREAD {
-            return Cow::Borrowed(&self.rules.plain);
-        }
-        let mut state = self.rules.whole.clone();
-        state.config_mut().options_mut().execution.target_partitions = match partitions {
-            Partitions::Many(threads) => {
-                threads.min(usize::try_from(rows.div_ceil(ROWS_OF_A_THREAD)).unwrap_or(usize::MAX)).max(1)
+        let worth = usize::try_from(rows.div_ceil(ROWS_OF_A_THREAD)).unwrap_or(usize::MAX);
+        match partitions {
+            Partitions::Many(threads) if threads.min(worth) > 1 => {
+                let mut state = self.rules.whole.clone();
+                state.config_mut().options_mut().execution.target_partitions = threads.min(worth);
+                Cow::Owned(state)
             }
-            Partitions::One => 1,
-        };
-        Cow::Owned(state)
+            _ => Cow::Borrowed(&self.rules.single),
+        }
     }
 
     /// What a plan of [`Session::for_query`] runs in. Its expressions have found their functions already.
@@ -119,13 +117,9 @@ impl Session {
 impl Rules {
     fn new() -> Result<Self, ExecError> {
         let whole = common()?;
-        let config = whole.config().clone().with_target_partitions(1);
-        let plain = SessionStateBuilder::new_from_existing(whole.clone())
-            .with_config(config)
-            .with_optimizer_rules(Vec::new())
-            .with_physical_optimizer_rules(Vec::new())
-            .build();
-        Ok(Self { whole, plain })
+        let mut single = whole.clone();
+        single.config_mut().options_mut().execution.target_partitions = 1;
+        Ok(Self { whole, single })
     }
 }
 

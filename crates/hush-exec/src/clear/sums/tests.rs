@@ -89,7 +89,7 @@ impl Table {
         scope.aggregate(ExpressionRole::Clear(0), text).unwrap_or_else(|error| panic!("{text}: {error}"))
     }
 
-    /// The sum for all rows, or for each `k` in order; the same with and without the rules that make plans faster.
+    /// The sum for all rows, or for each `k` in order; the same in the session of a small table.
     fn ask(&self, sum: Expr, is_grouped: bool) -> Result<RecordBatch, ExecError> {
         let found = Self::ask_in(&self.state, &self.source, sum.clone(), is_grouped);
         let small = Self::ask_in(&self.small.0, &self.small.1, sum, is_grouped);
