@@ -20,6 +20,9 @@ use crate::table::PartRef;
 
 type Map<K> = HashMap<K, i64, RandomState>;
 
+/// Bytes that a group takes in a table of counts, beside its key.
+const GROUP_BYTES: u64 = 64;
+
 /// Rows by key.
 enum Counts {
     /// No row yet.
@@ -33,7 +36,8 @@ enum Counts {
 /// The groups of a query that only counts their rows; `None` for other queries.
 ///
 /// # Errors
-/// [`ExecError::GroupLimit`] above `max_groups` groups; those of reading and evaluation.
+/// [`ExecError::GroupLimit`] above `max_groups` groups; [`ExecError::MemoryLimit`] if their keys take more than the half of the memory
+/// that is for hash tables, of which each thread has its share; those of reading and evaluation.
 pub(crate) fn groups(
     job: &Job<'_>,
     masks: &MaskSet,
@@ -112,12 +116,11 @@ impl Counter<'_> {
             (Counts::Bytes(one), Counts::Bytes(other)) => Counts::Bytes(added(one, other)),
             _ => return Err(ExecError::Internal { place: "group keys" }),
         };
-        let limit = self.max_groups.min(u64::from(u32::MAX) - 1);
-        if both.len() as u64 > limit {
-            Err(ExecError::GroupLimit { limit: self.max_groups })
-        } else {
-            Ok(both)
+        if both.len() as u64 > self.max_groups.min(u64::from(u32::MAX) - 1) {
+            return Err(ExecError::GroupLimit { limit: self.max_groups });
         }
+        let share = self.job.limits.memory_bytes / 2 / self.job.workers.threads().max(1) as u64;
+        if both.bytes() > share { Err(ExecError::MemoryLimit) } else { Ok(both) }
     }
 
     /// The keys of all groups, and how many rows each has.
@@ -145,6 +148,14 @@ impl Counts {
             Self::Integers(counts) => counts.len(),
             Self::Bytes(counts) => counts.len(),
         }
+    }
+
+    fn bytes(&self) -> u64 {
+        let keys = match self {
+            Self::Nothing | Self::Integers(_) => 0,
+            Self::Bytes(counts) => counts.keys().map(|key| key.len() as u64).sum(),
+        };
+        keys + self.len() as u64 * GROUP_BYTES
     }
 }
 

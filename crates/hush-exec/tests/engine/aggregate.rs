@@ -244,6 +244,23 @@ fn too_many_groups_and_too_large_answers_are_refused_before_the_work() {
     assert_eq!(error.code(), "HUSH-E042");
 }
 
+/// Groups of which only the rows are counted are held to the memory limit too, whether their keys are integers or texts.
+#[test]
+fn counted_groups_that_exceed_the_memory_are_refused() {
+    let fixture = Fixture::random(&mut Random::announced("counted groups"), &[600]);
+    for (key, enough) in [("\"weight\"", 1 << 18), ("CONCAT(\"ward\", CAST(\"weight\" AS VARCHAR))", 1 << 19)]
+    {
+        let plan = fixture.plan(None, Task::Aggregate(task(&[key], vec![], &[])));
+        let limited = |memory_bytes| {
+            let limits = Limits { memory_bytes, ..Limits::default() };
+            Engine::for_table(fixture.store.clone(), 2, limits).unwrap().run(&plan)
+        };
+        assert_eq!(limited(1 << 14).unwrap_err().code(), "HUSH-E042", "{key}");
+        let expected = fixture.engine(1).run(&plan).unwrap();
+        assert_eq!(limited(enough).unwrap(), expected, "{key}");
+    }
+}
+
 /// Conditions that the query engine's simplifier gets wrong, functions that only it expands, floats beside decimals:
 /// the counts of the clear half, those of the masks and plain logic agree.
 #[test]
