@@ -60,11 +60,11 @@ pub fn write(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), TableErro
     })
 }
 
-/// As [`write`], but without waiting for the disk: whole after a crash of the process, perhaps absent or empty after one of the
+/// As [`write()`], but without waiting for the disk: whole after a crash of the process, perhaps absent or empty after one of the
 /// machine. For what can be made again. The directory must be there.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_unsynced(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), TableError> {
     through_partial(directory, name, |partial| write_new(partial, bytes).map(drop))
 }
