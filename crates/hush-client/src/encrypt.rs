@@ -102,7 +102,7 @@ impl Encryption<'_> {
     ) -> Result<(), ClientError> {
         let before = peak_resident_bytes();
         let reader = self.source.typed(&self.half.schema)?.with_text_limit(flow.text_bytes);
-        let (mut raw_chunks, typer) = reader.chunks_ahead(flow.window, flow.raw_bytes)?;
+        let (mut raw_chunks, typer) = reader.chunks_ahead(flow.window, flow.raw_bytes);
         let line = Line::new(plan, &self.half.schema, clear, typer);
         self.pool.in_place_scope(|scope| {
             let (mut under_way, mut next_chunk) = (VecDeque::with_capacity(flow.window), 0_u32);

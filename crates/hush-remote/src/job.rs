@@ -229,7 +229,8 @@ fn continue_stream(
     if partial != (start > 0) || response.body().content_length() != Some(left) {
         return Err(transport.protocol("a range is not the one asked for"));
     }
-    let mut body = response.into_body().into_with_config().limit(left).reader();
+    // The library refuses a body that reaches its limit.
+    let mut body = response.into_body().into_with_config().limit(left.saturating_add(1)).reader();
     let mut piece = vec![0; usize::try_from(left).unwrap_or(usize::MAX).min(PIECE_BYTES)];
     while left > 0 {
         match body.read(&mut piece) {
@@ -243,5 +244,7 @@ fn continue_stream(
             Err(error) => return Err(transport.failed(ureq::Error::from(error))),
         }
     }
+    // A body that was read to its end gives its connection back for the next call. All that was promised is here, whatever comes of it.
+    let _ = body.read(&mut piece);
     Ok(())
 }
