@@ -39,8 +39,8 @@ pub use instants::functions;
 /// Settles the types of an expression over the columns of `schema`.
 ///
 /// # Errors
-/// Those of the query engine, where types do not go together; a [`TextFault`] (as an external error of the engine) where
-/// the expression would grow too large.
+/// Those of the query engine, if types do not go together; a [`TextFault`] (as an external error of the engine) if the
+/// expression would grow too large.
 pub fn settle(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     let settled = Settler { schema, copied: Cell::new(0) }.expand(expr)?;
     expect_few_evaluations(&settled)?;
@@ -104,7 +104,7 @@ impl Settler<'_> {
     /// Settles types where the engine's rules would change values.
     ///
     /// # Errors
-    /// Those of the query engine, where types do not go together.
+    /// Those of the query engine, if types do not go together.
     fn expand(&self, expr: Expr) -> Result<Expr> {
         let context = SimplifyContext::builder().with_schema(Arc::new(self.schema.clone())).build();
         let expanded = expr.transform_up(|node| match node {
@@ -211,7 +211,7 @@ impl Settler<'_> {
         self.align_numbers(exprs, &kinds, comparison);
     }
 
-    /// Makes numbers beside a double doubles. Decimals whose comparison needs more than 38 digits get up to 76.
+    /// Casts all numbers to doubles if one is a double. Decimals that need more than 38 digits in a comparison get up to 76.
     fn align_numbers(&self, exprs: &mut [Expr], kinds: &[DataType], comparison: bool) {
         if !kinds.iter().all(|kind| kind.is_numeric() || kind.is_null()) {
             return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ending a plan before it is done: by whoever waits for it, or by its deadline.
+//! Ends a plan before it is done: by the hand of a caller that waits for it, or by its deadline.
 //!
 //! Encrypted work checks for a stop between chunks, and the query engine is checked several times a second. A chunk
 //! that has been begun is finished, so each thread runs on for milliseconds after a stop.
