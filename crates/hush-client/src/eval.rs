@@ -80,7 +80,7 @@ pub struct EvalAccount {
     pub security_bits: u32,
     /// Plaintext primes; none in CKKS.
     pub plaintext_primes: Vec<u64>,
-    /// Products in a row.
+    /// The multiplicative depth.
     pub depth: u32,
     /// Products.
     pub products: usize,

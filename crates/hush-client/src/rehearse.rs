@@ -194,7 +194,7 @@ fn used_part(schema: &Schema, sql: &str) -> Result<(Schema, Needs, Vec<String>),
     for column in part.columns.iter_mut().filter(|column| !used.contains(&column.name)) {
         column.protect = Protection::Drop;
     }
-    // A column that goes along encrypted is needed for nothing, but must have an encoding.
+    // The query does not need the column that goes along, but an encrypted one must have an encoding.
     if needs.is_empty() && part.protected(Protection::Clear).next().is_none() {
         needs = Needs::of_purposes(&part)?;
     }

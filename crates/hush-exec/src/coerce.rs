@@ -347,7 +347,7 @@ fn at_most(found: usize, limit: usize) -> Result<()> {
 /// Nodes that settling may add to one expression. The engine analyses nested CASEs in time that grows with the square of
 /// their number: a second for some thousand.
 const MAX_COPIED: usize = 1000;
-/// Evaluations of nodes in one of an expression. A text of 64 KiB can be one list of half as many literals.
+/// Nodes that one evaluation of an expression may evaluate. A text of 64 KiB can be one list of half as many literals.
 const MAX_EVALUATIONS: usize = 40_000;
 
 fn is_arithmetic(op: Operator) -> bool {

@@ -15,7 +15,7 @@
 //! parameter set; its columns share the `a` half of a sum.
 //!
 //! *Invariants.*
-//! - This crate cannot reach `hush-keys`. It never sees decrypted data, and nothing it does depends on them.
+//! - This crate cannot reach `hush-keys`. A server never has decrypted data, so nothing that it does depends on them.
 //! - A plan is checked against the manifest and the limits before any of the table is read. SQL in a plan is
 //!   scalar, over clear columns and built-in functions only; everything else is refused by name.
 //! - Bytes are used only after their digest has been compared with the signed manifest.

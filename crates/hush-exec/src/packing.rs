@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use crate::table;
 
-    /// The planner counts bytes without a ring; objects of a ring have as many.
+    /// The planner counts the bytes of objects without a ring, and objects have as many.
     #[test]
     fn planner_and_objects_agree_on_every_packing() {
         let packings = [

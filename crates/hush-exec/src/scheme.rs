@@ -3,7 +3,7 @@
 //!
 //! [`Lattice`] computes on ciphertexts, [`NoOp`] on plain values. An engine has one of them from the start, and everything
 //! between a plan and its answer is generic over [`Scheme`]: loops over rows are compiled for each scheme, and no other code
-//! asks for it.
+//! asks which scheme it is.
 
 mod lattice;
 mod noop;

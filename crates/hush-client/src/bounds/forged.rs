@@ -165,7 +165,7 @@ fn falsified_answers_are_refused_whatever_was_asked() {
         on_a_server(directory.path(), &key, |bytes| bytes).ask(query, &Silent).unwrap();
         let refused = on_a_server(directory.path(), &key, scrambled).ask(query, &Silent).unwrap_err();
         assert_eq!((refused.code(), refused.kind()), ("HUSH-C013", ErrorKind::Damaged), "{query}: {refused}");
-        // No number that could tell of the secret key or the data.
+        // The message has no number that could tell of the secret key or the data.
         assert!(
             !refused.report(hush_plan::error::Front::CommandLine).bytes().any(|byte| byte.is_ascii_digit()),
             "{refused}"

@@ -3,7 +3,7 @@
 //!
 //! Plans ask for exact sums as sums of decimals: `SUM(CAST(x AS DECIMAL(38,0)))`. The query engine then makes a decimal of
 //! 128 bits of every row before it adds. This module adds the integers themselves, or the digits of decimals: [`native`]
-//! finds the sums that have the same value so, and [`accumulate`] adds. Results keep their type.
+//! finds the sums whose value is the same then, and [`accumulate`] adds. Results keep their type.
 //!
 //! *Invariants.* A sum is exact or an error, never wrapped around. Arguments of these forms alone are changed: a column of
 //! integers, or of decimals in units of their last digit; a product of two; one of these under a condition.

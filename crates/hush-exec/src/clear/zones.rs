@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Zone maps: the bounds of a part's columns can show that no row of the part matches a condition.
 //!
-//! Such a part is not read. In doubt a part is read. The query engine prunes by any expression that it can rewrite, but this
-//! module only by expressions for which the rewriting is plainly sound. They compare columns with literals, and are joined by
+//! Such a part is not read; any other is. The query engine prunes by any expression that it can rewrite, but this module
+//! only by expressions for which the rewriting is plainly sound. They compare columns with literals, and are joined by
 //! AND and OR. The columns have bounds (floats have none, see [`ClearPart::bounds`]), and are taken as they are or after a
 //! conversion that keeps their order. Members of AND of another kind are left out, which only weakens the condition.
 

@@ -84,7 +84,7 @@ fn narrowed(expr: Expr) -> std::result::Result<Expr, Expr> {
     }
 }
 
-/// Whether an operand is an integer that [`as_decimal`] made a decimal, or an operation on such.
+/// Whether an operand is an integer that [`as_decimal`] made a decimal, or an operation on such operands.
 fn is_whole(operand: &Expr) -> bool {
     match operand {
         Expr::BinaryExpr(BinaryExpr { left, op, .. }) => is_ring(*op) && is_whole(left),

@@ -33,7 +33,7 @@ impl Settler<'_> {
         op == Operator::Minus && kinds.iter().all(is_time)
     }
 
-    /// Casts arguments of a function of times to microseconds where it would make nanoseconds of them.
+    /// Casts arguments of a function of times to microseconds, where the function would make nanoseconds of them.
     pub(super) fn time_arguments(&self, name: &str, args: &mut [Expr]) {
         let Some(kinds) = self.kinds(args.iter()) else { return };
         match (name, args, kinds.as_slice()) {
