@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Uploading a table: what the server lacks or has damaged, from where it stands, and the manifest last.
+//! Uploading a table: the parts that the server lacks or has damaged, each from its present offset, and the manifest last.
 //!
-//! The server reads every part that it says it has (`verify=true`), and writes its manifest again if that is damaged, so
-//! a push mends what a disk lost. Requests: one about the table, at most two for each part (one for a small part of a table
-//! that the server does not know), one for the manifest.
+//! The server reads every part that it claims to have (`verify=true`), and writes its manifest again if that is damaged. So
+//! a push mends files that a disk lost. Requests: one about the table, at most two for each part (one for a small part of a
+//! table that the server does not know), one for the manifest.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -39,7 +39,7 @@ pub(super) fn push(
     directory: &Path,
     progress: &dyn Progress,
 ) -> Result<PushReport, RemoteError> {
-    // All of it is read anyway: the hash trees of its parts may come back.
+    // The whole table is read anyway, so lost hash trees of its parts are made again.
     let store = TableStore::local_existing(directory)?.mending_trees();
     let manifest = store.load()?;
     let body = manifest.manifest();
@@ -74,8 +74,8 @@ pub(super) fn push(
     Ok(report)
 }
 
-/// Whether the server knows the table. Refuses another owner's table, another one of this owner, or a newer version, before bytes
-/// move; the server would refuse it after.
+/// Whether the server knows the table. Refuses another owner's table, another one of this owner, or a newer version, before
+/// bytes move. The server would refuse it after.
 fn check_place(transport: &Transport, base: &str, manifest: &SignedManifest) -> Result<bool, RemoteError> {
     let present: Present = match transport.json(&Call::get(base, 16 * SHORT_MAX_BYTES)) {
         Err(error) if error.server_code() == Some(code::NO_TABLE) => return Ok(false),
