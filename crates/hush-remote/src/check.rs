@@ -22,7 +22,7 @@ pub(super) fn check(
     };
     same(server.manifest(table)?.digest(), manifest.digest())?;
     let mut bytes = 0;
-    for (kind, file) in part_files(manifest) {
+    for (kind, file) in part_files(manifest).into_iter().flatten() {
         let mut hasher = blake3::Hasher::new();
         let path = part_path(&base, kind, &file);
         stream(&server.transport, &path, file.bytes, progress, &mut |piece| {

@@ -19,7 +19,7 @@ pub(super) fn pull(
 ) -> Result<(), RemoteError> {
     let base = table_path(&manifest.manifest().table)?;
     let store = TableStore::local(directory)?;
-    for (kind, file) in part_files(manifest) {
+    for (kind, file) in part_files(manifest).into_iter().flatten() {
         // Opening checks the digest, so a part of an earlier download is kept only if it is whole.
         if store.open_part(kind, &file).is_ok() {
             continue;

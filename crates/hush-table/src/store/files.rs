@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use crate::error::{Operation, TableError};
 use super::objects::Listed;
+use crate::error::{Operation, TableError};
 use crate::part::{DigestTree, PartKind, PartName};
 
 /// Ending of files that are not yet in place.
