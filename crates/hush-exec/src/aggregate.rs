@@ -3,11 +3,11 @@
 //!
 //! Parts are worked off a few at a time, their chunks spread over the threads. A chunk is read just before it is added: it
 //! is still in the thread's cache then, and memory holds one chunk for each thread. Each thread adds to accumulators of
-//! its own, which are put together at the end: sums modulo `Q` do not depend on the order. If the accumulators of
-//! all groups do not fit the memory limit, groups are worked off in batches with one pass over the table each.
+//! its own, which are merged at the end: sums modulo `Q` do not depend on the order. If the accumulators of all groups
+//! do not fit the memory limit, groups are worked off in batches with one pass over the table each.
 //!
-//! If every row of a part counts once, for all of a block's columns, the part is summed apart and its sum kept ([`crate::kept`]): the
-//! next plan that needs it reads nothing of the part.
+//! If every row of a part counts once in a block, the part is summed apart and its sum is kept ([`crate::kept`]). The next
+//! plan that needs the sum reads nothing of the part.
 
 mod sums;
 
@@ -70,7 +70,7 @@ fn group(job: &Job<'_>, query: &GroupQuery, max_groups: u64) -> Result<Groups, E
     job.workers.wait(job.stop.guard(query.run(job.session, job.snapshot.clear(), rows, max_groups)))
 }
 
-/// Refuses before the encrypted work what would not be sent after it.
+/// Refuses an answer that would be too large, before the encrypted work.
 fn check_answer_size(
     job: &Job<'_>,
     blocks: &[Block],
@@ -133,7 +133,7 @@ fn whole_parts<S: Scheme>(job: &Job<'_>, groups: &Groups, blocks: &[Block]) -> W
     if S::Sums::CAN_BE_KEPT && !groups.has_keys() && fits { WholeParts::Kept } else { WholeParts::Summed }
 }
 
-/// Groups whose accumulators fit half of the memory limit, for every thread at once.
+/// Number of groups whose accumulators fit half of the memory limit, on all threads together.
 fn groups_per_pass<S: Scheme>(job: &Job<'_>, blocks: &[Block]) -> Result<usize, ExecError> {
     let bytes = |groups: usize| accumulator_bytes::<S>(job, blocks, groups);
     let limit = job.limits.memory_bytes / 2;
@@ -141,7 +141,7 @@ fn groups_per_pass<S: Scheme>(job: &Job<'_>, blocks: &[Block]) -> Result<usize, 
     if fixed > limit {
         return Err(ExecError::MemoryLimit);
     }
-    // Linear but for the buffers of a single group, which `fixed` contains: the step is an upper bound.
+    // Bytes grow linearly, but for the buffers of a single group, which `fixed` contains. So the step is an upper bound.
     let step = (bytes(3) - bytes(2)).max(1);
     Ok(1 + usize::try_from((limit - fixed) / step).unwrap_or(usize::MAX / 2))
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One plan's work, and what it may cost.
+//! One plan's work and its limits.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::stop::Stop;
 use crate::table::Snapshot;
 use crate::workers::Workers;
 
-/// What one plan may cost.
+/// Limits on the cost of one plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Largest number of groups; the smaller of this and the plan's own limit holds.
@@ -31,7 +31,7 @@ impl Default for Limits {
     }
 }
 
-/// One plan on one table version: what all steps need.
+/// One plan on one table version, with everything that its steps share.
 pub(crate) struct Job<'a> {
     pub(crate) snapshot: &'a Arc<Snapshot>,
     pub(crate) session: &'a Session,

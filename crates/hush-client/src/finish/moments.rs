@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Functions of moments over windows of exact numbers: from exact sums, rounded once, as without a window.
 //!
-//! The query engine's own work in doubles, which lose neighbouring numbers beyond 2^53 and, where a frame moves, whatever
-//! was much smaller than what has left it; and its mean of decimals is cut to some digits. Doubles are still its own, and
-//! those of `hush_exec::central`.
+//! The query engine's own functions work in doubles, which cannot tell neighbouring numbers beyond 2^53 apart. In a moving
+//! frame they lose numbers much smaller than one that has left it. Its mean of decimals is cut to some digits. Doubles are
+//! still left to it, and to [`hush_exec::central`] where it has no function.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub(super) fn functions() -> Vec<Arc<AggregateUDF>> {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct ExactStatistic {
     function: MomentFunction,
-    /// For doubles.
+    /// The engine's function, for doubles.
     engine: Arc<AggregateUDF>,
     signature: Signature,
 }
