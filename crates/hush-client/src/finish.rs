@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(ask("KURTOSIS(x) OVER (PARTITION BY id < 5)")[..4], [None; 4]);
     }
 
-    /// Whatever aggregate the planner lets stand over a window is known here, of integers and of doubles.
+    /// Every aggregate that the planner lets stand over a window is known here, of integers and of doubles.
     #[test]
     fn every_aggregate_of_windows_is_known() {
         let columns: [(&str, ArrayRef); 2] = [

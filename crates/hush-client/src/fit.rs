@@ -77,7 +77,7 @@ fn suit_devices(proposal: &mut Proposal) {
     }
 }
 
-/// Takes away what squares and higher powers are encrypted for; whether there was any.
+/// Takes away the purposes that encrypt squares and higher powers; true if there were any.
 fn drop_variances(schema: &mut Schema) -> bool {
     let reads_powers = |purpose: &Purpose| purpose.order() > 1;
     let had = schema.columns.iter().any(|column| column.purposes.iter().any(reads_powers));

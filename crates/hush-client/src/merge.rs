@@ -210,7 +210,7 @@ fn exact(form: &LinearForm, group: &GroupNumbers) -> Result<BigInt, ClientError>
 /// squares, each with a bound on its error.
 ///
 /// # Errors
-/// [`ClientError::Internal`] for what reads higher powers than squares, which the planner refuses.
+/// [`ClientError::Internal`] for functions of higher powers than squares, which the planner refuses.
 fn approximate(
     function: MomentFunction,
     count: &BigInt,

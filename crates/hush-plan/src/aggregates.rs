@@ -218,8 +218,8 @@ impl Purpose {
 }
 
 impl MomentFunction {
-    /// The highest power of the argument whose sum it reads, besides all lower ones. Whoever plans, encrypts or finishes
-    /// moments asks here how many there are.
+    /// The highest power of the argument whose sum it reads, besides all lower ones. Planning, encryption and finish take the
+    /// number of sums from here.
     pub fn order(self) -> u32 {
         match self {
             Self::Avg | Self::Sum => 1,
@@ -264,7 +264,7 @@ impl Entry {
         }
     }
 
-    /// Whether it reads more of a column than its values and their validity, which every column that is summed has.
+    /// Whether it reads more of a column than values and validity, which every summed column has.
     pub(crate) fn reads_further_quantities(&self) -> bool {
         self.order() > 1 || matches!(self.computes, Aggregate::FromSums(FromSums::Product(_)))
     }

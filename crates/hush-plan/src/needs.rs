@@ -30,7 +30,7 @@ impl Needs {
             if column.purposes.contains(&Purpose::Product) {
                 factors.push(column);
             }
-            // What an aggregate reads is what the planner reads for it.
+            // An aggregate needs the sums of a query that calls it.
             let aggregates = column.purposes.iter().copied().flat_map(aggregates::of_purpose);
             for entry in aggregates.filter(|entry| entry.reads_further_quantities()) {
                 let call = format!("{}({})", entry.engine_name().to_uppercase(), sql::quoted(&column.name));
@@ -67,7 +67,7 @@ impl Needs {
         }
     }
 
-    /// What every column with such purposes has: its values and their validity.
+    /// Values and validity, which every column with such purposes has.
     fn add_purposes(&mut self, column: &Column) -> Result<(), PlanError> {
         let name = || column.name.clone();
         if column_bounds(column).is_none() && !column.is_approximate() {

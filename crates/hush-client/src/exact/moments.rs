@@ -7,8 +7,8 @@
 //! M_k = n^(k−1) · Σ (x − x̄)^k = (−S_1)^k + Σ_{j=1..k} C(k,j) · n^(j−1) · S_j · (−S_1)^(k−j)
 //! ```
 //!
-//! hold all that there is about the mean, and every statistic is a ratio of polynomials in them or the root of one. The unit
-//! cancels in what has none: `M_k² / M_2^k` is that of the central moments.
+//! are sums of powers of deviations from the mean. Every statistic is a ratio of polynomials in them, or the root of one. In
+//! skewness and kurtosis the unit cancels.
 //!
 //! *Cost.* A few products of integers of up to four times the bits of the highest sum.
 
@@ -244,7 +244,7 @@ mod tests {
         }
     }
 
-    /// What no numbers have is refused: the square or the fourth power is too small, or the cube too large.
+    /// Impossible sums are refused: the square or the fourth power is too small, or the cube too large.
     #[test]
     fn impossible_moments_are_found() {
         let mut draw = Draw::new();

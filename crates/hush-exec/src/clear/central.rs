@@ -15,7 +15,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, Volatility, create_udaf};
 
-/// What is computed from the moments; each is NULL where no value differs from another.
+/// A statistic of the moments; NULL if no value differs from another.
 #[derive(Clone, Copy, Debug)]
 enum Statistic {
     Kurtosis,

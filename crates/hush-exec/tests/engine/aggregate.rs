@@ -93,7 +93,7 @@ fn groups_that_are_only_counted_are_those_of_the_query_engine() {
     }
 }
 
-/// Whatever aggregate of clear columns the planner asks for is on the server's list, and known to the query engine.
+/// Every aggregate that the planner can ask of clear columns is on the server's list, and known to the query engine.
 #[test]
 fn every_aggregate_that_the_planner_asks_for_is_answered() {
     let fixture = Fixture::random(&mut Random::announced("aggregates"), &[300]);

@@ -51,7 +51,7 @@ pub(super) fn aggregate(
     if encrypted.is_none() && from_sums != FromSums::Count {
         check_numbers(builder, argument, text)?;
     }
-    // What the engine answers by a function of ours, which takes doubles, whatever the argument is.
+    // Functions of ours in the query engine take doubles.
     let in_doubles = Expr::Cast {
         kind: CastKind::Cast,
         expr: Box::new(argument.clone()),
@@ -110,11 +110,11 @@ fn by_engine(
     }
 }
 
-/// SUM, AVG, variances and what else follows from the count and the sums of powers.
+/// SUM, AVG, variances, skewness and kurtosis, from the count and the sums of powers.
 ///
 /// # Errors
-/// [`PlanError::WrongType`] for dates, and for approximate columns above the second power: nothing bounds what their errors do
-/// to a quotient of such sums.
+/// [`PlanError::WrongType`] for dates, and for approximate columns above the second power: no bound is known for the error of a
+/// quotient of such sums.
 fn of_moments(
     builder: &mut Builder<'_>,
     function: MomentFunction,

@@ -58,7 +58,7 @@ fn squares_of_64_bit_values_over_a_million_rows_take_four_limbs() {
     assert_eq!(params, "n13_q4x46_sec128_v1");
 }
 
-/// What no parameters hold is refused before anything is encrypted, with the ways out.
+/// Sums that no parameters hold are refused before anything is encrypted, with the ways out.
 #[test]
 fn third_and_fourth_powers_are_held_or_refused() {
     let power = |exponent| Quantity::Monomial(vec!["x".into(); exponent]);

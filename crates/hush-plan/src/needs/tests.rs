@@ -30,7 +30,7 @@ fn purposes_decide_the_quantities() {
     assert_eq!(purposes(&[Purpose::Product]), [valid, value()]);
 }
 
-/// A column that has all purposes serves every aggregate of one column, and what lacks one is told which.
+/// A purpose serves all of its aggregates, and a refusal names the purpose that is missing.
 #[test]
 fn a_purpose_serves_its_aggregates() {
     let limits = crate::Limits::default();
@@ -101,7 +101,7 @@ fn text_cannot_be_encrypted_for_computing() {
     let dates = with_purposes(column("x", ColumnType::Date, Protection::Encrypt), &[Purpose::Avg]);
     let schema = crate::tables::schema("t", vec![dates]);
     assert_eq!(Needs::of_purposes(&schema).unwrap_err().code(), "HUSH-P011");
-    // What the owner cannot finish is not encrypted.
+    // Sums that the owner cannot finish are not encrypted.
     let float = column("x", ColumnType::Float { digits: 3 }, Protection::Encrypt);
     for (purpose, code) in [(Purpose::Variance, None), (Purpose::Skewness, Some("HUSH-P011"))] {
         let schema = crate::tables::schema("t", vec![with_purposes(float.clone(), &[purpose])]);
