@@ -30,7 +30,7 @@ type = "decimal(8,1)"
 range = [-100000, 100000]
 nullable = true
 protect = "encrypt"
-for = ["sum", "avg", "stddev"]
+for = ["sum", "avg", "skewness"]
 [columns.load]
 type = "int(32)"
 range = [0, 1000000000]

@@ -92,22 +92,43 @@ OF_TWO = {
 }
 
 
+OF_SHAPE = {
+    "SKEWNESS": lambda n, d2, d3, d4: math.copysign(root(n**2 * (n - 1) * d3**2 / ((n - 2) ** 2 * d2**3)), d3) if n > 2 and d2 else None,
+    "KURTOSIS": lambda n, d2, d3, d4: float((n - 1) * (n * (n + 1) * d4 / d2**2 - 3 * (n - 1)) / ((n - 2) * (n - 3))) if n > 3 and d2 else None,
+    "KURTOSIS_POP": lambda n, d2, d3, d4: float(n * d4 / d2**2 - 3) if d2 else None,
+}
+
+
+def deviations(values):
+    """How many values there are, and the sums of the second to the fourth power of what they are off their mean."""
+    count, total = len(values), sum(values)
+    power = lambda exponent: fractions.Fraction(sum((count * value - total) ** exponent for value in values), max(count, 1) ** exponent)
+    return count, power(2), power(3), power(4)
+
+
+def value_of(name, points, digits):
+    """An aggregate of pairs (y, x) in units."""
+    if name in OF_SHAPE:
+        return OF_SHAPE[name](*deviations([y for y, _ in points]))
+    return {**OF_ONE, **OF_TWO}[name](*moments(points, digits))
+
+
 def aggregate(draw, table):
     """An aggregate, some with FILTER. DuckDB makes a list of its arguments."""
     only = condition(draw, table) if draw.random() < 0.2 else None
     ours, duck = (f" FILTER (WHERE {text})" for text in only) if only else ("", "")
     parts, column = atoms(table), draw.choice(table.columns)
     known = lambda rows: [row for row in rows or [] if None not in row]
-    listed = lambda call, function, y, x=NOTHING, digits=(0, 0): Output(
-        f"{call}{ours}", f"list([{y}, {x}]){duck}", lambda rows: function(*moments(known(rows), digits))
+    listed = lambda call, name, y, x=NOTHING, digits=(0, 0): Output(
+        f"{call}{ours}", f"list([{y}, {x}]){duck}", lambda rows: value_of(name, known(rows), digits)
     )
     shape = draw.random()
     if shape < 0.1 or not parts:
-        return listed("COUNT(*)", OF_ONE["COUNT"], ONES)
+        return listed("COUNT(*)", "COUNT", ONES)
     if shape < 0.2:
-        return listed(f"COUNT({column.ours})", OF_ONE["COUNT"], f"CASE WHEN {column.duck} IS NOT NULL THEN {ONES} END")
+        return listed(f"COUNT({column.ours})", "COUNT", f"CASE WHEN {column.duck} IS NOT NULL THEN {ONES} END")
     if shape < 0.25 and column.kind == "bool":
-        return listed(f"SUM({column.ours})", OF_ONE["SUM"], f"CAST({column.duck} AS HUGEINT)")
+        return listed(f"SUM({column.ours})", "SUM", f"CAST({column.duck} AS HUGEINT)")
     if shape < 0.22 and column.clear:
         distinct = lambda rows: len({cell for cell in rows or [] if cell is not None})
         return Output(f"COUNT(DISTINCT {column.ours}){ours}", f"list({column.duck}){duck}", distinct)
@@ -118,11 +139,11 @@ def aggregate(draw, table):
     if shape < 0.65:
         name, term = draw.choice(["COUNT", "SUM", "SUM", "SUM", "AVG"]), by_cases(draw, table, parts)
     else:
-        name, term = draw.choice(list(OF_ONE)), polynomial(draw, parts, 1)
+        name, term = draw.choice([*OF_ONE, *OF_SHAPE]), polynomial(draw, parts, 1)
     if shape < 0.85:
-        return listed(f"{name}({term.ours})", OF_ONE[name], term.duck, digits=(term.digits, 0))
+        return listed(f"{name}({term.ours})", name, term.duck, digits=(term.digits, 0))
     name, other = draw.choice(list(OF_TWO)), polynomial(draw, parts, 1)
-    return listed(f"{name}({term.ours}, {other.ours})", OF_TWO[name], term.duck, other.duck, (term.digits, other.digits))
+    return listed(f"{name}({term.ours}, {other.ours})", name, term.duck, other.duck, (term.digits, other.digits))
 
 
 def of_clear(name, values, column):
@@ -229,6 +250,10 @@ def window(draw, table, parts):
         if term.bound**2 * table.count < WIDEST:
             deviation = lambda cell: deviation_of(*cell, 10**term.digits) if cell[1] else None
             choices.append(("STDDEV_POP(#)", "[SUM(#) OVER, COUNT(#) OVER, SUM(# * #) OVER]", deviation, over))
+        if table.count <= 400:
+            name = draw.choice(list(OF_SHAPE))
+            shape = lambda cell, name=name: OF_SHAPE[name](*deviations([value for value in cell or [] if value is not None]))
+            choices.append((f"{name}(#)", "list(#) OVER", shape, over))
     ours, duck, value, over = draw.choice(choices)
     in_full = lambda text, names, inner, tie: text.replace("OVER", f"OVER ({over.format(*names, tie=tie)})").replace("#", inner)
     return Output(

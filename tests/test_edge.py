@@ -18,6 +18,7 @@ import pytest
 
 from conftest import Server, binary
 from devices import FIELDS, SCHEMA, edge, make_rows, no_canary, own_rows, same, write_csv
+from random_queries import OF_SHAPE, deviations
 
 __all__ = ["edge"]
 
@@ -48,7 +49,7 @@ def test_answers_are_those_of_all_rows(edge, seed):
         if int(row[1]) < 11:
             by_site.setdefault(row[0], []).append(row)
     sql = (
-        "SELECT site, COUNT(*), COUNT(temp), SUM(temp), STDDEV(temp), SUM(load), SUM(load * day), AVG(level) "
+        "SELECT site, COUNT(*), COUNT(temp), SUM(temp), STDDEV(temp), SUM(load), SUM(load * day), AVG(level), SKEWNESS(temp) "
         "FROM readings WHERE day < 11 GROUP BY site ORDER BY site"
     )
     answer = edge.hush("query", "T", sql, *edge.key, "--format", "csv").stdout
@@ -62,6 +63,7 @@ def test_answers_are_those_of_all_rows(edge, seed):
         assert int(values[5]) == sum(int(row[3]) for row in group)
         assert int(values[6]) == sum(int(row[3]) * int(row[1]) for row in group)
         assert float(values[7]) == pytest.approx(statistics.mean(float(row[4]) for row in group), abs=1e-3)
+        assert float(values[8]) == OF_SHAPE["SKEWNESS"](*deviations([round(10 * t) for t in temps]))
     # By row: rows of devices come back beside those of the owner.
     sql = "SELECT load, temp FROM readings WHERE site = 'a' AND day = 3"
     answer = edge.hush("query", "T", sql, *edge.key, "--format", "csv").stdout

@@ -22,7 +22,7 @@ import re
 import duckdb
 import pytest
 
-from random_queries import OF_ONE, OF_TWO, Approximate, moments, random_query
+from random_queries import OF_ONE, OF_SHAPE, OF_TWO, Approximate, random_query, value_of
 from random_tables import random_table, write_csv
 
 QUERIES = 8
@@ -144,7 +144,14 @@ def test_a_table_encrypted_for_random_queries_answers_them(hush, tmp_path, key):
         dry = [hush("run", "t.csv", query, *FILES, "--dry-run", "--quiet", status=None) for query in queries]
         expected = [(query, done.stdout) for query, done in zip(queries, dry) if done.returncode == 0]
         (tmp_path / "queries.sql").write_text(";\n".join(query for query, _ in expected), encoding="utf-8")
-        hush("encrypt", "t.csv", "--schema", "t.toml", "-o", f"T{seed}", "--for", "queries.sql", *key)
+        encrypt = lambda status: hush("encrypt", "t.csv", "--schema", "t.toml", "-o", f"T{seed}", "--for", "queries.sql", *key, status=status)
+        done = encrypt(None)
+        if done.returncode:
+            # A table has room for a million rows unless its schema says otherwise, a rehearsal for the rows that there are.
+            assert done.stderr.startswith("HUSH-P023") and not table.max_rows, done.stderr
+            table.max_rows = table.count
+            table.write(tmp_path)
+            encrypt(0)
         for query, text in expected:
             # Plans differ by the link: the server or the owner evaluates, and the answer is rounded or not.
             link = draw.choice(["0", "1", "100", "10000"])
@@ -158,11 +165,11 @@ def test_the_oracle_agrees_with_aggregates_of_duckdb():
     draw = random.Random(next(iter(seeds(1))))
     for count in (1, 2, 3, 30):
         points = [(draw.randint(-50, 50), draw.randint(-50, 50)) for _ in range(count)]
-        for name, function in [*OF_ONE.items(), *OF_TWO.items()]:
-            arguments = "y" if name in OF_ONE else "y, x"
+        for name in (*OF_ONE, *OF_SHAPE, *OF_TWO):
+            arguments = "y, x" if name in OF_TWO else "y"
             sql = f"SELECT {name}({arguments}) FROM (SELECT unnest($1) AS y, unnest($2) AS x)"
             want = duckdb.execute(sql, [list(column) for column in zip(*points)]).fetchall()[0][0]
-            found = function(*moments(points, (0, 0)))
+            found = value_of(name, points, (0, 0))
             if want is None or math.isnan(want):
                 assert found is None, name
             else:

@@ -24,7 +24,7 @@ from ._errors import (
     ResourceError,
     UsageError,
 )
-from ._expr import Expr, avg, col, count, expr, lit, max, min, stddev, sum, variance
+from ._expr import Expr, avg, col, count, expr, kurtosis, lit, max, min, skewness, stddev, sum, variance
 from ._keys import Key, keygen, open_key
 from ._machine import doctor
 from ._query import Query
@@ -40,7 +40,8 @@ __all__ = [
     "Account", "Column", "DamagedError", "DataError", "Expr", "HushError", "HushWarning", "InternalError", "Key", "Leakage",
     "Listed", "NoColumnError", "OwnerKeyError", "Plan", "PrecisionError", "Pushed", "Query", "RefusedError", "RemoteError",
     "ResourceError", "Result", "Schema", "Table", "UsageError", "avg", "col", "count", "delete", "doctor", "encrypt", "expr", "keygen",
-    "lit", "ls", "max", "min", "open", "open_key", "propose", "pull", "push", "read_schema", "run", "stddev", "sum", "variance",
+    "kurtosis", "lit", "ls", "max", "min", "open", "open_key", "propose", "pull", "push", "read_schema", "run", "skewness", "stddev",
+    "sum", "variance",
 ]  # fmt: skip
 
 

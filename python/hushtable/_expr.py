@@ -167,6 +167,16 @@ def stddev(column: str | Expr) -> Expr:
     return _aggregate("STDDEV", column)
 
 
+def skewness(column: str | Expr) -> Expr:
+    """SKEWNESS: of a sample; NULL for fewer than three values."""
+    return _aggregate("SKEWNESS", column)
+
+
+def kurtosis(column: str | Expr) -> Expr:
+    """KURTOSIS: the excess of a sample; NULL for fewer than four values."""
+    return _aggregate("KURTOSIS", column)
+
+
 def min(column: str | Expr) -> Expr:  # noqa: A001
     """MIN, of clear columns."""
     return _aggregate("MIN", column)

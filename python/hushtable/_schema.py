@@ -247,7 +247,9 @@ class Column:
 
     @property
     def for_(self) -> list[str]:
-        """What an encrypted column is for: ``sum``, ``avg``, ``count``, ``variance``, ``stddev``, ``geomean``, ``product``."""
+        """What an encrypted column is for: ``sum``, ``avg``, ``count``, ``variance``, ``stddev``, ``skewness``, ``kurtosis``,
+        ``geomean``, ``product``.
+        """
         return list(self._facts.get("for", []))
 
     @for_.setter

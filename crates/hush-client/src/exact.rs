@@ -5,15 +5,16 @@
 //! last step; two machines that hold the same sums print the same digits.
 
 mod joint;
+mod moments;
 
 use arrow::datatypes::i256;
 use ethnum::I256;
-use hush_plan::plan::MomentFunction;
 use num_bigint::{BigInt, BigUint, Sign};
 use num_integer::Integer;
 use num_traits::{Pow, Signed, ToPrimitive, Zero};
 
 pub(crate) use joint::Joint;
+pub(crate) use moments::Moments;
 
 /// Bits kept before the one rounding: 53 of the double, a guard and the sticky bit.
 const WORKING_BITS: i64 = 66;
@@ -73,66 +74,9 @@ fn scaled(value: BigUint, inexact: bool, shift: u64) -> f64 {
     rounded * (-(shift as f64)).exp2()
 }
 
-/// The moments of one aggregate in one group.
-#[derive(Debug)]
-pub(crate) struct Moments {
-    /// Rows that contribute.
-    pub(crate) count: BigInt,
-    /// Sum in units of `10^-scale`.
-    pub(crate) sum: BigInt,
-    /// Sum of squares in units of `10^-2·scale`.
-    pub(crate) squares: Option<BigInt>,
-    /// Decimal scale.
-    pub(crate) scale: u8,
-}
-
-impl Moments {
-    /// Whether numbers can have these moments: their squares add up to no less than those of as many equal ones (Cauchy and
-    /// Schwarz).
-    pub(crate) fn is_possible(&self) -> bool {
-        self.squares.as_ref().is_none_or(|squares| &self.count * squares >= &self.sum * &self.sum)
-    }
-
-    /// The statistic as a double, or `None` where SQL says NULL (no rows; one row for a sample statistic).
-    pub(crate) fn statistic(&self, function: MomentFunction) -> Option<f64> {
-        use MomentFunction as F;
-        let unit = ten_to(u32::from(self.scale));
-        if !self.count.is_positive() {
-            return None;
-        }
-        match function {
-            F::Sum => Some(ratio(&self.sum, &unit)),
-            F::Avg => Some(ratio(&self.sum, &(&self.count * unit))),
-            F::VarPop | F::VarSamp | F::StddevPop | F::StddevSamp => {
-                let sample = matches!(function, F::VarSamp | F::StddevSamp);
-                let freedom = if sample { &self.count - 1 } else { self.count.clone() };
-                if !freedom.is_positive() {
-                    return None;
-                }
-                // n·Σx² − (Σx)² over n·(n or n − 1), in units of 10^-2·scale; never negative.
-                let spread = &self.count * self.squares.as_ref()? - &self.sum * &self.sum;
-                let divisor = &self.count * freedom * &unit * &unit;
-                Some(match function {
-                    F::VarPop | F::VarSamp => ratio(&spread, &divisor),
-                    _ => root_ratio(&spread, &divisor),
-                })
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn moments(values: &[i64], scale: u8) -> Moments {
-        Moments {
-            count: BigInt::from(values.len()),
-            sum: values.iter().map(|v| BigInt::from(*v)).sum(),
-            squares: Some(values.iter().map(|v| BigInt::from(*v) * *v).sum()),
-            scale,
-        }
-    }
 
     #[test]
     fn ratios_round_to_the_nearest_double() {
@@ -206,27 +150,5 @@ mod tests {
         assert_eq!(root_ratio(&square, &BigInt::from(1)), 53_f64.exp2());
         assert_eq!(root_ratio(&(&square + 1), &BigInt::from(1)), 53_f64.exp2() + 2.0);
         assert_eq!(root_ratio(&(&square * 7 + 1), &BigInt::from(7)), 53_f64.exp2() + 2.0);
-    }
-
-    #[test]
-    fn statistics_of_a_known_sample() {
-        let sample = moments(&[2, 4, 4, 4, 5, 5, 7, 9], 0);
-        assert_eq!(sample.statistic(MomentFunction::StddevPop), Some(2.0));
-        assert_eq!(sample.statistic(MomentFunction::VarSamp), Some(32.0 / 7.0));
-        assert_eq!(moments(&[150, 250], 2).statistic(MomentFunction::Avg), Some(2.0));
-    }
-
-    #[test]
-    fn sql_nulls() {
-        assert_eq!(moments(&[], 0).statistic(MomentFunction::Sum), None);
-        assert_eq!(moments(&[5], 0).statistic(MomentFunction::StddevSamp), None);
-        assert_eq!(moments(&[5], 0).statistic(MomentFunction::VarPop), Some(0.0));
-    }
-
-    #[test]
-    fn cancellation_costs_nothing() {
-        // A double-precision Σx² − (Σx)²/n would return garbage here.
-        let sample = moments(&[4_000_000_000_000_001, 4_000_000_000_000_002, 4_000_000_000_000_003], 0);
-        assert_eq!(sample.statistic(MomentFunction::VarSamp), Some(1.0));
     }
 }

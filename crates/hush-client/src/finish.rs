@@ -107,6 +107,33 @@ mod tests {
         let unit = 1_000_000_000.07f64;
         assert_eq!(ask(&format!("STDDEV_POP(m) {frame}"))[1], Some(unit / 2.0));
         assert_eq!(ask("STDDEV(x) OVER (PARTITION BY id % 2)")[1], Some(0.5f64.sqrt()));
+        // Of 1, 2, 3 and of what is left when -2^60 has gone; of neighbours beyond 2^53.
+        assert_eq!(
+            ask("SKEWNESS(x) OVER (ORDER BY id DESC ROWS BETWEEN 3 PRECEDING AND CURRENT ROW)")[0],
+            Some(0.0)
+        );
+        assert_eq!(ask("KURTOSIS_POP(m) OVER (PARTITION BY id < 5)")[..4], [Some(-1.5); 4]);
+        assert_eq!(ask("KURTOSIS(x) OVER (PARTITION BY id < 5)")[..4], [None; 4]);
+    }
+
+    /// Every aggregate that the planner lets stand over a window is known here, of integers and of doubles.
+    #[test]
+    fn every_aggregate_of_windows_is_known() {
+        let columns: [(&str, ArrayRef); 2] = [
+            ("x", Arc::new(Int64Array::from(vec![1, 2, 4, 9]))),
+            ("f", Arc::new(Float64Array::from(vec![1.0, 2.0, 4.0, 9.0]))),
+        ];
+        let table = RecordBatch::try_from_iter(columns).unwrap();
+        for name in hush_plan::plan::window_aggregates() {
+            let sql = format!("SELECT {name}(x) OVER () AS a, {name}(f) OVER () AS b FROM merged");
+            let batches = finish(table.clone(), &sql).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let value = |column: usize| {
+                let values =
+                    arrow::compute::cast(batches[0].column(column), &arrow::datatypes::DataType::Float64);
+                values.unwrap().as_primitive::<Float64Type>().value(0)
+            };
+            assert!((value(0) - value(1)).abs() < 1e-12, "{name}: {} {}", value(0), value(1));
+        }
     }
 
     /// One row: `a0` = 12345678901234567890123.25, `a1` = 0.1 (a double), `a2` NULL, `a3` = 7.

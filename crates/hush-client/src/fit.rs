@@ -77,10 +77,11 @@ fn suit_devices(proposal: &mut Proposal) {
     }
 }
 
+/// Takes away the purposes that encrypt squares and higher powers; true if there were any.
 fn drop_variances(schema: &mut Schema) -> bool {
-    let is_variance = |purpose: &Purpose| matches!(purpose, Purpose::Stddev | Purpose::Variance);
-    let had = schema.columns.iter().any(|column| column.purposes.iter().any(is_variance));
-    schema.columns.iter_mut().for_each(|column| column.purposes.retain(|purpose| !is_variance(purpose)));
+    let reads_powers = |purpose: &Purpose| purpose.order() > 1;
+    let had = schema.columns.iter().any(|column| column.purposes.iter().any(reads_powers));
+    schema.columns.iter_mut().for_each(|column| column.purposes.retain(|purpose| !reads_powers(purpose)));
     had
 }
 

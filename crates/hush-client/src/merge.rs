@@ -81,10 +81,9 @@ fn aggregate_value(
             require(joint.is_possible(moments.products.keys()), "moments of several columns")?;
             Ok(joint.statistic(*function).map(Number::Approx))
         }
-        OwnerAggregate::Moments { function, count, sum, squares, scale, output } => {
+        OwnerAggregate::Moments { function, count, powers, scale, output } => {
             let Some(count) = some_rows(count, group)? else { return Ok(None) };
-            let forms = (sum, squares.as_ref());
-            of_moments(*function, count, forms, (*scale, *output), group, errors)
+            of_moments(*function, count, powers, (*scale, *output), group, errors)
         }
         OwnerAggregate::Product { function, count, moments } => {
             let Some(count) = some_rows(count, group)? else { return Ok(None) };
@@ -105,45 +104,29 @@ fn some_rows(count: &LinearForm, group: &GroupNumbers) -> Result<Option<BigInt>,
     Ok(Some(row_count(count, group)?).filter(|count| !count.is_zero()))
 }
 
-/// SUM, AVG or a variance of one group of `count` rows, from the forms of its sum and its sum of squares.
+/// A function of the moments of one group of `count` rows, from the forms of its sums of powers.
 fn of_moments(
     function: MomentFunction,
     count: BigInt,
-    forms: (&LinearForm, Option<&LinearForm>),
+    forms: &[LinearForm],
     (scale, output): (u8, OutputType),
     group: &GroupNumbers,
     errors: &[f64],
 ) -> Result<Option<Number>, ClientError> {
-    let sum = linear(forms.0, group)?;
-    let squares = forms.1.map(|form| linear(form, group)).transpose()?;
-    match (sum, squares) {
-        (Number::Exact(sum), None | Some(Number::Exact(_))) if function == MomentFunction::Sum => {
-            Ok(Some(match output {
-                OutputType::Float => Number::Approx(scaled(&sum, scale)),
-                OutputType::Decimal { .. } | OutputType::Int => Number::Exact(sum),
-            }))
-        }
-        (Number::Exact(sum), squares) => {
-            let squares = match squares {
-                Some(Number::Exact(squares)) => Some(squares),
-                Some(Number::Approx(_)) => {
-                    return Err(ClientError::Internal { what: "mixed exact and approximate moments" });
-                }
-                None => None,
-            };
-            let moments = Moments { count, sum, squares, scale };
-            require(moments.is_possible(), "a sum of squares")?;
-            Ok(moments.statistic(function).map(Number::Approx))
-        }
-        (Number::Approx(sum), squares) => {
-            let squares = squares.map(|squares| squares.to_f64());
-            let of_squares = forms.1.map_or(0.0, |form| form_error(form, errors));
-            let bounds = (form_error(forms.0, errors), of_squares);
-            let n = count.to_f64().unwrap_or(f64::NAN);
-            let value = approximate(function, &count, sum, squares);
-            let value = value.map(|value| rounded(value, statistic_error(function, n, value, sum, bounds)));
-            Ok(value.map(Number::Approx))
-        }
+    let sums = forms.iter().map(|form| linear(form, group)).collect::<Result<Vec<_>, _>>()?;
+    let exact = sums.iter().map(|sum| match sum {
+        Number::Exact(sum) => Some(sum.clone()),
+        Number::Approx(_) => None,
+    });
+    let Some(powers) = exact.collect::<Option<Vec<BigInt>>>() else {
+        let reals = sums.iter().zip(forms).map(|(sum, form)| (sum.to_f64(), form_error(form, errors)));
+        return Ok(approximate(function, &count, &reals.collect::<Vec<_>>())?.map(Number::Approx));
+    };
+    let moments = Moments { count, powers, scale };
+    require(moments.is_possible(), "sums of powers")?;
+    match (function, moments.powers.as_slice()) {
+        (MomentFunction::Sum, [sum]) if output != OutputType::Float => Ok(Some(Number::Exact(sum.clone()))),
+        _ => Ok(moments.statistic(function).map(Number::Approx)),
     }
 }
 
@@ -223,27 +206,34 @@ fn exact(form: &LinearForm, group: &GroupNumbers) -> Result<BigInt, ClientError>
     }
 }
 
-fn scaled(sum: &BigInt, scale: u8) -> f64 {
-    crate::exact::ratio(sum, &crate::exact::ten_to(u32::from(scale)))
-}
-
-/// Statistics of an approximate column, in doubles.
-fn approximate(function: MomentFunction, count: &BigInt, sum: f64, squares: Option<f64>) -> Option<f64> {
+/// A statistic of an approximate column, in doubles, with the digits that hold. `sums` are those of the values and of their
+/// squares, each with a bound on its error.
+///
+/// # Errors
+/// [`ClientError::Internal`] for functions of higher powers than squares, which the planner refuses.
+fn approximate(
+    function: MomentFunction,
+    count: &BigInt,
+    sums: &[(f64, f64)],
+) -> Result<Option<f64>, ClientError> {
     use MomentFunction as F;
-    let n = count.to_f64()?;
+    let place = |index: usize| sums.get(index).copied().unwrap_or_default();
+    let ((sum, of_sum), (squares, of_squares)) = (place(0), place(1));
+    let n = count.to_f64().unwrap_or(f64::NAN);
     let sample = matches!(function, F::VarSamp | F::StddevSamp);
     let freedom = if sample { n - 1.0 } else { n };
-    match function {
-        F::Sum => Some(sum),
-        F::Avg => Some(sum / n),
-        F::VarPop | F::VarSamp | F::StddevPop | F::StddevSamp => {
-            if freedom <= 0.0 {
-                return None;
-            }
-            let variance = ((squares? - sum * sum / n) / freedom).max(0.0);
-            Some(if matches!(function, F::StddevPop | F::StddevSamp) { variance.sqrt() } else { variance })
+    let variance = || ((squares - sum * sum / n) / freedom).max(0.0);
+    let value = match function {
+        F::Sum => sum,
+        F::Avg => sum / n,
+        F::VarPop | F::VarSamp | F::StddevPop | F::StddevSamp if freedom <= 0.0 => return Ok(None),
+        F::VarPop | F::VarSamp => variance(),
+        F::StddevPop | F::StddevSamp => variance().sqrt(),
+        F::Kurtosis | F::KurtosisPop | F::Skewness => {
+            return Err(ClientError::Internal { what: "approximate sums of higher powers" });
         }
-    }
+    };
+    Ok(Some(rounded(value, statistic_error(function, n, value, sum, (of_sum, of_squares)))))
 }
 
 /// `Σ coefficient·moment`: exact where all moments are.
@@ -302,8 +292,7 @@ mod tests {
         let sum = |output| OwnerAggregate::Moments {
             function: MomentFunction::Sum,
             count: count.clone(),
-            sum: form(&[("2", Moment::Encrypted(0)), ("3", Moment::Clear(0))]),
-            squares: None,
+            powers: vec![form(&[("2", Moment::Encrypted(0)), ("3", Moment::Clear(0))])],
             scale: 0,
             output,
         };
@@ -327,8 +316,7 @@ mod tests {
         let aggregate = OwnerAggregate::Moments {
             function: MomentFunction::Avg,
             count: LinearForm::of(Moment::Clear(0)),
-            sum: LinearForm::of(Moment::Encrypted(0)),
-            squares: None,
+            powers: vec![LinearForm::of(Moment::Encrypted(0))],
             scale: 0,
             output: OutputType::Float,
         };
@@ -336,5 +324,28 @@ mod tests {
         numbers.encrypted[0] = Number::Approx(10.0);
         let column = aggregate_column(&aggregate, &[numbers], &[]).unwrap();
         assert_eq!(column.as_any().downcast_ref::<Float64Array>().unwrap().value(0), 2.5);
+    }
+
+    /// Sums that no rows have are refused whatever the function, and approximate ones above squares have no bound.
+    #[test]
+    fn sums_of_powers_must_be_possible_and_exact() {
+        let aggregate = OwnerAggregate::Moments {
+            function: MomentFunction::Skewness,
+            count: LinearForm::of(Moment::Clear(0)),
+            powers: (0..3).map(|index| LinearForm::of(Moment::Encrypted(index))).collect(),
+            scale: 0,
+            output: OutputType::Float,
+        };
+        let asked = |numbers: [Number; 3]| {
+            let group = GroupNumbers { encrypted: numbers.to_vec(), ..group(3, 0) };
+            aggregate_column(&aggregate, &[group], &[])
+        };
+        let exact = |numbers: [i64; 3]| asked(numbers.map(|number| Number::Exact(number.into())));
+        // 1, 2 and 4.
+        let column = exact([7, 21, 73]).unwrap();
+        let found = column.as_any().downcast_ref::<Float64Array>().unwrap().value(0);
+        assert_eq!(found, 0.935_219_529_582_824_5);
+        assert!(matches!(exact([7, 21, 173]), Err(ClientError::Beyond { .. })));
+        assert!(matches!(asked([7.0, 21.0, 73.0].map(Number::Approx)), Err(ClientError::Internal { .. })));
     }
 }

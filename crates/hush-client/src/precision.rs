@@ -52,6 +52,8 @@ pub(crate) fn statistic_error(
         // |√(v + δ) − √v| is at most √δ, and about δ/2√v where v is larger.
         F::StddevPop | F::StddevSamp if statistic > 0.0 => variance.sqrt().min(variance / statistic),
         F::StddevPop | F::StddevSamp => variance.sqrt(),
+        // Of approximate columns the planner refuses them.
+        F::Kurtosis | F::KurtosisPop | F::Skewness => f64::INFINITY,
     }
 }
 

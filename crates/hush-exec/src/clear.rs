@@ -5,6 +5,7 @@
 //! row order, so that each row's group and weights can be applied to its ciphertext. Both use the same parsed
 //! expressions, and so agree. [`zones`] tells which parts have no matching row and need not be read.
 
+pub mod central;
 pub(crate) mod compiled;
 pub(crate) mod counts;
 mod files;

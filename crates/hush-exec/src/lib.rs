@@ -45,6 +45,7 @@ mod stop;
 mod table;
 mod workers;
 
+pub use clear::central;
 pub use clear::shape::clear_half_bytes;
 pub use engine::Engine;
 pub use error::{ErrorKind, ExecError, ExpressionFault, ExpressionRole, PlanFault};

@@ -2,16 +2,22 @@
 //! The aggregate functions, each in one line: its names, its arguments, what its finish computes from which moments, the
 //! purpose of a schema that it serves, and how it stands over a window.
 //!
-//! A new function of known moments is a line here, its finish in `hush-client`, and its test. `grouped` plans the moments,
-//! and the server adds them up without knowing what they are for.
+//! A new function of moments is a line here and its finish in `hush-client`; CONTRIBUTING.md has all steps. `grouped` plans
+//! the moments, and the server adds them up without knowing what they are for.
 
 use crate::schema::Purpose;
 
-/// The aggregate functions of the count, the sum and the sum of squares of one argument. All are NULL where no row has a value.
+/// The aggregate functions of the count and of sums of powers of one argument. All are NULL where no row has a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MomentFunction {
     /// AVG
     Avg,
+    /// KURTOSIS: the excess of a sample, unbiased for normal values; NULL for fewer than four rows, and where all are equal.
+    Kurtosis,
+    /// KURTOSIS_POP: the excess; NULL where all rows are equal, so for a single one.
+    KurtosisPop,
+    /// SKEWNESS: of a sample, with the usual correction for its size; NULL for fewer than three rows, and where all are equal.
+    Skewness,
     /// STDDEV_POP
     StddevPop,
     /// STDDEV, STDDEV_SAMP; NULL for a single row.
@@ -141,6 +147,9 @@ const AGGREGATES: &[Entry] = &[
     Entry::product(&["geomean"], ProductFunction::Geomean)
         .alias("geometric_mean", "geomean")
         .suggested("geomean"),
+    Entry::moments(&["kurtosis"], MomentFunction::Kurtosis, Purpose::Kurtosis).suggested("kurtosis"),
+    Entry::moments(&["kurtosis_pop"], MomentFunction::KurtosisPop, Purpose::Kurtosis)
+        .suggested("kurtosis_pop"),
     Entry::jointly(&["linreg_count"], Jointly::Count, Arguments::Features),
     Entry::features(&["linreg_intercept"], JointFunction::Intercept),
     Entry::features(&["linreg_r2"], JointFunction::R2),
@@ -157,6 +166,7 @@ const AGGREGATES: &[Entry] = &[
     Entry::pair(&["regr_sxx"], JointFunction::Spread(1, 1)),
     Entry::pair(&["regr_sxy"], JointFunction::Spread(0, 1)),
     Entry::pair(&["regr_syy"], JointFunction::Spread(0, 0)),
+    Entry::moments(&["skewness"], MomentFunction::Skewness, Purpose::Skewness).suggested("skewness"),
     Entry::moments(&["stddev_samp", "stddev"], MomentFunction::StddevSamp, Purpose::Stddev)
         .suggested("stddev"),
     Entry::moments(&["stddev_pop"], MomentFunction::StddevPop, Purpose::Stddev).suggested("stddev_pop"),
@@ -179,17 +189,43 @@ pub(crate) fn of_purpose(purpose: Purpose) -> impl Iterator<Item = &'static Entr
     AGGREGATES.iter().filter(move |entry| entry.purpose == Some(purpose))
 }
 
+/// The names by which the server's query engine is asked for aggregates of clear columns.
+pub fn engine_aggregates() -> impl Iterator<Item = &'static str> {
+    let is_asked = |entry: &&Entry| !matches!(entry.computes, Aggregate::Jointly(_));
+    AGGREGATES.iter().filter(is_asked).map(Entry::engine_name)
+}
+
+/// The names by which the owner's query engine is asked for aggregates over a window.
+pub fn window_aggregates() -> impl Iterator<Item = &'static str> {
+    AGGREGATES.iter().filter(|entry| entry.window.is_some()).map(Entry::engine_name)
+}
+
+/// The purpose whose aggregates read the sums of powers of a column up to this one.
+pub(crate) fn purpose_of_order(order: u32) -> Option<Purpose> {
+    Purpose::ALL.into_iter().find(|purpose| purpose.order() == order)
+}
+
 /// Names that somebody may have meant.
 pub(crate) fn suggestions() -> impl Iterator<Item = &'static str> {
     AGGREGATES.iter().filter_map(|entry| entry.suggested)
 }
 
+impl Purpose {
+    /// The highest power of a value whose sum the aggregates of this purpose read; 0 for none.
+    pub fn order(self) -> u32 {
+        of_purpose(self).map(Entry::order).max().unwrap_or(0)
+    }
+}
+
 impl MomentFunction {
-    /// Whether it reads the sum of squares.
-    pub fn reads_squares(self) -> bool {
+    /// The highest power of the argument whose sum it reads, besides all lower ones. Planning, encryption and finish take the
+    /// number of sums from here.
+    pub fn order(self) -> u32 {
         match self {
-            Self::Avg | Self::Sum => false,
-            Self::StddevPop | Self::StddevSamp | Self::VarPop | Self::VarSamp => true,
+            Self::Avg | Self::Sum => 1,
+            Self::StddevPop | Self::StddevSamp | Self::VarPop | Self::VarSamp => 2,
+            Self::Skewness => 3,
+            Self::Kurtosis | Self::KurtosisPop => 4,
         }
     }
 }
@@ -220,9 +256,17 @@ impl Entry {
         self.alias.filter(|(alias, _)| *alias == typed).map_or(typed, |(_, known)| known)
     }
 
-    /// Whether it reads the sum of squares of its argument.
-    pub(crate) fn reads_squares(&self) -> bool {
-        matches!(self.computes, Aggregate::FromSums(FromSums::Moments(function)) if function.reads_squares())
+    /// The highest power of its argument whose sum it reads; 0 where it reads none.
+    pub(crate) fn order(&self) -> u32 {
+        match self.computes {
+            Aggregate::FromSums(FromSums::Moments(function)) => function.order(),
+            _ => 0,
+        }
+    }
+
+    /// Whether it reads more of a column than values and validity, which every summed column has.
+    pub(crate) fn reads_further_quantities(&self) -> bool {
+        self.order() > 1 || matches!(self.computes, Aggregate::FromSums(FromSums::Product(_)))
     }
 
     fn all_names(&self) -> impl Iterator<Item = &'static str> {
@@ -297,6 +341,7 @@ mod tests {
             }
         }
         assert!(suggestions().is_sorted());
+        assert!(AGGREGATES.iter().filter_map(|entry| entry.purpose).all(|of| Purpose::ALL.contains(&of)));
         assert_eq!(named("median"), None);
     }
 }

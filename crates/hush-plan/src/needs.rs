@@ -4,7 +4,7 @@
 use num_bigint::BigInt;
 use num_traits::One;
 
-use crate::aggregates::{self, Aggregate, Entry, FromSums};
+use crate::aggregates;
 use crate::by_row;
 use crate::error::{PlanError, Unfit};
 use crate::grouped;
@@ -30,11 +30,10 @@ impl Needs {
             if column.purposes.contains(&Purpose::Product) {
                 factors.push(column);
             }
-            let aggregates = || column.purposes.iter().copied().flat_map(aggregates::of_purpose);
-            let is_product =
-                |entry: &&Entry| matches!(entry.computes, Aggregate::FromSums(FromSums::Product(_)));
-            if let Some(product) = aggregates().find(is_product) {
-                let call = format!("{}({})", product.engine_name().to_uppercase(), sql::quoted(&column.name));
+            // An aggregate needs the sums of a query that calls it.
+            let aggregates = column.purposes.iter().copied().flat_map(aggregates::of_purpose);
+            for entry in aggregates.filter(|entry| entry.reads_further_quantities()) {
+                let call = format!("{}({})", entry.engine_name().to_uppercase(), sql::quoted(&column.name));
                 needs.merge(needs_of_sql(schema, &call)?);
             }
         }
@@ -68,13 +67,13 @@ impl Needs {
         }
     }
 
+    /// Values and validity, which every column with such purposes has.
     fn add_purposes(&mut self, column: &Column) -> Result<(), PlanError> {
         let name = || column.name.clone();
         if column_bounds(column).is_none() && !column.is_approximate() {
             return Err(PlanError::WrongType { text: name(), reason: Unfit::Text });
         }
         let purposes = &column.purposes;
-        let squares = purposes.iter().copied().flat_map(aggregates::of_purpose).any(Entry::reads_squares);
         let is_time = matches!(column.kind, ColumnType::Date | ColumnType::Timestamp);
         if is_time && purposes.iter().any(|purpose| *purpose != Purpose::Count) {
             return Err(PlanError::WrongType { text: name(), reason: Unfit::DateArithmetic });
@@ -83,9 +82,6 @@ impl Needs {
         let sums = purposes.iter().any(|p| !matches!(p, Purpose::Count | Purpose::Product));
         if sums || !purposes.contains(&Purpose::Product) {
             self.add_sum(Quantity::Value(name()), BigInt::one());
-        }
-        if squares {
-            self.add_sum(Quantity::Square(name()), BigInt::one());
         }
         if column.nullable {
             self.add_sum(Quantity::Valid(name()), BigInt::one());

@@ -7,7 +7,9 @@ mod predicate;
 mod query;
 mod server;
 
-pub use crate::aggregates::{JointFunction, MomentFunction, ProductFunction};
+pub use crate::aggregates::{
+    JointFunction, MomentFunction, ProductFunction, engine_aggregates, window_aggregates,
+};
 pub use owner::{
     JointMoments, LinearForm, Moment, OutputType, OwnerAggregate, OwnerPlan, OwnerProgram, ProductMoments,
     ProgramOutput, ProgramSource, Regroup,

@@ -7,6 +7,7 @@ use num_bigint::BigInt;
 use num_traits::{One, Zero};
 use serde::{Deserialize, Serialize};
 
+use crate::aggregates;
 use crate::range::{Interval, at_least_one};
 use crate::schema::units::column_bounds;
 use crate::schema::{Column, ColumnType, Schema};
@@ -201,8 +202,12 @@ impl Quantity {
         let words = match self {
             Quantity::BothValid(..) => "the joint validity (`products` in the schema)",
             Quantity::Monomial(factors) => {
+                let is_power = factors.iter().all(|factor| Some(factor) == factors.first());
+                let order = u32::try_from(factors.len()).unwrap_or(u32::MAX);
+                let purpose = aggregates::purpose_of_order(order).filter(|_| is_power);
+                let purpose = purpose.map_or(String::new(), |of| format!("purpose `{}`, or ", of.name()));
                 return format!(
-                    "the product as a further `sum` column (`products = [{factors:?}]` in the schema)"
+                    "the product as a further `sum` column ({purpose}`products = [{factors:?}]` in the schema)"
                 );
             }
             Quantity::Log(_) | Quantity::Negative(_) | Quantity::Zero(_) => {

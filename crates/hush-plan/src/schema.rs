@@ -83,14 +83,48 @@ pub enum Purpose {
     Count,
     /// PRODUCT and GEOMEAN: `sum`, and logarithms and signs as further columns.
     Geomean,
+    /// KURTOSIS: `sum` and the second to fourth powers as further columns.
+    Kurtosis,
     /// Element-wise products: the `slots` layout.
     Product,
+    /// SKEWNESS: `sum`, and the square and the cube as further columns.
+    Skewness,
     /// STDDEV: `sum` and the square as a further column.
     Stddev,
     /// SUM: the `sum` layout.
     Sum,
     /// VARIANCE: `sum` and the square as a further column.
     Variance,
+}
+
+impl Purpose {
+    /// All of them, in the order in which people are told about them.
+    pub const ALL: [Self; 9] = [
+        Self::Sum,
+        Self::Avg,
+        Self::Count,
+        Self::Variance,
+        Self::Stddev,
+        Self::Skewness,
+        Self::Kurtosis,
+        Self::Geomean,
+        Self::Product,
+    ];
+
+    /// The word that a schema's `for` has for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Avg => "avg",
+            Self::Count => "count",
+            Self::Geomean => "geomean",
+            Self::Kurtosis => "kurtosis",
+            Self::Product => "product",
+            Self::Skewness => "skewness",
+            Self::Stddev => "stddev",
+            Self::Sum => "sum",
+            Self::Variance => "variance",
+        }
+    }
 }
 
 /// Inclusive bounds of a column in units (see [`ColumnType`]).

@@ -137,8 +137,11 @@ fn merge(task: &AggregateTask, owner: &OwnerPlan) -> Vec<String> {
     if uses(|of| matches!(of, OwnerAggregate::Product { .. })) {
         parts.push("products from the sums of logarithms".to_owned());
     }
-    if uses(|of| matches!(of, OwnerAggregate::Moments { squares: Some(_), .. })) {
+    if uses(|of| matches!(of, OwnerAggregate::Moments { function, .. } if function.order() == 2)) {
         parts.push("variances from the sums of squares".to_owned());
+    }
+    if uses(|of| matches!(of, OwnerAggregate::Moments { function, .. } if function.order() > 2)) {
+        parts.push("shapes of distributions from the sums of powers".to_owned());
     }
     let variables = owner.aggregates.iter().filter_map(|aggregate| match aggregate {
         OwnerAggregate::Joint { moments, .. } => Some(moments.scales.len()),
@@ -200,6 +203,19 @@ mod tests {
                  the square of charges in each group",
                 "you: decrypt 4 sums for each group; divide by counts; variances from the sums of squares; \
                  keep groups with COUNT(*) > 4; sort by ward; keep 3 rows",
+            ]
+        );
+    }
+
+    #[test]
+    fn powers_beyond_squares_in_sentences() {
+        let found = steps("SELECT SKEWNESS(charges), KURTOSIS(charges) FROM patients");
+        assert_eq!(
+            found[1..],
+            [
+                "server, encrypted: add up the values of charges, the square of charges, the product charges * \
+                 charges * charges, the product charges * charges * charges * charges",
+                "you: decrypt 4 sums for each group; shapes of distributions from the sums of powers",
             ]
         );
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! AVG, VARIANCE and STDDEV over windows of exact numbers: from exact sums, rounded once, as without a window.
+//! Functions of moments over windows of exact numbers: from exact sums, rounded once, as without a window.
 //!
 //! The query engine's own functions work in doubles, which cannot tell neighbouring numbers beyond 2^53 apart. In a moving
 //! frame they lose numbers much smaller than one that has left it. Its mean of decimals is cut to some digits. Doubles are
-//! still left to it.
+//! still left to it, and to [`hush_exec::central`] where it has no function.
 
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::functions_aggregate::{average, stddev, variance};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
+use hush_exec::central;
 use hush_plan::plan::MomentFunction;
 use num_bigint::BigInt;
 use num_traits::Zero;
@@ -23,7 +24,7 @@ use crate::exact::{Moments, big_of_arrow};
 
 /// The functions, in place of the query engine's of the same names.
 pub(super) fn functions() -> Vec<Arc<AggregateUDF>> {
-    use MomentFunction::{Avg, StddevPop, StddevSamp, VarPop, VarSamp};
+    use MomentFunction as F;
     let exact = |function, engine: Arc<AggregateUDF>| {
         Arc::new(AggregateUDF::from(ExactStatistic {
             function,
@@ -32,11 +33,14 @@ pub(super) fn functions() -> Vec<Arc<AggregateUDF>> {
         }))
     };
     vec![
-        exact(Avg, average::avg_udaf()),
-        exact(StddevPop, stddev::stddev_pop_udaf()),
-        exact(StddevSamp, stddev::stddev_udaf()),
-        exact(VarPop, variance::var_pop_udaf()),
-        exact(VarSamp, variance::var_samp_udaf()),
+        exact(F::Avg, average::avg_udaf()),
+        exact(F::Kurtosis, central::kurtosis()),
+        exact(F::KurtosisPop, central::kurtosis_pop()),
+        exact(F::Skewness, central::skewness()),
+        exact(F::StddevPop, stddev::stddev_pop_udaf()),
+        exact(F::StddevSamp, stddev::stddev_udaf()),
+        exact(F::VarPop, variance::var_pop_udaf()),
+        exact(F::VarSamp, variance::var_samp_udaf()),
     ]
 }
 
@@ -64,7 +68,7 @@ impl AggregateUDFImpl for ExactStatistic {
     fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
         match arguments {
             [kind] if kind.is_numeric() => Ok(DataType::Float64),
-            _ => Err(DataFusionError::Plan("means and variances are of numbers".to_owned())),
+            _ => Err(DataFusionError::Plan("moments are of numbers".to_owned())),
         }
     }
 
@@ -77,9 +81,8 @@ impl AggregateUDFImpl for ExactStatistic {
             _ => None,
         };
         let Some(scale) = scale else { return self.engine.accumulator(arguments) };
-        let zero = BigInt::zero;
-        let squares = self.function.reads_squares().then(zero);
-        let moments = Moments { count: zero(), sum: zero(), squares, scale };
+        let powers = vec![BigInt::zero(); self.function.order() as usize];
+        let moments = Moments { count: BigInt::zero(), powers, scale };
         Ok(Box::new(ExactMoments { function: self.function, moments }))
     }
 
@@ -103,10 +106,11 @@ impl ExactMoments {
                 cast(array, &wide)?.as_primitive::<Decimal256Type>().iter().flatten().map(big_of_arrow)
             {
                 self.moments.count += times;
-                if let Some(squares) = &mut self.moments.squares {
-                    *squares += &value * &value * times;
+                let mut power = BigInt::from(times);
+                for sum in &mut self.moments.powers {
+                    power *= &value;
+                    *sum += &power;
                 }
-                self.moments.sum += value * times;
             }
         }
         Ok(())

@@ -15,7 +15,7 @@ use datafusion::execution::{SessionState, TaskContext};
 use datafusion::prelude::SessionConfig;
 use object_store::memory::InMemory;
 
-use super::product;
+use super::{central, product};
 use crate::ExecError;
 use crate::coerce::faithful_rules;
 
@@ -141,7 +141,9 @@ fn common() -> Result<SessionState, ExecError> {
     let mut builder = SessionStateBuilder::new_with_default_features()
         .with_config(config)
         .with_optimizer_rules(faithful_rules());
-    builder.aggregate_functions().get_or_insert_default().extend(product::functions());
+    let aggregates = builder.aggregate_functions().get_or_insert_default();
+    aggregates.extend(product::functions());
+    aggregates.extend(central::functions());
     // Of two functions with one name the later is taken.
     builder.scalar_functions().get_or_insert_default().extend(crate::coerce::functions());
     Ok(builder.build())

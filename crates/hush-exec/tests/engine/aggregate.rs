@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Grouped sums against 256-bit arithmetic on the plaintext.
 
+use arrow::array::Array;
 use ethnum::I256;
 use hush_exec::answer::Answer;
 use hush_exec::{Engine, ExecError, Limits};
-use hush_plan::plan::{AggregateTask, Mask, Predicate, Task};
+use hush_plan::plan::{AggregateTask, Mask, Predicate, Task, engine_aggregates};
 
 use crate::fixture::{Fixture, REAL_SUM, Random, Row, SQUARE, VALID, VALUE};
 use crate::reference::{Decrypted, ask, counts, decrypt_real, everything, grouped, task, texts};
@@ -89,6 +90,24 @@ fn groups_that_are_only_counted_are_those_of_the_query_engine() {
             let columns: Vec<usize> = (0..counted.num_columns()).collect();
             assert_eq!(counted, asked.project(&columns).unwrap(), "{keys:?} {predicate:?}");
         }
+    }
+}
+
+/// Every aggregate that the planner can ask of clear columns is on the server's list, and known to the query engine.
+#[test]
+fn every_aggregate_that_the_planner_asks_for_is_answered() {
+    let fixture = Fixture::random(&mut Random::announced("aggregates"), &[300]);
+    let call = |name: &str| match name {
+        "bool_and" | "bool_or" => format!("{name}(\"year\" > 0)"),
+        _ => format!("{name}(CAST(\"year\" AS DOUBLE))"),
+    };
+    for name in engine_aggregates() {
+        let clear = vec!["COUNT(*)".to_owned(), call(name)];
+        let task = AggregateTask { clear, ..task(&[], Vec::new(), &[]) };
+        let bytes = fixture.engine(1).run(&fixture.plan(None, Task::Aggregate(task)));
+        let bytes = bytes.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let clear = Answer::decode(&bytes, u64::MAX).unwrap().clear().unwrap();
+        assert!(clear.column(1).is_valid(0), "{name}");
     }
 }
 

@@ -117,7 +117,8 @@ impl Feature {
             Self::CommonTable | Self::Subquery => Some("write it as one SELECT over the table"),
             Self::Distinct => Some("GROUP BY the clear columns"),
             Self::EncryptedAggregate => Some(
-                "COUNT, SUM, AVG, VARIANCE, STDDEV, COVAR, CORR, PRODUCT and regressions work on encrypted columns",
+                "COUNT, SUM, AVG, VARIANCE, STDDEV, SKEWNESS, KURTOSIS, COVAR, CORR, PRODUCT and regressions work on \
+                 encrypted columns",
             ),
             Self::GroupingSets => Some("one query for each set of keys"),
             Self::Join => Some("join before encrypting"),
@@ -134,7 +135,7 @@ impl Feature {
                 "those of + - * of exact columns can move, and COUNT, MIN and MAX; a float with a range is exact",
             ),
             Self::UnknownWindow => Some(
-                "COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, ROW_NUMBER, RANK, LAG, LEAD, FIRST_VALUE and their kin",
+                "COUNT, SUM, AVG, VARIANCE, STDDEV, SKEWNESS, MIN, MAX, ROW_NUMBER, RANK, LAG, LEAD, FIRST_VALUE and their kin",
             ),
             Self::Window => Some("window functions in a query without GROUP BY, filtered by WHERE"),
             Self::JointDistinct => Some("without DISTINCT"),
@@ -157,7 +158,8 @@ impl Feature {
 pub enum Unfit {
     /// A float without a range where exact numbers are needed.
     #[error(
-        "covariances, regressions and products of rows need exact columns; give the float a range in the schema"
+        "covariances, regressions, products of rows, SKEWNESS and KURTOSIS need exact columns; give the float a range in \
+         the schema"
     )]
     Approximate,
     /// `CASE` in a slot program.

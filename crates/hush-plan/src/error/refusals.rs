@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What can be done about each refusal of the planner.
 
-use super::{Clause, Feature, PlanError, Remedy, Subject};
+use super::{Clause, Feature, PlanError, Remedy, Subject, Unfit};
 use crate::schema::{ColumnType, NO_VALUES, Protection};
 
 impl PlanError {
@@ -34,6 +34,9 @@ impl PlanError {
                 "smaller constants or clear factors",
                 "fewer rows per table",
             ]),
+            Self::WrongType { reason: Unfit::TooWide, .. } => {
+                fixed(&["a narrower range for its columns in the schema"])
+            }
             Self::Mismatch { .. } => fixed(&[
                 "write values as their column has them: 2024, 12.50, 'text', DATE '2024-03-31'",
                 "CAST the column",

@@ -51,20 +51,23 @@ pub(super) fn aggregate(
     if encrypted.is_none() && from_sums != FromSums::Count {
         check_numbers(builder, argument, text)?;
     }
+    // Functions of ours in the query engine take doubles.
+    let in_doubles = Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(argument.clone()),
+        data_type: DataType::Double(ExactNumberInfo::None),
+        array: false,
+        format: None,
+    };
     if matches!(from_sums, FromSums::Product(_)) && encrypted.is_none() {
-        // In doubles, whatever the argument is.
-        let double: Expr = Expr::Cast {
-            kind: CastKind::Cast,
-            expr: Box::new(argument.clone()),
-            data_type: DataType::Double(ExactNumberInfo::None),
-            array: false,
-            format: None,
-        };
-        return Ok(by_engine(builder, call, &double, condition));
+        return Ok(by_engine(builder, call, &in_doubles, condition));
     }
     let pieces = match normalise(builder.schema, argument) {
         Ok(pieces) => pieces,
-        Err(_) if encrypted.is_none() => return Ok(by_engine(builder, call, argument, condition)),
+        Err(_) if encrypted.is_none() => {
+            let argument = if call.entry.order() > 2 { &in_doubles } else { argument };
+            return Ok(by_engine(builder, call, argument, condition));
+        }
         Err(error) => return Err(error),
     };
     let pieces: Vec<Piece> = pieces.into_iter().map(|piece| piece.where_true(condition)).collect();
@@ -107,7 +110,11 @@ fn by_engine(
     }
 }
 
-/// SUM, AVG and variances, from the count, the sum and the sum of squares.
+/// SUM, AVG, variances, skewness and kurtosis, from the count and the sums of powers.
+///
+/// # Errors
+/// [`PlanError::WrongType`] for dates, and for approximate columns above the second power: no bound is known for the error of a
+/// quotient of such sums.
 fn of_moments(
     builder: &mut Builder<'_>,
     function: MomentFunction,
@@ -118,27 +125,25 @@ fn of_moments(
     if pieces.iter().any(|piece| piece.kind != Kind::Number) {
         return Err(PlanError::WrongType { text: text.to_owned(), reason: Unfit::DateArithmetic });
     }
+    let approximate = pieces.iter().flat_map(|piece| piece.terms.keys()).any(|m| builder.is_approximate(m));
+    if approximate && function.order() > 2 {
+        return Err(PlanError::WrongType { text: text.to_owned(), reason: Unfit::Approximate });
+    }
     let scale = pieces.iter().map(Piece::scale).max().unwrap_or(0);
     let sum = builder.form(pieces, scale, text)?;
-    let squares = function.reads_squares().then(|| squares(builder, pieces, scale, text)).transpose()?;
-    let approximate = pieces.iter().flat_map(|piece| piece.terms.keys()).any(|m| builder.is_approximate(m));
     let output = match function {
         MomentFunction::Sum if !approximate => sum_type(&sum, scale, text)?,
         _ => OutputType::Float,
     };
+    let mut powers = vec![sum.linear];
+    let mut power = pieces.to_vec();
+    for exponent in 2..=function.order() {
+        let raised = power.iter().zip(pieces).map(|(power, piece)| power.times(piece, text));
+        power = raised.collect::<Result<_, _>>()?;
+        powers.push(builder.form(&power, exponent * scale, text)?.linear);
+    }
     let scale = u8::try_from(scale).unwrap_or(u8::MAX);
-    Ok(OwnerAggregate::Moments { function, count, sum: sum.linear, squares, scale, output })
-}
-
-fn squares(
-    builder: &mut Builder<'_>,
-    pieces: &[Piece],
-    scale: u32,
-    text: &str,
-) -> Result<LinearForm, PlanError> {
-    let squared = pieces.iter().map(|piece| piece.times(piece, text));
-    let squared: Vec<Piece> = squared.collect::<Result<_, _>>()?;
-    Ok(builder.form(&squared, 2 * scale, text)?.linear)
+    Ok(OwnerAggregate::Moments { function, count, powers, scale, output })
 }
 
 /// Integers where 64 bits hold every possible sum, else the narrower decimal that does.

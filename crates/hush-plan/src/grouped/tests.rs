@@ -53,10 +53,18 @@ fn every_refusal_of_grouped_queries_has_its_code() {
         ("HUSH-P016", "SELECT SUM(CAST(charges AS INT)) FROM patients"),
         ("HUSH-P017", &format!("SELECT SUM({power} * bp) FROM patients")),
         ("HUSH-P017", &format!("SELECT VARIANCE({power}) FROM patients")),
+        ("HUSH-P017", "SELECT KURTOSIS(age * age * age * age * age) FROM patients"),
         ("HUSH-P012", &format!("SELECT SUM({sums}) FROM patients")),
         ("HUSH-P011", "SELECT PRODUCT(age + bp) FROM patients"),
         ("HUSH-P011", "SELECT GEOMEAN(age * year) FROM patients"),
         ("HUSH-P011", "SELECT PRODUCT(score) FROM patients"),
+        ("HUSH-P011", "SELECT SKEWNESS(score) FROM patients"),
+        ("HUSH-P011", "SELECT KURTOSIS_POP(score * 2) FROM patients"),
+        ("HUSH-P011", "SELECT SKEWNESS(born) FROM patients"),
+        ("HUSH-P011", "SELECT KURTOSIS(ward) FROM patients"),
+        ("HUSH-P005", "SELECT SKEWNESS(DISTINCT age) FROM patients"),
+        ("HUSH-P005", "SELECT KURTOSIS(age, bp) FROM patients"),
+        ("HUSH-P016", "SELECT SKEWNESS(age / 2) FROM patients"),
         ("HUSH-P011", "SELECT PRODUCT(born - seen) FROM patients"),
         ("HUSH-P005", "SELECT CORR(age) FROM patients"),
         ("HUSH-P005", "SELECT REGR_SLOPE(age, bp, visits) FROM patients"),
@@ -103,8 +111,11 @@ fn sums_are_shared_and_constants_stay_outside() {
     assert_eq!(quantities, [Quantity::Valid("age".into()), Quantity::Value("age".into())]);
     assert_eq!(plan.masks.len(), 1);
     assert_eq!(plan.clear, ["COUNT(*)"]);
-    let OwnerAggregate::Moments { sum, .. } = &plan.outputs[4] else { panic!() };
-    assert_eq!(sum.terms, [("-1".to_owned(), Moment::Encrypted(0)), ("3".to_owned(), Moment::Encrypted(1))]);
+    let OwnerAggregate::Moments { powers, .. } = &plan.outputs[4] else { panic!() };
+    assert_eq!(
+        powers[0].terms,
+        [("-1".to_owned(), Moment::Encrypted(0)), ("3".to_owned(), Moment::Encrypted(1))]
+    );
 }
 
 #[test]
@@ -204,7 +215,7 @@ fn clear_weights_become_units_with_bounds() {
 #[test]
 fn floats_and_functions_of_clear_columns_go_to_the_engine() {
     let plan = plan(
-        "SELECT STDDEV(rate), MIN(ward), AVG(year / 2), COUNT(DISTINCT ward), COUNT(ward) FROM patients",
+        "SELECT STDDEV(rate), MIN(ward), AVG(year / 2), COUNT(DISTINCT ward), COUNT(ward), SKEWNESS(abs(year)) FROM patients",
     );
     let expected = [
         "COUNT(*)",
@@ -214,6 +225,8 @@ fn floats_and_functions_of_clear_columns_go_to_the_engine() {
         "count(DISTINCT \"ward\")",
     ];
     assert_eq!(plan.clear[..5], expected);
+    // Functions of ours take doubles.
+    assert_eq!(plan.clear[6], "skewness(CAST(abs(\"year\") AS DOUBLE))");
     assert_eq!(plan.outputs[0], OwnerAggregate::ClearOutput { index: 1 });
     assert_eq!(plan.outputs[3], OwnerAggregate::Count { count: LinearForm::of(Moment::Clear(4)) });
     assert!(plan.sums.is_empty());
@@ -249,6 +262,19 @@ fn squares_of_clear_64_bit_columns_are_summed_in_76_digits() {
     let plan = compile(&clear, &query, 1_000_000).unwrap();
     assert!(plan.clear.iter().any(|sql| sql == "SUM(CAST(\"x\" AS DECIMAL(38,0)))"), "{:?}", plan.clear);
     assert!(plan.clear.iter().any(|sql| sql.contains("AS DECIMAL(76,0)) * CAST")), "{:?}", plan.clear);
+}
+
+/// Cubes of any 64-bit column fit the engine's decimals, fourth powers of a thousand rows do not.
+#[test]
+fn powers_of_clear_columns_fit_76_digits_or_are_refused() {
+    let clear = schema("t", vec![column("x", ColumnType::Int { bits: 64 }, Protection::Clear)]);
+    let compiled =
+        |item: &str, rows| compile(&clear, &parse(&clear, &format!("SELECT {item} FROM t")).unwrap(), rows);
+    compiled("SKEWNESS(x)", 1 << 40).unwrap();
+    compiled("KURTOSIS(x)", 1).unwrap();
+    let report = compiled("KURTOSIS(x)", 1000).unwrap_err().report();
+    let expected = "HUSH-P011 KURTOSIS(x): its values can exceed 76 decimal digits";
+    assert!(report.starts_with(expected) && report.contains("Ways out: a narrower range"), "{report}");
 }
 
 #[test]
@@ -399,8 +425,14 @@ fn evaluate(schema: &Schema, plan: &Grouped, form: &LinearForm, rows: &[Row]) ->
     form.terms.iter().map(|(factor, m)| factor.parse::<BigInt>().unwrap() * moment(m)).sum()
 }
 
-fn check_against_direct(schema: &Schema, argument: &str, rows: &[Row]) -> Result<bool, TestCaseError> {
-    let query = parse(schema, &format!("SELECT SUM({argument}), VARIANCE({argument}) FROM t")).unwrap();
+/// The count and the sums of powers of `argument`, up to what `function` reads; false where that is refused.
+fn check_powers(
+    schema: &Schema,
+    (function, order): (&str, u32),
+    argument: &str,
+    rows: &[Row],
+) -> Result<bool, TestCaseError> {
+    let query = parse(schema, &format!("SELECT SUM({argument}), {function}({argument}) FROM t")).unwrap();
     let plan = match compile(schema, &query, rows.len() as u64) {
         Ok(plan) => plan,
         Err(error) => {
@@ -411,18 +443,24 @@ fn check_against_direct(schema: &Schema, argument: &str, rows: &[Row]) -> Result
     };
     let argument: Expr = eval::parse(argument);
     let values: Vec<Decimal> = rows.iter().filter_map(|row| eval::number(&argument, row)).collect();
-    let OwnerAggregate::Moments { count, sum: of_sum, squares: Some(of_squares), scale, .. } =
-        &plan.outputs[1]
-    else {
+    let OwnerAggregate::Moments { count, powers, scale, .. } = &plan.outputs[1] else {
         panic!("{:?}", plan.outputs)
     };
     let scale = u32::from(*scale);
     prop_assert_eq!(evaluate(schema, &plan, count, rows), BigInt::from(values.len()));
-    let sum: BigInt = values.iter().map(|value| value.units(scale)).sum();
-    prop_assert_eq!(evaluate(schema, &plan, of_sum, rows), sum);
-    let squares: BigInt = values.iter().map(|value| value.units(scale).pow(2)).sum();
-    prop_assert_eq!(evaluate(schema, &plan, of_squares, rows), squares);
+    prop_assert_eq!(powers.len(), order as usize);
+    for (exponent, form) in (1..).zip(powers) {
+        let sum: BigInt = values.iter().map(|value| value.units(scale).pow(exponent)).sum();
+        prop_assert_eq!(evaluate(schema, &plan, form, rows), sum, "power {}", exponent);
+    }
     Ok(true)
+}
+
+fn check_against_direct(schema: &Schema, argument: &str, rows: &[Row]) -> Result<bool, TestCaseError> {
+    for higher in [("SKEWNESS", 3), ("KURTOSIS", 4)] {
+        check_powers(schema, higher, argument, rows)?;
+    }
+    check_powers(schema, ("VARIANCE", 2), argument, rows)
 }
 
 proptest! {
@@ -451,6 +489,7 @@ proptest! {
             format!("(a - {q}) * {weight}"),
         ] {
             prop_assert!(check_against_direct(&schema, &argument, &rows)?, "{}", argument);
+            prop_assert!(check_powers(&schema, ("KURTOSIS_POP", 4), &argument, &rows)?, "{}", argument);
         }
     }
 }

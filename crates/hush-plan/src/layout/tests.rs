@@ -58,6 +58,26 @@ fn squares_of_64_bit_values_over_a_million_rows_take_four_limbs() {
     assert_eq!(params, "n13_q4x46_sec128_v1");
 }
 
+/// Sums that no parameters hold are refused before anything is encrypted, with the ways out.
+#[test]
+fn third_and_fourth_powers_are_held_or_refused() {
+    let power = |exponent| Quantity::Monomial(vec!["x".into(); exponent]);
+    let cubes = with_purposes(int(64), &[Purpose::Skewness]);
+    assert_eq!(chosen(vec![cubes], 1 << 30, &power(3)).0, "n14_q6x46_sec128_v1");
+    let schema_of = |bits| schema("t", vec![with_purposes(int(bits), &[Purpose::Kurtosis])]);
+    let plan = |schema: &Schema| {
+        let needs = Needs::of_purposes(schema).unwrap();
+        plan_encodings(schema, &needs, 1000, &mut String::new)
+    };
+    plan(&schema_of(32)).unwrap();
+    let mut narrower = schema_of(64);
+    narrower.columns[0].range = Some(UnitRange { low: -(1 << 54), high: 1 << 54 });
+    let needs = Needs::of_purposes(&narrower).unwrap();
+    plan_encodings(&narrower, &needs, 1 << 30, &mut String::new).unwrap();
+    let report = plan(&schema_of(64)).unwrap_err().report();
+    assert!(report.starts_with("HUSH-P023") && report.contains("a narrower range"), "{report}");
+}
+
 /// An attacker who is content with any of C columns has C chances: a set takes no more columns than leave 128 bits.
 #[test]
 fn some_column_of_many_keeps_128_bits() {

@@ -21,8 +21,36 @@ fn purposes_decide_the_quantities() {
     let (valid, square) = (Quantity::Valid("x".into()), Quantity::Square("x".into()));
     assert_eq!(purposes(&[]), [valid.clone(), value()]);
     assert_eq!(purposes(&[Purpose::Count]), [valid.clone(), value()]);
-    assert_eq!(purposes(&[Purpose::Stddev]), [square, valid.clone(), value()]);
+    assert_eq!(purposes(&[Purpose::Stddev]), [square.clone(), valid.clone(), value()]);
+    let power = |exponent| Quantity::Monomial(vec!["x".into(); exponent]);
+    assert_eq!(purposes(&[Purpose::Skewness]), [power(3), square.clone(), valid.clone(), value()]);
+    let to_the_fourth = [power(3), power(4), square, valid.clone(), value()];
+    assert_eq!(purposes(&[Purpose::Kurtosis]), to_the_fourth);
+    assert_eq!(purposes(&[Purpose::Kurtosis, Purpose::Skewness, Purpose::Variance]), to_the_fourth);
     assert_eq!(purposes(&[Purpose::Product]), [valid, value()]);
+}
+
+/// A purpose serves all of its aggregates, and a refusal names the purpose that is missing.
+#[test]
+fn a_purpose_serves_its_aggregates() {
+    let limits = crate::Limits::default();
+    let plan = |purposes: &[Purpose], call: &str| {
+        let schema = schema("t", vec![with_purposes(nullable(int(16)), purposes)]);
+        let found = encodings(&schema, &Needs::of_purposes(&schema).unwrap(), 1000);
+        let query = sql::parse(&schema, &format!("SELECT {call}(x) FROM t")).unwrap();
+        crate::plan_query(&schema, &found, &crate::predict::Site::local(1000), "00ff", &query, &limits)
+    };
+    for purpose in Purpose::ALL {
+        for entry in aggregates::of_purpose(purpose) {
+            plan(&[purpose], entry.engine_name()).unwrap();
+        }
+    }
+    let report = plan(&[Purpose::Stddev], "SKEWNESS").unwrap_err().report();
+    let expected = "HUSH-P020 SKEWNESS(x) needs the product as a further `sum` column (purpose `skewness`, or \
+                    `products = [[\"x\", \"x\", \"x\"]]` in the schema) of x";
+    assert!(report.starts_with(expected), "{report}");
+    let report = plan(&[Purpose::Skewness], "KURTOSIS").unwrap_err().report();
+    assert!(report.contains("(purpose `kurtosis`, or"), "{report}");
 }
 
 #[test]
@@ -73,6 +101,12 @@ fn text_cannot_be_encrypted_for_computing() {
     let dates = with_purposes(column("x", ColumnType::Date, Protection::Encrypt), &[Purpose::Avg]);
     let schema = crate::tables::schema("t", vec![dates]);
     assert_eq!(Needs::of_purposes(&schema).unwrap_err().code(), "HUSH-P011");
+    // Sums that the owner cannot finish are not encrypted.
+    let float = column("x", ColumnType::Float { digits: 3 }, Protection::Encrypt);
+    for (purpose, code) in [(Purpose::Variance, None), (Purpose::Skewness, Some("HUSH-P011"))] {
+        let schema = crate::tables::schema("t", vec![with_purposes(float.clone(), &[purpose])]);
+        assert_eq!(Needs::of_purposes(&schema).err().map(|error| error.code()), code);
+    }
 }
 
 #[test]

@@ -55,8 +55,7 @@ fn the_plan_of_the_main_job() {
         OwnerAggregate::Moments {
             function: MomentFunction::Avg,
             count: form(&[("1", Moment::Encrypted(0))]),
-            sum: form(&[("1", Moment::Encrypted(1))]),
-            squares: None,
+            powers: vec![form(&[("1", Moment::Encrypted(1))])],
             scale: 0,
             output: OutputType::Float,
         }
@@ -66,8 +65,7 @@ fn the_plan_of_the_main_job() {
         OwnerAggregate::Moments {
             function: MomentFunction::StddevSamp,
             count: form(&[("1", Moment::Clear(0))]),
-            sum: form(&[("1", Moment::Encrypted(2))]),
-            squares: Some(form(&[("1", Moment::Encrypted(3))])),
+            powers: vec![form(&[("1", Moment::Encrypted(2))]), form(&[("1", Moment::Encrypted(3))])],
             scale: 2,
             output: OutputType::Float,
         }

@@ -62,17 +62,16 @@ pub enum OwnerAggregate {
         /// The moments of these rows.
         moments: JointMoments,
     },
-    /// Of the count, the sum and the sum of squares of one argument.
+    /// Of the count and the sums of powers of one argument.
     Moments {
         /// The function.
         function: MomentFunction,
         /// Number of contributing rows.
         count: LinearForm,
-        /// Sum of the argument, in units of `10^-scale`.
-        sum: LinearForm,
-        /// Sum of squares of the argument, in units of `10^-2·scale`; for variance and standard deviation.
-        squares: Option<LinearForm>,
-        /// Decimal scale of `sum`.
+        /// Sums of the argument, of its squares and so on, as many as [`MomentFunction::order`] says; that of power `k` in
+        /// units of `10^-(k·scale)`.
+        powers: Vec<LinearForm>,
+        /// Decimal scale of the argument.
         scale: u8,
         /// Type of the output column.
         output: OutputType,

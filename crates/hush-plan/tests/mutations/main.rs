@@ -157,7 +157,7 @@ const SCHEMA_WORDS: [&str; 40] = [
     "\"0001-01-01\"",
 ];
 
-const SQL_WORDS: [&str; 86] = [
+const SQL_WORDS: [&str; 88] = [
     "SELECT",
     "FROM",
     "WHERE",
@@ -192,6 +192,8 @@ const SQL_WORDS: [&str; 86] = [
     "COUNT(DISTINCT ward)",
     "STDDEV(bp)",
     "VARIANCE(age)",
+    "SKEWNESS(age)",
+    "KURTOSIS_POP(year)",
     "SUM(age * weight)",
     "SUM(age * age)",
     "MIN(year)",

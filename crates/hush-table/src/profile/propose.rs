@@ -91,7 +91,7 @@ pub fn keep_possible_purposes(schema: &Schema, column: &mut Column) {
     if possible(column) {
         return;
     }
-    column.purposes.retain(|purpose| !matches!(purpose, Purpose::Stddev | Purpose::Variance));
+    column.purposes.retain(|purpose| purpose.order() < 2);
     if !possible(column) {
         column.purposes.clear();
         column.protect = Protection::Seal;

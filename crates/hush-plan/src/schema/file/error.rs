@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Faults of a schema file. Errors show names and keys, never values of the data (a schema has none).
 
+use std::borrow::Cow;
+
 use thiserror::Error;
 
 use crate::error::Remedy;
@@ -131,7 +133,7 @@ pub enum SchemaError {
         /// The key.
         key: &'static str,
         /// Values that are allowed.
-        expected: &'static str,
+        expected: Cow<'static, str>,
     },
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reading a schema file strictly, with the line of whatever is wrong.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use hush_params::noise::release::MAX_ANSWERS;
@@ -12,9 +13,7 @@ use super::super::{
     Column, ColumnType, DateFormat, Protection, Purpose, ReleaseBudget, Schema, UnitRange, Written,
     is_table_name,
 };
-use super::write::{
-    CENSORED, PROPOSAL_LINE, date_format_name, note_text, protection_name, purpose_name, type_name,
-};
+use super::write::{CENSORED, PROPOSAL_LINE, date_format_name, note_text, protection_name, type_name};
 use super::{DEFAULT_MAX_ROWS, FORMAT, RangeProblem, SchemaError, UNLISTED};
 
 /// Reads a schema file.
@@ -261,24 +260,11 @@ impl Reader<'_> {
     }
 
     fn purposes(&self, table: &DeTable<'_>, place: &str) -> Result<Vec<Purpose>, SchemaError> {
-        const ALL: [Purpose; 7] = [
-            Purpose::Avg,
-            Purpose::Count,
-            Purpose::Geomean,
-            Purpose::Product,
-            Purpose::Stddev,
-            Purpose::Sum,
-            Purpose::Variance,
-        ];
         let Some(value) = table.get("for") else { return Ok(Vec::new()) };
         let purpose = |name: String| {
-            ALL.into_iter().find(|purpose| purpose_name(*purpose) == name).ok_or_else(|| {
-                self.wrong(
-                    value,
-                    place,
-                    "for",
-                    "a list of sum, avg, count, variance, stddev, geomean, product",
-                )
+            Purpose::ALL.into_iter().find(|purpose| purpose.name() == name).ok_or_else(|| {
+                let names = Purpose::ALL.map(Purpose::name).join(", ");
+                self.wrong(value, place, "for", format!("a list of {names}"))
             })
         };
         self.texts(value, place, "for")?.into_iter().map(purpose).collect()
@@ -382,8 +368,9 @@ impl Reader<'_> {
         value: &Value<'_>,
         place: &str,
         key: &'static str,
-        expected: &'static str,
+        expected: impl Into<Cow<'static, str>>,
     ) -> SchemaError {
+        let expected = expected.into();
         SchemaError::WrongValue { line: self.line(value), place: place.to_owned(), key, expected }
     }
 

@@ -172,8 +172,7 @@ impl Random {
             3 if bounds.is_some() => Protection::Encrypt,
             _ => Protection::Seal,
         };
-        let all = [Purpose::Product, Purpose::Sum, Purpose::Avg, Purpose::Stddev];
-        let purposes = all[..self.below(5) as usize].to_vec();
+        let purposes = Purpose::ALL.into_iter().filter(|_| self.below(2) == 0).collect();
         let name = format!("{}{number}", self.text());
         let is_time = matches!(kind, ColumnType::Date | ColumnType::Timestamp);
         let formats = [DateFormat::DayMonthYear, DateFormat::MonthDayYear, DateFormat::YearMonthDay];

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::super::units::format_units;
 use super::super::{
-    Column, ColumnType, DateFormat, Protection, Purpose, ReleaseBudget, Schema, UNHELD_TYPE, UnitRange,
+    Column, ColumnType, DateFormat, Protection, ReleaseBudget, Schema, UNHELD_TYPE, UnitRange,
 };
 use super::{FORMAT, UNLISTED};
 
@@ -57,18 +57,6 @@ pub fn date_format_name(format: DateFormat) -> &'static str {
 
 /// The value of `censored` that takes the bound of numbers such as `<5`.
 pub(super) const CENSORED: &str = "bound";
-
-pub(super) fn purpose_name(purpose: Purpose) -> &'static str {
-    match purpose {
-        Purpose::Avg => "avg",
-        Purpose::Count => "count",
-        Purpose::Geomean => "geomean",
-        Purpose::Product => "product",
-        Purpose::Stddev => "stddev",
-        Purpose::Sum => "sum",
-        Purpose::Variance => "variance",
-    }
-}
 
 pub(super) fn protection_name(protect: Protection) -> &'static str {
     match protect {
@@ -158,10 +146,7 @@ fn column_table(out: &mut String, column: &Column, edge: bool) {
     };
     line(out, &format!("protect = {}{choices}", quoted(protection_name(column.protect))));
     if !column.purposes.is_empty() {
-        line(
-            out,
-            &format!("for = {}", quoted_list(column.purposes.iter().map(|purpose| purpose_name(*purpose)))),
-        );
+        line(out, &format!("for = {}", quoted_list(column.purposes.iter().map(|purpose| purpose.name()))));
     }
     if !column.reason.is_empty() {
         line(out, &format!("reason = {}", quoted(&column.reason)));
