@@ -3,9 +3,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array, ArrayRef, MutableArrayData, RecordBatch, make_array};
 use arrow::buffer::Buffer;
 use arrow::compute::concat_batches;
+use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::root_as_message;
@@ -14,17 +15,37 @@ use arrow::ipc::writer::StreamWriter;
 use super::AnswerError;
 use crate::ExecError;
 
-/// Writes one batch, uncompressed.
+/// Writes one batch, uncompressed. Batches of equal values have equal bytes.
 ///
 /// # Errors
 /// [`ExecError::Internal`] from the Arrow writer.
 pub(crate) fn write_clear(batch: &RecordBatch) -> Result<Vec<u8>, ExecError> {
     let write = || -> Result<Vec<u8>, ArrowError> {
+        let columns = batch.columns().iter().map(canonical).collect::<Result<_, _>>()?;
         let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema())?;
-        writer.write(batch)?;
+        writer.write(&RecordBatch::try_new(batch.schema(), columns)?)?;
         writer.into_inner()
     };
     write().map_err(|_| ExecError::Internal { place: "clear half" })
+}
+
+/// The column with nothing under its NULLs and after its last bit: whatever computed it may have left numbers there.
+fn canonical(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    if column.null_count() == 0 && *column.data_type() != DataType::Boolean {
+        return Ok(column.clone());
+    }
+    let data = column.to_data();
+    let mut copied = MutableArrayData::new(vec![&data], true, column.len());
+    let mut row = 0;
+    while row < column.len() {
+        let valid = (row..column.len()).take_while(|row| column.is_valid(*row)).count();
+        copied.try_extend(0, row, row + valid)?;
+        row += valid;
+        let nulls = (row..column.len()).take_while(|row| column.is_null(*row)).count();
+        copied.try_extend_nulls(nulls)?;
+        row += nulls;
+    }
+    Ok(make_array(copied.freeze()))
 }
 
 /// Reads the batch back. The bytes come from a server. Compressed messages are refused, because their buffers claim
