@@ -50,8 +50,11 @@ impl Combiner {
     /// One pass over the bytes.
     pub fn push(&mut self, partial: &[u8]) -> Result<(), ExecError> {
         self.check_usable()?;
-        let decoded =
-            PartialAnswer::decode(partial, self.job.limits.max_answer_bytes).map_err(PartialFault::from)?;
+        let (found, limit) = (partial.len() as u64, self.job.limits.max_answer_bytes);
+        if found > limit {
+            return Err(ExecError::AnswerLimit { found, limit });
+        }
+        let decoded = PartialAnswer::decode(partial, limit).map_err(PartialFault::from)?;
         // Over all bytes before it, and right.
         let checksum = partial.last_chunk::<CHECKSUM_BYTES>().copied().unwrap_or_default();
         if self.added.get(&decoded.parts) == Some(&checksum) {
@@ -142,3 +145,9 @@ impl std::fmt::Debug for Combiner {
         write!(f, "Combiner(parts {} of {})", self.covered, self.job.parts.end())
     }
 }
+
+// Whoever combines may wait for partial answers on one thread and add them on another.
+const _: fn() = || {
+    fn is_send<T: Send>() {}
+    is_send::<Combiner>();
+};

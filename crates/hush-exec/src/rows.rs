@@ -42,7 +42,7 @@ pub(crate) fn run<S: Scheme>(job: &Job, task: &RowsTask) -> Result<Vec<u8>, Exec
     let head = job.head(job.extent, &job.parts);
     let plan = RowsPlan {
         job,
-        max_bytes: head.max_bytes,
+        max_bytes: if task.limit.is_some() { head.max_bytes } else { job.max_answer_bytes() },
         shape: &shape,
         selector: &selector,
         programs: &programs,
@@ -57,7 +57,7 @@ pub(crate) fn run<S: Scheme>(job: &Job, task: &RowsTask) -> Result<Vec<u8>, Exec
 /// A checked task, ready to run.
 struct RowsPlan<'a> {
     job: &'a Job,
-    /// Of the answer, or of the partial answer: that of some parts may be the larger one, for it does not know of the rows before.
+    /// Of the answer. With a limit, of the partial answer: it does not know of the rows before, and may be the larger one.
     max_bytes: u64,
     shape: &'a RowsShape,
     selector: &'a RowSelector,

@@ -2,11 +2,14 @@
 //! The clear half as an Arrow IPC stream of one batch.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, MutableArrayData, RecordBatch, make_array};
-use arrow::buffer::Buffer;
+use arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, MutableArrayData, PrimitiveArray,
+    RecordBatch, downcast_primitive_array, make_array,
+};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::compute::concat_batches;
-use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::root_as_message;
@@ -31,21 +34,39 @@ pub(crate) fn write_clear(batch: &RecordBatch) -> Result<Vec<u8>, ExecError> {
 
 /// The column with nothing under its NULLs and after its last bit: whatever computed it may have left numbers there.
 fn canonical(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-    if column.null_count() == 0 && *column.data_type() != DataType::Boolean {
+    if let Some(bits) = column.as_boolean_opt() {
+        return Ok(Arc::new(bits.iter().collect::<BooleanArray>()));
+    }
+    if column.null_count() == 0 {
         return Ok(column.clone());
     }
-    let data = column.to_data();
-    let mut copied = MutableArrayData::new(vec![&data], true, column.len());
-    let mut row = 0;
-    while row < column.len() {
-        let valid = (row..column.len()).take_while(|row| column.is_valid(*row)).count();
-        copied.try_extend(0, row, row + valid)?;
-        row += valid;
-        let nulls = (row..column.len()).take_while(|row| column.is_null(*row)).count();
-        copied.try_extend_nulls(nulls)?;
-        row += nulls;
-    }
-    Ok(make_array(copied.freeze()))
+    downcast_primitive_array!(
+        column => Ok(Arc::new(zeroed(column))),
+        _ => {
+            let data = column.to_data();
+            let mut copied = MutableArrayData::new(vec![&data], true, column.len());
+            let mut row = 0;
+            while row < column.len() {
+                let valid = (row..column.len()).take_while(|row| column.is_valid(*row)).count();
+                copied.try_extend(0, row, row + valid)?;
+                row += valid;
+                let nulls = (row..column.len()).take_while(|row| column.is_null(*row)).count();
+                copied.try_extend_nulls(nulls)?;
+                row += nulls;
+            }
+            Ok(make_array(copied.freeze()))
+        }
+    )
+}
+
+/// The numbers with 0 under NULLs.
+fn zeroed<T: ArrowPrimitiveType>(numbers: &PrimitiveArray<T>) -> PrimitiveArray<T> {
+    let Some(nulls) = numbers.nulls() else { return numbers.clone() };
+    let valid: BooleanBuffer = nulls.iter().collect();
+    let zero = T::Native::default();
+    let number = |(number, valid): (&T::Native, bool)| if valid { *number } else { zero };
+    let zeroed = numbers.values().iter().zip(&valid).map(number).collect();
+    PrimitiveArray::new(zeroed, Some(NullBuffer::new(valid))).with_data_type(numbers.data_type().clone())
 }
 
 /// Reads the batch back. The bytes come from a server. Compressed messages are refused, because their buffers claim
