@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use hush_exec::answer::PartialAnswer;
-use hush_exec::{Engine, PartSet, Stop};
+use hush_exec::{Engine, Limits, PartSet, Stop};
 use hush_plan::EncodingId;
 use hush_plan::plan::{AggregateTask, Mask, Predicate, RowsTask, SlotExpr, Task};
 use object_store::path::Path;
@@ -252,6 +252,24 @@ fn tables_of_one_part_and_without_clear_columns() {
     }
 }
 
+/// So little memory that groups are worked off a few at a time.
+#[test]
+fn partial_answers_do_not_depend_on_memory() {
+    let mut random = Random::announced("partial, little memory");
+    let fixture = Fixture::random(&mut random, &[40, 300, 90, 7]);
+    let sums = [(0, VALUE), (0, VALID), (0, SQUARE)];
+    let plan =
+        fixture.plan(None, Task::Aggregate(task(&["\"ward\"", "\"year\""], vec![everything()], &sums)));
+    let tight = Limits { memory_bytes: 8 << 20, ..Limits::default() };
+    let tight = Engine::for_table(fixture.store.clone(), 2, tight).unwrap();
+    let expected = fixture.engine(1).run(&plan).unwrap();
+    for _ in 0..3 {
+        let sets = cut(&mut random, 4).into_iter();
+        let partials = sets.map(|parts| (parts.clone(), partial(&tight, &plan, &parts))).collect();
+        assert!(combined(&mut random, &tight, &plan, partials) == expected);
+    }
+}
+
 /// A set of no parts adds nothing, wherever it is put.
 #[test]
 fn no_parts_add_nothing() {
@@ -285,7 +303,7 @@ fn no_parts_add_nothing() {
 fn dry_runs_combine_exactly_where_they_are_exact() {
     let mut random = Random::announced("partial dry runs");
     let fixture = Fixture::plain(&mut random, &[9, 1, 300, 20, 4]);
-    let engine = Engine::dry_run(fixture.store.clone(), 2, hush_exec::Limits::default()).unwrap();
+    let engine = Engine::dry_run(fixture.store.clone(), 2, Limits::default()).unwrap();
     let weighed = Mask { condition: None, weight: Some("\"weight\"".to_owned()) };
     let plan = Task::Aggregate(task(
         &["\"ward\""],
