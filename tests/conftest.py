@@ -30,14 +30,14 @@ def binary(name):
 
 
 class Hush:
-    """Runs `hush` in a directory, with a home of its own; every call gives the finished process."""
+    """Runs `hush` in a directory, with a home of its own; every call returns the finished process."""
 
     def __init__(self, directory, **environment):
         self.directory = directory
         self.environment = {"PATH": os.environ["PATH"], "HOME": str(directory / "home"), **environment}
 
     def with_environment(self, **more):
-        """The same with more environment variables."""
+        """This runner with more environment variables."""
         return Hush(self.directory, **{**self.environment, **more})
 
     def start(self, *arguments, **options):
@@ -107,7 +107,7 @@ def server(tmp_path):
 
 
 def make_key(hush, directory, *options):
-    """Makes a key; gives the arguments that open it."""
+    """Makes a key; returns the arguments that open it."""
     path, passphrase = directory / "owner.hushkey", directory / "passphrase"
     passphrase.write_text("correct horse\n", encoding="utf-8")
     passphrase.chmod(0o600)
@@ -123,12 +123,12 @@ def key(hush, tmp_path):
 
 @pytest.fixture
 def small_key(hush, tmp_path):
-    """The same for a key of small machines, which opens fast."""
+    """Arguments that open a key of small machines, which opens fast."""
     return make_key(hush, tmp_path, "--opens-in", "16MiB")
 
 
 def approve(schema):
-    """What a person does after reading a proposal."""
+    """Approves a proposal, as a person does after reading it."""
     text = schema.read_text(encoding="utf-8").replace('status = "proposed"', 'status = "approved"')
     schema.write_text(text, encoding="utf-8")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table for devices, one device, and random rows: what the tests of devices share."""
+"""Shared by the tests of devices: a table for devices, one device, and random rows."""
 
 import csv
 import json
@@ -40,7 +40,7 @@ type = "float(3)"
 protect = "encrypt"
 """
 FIELDS = ["site", "day", "temp", "load", "level"]
-# A number that no other value contains, in every encrypted column: found on a disk, it was plaintext.
+# Numbers that no other value contains, one for each encrypted column. Found on a disk, they were plaintext.
 CANARIES = ["73019.3", "730191337", "7301.9125"]
 
 
@@ -90,7 +90,7 @@ class Edge:
         return subprocess.Popen(self.command(*arguments, **names), cwd=self.directory, **settings)
 
     def run(self, *arguments, status=0, lines=None, **options):
-        """Runs it to its end; gives its account (or its complaint)."""
+        """Runs it to its end; returns its account (or its complaint)."""
         process = self.start(*arguments, "--json", stdin=subprocess.PIPE if lines is not None else subprocess.DEVNULL, **options)
         out, err = process.communicate(lines)
         assert process.returncode == status, f"status {process.returncode}: {err}"

@@ -22,7 +22,7 @@ class Approximate(float):
 
 @dataclasses.dataclass
 class Query:
-    """Our SQL, that of DuckDB, and the function that makes the expected rows from those of DuckDB."""
+    """Our SQL, DuckDB's SQL, and the function that makes the expected rows from DuckDB's rows."""
 
     ours: str
     duck: str
@@ -31,7 +31,7 @@ class Query:
 
 @dataclasses.dataclass
 class Output:
-    """A cell: our SQL, what DuckDB computes for it, and the function that makes the value from that."""
+    """A cell: our SQL, the expression that DuckDB computes for it, and the function that makes the value from DuckDB's."""
 
     ours: str
     duck: str
@@ -140,7 +140,7 @@ def in_digits(value, digits):
 
 
 def on_results(draw, parts):
-    """An expression over aggregates, mostly one as it is: our SQL, and its value from theirs."""
+    """An expression over aggregates, mostly a single aggregate: our SQL, and its value from the aggregates' values."""
     place, other = draw.randrange(len(parts)), draw.randrange(len(parts))
     first, second = parts[place].ours, parts[other].ours
     known = lambda compute: lambda values: None if None in (values[place], values[other]) else compute(values[place], values[other])
@@ -205,7 +205,7 @@ def grouped_query(draw, table, source):
 
 
 def window(draw, table, parts):
-    """A window function. Where ties matter, they are in the order of the table."""
+    """A window function. If ties matter, they are in the order of the table."""
     partition = draw.choice(["", f"PARTITION BY {{{draw.randrange(len(table.columns))}}} "])
     peers = f"{partition}ORDER BY {{{draw.randrange(len(table.columns))}}}{direction(draw)[2]}"
     frame = draw.choice(["3 PRECEDING", "UNBOUNDED PRECEDING", "BETWEEN 2 PRECEDING AND 1 FOLLOWING",
@@ -214,7 +214,7 @@ def window(draw, table, parts):
     term = polynomial(draw, parts)
     exact = lambda cell: in_digits(cell, term.digits)
     mean = lambda cell: float(fractions.Fraction(cell[0], cell[1] * 10**term.digits)) if cell[1] else None
-    # Ours, that of DuckDB, the value, the window; `#` is the term, `@` the same as ours.
+    # Our SQL, DuckDB's, the value, the window; `#` is the term, `@` the same as ours.
     choices = [
         *[(name, "@", int, total) for name in ("ROW_NUMBER()", "NTILE(4)")],
         *[(name, "@", int, peers) for name in ("RANK()", "DENSE_RANK()")],
@@ -244,7 +244,7 @@ def deviation_of(total, count, squares, unit):
 
 
 def cell_of_row(draw, table, parts):
-    """A column, a polynomial, a window, or what the owner makes of polynomials after decryption."""
+    """A column, a polynomial, a window, or a function that the owner computes of polynomials after decryption."""
     column, shape = draw.choice(table.columns), draw.random()
     if shape < 0.3 or not parts:
         digits = column.digits if column.duck_type == "HUGEINT" else 0
@@ -260,7 +260,7 @@ def cell_of_row(draw, table, parts):
 
 
 def row_query(draw, table, source):
-    """One row for each that matches, in the order of a column or of the table."""
+    """One row for each matching row, in the order of a column or of the table."""
     parts = atoms(table)
     cells = [cell_of_row(draw, table, parts) for _ in range(draw.randint(1, 4))]
     where, duck_where = filtered(draw, table)

@@ -2,9 +2,9 @@
 """Random schemas, tables and expressions, each expression in our SQL and in that of DuckDB.
 
 DuckDB holds exact numbers in *units*, integers of 128 bits: a decimal of two digits after the point as its hundredfold. So it
-computes without rounding, and the digits are put back afterwards. A `Term` knows its bound, so that none is drawn that overflows.
+computes without rounding, and the digits are put back afterwards. A `Term` knows its bound, so no term is drawn that overflows.
 
-Not drawn because it fails today: what the comments with an error code (HUSH-E050) say.
+Comments with an error code (HUSH-E050) tell of expressions that are not drawn, because they fail today.
 """
 
 import csv
@@ -125,7 +125,7 @@ def random_column(draw, number, name):
 
 
 def random_cells(draw, column, count):
-    """Values of a column: few or many different ones, the ends of the range, and as many NULLs as it happens."""
+    """Values of a column: few or many different ones, the ends of the range, and any number of NULLs."""
     uniform = lambda: draw.choice([column.low, column.high, *[draw.randint(column.low, column.high)] * 6])
     if column.kind == "text":
         many = [f"{text}{number}" for number in range(30) for text in TEXTS]
@@ -138,7 +138,7 @@ def random_cells(draw, column, count):
 
 @dataclasses.dataclass
 class Table:
-    """Columns and what they hold, column by column."""
+    """Columns and their cells, column by column."""
 
     columns: list
     cells: list
@@ -150,7 +150,7 @@ class Table:
         return len(self.cells[0])
 
     def write(self, directory):
-        """The file and its schema for us, and the same in units for DuckDB (`read_csv` of it is returned)."""
+        """Writes the file and its schema for us, and a file in units for DuckDB. Returns the `read_csv` of that."""
         head = [f"max_rows = {self.max_rows}"] if self.max_rows else []
         head = ["format = 1", 'table = "t"', 'status = "approved"', *head]
         schema = "\n".join([*head, *(column.schema() for column in self.columns)])
@@ -211,7 +211,7 @@ def constant(draw):
 
 
 def atoms(table):
-    """What polynomials of a table are made of: its exact columns, clear floats as decimals, differences of dates."""
+    """The terms of a table's polynomials: its exact columns, clear floats as decimals, differences of dates."""
     found = []
     for column in table.columns:
         bound, degree = max(abs(column.low), abs(column.high)), int(not column.clear)
@@ -373,7 +373,7 @@ def key(draw, table):
             return f"date_trunc('{part}', {ours})", f"date_trunc('{part}', CAST({duck} AS TIMESTAMP))", 0
         return f"date_part('{part}', {ours})", f"date_part('{part}', {duck})", 0
     if shape == "part" and column.kind == "int":
-        # Between integers the division truncates, in DuckDB that of `//`; `floor` makes a double of the quotient.
+        # The division of integers truncates, as `//` in DuckDB does; `floor` makes a double of the quotient.
         width, whole = draw.choice([2, 10, 1000]), "floor" if abs(column.low) + abs(column.high) < 2**53 else ""
         histogram = f"{whole}({ours} / {width})", f"{duck} // {width}", 0
         return draw.choice([histogram, (f"{ours} % {width}", f"{duck} % {width}", 0)])

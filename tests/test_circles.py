@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `tools/check_circles.py` takes for a circle of imports, on crates of a few lines."""
+"""`tools/check_circles.py` finds circles of imports, on crates of a few lines."""
 
 import sys
 
@@ -12,7 +12,7 @@ import check_circles  # noqa: E402
 
 @pytest.fixture
 def check(tmp_path, monkeypatch, capsys):
-    """Writes a crate `some` (`a__b` stands for `a/b.rs`) and checks it: the exit code and what is printed."""
+    """Writes a crate `some` (`a__b` stands for `a/b.rs`) and checks it. Returns the exit code and the printed text."""
 
     def run(files):
         for file, text in {"lib": "mod a;\nmod b;\n", **files}.items():

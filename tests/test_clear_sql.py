@@ -117,7 +117,7 @@ def test_escapes_that_the_engine_lacks_are_refused_before_anything_runs(hush, tm
 
 
 def test_integers_under_sum_do_not_wrap(hush, tmp_path):
-    """Where the planner knows no bound (a function), the engine's 64 bits would overflow."""
+    """If the planner knows no bound (a function), the engine's 64 bits would overflow."""
     path = tmp_path / "t.csv"
     path.write_text("n,x\n" + "9223372036854775806,1\n" * 4, encoding="utf-8")
     done = hush("run", path, "SELECT SUM(ABS(n)) AS s, SUM(n) AS u FROM t", "--sensitive", "x", "--clear", "n", "--format", "csv")
@@ -193,7 +193,7 @@ def test_json_says_null(hush, tmp_path):
 
 
 def test_a_column_without_values_is_refused_with_its_reason(hush, tmp_path):
-    """By the proposal and by choice; with a type of its own it sums to NULL."""
+    """By the proposal and by choice. A column with a declared type sums to NULL."""
     path, schema = tmp_path / "t.csv", tmp_path / "s.toml"
     path.write_text("k,e\n1,\n2,\n", encoding="utf-8")
     for options in (("--clear", "k"), ("--sensitive", "e")):
@@ -209,7 +209,7 @@ def test_a_column_without_values_is_refused_with_its_reason(hush, tmp_path):
 
 
 def test_a_star_over_nothing_says_so(hush, tmp_path):
-    """All columns sealed: what happened and what works."""
+    """All columns are sealed: the refusal tells so, and COUNT(*) works."""
     path = tmp_path / "t.csv"
     path.write_text("name,email\nAda Byron,ada@example.org\nAlan M,alan@example.org\n", encoding="utf-8")
     done = hush("run", path, "SELECT * FROM t", "--sensitive", "name,email", status=3)

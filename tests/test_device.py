@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a device can carry, schemas fitted to it, Parquet files as its input, and the small builds of its program."""
+"""The load that a device can carry, schemas fitted to it, Parquet files as its input, and the small builds of its program."""
 
 import json
 import os
@@ -48,7 +48,7 @@ def test_a_device_does_not_send_texts_that_its_owner_rejects(edge):
     rows[7][0] = "x" * (1 << 20)
     write_parquet(edge.directory / "rows.parquet", rows)
     assert edge.run("rows.parquet", "--to", "T")["delivered"] == 1
-    # Alone in its delivery: nothing of other rows makes up for it.
+    # Alone in its delivery, so other rows cannot make up for it.
     write_parquet(edge.directory / "one.parquet", rows[7:8])
     assert edge.run("one.parquet", "--to", "T", spool="one")["delivered"] == 1
     accepted = edge.accept()
@@ -62,7 +62,7 @@ def test_a_device_does_not_send_texts_that_its_owner_rejects(edge):
 
 
 def test_long_lines_are_delivered_before_they_are_a_chunk(edge):
-    """Rows of a mebibyte are sent in files that the owner takes in, however many of them come."""
+    """Any number of rows of a mebibyte is sent in files that the owner takes in."""
     rows = make_rows(random.Random(62), 100)
     for row in rows:
         row[0] = row[0] * 999_000
@@ -74,13 +74,13 @@ def test_long_lines_are_delivered_before_they_are_a_chunk(edge):
 
 
 def doctor(edge, *arguments):
-    """What the device's own program says of its machine."""
+    """The report of the device's own program on its machine."""
     command = [binary("hush-edge"), "doctor", *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True, cwd=edge.directory, env=edge.hush.environment).stdout
 
 
 def ended(edge, number, chunks):
-    """Starts the delivery of a file into a spool that holds so many more chunks, and ends it there."""
+    """Starts the delivery of a file into a spool with room for so many more chunks, and ends it when the spool is full."""
     process = edge.start("rows.parquet", "--spool-limit", f"{chunks}MB")
     until = time.monotonic() + 60
     while len(edge.waiting()) < chunks:
@@ -119,7 +119,7 @@ def test_a_parquet_file_that_was_written_again_is_another(edge):
         assert edge.run("rows.parquet", "--to", "T")["rows"] == count
         assert edge.run("rows.parquet", "--to", "T")["rows"] == 0
         sent += rows
-    # Lines in its place begin at their first byte, and a table in theirs at its first row.
+    # Lines in the place of a table begin at their first byte, and a table in the place of lines at its first row.
     rows = make_rows(random.Random(77), 9000)
     write_csv(path, rows)
     assert edge.run("rows.parquet", "--to", "T")["rows"] == 9000
@@ -213,7 +213,7 @@ def test_a_schema_is_fitted_to_a_device_and_keeps_what_was_said(edge, count):
     before = {entry.name for entry in (edge.directory / "W" / "parts").iterdir()}
     found = peak_of_gateway(edge)
     assert predicted / 2 < found <= predicted, f"{found} of {predicted}"
-    # Full chunks of what was said, with what a file has about it; the last one is not full.
+    # Chunks have the predicted bytes and the overhead of a file; the last chunk is not full.
     parts = edge.directory / "W" / "parts"
     own = {entry.name for entry in parts.iterdir()} - before
     sizes = sorted(path.stat().st_size for path in parts.glob("*.enc.parquet") if path.name in own)

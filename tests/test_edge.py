@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices: what they encrypt with public keys and deliver is in the table once, whatever ends them on the way, and no plaintext
-lies anywhere; the owner's questions get the answers of all rows."""
+"""Devices encrypt rows with public keys and deliver them. Every row is in the table once, in spite of any interruption, and no
+plaintext lies anywhere. The owner's questions get the answers of all rows."""
 
 import csv
 import json
@@ -62,7 +62,7 @@ def test_answers_are_those_of_all_rows(edge, seed):
         assert int(values[5]) == sum(int(row[3]) for row in group)
         assert int(values[6]) == sum(int(row[3]) * int(row[1]) for row in group)
         assert float(values[7]) == pytest.approx(statistics.mean(float(row[4]) for row in group), abs=1e-3)
-    # By row: what devices encrypted comes back beside what the owner did.
+    # By row: rows of devices come back beside those of the owner.
     sql = "SELECT load, temp FROM readings WHERE site = 'a' AND day = 3"
     answer = edge.hush("query", "T", sql, *edge.key, "--format", "csv").stdout
     found = sorted(row[0] for row in list(csv.reader(answer.splitlines()))[1:])
@@ -145,7 +145,7 @@ def test_standard_input_is_flushed_in_time_and_messages_are_rows(edge):
             said = process.stderr.readline()
             assert said and time.monotonic() < waited
             if "rows" in said:
-                # What a flush before time costs.
+                # The cost of a flush before time.
                 assert f"{len(group)} of 8192 rows" in said and re.search(r"\d+ bytes a value where a full chunk has 2\d$", said.strip())
     process.stdin.close()
     assert process.wait() == 0
@@ -323,7 +323,7 @@ def test_what_cannot_be_is_refused_and_no_value_is_told(edge, hush, tmp_path):
 
 
 def test_a_full_disk_loses_nothing(edge):
-    """The largest file that the process may write stands for the disk: what does not fit is not there at all."""
+    """A limit on the size of files stands for the disk: a file that does not fit is not there at all."""
     rows = make_rows(random.Random(15), 9000, canary=True)
     write_csv(edge.directory / "rows.csv", rows)
 
@@ -370,8 +370,8 @@ def test_the_program_alone_does_what_the_command_does(edge):
 
 
 def hostile(edge, name, load=("1000000000", "2000000000000")):
-    """A certified device that was tampered with: its copy of the schema lets it encrypt what the table's schema does not. What it
-    delivers has the right form, seeds, digests and signatures."""
+    """A certified device that was tampered with: its copy of the schema lets it encrypt values that the table's schema forbids. Its
+    deliveries have the right form, seeds, digests and signatures."""
     edge.device("honest.tmp")
     key = json.loads((edge.directory / "honest.tmp").read_text(encoding="utf-8"))
     (edge.directory / "honest.tmp").unlink()
@@ -384,7 +384,7 @@ def hostile(edge, name, load=("1000000000", "2000000000000")):
 
 
 def falsified(edge, where, *token):
-    """Two rows of a hostile device, one of which gives every sum another value, beside rows of an honest one."""
+    """Two rows of a hostile device beside rows of an honest one. One of the two gives every sum another value."""
     honest, bad = make_rows(random.Random(31), 30), make_rows(random.Random(32), 2)
     bad[1][3] = "1999999999999"
     hostile(edge, "hostile.key")
@@ -405,8 +405,8 @@ def total(edge, where, *token):
 
 @pytest.mark.parametrize("remote", [False, True])
 def test_one_hostile_device_neither_stops_nor_falsifies_a_table(edge, server, remote):
-    """One value outside its range is rejected and told, the honest device's rows are taken; the delivery can be discarded, the device
-    be revoked, and its rows be removed."""
+    """One value outside its range is rejected and told, and the honest device's rows are taken. The delivery can be discarded, the
+    device revoked, and its rows removed."""
     place, url, token, device_token = "T", "T", (), ()
     if remote:
         edge.hush("push", "T", server.url, *server.token)
@@ -424,7 +424,7 @@ def test_one_hostile_device_neither_stops_nor_falsifies_a_table(edge, server, re
     assert (accepted["deliveries"], accepted["out_of_order"], accepted["waiting"]) == (0, 1, 2)
     assert [rejected["delivery"] for rejected in accepted["rejected"]] == [name]
     assert "no delivery" in edge.hush("edge", "accept", place, "--reject", name + "0", *edge.key, *token, status=2).stderr
-    # Discarded for good, the stream goes on; the same delivery again is known.
+    # After the delivery is discarded for good, the stream goes on; the same delivery again is known.
     accepted = edge.accept(place, "--reject", name, *token)
     assert (accepted["deliveries"], accepted["discarded"], accepted["rejected"], accepted["waiting"]) == (1, 1, [], 0)
     assert total(edge, url, *token) == sum(int(row[3]) for row in own_rows() + honest + bad[:1])
@@ -447,7 +447,7 @@ def test_one_hostile_device_neither_stops_nor_falsifies_a_table(edge, server, re
 
 
 def test_a_revoked_device_is_refused_by_the_owner_too(edge):
-    """Whoever can write to the directory puts its delivery there all the same."""
+    """Anyone who can write to the directory can put its delivery there all the same."""
     write_csv(edge.directory / "rows.csv", make_rows(random.Random(33), 5))
     edge.run("rows.csv", "--to", "T")
     kept = edge.directory / "kept"
@@ -463,7 +463,7 @@ def test_a_revoked_device_is_refused_by_the_owner_too(edge):
 
 
 def test_rejections_are_counted_and_then_nothing_of_the_device_is_decrypted(edge):
-    """Each one tells a server that is the device's accomplice something; three are all that it gets."""
+    """Each rejection tells something to a server that is the device's accomplice; it gets three at most."""
     hostile(edge, "hostile.key")
     rows = make_rows(random.Random(34), 1)
     rows[0][3] = "1500000000"
@@ -492,7 +492,7 @@ def load_of(row):
 
 
 def test_every_delivery_is_found_whichever_page_it_is_on(edge, tmp_path):
-    """A device that leaves many deliveries keeps no other device's out, and whoever lists goes on to the end."""
+    """A device with many deliveries keeps no other device's out, and every list goes on to the end."""
     server = Server(tmp_path / "paged", tmp_path / "paged.log", "--max-listed", "2").start()
     try:
         edge.hush("push", "T", server.url, *server.token)
@@ -507,7 +507,7 @@ def test_every_delivery_is_found_whichever_page_it_is_on(edge, tmp_path):
                 edge.run("rows.csv", "--to", place, *token, key=device, spool=f"{device}-{spool}")
                 sent += rows
                 names.append(device)
-        # One beyond its range, on whichever page it stands.
+        # One beyond its range, on any page.
         rows = make_rows(random.Random(69), 1)
         rows[0][3] = "1500000000"
         write_csv(edge.directory / "rows.csv", rows)
@@ -519,7 +519,7 @@ def test_every_delivery_is_found_whichever_page_it_is_on(edge, tmp_path):
         same(sorted(edge.decrypted(place, *server.token), key=load_of), sorted(own_rows() + sent, key=load_of))
         accepted = edge.accept(place, "--reject", rejected["delivery"], *server.token)
         assert (accepted["deliveries"], accepted["discarded"], accepted["waiting"]) == (0, 1, 0)
-        # So does the count of what a new encryption would lose.
+        # The count of waiting deliveries, which a new encryption would lose, goes on to the end too.
         write_csv(edge.directory / "rows.csv", make_rows(random.Random(90), 3))
         for spool in range(5):
             edge.run("rows.csv", "--to", place, *token, key="first.key", spool=f"late-{spool}")

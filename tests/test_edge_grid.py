@@ -16,7 +16,7 @@ TABLE = {1024: 26, 2048: 53, 4096: 106, 8192: 214, 16384: 430, 32768: 868}
 
 
 def grid(hush, *options, **more):
-    """Runs ours alone; the outcome."""
+    """Runs our cells alone; returns the outcome."""
     return json.loads(hush("bench", "edge-grid", "--skip-peers", "--json", *options, **more).stdout)
 
 
@@ -94,7 +94,7 @@ def test_the_grid_is_complete_secure_checked_and_drawn(hush, tmp_path):
         assert 0 < cell["peak_mb"] < 200 and cell["cpu_s"] > 0 and cell["cpu_percent"] > 0
         assert (cell["energy_j"] is None) == (outcome["energy_absent"] is not None)
     assert_secure(cells)
-    # Without a peer; the load has no figure where every cell was too short for it.
+    # Without a peer. The load has no figure if every cell was too short for it.
     figures = {path.name.removeprefix("edge_grid_")[0] for path in plots.iterdir()}
     assert set("1245") <= figures <= set("12345")
     for path in plots.iterdir():
@@ -125,7 +125,7 @@ def test_a_small_device_holds_the_largest_ring(hush):
         assert cell["total_s"]["ci95"] is None
 
 
-# An interpreter that has SEAL, whose SEAL is this.
+# An interpreter that claims to have SEAL, and stands for SEAL itself.
 PYTHON = """#!/bin/sh
 [ "$2" = "import seal" ] && exit 0
 %s
@@ -165,7 +165,7 @@ cp "$0.adapter" "$2/seal_edge_grid"
 
 
 def test_a_library_for_cpp_goes_before_the_bindings(hush, tmp_path):
-    """Its adapter is built where asked, with the prefix; what CMake complains of is the reason."""
+    """Its adapter is built in the directory asked for, with the prefix; the reason is CMake's complaint."""
     programs, build = tmp_path / "bin", tmp_path / "build"
     programs.mkdir()
     for name, text in {"cmake": CMAKE, "cmake.adapter": PYTHON % ("", 1, 0)}.items():

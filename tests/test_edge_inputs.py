@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What files do while devices read them, and what stands in them: every row is in the table once, or the device says which is not."""
+"""Files that change while devices read them, and files with odd contents: every row is in the table once, or the device names it."""
 
 import random
 import signal
@@ -20,7 +20,7 @@ def append(path, rows, end="\n"):
 
 
 def stopped(process):
-    """Asks a program to end; gives what it said."""
+    """Asks a program to end; returns its messages."""
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
@@ -37,7 +37,7 @@ def settled(edge, process, chunks):
 
 
 def test_a_file_is_read_to_its_end_after_it_was_rotated(edge):
-    """Who writes keeps the old file open: what comes into it behind the new one's beginning is not lost, and no line is pieced together."""
+    """The writer keeps the old file open. Rows written to it after the new file has begun are not lost, and no line is pieced together."""
     draw = random.Random(30)
     path = edge.directory / "log.csv"
     rounds = [make_rows(draw, 40) for _ in range(3)]
@@ -51,10 +51,10 @@ def test_a_file_is_read_to_its_end_after_it_was_rotated(edge):
     write_csv(path, rounds[1])
     time.sleep(0.6)
     old.writelines(",".join(row) + "\n" for row in rounds[0][30:])
-    # A number of which half is written when the file is left.
+    # A number that is half written when the file is left.
     old.write("a,1,12.3,45")
     old.close()
-    # The end of the old one, what came behind the new one's beginning, and the new one.
+    # The end of the old file, its rows from after the new one's beginning, and the new file.
     said = settled(edge, process, 3) + [stopped(process)]
     assert any("without its end" in line for line in said)
     # Rotated while nothing runs: the rest of the old file is read under its new name, by the same spool.
@@ -120,7 +120,7 @@ def test_lines_end_as_they_do(edge, end):
     rows = make_rows(random.Random(33), 9000)
     (edge.directory / "rows.csv").write_text(",".join(FIELDS) + end, encoding="utf-8", newline="")
     append(edge.directory / "rows.csv", rows, end)
-    # Empty lines stop nothing, wherever they stand.
+    # Empty lines stop nothing, at any place.
     append(edge.directory / "rows.csv", [[]] * 3, end)
     assert edge.run("rows.csv", "--to", "T")["rows"] == 9000
     assert edge.run("rows.csv", "--to", "T")["rows"] == 0
@@ -139,7 +139,7 @@ def test_quotes_inside_fields_are_text(edge):
     assert edge.run("rows.csv", "--to", "T")["rows"] == 20000
     edge.accept()
     same(edge.decrypted(), own_rows() + rows)
-    # One that is never closed is refused; the rows before it are kept.
+    # A quote that is never closed is refused; the rows before it are kept.
     rows = make_rows(random.Random(38), 8)
     append(edge.directory / "rows.csv", rows[:3] + [['"open', *rows[3][1:]]] + rows[4:])
     error = edge.run("rows.csv", "--to", "T", status=8)
@@ -166,7 +166,7 @@ def test_rows_before_a_bad_one_are_kept_and_the_file_goes_on_when_it_is_mended(e
 
 @pytest.mark.parametrize("ending", ["bad row", "bad message", "hangup", "refused", "full"])
 def test_rows_of_a_stream_are_kept_whatever_ends_it(edge, ending):
-    """What has come is not read again: it is in the spool when the program ends."""
+    """Rows that have come cannot be read again, so they are in the spool when the program ends."""
     rows = make_rows(random.Random(36), 500)
     lines = [",".join(FIELDS) + "\n"] + [",".join(row) + "\n" for row in rows]
     if ending == "bad row":
@@ -180,7 +180,7 @@ def test_rows_of_a_stream_are_kept_whatever_ends_it(edge, ending):
         process.stdin.write("".join(lines[:101]))
         process.stdin.flush()
         assert process.wait(timeout=60) == 6 and "HUSH-G009" in process.stderr.read()
-        # Nothing more is read, and nothing that was is lost.
+        # No more is read, and no row that was read is lost.
         rows = rows[:100]
     else:
         options = []

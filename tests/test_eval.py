@@ -79,7 +79,7 @@ def test_refusals_have_a_code_and_a_way_out(hush, arguments, code, status):
 
 
 def test_the_account_as_json(hush):
-    """What a program reads."""
+    """The account for programs."""
     done = hush("eval", "x*x*x*x + y", *given(x=[3, 4], y=[1, 2]), "--json", "--verify", "--format", "json")
     account = json.loads(done.stderr)
     assert [json.loads(line)["result"] for line in done.stdout.splitlines()] == [82, 258]

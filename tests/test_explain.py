@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predictions: bytes equal to what is measured, what calibration keeps, and drawings that hold no value."""
+"""Predictions: bytes equal to measured ones, the profile that calibration keeps, and drawings without values."""
 
 import json
 import random
@@ -37,7 +37,7 @@ def analysis(hush, path, query, *more):
 
 @pytest.mark.parametrize("rows", [1, 8192, 20_001])
 def test_predicted_bytes_equal_measured_ones(hush, tmp_path, rows):
-    """Random queries: the plan and the encrypted half to the byte; the clear half where its size is fixed, else nearly."""
+    """Random queries: the plan and the encrypted half to the byte; the clear half too if its size is fixed, else nearly."""
     seed = random.randrange(2**32)
     print("seed", seed)
     draw = random.Random(seed)
@@ -61,7 +61,7 @@ def test_predicted_bytes_equal_measured_ones(hush, tmp_path, rows):
 
 
 def test_explain_predicts_what_the_run_takes(hush, table, key):
-    """Given the groups, `explain` says beforehand what `--analyze` finds."""
+    """Given the groups, `explain` predicts the figures that `--analyze` finds."""
     query = "SELECT ward, SUM(charges) AS s FROM patients GROUP BY ward"
     done = hush("query", table, query, "--analyze", "--json", *key)
     groups = len(done.stdout.splitlines()) - 1
@@ -71,7 +71,7 @@ def test_explain_predicts_what_the_run_takes(hush, table, key):
     assert (found["format"], prediction["groups"]) == (1, groups)
     clear = prediction["clear_half"]["bytes"] - measured["clear_bytes"]
     assert prediction["bytes_down"] - clear == measured["bytes_down"]
-    # The sum, and the count of those who have charges.
+    # The sum, and the count of rows that have charges.
     assert [(node["scheme"], node["kind"], node["depth"]) for node in found["nodes"]] == 2 * [("BGV", "sum", 0)]
     assert found["planning_s"] < 5 and found["times"]["server_s"] > 0
 
@@ -104,7 +104,8 @@ def test_drawings(hush, table, key, tmp_path):
 
 
 def test_the_link_decides_how_a_query_by_row_is_answered(hush, tmp_path, key):
-    """In one process as it lies; over a slow link in fewer bytes, by the owner where that is less: always the same rows."""
+    """In one process the server evaluates, unrounded. Over a slow link the answer is rounded, and the owner evaluates if that takes
+    fewer bytes. The rows are the same."""
     draw = random.Random(3)
     path, schema, queries = tmp_path / "t.csv", tmp_path / "t.toml", tmp_path / "queries.sql"
     rows = [(row, *(draw.choice(["", draw.randint(-999, 999)]) if row else 0 for _ in range(5))) for row in range(9000)]

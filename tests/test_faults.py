@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kills, full disks, limits and servers that go away: a typed error, nothing left in the clear, and the same command
-again completes."""
+"""Kills, full disks, limits and servers that go away. There is a typed error, nothing is left in the clear, and the same
+command completes when it is run again."""
 
 import http.client
 import http.server
@@ -83,13 +83,13 @@ def seeds(place):
     """Seeds of the chunks in every part that a directory holds, with the part that holds it."""
     found = {}
     for path in place.rglob("*.enc.parquet*"):
-        # What is not yet whole has no index, and nobody reads it.
+        # A part that is not yet whole has no index, and nobody reads it.
         if path.suffix != ".parquet":
             continue
         try:
             held = pyarrow.parquet.read_table(path, columns=["seed"])["seed"].to_pylist()
         except FileNotFoundError:
-            # Removed meanwhile, by a run that sweeps what the one before it left.
+            # Removed meanwhile, by a run that sweeps the leftovers of the run before.
             continue
         for seed in held:
             assert found.setdefault(seed, path.name) == path.name, "one seed in two parts"
@@ -127,7 +127,7 @@ def stopped_streams(hush, tmp_path, wide, key, ends):
     with path.open("rb") as rows:
         hush(*command, stdin=rows)
     last = seeds(place)
-    # Its own chunks; where an earlier run was done before it was ended, also those of the version that this one replaces.
+    # The chunks of this run. If an earlier run had completed before it was ended, also those of the version that this one replaces.
     assert len(last) in (8, 16)
     assert all(used.get(seed, part) == part for seed, part in last.items())
     done = hush("query", place / "T", "SELECT COUNT(*) AS n, SUM(x) AS s FROM wide", "--format", "csv", *key)
@@ -285,7 +285,7 @@ def test_values_outside_the_declared_range_and_type(hush, tmp_path, key):
 
 
 def test_a_part_damaged_on_the_server_after_it_was_summed(hush, table, key, server):
-    """A sum of a whole part was made of the part that the manifest names and stays right; who needs the file is told."""
+    """A kept sum is that of the part which the manifest names, and stays right. Queries that need the file are refused."""
     hush("push", table, server.url, *server.token)
     total = "SELECT SUM(age) AS s, SUM(charges) AS c FROM patients"
     grouped = "SELECT ward, SUM(age) AS s FROM patients GROUP BY ward"
@@ -299,7 +299,7 @@ def test_a_part_damaged_on_the_server_after_it_was_summed(hush, table, key, serv
     assert hush(*ask).stdout == expected
     refused = hush("query", server.url, grouped, *key, *server.token, status=None)
     assert refused.returncode != 0 and "HUSH-E060" in refused.stderr
-    # What was kept goes with the process.
+    # Kept sums go with the process.
     server.kill()
     server.start()
     refused = hush(*ask, status=None)
@@ -323,8 +323,8 @@ DAMAGES = {
 
 
 def test_a_push_mends_what_is_damaged_on_the_server(hush, table, key, server):
-    """Parts and the manifest, damaged in every way, and a half of an upload that is another part's: the query fails with a
-    code, the same push mends the table, the query is right again."""
+    """Parts and the manifest are damaged in every way, and half of an upload is another part's. The query fails with a code, the
+    same push mends the table, and the query is right again."""
     push = ("push", table, server.url, *server.token)
     hush(*push)
     assert "0 parts sent (0 B), 2 were there already" in hush(*push).stderr

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mistakes that a careful person makes with a table, and what must not come of them: columns left clear, rows replaced, values
-changed without a word."""
+"""Mistakes that a careful person makes with a table. They must not leave columns clear, replace rows or change values without
+a word."""
 
 import csv
 import datetime
@@ -19,7 +19,7 @@ from conftest import PATIENTS, approve
 
 
 def schema_of(hush, path, *options):
-    """What `init` proposes, as text, and what it says."""
+    """The proposal of `init`, as text, and its messages."""
     done = hush("init", path, "-o", "-", *options)
     return done.stdout, done.stderr
 
@@ -78,7 +78,7 @@ def test_clear_columns_that_look_sensitive_are_said_with_either_option(hush):
 
 @pytest.mark.parametrize("command", ["run", "init"])
 def test_contradictions_are_refused(hush, command):
-    """In both orders and whatever the spelling; so are repeats and columns that there are not."""
+    """In both orders and in any spelling. Repeats and missing columns are refused too."""
     arguments = ["run", PATIENTS, "SELECT AVG(age) FROM patients"] if command == "run" else ["init", PATIENTS, "-o", "-"]
     for options in (("--clear", "age", "--sensitive", "age"), ("--sensitive", "ward, Age", "--clear", "AGE")):
         refused = hush(*arguments, *options, status=2)
@@ -143,7 +143,7 @@ def test_a_push_replaces_rows_on_a_server_only_when_it_is_said(hush, table, key,
 
 
 def test_a_directory_with_anything_else_is_no_place_for_a_table(hush, table, key, tmp_path):
-    """Neither is a file; what an interrupted run left is."""
+    """A file is no place either. The leftovers of an interrupted run are one."""
     schema, place = tmp_path / "patients.schema.toml", tmp_path / "thesis"
     place.mkdir()
     (place / "chapter.txt").write_text("years of work", encoding="utf-8")
@@ -160,7 +160,7 @@ def test_a_directory_with_anything_else_is_no_place_for_a_table(hush, table, key
 
 
 def test_columns_that_are_not_kept_are_named(hush, key, tmp_path):
-    """By `encrypt` and by `decrypt`: what is dropped cannot be had back."""
+    """By `encrypt` and by `decrypt`: a dropped column does not come back."""
     path = write(tmp_path / "t.csv", ["id", "password", "x"], [[f"k{row}", "secret", row % 50] for row in range(60)])
     schema, _ = schema_of(hush, path)
     assert 'protect = "drop"' in column(schema, "password") and 'protect = "seal"' in column(schema, "id")
@@ -174,7 +174,7 @@ def test_columns_that_are_not_kept_are_named(hush, key, tmp_path):
 
 
 def test_dates_with_the_day_first_are_read_by_what_the_data_decide(hush, tmp_path):
-    """A day above 12 decides; dates that could be either are asked for, and Y and N are true and false."""
+    """A day above 12 decides. A person is asked about dates that could be either. Y and N are true and false."""
     draw = random.Random(1)
     days = [datetime.date(2020, 1, 1) + datetime.timedelta(draw.randrange(1500)) for _ in range(200)]
     rows = [[f"{day:%d/%m/%Y}", draw.choice("YN"), row % 9] for row, day in enumerate(days)]
@@ -286,7 +286,7 @@ def test_small_floats_keep_their_digits_and_no_others_are_printed(hush, key, tmp
 
 
 def test_single_floats_are_not_rewritten(hush, tmp_path):
-    """0.1 of four bytes is 0.100000001490116…; where decimals are proposed instead, that is said."""
+    """0.1 of four bytes is 0.100000001490116…; if decimals are proposed instead, the reason says so."""
     import struct
 
     singles = [struct.unpack("f", struct.pack("f", 1.1 + row * 1e-7))[0] for row in range(100)]
@@ -315,7 +315,7 @@ def test_blank_lines_of_one_column_are_rows(hush, tmp_path):
 
 
 def test_sums_with_clear_factors_work_as_proposed(hush, key, tmp_path):
-    """`SUM(x * m)` needs nothing further where m is clear, whatever `init` proposed; what has no room is said."""
+    """`SUM(x * m)` needs nothing further if m is clear, for any proposal of `init`. Sums without room are named."""
     draw = random.Random(4)
     money = lambda most: f"{draw.randint(0, most * 100) / 100:.2f}"
     rows = [[draw.randint(0, 9_000_000), money(90_000), draw.randint(0, 10**15), draw.randint(1, 9) * 10**16] for _ in range(500)]
@@ -331,7 +331,7 @@ def test_sums_with_clear_factors_work_as_proposed(hush, key, tmp_path):
 
 
 def test_a_name_that_another_table_has_is_not_replaced(hush, table, key, server, tmp_path):
-    """Consent does not help there, so none is asked for: the message says what does. A copy that went its own way is told too."""
+    """Consent would not help, so the message does not ask for it but tells the ways out. A copy that went its own way is told too."""
     hush("push", table, server.url, *server.token)
     schema, lines = tmp_path / "patients.schema.toml", PATIENTS.read_text(encoding="utf-8").splitlines(keepends=True)
 
@@ -357,7 +357,7 @@ def test_a_name_that_another_table_has_is_not_replaced(hush, table, key, server,
 
 
 def test_keys_of_devices_end_with_the_encryption_they_were_made_for(hush, small_key, tmp_path):
-    """Who encrypts again is told, and who accepts what a device sends after it."""
+    """Encrypting again tells so, and so does accepting later deliveries of a device."""
     data, schema, place = tmp_path / "t.csv", tmp_path / "t.schema.toml", tmp_path / "T"
     write(data, ["x"], [[n] for n in range(20)])
     head = 'format = 1\ntable = "t"\nstatus = "approved"\napproved_by = "a test"\nedge = true\n'
@@ -419,7 +419,7 @@ def test_numbers_with_separators_are_said_to_be_numbers(hush, tmp_path):
 
 
 def test_a_table_whose_name_sql_cannot_take_is_said_to_have_another(hush, tmp_path):
-    """Once, where the schema is proposed."""
+    """Once, when the schema is proposed."""
     path = write(tmp_path / "my table.csv", ["n"], [[n % 5] for n in range(100)])
     schema, said = schema_of(hush, path)
     assert 'table = "my_table"' in schema and 'The table\'s name in SQL is my_table, not "my table".' in said

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `tools/check_links.py` takes for a link that leads nowhere, on pages of a few lines."""
+"""`tools/check_links.py` finds links that lead nowhere, on pages of a few lines."""
 
 import sys
 
@@ -25,7 +25,7 @@ OTHER = """# The other page
 
 @pytest.fixture
 def check(tmp_path, monkeypatch, capsys):
-    """Writes `docs/page.md` beside another page and a tool, and checks it: the exit code and what is printed."""
+    """Writes `docs/page.md` beside another page and a tool, and checks it. Returns the exit code and the printed text."""
 
     def run(text):
         for file, content in {"docs/page.md": text, "docs/other.md": OTHER, "tools/a.py": "", "README.md": ""}.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hush encrypt` under a limit of memory: what the system counts stays below it, whatever the rows; what cannot fit is refused."""
+"""`hush encrypt` under a limit of memory: the system's count stays below it for any number of rows; a table that cannot fit is refused."""
 
 import os
 import pathlib
@@ -40,7 +40,7 @@ def schema_of(hush, directory, rows):
     return path
 
 
-# A process inherits what its parent had at most: the one that is measured has a small parent.
+# A process inherits its parent's peak, so the measured one has a small parent.
 MEASURE = """
 import os, subprocess, sys
 _, status, usage = os.wait4(subprocess.Popen(sys.argv[1:]).pid, 0)
@@ -50,7 +50,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 
 def peak(hush, *arguments, stdin=subprocess.DEVNULL):
-    """Runs the command, which must succeed, and gives the most bytes it had, its threads included."""
+    """Runs the command, which must succeed, and returns its peak of bytes, its threads included."""
     command = [sys.executable, "-c", MEASURE, binary("hush"), *map(str, arguments)]
     settings = {"stdin": stdin, "capture_output": True, "env": hush.environment, "cwd": hush.directory}
     done = subprocess.run(command, check=False, **settings)
@@ -59,7 +59,7 @@ def peak(hush, *arguments, stdin=subprocess.DEVNULL):
 
 
 def encrypted(hush, directory, key, source, limit, output="T", stdin=subprocess.DEVNULL):
-    """Encrypts under a limit and gives the peak."""
+    """Encrypts under a limit and returns the peak."""
     schema = ("--schema", directory / "t.schema.toml", "-o", directory / output)
     return peak(hush, "encrypt", source, *schema, "--memory-limit", limit, "--replace", *key, stdin=stdin)
 
@@ -81,7 +81,7 @@ def test_a_limit_is_kept_whatever_the_rows(hush, tmp_path, small_key, rows):
 
 
 def test_parts_whose_clear_columns_are_the_same_count_each(hush, tmp_path, small_key):
-    """Parts are files named by their content: those of a constant column are one file, which is read as often as it is named."""
+    """Files of parts are named by their content. Those of a constant column are one file, which is read as often as it is named."""
     rows = 150_000
     schema_of(hush, tmp_path, rows)
     with (tmp_path / "t.csv").open("w", encoding="utf-8") as file:
@@ -113,7 +113,7 @@ def test_standard_input_is_encrypted_as_a_file_is(hush, tmp_path, small_key):
 
 
 def test_the_lowest_limit_is_named_and_suffices(hush, tmp_path, small_key):
-    """A refusal before anything is written says what would do, and that does."""
+    """A refusal before anything is written names a limit that would do, and that limit does."""
     schema_of(hush, tmp_path, 60_000)
     write_rows(tmp_path / "t.csv", 60_000)
     schema = ("--schema", tmp_path / "t.schema.toml", "-o", tmp_path / "T")
@@ -134,7 +134,7 @@ def test_a_key_that_takes_more_memory_to_open_is_refused(hush, tmp_path, key):
 
 
 def test_texts_that_are_too_long_end_the_run_and_leave_nothing(hush, tmp_path, small_key):
-    """Chunks have so many rows; their texts have no bound but the limit."""
+    """The rows of a chunk are bounded; its texts have no bound but the limit."""
     schema_of(hush, tmp_path, 10_000)
     write_rows(tmp_path / "t.csv", 10_000, "x" * 5000)
     schema = ("--schema", tmp_path / "t.schema.toml", "-o", tmp_path / "T")
@@ -145,7 +145,7 @@ def test_texts_that_are_too_long_end_the_run_and_leave_nothing(hush, tmp_path, s
 
 
 def test_a_table_that_does_not_fit_the_disk_is_refused_before_it_is_read(hush, tmp_path, small_key):
-    """A file with a hole: its first lines and its size say what the table will take."""
+    """A file with a hole: its first lines and its size tell the size of the table."""
     schema_of(hush, tmp_path, 10**12)
     write_rows(tmp_path / "t.csv", 5000)
     os.truncate(tmp_path / "t.csv", 10**13)
@@ -157,7 +157,7 @@ CANARY = "vermilion-heron"
 
 
 def attempt(hush, key, table, **options):
-    """Encrypts in a process that the system limits: done, or refused and nothing left but the lock; gives which."""
+    """Encrypts in a process that the system limits. Either it is done, or it is refused and leaves the lock alone. Returns which."""
     process = hush.start("encrypt", "t.csv", "--schema", "t.schema.toml", "-o", table, *key, **options)
     _, err = process.communicate()
     left = {path.name for path in (hush.directory / table).rglob("*")} - {".lock", "parts"}
@@ -176,7 +176,7 @@ def no_canary(directory):
 
 
 def test_a_limit_on_data_refuses_or_is_kept(hush, tmp_path, small_key):
-    """Whatever a process may take, it ends with a table or with a refusal; the same command without a limit completes."""
+    """Under any limit a process ends with a table or with a refusal. The same command without a limit completes."""
     schema_of(hush, tmp_path, 100_000)
     write_rows(tmp_path / "t.csv", 100_000, CANARY)
     done = []
@@ -207,7 +207,7 @@ def test_a_limit_on_address_space_may_end_the_run_but_leaves_nothing(hush, tmp_p
 
 @pytest.fixture
 def group():
-    """A control group of this test's own; skipped where none can be made."""
+    """A control group of this test's own; the test is skipped if none can be made."""
     lines = pathlib.Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     groups = {controllers: path for _, controllers, path in (line.split(":", 2) for line in lines)}
     if "memory" in groups:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Another table of the same owner, put where the right one was: by a server under its name, or in its directory. No command of the
-owner takes it for the right one, and none refuses a table that its owner has moved or copied."""
+"""Another table of the same owner in the place of the right one: under its name on a server, or in its directory. No command of
+the owner takes it for the right one, and none refuses a table that its owner has moved or copied."""
 
 import random
 import shutil
@@ -20,7 +20,7 @@ def two(hush, small_key, tmp_path):
 
 
 def commands(edge, place, of_query):
-    """Every command that uses a stored table, with what it needs."""
+    """Every command that uses a stored table, with its arguments."""
     sql = "SELECT SUM(load) FROM readings"
     return [
         ("query", of_query, sql, *edge.key),
@@ -80,7 +80,7 @@ def test_a_table_may_be_moved_copied_and_encrypted_again(two):
     for place in ("moved", "copied", "./copied"):
         hush("query", place, sql, *two.key)
         hush("decrypt", place, *two.key)
-    # Where it was, its owner encrypts another one.
+    # The owner encrypts another one in its place.
     hush("encrypt", "own.csv", "-o", "T", "--schema", "t.schema.toml", *two.key)
     for command in commands(two, "T", "T"):
         if "revoke" not in command:
@@ -94,7 +94,7 @@ def test_a_table_may_be_moved_copied_and_encrypted_again(two):
 
 
 def test_what_is_no_place_of_tables_is_refused_and_made_no_directory(two):
-    """Object stores, other schemes, a server where a directory is due: by every command, before anything is written."""
+    """Every command refuses object stores, other schemes, and a server in place of a directory, before anything is written."""
     for place in ("s3://bucket/t", "gs://bucket", "az://c/t", "ftp://host/t", "s3://"):
         for command in commands(two, place, place):
             refused = two.hush(*command, status=2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables fetched from a server, by the command and from Python: what comes is held to the key, to what was seen, to its digests."""
+"""Tables fetched from a server, by the command and from Python, are held to the key, to the version seen and to their digests."""
 
 import http.server
 import shutil
@@ -12,7 +12,7 @@ import hushtable as ht
 
 
 class Hostile(http.server.BaseHTTPRequestHandler):
-    """A server that shows the table in `server.shows` under the name t, with `server.alters` applied to what it sends."""
+    """A server that shows the table in `server.shows` under the name t, and applies `server.alters` to the bytes that it sends."""
 
     def do_GET(self):
         _, _, last = self.path.rpartition("/")
@@ -82,7 +82,7 @@ def test_a_hostile_server_gives_no_table(hush, small_key, tmp_path, monkeypatch)
 
 
 def test_the_command_pulls(hush, server, table, key, tmp_path):
-    """Byte by byte what was pushed; again, it does nothing; another key and other files are refused."""
+    """Byte by byte the pushed table. A second pull does nothing; another key and other files are refused."""
     hush("push", table, server.url, *server.token)
     url = f"{server.url.rstrip('/')}/tables/patients"
     done = hush("pull", url, "-o", "copy", *key, *server.token)

@@ -88,7 +88,7 @@ EXACT = [
 
 
 def expected(query, table):
-    """DuckDB's rows; `table` is found by its name in the query."""
+    """DuckDB's rows. The query knows `table` as t."""
     with duckdb.connect() as connection:
         return connection.register("t", table).execute(query).fetchall()
 
@@ -206,7 +206,7 @@ def test_verbs_write_the_sql_that_duckdb_answers_alike():
 
 
 def test_hostile_values_are_quoted_and_orders_that_mean_nothing_are_refused():
-    """Literals of every type, in DuckDB's reading; what has no literal; verbs in the wrong order."""
+    """Literals of every type, as DuckDB reads them; values without a literal; verbs in the wrong order."""
     values = ["it's", '"', "\\'", "a\nb", "--", 0, -5, 2**70, True, False, decimal.Decimal("-0.10"), 1.5, 1e-7]
     values += [datetime.date(1, 1, 1), datetime.datetime(2024, 2, 29, 1, 2, 3, 4)]
     for value in values:
@@ -280,7 +280,7 @@ def test_a_schema_is_approved_by_a_person(owner, tmp_path):
 
 
 def test_a_temporary_table_holds_no_plaintext_and_goes():
-    """The directory of a table without a place: no protected value in any file, and no directory afterwards."""
+    """The directory of a table without a place has no protected value in any file, and is gone afterwards."""
     secret = 0x5EC0DE0000000000 + random.randrange(2**32)
     t = ht.encrypt(pa.table({"x": [secret, 1], "g": ["clear-text", "b"]}), sensitive=["x"], clear=["g"], name="t")
     directory = pathlib.Path(t._place)
@@ -338,7 +338,7 @@ def test_doctor_knows_this_machine():
 
 
 def test_the_guide_runs(tmp_path, monkeypatch):
-    """Every example of the guide prints what the guide says."""
+    """Every example of the guide prints the guide's output."""
     monkeypatch.chdir(tmp_path)
     shutil.copy(PATIENTS, "patients.csv")
     pathlib.Path("passphrase").write_text(PASSPHRASE, encoding="utf-8")
@@ -352,7 +352,7 @@ def test_the_guide_runs(tmp_path, monkeypatch):
 
 
 def test_types_are_strict_and_stubs_are_true():
-    """mypy --strict on the package, and stubtest: the native module's stub has what the module has."""
+    """mypy --strict on the package, and stubtest: the native module's stub has the names of the module."""
     checks = [["mypy", "--config-file", "pyproject.toml", "python/hushtable"]]
     checks.append(["mypy.stubtest", "--mypy-config-file", "pyproject.toml", "hushtable._hushtable"])
     for check in checks:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every Arrow type there is, through pyarrow, polars and pandas: taken with the right values, or refused by column and type.
-Streams: read once, never held, and what they raise."""
+Streams are read once and never held; their exceptions are raised."""
 
 import datetime
 import decimal
@@ -20,7 +20,7 @@ MONEY = decimal.Decimal("12.30")
 
 
 def views(values):
-    """What polars makes of a Categorical."""
+    """The Arrow array that polars makes of a Categorical."""
     index = pa.array([None if value is None else values.index(value) for value in values], pa.uint32())
     return pa.DictionaryArray.from_arrays(index, pa.array(values, pa.string_view()))
 
@@ -41,7 +41,7 @@ TAKEN = {
     "dictionary of numbers": pa.array([5, None, 6]).dictionary_encode(),
     "ordered dictionary": pa.array(["x", None, "y"]).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string(), ordered=True)),
 }
-#: Arrays of which each is taken rightly or refused by name.
+#: Arrays that are taken rightly or refused by name.
 OTHERS = {
     "null": pa.array([None, None, None]),
     "decimal256": pa.array([MONEY, None, -MONEY], pa.decimal256(40, 2)),
@@ -76,7 +76,7 @@ def there_and_back(data, column="x"):
         schema = ht.propose(data, clear=["k"])
         kind = schema[column].type
         is_text = kind in ("text", "category")
-        # Whatever the proposal is, the column is asked to be stored; an encrypted number tells more than a sealed one.
+        # The column is stored whatever the proposal was. A number is encrypted, because that tests more than a seal.
         schema[column].protect = "encrypt" if not is_text and not kind.startswith("float") else "seal"
         table = ht.encrypt(data, schema=schema.approve("the test"))
         return table.decrypt(column)[column].to_pylist()
@@ -112,7 +112,7 @@ def test_other_types_are_taken_rightly_or_refused_by_name(kind):
     found = there_and_back(data)
     if found is not None:
         assert all(map(equal, found, array.to_pylist())), found
-    # The rest of the table is none the worse.
+    # The rest of the table is not affected.
     rows = ht.run(data, "SELECT SUM(k) AS s FROM t", sensitive="k")
     assert rows["s"].to_pylist() == [6]
 
@@ -160,7 +160,7 @@ def test_frames_of_polars(kind, lazy):
 @pytest.mark.filterwarnings("ignore::hushtable.HushWarning")
 @pytest.mark.parametrize("kind", ["category", "period", "interval", "timedelta", "mixed", "object", "complex", "Sparse[int64]"])
 def test_frames_of_pandas(kind):
-    """Categories are texts. What pandas alone knows is refused by column, and no value is quoted."""
+    """Categories are texts. Types that pandas alone knows are refused by column, and no value is quoted."""
     series = {
         "category": pandas.Series(["b", None, "a"], dtype="category"),
         "period": pandas.Series(pandas.period_range("2020", periods=3, freq="M")),
@@ -186,7 +186,7 @@ def test_frames_of_pandas(kind):
 
 
 def stream(rows, batch_rows, fail_at=None):
-    """A reader of batches that are made as they are read, with how many were."""
+    """A reader of batches that are made as they are read, and the list of those made."""
     made = []
 
     def batches():

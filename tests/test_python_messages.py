@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Python users read when something is refused: names of this package's functions and arguments, and no option or command of a
-program. A temporary table ends without a warning, and a table on a server ends when it is deleted."""
+"""Refusals in Python name this package's functions and arguments, and no option or command of a program. A temporary table ends
+without a warning, and a table on a server ends when it is deleted."""
 
 import gc
 import os
@@ -33,7 +33,7 @@ def key(tmp_path_factory):
 
 
 def refusal(call, *arguments, **named):
-    """The error of a call that must fail, and that it is worded for Python."""
+    """The error of a call that must fail. Checks that it is worded for Python."""
     with pytest.raises(ht.HushError) as caught:
         call(*arguments, **named)
     text = str(caught.value)
@@ -99,7 +99,7 @@ def test_refused_schemas_and_data_name_arguments(key, tmp_path):
 
 
 def refused_twice(key, place):
-    """What encrypting to one place a second time says."""
+    """The refusal to encrypt to one place a second time."""
     ht.encrypt(DATA, sensitive="x", clear=["g", "note"], keys=key, out=place)
     return refusal(ht.encrypt, DATA, sensitive="x", clear=["g", "note"], keys=key, out=place)
 
@@ -135,7 +135,7 @@ def test_a_memory_limit_is_held_and_its_refusal_names_the_argument(key, tmp_path
 
 
 def test_a_table_on_a_server_is_deleted(server, key, tmp_path):
-    """Its name is free then, also for another table, which is what the refusal before proposes."""
+    """Its name is then free, also for another table, as the refusal before proposes."""
     token = server.data / "token"
     place, other = tmp_path / "T", tmp_path / "U"
     ht.encrypt(DATA, sensitive="x", clear=["g", "note"], keys=key, out=place, name="t")
@@ -159,7 +159,7 @@ def test_a_temporary_table_ends_without_a_warning():
     table = ht.encrypt(DATA, sensitive="x", clear=["g", "note"])
     place = table._place
     assert os.path.isdir(place)
-    # What earlier tests left is none of this one's.
+    # Leftovers of earlier tests do not concern this one.
     gc.collect()
     with warnings.catch_warnings():
         warnings.simplefilter("error")

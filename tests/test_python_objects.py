@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python's objects: pages that nothing injects into, schemas that are edited, names that are named, tables that are not
-replaced by mistake, servers."""
+"""Python's objects: pages without injection, edited schemas, names in messages, tables that are not replaced by mistake,
+servers."""
 
 import builtins
 import datetime
@@ -95,7 +95,7 @@ def test_pages_show_names_and_values_and_run_nothing():
 
 
 def test_results_give_columns_and_heads():
-    """`result["a"]`, `columns`, `len`, `head`; a name that is none says which is near, as a KeyError too."""
+    """`result["a"]`, `columns`, `len`, `head`. The error of an unknown name tells a near one, and is a KeyError too."""
     data = pa.table({"ward": ["a", "a", "b"], "x": [1, 2, None]})
     result = ht.run(data, "SELECT ward, x FROM t ORDER BY ward, x", clear="ward", sensitive="x")
     assert result["x"].to_pylist() == [1, 2, None] and result.columns == ["ward", "x"]
@@ -167,7 +167,7 @@ protect = "clear"
 
 
 def test_schemas_are_edited_as_objects_and_survive_their_file(tmp_path):
-    """Every attribute reads what the file says and writes what the parser takes; files and objects say the same."""
+    """Every attribute reads the file's value and writes one that the parser takes; files and objects agree."""
     schema = ht.Schema.parse(SCHEMA)
     assert schema.columns == ["age", 'a "b" [c]', "paid", "day", "at"] and len(schema) == 5 and "age" in schema
     age = schema["age"]
@@ -206,7 +206,7 @@ def test_schemas_are_edited_as_objects_and_survive_their_file(tmp_path):
 
 
 def test_a_schema_refuses_what_its_file_may_not_say():
-    """The parser judges; the schema stays as it was; the message names the column and no line of no file."""
+    """The parser judges, and the schema stays as it was. The message names the column, and no line, because there is no file."""
     schema = ht.Schema.parse(SCHEMA)
     before = schema.text
     age = schema["age"]
@@ -292,7 +292,7 @@ def test_what_is_not_named_is_protected_as_proposed(key, tmp_path):
 
 
 def test_clear_columns_that_look_sensitive_are_said():
-    """Through Python's warnings, which a careful caller makes errors; where the caller's line is."""
+    """Through Python's warnings, which a careful caller makes errors, at the caller's line."""
     data = pa.table(ADMISSIONS)
     everything = [name for name in ADMISSIONS if name != "charge"]
     for call in (
@@ -312,7 +312,7 @@ def test_clear_columns_that_look_sensitive_are_said():
 
 
 def test_contradictions_and_undecided_columns_are_refused(tmp_path):
-    """`clear=["age"], sensitive=["age"]` left age clear; `approve` decided by itself what nobody had decided."""
+    """`clear=["age"], sensitive=["age"]` left age clear once, and `approve` decided on undecided columns by itself."""
     data = pa.table(ADMISSIONS)
     for call in (
         lambda: ht.encrypt(data, clear=["age"], sensitive=["age"]),
@@ -398,7 +398,7 @@ def push_again(directory, server, token):
 
 
 def test_names_are_the_public_ones():
-    """`dir(ht)` shows what the package is for; every name of it has a docstring."""
+    """`dir(ht)` shows the public names alone, and each has a docstring."""
     names = {name for name in dir(ht) if not name.startswith("__")}
     assert names == {name for name in ht.__all__}
     assert not names & {"os", "tempfile", "annotations", "Any", "Iterable", "Path", "Passphrase", "is_url", "names", "source", "secret"}
@@ -463,7 +463,7 @@ def test_errors_advise_python(key, tmp_path, monkeypatch):
 
 
 def test_a_panic_is_an_error_of_ours():
-    """Whatever the engine does, Python sees a HushError: never pyo3's PanicException, which is not even an Exception."""
+    """For any fault of the engine Python sees a HushError, never pyo3's PanicException, which is not even an Exception."""
     program = """
 import hushtable as ht, sys
 class Broken:
@@ -503,7 +503,7 @@ def test_what_is_not_kept_is_said(tmp_path):
 
 @pytest.mark.filterwarnings("ignore::hushtable.HushWarning")
 def test_advice_of_a_stored_table_is_to_encrypt_again(key, server, tmp_path):
-    """Errors in Python name what Python has, and what helps where they are met."""
+    """Errors in Python name things that Python has, and remedies that help in their place."""
     data, place = pa.table(ADMISSIONS), tmp_path / "T"
     everything = [name for name in ADMISSIONS if name != "ward"]
     table = ht.encrypt(data, clear=["ward"], sensitive=everything, keys=key, out=place, name="t")
@@ -538,7 +538,7 @@ def test_advice_of_a_stored_table_is_to_encrypt_again(key, server, tmp_path):
 
 
 def test_schemas_in_memory_are_refused_without_a_file(key):
-    """S002 and S003 name no file that there is not, and the ways of Python."""
+    """S002 and S003 name no file, because there is none, and tell Python's ways out."""
     data = pa.table({"n": [7 * row % 1000 for row in range(100)], "dose": [float(row) / 7 for row in range(100)]})
     schema = ht.propose(data, name="t")
     with pytest.raises(ht.RefusedError) as caught:
@@ -552,7 +552,7 @@ def test_schemas_in_memory_are_refused_without_a_file(key):
 
 
 def test_digits_of_a_release_are_an_argument():
-    """C083 says how many there are, as Python writes it."""
+    """C083 tells the number of digits, as Python writes it."""
     data = pa.table({"x": [row / 7 for row in range(2000)]})
     with pytest.raises(ht.RefusedError, match=r"\brelease=-?\d") as caught:
         ht.run(data, "SELECT SUM(x) AS s FROM t", sensitive="x", release=15)
@@ -560,7 +560,7 @@ def test_digits_of_a_release_are_an_argument():
 
 
 def test_what_a_stream_raises_is_the_cause(tmp_path):
-    """The caller's own exception is not lost; what a frame's conversion says would quote values, and is."""
+    """The caller's own exception is kept. That of a frame's conversion would quote values, and is dropped."""
 
     class Broken:
         def __arrow_c_stream__(self, requested_schema=None):
@@ -575,7 +575,7 @@ def test_what_a_stream_raises_is_the_cause(tmp_path):
 
 
 def test_warnings_are_at_the_line_of_the_caller():
-    """Whichever method asks."""
+    """For every method."""
     data = pa.table({"x": [row / 7 for row in range(20)]})
     schema = ht.Schema.parse(
         'format = 1\ntable = "t"\nstatus = "approved"\napproved_by = "a test"\n'

@@ -47,7 +47,7 @@ TYPES = (
     "header=true, nullstr=''"
 )
 
-# Query, and whether the order of its rows is given.
+# A query, and whether it gives the order of its rows.
 EXACT = [
     "SELECT COUNT(*) AS n, COUNT(x) AS nx, SUM(x) AS sx, SUM(y) AS sy, SUM(m) AS sm FROM t",
     "SELECT g, COUNT(m) AS n, SUM(m) AS s FROM t GROUP BY g ORDER BY g NULLS FIRST",
@@ -150,7 +150,7 @@ def test_parquet_and_csv_agree(hush, tmp_path):
 
 
 def test_products_of_rows_are_the_nearest_doubles(hush, tmp_path):
-    """Thousands of factors of both signs: as exact fractions give them, rounded once; and near the plaintext engine's doubles."""
+    """Thousands of factors of both signs: equal to exact fractions, rounded once; and near the plaintext engine's doubles."""
     draw = random.Random(13)
     rows = [(row % 3, decimal.Decimal(draw.choice([-1, 1]) * draw.randint(9_000, 11_111)).scaleb(-4)) for row in range(9000)]
     path = tmp_path / "t.csv"
@@ -305,7 +305,7 @@ AWKWARD = {
 
 
 def test_awkward_queries(hush, tmp_path):
-    """What an independent tester found: precedence, quotes, three-valued logic, clear rows, constants as sort keys."""
+    """Finds of an independent tester: precedence, quotes, three-valued logic, clear rows, constants as sort keys."""
     path = tmp_path / "t.csv"
     path.write_text(SMALL, encoding="utf-8")
     for query, expected in AWKWARD.items():

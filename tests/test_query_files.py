@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries as text files (`tests/queries`): each on plain values, encrypted, and on DuckDB, with what is expected of all three.
+"""Queries as text files (`tests/queries`): each runs on plain values, encrypted, and on DuckDB, with one expected result for all three.
 
 A file has comments (`--`), one table (`data`, then CSV up to an empty line; `types` for DuckDB; `sensitive` and `clear` columns) and
 queries: `query` and the SQL on the next line, then either `expect` and CSV up to an empty line, or `refuse` and a code
-(`*` for any). Cells are compared as numbers where both are numbers, exactly; those that begin with `~` to six digits.
+(`*` for any). Cells are compared exactly, as numbers if both are numbers; those that begin with `~` to six digits.
 """
 
 import csv
@@ -50,7 +50,7 @@ def cases():
 
 
 def same(found, expected):
-    """Whether a cell is what is expected."""
+    """Whether a cell is as expected."""
     if expected.startswith("~"):
         return float(found) == pytest.approx(float(expected[1:]), rel=1e-6)
     try:
@@ -86,7 +86,7 @@ def split_types(case):
 
 @pytest.mark.parametrize("case", list(cases()))
 def test_query(case, hush, tmp_path, monkeypatch):
-    """The same on plain values, encrypted, and in DuckDB; or refused in both of ours."""
+    """The result is the same on plain values, encrypted, and in DuckDB; or both of our runs refuse."""
     (tmp_path / "t.csv").write_text(case.settings["data"], encoding="utf-8")
     choice = ["--sensitive", case.settings["sensitive"], "--clear", case.settings["clear"]]
     arguments = ["run", "t.csv", case.sql, *choice, "--format", "csv", "--quiet"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random queries on random tables: encrypted, on plain values, and by an oracle, with predicted bytes beside measured ones.
 
-`random_tables` draws schemas, tables and expressions, `random_queries` the queries and what they give in DuckDB. Exact results must
-be equal, and so must doubles, which the reference promises correctly rounded from the exact sums (others to nine digits).
+`random_tables` draws schemas, tables and expressions, `random_queries` the queries and their results in DuckDB. Exact results must
+be equal, and so must doubles that the reference promises correctly rounded from the exact sums (others to nine digits).
 
 A failure shows its seed, schema and query. `HUSH_SEED=S HUSH_DRAWS=1` repeats the table of seed S. `HUSH_DRAWS=N` draws N tables
 (default 20) with eight queries each; the slow suite draws ten times as many.
@@ -69,7 +69,7 @@ def check_result(text, query, database):
 
 
 def check_prediction(analysis, texts):
-    """Bytes of the plan and of the encrypted half to the byte; of the clear half where its size is fixed, else nearly."""
+    """Bytes of the plan and of the encrypted half to the byte; of the clear half too if its size is fixed, else nearly."""
     predicted, measured = analysis["predicted"]["prediction"], analysis["measured"]
     clear, clear_bytes = predicted["clear_half"], measured["clear_bytes"]
     found = [measured["bytes_up"], measured["bytes_down"] - clear_bytes]
@@ -90,7 +90,7 @@ def has_texts(table, query):
 
 
 def check_query(hush, query, database, texts, tally):
-    """Plain and encrypted alike, refused or answered; the answer right and its size as predicted."""
+    """Plain and encrypted runs agree, refused or answered. The answer is right, and its size as predicted."""
     plain = hush("run", "t.csv", query.ours, *FILES, "--dry-run", "--quiet", status=None)
     secret = hush("run", "t.csv", query.ours, *FILES, "--analyze", "--json", status=None)
     assert plain.returncode == secret.returncode, (plain.stderr, secret.stderr)
@@ -124,7 +124,7 @@ def check_table(hush, directory, seed, tally):
 
 @pytest.mark.parametrize("draws", [DRAWS, pytest.param(10 * DRAWS, marks=pytest.mark.slow)])
 def test_random_queries(hush, tmp_path, draws):
-    """Most queries are answered, few are refused, hardly any is beyond DuckDB."""
+    """Most queries are answered, few are refused, and DuckDB can compute almost all."""
     tally = collections.Counter()
     for seed in seeds(draws):
         check_table(hush, tmp_path, seed, tally)
@@ -135,7 +135,7 @@ def test_random_queries(hush, tmp_path, draws):
 
 
 def test_a_table_encrypted_for_random_queries_answers_them(hush, tmp_path, key):
-    """Encrypted once for all its queries, a table on disk answers what a dry run does over any link, with the bytes that are predicted."""
+    """A table on disk is encrypted once for all its queries. Over any link it answers as a dry run does, with the predicted bytes."""
     for seed in seeds(max(1, DRAWS // 20)):
         draw = random.Random(seed)
         table = random_table(draw)
@@ -146,7 +146,7 @@ def test_a_table_encrypted_for_random_queries_answers_them(hush, tmp_path, key):
         (tmp_path / "queries.sql").write_text(";\n".join(query for query, _ in expected), encoding="utf-8")
         hush("encrypt", "t.csv", "--schema", "t.toml", "-o", f"T{seed}", "--for", "queries.sql", *key)
         for query, text in expected:
-            # Plans differ by the link: who evaluates, and whether the answer is rounded.
+            # Plans differ by the link: the server or the owner evaluates, and the answer is rounded or not.
             link = draw.choice(["0", "1", "100", "10000"])
             done = hush("query", f"T{seed}", query, "--format", "csv", "--analyze", "--json", "--link", link, *key)
             assert done.stdout == text, (seed, query, link)
@@ -154,7 +154,7 @@ def test_a_table_encrypted_for_random_queries_answers_them(hush, tmp_path, key):
 
 
 def test_the_oracle_agrees_with_aggregates_of_duckdb():
-    """The fractions are right: on small numbers, where doubles lose nothing, DuckDB's own aggregates give the same."""
+    """The fractions are right: DuckDB's own aggregates agree on small numbers, of which doubles lose nothing."""
     draw = random.Random(next(iter(seeds(1))))
     for count in (1, 2, 3, 30):
         points = [(draw.randint(-50, 50), draw.randint(-50, 50)) for _ in range(count)]
@@ -184,7 +184,7 @@ def test_predicted_memory_is_like_measured_memory(hush, tmp_path):
             analysis = json.loads(done.stderr.splitlines()[-1])["analysis"]
             found.append((analysis["predicted"]["memory_bytes"], analysis["measured"]["peak_bytes"]))
     assert all(predicted / 2 < measured < 2 * predicted for predicted, measured in found), found
-    # What a process takes at its most varies by some megabytes from run to run: nearer ones may come in any order.
+    # The peak of a process varies by some megabytes from run to run, so nearer ones may come in any order.
     apart = [(more, less) for more, less in itertools.permutations(found, 2) if more[0] > less[0] + 20e6]
     ordered = sum(more[1] > less[1] for more, less in apart)
     assert len(apart) > 30 and ordered > 0.85 * len(apart), found

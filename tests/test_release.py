@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Approximate results that leave their owner: the warning without `--release`, and what it does."""
+"""Approximate results that leave their owner: the warning without `--release`, and the effect of `--release`."""
 
 import random
 import shutil
@@ -42,7 +42,7 @@ def visits(hush, tmp_path, key):
 
 
 def test_results_of_approximate_columns_warn_once(hush, visits, key):
-    """Query, decrypt and run say what their output gives away; exact results and released ones do not."""
+    """Query, decrypt and run warn of columns that their output opens; exact results and released ones need no warning."""
     table, _, data = visits
     approximate = [
         ("query", table, GROUPED, *key),
@@ -66,7 +66,7 @@ def test_results_of_approximate_columns_warn_once(hush, visits, key):
 
 
 def test_released_sums_are_right_repeatable_counted_and_end(hush, visits, key, tmp_path):
-    """Right to the last digit but one unit, the same again, six numbers and no more, nothing without a ledger."""
+    """Right up to one unit of the last digit, the same again, six numbers and no more, nothing without a ledger."""
     table, sums, _ = visits
     ask = ("query", table, GROUPED, "--format", "csv", "--account", *key)
     done = hush(*ask, "--release", "2")
@@ -80,7 +80,7 @@ def test_released_sums_are_right_repeatable_counted_and_end(hush, visits, key, t
     assert "HUSH-C083" in hush(*ask, "--release", "12", status=3).stderr
     halves = GROUPED.replace("GROUP BY", "WHERE age < 45 GROUP BY").replace("age < 45", "ward <> ''")
     assert hush("query", table, halves, "--release", "2", *key).returncode == 0
-    # Three numbers are left: the sum over everything, then two pairs of wards, are further ones; a fourth is refused.
+    # Three numbers are left. The sum over everything and two over pairs of wards take them; a fourth is refused.
     for condition in ("1 = 1", "ward <> 'w0'", "ward <> 'w1'"):
         hush("query", table, f"SELECT SUM(charge) FROM visits WHERE {condition}", "--release", "2", *key)
     refused = hush("query", table, "SELECT SUM(charge) FROM visits WHERE ward <> 'w2'", "--release", "2", *key, status=3)
@@ -92,7 +92,7 @@ def test_released_sums_are_right_repeatable_counted_and_end(hush, visits, key, t
 
 
 def test_a_table_of_the_format_before_is_refused_by_name(hush, visits, key):
-    """The container's version says so, before anything else is looked at."""
+    """The container's version is refused before anything else is looked at."""
     table, _, _ = visits
     manifest = table / "manifest.hush"
     content = bytearray(manifest.read_bytes())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passphrases and what they protect: weak ones, files that others read, and what is left in memory."""
+"""Passphrases and keys: weak passphrases, files that others read, and remains in memory."""
 
 import hashlib
 import os
@@ -25,7 +25,7 @@ def passphrase_file(directory, text, mode=0o600):
 
 
 def test_a_new_key_asks_for_twelve_characters(hush, tmp_path):
-    """`keygen` refuses a short passphrase, unless it is meant; an existing key opens with any."""
+    """`keygen` refuses a short passphrase unless told to take it; an existing key opens with any."""
     key, given = tmp_path / "k.hushkey", passphrase_file(tmp_path, "elevenchars")
     refused = hush("keygen", "-o", key, "--passphrase-file", given, status=4)
     assert "HUSH-K016" in refused.stderr and "11 characters" in refused.stderr and "elevenchars" not in refused.stderr
@@ -63,7 +63,7 @@ def test_a_passphrase_file_that_others_can_read_is_refused(hush, tmp_path):
 
 
 def running_with_an_open_key(hush, directory):
-    """A `hush decrypt` that has opened its key and waits: nobody reads what it writes."""
+    """A `hush decrypt` that has opened its key and waits, because nobody reads its output."""
     key = make_key(hush, directory, "--opens-in", "16MiB")
     schema = directory / "patients.schema.toml"
     hush("init", PATIENTS, "--sensitive", "age", "--clear", "bp,temperature", "-o", schema)
@@ -109,7 +109,7 @@ def test_the_passphrase_is_not_in_the_programs_memory(hush, tmp_path):
 
 
 def memory_of(pid):
-    """What a process could have written, without the files that it maps and its arguments."""
+    """The memory that a process could have written, without the files that it maps and its arguments."""
     found = bytearray()
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
@@ -160,7 +160,7 @@ print(found, int(open("/proc/self/coredump_filter").read(), 16))
 def test_python_leaves_no_passphrase_of_a_file_in_memory(hush, tmp_path):
     """Attack: a Python process that opened a key with a passphrase file searches its own memory, with the key and without."""
     _, key, _, given = make_key(hush, tmp_path, "--opens-in", "16MiB")
-    # The process gets four characters and a digest, so that only the passphrase itself is found, and not what it is sought by.
+    # The process gets four characters and a digest, so that it finds only the passphrase itself, and not the pattern of its search.
     pattern = (SECRET[:4], str(len(SECRET)), hashlib.sha256(SECRET.encode()).hexdigest())
     done = subprocess.run([sys.executable, "-c", SCAN, key, given, *pattern], capture_output=True, timeout=120, cwd=ROOT / "tests")
     assert done.stdout.split() == [b"0", b"0"], (done.stdout, done.stderr.decode())

@@ -10,7 +10,7 @@ from conftest import PATIENTS, approve
 
 
 def expected(query):
-    """What DuckDB says."""
+    """DuckDB's rows."""
     return duckdb.sql(query.replace("FROM patients", f"FROM '{PATIENTS}'")).fetchall()
 
 
@@ -119,7 +119,7 @@ def test_over_the_network(hush, table, key, server):
 
 
 def test_another_table_under_the_same_name_is_refused(hush, table, key, server, tmp_path):
-    """A deleted table that comes back under its name is not the one that was put there last."""
+    """A deleted table that comes back under the name is refused: it is not the one that was put there last."""
     query = ("query", server.url, "SELECT SUM(age) FROM patients", *key, *server.token)
     hush("push", table, server.url, *server.token)
     hush(*query)
@@ -153,8 +153,8 @@ def test_the_server_keeps_no_plaintext_of_protected_columns(hush, table, key, se
 
 
 def test_a_workload_adds_the_layouts_that_its_queries_need(hush, tmp_path, key):
-    """Without `for` or a workload, a variance and a sum of products are refused, naming what adds them. By row the owner
-    computes a product where the server has no layout for it, and may where it has one."""
+    """Without `for` or a workload, a variance and a sum of products are refused, with the lines that add them. By row the owner
+    computes a product if the server has no layout for it, and may do so if it has one."""
     path, schema = tmp_path / "w.csv", tmp_path / "w.schema.toml"
     path.write_text("g,a,b\n" + "".join(f"{row % 3},{row % 50},{row % 7}\n" for row in range(1000)), encoding="utf-8")
     schema.write_text(
@@ -180,7 +180,7 @@ def test_a_workload_adds_the_layouts_that_its_queries_need(hush, tmp_path, key):
         found = [tuple(map(float, line.split(","))) for line in done.stdout.splitlines()[1:]]
         assert found == [pytest.approx(tuple(map(float, row)), rel=1e-12) for row in rows], query
     told = [hush("explain", tmp_path / table, by_row, *key).stdout for table in ("W1", "W2")]
-    # Who evaluates is weighed where both can.
+    # If both can evaluate, the cheaper one does.
     assert ["the server evaluates" in text for text in told] == [False, True], told
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a person and a shell meet: closed pipes, `-`, characters that a terminal obeys, missing homes."""
+"""Cases of a person at a shell: closed pipes, `-`, characters that a terminal obeys, missing homes."""
 
 import json
 
@@ -21,7 +21,7 @@ def test_a_schema_goes_to_standard_output(hush, tmp_path):
 
 @pytest.mark.parametrize("form", ["csv", "json", "table", "parquet"])
 def test_a_reader_that_leaves_is_no_error(hush, tmp_path, form):
-    """`hush … | head -1` ends quietly, however the format's writer wraps the broken pipe."""
+    """`hush … | head -1` ends quietly, for every format's wrapping of the broken pipe."""
     data = tmp_path / "wide.csv"
     rows = "".join(f"{n},{'x' * 100}{n}\n" for n in range(20_000))
     data.write_text("n,text\n" + rows, encoding="utf-8")
@@ -72,7 +72,7 @@ def test_data_does_not_speak_to_the_terminal(hush, tmp_path, key):
 
 
 def test_a_missing_home_is_told(hush, table, key):
-    """Without a place for pins an older version would not be noticed: that is said."""
+    """Without a place for pins an older version would not be noticed, and a message tells so."""
     query = ("query", table, "SELECT SUM(age) FROM patients", *key)
     assert "not remembered" not in hush(*query).stderr
     homeless = hush.with_environment()

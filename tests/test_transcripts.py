@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a person sees, word by word: commands with their standard output, standard error and exit status.
+"""The output for a person, word by word: commands with their standard output, standard error and exit status.
 
 Figures that depend on the machine are replaced by `#`. `HUSH_UPDATE_GOLDEN=1` writes the files anew; read the
 difference before committing it.
@@ -24,7 +24,7 @@ ANALYSIS_LINES = ("up ", "down ", "server ", "you ", "memory ")
 
 
 def plain(text, directory):
-    """The text without what differs between machines, runs and keys."""
+    """The text without the parts that differ between machines, runs and keys."""
     text = text.replace(str(directory), "DIR").replace(str(ROOT), "REPO")
     text = re.sub(r"\b[0-9a-f]{32,64}\b", "HEX", text)
     text = re.sub(r"http://127.0.0.1:\d+", "http://SERVER", text)
@@ -42,7 +42,7 @@ def plain(text, directory):
 
 
 class Transcript:
-    """Runs commands and keeps what they print."""
+    """Runs commands and keeps their output."""
 
     def __init__(self, hush, directory):
         self.hush, self.directory, self.parts = hush, directory, []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What new users met: messages that misled, costs that were told twice, tables too wide for a terminal, columns left out silently."""
+"""Troubles of new users: messages that misled, costs that were told twice, tables too wide for a terminal, columns left out silently."""
 
 import csv
 import datetime
@@ -79,7 +79,7 @@ def test_a_schema_in_the_place_of_its_path_is_not_printed(hush, tmp_path):
 
 
 def test_https_to_a_server_without_it_says_so(hush, server, small_key):
-    """What the TLS library calls invalid data."""
+    """The TLS library would call it invalid data."""
     refused = hush("query", server.url.replace("http:", "https:"), "SELECT COUNT(*) FROM t", *server.token, *small_key, status=7)
     assert "HUSH-R012" in refused.stderr and "http and not https" in refused.stderr and "invalid data" not in refused.stderr
 
@@ -91,7 +91,8 @@ def test_a_table_that_a_server_lacks_is_named(hush, server, small_key):
 
 
 def test_a_newer_version_that_was_not_pushed_is_no_rollback(hush, server, tmp_path, small_key):
-    """Encrypted again and asked on the server, which has what it had: push. One that was there and is gone is a rollback."""
+    """The table is encrypted again, and the server still has the version before: the way out is a push. A version that was there and is
+    gone is a rollback."""
     replaced = ("--replace",) if "--replace" in hush("encrypt", "--help").stdout else ()
     (tmp_path / "t.csv").write_text("a\n1\n2\n", encoding="utf-8")
     hush("init", "t.csv", "--sensitive", "a")
@@ -109,7 +110,7 @@ def test_a_newer_version_that_was_not_pushed_is_no_rollback(hush, server, tmp_pa
     assert "HUSH-R024" in refused.stderr and "hush push" in refused.stderr and "operator" not in refused.stderr
     hush("push", "T", server.url, *replaced, *server.token)
     assert ask().stdout.split()[-1] == "3"
-    # The server goes back to what it had: that version was not seen last.
+    # The server goes back to its old version, which was not the one seen last.
     server.kill()
     shutil.rmtree(server.data)
     shutil.copytree(tmp_path / "before", server.data)
@@ -130,7 +131,7 @@ def test_columns_that_a_star_leaves_out_are_named(hush, hospital, small_key):
 
 
 def test_info_names_columns_to_the_owner_alone(hush, hospital, small_key):
-    """Without the key what is public, and no question for a passphrase."""
+    """Without the key `info` shows the public facts, and asks for no passphrase."""
     public, owned = hush("info", hospital).stdout, hush("info", hospital, *small_key).stdout
     assert "charge" not in public and "note" not in public and "sealed     " in public
     assert "the values of charge:" in owned and "sealed     note text" in owned
@@ -150,7 +151,7 @@ def test_the_account_adds_up_to_what_was_waited_for(hush, hospital, small_key):
 
 
 def test_a_plan_has_one_cost(hush, hospital, small_key):
-    """What `Cost` says is the price of the way that is taken; of other ways the whole query's, too."""
+    """`Cost` is the price of the way that is taken. Prices of other ways are those of the whole query too."""
     for query in ("SELECT insurer, SUM(charge) FROM admissions GROUP BY insurer", "SELECT charge - copay AS d FROM admissions LIMIT 9"):
         for options in ((), ("--link", "10"), ("--groups", "2000")):
             arguments = ("explain", hospital, query, *options, *small_key)
@@ -165,7 +166,7 @@ def test_a_plan_has_one_cost(hush, hospital, small_key):
 
 
 def on_terminal(hush, columns, *arguments):
-    """What a command prints on a terminal of so many columns."""
+    """The output of a command on a terminal of so many columns."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     process = hush.start(*arguments, stdout=slave)
@@ -199,7 +200,7 @@ def test_a_wide_result_is_paged_by_columns(hush, hospital, small_key):
 
 
 def test_windows_are_labelled_in_a_drawing(hush, hospital, small_key, tmp_path):
-    """Which function, of which columns, in which order; no constant."""
+    """A label has the function, its columns and their order, and no constant."""
     query = "SELECT AVG(charge) OVER (PARTITION BY ward ORDER BY admitted_on ROWS 6 PRECEDING) AS week FROM admissions"
     hush("explain", hospital, query, "--graph", tmp_path / "g.svg", *small_key)
     drawn = (tmp_path / "g.svg").read_text(encoding="utf-8")
@@ -222,7 +223,7 @@ def test_the_table_of_admissions_answers_what_analysts_ask(hush, hospital, small
 
 
 def test_errors_in_python_advise_arguments_and_no_options(tmp_path, monkeypatch):
-    """What is an option of the command line is an argument here."""
+    """An option of the command line is an argument here."""
     ht = pytest.importorskip("hushtable")
     monkeypatch.setenv("HOME", str(tmp_path))
     data = tmp_path / "t.csv"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `tools/check_words.py` takes for a name that was given up, on files of a line."""
+"""`tools/check_words.py` finds names that were given up, on files of a line."""
 
 import re
 import sys
@@ -13,7 +13,7 @@ import check_words  # noqa: E402
 
 @pytest.fixture
 def check(tmp_path, monkeypatch, capsys):
-    """Writes one file and checks it: the exit code and what is printed."""
+    """Writes one file and checks it. Returns the exit code and the printed text."""
 
     def run(file, text):
         path = tmp_path / file
@@ -54,7 +54,7 @@ KEPT = {
 
 @pytest.mark.parametrize("file, line, instead", BROKEN.values(), ids=BROKEN)
 def test_old_name_is_found(check, file, line, instead):
-    """One line for it: where it stands, and the word to use."""
+    """One line for it, with its place and the word to use."""
     code, printed = check(file, f"\n{line}\n")
     assert code == 1, printed
     assert printed.startswith(f"{file}:2: `") and printed.count("\n") == 1
@@ -70,7 +70,7 @@ def test_other_names_pass(check, file, text):
 
 
 def test_names_in_the_vocabulary_exist():
-    """What the page says is in code stands in the sources, under this name."""
+    """Each name that the page has under *in code* stands in the sources."""
     sources = "\n".join(path.read_text(encoding="utf-8") for path in ROOT.glob("crates/*/src/**/*.rs"))
     crates = {path.name for path in (ROOT / "crates").iterdir()}
     rows = [line.split(" | ") for line in (ROOT / check_words.PAGE).read_text(encoding="utf-8").splitlines()]

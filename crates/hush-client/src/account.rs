@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The account of a run: what was encrypted and why, what it cost, what a server saw.
+//! The account of a run: the encrypted columns with reasons, the costs, and a server's view.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::release::Counted;
 pub struct Phases(Vec<(&'static str, f64)>);
 
 impl Phases {
-    /// Runs `work` and books its time under `name` (added where the name was booked before).
+    /// Runs `work` and adds its time to that of `name`.
     pub fn time<T>(&mut self, name: &'static str, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = work();
@@ -87,7 +87,7 @@ pub struct Account {
     pub released: Option<Counted>,
     /// Notes that deserve attention, one sentence each.
     pub warnings: Vec<String>,
-    /// Whether the result was recomputed in the clear, and how it compared.
+    /// The comparison with a result computed in the clear, if there was one.
     pub verified: Option<Verified>,
     /// Time.
     pub phases: Phases,

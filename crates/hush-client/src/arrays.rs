@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Decrypted numbers as Arrow arrays. One that does not fit its type is an error, never a NULL.
+//! Decrypted numbers as Arrow arrays. A number that does not fit its type is an error, never a NULL.
 
 use std::sync::Arc;
 

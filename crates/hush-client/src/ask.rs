@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One query: plan, send, decrypt, merge, finish.
 
-// Answers come from a server that nobody vouches for: what may be absent is asked for with `get`.
+// Answers come from an untrusted server, so items that may be absent are read with `get`.
 #![warn(clippy::indexing_slicing)]
 
 mod clear;
@@ -24,7 +24,7 @@ use crate::release::{Counted, Release, Releases, approximate};
 use crate::table::OwnedTable;
 use hush_remote::Progress;
 
-/// A result with what it cost.
+/// A result with its costs.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The result; at least one batch, possibly empty.
@@ -39,7 +39,7 @@ pub struct Outcome {
     pub exposed: Vec<String>,
     /// The release, if there was one.
     pub released: Option<Counted>,
-    /// What decides the answer's size.
+    /// Counts that decide the answer's size.
     pub(crate) counts: AnswerCounts,
 }
 
@@ -85,8 +85,8 @@ impl OwnedTable {
         Ok(Outcome { exposed: Vec::new(), released, ..outcome })
     }
 
-    /// Runs a plan that was made for this version of the table. Where the answer has more groups than the plan adds up, the rows
-    /// are asked for instead, and grouped here.
+    /// Runs a plan that was made for this version of the table. If there are more groups than the plan adds up, it asks for the
+    /// rows instead and groups them here.
     ///
     /// # Errors
     /// As [`OwnedTable::ask`].
@@ -168,7 +168,7 @@ impl OwnedTable {
 struct Asked<'a> {
     table: &'a OwnedTable,
     owner: &'a OwnerPlan,
-    /// Where the result is to leave the owner.
+    /// Set if the result is to leave the owner.
     release: Option<&'a Release<'a>>,
 }
 
@@ -192,7 +192,7 @@ fn counts(answer: &Answer<'_>, merged: &RecordBatch) -> Result<AnswerCounts, Cli
     })
 }
 
-/// An answer's fault, without a code of its own: the answer as a whole is refused.
+/// The refusal of a whole answer for a fault, which has no code of its own.
 fn answer_error(error: AnswerError) -> ClientError {
     ClientError::Answer { what: error.to_string() }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Decrypted numbers beside the bounds that their plan proved.
+//! Compares decrypted numbers with the bounds that their plan proved.
 //!
-//! A server can send anything, and a device can have encrypted anything. What decrypts to a number beyond its bound was not
-//! computed honestly from rows of the table: the whole answer is refused. A falsified ciphertext decrypts to a random phase, so
-//! that it passes with a chance of about `2^-margin`, the part of the modulus that honest phases use, or less where the values are narrower than
-//! the plaintext modulus. The error says neither the number nor by how much it is beyond.
+//! A server can send anything, and a device can have encrypted anything. A number beyond its bound was not computed honestly
+//! from rows of the table, so the whole answer is refused. A falsified ciphertext decrypts to a random phase. It passes with a
+//! chance of about `2^-margin`, the share of the modulus that honest phases use, or less if the values are narrower than the
+//! plaintext modulus. The error tells neither the number nor its distance from the bound.
 
 use ethnum::I256;
 use hush_keys::{DecryptError, PhaseLimit};
@@ -17,12 +17,12 @@ use crate::error::ClientError;
 use crate::number::Number;
 use crate::packing::ColumnKey;
 
-/// The largest phase of what has this bound.
+/// The largest phase of numbers with this bound.
 pub(crate) fn phase_limit(bound: &Bound) -> PhaseLimit {
     bound.phase_log2.map_or(PhaseLimit::NONE, PhaseLimit::from_log2)
 }
 
-/// A refusal to decrypt, with the name of what was decrypted.
+/// A refusal to decrypt, with the quantity's name.
 pub(crate) fn named(key: &ColumnKey, error: DecryptError) -> ClientError {
     match error {
         DecryptError::Beyond => beyond(&key.content_name()),
@@ -30,7 +30,7 @@ pub(crate) fn named(key: &ColumnKey, error: DecryptError) -> ClientError {
     }
 }
 
-/// The answer holds what no rows of the table give.
+/// The refusal of a number that no rows of the table give.
 pub(crate) fn beyond(what: &str) -> ClientError {
     ClientError::Beyond { what: what.to_owned() }
 }
@@ -66,7 +66,7 @@ pub(crate) fn check_rows(what: &str, cells: &Cells, bound: &Bound) -> Result<(),
     if is_possible { Ok(()) } else { Err(beyond(what)) }
 }
 
-/// Whether values are what an encryption leaves where there is no row: nothing but its errors.
+/// Whether values are those that an encryption leaves where there is no row: its errors alone.
 pub(crate) fn are_empty(cells: &Cells, bound: &Bound) -> bool {
     match (cells, &bound.values) {
         (Cells::Exact(values), Values::Exact(_)) => values.iter().all(|value| *value == I256::ZERO),

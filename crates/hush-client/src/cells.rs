@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Values of a column, as they are once they are decrypted.
+//! Decrypted values of a column.
 
 pub(crate) mod decrypt;
 
@@ -42,7 +42,7 @@ impl Cells {
         })
     }
 
-    /// Leaves the first `rows` values, and gives those behind them.
+    /// Keeps the first `rows` values, and returns the others.
     fn split_off(&mut self, rows: usize) -> Self {
         match self {
             Self::Exact(values) => Self::Exact(values.split_off(rows.min(values.len()))),
@@ -71,7 +71,7 @@ impl Cells {
         }
     }
 
-    /// What a validity column says of each row: a NULL where it has no value.
+    /// The NULLs of a validity column: the rows without a value.
     ///
     /// # Errors
     /// None but bugs: validity is exact.

@@ -17,7 +17,7 @@ use crate::columns::ColumnKeys;
 use crate::error::ClientError;
 use crate::scheme::Scheme;
 
-/// What a table's chunks are encrypted with.
+/// Everything that encrypts a table's chunks.
 pub(crate) struct ChunkPlan<'a> {
     /// Encoded columns with their keys.
     pub(crate) keys: &'a ColumnKeys,
@@ -27,7 +27,7 @@ pub(crate) struct ChunkPlan<'a> {
     pub(crate) sealed: Vec<(usize, &'a str)>,
     /// The key of each.
     pub(crate) seals: &'a [SealKey],
-    /// What stores the encoded columns.
+    /// The scheme of the encoded columns.
     pub(crate) scheme: &'a dyn Scheme,
 }
 
@@ -66,7 +66,7 @@ impl ChunkPlan<'_> {
     }
 }
 
-/// What a sealed blob is bound to: its column number and chunk.
+/// The place to which a sealed blob is bound: its column number and chunk.
 pub(crate) fn sealed_place(number: u32, chunk: u32) -> Vec<u8> {
     [b"column".as_slice(), &number.to_le_bytes(), b"chunk", &chunk.to_le_bytes()].concat()
 }
@@ -84,7 +84,7 @@ fn to_ipc(name: &str, array: &ArrayRef) -> Result<Vec<u8>, ClientError> {
 /// The array in an opened sealed blob.
 ///
 /// # Errors
-/// [`ClientError::Arrow`] if the blob is not what [`ChunkPlan::encrypt`] sealed.
+/// [`ClientError::Arrow`] if [`ChunkPlan::encrypt`] did not seal the blob.
 pub(crate) fn from_ipc(plain: &[u8]) -> Result<ArrayRef, ClientError> {
     let mut reader = arrow::ipc::reader::StreamReader::try_new(plain, None)?;
     let batch = reader.next().transpose()?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Encoded columns with their keys: from the private half of a manifest to what encrypts and decrypts.
+//! Encoded columns with their keys, derived for the private half of a manifest.
 
 use std::collections::HashMap;
 
@@ -61,7 +61,7 @@ impl Rings {
     /// No rings yet; the kernels are chosen here.
     ///
     /// # Errors
-    /// If `HUSH_CPU` asks for what the machine lacks.
+    /// [`ClientError::Cpu`] if `HUSH_CPU` asks for kernels that the machine lacks.
     pub(crate) fn detect() -> Result<Self, ClientError> {
         let cpu = Cpu::detect().map_err(|source| ClientError::Cpu { source })?;
         Ok(Self { cpu, built: HashMap::new() })
@@ -107,7 +107,7 @@ pub(crate) fn new_secret_id() -> Result<String, ClientError> {
 /// The kernels chosen on this machine, and those that it could run.
 ///
 /// # Errors
-/// [`ClientError::Cpu`] if `HUSH_CPU` asks for what the machine lacks.
+/// [`ClientError::Cpu`] if `HUSH_CPU` asks for kernels that the machine lacks.
 pub fn kernels() -> Result<(String, Vec<String>), ClientError> {
     let chosen = Cpu::detect().map_err(|source| ClientError::Cpu { source })?;
     Ok((chosen.to_string(), Cpu::available().iter().map(ToString::to_string).collect()))

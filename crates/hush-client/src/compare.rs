@@ -12,14 +12,14 @@ use crate::error::ClientError;
 /// Relative difference that fixed point or CKKS may leave in a float column.
 const FLOAT_TOLERANCE: f64 = 1e-6;
 
-/// Magnitude below which a difference is judged as an absolute one: 1, or less where approximate columns are known better, so
-/// that small results are compared at all. A result then may be off by a thousand times the error of one sum.
+/// Magnitude below which differences are absolute, not relative: 1, or less if approximate columns are known better, so that
+/// small results are compared at all. A result may then be off by a thousand times the error of one sum.
 pub(crate) fn smallest_magnitude(precision: Option<f64>) -> f64 {
     precision.map_or(1.0, |error| (1e9 * error).min(1.0))
 }
 
-/// Compares two results. Exact columns must be equal; doubles too, unless floats were encrypted: then within the tolerance,
-/// relative to their size or to `floats`, the smallest magnitude that is judged so.
+/// Compares two results. Columns must be equal. Doubles may differ if floats were encrypted: by the tolerance times their
+/// magnitude, or times `floats` if that is larger.
 ///
 /// # Errors
 /// [`ClientError::Unequal`] with the first column that differs.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Pins and private halves in files: `tests/corpus/README.md` says what is in them.
+//! Pins and private halves in files, which `tests/corpus/README.md` describes.
 
 use hush_testkit::Corpus;
 

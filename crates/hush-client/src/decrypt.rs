@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The owner's data back: clear, decrypted and unsealed columns, chunk by chunk, in file order.
+//! Gives the owner the data back: clear, decrypted and unsealed columns, chunk by chunk, in file order.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ pub struct TableDecryption {
     /// The key of each sealed column, by number.
     seals: Vec<SealKey>,
     releases: Releases,
-    /// Digits of approximate values, where they are to leave the owner.
+    /// Digits of approximate values that are to leave the owner.
     digits: Option<i32>,
     wanted: Vec<Column>,
     schema: Arc<ArrowSchema>,
@@ -61,11 +61,11 @@ pub struct TableDecryption {
 }
 
 impl TableDecryption {
-    /// Begins to decrypt a table; `columns` picks some, in the order given. One on a server is fetched into a temporary
-    /// directory first: ciphertext and clear columns, nothing else.
+    /// Begins to decrypt a table; `columns` picks some, in the order given. A table on a server is fetched into a temporary
+    /// directory first, which holds ciphertext and clear columns alone.
     ///
     /// # Errors
-    /// Another key, table or name, a rollback, damage, unknown columns; of the items also [`ClientError::Beyond`].
+    /// Another key, table or name, a rollback, damage, unknown columns. Items can also be [`ClientError::Beyond`].
     pub fn open(
         place: TablePlace<'_>,
         key: &OwnerKey,
@@ -117,12 +117,13 @@ impl TableDecryption {
         self.half.schema.protected(Protection::Drop).map(|column| column.name.as_str()).collect()
     }
 
-    /// The data as they may leave their owner: values of approximate columns get noise that hides the errors of encryption, are
-    /// rounded to so many digits after the point (negative: whole tens, hundreds, …), and each part is counted before it is given
-    /// out. Every ring element of an approximate column is one number of the budget.
+    /// The data in a form that may leave their owner. Values of approximate columns get noise that hides the errors of encryption,
+    /// and are rounded to `digits` after the point (negative: whole tens, hundreds, …). Each part is counted before it is given out.
+    /// Every ring element of an approximate column is one number of the budget.
     ///
     /// # Errors
-    /// [`ClientError::Release`] for a table with rows of devices, and for more numbers than the whole budget has; of the items also for more than it has left.
+    /// [`ClientError::Release`] for a table with rows of devices, and for more numbers than the whole budget has. Items can also be
+    /// that error, for more numbers than the budget has left.
     pub fn released(mut self, digits: i32) -> Result<Self, ClientError> {
         Releases::require_own_rows(&self.manifest)?;
         let numbers = self.keys.iter().filter(|key| self.is_needed(key) && is_approximate(key)).map(|key| {
@@ -219,7 +220,7 @@ impl TableDecryption {
         Ok(Some(arrow::compute::concat_batches(part.schema(), &batches)?))
     }
 
-    /// Value and validity of a wanted column, from its first encoding.
+    /// Whether a column is the first encoding of a wanted column's values or validity.
     fn is_needed(&self, key: &ColumnKey) -> bool {
         let (Quantity::Value(name) | Quantity::Valid(name)) = &key.encoding.quantity else { return false };
         let first = self.keys.iter().find(|other| other.encoding.quantity == key.encoding.quantity);
@@ -329,7 +330,7 @@ fn to_array(column: &Column, decrypted: &Decrypted<'_>) -> Result<ArrayRef, Clie
             values
         }
         (Cells::Approx(values), ColumnType::Float { digits }) => {
-            // A digit more than the schema asked for, so that rounding stays within its precision; what is below is noise.
+            // One digit more than the schema asks for, so that rounding stays within its precision. Lower digits are noise.
             let rounded = values.iter().map(|value| to_digits(*value, usize::from(digits) + 1));
             return floats(rounded.collect(), nulls);
         }

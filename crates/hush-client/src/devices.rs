@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The owner's side of devices: keys that encrypt for a table and decrypt nothing, and taking in what was delivered.
+//! The owner's side of devices: making keys that encrypt for a table and decrypt nothing, and taking deliveries in.
 
 mod accept;
 mod examine;
@@ -27,14 +27,14 @@ use crate::pins::Pins;
 use crate::place::{Opened, TablePlace};
 use crate::private::PrivateHalf;
 
-/// Makes the key of a new device: it encrypts rows of the table and signs what it delivers; it decrypts nothing.
+/// Makes the key of a new device, which encrypts rows of the table and signs deliveries, but decrypts nothing.
 ///
 /// # Cost
 /// Some 20 ms for each encoded column.
 ///
 /// # Errors
-/// [`ClientError::Usage`] for a table whose schema does not have `edge = true`, so that its parameters have no room for the noise
-/// of public keys; another key, a rollback, damage.
+/// [`ClientError::Usage`] for a table without `edge = true` in its schema: its parameters have no room for the noise of public
+/// keys. Another key, a rollback, damage.
 pub fn device_key(place: TablePlace<'_>, key: &OwnerKey, pins: &Pins) -> Result<DeviceKey, ClientError> {
     let owner = key.seed();
     let Opened { manifest: signed, half, keys, .. } = place.open(owner, pins)?;
@@ -66,14 +66,14 @@ pub struct Revoked {
     pub left_rows: u64,
 }
 
-/// Revokes a device: the next version of the table names it, and owner and server refuse its deliveries from then on, those that wait
-/// too. With `remove_rows` that version is without the device's rows. Revoking again changes nothing.
+/// Revokes a device: the next version of the table names it, and owner and server refuse its deliveries from then on, also
+/// those that wait. With `remove_rows` that version is without the device's rows. Revoking again changes nothing.
 ///
-/// `device` is the device's 32 digits, or the first of them (8 or more) of a device that has delivered something.
+/// `device` is the device's 32 digits. For a device that has delivered something, the first 8 or more suffice.
 ///
 /// # Errors
-/// [`ClientError::Usage`] for a device that nobody knows by these digits; another key, a rollback, damage; another version that was
-/// made at the same time: nothing has changed then.
+/// [`ClientError::Usage`] for unknown digits; another key, a rollback, damage; another version that was made at the same time.
+/// Nothing has changed then.
 pub fn revoke_device(
     place: TablePlace<'_>,
     key: &OwnerKey,
@@ -108,7 +108,7 @@ pub fn revoke_device(
         place.commit(&next)?;
         pins.check_and_remember(&next)?;
         if let (TablePlace::Directory(directory), true) = (place, remove_rows) {
-            // A later version sweeps what cannot be removed now; a server does so by itself.
+            // A later version sweeps files that cannot be removed now; a server sweeps by itself.
             let _ = TableStore::local_existing(directory)?.sweep();
         }
         (revoked.version, revoked.table_rows) = (next.manifest().version, next.manifest().rows);
@@ -143,7 +143,8 @@ fn known_device(
 /// Fewest digits that stand for a device.
 const MIN_DIGITS: usize = 8;
 
-/// The owner's chunks are numbered by their place in the table, which a version without some parts must not change.
+/// Whether the owner's parts keep their places. Chunks of the owner are numbered by place, so a version without some parts must
+/// not move them.
 fn keeps_owner_parts(before: &Manifest, after: &Manifest) -> bool {
     let own = |manifest: &Manifest| -> Vec<PartPlace> {
         let placed = manifest.placed_parts().filter(|(_, entry)| entry.delivery.is_none());
@@ -158,7 +159,7 @@ impl TablePlace<'_> {
             Self::Directory(directory) => {
                 let store = TableStore::local_existing(*directory)?;
                 store.commit(next)?;
-                // What cannot be removed now is known as settled, and removed by a later run.
+                // Deliveries that cannot be removed now are known as settled, and a later run removes them.
                 let _ = store.forget_deliveries(next.manifest());
             }
             Self::Server(server, _) => server.commit(next)?,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From a file to an encrypted table: read, encrypt and write chunks in a pipeline of bounded memory.
 //!
-//! Nothing of a protected column is written but ciphertext: there are no temporary files. The manifest comes
-//! last; an interrupted run leaves no table, and the same command again completes, with fresh seeds.
+//! Of a protected column only ciphertext is written, and there are no temporary files. The manifest comes last, so an
+//! interrupted run leaves no table. Run again, the same command completes the table with fresh seeds.
 
 mod line;
 mod memory;
@@ -41,15 +41,15 @@ pub(crate) struct Encryption<'a> {
     pub(crate) half: &'a PrivateHalf,
     /// The key.
     pub(crate) owner: &'a OwnerSeed,
-    /// Where to.
+    /// The store that takes the table.
     pub(crate) store: &'a TableStore,
     /// Threads.
     pub(crate) pool: &'a rayon::ThreadPool,
-    /// Most bytes that the process may take; `None` for as many as the system lets it.
+    /// Most bytes that the process may take; `None` for as many as the system allows.
     pub(crate) memory_limit: Option<u64>,
-    /// What stores encoded columns: `NoOp` in a table in memory alone.
+    /// The scheme of encoded columns; `NoOp` is for tables in memory alone.
     pub(crate) scheme: &'a dyn Scheme,
-    /// The version that may be replaced; none where there was no table.
+    /// The version that may be replaced; `None` if there was no table.
     pub(crate) replaces: Option<u64>,
 }
 
@@ -57,11 +57,11 @@ impl Encryption<'_> {
     /// Encrypts the whole file as version 1 of a new table, or as the next version of the present one.
     ///
     /// # Cost
-    /// Memory: a few chunks per thread and two parts, whatever the number of rows; less under a limit.
+    /// Memory: a few chunks per thread and three or five times a part, for any number of rows; less under a limit.
     ///
     /// # Errors
-    /// What the data, the disk or the schema are wrong in; the place then holds what it held before. Memory or disk that cannot
-    /// suffice are refused before anything is read. [`ClientError::Changed`] where the table is no more what may be replaced.
+    /// Faults of the data, the disk or the schema; the place then keeps its contents. Memory or disk that cannot suffice is refused
+    /// before anything is read. [`ClientError::Changed`] if the place has another version by now than the one that may be replaced.
     pub(crate) fn run(&self, progress: &dyn Progress) -> Result<SignedManifest, ClientError> {
         let schema = &self.half.schema;
         let identity = self.identity()?;
@@ -85,7 +85,7 @@ impl Encryption<'_> {
         };
         let flow = self.flow(&plan)?;
         self.check_disk(&plan)?;
-        // Looks once more, under the lock that nobody writes without.
+        // Looks once more, under the lock that every writer takes.
         let begun = TableWriter::begin(self.store, identity, layout).map_err(|error| self.changed(error));
         let mut writer = begun?.with_part_bytes(flow.part_bytes).with_parts_in_flight(flow.parts_in_flight);
         progress.begin("encrypt", self.source.rows(), "rows");
@@ -106,7 +106,7 @@ impl Encryption<'_> {
     ) -> Result<(), ClientError> {
         let before = peak_resident_bytes();
         let reader = self.source.typed(&self.half.schema)?.with_text_limit(flow.text_bytes);
-        let (mut raw_chunks, typer) = reader.chunks_ahead(flow.window, flow.raw_bytes)?;
+        let (mut raw_chunks, typer) = reader.chunks_ahead(flow.window, flow.raw_bytes);
         let line = Line::new(plan, &self.half.schema, clear, typer);
         self.pool.in_place_scope(|scope| {
             let (mut under_way, mut next_chunk) = (VecDeque::with_capacity(flow.window), 0_u32);
@@ -135,10 +135,10 @@ impl Encryption<'_> {
         Flow::within(limit, threads, &Need::of(&self.half.schema, plan, self.source.decode_bytes()))
     }
 
-    /// Refuses what has taken more than its limit, by the system's own count. The model should have kept it below: what it cannot
-    /// know are files of unusual pages.
+    /// Refuses an encryption that has taken more memory than its limit, by the system's own count. The model should have kept it
+    /// below, but does not know files with unusual pages.
     ///
-    /// Memory that the process took at some time before, `before` at the most, is no fault of this encryption.
+    /// `before` is the peak of the process before this encryption, which is not its fault.
     fn check_memory(&self, before: Option<u64>) -> Result<(), ClientError> {
         let Some(limit) = self.memory_limit else { return Ok(()) };
         match peak_resident_bytes() {
@@ -149,7 +149,7 @@ impl Encryption<'_> {
         }
     }
 
-    /// Refuses a table whose encrypted columns alone will not fit the disk. Rows that are estimated get a fifth off.
+    /// Refuses a table whose encrypted columns alone will not fit the disk. An estimated number of rows is cut by a fifth.
     fn check_disk(&self, plan: &ChunkPlan<'_>) -> Result<(), ClientError> {
         let (Some(rows), Some(free)) = (self.source.estimated_rows(), self.store.free_bytes()) else {
             return Ok(());
@@ -162,7 +162,7 @@ impl Encryption<'_> {
         Ok(())
     }
 
-    /// What a writer's refusal means: another version, or a first one, came since the place was looked at.
+    /// The error for a writer's refusal: another version, or a first one, has come since the place was looked at.
     fn changed(&self, error: hush_table::TableError) -> ClientError {
         match error {
             hush_table::TableError::OtherTable { .. } | hush_table::TableError::StaleVersion { .. } => {
@@ -172,7 +172,7 @@ impl Encryption<'_> {
         }
     }
 
-    /// A new table, or the next version of the table that is there, belongs to this key and may be replaced.
+    /// The identity of a new table, or of the next version of the present one, which must be this key's and replaceable.
     fn identity(&self) -> Result<TableIdentity, ClientError> {
         let verifying_key = self.owner.verifying_key().to_bytes();
         let table = self.half.schema.table.clone();
@@ -184,7 +184,7 @@ impl Encryption<'_> {
                     return Err(ClientError::Changed { place: self.store.place() });
                 }
                 let version = present.version.saturating_add(1);
-                // Never the present encryption's identifier: what was published of it must not open the next.
+                // Never the present encryption's identifier: numbers published from it must not open the next.
                 let encryption = new_encryption()?;
                 Ok(TableIdentity { table, table_id: present.table_id, encryption, version, verifying_key })
             }
@@ -194,7 +194,7 @@ impl Encryption<'_> {
     }
 }
 
-/// Who a new table is.
+/// The identity of a new table.
 ///
 /// # Errors
 /// [`ClientError::Randomness`].

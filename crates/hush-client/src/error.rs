@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What can go wrong on the owner's side, with a stable code and a kind that decides the exit status. No
-//! message carries a value of a protected column, a key byte or noise. [`remedies`] has what can be done about each.
+//! Errors of the owner's side, with a stable code and a kind that decides the exit status. No message carries a value of a
+//! protected column, a key byte or noise. [`remedies`] has the ways out.
 
 mod remedies;
 
@@ -13,14 +13,14 @@ use hush_plan::error::{Remedy, Subject};
 use hush_remote::RemoteError;
 pub use hush_table::error::ErrorKind;
 
-/// Everything that can go wrong on the owner's side.
+/// Errors of the owner's side.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
     /// The answer's bytes are not an answer to this plan.
     #[error("the server's answer is refused: {what}")]
     Answer {
-        /// What does not fit.
+        /// The fault.
         what: String,
     },
     /// Arrow refused; a conversion of ours is wrong. Its text is dropped: it may quote values.
@@ -29,10 +29,10 @@ pub enum ClientError {
     /// `HUSH_CPU` names a path that the machine lacks.
     #[error("{source}")]
     Cpu {
-        /// What was asked for and what there is.
+        /// The path asked for, and those that there are.
         source: hush_ring::KernelError,
     },
-    /// A decrypted number lies beyond what the plan proved. Neither the number nor its distance is told.
+    /// A decrypted number lies beyond the bound that the plan proved. The message tells neither the number nor its distance.
     #[error(
         "{what}: what it decrypts to cannot come from rows of the table, so that it was falsified, or is damaged\n  Ways out: do not use anything of this answer; push the table again, or ask elsewhere; the server's operator or a device's may know more."
     )]
@@ -53,33 +53,33 @@ pub enum ClientError {
         /// Something in it.
         entry: String,
     },
-    /// A table that is there already, with its rows, and nobody said that it may be replaced.
+    /// A table is there already, and nobody said that it may be replaced.
     #[error(
         "{place} holds version {} with {} rows{}; it would be replaced by {}",
         present.version, present.rows, present.losses(), rows_words(*rows)
     )]
     WouldReplace {
-        /// Where.
+        /// The place.
         place: String,
-        /// What is there.
+        /// The table that is there.
         present: crate::replace::present::Present,
-        /// About how many rows would be there.
+        /// Estimated rows of the new table.
         rows: Option<u64>,
     },
-    /// A version that nobody was asked about came between the look at a place and the lock on it.
+    /// Another version came between the look at a place and the lock on it, so nobody was asked about it.
     #[error(
         "{place} got another version of the table while this one was prepared\n  Way out: once more; what would be replaced is said then. Nothing was written."
     )]
     Changed {
-        /// Where.
+        /// The place.
         place: String,
     },
     /// An encoding in the manifest cannot be used.
     #[error("encoded column {}: {what}", id.0)]
     Encoding {
-        /// Which one.
+        /// The encoding.
         id: EncodingId,
-        /// What is wrong.
+        /// The fault.
         what: &'static str,
     },
     /// A disk without room for the table.
@@ -88,7 +88,7 @@ pub enum ClientError {
         megabytes(*needed), megabytes(*free)
     )]
     DiskSpace {
-        /// Where.
+        /// The place.
         place: String,
         /// Bytes that will surely be needed.
         needed: u64,
@@ -117,10 +117,10 @@ pub enum ClientError {
     /// The embedded engine refused or failed.
     #[error(transparent)]
     Exec(#[from] hush_exec::ExecError),
-    /// The query engine refused the final step, which works on decrypted values. Its text is dropped: it may quote them.
+    /// The query engine refused the final step, which works on decrypted values. The engine's text may quote them, and is dropped.
     #[error("the last step of the query failed: {what}")]
     Finish {
-        /// What went wrong.
+        /// The fault.
         what: &'static str,
     },
     /// Nothing was released.
@@ -129,10 +129,10 @@ pub enum ClientError {
     /// A bug of ours.
     #[error("internal: {what}")]
     Internal {
-        /// What was found impossible.
+        /// The impossible finding.
         what: &'static str,
     },
-    /// Something would be replaced that nobody asked to replace.
+    /// A file would be replaced, and nobody asked for that.
     #[error("{path} exists already", path = path.display())]
     Exists {
         /// The file.
@@ -143,7 +143,7 @@ pub enum ClientError {
     File {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The operating system refused something that has no file.
@@ -160,7 +160,7 @@ pub enum ClientError {
     MemoryLimit {
         /// The limit.
         limit: u64,
-        /// The lowest that would do.
+        /// The lowest limit that would do.
         needed: u64,
     },
     /// The process took more memory than it may.
@@ -171,7 +171,7 @@ pub enum ClientError {
     MemoryPassed {
         /// The limit.
         limit: u64,
-        /// What the system counted.
+        /// Bytes that the system counted.
         found: u64,
     },
     /// The table belongs to another key.
@@ -191,10 +191,10 @@ pub enum ClientError {
     OutOfBounds {
         /// The owner's column.
         column: String,
-        /// What does not fit.
+        /// The fault.
         source: hush_keys::EncryptError,
     },
-    /// A product of rows exceeds what a double holds.
+    /// A product of rows exceeds the largest double.
     #[error(
         "a PRODUCT exceeds the largest double, 1.8e308\n  Way out: GEOMEAN; SELECT fewer rows, or group them."
     )]
@@ -205,7 +205,7 @@ pub enum ClientError {
     /// A parameter set is unknown.
     #[error(transparent)]
     Params(#[from] hush_params::ParamsError),
-    /// What was remembered of a table is damaged.
+    /// A pin is damaged.
     #[error(
         "{path} is not what was remembered of a table\n  Way out: remove it; which version was seen last is forgotten then.",
         path = path.display()
@@ -222,19 +222,19 @@ pub enum ClientError {
     Rehearsed {
         /// The refusal.
         source: hush_plan::PlanError,
-        /// What decided on the protections.
+        /// The thing that decided on the protections.
         by: Subject,
     },
     /// No entropy.
     #[error(transparent)]
     Randomness(#[from] hush_ring::RandomnessError),
-    /// What devices do, too.
+    /// Code that owners share with devices refused.
     #[error(transparent)]
     Edge(#[from] hush_edge::EdgeError),
-    /// Rows that were not read as their table has them.
+    /// Rows in another form than their table has them.
     #[error(transparent)]
     Encode(#[from] hush_encode::EncodeError),
-    /// A server.
+    /// A server refused, or was not reached.
     #[error(transparent)]
     Remote(#[from] RemoteError),
     /// A server shows a table under another name than its own.
@@ -242,7 +242,7 @@ pub enum ClientError {
     OtherName {
         /// Server and name.
         place: String,
-        /// What the table calls itself.
+        /// The table's own name.
         found: String,
     },
     /// A place holds another table than it did before.
@@ -253,7 +253,7 @@ pub enum ClientError {
     Replaced {
         /// Server and name, or the directory.
         place: String,
-        /// What remembers the table.
+        /// The pin of the place.
         pin: PathBuf,
     },
     /// Ring construction refused.
@@ -262,16 +262,16 @@ pub enum ClientError {
     /// A binary form refused.
     #[error(transparent)]
     Codec(#[from] hush_rlwe::CodecError),
-    /// An edit of a schema in memory; its lines are nobody's.
+    /// A faulty edit of a schema in memory. The message tells no line, because nobody has seen lines.
     #[error("schema: {}", without_line(&source.to_string()))]
     SchemaEdit {
-        /// What is wrong with it.
+        /// The fault.
         source: hush_plan::schema::file::SchemaError,
     },
     /// A schema's text.
     #[error("schema: {source}")]
     SchemaText {
-        /// What is wrong with it.
+        /// The fault.
         source: hush_plan::schema::file::SchemaError,
     },
     /// A schema file.
@@ -279,7 +279,7 @@ pub enum ClientError {
     SchemaFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         source: hush_plan::schema::file::SchemaError,
     },
     /// A scheme refused.
@@ -294,7 +294,7 @@ pub enum ClientError {
     /// A stored table.
     #[error(transparent)]
     Table(#[from] hush_table::TableError),
-    /// `--verify` found a difference: the worst that can happen, and the reason why it exists.
+    /// `--verify` found a difference. That is the worst error, and the reason for this option.
     #[error(
         "the result differs from the plaintext engine's in column {column}\n  This is a bug: please report it with the query. Do not use the result."
     )]
@@ -305,10 +305,10 @@ pub enum ClientError {
     /// No schema file where one should be.
     #[error("{path}: there is no schema file", path = path.display())]
     NoSchema {
-        /// Where.
+        /// The place.
         path: PathBuf,
     },
-    /// A server has the version that it had, and this machine has made a newer one.
+    /// A server still has its earlier version, and this machine has made a newer one.
     #[error(
         "{place} has version {found} of the table, as before; version {expected} was made on this machine and has not been pushed"
     )]
@@ -323,15 +323,15 @@ pub enum ClientError {
     /// The request contradicts itself, or names something that does not exist.
     #[error("{what}")]
     Usage {
-        /// What is wrong and how to mend it.
+        /// The fault and its way out.
         what: String,
     },
-    /// The same, with a way out that each front words.
+    /// As [`ClientError::Usage`], with a way out that each front words.
     #[error("{what}")]
     Misused {
-        /// What is wrong.
+        /// The fault.
         what: String,
-        /// How to mend it.
+        /// The way out.
         way: Remedy,
     },
 }
@@ -416,7 +416,7 @@ impl ClientError {
         }
     }
 
-    /// Who can mend it.
+    /// The kind, by who can mend it.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Usage { .. } | Self::Misused { .. } | Self::Exists { .. } | Self::Cpu { .. } => {
@@ -480,7 +480,7 @@ impl ClientError {
     }
 }
 
-/// A sentence without the line that it begins with.
+/// A sentence without the line number at its beginning.
 fn without_line(sentence: &str) -> &str {
     let Some(rest) = sentence.strip_prefix("line ") else { return sentence };
     rest.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches([':', ',']).trim_start()
@@ -495,7 +495,7 @@ fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
 
-/// Bytes as whole megabytes, rounded up: what suffices.
+/// Bytes as whole megabytes, rounded up so that they suffice.
 fn megabytes_up(bytes: u64) -> String {
     format!("{} MB", bytes.div_ceil(1_000_000))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Expressions on encrypted vectors: a rehearsal in one process, with temporary keys and a server's half that gets bytes and gives
-//! bytes and has no secret.
+//! Expressions on encrypted vectors: a rehearsal in one process, with temporary keys. The server's half takes and gives bytes, and
+//! has no secret.
 //!
 //! ```text
 //!   vectors ─ ranges ─▶ plan (scheme, parameters, circuit) ─▶ keys, encrypt ─▶ Lane::serve ─▶ decrypt, join, factor ─▶ result
@@ -80,11 +80,11 @@ pub struct EvalAccount {
     pub security_bits: u32,
     /// Plaintext primes; none in CKKS.
     pub plaintext_primes: Vec<u64>,
-    /// Products one after the other.
+    /// The multiplicative depth.
     pub depth: u32,
     /// Products.
     pub products: usize,
-    /// Bits between the tightest bound of a step and what it must not exceed.
+    /// Bits between a bound and its limit, in the tightest step.
     pub margin_bits: f64,
     /// log2 of the chance that a result is wrong.
     pub failure_log2: f64,
@@ -102,7 +102,7 @@ pub struct EvalAccount {
     pub phases: Phases,
     /// Peak resident bytes of this process, where the system tells.
     pub peak_bytes: Option<u64>,
-    /// How the result compared, if it was verified.
+    /// The comparison, if the result was verified.
     pub verified: Option<Verified>,
     /// Facts that a server would have learned.
     pub leakage: Leakage,
@@ -216,7 +216,7 @@ impl Run<'_> {
         values.unwrap_or_default().iter().map(|value| value * &inverse).collect()
     }
 
-    /// The results that decrypted slots stand for: of each element, or of all.
+    /// The results in decrypted slots: one for each element, or one for all.
     fn results(&mut self, outputs: &[Vec<Slots>]) -> Result<Vec<Ratio>, ClientError> {
         let (plan, slots) = (self.plan, self.plan.slot_count());
         let output = |answer: usize, slot: usize| -> Option<Ratio> {
@@ -250,7 +250,7 @@ impl Run<'_> {
     }
 }
 
-/// The same in exact fractions, element by element, from the text as it stands.
+/// Evaluates the expression in exact fractions, element by element, as its text stands, and compares.
 fn verify(
     expression: &Expression,
     columns: &[Column],

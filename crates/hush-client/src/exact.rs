@@ -168,7 +168,7 @@ mod tests {
         if exponent < 0 { (mantissa, power) } else { (mantissa * power, BigInt::from(1)) }
     }
 
-    /// Twice the distance from `found` to a neighbour, halved: the two ends of what rounds to `found`.
+    /// The midpoints between `found` and its neighbours: the two ends of the numbers that round to `found`.
     fn ends(found: f64) -> [(BigInt, BigInt); 2] {
         [found.next_down(), found.next_up()].map(|neighbour| {
             let ((a, b), (c, d)) = (fraction(found), fraction(neighbour));
@@ -176,11 +176,11 @@ mod tests {
         })
     }
 
-    /// Of all doubles the nearest, by fractions: for ratios and roots of any size.
+    /// Fractions show that results are the nearest doubles, for ratios and roots of any size.
     #[test]
     fn no_double_is_nearer() {
         let mut draw = hush_testkit::Draw::new();
-        // Of exactly so many bits.
+        // A number of exactly so many bits.
         let mut wide = |bits: usize| {
             let words = (0..bits.div_ceil(32)).map(|_| draw.word() as u32).collect();
             let cut = BigUint::new(words) >> (bits.next_multiple_of(32) - bits);

@@ -58,7 +58,7 @@ pub struct Measured {
     pub bytes_down: u64,
     /// Bytes of its clear half, the only inexact part of the prediction.
     pub clear_bytes: u64,
-    /// Seconds of the server; of one over the network with the way there and back.
+    /// Seconds of the server; over the network, with the way there and back.
     pub server_s: f64,
     /// Seconds of decrypting, merging and finishing.
     pub owner_s: f64,
@@ -69,8 +69,8 @@ pub struct Measured {
 impl OwnedTable {
     /// Plans `sql` and predicts its cost with `threads` threads on the server, without running it.
     ///
-    /// `groups` are those that the answer is assumed to have; without, ten where there are keys. More than the plan
-    /// allows are taken for as many as it allows.
+    /// `groups` is the number of groups that the answer is assumed to have; without it, ten if there are keys. The plan's
+    /// limit on groups caps it.
     ///
     /// # Errors
     /// As [`OwnedTable::plan`].
@@ -91,7 +91,7 @@ impl OwnedTable {
         Ok(explanation)
     }
 
-    /// The ways that a plan was weighed among, each with the price of the whole query: that of the way taken is the plan's.
+    /// The ways among which the planner chose, each with the price of the whole query. The way taken has the plan's price.
     fn ways_of(
         &self,
         planned: &QueryPlan,
@@ -127,7 +127,7 @@ impl OwnedTable {
         Ok(ways)
     }
 
-    /// Puts measured beside predicted.
+    /// Puts measured figures beside predicted ones.
     ///
     /// # Errors
     /// None but bugs: the plan has been run.
@@ -206,7 +206,7 @@ impl OwnedTable {
         )?;
         prediction.work.add(of_rows(&plan.server, &plan.owner, rows, regrouped));
         if let (Some(_), Task::Rows(task)) = (&plan.owner.regroup, &plan.server.task) {
-            // Decrypted, as a table in memory, read from it and taken apart.
+            // Four copies: decrypted, in a table in memory, read from it, and taken apart.
             prediction.owner_memory_bytes = 4 * rows * task.fetch.len() as u64 * REGROUPED_VALUE_BYTES;
         }
         Ok(prediction)
@@ -216,7 +216,7 @@ impl OwnedTable {
 /// Bytes of a plain value of a quantity.
 const REGROUPED_VALUE_BYTES: u64 = 32;
 
-/// The table's rows by files.
+/// The sizes of the table's parts and clear columns.
 fn shape(manifest: &Manifest, schema: &Schema) -> TableShape {
     let bytes = |file: Option<hush_table::PartFile>| file.map_or(0, |file| file.bytes);
     let part = |part: &hush_table::PartEntry| PartShape {

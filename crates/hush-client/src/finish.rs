@@ -17,7 +17,7 @@ use hush_exec::coerce::{self, SettleTypes, faithful_rules};
 use self::picked::Picked;
 use crate::error::ClientError;
 
-/// The number in the table of a row, in tables of rows.
+/// The column of row numbers, in tables of rows.
 pub(crate) const ROW: &str = "row";
 
 /// Runs `sql` over the one table `merged`.
@@ -41,7 +41,7 @@ fn by_engine(merged: RecordBatch, sql: &str) -> Result<Vec<RecordBatch>, ClientE
     let state = SessionStateBuilder::new_from_existing(COMMON.clone());
     let state = state.with_config(config).with_catalog_list(tables);
     let context = SessionContext::new_with_state(state.build());
-    // Rows come in the order of the table, which need not be sorted by it once more.
+    // Rows come in the order of the table, and need not be sorted by it again.
     let order = merged.column_by_name(ROW).map(|_| vec![col(ROW).sort(true, false)]);
     let table = MemTable::try_new(merged.schema(), vec![vec![merged]])?;
     context.register_table("merged", Arc::new(table.with_sort_order(order.into_iter().collect())))?;
@@ -66,7 +66,7 @@ fn common() -> SessionState {
         .with_config(config)
         .with_analyzer_rules(SettleTypes::first())
         .with_optimizer_rules(faithful_rules());
-    // The later one of a name is taken.
+    // Of two functions with one name the later is taken.
     builder.aggregate_functions().get_or_insert_default().extend(moments::functions());
     builder.scalar_functions().get_or_insert_default().extend(coerce::functions());
     builder.build()
@@ -100,7 +100,7 @@ mod tests {
         let frame = "OVER (ORDER BY id ROWS BETWEEN 3 PRECEDING AND CURRENT ROW)";
         let expected = [Some(0.0), Some(0.25), Some(0.25), Some(2.0 / 3.0)];
         assert_eq!(ask(&format!("VAR_POP(x) {frame}"))[..4], expected);
-        // The large one comes first and leaves.
+        // The large number comes first and leaves.
         let backwards = "OVER (ORDER BY id DESC ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)";
         assert_eq!(ask(&format!("VAR_SAMP(x) {backwards}"))[..2], [Some(0.5), Some(0.5)]);
         assert_eq!(ask(&format!("STDDEV_SAMP(x) {frame}"))[0], None);

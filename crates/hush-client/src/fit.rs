@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A schema for devices: what a proposal has to change so that devices can append rows, and what that takes on one of them.
+//! A schema for devices: changes a proposal so that devices can append rows, and computes the load on one of them.
 
 use std::collections::BTreeMap;
 
@@ -26,12 +26,12 @@ pub struct DeviceFit {
     pub load: Load,
 }
 
-/// Changes a proposal so that devices can append rows, and one that can carry `capacity` does.
+/// Changes a proposal so that devices of this capacity can append rows.
 ///
-/// Devices cannot seal, nor multiply by row: such columns are left to a person to decide, such purposes go. If the encoded columns
-/// do not fit the device's memory, variances go, which take a column each. `max_rows` becomes the largest power of ten for which
-/// the same parameter sets do, so that devices can go on for long; sums with clear factors that a later query invents have so much
-/// less room.
+/// Devices can neither seal nor multiply by row: a person has to decide on sealed columns, and the purpose `product` goes. If the
+/// encoded columns do not fit the device's memory, variances go, which take a column each. `max_rows` is raised tenfold for as
+/// long as the same parameter sets serve, so that devices can go on for long. Sums with clear factors that a later query invents
+/// have so much less room.
 ///
 /// # Errors
 /// [`ClientError::DeviceTooSmall`]; [`ClientError::Plan`] if no parameters serve; [`ClientError::Usage`] for a capacity that
@@ -60,7 +60,7 @@ pub fn fit_to_device(proposal: &mut Proposal, capacity: &Capacity) -> Result<Dev
     Ok(fit)
 }
 
-/// Takes away what needs the owner's secret, and what no parameters for devices hold.
+/// Removes purposes that devices cannot serve, and leaves sealed columns to be decided.
 fn suit_devices(proposal: &mut Proposal) {
     let others = proposal.schema.clone();
     for column in &mut proposal.schema.columns {
@@ -104,7 +104,7 @@ fn fit_of(schema: &Schema, capacity: &Capacity) -> Result<DeviceFit, ClientError
     Ok(DeviceFit { columns, load })
 }
 
-/// About how many bytes a clear cell takes.
+/// Estimated bytes of a clear cell.
 fn clear_cell_bytes(column: &Column) -> u64 {
     if type_bounds(column.kind).is_some() { 9 } else { 5 + TEXT_BYTES }
 }
@@ -144,7 +144,7 @@ mod tests {
         let schema = &proposal.schema;
         assert!(schema.edge && schema.column("note").unwrap().protect == Protection::Decide);
         assert!(proposal.warnings.iter().any(|warning| warning.starts_with("note would be sealed")));
-        // Values and squares, and how many there are of columns that may lack some.
+        // Values and squares, and validity for columns that may lack values.
         assert_eq!(fit.load.columns, fit.columns.values().sum::<u64>());
         assert!(fit.load.columns >= 4, "{fit:?}");
         assert!(schema.max_rows > before.max_rows);

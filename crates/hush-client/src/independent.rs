@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A second reading of the data, for `--verify`: by another parser, and by nothing of ours that could take a value for a missing
-//! one.
+//! A second reading of the data, for `--verify`. It uses another parser, and no code of ours that could take a value for a
+//! missing one.
 //!
 //! ```text
 //!  file ─┬─ our reader, by the schema ────────▶ arrays ─┐
 //!        └─ Arrow's CSV reader, or Parquet's ─▶ arrays ─┴─▶ cell by cell
 //! ```
 //!
-//! A cell that is missing there must be missing here. Any other must be present, unless the schema lists its text as a missing
-//! value. If Arrow's conversions understand a value, it must be the same. Values that they do not understand (a date with the day
-//! first, a decimal comma, `<5`), and types that they convert by other rules, are only compared by presence.
+//! A cell that is missing in the second reading must be missing in ours. Any other must be present, unless the schema lists its
+//! text as a missing value. If Arrow's conversions understand a value, it must be the same. Values that they do not understand (a
+//! date with the day first, a decimal comma, `<5`), and types that they convert by other rules, are only compared by presence.
 //!
 //! *Non-goals.* CSV of one column, where the two readers disagree on purpose: a blank line is a row for us and nothing for Arrow.
 
@@ -26,7 +26,7 @@ use hush_table::source::{ColumnData, Format, ReadAs, Source};
 
 use crate::error::ClientError;
 
-/// Compares the columns of `schema` that are not dropped with what a second reader finds in `source`.
+/// Compares the columns of `schema` that are not dropped with a second reading of `source`.
 ///
 /// # Cost
 /// Two passes over the data.
@@ -102,7 +102,7 @@ fn second_reader(source: &Source) -> Result<Batches, ClientError> {
     };
     let fields = source.columns().iter().map(|column| Field::new(&column.name, DataType::Utf8, true));
     let schema = ArrowSchema::new(fields.collect::<Vec<_>>());
-    // No text matches: nothing is missing to this reader.
+    // No text stands for NULL, so nothing is missing to this reader.
     let builder =
         arrow::csv::ReaderBuilder::new(Arc::new(schema)).with_header(true).with_delimiter(delimiter);
     let reader = builder.with_batch_size(CHUNK_ROWS as usize).build(source.bytes()?)?;
@@ -152,7 +152,7 @@ fn is_same(column: &Column, ours: &ArrayRef, raw: &ArrayRef, tokens: &[String]) 
     }
 }
 
-/// Whether all values are equal that Arrow can convert.
+/// Whether all values that Arrow can convert are equal.
 fn same_values(ours: &ArrayRef, raw: &ArrayRef) -> Result<bool, ClientError> {
     let theirs = cast(raw, ours.data_type())?;
     let both: Vec<usize> =
@@ -162,7 +162,7 @@ fn same_values(ours: &ArrayRef, raw: &ArrayRef) -> Result<bool, ClientError> {
     Ok(taken(ours)?.to_data() == taken(&theirs)?.to_data())
 }
 
-/// Whether floats differ by no more than rounding to `digits` does.
+/// Whether floats differ by no more than rounding to `digits` can explain.
 fn same_floats(ours: &ArrayRef, raw: &ArrayRef, digits: u8) -> Result<bool, ClientError> {
     let (ours, theirs) = (cast(ours, &DataType::Float64)?, cast(raw, &DataType::Float64)?);
     let half = 0.5 * 10_f64.powi(-i32::from(digits));

@@ -172,7 +172,7 @@ fn encrypt(directory: &Path, key: &OwnerKey) {
     owner::encrypt(&options, key, &Silent).unwrap();
 }
 
-/// A column's secret once more, from the definition in docs/security/randomness.md.
+/// A column's secret, computed again from the definition in docs/security/randomness.md.
 pub(crate) fn ternary(seed: &[u8; 32], manifest: &Manifest, column: &ColumnKey) -> Vec<i8> {
     let ring = column.ring();
     let context = match column.encoding.public.packing.name() {

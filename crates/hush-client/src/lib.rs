@@ -9,8 +9,8 @@
 //!
 //! *Invariants.* Secrets and plaintext never leave this process except in the result. An embedded engine and a
 //! remote server get the same bytes and give the same bytes. An answer is decrypted only if it belongs to the
-//! plan that was sent and to the manifest version that is pinned. What happens on the network does not depend on
-//! what was decrypted.
+//! plan that was sent and to the manifest version that is pinned. Traffic on the network does not depend on decrypted
+//! data.
 //!
 //! *Non-goals.* Deciding what a query means (`hush-plan`), evaluating it (`hush-exec`), releasing results to
 //! others than the key's owner.

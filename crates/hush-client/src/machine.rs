@@ -20,23 +20,23 @@ use crate::error::ClientError;
 /// Largest profile that is read.
 const FILE_MAX_BYTES: u64 = 64 << 10;
 
-/// The profile that predictions use, and why.
+/// The profile that predictions use, and its source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProfileInUse {
     /// The profile.
     pub profile: MachineProfile,
     /// Its file, where one is used.
     pub path: Option<PathBuf>,
-    /// Why a file that exists is not used.
+    /// A file that exists but is not used.
     pub unused: Option<UnusedProfile>,
 }
 
-/// A profile that exists and is not used.
+/// A profile that exists but is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnusedProfile {
     /// The file.
     pub path: PathBuf,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 

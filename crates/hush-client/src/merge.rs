@@ -100,7 +100,7 @@ fn row_count(count: &LinearForm, group: &GroupNumbers) -> Result<BigInt, ClientE
     Ok(count)
 }
 
-/// The same, if it is any.
+/// As [`row_count`]; `None` for no rows.
 fn some_rows(count: &LinearForm, group: &GroupNumbers) -> Result<Option<BigInt>, ClientError> {
     Ok(Some(row_count(count, group)?).filter(|count| !count.is_zero()))
 }
@@ -147,7 +147,7 @@ fn of_moments(
     }
 }
 
-/// Whether so many rows can be among those of the group; `COUNT(*)` is the first of the clear numbers.
+/// Whether the group can have so many rows; `COUNT(*)` is the first of the clear numbers.
 fn is_part(count: &BigInt, group: &GroupNumbers) -> bool {
     let all = match group.clear.first() {
         Some(Number::Exact(all)) => Some(all),

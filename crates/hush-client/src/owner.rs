@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The owner's key and what is done with it: files to tables.
+//! The owner's key, and the encryption of data into tables with it.
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ impl OwnerKey {
         work: WorkFactor,
     ) -> Result<Self, ClientError> {
         harden_process();
-        // Before anything is made: a backup on a disk that is not there would be none.
+        // Checked before anything is made: a disk that is not there takes no backup.
         let is_missing = |place: &&Path| !place.as_os_str().is_empty() && !place.is_dir();
         if let Some(place) = backup.and_then(Path::parent).filter(is_missing) {
             let source = std::io::ErrorKind::NotFound.into();
@@ -68,13 +68,13 @@ impl OwnerKey {
     /// Opens a key file.
     ///
     /// # Errors
-    /// [`ClientError::KeyFile`]: missing, open to others, damaged, wrong passphrase, or one that takes more memory to try than
-    /// the system lets this process have.
+    /// [`ClientError::KeyFile`]: the file is missing, open to others or damaged, the passphrase is wrong, or trying it takes more
+    /// memory than the system allows this process.
     pub fn open(path: &Path, passphrase: &Passphrase) -> Result<Self, ClientError> {
         Self::open_limited(path, passphrase, memory_limit(1))
     }
 
-    /// Opens a key file in a process that may take so many bytes of memory.
+    /// Opens a key file in a process that may take `limit` bytes of memory.
     ///
     /// # Errors
     /// As [`OwnerKey::open`].
@@ -108,7 +108,7 @@ impl OwnerKey {
     }
 }
 
-/// What to encrypt.
+/// Options of an encryption.
 #[derive(Clone, Debug)]
 pub struct EncryptOptions {
     /// The data: a file, or batches in memory.
@@ -121,9 +121,9 @@ pub struct EncryptOptions {
     pub workload: Option<PathBuf>,
     /// Threads.
     pub threads: usize,
-    /// Most bytes of memory that the process may take, its code included; `None` for as many as the system lets it.
+    /// Most bytes of memory that the process may take, its code included; `None` for as many as the system allows.
     pub memory_limit: Option<u64>,
-    /// Where the new version is remembered.
+    /// The pins that remember the new version.
     pub pins: Pins,
     /// Whether a table that is there already may be replaced.
     pub replace: bool,
@@ -151,9 +151,9 @@ impl Encrypted {
 /// Encrypts data into a table directory.
 ///
 /// # Errors
-/// An unapproved schema, a table that is there already ([`ClientError::WouldReplace`]) unless it may be replaced, a directory
-/// that holds anything else ([`ClientError::Occupied`]), a version that came meanwhile ([`ClientError::Changed`]), bad data, a full disk, a limit on memory that is too low: the directory
-/// then holds what it held before.
+/// An unapproved schema; a table that is there already ([`ClientError::WouldReplace`]), unless it may be replaced; a directory
+/// with anything else ([`ClientError::Occupied`]); a version that came meanwhile ([`ClientError::Changed`]); bad data; a full
+/// disk; too low a limit on memory. The directory then keeps its contents.
 pub fn encrypt(
     options: &EncryptOptions,
     key: &OwnerKey,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the owner does with the columns of each packing: encrypts, decrypts and releases them.
+//! The owner's work on the columns of each packing: encrypting, decrypting and releasing them.
 //!
 //! Each packing has a file of its name here.
 
@@ -33,7 +33,7 @@ use crate::release::Release;
 
 pub(crate) use column::ColumnKey;
 
-/// A packing with what encoding and decoding in it need.
+/// A packing with the tables for encoding and decoding in it.
 pub(crate) enum Codec {
     ApproxSlots(ApproxSlotCodec),
     ApproxSum(ApproxSumCodec),
@@ -41,9 +41,9 @@ pub(crate) enum Codec {
     Sum(Sum),
 }
 
-/// What differs by packing. What a packing cannot do is refused, as a bug: no plan asks for it.
+/// Everything that differs by packing. Operations that a packing lacks are refused as a bug: no plan asks for them.
 pub(crate) trait Owned {
-    /// Which secrets encrypt it.
+    /// The kind of its secrets.
     fn secret_kind(&self) -> SecretKind;
 
     /// The values that a dry run has in place of a ciphertext.
@@ -69,7 +69,7 @@ pub(crate) trait Owned {
     /// Those of decryption.
     fn decrypt(&self, stored: &Stored<'_>, count: usize, limit: PhaseLimit) -> Result<Cells, ClientError>;
 
-    /// What may leave the owner in place of decrypted values; `None` where they may leave as they are.
+    /// The values that may leave the owner in place of the decrypted ones; `None` if those may leave as they are.
     ///
     /// # Errors
     /// Those of [`Release`].
@@ -109,15 +109,15 @@ pub(crate) trait Owned {
         Ok(None)
     }
 
-    /// A sum of a dry run; `None` where it is not one of this packing.
+    /// A sum of a dry run; `None` if it is not one of this packing.
     ///
     /// # Errors
-    /// [`ClientError::Internal`] where it exceeds the plaintext space, which the planner's range analysis rules out.
+    /// [`ClientError::Internal`] if it exceeds the plaintext space, which the planner's range analysis rules out.
     fn plain_sum(&self, _sum: PlainSum) -> Result<Option<Number>, ClientError> {
         Ok(None)
     }
 
-    /// The result of a program, or what may leave the owner of it.
+    /// The result of a program; with `release`, the values that may leave the owner in its place.
     ///
     /// # Errors
     /// Those of decryption and of [`Release`].
@@ -130,8 +130,8 @@ pub(crate) trait Owned {
         Err(ClientError::Internal { what: "a program over a column without slots" })
     }
 
-    /// log2 of the plaintext modulus, to which a ring's public key scales errors: 0 where errors are not scaled, `None` where
-    /// devices cannot encrypt the packing.
+    /// log2 of the plaintext modulus, to which a ring's public key scales errors: 0 if errors are not scaled, `None` if devices
+    /// cannot encrypt the packing.
     fn device_t_log2(&self) -> Option<u32> {
         None
     }
@@ -146,7 +146,7 @@ pub(crate) struct Column<'a> {
 /// A column as it is stored in a chunk, with its key.
 pub(crate) struct Stored<'a> {
     pub(crate) key: &'a ColumnKey,
-    /// Of the chunk.
+    /// The chunk's seed.
     pub(crate) seed: UniformSeed,
     /// Number of the chunk in its file.
     pub(crate) chunk: u32,
@@ -166,7 +166,7 @@ pub(crate) struct ProgramResult<'a> {
 }
 
 impl Codec {
-    /// Builds what encodes and decodes a column.
+    /// Builds the codec of a column.
     ///
     /// # Errors
     /// [`ClientError::Encoding`] if the encoding's bound is no number; those of the scheme.
@@ -181,7 +181,7 @@ impl Codec {
         })
     }
 
-    /// What the packing does.
+    /// The packing's operations.
     pub(crate) fn owned(&self) -> &dyn Owned {
         match self {
             Self::ApproxSlots(codec) => codec,
@@ -191,7 +191,7 @@ impl Codec {
         }
     }
 
-    /// Whether both are of one packing, whatever the plaintext space.
+    /// Whether both are of one packing, with any plaintext spaces.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         discriminant(self) == discriminant(other)
     }
@@ -208,7 +208,7 @@ fn not_a_number(encoding: &PrivateEncoding) -> ClientError {
     ClientError::Encoding { id: encoding.public.id, what: "its bound is not a number" }
 }
 
-/// The planner's bounds hold for values up to `max_abs`: what exceeds it, or is no number, is refused.
+/// Refuses values beyond `max_abs`, for which the planner's bounds do not hold, and NaN.
 fn check_magnitude(key: &ColumnKey, values: &[f64], max_abs: f64) -> Result<(), ClientError> {
     let fits = |value: &f64| value.abs() <= max_abs;
     let Some(index) = values.iter().position(|value| !fits(value)) else { return Ok(()) };
@@ -220,7 +220,7 @@ fn out_of_bounds(key: &ColumnKey, source: SchemeError) -> ClientError {
     ClientError::OutOfBounds { column: key.content_name(), source }
 }
 
-/// Says which of the owner's columns an error of encryption is about.
+/// Names the owner's column in an error of encryption.
 fn name_column(columns: &[Column<'_>], source: EncryptError) -> ClientError {
     let EncryptError::Scheme { column, .. } = &source else { return source.into() };
     match columns.iter().find(|known| known.key.id().0 == *column) {

@@ -59,10 +59,10 @@ impl Pins {
         Self { directory: None }
     }
 
-    /// Refuses a manifest that goes back behind what was seen, and remembers it otherwise.
+    /// Refuses a manifest that goes back behind the version seen, and remembers it otherwise.
     ///
     /// # Errors
-    /// As [`Pins::check`]; [`ClientError::File`] if it cannot be written down.
+    /// As [`Pins::check`]; [`ClientError::File`] if the pin cannot be written.
     pub(crate) fn check_and_remember(&self, manifest: &SignedManifest) -> Result<(), ClientError> {
         self.check(manifest)?;
         match self.path(manifest) {
@@ -71,7 +71,7 @@ impl Pins {
         }
     }
 
-    /// Refuses a manifest that goes back behind what was seen.
+    /// Refuses a manifest that goes back behind the version seen.
     ///
     /// # Errors
     /// [`ClientError::Table`] for a rollback or a fork; [`ClientError::Pin`] for a damaged pin; [`ClientError::File`] if
@@ -98,7 +98,7 @@ impl Pins {
         }
     }
 
-    /// Remembers which table is at a place, whatever it was before: the owner has just put it there, or has seen it.
+    /// Remembers the table at a place, instead of any before it: the owner has just put it there, or has seen it.
     ///
     /// # Errors
     /// [`ClientError::File`] if the pin cannot be written.
@@ -110,7 +110,7 @@ impl Pins {
         self.remember_seen(place, manifest)
     }
 
-    /// Remembers which version of its table was seen at a place, or put there: one that is newer elsewhere was not pushed.
+    /// Remembers the version of the table that was seen at a place, or put there. A newer version elsewhere was then not pushed.
     fn remember_seen(&self, place: &str, manifest: &SignedManifest) -> Result<(), ClientError> {
         match self.seen_path(place) {
             Some(path) => remember(&path, &manifest.manifest().version),
@@ -118,7 +118,7 @@ impl Pins {
         }
     }
 
-    /// The version that was last seen at a place; `None` where nothing readable is remembered, which only costs a better
+    /// The version that was last seen at a place; `None` if nothing readable is remembered, which only costs a better
     /// message.
     pub(crate) fn seen_at(&self, place: &str) -> Option<u64> {
         read::<u64>(&self.seen_path(place)?).ok()?
@@ -153,7 +153,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ClientError> {
     pin.map(Some).ok_or_else(|| ClientError::Pin { path: path.to_owned() })
 }
 
-/// Writes a pin, unless it says so already.
+/// Writes a pin, unless the file holds it already.
 fn remember<T: DeserializeOwned + Serialize + PartialEq>(path: &Path, pin: &T) -> Result<(), ClientError> {
     let failed = |source| ClientError::File { path: path.to_owned(), source };
     if read::<T>(path).is_ok_and(|known| known.as_ref() == Some(pin)) {

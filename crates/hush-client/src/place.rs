@@ -53,8 +53,8 @@ impl TablePlace<'_> {
     /// Opens the table with its owner's key, and remembers place and version.
     ///
     /// # Errors
-    /// As [`TablePlace::look`]; [`ClientError::OtherKey`]; a rollback or fork. A server's manifest that is older than what was seen is fetched once
-    /// more: it may have been replaced meanwhile.
+    /// As [`TablePlace::look`]; [`ClientError::OtherKey`]; a rollback or fork. A server's manifest that is older than the version
+    /// seen is fetched once more, because it may have been replaced meanwhile.
     pub(crate) fn open(&self, owner: &OwnerSeed, pins: &Pins) -> Result<Opened, ClientError> {
         match self.open_once(owner, pins) {
             Err(ClientError::Table(TableError::RolledBack { .. })) if matches!(self, Self::Server(..)) => {
@@ -74,10 +74,10 @@ impl TablePlace<'_> {
         Ok(opened)
     }
 
-    /// Remembers that the owner has put this table here, whatever was here before.
+    /// Remembers that the owner has put this table here, instead of any before it.
     ///
     /// # Errors
-    /// [`ClientError::File`] if it cannot be written down.
+    /// [`ClientError::File`] if the pin cannot be written.
     pub fn remember(&self, manifest: &SignedManifest, pins: &Pins) -> Result<(), ClientError> {
         pins.remember_place(&self.remembered_as()?, manifest)
     }
@@ -92,8 +92,8 @@ impl TablePlace<'_> {
         pins.check_place(&self.remembered_as()?, manifest)
     }
 
-    /// The key of a place's pin: the address on a server, the directory without links on the way. A copy of a directory
-    /// is another place.
+    /// The key of a place's pin: the address on a server, or the directory with links resolved. A copy of a directory is
+    /// another place.
     fn remembered_as(&self) -> Result<String, ClientError> {
         match self {
             Self::Directory(directory) => {
@@ -112,7 +112,7 @@ impl TablePlace<'_> {
     }
 }
 
-/// An older version that was seen here before is no roll-back: there never was a newer one.
+/// An older version that was seen here before is no rollback, because this place never had a newer one.
 fn not_pushed(error: ClientError, place: &str, pins: &Pins) -> ClientError {
     match error {
         ClientError::Table(TableError::RolledBack { found, expected })
@@ -124,8 +124,8 @@ fn not_pushed(error: ClientError, place: &str, pins: &Pins) -> ClientError {
     }
 }
 
-/// The private half of a manifest and the keys of its columns, once the manifest is known to be this key's and no
-/// older than what was seen of the table before.
+/// Opens the private half of a manifest and derives the keys of its columns. Checks first that the manifest is this key's,
+/// and no older than the version seen before.
 ///
 /// # Errors
 /// Another key, a rollback or fork, damage.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From a file to a schema: the proposal, and what the user's choice changes in it.
+//! From a file to a schema: the proposal, and the changes of the user's choice.
 
 use hush_plan::schema::units::type_bounds;
 use hush_plan::schema::{Column, NO_VALUES, UNHELD_TYPE};
@@ -13,7 +13,7 @@ use hush_table::source::Source;
 use crate::error::ClientError;
 use crate::schema_file::require_approval;
 
-/// The user's choice of protections, over the proposal. Columns that it does not name keep what is proposed.
+/// The user's choice of protections, over the proposal. Columns that it does not name keep their proposed protection.
 ///
 /// Names are taken without the blanks around them, and ignoring case where that is unambiguous.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Policy {
     pub clear: Vec<String>,
 }
 
-/// A schema with what a person should know before approving it.
+/// A schema with the facts that a person should know before approving it.
 #[derive(Clone, Debug)]
 pub struct Proposal {
     /// The schema, not approved.
@@ -48,7 +48,7 @@ impl Proposal {
     }
 }
 
-/// Protects what nobody has decided on, numbers by encryption and text by a seal, as a rehearsal does; says so in the reasons.
+/// Protects undecided columns, numbers by encryption and texts by a seal, as a rehearsal does. The reasons say so.
 pub(crate) fn protect_undecided(schema: &mut Schema) {
     for column in schema.columns.iter_mut().filter(|column| column.protect == Protection::Decide) {
         column.protect = protection_of(column);
@@ -56,7 +56,7 @@ pub(crate) fn protect_undecided(schema: &mut Schema) {
     }
 }
 
-/// Why a column has the protection that the user gave it.
+/// The reason for a protection that the user chose.
 pub(crate) const YOUR_CHOICE: &str = "your choice";
 
 /// Reads the whole file once and proposes a schema, then applies the policy.
@@ -112,7 +112,7 @@ fn together(source: &Source, profile: &TableProfile, schema: &Schema) -> Result<
     Ok((found.alone > 0).then(|| single_out_note(&names, found)))
 }
 
-/// Protects a column that the user calls sensitive. One that no encryption can serve keeps its proposal and the reason of that.
+/// Protects a column that the user calls sensitive. A column of a type that no table holds stays dropped, with its reason.
 fn protect(schema: &Schema, column: &mut Column, warnings: &mut Vec<String>) {
     if column.reason == NO_VALUES {
         warnings.push(format!("{} has no value in the file, so that its type is unknown.", column.name));
@@ -128,7 +128,7 @@ fn protect(schema: &Schema, column: &mut Column, warnings: &mut Vec<String>) {
     keep_possible_purposes(schema, column);
 }
 
-/// Leaves a column clear that the user calls so, and says what speaks against it.
+/// Makes a column clear that the user calls clear, and warns if it looks sensitive.
 fn leave_clear(column: &mut Column, warnings: &mut Vec<String>) {
     if column.reason.starts_with(UNHELD_TYPE) {
         warnings.push(format!("{} is dropped: {}.", column.name, column.reason));
@@ -163,8 +163,8 @@ fn resolve(names: &[String], wanted: &[String]) -> Result<Vec<String>, ClientErr
     Ok(found)
 }
 
-/// The column that the user means, in every list of names that a person writes: exactly, or without blanks around it and
-/// ignoring case where that is unambiguous.
+/// The column that a person means by a name, in any list: the exact one, or else the one without blanks around the name and
+/// ignoring case, if that is unambiguous.
 pub(crate) fn exact_name(names: &[String], wanted: &str) -> Option<String> {
     let trimmed = wanted.trim();
     let mut exact =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Approximate results with the digits that hold: what lies below the error is noise, and is not shown.
+//! Approximate results with the digits that hold. Digits below the error are noise, and are not shown.
 
 use hush_plan::QueryPlan;
 use hush_plan::plan::MomentFunction;
@@ -27,7 +27,7 @@ pub(crate) fn rounded(value: f64, error: f64) -> f64 {
 
 /// A value rounded to so many digits after the point.
 pub(crate) fn to_digits(value: f64, digits: usize) -> f64 {
-    // By way of the text: the double nearest to the decimal, which prints as that.
+    // By way of the text, which gives the double nearest to the decimal. That prints as the decimal.
     let text = format!("{value:.digits$}");
     text.parse().map_or(value, |rounded: f64| if rounded == 0.0 { 0.0 } else { rounded })
 }
@@ -71,7 +71,7 @@ mod tests {
         }
     }
 
-    /// Against statistics of sums that are off by as much as they may be, computed in doubles.
+    /// Compared with statistics of sums that are off by as much as allowed, computed in doubles.
     #[test]
     fn the_error_of_a_statistic_bounds_what_moments_that_are_off_give() {
         use MomentFunction as F;

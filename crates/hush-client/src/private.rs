@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The owner's half of a manifest: schema and encodings, sealed with the owner's key so that a key file and a
-//! table are enough to ask questions, and the server learns neither names nor bounds of encrypted columns.
+//! The owner's half of a manifest: schema and encodings, sealed with the owner's key. So a key file and a table are
+//! enough to ask questions, and the server learns neither names nor bounds of encrypted columns.
 
 #[cfg(test)]
 pub(crate) mod mutations;
@@ -53,7 +53,7 @@ impl PrivateHalf {
         Some(encoding.quantity.describe())
     }
 
-    /// Opens what [`PrivateHalf::seal`] sealed for the same encryption.
+    /// Opens a half that [`PrivateHalf::seal`] sealed for the same encryption.
     ///
     /// # Errors
     /// [`ClientError::Seal`] for altered bytes or another key; [`ClientError::Answer`] for a newer format;

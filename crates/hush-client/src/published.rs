@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What published results give away, shown by the attack: from the decrypted values of an approximate column, and
-//! the parts as the server stores them, the column's secret follows by linear algebra. A decrypted approximate value is message
-//! and error together, so that `b + a·s = p` holds exactly.
+//! The attack by published results. The secret of an approximate column follows by linear algebra from its decrypted values
+//! and from the parts that the server stores. A decrypted approximate value is message and error together, so `b + a·s = p`
+//! holds exactly.
 //!
-//! Run at the parameters of real tables: in the evaluation domain the equations fall apart into small ones.
+//! The attack runs at the parameters of real tables, because in the evaluation domain the equations fall apart into small ones.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -174,7 +174,7 @@ impl Version {
     }
 }
 
-/// The secret of an approximate column, from published values and stored parts; `None` where the equations have no ternary
+/// The secret of an approximate column, from published values and stored parts; `None` if the equations have no ternary
 /// solution.
 pub(crate) fn attack(version: &Version, column: &str, published: &[f64]) -> Option<Vec<i8>> {
     let key = version.key(column);
@@ -199,8 +199,8 @@ fn from_coefficients(version: &Version, key: &ColumnKey, log2: u32, published: &
     ternary_of(limb, secret)
 }
 
-/// A slot's real part is a value of `(p + p̄)/2`, where `p̄` is `p` under `X ↦ X^-1`: half of what `p` has. Two ring elements
-/// make two equations for the values of `s` at each pair of conjugate roots.
+/// A slot's real part is a value of `(p + p̄)/2`, where `p̄` is `p` under `X ↦ X^-1`. That is half of the information in `p`.
+/// Two ring elements make two equations for the values of `s` at each pair of conjugate roots.
 fn from_slots(version: &Version, key: &ColumnKey, log2: u32, published: &[f64]) -> Option<Vec<i8>> {
     let (ring, limb) = (key.ring(), &key.ring().limbs()[0]);
     let (degree, q) = (ring.degree(), limb.modulus());
@@ -273,7 +273,7 @@ fn a_published_approximate_column_opens_itself_and_nothing_else() {
     // Columns that meet in products have one secret: publishing one of them opens the others, as the documents say.
     assert!(first.opens(first.key("b").id(), &secrets[0]));
 
-    // The parts of the first version are still there for whoever kept them.
+    // An attacker may have kept the parts of the first version.
     let second = Version::encrypt(directory.path(), &key, seed, SCHEMA);
     let [was, now] = [&first, &second].map(|version| version.signed.manifest());
     assert_eq!((was.table_id, was.version + 1), (now.table_id, now.version));
@@ -283,14 +283,14 @@ fn a_published_approximate_column_opens_itself_and_nothing_else() {
         assert!(second.opens(key.id(), &own));
         assert!(secrets.iter().all(|secret| !second.opens(key.id(), secret)));
     }
-    // Even with the ids of the first.
+    // Even with the secret ids of the first version.
     for (key, secret) in ["a", "s"].map(|name| first.key(name)).into_iter().zip(&secrets) {
         assert_ne!(&ternary(&seed, now, key), secret);
     }
 }
 
-/// What leaves through `release` is right to its digits, the same whenever it is asked for, counted once, and no secret follows from
-/// it: not at real parameters either.
+/// Numbers that leave through `release` are right to their digits, the same each time, and counted once. No secret follows from
+/// them, at real parameters either.
 #[test]
 fn released_values_are_right_and_the_attack_on_them_fails() {
     let directory = tempfile::tempdir().unwrap();
@@ -345,7 +345,7 @@ fn released_values_are_right_and_the_attack_on_them_fails() {
     for (column, values) in [("s", &first), ("a", &coarse)] {
         assert_eq!(attack(&version, column, values), None, "a released {column} opens nothing");
     }
-    // One number is left, and `b` takes two: nothing of it leaves, nothing is counted, and what has left stays free.
+    // One number is left, and `b` takes two: nothing of it leaves or is counted, and numbers that have left stay free.
     let refused = released("b", possible).unwrap_err();
     assert!(
         refused.code() == "HUSH-C082" && refused.to_string().contains("1 left, this takes 2"),

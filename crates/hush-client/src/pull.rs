@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tables from a server, held to what the owner remembers of them.
+//! Downloads tables from a server, and compares them with the owner's pins.
 
 use std::path::Path;
 
@@ -12,9 +12,9 @@ use crate::pins::Pins;
 use crate::place::TablePlace;
 use crate::replace::present_in;
 
-/// Downloads the newest version of the table `name` on a server into a directory: ciphertext and clear columns, byte by byte
-/// what the server has. Before anything is written, the manifest is this key's, no older than what was seen of the table, and
-/// of the table that was seen under the name; every part is held to the digest that the manifest names. Called again, it
+/// Downloads the newest version of the table `name` on a server into a directory: ciphertext and clear columns, byte by byte as
+/// the server has them. Before anything is written, it checks that the manifest is this key's, no older than the version seen,
+/// and of the table that was seen under the name. Every part must have the digest that the manifest names. Called again, it
 /// continues, mends damaged parts, or goes on to a newer version.
 ///
 /// # Errors

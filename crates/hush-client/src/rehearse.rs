@@ -31,7 +31,7 @@ use crate::threads::thread_pool;
 use hush_remote::Progress;
 use hush_system::memory::peak_resident_bytes;
 
-/// What to rehearse.
+/// Options of a rehearsal.
 #[derive(Clone, Debug)]
 pub struct RehearsalOptions {
     /// The data: a file, or batches in memory.
@@ -48,7 +48,7 @@ pub struct RehearsalOptions {
     pub dry_run: bool,
     /// Digits after the point of approximate results that are to leave the owner; without effect on a dry run.
     pub release: Option<i32>,
-    /// Predict with this profile and put the prediction beside what is measured.
+    /// Predict with this profile, and put the prediction beside the measurement.
     pub analyze: Option<ProfileInUse>,
     /// Threads.
     pub threads: usize,
@@ -59,14 +59,14 @@ pub struct RehearsalOptions {
 pub struct Rehearsal {
     /// The result.
     pub batches: Vec<RecordBatch>,
-    /// What it cost and what a server would have seen.
+    /// Its cost, and a server's view.
     pub account: Account,
     /// Measured beside predicted, if asked for.
     pub analysis: Option<Analysis>,
 }
 
-/// Rehearses one query on one file. `preamble` is called once it is known what will be encrypted and why, before
-/// the work begins.
+/// Rehearses one query on one file. `preamble` is called before the work begins, with the columns that will be encrypted
+/// and the reasons.
 ///
 /// # Errors
 /// Everything that a real run refuses; [`ClientError::Unequal`] if verification finds a difference.
@@ -177,15 +177,14 @@ fn count_rows(source: &Source, schema: &Schema) -> Result<u64, ClientError> {
     Ok(rows)
 }
 
-/// The schema with every column dropped that the query does not use, what its encrypted columns are for, and what there is to
-/// say about the query.
+/// The schema with all columns dropped that the query does not use, the needs of the query, and notes on it.
 pub(crate) fn used_part(schema: &Schema, sql: &str) -> Result<(Schema, Needs, Vec<String>), ClientError> {
     let query = hush_plan::sql::parse(schema, sql)?;
     let mut needs = needs_of(schema, std::slice::from_ref(&query))?;
     let mut used: BTreeSet<String> = query.columns();
     let mut part = schema.clone();
     if used.is_empty() {
-        // COUNT(*) reads no column, but a table without columns has no rows: one goes along.
+        // COUNT(*) reads no column, but a table without columns has no rows. So one column goes along.
         let stored = |protect| schema.protected(protect).next();
         let any = [Protection::Clear, Protection::Encrypt, Protection::Seal].into_iter().find_map(stored);
         if let Some(column) = any {
@@ -195,7 +194,7 @@ pub(crate) fn used_part(schema: &Schema, sql: &str) -> Result<(Schema, Needs, Ve
     for column in part.columns.iter_mut().filter(|column| !used.contains(&column.name)) {
         column.protect = Protection::Drop;
     }
-    // Neither has a table of one column that the query only counts.
+    // The query does not need the column that goes along, but an encrypted one must have an encoding.
     if needs.is_empty() && part.protected(Protection::Clear).next().is_none() {
         needs = Needs::of_purposes(&part)?;
     }

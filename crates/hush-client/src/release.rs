@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Approximate results that leave their owner: noise that drowns the errors of encryption, rounding, and a ledger of what has
-//! left. docs/security/release.md has the bound and its proof.
+//! Approximate results that leave their owner: noise that drowns the errors of encryption, rounding, and a ledger of released
+//! numbers. docs/security/release.md has the bound and its proof.
 //!
 //! A *number* is the decrypted value of one ciphertext: a sum of one group, or the values of one ring element together. Values that
 //! are computed from released numbers need no further care.
@@ -31,7 +31,7 @@ use crate::exact::big;
 use crate::packing::ColumnKey;
 use crate::pins::Pins;
 
-/// Numbers that a table may release where its schema does not say.
+/// Numbers that a table may release if its schema does not say.
 pub const DEFAULT_ANSWERS: u32 = 1024;
 
 /// The key, ledger and budget for a table's releases.
@@ -45,13 +45,13 @@ pub(crate) struct Releases {
 }
 
 impl Releases {
-    /// For a table in a store; the ledger is beside the pins.
+    /// Releases of a table in a store; the ledger is beside the pins.
     pub(crate) fn of(keys: TableKeys<'_>, manifest: &Manifest, schema: &Schema, pins: &Pins) -> Self {
         let ledger = Ledger::of(manifest, keys.ledger_seal(), pins);
         Self::with(keys, schema, ledger)
     }
 
-    /// For a table that lives as long as the process.
+    /// Releases of a table that lives as long as the process.
     pub(crate) fn in_memory(keys: TableKeys<'_>, schema: &Schema) -> Self {
         Self::with(keys, schema, Ledger::in_memory(keys.ledger_seal()))
     }
@@ -69,7 +69,7 @@ impl Releases {
         self.ledger.begin()
     }
 
-    /// Refuses to release anything of a table with rows of devices: the bound on errors is that of honest ciphertexts.
+    /// Refuses to release anything of a table with rows of devices: the bound on errors holds for honest ciphertexts alone.
     ///
     /// # Errors
     /// [`ReleaseError::Devices`].
@@ -78,7 +78,7 @@ impl Releases {
         if has_deliveries { Err(ReleaseError::Devices) } else { Ok(()) }
     }
 
-    /// Refuses more numbers than the whole budget has, whatever was released before.
+    /// Refuses more numbers than the whole budget has, without a look at earlier releases.
     ///
     /// # Errors
     /// [`ReleaseError::Budget`].
@@ -188,7 +188,7 @@ impl Release<'_> {
         Ok(encoder.decode(&flooded.phases, scale)?.into_iter().map(round).collect())
     }
 
-    /// Counts what was collected. The numbers may leave when it returns.
+    /// Counts the collected numbers. They may leave when this returns.
     ///
     /// # Errors
     /// The errors of [`Ledger::count`]; nothing may leave then.
@@ -201,7 +201,7 @@ impl Release<'_> {
         Ok(Counted { numbers: numbers.len() as u32, left: self.of.answers.saturating_sub(released) })
     }
 
-    /// Noise for an error of norm `2^norm_log2`, if what `off_log2` then says leaves the digits.
+    /// Noise for an error of norm `2^norm_log2`. Refused if the deviation that `off_log2` gives for the noise spoils the digits.
     fn flood(
         &self,
         key: &ColumnKey,
@@ -234,7 +234,7 @@ pub(crate) enum Slots<'a> {
     Stored,
 }
 
-/// Largest error of an approximate number, and what encryption adds to it, in units of the value.
+/// Largest error of an approximate number, and the part of it that encryption adds, in units of the value.
 fn errors(bound: &Bound) -> Result<(f64, f64), ClientError> {
     match bound.values {
         Values::Approx { error, noise, .. } => Ok((error, noise)),
@@ -251,7 +251,7 @@ pub(crate) fn approximate<'a>(keys: impl Iterator<Item = &'a ColumnKey>) -> Vec<
     names.into_iter().collect()
 }
 
-/// Whether what a column decrypts to is message and error together.
+/// Whether a column decrypts to message and error together.
 pub(crate) fn is_approximate(key: &ColumnKey) -> bool {
     key.encoding.public.packing.is_approximate()
 }

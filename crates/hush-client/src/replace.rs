@@ -19,7 +19,7 @@ use crate::error::ClientError;
 use crate::pins::Pins;
 use crate::place::TablePlace;
 
-/// The table in a directory to which another shall be written, if there is one.
+/// The table in a directory to which another is to be written, if there is one.
 ///
 /// # Errors
 /// [`ClientError::Occupied`] for a directory that holds anything else; those of [`TableStore::load`].
@@ -73,7 +73,7 @@ pub struct Pushed {
     pub report: PushReport,
     /// Rows of the table now.
     pub rows: u64,
-    /// The version that it replaced, where that was not the beginning of this one.
+    /// The version that it replaced, unless the new one only adds rows.
     pub replaced: Option<Present>,
 }
 
@@ -116,7 +116,7 @@ fn present_on(server: &RemoteServer, next: &Manifest) -> Result<Option<Present>,
     if !is_before || continues(present, next) {
         return Ok(None);
     }
-    // How many wait is worth saying; that it cannot be known is no reason to refuse.
+    // The number of waiting deliveries is worth telling. If it cannot be known, that is no reason to refuse.
     let waiting = Waiting::beside(TablePlace::Server(server, &next.table), &signed).count().unwrap_or(0);
     Ok(Some(Present::of(present, waiting)))
 }
@@ -195,7 +195,7 @@ mod tests {
             .map(|signed| signed.manifest().version)
         };
         assert_eq!(write(None).unwrap(), 1);
-        // Somebody else has made a table since the place was empty, and an accepted delivery a version since it was looked at.
+        // Somebody else has made a table since the place was empty. Then an accepted delivery makes a version since the last look.
         assert_eq!(write(None).unwrap_err().code(), "HUSH-C072");
         assert_eq!(write(Some(1)).unwrap(), 2);
         assert_eq!(write(Some(1)).unwrap_err().code(), "HUSH-C072");

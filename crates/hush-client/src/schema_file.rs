@@ -15,7 +15,7 @@ use crate::error::ClientError;
 /// Largest schema file read.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Longer ones no system takes.
+/// Longest path: no system takes a longer one.
 const MAX_PATH_BYTES: usize = 4096;
 
 /// Reads a schema, approved or not.
@@ -39,14 +39,14 @@ pub fn read_schema(path: &Path) -> Result<Schema, ClientError> {
     parse(&bytes).map_err(|source| ClientError::SchemaFile { path: path.to_owned(), source })
 }
 
-/// Whether somebody gave what a schema file holds in the place of its path. A schema names columns and says why they are
-/// sensitive, so that no error repeats it.
+/// Whether somebody gave the text of a schema file instead of its path. A schema names columns and says why they are
+/// sensitive, so no error repeats it.
 fn is_text(path: &Path) -> bool {
     let text = path.to_string_lossy();
     text.chars().any(char::is_control) || text.len() > MAX_PATH_BYTES || text.contains(" = ")
 }
 
-/// TOML is UTF-8; anything else is not TOML, and is told by its place.
+/// TOML is UTF-8. For other bytes the error tells their place.
 fn parse(bytes: &[u8]) -> Result<Schema, SchemaError> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let place = error.valid_up_to();
@@ -65,7 +65,7 @@ pub fn parse_schema(text: &str) -> Result<Schema, ClientError> {
     from_toml(text).map_err(|source| ClientError::SchemaText { source })
 }
 
-/// The schema with keys of a column, or its own, changed; see [`hush_plan::schema::file::edit`].
+/// The schema with changed keys, of a column or of its own; see [`hush_plan::schema::file::edit`].
 ///
 /// # Errors
 /// [`ClientError::SchemaEdit`].
@@ -100,8 +100,8 @@ pub(crate) fn require_approval(schema: &Schema) -> Result<(), ClientError> {
     require_approved(schema).map_err(|source| ClientError::SchemaText { source })
 }
 
-/// What reading `source` by the schema changes in values, one sentence each: limits of measurements that stand for their bounds,
-/// time zones that a file declares.
+/// The ways in which reading `source` by the schema changes values, one sentence each: limits of measurements that stand for
+/// their bounds, time zones that a file declares.
 pub fn reading_notes(schema: &Schema, source: &Source) -> Vec<String> {
     let kept: Vec<&Column> =
         schema.columns.iter().filter(|column| column.protect != Protection::Drop).collect();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the owner does by whether a table is encrypted: how its columns are stored, and how the objects of answers are opened.
+//! The owner's work that depends on whether a table is encrypted: storing its columns, and opening the objects of answers.
 //!
-//! [`Lattice`] encrypts, [`NoOp`] copies. Whoever makes a table in memory or opens one chooses; everything else asks the table's scheme, once for a
-//! chunk or for an object of an answer. `hush-exec` has the server's half of each scheme.
+//! [`Lattice`] encrypts, [`NoOp`] copies. The code that makes or opens a table in memory chooses one. All other code asks the
+//! table's scheme, once for a chunk or for an object of an answer. `hush-exec` has the server's half of each scheme.
 
 mod lattice;
 mod noop;
@@ -57,8 +57,8 @@ pub(crate) trait Scheme: Sync {
         columns: &[&ColumnKey],
     ) -> Result<Box<dyn BlockSums + 'a>, ClientError>;
 
-    /// A stored column that an answer carries, each value within its bound; approximate values as they are to leave the owner,
-    /// where there is a `release`. `written` is the chunk's number in its file.
+    /// A stored column that an answer carries, each value within its bound. With a `release`, approximate values have the form that
+    /// may leave the owner. `chunk` is the chunk with its number in its file.
     ///
     /// # Errors
     /// Bytes that are damaged or belong elsewhere; [`ClientError::Beyond`].
@@ -70,8 +70,8 @@ pub(crate) trait Scheme: Sync {
         release: Option<&Release<'_>>,
     ) -> Result<Cells, ClientError>;
 
-    /// The result of a program on a chunk, not compared with its bound yet; approximate values as they are to leave the owner,
-    /// where there is a `release`.
+    /// The result of a program on a chunk, not compared with its bound yet. With a `release`, approximate values have the form that
+    /// may leave the owner.
     ///
     /// # Errors
     /// Bytes that are damaged or belong elsewhere.
@@ -92,7 +92,7 @@ pub(crate) trait BlockSums {
     /// Those of decryption; bytes that are no sum of the column.
     fn number(&self, place: usize, key: &ColumnKey, bound: &Bound) -> Result<Number, ClientError>;
 
-    /// What may leave the owner in place of the sum; `None` where it may leave as it is.
+    /// The number that may leave the owner in place of the sum; `None` if the sum may leave as it is.
     ///
     /// # Errors
     /// Those of [`Release`].
@@ -108,7 +108,7 @@ pub(crate) trait BlockSums {
 /// A stored column that an answer carries.
 pub(crate) struct Fetched<'a> {
     pub(crate) key: &'a ColumnKey,
-    /// How its objects come rounded, if they do.
+    /// The rounding of its objects, if any.
     pub(crate) rounding: Option<ObjectRounding>,
     pub(crate) bound: &'a Bound,
 }
@@ -118,7 +118,7 @@ pub(crate) struct Computed<'a> {
     pub(crate) shape: ProgramShape,
     /// One of its columns: all are under one secret.
     pub(crate) key: &'a ColumnKey,
-    /// How its objects come rounded, if they do.
+    /// The rounding of its objects, if any.
     pub(crate) rounding: Option<ObjectRounding>,
     pub(crate) bound: &'a Bound,
 }

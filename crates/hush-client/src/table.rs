@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A table as its owner sees it: a verified manifest, the private half, and where its server is.
+//! A table as its owner sees it: a verified manifest, the private half, and the evaluator of its plans.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use crate::scheme::{Lattice, Scheme};
 use hush_remote::Progress;
 use hush_remote::RemoteServer;
 
-/// Who evaluates: an engine in this process, or a server over the network. Both take and give the same bytes.
+/// The evaluator of plans: an engine in this process, or a server over the network. Both take and give the same bytes.
 pub enum Evaluator {
     /// In this process.
     Embedded(Box<Engine>),
@@ -40,25 +40,25 @@ pub struct OwnedTable {
     pub(crate) half: PrivateHalf,
     pub(crate) keys: ColumnKeys,
     pub(crate) evaluator: Evaluator,
-    /// What approximate results leave it with.
+    /// The releases of its approximate results.
     pub(crate) releases: Releases,
-    /// What its encoded columns and its answers hold.
+    /// The scheme of its encoded columns and answers.
     pub(crate) scheme: &'static dyn Scheme,
-    /// By what the planner chooses.
+    /// The costs by which the planner chooses.
     pub(crate) costs: Costs,
 }
 
-/// What things cost where a table is, as far as its owner knows.
+/// Costs at the place of a table, as far as its owner knows.
 pub(crate) struct Costs {
     /// Unit costs of this machine, taken for the server's too.
     pub(crate) profile: MachineProfile,
     /// Threads of the server.
     pub(crate) threads: usize,
-    /// Bytes per second to the server; `None` where it is this process.
+    /// Bytes per second to the server; `None` if it is this process.
     pub(crate) link: Option<f64>,
 }
 
-/// Bytes per second that a link to a server is taken to have where nobody says: 100 megabit.
+/// Assumed bytes per second of a link to a server, if nobody says: 100 megabit.
 pub const ASSUMED_LINK: f64 = 12.5e6;
 
 impl OwnedTable {
@@ -104,14 +104,14 @@ impl OwnedTable {
     }
 
     /// The table with plans for a link of so many bytes per second between owner and server; `None` is for one process that is
-    /// both. A server over the network is otherwise taken to be at the end of [`ASSUMED_LINK`].
+    /// both. Otherwise plans for a server over the network assume [`ASSUMED_LINK`].
     #[must_use]
     pub fn with_link(mut self, link: Option<f64>) -> Self {
         self.costs.link = link;
         self
     }
 
-    /// The table, evaluated from its parts whenever it is asked: an engine in this process otherwise keeps the sums of
+    /// The table without kept sums: every query evaluates the parts. Otherwise an engine in this process keeps the sums of
     /// whole parts. For measurements; a server decides by itself.
     #[must_use]
     pub fn without_kept_sums(mut self) -> Self {
@@ -125,7 +125,7 @@ impl OwnedTable {
     ///
     /// # Errors
     /// As [`OwnedTable::open_directory`]; another table under the name than the one seen last; or the server does not
-    /// answer. A manifest older than what was seen is fetched once more: it may have been replaced meanwhile.
+    /// answer. A manifest older than the version seen is fetched once more, because it may have been replaced meanwhile.
     pub fn open_remote(
         server: RemoteServer,
         name: &str,
@@ -133,7 +133,7 @@ impl OwnedTable {
         pins: &Pins,
     ) -> Result<Self, ClientError> {
         let opened = TablePlace::Server(&server, name).open(key.seed(), pins)?;
-        // How many the server has, it does not say.
+        // The server does not tell its number of threads.
         let threads = hush_system::processors::count();
         let costs = Costs { link: Some(ASSUMED_LINK), ..Costs::of_user(threads) };
         Ok(Self::new(opened, Evaluator::Remote(server), &Lattice, costs))
@@ -154,7 +154,7 @@ impl OwnedTable {
         &self.half
     }
 
-    /// Sends a plan and gives the answer's bytes.
+    /// Sends a plan and returns the answer's bytes.
     pub(crate) fn evaluate(&self, plan: &[u8], progress: &dyn Progress) -> Result<Vec<u8>, ClientError> {
         match &self.evaluator {
             Evaluator::Embedded(engine) => Ok(engine.run(plan)?),
@@ -171,7 +171,7 @@ impl OwnedTable {
 }
 
 impl Costs {
-    /// Of one process on this machine.
+    /// Costs of one process on this machine.
     fn of_user(threads: usize) -> Self {
         Self { profile: ProfileInUse::of_user().profile, threads, link: None }
     }

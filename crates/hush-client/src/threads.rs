@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::ClientError;
 
-/// A rayon pool with the thread budget: the last one again, if it has the same, because starting threads takes longer than encrypting
-/// a small table.
+/// A rayon pool with the thread budget. The last pool is used again if it has the same, because starting threads takes longer
+/// than encrypting a small table.
 pub(crate) fn thread_pool(threads: usize) -> Result<Arc<rayon::ThreadPool>, ClientError> {
-    // With the process that made it: a process that was forked off has none of its threads.
+    // Kept with the process that made it, because a forked process has none of its threads.
     static LAST: Mutex<Option<(u32, Arc<rayon::ThreadPool>)>> = Mutex::new(None);
     let (threads, process) = (threads.max(1), std::process::id());
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);

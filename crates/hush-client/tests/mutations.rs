@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Damaged copies of what an owner keeps: key files and schemas. Each is refused with a typed error or is sound; none
-//! ends in a panic.
+//! Damaged copies of an owner's key files and schemas. Each is refused with a typed error or is sound; none ends in a
+//! panic.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -27,7 +27,7 @@ fn key_files() {
     let accepted = damaged("key file", 100, &good, |bytes| {
         std::fs::write(&copy, bytes).unwrap();
         match load(&copy, &passphrase()) {
-            // Authenticated encryption: only the very bytes open, whatever the armour around them looks like.
+            // Encryption is authenticated: only the very bytes open, in any armour.
             Ok(loaded) => {
                 assert_eq!(loaded.key_id(), seed.key_id());
                 true

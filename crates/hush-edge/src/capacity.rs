@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The load that a device can carry. For every ring, time and bytes of a chunk of columns are measured on the real path of rows; from
-//! these follows the load of a table's columns.
+//! The load that a device can carry. For every ring, time and bytes of a chunk of columns are measured on the real path of rows. The
+//! load of a table's columns follows from these.
 //!
 //! This needs no key: rows are made up, and encrypted with uniform polynomials in place of public keys, which takes as long.
 
@@ -26,20 +26,20 @@ use crate::{DeviceKey, EdgeError, KeyFamily};
 
 /// Version of the format.
 const FORMAT: u16 = 1;
-/// No chunk takes longer, and no column less than its inverse.
+/// Most seconds of a chunk or a column. The inverse is the least of a column.
 const MOST_SECONDS: f64 = 1e6;
 /// Runs behind each median.
 const RUNS: usize = 5;
-/// Columns of the larger of two tables; what a column takes is the difference.
+/// Columns of the larger of two tables. The difference gives the time of a column.
 const COLUMNS: usize = 5;
 /// Memory of the program without columns: code that has run, threads, buffers. Measured: 17 MB, and 11 in the profile `edge`.
 const PROGRAM_BYTES: u64 = 18 << 20;
-/// How often the ciphertext of a column is in memory: as it is made, as a page, in a file that grows, and as the file before it, which
-/// is being sent.
+/// Copies of a column's ciphertext in memory: as it is made, as a page, in a file that grows, and as the file before it, which is
+/// being sent.
 const CIPHERTEXT_COPIES: u64 = 5;
-/// How often clear cells are in memory: as text and its copy, as Arrow, as a page, in a file and in the file before it.
+/// Copies of clear cells in memory: as text and its copy, as Arrow, as a page, in a file and in the file before it.
 const CLEAR_COPIES: u64 = 6;
-/// Bytes of a cell beside that: text, value, what is computed from it.
+/// Bytes of a cell beside these copies: text, value, quantities computed from it.
 const CELL_BYTES: u64 = 24;
 /// log2 of the plaintext modulus of the rows made up.
 const MESSAGE_LOG2: u32 = 16;
@@ -54,14 +54,14 @@ pub struct Capacity {
     pub kernels: String,
     /// Hardware threads. The program for devices encrypts on one.
     pub threads: u64,
-    /// Bytes of memory that a process may have, where the system tells: what others leave of the machine's, or what a control group or
-    /// resource limit leaves.
+    /// Bytes of memory that a process may have, if the system tells: the rest of the machine's memory, of a control group or of a
+    /// resource limit.
     pub memory_bytes: Option<u64>,
     /// The rings, smallest first.
     pub rings: Vec<RingCapacity>,
 }
 
-/// What columns over one ring take, in chunks of 8192 rows.
+/// The costs of columns over one ring, in chunks of 8192 rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RingCapacity {
@@ -71,7 +71,7 @@ pub struct RingCapacity {
     pub degree: u64,
     /// log2 of its modulus.
     pub modulus_bits: f64,
-    /// Seconds for each chunk, whatever the columns: masks that they share.
+    /// Seconds for each chunk with any number of columns: the masks that they share.
     pub chunk_s: f64,
     /// Seconds for each column of a chunk: reading, encrypting, writing the part.
     pub column_s: f64,
@@ -83,7 +83,7 @@ pub struct RingCapacity {
     pub column_memory_bytes: u64,
 }
 
-/// What encoded columns take on a device.
+/// The load of encoded columns on a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Load {
     /// Encoded columns.
@@ -92,12 +92,12 @@ pub struct Load {
     pub rows_per_s: f64,
     /// Bytes of a row in full chunks, without its clear columns.
     pub row_bytes: f64,
-    /// Bytes of memory, program and all.
+    /// Bytes of memory, program included.
     pub memory_bytes: u64,
 }
 
 impl Capacity {
-    /// Bytes of the longest text that is one.
+    /// Bytes of the longest text of a capacity.
     pub const MAX_BYTES: usize = 64 << 10;
 
     /// Measures this machine. Takes a second or two, and more where it is slow.
@@ -116,7 +116,7 @@ impl Capacity {
         })
     }
 
-    /// Reads what [`Capacity::to_json`] wrote, on another machine perhaps.
+    /// Reads a text of [`Capacity::to_json`], perhaps of another machine.
     ///
     /// # Errors
     /// [`EdgeError::Capacity`] for anything else.
@@ -145,8 +145,8 @@ impl Capacity {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
-    /// What so many encoded columns over each parameter set take, beside clear cells of so many bytes a row; `None` if one of the sets
-    /// was not measured.
+    /// The load of so many encoded columns over each parameter set, beside clear cells of so many bytes a row; `None` if one of the
+    /// sets was not measured.
     pub fn load(&self, columns: &BTreeMap<String, u64>, clear_row_bytes: u64) -> Option<Load> {
         let clear_bytes = CLEAR_COPIES * u64::from(CHUNK_ROWS) * clear_row_bytes;
         let mut load = Load { memory_bytes: PROGRAM_BYTES + clear_bytes, ..Load::default() };
@@ -163,7 +163,7 @@ impl Capacity {
         Some(load)
     }
 
-    /// How many columns over one ring fit into the device's memory; `None` where the system does not tell how much there is.
+    /// Number of columns over one ring that fit into the device's memory; `None` if the system does not tell the memory.
     pub fn columns_that_fit(&self, ring: &RingCapacity) -> Option<u64> {
         Some(self.memory_bytes?.saturating_sub(PROGRAM_BYTES) / ring.column_memory_bytes.max(1))
     }
@@ -175,7 +175,7 @@ impl RingCapacity {
             Ring::new(set, cpu).map_err(|_| EdgeError::Internal { what: "a parameter set has no ring" })?;
         let (one, several) = (Example::new(&ring, set, 1)?, Example::new(&ring, set, COLUMNS)?);
         let (one, several) = medians(one, several)?;
-        // Noise can make more columns seem faster, or masks to take less than nothing.
+        // Noise can make more columns seem faster, or masks seem to take less than nothing.
         let whole = several / COLUMNS as f64;
         let column_s = ((several - one) / (COLUMNS - 1) as f64).clamp(whole / 10.0, whole);
         let elements = CHUNK_ROWS.div_ceil(ring.degree() as u32);
@@ -196,7 +196,7 @@ impl RingCapacity {
     }
 }
 
-/// A chunk of rows as text, and what encrypts it.
+/// A chunk of rows as text, with its encryptor.
 struct Example {
     key: DeviceKey,
     text: Vec<u8>,
@@ -239,7 +239,7 @@ fn medians(mut one: Example, mut other: Example) -> Result<(f64, f64), EdgeError
     Ok((median(ones), median(others)))
 }
 
-/// A table's device's key that nobody has the secrets of, because there are none.
+/// A device's key for a table that has no secrets.
 fn made_up_key(ring: &Ring, set: &'static ParamSet, columns: usize) -> Result<DeviceKey, EdgeError> {
     let name = |at: u32| format!("c{at}");
     let schema = Schema {

@@ -141,7 +141,7 @@ impl GatewayArgs {
     }
 }
 
-/// Measures what this machine can carry and prints it.
+/// Measures the load that this machine can carry, and prints it.
 ///
 /// # Errors
 /// The errors of [`Capacity::measure`]; standard output cannot be written.
@@ -246,7 +246,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number).map_err(|_| format!("{text:?} is not a number of seconds from 0 on"))
 }
 
-/// A line on standard error. That nobody reads it is no reason to stop.
+/// A line on standard error. If nobody reads it, that is no reason to stop.
 pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }

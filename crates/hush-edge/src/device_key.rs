@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The key file of a device: what it may encrypt for, and what it signs deliveries with. It decrypts nothing.
+//! The key file of a device: public keys of its table, and a key that signs deliveries. It decrypts nothing.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -30,15 +30,15 @@ const MAX_BYTES: u64 = 256 << 20;
 ///
 /// *Secrecy.* The signing key lets its holder deliver rows to the table in the device's name; nothing here decrypts.
 pub struct DeviceKey {
-    /// The schema: what columns rows have.
+    /// The schema, with the columns of rows.
     pub schema: Schema,
     /// The table.
     pub table_id: TableId,
     /// The owner's verifying key.
     pub owner: [u8; 32],
-    /// The encoded columns, without what their secrets are derived from.
+    /// The encoded columns, without the ids from which their secrets are derived.
     pub encodings: Vec<PrivateEncoding>,
-    /// [`digest_of_encodings`] at its owner's.
+    /// [`digest_of_encodings`] of the encodings as the owner has them.
     pub digest: Digest,
     /// Public keys.
     pub families: Vec<KeyFamily>,
@@ -87,7 +87,8 @@ struct StoredColumn {
     key: String,
 }
 
-/// What deliveries are bound to: the encodings, with the identities of their secrets, which a new version of a table changes.
+/// The digest to which deliveries are bound. It covers the encodings with the ids of their secrets, which a new encryption of a
+/// table changes.
 pub fn digest_of_encodings(encodings: &[PrivateEncoding]) -> Digest {
     // Serialising plain data into memory does not fail.
     Digest::of(&serde_json::to_vec(encodings).unwrap_or_default())
@@ -119,7 +120,7 @@ impl DeviceKey {
         self.signing.verifying_key().to_bytes()
     }
 
-    /// What deliveries, manifests and people call the device.
+    /// The device's name in deliveries, in manifests and for people.
     pub fn id(&self) -> DeviceId {
         DeviceId::of_key(&self.verifying_key())
     }
@@ -134,7 +135,7 @@ impl DeviceKey {
         self.families.iter().map(of_family).sum()
     }
 
-    /// What tells one plaintext from another to the holder of this key alone: without it, nobody can try plaintexts.
+    /// A fingerprint of a plaintext that only the holder of this key can compute. So nobody else can try plaintexts.
     pub(crate) fn fingerprint(&self, plaintext: &Digest) -> Digest {
         let mut bytes = b"hushtable input\0".to_vec();
         bytes.extend_from_slice(plaintext.as_bytes());

@@ -133,7 +133,7 @@ impl std::fmt::Debug for DeviceEncryptor {
     }
 }
 
-/// Says which of the owner's columns an error is about.
+/// Names the owner's column in an error.
 fn named(encodings: &[PrivateEncoding], error: PublicKeyError) -> EdgeError {
     match &error {
         PublicKeyError::Scheme { column, source } => {

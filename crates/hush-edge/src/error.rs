@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What can go wrong on a device. No message carries a value of a row or a key byte.
+//! Errors of a device. No message carries a value of a row or a key byte.
 
 use std::path::PathBuf;
 
@@ -11,14 +11,14 @@ use hush_table::TableError;
 use hush_table::error::ErrorKind;
 use hush_table::source::SourceError;
 
-/// Everything that can go wrong on a device.
+/// Errors of a device.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EdgeError {
     /// Figures of a device that cannot be read.
     #[error("not what a device can carry: {what}")]
     Capacity {
-        /// What is wrong with them.
+        /// The fault.
         what: String,
     },
     /// A file with delivered rows that have changed since.
@@ -42,22 +42,22 @@ pub enum EdgeError {
         "the clear texts of row {row} of the chunk have {found} bytes, and the owner takes in at most {limit} of a row"
     )]
     ClearRow {
-        /// Which row of the chunk, from 1.
+        /// The row of the chunk, from 1.
         row: usize,
         /// Bytes of its texts.
         found: usize,
         /// The limit.
         limit: usize,
     },
-    /// Rows that were not read as their table has them.
+    /// Rows in another form than their table has them.
     #[error(transparent)]
     Encode(#[from] EncodeError),
     /// A file or stream that cannot be read or written.
     #[error("cannot {what} {path}: {source}")]
     File {
-        /// What was tried.
+        /// The attempt.
         what: &'static str,
-        /// Which.
+        /// The file or stream.
         path: PathBuf,
         /// The cause.
         source: std::io::Error,
@@ -65,15 +65,15 @@ pub enum EdgeError {
     /// A bug of ours.
     #[error("internal error: {what}")]
     Internal {
-        /// What should not have happened.
+        /// The impossible finding.
         what: &'static str,
     },
     /// A line that is no object or list of objects, or has a name that the header has not.
     #[error("message {number} is not a JSON object of columns of the table, or a list of such: {what}")]
     Json {
-        /// Which message, from 1.
+        /// The message, from 1.
         number: u64,
-        /// What is wrong; no value.
+        /// The fault, without a value.
         what: &'static str,
     },
     /// Not a device's key file, or one that others can read.
@@ -81,7 +81,7 @@ pub enum EdgeError {
     KeyFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
     /// A record without an end.
@@ -98,21 +98,21 @@ pub enum EdgeError {
     Range {
         /// The column.
         column: String,
-        /// Which row of the chunk, from 1.
+        /// The row of the chunk, from 1.
         row: usize,
     },
     /// The network, or the server.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// A row that does not suit, with those before it kept.
+    /// A row that does not suit; those before it are kept.
     #[error(
         "{source}; lines and rows are counted from byte {position} of the input on{}",
         header_note(source)
     )]
     Row {
-        /// Where the row begins.
+        /// The beginning of the row.
         position: u64,
-        /// What is wrong with it.
+        /// The fault.
         source: Box<EdgeError>,
     },
     /// A directory that cannot be this key's spool.
@@ -120,7 +120,7 @@ pub enum EdgeError {
     Spool {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The fault.
         fault: SpoolFault,
     },
     /// There is no room, and nowhere to deliver to.
@@ -135,15 +135,15 @@ pub enum EdgeError {
     /// The table, or parts of it.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// What was asked for.
+    /// A request that cannot be served.
     #[error("{what}")]
     Usage {
-        /// What is wrong, and the way out.
+        /// The fault, and the way out.
         what: String,
     },
 }
 
-/// Why a directory is not a spool to use.
+/// A reason not to use a directory as a spool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpoolFault {
@@ -201,7 +201,7 @@ impl EdgeError {
         }
     }
 
-    /// Who can mend it.
+    /// The kind, by who can mend it.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Encode(_) | Self::Internal { .. } => ErrorKind::Internal,
@@ -219,7 +219,7 @@ impl EdgeError {
         }
     }
 
-    /// What a person can do about it.
+    /// The way out, if there is one.
     pub fn remedy(&self) -> Option<Remedy> {
         let text = match self {
             Self::KeyFile { .. } => return Some(Remedy::DeviceKey),

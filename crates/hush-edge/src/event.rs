@@ -22,11 +22,11 @@ pub enum Event {
         /// Its number.
         number: u64,
     },
-    /// It cannot be delivered now.
+    /// A delivery cannot be sent now.
     Waiting {
-        /// Why.
+        /// The reason.
         reason: String,
-        /// How long until the next try.
+        /// The time until the next try.
         pause: Duration,
     },
     /// A last line without its end was left out: the file was rotated or written anew.

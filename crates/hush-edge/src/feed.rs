@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Lines into batches: how much of what has come is whole records, and how the rows of a chunk are given to the typed reader.
+//! Lines become batches: a feed finds the whole records in the input so far, and gives the rows of a chunk to the typed reader.
 
 mod records;
 
@@ -17,7 +17,8 @@ use crate::place::{Trace, Window};
 /// Most bytes of a record.
 pub(crate) const MAX_RECORD_BYTES: usize = 1 << 20;
 
-/// Bytes of whole records that are a chunk, however few they are: their clear columns must stay a file that the owner takes in.
+/// Bytes of whole records that make a chunk, even of few records: the file of their clear columns must stay one that the owner
+/// takes in.
 const MAX_CHUNK_BYTES: usize = 64 << 20;
 
 /// The form of a line.
@@ -34,7 +35,7 @@ pub enum LineForm {
 pub(crate) struct Start {
     /// The place.
     pub(crate) position: u64,
-    /// What is before it.
+    /// The bytes before it.
     pub(crate) window: Window,
     /// The header, which is before it too; `None` at the beginning.
     pub(crate) header: Option<Vec<u8>>,
@@ -45,7 +46,7 @@ pub(crate) struct Start {
 /// *Secrecy.* Plaintext; wiped on drop and as it is used.
 pub(crate) struct Feed {
     form: LineForm,
-    /// How many rows the table may have in all is its owner's to know.
+    /// The schema without a limit on rows, which only the owner knows.
     schema: Schema,
     /// The header line of a CSV, its end included; that of the schema for messages.
     header: Vec<u8>,
@@ -60,12 +61,12 @@ pub(crate) struct Feed {
     seen: usize,
     /// Messages read so far.
     messages: u64,
-    /// Place in the input after the rows that were passed, and what is before it.
+    /// Place in the input after the rows that were passed, and the trace of the bytes before it.
     taken: u64,
     trace: Trace,
     /// The bytes of a CSV before that place.
     window: Window,
-    /// For messages: place in the input after the last whole message, and what is before it.
+    /// For messages: place in the input after the last whole message, and the bytes before it.
     passed: u64,
     ahead: Window,
     /// For messages: the place after the message, at its last record; `None` at the others.
@@ -113,7 +114,7 @@ impl Feed {
         Some(start.get(..*ends.first()?)?.to_vec())
     }
 
-    /// Takes what was read.
+    /// Takes bytes of the input.
     ///
     /// # Errors
     /// [`EdgeError::LongRecord`], [`EdgeError::Json`]; the whole records before stay.
@@ -127,7 +128,7 @@ impl Feed {
         }
     }
 
-    /// The input has ended: what has no end of line is a record all the same, and one with an open quote is one that will be refused.
+    /// Ends the input. A last line without its end is a record all the same; with an open quote it is one that will be refused.
     ///
     /// # Errors
     /// As [`Feed::push`].
@@ -162,7 +163,7 @@ impl Feed {
         self.ends.len() >= CHUNK_ROWS as usize || bytes >= MAX_CHUNK_BYTES
     }
 
-    /// Place in the input after the rows that were passed, and what is before it.
+    /// Place in the input after the rows that were passed, and the trace of the bytes before it.
     pub(crate) fn place(&self) -> (u64, Trace) {
         (self.taken, self.trace)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sends what waits in a spool to the table, in order, and deletes what the table has.
+//! Sends the deliveries in a spool to the table, in order, and deletes those that the table has.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,7 +37,7 @@ pub enum Destination {
     Nowhere,
 }
 
-/// Delivers for as long as there is something to.
+/// Delivers for as long as there is something to deliver.
 pub(crate) struct Forwarder<'a> {
     pub(crate) spool: &'a Spool,
     pub(crate) destination: &'a Destination,
@@ -49,10 +49,10 @@ pub(crate) struct Forwarder<'a> {
 }
 
 impl Forwarder<'_> {
-    /// Sends deliveries as `woken` says that there are some; gives how many were taken.
+    /// Sends deliveries when `woken` tells that there are some. Returns the number of those that were taken.
     ///
     /// # Errors
-    /// A refusal: what is wrong will be wrong again. A server that cannot be reached is tried again and again.
+    /// A refusal, which another try would not change. A server that cannot be reached is tried again and again.
     pub(crate) fn run(&self, woken: &Receiver<()>) -> Result<u64, EdgeError> {
         let (mut sent, mut pause, mut tried_since) = (0, PAUSE, Instant::now());
         loop {
@@ -81,7 +81,7 @@ impl Forwarder<'_> {
                 None => match woken.recv_timeout(LONGEST_PAUSE) {
                     Ok(()) | Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) if self.last.load(Ordering::Acquire) => {}
-                    // The other side has failed; what waits is sent by the next run.
+                    // The other side has failed; the next run sends the waiting deliveries.
                     Err(RecvTimeoutError::Disconnected) => return Ok(sent),
                 },
                 Some(_) if last && tried_since.elapsed() >= self.patience => return Ok(sent),
@@ -94,7 +94,7 @@ impl Forwarder<'_> {
         }
     }
 
-    /// Waits; less long once no more will come.
+    /// Waits, but less long once no more will come.
     fn wait(&self, pause: Duration, last: bool) {
         let until = Instant::now() + if last { pause.min(PAUSE) } else { pause };
         while Instant::now() < until && (last || !self.last.load(Ordering::Acquire)) {

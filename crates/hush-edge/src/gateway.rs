@@ -56,7 +56,7 @@ pub struct Summary {
     pub rows: u64,
     /// Chunks spooled.
     pub chunks: u64,
-    /// Of them not full.
+    /// Chunks among them that were not full.
     pub flushed: u64,
     /// Bytes of their files.
     pub bytes: u64,
@@ -101,7 +101,7 @@ pub fn run(
         let collected = gateway.collect(&|| {
             let _ = wake.send(());
         });
-        // A failure here sends what waits once more, and no longer.
+        // After a failure here too, the forwarder sends the waiting deliveries and then ends.
         last.store(true, Ordering::Release);
         let _ = wake.send(());
         let sent =
@@ -117,7 +117,7 @@ struct Gateway<'a> {
     options: &'a GatewayOptions,
     spool: &'a Spool,
     report: &'a (dyn Fn(Event) + Sync),
-    /// Deliveries are refused: there is no use in more.
+    /// Set if deliveries are refused: more are of no use.
     failed: Arc<AtomicBool>,
 }
 
@@ -142,7 +142,7 @@ impl Gateway<'_> {
         };
         let (sender, messages) = sync_channel(READ_AHEAD);
         let stop = self.options.stop.clone();
-        // Not joined: it may wait for input that never comes. It ends with the process, or when nobody listens.
+        // The thread is not joined, because it may wait for input that never comes. It ends with the process, or when nobody listens.
         std::thread::Builder::new()
             .name("hush-read".to_owned())
             .spawn(move || opened.read(&sender, &stop))
@@ -165,7 +165,7 @@ impl Gateway<'_> {
         }
     }
 
-    /// Lets encrypted rows wait in the spool; `place` is that in the input after them.
+    /// Lets encrypted rows wait in the spool; `place` is the place in the input after them.
     fn spool(
         &self,
         encrypted: &EncryptedRows,
@@ -184,7 +184,7 @@ impl Gateway<'_> {
         Ok(())
     }
 
-    /// Whether it would wait for room for ever.
+    /// Whether the gateway would wait for room for ever.
     fn is_full_for_good(&self) -> bool {
         matches!(self.options.destination, Destination::Nowhere)
             && self.spool.bytes() >= self.options.spool_limit

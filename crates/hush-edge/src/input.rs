@@ -33,8 +33,8 @@ const QUIET: Duration = Duration::from_secs(2);
 pub enum Input {
     /// Standard input, until it ends. A loss of power loses the rows that were read and not yet encrypted.
     Stdin,
-    /// A file, until its end, or for as long as the program runs: then it is read on where it grows, and another file under its
-    /// name, as a rotated log is, from its beginning.
+    /// A file, until its end, or for as long as the program runs. Then the bytes by which it grows are read, and another file under
+    /// its name, such as a rotated log, from its beginning.
     File {
         /// The file.
         path: PathBuf,
@@ -51,7 +51,7 @@ pub(crate) enum Message {
     Rotated(SourceId),
     /// The input has ended.
     End,
-    /// It cannot be read on.
+    /// The input cannot be read on.
     Failed(EdgeError),
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct ParquetFile<'a> {
 }
 
 impl ParquetFile<'_> {
-    /// Where it is.
+    /// Its path.
     pub(crate) fn path(&self) -> &Path {
         self.path
     }
@@ -99,7 +99,7 @@ impl ParquetFile<'_> {
 }
 
 impl Input {
-    /// Opens it.
+    /// Opens the input.
     ///
     /// # Errors
     /// [`EdgeError::File`].
@@ -135,8 +135,8 @@ impl Opened {
         Ok((read == start.len() && start == PARQUET_MAGIC).then_some(ParquetFile { path, file, source }))
     }
 
-    /// The mark of a place in the file as it is now: `None` where the file is not that long, `Some(None)` where none can be told, for
-    /// what is read once.
+    /// The mark of a place in the file as it is now: `None` if the file is not that long or no plain file, `Some(None)` for standard
+    /// input, which has no marks.
     ///
     /// # Errors
     /// [`EdgeError::File`].
@@ -149,7 +149,7 @@ impl Opened {
         Ok(window.map(|window| Some(window.trace().mark(key))))
     }
 
-    /// Goes to `position`, and gives what is before it. Messages have no header.
+    /// Goes to `position`, and returns the bytes before it. Messages have no header.
     ///
     /// # Errors
     /// [`EdgeError::File`], [`EdgeError::LongRecord`].
@@ -195,7 +195,7 @@ impl Opened {
         };
         let follow = matches!(self.input, Input::File { follow: true, .. });
         let mut recent = self.recent(&path)?;
-        // Since when another file stands under the name and this one is quiet.
+        // The time since which another file stands under the name and this one is quiet.
         let mut left: Option<Instant> = None;
         while !stop.load(Ordering::Relaxed) {
             let read = match &mut self.file {
@@ -259,7 +259,7 @@ impl Opened {
         if self.place.is_some_and(|(before, _)| before != source) {
             return Ok(Standing::Other(present));
         }
-        // Cut, and perhaps longer again already.
+        // The file may have been cut, and be longer again already.
         let position = file.stream_position().map_err(failed(path))?;
         let length = file.metadata().map_err(failed(path))?.len();
         let window = Window::of_file(file, position).map_err(failed(path))?;
@@ -274,7 +274,7 @@ enum Standing {
     Same,
     /// Another file.
     Other(File),
-    /// The file, with other content where it was read.
+    /// The file, with other content in the bytes that were read.
     Rewritten(File),
 }
 

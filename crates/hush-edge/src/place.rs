@@ -14,7 +14,7 @@ use crate::DeviceKey;
 /// Bytes that are looked at: the first of a file, and the last before a place.
 const WINDOW_BYTES: usize = 512;
 
-/// A place in the input: how many bytes, of a Parquet file how many rows, are before it.
+/// A place in the input: the number of bytes before it, or of rows in a Parquet file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub(crate) position: u64,
@@ -23,8 +23,8 @@ pub(crate) struct Place {
     pub(crate) mark: Option<Mark>,
 }
 
-/// What stands at the beginning of a file and before a place in it, as the holder of the device's key tells it: nobody else can try what
-/// it may be.
+/// Fingerprints of the bytes at the beginning of a file and before a place in it. Only the holder of the device's key can compute
+/// them, so nobody else can try bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Mark {
@@ -32,7 +32,7 @@ pub(crate) struct Mark {
     pub(crate) tail: u64,
 }
 
-/// The same, for this process alone.
+/// Digests of the same bytes, for this process alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Trace {
     head: Digest,
@@ -40,7 +40,7 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// As the key tells it.
+    /// The mark under a device's key.
     pub(crate) fn mark(&self, key: &DeviceKey) -> Mark {
         let [head, tail] = [self.head, self.tail].map(|digest| {
             let [a, b, c, d, e, f, g, h, ..] = *key.fingerprint(&digest).as_bytes();
@@ -60,7 +60,8 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// That of a place in a file; `None` if the file does not reach so far. A last line without its end counts as if it had one.
+    /// The window of a place in a file; `None` if the file does not reach so far. A last line without its end counts as if it had
+    /// one.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -78,7 +79,7 @@ impl Window {
         let window = WINDOW_BYTES as u64;
         let (head, tail) = (read(0, position.min(window)), read(position.saturating_sub(window), position));
         match (head, tail) {
-            // It was cut meanwhile.
+            // The file was cut meanwhile.
             (Err(error), _) | (_, Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
             (head, tail) => Ok(Some(Self { head: head?, tail: tail? })),
         }
@@ -121,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    /// Passed in pieces or read from the file, the window of a place is the same.
+    /// The window of a place is the same, passed in pieces or read from the file.
     #[test]
     fn windows_do_not_depend_on_how_they_were_come_by() {
         let mut draw = Draw::new();

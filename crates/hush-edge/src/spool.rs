@@ -32,7 +32,7 @@ use crate::{DeviceKey, EdgeError};
 const STATE: &str = "state.json";
 const ENDING: &str = ".delivery";
 const FORMAT: u16 = 2;
-/// Without marks and files before.
+/// The format without marks and files before.
 const OLD_FORMAT: u16 = 1;
 /// Largest state file that is read.
 const STATE_MAX_BYTES: u64 = 64 << 10;
@@ -48,7 +48,7 @@ pub struct Spool {
     _lock: files::Lock,
 }
 
-/// What stands in `state.json`, and what is newer in names of deliveries.
+/// The contents of `state.json`, with newer facts from the names of deliveries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct State {
     format: u16,
@@ -57,17 +57,17 @@ struct State {
     key: String,
     /// Number of the next delivery.
     next: u64,
-    /// Where the present file is read on.
+    /// The place from which the present file is read on.
     #[serde(flatten)]
     place: Place,
-    /// Which file that is; `None` if there was none yet.
+    /// The present file; `None` if there was none yet.
     source: Option<SourceId>,
     /// Files before it, the oldest first.
     #[serde(default)]
     before: Vec<Known>,
 }
 
-/// How far a file was read.
+/// A file, and the place up to which it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Known {
     source: SourceId,
@@ -112,7 +112,7 @@ impl Spool {
         };
         let store = TableStore::local(directory)?;
         let key = format!("{}-{}", key.id(), key.digest);
-        // The last holder of the lock may have changed it.
+        // The last holder of the lock may have changed the state.
         let state = match read_state(directory)? {
             Some(state) if state.key != key => return Err(refused(SpoolFault::OtherKey)),
             Some(state) => state,
@@ -137,13 +137,13 @@ impl Spool {
         Ok(spool)
     }
 
-    /// Where the file that `source` tells apart is read on: where the last delivery of it ended, or at the beginning of one that was not
-    /// read before, was written anew, or was cut. `mark_at` gives the mark of a place in it as it is now, `None` where it is not that
-    /// long.
+    /// The place from which the file `source` is read on: the end of its last delivery; or the beginning, for a file that was not
+    /// read before, was written anew, or was cut. `mark_at` gives the mark of a place in the file as it is now, `None` if it is not
+    /// that long.
     ///
     /// # Errors
-    /// [`EdgeError::Changed`] for a file that begins as it did and is another before the place; [`EdgeError::Table`] if it cannot be
-    /// written down; those of `mark_at`.
+    /// [`EdgeError::Changed`] for a file that begins as it did, but has other bytes before the place; [`EdgeError::Table`] if the
+    /// state cannot be written; those of `mark_at`.
     pub(crate) fn resume(
         &self,
         source: SourceId,
@@ -176,12 +176,12 @@ impl Spool {
     /// Notes that reading begins anew, with another file or one that was cut.
     ///
     /// # Errors
-    /// [`EdgeError::Table`] if it cannot be written down.
+    /// [`EdgeError::Table`] if the state cannot be written.
     pub(crate) fn restart(&self, source: SourceId) -> Result<(), EdgeError> {
         self.turn_to(source, Place::default())
     }
 
-    /// Notes that `source` is read from `place` on; how far the file before it was read is kept.
+    /// Notes that `source` is read from `place` on, and keeps the place of the file before it.
     fn turn_to(&self, source: SourceId, place: Place) -> Result<(), EdgeError> {
         let mut state = self.state();
         if let Some(left) = state.source {
@@ -196,15 +196,16 @@ impl Spool {
         self.save(&state)
     }
 
-    /// The name of the delivery that comes next, as which its rows are encrypted: one thread encrypts and pushes.
+    /// The name of the next delivery, under which its rows are encrypted. So one thread must encrypt and push.
     pub(crate) fn next_delivery(&self, key: &DeviceKey) -> DeliveryId {
         self.state().next_delivery(key)
     }
 
-    /// Lets a part wait; `place` is that in the input after its rows, `None` where the input is no file: what was read of files stays.
+    /// Lets a part wait. `place` is the place in the input after its rows; `None` if the input is no file, which leaves the places of
+    /// files as they are.
     ///
     /// # Errors
-    /// [`EdgeError::Table`] for a full disk, for one: the spool is then as it was.
+    /// [`EdgeError::Table`], for example for a full disk. The spool is then as it was.
     pub(crate) fn push(
         &self,
         key: &DeviceKey,
@@ -235,7 +236,7 @@ impl Spool {
         Ok(waiting)
     }
 
-    /// What waits, oldest first.
+    /// The waiting deliveries, oldest first.
     ///
     /// # Errors
     /// [`EdgeError::File`].
@@ -267,7 +268,7 @@ impl Spool {
     /// [`EdgeError::File`], [`EdgeError::Table`]; it is then sent again, which changes nothing.
     pub(crate) fn delivered(&self, waiting: Waiting, signed: &SignedDelivery) -> Result<(), EdgeError> {
         let state = self.state();
-        // The number in the name must not be lost with it.
+        // The number in the file's name must not be lost with the file.
         self.save(&state)?;
         drop(state);
         self.remove(&self.directory.join(waiting.file_name()))?;
@@ -383,7 +384,7 @@ impl Waiting {
     }
 }
 
-/// Whether a directory without a state holds nothing but the files of a spool that ended while it was being made.
+/// Whether a directory without a state holds only files of a spool whose making was interrupted.
 fn could_become_one(directory: &Path) -> bool {
     let names = |directory: &Path| -> Vec<String> {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();

@@ -3,13 +3,13 @@
 //!
 //! Parts are worked off a few at a time, their chunks spread over the threads. A chunk is read just before it is added: it
 //! is still in the thread's cache then, and memory holds one chunk for each thread. Each thread adds to accumulators of
-//! its own, which are put together at the end: sums modulo `Q` do not depend on the order. If the accumulators of
-//! all groups do not fit the memory limit, groups are worked off in batches with one pass over the table each.
+//! its own, which are merged at the end: sums modulo `Q` do not depend on the order. If the accumulators of all groups
+//! do not fit the memory limit, groups are worked off in batches with one pass over the table each.
 //!
-//! A job over some of the parts gives a partial answer by the same way; [`combine`] puts them together.
+//! A job over some of the parts gives a partial answer by the same way; [`combine`] adds them up.
 //!
-//! If every row of a part counts once, for all of a block's columns, the part is summed apart and its sum kept ([`crate::kept`]): the
-//! next plan that needs it reads nothing of the part.
+//! If every row of a part counts once in a block, the part is summed apart and its sum is kept ([`crate::kept`]). The next
+//! plan that needs the sum reads nothing of the part.
 
 mod combine;
 mod sums;
@@ -98,7 +98,7 @@ fn clear_half(
     }
 }
 
-/// Refuses before the encrypted work what would not be sent after it.
+/// Refuses an answer that would be too large, before the encrypted work.
 fn check_answer_size(
     job: &Job,
     blocks: &[Block],
@@ -161,7 +161,7 @@ fn whole_parts<S: Scheme>(job: &Job, groups: &Groups, blocks: &[Block]) -> Whole
     if S::Sums::CAN_BE_KEPT && !groups.has_keys() && fits { WholeParts::Kept } else { WholeParts::Summed }
 }
 
-/// Groups whose accumulators fit half of the memory limit, for every thread at once.
+/// Number of groups whose accumulators fit half of the memory limit, on all threads together.
 fn groups_per_pass<S: Scheme>(job: &Job, blocks: &[Block]) -> Result<usize, ExecError> {
     let bytes = |groups: usize| accumulator_bytes::<S>(job, blocks, groups);
     let limit = job.limits.memory_bytes / 2;
@@ -169,7 +169,7 @@ fn groups_per_pass<S: Scheme>(job: &Job, blocks: &[Block]) -> Result<usize, Exec
     if fixed > limit {
         return Err(ExecError::MemoryLimit);
     }
-    // Linear but for the buffers of a single group, which `fixed` contains: the step is an upper bound.
+    // Bytes grow linearly, but for the buffers of a single group, which `fixed` contains. So the step is an upper bound.
     let step = (bytes(3) - bytes(2)).max(1);
     Ok(1 + usize::try_from((limit - fixed) / step).unwrap_or(usize::MAX / 2))
 }

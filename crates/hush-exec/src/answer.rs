@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Answers: what a server sends back for a plan, in one binary container for the embedded and the network mode.
+//! Answers: one binary container that a server sends back for a plan, the same in embedded and in network mode.
 //!
 //! The bytes are specified in `docs/formats/answer.md`. Everything inside is either clear by the owner's decision
-//! or ciphertext. The reader trusts nobody: lengths are compared with each other and with the bytes present
-//! before anything is looked at or allocated, then the checksum, then the parts. What the encrypted objects must
-//! look like, the owner's plan says, not the answer: see [`hush_rlwe::UncheckedSumAnswer::conform`] and
+//! or ciphertext. The reader trusts nobody. It compares lengths with each other and with the bytes present before it
+//! looks at or allocates anything; then it compares the checksum, and then it reads the pieces. The owner's plan, not the
+//! answer, says what form the encrypted objects must have: see [`hush_rlwe::UncheckedSumAnswer::conform`] and
 //! [`hush_rlwe::UncheckedCiphertextSet::conform`].
 
 mod clear;
@@ -147,7 +147,7 @@ pub struct RowsChunk<'a> {
     pub fetched: Vec<&'a [u8]>,
 }
 
-/// Why bytes are not an answer, or not the one asked for.
+/// A fault of bytes that are not an answer, or not the one asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnswerError {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The clear half of a query: everything that clear columns alone decide, computed by the embedded query engine.
+//! The clear half of a query: everything that clear columns alone decide. The embedded query engine computes it.
 //!
-//! [`groups`] runs the grouped query over all parts; [`masks`] evaluates the same predicate and keys on one part in
+//! [`groups`] runs the grouped query over all parts. [`masks`] evaluates the same predicate and keys on one part in
 //! row order, so that each row's group and weights can be applied to its ciphertext. Both use the same parsed
-//! expressions, and so agree. [`zones`] says which parts need not be read for that.
+//! expressions, and so agree. [`zones`] tells which parts have no matching row and need not be read.
 
 pub(crate) mod compiled;
 pub(crate) mod counts;
@@ -74,7 +74,7 @@ impl ClearTable {
         Ok(Self { df_schema, source, rows })
     }
 
-    /// Checks that a plan that has run has scanned every row of the parts: a total over fewer rows looks like any other total.
+    /// Checks that a finished plan has scanned every row of the parts: a total over fewer rows looks like any other total.
     ///
     /// # Errors
     /// [`ExecError::MissingRows`].
@@ -114,7 +114,7 @@ fn rows_alone(rows: u64) -> datafusion::error::Result<MemTable> {
     MemTable::try_new(schema, vec![vec![batch]])
 }
 
-/// For each scan of files of a plan that has run how many rows it gave; `None` where it does not tell.
+/// The row count of each file scan in a finished plan; `None` for a scan that does not tell.
 fn find_scans(plan: &Arc<dyn ExecutionPlan>, scans: &mut Vec<Option<u64>>) {
     let scan = plan.downcast_ref::<DataSourceExec>();
     if scan.is_some_and(|scan| scan.data_source().downcast_ref::<FileScanConfig>().is_some()) {
@@ -123,7 +123,8 @@ fn find_scans(plan: &Arc<dyn ExecutionPlan>, scans: &mut Vec<Option<u64>>) {
     plan.children().into_iter().for_each(|child| find_scans(child, scans));
 }
 
-/// What a failure of the query engine means to whoever sent the plan. Its text is dropped: it may quote values.
+/// The error that the plan's sender gets for a failure of the query engine. The engine's text is dropped, because it may
+/// quote values.
 fn evaluation_error(error: &DataFusionError) -> ExecError {
     if let Some(cause) = table_error(error) {
         return cause.into();

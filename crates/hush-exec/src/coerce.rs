@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Meaning put into parsed expressions before the query engine gives them types.
+//! Settles the meaning of parsed expressions before the query engine gives them types.
 //!
-//! The engine's own coercions lose what owners of tables care about: it compares doubles with decimals as decimals of
-//! 15 places, takes a CASE for a value of its first branch's type, wraps integers around, and fails on a division by
-//! zero. Here numbers beside doubles become doubles, branches get a common type, integers are added as decimals, a
-//! quotient without a divisor is NULL, times have microseconds, and SIMILAR TO matches a whole text. Both halves of the work read their expressions through [`settle`], and so agree; the
-//! owner's last step, which is a whole query, goes through [`SettleTypes`].
+//! The engine's own coercions change values: it compares doubles with decimals as decimals of 15 places, gives a CASE the
+//! type of its first branch, wraps integers around, and fails on a division by zero. Here numbers beside doubles become
+//! doubles, branches get a common type, integers are added as decimals, a quotient by zero is NULL, times have
+//! microseconds, and SIMILAR TO matches a whole text. The server reads its expressions through [`settle`]. The owner's last
+//! step is a whole query; it goes through [`SettleTypes`], and so agrees.
 
 mod exact;
 mod instants;
@@ -39,16 +39,15 @@ pub use instants::functions;
 /// Settles the types of an expression over the columns of `schema`.
 ///
 /// # Errors
-/// Those of the query engine, where types do not go together; a [`TextFault`] (as an external error of the engine) where
-/// the expression would grow too large.
+/// Those of the query engine, if types do not go together; a [`TextFault`] (as an external error of the engine) if the
+/// expression would grow too large.
 pub fn settle(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     let settled = Settler { schema, copied: Cell::new(0) }.expand(expr)?;
     expect_few_evaluations(&settled)?;
     Ok(settled)
 }
 
-/// Checks how much work a settled expression is for one row. The engine evaluates some parts twice: as much work as if they were
-/// there twice.
+/// Limits the work of a settled expression for one row. Subexpressions that the engine evaluates twice count twice.
 ///
 /// # Errors
 /// A [`TextFault`], as an external error of the engine.
@@ -56,7 +55,7 @@ pub(crate) fn expect_few_evaluations(settled: &Expr) -> Result<()> {
     at_most(evaluations(settled), MAX_EVALUATIONS)
 }
 
-/// [`settle`] for every expression of a plan; to stand before the engine's own coercion.
+/// [`settle`] for every expression of a query. It must run before the engine's own coercion.
 #[derive(Debug)]
 pub struct SettleTypes;
 
@@ -88,26 +87,24 @@ impl AnalyzerRule for SettleTypes {
     }
 }
 
-/// The engine's optimizer rules without its simplifier, which takes `x NOT IN (1) OR x NOT IN (2)` for true where x is
-/// NULL, and `0 * x` for 0: a condition would count other rows in a query than in the masks, which are evaluated as they
-/// stand.
+/// The engine's optimizer rules without its simplifier. That takes `x NOT IN (1) OR x NOT IN (2)` for true where x is
+/// NULL, and `0 * x` for 0. So a condition would count other rows in a query than in masks, which are not simplified.
 pub fn faithful_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     Optimizer::new().rules.into_iter().filter(|rule| rule.name() != "simplify_expressions").collect()
 }
 
 struct Settler<'a> {
     schema: &'a DFSchema,
-    /// Nodes that were put in beside those of the text. Where parts are put in twice, `1 / (1 / (1 / …))` doubles with
-    /// each level.
+    /// Nodes added to those of the text. A divisor is copied, so `1 / (1 / (1 / …))` doubles with each level.
     copied: Cell<usize>,
 }
 
 impl Settler<'_> {
-    /// Lets functions that are defined by other expressions (COALESCE, NVL) become these, which the query engine's
-    /// simplifier would do, and settles types where the engine's rules would change values.
+    /// Replaces functions that other expressions define (COALESCE, NVL) by these, as the query engine's simplifier would.
+    /// Settles types where the engine's rules would change values.
     ///
     /// # Errors
-    /// Those of the query engine, where types do not go together.
+    /// Those of the query engine, if types do not go together.
     fn expand(&self, expr: Expr) -> Result<Expr> {
         let context = SimplifyContext::builder().with_schema(Arc::new(self.schema.clone())).build();
         let expanded = expr.transform_up(|node| match node {
@@ -188,7 +185,7 @@ impl Settler<'_> {
         Ok(expanded.data)
     }
 
-    /// Counts nodes that are put in.
+    /// Counts added nodes.
     fn count_copied(&self, nodes: usize) -> Result<()> {
         self.copied.set(self.copied.get().saturating_add(nodes));
         at_most(self.copied.get(), MAX_COPIED)
@@ -199,12 +196,12 @@ impl Settler<'_> {
         if expr.get_type(self.schema).is_ok_and(|kind| kind.is_decimal()) { as_double(expr) } else { expr }
     }
 
-    /// Types of expressions; `None` if one shows only when the engine has given types to its parts.
+    /// Types of expressions; `None` if the engine must give types to the operands of one first.
     fn kinds<'e>(&self, exprs: impl IntoIterator<Item = &'e Expr>) -> Option<Vec<DataType>> {
         exprs.into_iter().map(|expr| expr.get_type(self.schema).ok()).collect()
     }
 
-    /// Gives numbers and times that meet a type that holds them all; in a comparison, of any size.
+    /// Gives numbers or times that meet one type that holds them all; in a comparison, numbers of any size.
     fn align(&self, exprs: &mut [Expr], comparison: bool) {
         if comparison {
             exprs.iter_mut().for_each(|expr| *expr = self.widened(std::mem::take(expr)));
@@ -214,7 +211,7 @@ impl Settler<'_> {
         self.align_numbers(exprs, &kinds, comparison);
     }
 
-    /// Doubles beside a double; and for a comparison of decimals that needs more than 38 digits, 76.
+    /// Casts all numbers to doubles if one is a double. Decimals that need more than 38 digits in a comparison get up to 76.
     fn align_numbers(&self, exprs: &mut [Expr], kinds: &[DataType], comparison: bool) {
         if !kinds.iter().all(|kind| kind.is_numeric() || kind.is_null()) {
             return;
@@ -240,8 +237,8 @@ impl Settler<'_> {
         }
     }
 
-    /// Gives all branches of a CASE one type, which the query engine would take from the first, and compares its operand
-    /// as `=` would.
+    /// Gives all branches of a CASE one type; the query engine would take that of the first. Compares the operand as `=`
+    /// would.
     fn case(&self, mut case: Case) -> Result<Expr> {
         if let Some(operand) = case.expr.take() {
             let mut compared: Vec<Expr> = vec![*operand];
@@ -320,7 +317,7 @@ impl Settler<'_> {
 
 fn nodes(expr: &Expr) -> usize {
     let mut count = 0;
-    // Never fails: what is done at each node does not.
+    // Never fails, because the closure does not.
     let _ = expr.apply(|_| {
         count += 1;
         Ok(TreeNodeRecursion::Continue)
@@ -331,7 +328,7 @@ fn nodes(expr: &Expr) -> usize {
 /// Evaluations of nodes that one evaluation of `expr` takes.
 fn evaluations(expr: &Expr) -> usize {
     let mut count = 1_usize;
-    // Never fails: what is done at each child does not.
+    // Never fails, because the closure does not.
     let _ = expr.apply_children(|child| {
         // `x BETWEEN a AND b` becomes `x >= a AND x <= b`.
         let times =
@@ -347,10 +344,10 @@ fn at_most(found: usize, limit: usize) -> Result<()> {
     if found <= limit { Ok(()) } else { Err(DataFusionError::External(Box::new(fault))) }
 }
 
-/// Nodes that settling may put into one expression: the engine's analysis of CASEs in each other takes time that grows with
-/// the square of them, a second for some thousand.
+/// Nodes that settling may add to one expression. The engine analyses nested CASEs in time that grows with the square of
+/// their number: a second for some thousand.
 const MAX_COPIED: usize = 1000;
-/// Evaluations of nodes for one of the expression: a text of 64 KiB is one list of half as many literals.
+/// Nodes that one evaluation of an expression may evaluate. A text of 64 KiB can be one list of half as many literals.
 const MAX_EVALUATIONS: usize = 40_000;
 
 fn is_arithmetic(op: Operator) -> bool {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Plans, from untrusted bytes to something that cannot fail for its form.
+//! Plans, from untrusted bytes to tasks of checked form.
 //!
-//! [`parse`] needs the bytes alone; [`conform`] compares with the manifest. SQL is checked later, against the
-//! clear schema, but still before any row is read ([`crate::clear::scalar`]).
+//! [`parse`] needs the bytes alone; [`aggregate`] and [`rows`] compare a task with the manifest. SQL is checked later,
+//! against the clear schema, but still before any row is read ([`crate::clear::scalar`]).
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 
@@ -37,7 +37,7 @@ pub struct SumBlock {
     pub columns: Vec<EncodingId>,
 }
 
-/// Where the answer to one of the plan's sums is found.
+/// The place of one of the plan's sums in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SumPlace {
     /// Index of the block.
@@ -48,7 +48,7 @@ pub struct SumPlace {
 
 /// Groups the sums of a plan by mask and parameter set, in order of first appearance.
 ///
-/// Server and owner both call this: an answer does not repeat what its plan says.
+/// Server and owner both call this, because an answer does not repeat its plan.
 ///
 /// # Errors
 /// [`PlanFault::UnknownEncoding`], [`PlanFault::WrongLayout`].
@@ -110,7 +110,7 @@ pub(crate) struct RowsShape {
     pub(crate) approximate_operands: Vec<bool>,
 }
 
-/// What is known of a fetched column.
+/// A fetched column: its encoding and its rounding.
 #[derive(Clone, Debug)]
 pub(crate) struct FetchShape {
     pub(crate) id: EncodingId,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The engine: one table's place, a thread budget, limits; plans in, answers out.
+//! The engine: it has one table's place, a thread budget and limits; it takes plans and gives answers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,9 +23,8 @@ use crate::{aggregate, conform, rows};
 
 /// Runs plans on one table.
 ///
-/// Cheap to clone; clones and engines with the same number of threads share their threads, and clones share the
-/// memory of which files have been verified and the sums of whole parts ([`SumCache`]). Any number of plans may run at the
-/// same time.
+/// Cheap to clone. Engines with the same number of threads share their threads. Clones also share the sums of whole
+/// parts ([`SumCache`]) and the memory of verified files. Any number of plans may run at the same time.
 #[derive(Clone)]
 pub struct Engine {
     table: TableStore,
@@ -37,10 +36,10 @@ pub struct Engine {
     sums: SumCache,
 }
 
-/// Both kinds of task, by the scheme of an engine.
+/// The functions for tasks, with the scheme of an engine.
 #[derive(Clone, Copy)]
 struct Tasks {
-    /// An answer or a partial answer, as the job says.
+    /// Gives an answer or a partial answer, as the job says.
     run: fn(&Job) -> Result<Vec<u8>, ExecError>,
     combine: fn(&Job) -> Result<Box<dyn Combine>, ExecError>,
 }
@@ -90,8 +89,8 @@ impl Engine {
         })
     }
 
-    /// The engine, with sums of whole parts kept in `sums`: for engines that keep them together, for longer than an engine
-    /// lives, or within another bound.
+    /// The engine, with sums of whole parts kept in `sums`. So several engines can keep them together, for longer than an
+    /// engine lives, or within another bound.
     #[must_use]
     pub fn with_sums(self, sums: SumCache) -> Self {
         Self { sums, ..self }
@@ -103,7 +102,7 @@ impl Engine {
     /// plan and the table's version.
     ///
     /// # Errors
-    /// An [`ExecError`]; nothing of the table has been changed, nothing is left behind.
+    /// An [`ExecError`]. The table is unchanged, and nothing is left behind.
     pub fn run(&self, plan: &[u8]) -> Result<Vec<u8>, ExecError> {
         self.run_until(plan, &Arc::new(Stop::never()))
     }
@@ -185,8 +184,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`ExecError::NoKeys`] if the manifest names none; [`ExecError::MemoryLimit`] before anything is read;
-    /// [`ExecError::BadKey`] for a file that holds other keys than the manifest says; [`ExecError::Corrupt`] and [`ExecError::Io`]
-    /// for one that is missing, altered or of another size.
+    /// [`ExecError::BadKey`] for a file with other keys than the manifest says; [`ExecError::Corrupt`] and [`ExecError::Io`]
+    /// for a file that is missing, altered or of another size.
     pub fn evaluation_keys(&self, set: &KeySet) -> Result<Arc<LoadedKeys>, ExecError> {
         self.snapshot()?.keys(set, self.limits.memory_bytes)
     }
@@ -204,7 +203,7 @@ impl Engine {
         done.unwrap_or(Err(ExecError::Internal { place: "job" }))
     }
 
-    /// The present version of the table. The manifest is read each time; what belongs to it is kept.
+    /// The present version of the table. The manifest is read each time; the snapshot is kept until its digest changes.
     fn snapshot(&self) -> Result<Arc<Snapshot>, ExecError> {
         let signed = self.table.load()?;
         let mut kept = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);

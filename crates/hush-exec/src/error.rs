@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Why a plan was not run. Stable codes and fixed sentences: safe to show to whoever sent the plan.
+//! Reasons not to run a plan. They have stable codes and fixed sentences, which are safe to show to the plan's sender.
 //!
 //! Causes below this crate are dropped on purpose where their text may quote a value of the table (a failed
-//! cast, a division by zero) or the inside of the service.
+//! cast, a division by zero) or tell of the inside of the service.
 
 mod partial;
 
@@ -15,7 +15,7 @@ use hush_table::{Digest, TableError};
 
 pub use self::partial::PartialFault;
 
-/// What an error is about, for exit codes and HTTP statuses.
+/// Kinds of errors, for exit codes and HTTP statuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -45,9 +45,9 @@ pub enum ExecError {
     /// An SQL expression of the plan.
     #[error("{role} of the plan {fault}")]
     Expression {
-        /// Which expression.
+        /// The expression.
         role: ExpressionRole,
-        /// What is wrong with it.
+        /// The fault.
         fault: ExpressionFault,
     },
     /// Nothing is stored under the prefix.
@@ -58,13 +58,13 @@ pub enum ExecError {
         "the table has another version than the one that the query was planned for: it was encrypted again, or got rows"
     )]
     StaleManifest,
-    /// More groups than somebody allows.
+    /// More groups than the plan or the server allows.
     #[error("the query has more than {limit} groups; group by fewer or coarser columns, or raise the limit")]
     GroupLimit {
         /// Largest number allowed.
         limit: u64,
     },
-    /// A larger answer than somebody allows.
+    /// A larger answer than the plan or the server allows.
     #[error(
         "the answer would take {found} bytes, the limit is {limit}; ask for fewer groups, rows or columns"
     )]
@@ -77,7 +77,7 @@ pub enum ExecError {
     /// Too little memory for even a single group or chunk, or for the clear half.
     #[error("the query needs more memory than this server allows; ask for fewer groups or columns")]
     MemoryLimit,
-    /// The plan ran for longer than somebody allows.
+    /// The plan ran for longer than its deadline allows.
     #[error(
         "the query ran for {found_s} seconds, the limit is {limit_s}; ask for fewer rows, groups or columns, or raise the limit"
     )]
@@ -87,7 +87,7 @@ pub enum ExecError {
         /// Seconds allowed.
         limit_s: u64,
     },
-    /// Whoever asked wants no answer any more.
+    /// The plan was cancelled: nobody waits for its answer.
     #[error("the query was cancelled; ask again")]
     Cancelled,
     /// The clear half could not be computed on this table.
@@ -95,13 +95,13 @@ pub enum ExecError {
         "{role} failed on a row of the table: a number beyond its type, or a text that does not convert\n  Ways out: CAST to a wider type; TRY_CAST, which is NULL where a text does not convert."
     )]
     Evaluation {
-        /// Which expression, as far as that is known.
+        /// The expression, as far as it is known.
         role: ExpressionRole,
     },
     /// A weight or operand outside 128 bits, or not an integer.
     #[error("{role} has a value that does not fit")]
     Weight {
-        /// Which expression.
+        /// The expression.
         role: ExpressionRole,
     },
     /// The stored table is damaged.
@@ -118,19 +118,19 @@ pub enum ExecError {
         /// Rows of the manifest.
         expected: u64,
     },
-    /// A chain that the table defines is none.
+    /// The table defines a chain that is not valid.
     #[error(
         "a modulus chain that the table defines has a number that is no prime, or shares a factor with the plaintext modulus; make its keys again over another chain"
     )]
     BadChain,
-    /// A file of evaluation keys that is what its digest says, and not what the manifest says.
+    /// A file of evaluation keys that has its digest, but other keys than the manifest says.
     #[error(
         "the keys in file {file} are not those that the manifest names: {fault}; make the keys again and push the table"
     )]
     BadKey {
         /// The file.
         file: Digest,
-        /// How they differ.
+        /// The difference.
         fault: Box<CodecError>,
     },
     /// The manifest names no such keys.
@@ -147,12 +147,12 @@ pub enum ExecError {
     /// Should not happen.
     #[error("internal error: {place}")]
     Internal {
-        /// Where, for a bug report.
+        /// The place, for a bug report.
         place: &'static str,
     },
 }
 
-/// What is wrong with a plan as a whole.
+/// A fault of a plan as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanFault {
@@ -175,21 +175,21 @@ pub enum PlanFault {
         /// Version read.
         expected: u16,
     },
-    /// A condition that does not have its one spelling, or is too large.
+    /// A condition that is not spelled in its one canonical way, or is too large.
     #[error("{role} {fault}")]
     Condition {
-        /// Which condition.
+        /// The condition.
         role: ExpressionRole,
-        /// What is wrong with it.
+        /// The fault.
         fault: PredicateFault,
     },
-    /// Digest that is not 64 hexadecimal digits.
+    /// A digest that is not 64 hexadecimal digits.
     #[error("its manifest digest is malformed")]
     Digest,
     /// A list is too long.
     #[error("{found} {what}, at most {limit}")]
     TooMany {
-        /// Of what.
+        /// Name of the items.
         what: &'static str,
         /// Found.
         found: usize,
@@ -202,7 +202,7 @@ pub enum PlanFault {
     /// An index beyond its list.
     #[error("{what} {found} of {count}")]
     Index {
-        /// Index of what.
+        /// Name of an item.
         what: &'static str,
         /// Index found.
         found: usize,
@@ -265,7 +265,7 @@ pub enum PlanFault {
     },
 }
 
-/// Which SQL expression of a plan.
+/// The role of an SQL expression in a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExpressionRole {
@@ -285,7 +285,7 @@ pub enum ExpressionRole {
     Predicate,
 }
 
-/// What is wrong with an SQL expression.
+/// A fault of an SQL expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExpressionFault {
@@ -299,7 +299,7 @@ pub enum ExpressionFault {
     NotScalar,
     /// Longer, deeper or more work than this server takes.
     TooLarge {
-        /// What is counted.
+        /// The measure.
         what: Measure,
         /// Found.
         found: usize,
@@ -336,7 +336,7 @@ impl ExecError {
         }
     }
 
-    /// What it is about.
+    /// The kind.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Plan(_) | Self::Expression { .. } | Self::Evaluation { .. } | Self::Weight { .. } => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One plan's work over some parts, and what it may cost.
+//! One plan's work over some parts, and its limits.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::stop::Stop;
 use crate::table::{PartRef, Snapshot};
 use crate::workers::Workers;
 
-/// What one plan may cost.
+/// Limits on the cost of one plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Largest number of groups; the smaller of this and the plan's own limit holds.
@@ -36,16 +36,16 @@ impl Default for Limits {
     }
 }
 
-/// What comes out of a job.
+/// The two results that a job can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// The answer, over all parts of the table.
     Whole,
-    /// What the parts of the job add to it.
+    /// The share of the job's parts in it.
     Partial,
 }
 
-/// One plan on some parts of one table version: what all steps need.
+/// One plan on some parts of one table version, with everything that the steps need.
 pub(crate) struct Job {
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) parts: PartSet,
@@ -72,7 +72,7 @@ impl Job {
         self.placed_parts().iter().map(|part| part.entry.rows).sum()
     }
 
-    /// What expressions are parsed against.
+    /// The names and functions that expressions may use.
     pub(crate) fn scope(&self) -> Scope<'_> {
         Scope { state: self.session.state(), schema: self.clear.df_schema(), stop: &self.stop }
     }

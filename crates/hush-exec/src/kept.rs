@@ -2,15 +2,15 @@
 //! Sums of whole parts, kept between plans.
 //!
 //! Parts are immutable and named by their digests, so the sum over all rows of a part is a function of the part's file
-//! and its place in the table, the ring, and the columns. That is the key, and there is nothing to invalidate: another
-//! version of a table names the same parts, whose sums are still right, or others, whose sums are not there.
+//! and its place in the table, the ring, and the columns. These make the key, so nothing has to be invalidated: another
+//! version of a table names the same parts, and their sums are still right, or other parts, which have other keys.
 //!
 //! # Integrity
-//! A kept sum was computed from bytes whose digest was the one in a signed manifest, and it is asked for by that digest
-//! and no other way. A file that is altered, exchanged or lost later changes nothing about it: the sum is still that of
-//! the part which the manifest names, and the answer is right. What goes with the reading is that such a file is not
-//! *noticed* by a plan that needs nothing of it. A wrong sum would last as long as the memory does; so one is kept only
-//! if the file looked the same after it was read as it did when its digest was checked.
+//! A kept sum was computed from bytes with the digest in a signed manifest, and it is found by that digest alone. A file
+//! that is altered, exchanged or lost later does not change it: the sum is still that of the part which the manifest
+//! names, and the answer is right. But a plan that uses kept sums alone does not read the file, and so does not *notice*
+//! the damage. A wrong sum would last as long as the memory does. So a sum is kept only if the file looked the same
+//! after it was read as when its digest was checked.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,11 +22,11 @@ use hush_table::manifest::PartFile;
 
 use crate::table::PartRef;
 
-/// Memory for sums of whole parts: they are added to an answer instead of reading the part.
+/// Memory for sums of whole parts. A kept sum is added to an answer, and the part is not read.
 ///
-/// Cheap to clone; clones share the memory. Engines that share one (all tables of a server) keep its bound together.
-/// When it is full, the sum that was not asked for longest goes; so a plan over more parts than fit, run over and over,
-/// finds none of them.
+/// Cheap to clone; clones share the memory. Engines that share one, such as those of a server's tables, keep its bound
+/// together. When it is full, the least recently used part goes first. So a plan over more parts than fit, run over and
+/// over, finds none of them.
 #[derive(Clone)]
 pub struct SumCache {
     limit_bytes: usize,
@@ -37,11 +37,11 @@ pub struct SumCache {
 struct Kept {
     parts: HashMap<Key, PartSums>,
     bytes: usize,
-    /// Counts uses; the part with the smallest was not used longest.
+    /// Counts uses. The part with the smallest `used` is the least recently used.
     clock: u64,
 }
 
-/// All that a sum over every row of a part depends on, but for the columns.
+/// Everything that a sum over all rows of a part depends on, except the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     file: PartFile,
@@ -62,7 +62,7 @@ struct PartSums {
 /// The sum of some columns of a part.
 pub(crate) struct KeptSum {
     pub(crate) mask: Arc<Poly<Eval>>,
-    /// In the order in which they were asked for.
+    /// One for each column, in the order asked for.
     pub(crate) bodies: Vec<Arc<[u64]>>,
 }
 
@@ -79,16 +79,16 @@ impl Key {
 }
 
 impl SumCache {
-    /// 64 MiB. The sum of a part in the ring of 64-bit columns takes 64 KiB however many of them there are, so this is
-    /// room for a thousand parts: 5·10^8 rows.
+    /// 64 MiB. The sum of a part in the ring of 64-bit columns takes 64 KiB for any number of columns. So this is room for
+    /// a thousand parts: 5·10^8 rows.
     pub const DEFAULT_BYTES: usize = 64 << 20;
 
-    /// Memory for at most so many bytes of sums; with 0 nothing is kept.
+    /// Memory for at most `limit_bytes` of sums; with 0 nothing is kept.
     pub fn new(limit_bytes: usize) -> Self {
         Self { limit_bytes, kept: Arc::default() }
     }
 
-    /// Bytes that are taken now, never above the limit.
+    /// Bytes in use, never above the limit.
     pub fn bytes(&self) -> usize {
         self.kept().bytes
     }
@@ -116,7 +116,7 @@ impl SumCache {
             return;
         }
         while kept.bytes + sums.bytes() > self.limit_bytes {
-            // A look at each is microseconds, for the few thousand that fit.
+            // A look at each of the few thousand parts that fit takes microseconds.
             let Some(oldest) = kept.parts.iter().min_by_key(|(_, sums)| sums.used).map(|(key, _)| *key)
             else {
                 break;

@@ -13,7 +13,7 @@ use hush_table::{KeyEntry, Manifest, SecretId, TableStore};
 
 use crate::error::ExecError;
 
-/// Which keys of a table: all those under one secret.
+/// Names keys of a table: all those of one chain, one unit of errors and one secret.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeySet {
     /// Name of the chain, as the manifest has it.
@@ -24,7 +24,7 @@ pub struct KeySet {
     pub secret: SecretId,
 }
 
-/// Keys that are in memory, with the chain that they are over. Public.
+/// Keys in memory, with their chain. They are public.
 #[derive(Debug)]
 pub struct LoadedKeys {
     chain: Chain,
@@ -47,14 +47,15 @@ impl LoadedKeys {
 #[derive(Debug, Default)]
 pub(crate) struct KeyCache(Mutex<HashMap<KeySet, Arc<Slot>>>);
 
-/// Keys that one thread loads while others that want the same wait.
+/// Keys of one set. One thread loads them while others that want them wait.
 type Slot = Mutex<OnceLock<Arc<LoadedKeys>>>;
 
 impl KeyCache {
-    /// The keys of a set, loaded at the first time. A failure is not remembered.
+    /// The keys of a set, loaded on first use. A failure is not remembered.
     ///
     /// # Cost
-    /// At first a pass over the files, and the expansion of every mask: about twice the files' size in memory. Later nothing.
+    /// The first time: a pass over the files and the expansion of every mask, with about twice the files' size in memory.
+    /// Later nothing.
     ///
     /// # Errors
     /// [`ExecError::NoKeys`], [`ExecError::MemoryLimit`] beyond `memory_bytes`, [`ExecError::BadKey`], [`ExecError::Corrupt`],

@@ -2,7 +2,7 @@
 //! Runs a server plan on a stored table, without any secret key.
 //!
 //! ```text
-//!   plan bytes ─ conform ─▶ CheckedPlan ─┬─ clear ──────▶ groups or row numbers, clear columns   (DataFusion)
+//!   plan bytes ─ conform ─▶ ParsedPlan ──┬─ clear ──────▶ groups or row numbers, clear columns   (DataFusion)
 //!                                        │    │ masks: per chunk a group and a weight for each row
 //!   store ─ table::Snapshot ─────────────┤    ▼
 //!                                        ├─ aggregate ──▶ masked sums per group                  (hush-schemes)
@@ -10,17 +10,17 @@
 //!                                                 └─ answer ─▶ answer bytes
 //! ```
 //!
-//! *Words.* The **clear half** of a query is what clear columns alone decide: which rows match, which group each
-//! belongs to, and the aggregates of clear columns. A **mask** gives each row a weight; a **block** is one mask
-//! and one parameter set, the unit in which the `a` half of a sum is shared by columns.
+//! *Words.* The **clear half** of a query is computed from clear columns alone: the rows that match, the group of
+//! each row, and the aggregates of clear columns. A **mask** gives each row a weight. A **block** is one mask and one
+//! parameter set; its columns share the `a` half of a sum.
 //!
 //! *Invariants.*
-//! - This crate cannot reach `hush-keys`. Nothing it does depends on decrypted data, and nobody tells it.
+//! - This crate cannot reach `hush-keys`. A server never has decrypted data, so nothing that it does depends on them.
 //! - A plan is checked against the manifest and the limits before any of the table is read. SQL in a plan is
 //!   scalar, over clear columns and built-in functions only; everything else is refused by name.
 //! - Bytes are used only after their digest has been compared with the signed manifest.
-//! - Answers are deterministic: the same plan on the same table gives the same bytes, whatever the threads.
-//! - Errors carry a stable code and a fixed sentence; no value of the table, no text of the plan.
+//! - Answers are deterministic: the same plan on the same table gives the same bytes with any number of threads.
+//! - Errors carry a stable code and a fixed sentence, but no value of the table and no text of the plan.
 //!
 //! *Non-goals.* Planning (`hush-plan`), the network (`hush-server`), decrypting and merging (`hush-client`).
 //!

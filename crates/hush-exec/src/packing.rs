@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the server does with the columns of each packing, beyond what the planner knows of them.
+//! The server's work on the columns of each packing, beyond the properties that the planner knows.
 //!
-//! Each packing has a file of its name here. Masked sums need none of them: rows of a packing that can be summed are the
-//! coefficients in order, one ciphertext for each ring element.
+//! Each packing has a file of its name here. Masked sums need no such file: in packings that can be summed, the rows are
+//! the coefficients in order, with one ciphertext for each ring element.
 
 mod approx_slots;
 mod approx_sum;
@@ -20,16 +20,16 @@ use self::element::{Bodies, ElementInput, PlainColumns};
 use crate::error::ExecError;
 use crate::plain::PlainValues;
 
-/// What differs by packing.
+/// Everything that differs by packing.
 trait Served {
     /// The plaintext moduli of each ring element's ciphertexts; none for approximate packings.
     fn moduli(&self) -> Vec<PlaintextModulus>;
 
-    /// What evaluates programs on it.
+    /// The arithmetic of programs on it.
     ///
     /// # Errors
-    /// [`ExecError::Internal`] where there are no programs on it, or where its plaintext space does not suit the ring; the checks
-    /// of plan and manifest rule out both.
+    /// [`ExecError::Internal`] if there are no programs on it, or if its plaintext space does not suit the ring. The checks of
+    /// plan and manifest rule out both.
     fn arithmetic(&self, _ring: &Ring) -> Result<Box<dyn Arithmetic>, ExecError> {
         Err(ExecError::Internal { place: "slot plaintext" })
     }
@@ -37,7 +37,7 @@ trait Served {
 
 /// Evaluates programs of checked shape on one ring element.
 pub(crate) trait Arithmetic: Send + Sync {
-    /// The result's ciphertexts, one for each lane. `scale_power` is what the program's shape says of an approximate result.
+    /// The result's ciphertexts, one for each lane. `scale_power` is that of the program's shape, for approximate results.
     ///
     /// # Errors
     /// [`ExecError::Weight`] for clear values that are out of range; [`ExecError::Internal`] otherwise.
@@ -70,7 +70,7 @@ fn served(packing: &Packing) -> &dyn Served {
     }
 }
 
-/// What evaluates programs on columns of a packing.
+/// The arithmetic of programs on columns of a packing.
 ///
 /// # Errors
 /// [`ExecError::Internal`].
@@ -78,7 +78,7 @@ pub(crate) fn arithmetic(packing: &Packing, ring: &Ring) -> Result<Box<dyn Arith
     served(packing).arithmetic(ring)
 }
 
-/// How objects of a packing are rounded; `None` for approximate ones, which are not.
+/// The rounding of a packing's objects; `None` for approximate packings, whose objects are not rounded.
 ///
 /// # Errors
 /// [`CodecError`] for bits out of range.
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use crate::table;
 
-    /// What the planner counts without a ring is what objects have with one.
+    /// The planner counts the bytes of objects without a ring, and objects have as many.
     #[test]
     fn planner_and_objects_agree_on_every_packing() {
         let packings = [

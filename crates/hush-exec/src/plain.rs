@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Plain values, which a dry run has where other tables and answers have ciphertexts, and their bytes.
+//! Plain values and their bytes. A dry run has them where other tables and answers have ciphertexts.
 //!
-//! Integers have 256 bits, and overflow is checked; reals are doubles. So they are a reference for the planner's ranges and for the
-//! results of ciphertexts.
+//! Integers have 256 bits, and overflow is checked; reals are doubles. So plain values are a reference for the planner's
+//! ranges and for the results of ciphertexts.
 
 use ethnum::I256;
 use hush_schemes::Values;
@@ -86,7 +86,7 @@ impl PlainValues {
         out
     }
 
-    /// The values that some bytes hold. `None` if they are not what [`PlainValues::encode`] writes.
+    /// The values that some bytes hold; `None` for an unknown kind or another length.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (kind, bytes) = bytes.split_first()?;
         let (count, bytes) = bytes.split_first_chunk::<4>()?;
@@ -139,7 +139,7 @@ impl PlainSum {
         out
     }
 
-    /// The sum that some bytes hold. `None` if they are not what an answer has.
+    /// The sum that some bytes hold; `None` for an unknown kind or another length.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (kind, bytes) = bytes.split_first()?;
         match *kind {
@@ -151,7 +151,7 @@ impl PlainSum {
         }
     }
 
-    /// Adds a term to a sum, which no term has reached yet if it is `None`.
+    /// Adds a term to a sum; `None` is a sum without terms yet.
     ///
     /// # Errors
     /// [`ExecError::Internal`] for sums beyond 255 bits, and for reals among integers.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The shape of element-wise programs: what both the server, before it evaluates, and the owner, before he
-//! decrypts, must know of a [`SlotExpr`].
+//! The shape of element-wise programs ([`SlotExpr`]). The server needs it before it evaluates, the owner before he
+//! decrypts.
 //!
 //! # Rules
 //! - The **degree** counts encrypted factors: a column has 1, clear operands and constants 0, products add, sums
 //!   take the larger. At most 2. An answer has `degree + 1` polynomials.
-//! - Parts without a column are computed in the clear first, slot by slot.
+//! - Subexpressions without a column are computed in the clear first, slot by slot.
 //! - The **scale power** `p` of an approximate program says that its phase is at scale `2^(p·k)`, where `2^k` is the
 //!   scale of its columns. A column has 1; a product adds the powers of its factors, where a clear factor counts 1
 //!   and an integer constant 0; a sum of two encrypted terms has the larger one (the other is raised, exactly); a
@@ -25,7 +25,7 @@ pub const MAX_DEPTH: usize = 64;
 /// Longest constant in bytes.
 pub const MAX_CONSTANT_BYTES: usize = 100;
 
-/// What a program's result looks like.
+/// The form of a program's result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgramShape {
     /// Packing of all its columns.
@@ -137,7 +137,7 @@ fn check_size(expr: &SlotExpr, operand_count: usize, columns: &mut Vec<EncodingI
     Ok(())
 }
 
-/// Degree and scale power. Recursion is bounded by [`MAX_DEPTH`], which [`check_size`] has seen to.
+/// Degree and scale power. [`check_size`] ran before, so recursion is at most [`MAX_DEPTH`] deep.
 fn measure(program: usize, expr: &SlotExpr, approximate: bool) -> Result<(u8, u32), PlanFault> {
     let both =
         |left, right| Ok((measure(program, left, approximate)?, measure(program, right, approximate)?));

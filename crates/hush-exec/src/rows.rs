@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rows tasks: the matching rows' clear columns, and for every chunk that has some, the programs' ciphertexts and
-//! the fetched columns.
+//! Rows tasks: the clear columns of matching rows, and for every chunk with matches the programs' ciphertexts and the
+//! fetched columns.
 //!
-//! A ciphertext covers a whole ring element, so the answer holds the slots of rows that do not match as well; the
-//! owner reads those of the matching rows. Parts are read a few at a time, in order, until the limit is reached. A job over some of
-//! the parts gives a partial answer by the same way; [`combine`] puts them together.
+//! A ciphertext covers a whole ring element, so the answer also holds the slots of rows that do not match; the owner
+//! passes over them. Parts are read a few at a time, in order, until the limit is reached. A job over
+//! some of the parts gives a partial answer by the same way; [`combine`] adds them up.
 
 mod combine;
 mod fetch;

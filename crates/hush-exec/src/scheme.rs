@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What depends on whether a table is encrypted: what its stored columns and its answers hold, and how both are computed with.
+//! Everything that depends on whether a table is encrypted: the data in stored columns and answers, and computation on it.
 //!
-//! [`Lattice`] computes on ciphertexts, [`NoOp`] on plain values. An engine has one of them from the start, and everything between
-//! a plan and its answer is generic over [`Scheme`]: loops over rows are compiled for each scheme, and nothing else asks which one
-//! it is.
+//! [`Lattice`] computes on ciphertexts, [`NoOp`] on plain values. An engine has one of them from the start, and everything
+//! between a plan and its answer is generic over [`Scheme`]: loops over rows are compiled for each scheme, and no other code
+//! asks which scheme it is.
 
 mod lattice;
 mod noop;
@@ -24,14 +24,14 @@ use crate::error::ExecError;
 use crate::kept::KeptSum;
 use crate::table::{PartRef, Snapshot};
 
-/// A way to hold columns and to compute with them.
+/// A representation of columns, with the computation on it.
 pub(crate) trait Scheme: Sync + 'static {
     /// Its sums.
     type Sums: RunningSums;
     /// What they come to.
     type Total: Total;
 
-    /// How objects of an answer are rounded to `bits` bits; `None` where they are not.
+    /// The rounding of an answer's objects to `bits` bits; `None` if they are not rounded.
     ///
     /// # Errors
     /// [`ExecError::Internal`] for bits out of range, which the check of the plan rules out.
@@ -62,7 +62,7 @@ pub(crate) trait RunningSums: Send + Sized {
     /// Adds the rows of a chunk that a mask selects, each as often as its weight says.
     ///
     /// # Errors
-    /// [`ExecError::Corrupt`] if a column is not what the manifest says; [`ExecError::Internal`].
+    /// [`ExecError::Corrupt`] if a column does not fit the manifest; [`ExecError::Internal`].
     fn absorb(&mut self, mask: &RowMask, block: &BlockInput<'_>) -> Result<(), ExecError>;
 
     /// Adds the sums of another thread.
@@ -71,7 +71,7 @@ pub(crate) trait RunningSums: Send + Sized {
     /// [`ExecError::Internal`].
     fn merge(&mut self, other: Self) -> Result<(), ExecError>;
 
-    /// For each group the object that the answer carries; the first group has number `first`.
+    /// The answer's object of each group; the first group has number `first`.
     ///
     /// # Errors
     /// [`ExecError::Internal`].
@@ -80,7 +80,7 @@ pub(crate) trait RunningSums: Send + Sized {
     /// The sum of a whole part, to be kept.
     ///
     /// # Errors
-    /// [`ExecError::Internal`], always unless sums can be kept.
+    /// [`ExecError::Internal`], always if sums cannot be kept.
     fn into_kept(self) -> Result<KeptSum, ExecError> {
         Err(ExecError::Internal { place: "kept sum" })
     }
@@ -150,5 +150,5 @@ impl<'a> ChunkInput<'a> {
     }
 }
 
-/// What a chunk is refused with that is not what its manifest says.
+/// The error of a chunk that does not fit its manifest.
 const DAMAGED: ExecError = ExecError::Corrupt { code: "HUSH-T033" };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ending a plan before it is done: by whoever waits for it, or by its deadline.
+//! Ends a plan before it is done: by the hand of a caller that waits for it, or by its deadline.
 //!
-//! Work looks here between chunks and, while the query engine is at work, some times a second. A chunk that has been
-//! begun is finished: what runs on after a stop is milliseconds of each thread.
+//! Encrypted work checks for a stop between chunks, and the query engine is checked several times a second. A chunk
+//! that has been begun is finished, so each thread runs on for milliseconds after a stop.
 
 use std::future::Future;
 use std::pin::pin;
@@ -30,7 +30,7 @@ impl Stop {
         Self { cancelled: AtomicBool::new(false), begun: Instant::now(), limit: None }
     }
 
-    /// Ends the plan so long after now.
+    /// Ends the plan when `limit` has passed from now.
     pub fn after(limit: Duration) -> Self {
         Self { limit: Some(limit), ..Self::never() }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One version of a table: its manifest, its clear columns for the query engine, its parts, and what has been
-//! verified of them.
+//! One version of a table: its manifest, its clear columns for the query engine, its parts, and the record of verified
+//! bodies.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,13 +37,13 @@ pub(crate) struct PartRef<'a> {
     pub(crate) entry: &'a PartEntry,
 }
 
-/// One encoded column in one chunk: the bytes, and which body they must be.
+/// One encoded column in one chunk: the bytes, and the kind and identity that their body must have.
 #[derive(Clone, Copy)]
 pub(crate) struct StoredBody<'a> {
     pub(crate) blob: &'a [u8],
     pub(crate) kind: BodyKind,
     pub(crate) id: BodyId,
-    /// The chunk's index in the table; that in `id` may be another.
+    /// The chunk's index in the table; the one in `id` may differ.
     pub(crate) index: u32,
 }
 
@@ -118,8 +118,8 @@ impl Snapshot {
         part.entry.encrypted.is_some_and(|file| self.store.looks_unchanged(PartKind::Encrypted, &file))
     }
 
-    /// The body that some bytes hold. The first time that a snapshot sees them every residue is checked, later only
-    /// the header: the digest of the file is compared each time anyway.
+    /// The body that some bytes hold. The first time, a snapshot checks every residue, later only the header: the digest
+    /// of the file is compared each time anyway.
     ///
     /// # Errors
     /// [`ExecError::Corrupt`] if it is not that body.
@@ -155,8 +155,8 @@ pub(crate) fn projection(columns: &[EncodingId], chunks: impl Iterator<Item = u3
     Projection { chunks: Some(chunks.collect()), ..Projection::encodings(columns.iter().copied()) }
 }
 
-/// How many chunks of a part one thread reads, one after the other and each just before it is used: few, so that all
-/// threads have some; more than one, because the headers of all chunks before are passed each time.
+/// Number of chunks of a part that one thread reads in a row, each just before it is used. Few, so that all threads have
+/// some. More than one, because each such read passes over the headers of all chunks before.
 pub(crate) fn chunks_at_once(chunks: usize, threads: usize) -> usize {
     chunks.div_ceil(4 * threads).clamp(1, 8)
 }

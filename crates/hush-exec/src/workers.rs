@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads: one pool for encrypted work and one runtime for the query engine, shared by all engines of a process
-//! that have the same budget. The last that were asked for stay when their engines go: starting threads takes longer than a
-//! small query.
+//! that have the same budget. The workers that were asked for last stay when their engines go, because starting threads
+//! takes longer than a small query.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError, Weak, mpsc};
@@ -51,7 +51,7 @@ impl Workers {
             .worker_threads(threads)
             .thread_name("hush-query")
             .thread_stack_size(STACK_BYTES)
-            // Plans that run hold one each, and may wait for another to read.
+            // Each running plan holds one thread, and may wait for a second one that reads.
             .max_blocking_threads(MAX_BLOCKING_THREADS)
             .enable_all()
             .build()
@@ -74,8 +74,8 @@ impl Workers {
         self.pool.current_thread_index().unwrap_or(0)
     }
 
-    /// Runs a plan on a thread of its own, which may block and has a stack as large as those of the pool: the caller's may be
-    /// small. Such threads are kept for a while, because starting one takes longer than a small plan.
+    /// Runs a plan on a thread of its own, which may block. Its stack is as large as those of the pool, because the caller's may
+    /// be small. Such threads are kept for a while, because starting one takes longer than a small plan.
     ///
     /// # Errors
     /// Those of `work`; [`ExecError::Internal`] if it panicked.
@@ -112,7 +112,7 @@ impl Drop for Workers {
     }
 }
 
-/// Runs `work` on a thread of its own, whose stack is as large as those of the pool: the caller's may be small.
+/// Runs `work` on a thread of its own. Its stack is as large as those of the pool, because the caller's may be small.
 ///
 /// # Errors
 /// Those of `work`; [`ExecError::Internal`] if it panicked or the operating system starts no thread.

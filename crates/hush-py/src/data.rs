@@ -22,7 +22,7 @@ use crate::work;
 #[pyclass(frozen, module = "hushtable._hushtable")]
 pub(crate) struct Source {
     pub(crate) source: hush::Source,
-    /// What Python raised while the data were read.
+    /// The exception that Python raised while the data were read.
     failure: Failure,
 }
 
@@ -73,14 +73,14 @@ impl Source {
 }
 
 impl Source {
-    /// How reading ended: an exception of the data itself is raised as it is.
+    /// The result of reading; an exception of the data itself is raised as it is.
     pub(crate) fn settle<T>(&self, result: PyResult<T>) -> PyResult<T> {
         let raised = || self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
         result.map_err(|error| raised().unwrap_or(error))
     }
 }
 
-/// The type of a serialised schema's only column; `None` if Rust's Arrow does not know it. Its reader panics on some.
+/// The type of a serialised schema's only column; `None` if Rust's Arrow does not know it. Arrow's reader panics on some types.
 fn data_type(schema: &[u8]) -> Option<DataType> {
     let reader = work::guarded(|| StreamReader::try_new(schema, None))?.ok()?;
     reader.schema().fields().first().map(|field| field.data_type().clone())
@@ -154,8 +154,8 @@ impl io::Read for Pieces {
     }
 }
 
-/// Calls Python from a thread of the engine's. What it raises is kept for the caller; there is no Python any more once the
-/// interpreter ends.
+/// Calls Python from a thread of the engine's. An exception is kept for the caller. The call fails once the interpreter has
+/// ended.
 fn attached<T>(failure: &Failure, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> io::Result<T> {
     let called = Python::try_attach(call).ok_or_else(|| io::Error::other("the interpreter ends"))?;
     called.map_err(|raised| {
@@ -188,14 +188,14 @@ impl Answer {
         Ok(PyBytes::new(py, &bytes.or_raise(py)?))
     }
 
-    /// Its cost, and what a server saw, as plain values.
+    /// Its cost, and a server's view, as plain values.
     #[getter]
     fn account(&self, py: Python<'_>) -> Py<PyDict> {
         self.account.clone_ref(py)
     }
 }
 
-/// Every batch goes as soon as it is written.
+/// Encodes batches; each is freed as soon as it is written.
 fn encode(schema: &SchemaRef, batches: Vec<RecordBatch>) -> Result<Vec<u8>, ArrowError> {
     let mut writer = StreamWriter::try_new(Vec::new(), schema)?;
     batches.into_iter().try_for_each(|batch| writer.write(&batch))?;

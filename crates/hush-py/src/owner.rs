@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What only the owner does: keys and encryption.
+//! The owner's own work: keys and encryption.
 
 use std::path::PathBuf;
 
@@ -84,19 +84,19 @@ fn given(text: Option<&str>, file: Option<PathBuf>) -> Result<Passphrase, Error>
     }
 }
 
-/// That a version took the place of another, with the rows of both.
+/// The sentence that a version took the place of another, with the rows of both.
 pub(crate) fn replacement(replaced: &Present, rows: u64) -> String {
     let (version, before, losses) = (replaced.version, replaced.rows, replaced.losses());
     format!("version {version} was replaced: {before} rows before{losses}; {rows} rows now")
 }
 
-/// That a table does not have some columns of the data.
+/// The sentence that a table does not have some columns of the data.
 pub(crate) fn not_kept(names: &[&str]) -> Option<String> {
     (!names.is_empty()).then(|| format!("not kept: {} (protect = \"drop\" in the schema)", names.join(", ")))
 }
 
-/// Encrypts data into a table directory. Gives a sentence for everything that the owner should hear: the version that it replaced,
-/// columns that are not kept, values that were read as others than they are written.
+/// Encrypts data into a table directory. Returns sentences on everything that the owner should hear: the version that it
+/// replaced, columns that are not kept, values that were read as others than they are written.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "each is a keyword of the Python function")]
 pub(crate) fn encrypt(

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::data::Source;
 use crate::work;
 
-/// A schema with what a person should know before approving it.
+/// A schema with the facts that a person should know before approving it.
 #[pyclass(frozen, module = "hushtable._hushtable")]
 pub(crate) struct Schema {
     pub(crate) schema: hush::Schema,
@@ -78,13 +78,13 @@ impl Schema {
         hush::schema_text(&self.schema)
     }
 
-    /// What deserves attention.
+    /// Notes that deserve attention.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.warnings.clone()
     }
 
-    /// Keys of a column, or its own without one, changed; `None` removes a key. The result is not approved.
+    /// The schema with changed keys of a column, or of its own without a column; `None` removes a key. The result is not approved.
     fn edit(
         &self,
         py: Python<'_>,
@@ -98,7 +98,7 @@ impl Schema {
         Ok(Self { schema, warnings: self.warnings.clone() })
     }
 
-    /// The same, approved; refused while a column is undecided.
+    /// The schema, approved; refused while a column is undecided.
     fn approve(&self, py: Python<'_>, by: &str) -> PyResult<Self> {
         let proposal = Proposal { schema: self.schema.clone(), rows: 0, warnings: Vec::new() };
         let schema = work::run(py, |_| hush::approve(proposal, by))?;

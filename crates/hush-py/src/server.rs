@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Servers: tables to them, from them, and what they have.
+//! Servers: pushing, listing, pulling and deleting tables.
 
 use std::path::PathBuf;
 
@@ -10,8 +10,8 @@ use pyo3::types::PyDict;
 use crate::owner::{Key, replacement};
 use crate::work;
 
-/// Uploads the table in a directory. Gives its address, the version, how many parts and bytes were sent, and a sentence about
-/// the version that it replaced.
+/// Uploads the table in a directory. Returns its address, the version, the numbers of parts and bytes sent, and a sentence
+/// about the version that it replaced.
 #[pyfunction]
 pub(crate) fn push<'py>(
     py: Python<'py>,

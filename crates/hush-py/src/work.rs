@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Long work outside the interpreter's lock, which Ctrl-C ends; and no panic that leaves this module.
+//! Long work outside the interpreter's lock. Ctrl-C ends it, and no panic leaves this module.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,16 +12,16 @@ use pyo3::prelude::*;
 
 use crate::error::raise;
 
-/// How often signals are looked at.
+/// Interval at which signals are looked at.
 const LOOK: Duration = Duration::from_millis(50);
-/// Planning nests deeply; a main thread has as much.
+/// Planning nests deeply. A main thread has as large a stack.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Where in the source the last panic was. Its text is kept nowhere: it may quote values.
+/// The place in the source of the last panic. Its text is kept nowhere, because it may quote values.
 static PANICKED_AT: Mutex<Option<String>> = Mutex::new(None);
 
-/// Lets panics be told by their place alone, instead of by a text on standard error. Of this module only: others have a
-/// standard library of their own.
+/// Records the place of a panic alone, instead of printing a text on standard error. This holds for this module only: others
+/// have a standard library of their own.
 pub(crate) fn keep_panics_quiet() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(|at| format!("{}:{}", at.file(), at.line()));
@@ -34,8 +34,8 @@ pub(crate) fn guarded<T>(step: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(step)).ok()
 }
 
-/// Ends the work at its next step once a signal came: the thread unwinds, and what it holds is dropped as after an
-/// error. Nothing that was begun on disk becomes a table, because manifests are written last.
+/// Ends the work at its next step once a signal came: the thread unwinds and drops its values, as after an error. Files
+/// that were begun on disk become no table, because manifests are written last.
 #[derive(Default)]
 struct Stop(AtomicBool);
 
@@ -56,7 +56,7 @@ impl Progress for Stop {
 /// Runs `work` on a thread of its own without the interpreter's lock, looking at signals meanwhile.
 ///
 /// # Errors
-/// The exception of the facade's error, or what a signal handler raised (`KeyboardInterrupt`). A panic below is an
+/// The exception of the facade's error, or of a signal handler (`KeyboardInterrupt`). A panic below is an
 /// `InternalError`.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
@@ -93,7 +93,7 @@ fn bug() -> Error {
     Error::bug(place.as_deref().unwrap_or("an unknown place"))
 }
 
-/// Wakes the caller when the work has ended, in whatever way.
+/// Wakes the caller when the work has ended in any way.
 struct Announce<'a> {
     done: &'a AtomicBool,
     caller: &'a thread::Thread,

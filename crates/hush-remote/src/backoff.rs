@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Trying again after growing random pauses: a bounded number of times where something fails, and until a deadline where a
-//! server that is at its limit asks for it (`Retry-After`). Being asked to wait is progress: the server is there.
+//! Tries again after growing random pauses: a bounded number of times after failures, and until a deadline if a server at
+//! its limit asks for it (`Retry-After`). A request to wait is progress: the server is there.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -34,7 +34,7 @@ impl Backoff {
         Self { failures: 0, waits: 0, first_pause, patience, since: Instant::now() }
     }
 
-    /// Something got through: what was before does not count any more.
+    /// Something got through, so earlier failures do not count any more.
     pub(super) fn progressed(&mut self) {
         (self.failures, self.waits, self.since) = (0, 0, Instant::now());
     }
@@ -66,7 +66,7 @@ impl Backoff {
         Ok(())
     }
 
-    /// Pauses without an error, the longer the more often in a row.
+    /// Pauses without an error. Pauses in a row get longer.
     pub(super) fn idle(&mut self) {
         self.waits = self.waits.saturating_add(1);
         sleep(self.pause(self.waits));
@@ -147,7 +147,7 @@ mod tests {
         }
     }
 
-    /// Far more often than failures are; then a failure counts as the first one.
+    /// A server may ask for patience far more often than it may fail. A failure afterwards counts as the first one.
     #[test]
     fn a_server_that_asks_for_patience_is_given_it_until_the_deadline() {
         let mut calls = 0;

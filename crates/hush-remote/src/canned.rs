@@ -93,7 +93,7 @@ pub(super) fn endless(body: &[u8]) -> Vec<u8> {
     [&b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n"[..], body].concat()
 }
 
-/// Every error has a code and a text that a terminal can be given; false, for the counts.
+/// Checks that an error has a code and a text that is safe on a terminal. Returns false, for the counts.
 pub(crate) fn sound(error: &RemoteError) -> bool {
     let text = error.to_string();
     assert!(error.code().starts_with("HUSH-"), "{text}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Checking by download what a server has of a table, for those who do not take its word for it.
+//! Checks a server's copy of a table by download, for owners who do not take the server's word.
 
 use hush_table::{Digest, SignedManifest};
 
@@ -9,7 +9,7 @@ use super::upload::part_path;
 use super::{RemoteError, RemoteServer, table_path};
 use crate::progress::Progress;
 
-/// Fetches the manifest and every part, in constant memory, and compares them with what they must be; gives the bytes of parts.
+/// Fetches the manifest and every part, in constant memory, and compares them with `manifest`. Returns the bytes of parts.
 pub(super) fn check(
     server: &RemoteServer,
     manifest: &SignedManifest,
@@ -22,7 +22,7 @@ pub(super) fn check(
     };
     same(server.manifest(table)?.digest(), manifest.digest())?;
     let mut bytes = 0;
-    for (kind, file) in part_files(manifest) {
+    for (kind, file) in part_files(manifest).into_iter().flatten() {
         let mut hasher = blake3::Hasher::new();
         let path = part_path(&base, kind, &file);
         stream(&server.transport, &path, file.bytes, progress, &mut |piece| {

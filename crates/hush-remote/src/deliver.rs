@@ -46,7 +46,7 @@ pub(super) fn deliver(
     transport.send(&call).map(drop)
 }
 
-/// The deliveries after `after`, and where the list goes on. Ids must rise, so that no server sends us round in a circle.
+/// The deliveries after `after`, and the id at which the list goes on. Ids must rise, so that no server sends us in a circle.
 pub(super) fn waiting(
     transport: &Transport,
     table: &str,
@@ -58,7 +58,7 @@ pub(super) fn waiting(
     let protocol = |what| RemoteError::Protocol { url: transport.url().to_owned(), what };
     let id = |text: String| DeliveryId::of_text(&text).ok_or(protocol("its list goes on behind no delivery"));
     let next = listed.next.map(id).transpose()?;
-    // One that does not decode is nobody's, and keeps no other out.
+    // A delivery that does not decode is nobody's, and keeps no other out.
     let decode = |text: &String| SignedDelivery::decode(&from_hex(text)?).ok();
     let deliveries: Vec<SignedDelivery> = listed.deliveries.iter().filter_map(decode).collect();
     let ids = deliveries.iter().map(|signed| signed.delivery().id);
@@ -85,7 +85,7 @@ pub(super) fn part(
     download(transport, &path, file.bytes, file.bytes, &Silent, &file.digest)
 }
 
-/// Makes a manifest the table's present version; its parts are there.
+/// Makes a manifest the table's present version. Its parts are on the server already.
 pub(super) fn commit(transport: &Transport, manifest: &SignedManifest) -> Result<(), RemoteError> {
     let path = path::manifest(&table_path(&manifest.manifest().table)?);
     let (body, headers) =

@@ -35,7 +35,7 @@ pub enum RemoteError {
         url: String,
         /// The server's code.
         code: String,
-        /// After which time it asks for another try.
+        /// The time after which it asks for another try.
         retry_after: Option<Duration>,
     },
     /// No token or the wrong one.
@@ -268,7 +268,7 @@ impl RemoteError {
         matches!(self, Self::Unreachable { .. } | Self::Timeout { .. } | Self::Busy { .. })
     }
 
-    /// After which time a server that is at its limit asks for another try.
+    /// The time after which a server at its limit asks for another try.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Busy { retry_after, .. } => *retry_after,
@@ -276,7 +276,7 @@ impl RemoteError {
         }
     }
 
-    /// The server's code, where it refused.
+    /// The server's code, if it refused.
     pub fn server_code(&self) -> Option<&str> {
         match self {
             Self::Refused { code, .. } | Self::Busy { code, .. } | Self::NoTable { code, .. } => Some(code),

@@ -40,8 +40,8 @@ pub struct JobStatus {
     pub failure: Option<(String, String)>,
 }
 
-/// Submits a plan and waits for it a little, or not; a server that is at its limit is given `patience`. Gives also how the job
-/// ended, if it did.
+/// Submits a plan, and waits for its end for up to `wait_ms`. A server at its limit gets `patience`. Returns the job, with its
+/// last status if it has ended.
 pub(super) fn submit(
     transport: &Transport,
     plan: &[u8],
@@ -126,7 +126,7 @@ pub(super) fn run(
     let waited = ended.map_or_else(|| wait(transport, &job, begun), finished);
     progress.end();
     let answer = waited.and_then(|status| fetch(transport, &status, parsed.max_answer_bytes, progress));
-    // The acknowledgement. It is the same whatever the outcome; if it is lost, the result expires by itself.
+    // The acknowledgement, the same for every outcome. If it is lost, the result expires by itself.
     let path = path::job(&job.0);
     drop(transport.send_within(transport.patient(ACKNOWLEDGE_PATIENCE), &Call::new(Method::Delete, &path)));
     answer
@@ -142,14 +142,14 @@ fn wait(transport: &Transport, job: &JobId, begun: Instant) -> Result<JobStatus,
             JobState::Queued | JobState::Running if begun.elapsed() > JOB_DEADLINE => {
                 return Err(RemoteError::Timeout { url: transport.url().to_owned() });
             }
-            // A server that does not wait as it was asked, because too many wait there, is asked more and more seldom.
+            // A server that does not wait as asked, because too many wait there, is asked more and more seldom.
             JobState::Queued | JobState::Running if asked.elapsed() < transport.first_pause => backoff.idle(),
             JobState::Queued | JobState::Running => backoff.progressed(),
         }
     }
 }
 
-/// A job that is done, or why it failed.
+/// A job that is done, or the error of a failed one.
 fn finished(status: JobStatus) -> Result<JobStatus, RemoteError> {
     match status.state {
         JobState::Failed => {
@@ -160,7 +160,7 @@ fn finished(status: JobStatus) -> Result<JobStatus, RemoteError> {
     }
 }
 
-/// Downloads `bytes` bytes, continuing by range where the connection breaks, and checks their digest.
+/// Downloads `bytes` bytes, continuing by range if the connection breaks, and checks their digest.
 pub(super) fn download(
     transport: &Transport,
     path: &str,
@@ -180,7 +180,7 @@ pub(super) fn download(
     if found == *expected { Ok(received) } else { Err(RemoteError::Altered { found, expected: *expected }) }
 }
 
-/// Gives `bytes` bytes to `sink`, in order, continuing by range where the connection breaks.
+/// Gives `bytes` bytes to `sink`, in order, continuing by range if the connection breaks.
 pub(super) fn stream(
     transport: &Transport,
     path: &str,
@@ -229,7 +229,8 @@ fn continue_stream(
     if partial != (start > 0) || response.body().content_length() != Some(left) {
         return Err(transport.protocol("a range is not the one asked for"));
     }
-    let mut body = response.into_body().into_with_config().limit(left).reader();
+    // The library refuses a body that reaches its limit.
+    let mut body = response.into_body().into_with_config().limit(left.saturating_add(1)).reader();
     let mut piece = vec![0; usize::try_from(left).unwrap_or(usize::MAX).min(PIECE_BYTES)];
     while left > 0 {
         match body.read(&mut piece) {
@@ -243,5 +244,7 @@ fn continue_stream(
             Err(error) => return Err(transport.failed(ureq::Error::from(error))),
         }
     }
+    // A body that was read to its end gives its connection back for the next call. All that was promised is here, whatever comes of it.
+    let _ = body.read(&mut piece);
     Ok(())
 }

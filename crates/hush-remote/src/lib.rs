@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The other end of the network from a server: pushes tables to it, sends plans, fetches answers, delivers rows of a device.
+//! The client's end of the network: pushes tables to a server, sends plans, fetches answers, delivers rows of a device.
 //!
 //! ```text
 //! RemoteServer ─ push ─▶ HEAD/PUT parts (resumed) ─▶ PUT manifest
@@ -8,9 +8,9 @@
 //! ```
 //!
 //! *Invariants.*
-//! - Every request can be repeated without a second effect, and is, with growing random pauses: a bounded number of times
-//!   where the connection fails, until a deadline where a server that is at its limit asks for it. Nothing that is decrypted later can cause a request: an answer is
-//!   acknowledged (its job deleted) before anybody looks into it.
+//! - Every request can be repeated without a second effect, and is repeated with growing random pauses: a bounded number of
+//!   times if the connection fails, and until a deadline if a server at its limit asks for it. Decrypted data cannot cause a
+//!   request: an answer is acknowledged (its job deleted) before anybody looks into it.
 //! - No response is read beyond a limit that is known before it arrives; texts of a server are cleaned before
 //!   they are shown.
 //! - The token goes to the server's own address only: redirects are not followed, and plain HTTP is refused
@@ -66,7 +66,7 @@ pub struct RemoteServer {
     transport: Transport,
 }
 
-/// How a server may be reached.
+/// Options of the connection to a server.
 #[derive(Clone, Debug, Default)]
 pub struct RemoteOptions {
     /// Certificates (PEM) to trust instead of the public authorities, for a server with a private one.
@@ -76,7 +76,7 @@ pub struct RemoteOptions {
     pub plain_http: PlainHttp,
 }
 
-/// Where unencrypted HTTP is accepted.
+/// The hosts to which unencrypted HTTP is accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlainHttp {
     /// Any host.
@@ -117,7 +117,7 @@ impl RemoteServer {
         self.transport.url()
     }
 
-    /// Asks what the server is; the cheapest way to see that it can be reached and takes the token.
+    /// Asks for the server's version: the cheapest check that it can be reached and takes the token.
     ///
     /// # Errors
     /// Any [`RemoteError`] of the connection.
@@ -156,8 +156,8 @@ impl RemoteServer {
         push::push(&self.transport, directory, progress)
     }
 
-    /// Downloads all that the server has of this version of a table, keeps nothing, and compares it with the manifest: for
-    /// those who do not take the server's word. Gives the bytes of the parts.
+    /// Downloads all that the server has of this version of a table, compares it with the manifest and keeps nothing: for owners
+    /// who do not take the server's word. Returns the bytes of the parts.
     ///
     /// # Errors
     /// [`RemoteError::Altered`] for a part or a manifest that is another one; [`RemoteError::Refused`] for one that is missing.
@@ -169,11 +169,11 @@ impl RemoteServer {
     }
 
     /// Downloads the parts of a table into a directory, continuing an earlier download, and makes `manifest` its present
-    /// version. The manifest is this server's, and the caller has judged it: every part is held to the digest that it names.
+    /// version. The manifest is this server's, and the caller has judged it. Every part must have the digest that it names.
     /// The directory's table, if there is one, must be an earlier version of the same table.
     ///
     /// # Errors
-    /// [`RemoteError::Altered`] for a part that is not what the manifest names; [`RemoteError::Table`],
+    /// [`RemoteError::Altered`] for a part with another digest than the manifest names; [`RemoteError::Table`],
     /// [`RemoteError::Refused`].
     pub fn pull(
         &self,
@@ -184,8 +184,8 @@ impl RemoteServer {
         pull::pull(self, manifest, directory, progress)
     }
 
-    /// Delivers what a device encrypted: its parts, which lie below `directory` as a table's do, then the delivery itself. Broken
-    /// off and called again, it continues where it was; called twice, it does nothing.
+    /// Delivers rows that a device encrypted: first their parts, which lie below `directory` as a table's do, then the delivery
+    /// itself. A second call continues an interrupted delivery, and does nothing after a complete one.
     ///
     /// # Errors
     /// [`RemoteError::Refused`] for a device that the table's owner has not certified; [`RemoteError::Table`] for damaged parts.
@@ -227,8 +227,8 @@ impl RemoteServer {
         self.transport.send(&Call::new(Method::Delete, &path)).map(drop)
     }
 
-    /// Submits a plan. Repeated by this call where the connection fails, and for some minutes where the server is at its
-    /// limit, but never run twice.
+    /// Submits a plan. This call repeats that if the connection fails, and for some minutes if the server is at its limit. The
+    /// plan never runs twice.
     ///
     /// # Errors
     /// [`RemoteError::Refused`] for a plan that the server does not take.
@@ -236,7 +236,7 @@ impl RemoteServer {
         job::submit(&self.transport, plan, 0, backoff::PATIENCE).map(|(job, _)| job)
     }
 
-    /// How a job stands; waits on the server for up to `wait_ms` milliseconds (20 000 at most) for its end.
+    /// The status of a job. Waits on the server for up to `wait_ms` milliseconds (20 000 at most) for its end.
     ///
     /// # Errors
     /// [`RemoteError::Refused`] if there is no such job.

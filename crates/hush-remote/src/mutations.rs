@@ -2,7 +2,8 @@
 //! Damaged replies of a server, over real sockets: each ends in a typed error with a text that is safe to show, or in a value that
 //! keeps its rules; bodies are read up to their limits.
 //!
-//! `tests/corpus/README.md` says what is in the files that this starts from; `HUSH_MUTATIONS` multiplies the number of copies, `HUSH_MUTATION_SEED` gives other ones.
+//! `tests/corpus/README.md` describes the files from which this starts. `HUSH_MUTATIONS` multiplies the number of copies, and
+//! `HUSH_MUTATION_SEED` gives other ones.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -47,7 +48,7 @@ fn read(canned: &Canned, file: &CorpusFile) -> Result<(), String> {
     replied(canned, file.reader(), &reply)
 }
 
-/// Asks for what the reader reads, and gets this reply.
+/// Sends the request of a reader, which gets this reply.
 fn replied(canned: &Canned, reader: &str, reply: &[u8]) -> Result<(), String> {
     let job = canned.job();
     let server = canned.set(&[reply]);
@@ -96,7 +97,7 @@ fn push(canned: &Canned, replies: &[&[u8]]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whole replies that take a program to write, or say more than there is.
+/// Whole replies that take a program to write, or claim more bytes than they have.
 fn made() -> Vec<CorpusFile> {
     let version = r#"{"name":"hush-server","version":"0.1.0","plan_format":1}"#;
     let good = response("200 OK", version.as_bytes());
@@ -154,7 +155,7 @@ fn made() -> Vec<CorpusFile> {
     ]
 }
 
-/// Where the upload of a half of the golden table's part stands.
+/// The state of an upload of one half of the golden table's part.
 const STANDS: &[u8] =
     b"HTTP/1.1 404 Not Found\r\nupload-offset: 7\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 const COMPLETE: &[u8] =
@@ -257,7 +258,7 @@ fn damaged_replies_to_uploads_end_the_push_or_are_taken_at_their_word() {
     assert_eq!(push(&canned, &[&absent, COMPLETE, COMPLETE, COMPLETE]), Ok(()));
     let methods = |asked: &[String]| asked.iter().map(|line| line[..3].to_owned()).collect::<Vec<_>>();
     assert_eq!(methods(&canned.asked()), ["GET", "PUT", "PUT", "PUT"]);
-    // One that it has all the same does not count as sent, and a damaged one as replaced.
+    // A part that the server has all the same does not count as sent, and a damaged one counts as replaced.
     let had = b"HTTP/1.1 200 OK\r\nupload-complete: ?1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     let mended = COMPLETE.to_vec();
     let mended = [&mended[..mended.len() - 2], b"part-damaged: ?1\r\n\r\n"].concat();
@@ -270,7 +271,7 @@ fn damaged_replies_to_uploads_end_the_push_or_are_taken_at_their_word() {
             push(&canned, &replies).is_ok()
         });
     }
-    // Heads that end: where a connection closes before that, the library looks for leave to send for a second, each time.
+    // Heads that end: without an end the library looks for leave to send for a second, each time.
     for place in [2, 4, 5] {
         damaged("upload", 60, b"201 Created\r\nupload-complete: ?1", |head| {
             let end = b"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
@@ -287,7 +288,7 @@ fn damaged_replies_to_uploads_end_the_push_or_are_taken_at_their_word() {
 fn an_upload_that_never_ends_is_given_up() {
     let canned = Canned::new();
     let absent = response("404 Not Found", br#"{"code":"HUSH-V014","message":"no such table"}"#);
-    // To the question where the upload stands, and to what is sent from there.
+    // The replies to the question for the upload's offset, and to the bytes sent from there.
     let stands =
         b"HTTP/1.1 404 Not Found\r\nupload-offset: 0\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     let taken = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
@@ -356,7 +357,7 @@ fn bodies_are_read_up_to_their_limits() {
     let list = [padded("[]", LIST_MAX_BYTES), padded("[]", LIST_MAX_BYTES + 1)];
     assert_eq!(canned.body(&list[0]).tables().unwrap(), []);
     assert_eq!(canned.set(&[&endless(&list[1])]).tables().unwrap_err().code(), "HUSH-R007");
-    // Ten gigabytes that are only said, or an upload's answer with a body.
+    // Ten gigabytes that are only claimed, or an upload's answer with a body.
     let vast = b"HTTP/1.1 200 OK\r\ncontent-length: 10737418240\r\nconnection: close\r\n\r\n{}";
     assert_eq!(canned.set(&[vast]).version().unwrap_err().code(), "HUSH-R007");
     assert_eq!(canned.set(&[vast]).tables().unwrap_err().code(), "HUSH-R007");
@@ -374,7 +375,7 @@ fn answers_are_fetched_up_to_the_length_that_is_allowed() {
     let server = canned.body(b"0123456789");
     assert_eq!(server.fetch(&status(10, b"0123456789"), 10).unwrap(), b"0123456789");
     assert_eq!(server.fetch(&status(10, b"0123456789"), 9).unwrap_err().code(), "HUSH-R007");
-    // Said to be shorter or longer than what comes.
+    // The stated length is shorter or longer than the body.
     assert_eq!(server.fetch(&status(9, b"012345678"), 10).unwrap_err().code(), "HUSH-R006");
     assert_eq!(server.fetch(&status(11, b"0123456789"), 20).unwrap_err().code(), "HUSH-R006");
     for vast in [10 << 30, u64::MAX] {

@@ -3,7 +3,7 @@
 
 /// Receives progress. Implementations must be cheap: they are called once a chunk or part.
 pub trait Progress: Sync {
-    /// A phase begins; `total` in `unit`s where it is known.
+    /// A phase begins; `total` in `unit`s if it is known.
     fn begin(&self, phase: &str, total: Option<u64>, unit: &str);
     /// `amount` more units are done.
     fn advance(&self, amount: u64);

@@ -19,8 +19,8 @@ pub(super) fn pull(
 ) -> Result<(), RemoteError> {
     let base = table_path(&manifest.manifest().table)?;
     let store = TableStore::local(directory)?;
-    for (kind, file) in part_files(manifest) {
-        // Opening checks the digest: what an earlier download left is kept only if it is whole.
+    for (kind, file) in part_files(manifest).into_iter().flatten() {
+        // Opening checks the digest, so a part of an earlier download is kept only if it is whole.
         if store.open_part(kind, &file).is_ok() {
             continue;
         }

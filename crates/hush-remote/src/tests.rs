@@ -11,7 +11,7 @@ use super::*;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// Answers one connection per response, in order; gives the requests' heads.
+/// Answers one connection per response, in order; returns the requests' heads.
 fn scripted(responses: Vec<String>) -> (RemoteServer, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -87,7 +87,7 @@ fn refusals_keep_their_code_and_lose_what_a_terminal_would_obey() {
     assert_eq!((error.code(), error.kind()), ("HUSH-R005", ErrorKind::Remote));
     let RemoteError::Refused { status, code, message } = error else { panic!("{error}") };
     assert_eq!((status, code.as_str(), message.as_str()), (404, "HUSH-V015", "no ?[31mtable?"));
-    // That a table is missing is said in the client's own words, with the name.
+    // The client reports a missing table in its own words, with the name.
     let error = server.manifest("t").unwrap_err();
     assert_eq!((error.code(), error.server_code()), ("HUSH-R005", Some("HUSH-V014")));
     assert!(error.to_string().contains("no table \"t\""), "{error}");
@@ -248,7 +248,7 @@ fn a_job_that_ended_while_it_was_submitted_is_not_asked_for() {
     assert_eq!(error.server_code(), Some("HUSH-E043"));
     assert_eq!(asked(&canned), [submitted, &format!("DELETE {job}")]);
 
-    // One that has not ended is asked for; one that is done must have a result.
+    // A job that has not ended is polled; a job that is done must have a result.
     let running = status("running", serde_json::json!({}));
     let told = canned::response("200 OK", done.to_string().as_bytes());
     let replies: [&[u8]; 4] = [&accepted(running), &told, &fetched, &gone];
@@ -258,7 +258,7 @@ fn a_job_that_ended_while_it_was_submitted_is_not_asked_for() {
     assert_eq!(canned.set(&[&accepted(empty)]).run(plan, &Silent).unwrap_err().code(), "HUSH-R006");
 }
 
-/// More often than failures would be borne, at every step of a job.
+/// At every step of a job, a server may ask for patience more often than it may fail.
 #[test]
 fn a_server_at_its_limit_is_asked_again_until_it_has_room() {
     use crate::canned;

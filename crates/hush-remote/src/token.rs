@@ -43,7 +43,7 @@ impl ApiToken {
     fn read(path: &Path) -> Result<Self, TokenFault> {
         let file = File::open(path)?;
         check_mode(&file)?;
-        // Reserved at once: growing would leave copies behind. One byte more than may be there tells a longer file.
+        // Reserved at once: growing would leave copies behind. One byte more than the maximum tells a longer file.
         let mut text = Zeroizing::new(Vec::with_capacity(TOKEN_FILE_MAX + 1));
         file.take(TOKEN_FILE_MAX as u64 + 1).read_to_end(&mut text)?;
         if text.len() > TOKEN_FILE_MAX {

@@ -18,9 +18,9 @@ use super::backoff::{Backoff, FIRST_PAUSE, PATIENCE, retrying};
 use super::{ApiToken, PlainHttp, RemoteError, RemoteOptions, SHORT_MAX_BYTES};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// A stalled upload or download.
+/// Time after which an upload or download counts as stalled.
 const STALL_TIMEOUT: Duration = Duration::from_secs(60);
-/// From the last byte sent to the first byte back; above the longest wait for a job.
+/// Longest time from the last byte sent to the first byte back; above the longest wait for a job.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 const HEADER_MAX_BYTES: usize = 16 << 10;
 const MESSAGE_MAX_CHARS: usize = 300;
@@ -56,13 +56,13 @@ pub(super) struct Reply {
     pub(super) body: Vec<u8>,
 }
 
-/// The way to one server.
+/// Access to one server.
 #[derive(Debug)]
 pub(super) struct Transport {
     agent: Agent,
     url: String,
     token: Option<ApiToken>,
-    /// Before the second try.
+    /// Pause before the second try.
     pub(super) first_pause: Duration,
 }
 
@@ -116,7 +116,7 @@ impl Transport {
         Backoff::new(self.first_pause, patience)
     }
 
-    /// Sends a call, again where the connection fails or the server asks for it; gives the response if it is a success.
+    /// Sends a call, and again if the connection fails or the server asks for it. Returns the response of a success.
     pub(super) fn send(&self, call: &Call) -> Result<Reply, RemoteError> {
         self.send_within(self.backoff(), call)
     }
@@ -277,7 +277,8 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-/// Checks an address; gives it in one spelling (small letters, no default port, no trailing slash), and whether it is this machine.
+/// Checks an address. Returns it in one spelling (small letters, no default port, no trailing slash), and whether it is this
+/// machine.
 fn check_url(url: &str) -> Result<(String, bool), RemoteError> {
     let wrong = || RemoteError::Url { found: clean(url) };
     let uri: Uri = url.parse().map_err(|_| wrong())?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Uploading one part, from where it stands on the server. A push and a delivery do the same.
+//! Uploads one part from its offset on the server, for pushes and deliveries alike.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -24,8 +24,8 @@ pub(super) fn part_path(base: &str, kind: PartKind, file: &PartFile) -> String {
     path::part(base, &path::part_name(&file.digest.to_string(), ending))
 }
 
-/// Bodies up to this length are sent without waiting for leave, and parts without asking for what a server cannot have: it takes
-/// longer to ask than to send. A server that refuses such a body reads past it.
+/// Bodies up to this length are sent without waiting for leave. Parts up to this length that a server cannot have are sent
+/// without asking for their offset. Asking takes longer than sending. A server that refuses such a body reads past it.
 const UNASKED_BYTES: u64 = 1 << 20;
 
 /// With this header a refusal arrives before the bytes of a long body leave, instead of breaking the connection under them.
@@ -54,7 +54,7 @@ pub(super) struct Uploaded {
     pub(super) replaced: bool,
 }
 
-/// How much of a part a server has.
+/// The bytes of a part that a server has.
 enum Standing {
     Whole,
     /// Bytes up to here, from a broken upload; perhaps beside a damaged file.
@@ -100,7 +100,7 @@ impl Upload<'_> {
             }
             match self.send_from(&path, offset, &mut uploaded, &mut shown) {
                 Ok(Step::Complete) => break,
-                // Everything that was left is sent: what the server still lacks may be lost again.
+                // All bytes that were left have been sent. Those that the server still lacks may be lost again.
                 Ok(Step::Again) => backoff.after(self.transport.broken("the upload is not complete"))?,
                 // The bytes that the server had may be wrong: try once more from the start.
                 Err(error) if error.server_code() == Some(code::WRONG_DIGEST) && !rejected && offset > 0 => {
@@ -164,13 +164,13 @@ impl Upload<'_> {
                 let says = |name: &str| reply.headers.get(name).is_some_and(|value| value == YES);
                 uploaded.replaced |= says(PART_DAMAGED);
                 if was_there {
-                    // It was not asked for; the bytes were read past.
+                    // The server had the part, and read past the bytes.
                     uploaded.sent = before;
                 }
                 Ok(if says(UPLOAD_COMPLETE) { Step::Complete } else { Step::Again })
             }
             Err(error) if error.server_code() == Some(code::WRONG_OFFSET) => {
-                // Somebody else moved the upload; its new place is asked for after a pause.
+                // Somebody else moved the upload; its new offset is asked for after a pause.
                 let url = self.transport.url().to_owned();
                 Err(RemoteError::Busy { url, code: code::WRONG_OFFSET.into(), retry_after: None })
             }

@@ -110,7 +110,7 @@ fn table(directory: &Path, version: u64, signer: u8) -> SignedManifest {
     table_with_keys(directory, version, signer, &[])
 }
 
-/// The same, with bytes in place of evaluation keys for these Galois elements, a file for each.
+/// [`table`], with bytes in place of evaluation keys for these Galois elements, a file for each.
 fn table_with_keys(directory: &Path, version: u64, signer: u8, elements: &[u32]) -> SignedManifest {
     let store = TableStore::local(directory).unwrap();
     let clear = Arc::new(Schema::new(vec![Field::new("year", DataType::Int64, true)]));
@@ -344,7 +344,7 @@ fn a_push_mends_what_the_server_has_damaged() {
         let bytes = client.check(&manifest, &Silent).unwrap();
         assert_eq!(bytes, entry.clear.unwrap().bytes + entry.encrypted.unwrap().bytes);
     }
-    // One of two, over connections that break, from a half that is not of this part.
+    // One part of two, over connections that break; the upload that was begun there has other bytes.
     flip(&encrypted);
     let uploads = service.data.path().join("data/uploads/visits");
     std::fs::create_dir_all(&uploads).unwrap();

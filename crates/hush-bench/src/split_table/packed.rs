@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Hushtable on the workload, over the network: keys, encryption, upload, evaluation and decryption, with a real
-//! server process on the loopback address.
+//! server process on the loopback address; or in one process, without upload.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -36,6 +36,8 @@ pub(super) enum Storage {
     Disk,
     /// In a file system in memory if there is one, because the peers keep everything in memory.
     Memory,
+    /// As [`Storage::Memory`], and there is no server: the table is asked where it was written.
+    Process,
 }
 
 impl Storage {
@@ -47,15 +49,16 @@ impl Storage {
 
     fn directory(self) -> std::io::Result<TempDir> {
         match self {
-            Self::Memory => tempfile::tempdir_in(MEMORY_FILE_SYSTEM),
+            Self::Memory | Self::Process => tempfile::tempdir_in(MEMORY_FILE_SYSTEM),
             Self::Disk => tempfile::tempdir(),
         }
     }
 
     fn describe(self) -> &'static str {
         match self {
-            Self::Memory => "files in memory",
-            Self::Disk => "files flushed to disk",
+            Self::Memory => "over loopback HTTP, files in memory",
+            Self::Process => "in one process, files in memory",
+            Self::Disk => "over loopback HTTP, files flushed to disk",
         }
     }
 }
@@ -78,19 +81,23 @@ pub(super) fn run(
 ) -> Result<Measured, BenchError> {
     let (name, columns) = match (encrypted, storage) {
         (Encrypted::Sensitive, Storage::Memory) => ("packed split", SENSITIVE),
+        (Encrypted::Sensitive, Storage::Process) => ("split in process", SENSITIVE),
         (Encrypted::Sensitive, Storage::Disk) => ("split on disk", SENSITIVE),
         (Encrypted::Whole, _) => ("packed whole", COLUMNS.len()),
     };
     let storage = storage.for_rows(table.rows());
     let directory = storage.directory()?;
     let input = write_input(&directory, table, encrypted)?;
-    let server = Server::start(directory.path(), options.threads)?;
+    let server = match storage {
+        Storage::Process => None,
+        Storage::Disk | Storage::Memory => Some(Server::start(directory.path(), options.threads)?),
+    };
     let before = ProcessUsage::now();
     let mut runs = Vec::new();
     for repetition in 0..options.repeat.max(1) {
         runs.push(once(
             &input,
-            &server,
+            server.as_ref(),
             &directory.path().join(format!("table{repetition}")),
             options,
             table,
@@ -116,7 +123,7 @@ pub(super) fn run(
     Ok(Measured {
         name: name.to_owned(),
         what: format!(
-            "Hushtable over loopback HTTP, {}, {}; {} of {COLUMNS} columns encrypted, \
+            "Hushtable {}, {}; {} of {COLUMNS} columns encrypted, \
              {:.2} B per encrypted value; median of {repetitions}",
             storage.describe(),
             last.map_or(String::new(), |run| run.params.join(", ")),
@@ -148,7 +155,7 @@ struct Run {
 
 fn once(
     input: &Input,
-    server: &Server,
+    server: Option<&Server>,
     output: &Path,
     options: &Options,
     table: &Synthetic,
@@ -166,13 +173,22 @@ fn once(
         replace: true,
     };
     let signed = phases.time("encrypt", || hush::encrypt(&encryption, &key, &Silent))?.manifest;
-    let remote = server.connect()?;
-    // Every repetition has a key of its own, so the server must forget the last one's table.
-    drop(remote.delete(TABLE));
-    let pushed = phases.time("transfer", || remote.push(output, &Silent)).map_err(hush::Error::from)?;
-    let (owned, seconds) = timed(|| OwnedTable::open_remote(remote, TABLE, &key, &Pins::forgetful()));
+    let mut bytes_sent = 0;
+    let owned = match server {
+        Some(server) => {
+            let remote = server.connect()?;
+            // Every repetition has a key of its own, so the server must forget the last one's table.
+            drop(remote.delete(TABLE));
+            let pushed = phases.time("transfer", || remote.push(output, &Silent));
+            bytes_sent = pushed.map_err(hush::Error::from)?.bytes_sent;
+            let (owned, seconds) = timed(|| OwnedTable::open_remote(remote, TABLE, &key, &Pins::forgetful()));
+            phases.add("transfer", seconds);
+            owned
+        }
+        None => phases
+            .time("open", || OwnedTable::open_directory(output, &key, &Pins::forgetful(), options.threads)),
+    };
     let owned = owned.map_err(hush::Error::from)?;
-    phases.add("transfer", seconds);
     let outcome = owned.ask(&query(), &Silent).map_err(hush::Error::from)?;
     for (name, seconds) in outcome.phases.iter() {
         phases.add(name, seconds);
@@ -185,7 +201,7 @@ fn once(
     std::fs::remove_dir_all(output)?;
     Ok(Run {
         phases,
-        bytes_up: pushed.bytes_sent + outcome.moved.up,
+        bytes_up: bytes_sent + outcome.moved.up,
         bytes_down: outcome.moved.down,
         params: outcome.plan.cost.params.clone(),
         bytes_per_value: bytes_per_value(signed.manifest()),

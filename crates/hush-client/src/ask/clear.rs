@@ -26,7 +26,7 @@ pub(super) fn clear_units(
     Ok((units.collect(), wide.nulls().cloned()))
 }
 
-/// Clear column `index` of the task at the matching rows; before all of them is the column of their places.
+/// Clear column `index` of the task at the matching rows. The column of row numbers comes before all of them.
 pub(super) fn clear_column(clear: &RecordBatch, index: usize) -> Result<&ArrayRef, ClientError> {
     let lacking = ClientError::Internal { what: "the plan names a clear column that it lacks" };
     clear.columns().get(index + 1).ok_or(lacking)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Grouped queries of many groups: the rows that match have come back, and are grouped here.
+//! Grouped queries of many groups: the matching rows have come back, and are grouped here.
 //!
-//! Their clear columns and the decrypted quantities become a table in memory in which nothing is encrypted, and an engine that
-//! encrypts nothing answers the very task on it that a server would have had. So groups, masks and ranges are the same code, and
-//! so is what follows.
+//! Their clear columns and decrypted quantities become a table in memory in which nothing is encrypted. An engine that encrypts
+//! nothing runs the same task on it that a server would have run. So groups, masks and ranges are the same code, and so are the
+//! steps that follow.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::scheme::NoOp;
 use crate::table::OwnedTable;
 use hush_remote::Silent;
 
-/// Builds `merged`, as [`groups::merge`] does, from the rows that match.
+/// Builds `merged`, as [`groups::merge`] does, from the matching rows.
 ///
 /// # Cost
 /// Memory: 32 bytes for each row and quantity, several times, and the clear columns.

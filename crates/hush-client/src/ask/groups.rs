@@ -24,7 +24,7 @@ use crate::number::Number;
 use crate::packing::ColumnKey;
 use crate::table::OwnedTable;
 
-/// Builds `merged`: keys `k0…` and aggregates `a0…`, one row per group. `errors` bound those of the encrypted sums.
+/// Builds `merged`: keys `k0…` and aggregates `a0…`, one row per group. `errors` bounds the errors of the encrypted sums.
 ///
 /// # Errors
 /// [`ClientError::Answer`] if the answer is not one to this task.
@@ -153,7 +153,7 @@ fn block_numbers(
     let number = |(place, (key, bound)): (usize, &(&ColumnKey, &Bound))| {
         let number = sums.number(place, key, bound)?;
         check_sum(key, &number, bound, rows)?;
-        // Only what was found possible gets noise.
+        // Only a number within its bound gets noise.
         match asked.release {
             Some(release) => Ok(sums.released(place, key, bound, release)?.unwrap_or(number)),
             None => Ok(number),

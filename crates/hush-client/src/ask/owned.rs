@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Expressions that the owner evaluates on decrypted columns, exactly: those that the server has no layout or no depth
-//! for.
+//! Expressions that the owner evaluates exactly on decrypted columns, because the server has no layout or no depth for
+//! them.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::arrays::wrapped;
 use crate::cells::Cells;
 use crate::error::ClientError;
 
-/// The rows of one chunk that match.
+/// The matching rows of one chunk.
 pub(super) struct Input<'a> {
     pub(super) task: &'a RowsTask,
     /// Clear columns of the whole answer.
@@ -27,14 +27,14 @@ pub(super) struct Input<'a> {
     pub(super) rows: &'a [usize],
 }
 
-/// The value of `expr` in every matching row, in units. A clear operand that is NULL counts as 0, a missing encrypted
-/// value as what is stored for it: who knows about validity blanks these rows.
+/// The value of `expr` in every matching row, in units. A NULL in a clear operand counts as 0, a missing encrypted value
+/// as the number stored for it. The caller blanks these rows by validity.
 ///
-/// In arithmetic modulo `2^256`, where numbers on the way may wrap: the planner has seen to it that the result has at most
-/// 76 digits.
+/// Arithmetic is modulo `2^256`. Intermediate numbers may wrap, because the planner ensures that the result has at most 76
+/// digits.
 ///
 /// # Errors
-/// [`ClientError::Internal`] if the plan reads what it does not fetch.
+/// [`ClientError::Internal`] if the plan reads a column that it does not fetch.
 pub(super) fn evaluate(expr: &SlotExpr, input: &Input<'_>) -> Result<Vec<I256>, ClientError> {
     let missing = || ClientError::Internal { what: "the plan reads a column that it does not fetch" };
     let both = |a: &SlotExpr, b: &SlotExpr, with: fn(I256, I256) -> I256| {
@@ -76,7 +76,7 @@ mod tests {
 
     use super::*;
 
-    /// `f(v) = v² − (v² − v·c) + k − 2^256`, is `v·c + k` in every row that is picked, though its squares exceed 256 bits.
+    /// `f(v) = v² − (v² − v·c) + k − 2^256` is `v·c + k` in every picked row, though its squares exceed 256 bits.
     #[test]
     fn numbers_on_the_way_may_wrap() {
         let column = || Box::new(SlotExpr::Column(EncodingId(7)));

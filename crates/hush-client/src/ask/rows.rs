@@ -36,8 +36,8 @@ use crate::release::Release;
 use crate::scheme::{Computed, Fetched, Scheme};
 use crate::table::OwnedTable;
 
-/// Builds `merged`: clear columns `c0…` and programs `p0…`, one row per matching row. `errors` bound those of the task's programs
-/// and fetched columns.
+/// Builds `merged`: clear columns `c0…` and programs `p0…`, one row per matching row. `errors` bounds the errors of the task's
+/// programs and fetched columns.
 ///
 /// # Errors
 /// [`ClientError::Answer`] if the answer is not one to this task.
@@ -54,7 +54,7 @@ pub(super) fn merge(
     let outputs = Outputs { owner, task, clear, programs: Programs::new(asked, task)?, errors };
     let places = matching.places(chunks)?;
     let covered = places.last().map_or(0, |(range, _)| range.end);
-    // Where nothing encrypted is asked for there are no chunks.
+    // A query of clear columns alone has no chunks.
     let is_clear = task.programs.is_empty() && task.fetch.is_empty();
     let is_accompanied = !is_clear || !chunks.is_empty();
     if is_accompanied && covered != clear.num_rows() && !owner.programs.is_empty() {
@@ -83,7 +83,7 @@ pub(super) fn merge(
     Ok(RecordBatch::try_new(Arc::new(ArrowSchema::new(fields)), columns)?)
 }
 
-/// The clear half of a rows answer, and the fetched columns at the rows that match.
+/// The clear half of a rows answer, and the fetched columns at the matching rows.
 ///
 /// # Errors
 /// [`ClientError::Answer`] if the answer is not one to this task.
@@ -125,7 +125,7 @@ fn too_short() -> ClientError {
 /// The rows of the answer that lie in one chunk, and their places in it.
 type Place = (Range<usize>, Vec<usize>);
 
-/// The rows that match.
+/// The matching rows.
 struct Matching {
     /// Their clear half: the row's number in the table, then the columns of the task.
     clear: RecordBatch,
@@ -254,14 +254,14 @@ impl<'a> Programs<'a> {
         let cells = self.scheme.computed(computed, chunk, object, None)?;
         check_rows("a computed column", &cells, computed.bound)?;
         match (self.release, &cells) {
-            // Only what was found possible gets noise.
+            // Only values within their bounds get noise.
             (Some(release), Cells::Approx(_)) => self.scheme.computed(computed, chunk, object, Some(release)),
             _ => Ok(cells),
         }
     }
 }
 
-/// How objects of a column come rounded, if they do.
+/// The rounding of a column's objects, if any.
 fn rounding(key: &ColumnKey, bits: Option<u32>) -> Result<Option<ObjectRounding>, ClientError> {
     let rounding = bits.map(|bits| packing::rounding(key.ring(), &key.encoding.public.packing, bits));
     Ok(rounding.transpose()?.flatten())

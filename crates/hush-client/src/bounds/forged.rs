@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A server that changes its answers, with right headers and checksums: what cannot come from rows of the table is refused, in every
-//! way to answer.
+//! A server that changes its answers, with right headers and checksums. Numbers that cannot come from rows of the table are
+//! refused, in every way to answer.
 
 use std::path::Path;
 
@@ -165,7 +165,7 @@ fn falsified_answers_are_refused_whatever_was_asked() {
         on_a_server(directory.path(), &key, |bytes| bytes).ask(query, &Silent).unwrap();
         let refused = on_a_server(directory.path(), &key, scrambled).ask(query, &Silent).unwrap_err();
         assert_eq!((refused.code(), refused.kind()), ("HUSH-C013", ErrorKind::Damaged), "{query}: {refused}");
-        // Nothing that could be told from the secret key or the data.
+        // The message has no number that could tell of the secret key or the data.
         assert!(
             !refused.report(hush_plan::error::Front::CommandLine).bytes().any(|byte| byte.is_ascii_digit()),
             "{refused}"
@@ -188,13 +188,13 @@ fn sums_that_no_rows_give_are_refused_and_others_are_not_noticed() {
         ("SELECT SUM(x) FROM t", |bytes| added(bytes, -150_001), Some("HUSH-C013")),
         ("SELECT SUM(x) FROM t WHERE n < 100", |bytes| added(bytes, 50_001), Some("HUSH-C013")),
         ("SELECT SUM(x) FROM t WHERE n < 100", |bytes| added(bytes, -50_001), Some("HUSH-C013")),
-        // Every row has a value, none more.
+        // Every row has a value, so one more is impossible.
         ("SELECT COUNT(w) FROM t", |bytes| added(bytes, 1), Some("HUSH-C013")),
-        // No numbers have these moments: the squares of equal ones are the least that there are.
+        // No numbers have these moments: equal numbers have the smallest sum of squares.
         ("SELECT STDDEV(x) FROM t", |bytes| added(bytes, 1), Some("HUSH-C013")),
         // Whole multiples of t leave the message as it is; honest error is far smaller.
         ("SELECT SUM(x) FROM t", |bytes| added(bytes, 1 << 42), Some("HUSH-C013")),
-        // What could be true is not proven to be.
+        // A wrong sum that could be true is accepted.
         ("SELECT SUM(x) FROM t", |bytes| added(bytes, 149_000), None),
     ];
     for (query, forge, expected) in cases {

@@ -22,8 +22,8 @@ pub(crate) fn body_of(key: &ColumnKey, chunk: u32, rows: u32) -> Result<(BodyKin
     body.ok_or(ClientError::Internal { what: "a body of a column without polynomials" })
 }
 
-/// Decrypts one column in one chunk, under the chunk's seed: its first `rows` values, each of which `bound`
-/// allows; approximate ones as they are to leave the owner, where there is a `release`.
+/// Decrypts one column in one chunk, under the chunk's seed: its first `rows` values, which `bound` must all allow. With
+/// a `release`, approximate values have the form that may leave the owner.
 ///
 /// # Errors
 /// A blob that is damaged or belongs elsewhere; [`ClientError::Beyond`].
@@ -38,7 +38,7 @@ pub(crate) fn decrypt_chunk(
     let (owned, rows) = (key.codec.owned(), rows as usize);
     let cells = owned.decrypt(&stored, rows, phase_limit(bound))?;
     check_rows(&key.content_name(), &cells, bound)?;
-    // Only what was found possible gets noise.
+    // Only values within their bounds get noise.
     match release {
         Some(release) => Ok(owned.release(&stored, rows, release)?.unwrap_or(cells)),
         None => Ok(cells),
@@ -46,7 +46,7 @@ pub(crate) fn decrypt_chunk(
 }
 
 impl Stored<'_> {
-    /// The body that the blob is.
+    /// The blob as a body.
     ///
     /// # Errors
     /// A body that is damaged or belongs elsewhere.
@@ -60,7 +60,7 @@ impl Stored<'_> {
 pub(crate) struct Whole {
     /// The rows.
     pub(crate) rows: Cells,
-    /// What lies behind the last row, where an encryption leaves nothing but its errors.
+    /// The values behind the last row, where an encryption leaves its errors alone.
     pub(crate) padding: Cells,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Taking in what devices have delivered, one delivery at a time: what is wrong with one keeps no other out.
+//! Takes deliveries of devices in, one at a time: a fault of one keeps no other out.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -19,8 +19,9 @@ use crate::owner::OwnerKey;
 use crate::pins::Pins;
 use crate::place::{Opened, TablePlace};
 
-/// Deliveries of one device that may be rejected for what they decrypt to; then nothing of it is decrypted any more. Every such answer
-/// tells a server that is the device's accomplice something of what it put in, see `docs/security/devices.md`.
+/// Deliveries of one device that may be rejected for their decrypted values; then nothing of the device is decrypted any more.
+/// Every such rejection tells a server that is the device's accomplice something about the delivery's ciphertexts, see
+/// `docs/security/devices.md`.
 pub const MAX_REJECTIONS: usize = 3;
 
 /// Rejected deliveries that are told one by one.
@@ -31,7 +32,7 @@ const MAX_TOLD: usize = 1000;
 pub struct Accepted {
     /// Deliveries.
     pub deliveries: u64,
-    /// Rows of them.
+    /// Their rows.
     pub rows: u64,
     /// Version of the table now.
     pub version: u64,
@@ -43,9 +44,9 @@ pub struct Accepted {
     pub out_of_order: u64,
     /// Deliveries encrypted for an earlier version of the table's encodings, which no key opens as they are.
     pub outdated: u64,
-    /// Deliveries that are wrong, and wait for a decision: the first of them.
+    /// The first of the faulty deliveries, which wait for a decision.
     pub rejected: Vec<RejectedDelivery>,
-    /// How many more there are.
+    /// Number of the other faulty ones.
     pub rejected_more: u64,
     /// Deliveries of devices that had [`MAX_REJECTIONS`] rejected: nobody looked at them.
     pub held: u64,
@@ -68,24 +69,24 @@ pub struct RejectedDelivery {
     pub stream: String,
     /// Its number there.
     pub number: u64,
-    /// Rows that it says it has.
+    /// Rows that it claims to have.
     pub rows: u64,
-    /// What is wrong with it.
+    /// The fault.
     pub why: String,
 }
 
-/// Takes what devices have delivered into the next version of the table, and discards for good those of `discard` that wait. Does
-/// nothing where nothing waits.
+/// Takes waiting deliveries of devices into the next version of the table, and discards those in `discard` for good. Does nothing
+/// if nothing waits.
 ///
-/// Deliveries of one stream are taken in the order of their numbers, without gaps: one that was lost, held back or rejected is
+/// Deliveries of one stream are taken in the order of their numbers, without gaps. So a lost, held back or rejected delivery is
 /// noticed, and its stream stands until it comes or is discarded. Every delivery is decoded and decrypted before it is taken.
 ///
-/// Where more wait than a page has (4096), devices take turns, and each page that brings something is a version of its own: no device
-/// keeps the others' deliveries out, and what was taken stays taken if a later page fails.
+/// If more wait than a page has (4096), devices take turns, and each page that brings something is a version of its own. So no
+/// device keeps the others' deliveries out, and deliveries stay taken if a later page fails.
 ///
 /// # Errors
 /// Another key, a rollback, damage; [`ClientError::Usage`] for a delivery to discard that does not wait; another version that was
-/// made at the same time; a server that lists without end. What earlier pages brought stays.
+/// made at the same time; a server that lists without end. Deliveries of earlier pages stay taken.
 pub fn accept_deliveries(
     place: TablePlace<'_>,
     key: &OwnerKey,
@@ -145,9 +146,9 @@ fn named(texts: &[String], mut waiting: Waiting<'_>) -> Result<Vec<SignedDeliver
 struct Choice {
     manifest: Manifest,
     accepted: Accepted,
-    /// What deliveries must be encrypted for.
+    /// Digest of the encodings for which deliveries must be encrypted.
     encodings: Digest,
-    /// Number with which each stream goes on.
+    /// The next number of each stream.
     expected: BTreeMap<(DeviceId, StreamId), u64>,
     /// Encrypted files of the table: one delivered twice would count its rows twice.
     files: HashSet<PartFile>,
@@ -203,7 +204,7 @@ impl Choice {
             let expected = self.expected.get(&(device, id.stream)).copied().unwrap_or(0);
             let rules = &self.manifest.devices;
             if rules.is_revoked(device) || id.number < expected {
-                // Settled; what could not be removed when it was is removed with the next version.
+                // Settled already, but not removed then. The next version removes it.
                 continue;
             }
             if signed.delivery().encodings != self.encodings {

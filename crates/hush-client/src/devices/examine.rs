@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One delivery under its owner's eyes, before it becomes part of the table.
+//! The owner examines a delivery before it becomes part of the table.
 //!
-//! A device signs what it sends, but it can send anything. So its files are held to the form of the table, every body is decoded, and
-//! every row is decrypted: values must lie in the ranges of the schema, what follows from values (squares, products, validity) must
-//! follow from them, no ciphertext may be noisier than a device's is, and behind the last row there must be nothing. What passes is what an honest device could have sent for some
-//! rows; whether the rows are true, nobody can tell.
+//! A device signs its deliveries, but it can send anything. So its files must have the form of the table, every body is decoded, and
+//! every row is decrypted. Values must lie in the ranges of the schema. Squares, products and validity must follow from values. No
+//! ciphertext may be noisier than a device's, and nothing may stand behind the last row. An honest device could have sent a delivery
+//! that passes, for some rows. Nobody can tell whether the rows are true.
 //!
-//! *Secrecy.* The owner's answer to a delivery is visible to the server. `docs/security/devices.md` says what a device that is the
-//! server's accomplice could learn from it, and what bounds that.
+//! *Secrecy.* The server sees whether the owner takes a delivery. A device that is the server's accomplice can learn from that;
+//! `docs/security/devices.md` says how much at most.
 
 use std::collections::BTreeMap;
 
@@ -45,16 +45,16 @@ use crate::private::PrivateHalf;
 /// Bytes of a file beside its bodies: for each page, and once.
 const PAGE_BYTES: u64 = 1024;
 const FRAME_BYTES: u64 = 64 << 10;
-/// Rows of clear columns that are looked at together.
+/// Rows of clear columns that are examined together.
 const CLEAR_ROWS: usize = 256;
 
-/// Why a delivery is not taken. Names columns; never a value, nor which row.
+/// The reason not to take a delivery. It names columns, but never a value or a row.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
     /// It does not have the form of parts of the table.
     #[error("it does not have the files, rows or columns that parts of the table have")]
     Form,
-    /// A file larger than what it is to hold.
+    /// A file with more bytes than its rows can take.
     #[error("its {0} has more bytes than its rows can take")]
     Size(&'static str),
     /// Long texts; a small file can hold many.
@@ -72,10 +72,10 @@ pub(crate) enum Fault {
     /// The decrypted values of a row.
     #[error("{0}: what a row decrypts to is outside its range in the schema, or no device's ciphertext")]
     Values(String),
-    /// What lies behind the last row.
+    /// Values behind the last row.
     #[error("{0}: behind its last row it holds something, where a device's encryption leaves nothing")]
     Padding(String),
-    /// What follows from other values.
+    /// Values that do not follow from others.
     #[error("{0}: what a row decrypts to does not follow from its values")]
     Contradiction(String),
 }
@@ -93,17 +93,17 @@ impl From<TableError> for Fault {
     }
 }
 
-/// Looks at deliveries for one version of a table.
+/// Examines deliveries for one version of a table.
 pub(crate) struct Examiner<'a> {
     manifest: &'a Manifest,
     half: &'a PrivateHalf,
     keys: &'a ColumnKeys,
-    /// Of the columns of `keys`.
+    /// Bounds of the columns of `keys`.
     bounds: Vec<Bound>,
 }
 
 impl<'a> Examiner<'a> {
-    /// For the table with this private half.
+    /// An examiner for the table with this private half.
     ///
     /// # Errors
     /// None but bugs: the encodings are those of an open table.
@@ -116,13 +116,13 @@ impl<'a> Examiner<'a> {
         Ok(Self { manifest, half, keys, bounds })
     }
 
-    /// Looks at everything in a delivery; `open` gives its files, digests checked.
+    /// Examines everything in a delivery; `open` gives its files, with their digests checked.
     ///
     /// # Cost
     /// That of decrypting its rows, and a pass over its bodies; memory for its files and one chunk's plaintext.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The delivery's fault.
     pub(crate) fn examine(
         &self,
         signed: &SignedDelivery,
@@ -145,7 +145,7 @@ impl<'a> Examiner<'a> {
         check_seeds(&part, signed.delivery().id)?;
         let projection =
             Projection { seed: true, encodings: self.manifest.encoding_ids(), ..Projection::default() };
-        // All chunks before a row of any is decrypted: that a body is damaged must not say what other rows hold.
+        // All chunks are checked before any row is decrypted, so that a damaged body tells nothing of other rows.
         for chunk in part.chunks(&projection)? {
             self.check_form(&chunk?)?;
         }
@@ -155,7 +155,7 @@ impl<'a> Examiner<'a> {
         Ok(())
     }
 
-    /// So that nobody has the owner fetch what no rows need.
+    /// Refuses files larger than their rows need, so that nobody makes the owner fetch them.
     fn check_sizes(&self, entry: &PartEntry) -> Result<(), Fault> {
         let body = |key: &ColumnKey| {
             let public = &key.encoding.public;
@@ -174,7 +174,7 @@ impl<'a> Examiner<'a> {
         Ok(())
     }
 
-    /// Clear columns keep what the planner takes for granted: their ranges bound sums with them as weights.
+    /// Checks the ranges of clear columns. The planner relies on them: they bound sums with clear columns as weights.
     fn check_clear(&self, rows: &RecordBatch) -> Result<(), Fault> {
         if oversized_row(rows).is_some() {
             return Err(Fault::LongRow);
@@ -190,7 +190,8 @@ impl<'a> Examiner<'a> {
         Ok(())
     }
 
-    /// Every body is one of its column, and those over one ring store the same masks: sums of several columns have one sum of masks.
+    /// Checks that every body is one of its column, and that bodies over one ring store the same masks: sums of several columns have
+    /// one sum of masks.
     fn check_form(&self, chunk: &ChunkRow) -> Result<(), Fault> {
         let seed = UniformSeed::from_bytes(chunk.seed.ok_or(Fault::Form)?);
         let mut rings: BTreeMap<u16, Vec<Body<'_>>> = BTreeMap::new();
@@ -236,7 +237,7 @@ impl<'a> Examiner<'a> {
         self.check_contents(&batch, &cells)
     }
 
-    /// Whatever else was encrypted of the rows is what the owner would have encrypted.
+    /// Checks that all other quantities of the rows are those that the owner would have encrypted.
     fn check_contents(&self, batch: &RowBatch, cells: &[Cells]) -> Result<(), Fault> {
         let positions: BTreeMap<&str, usize> = self.half.schema.positions();
         for (key, cells) in self.keys.iter().zip(cells) {
@@ -251,7 +252,7 @@ impl<'a> Examiner<'a> {
     }
 }
 
-/// A column's values and validity, as they would have been read from a file; nothing where no encoding holds the values.
+/// A column's values and validity, as they would have been read from a file; `None` if no encoding holds the values.
 fn typed<'c>(
     column: &Column,
     found: impl Fn(&Quantity) -> Option<&'c Cells>,
@@ -294,7 +295,7 @@ fn equal_to(expected: impl ExactSizeIterator<Item = I256>, found: &[I256]) -> bo
     expected.len() == found.len() && expected.zip(found).all(|(expected, found)| expected == *found)
 }
 
-/// Whether a clear column's values lie in its range; `None` where they are of another type. Texts and floats have none.
+/// Whether a clear column's values lie in its range; `None` if they are of another type. Texts and floats have no range.
 fn clear_in_range(column: &Column, array: &ArrayRef) -> Option<bool> {
     let Some(range) = column_bounds(column) else { return Some(true) };
     let scale = match column.kind {

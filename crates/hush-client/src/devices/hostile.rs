@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Deliveries of certified devices that were tampered with: right signatures and digests around anything. Each is rejected for what
-//! it is, and an honest delivery beside it is taken.
+//! Deliveries that certified devices have tampered with: right signatures and digests around anything. Each is rejected for its
+//! fault, and an honest delivery beside it is taken.
 
 mod padding;
 
@@ -250,7 +250,7 @@ fn each_tampered_delivery_is_rejected_for_what_it_is_and_the_honest_one_is_taken
         change(&mut crafted);
         crafted
     };
-    // How, why, and whether only the owner's key can tell.
+    // The delivery, its fault, and whether only the owner's key can find it.
     let tampered: Vec<(Crafted, &str, bool)> = vec![
         (Crafted::with("load", 2, 100_000), "load: what a row decrypts to is outside", true),
         (Crafted::with("load", 0, 1001), "load: what a row decrypts to is outside", true),
@@ -279,7 +279,7 @@ fn each_tampered_delivery_is_rejected_for_what_it_is_and_the_honest_one_is_taken
     ];
     let mut total = OWN_SUM;
     for (stream, (crafted, why, is_secret)) in (1..).zip(&tampered) {
-        // A device each, so that none has used up its chances.
+        // Each case has its own device, so that none has used up its chances.
         let place = case.table();
         let device = device_key(TablePlace::Directory(&place), &case.owner, &Pins::forgetful()).unwrap();
         let id = case.deliver(&device, stream, crafted);

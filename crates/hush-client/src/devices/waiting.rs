@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The deliveries that wait beside a table, page by page and to the end.
 //!
-//! Pages are in the order of ids, which begin with the device. Ids never change, so that nothing is missed or met twice. But a device
-//! with thousands of deliveries would fill pages before those of others: so devices take turns. Where a page has one device alone, its
-//! next page comes after those of all others.
+//! Pages are in the order of ids, which begin with the device. Ids never change, so nothing is missed or met twice. But a device
+//! with thousands of deliveries would fill pages before those of others, so devices take turns. If a page has one device alone,
+//! the device's next page comes after those of all others.
 //!
 //! ```text
 //! A A A │ A A A │ A A B │ C C        read as   A A A │ B C C │ A A A │ A A
 //! ```
 //!
-//! A server can list what it likes. Every page begins behind the one before in its device's turn or its round, only deliveries of
-//! devices that the owner has certified are kept, and after [`MAX_PAGES`] there are no more.
+//! A server can list anything. So every page must begin behind the one before in its device's turn or its round, only deliveries of
+//! devices that the owner has certified are kept, and the list ends after [`MAX_PAGES`].
 
 use std::collections::VecDeque;
 
@@ -27,7 +27,7 @@ const MAX_PAGES: usize = 4096;
 
 type Fetch<'a> = dyn FnMut(Option<DeliveryId>) -> Result<DeliveryPage, ClientError> + 'a;
 
-/// Deliveries that wait, and are this table's owner's devices'.
+/// The waiting deliveries of devices that the table's owner has certified.
 pub(crate) struct Waiting<'a> {
     fetch: Box<Fetch<'a>>,
     signed: &'a SignedManifest,
@@ -40,12 +40,12 @@ pub(crate) struct Waiting<'a> {
 /// A page to read.
 struct Turn {
     after: Option<DeliveryId>,
-    /// Whose deliveries of it count; `None` for everybody's.
+    /// The device whose deliveries count; `None` for all devices.
     of: Option<DeviceId>,
 }
 
 impl<'a> Waiting<'a> {
-    /// All that waits beside a table.
+    /// The deliveries that wait beside a table.
     pub(crate) fn beside(place: TablePlace<'a>, signed: &'a SignedManifest) -> Self {
         let fetch = move |after| match place {
             TablePlace::Directory(directory) => {
@@ -99,7 +99,7 @@ impl<'a> Waiting<'a> {
         Ok(count)
     }
 
-    /// Whose turn it is next, where a page goes on behind `next`.
+    /// Arranges the next turns after a page behind which the list goes on at `next`.
     fn go_on(&mut self, turn: &Turn, next: DeliveryId, deliveries: &[SignedDelivery]) {
         let device = next.device;
         let is_alone = deliveries.iter().all(|signed| signed.delivery().id.device == device);

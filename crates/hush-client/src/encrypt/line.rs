@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From rows as the file has them to what a table holds of them, chunk by chunk, on any thread.
+//! Turns rows of a file into chunks of a table, on any thread.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, PoisonError};
@@ -22,7 +22,7 @@ pub(super) struct Line<'a> {
     schema: &'a Schema,
     clear: &'a SchemaRef,
     typer: ChunkTyper,
-    /// What no thread uses at the moment: no more than there are threads.
+    /// Workers that no thread uses at the moment; at most one for each thread.
     idle: Mutex<Vec<Worker>>,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Line<'a> {
         Self { plan, schema, clear, typer, idle: Mutex::default() }
     }
 
-    /// Has a thread of `scope` make chunk `index`, or find that it could not be read.
+    /// Lets a thread of `scope` make chunk `index`, or pass on the error of reading it.
     pub(super) fn begin<'s>(
         &'s self,
         scope: &Scope<'s>,
@@ -81,7 +81,7 @@ impl UnderWay {
     /// Waits for the chunk.
     ///
     /// # Errors
-    /// What its rows are wrong in.
+    /// Faults of its rows, or of reading them.
     pub(super) fn wait(self) -> Result<Encrypted, ClientError> {
         // A thread that panicked sends nothing; its panic goes on when the scope ends.
         self.0.recv().unwrap_or(Err(ClientError::Internal { what: "a thread gave no chunk" }))

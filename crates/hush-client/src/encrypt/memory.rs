@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How much of a table is in memory while it is encrypted: a model, and what to do with less than usual of it.
+//! A model of the memory that an encryption takes, and ways to do with less.
 //!
-//! Chunks pass through in a window: cut from CSV ahead of their turn, or decoded from Parquet in their turn; typed and encrypted on all
-//! threads, collected into a part, and written while the next part is collected. What is in flight is therefore so many chunks and three
-//! or five times a part, whatever the number of rows. Under a limit parts are written one at a time, then they get smaller (more files),
-//! then the window (less overlap of reading, encrypting and writing), then chunks are typed by the thread that reads them; texts, which
-//! have no size of their own, get what is left, and a chunk with more is refused.
+//! Chunks pass through in a window. They are cut from CSV ahead of their turn, or decoded from Parquet in their turn; typed and
+//! encrypted on all threads; collected into a part; and written while the next part is collected. So memory holds the window's
+//! chunks and three or five times a part, for any number of rows. Under a limit, first parts are written one at a time, then parts
+//! get smaller (more files), then the window gets smaller (less overlap of reading, encrypting and writing), then the thread that
+//! reads chunks also types them. Texts have no fixed size: they get the memory that is left, and a chunk with more is refused.
 
 use hush_plan::{ColumnType, Protection, Quantity, Schema};
 use hush_rlwe::OVERHEAD_BYTES;
@@ -18,17 +18,17 @@ use hush_system::memory::resident_bytes;
 
 const MIB: u64 = 1 << 20;
 const ROWS: u64 = CHUNK_ROWS as u64;
-/// What the program takes before it reads a row: code that has run (28 MB of it measured), tables of the rings, threads.
+/// Bytes of the program before it reads a row: code that has run (28 MB of it measured), tables of the rings, threads.
 pub(crate) const PROGRAM_BYTES: u64 = 36 * MIB;
-/// Bytes of a text, where nobody knows them yet.
+/// Assumed bytes of a text of unknown length.
 pub(crate) const TEXT_BYTES: u64 = 32;
 /// Most bytes of a chunk that waits to be typed, without a limit on memory.
 const MOST_RAW_BYTES: usize = 64 * MIB as usize;
 /// Most bytes of a record of a table whose texts are all left out.
 const RECORD_BYTES: usize = MIB as usize;
-/// Sizes of parts and how many are written at a time, from best to worst; the small ones make many files.
+/// Sizes of parts with numbers of parts written at a time, from best to worst. Small parts make many files.
 const PARTS: [&[(u64, usize)]; 2] = [
-    // While one waits for the disk, another one is laid out and hashed.
+    // While one part waits for the disk, another one is laid out and hashed.
     &[(PART_TARGET_BYTES, 2), (PART_TARGET_BYTES, 1), (16 * MIB, 1), (8 * MIB, 1), (4 * MIB, 1)],
     &[(2 * MIB, 1), (MIB, 1)],
 ];
@@ -48,12 +48,12 @@ pub(super) struct Flow {
     pub(super) text_bytes: usize,
 }
 
-/// What the parts of a table take, in bytes.
+/// Bytes that the pieces of an encryption take.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Need {
     /// The program; reading, beside the chunks that come of it; the keys.
     fixed: u64,
-    /// One chunk as it stands in the file, about.
+    /// One chunk as it stands in the file, estimated.
     raw: u64,
     /// One chunk's values, without texts.
     typed: u64,
@@ -68,7 +68,7 @@ pub(super) struct Need {
 }
 
 impl Need {
-    /// What a chunk of a table takes. `decode` is what the reader needs ([`hush_table::source::Source::decode_bytes`]).
+    /// The need of a table. `decode` is that of the reader ([`hush_table::source::Source::decode_bytes`]).
     pub(super) fn of(schema: &Schema, plan: &ChunkPlan<'_>, decode: u64) -> Self {
         // A program that does other things beside this, such as Python, has taken more already.
         let program = PROGRAM_BYTES.max(resident_bytes().unwrap_or(0));
@@ -106,12 +106,12 @@ impl Need {
         plan.keys.iter().map(encoded_bytes).sum()
     }
 
-    /// The most that is in memory at a time, with so many bytes of texts in a chunk.
+    /// Most bytes that are in memory at a time.
     fn bytes(&self, flow: Flow, threads: usize) -> u64 {
         let window = flow.window as u64;
         let texts = if self.texts > 0 { flow.text_bytes as u64 } else { 0 };
         let (raw, typed) = (flow.raw_bytes as u64, self.typed + texts);
-        // Those in work, those that wait, one that finds no room to wait and one that is being read, from a buffer that may have grown.
+        // Chunks in work, chunks that wait, one without room to wait, and one that is being read, from a buffer that may have grown.
         let read = (2 * window + 2) * typed.max(raw) + 2 * raw;
         let in_work = window.min(threads as u64);
         let working = in_work * (self.working + if raw > 0 { typed } else { 0 });
@@ -120,16 +120,16 @@ impl Need {
         let chunks = most_chunks.min(u64::from(MAX_PART_CHUNKS));
         let part = |chunk: u64| flow.part_bytes.min(chunks * chunk) + chunk + texts;
         let parts = [self.encrypted, self.clear].into_iter().filter(|bytes| *bytes > 0);
-        // One is collected while those before are in memory as chunks and as files.
+        // One part is collected while those before it are in memory as chunks and as files.
         let copies = 1 + 2 * flow.parts_in_flight as u64;
         let parts: u64 = parts.map(|chunk| copies * part(chunk)).sum();
-        // What is freed does not all go back at once.
+        // Freed memory does not all go back at once.
         self.fixed + (read + working + encrypted + parts) * 9 / 8
     }
 }
 
 impl Flow {
-    /// Without a limit.
+    /// The flow without a limit.
     pub(super) fn unlimited(threads: usize) -> Self {
         // Two chunks a thread keep all busy while the writer takes the last ones.
         let (window, raw_bytes) = (2 * threads, MOST_RAW_BYTES);
@@ -137,7 +137,7 @@ impl Flow {
         Self { window, raw_bytes, part_bytes: PART_TARGET_BYTES, parts_in_flight, text_bytes: usize::MAX }
     }
 
-    /// Within so many bytes of memory, code and all.
+    /// The flow within `limit` bytes of memory, code included.
     ///
     /// # Errors
     /// [`ClientError::MemoryLimit`] if one chunk at a time is too much.
@@ -149,7 +149,7 @@ impl Flow {
         let raw_bytes = [usize::try_from(need.raw).unwrap_or(usize::MAX).min(MOST_RAW_BYTES), 0];
         let flows = PARTS.into_iter().flat_map(|sizes| {
             let of_window = move |raw_bytes: usize, window: usize| {
-                // Texts need the memory more.
+                // Texts need the memory more than a second part in flight.
                 let most = if need.texts > 0 { 1 } else { threads.max(1) };
                 let parts = sizes.iter().filter(move |(_, in_flight)| *in_flight <= most);
                 parts.map(move |(part_bytes, parts_in_flight)| Self {
@@ -173,7 +173,7 @@ impl Flow {
         Ok(flow.with_all_texts(limit, threads, need))
     }
 
-    /// With as many bytes of texts as the limit leaves room for.
+    /// The flow with as many bytes of texts as the limit leaves room for.
     fn with_all_texts(self, limit: u64, threads: usize, need: &Need) -> Self {
         let with = |text_bytes| Self { text_bytes, ..self };
         if need.texts == 0 {
@@ -190,7 +190,7 @@ impl Flow {
     }
 }
 
-/// Bytes of a cell: a number and whether it is there, or the offset of a text.
+/// Bytes of a cell: a number and its validity, or the offset of a text.
 fn cell_bytes(kind: ColumnType) -> u64 {
     match kind {
         ColumnType::Category | ColumnType::Text => 5,
@@ -200,7 +200,7 @@ fn cell_bytes(kind: ColumnType) -> u64 {
     }
 }
 
-/// Bytes that a cell is given in a file, with what stands around it: a number has few digits, a text is rather too long.
+/// Assumed bytes of a cell in a file, with its separators: few digits for a number, rather too many bytes for a text.
 fn raw_cell_bytes(kind: ColumnType) -> u64 {
     match kind {
         ColumnType::Category | ColumnType::Text => 2 * TEXT_BYTES,
@@ -215,7 +215,7 @@ fn encoded_bytes(key: &ColumnKey) -> u64 {
     (key.ring().set().map_or(0, elements) + OVERHEAD_BYTES) as u64
 }
 
-/// Bytes of what a chunk of an encoded column is computed into before it is encrypted.
+/// Bytes of an encoded column's plaintext in a chunk.
 fn plaintext_bytes(quantity: &Quantity) -> u64 {
     match quantity {
         Quantity::Value(_) => 0,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What can be done about each error of the owner's side, worded by the front that shows it.
+//! The ways out of each error of the owner's side, worded by the front that shows it.
 //!
 //! Crates below that cannot name a [`Remedy`] (keys, circuits) give the facts; their remedies stand here.
 
@@ -11,7 +11,7 @@ use hush_remote::RemoteError;
 use super::{ClientError, megabytes_up};
 use crate::eval::EvalError;
 
-/// Remedies, and what else is said of the state of things.
+/// Remedies with their form, and a note on the state of files.
 struct Advice {
     remedies: Vec<Remedy>,
     form: AdviceForm,
@@ -19,7 +19,7 @@ struct Advice {
     unwritten: bool,
 }
 
-/// How advice stands under its sentence.
+/// The form of advice under its sentence.
 enum AdviceForm {
     /// A list after `Ways out:`, or `Way out:` where there is always one.
     Ways(&'static str),
@@ -46,7 +46,7 @@ impl ClientError {
         format!("{sentence}{stop}\n  {}.{unwritten}", ways.trim_end_matches('.'))
     }
 
-    /// What can be done, where the sentence does not say so itself.
+    /// The ways out that the sentence does not tell itself.
     fn advice(&self) -> Advice {
         match self {
             error if error.is_stale_version() => way(Remedy::Reopen),
@@ -105,7 +105,7 @@ fn sentence(remedy: Remedy) -> Advice {
     Advice { remedies: vec![remedy], form: AdviceForm::Sentence, unwritten: false }
 }
 
-/// What can be done about a key file.
+/// The ways out of an error of a key file.
 fn key_file(error: &KeyFileError) -> Vec<Remedy> {
     match error {
         KeyFileError::Memory { limit, .. } => {
@@ -119,7 +119,7 @@ fn key_file(error: &KeyFileError) -> Vec<Remedy> {
     }
 }
 
-/// What can be done about an evaluation.
+/// The ways out of a refused evaluation.
 fn eval(error: &EvalError) -> Vec<Remedy> {
     match error {
         EvalError::BadPrecision => vec![Remedy::Precision],

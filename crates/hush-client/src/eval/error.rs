@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Why an evaluation is refused. No message carries a value.
+//! Refusals of evaluations. No message carries a value.
 
 use hush_circuits::CircuitError;
 use hush_circuits::program::{ProgramError, ServeError};
@@ -61,7 +61,7 @@ pub enum EvalError {
         /// Position, from 1.
         position: usize,
     },
-    /// Nothing serves.
+    /// No scheme and parameters serve.
     #[error(transparent)]
     Program(#[from] ProgramError),
     /// The server's half refused.
@@ -92,7 +92,7 @@ impl EvalError {
         }
     }
 
-    /// Who can mend it.
+    /// The kind, by who can mend it.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::BadPrecision | Self::NoColumn { .. } | Self::NoVector { .. } | Self::Unused { .. } => {

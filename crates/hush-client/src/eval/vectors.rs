@@ -46,7 +46,7 @@ impl Column {
         Vector { unit: self.unit.clone(), range: Interval::new(low, high), is_float: self.is_float }
     }
 
-    /// Of decimal texts. A number with an exponent is a float's.
+    /// A column of decimal texts. A number with an exponent makes it one of floats.
     fn of_texts<'a>(
         name: &str,
         texts: impl Iterator<Item = Option<&'a str>>,

@@ -23,8 +23,8 @@ pub(crate) struct Joint {
     pub(crate) scales: Vec<u8>,
     /// Sum of each variable, in units of its scale.
     pub(crate) sums: Vec<BigInt>,
-    /// Sums of products as a full symmetric matrix, row by row, in units of both scales; what the function does not read
-    /// may be anything.
+    /// Sums of products as a full symmetric matrix, row by row, in units of both scales. Entries that the function does not
+    /// read may be anything.
     pub(crate) products: Vec<Vec<BigInt>>,
 }
 
@@ -67,7 +67,7 @@ impl Joint {
     }
 
     /// Whether variables can have these moments: no variance is negative, and no covariance more than the variances allow (Cauchy
-    /// and Schwarz). `read` are the products that there are.
+    /// and Schwarz). `read` are the pairs with known products.
     pub(crate) fn is_possible<'a>(&self, read: impl Iterator<Item = &'a (usize, usize)> + Clone) -> bool {
         let has = |i: usize| read.clone().any(|pair| *pair == (i, i));
         read.clone().filter(|(i, j)| has(*i) && has(*j)).all(|(i, j)| {
@@ -119,7 +119,7 @@ impl Joint {
         Some(ratio(&explained, &(fit.determinant * total)))
     }
 
-    /// Solves the normal equations; `None` where they are singular.
+    /// Solves the normal equations; `None` if they are singular.
     fn fit(&self) -> Option<Fit> {
         let size = self.sums.len().checked_sub(1)?;
         let row = |i: usize| (1..=size).chain([0]).map(|j| self.spread(i, j)).collect::<Option<Vec<_>>>();

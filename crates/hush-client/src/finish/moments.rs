@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! AVG, VARIANCE and STDDEV over windows of exact numbers: from exact sums, rounded once, as without a window.
 //!
-//! The query engine's own work in doubles, which lose neighbouring numbers beyond 2^53 and, where a frame moves, whatever
-//! was much smaller than what has left it; and its mean of decimals is cut to some digits. Doubles are still its own.
+//! The query engine's own functions work in doubles, which cannot tell neighbouring numbers beyond 2^53 apart. In a moving
+//! frame they lose numbers much smaller than one that has left it. Its mean of decimals is cut to some digits. Doubles are
+//! still left to it.
 
 use std::sync::Arc;
 
@@ -42,7 +43,7 @@ pub(super) fn functions() -> Vec<Arc<AggregateUDF>> {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct ExactStatistic {
     function: MomentFunction,
-    /// For doubles.
+    /// The engine's function, for doubles.
     engine: Arc<AggregateUDF>,
     signature: Signature,
 }

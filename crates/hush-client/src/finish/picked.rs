@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Final queries that only pick, order and cut columns of `merged`, as most do: read and answered here, in microseconds, where the
-//! query engine takes a millisecond to plan and a new process several to get ready.
+//! Final queries that only pick, order and cut columns of `merged`, as most do. They are read and answered here in microseconds. The
+//! query engine would take a millisecond to plan, and in a new process several to get ready.
 //!
 //! The grammar is that of [`hush_plan`]'s final queries without expressions: `SELECT column AS "name", … FROM merged [ORDER BY column
-//! [ASC | DESC] [NULLS FIRST | NULLS LAST], …] [LIMIT n] [OFFSET n]`. Whatever else is written is left to the query engine.
+//! [ASC | DESC] [NULLS FIRST | NULLS LAST], …] [LIMIT n] [OFFSET n]`. Any other query is left to the query engine.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl Picked {
         }
         let limit = text.number(" LIMIT ")?;
         let offset = text.number(" OFFSET ")?.unwrap_or(0);
-        // The engine has a refusal for two columns of one name.
+        // The engine refuses two columns of one name.
         let mut names = HashSet::new();
         let differ = columns.iter().all(|(_, name)| names.insert(name.as_str()));
         (text.0.is_empty() && differ).then_some(Self { columns, order, limit, offset })
@@ -74,7 +74,7 @@ impl Picked {
     }
 }
 
-/// What is left to read.
+/// The text that is left to read.
 struct Text<'a>(&'a str);
 
 impl Text<'_> {
@@ -107,7 +107,7 @@ impl Text<'_> {
         }
     }
 
-    /// A sort key. Where NULLs are not placed, they are larger than everything.
+    /// A sort key. Without a place of their own, NULLs are larger than everything.
     fn key(&mut self, merged: &Schema) -> Option<(usize, SortOptions)> {
         let column = self.column(merged)?;
         let descending = self.take(" DESC").is_some();
@@ -160,7 +160,7 @@ mod tests {
         RecordBatch::try_from_iter(columns).unwrap()
     }
 
-    /// Queries of every shape give what the query engine gives, names and types included.
+    /// Queries of every shape have the query engine's results, names and types included.
     #[test]
     fn picked_columns_are_those_of_the_query_engine() {
         let merged = merged();
@@ -180,7 +180,7 @@ mod tests {
                 let found = by_engine(merged.clone(), &sql).unwrap();
                 let found = concat_batches(&found[0].schema(), &found).unwrap();
                 let here = &finish(merged.clone(), &sql).unwrap()[0];
-                // NaN is not itself: compare what is shown.
+                // NaN is not equal to itself, so texts are compared.
                 assert_eq!(format!("{here:?}"), format!("{found:?}"), "{sql}");
             }
         }

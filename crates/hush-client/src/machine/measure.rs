@@ -76,10 +76,10 @@ pub fn calibrate() -> Result<MachineProfile, ClientError> {
     let mut decrypted = Asked::new(&small, GROUPED, 0)?;
     first.once()?;
     decrypted.once()?;
-    // The most so far, and so before there are any rows to speak of.
+    // The peak so far, before there are many rows.
     let base_memory_bytes = peak_resident_bytes().unwrap_or(MachineProfile::built_in().base_memory_bytes);
     let large = Example::new(directory.path(), ROWS)?;
-    // In turns, so that what else the machine does meanwhile meets all of them.
+    // In turns, so that other work of the machine meets all of them.
     let mut filtered = Asked::new(&large, FILTERED, 0)?;
     let mut filtered_text = Asked::new(&large, FILTERED_TEXT, 0)?;
     let mut grouped = Asked::new(&large, GROUPED, 0)?;
@@ -112,7 +112,7 @@ pub fn calibrate() -> Result<MachineProfile, ClientError> {
     units.owner_windowed = window.owner_left(units, |work| work.owner_windowed)?;
     units.owner_regrouped = regrouped.owner_left(units, |work| work.owner_regrouped)?;
     units.owner_group = many.owner_left(units, |work| work.owner_groups)?;
-    // A command that has just been started has nothing at hand.
+    // The first run, as a command that has just been started makes it.
     (units.query, units.owner_query) = (earliest(&first.server), earliest(&decrypted.owner));
     let crowding = crowding(threads)?;
     let kernels = kernels()?.0;
@@ -205,7 +205,7 @@ impl Example {
     }
 }
 
-/// A query that is asked several times, of the table opened anew.
+/// A query that is asked several times; the table is opened anew each time.
 struct Asked<'a> {
     example: &'a Example,
     plan: QueryPlan,
@@ -256,7 +256,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// How many times longer a transform takes while every other thread transforms too.
+/// Factor by which a transform takes longer while every other thread transforms too.
 fn crowding(threads: usize) -> Result<f64, ClientError> {
     let ring = ring()?;
     let mut words = vec![0; ring.poly_words()];
@@ -368,7 +368,7 @@ fn timed<T>(mut work: impl FnMut() -> T) -> f64 {
     median((0..RUNS).map(|_| run()).collect())
 }
 
-/// The upper quartile: a command that has just been started takes longer than one that repeats itself.
+/// The upper quartile, because a command that has just been started takes longer than one that repeats itself.
 fn slower(values: &[f64]) -> f64 {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);

@@ -28,7 +28,7 @@ impl ColumnKey {
         self.secret.ring()
     }
 
-    /// The owner's name for what the column holds.
+    /// The owner's name for the column's quantity.
     pub(crate) fn content_name(&self) -> String {
         match &self.encoding.quantity {
             Quantity::Value(name) | Quantity::Valid(name) | Quantity::Square(name) => name.clone(),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Damaged pins: each is refused and left as it is, or says what allows the manifest, and is then renewed.
+//! Damaged pins: each is refused and left as it is, or allows the manifest and is renewed.
 //!
-//! `tests/corpus/README.md` says what is in the files that this starts from; `HUSH_MUTATIONS` multiplies the number of copies, `HUSH_MUTATION_SEED` gives other ones.
+//! `tests/corpus/README.md` describes the files from which this starts. `HUSH_MUTATIONS` multiplies the number of copies, and
+//! `HUSH_MUTATION_SEED` gives other ones.
 
 use std::fs;
 
@@ -66,7 +67,7 @@ pub(crate) fn check_place(pins: &Pins, manifest: &SignedManifest, bytes: &[u8]) 
     Ok(())
 }
 
-/// Pins that allow the manifest and others.
+/// Pins that allow the manifest, and pins that are refused.
 pub(crate) fn made() -> Vec<CorpusFile> {
     let now = Pin::of(&manifest());
     let json = |pin: Pin| serde_json::to_string(&pin).unwrap();

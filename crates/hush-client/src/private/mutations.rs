@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Damaged private halves. Outside, in the envelope, nothing but the very bytes opens. Inside, as a program of another version
-//! might seal them: each is refused with its code, or is sealed again to the same, and keys are derived and queries planned.
+//! Damaged private halves. A damaged envelope does not open. Damaged contents, as a program of another version might seal them,
+//! are refused with a code or survive sealing again; then keys are derived and queries planned.
 //!
-//! `tests/corpus/README.md` says what is in the files that this starts from; `HUSH_MUTATIONS` multiplies the number of copies,
+//! `tests/corpus/README.md` describes the files from which this starts. `HUSH_MUTATIONS` multiplies the number of copies, and
 //! `HUSH_MUTATION_SEED` gives other ones.
 
 use std::collections::BTreeMap;
@@ -45,11 +45,11 @@ const QUERIES: [[&str; 3]; 4] = [
 
 const ROWS: u64 = 1000;
 
-/// Who sealed the files of the corpus, and for which table.
+/// The owner that sealed the files of the corpus, with the table's id.
 pub(crate) struct Owner {
     seed: OwnerSeed,
     table_id: u8,
-    /// What could be signed manifests' halves, one for each query.
+    /// Private halves that signed manifests could have, one for each query.
     halves: Vec<PrivateHalf>,
 }
 
@@ -102,7 +102,7 @@ fn code(error: &ClientError) -> String {
     error.code().to_owned()
 }
 
-/// Opens sealed bytes; what is opened is sealed again to the same.
+/// Opens sealed bytes, and checks that the half survives sealing again.
 pub(crate) fn envelope(owner: &Owner, sealed: &[u8]) -> Result<PrivateHalf, String> {
     let opened = PrivateHalf::open(owner.keys(), sealed).map_err(|error| code(&error))?;
     let again = opened.seal(owner.keys()).unwrap();
@@ -110,7 +110,7 @@ pub(crate) fn envelope(owner: &Owner, sealed: &[u8]) -> Result<PrivateHalf, Stri
     Ok(opened)
 }
 
-/// Opens what the owner's key sealed: keys are derived for it, and all queries planned. Gives what came of both.
+/// Opens contents under the owner's seal, plans all queries and derives keys. Returns the outcomes.
 pub(crate) fn contents(owner: &Owner, contents: &[u8]) -> Result<Vec<&'static str>, String> {
     let opened = envelope(owner, &owner.sealed(owner.table_id, PLACE, contents))?;
     let mut seen: Vec<_> = QUERIES.iter().map(|[_, _, query]| planned(&opened, query)).collect();

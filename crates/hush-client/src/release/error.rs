@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Why nothing is released.
+//! Refusals to release.
 
 use std::path::PathBuf;
 
 use hush_plan::error::Remedy;
 
-/// Why nothing is released.
+/// A refusal to release.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReleaseError {
@@ -26,7 +26,7 @@ pub enum ReleaseError {
     Budget {
         /// Numbers released before.
         spent: u32,
-        /// Further ones.
+        /// Further numbers.
         asked: u32,
         /// The budget.
         answers: u32,
@@ -63,7 +63,7 @@ pub enum ReleaseError {
 }
 
 impl ReleaseError {
-    /// What can be done instead, where the sentence does not say it.
+    /// The ways out that the sentence does not tell.
     pub(crate) fn ways_out(&self) -> Vec<Remedy> {
         let Self::Digits { asked, possible, .. } = self else { return Vec::new() };
         let again = format!(

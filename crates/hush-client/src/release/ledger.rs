@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The ledger of what has been released of one encryption of a table: it is written before a number leaves, so that no number
-//! leaves uncounted.
+//! The ledger of numbers released of one encryption of a table. It is written before a number leaves, so no number leaves
+//! uncounted.
 //!
-//! One sealed file for each encryption, beside the pins. It is made when the table is encrypted: where it is missing, something
-//! was lost, and nothing is released. An older copy of it put back in its place would not be noticed.
+//! Each encryption has one sealed file beside the pins, made when the table is encrypted. A missing file was lost, and nothing is
+//! released then. An older copy of it put back in its place would not be noticed.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -252,7 +252,7 @@ mod tests {
 
     const KILLED: &str = "HUSH_TEST_LEDGER";
 
-    /// Counts numbers and says so of each afterwards, until it is killed; run as a process by the test below.
+    /// Counts numbers and reports each afterwards, until it is killed. The test below runs it as a process.
     #[test]
     #[ignore = "the child process of another test"]
     fn count_until_killed() {
@@ -269,7 +269,7 @@ mod tests {
         }
     }
 
-    /// Killed at any moment, the ledger has every number that left: its length says how many there are.
+    /// Whenever the process is killed, the ledger has every number that left. Its length tells their count.
     #[test]
     fn a_killed_process_never_leaves_a_number_uncounted() {
         for round in 0..12_u64 {

@@ -73,7 +73,7 @@ impl Scheme for Lattice {
     ) -> Result<Cells, ClientError> {
         let decrypt =
             |blob: &[u8]| decrypt_chunk(key, (chunk.seed, written, chunk.rows), blob, bound, release);
-        // What devices encrypted comes whole.
+        // Bodies that devices encrypted come whole.
         match rounding.as_ref().filter(|_| !has_masks(blob)) {
             None => decrypt(blob),
             Some(rounding) => {

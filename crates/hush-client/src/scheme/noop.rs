@@ -19,7 +19,7 @@ use crate::number::Number;
 use crate::packing::ColumnKey;
 use crate::release::Release;
 
-/// Copies. It releases what it has: there are no errors of encryption to hide.
+/// Copies values. It releases them as they are, because there are no errors of encryption to hide.
 pub(crate) struct NoOp;
 
 impl Scheme for NoOp {
@@ -71,7 +71,7 @@ impl Scheme for NoOp {
     }
 }
 
-/// Sums of as many bytes each, one after the other.
+/// Sums of equal length, one after the other.
 struct PlainSums<'a>(&'a [u8]);
 
 impl BlockSums for PlainSums<'_> {

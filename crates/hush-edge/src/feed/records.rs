@@ -37,8 +37,8 @@ impl RecordEnds {
         Self { state: State::Start, delimiter }
     }
 
-    /// Appends to `ends` the places behind the records that end in `bytes[from..]`, in order; at most `most` of them. Returns how far it
-    /// came.
+    /// Appends to `ends` the places behind the records that end in `bytes[from..]`, in order; at most `most` of them. Returns the
+    /// place that it reached.
     pub(super) fn find(&mut self, bytes: &[u8], from: usize, most: usize, ends: &mut Vec<usize>) -> usize {
         let limit = ends.len().saturating_add(most);
         for (place, &byte) in bytes.iter().enumerate().skip(from) {
@@ -92,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    /// How many records `csv-core`, behind the table's reader, makes of a text.
+    /// The number of records that `csv-core`, behind the table's reader, finds in a text.
     fn read(text: &[u8]) -> usize {
         use bytes::Bytes;
         use hush_plan::schema::file::from_toml;
@@ -107,7 +107,7 @@ mod tests {
         source.typed(&schema).unwrap().map(|batch| batch.unwrap().rows).sum()
     }
 
-    /// Cut where records end, a text gives the rows of the whole, one for each piece that is no empty line.
+    /// A text that is cut at the ends of records gives the rows of the whole: one for each piece that is no empty line.
     #[test]
     fn records_end_where_the_reader_ends_them() {
         let mut draw = Draw::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! However input is cut into pieces, the rows are those of the whole, and each position is where their lines end.
+//! For any cut of the input into pieces, the rows are those of the whole, and each position is the end of their lines.
 
 use hush_plan::schema::file::from_toml;
 use hush_table::source::ColumnData;
@@ -70,9 +70,9 @@ fn rows_do_not_depend_on_how_input_is_cut() {
         }
         let (found, positions) = rows(LineForm::Csv, &pieces, 0, None);
         assert_eq!(found, expected);
-        // What had no end of line got one.
+        // The last line got the end that it lacked.
         assert_eq!(*positions.last().unwrap(), text.len() as u64 + 1);
-        // Read on from any of them, the rest comes.
+        // Reading on from any position gives the rest.
         for (place, position) in positions.iter().enumerate().take(positions.len() - 1) {
             let left = &text.as_bytes()[*position as usize..];
             let (found, _) = rows(LineForm::Csv, &[left], *position, Some("n,t\r\n"));
@@ -104,7 +104,7 @@ fn messages_that_are_none_are_refused_without_their_values() {
     }
 }
 
-/// A message is in one delivery: what was not delivered is read again whole.
+/// A message is in one delivery, so one that was not delivered is read again whole.
 #[test]
 fn messages_are_not_divided() {
     let rows_of = |count: usize| vec!["{\"n\":1}"; count].join(",");
@@ -130,7 +130,7 @@ fn records_without_an_end_are_refused() {
     }
 }
 
-/// The place after a chunk is told by the same bytes, whether they were passed or are read from the file.
+/// The trace of a place is the same, whether its bytes were passed or are read from the file.
 #[test]
 fn places_have_the_traces_of_the_file() {
     use std::io::Write;

@@ -31,12 +31,12 @@ impl Collector<'_> {
     /// Collects until the input ends, or the process is asked to end.
     ///
     /// # Errors
-    /// The first that ends it, after all whole rows before it were spooled.
+    /// The first error, after all whole rows before it were spooled.
     pub(super) fn collect(&mut self, messages: &Receiver<Message>) -> Result<(), EdgeError> {
         let options = self.gateway.options;
-        // What ends it once what was read is spooled.
+        // The error with which it ends, once the rows read so far are spooled.
         let mut ending = None;
-        // When the oldest row came that is not encrypted.
+        // The arrival of the oldest row that is not encrypted.
         let mut since: Option<Instant> = None;
         loop {
             while self.feed.is_full() {
@@ -53,7 +53,7 @@ impl Collector<'_> {
             if self.feed.records() > 0 && since.is_none() {
                 since = Some(Instant::now());
             }
-            // Deliveries that are refused, or a spool that stays full: no more is read, but what was read of a stream would be lost.
+            // If deliveries are refused, or the spool stays full, no more is read. But rows already read of a stream would be lost.
             if self.gateway.failed.load(Ordering::Acquire) {
                 options.stop.store(true, Ordering::Relaxed);
             } else if ending.is_none() && self.gateway.is_full_for_good() {
@@ -80,7 +80,7 @@ impl Collector<'_> {
                 }
                 Some(Message::Failed(error)) => return self.spool_all().and(Err(error)),
                 Some(Message::End) => {
-                    // Where it did not end but was stopped, the last line may not be whole.
+                    // If the input was stopped before its end, the last line may not be whole.
                     let ended = if options.stop.load(Ordering::Relaxed) { Ok(()) } else { self.feed.end() };
                     self.spool_all()?;
                     return ending.map_or(ended, Err);
@@ -98,7 +98,7 @@ impl Collector<'_> {
         Ok(())
     }
 
-    /// Spools the next rows, at most a chunk; where one does not suit, those before it.
+    /// Spools the next rows, at most a chunk; if one does not suit, those before it.
     fn spool_next(&mut self) -> Result<(), EdgeError> {
         let counts = self.feed.counts();
         let Some(&all) = counts.last() else {
@@ -126,7 +126,7 @@ impl Collector<'_> {
         rows.map(|rows| self.encryptor.encrypt(key, &rows, spool.next_delivery(key))).transpose()
     }
 
-    /// Leaves records behind, in the spool as `encrypted`.
+    /// Passes records, which the spool gets as `encrypted`.
     fn pass(&mut self, count: usize, encrypted: Option<EncryptedRows>) -> Result<(), EdgeError> {
         self.feed.pass(count);
         let Some(encrypted) = encrypted else { return Ok(()) };
@@ -150,7 +150,7 @@ impl Collector<'_> {
     }
 }
 
-/// The place of the first count that does not suit, where all before one that suits do.
+/// The index of the first count that does not suit. Every count before one that suits must suit.
 fn first_bad(counts: &[usize], mut suits: impl FnMut(&usize) -> bool) -> usize {
     let (mut low, mut high) = (0, counts.len());
     while low < high {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The way of a Parquet file: read as a table, chunk by chunk. Its places in the spool's book are rows.
+//! A Parquet file is read as a table, chunk by chunk. Its places in the spool's state are rows.
 
 use std::sync::atomic::Ordering;
 
@@ -14,7 +14,7 @@ use crate::input::{Input, ParquetFile};
 use crate::place::Place;
 
 impl Gateway<'_> {
-    /// Encrypts what no delivery has yet of the file's rows.
+    /// Encrypts the rows of the file that no delivery has yet.
     pub(super) fn collect_table(
         &self,
         file: &ParquetFile<'_>,
@@ -23,12 +23,12 @@ impl Gateway<'_> {
         self.refuse_lines()?;
         let mut summary = Summary::default();
         let table = match Source::open(file.path(), &OpenOptions::default()) {
-            // As a CSV of a header alone.
+            // No rows, as in a CSV of a header alone.
             Err(SourceError::NoRows) => return Ok(summary),
             opened => opened?,
         };
         let source = file.identity(self.key)?;
-        // How many rows the table may have in all is its owner's to know.
+        // Only the owner knows the table's limit on rows.
         let schema = Schema { max_rows: u64::MAX, ..self.key.schema.clone() };
         let batches = table.typed(&schema)?;
         if !file.is_present()? {
@@ -60,7 +60,7 @@ impl Gateway<'_> {
         Ok(summary)
     }
 
-    /// Refuses what says of a Parquet file that it has lines.
+    /// Refuses options for lines, which a Parquet file does not have.
     fn refuse_lines(&self) -> Result<(), EdgeError> {
         let follows = matches!(self.options.input, Some(Input::File { follow: true, .. }));
         let wrong = match self.options.form {

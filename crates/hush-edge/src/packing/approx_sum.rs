@@ -21,7 +21,7 @@ pub(super) fn plain<'a>(
     let bound = encoding.max_abs.parse::<BigUint>().ok();
     let bound = bound.ok_or(EdgeError::Internal { what: "a column's bound is not a number" })?;
     let most = bound.to_f64().unwrap_or(f64::INFINITY);
-    // What is no number is not within any bound.
+    // NaN is not within any bound.
     if let Some(index) = reals.iter().position(|value| value.is_nan() || value.abs() > most) {
         return Err(EdgeError::Range { column: column_name(encoding), row: index + 1 });
     }

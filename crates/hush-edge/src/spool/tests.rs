@@ -102,7 +102,7 @@ fn another_file_is_read_from_its_beginning_and_the_same_is_not() {
     // A stream between has no places.
     spool.push(&key, &rows(&[6]), None).unwrap();
     drop(spool);
-    // How far the files before were read is known.
+    // The places of the files before are known.
     let spool = Spool::open(directory.path(), &key).unwrap();
     for (source, position) in [(other, 8), (FILE, 77), (of(b"a"), 9), (of(b"b"), 10), (FILE, 77)] {
         assert_eq!(spool.resume(source, length(1000)).unwrap(), position);
@@ -123,7 +123,7 @@ fn files_are_told_by_what_they_hold() {
     // Place and mark stand in the delivery's name alone.
     let spool = Spool::open(directory.path(), &key).unwrap();
     assert_eq!(spool.resume(FILE, |position| Ok((position == 50).then_some(Some(mark)))).unwrap(), 50);
-    // The same beginning, other rows behind: it cannot be told which of them were delivered.
+    // The same beginning with other rows behind: nobody can tell which of them were delivered.
     let changed = spool.resume(FILE, |_| Ok(Some(Some(Mark { tail: 9, ..mark })))).unwrap_err();
     assert_eq!(changed.code(), "HUSH-G008");
     // Another beginning: another file, though its number is that of one before.
@@ -143,7 +143,7 @@ fn what_is_no_spool_is_not_touched() {
     fs::write(directory.path().join("notes.partial"), "years").unwrap();
     assert_eq!(Spool::open(directory.path(), &key(1)).unwrap_err().code(), "HUSH-G007");
     fs::remove_file(directory.path().join("notes.partial")).unwrap();
-    // The files of a spool that ended while it was being made.
+    // The files of a spool whose making was interrupted.
     fs::write(directory.path().join("state.json.7-0.partial"), "half").unwrap();
     drop(Spool::open(directory.path(), &key(1)).unwrap());
     // Files that came later are not its own either.

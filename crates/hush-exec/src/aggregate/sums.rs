@@ -28,12 +28,12 @@ pub(super) struct GroupSums<'a, S: Scheme> {
     running: ThreadSums<S>,
 }
 
-/// What becomes of parts of which every row counts once.
+/// Treatment of parts in which every row counts once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WholeParts {
-    /// Their sums are looked for among those kept, and kept.
+    /// A kept sum is used, and a new sum is kept.
     Kept,
-    /// They are summed like any other.
+    /// Like any other part.
     Summed,
 }
 
@@ -43,7 +43,7 @@ struct ThreadSums<S: Scheme>(Vec<Mutex<Option<BlockSums<S>>>>);
 /// `None` for blocks that are summed elsewhere.
 type BlockSums<S> = Vec<Option<<S as Scheme>::Sums>>;
 
-/// What one part adds: the chunks with rows that count, and how each block takes them.
+/// The work on one part: its chunks with rows that count, and the source of each block's sum.
 pub(super) struct PartWork<'a> {
     part: PartRef<'a>,
     /// The part's file; `None` if nothing of it is needed.
@@ -54,13 +54,13 @@ pub(super) struct PartWork<'a> {
     chunks: Vec<Chunk>,
 }
 
-/// How a block gets its sum over a part.
+/// The source of a block's sum over a part.
 enum SumSource {
     /// Chunk by chunk, under their masks.
     Masked,
-    /// It was kept; nothing is read.
+    /// A kept sum; nothing is read.
     Kept(KeptSum),
-    /// From all rows, to be kept under this key.
+    /// All rows; the sum is then kept under this key.
     Whole(Key),
 }
 
@@ -75,7 +75,7 @@ impl<'a, S: Scheme> GroupSums<'a, S> {
         Self { job, blocks, range, whole, running: ThreadSums::new(job) }
     }
 
-    /// Evaluates the masks of a part: which chunks have rows that count, and which columns have sums that are not kept.
+    /// Evaluates the masks of a part. Finds the chunks with rows that count, and the columns whose sums are not kept.
     ///
     /// # Errors
     /// Any [`ExecError`] of the clear half or of reading.
@@ -117,7 +117,7 @@ impl<'a, S: Scheme> GroupSums<'a, S> {
     /// Adds some parts.
     ///
     /// # Errors
-    /// [`ExecError::Corrupt`] if a column of a chunk is not what the manifest says.
+    /// [`ExecError::Corrupt`] if a column of a chunk does not fit the manifest.
     pub(super) fn add(&self, parts: &[PartWork<'_>]) -> Result<(), ExecError> {
         parts.par_iter().try_for_each(|work| self.add_kept(work))?;
         let masked = parts
@@ -130,11 +130,11 @@ impl<'a, S: Scheme> GroupSums<'a, S> {
                 self.add_masked(work, chunk, row, sums.get_or_insert_with(|| self.accumulators(|_| true)))
             })
         })?;
-        // One after the other: there is memory for one more accumulator on each thread.
+        // One part after the other, because there is memory for only one more accumulator on each thread.
         parts.iter().try_for_each(|work| self.add_whole(work))
     }
 
-    /// Puts the threads' sums together: for each block the encoded answers of the groups.
+    /// Merges the threads' sums: for each block the encoded answers of the groups.
     ///
     /// # Errors
     /// [`ExecError::Internal`].
@@ -200,7 +200,7 @@ impl<'a, S: Scheme> GroupSums<'a, S> {
         Ok(())
     }
 
-    /// Sums a part in the blocks for which that is to be kept.
+    /// Sums a part in the blocks that will keep its sum.
     fn add_whole(&self, work: &PartWork<'_>) -> Result<(), ExecError> {
         let is_whole = |index: usize| matches!(work.sources.get(index), Some(SumSource::Whole(_)));
         if !(0..work.sources.len()).any(is_whole) {

@@ -70,9 +70,8 @@ fn zeroed<T: ArrowPrimitiveType>(numbers: &PrimitiveArray<T>) -> PrimitiveArray<
 }
 
 /// Reads the batch back. The bytes come from a server. Compressed messages are refused, because their buffers claim
-/// sizes of their own, and so are more rows than there are bytes for; with that the decoder works on a buffer of known
-/// size. Should it panic on a case that it does not foresee, that is an error
-/// of the answer and not the end of the owner's program.
+/// sizes of their own, and so are more rows than there are bytes for. So the decoder works on a buffer of known size.
+/// A panic of the decoder is an error of the answer and not the end of the owner's program.
 pub(super) fn read_clear(bytes: &[u8]) -> Result<RecordBatch, AnswerError> {
     if !is_uncompressed(bytes) {
         return Err(AnswerError::Clear);
@@ -98,7 +97,7 @@ pub(super) fn read_clear(bytes: &[u8]) -> Result<RecordBatch, AnswerError> {
     }
 }
 
-/// Walks the messages of an IPC stream: whether each is whole and none has compressed buffers.
+/// Whether each message of an IPC stream is whole and has no compressed buffers.
 fn is_uncompressed(bytes: &[u8]) -> bool {
     let mut rest = bytes;
     while let Some((word, after)) = rest.split_first_chunk::<4>() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reading answers from a server that nobody vouches for.
+//! Reading answers from an untrusted server.
 
 // Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
@@ -24,10 +24,10 @@ impl<'a> Answer<'a> {
         self.clear.len() as u64
     }
 
-    /// Checks lengths, version and checksum, and cuts the answer into its parts.
+    /// Checks lengths, version and checksum, and cuts the answer into its pieces.
     ///
     /// # Errors
-    /// An [`AnswerError`] that names the first thing wrong.
+    /// An [`AnswerError`] that names the first fault.
     ///
     /// # Cost
     /// One pass over the bytes for the checksum; allocates for the directory alone.

@@ -85,7 +85,7 @@ impl UsedColumns {
         expr.expr.data_type(&self.schema).map_err(|_| ExecError::Internal { place: "type of an expression" })
     }
 
-    /// What the bounds of a part's columns tell about a condition over these columns.
+    /// The filter of parts by the bounds of their columns, for a condition over these columns.
     pub(crate) fn zones(&self, condition: &Compiled) -> Option<ZoneFilter> {
         ZoneFilter::new(&condition.expr, &self.schema, &self.positions)
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How many rows each group has, where nothing else is asked of the clear columns: the usual case, in which all that is summed is
-//! encrypted. One pass over the keys, by the expressions that the masks use; the query engine would take a plan and twice the time.
+//! Row counts of groups, for queries that ask nothing else of the clear columns. That is the usual case: all sums are of
+//! encrypted columns. One pass over the keys, by the expressions of the masks; the query engine would take a plan and twice
+//! the time.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -20,7 +21,7 @@ use crate::table::PartRef;
 
 type Map<K> = HashMap<K, i64, RandomState>;
 
-/// Bytes that a group takes in a table of counts, beside its key.
+/// Bytes of a group in a table of counts, beside its key.
 const GROUP_BYTES: u64 = 64;
 
 /// Rows by key.
@@ -36,8 +37,8 @@ enum Counts {
 /// The groups of a query that only counts their rows; `None` for other queries.
 ///
 /// # Errors
-/// [`ExecError::GroupLimit`] above `max_groups` groups; [`ExecError::MemoryLimit`] if their keys take more than the half of the memory
-/// that is for hash tables, of which each thread has its share; those of reading and evaluation.
+/// [`ExecError::GroupLimit`] above `max_groups` groups; [`ExecError::MemoryLimit`] if their keys take more than a thread's share
+/// of the memory for hash tables, which is half of all; those of reading and evaluation.
 pub(crate) fn groups(
     job: &Job,
     masks: &MaskSet,
@@ -123,7 +124,7 @@ impl Counter<'_> {
         if both.bytes() > share { Err(ExecError::MemoryLimit) } else { Ok(both) }
     }
 
-    /// The keys of all groups, and how many rows each has.
+    /// The keys of all groups, and their row counts.
     fn keys(&self, counts: Counts) -> Result<(Vec<ArrayRef>, Vec<i64>), ExecError> {
         let internal = |_| ExecError::Internal { place: "group keys" };
         Ok(match counts {
@@ -159,7 +160,7 @@ impl Counts {
     }
 }
 
-/// Counts of integers: in a table by value where these lie closer together than there are rows.
+/// Counts of integers: in a table by value if all values lie within a span smaller than the number of rows.
 fn integers(key: &Int64Array, rows: impl Iterator<Item = usize>) -> Map<Option<i64>> {
     let mut counts = Map::default();
     let bounds = arrow::compute::min(key).zip(arrow::compute::max(key));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The clear files of a table as the query engine scans them: exactly those of the manifest, in its order, each as often as it is
-//! named. Parts are named by their content, so parts whose clear columns are the same share a file; the engine's own
-//! listing of files takes a file once however often it is named.
+//! The clear files of a table as the query engine scans them: exactly those of the manifest, in its order, each as often as
+//! the manifest names it. Files are named by their content, so parts with the same clear columns share a file. The engine's
+//! own listing would take such a file once.
 //!
-//! The engine reads them through [`ClearPart`], which checks every byte against the digest in the manifest: there is no time between
-//! check and use in which a file could change.
+//! The engine reads them through [`ClearPart`], which checks every byte against the digest in the manifest. No time passes
+//! between check and use, so a file cannot change in between.
 
 use std::future::Future;
 use std::ops::Range;
@@ -51,7 +51,7 @@ struct Readers {
     manifest: Arc<SignedManifest>,
 }
 
-/// Which part of the manifest a file is.
+/// The index in the manifest of a file's part.
 #[derive(Clone, Copy, Debug)]
 struct PartIndex(usize);
 
@@ -107,7 +107,7 @@ impl TableProvider for ClearFiles {
         let source = ParquetSource::new(TableSchema::from(self.schema.clone()))
             .with_table_parquet_options(session::parquet_options())
             .with_parquet_file_reader_factory(self.readers.clone());
-        // Runs of neighbours: one group alone keeps the order of the rows.
+        // Groups are runs of neighbouring files. A single group keeps the order of the rows.
         let of_group = self.files.len().div_ceil(state.config().target_partitions()).max(1);
         let groups = self.files.chunks(of_group).map(|files| FileGroup::new(files.to_vec()));
         let url = ObjectStoreUrl::parse(session::STORE_URL)?;
@@ -128,7 +128,7 @@ impl ParquetFileReaderFactory for Readers {
         _metadata_bytes: Option<usize>,
         _metrics: &ExecutionPlanMetricsSet,
     ) -> Result<Box<dyn AsyncFileReader + Send>> {
-        // A file that is none of ours has no part: opening it is refused below.
+        // A foreign file has no part: opening it is refused below.
         let index = file.extension::<PartIndex>().map_or(usize::MAX, |index| index.0);
         Ok(Box::new(Reader { readers: self.clone(), index, part: OnceLock::new() }))
     }
@@ -137,7 +137,7 @@ impl ParquetFileReaderFactory for Readers {
 type Reading<'a, T> = Pin<Box<dyn Future<Output = ParquetResult<T>> + Send + 'a>>;
 
 impl Reader {
-    /// Runs `read` on the part. Files are read at once; where a read is a request, a thread that may block makes it.
+    /// Runs `read` on the part. Local files are read right here. A read that is a request runs on a thread that may block.
     async fn with_part<T: Send + 'static>(
         &self,
         read: impl FnOnce(&ClearPart) -> std::io::Result<T> + Send + 'static,

@@ -74,12 +74,12 @@ impl GroupQuery {
         Ok(Self { predicate: predicate.cloned(), keys, aggregates, outputs, partitions, threads })
     }
 
-    /// Whether all that is asked is how many rows there are.
+    /// Whether the query asks only for the number of rows.
     pub(crate) fn counts_alone(&self) -> bool {
         self.predicate.is_none() && self.keys.is_empty() && self.aggregates.len() == 1
     }
 
-    /// Whether all that is asked of each group is how many rows it has.
+    /// Whether the query asks only for the number of rows of each group.
     pub(crate) fn counts_groups(&self) -> bool {
         let is_count = |call: &Expr| match call {
             Expr::AggregateFunction(call) => {
@@ -141,7 +141,7 @@ impl GroupQuery {
         Groups::new(batch, self.keys.len())
     }
 
-    /// What the answer has in the place of groups: `k0…`, `c0…`.
+    /// The columns of the answer, `k0…` and `c0…`, from those of the groups.
     ///
     /// # Errors
     /// [`ExecError::Evaluation`] from the query engine.
@@ -213,7 +213,7 @@ impl GroupQuery {
     }
 }
 
-/// The groups of an answer, and how to find the group of a row.
+/// The groups of an answer, with an index that finds the group of a row.
 #[derive(Debug)]
 pub(crate) struct Groups {
     /// Columns `k0…`, `a0…`; one row per group.
@@ -222,7 +222,7 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// The groups of a batch of distinct keys, `key_count` columns, and what goes with them.
+    /// The groups of a batch: distinct keys in the first `key_count` columns, and the groups' other columns.
     ///
     /// # Errors
     /// [`ExecError::Internal`] for keys without an order.
@@ -249,8 +249,7 @@ impl Groups {
     /// Overwrites `groups` (one entry per row) with the row's group where `selected` says so.
     ///
     /// # Errors
-    /// [`ExecError::Internal`] if a key is not among the groups, which would mean that the two halves of the work
-    /// evaluated it differently.
+    /// [`ExecError::Internal`] if a key is not among the groups. Then query and masks would have evaluated it differently.
     pub(crate) fn assign(
         &self,
         keys: &[ArrayRef],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From the keys of a row to its group.
+//! Finds the group of a row by its keys.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use hush_schemes::bgv::sum::NOT_SELECTED;
 
 use crate::error::ExecError;
 
-/// Values between the smallest and the largest key for which a table by value is kept: 256 KiB at most.
+/// Keys that lie closer together than this get a table by value: 256 KiB at most.
 const TABLE_SPAN: u64 = 1 << 16;
 
 /// The source of a row's group.
@@ -19,7 +19,7 @@ const TABLE_SPAN: u64 = 1 << 16;
 pub(super) enum KeyIndex {
     /// There are no keys: every row belongs to group 0.
     Alone,
-    /// By the value of one integer key, where all lie close together.
+    /// By the value of one integer key, if all keys lie close together.
     Table {
         /// The smallest key.
         low: i64,
@@ -38,7 +38,7 @@ pub(super) enum KeyIndex {
 }
 
 impl KeyIndex {
-    /// The index of distinct `keys`, one array per key, and the places of the groups in them: ascending, NULLs first.
+    /// The index of distinct `keys`, one array per key, and their positions in the order of groups: ascending, NULLs first.
     ///
     /// # Errors
     /// [`ExecError::Internal`] for a type that has no order.
@@ -81,8 +81,7 @@ impl KeyIndex {
     /// Overwrites `groups` (one entry per row) with the row's group where `selected` says so.
     ///
     /// # Errors
-    /// [`ExecError::Internal`] if a key is not among the groups, which would mean that the two halves of the work
-    /// evaluated it differently.
+    /// [`ExecError::Internal`] if a key is not among the groups. Then query and masks would have evaluated it differently.
     pub(super) fn assign(
         &self,
         keys: &[ArrayRef],
@@ -132,7 +131,7 @@ impl KeyIndex {
     }
 }
 
-/// Writes the group of every selected row; whether all have one.
+/// Writes the group of every selected row. Returns whether all have one.
 fn place(groups: &mut [u32], selected: impl Fn(usize) -> bool, mut group: impl FnMut(usize) -> u32) -> bool {
     let mut all_found = true;
     for (row, place) in groups.iter_mut().enumerate().filter(|(row, _)| selected(*row)) {

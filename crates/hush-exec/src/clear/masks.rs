@@ -98,7 +98,7 @@ impl MaskSet {
         self.columns.read(part, rows)
     }
 
-    /// Whether it is certain, from the bounds of the part's columns, that no mask takes any row of the part.
+    /// Whether the bounds of the part's columns prove that no mask takes any row of the part.
     pub(crate) fn excludes(&self, part: &ClearPart) -> bool {
         self.zones.as_ref().is_some_and(|zones| zones.excludes(part))
     }
@@ -122,7 +122,7 @@ impl MaskSet {
         self.keys.iter().map(|key| self.columns.type_of(key)).collect()
     }
 
-    /// The rows of one chunk that match (all, where there is no predicate) and the keys of all its rows; `None` if no row matches.
+    /// The matching rows of one chunk (`None` for all, without a predicate) and the keys of all its rows; `None` if no row matches.
     ///
     /// # Errors
     /// [`ExecError::Evaluation`].

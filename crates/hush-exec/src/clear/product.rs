@@ -10,7 +10,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, Volatility, create_udaf};
 
-/// The two functions, of one DOUBLE each. NULL without rows; GEOMEAN is NULL where a value is negative.
+/// The two functions, each of one DOUBLE. Both are NULL without rows; GEOMEAN is NULL if a value is negative.
 pub(super) fn functions() -> Vec<Arc<AggregateUDF>> {
     let function = |(name, is_root)| {
         let double = Arc::new(DataType::Float64);

@@ -26,7 +26,7 @@ pub(crate) struct Scope<'a> {
     pub(crate) stop: &'a Stop,
 }
 
-/// What may stand in an expression.
+/// The nodes that an expression may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Allowed {
     Scalars,
@@ -96,8 +96,8 @@ impl Scope<'_> {
         }
     }
 
-    /// Parses a group key or an output column and gives it a type that both halves of the work agree on: no
-    /// dictionaries, no views, and no negative zeros beside positive ones.
+    /// Parses a group key or an output column. Gives it a type and values on which query and masks agree: no dictionaries, no
+    /// views, and no negative zeros beside positive ones.
     ///
     /// # Errors
     /// [`ExecError::Expression`].
@@ -116,7 +116,7 @@ impl Scope<'_> {
     /// The type of an expression.
     ///
     /// # Errors
-    /// [`ExecError::Expression`] if its parts do not go together.
+    /// [`ExecError::Expression`] if types within it do not go together.
     pub(crate) fn data_type(&self, role: ExpressionRole, expr: &Expr) -> Result<DataType, ExecError> {
         let malformed = |_| ExecError::Expression { role, fault: ExpressionFault::Malformed };
         // Types of functions show only after coercion, which building the physical expression does.
@@ -127,13 +127,13 @@ impl Scope<'_> {
     fn parse(&self, text: &str) -> Result<Expr, ExpressionFault> {
         check_expression(text)?;
         let expr = self.state.create_logical_expr(text, self.schema);
-        // Names that the parser gave to parts of the tree mean nothing here.
+        // Names that the parser gave to subexpressions mean nothing here.
         let expr = expr.map(|expr| expr.unalias_nested().data);
         expr.and_then(|expr| settle(expr, self.schema)).map_err(|error| fault_of(&error))
     }
 }
 
-/// What an error of the query engine says about an expression.
+/// The fault of an expression that an error of the query engine tells.
 fn fault_of(error: &DataFusionError) -> ExpressionFault {
     match error.find_root() {
         DataFusionError::External(fault) => {
@@ -167,7 +167,7 @@ fn check(expr: &Expr, allowed: Allowed) -> Result<(), ExpressionFault> {
     }
 }
 
-/// What is wrong with a node, and whether to look below it.
+/// The fault of a node, if any, and whether to look below it.
 fn judge(node: &Expr, allowed: Allowed) -> (Option<ExpressionFault>, TreeNodeRecursion) {
     let below = TreeNodeRecursion::Continue;
     let verdict = match node {
@@ -193,7 +193,7 @@ fn judge(node: &Expr, allowed: Allowed) -> (Option<ExpressionFault>, TreeNodeRec
         | Expr::TryCast(_)
         | Expr::InList(_) => None,
         Expr::ScalarFunction(call) => {
-            // A function of the time would differ between the two halves of the work, and between two runs.
+            // A function of the time would differ between query and masks, and between two runs.
             let varies = call.func.signature().volatility != Volatility::Immutable;
             let refused = varies || REFUSED_FUNCTIONS.contains(&call.func.name());
             let growing = GROWING_FUNCTIONS.contains(&call.func.name()) && call.args.iter().any(grows);
@@ -233,17 +233,17 @@ fn grows(argument: &Expr) -> bool {
     found.unwrap_or(true)
 }
 
-/// Functions that can put a text in place of every character of another one.
+/// Functions that can replace every character of a text by another text.
 const GROWING_FUNCTIONS: &[&str] = &["replace", "translate", "regexp_replace", "overlay"];
-/// Longest text that they may put in.
+/// Longest text that they may insert.
 const MAX_GROWTH_BYTES: usize = 64;
 
-/// Functions whose output size is set by an argument, or that tell about the server instead of the table.
+/// Functions with an argument that sets the size of the output, and functions that tell about the server, not the table.
 const REFUSED_FUNCTIONS: &[&str] =
     &["repeat", "lpad", "rpad", "version", "input_file_name", "file_row_index"];
 
-/// Aggregates of bounded state, by the query engine's names, whose result does not depend on the rows' order
-/// (for sums of floats, [`super::groups`] fixes the order).
+/// Aggregates of bounded state, by the query engine's names. Their results do not depend on the order of rows (for sums
+/// of floats, [`super::groups`] fixes the order).
 const AGGREGATES: &[&str] = &[
     "avg",
     "bit_and",

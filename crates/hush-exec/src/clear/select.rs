@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The clear half of a rows task: which rows match, their clear columns, and the programs' clear operands.
+//! The clear half of a rows task: the matching rows, their clear columns, and the programs' clear operands.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub(crate) enum Operand {
 }
 
 impl RowSelector {
-    /// Parses and compiles all SQL of the task. `approximate` says for each operand which kind it is.
+    /// Parses and compiles all SQL of the task. `approximate` gives the kind of each operand.
     ///
     /// # Errors
     /// [`ExecError::Expression`].
@@ -111,7 +111,7 @@ impl RowSelector {
         self.columns.read(part, rows)
     }
 
-    /// Whether it is certain, from the bounds of the part's columns, that no row of the part matches.
+    /// Whether the bounds of the part's columns prove that no row of the part matches.
     pub(crate) fn excludes(&self, part: &ClearPart) -> bool {
         self.zones.as_ref().is_some_and(|zones| zones.excludes(part))
     }
@@ -130,7 +130,7 @@ impl RowSelector {
         if keep.count_set_bits() == 0 {
             return Ok(self.empty());
         }
-        // Expressions see the matching rows alone: what fails on other rows is nobody's business.
+        // Expressions see the matching rows alone, so they cannot fail on other rows.
         let keep = BooleanArray::new(keep, None);
         let numbers = UInt64Array::from_iter_values((0..rows as u64).map(|row| first_row + row));
         let numbers = arrow::compute::filter(&numbers, &keep).map_err(internal)?;
@@ -157,7 +157,7 @@ impl RowSelector {
                 let array = operand.doubles(batch)?;
                 let value = |row| if array.is_null(row) { 0.0 } else { array.value(row) };
                 let values: Vec<f64> = (0..array.len()).map(value).collect();
-                // Not a number is not below the limit either.
+                // NaN is not below the limit either.
                 if values.iter().all(|value| value.abs() <= self.limit) {
                     return Ok(Operand::Doubles(values));
                 }
@@ -167,7 +167,7 @@ impl RowSelector {
         self.operands.iter().enumerate().map(evaluate).collect()
     }
 
-    /// Puts the matching rows of several chunks together.
+    /// Joins the matching rows of several chunks.
     ///
     /// # Errors
     /// [`ExecError::Internal`] if they have different columns.

@@ -22,26 +22,26 @@ use crate::coerce::faithful_rules;
 /// Scheme and host of the store in which the query engine believes clear files to be.
 pub(crate) const STORE_URL: &str = "hush://store/";
 
-/// How a query spreads over threads.
+/// The partitions over which a query spreads, one for each thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Partitions {
-    /// As many as there are threads.
+    /// At most this many threads.
     Many(usize),
     /// One: for aggregates whose result depends on the order of additions.
     One,
 }
 
-/// Rows that are worth a thread of their own.
+/// Number of rows that is worth a thread of its own.
 const ROWS_OF_A_THREAD: u64 = 1 << 16;
 
-/// The query engine as one of our engines uses it: functions and rules of the process, memory of its own.
+/// The query engine within one of our engines: it shares functions and rules with the process, and has its own memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Session {
     rules: &'static Rules,
     runtime: Arc<RuntimeEnv>,
 }
 
-/// What all queries of the process share: making it anew takes longer than a small query.
+/// The sessions that all queries of the process share, because making a new one takes longer than a small query.
 #[derive(Debug)]
 struct Rules {
     /// For as many threads as the machine has.
@@ -59,7 +59,7 @@ impl Session {
         let failed = |_| ExecError::Internal { place: "query engine session" };
         let runtime = RuntimeEnvBuilder::new()
             .with_memory_pool(Arc::new(FairSpillPool::new(memory_bytes)))
-            // What a file's footer says is believed no longer than the file has been looked at.
+            // The footer of a file is not believed for longer than one look at the file.
             .with_metadata_cache_limit(0)
             // Clear columns are clear, but a server that only reads should not write them elsewhere.
             .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled))
@@ -67,7 +67,7 @@ impl Session {
             .map_err(failed)?;
         let url =
             ObjectStoreUrl::parse(STORE_URL).map_err(|_| ExecError::Internal { place: "store address" })?;
-        // Asked for by scans, read by none: files are read through their table.
+        // Scans ask for a store but do not read from it: files are read through their table.
         runtime.register_object_store(url.as_ref(), Arc::new(InMemory::new()));
         static RULES: OnceLock<Rules> = OnceLock::new();
         let rules = match RULES.get() {
@@ -98,7 +98,7 @@ impl Session {
         }
     }
 
-    /// What a plan of [`Session::for_query`] runs in. Its expressions have found their functions already.
+    /// The context in which a plan of [`Session::for_query`] runs. It has no functions: the plan's expressions have found theirs.
     pub(crate) fn task(&self, state: &SessionState) -> Arc<TaskContext> {
         let (id, config, runtime) = (String::new(), state.config().clone(), Arc::clone(&self.runtime));
         Arc::new(TaskContext::new(
@@ -142,13 +142,13 @@ fn common() -> Result<SessionState, ExecError> {
         .with_config(config)
         .with_optimizer_rules(faithful_rules());
     builder.aggregate_functions().get_or_insert_default().extend(product::functions());
-    // The later one of a name is taken.
+    // Of two functions with one name the later is taken.
     builder.scalar_functions().get_or_insert_default().extend(crate::coerce::functions());
     Ok(builder.build())
 }
 
-/// How clear files are read: whole. The engine's own pruning takes every cast for monotonic and its bounds leave NaN out, so
-/// that rows that match are lost; [`super::zones`] knows which terms may be asked about.
+/// Options that read clear files whole. The engine's own pruning takes every cast for monotonic, and its bounds leave NaN out,
+/// so it would lose matching rows. [`super::zones`] knows the sound conditions.
 pub(crate) fn parquet_options() -> TableParquetOptions {
     let mut options = TableParquetOptions::default();
     options.global.pruning = false;
@@ -157,5 +157,5 @@ pub(crate) fn parquet_options() -> TableParquetOptions {
     options
 }
 
-/// More than the brackets that [`hush_plan::sql::check_expression`] lets pass need with the operators between them.
+/// Enough for the brackets that [`hush_plan::sql::check_expression`] lets pass, with the operators between them.
 const PARSER_DEPTH: usize = 400;

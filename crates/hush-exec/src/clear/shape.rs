@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How large the clear half of an answer will be, from the plan and the manifest alone.
+//! Predicts the size of an answer's clear half, from the plan and the manifest alone.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::stop::Stop;
 use crate::workers::with_stack;
 use crate::{answer, conform};
 
-/// Bytes that Arrow pads every buffer to.
+/// Arrow pads every buffer to a multiple of so many bytes.
 const ALIGNMENT: u64 = 64;
 /// Bytes that a text is assumed to have.
 const TEXT_BYTES: u64 = 12;
@@ -30,8 +30,8 @@ const PLANNING_BYTES: usize = 1 << 20;
 
 /// Bytes of the clear half of an answer of `rows` rows (groups, or matching rows).
 ///
-/// Exact if every column has a fixed width and cannot be NULL: a column with a NULL carries a bitmap, a column of texts
-/// as many bytes as they have. Assumed are no NULLs and 12 bytes a text.
+/// Exact if every column has a fixed width and cannot be NULL. Otherwise it assumes no NULLs, which would add a bitmap, and
+/// 12 bytes a text.
 ///
 /// # Errors
 /// Those of checking the plan against the manifest.
@@ -39,7 +39,7 @@ pub fn clear_half_bytes(manifest: &Manifest, plan: &ServerPlan, rows: u64) -> Re
     let schema = with_stack(|| schema(manifest, plan))?;
     let internal = |_| ExecError::Internal { place: "clear half" };
     if rows == 0 {
-        // Lengths of nothing are left out of the messages.
+        // Messages leave out lengths of 0, so an empty batch is written to measure it.
         let bytes = answer::write_clear(&RecordBatch::new_empty(schema))?.len() as u64;
         return Ok(ClearBytes { bytes, exact: true });
     }
@@ -51,7 +51,7 @@ pub fn clear_half_bytes(manifest: &Manifest, plan: &ServerPlan, rows: u64) -> Re
     let one = RecordBatch::try_new(schema.clone(), columns.collect::<Result<_, _>>()?).map_err(internal)?;
     let kinds = || schema.fields().iter().map(|field| field.data_type());
     let with_one = answer::write_clear(&one)?.len() as u64;
-    // Messages have the same length whatever the number of rows; the buffers differ.
+    // The number of rows changes the buffers alone, not the rest of the messages.
     let frame = with_one - kinds().map(|kind| buffers(kind, 1, 0)).sum::<u64>();
     let bytes = frame + kinds().map(|kind| buffers(kind, rows, TEXT_BYTES)).sum::<u64>();
     let exact =

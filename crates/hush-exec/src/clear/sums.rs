@@ -2,11 +2,11 @@
 //! Sums of integers, and of products of two, in 128 bits without a decimal for each row.
 //!
 //! Plans ask for exact sums as sums of decimals: `SUM(CAST(x AS DECIMAL(38,0)))`. The query engine then makes a decimal of
-//! 128 bits of every row before it adds. Here the same sum is taken of the integers themselves, or of the digits of
-//! decimals: [`native`] finds the sums for which that is the same, and [`accumulate`] adds. Results keep their type.
+//! 128 bits of every row before it adds. This module adds the integers themselves, or the digits of decimals: [`native`]
+//! finds the sums whose value is the same then, and [`accumulate`] adds. Results keep their type.
 //!
-//! *Invariants.* A sum is exact or an error, never wrapped around. Arguments that are not one of the forms below stay as they
-//! are: a column of integers, or of decimals in units of their last digit; a product of two; one of these under a condition.
+//! *Invariants.* A sum is exact or an error, never wrapped around. Arguments of these forms alone are changed: a column of
+//! integers, or of decimals in units of their last digit; a product of two; one of these under a condition.
 
 mod accumulate;
 #[cfg(test)]
@@ -26,7 +26,7 @@ const TOTAL: DataType = DataType::Decimal128(38, 0);
 /// Most digits of a decimal of 128 bits.
 const MAX_DIGITS: u8 = 38;
 
-/// The expression with native sums in place of those of decimals, where they are the same.
+/// The expression with native sums in place of equal sums of decimals.
 ///
 /// # Errors
 /// None of its own; those of the query engine's tree.
@@ -69,7 +69,7 @@ fn factors(expr: &Expr, schema: &DFSchema) -> Option<Vec<Expr>> {
         Expr::Case(Case { expr: None, when_then_expr, else_expr: None }) => {
             let [(when, then)] = when_then_expr.as_slice() else { return None };
             let mut factors = factors(then, schema)?;
-            // The others are then computed in rows that the condition excludes, where nothing may fail.
+            // The other factors are then computed in rows that the condition excludes, and must not fail there.
             factors.iter().skip(1).all(|factor| never_fails(factor, schema)).then_some(())?;
             let first = factors.first_mut()?;
             let branch = (when.clone(), Box::new(std::mem::take(first)));
@@ -80,7 +80,7 @@ fn factors(expr: &Expr, schema: &DFSchema) -> Option<Vec<Expr>> {
     }
 }
 
-/// What gives one factor as [`accumulate`] takes it: a `BIGINT`, or a decimal whose digits are meant.
+/// One factor in a form that [`accumulate`] takes: a `BIGINT`, or a decimal that stands for its digits.
 fn factor(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     let Expr::Cast(Cast { expr: inner, field }) = expr else { return None };
     let DataType::Decimal128(precision, 0) = *field.data_type() else { return None };
@@ -94,8 +94,8 @@ fn factor(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     }
 }
 
-/// The decimal column `d` of `CAST(d AS DECIMAL(38,s)) * CAST('10…0' AS DECIMAL(38,0))`, with as many zeros as it has digits after
-/// the point: its digits are the integer.
+/// The decimal column `d` of `CAST(d AS DECIMAL(38,s)) * CAST('10…0' AS DECIMAL(38,0))`, if there are as many zeros as digits
+/// after the point: the digits of `d` are then the integer.
 fn units(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Multiply, right }) = expr else { return None };
     let (Expr::Cast(Cast { expr: column, field }), Expr::Cast(Cast { expr: shift, field: shifted })) =
@@ -122,7 +122,7 @@ fn is_widening(inner: &Expr, whole: &Expr, schema: &DFSchema) -> bool {
     }
 }
 
-/// A column, or one of integers with more bits.
+/// Whether the expression is a column, or a column of integers cast to more bits.
 fn never_fails(expr: &Expr, schema: &DFSchema) -> bool {
     let is_column = |expr: &Expr| matches!(expr, Expr::Column(_));
     match expr {

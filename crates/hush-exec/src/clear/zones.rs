@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Zone maps: parts without a row that can match a condition, known from the bounds of their columns.
+//! Zone maps: the bounds of a part's columns can show that no row of the part matches a condition.
 //!
-//! A part that is passed over here would have been read to find that nothing matches. Whatever is not known for certain is
-//! read: the query engine prunes by any expression that it can rewrite, this module only by those of which it is plain
-//! that the rewriting is sound. They compare columns with bounds (not floats, see [`ClearPart::bounds`]), as they are or
-//! after a conversion that keeps their order, with literals, and are joined by AND and OR. A member of AND that is of another
-//! kind is left out, which only weakens the condition.
+//! Such a part is not read; any other is. The query engine prunes by any expression that it can rewrite, but this module
+//! only by expressions for which the rewriting is plainly sound. They compare columns with literals, and are joined by
+//! AND and OR. The columns have bounds (floats have none, see [`ClearPart::bounds`]), and are taken as they are or after a
+//! conversion that keeps their order. Members of AND of another kind are left out, which only weakens the condition.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -32,8 +31,8 @@ pub(crate) struct ZoneFilter {
 }
 
 impl ZoneFilter {
-    /// The filter for a condition over some columns, which have these positions in the table. `None` if nothing can be
-    /// known from bounds.
+    /// The filter for a condition over columns at these positions in the table. `None` if bounds tell nothing about the
+    /// condition.
     pub(super) fn new(
         expr: &Arc<dyn PhysicalExpr>,
         schema: &Arc<Schema>,
@@ -45,8 +44,8 @@ impl ZoneFilter {
         Some(Self { predicate, columns: names.zip(positions.iter().copied()).collect() })
     }
 
-    /// Whether no row of the part can match. `false` wherever that is not certain, also if the bounds do not read: whoever
-    /// reads the part then finds out why.
+    /// Whether certainly no row of the part can match. `false` also if the bounds cannot be read: the part is then read, which
+    /// shows the error.
     pub(crate) fn excludes(&self, part: &ClearPart) -> bool {
         let mut bounds = PartBounds { runs: 0, columns: HashMap::new() };
         for (name, position) in &self.columns {
@@ -98,7 +97,7 @@ impl PruningStatistics for PartBounds {
     }
 }
 
-/// A condition that may be asked of bounds and is true wherever this one is. `None` if there is none but TRUE.
+/// A condition that bounds can decide soundly and that is true wherever this one is. `None` if only TRUE is one.
 fn weakened(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Arc<dyn PhysicalExpr>> {
     let is_list = |binary: &&BinaryExpr| matches!(binary.op(), Operator::And | Operator::Or);
     let Some(binary) = expr.downcast_ref::<BinaryExpr>().filter(is_list) else {
@@ -112,14 +111,14 @@ fn weakened(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Arc<dyn Phy
     }
 }
 
-/// `x >= 5` for `NOT x < 5`: the same on all that has bounds, NULL included.
+/// `x >= 5` for `NOT x < 5`: both are equal for every type with bounds, NULL included.
 fn negated_comparison(expr: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>> {
     let binary = expr.downcast_ref::<NotExpr>()?.arg().downcast_ref::<BinaryExpr>()?;
     let op = binary.op().negate()?;
     Some(Arc::new(BinaryExpr::new(binary.left().clone(), op, binary.right().clone())))
 }
 
-/// Whether a condition without AND and OR is of those that may be asked of bounds.
+/// Whether bounds can decide a condition without AND and OR soundly.
 fn is_sound(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
         return match binary.op() {
@@ -143,15 +142,15 @@ fn is_sound(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     tested.is_some_and(|column| column.downcast_ref::<ColumnExpr>().is_some())
 }
 
-/// A literal, or one that the query engine converts to another type.
+/// Whether the expression is a literal, or a literal that the query engine converts to another type.
 fn is_literal(expr: &Arc<dyn PhysicalExpr>) -> bool {
     let below = expr.downcast_ref::<CastExpr>().map_or(expr, CastExpr::expr);
     below.downcast_ref::<Literal>().is_some()
 }
 
-/// A column, or what a conversion that keeps the order and every digit makes of one: between integers and decimals, where a
-/// value that does not fit is an error and no other value. One that rounds is not asked about: the engine takes
-/// `CAST(x AS DECIMAL(9,0)) = 14` for `x = 14.00`.
+/// Whether the expression is a column, or a column after a conversion that keeps the order and every digit. Those are
+/// between integers and decimals, and an error for a value that does not fit. A conversion that rounds is not sound: the
+/// engine takes `CAST(x AS DECIMAL(9,0)) = 14` for `x = 14.00`.
 fn is_ordered(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     let kind = |expr: &Arc<dyn PhysicalExpr>| expr.data_type(schema).ok();
     match expr.downcast_ref::<CastExpr>() {

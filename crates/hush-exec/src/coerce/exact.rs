@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `+ - *` of integers and decimals in decimals that hold every value, where the query engine's integers wrap around and its
-//! decimals end at 38 digits.
+//! Computes `+ - *` of integers and decimals in decimals that hold every value. The query engine's integers wrap around, and
+//! its decimals end at 38 digits.
 //!
 //! The result of integers is an integer again, and one that does not fit is an error. In a comparison it need not fit: there
 //! it stays a decimal of up to 76 digits ([`Settler::widened`]).
@@ -39,7 +39,7 @@ impl Settler<'_> {
         }
     }
 
-    /// An exact number that is compared and no more: `+ - *` in as many digits as their values can have.
+    /// An exact number that is only compared: its `+ - *` get as many digits as their values can have.
     pub(super) fn widened(&self, expr: Expr) -> Expr {
         let kind = |expr: &Expr| expr.get_type(self.schema).unwrap_or(DataType::Null);
         match narrowed(expr) {
@@ -84,7 +84,7 @@ fn narrowed(expr: Expr) -> std::result::Result<Expr, Expr> {
     }
 }
 
-/// Whether an operand is as [`as_decimal`] makes it from an integer, or such an operation itself.
+/// Whether an operand is an integer that [`as_decimal`] made a decimal, or an operation on such operands.
 fn is_whole(operand: &Expr) -> bool {
     match operand {
         Expr::BinaryExpr(BinaryExpr { left, op, .. }) => is_ring(*op) && is_whole(left),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `date_trunc` and `date_bin` in microseconds, from the year 1 to 9999.
 //!
-//! The query engine's own work in nanoseconds, which end in the year 2262; beyond it they fail or give NULL.
+//! The query engine's own functions work in nanoseconds, which end in the year 2262; beyond it they fail or give NULL.
 
 use std::sync::Arc;
 
@@ -171,14 +171,14 @@ impl Unit {
     }
 }
 
-/// The beginning of the bin of so many nanoseconds, counted from `origin`, that holds an instant.
+/// The beginning of the bin that holds an instant. Bins last `stride_nanos` and are counted from `origin`.
 fn bin_of(stride_nanos: i128, origin: i64, micros: i64) -> Option<i64> {
     let since = 1000 * (i128::from(micros) - i128::from(origin));
     let start = 1000 * i128::from(origin) + since.div_euclid(stride_nanos) * stride_nanos;
     i64::try_from(start.div_euclid(1000)).ok()
 }
 
-/// The same in months.
+/// [`bin_of`] for bins of months.
 fn bin_of_months(stride: i64, origin: i64, micros: i64) -> Option<i64> {
     let months = |micros: i64| {
         let (year, month, _) = civil_from_days(micros.div_euclid(DAY));
@@ -199,7 +199,7 @@ fn later(origin: i64, months: i64) -> Option<i64> {
     day.checked_mul(DAY)?.checked_add(origin.rem_euclid(DAY))
 }
 
-/// A function of every instant; what has no value is an error and no NULL.
+/// A function of every instant. An instant without a value is an error and not NULL.
 fn each(times: &ColumnarValue, value: impl Fn(i64) -> Option<i64>) -> Result<ColumnarValue> {
     let beyond = || DataFusionError::Execution("an instant beyond the years 1 to 9999".to_owned());
     let value = |micros| value(micros).ok_or_else(beyond);

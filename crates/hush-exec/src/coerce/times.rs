@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Dates, timestamps and texts that meet, in microseconds: the query engine's own coercions go by way of nanoseconds, which
-//! end in the year 2262, and tables hold years from 1 to 9999.
+//! Dates, timestamps and texts that meet become microseconds. The query engine's own coercions make nanoseconds of them,
+//! which end in the year 2262, but tables hold years from 1 to 9999.
 
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::ScalarValue;
@@ -9,11 +9,11 @@ use datafusion::logical_expr::{Expr, Operator, cast, lit};
 use super::Settler;
 use super::instants::MICROS;
 
-/// Seconds as the engine makes them of integers.
+/// The type that the engine gives to integers as seconds.
 const SECONDS: DataType = DataType::Timestamp(TimeUnit::Second, None);
 
 impl Settler<'_> {
-    /// Makes timestamps of microseconds of dates, timestamps and texts, where one of them is a timestamp.
+    /// Casts dates, timestamps and texts to microseconds, if one of them is a timestamp.
     pub(super) fn align_times(exprs: &mut [Expr], kinds: &[DataType]) {
         let is_stamp = |kind: &DataType| matches!(kind, DataType::Timestamp(_, None));
         let meets = |kind: &DataType| is_stamp(kind) || is_date(kind) || is_text(kind) || kind.is_null();
@@ -33,7 +33,7 @@ impl Settler<'_> {
         op == Operator::Minus && kinds.iter().all(is_time)
     }
 
-    /// Arguments of a function of times, in microseconds where it would make nanoseconds of them.
+    /// Casts arguments of a function of times to microseconds, where the function would make nanoseconds of them.
     pub(super) fn time_arguments(&self, name: &str, args: &mut [Expr]) {
         let Some(kinds) = self.kinds(args.iter()) else { return };
         match (name, args, kinds.as_slice()) {

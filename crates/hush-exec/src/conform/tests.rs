@@ -150,7 +150,7 @@ fn widths_are_those_of_exact_results() {
     let widths = [0, 1, MAX_ROUNDED_BITS, MAX_ROUNDED_BITS + 1].map(|bits| found(&slots(), Some(bits)));
     assert_eq!(widths, [false, true, true, false]);
     assert!(!found(&scale, Some(40)));
-    // So do whole tasks, of programs and of fetched columns.
+    // The same holds for whole tasks, of programs and of fetched columns.
     let task = |programs: &[u32], fetch: &[u32], bits| {
         let task = RowsTask {
             programs: programs.iter().map(|id| column(*id)).collect(),

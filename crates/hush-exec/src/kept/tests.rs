@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The bound, who goes first, and columns that join those of their part.
+//! The bound, the part that goes first, and columns that join those of their part.
 
 use hush_params::preset;
 use hush_ring::Cpu;

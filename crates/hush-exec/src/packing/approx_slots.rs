@@ -14,7 +14,7 @@ use crate::clear::select::Operand;
 use crate::error::ExecError;
 use crate::plain::PlainValues;
 
-/// A value on the way. Clear parts stay clear for as long as possible, in double precision.
+/// An intermediate value. Clear subexpressions stay clear for as long as possible, in double precision.
 enum Value {
     /// The same integer in every slot: multiplies without a scale.
     Integer(f64),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a program is evaluated on: its columns on the rows of one ring element.
+//! The input of a program: its columns on the rows of one ring element.
 
 use hush_plan::EncodingId;
 use hush_ring::{Ring, UniformSeed};
@@ -19,7 +19,7 @@ pub(crate) struct Bodies<'a> {
 /// A program's columns in a chunk of a dry run: the values of all its rows.
 pub(crate) struct PlainColumns<'a>(pub(crate) &'a [(EncodingId, PlainValues)]);
 
-/// Which rows a ring element covers, and what a program knows of them in the clear.
+/// The rows that a ring element covers, with a program's clear operands.
 pub(crate) struct ElementInput<'a> {
     pub(crate) ring: &'a Ring,
     pub(crate) operands: &'a [Operand],
@@ -58,7 +58,7 @@ impl ElementInput<'_> {
 
 const NO_COLUMN: ExecError = ExecError::Internal { place: "column of a program" };
 
-/// What a refusal of the scheme means here.
+/// The engine's error for a refusal of the scheme.
 pub(crate) fn scheme_error(error: SchemeError) -> ExecError {
     match error {
         SchemeError::NotFinite { .. } | SchemeError::ValueRange { .. } => {

@@ -16,7 +16,7 @@ use crate::clear::select::Operand;
 use crate::error::{ExecError, ExpressionRole};
 use crate::plain::PlainValues;
 
-/// A value on the way. Clear parts stay clear for as long as possible, in 256 bits with overflow checked.
+/// An intermediate value. Clear subexpressions stay clear for as long as possible, in 256 bits with overflow checked.
 enum Value {
     /// The same integer in every slot.
     Constant(I256),

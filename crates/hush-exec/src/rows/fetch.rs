@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Stored columns that go back: their bodies as they are, or rounded.
+//! Stored columns that a plan fetches: their bodies as they are, or rounded.
 
 use hush_ring::Ring;
 use hush_rlwe::{OVERHEAD_BYTES, ObjectRounding, has_masks, masked_body_bytes};
@@ -10,7 +10,7 @@ use crate::packing::stored_body;
 use crate::scheme::{ChunkInput, Scheme};
 use crate::table::{self, StoredBody};
 
-/// A fetched column with what its rounding needs.
+/// A fetched column, ready to be rounded.
 pub(super) struct Fetcher<'a> {
     shape: &'a FetchShape,
     ring: Ring,
@@ -29,7 +29,7 @@ impl<'a> Fetcher<'a> {
         Ok(Self { shape, ring, rounding })
     }
 
-    /// Bytes of the object for a chunk of `rows` rows, that a device encrypted or the owner.
+    /// Bytes of the object for a chunk of `rows` rows, which a device or the owner encrypted.
     pub(super) fn object_bytes(&self, rows: u32, from_device: bool) -> u64 {
         let elements = self.shape.packing.element_count(self.shape.set, rows);
         if from_device {
@@ -45,7 +45,7 @@ impl<'a> Fetcher<'a> {
     /// [`ExecError::Corrupt`], [`ExecError::Internal`].
     pub(super) fn fetch(&self, input: &ChunkInput<'_>) -> Result<Vec<u8>, ExecError> {
         let blob = input.blob(self.shape.id)?;
-        // What devices encrypted goes back whole: the owner needs the masks beside it.
+        // Bodies that devices encrypted go back whole: the owner needs the masks beside them.
         let Some(rounding) = self.rounding.as_ref().filter(|_| !has_masks(blob)) else {
             return Ok(blob.to_vec());
         };

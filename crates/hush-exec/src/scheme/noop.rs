@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The scheme that encrypts nothing: an owner's dry run of a plan, in a process of his own. No server makes such an engine.
 //!
-//! Columns and answers hold plain values ([`crate::plain`]). Everything else is the engine's usual way: the plan is checked, the
-//! clear half evaluated, masks taken, chunk after chunk added up or computed with.
+//! Columns and answers hold plain values ([`crate::plain`]). Everything else is as usual: the engine checks the plan,
+//! evaluates the clear half and the masks, and adds up or computes chunk after chunk.
 
 use ethnum::I256;
 use hush_plan::{EncodingId, Packing};

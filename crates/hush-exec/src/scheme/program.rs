@@ -23,11 +23,11 @@ pub(crate) struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
-    /// Prepares a program, whose result is rounded to `bits` bits if there are any.
+    /// Prepares a program. With `bits`, its result is rounded to so many.
     ///
     /// # Errors
-    /// [`ExecError::Internal`] if the manifest's plaintext space does not suit the ring, or the bits the space. The checks of manifest
-    /// and plan rule out both.
+    /// [`ExecError::Internal`] if the manifest's plaintext space does not suit the ring, or if `bits` do not suit the space. The
+    /// checks of manifest and plan rule out both.
     pub(crate) fn new<S: Scheme>(
         expr: &'a SlotExpr,
         shape: &'a ProgramShape,
@@ -39,7 +39,7 @@ impl<'a> Program<'a> {
         Ok(Self { expr, shape, ring, arithmetic, bits, rounding })
     }
 
-    /// Bytes of the object for a chunk of `rows` rows. A dry run counts those of the ciphertexts that it has not.
+    /// Bytes of the object for a chunk of `rows` rows. A dry run has no ciphertexts, but counts their bytes.
     pub(crate) fn object_bytes(&self, rows: u32) -> u64 {
         let elements = u64::from(self.shape.packing.element_count(self.shape.set, rows));
         let polys = elements * u64::from(self.shape.lanes()) * u64::from(self.shape.components());

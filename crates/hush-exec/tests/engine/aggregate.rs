@@ -13,7 +13,7 @@ fn value(row: &Row) -> I256 {
     I256::from(row.value.unwrap_or(0))
 }
 
-/// Two parts, the first of which ends in a short chunk.
+/// Two parts; the first ends in a short chunk.
 fn two_parts(random: &mut Random) -> Fixture {
     Fixture::random(random, &[8192 + 700, 5000])
 }
@@ -60,7 +60,7 @@ fn groups_with_null_keys_filters_and_conditions() {
     }
 }
 
-/// Keys of all kinds: near and far integers, texts, floats, with NULLs, several; types and nullability are the same too.
+/// Keys of all kinds: near and far integers, texts, floats, with NULLs, several keys. Types and nullability are the same too.
 #[test]
 fn groups_that_are_only_counted_are_those_of_the_query_engine() {
     let mut random = Random::announced("counted");
@@ -244,7 +244,7 @@ fn too_many_groups_and_too_large_answers_are_refused_before_the_work() {
     assert_eq!(error.code(), "HUSH-E042");
 }
 
-/// Groups of which only the rows are counted are held to the memory limit too, whether their keys are integers or texts.
+/// The memory limit holds for counted groups too, whether their keys are integers or texts.
 #[test]
 fn counted_groups_that_exceed_the_memory_are_refused() {
     let fixture = Fixture::random(&mut Random::announced("counted groups"), &[600]);
@@ -261,8 +261,8 @@ fn counted_groups_that_exceed_the_memory_are_refused() {
     }
 }
 
-/// Conditions that the query engine's simplifier gets wrong, functions that only it expands, floats beside decimals:
-/// the counts of the clear half, those of the masks and plain logic agree.
+/// Conditions that the query engine's simplifier gets wrong, functions that it alone expands, floats beside decimals:
+/// counts by the clear half, by the masks and by plain logic agree.
 #[test]
 fn both_halves_agree_with_three_valued_logic() {
     let fixture = Fixture::random(&mut Random::announced("logic"), &[700]);
@@ -290,7 +290,7 @@ fn both_halves_agree_with_three_valued_logic() {
     let mut filtered = task(&[], vec![], &[]);
     filtered.clear.push("SUM(\"year\") FILTER (WHERE (\"weight\" > 0) IS NOT TRUE)".to_owned());
     fixture.engine(1).run(&fixture.plan(None, Task::Aggregate(filtered))).unwrap();
-    // What is compared may have any size; what is divided is an integer of 64 bits.
+    // A compared product may have any size; a divided one must fit 64 bits.
     let all = task(&[], vec![], &[]);
     let wide = fixture.plan(Some("\"year\" * 9223372036854775807 > \"year\""), Task::Aggregate(all.clone()));
     fixture.engine(1).run(&wide).unwrap();
@@ -298,7 +298,7 @@ fn both_halves_agree_with_three_valued_logic() {
     assert_eq!(fixture.engine(1).run(&wrapping).unwrap_err().code(), "HUSH-E050");
 }
 
-/// `year` ascends over the table, so that most parts have no matching row: sums and rows are those of the others.
+/// `year` ascends over the table, so most parts have no matching row. Sums and rows are those of the other parts.
 #[test]
 fn parts_without_a_matching_row_are_passed_over() {
     let mut random = Random::announced("zones");

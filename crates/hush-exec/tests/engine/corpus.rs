@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Plans and answers in files: `tests/corpus/README.md` says what is in them.
+//! Plans and answers in files, which `tests/corpus/README.md` describes.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::fixture::{Fixture, Random, VALID, VALUE, X, Y};
 use crate::mutations::resealed;
 use crate::reference::{everything, task};
 
-/// In the place of the manifest's digest, which differs with each table.
+/// Stands for the manifest's digest, which differs with each table.
 const ANY_MANIFEST: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
-/// Of the first answers.
+/// Most bytes of an answer.
 const MAX_ANSWER: u64 = 1 << 20;
 
 #[test]
@@ -34,7 +34,7 @@ fn what_earlier_versions_sent_is_read_and_what_was_dangerous_is_refused() {
     });
 }
 
-/// A plan that is run answers itself.
+/// Runs a plan; the answer is to that plan.
 fn plan(fixture: &Fixture, engine: &Engine, bytes: &[u8]) -> Result<(), String> {
     let text = String::from_utf8_lossy(bytes).replace(ANY_MANIFEST, &fixture.signed.digest().to_string());
     let found = engine.run(text.as_bytes()).map_err(|error| error.code().to_owned())?;
@@ -139,7 +139,7 @@ fn plans(fixture: &Fixture) -> Vec<CorpusFile> {
     ]
 }
 
-/// What a server sent, small, and what one could send.
+/// Small answers that a server sent, and answers that one could send.
 fn answers(fixture: &Fixture, engine: &Engine) -> Vec<CorpusFile> {
     let run = |task| engine.run(&fixture.plan(Some("\"year\" > 2019"), task)).unwrap();
     let clear = run(Task::Aggregate(task(&["\"year\""], Vec::new(), &[])));

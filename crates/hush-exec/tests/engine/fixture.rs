@@ -26,7 +26,7 @@ use hush_table::{
     TableStore,
 };
 
-/// SplitMix64: small, seeded, good enough to draw test data.
+/// SplitMix64: small, seeded, and good enough to draw test data.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -121,7 +121,7 @@ impl Fixture {
         Self::encrypt(rows, part_rows, Clear::Columns, plain_chunk)
     }
 
-    /// The same with nothing clear.
+    /// [`Fixture::random`] without clear columns.
     pub(crate) fn without_clear(random: &mut Random, part_rows: &[usize]) -> Self {
         let count = part_rows.iter().sum();
         let rows: Vec<Row> = (0..count).map(|index| random_row(random, index, count)).collect();

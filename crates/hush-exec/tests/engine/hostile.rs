@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Plans whose SQL is made to cost the server its stack, its memory or its time. Tests run on threads of 2 MiB, as a server's
-//! jobs do: before there were bounds, most of these texts ended the process or kept it for years.
+//! Plans with SQL that would cost the server its stack, its memory or its time. Tests run on threads of 2 MiB, as a server's
+//! jobs do. Without bounds, most of these texts ended the process or kept it busy for years.
 
 use std::time::{Duration, Instant};
 
@@ -9,14 +9,14 @@ use hush_plan::plan::{MAX_PREDICATE_DEPTH, MAX_PREDICATE_NODES, Mask, Predicate,
 use crate::fixture::{Fixture, Random, VALUE, X};
 use crate::reference::{everything, task};
 
-/// Far more than any refusal takes.
+/// Far more time than any refusal takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn small() -> Fixture {
     Fixture::random(&mut Random::announced("hostile"), &[100])
 }
 
-/// The code of a refusal, or nothing.
+/// The code of a refusal; `None` for an answer.
 fn found(fixture: &Fixture, predicate: Option<&str>, task: Task) -> Option<&'static str> {
     run(fixture, &fixture.plan(predicate, task), predicate.unwrap_or_default())
 }
@@ -36,7 +36,7 @@ fn around(open: &str, depth: usize, inner: &str, close: &str) -> String {
     format!("{}{inner}{}", open.repeat(depth), close.repeat(depth))
 }
 
-/// Operators that the parser reads in a loop, with what stands before them.
+/// Operators that the parser reads in a loop, with their first operands.
 const CHAINS: [(&str, &str); 11] = [
     ("\"year\"", " IS NULL"),
     ("\"year\" = 0", " + 1"),
@@ -60,7 +60,7 @@ fn long_chains_are_refused() {
     }
 }
 
-/// What the bounds let pass is evaluated or refused for what it is.
+/// Chains of these lengths are evaluated, or refused with the code of an expression.
 #[test]
 fn chains_within_the_bounds_fit_the_stack() {
     let fixture = small();
@@ -121,7 +121,7 @@ fn what_grows_or_is_evaluated_twice_at_each_level_is_refused() {
     }
 }
 
-/// The same bounds hold wherever a plan holds SQL.
+/// The same bounds hold for all SQL of a plan.
 #[test]
 fn every_expression_of_a_plan_is_bounded() {
     let fixture = small();
@@ -172,7 +172,7 @@ fn tree(fixture: &Fixture, predicate: Predicate) -> Option<&'static str> {
     of_rows
 }
 
-/// Lists as long and as deep as they may be, with atoms as long as these may be, fit the stack; larger ones are not walked.
+/// The longest and deepest lists, with the longest atoms, fit the stack; larger lists are not walked.
 #[test]
 fn predicates_are_bounded() {
     let fixture = small();
@@ -191,7 +191,7 @@ fn predicates_are_bounded() {
     };
     assert_eq!(tree(&fixture, deep(MAX_PREDICATE_DEPTH)), None);
     assert_eq!(tree(&fixture, deep(MAX_PREDICATE_DEPTH + 1)), Some("HUSH-E005"));
-    // The deepest atom is the first of the longest list: all of that nests to the left.
+    // The deepest atom is the first of the longest list, because the whole list nests to the left.
     for (first, next) in [("\"year\"", " IS NULL"), ("\"year\"", " + 1"), ("\"year\" = 1", " IN (true)")] {
         for count in [190, 980] {
             let first = long(first, next, count);
@@ -200,7 +200,7 @@ fn predicates_are_bounded() {
             assert!([None, Some("HUSH-E023")].contains(&found), "{next}: {found:?}");
         }
     }
-    // Each as much work as one expression may be.
+    // Each is as much work as one expression may be.
     let much = |index: usize| {
         let inner = around("(", 10, &format!("\"year\" = {index}"), " BETWEEN false AND true)");
         Predicate::clear(inner)
@@ -225,7 +225,7 @@ fn predicates_have_one_spelling() {
     assert_eq!(tree(&fixture, a.or(b).negated()), None);
 }
 
-/// Structure nests too: the reader of JSON has a limit, and programs have one of their own.
+/// Structure nests too. The reader of JSON has a limit, and programs have their own.
 #[test]
 fn deep_programs_are_refused() {
     let fixture = small();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Sums of whole parts that are kept between plans: nothing is read twice, answers are those of an engine that keeps
-//! nothing, and what happens to files later changes no sum.
+//! nothing, and later changes of files change no sum.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -30,7 +30,7 @@ impl Counted {
         let seen = read.clone();
         let hook = move |path: &Path, access: Access| {
             let mut seen = seen.lock().unwrap();
-            // Each file in several ranges.
+            // Each file is read in several ranges.
             let is_new = access != Access::Look && !seen.contains(path);
             if is_new && path.as_ref().ends_with(".enc.parquet") {
                 seen.push(path.clone());
@@ -40,7 +40,7 @@ impl Counted {
         Self { engine: watched(fixture, threads, Box::new(hook)), read }
     }
 
-    /// The answer, and how many encrypted files were read for it.
+    /// The answer, and the number of encrypted files read for it.
     fn run(&self, plan: &[u8]) -> (Vec<u8>, usize) {
         self.read.lock().unwrap().clear();
         let answer = self.engine.run(plan).unwrap();
@@ -58,7 +58,7 @@ fn over(mask: Mask, columns: &[EncodingId]) -> AggregateTask {
     task(&[], vec![mask], &sums)
 }
 
-/// Commits the table again, of its first `parts` parts.
+/// Commits the table again, with its first `parts` parts alone.
 fn commit(fixture: &Fixture, parts: usize, version: u64) -> SignedManifest {
     let mut manifest = fixture.signed.manifest().clone();
     manifest.parts.truncate(parts);
@@ -109,11 +109,11 @@ fn the_second_unfiltered_plan_reads_no_encrypted_file() {
     expect(&[VALID, VALUE, VALUE], 0);
     expect(&[SQUARE, VALUE], 3);
     expect(&[SQUARE, VALUE, VALID], 0);
-    // Of the same ring as VALUE: the sum of both is made once, then each is there.
+    // REAL_SUM has the ring of VALUE. The sum of both is computed once; then each is there.
     expect(&[VALUE, REAL_SUM], 3);
     expect(&[REAL_SUM], 0);
     expect(&[REAL_SUM, SQUARE, VALID, VALUE], 0);
-    // A clone has what the engine has; another engine has not.
+    // A clone has the engine's sums; another engine has not.
     let clone = Counted { engine: counted.engine.clone(), read: counted.read.clone() };
     assert_eq!(clone.run(&plan(&[VALUE])).1, 0);
     assert_eq!(Counted::new(&fixture, 2).run(&plan(&[VALUE])).1, 3);
@@ -137,7 +137,7 @@ fn after_an_append_only_the_new_part_is_read() {
     assert_eq!(counted.run(&plan).1, 0);
 }
 
-/// The sums belong to files, so that they may outlive an engine and be shared by several.
+/// Sums belong to files, so they may outlive an engine, and several engines may share them.
 #[test]
 fn engines_that_share_their_sums_find_those_of_one_another() {
     let fixture = Fixture::random(&mut Random::announced("shared"), &[400, 300]);
@@ -254,8 +254,7 @@ fn plans_at_the_same_time_agree() {
     }
 }
 
-/// The sum was made of the part that the manifest names, and is still that part's sum; whoever needs the file itself is
-/// told.
+/// The sum is still that of the part which the manifest names. Plans that need the file itself are refused.
 #[test]
 fn a_file_altered_after_it_was_summed_changes_no_answer() {
     let fixture = Fixture::random(&mut Random::announced("altered"), &[900, 700]);
@@ -280,7 +279,7 @@ fn a_file_altered_after_it_was_summed_changes_no_answer() {
     }
 }
 
-/// A query that needs none of the altered bytes is right, any other is refused.
+/// A query that needs none of the altered bytes is answered right; any other is refused.
 fn assert_right_or_refused(engine: &Engine, plan: &[u8], right: &[u8]) {
     match engine.run(plan) {
         Ok(answer) => assert_eq!(answer, right),
@@ -288,7 +287,7 @@ fn assert_right_or_refused(engine: &Engine, plan: &[u8], right: &[u8]) {
     }
 }
 
-/// Whether what was read in between was the part is anybody's guess: the sum is not kept.
+/// Nobody knows whether the bytes read in between were the part's, so the sum is not kept.
 #[test]
 fn the_sum_of_a_file_that_was_written_again_meanwhile_is_not_kept() {
     let fixture = Fixture::random(&mut Random::announced("meanwhile"), &[500, 400]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Evaluation keys of a table: written beside the parts, signed for, loaded once, used, and refused if anything about them is wrong.
+//! Evaluation keys of a table are written beside the parts, signed for, loaded once and used; faulty ones are refused.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -129,11 +129,11 @@ fn keys_of_a_table_are_loaded_once_and_compute() {
         let engine = engine(store);
         let loaded = engine.evaluation_keys(&owner.set()).unwrap();
         compute(&owner, loaded.chain(), loaded.keys());
-        // The second time they are the very same.
+        // The second time, they are the same object.
         assert!(Arc::ptr_eq(&loaded, &engine.evaluation_keys(&owner.set()).unwrap()));
     }
     assert_eq!(std::fs::read_dir(place.join(KEYS_NAME)).unwrap().count(), 2 + 1, "and a hash tree");
-    // Who deletes the table deletes them.
+    // Deleting the table deletes its keys.
     TableStore::local_existing(&place).unwrap().delete().unwrap();
     assert!(!place.exists());
 }
@@ -153,12 +153,12 @@ fn keys_that_nobody_signed_for_are_not_there() {
         let refused = engine.evaluation_keys(&other).unwrap_err();
         assert_eq!((refused.code(), refused.kind()), ("HUSH-E064", ErrorKind::NotFound));
     }
-    // A file that lies there without being named gives no key.
+    // A file that the manifest does not name gives no key.
     let (_, elements) = owner.galois();
     store.put_key(owner.object(false, &elements)).unwrap();
     let loaded = engine.evaluation_keys(&owner.set()).unwrap();
     assert!(loaded.keys().galois(elements[0]).is_err() && loaded.keys().relinearisation().is_ok());
-    // What no manifest names is swept.
+    // A file that no manifest names is swept.
     assert_eq!(store.sweep().unwrap(), 1);
     assert!(store.verify(store.load().unwrap().manifest()).is_ok());
 }
@@ -203,7 +203,7 @@ fn files_of_keys_that_were_changed_are_refused() {
     }
 }
 
-/// Files that their owner signed for, and that hold other keys than the manifest says.
+/// The owner signed for these files, but they hold other keys than the manifest says.
 #[test]
 fn files_that_hold_other_keys_are_refused() {
     let owner = Owner::new();
@@ -225,7 +225,7 @@ fn files_that_hold_other_keys_are_refused() {
     let first = KeyKind::Galois { elements: named[..1].to_vec() };
     let other = fault((first, T, owner.object(false, &elements[1..])), T);
     assert_eq!(other, CodecError::GaloisElement { found: named[1], expected: named[0] });
-    // As long as the keys, and no object at all.
+    // As long as the keys, but no object at all.
     let noise = vec![7; owner.object(true, &[]).len()];
     assert_eq!(fault((KeyKind::Relinearisation, T, noise), T), CodecError::Magic);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Damaged copies of what travels between owner and server: plans, ciphertext bodies, answers. Each is refused with a
-//! typed error or is a value that keeps its rules; none ends in a panic. Checksums find damage and are no defence: the
-//! copies get good ones, so that what is behind is reached.
+//! Damaged copies of plans, ciphertext bodies and answers, which travel between owner and server. Each is refused with a
+//! typed error or is a value that keeps its rules; none ends in a panic. Checksums find damage but are no defence, so the
+//! copies get good ones, and the checks behind them are reached.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ fn plans() {
         let good = fixture.plan(Some("\"year\" > 2019"), task);
         engine.run(&good).unwrap();
         let accepted = damaged(name, 400, &good, |plan| match engine.run(plan) {
-            // Whatever it asks for, the answer is one to this plan.
+            // A changed plan may ask for anything; the answer is one to this plan.
             Ok(answer) => {
                 let answer = Answer::decode(&answer, u64::MAX).unwrap();
                 answer.expect(fixture.signed.digest(), Digest::of(plan)).unwrap();
@@ -87,7 +87,7 @@ fn answers() {
         damaged(name, 1000, &good, |bytes| {
             let bytes = resealed(bytes, 32);
             let Ok(answer) = Answer::decode(&bytes, good.len() as u64 * 2) else { return false };
-            // An object is a piece of the answer, never more than that.
+            // Objects are pieces of the answer, so together they are no longer than it.
             let objects: usize = match &answer.encrypted {
                 EncryptedHalf::Aggregate(sums) => {
                     let groups = 0..sums.group_count.min(100);

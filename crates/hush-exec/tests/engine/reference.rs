@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Decrypting answers, and the same questions answered on the plaintext.
+//! Decrypts answers, and computes the same results on the plaintext.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is refused, under which code; and that refusals quote nothing of the plan or the table.
+//! Refusals and their codes. They quote nothing of the plan or the table.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ fn malformed_plans() {
     };
     assert_eq!(altered(&|plan| plan.format = 1), "HUSH-E003");
     assert_eq!(altered(&|plan| plan.format = 3), "HUSH-E003");
-    // As the version before wrote them: the format is told before anything else.
+    // A plan of the version before: the format is refused before anything else.
     let mut earlier = serde_json::to_value(&good).unwrap();
     (earlier["format"], earlier["predicate"]) = (1.into(), "\"year\" = 2021".into());
     let refused = fixture.engine(1).run(&serde_json::to_vec(&earlier).unwrap()).unwrap_err();
@@ -208,8 +208,8 @@ fn absent_and_damaged_tables() {
     fixture.engine(1).run(&plan).unwrap();
 }
 
-/// Copies of a table below a prefix: with their full paths the answer is the same; behind a store that hides the
-/// prefix but tells heads under their full paths (object_store's own does), rows are never lost in silence.
+/// Copies of a table below a prefix. With their full paths the answer is the same. Behind a store that hides the prefix
+/// but tells heads under their full paths, as object_store's own does, rows are never lost in silence.
 #[test]
 fn a_table_below_a_prefix_is_whole_or_refused() {
     let fixture = small();
@@ -255,7 +255,7 @@ fn engines_run_inside_a_runtime_and_in_parallel() {
         for job in jobs {
             assert_eq!(job.await.unwrap().unwrap(), expected);
         }
-        // The last handle goes inside the runtime.
+        // The last handle is dropped inside the runtime.
         drop(engine);
     });
 }

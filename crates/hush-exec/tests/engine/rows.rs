@@ -160,7 +160,7 @@ fn decrypt_fetched(fixture: &Fixture, task: &RowsTask, chunk: &RowsChunk<'_>, in
     decrypt_sum_chunk(&secret, seed, &body, chunk.rows as usize, t_log2, PhaseLimit::NONE).unwrap()
 }
 
-/// First row of every chunk: parts may end in short ones.
+/// First row of every chunk; a part's last chunk may be short.
 fn first_rows(fixture: &Fixture) -> Vec<u64> {
     let mut first = 0;
     let mut rows = Vec::new();
@@ -206,7 +206,7 @@ fn exact_programs_with_constants_and_clear_operands() {
     check_exact(&fixture, &rounded);
 }
 
-/// The answer to the task of [`exact_programs_with_constants_and_clear_operands`], whichever way it travels.
+/// Checks the answer to the task of [`exact_programs_with_constants_and_clear_operands`], rounded or not.
 fn check_exact(fixture: &Fixture, task: &RowsTask) {
     let found = ask(fixture, 2, Some("\"weight\" > 900 OR \"weight\" IS NULL"), task);
     let expected = matching(fixture, |row| row.weight.is_none_or(|weight| weight > 900));
@@ -279,7 +279,7 @@ fn chunks_without_matches_are_left_out_and_limits_stop_early() {
 fn expressions_see_matching_rows_alone_and_failures_name_their_place() {
     let mut random = Random::announced("evaluation");
     let fixture = Fixture::random(&mut random, &[4000]);
-    // A ward is no number, unless it is missing.
+    // Only a missing ward converts to a number, NULL.
     let task = rows_task(&["CAST(\"ward\" AS BIGINT)"], &[], vec![], &[]);
     let found = ask(&fixture, 1, Some("\"ward\" IS NULL"), &task);
     assert!(found.clear.num_rows() > 100 && found.chunks.is_empty());

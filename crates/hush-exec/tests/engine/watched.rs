@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What happens while a plan runs, seen and meddled with from the store: files that change under the query engine,
-//! plans that are ended.
+//! A store that watches a running plan and meddles with it: files change under the query engine, and plans are ended.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -23,7 +22,7 @@ use crate::fixture::{Fixture, Random, VALUE, X};
 use crate::reference::{everything, task};
 
 type StoreResult<T> = object_store::Result<T>;
-/// Gets the path that is about to be read, and how; may give other bytes to put there first.
+/// Takes the path that is about to be read, and the kind of read. May return other bytes to put there first.
 pub(crate) type Hook = Box<dyn Fn(&Path, Access) -> Option<Bytes> + Send + Sync>;
 
 /// The part of an object that is read.
@@ -111,8 +110,8 @@ fn clear_path(fixture: &Fixture) -> Path {
     fixture.store.part_path(PartKind::Clear, &clear.digest)
 }
 
-/// At whichever read the file is exchanged for a sound one with as many rows: the answer is the right one, because nothing of the
-/// other was used, or there is none.
+/// The file is exchanged, before any of the reads, for a sound one with as many rows. Then the answer is right, because
+/// nothing of the other file was used, or there is none.
 #[test]
 fn a_clear_file_that_changes_under_the_query_engine_is_found() {
     let fixture = Fixture::random(&mut Random::announced("watched"), &[500]);

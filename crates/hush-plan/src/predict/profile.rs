@@ -149,7 +149,7 @@ impl MachineProfile {
             units,
             threads: 1,
             crowding: 1.0,
-            base_memory_bytes: 80_000_000,
+            base_memory_bytes: 55_000_000,
         }
     }
 

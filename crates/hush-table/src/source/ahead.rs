@@ -36,12 +36,19 @@ struct ParquetRows {
     positions: Arc<[usize]>,
 }
 
-/// Chunks in order. Those that a thread reads ahead end after the first error.
+/// Chunks in order. Those that are cut end after the first error.
 pub struct RawChunks(Chunks);
 
+/// What a cutter gives: `None` at the end of the file.
+type CutChunk = Result<Option<RawChunk>, SourceError>;
+
 enum Chunks {
+    /// The first chunks, which the consumer cuts, and how many more of them: a small file needs no thread.
+    First { cutter: Box<Cutter>, left: usize, depth: usize },
     /// What a thread of their own reads ahead.
-    Cut { receiver: Receiver<Result<Option<RawChunk>, SourceError>>, ended: bool },
+    Ahead(Receiver<CutChunk>),
+    /// Nothing more.
+    Ended,
     /// A file, and the number of its next chunk.
     Parquet { file: ParquetRows, next: u64 },
 }
@@ -54,40 +61,52 @@ pub struct ChunkTyper {
 }
 
 impl TypedReader {
-    /// Leaves the making of values to a [`ChunkTyper`], the decoding of Parquet too. Other data are cut by a thread of their own, at most
-    /// `depth` chunks ahead of its consumer. A chunk that takes more than `chunk_bytes` before it has values gets them as it is cut; with
-    /// 0 bytes every chunk does.
-    ///
-    /// # Errors
-    /// [`SourceError::Read`] if the thread cannot be started.
-    pub fn chunks_ahead(
-        self,
-        depth: usize,
-        chunk_bytes: usize,
-    ) -> Result<(RawChunks, ChunkTyper), SourceError> {
+    /// Leaves the making of values to a [`ChunkTyper`], the decoding of Parquet too. Other data are cut: the first `depth` chunks by
+    /// their consumer, the others by a thread of their own, at most `depth` chunks ahead. A chunk that takes more than `chunk_bytes`
+    /// before it has values gets them as it is cut; with 0 bytes every chunk does.
+    pub fn chunks_ahead(self, depth: usize, chunk_bytes: usize) -> (RawChunks, ChunkTyper) {
         let typer = ChunkTyper { typer: self.typer.another() };
         if let Rows::Arrow(rows) = &self.rows
             && let (Some((columns, positions)), true) = (rows.file_columns(), chunk_bytes > 0)
         {
             let file = ParquetRows { columns, positions: positions.into() };
-            return Ok((RawChunks(Chunks::Parquet { file, next: 0 }), typer));
+            return (RawChunks(Chunks::Parquet { file, next: 0 }), typer);
         }
-        let (sender, receiver) = sync_channel(depth);
-        let mut cutter = Cutter { reader: self, chunk_bytes };
-        // The thread ends when the file does or when the consumer goes away: it needs no join.
-        std::thread::Builder::new()
-            .name("hush-read".to_owned())
-            .spawn(move || {
-                loop {
-                    let chunk = cutter.next();
-                    let is_last = !matches!(chunk, Ok(Some(_)));
-                    if sender.send(chunk).is_err() || is_last {
-                        return;
-                    }
+        let cutter = Box::new(Cutter { reader: self, chunk_bytes });
+        (RawChunks(Chunks::First { cutter, left: depth, depth }), typer)
+    }
+}
+
+impl Chunks {
+    /// The next chunk, and what is left after it. With an error or the end of the file nothing is left.
+    fn next(self) -> (CutChunk, Self) {
+        match self {
+            Self::First { cutter, left: 0, depth } => match cutter.ahead(depth) {
+                Ok(receiver) => Self::Ahead(receiver).next(),
+                Err(source) => (Err(SourceError::Read { source }), Self::Ended),
+            },
+            Self::First { mut cutter, left, depth } => match cutter.next() {
+                Ok(Some(chunk)) => (Ok(Some(chunk)), Self::First { cutter, left: left - 1, depth }),
+                ended => (ended, Self::Ended),
+            },
+            Self::Ahead(receiver) => {
+                // A thread that goes away without saying that the file has ended has failed: its rows must not be taken for all.
+                let gone = |_| SourceError::Read {
+                    source: std::io::Error::other("the thread that reads has failed"),
+                };
+                match receiver.recv().map_err(gone).and_then(|chunk| chunk) {
+                    Ok(Some(chunk)) => (Ok(Some(chunk)), Self::Ahead(receiver)),
+                    ended => (ended, Self::Ended),
                 }
-            })
-            .map_err(|source| SourceError::Read { source })?;
-        Ok((RawChunks(Chunks::Cut { receiver, ended: false }), typer))
+            }
+            Self::Ended => (Ok(None), Self::Ended),
+            Self::Parquet { file, next } => {
+                let first_row = next * CHUNK_ROWS as u64;
+                let content = RawRows::Parquet { file: file.clone(), number: next };
+                let chunk = (content.rows() > 0).then_some(RawChunk { first_row, content });
+                (Ok(chunk), Self::Parquet { file, next: next + 1 })
+            }
+        }
     }
 }
 
@@ -95,22 +114,8 @@ impl Iterator for RawChunks {
     type Item = Result<RawChunk, SourceError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (receiver, ended) = match &mut self.0 {
-            Chunks::Parquet { file, next } => {
-                let number = *next;
-                *next += 1;
-                let content = RawRows::Parquet { file: file.clone(), number };
-                return (content.rows() > 0)
-                    .then(|| Ok(RawChunk { first_row: number * CHUNK_ROWS as u64, content }));
-            }
-            Chunks::Cut { ended: true, .. } => return None,
-            Chunks::Cut { receiver, ended } => (receiver, ended),
-        };
-        // A thread that goes away without saying that the file has ended has failed: its rows must not be taken for all.
-        let gone =
-            |_| SourceError::Read { source: std::io::Error::other("the thread that reads has failed") };
-        let chunk = receiver.recv().map_err(gone).and_then(|chunk| chunk);
-        *ended = !matches!(chunk, Ok(Some(_)));
+        let (chunk, left) = std::mem::replace(&mut self.0, Chunks::Ended).next();
+        self.0 = left;
         chunk.transpose()
     }
 }
@@ -166,7 +171,23 @@ struct Cutter {
 }
 
 impl Cutter {
-    fn next(&mut self) -> Result<Option<RawChunk>, SourceError> {
+    /// Goes on in a thread, which ends when the file does or when the consumer goes away: it needs no join.
+    fn ahead(mut self: Box<Self>, depth: usize) -> std::io::Result<Receiver<CutChunk>> {
+        let (sender, receiver) = sync_channel(depth);
+        let thread = std::thread::Builder::new().name("hush-read".to_owned());
+        thread.spawn(move || {
+            loop {
+                let chunk = self.next();
+                let is_last = !matches!(chunk, Ok(Some(_)));
+                if sender.send(chunk).is_err() || is_last {
+                    return;
+                }
+            }
+        })?;
+        Ok(receiver)
+    }
+
+    fn next(&mut self) -> CutChunk {
         let first_row = self.reader.next_row;
         let cut = match &mut self.reader.rows {
             // Without memory for chunks that wait, values wait.

@@ -90,9 +90,12 @@ impl Catalog {
     /// # Errors
     /// [`TableError::Io`].
     pub fn names(&self) -> Result<Vec<String>, TableError> {
-        let below = objects::list_prefixes(&self.objects, &self.root)?;
-        let names = below.iter().filter_map(|prefix| prefix.filename());
-        Ok(names.filter(|name| is_table_name(name)).map(str::to_owned).collect())
+        let mut names = match &self.directory {
+            Some(directory) => files::list_directories(directory)?,
+            None => objects::list_prefixes(&self.objects, &self.root)?,
+        };
+        names.retain(|name| is_table_name(name));
+        Ok(names)
     }
 
     /// Whether something lies below a name.

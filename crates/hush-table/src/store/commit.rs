@@ -101,14 +101,15 @@ impl TableStore {
 
     fn write_manifest(&self, present: Option<Stamp>, manifest: &SignedManifest) -> Result<(), TableError> {
         let Some(directory) = &self.directory else { return self.swap_manifest(present, manifest) };
-        // Names before the manifest, the manifest's name after; the directory's own name was made by us, perhaps.
+        // The names of parts and keys become durable before the manifest that relies on them, its own name after.
         for folder in [PARTS_NAME, KEYS_NAME] {
             files::sync_directory(&directory.join(folder))?;
         }
         files::sync_directory(directory)?;
         files::write(directory, MANIFEST_NAME, manifest.as_bytes())?;
         files::sync_directory(directory)?;
-        directory.parent().map_or(Ok(()), files::sync_directory)
+        // The directory's own name is durable since its first manifest.
+        if present.is_some() { Ok(()) } else { directory.parent().map_or(Ok(()), files::sync_directory) }
     }
 
     /// Replaces the manifest in an object store, if it is still the one that was found.

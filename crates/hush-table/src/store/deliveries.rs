@@ -147,14 +147,14 @@ impl TableStore {
 
     /// The ids of all that has the name of a delivery.
     fn waiting(&self) -> Result<Vec<DeliveryId>, TableError> {
-        let listed = objects::list(&self.objects, &self.folder(DELIVERIES_NAME))?;
+        let listed = self.list(DELIVERIES_NAME)?;
         Ok(listed.iter().filter_map(|object| DeliveryId::of_file_name(&object.name)).collect())
     }
 
     /// Removes all deliveries: those of a table that is deleted.
     pub(super) fn remove_deliveries(&self) -> Result<(), TableError> {
         let folder = self.folder(DELIVERIES_NAME);
-        let listed = objects::list(&self.objects, &folder)?.into_iter();
+        let listed = self.list(DELIVERIES_NAME)?.into_iter();
         let ours = listed.filter(|object| {
             DeliveryId::of_file_name(&object.name).is_some() || files::is_partial(&object.name)
         });

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
+use super::objects::Listed;
 use crate::error::{Operation, TableError};
 use crate::part::{DigestTree, PartKind, PartName};
 
@@ -86,14 +87,14 @@ fn through_partial(
     written
 }
 
-/// Gives a file that is complete and synchronised a name in another directory of the same file system, durably.
+/// Gives a file that is complete and synchronised a name in another directory of the same file system. The caller synchronises that
+/// directory.
 ///
 /// # Errors
 /// [`TableError::Io`]; the file is where it was then, or in its new place.
 pub fn move_into(directory: &Path, name: &str, file: &Path) -> Result<(), TableError> {
     make_directory(directory)?;
-    rename(file, &directory.join(name))?;
-    sync_directory(directory)
+    rename(file, &directory.join(name))
 }
 
 fn rename(from: &Path, to: &Path) -> Result<(), TableError> {
@@ -154,6 +155,49 @@ pub fn sync_directory(directory: &Path) -> Result<(), TableError> {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(cause) => Err(at(Operation::Sync, directory)(cause)),
     }
+}
+
+/// The files directly in a directory; none where there is no such directory. One that goes away meanwhile may be left out.
+pub(super) fn list(directory: &Path) -> Result<Vec<Listed>, TableError> {
+    let mut listed = Vec::new();
+    each_entry(directory, |name, metadata| {
+        if metadata.is_file() {
+            listed.push(Listed { name, bytes: metadata.len(), modified: metadata.modified()? });
+        }
+        Ok(())
+    })?;
+    Ok(listed)
+}
+
+/// The names of the directories directly in a directory; none where there is no such directory.
+pub(super) fn list_directories(directory: &Path) -> Result<Vec<String>, TableError> {
+    let mut names = Vec::new();
+    each_entry(directory, |name, metadata| {
+        names.extend(metadata.is_dir().then_some(name));
+        Ok(())
+    })?;
+    Ok(names)
+}
+
+/// Shows each entry of a directory, links followed. Names that are not Unicode are nobody's of ours.
+fn each_entry(
+    directory: &Path,
+    mut take: impl FnMut(String, fs::Metadata) -> io::Result<()>,
+) -> Result<(), TableError> {
+    let failed = || at(Operation::List, directory);
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(failed())?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(failed())?;
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        match fs::metadata(entry.path()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            metadata => metadata.and_then(|metadata| take(name, metadata)).map_err(failed())?,
+        }
+    }
+    Ok(())
 }
 
 /// Whether a file was not yet in place.

@@ -352,11 +352,12 @@ pub(super) fn any(store: &Arc<dyn ObjectStore>, prefix: &Path) -> Result<bool, T
     Ok(found.map_err(|cause| io(Operation::List, prefix.as_ref(), cause))?.is_some())
 }
 
-/// The prefixes one level below a prefix.
-pub(super) fn list_prefixes(store: &Arc<dyn ObjectStore>, prefix: &Path) -> Result<Vec<Path>, TableError> {
+/// The last segments of the prefixes one level below a prefix.
+pub(super) fn list_prefixes(store: &Arc<dyn ObjectStore>, prefix: &Path) -> Result<Vec<String>, TableError> {
     let (store, below) = (store.clone(), prefix.clone());
     let found = block(async move { store.list_with_delimiter(Some(&below)).await });
-    Ok(found.map_err(|cause| io(Operation::List, prefix.as_ref(), cause))?.common_prefixes)
+    let below = found.map_err(|cause| io(Operation::List, prefix.as_ref(), cause))?.common_prefixes;
+    Ok(below.iter().filter_map(|prefix| prefix.filename().map(str::to_owned)).collect())
 }
 
 /// The error of a failed operation, with the operating system's own error where there is one beneath.

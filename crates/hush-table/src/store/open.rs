@@ -15,7 +15,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use bytes::Bytes;
 use object_store::path::Path;
 
-use super::objects::{self, Lookup, Stamp};
+use super::objects::{self, Listed, Lookup, Stamp};
 use super::{MANIFEST_NAME, TableStore, files};
 use crate::error::{Operation, TableError};
 use crate::manifest::{KeyEntry, Manifest, PartEntry, PartFile, PartPlace};
@@ -194,6 +194,14 @@ impl TableStore {
             Ok(metadata) => Ok(Some(Stamp::of_file(&metadata))),
             Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(cause) => Err(files::at(Operation::Read, &file)(cause)),
+        }
+    }
+
+    /// The objects of a folder of the table; none where there is no such folder.
+    pub(super) fn list(&self, folder: &str) -> Result<Vec<Listed>, TableError> {
+        match &self.directory {
+            Some(directory) => files::list(&directory.join(folder)),
+            None => objects::list(&self.objects, &self.folder(folder)),
         }
     }
 

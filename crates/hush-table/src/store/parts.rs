@@ -195,9 +195,9 @@ impl TableStore {
 
     /// What lies in the folder of parts, and in that of keys too.
     fn listed(&self, keys: bool) -> Result<Vec<Listed>, TableError> {
-        let mut listed = objects::list(&self.objects, &self.folder(PARTS_NAME))?;
+        let mut listed = self.list(PARTS_NAME)?;
         if keys {
-            listed.extend(objects::list(&self.objects, &self.folder(KEYS_NAME))?);
+            listed.extend(self.list(KEYS_NAME)?);
         }
         Ok(listed)
     }

@@ -80,9 +80,9 @@ impl TableStore {
     fn remove_parts(&self, doomed: impl Fn(Option<PartName>, &Listed) -> bool) -> Result<usize, TableError> {
         let mut paths = Vec::new();
         let mut removed = 0;
-        for folder in [PARTS_NAME, KEYS_NAME] {
-            let folder = self.folder(folder);
-            for listed in objects::list(&self.objects, &folder)? {
+        for name in [PARTS_NAME, KEYS_NAME] {
+            let folder = self.folder(name);
+            for listed in self.list(name)? {
                 let part = PartName::of_file(&listed.name);
                 if (part.is_some() || files::is_partial(&listed.name)) && doomed(part, &listed) {
                     paths.push(folder.clone().join(listed.name.as_str()));

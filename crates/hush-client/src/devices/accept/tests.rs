@@ -87,7 +87,7 @@ fn deliveries_are_taken_in_order_and_what_cannot_be_taken_keeps_no_other_out() {
     let (rows, parts) = (manifest.rows, manifest.parts.len());
     let stolen = manifest.parts[0].encrypted;
     let waiting = [
-        // As a list that is in no order.
+        // The list is in no order.
         good(&manifest, 1, 1),
         good(&manifest, 1, 0),
         good(&manifest, 2, 1),
@@ -103,7 +103,7 @@ fn deliveries_are_taken_in_order_and_what_cannot_be_taken_keeps_no_other_out() {
     assert_eq!((manifest.rows, manifest.parts.len()), (rows + 30, parts + 3));
     // A fault of form is no secret, and does not count against a device.
     assert!(manifest.devices.is_empty());
-    // Those that are in the table come again, and one that was missing.
+    // The deliveries in the table come again, and one that was missing.
     let waiting =
         [good(&manifest, 1, 0), good(&manifest, 1, 1), good(&manifest, 2, 1), good(&manifest, 2, 0)];
     assert_eq!(counts(&taken(&mut manifest, &waiting, &|_| None)), [2, 0, 0, 0, 0]);

@@ -10,7 +10,7 @@ use crate::devices::device_key;
 use crate::pins::Pins;
 use crate::place::TablePlace;
 
-/// One exact and one approximate column, so that no square or validity contradicts what a mask was changed by.
+/// One exact and one approximate column, so that no square or validity contradicts a changed mask.
 const SCHEMA: &str = r#"format = 1
 table = "t"
 status = "approved"
@@ -32,7 +32,7 @@ type = "float(3)"
 protect = "encrypt"
 "#;
 
-/// The body under the mask `a + K` for a constant `K`: what it decrypts to is `m + K·s`.
+/// The body under the mask `a + K` for a constant `K`: it decrypts to `m + K·s`.
 pub(super) fn shifted(ring: &Ring, column: u32, blob: &[u8], constant: u64) -> Vec<u8> {
     let id = BodyId { column, chunk: 0, element_count: 1, lanes: 1 };
     let body = UncheckedBody::decode(blob).unwrap().conform(ring, BodyKind::Sum, id).unwrap();
@@ -53,7 +53,7 @@ pub(super) fn shifted(ring: &Ring, column: u32, blob: &[u8], constant: u64) -> V
     writer.finish().unwrap()
 }
 
-/// Four rows in the middle of the range of `load`, and what `change` makes of them.
+/// Four rows in the middle of the range of `load`, changed by `change`.
 fn crafted(change: &dyn Fn(&mut Crafted)) -> Crafted {
     let mut crafted = Crafted::honest();
     crafted.values = [("load", vec![500; 4]), ("level", vec![0; 4])].into();
@@ -90,7 +90,7 @@ fn nothing_may_stand_behind_the_last_row() {
         let accepted = case.accept(&[]);
         assert_eq!((accepted.deliveries, accepted.rejected.len()), (1, 1), "{why}: {accepted:?}");
         assert!(accepted.rejected[0].why.contains(why), "{}, expected {why}", accepted.rejected[0].why);
-        // Only the owner's key can tell, so that it counts.
+        // Only the owner's key can find this fault, so the rejection counts.
         let known = hush_table::TableStore::local_existing(&place).unwrap().load().unwrap();
         assert_eq!(known.manifest().devices.rejections_of(device.id()), 1, "{why}");
         case.accept(&[id.to_string()]);

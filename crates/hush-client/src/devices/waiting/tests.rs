@@ -66,7 +66,7 @@ fn read(mut waiting: Waiting<'_>) -> Result<Vec<Vec<DeliveryId>>, ClientError> {
 #[test]
 fn everything_is_read_once_and_no_device_keeps_others_out() {
     let table = table();
-    // One device with many, whichever place its id has among the others'.
+    // One device has many deliveries, and its id any place among the others'.
     for many in 1..=4 {
         let counts = (1..=4).map(|device| (device, if device == many { 40 } else { 2 }));
         let all = counts.flat_map(|(device, count)| (0..count).map(move |number| (device, number)));
@@ -103,7 +103,7 @@ fn deliveries_of_other_owners_are_passed_over() {
 #[test]
 fn a_list_without_end_is_given_up() {
     let table = table();
-    // Each page behind the one before, as the protocol asks, with nobody's deliveries or none at all; of one device, or of ever new ones.
+    // Empty pages, each behind the one before, as the protocol asks: of one device, or of ever new ones.
     for one_device in [false, true] {
         let mut count = 0_u64;
         let endless = move |_| {

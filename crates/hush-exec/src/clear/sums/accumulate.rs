@@ -68,7 +68,7 @@ enum Factor<'a> {
     Integers(&'a [i64]),
 }
 
-/// The products of a batch's arguments, and which rows have one.
+/// The products of a batch's arguments, and the rows that have one.
 struct Terms<'a> {
     first: Factor<'a>,
     second: Option<Factor<'a>>,
@@ -77,7 +77,7 @@ struct Terms<'a> {
 }
 
 impl<'a> Terms<'a> {
-    /// Of one or two arguments of one length.
+    /// Takes one or two arguments of one length.
     fn new(arguments: &'a [ArrayRef], filter: Option<&BooleanArray>) -> Result<Self> {
         let (first, second) = match arguments {
             [first] => (first, None),
@@ -96,7 +96,7 @@ impl<'a> Terms<'a> {
     /// Calls `add` with every row that has a term, and the term. `add` returns whether it overflowed.
     ///
     /// # Errors
-    /// [`ArrowError::ArithmeticOverflow`] if it did, or a product of digits does.
+    /// [`ArrowError::ArithmeticOverflow`] if it did, or if a product of digits overflows.
     fn add_to(&self, mut add: impl FnMut(usize, i128) -> bool) -> Result<()> {
         let mut overflow = false;
         let present = self.present.as_ref();

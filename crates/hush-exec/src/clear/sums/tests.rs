@@ -22,7 +22,7 @@ use crate::clear::scalar::Scope;
 use crate::clear::session::{Partitions, Session};
 use crate::error::{ExecError, ExpressionRole};
 
-/// As plans write them, and as people do; all without decimals for each row.
+/// Sums as plans write them, and as people do; all become native.
 const NATIVE: [&str; 16] = [
     "SUM(CAST(a AS DECIMAL(38,0)))",
     "SUM(a)",
@@ -42,7 +42,7 @@ const NATIVE: [&str; 16] = [
     "SUM(b) FILTER (WHERE e)",
 ];
 
-/// Left as they are: other types, digits that are lost, what may fail, repeated values.
+/// Sums that stay as they are: other types, lost digits, casts that may fail, repeated values.
 const LEFT: [&str; 9] = [
     "SUM(CAST(u AS DECIMAL(38,0)))",
     "SUM(w)",

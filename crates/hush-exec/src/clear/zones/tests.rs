@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Random conditions on random parts: they mean what their text does, and a part that is excluded has no row that matches. With NULLs, NaN, both zeros, the
-//! largest and smallest numbers, long texts that differ at the end, empty texts, and conversions.
+//! Random conditions on random parts: a condition has the value of its text, and an excluded part has no matching row. With
+//! NULLs, NaN, both zeros, the largest and smallest numbers, long texts that differ at the end, empty texts, and conversions.
 
 use arrow::array::{
     Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray, UInt8Array,
@@ -176,7 +176,7 @@ fn condition(draw: &mut Draw, depth: usize) -> (String, Predicate) {
     }
 }
 
-/// A predicate compiled over the columns that it uses; `None` where it is no good.
+/// A predicate compiled over the columns that it uses; `None` if it is not valid.
 fn compile(scope: &Scope<'_>, predicate: &Predicate) -> Option<(UsedColumns, Compiled)> {
     let expr = scope.predicate(ExpressionRole::Predicate, predicate).ok()?;
     let columns = UsedColumns::of(scope, [&expr]).unwrap();
@@ -184,7 +184,7 @@ fn compile(scope: &Scope<'_>, predicate: &Predicate) -> Option<(UsedColumns, Com
     Some((columns, compiled))
 }
 
-/// What is true, false and NULL is so by the predicate as by the query engine's own reading of the whole text.
+/// A predicate is true, false or NULL on a row as the query engine's own reading of the whole text is.
 #[test]
 fn a_predicate_has_the_value_of_its_text_and_a_part_that_it_excludes_has_no_row_that_matches() {
     let session = Session::new(1 << 20).unwrap();
@@ -211,7 +211,7 @@ fn a_predicate_has_the_value_of_its_text_and_a_part_that_it_excludes_has_no_row_
         for (part, _) in &parts {
             let batches = columns.read(Some(part), part_rows(part)).unwrap();
             let Ok(found) = condition.array(&batches[0]) else { continue };
-            // A conversion that fails on a row may do so in one of them alone: what stands behind what decides is passed over.
+            // A conversion may fail in one of them alone: members behind the one that decides are not evaluated.
             let (columns, whole) = whole.as_ref().unwrap();
             let batches = columns.read(Some(part), part_rows(part)).unwrap();
             if let Ok(expected) = whole.array(&batches[0]) {
@@ -226,7 +226,7 @@ fn a_predicate_has_the_value_of_its_text_and_a_part_that_it_excludes_has_no_row_
             }
         }
     }
-    // The test would say nothing if nothing was excluded, or nothing NULL.
+    // Without excluded parts, or without NULLs, the test would show nothing.
     assert!(compiled > 150 && excluded * 10 > empty, "{excluded} of {empty} in {compiled} conditions");
     assert!(compared > 1000, "{compared} arrays with NULLs");
 }
@@ -235,7 +235,7 @@ fn part_rows(part: &ClearPart) -> u64 {
     part.read(&[0]).unwrap().iter().map(|batch| batch.num_rows() as u64).sum()
 }
 
-/// Each is a way in which bounds, asked without care, lose rows.
+/// Conditions for which careless use of bounds would lose rows.
 #[test]
 fn what_bounds_cannot_tell_is_read() {
     let session = Session::new(1 << 20).unwrap();
