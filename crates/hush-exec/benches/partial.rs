@@ -95,7 +95,7 @@ fn timed(work: impl FnOnce()) -> (f64, f64) {
     (begun.elapsed().as_secs_f64() * 1e3, cpu_ms() - cpu)
 }
 
-/// Milliseconds that the threads of this process have run; 0 where the system does not tell.
+/// Milliseconds that the threads of this process have run; 0 on systems that do not tell.
 fn cpu_ms() -> f64 {
     let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let ran = |path: std::path::PathBuf| -> Option<f64> {

@@ -82,7 +82,7 @@ fn group(job: &Job, query: &GroupQuery, max_groups: u64) -> Result<Groups, ExecE
     job.workers.wait(job.stop.guard(query.run(&job.session, &job.clear, rows, max_groups)))
 }
 
-/// The clear half: of an answer what the plan makes of the groups, of a partial answer the groups.
+/// The clear half: of an answer the plan's outputs for each group, of a partial answer the groups.
 fn clear_half(
     job: &Job,
     query: &GroupQuery,

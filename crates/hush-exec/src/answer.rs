@@ -50,7 +50,7 @@ pub struct Answer<'a> {
     clear: &'a [u8],
 }
 
-/// What some parts of a table add to an answer, decoded. [`crate::Combiner`] puts those of all parts together.
+/// The share of some parts of a table in an answer, decoded. [`crate::Combiner`] adds up those of all parts.
 ///
 /// Its form is that of an answer, with two differences: it names the parts, and its clear half has aggregates `a0…` as they merge in
 /// the place of `c0…`.
@@ -60,7 +60,7 @@ pub struct Answer<'a> {
 pub struct PartialAnswer<'a> {
     /// The parts that it covers, by their places in the manifest.
     pub parts: PartSet,
-    /// What they add.
+    /// Their share, in the form of an answer.
     pub answer: Answer<'a>,
 }
 
@@ -121,7 +121,7 @@ pub struct BlockAnswers<'a> {
 }
 
 impl<'a> BlockAnswers<'a> {
-    /// Bytes of each object; 0 where there is no group.
+    /// Bytes of each object; 0 without groups.
     pub(crate) fn object_bytes(&self) -> usize {
         self.object_bytes
     }
@@ -196,7 +196,7 @@ pub enum AnswerError {
     /// Answers another plan.
     #[error("the answer belongs to another plan")]
     OtherPlan,
-    /// A partial answer where a whole one is due, or the other way round.
+    /// A partial answer in place of a whole one, or the other way round.
     #[error(
         "the bytes are {found}, expected is {expected}; a whole answer is made by combining the partial ones of all parts"
     )]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Partial answers of one plan, put together to a larger one or to the answer.
+//! Combination of partial answers to one plan: to a larger one, or to the answer.
 //!
 //! ```text
 //!   parts 0 to 3 ─ run_parts ─▶ partial ─┐
@@ -12,8 +12,8 @@
 //!   order they came, its bytes are the same. So are those of the answer, which are those of one machine.
 //! - Each part counts once. Parts that are covered twice are refused, unless both partial answers are the same; parts that are missing
 //!   are refused at the end. Nothing is made of partial answers to another plan, or of another version.
-//! - Partial answers hold what answers hold: clear columns and ciphertexts. They are not signed: who can write where workers leave them
-//!   can change answers, as a server can.
+//! - Partial answers hold clear columns and ciphertexts, as answers do. They are not signed: write access to the place where workers
+//!   leave them is the power to change answers, which a server has too.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,14 +23,14 @@ use crate::error::{ExecError, PartialFault};
 use crate::job::{Combine, Extent, Job};
 use crate::parts::PartSet;
 
-/// Puts partial answers of one plan together, one at a time and in any order. Made by [`crate::Engine::combiner`].
+/// Combines partial answers to one plan, one at a time and in any order. Made by [`crate::Engine::combiner`].
 ///
-/// *Memory.* As large as the answer, for aggregates about 1.4 times; nothing of a partial answer is kept beyond what it adds.
+/// *Memory.* As large as the answer, for aggregates about 1.4 times; nothing of a partial answer is kept beside its sums or rows.
 pub struct Combiner {
     job: Job,
     combine: Box<dyn Combine>,
     covered: PartSet,
-    /// Checksums of the partial answers that have been added, by what they cover.
+    /// Checksums of the partial answers that have been added, by the parts that they cover.
     added: HashMap<PartSet, [u8; CHECKSUM_BYTES]>,
 }
 
@@ -42,7 +42,7 @@ impl Combiner {
     /// Adds a partial answer. One that has been added before changes nothing.
     ///
     /// # Errors
-    /// [`PartialFault`] if it is damaged, of another plan or table, or covers what is covered; the limits of groups, answers and memory;
+    /// [`PartialFault`] if it is damaged, of another plan or table, or covers parts that are covered; the limits of groups, answers and memory;
     /// [`ExecError::Evaluation`] for sums of clear columns beyond 128 bits; those of [`crate::Stop::check`]. Nothing has been added
     /// then, or else all that follows is [`PartialFault::Spent`].
     ///
@@ -146,7 +146,7 @@ impl std::fmt::Debug for Combiner {
     }
 }
 
-// Whoever combines may wait for partial answers on one thread and add them on another.
+// A program may wait for partial answers on one thread and add them on another.
 const _: fn() = || {
     fn is_send<T: Send>() {}
     is_send::<Combiner>();

@@ -115,8 +115,8 @@ impl Engine {
         self.evaluate(plan, None, stop)
     }
 
-    /// What some parts of the table, counted from 0 in the order of its manifest, add to the answer: the bytes of a partial answer
-    /// ([`crate::answer::PartialAnswer`]). [`Engine::combiner`] puts those of all parts together.
+    /// Runs a plan over some parts of the table, counted from 0 in the order of its manifest: the bytes of a partial answer
+    /// ([`crate::answer::PartialAnswer`]). [`Engine::combiner`] adds up those of all parts.
     ///
     /// Blocks. A partial answer is a pure function of the plan, the table's version and the parts. A rows task with a limit stops after
     /// so many rows of these parts.
@@ -127,7 +127,7 @@ impl Engine {
         self.evaluate(plan, Some(parts.clone()), stop)
     }
 
-    /// Puts partial answers to a plan together. Work on them ends with `stop`. Blocks.
+    /// A combiner for partial answers to a plan. Its work ends with `stop`. Blocks.
     ///
     /// # Errors
     /// As [`Engine::run_until`], without reading any part.

@@ -104,7 +104,7 @@ impl Job {
     }
 }
 
-/// Partial answers of one task, put together one at a time. Plan, table and parts have been checked before.
+/// A combination of partial answers to one task, which come one at a time. Plan, table and parts have been checked before.
 pub(crate) trait Combine: Send {
     /// Adds a partial answer.
     ///

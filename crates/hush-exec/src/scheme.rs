@@ -28,7 +28,7 @@ use crate::table::{PartRef, Snapshot};
 pub(crate) trait Scheme: Sync + 'static {
     /// Its sums.
     type Sums: RunningSums;
-    /// What they come to.
+    /// A finished sum.
     type Total: Total;
 
     /// The rounding of an answer's objects to `bits` bits; `None` if they are not rounded.

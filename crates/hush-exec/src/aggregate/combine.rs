@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Partial answers of aggregate tasks, put together as they come.
+//! Combination of partial answers to aggregate tasks, as they come.
 //!
 //! Groups are matched by the bytes of their keys, as rows are (`NULL` equals `NULL`, floats by their bits). Clear aggregates
-//! merge by [`crate::clear::merge`], encrypted sums add modulo `Q`. All three give what one pass over the rows gives, so
+//! merge by [`crate::clear::merge`], encrypted sums add modulo `Q`. All three have the result of one pass over the rows, so
 //! the answer is that of one machine, byte for byte; and so is a partial answer for the parts that it covers.
 //!
 //! *Memory.* One sum for each group and block, about 1.4 times the answer; nothing of a partial answer stays.
@@ -26,7 +26,7 @@ use crate::job::{Combine, Extent, Job};
 use crate::parts::PartSet;
 use crate::scheme::{Scheme, Total};
 
-/// Begins to put partial answers of an aggregate task together.
+/// Begins a combination for an aggregate task.
 ///
 /// # Errors
 /// Any [`ExecError`] of a plan that does not fit its table.
@@ -272,5 +272,5 @@ impl<S: Scheme> Combined<S> {
 
 /// Bytes that a group takes beside its key, its aggregates and its sums.
 const GROUP_BYTES: u64 = 64;
-/// What conversions of checked columns do not give.
+/// An error that conversions of checked columns do not have.
 const INTERNAL: ExecError = ExecError::Internal { place: "combined groups" };

@@ -202,7 +202,7 @@ fn damaged_clear_halves_are_errors() {
     assert!(refused > length / 2, "{refused} of {length}");
 }
 
-/// What lies under a NULL and behind the last bit is not written: batches of equal values have equal bytes.
+/// Values under a NULL and behind the last bit are not written: batches of equal values have equal bytes.
 #[test]
 fn equal_values_have_equal_bytes() {
     use arrow::array::{BooleanArray, StringArray};

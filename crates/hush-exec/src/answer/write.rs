@@ -12,7 +12,7 @@ pub(crate) struct AnswerHead {
     pub(crate) manifest: Digest,
     pub(crate) plan: Digest,
     pub(crate) max_bytes: u64,
-    /// What a partial answer covers; `None` for an answer.
+    /// The parts that a partial answer covers; `None` for an answer.
     pub(crate) parts: Option<PartSet>,
 }
 

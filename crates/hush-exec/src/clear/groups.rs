@@ -2,7 +2,7 @@
 //! The grouped query over clear columns, and the groups that it finds.
 //!
 //! This is one ordinary query of the embedded engine: `SELECT keys, aggregates … WHERE … GROUP BY keys`. Its rows,
-//! sorted by key (ascending, NULLs first), are the groups. What stands around aggregates in a plan is computed from them
+//! sorted by key (ascending, NULLs first), are the groups. Expressions around aggregates are computed from them
 //! afterwards ([`super::outputs`]), because it does not merge.
 
 use std::collections::BTreeSet;

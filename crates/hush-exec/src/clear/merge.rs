@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Aggregates of clear columns over some rows and over others, put together: those for which the result is that over all rows,
-//! bit for bit.
+//! Rules by which an aggregate over some rows and the same over others give the aggregate over all, bit for bit.
 //!
-//! Whether there is such a rule is decided by function and type, before anything runs. Where there is none (sums of floats, whose
-//! last bits depend on the order; averages and deviations; distinct values), whoever finishes the answer computes the clear
+//! Whether there is such a rule is decided by function and type, before anything runs. Without a rule (for sums of floats, which
+//! depend on the order in their last bits, for averages, deviations and distinct values) the end of the combination computes the clear
 //! half over all rows.
 
 use std::cmp::Ordering;
@@ -34,7 +33,7 @@ pub(crate) enum Merge {
 }
 
 impl Merge {
-    /// The rule of an aggregate whose results have a type; `None` where there is none.
+    /// The rule of an aggregate with results of a type; `None` for those that do not merge.
     pub(super) fn of(aggregate: &Expr, result: &DataType) -> Option<Self> {
         let Expr::AggregateFunction(call) = aggregate else { return None };
         if call.params.distinct {
@@ -165,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    /// What a column of one rule has after some batches, in the order of the groups.
+    /// The column of one rule after some batches, in the order of the groups.
     fn merged(merge: Merge, batches: &[(ArrayRef, &[usize])]) -> Result<ArrayRef, ExecError> {
         let mut column = MergedColumn::new(merge, batches[0].0.data_type().clone());
         batches.iter().try_for_each(|(values, places)| column.absorb(values, places))?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From aggregates to the columns of an answer: the expressions that stand around aggregates in a plan.
+//! From aggregates to the columns of an answer: the expressions around aggregates in a plan.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use super::scalar::plain_type;
 use super::session::{Partitions, Session};
 use crate::error::ExecError;
 
-/// What an answer makes of the aggregates `a0…` of each group, as columns `c0…`.
+/// The columns `c0…` of an answer, as expressions over the aggregates `a0…` of each group.
 #[derive(Clone, Debug)]
 pub(super) struct Outputs(Vec<Expr>);
 
 impl Outputs {
-    /// Cuts expressions around aggregates into the aggregates, each once, and what is done with them.
+    /// Cuts expressions of aggregates in two: the aggregates, each once, and expressions over them.
     ///
     /// # Errors
     /// Those of the query engine's tree.
@@ -85,7 +85,7 @@ impl Outputs {
         if done.num_rows() == batch.num_rows() { Ok(done) } else { Err(internal()) }
     }
 
-    /// The places of the columns, where each is an aggregate as it is: nearly always.
+    /// The places of the columns if each is an aggregate as it is, which is nearly always so.
     fn picked(&self, aggregates: &Schema, key_count: usize) -> Option<Vec<usize>> {
         let place = |expr: &Expr| match expr {
             Expr::Column(column) => {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Why partial answers are not put together.
+//! Reasons not to combine partial answers.
 
 use hush_table::Digest;
 
 use crate::answer::AnswerError;
 use crate::parts::PartSet;
 
-/// What is wrong with partial answers: one alone, or several together. No total has been made of them.
+/// Faults of partial answers, alone or together. No total has been made of them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PartialFault {
@@ -61,12 +61,12 @@ pub enum PartialFault {
         /// Parts missing.
         missing: PartSet,
     },
-    /// It does not hold what its plan asks for.
+    /// Its content is one of another task.
     #[error(
         "a partial answer does not fit its plan: {what} differ; evaluate its parts again with this version of the program"
     )]
     OtherTask {
-        /// What differs.
+        /// The members that differ.
         what: &'static str,
     },
     /// Groups of partial answers that are not those of the clear columns.

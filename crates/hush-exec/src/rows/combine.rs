@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Partial answers of rows tasks, put together as they come: chunk after chunk in the order of the table, whatever the order of
+//! Combination of partial answers to rows tasks, as they come: chunk after chunk in the order of the table, whatever the order of
 //! arrival.
 //!
 //! A task with a limit wants the first rows of the table that match. The first rows of some parts hold all of them that these
@@ -21,7 +21,7 @@ use crate::job::{Combine, Extent, Job};
 use crate::parts::PartSet;
 use crate::table::PartRef;
 
-/// Begins to put partial answers of a rows task together.
+/// Begins a combination for a rows task.
 ///
 /// # Errors
 /// Any [`ExecError`] of a plan that does not fit its table.
@@ -71,7 +71,7 @@ impl Combine for Combined {
             self.pieces.insert(chunk, piece);
         }
         self.cut();
-        // With a limit, what is kept now may give way to earlier rows.
+        // With a limit, rows that are kept now may give way to earlier ones.
         let limit = if self.limit.is_some() { job.limits.max_answer_bytes } else { job.max_answer_bytes() };
         if self.bytes > limit { Err(ExecError::AnswerLimit { found: self.bytes, limit }) } else { Ok(()) }
     }

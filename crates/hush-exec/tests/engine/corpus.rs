@@ -177,7 +177,7 @@ fn answers(fixture: &Fixture, engine: &Engine) -> Vec<CorpusFile> {
     good.into_iter().map(|(name, bytes)| read(name, bytes)).chain(cases.into_iter().map(refused)).collect()
 }
 
-/// What a worker left, small, and what one could leave.
+/// Small partial answers of a worker, and some that a worker does not make.
 fn partial_answers(fixture: &Fixture, engine: &Engine) -> Vec<CorpusFile> {
     let run = |task, parts: PartSet| {
         let plan = fixture.plan(Some("\"year\" > 2019"), task);

@@ -50,7 +50,7 @@ fn cut(random: &mut Random, count: u32) -> Vec<PartSet> {
 }
 
 /// Puts partial answers together in a random tree, some of them twice, and gives the answer. Each inner node of the tree must be
-/// what one run over its parts gives.
+/// the partial answer of one run over its parts.
 fn combined(
     random: &mut Random,
     engine: &Engine,

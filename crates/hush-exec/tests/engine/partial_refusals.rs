@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Partial answers that do not go together: each is an error that says what was found, and none becomes a total.
+//! Partial answers that do not go together: each is an error that names the parts or digests, and none becomes a total.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,7 +64,7 @@ fn parts_that_are_missing_doubled_or_unknown() {
         // The parts of one that was added, and other bytes.
         let mut other_rows = combiner(&engine, &plan, &[&low]);
         assert_eq!(fault(other_rows.push(&covering(&high, 0..2))).code(), "HUSH-E073");
-        // Nothing of what was refused has been added.
+        // Nothing has been added of the refused ones.
         assert_eq!(doubled.finish().unwrap(), engine.run(&plan).unwrap());
         let beyond = fault(engine.run_parts(&plan, &parts(3..5), &never()));
         assert_eq!(beyond, PartialFault::UnknownParts { found: parts(3..5), expected: 4 });
@@ -185,7 +185,7 @@ fn sums_beyond_128_bits() {
     assert_eq!(fault(combiner.finish()).code(), "HUSH-E077");
 }
 
-/// The groups that partial answers have must be those of the clear columns, where these are read at the end.
+/// If the clear columns are read at the end, partial answers must have their groups.
 #[test]
 fn groups_that_are_not_those_of_the_clear_columns() {
     let fixture = Fixture::random(&mut Random::announced("groups"), &[200, 200]);
@@ -223,7 +223,7 @@ fn limits_hold_for_what_is_combined() {
     let codes: Vec<_> =
         partials.iter().map(|partial| combiner.push(partial).err().map(|error| error.code())).collect();
     assert_eq!(codes, [None, Some("HUSH-E040"), Some("HUSH-E040")]);
-    // Bytes: of a plan that allows what one part takes.
+    // Bytes: the plan allows as many as one part takes.
     let mut plan = fixture.server_plan(None, by_weight(1000));
     plan.max_answer_bytes = 1_700_000;
     let plan = serde_json::to_vec(&plan).unwrap();
