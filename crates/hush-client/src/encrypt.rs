@@ -6,6 +6,8 @@
 
 mod line;
 mod memory;
+#[cfg(test)]
+mod parted;
 
 use std::collections::VecDeque;
 
@@ -21,6 +23,8 @@ use hush_table::{
 use self::line::{Encrypted, Line};
 use self::memory::{Flow, Need};
 pub(crate) use self::memory::{PROGRAM_BYTES, TEXT_BYTES};
+#[cfg(test)]
+pub(crate) use self::parted::encrypt_parts;
 use crate::chunk::ChunkPlan;
 use crate::columns::ColumnKeys;
 use crate::error::ClientError;

@@ -42,6 +42,8 @@ mod merge;
 mod number;
 mod owner;
 mod packing;
+#[cfg(test)]
+mod partial;
 mod pins;
 mod place;
 mod policy;

@@ -178,7 +178,7 @@ fn count_rows(source: &Source, schema: &Schema) -> Result<u64, ClientError> {
 }
 
 /// The schema with all columns dropped that the query does not use, the needs of the query, and notes on it.
-fn used_part(schema: &Schema, sql: &str) -> Result<(Schema, Needs, Vec<String>), ClientError> {
+pub(crate) fn used_part(schema: &Schema, sql: &str) -> Result<(Schema, Needs, Vec<String>), ClientError> {
     let query = hush_plan::sql::parse(schema, sql)?;
     let mut needs = needs_of(schema, std::slice::from_ref(&query))?;
     let mut used: BTreeSet<String> = query.columns();

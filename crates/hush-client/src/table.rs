@@ -29,6 +29,9 @@ pub enum Evaluator {
     /// A server that changes its answers.
     #[cfg(test)]
     Forging(Box<Engine>, fn(Vec<u8>) -> Vec<u8>),
+    /// Workers that have some of the parts each, as many as a seed says.
+    #[cfg(test)]
+    Parted(Box<Engine>, u64),
 }
 
 /// A table with its owner's key at hand.
@@ -158,6 +161,11 @@ impl OwnedTable {
             Evaluator::Remote(server) => Ok(server.run(plan, progress)?),
             #[cfg(test)]
             Evaluator::Forging(engine, forge) => Ok(forge(engine.run(plan)?)),
+            #[cfg(test)]
+            Evaluator::Parted(engine, seed) => {
+                let parts = self.manifest.manifest().parts.len() as u32;
+                Ok(crate::partial::evaluate(engine, plan, parts, &mut hush_testkit::Draw::of(*seed)))
+            }
         }
     }
 }

@@ -6,24 +6,28 @@
 //! its own, which are merged at the end: sums modulo `Q` do not depend on the order. If the accumulators of all groups
 //! do not fit the memory limit, groups are worked off in batches with one pass over the table each.
 //!
+//! A job over some of the parts gives a partial answer by the same way; [`combine`] adds them up.
+//!
 //! If every row of a part counts once in a block, the part is summed apart and its sum is kept ([`crate::kept`]). The next
 //! plan that needs the sum reads nothing of the part.
 
+mod combine;
 mod sums;
 
+use arrow::array::RecordBatch;
 use hush_plan::plan::AggregateTask;
 use hush_ring::Ring;
 use rayon::prelude::*;
 
+pub(crate) use self::combine::combine;
 use self::sums::{GroupSums, WholeParts};
 use crate::answer::{self, SumBlock};
 use crate::clear::counts;
 use crate::clear::groups::{GroupQuery, Groups};
 use crate::clear::masks::MaskSet;
-use crate::clear::scalar::Scope;
 use crate::conform;
-use crate::error::{ExecError, ExpressionRole};
-use crate::job::Job;
+use crate::error::ExecError;
+use crate::job::{Extent, Job};
 use crate::scheme::{RunningSums, Scheme};
 use crate::table::{self, PartRef};
 
@@ -33,64 +37,88 @@ pub(crate) struct Block {
     pub(crate) ring: Ring,
 }
 
-/// Runs an aggregate task.
+/// Runs an aggregate task over the parts of a job.
 ///
 /// # Errors
 /// Any [`ExecError`].
-pub(crate) fn run<S: Scheme>(job: &Job<'_>, task: &AggregateTask) -> Result<Vec<u8>, ExecError> {
-    let manifest = job.snapshot.manifest();
-    let shape = conform::aggregate(task, &manifest.encodings)?;
-    let blocks: Vec<Block> = shape
-        .blocks
-        .into_iter()
-        .map(|block| Ok(Block { ring: table::ring(block.set)?, block }))
-        .collect::<Result<_, ExecError>>()?;
-    let scope =
-        Scope { state: job.session.state(), schema: job.snapshot.clear().df_schema(), stop: job.stop };
-    let parse = |predicate| scope.predicate(ExpressionRole::Predicate, predicate);
-    let predicate = job.predicate.map(parse).transpose()?;
+pub(crate) fn run<S: Scheme>(job: &Job, task: &AggregateTask) -> Result<Vec<u8>, ExecError> {
+    let blocks = blocks(job, task)?;
+    let scope = job.scope();
+    let predicate = job.predicate(&scope)?;
     let query = GroupQuery::parse(&scope, predicate.as_ref(), task, job.workers.threads())?;
     let masks = MaskSet::parse(&scope, predicate.as_ref(), task)?;
-    let max_groups = task.max_groups.min(job.limits.max_groups);
+    let query = match job.extent {
+        Extent::Whole => query,
+        Extent::Partial => query.over_parts(&job.clear)?.query,
+    };
+    let max_groups = max_groups(job, task);
     let groups = match counts::groups(job, &masks, &query, max_groups)? {
         Some(groups) => groups,
         None => group(job, &query, max_groups)?,
     };
-    let clear = answer::write_clear(&groups.batch)?;
-    check_answer_size(job, &blocks, &groups, clear.len())?;
-    let answers = job.workers.install(|| sum::<S>(job, &masks, &groups, &blocks))?;
-    let answered: Vec<_> = blocks.into_iter().map(|block| block.block).zip(answers).collect();
-    answer::encode_aggregate(&job.head, &clear, groups.count(), &answered)
+    let clear = clear_half(job, &query, job.extent, &groups.batch)?;
+    check_answer_size(job, &blocks, groups.count(), clear.len())?;
+    let sums = job.workers.install(|| sum::<S>(job, &masks, &groups, &blocks))?;
+    let answered: Vec<_> = blocks.into_iter().map(|block| block.block).zip(sums).collect();
+    answer::encode_aggregate(&job.head(job.extent, &job.parts), &clear, groups.count(), &answered)
 }
 
-fn group(job: &Job<'_>, query: &GroupQuery, max_groups: u64) -> Result<Groups, ExecError> {
+/// The blocks of a task.
+///
+/// # Errors
+/// [`ExecError::Plan`] if the table has no such encoded columns.
+fn blocks(job: &Job, task: &AggregateTask) -> Result<Vec<Block>, ExecError> {
+    let shape = conform::aggregate(task, &job.snapshot.manifest().encodings)?;
+    shape.blocks.into_iter().map(|block| Ok(Block { ring: table::ring(block.set)?, block })).collect()
+}
+
+fn max_groups(job: &Job, task: &AggregateTask) -> u64 {
+    task.max_groups.min(job.limits.max_groups)
+}
+
+fn group(job: &Job, query: &GroupQuery, max_groups: u64) -> Result<Groups, ExecError> {
     // Counting all rows needs no file: the manifest knows how many there are.
-    let count_alone = query.counts_alone();
-    let rows = count_alone.then_some(job.snapshot.manifest().rows);
-    job.workers.wait(job.stop.guard(query.run(job.session, job.snapshot.clear(), rows, max_groups)))
+    let rows = query.counts_alone().then(|| job.row_count());
+    job.workers.wait(job.stop.guard(query.run(&job.session, &job.clear, rows, max_groups)))
+}
+
+/// The clear half: of an answer the plan's outputs for each group, of a partial answer the groups.
+fn clear_half(
+    job: &Job,
+    query: &GroupQuery,
+    extent: Extent,
+    groups: &RecordBatch,
+) -> Result<Vec<u8>, ExecError> {
+    match extent {
+        Extent::Whole => {
+            let outputs = query.outputs(&job.session, groups);
+            answer::write_clear(&job.workers.wait(job.stop.guard(outputs))?)
+        }
+        Extent::Partial => answer::write_clear(groups),
+    }
 }
 
 /// Refuses an answer that would be too large, before the encrypted work.
 fn check_answer_size(
-    job: &Job<'_>,
+    job: &Job,
     blocks: &[Block],
-    groups: &Groups,
+    group_count: usize,
     clear_bytes: usize,
 ) -> Result<(), ExecError> {
     let object = |block: &Block| hush_rlwe::sum_answer_bytes(&block.ring, block.block.columns.len()) as u64;
     let each: u64 = blocks.iter().map(object).sum();
-    let encrypted = each.saturating_mul(groups.count() as u64);
+    let encrypted = each.saturating_mul(group_count as u64);
+    // The clear half of a partial answer is not that of the answer, which has at least as many groups.
+    let clear_bytes = if job.extent == Extent::Whole { clear_bytes as u64 } else { 0 };
     let found =
-        encrypted.saturating_add(answer::aggregate_overhead(blocks.len())).saturating_add(clear_bytes as u64);
-    if found > job.head.max_bytes {
-        return Err(ExecError::AnswerLimit { found, limit: job.head.max_bytes });
-    }
-    Ok(())
+        encrypted.saturating_add(answer::aggregate_overhead(blocks.len())).saturating_add(clear_bytes);
+    let limit = job.max_answer_bytes();
+    if found > limit { Err(ExecError::AnswerLimit { found, limit }) } else { Ok(()) }
 }
 
 /// For each block the encoded answers of all groups.
 fn sum<S: Scheme>(
-    job: &Job<'_>,
+    job: &Job,
     masks: &MaskSet,
     groups: &Groups,
     blocks: &[Block],
@@ -99,7 +127,7 @@ fn sum<S: Scheme>(
     if blocks.is_empty() {
         return Ok(answers);
     }
-    let parts = job.snapshot.parts();
+    let parts = job.placed_parts();
     let batch = groups_per_pass::<S>(job, blocks)?;
     let whole = whole_parts::<S>(job, groups, blocks);
     for first in (0..groups.count()).step_by(batch) {
@@ -128,13 +156,13 @@ fn pass<S: Scheme>(
 }
 
 /// Kept sums of whole parts are used only if there are no group keys, and if a second accumulator for every thread fits.
-fn whole_parts<S: Scheme>(job: &Job<'_>, groups: &Groups, blocks: &[Block]) -> WholeParts {
+fn whole_parts<S: Scheme>(job: &Job, groups: &Groups, blocks: &[Block]) -> WholeParts {
     let fits = accumulator_bytes::<S>(job, blocks, 1).saturating_mul(2) <= job.limits.memory_bytes / 2;
     if S::Sums::CAN_BE_KEPT && !groups.has_keys() && fits { WholeParts::Kept } else { WholeParts::Summed }
 }
 
 /// Number of groups whose accumulators fit half of the memory limit, on all threads together.
-fn groups_per_pass<S: Scheme>(job: &Job<'_>, blocks: &[Block]) -> Result<usize, ExecError> {
+fn groups_per_pass<S: Scheme>(job: &Job, blocks: &[Block]) -> Result<usize, ExecError> {
     let bytes = |groups: usize| accumulator_bytes::<S>(job, blocks, groups);
     let limit = job.limits.memory_bytes / 2;
     let fixed = bytes(1);
@@ -147,7 +175,7 @@ fn groups_per_pass<S: Scheme>(job: &Job<'_>, blocks: &[Block]) -> Result<usize, 
 }
 
 /// Bytes of the accumulators of so many groups, on all threads.
-fn accumulator_bytes<S: Scheme>(job: &Job<'_>, blocks: &[Block], groups: usize) -> u64 {
+fn accumulator_bytes<S: Scheme>(job: &Job, blocks: &[Block], groups: usize) -> u64 {
     let bytes = |block: &Block| S::Sums::memory_bytes(&block.ring, groups, block.block.columns.len()) as u64;
     blocks.iter().map(bytes).sum::<u64>().saturating_mul(job.workers.threads() as u64)
 }

@@ -15,6 +15,8 @@ mod write;
 
 use hush_table::Digest;
 
+use crate::parts::PartSet;
+
 pub use crate::conform::{SumBlock, SumPlace, sum_blocks};
 pub(crate) use clear::write_clear;
 pub(crate) use write::{AnswerHead, RowsChunkParts, encode_aggregate, encode_rows};
@@ -27,6 +29,8 @@ pub const VERSION: u16 = 1;
 pub const HEAD_BYTES: usize = 128;
 /// Bytes of the checksum at the end.
 pub const CHECKSUM_BYTES: usize = 32;
+/// Bytes of a range of parts in a partial answer.
+pub const RANGE_BYTES: usize = 8;
 /// Bytes of a block's entry in an aggregate answer.
 pub const BLOCK_ENTRY_BYTES: usize = 16;
 /// Bytes of a chunk's entry in a rows answer, before its objects' lengths.
@@ -44,6 +48,45 @@ pub struct Answer<'a> {
     /// The encrypted half.
     pub encrypted: EncryptedHalf<'a>,
     clear: &'a [u8],
+}
+
+/// The share of some parts of a table in an answer, decoded. [`crate::Combiner`] adds up those of all parts.
+///
+/// Its form is that of an answer, with two differences: it names the parts, and its clear half has aggregates `a0…` as they merge in
+/// the place of `c0…`.
+///
+/// *Secrecy.* As an answer.
+#[derive(Clone, Debug)]
+pub struct PartialAnswer<'a> {
+    /// The parts that it covers, by their places in the manifest.
+    pub parts: PartSet,
+    /// Their share, in the form of an answer.
+    pub answer: Answer<'a>,
+}
+
+/// The two kinds of content; the bytes tell partial answers from whole ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Aggregate,
+    Rows,
+}
+
+impl Kind {
+    /// The byte in the head.
+    fn written(self, is_partial: bool) -> u8 {
+        match (self, is_partial) {
+            (Self::Aggregate, false) => 1,
+            (Self::Rows, false) => 2,
+            (Self::Aggregate, true) => 3,
+            (Self::Rows, true) => 4,
+        }
+    }
+
+    /// The kind that a byte means, and whether of a partial answer.
+    fn read(byte: u8) -> Option<(Self, bool)> {
+        let all = [Self::Aggregate, Self::Rows].map(|kind| [(kind, false), (kind, true)]);
+        all.into_iter().flatten().find(|(kind, is_partial)| kind.written(*is_partial) == byte)
+    }
 }
 
 /// The encrypted half of an answer.
@@ -78,6 +121,11 @@ pub struct BlockAnswers<'a> {
 }
 
 impl<'a> BlockAnswers<'a> {
+    /// Bytes of each object; 0 without groups.
+    pub(crate) fn object_bytes(&self) -> usize {
+        self.object_bytes
+    }
+
     /// The object of a group.
     pub fn object(&self, group: u32) -> Option<&'a [u8]> {
         self.objects.chunks_exact(self.object_bytes.max(1)).nth(group as usize)
@@ -148,6 +196,21 @@ pub enum AnswerError {
     /// Answers another plan.
     #[error("the answer belongs to another plan")]
     OtherPlan,
+    /// A partial answer in place of a whole one, or the other way round.
+    #[error(
+        "the bytes are {found}, expected is {expected}; a whole answer is made by combining the partial ones of all parts"
+    )]
+    Extent {
+        /// Form found.
+        found: &'static str,
+        /// Form expected.
+        expected: &'static str,
+    },
+    /// Ranges of parts that are empty, out of order, or not apart.
+    #[error(
+        "the partial answer names its parts in another way than the one there is; evaluate those parts again"
+    )]
+    Ranges,
 }
 
 impl AnswerError {
@@ -163,6 +226,8 @@ impl AnswerError {
             Self::Clear => "HUSH-E086",
             Self::OtherManifest { .. } => "HUSH-E087",
             Self::OtherPlan => "HUSH-E088",
+            Self::Extent { .. } => "HUSH-E089",
+            Self::Ranges => "HUSH-E090",
         }
     }
 }

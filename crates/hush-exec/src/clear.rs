@@ -12,6 +12,8 @@ mod files;
 pub(crate) mod groups;
 mod keys;
 pub(crate) mod masks;
+pub(crate) mod merge;
+mod outputs;
 mod product;
 pub(crate) mod scalar;
 pub(crate) mod select;
@@ -35,8 +37,9 @@ use hush_table::{SignedManifest, TableError, TableStore};
 
 use self::files::ClearFiles;
 use crate::error::{ExecError, ExpressionRole};
+use crate::parts::PartSet;
 
-/// The clear columns of one table version as the query engine sees them.
+/// The clear columns of a table version, or of some of its parts, as the query engine sees them.
 pub(crate) struct ClearTable {
     df_schema: DFSchema,
     source: Arc<dyn TableSource>,
@@ -44,27 +47,35 @@ pub(crate) struct ClearTable {
 }
 
 impl ClearTable {
-    /// The clear files that the manifest names.
+    /// The clear files of some parts that the manifest names.
     ///
     /// A table without clear columns still has rows to count: it becomes a table of rows without columns.
     ///
     /// # Errors
     /// [`ExecError::Internal`] if the query engine refuses the table.
-    pub(crate) fn new(store: &TableStore, signed: &Arc<SignedManifest>) -> Result<Self, ExecError> {
+    pub(crate) fn new(
+        store: &TableStore,
+        signed: &Arc<SignedManifest>,
+        parts: &PartSet,
+    ) -> Result<Self, ExecError> {
         let manifest = signed.manifest();
         let schema = manifest.clear_schema()?;
         let internal = |_| ExecError::Internal { place: "clear table" };
         let df_schema = DFSchema::try_from(schema.as_ref().clone()).map_err(internal)?;
+        let of_parts = manifest.parts.iter().zip(0..).filter(|(_, part)| parts.contains(*part));
+        let rows = of_parts.map(|(entry, _)| entry.rows).sum();
         let provider: Arc<dyn TableProvider> = if schema.fields().is_empty() {
-            Arc::new(rows_alone(manifest.rows).map_err(internal)?)
+            Arc::new(rows_alone(rows).map_err(internal)?)
+        } else if parts.is_empty() {
+            Arc::new(MemTable::try_new(schema, vec![Vec::new()]).map_err(internal)?)
         } else {
-            Arc::new(ClearFiles::new(schema, store.clone(), signed.clone()))
+            Arc::new(ClearFiles::new(schema, store.clone(), signed.clone(), parts))
         };
         let source = provider_as_source(provider);
-        Ok(Self { df_schema, source, rows: manifest.rows })
+        Ok(Self { df_schema, source, rows })
     }
 
-    /// Checks that a finished plan has scanned every row of the manifest: a total over fewer rows looks like any other total.
+    /// Checks that a finished plan has scanned every row of the parts: a total over fewer rows looks like any other total.
     ///
     /// # Errors
     /// [`ExecError::MissingRows`].

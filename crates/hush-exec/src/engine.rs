@@ -8,12 +8,13 @@ use hush_table::TableStore;
 use object_store::ObjectStore;
 use object_store::path::Path;
 
-use crate::answer::AnswerHead;
 use crate::clear::session::Session;
-use crate::error::ExecError;
-use crate::job::{Job, Limits};
+use crate::combiner::Combiner;
+use crate::error::{ExecError, PartialFault};
+use crate::job::{Combine, Extent, Job, Limits};
 use crate::kept::SumCache;
 use crate::keys::{KeySet, LoadedKeys};
+use crate::parts::PartSet;
 use crate::scheme::{Lattice, NoOp, Scheme};
 use crate::stop::Stop;
 use crate::table::Snapshot;
@@ -27,7 +28,7 @@ use crate::{aggregate, conform, rows};
 #[derive(Clone)]
 pub struct Engine {
     table: TableStore,
-    run_task: RunTask,
+    tasks: Tasks,
     limits: Limits,
     workers: Arc<Workers>,
     session: Session,
@@ -35,8 +36,13 @@ pub struct Engine {
     sums: SumCache,
 }
 
-/// Runs a task with the scheme of an engine.
-type RunTask = fn(&Job<'_>, &Task) -> Result<Vec<u8>, ExecError>;
+/// The functions for tasks, with the scheme of an engine.
+#[derive(Clone, Copy)]
+struct Tasks {
+    /// Gives an answer or a partial answer, as the job says.
+    run: fn(&Job) -> Result<Vec<u8>, ExecError>,
+    combine: fn(&Job) -> Result<Box<dyn Combine>, ExecError>,
+}
 
 impl Engine {
     /// An engine for the table at `prefix` of a store.
@@ -74,7 +80,7 @@ impl Engine {
         let session = Session::new(memory)?;
         Ok(Self {
             table,
-            run_task: run_task::<S>,
+            tasks: Tasks { run: run_task::<S>, combine: combine_task::<S> },
             limits,
             workers,
             session,
@@ -106,35 +112,72 @@ impl Engine {
     /// # Errors
     /// As [`Engine::run`]; [`ExecError::Cancelled`], [`ExecError::Deadline`] at the next chunk after the stop.
     pub fn run_until(&self, plan: &[u8], stop: &Arc<Stop>) -> Result<Vec<u8>, ExecError> {
-        stop.check()?;
-        let (engine, plan, stop) = (self.clone(), plan.to_vec(), Arc::clone(stop));
-        self.workers.run(move || engine.run_here(&plan, &stop))
+        self.evaluate(plan, None, stop)
     }
 
-    fn run_here(&self, plan: &[u8], stop: &Arc<Stop>) -> Result<Vec<u8>, ExecError> {
-        let parsed = conform::parse(plan)?;
+    /// Runs a plan over some parts of the table, counted from 0 in the order of its manifest: the bytes of a partial answer
+    /// ([`crate::answer::PartialAnswer`]). [`Engine::combiner`] adds up those of all parts.
+    ///
+    /// Blocks. A partial answer is a pure function of the plan, the table's version and the parts. A rows task with a limit stops after
+    /// so many rows of these parts.
+    ///
+    /// # Errors
+    /// As [`Engine::run_until`]; [`PartialFault::UnknownParts`].
+    pub fn run_parts(&self, plan: &[u8], parts: &PartSet, stop: &Arc<Stop>) -> Result<Vec<u8>, ExecError> {
+        self.evaluate(plan, Some(parts.clone()), stop)
+    }
+
+    /// A combiner for partial answers to a plan. Its work ends with `stop`. Blocks.
+    ///
+    /// # Errors
+    /// As [`Engine::run_until`], without reading any part.
+    pub fn combiner(&self, plan: &[u8], stop: &Arc<Stop>) -> Result<Combiner, ExecError> {
+        stop.check()?;
+        let (engine, plan, stop) = (self.clone(), plan.to_vec(), Arc::clone(stop));
+        self.workers.run(move || {
+            let job = engine.job(&plan, None, stop)?;
+            let combine = (engine.tasks.combine)(&job)?;
+            Ok(Combiner::new(job, combine))
+        })
+    }
+
+    /// The answer, or the partial answer of some parts.
+    fn evaluate(&self, plan: &[u8], parts: Option<PartSet>, stop: &Arc<Stop>) -> Result<Vec<u8>, ExecError> {
+        stop.check()?;
+        let (engine, plan, stop) = (self.clone(), plan.to_vec(), Arc::clone(stop));
+        self.workers.run(move || {
+            let job = engine.job(&plan, parts, stop)?;
+            let answer = (engine.tasks.run)(&job)?;
+            job.stop.check()?;
+            Ok(answer)
+        })
+    }
+
+    /// A plan's work over some parts, or over all of them for an answer.
+    fn job(&self, plan: &[u8], parts: Option<PartSet>, stop: Arc<Stop>) -> Result<Job, ExecError> {
+        let plan = conform::parse(plan)?;
         let snapshot = self.snapshot()?;
-        if snapshot.digest() != parsed.manifest || snapshot.manifest().table != parsed.plan.table {
+        if snapshot.digest() != plan.manifest || snapshot.manifest().table != plan.plan.table {
             return Err(ExecError::StaleManifest);
         }
-        let head = AnswerHead {
-            manifest: parsed.manifest,
-            plan: parsed.digest,
-            max_bytes: parsed.plan.max_answer_bytes.min(self.limits.max_answer_bytes),
-        };
-        let job = Job {
-            snapshot: &snapshot,
-            session: &self.session,
-            workers: &self.workers,
-            limits: &self.limits,
-            sums: &self.sums,
-            predicate: parsed.plan.predicate.as_ref(),
-            head,
+        let extent = if parts.is_some() { Extent::Partial } else { Extent::Whole };
+        let all = snapshot.all_parts();
+        let parts = parts.unwrap_or_else(|| all.clone());
+        if parts.end() > all.end() {
+            return Err(PartialFault::UnknownParts { found: parts, expected: all.end() }.into());
+        }
+        Ok(Job {
+            clear: snapshot.clear(&parts)?,
+            snapshot,
+            parts,
+            session: self.session.clone(),
+            workers: self.workers.clone(),
+            limits: self.limits.clone(),
+            sums: self.sums.clone(),
+            plan,
+            extent,
             stop,
-        };
-        let answer = (self.run_task)(&job, &parsed.plan.task)?;
-        stop.check()?;
-        Ok(answer)
+        })
     }
 
     /// Evaluation keys of the table's present version. They are loaded once, and dropped with the version. Blocks.
@@ -173,10 +216,17 @@ impl Engine {
     }
 }
 
-fn run_task<S: Scheme>(job: &Job<'_>, task: &Task) -> Result<Vec<u8>, ExecError> {
-    match task {
+fn run_task<S: Scheme>(job: &Job) -> Result<Vec<u8>, ExecError> {
+    match &job.plan.plan.task {
         Task::Aggregate(task) => aggregate::run::<S>(job, task),
         Task::Rows(task) => rows::run::<S>(job, task),
+    }
+}
+
+fn combine_task<S: Scheme>(job: &Job) -> Result<Box<dyn Combine>, ExecError> {
+    match &job.plan.plan.task {
+        Task::Aggregate(task) => aggregate::combine::<S>(job, task),
+        Task::Rows(task) => rows::combine(job, task),
     }
 }
 

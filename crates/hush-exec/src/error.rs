@@ -4,12 +4,16 @@
 //! Causes below this crate are dropped on purpose where their text may quote a value of the table (a failed
 //! cast, a division by zero) or tell of the inside of the service.
 
+mod partial;
+
 use hush_plan::EncodingId;
 use hush_plan::error::Measure;
 use hush_plan::plan::{PlanReadFault, PredicateFault};
 use hush_plan::sql::TextFault;
 use hush_rlwe::CodecError;
 use hush_table::{Digest, TableError};
+
+pub use self::partial::PartialFault;
 
 /// Kinds of errors, for exit codes and HTTP statuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,6 +31,8 @@ pub enum ErrorKind {
     Limit,
     /// No such table, or another version of it.
     NotFound,
+    /// Partial answers that do not go together.
+    Partial,
 }
 
 /// Why [`crate::Engine::run`] refused or failed.
@@ -135,6 +141,9 @@ pub enum ExecError {
     /// Reading failed.
     #[error("the table cannot be read from the storage")]
     Io,
+    /// Partial answers that do not go together.
+    #[error(transparent)]
+    Partial(#[from] PartialFault),
     /// Should not happen.
     #[error("internal error: {place}")]
     Internal {
@@ -322,6 +331,7 @@ impl ExecError {
             Self::BadKey { .. } => "HUSH-E063",
             Self::NoKeys => "HUSH-E064",
             Self::BadChain => "HUSH-E065",
+            Self::Partial(fault) => fault.code(),
             Self::Internal { .. } => "HUSH-E099",
         }
     }
@@ -342,6 +352,7 @@ impl ExecError {
                 ErrorKind::Corrupt
             }
             Self::Io => ErrorKind::Io,
+            Self::Partial(_) => ErrorKind::Partial,
             Self::Internal { .. } => ErrorKind::Internal,
         }
     }

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One plan's work and its limits.
+//! One plan's work over some parts, and its limits.
 
 use std::sync::Arc;
 
-use hush_plan::plan::Predicate;
+use datafusion::logical_expr::Expr;
 
-use crate::answer::AnswerHead;
+use crate::answer::{AnswerHead, PartialAnswer};
+use crate::clear::ClearTable;
+use crate::clear::scalar::Scope;
 use crate::clear::session::Session;
+use crate::conform::ParsedPlan;
+use crate::error::{ExecError, ExpressionRole};
 use crate::kept::SumCache;
+use crate::parts::PartSet;
 use crate::stop::Stop;
-use crate::table::Snapshot;
+use crate::table::{PartRef, Snapshot};
 use crate::workers::Workers;
 
 /// Limits on the cost of one plan.
@@ -17,7 +22,7 @@ use crate::workers::Workers;
 pub struct Limits {
     /// Largest number of groups; the smaller of this and the plan's own limit holds.
     pub max_groups: u64,
-    /// Largest answer in bytes; the smaller of this and the plan's own limit holds.
+    /// Largest answer in bytes; the smaller of this and the plan's own limit holds. Of a partial answer this alone.
     pub max_answer_bytes: u64,
     /// Memory for running sums and for the query engine's hash tables, half each. Parts being read (some 32 MiB
     /// for each thread) come on top.
@@ -31,14 +36,93 @@ impl Default for Limits {
     }
 }
 
-/// One plan on one table version, with everything that its steps share.
-pub(crate) struct Job<'a> {
-    pub(crate) snapshot: &'a Arc<Snapshot>,
-    pub(crate) session: &'a Session,
-    pub(crate) workers: &'a Arc<Workers>,
-    pub(crate) limits: &'a Limits,
-    pub(crate) sums: &'a SumCache,
-    pub(crate) predicate: Option<&'a Predicate>,
-    pub(crate) head: AnswerHead,
-    pub(crate) stop: &'a Arc<Stop>,
+/// The two results that a job can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// The answer, over all parts of the table.
+    Whole,
+    /// The share of the job's parts in it.
+    Partial,
+}
+
+/// One plan on some parts of one table version, with everything that the steps need.
+pub(crate) struct Job {
+    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) parts: PartSet,
+    /// The clear columns of those parts.
+    pub(crate) clear: Arc<ClearTable>,
+    pub(crate) session: Session,
+    pub(crate) workers: Arc<Workers>,
+    pub(crate) limits: Limits,
+    pub(crate) sums: SumCache,
+    pub(crate) plan: ParsedPlan,
+    pub(crate) extent: Extent,
+    pub(crate) stop: Arc<Stop>,
+}
+
+impl Job {
+    /// The parts in row order.
+    pub(crate) fn placed_parts(&self) -> Vec<PartRef<'_>> {
+        let of_job = self.snapshot.parts().into_iter().zip(0..);
+        of_job.filter(|(_, part)| self.parts.contains(*part)).map(|(part, _)| part).collect()
+    }
+
+    /// Rows of the parts.
+    pub(crate) fn row_count(&self) -> u64 {
+        self.placed_parts().iter().map(|part| part.entry.rows).sum()
+    }
+
+    /// The names and functions that expressions may use.
+    pub(crate) fn scope(&self) -> Scope<'_> {
+        Scope { state: self.session.state(), schema: self.clear.df_schema(), stop: &self.stop }
+    }
+
+    /// The plan's predicate.
+    ///
+    /// # Errors
+    /// [`ExecError::Expression`].
+    pub(crate) fn predicate(&self, scope: &Scope<'_>) -> Result<Option<Expr>, ExecError> {
+        let parse = |predicate| scope.predicate(ExpressionRole::Predicate, predicate);
+        self.plan.plan.predicate.as_ref().map(parse).transpose()
+    }
+
+    /// The largest answer that somebody takes.
+    pub(crate) fn max_answer_bytes(&self) -> u64 {
+        self.plan.plan.max_answer_bytes.min(self.limits.max_answer_bytes)
+    }
+
+    /// The head of an answer, or of a partial one that covers `parts`.
+    pub(crate) fn head(&self, extent: Extent, parts: &PartSet) -> AnswerHead {
+        let (manifest, plan) = (self.plan.manifest, self.plan.digest);
+        match extent {
+            Extent::Whole => AnswerHead { manifest, plan, max_bytes: self.max_answer_bytes(), parts: None },
+            Extent::Partial => {
+                let (max_bytes, parts) = (self.limits.max_answer_bytes, Some(parts.clone()));
+                AnswerHead { manifest, plan, max_bytes, parts }
+            }
+        }
+    }
+}
+
+/// A combination of partial answers to one task, which come one at a time. Plan, table and parts have been checked before.
+pub(crate) trait Combine: Send {
+    /// Adds a partial answer.
+    ///
+    /// # Errors
+    /// [`PartialFault::OtherTask`](crate::PartialFault::OtherTask) if it is none to the task; [`ExecError::GroupLimit`],
+    /// [`ExecError::AnswerLimit`], [`ExecError::MemoryLimit`]; [`ExecError::Evaluation`] for sums beyond their type; those of
+    /// [`Stop::check`].
+    fn add(&mut self, job: &Job, partial: &PartialAnswer<'_>) -> Result<(), ExecError>;
+
+    /// Whether an error came after something had been added, so that nothing can follow.
+    fn is_spent(&self) -> bool;
+
+    /// Whether the parts that `covered` begins with decide the answer alone: a task that stops after so many rows has found them.
+    fn is_decided(&self, job: &Job, covered: &PartSet) -> bool;
+
+    /// The answer, or the partial answer that covers `covered`.
+    ///
+    /// # Errors
+    /// Any [`ExecError`].
+    fn finish(self: Box<Self>, job: &Job, extent: Extent, covered: &PartSet) -> Result<Vec<u8>, ExecError>;
 }

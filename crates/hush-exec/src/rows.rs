@@ -3,8 +3,10 @@
 //! fetched columns.
 //!
 //! A ciphertext covers a whole ring element, so the answer also holds the slots of rows that do not match; the owner
-//! passes over them. Parts are read a few at a time, in order, until the limit is reached.
+//! passes over them. Parts are read a few at a time, in order, until the limit is reached. A job over
+//! some of the parts gives a partial answer by the same way; [`combine`] adds them up.
 
+mod combine;
 mod fetch;
 
 use arrow::array::RecordBatch;
@@ -13,12 +15,12 @@ use hush_plan::plan::RowsTask;
 use hush_table::ChunkRow;
 use rayon::prelude::*;
 
+pub(crate) use self::combine::combine;
 use self::fetch::Fetcher;
 use crate::answer::{self, RowsChunkParts};
-use crate::clear::scalar::Scope;
 use crate::clear::select::{Operand, RowSelector};
 use crate::conform::{self, RowsShape};
-use crate::error::{ExecError, ExpressionRole};
+use crate::error::ExecError;
 use crate::job::Job;
 use crate::scheme::{ChunkInput, Program, Scheme};
 use crate::table::{self, PartRef};
@@ -27,20 +29,20 @@ use crate::table::{self, PartRef};
 ///
 /// # Errors
 /// Any [`ExecError`].
-pub(crate) fn run<S: Scheme>(job: &Job<'_>, task: &RowsTask) -> Result<Vec<u8>, ExecError> {
+pub(crate) fn run<S: Scheme>(job: &Job, task: &RowsTask) -> Result<Vec<u8>, ExecError> {
     let shape = conform::rows(task, &job.snapshot.manifest().encodings)?;
-    let scope =
-        Scope { state: job.session.state(), schema: job.snapshot.clear().df_schema(), stop: job.stop };
-    let parse = |predicate| scope.predicate(ExpressionRole::Predicate, predicate);
-    let predicate = job.predicate.map(parse).transpose()?;
+    let scope = job.scope();
+    let predicate = job.predicate(&scope)?;
     let selector = RowSelector::parse(&scope, predicate.as_ref(), task, &shape.approximate_operands)?;
     let programs = task.programs.iter().zip(&shape.programs).enumerate();
     let programs =
         programs.map(|(index, (expr, shape))| Program::new::<S>(expr, shape, task.bits_of_program(index)));
     let programs = programs.collect::<Result<Vec<_>, _>>()?;
     let fetchers = shape.fetch.iter().map(Fetcher::new::<S>).collect::<Result<Vec<_>, _>>()?;
+    let head = job.head(job.extent, &job.parts);
     let plan = RowsPlan {
         job,
+        max_bytes: if task.limit.is_some() { head.max_bytes } else { job.max_answer_bytes() },
         shape: &shape,
         selector: &selector,
         programs: &programs,
@@ -49,12 +51,14 @@ pub(crate) fn run<S: Scheme>(job: &Job<'_>, task: &RowsTask) -> Result<Vec<u8>, 
     };
     let (batches, chunks) = job.workers.install(|| plan.run(task.limit.unwrap_or(u64::MAX)))?;
     let clear = answer::write_clear(&selector.concat(&batches)?)?;
-    answer::encode_rows(&job.head, &clear, shape.programs.len(), shape.fetch.len(), &chunks)
+    answer::encode_rows(&head, &clear, shape.programs.len(), shape.fetch.len(), &chunks)
 }
 
 /// A checked task, ready to run.
 struct RowsPlan<'a> {
-    job: &'a Job<'a>,
+    job: &'a Job,
+    /// Of the answer. With a limit, of the partial answer: it does not know of the rows before, and may be the larger one.
+    max_bytes: u64,
     shape: &'a RowsShape,
     selector: &'a RowSelector,
     programs: &'a [Program<'a>],
@@ -77,7 +81,7 @@ impl RowsPlan<'_> {
     fn run(&self, limit: u64) -> Result<(Vec<RecordBatch>, Vec<RowsChunkParts>), ExecError> {
         let (mut batches, mut chunks) = (Vec::new(), Vec::new());
         let (mut left, mut bytes) = (limit, 0_u64);
-        let parts = self.job.snapshot.parts();
+        let parts = self.job.placed_parts();
         for window in parts.chunks(self.job.workers.threads()) {
             if left == 0 {
                 break;
@@ -87,7 +91,7 @@ impl RowsPlan<'_> {
             for (part, matches) in window.iter().zip(&mut found) {
                 cut(matches, &mut left);
                 bytes = bytes.saturating_add(self.predict(*part, matches));
-                let limit = self.job.head.max_bytes;
+                let limit = self.max_bytes;
                 if bytes > limit {
                     return Err(ExecError::AnswerLimit { found: bytes, limit });
                 }
@@ -153,7 +157,7 @@ impl RowsPlan<'_> {
         let answer = |row: ChunkRow, found: &Match| {
             self.job.stop.check()?;
             let seed = row.seed.ok_or(ExecError::Corrupt { code: "HUSH-T033" })?;
-            let input = ChunkInput { snapshot: self.job.snapshot, part, columns: &columns, row: &row };
+            let input = ChunkInput { snapshot: &self.job.snapshot, part, columns: &columns, row: &row };
             let mut objects = Vec::with_capacity(self.programs.len() + self.shape.fetch.len());
             for program in self.programs {
                 objects.push((self.evaluate)(program, &input, &found.operands)?);

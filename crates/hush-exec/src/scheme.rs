@@ -28,6 +28,8 @@ use crate::table::{PartRef, Snapshot};
 pub(crate) trait Scheme: Sync + 'static {
     /// Its sums.
     type Sums: RunningSums;
+    /// A finished sum.
+    type Total: Total;
 
     /// The rounding of an answer's objects to `bits` bits; `None` if they are not rounded.
     ///
@@ -90,6 +92,28 @@ pub(crate) trait RunningSums: Send + Sized {
     fn absorb_kept(&mut self, _sum: &KeptSum) -> Result<(), ExecError> {
         Err(ExecError::Internal { place: "kept sum" })
     }
+}
+
+/// The sums of one block's columns for one group, as partial answers carry and add them.
+pub(crate) trait Total: Send + Sized {
+    /// Reads an object that [`RunningSums::encode`] or [`Total::encode`] has written for group `group`; `None` if it is none for so
+    /// many columns.
+    fn decode(object: &[u8], ring: &Ring, group: u32, column_count: usize) -> Option<Self>;
+
+    /// Adds the sums over other rows. The order does not matter, except for the last bits of reals in dry runs.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] if they are of other columns, and in dry runs for sums beyond 255 bits.
+    fn add(&mut self, other: Self) -> Result<(), ExecError>;
+
+    /// The object that the answer carries.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`].
+    fn encode(&self, group: u32) -> Result<Vec<u8>, ExecError>;
+
+    /// Bytes of every such object.
+    fn object_bytes(ring: &Ring, column_count: usize) -> usize;
 }
 
 /// One chunk as its file has it.

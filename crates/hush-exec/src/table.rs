@@ -18,12 +18,13 @@ use hush_table::{
 use crate::clear::ClearTable;
 use crate::error::ExecError;
 use crate::keys::{KeyCache, KeySet, LoadedKeys};
+use crate::parts::PartSet;
 
 /// A table version. Lives as long as the table's manifest stays the same.
 pub(crate) struct Snapshot {
     store: TableStore,
     signed: Arc<SignedManifest>,
-    clear: ClearTable,
+    clear: Arc<ClearTable>,
     /// Bodies whose residues have been checked: for each part and encoding a bit per chunk of the part.
     conformed: Mutex<HashMap<(Digest, EncodingId), u64>>,
     keys: KeyCache,
@@ -49,7 +50,8 @@ pub(crate) struct StoredBody<'a> {
 impl Snapshot {
     pub(crate) fn new(store: TableStore, signed: SignedManifest) -> Result<Self, ExecError> {
         let signed = Arc::new(signed);
-        let clear = ClearTable::new(&store, &signed)?;
+        let all = PartSet::from(0..part_count(&signed));
+        let clear = Arc::new(ClearTable::new(&store, &signed, &all)?);
         Ok(Self { store, clear, signed, conformed: Mutex::default(), keys: KeyCache::default() })
     }
 
@@ -63,9 +65,20 @@ impl Snapshot {
         self.signed.manifest()
     }
 
-    /// The clear columns.
-    pub(crate) fn clear(&self) -> &ClearTable {
-        &self.clear
+    /// All parts.
+    pub(crate) fn all_parts(&self) -> PartSet {
+        PartSet::from(0..part_count(&self.signed))
+    }
+
+    /// The clear columns of some parts.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] if the query engine refuses them.
+    pub(crate) fn clear(&self, parts: &PartSet) -> Result<Arc<ClearTable>, ExecError> {
+        if *parts == self.all_parts() {
+            return Ok(self.clear.clone());
+        }
+        Ok(Arc::new(ClearTable::new(&self.store, &self.signed, parts)?))
     }
 
     /// The parts in row order.
@@ -130,6 +143,11 @@ impl Snapshot {
         *self.conformed.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default() |= bit;
         Ok(body)
     }
+}
+
+/// Number of parts of a table. Manifests are far below the limit of numbers.
+fn part_count(signed: &SignedManifest) -> u32 {
+    u32::try_from(signed.manifest().parts.len()).unwrap_or(u32::MAX)
 }
 
 /// Encoded columns of some chunks, with their seeds.

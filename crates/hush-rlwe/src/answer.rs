@@ -57,6 +57,25 @@ impl SumAnswer {
         self.bodies.chunks_exact(self.ring().limb_count()).nth(column)
     }
 
+    /// Adds the answer over other rows: the sum is the answer over both, bit for bit.
+    ///
+    /// # Errors
+    /// [`CodecError::Params`] if the rings differ, [`CodecError::ElementCount`] if the numbers of columns do; nothing has been
+    /// added then.
+    pub fn add_assign(&mut self, other: &Self) -> Result<(), CodecError> {
+        let (found, expected) = (other.body_count() as u32, self.body_count() as u32);
+        if found != expected {
+            return Err(CodecError::ElementCount { found, expected });
+        }
+        let (found, expected) = (other.ring().param_code(), self.ring().param_code());
+        self.a.add_assign(&other.a).map_err(|_| CodecError::Params { found, expected })?;
+        let limbs = self.a.ring().limbs().iter().cycle();
+        for (limb, (sum, term)) in limbs.zip(self.bodies.iter_mut().zip(&other.bodies)) {
+            *sum = limb.modulus().add(*sum, *term);
+        }
+        Ok(())
+    }
+
     /// The binary object. `group` numbers the answer within the result.
     ///
     /// # Errors

@@ -356,3 +356,30 @@ fn operations_act_on_phases() {
     expected.neg_assign();
     assert_eq!(phase(&mixed), expected);
 }
+
+#[test]
+fn answers_add_residue_by_residue() {
+    let ring = ring("n12_q2x46_sec128_v1");
+    let q: Vec<u64> = ring.limbs().iter().map(|limb| limb.modulus().value()).collect();
+    let one = SumAnswer::new(words(&ring), vec![1, 2, q[0] - 1, q[1] - 1]).unwrap();
+    let other: Vec<u64> =
+        pattern(&ring).chunks(ring.degree()).flat_map(|limb| limb.iter().rev().copied()).collect();
+    let other =
+        SumAnswer::new(Poly::from_words(&ring, other).unwrap(), vec![q[0] - 1, 5, q[0] - 1, 1]).unwrap();
+    let mut sum = one.clone();
+    sum.add_assign(&other).unwrap();
+    for (limb, q) in q.iter().enumerate() {
+        let added = one.a.limb(limb).iter().zip(other.a.limb(limb));
+        let added = added.map(|(x, y)| ((u128::from(*x) + u128::from(*y)) % u128::from(*q)) as u64);
+        assert_eq!(sum.a.limb(limb), added.collect::<Vec<_>>());
+    }
+    assert_eq!([sum.body(0), sum.body(1)], [Some([0, 7].as_slice()), Some([q[0] - 2, 0].as_slice())]);
+    // Another number of columns, another ring: refused, and nothing is added.
+    let before = sum.clone();
+    let narrow = SumAnswer::new(words(&ring), vec![1, 2]).unwrap();
+    assert_eq!(sum.add_assign(&narrow), Err(CodecError::ElementCount { found: 1, expected: 2 }));
+    let small = small();
+    let elsewhere = SumAnswer::new(words(&small), vec![1, 2]).unwrap();
+    assert!(matches!(sum.add_assign(&elsewhere), Err(CodecError::Params { .. })));
+    assert_eq!(sum, before);
+}

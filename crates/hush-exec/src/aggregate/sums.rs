@@ -21,7 +21,7 @@ use crate::table::{self, PartRef};
 
 /// The sums of a range of groups.
 pub(super) struct GroupSums<'a, S: Scheme> {
-    job: &'a Job<'a>,
+    job: &'a Job,
     blocks: &'a [Block],
     range: Range<usize>,
     whole: WholeParts,
@@ -71,7 +71,7 @@ struct Chunk {
 }
 
 impl<'a, S: Scheme> GroupSums<'a, S> {
-    pub(super) fn new(job: &'a Job<'a>, blocks: &'a [Block], range: Range<usize>, whole: WholeParts) -> Self {
+    pub(super) fn new(job: &'a Job, blocks: &'a [Block], range: Range<usize>, whole: WholeParts) -> Self {
         Self { job, blocks, range, whole, running: ThreadSums::new(job) }
     }
 
@@ -86,7 +86,7 @@ impl<'a, S: Scheme> GroupSums<'a, S> {
         groups: &Groups,
     ) -> Result<PartWork<'p>, ExecError> {
         self.job.stop.check()?;
-        let snapshot = self.job.snapshot;
+        let snapshot = &self.job.snapshot;
         let everywhere = |mask: RowMask| vec![vec![mask; masks.len()]; part.entry.chunks as usize];
         let clear = if masks.takes_all() { None } else { snapshot.clear_part(part)? };
         let per_chunk: Vec<Vec<RowMask>> = if masks.takes_all() {
@@ -255,7 +255,7 @@ impl<'a, S: Scheme> GroupSums<'a, S> {
 
     /// A block's columns in a chunk.
     fn input<'c>(&'c self, work: &'c PartWork<'_>, row: &'c ChunkRow, block: &'c Block) -> BlockInput<'c> {
-        let (snapshot, part) = (self.job.snapshot, work.part);
+        let (snapshot, part) = (self.job.snapshot.as_ref(), work.part);
         let chunk = ChunkInput { snapshot, part, columns: &work.columns, row };
         BlockInput { ring: &block.ring, columns: &block.block.columns, chunk }
     }
@@ -292,11 +292,11 @@ impl SumSource {
 }
 
 impl<S: Scheme> ThreadSums<S> {
-    fn new(job: &Job<'_>) -> Self {
+    fn new(job: &Job) -> Self {
         Self(std::iter::repeat_with(Mutex::default).take(job.workers.threads()).collect())
     }
 
-    fn of_thread(&self, job: &Job<'_>) -> Result<&Mutex<Option<BlockSums<S>>>, ExecError> {
+    fn of_thread(&self, job: &Job) -> Result<&Mutex<Option<BlockSums<S>>>, ExecError> {
         self.0.get(job.workers.thread_index()).ok_or(ExecError::Internal { place: "thread index" })
     }
 

@@ -2,9 +2,13 @@
 //! The clear half as an Arrow IPC stream of one batch.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use arrow::buffer::Buffer;
+use arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, MutableArrayData, PrimitiveArray,
+    RecordBatch, downcast_primitive_array, make_array,
+};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::compute::concat_batches;
 use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamDecoder;
@@ -14,17 +18,55 @@ use arrow::ipc::writer::StreamWriter;
 use super::AnswerError;
 use crate::ExecError;
 
-/// Writes one batch, uncompressed.
+/// Writes one batch, uncompressed. Batches of equal values have equal bytes.
 ///
 /// # Errors
 /// [`ExecError::Internal`] from the Arrow writer.
 pub(crate) fn write_clear(batch: &RecordBatch) -> Result<Vec<u8>, ExecError> {
     let write = || -> Result<Vec<u8>, ArrowError> {
+        let columns = batch.columns().iter().map(canonical).collect::<Result<_, _>>()?;
         let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema())?;
-        writer.write(batch)?;
+        writer.write(&RecordBatch::try_new(batch.schema(), columns)?)?;
         writer.into_inner()
     };
     write().map_err(|_| ExecError::Internal { place: "clear half" })
+}
+
+/// The column with nothing under its NULLs and after its last bit: whatever computed it may have left numbers there.
+fn canonical(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    if let Some(bits) = column.as_boolean_opt() {
+        return Ok(Arc::new(bits.iter().collect::<BooleanArray>()));
+    }
+    if column.null_count() == 0 {
+        return Ok(column.clone());
+    }
+    downcast_primitive_array!(
+        column => Ok(Arc::new(zeroed(column))),
+        _ => {
+            let data = column.to_data();
+            let mut copied = MutableArrayData::new(vec![&data], true, column.len());
+            let mut row = 0;
+            while row < column.len() {
+                let valid = (row..column.len()).take_while(|row| column.is_valid(*row)).count();
+                copied.try_extend(0, row, row + valid)?;
+                row += valid;
+                let nulls = (row..column.len()).take_while(|row| column.is_null(*row)).count();
+                copied.try_extend_nulls(nulls)?;
+                row += nulls;
+            }
+            Ok(make_array(copied.freeze()))
+        }
+    )
+}
+
+/// The numbers with 0 under NULLs.
+fn zeroed<T: ArrowPrimitiveType>(numbers: &PrimitiveArray<T>) -> PrimitiveArray<T> {
+    let Some(nulls) = numbers.nulls() else { return numbers.clone() };
+    let valid: BooleanBuffer = nulls.iter().collect();
+    let zero = T::Native::default();
+    let number = |(number, valid): (&T::Native, bool)| if valid { *number } else { zero };
+    let zeroed = numbers.values().iter().zip(&valid).map(number).collect();
+    PrimitiveArray::new(zeroed, Some(NullBuffer::new(valid))).with_data_type(numbers.data_type().clone())
 }
 
 /// Reads the batch back. The bytes come from a server. Compressed messages are refused, because their buffers claim

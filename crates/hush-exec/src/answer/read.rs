@@ -10,8 +10,13 @@ use hush_table::Digest;
 use super::clear::read_clear;
 use super::{
     AggregateAnswer, Answer, AnswerError, BLOCK_ENTRY_BYTES, BlockAnswers, CHECKSUM_BYTES, CHUNK_ENTRY_BYTES,
-    EncryptedHalf, HEAD_BYTES, MAGIC, RowsChunk, VERSION,
+    EncryptedHalf, HEAD_BYTES, Kind, MAGIC, PartialAnswer, RANGE_BYTES, RowsChunk, VERSION,
 };
+use crate::parts::PartSet;
+
+/// Forms, in sentences.
+const PARTIAL: &str = "a partial answer";
+const WHOLE: &str = "a whole answer";
 
 impl<'a> Answer<'a> {
     /// Bytes of the clear half.
@@ -27,6 +32,14 @@ impl<'a> Answer<'a> {
     /// # Cost
     /// One pass over the bytes for the checksum; allocates for the directory alone.
     pub fn decode(bytes: &'a [u8], max_bytes: u64) -> Result<Self, AnswerError> {
+        match Self::decode_either(bytes, max_bytes)? {
+            (answer, None) => Ok(answer),
+            (_, Some(_)) => Err(AnswerError::Extent { found: PARTIAL, expected: WHOLE }),
+        }
+    }
+
+    /// An answer, or a partial answer with the parts that it covers.
+    fn decode_either(bytes: &'a [u8], max_bytes: u64) -> Result<(Self, Option<PartSet>), AnswerError> {
         let found = bytes.len() as u64;
         if found > max_bytes {
             return Err(AnswerError::TooLarge { found, limit: max_bytes });
@@ -40,12 +53,19 @@ impl<'a> Answer<'a> {
         if Digest::of(signed).as_bytes() != checksum {
             return Err(AnswerError::Checksum);
         }
-        let encrypted = match head.kind {
-            1 if head.second == 0 => EncryptedHalf::Aggregate(aggregate(&head, directory, content)?),
-            2 => EncryptedHalf::Rows(rows(&head, directory, content)?),
-            _ => return Err(AnswerError::Field),
+        let (kind, is_partial) = Kind::read(head.kind).ok_or(AnswerError::Field)?;
+        if !is_partial && head.ranges != 0 {
+            return Err(AnswerError::Field);
+        }
+        let mut directory = Slices(directory);
+        let covered = directory.take(u64::from(head.ranges).saturating_mul(RANGE_BYTES as u64))?;
+        let parts = is_partial.then(|| parts(covered)).transpose()?;
+        let encrypted = match kind {
+            Kind::Aggregate if head.second != 0 => return Err(AnswerError::Field),
+            Kind::Aggregate => EncryptedHalf::Aggregate(aggregate(&head, directory.0, content)?),
+            Kind::Rows => EncryptedHalf::Rows(rows(&head, directory.0, content)?),
         };
-        Ok(Self { manifest: head.manifest, plan: head.plan, encrypted, clear })
+        Ok((Self { manifest: head.manifest, plan: head.plan, encrypted, clear }, parts))
     }
 
     /// Refuses an answer to another plan, or computed on another version of the table.
@@ -75,11 +95,28 @@ impl<'a> Answer<'a> {
     }
 }
 
+impl<'a> PartialAnswer<'a> {
+    /// As [`Answer::decode`], of a partial answer.
+    ///
+    /// # Errors
+    /// An [`AnswerError`] that names the first thing wrong.
+    ///
+    /// # Cost
+    /// That of [`Answer::decode`].
+    pub fn decode(bytes: &'a [u8], max_bytes: u64) -> Result<Self, AnswerError> {
+        match Answer::decode_either(bytes, max_bytes)? {
+            (answer, Some(parts)) => Ok(Self { parts, answer }),
+            (_, None) => Err(AnswerError::Extent { found: WHOLE, expected: PARTIAL }),
+        }
+    }
+}
+
 struct Head<'a> {
     kind: u8,
     items: u32,
     first: u32,
     second: u32,
+    ranges: u32,
     clear_bytes: u64,
     directory_bytes: u64,
     manifest: Digest,
@@ -102,14 +139,25 @@ impl<'a> Head<'a> {
         let [items, first, second] = [fields.u32()?, fields.u32()?, fields.u32()?];
         let [total, clear_bytes, directory_bytes] = [fields.u64()?, fields.u64()?, fields.u64()?];
         let (manifest, plan) = (Digest::from_bytes(fields.array()?), Digest::from_bytes(fields.array()?));
-        if flags != 0 || fields.array::<16>()? != [0; 16] {
+        let ranges = fields.u32()?;
+        if flags != 0 || fields.array::<12>()? != [0; 12] {
             return Err(AnswerError::Field);
         }
         if total != bytes.len() as u64 {
             return Err(AnswerError::Length { found: bytes.len() as u64, expected: total });
         }
-        Ok(Self { kind, items, first, second, clear_bytes, directory_bytes, manifest, plan, rest })
+        Ok(Self { kind, items, first, second, ranges, clear_bytes, directory_bytes, manifest, plan, rest })
     }
+}
+
+/// The parts that some ranges are.
+fn parts(covered: &[u8]) -> Result<PartSet, AnswerError> {
+    let mut ranges = Vec::with_capacity(covered.len() / RANGE_BYTES);
+    let mut covered = Slices(covered);
+    while !covered.0.is_empty() {
+        ranges.push(covered.u32()?..covered.u32()?);
+    }
+    PartSet::from_ranges(ranges).ok_or(AnswerError::Ranges)
 }
 
 fn aggregate<'a>(

@@ -9,7 +9,13 @@ use hush_plan::EncodingId;
 use super::*;
 
 fn head() -> AnswerHead {
-    AnswerHead { manifest: Digest::of(b"manifest"), plan: Digest::of(b"plan"), max_bytes: 1 << 20 }
+    let (manifest, plan) = (Digest::of(b"manifest"), Digest::of(b"plan"));
+    AnswerHead { manifest, plan, max_bytes: 1 << 20, parts: None }
+}
+
+/// The head of a partial answer over two ranges of parts.
+fn partial_head() -> AnswerHead {
+    AnswerHead { parts: Some(PartSet::from_iter([2..5, 7..8])), ..head() }
 }
 
 fn batch(rows: usize) -> RecordBatch {
@@ -18,6 +24,10 @@ fn batch(rows: usize) -> RecordBatch {
 }
 
 fn aggregate_answer() -> Vec<u8> {
+    aggregate_under(&head())
+}
+
+fn aggregate_under(head: &AnswerHead) -> Vec<u8> {
     let block = |mask, columns: &[u32]| SumBlock {
         mask,
         set: preset("n11_q1x46_sec128_v1").unwrap(),
@@ -25,17 +35,21 @@ fn aggregate_answer() -> Vec<u8> {
     };
     let objects = |byte: u8, length: usize| (0..3).map(|group| vec![byte + group; length]).collect();
     let blocks = [(block(0, &[1, 2]), objects(10, 20)), (block(1, &[5]), objects(40, 7))];
-    encode_aggregate(&head(), &write_clear(&batch(3)).unwrap(), 3, &blocks).unwrap()
+    encode_aggregate(head, &write_clear(&batch(3)).unwrap(), 3, &blocks).unwrap()
 }
 
 fn rows_answer() -> Vec<u8> {
+    rows_under(&head())
+}
+
+fn rows_under(head: &AnswerHead) -> Vec<u8> {
     let chunk = |chunk: u32| RowsChunkParts {
         chunk,
         rows: 100 + chunk,
         seed: [chunk as u8; 32],
         objects: vec![vec![1; 5], vec![2; 6], vec![3; 7]],
     };
-    encode_rows(&head(), &write_clear(&batch(4)).unwrap(), 2, 1, &[chunk(2), chunk(9)]).unwrap()
+    encode_rows(head, &write_clear(&batch(4)).unwrap(), 2, 1, &[chunk(2), chunk(9)]).unwrap()
 }
 
 /// Repairs the checksum, so that the bytes behind it are parsed.
@@ -75,6 +89,40 @@ fn rows_answers_round_trip() {
     assert_eq!(answer.clear().unwrap(), batch(4));
 }
 
+/// An answer, or a partial one.
+fn decode_either(bytes: &[u8]) -> Result<Answer<'_>, AnswerError> {
+    let partial = || PartialAnswer::decode(bytes, 1 << 20).map(|partial| partial.answer);
+    Answer::decode(bytes, 1 << 20).or_else(|_| partial())
+}
+
+#[test]
+fn partial_answers_round_trip_and_are_told_from_whole_ones() {
+    for (whole, partial) in
+        [(aggregate_answer(), aggregate_under(&partial_head())), (rows_answer(), rows_under(&partial_head()))]
+    {
+        let read = PartialAnswer::decode(&partial, 1 << 20).unwrap();
+        assert_eq!(read.parts.ranges(), [2..5, 7..8]);
+        // All but head, ranges and checksum is that of the whole answer.
+        assert_eq!(partial[128 + 2 * RANGE_BYTES..partial.len() - 32], whole[128..whole.len() - 32]);
+        assert_eq!(read.answer.clear().unwrap(), Answer::decode(&whole, 1 << 20).unwrap().clear().unwrap());
+        let code = |error: AnswerError| error.code();
+        assert_eq!(Answer::decode(&partial, 1 << 20).map_err(code).err(), Some("HUSH-E089"));
+        assert_eq!(PartialAnswer::decode(&whole, 1 << 20).map_err(code).err(), Some("HUSH-E089"));
+        let nothing = AnswerHead { parts: Some(PartSet::default()), ..head() };
+        let bytes = rows_under(&nothing);
+        assert!(PartialAnswer::decode(&bytes, 1 << 20).unwrap().parts.is_empty());
+        // Another spelling of the same parts, and parts that are none.
+        for ranges in [[2, 4, 4, 5], [2, 5, 2, 8], [7, 8, 2, 5], [2, 2, 7, 8], [5, 2, 7, 8]] {
+            let mut bad = partial.clone();
+            for (place, value) in ranges.iter().enumerate() {
+                bad[128 + 4 * place..][..4].copy_from_slice(&u32::to_le_bytes(*value));
+            }
+            let bad = resealed(bad);
+            assert_eq!(PartialAnswer::decode(&bad, 1 << 20).map_err(code).err(), Some("HUSH-E090"));
+        }
+    }
+}
+
 #[test]
 fn other_digests_are_noticed() {
     let bytes = rows_answer();
@@ -97,21 +145,23 @@ fn the_limit_holds_for_writing_and_reading() {
 
 #[test]
 fn every_truncation_and_every_flipped_byte_is_refused() {
-    for bytes in [aggregate_answer(), rows_answer()] {
+    for bytes in [aggregate_answer(), rows_answer(), aggregate_under(&partial_head())] {
+        let refused = |bytes: &[u8]| decode_either(bytes).is_err();
         for length in 0..bytes.len() {
-            assert!(Answer::decode(&bytes[..length], 1 << 20).is_err(), "{length} bytes");
+            assert!(refused(&bytes[..length]), "{length} bytes");
         }
         for at in 0..bytes.len() {
             let mut bad = bytes.clone();
             bad[at] ^= 0x40;
-            assert!(Answer::decode(&bad, 1 << 20).is_err(), "byte {at}");
+            assert!(refused(&bad), "byte {at}");
         }
     }
 }
 
 #[test]
 fn lying_heads_and_directories_neither_panic_nor_pass() {
-    for bytes in [aggregate_answer(), rows_answer()] {
+    let partial = [aggregate_under(&partial_head()), rows_under(&partial_head())];
+    for bytes in [aggregate_answer(), rows_answer()].into_iter().chain(partial) {
         let directory = 128..128 + u64::from_le_bytes(bytes[40..48].try_into().unwrap()) as usize;
         for at in (8..48).chain(112..128).chain(directory) {
             for flip in [1, 0x80, 0xff] {
@@ -120,7 +170,7 @@ fn lying_heads_and_directories_neither_panic_nor_pass() {
                 let bad = resealed(bad);
                 // Counts, lengths and reserved fields are caught here; masks, codes, rows and seeds are compared
                 // with the plan and the manifest by the owner.
-                if let Ok(answer) = Answer::decode(&bad, 1 << 20) {
+                if let Ok(answer) = decode_either(&bad) {
                     assert!(at >= 128, "head byte {at}");
                     let _ = answer.clear();
                 }
@@ -150,6 +200,30 @@ fn damaged_clear_halves_are_errors() {
         }
     }
     assert!(refused > length / 2, "{refused} of {length}");
+}
+
+/// Values under a NULL and behind the last bit are not written: batches of equal values have equal bytes.
+#[test]
+fn equal_values_have_equal_bytes() {
+    use arrow::array::{BooleanArray, StringArray};
+    use arrow::buffer::NullBuffer;
+    let nulls = || Some(NullBuffer::from(vec![true, false, true]));
+    let written = |values: Vec<i64>, texts: &[&str], bits: Vec<bool>| {
+        let texts = StringArray::from(texts.to_vec());
+        let texts = StringArray::new(texts.offsets().clone(), texts.values().clone(), nulls());
+        // Three bits of a longer buffer.
+        let bits = BooleanArray::from(bits).slice(1, 3);
+        let columns: [(&str, ArrayRef, bool); 3] = [
+            ("c0", Arc::new(Int64Array::new(values.into(), nulls())), true),
+            ("c1", Arc::new(texts), true),
+            ("c2", Arc::new(bits), false),
+        ];
+        write_clear(&RecordBatch::try_from_iter_with_nullable(columns).unwrap()).unwrap()
+    };
+    let first = written(vec![1, 2, 3], &["a", "b", "c"], vec![false, true, false, true, true, false]);
+    let second = written(vec![1, -9, 3], &["a", "other", "c"], vec![true, true, false, true, false, true]);
+    assert_eq!(first, second);
+    assert_ne!(first, written(vec![1, 2, 4], &["a", "b", "c"], vec![false, true, false, true]));
 }
 
 /// A clear half from a hostile server: buffers that claim sizes of their own, rows that take no bytes.

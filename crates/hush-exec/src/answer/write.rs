@@ -3,14 +3,17 @@
 
 use hush_table::Digest;
 
-use super::{CHECKSUM_BYTES, HEAD_BYTES, MAGIC, SumBlock, VERSION};
+use super::{CHECKSUM_BYTES, HEAD_BYTES, Kind, MAGIC, SumBlock, VERSION};
 use crate::ExecError;
+use crate::parts::PartSet;
 
 /// Metadata that every answer carries.
 pub(crate) struct AnswerHead {
     pub(crate) manifest: Digest,
     pub(crate) plan: Digest,
     pub(crate) max_bytes: u64,
+    /// The parts that a partial answer covers; `None` for an answer.
+    pub(crate) parts: Option<PartSet>,
 }
 
 /// One chunk of a rows answer, owned.
@@ -24,7 +27,7 @@ pub(crate) struct RowsChunkParts {
 
 /// The counts of the head.
 struct Counts {
-    kind: u8,
+    kind: Kind,
     items: u32,
     first: u32,
     second: u32,
@@ -54,7 +57,8 @@ pub(crate) fn encode_aggregate(
         directory.extend_from_slice(&length_field(length)?);
         objects.extend(answers.iter().map(Vec::as_slice));
     }
-    let counts = Counts { kind: 1, items: group_count as u32, first: blocks.len() as u32, second: 0 };
+    let counts =
+        Counts { kind: Kind::Aggregate, items: group_count as u32, first: blocks.len() as u32, second: 0 };
     assemble(head, &counts, &directory, clear, &objects)
 }
 
@@ -84,7 +88,7 @@ pub(crate) fn encode_rows(
         }
     }
     let counts = Counts {
-        kind: 2,
+        kind: Kind::Rows,
         items: chunks.len() as u32,
         first: program_count as u32,
         second: fetch_count as u32,
@@ -99,6 +103,9 @@ fn assemble(
     clear: &[u8],
     objects: &[&[u8]],
 ) -> Result<Vec<u8>, ExecError> {
+    let ranges = head.parts.as_ref().map_or(&[][..], PartSet::ranges);
+    let covered = ranges.iter().flat_map(|range| [range.start.to_le_bytes(), range.end.to_le_bytes()]);
+    let directory = [covered.flatten().collect::<Vec<u8>>().as_slice(), directory].concat();
     let body: usize = objects.iter().map(|object| object.len()).sum();
     let total = HEAD_BYTES + directory.len() + clear.len() + body + CHECKSUM_BYTES;
     if total as u64 > head.max_bytes {
@@ -107,7 +114,7 @@ fn assemble(
     let mut bytes = Vec::with_capacity(total);
     bytes.extend_from_slice(&MAGIC);
     bytes.extend_from_slice(&VERSION.to_le_bytes());
-    bytes.extend_from_slice(&[counts.kind, 0]);
+    bytes.extend_from_slice(&[counts.kind.written(head.parts.is_some()), 0]);
     for count in [counts.items, counts.first, counts.second] {
         bytes.extend_from_slice(&count.to_le_bytes());
     }
@@ -116,8 +123,9 @@ fn assemble(
     }
     bytes.extend_from_slice(head.manifest.as_bytes());
     bytes.extend_from_slice(head.plan.as_bytes());
-    bytes.extend_from_slice(&[0; 16]);
-    bytes.extend_from_slice(directory);
+    bytes.extend_from_slice(&(ranges.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(&[0; 12]);
+    bytes.extend_from_slice(&directory);
     bytes.extend_from_slice(clear);
     objects.iter().for_each(|object| bytes.extend_from_slice(object));
     let checksum = Digest::of(&bytes);

@@ -40,7 +40,7 @@ enum Counts {
 /// [`ExecError::GroupLimit`] above `max_groups` groups; [`ExecError::MemoryLimit`] if their keys take more than a thread's share
 /// of the memory for hash tables, which is half of all; those of reading and evaluation.
 pub(crate) fn groups(
-    job: &Job<'_>,
+    job: &Job,
     masks: &MaskSet,
     query: &GroupQuery,
     max_groups: u64,
@@ -48,7 +48,7 @@ pub(crate) fn groups(
     if !query.counts_groups() {
         return Ok(None);
     }
-    let schema = query.schema(job.snapshot.clear().whole())?;
+    let schema = query.schema(job.clear.whole())?;
     let types = masks.key_types()?;
     // The types that the query engine would give to the answer.
     if !schema.fields().iter().take(types.len()).map(|field| field.data_type()).eq(&types) {
@@ -57,7 +57,7 @@ pub(crate) fn groups(
     let fields = types.into_iter().map(SortField::new).collect();
     let converter = RowConverter::new(fields).map_err(|_| ExecError::Internal { place: "group keys" })?;
     let counter = Counter { job, masks, converter, max_groups };
-    let parts = job.snapshot.parts();
+    let parts = job.placed_parts();
     let counts = job.workers.install(|| {
         let counted = parts.par_iter().map(|part| counter.part(*part));
         counted.try_reduce(|| Counts::Nothing, |one, other| counter.both(one, other))
@@ -70,7 +70,7 @@ pub(crate) fn groups(
 }
 
 struct Counter<'a> {
-    job: &'a Job<'a>,
+    job: &'a Job,
     masks: &'a MaskSet,
     converter: RowConverter,
     max_groups: u64,

@@ -34,8 +34,9 @@ use hush_table::{ClearPart, PartKind, SignedManifest, TableError, TableStore};
 use object_store::ObjectMeta;
 
 use super::session;
+use crate::parts::PartSet;
 
-/// The clear files of one table version, in row order.
+/// The clear files of some parts of a table version, in row order.
 #[derive(Debug)]
 pub(super) struct ClearFiles {
     schema: SchemaRef,
@@ -62,8 +63,14 @@ struct Reader {
 }
 
 impl ClearFiles {
-    pub(super) fn new(schema: SchemaRef, store: TableStore, manifest: Arc<SignedManifest>) -> Self {
-        let parts = manifest.manifest().parts.iter().enumerate();
+    pub(super) fn new(
+        schema: SchemaRef,
+        store: TableStore,
+        manifest: Arc<SignedManifest>,
+        parts: &PartSet,
+    ) -> Self {
+        let of_parts = |(index, _): &(usize, _)| u32::try_from(*index).is_ok_and(|part| parts.contains(part));
+        let parts = manifest.manifest().parts.iter().enumerate().filter(of_parts);
         let files = parts.filter_map(|(index, entry)| {
             let file = entry.clear?;
             let meta = ObjectMeta {

@@ -2,33 +2,50 @@
 //! The grouped query over clear columns, and the groups that it finds.
 //!
 //! This is one ordinary query of the embedded engine: `SELECT keys, aggregates … WHERE … GROUP BY keys`. Its rows,
-//! sorted by key (ascending, NULLs first), are the groups of the answer.
+//! sorted by key (ascending, NULLs first), are the groups. Expressions around aggregates are computed from them
+//! afterwards ([`super::outputs`]), because it does not merge.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow::compute::{concat_batches, take_record_batch};
-use arrow::datatypes::{Field, Schema};
-use datafusion::arrow::datatypes::DataType;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use arrow::datatypes::{Schema, SchemaRef};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::DataFusionError;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource, cast, col};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource, col};
 use datafusion::physical_plan::collect;
 use hush_plan::plan::AggregateTask;
 
 use super::keys::KeyIndex;
-use super::scalar::{Scope, plain_type};
+use super::merge::Merge;
+use super::outputs::{Outputs, aggregate_name, key_name, plain_columns, schema_of};
+use super::scalar::Scope;
 use super::session::{Partitions, Session};
 use super::{ClearTable, evaluation_error, sums};
 use crate::error::{ExecError, ExpressionRole};
 
 /// The parsed clear half of an aggregate task.
+#[derive(Clone)]
 pub(crate) struct GroupQuery {
     predicate: Option<Expr>,
     keys: Vec<Expr>,
+    /// Answered as `a0…`; the first is `COUNT(*)`.
     aggregates: Vec<Expr>,
+    outputs: Outputs,
     partitions: Partitions,
+    threads: usize,
+}
+
+/// The clear half of an aggregate task over some parts alone.
+pub(crate) struct PartialQuery {
+    /// The query that runs over the parts: the whole one, or one that counts the rows of each group.
+    pub(crate) query: GroupQuery,
+    /// How `a0…` merge.
+    pub(crate) merges: Vec<Merge>,
+    /// Whether the groups of all parts together hold all that an answer needs. If not, the clear half is computed over
+    /// all parts at the end.
+    pub(crate) is_enough: bool,
 }
 
 impl GroupQuery {
@@ -51,8 +68,10 @@ impl GroupQuery {
         let inexact = aggregates.iter().any(|expr| depends_on_order(scope, expr));
         let partitions = if inexact { Partitions::One } else { Partitions::Many(threads) };
         let aggregates = aggregates.into_iter().map(|expr| sums::native(expr, scope.schema));
-        let aggregates = aggregates.collect::<Result<_, _>>().map_err(|error| evaluation_error(&error))?;
-        Ok(Self { predicate: predicate.cloned(), keys, aggregates, partitions })
+        let aggregates: Result<Vec<Expr>, _> = aggregates.collect();
+        let split = aggregates.and_then(|aggregates| Outputs::split(&aggregates));
+        let (aggregates, outputs) = split.map_err(|error| evaluation_error(&error))?;
+        Ok(Self { predicate: predicate.cloned(), keys, aggregates, outputs, partitions, threads })
     }
 
     /// Whether the query asks only for the number of rows.
@@ -71,6 +90,23 @@ impl GroupQuery {
             _ => false,
         };
         !self.keys.is_empty() && matches!(self.aggregates.as_slice(), [call] if is_count(call))
+    }
+
+    /// The query over some parts of the table alone: as it is, if all its aggregates merge exactly, else a count of rows.
+    ///
+    /// # Errors
+    /// [`ExecError::Expression`] if the query engine refuses the query.
+    pub(crate) fn over_parts(&self, table: &ClearTable) -> Result<PartialQuery, ExecError> {
+        let schema = self.schema(table.whole())?;
+        let kinds = schema.fields().iter().skip(self.keys.len()).map(|field| field.data_type());
+        let merges = self.aggregates.iter().zip(kinds).map(|(call, kind)| Merge::of(call, kind));
+        if let (Partitions::Many(_), Some(merges)) = (self.partitions, merges.collect()) {
+            return Ok(PartialQuery { query: self.clone(), merges, is_enough: true });
+        }
+        let mut query = self.clone();
+        query.aggregates.truncate(1);
+        query.partitions = Partitions::Many(self.threads);
+        Ok(PartialQuery { query, merges: vec![Merge::Add], is_enough: false })
     }
 
     /// Runs the query and sorts the groups. With `rows` it runs on so many rows without columns instead of the
@@ -99,17 +135,53 @@ impl GroupQuery {
         if rows.is_none() {
             table.expect_all_rows(&plan)?;
         }
-        let schema = batches.first().map_or_else(|| plan.schema(), RecordBatch::schema);
+        let schema = schema_of(&logical, &plan);
         let internal = |_| ExecError::Internal { place: "group batches" };
         let batch = concat_batches(&schema, &batches).map_err(internal)?;
         Groups::new(batch, self.keys.len())
     }
 
-    /// The columns of the result. The table may have any number of rows; nothing runs.
+    /// The columns of the answer, `k0…` and `c0…`, from those of the groups.
+    ///
+    /// # Errors
+    /// [`ExecError::Evaluation`] from the query engine.
+    pub(crate) async fn outputs(
+        &self,
+        session: &Session,
+        groups: &RecordBatch,
+    ) -> Result<RecordBatch, ExecError> {
+        self.outputs.apply(session, groups, self.keys.len()).await
+    }
+
+    /// The columns of the answer as planned, from a table of any number of rows; nothing runs.
     ///
     /// # Errors
     /// [`ExecError::Evaluation`] if the query engine refuses the query.
-    pub(crate) fn schema(&self, table: Arc<dyn TableSource>) -> Result<Arc<Schema>, ExecError> {
+    pub(crate) fn output_schema(&self, table: Arc<dyn TableSource>) -> Result<SchemaRef, ExecError> {
+        self.outputs.schema(&self.schema(table)?, self.keys.len())
+    }
+
+    /// The columns of the groups, just as [`GroupQuery::run`] gives them for any of the table's parts; nothing runs.
+    ///
+    /// # Errors
+    /// [`ExecError::Evaluation`] if the query engine refuses the query.
+    pub(crate) async fn group_schema(
+        &self,
+        session: &Session,
+        table: &ClearTable,
+    ) -> Result<SchemaRef, ExecError> {
+        let failed = |error: DataFusionError| evaluation_error(&error);
+        let logical = self.logical(table.whole(), 0).map_err(failed)?;
+        let plan =
+            session.for_query(self.partitions, 1).create_physical_plan(&logical).await.map_err(failed)?;
+        Ok(schema_of(&logical, &plan))
+    }
+
+    /// The columns of the groups as planned, before types are settled.
+    ///
+    /// # Errors
+    /// [`ExecError::Evaluation`] if the query engine refuses the query.
+    pub(crate) fn schema(&self, table: Arc<dyn TableSource>) -> Result<SchemaRef, ExecError> {
         let plan = self.logical(table, 0).map_err(|error| evaluation_error(&error))?;
         Ok(Arc::new(plan.schema().as_arrow().clone()))
     }
@@ -120,14 +192,14 @@ impl GroupQuery {
         if let Some(predicate) = &self.predicate {
             plan = plan.filter(predicate.clone())?;
         }
-        let (inner, outer) = split_aggregates(&self.aggregates)?;
-        let key_name = |index: usize| format!("k{index}");
         let keys = self.keys.iter().enumerate().map(|(index, key)| key.clone().alias(key_name(index)));
-        let plan = plan.aggregate(keys, inner)?;
+        let aggregates = self.aggregates.iter().enumerate();
+        let aggregates = aggregates.map(|(index, call)| call.clone().alias(aggregate_name(index)));
+        let plan = plan.aggregate(keys, aggregates)?;
         let plan = if self.keys.is_empty() { plan } else { plan.limit(0, Some(limit.saturating_add(1)))? };
-        let keys = (0..self.keys.len()).map(|index| col(key_name(index)));
-        let outer = outer.into_iter().enumerate().map(|(index, expr)| expr.alias(format!("c{index}")));
-        plain_columns(plan.project(keys.chain(outer))?.build()?)
+        let keys = (0..self.keys.len()).map(key_name);
+        let columns = keys.chain((0..self.aggregates.len()).map(aggregate_name));
+        plain_columns(plan.project(columns.map(col))?.build()?)
     }
 
     /// Positions of the columns that the query reads, ascending.
@@ -144,7 +216,7 @@ impl GroupQuery {
 /// The groups of an answer, with an index that finds the group of a row.
 #[derive(Debug)]
 pub(crate) struct Groups {
-    /// Columns `k0…`, `c0…`; one row per group.
+    /// Columns `k0…`, `a0…`; one row per group.
     pub(crate) batch: RecordBatch,
     index: KeyIndex,
 }
@@ -154,7 +226,7 @@ impl Groups {
     ///
     /// # Errors
     /// [`ExecError::Internal`] for keys without an order.
-    pub(super) fn new(batch: RecordBatch, key_count: usize) -> Result<Self, ExecError> {
+    pub(crate) fn new(batch: RecordBatch, key_count: usize) -> Result<Self, ExecError> {
         let (index, order) = KeyIndex::new(batch.columns().get(..key_count).unwrap_or_default())?;
         if matches!(index, KeyIndex::Alone) {
             return Ok(Self { batch, index });
@@ -188,27 +260,6 @@ impl Groups {
     }
 }
 
-/// Cuts expressions of aggregates in two: the aggregates, named `a0…`, and expressions over these names.
-fn split_aggregates(exprs: &[Expr]) -> datafusion::error::Result<(Vec<Expr>, Vec<Expr>)> {
-    let mut inner: Vec<Expr> = Vec::new();
-    let mut outer = Vec::with_capacity(exprs.len());
-    for expr in exprs {
-        let rewritten = expr.clone().transform_down(|node| {
-            if !matches!(node, Expr::AggregateFunction(_)) {
-                return Ok(Transformed::no(node));
-            }
-            let place = inner.iter().position(|known| *known == node).unwrap_or_else(|| {
-                inner.push(node);
-                inner.len() - 1
-            });
-            Ok(Transformed::new(col(format!("a{place}")), true, TreeNodeRecursion::Jump))
-        })?;
-        outer.push(rewritten.data);
-    }
-    let inner = inner.into_iter().enumerate().map(|(place, expr)| expr.alias(format!("a{place}")));
-    Ok((inner.collect(), outer))
-}
-
 /// Whether an aggregate adds floating-point numbers, so that its last bits depend on the order.
 fn depends_on_order(scope: &Scope<'_>, expr: &Expr) -> bool {
     let mut floats = false;
@@ -223,18 +274,4 @@ fn depends_on_order(scope: &Scope<'_>, expr: &Expr) -> bool {
         Ok(TreeNodeRecursion::Continue)
     });
     floats || visited.is_err()
-}
-
-/// Casts dictionary and view columns of the result to plain ones.
-fn plain_columns(plan: LogicalPlan) -> datafusion::error::Result<LogicalPlan> {
-    let schema: Schema = plan.schema().as_arrow().clone();
-    let is_plain = |field: &Field| plain_type(field.data_type()) == *field.data_type();
-    if schema.fields().iter().all(|field| is_plain(field)) {
-        return Ok(plan);
-    }
-    let columns = schema.fields().iter().map(|field| {
-        let kind: DataType = plain_type(field.data_type());
-        cast(col(field.name()), kind).alias(field.name())
-    });
-    LogicalPlanBuilder::from(plan).project(columns.collect::<Vec<_>>())?.build()
 }

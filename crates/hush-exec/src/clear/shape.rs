@@ -94,7 +94,7 @@ fn schema(manifest: &Manifest, plan: &ServerPlan) -> Result<SchemaRef, ExecError
         Task::Aggregate(task) => {
             let table = MemTable::try_new(columns, vec![Vec::new()]).map_err(internal)?;
             let query = GroupQuery::parse(&scope, predicate.as_ref(), task, 1)?;
-            query.schema(provider_as_source(Arc::new(table)))
+            query.output_schema(provider_as_source(Arc::new(table)))
         }
         Task::Rows(task) => {
             let shape = conform::rows(task, &manifest.encodings)?;

@@ -3,11 +3,13 @@
 
 use hush_plan::{EncodingId, Packing};
 use hush_ring::{Ring, UniformSeed};
-use hush_rlwe::{Body, BodyId, BodyKind, CiphertextSet, ObjectRounding};
+use hush_rlwe::{
+    Body, BodyId, BodyKind, CiphertextSet, ObjectRounding, SumAnswer, UncheckedSumAnswer, sum_answer_bytes,
+};
 use hush_schemes::bgv::sum::SumAccumulator;
 use rayon::prelude::*;
 
-use super::{BlockInput, ChunkInput, DAMAGED, Program, RunningSums, Scheme};
+use super::{BlockInput, ChunkInput, DAMAGED, Program, RunningSums, Scheme, Total};
 use crate::clear::masks::RowMask;
 use crate::clear::select::Operand;
 use crate::error::ExecError;
@@ -21,6 +23,7 @@ pub(crate) struct Lattice;
 
 impl Scheme for Lattice {
     type Sums = SumAccumulator;
+    type Total = SumAnswer;
 
     fn rounding(ring: &Ring, packing: &Packing, bits: u32) -> Result<Option<ObjectRounding>, ExecError> {
         rounding(ring, packing, bits).map_err(|_| ExecError::Internal { place: "rounding of an object" })
@@ -115,11 +118,8 @@ impl RunningSums for SumAccumulator {
 
     fn encode(self, first: usize) -> Result<Vec<Vec<u8>>, ExecError> {
         let answers = self.finish().map_err(|_| ExecError::Internal { place: "finished sums" })?;
-        let encoded = answers.into_par_iter().enumerate().map(|(index, answer)| {
-            let group = (first + index) as u32;
-            answer.encode(group).map_err(|_| ExecError::Internal { place: "encoded sum" })
-        });
-        encoded.collect()
+        let numbered = answers.into_par_iter().enumerate();
+        numbered.map(|(index, answer)| Total::encode(&answer, (first + index) as u32)).collect()
     }
 
     fn into_kept(self) -> Result<KeptSum, ExecError> {
@@ -130,5 +130,24 @@ impl RunningSums for SumAccumulator {
     fn absorb_kept(&mut self, sum: &KeptSum) -> Result<(), ExecError> {
         let bodies: Vec<&[u64]> = sum.bodies.iter().map(AsRef::as_ref).collect();
         self.absorb_partial(&sum.mask, &bodies).map_err(|_| ExecError::Internal { place: "kept sum" })
+    }
+}
+
+impl Total for SumAnswer {
+    fn decode(object: &[u8], ring: &Ring, group: u32, column_count: usize) -> Option<Self> {
+        let answer = UncheckedSumAnswer::decode(object).ok()?;
+        answer.conform(ring, group, u32::try_from(column_count).ok()?).ok()
+    }
+
+    fn add(&mut self, other: Self) -> Result<(), ExecError> {
+        self.add_assign(&other).map_err(|_| ExecError::Internal { place: "sum of sums" })
+    }
+
+    fn encode(&self, group: u32) -> Result<Vec<u8>, ExecError> {
+        self.encode(group).map_err(|_| ExecError::Internal { place: "encoded sum" })
+    }
+
+    fn object_bytes(ring: &Ring, column_count: usize) -> usize {
+        sum_answer_bytes(ring, column_count)
     }
 }

@@ -10,7 +10,7 @@ use hush_ring::Ring;
 use hush_rlwe::ObjectRounding;
 use hush_schemes::bgv::sum::NOT_SELECTED;
 
-use super::{BlockInput, ChunkInput, DAMAGED, Program, RunningSums, Scheme};
+use super::{BlockInput, ChunkInput, DAMAGED, Program, RunningSums, Scheme, Total};
 use crate::clear::masks::RowMask;
 use crate::clear::select::Operand;
 use crate::error::ExecError;
@@ -22,6 +22,7 @@ pub(crate) struct NoOp;
 
 impl Scheme for NoOp {
     type Sums = PlainSums;
+    type Total = PlainTotal;
 
     /// Plain values are small and have no modulus.
     fn rounding(_: &Ring, _: &Packing, _: u32) -> Result<Option<ObjectRounding>, ExecError> {
@@ -112,6 +113,38 @@ impl RunningSums for PlainSums {
         let object =
             |sums: &[Option<PlainSum>]| sums.iter().flat_map(|sum| sum.unwrap_or(none).encode()).collect();
         Ok(self.sums.chunks(self.column_count.max(1)).map(object).collect())
+    }
+}
+
+/// The sums of one group, a sum for each column.
+#[derive(Debug)]
+pub(crate) struct PlainTotal(Vec<PlainSum>);
+
+impl Total for PlainTotal {
+    fn decode(object: &[u8], _: &Ring, _: u32, column_count: usize) -> Option<Self> {
+        let sums = object.chunks(PlainSum::BYTES).map(PlainSum::decode).collect::<Option<Vec<_>>>()?;
+        (sums.len() == column_count).then_some(Self(sums))
+    }
+
+    /// A column that had no row to count has an integer 0, whatever it holds.
+    fn add(&mut self, other: Self) -> Result<(), ExecError> {
+        let zero = PlainSum::Exact(I256::ZERO);
+        for (sum, term) in self.0.iter_mut().zip(other.0) {
+            let mut known = Some(*sum).filter(|sum| *sum != zero);
+            if term != zero {
+                PlainSum::add(&mut known, term)?;
+            }
+            *sum = known.unwrap_or(zero);
+        }
+        Ok(())
+    }
+
+    fn encode(&self, _: u32) -> Result<Vec<u8>, ExecError> {
+        Ok(self.0.iter().flat_map(|sum| sum.encode()).collect())
+    }
+
+    fn object_bytes(_: &Ring, column_count: usize) -> usize {
+        PlainSum::BYTES * column_count
     }
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Plans and answers in files, which `tests/corpus/README.md` describes.
 
-use hush_exec::Engine;
-use hush_exec::answer::{Answer, EncryptedHalf};
+use std::sync::Arc;
+
+use hush_exec::answer::{Answer, EncryptedHalf, PartialAnswer};
+use hush_exec::{Engine, PartSet, Stop};
 use hush_plan::EncodingId;
-use hush_plan::plan::{Mask, Predicate, RowsTask, SlotExpr, Task};
+use hush_plan::plan::{AggregateTask, Mask, Predicate, RowsTask, SlotExpr, Task};
 use hush_table::Digest;
 use hush_testkit::{Corpus, CorpusFile};
 
@@ -23,9 +25,11 @@ fn what_earlier_versions_sent_is_read_and_what_was_dangerous_is_refused() {
     let engine = fixture.engine(1);
     let mut made = plans(&fixture);
     made.extend(answers(&fixture, &engine));
+    made.extend(partial_answers(&fixture, &engine));
     Corpus::of(env!("CARGO_MANIFEST_DIR")).check(&made, |file| match file.reader() {
         "plan" => plan(&fixture, &engine, &file.bytes),
         "answer" => answer(&file.bytes),
+        "partial" => partial(&file.bytes),
         _ => panic!("{}: no reader", file.path()),
     });
 }
@@ -41,8 +45,18 @@ fn plan(fixture: &Fixture, engine: &Engine, bytes: &[u8]) -> Result<(), String> 
 }
 
 fn answer(bytes: &[u8]) -> Result<(), String> {
-    let code = |error: hush_exec::answer::AnswerError| error.code().to_owned();
-    let answer = Answer::decode(bytes, MAX_ANSWER).map_err(code)?;
+    let answer = Answer::decode(bytes, MAX_ANSWER).map_err(|error| error.code().to_owned())?;
+    walk(&answer, bytes)
+}
+
+fn partial(bytes: &[u8]) -> Result<(), String> {
+    let partial = PartialAnswer::decode(bytes, MAX_ANSWER).map_err(|error| error.code().to_owned())?;
+    assert_eq!(PartSet::from_ranges(partial.parts.ranges().to_vec()), Some(partial.parts.clone()));
+    walk(&partial.answer, bytes)
+}
+
+/// Looks at everything that an answer has.
+fn walk(answer: &Answer<'_>, bytes: &[u8]) -> Result<(), String> {
     let objects: usize = match &answer.encrypted {
         EncryptedHalf::Aggregate(sums) => {
             let object =
@@ -55,7 +69,7 @@ fn answer(bytes: &[u8]) -> Result<(), String> {
         }
     };
     assert!(objects < bytes.len());
-    answer.clear().map(drop).map_err(code)
+    answer.clear().map(drop).map_err(|error| error.code().to_owned())
 }
 
 fn rows(clear: &[&str], programs: Vec<SlotExpr>, fetch: Vec<EncodingId>) -> Task {
@@ -149,7 +163,9 @@ fn answers(fixture: &Fixture, engine: &Engine) -> Vec<CorpusFile> {
         ("huge-clear-half", "HUSH-E083", with(32, &u64::MAX.to_le_bytes())),
         ("huge-directory", "HUSH-E083", with(40, &u64::MAX.to_le_bytes())),
         ("flipped-bit", "HUSH-E084", flipped(200)),
-        ("unknown-kind", "HUSH-E085", with(10, &[3])),
+        ("unknown-kind", "HUSH-E085", with(10, &[5])),
+        ("partial-kind", "HUSH-E089", with(10, &[3])),
+        ("ranges", "HUSH-E085", with(112, &[1])),
         ("more-groups-than-rows", "HUSH-E086", with(12, &u32::MAX.to_le_bytes())),
         ("nothing", "HUSH-E080", Vec::new()),
     ];
@@ -159,4 +175,57 @@ fn answers(fixture: &Fixture, engine: &Engine) -> Vec<CorpusFile> {
     let read = |name, bytes| CorpusFile::read(name, "bin", bytes);
     let good = [("answer-clear", clear.clone()), ("answer-sum", sum), ("answer-fetched", fetched)];
     good.into_iter().map(|(name, bytes)| read(name, bytes)).chain(cases.into_iter().map(refused)).collect()
+}
+
+/// Small partial answers of a worker, and some that a worker does not make.
+fn partial_answers(fixture: &Fixture, engine: &Engine) -> Vec<CorpusFile> {
+    let run = |task, parts: PartSet| {
+        let plan = fixture.plan(Some("\"year\" > 2019"), task);
+        engine.run_parts(&plan, &parts, &Arc::new(Stop::never())).unwrap()
+    };
+    let all = || PartSet::from(0..1);
+    let by_year = task(&["\"year\""], Vec::new(), &[]);
+    let by_year =
+        AggregateTask { clear: vec!["COUNT(*)".to_owned(), "MIN(\"weight\") + 1".to_owned()], ..by_year };
+    let clear = run(Task::Aggregate(by_year), all());
+    let sum = run(Task::Aggregate(task(&[], vec![everything()], &[(0, VALID)])), all());
+    let nothing =
+        run(Task::Aggregate(task(&["\"year\""], vec![everything()], &[(0, VALID)])), PartSet::default());
+    let fetched = run(rows(&["\"year\""], Vec::new(), vec![VALID]), all());
+    let with = |at: usize, new: &[u8]| {
+        let mut bytes = clear.clone();
+        bytes[at..at + new.len()].copy_from_slice(new);
+        resealed(&bytes, 32)
+    };
+    let cases = [
+        ("whole-kind", "HUSH-E085", with(10, &[1])),
+        ("other-kind", "HUSH-E083", with(10, &[4])),
+        ("no-parts", "HUSH-E090", with(128, &[0, 0, 0, 0, 0, 0, 0, 0])),
+        ("backwards", "HUSH-E090", with(128, &[2, 0, 0, 0, 1, 0, 0, 0])),
+        ("huge-ranges", "HUSH-E083", with(112, &u32::MAX.to_le_bytes())),
+        ("no-ranges", "HUSH-E083", with(112, &[0])),
+        ("reserved", "HUSH-E085", with(116, &[1])),
+        ("cut", "HUSH-E083", clear[..clear.len() / 2].to_vec()),
+    ];
+    let refused = |(name, code, bytes): (&str, &str, Vec<u8>)| {
+        CorpusFile::refused(&format!("partial-{name}"), code, "bin", bytes)
+    };
+    let read = |name, bytes| CorpusFile::read(name, "bin", bytes);
+    let whole = CorpusFile::refused(
+        "partial-whole",
+        "HUSH-E089",
+        "bin",
+        engine.run(&fixture.plan(None, Task::Aggregate(task(&[], vec![], &[])))).unwrap(),
+    );
+    let good = [
+        ("partial-clear", clear.clone()),
+        ("partial-sum", sum),
+        ("partial-fetched", fetched),
+        ("partial-nothing", nothing),
+    ];
+    good.into_iter()
+        .map(|(name, bytes)| read(name, bytes))
+        .chain(cases.into_iter().map(refused))
+        .chain([whole])
+        .collect()
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Date32Array, Float64Array, Int64Array, RecordBatch, StringArray};
 use bytes::Bytes;
 use ethnum::I256;
+use hush_exec::plain::PlainValues;
 use hush_exec::{Engine, Limits};
 use hush_keys::{
     ApproxSlotColumn, ApproxSumColumn, Encryptor, OwnerSeed, SecretKind, SlotColumn, SumColumn, TableKeys,
@@ -110,14 +111,21 @@ impl Fixture {
     pub(crate) fn random(random: &mut Random, part_rows: &[usize]) -> Self {
         let count = part_rows.iter().sum();
         let rows: Vec<Row> = (0..count).map(|index| random_row(random, index, count)).collect();
-        Self::encrypt(rows, part_rows, Clear::Columns)
+        Self::encrypt(rows, part_rows, Clear::Columns, encrypt_chunk)
+    }
+
+    /// The same with plain values in the place of ciphertexts, for dry runs.
+    pub(crate) fn plain(random: &mut Random, part_rows: &[usize]) -> Self {
+        let count = part_rows.iter().sum();
+        let rows: Vec<Row> = (0..count).map(|index| random_row(random, index, count)).collect();
+        Self::encrypt(rows, part_rows, Clear::Columns, plain_chunk)
     }
 
     /// [`Fixture::random`] without clear columns.
     pub(crate) fn without_clear(random: &mut Random, part_rows: &[usize]) -> Self {
         let count = part_rows.iter().sum();
         let rows: Vec<Row> = (0..count).map(|index| random_row(random, index, count)).collect();
-        Self::encrypt(rows, part_rows, Clear::Nothing)
+        Self::encrypt(rows, part_rows, Clear::Nothing, encrypt_chunk)
     }
 
     pub(crate) fn keys(&self) -> TableKeys<'_> {
@@ -147,7 +155,7 @@ impl Fixture {
         &self.signed.manifest().encodings
     }
 
-    fn encrypt(rows: Vec<Row>, part_rows: &[usize], clear: Clear) -> Self {
+    fn encrypt(rows: Vec<Row>, part_rows: &[usize], clear: Clear, encode: Encode) -> Self {
         let seed = OwnerSeed::generate().unwrap();
         let store = TableStore::memory();
         let schema = clear_batch(&[]).schema();
@@ -160,7 +168,7 @@ impl Fixture {
             let mut encrypted = EncryptedPartWriter::new(&ids, 0, chunk);
             let mut plain = ClearPartWriter::new(&schema).unwrap();
             for rows in part.chunks(CHUNK_ROWS as usize) {
-                encrypted.push(encrypt_chunk(keys_of(&seed), chunk, rows)).unwrap();
+                encrypted.push(encode(keys_of(&seed), chunk, rows)).unwrap();
                 plain.push(&clear_batch(rows)).unwrap();
                 chunk += 1;
             }
@@ -206,6 +214,9 @@ impl Fixture {
         Self { rows, seed, store, signed }
     }
 }
+
+/// From the rows of a chunk with a number to its encoded columns.
+type Encode = fn(TableKeys<'_>, u32, &[Row]) -> EncodedChunk;
 
 fn keys_of(seed: &OwnerSeed) -> TableKeys<'_> {
     seed.of_table(TABLE, ENCRYPTION)
@@ -283,6 +294,29 @@ fn clear_batch(rows: &[Row]) -> RecordBatch {
         ("day", Arc::new(Date32Array::from_iter(rows.iter().map(day))) as ArrayRef, true),
     ])
     .unwrap()
+}
+
+/// The numbers of [`encrypt_chunk`] as they are.
+fn plain_chunk(_: TableKeys<'_>, index: u32, rows: &[Row]) -> EncodedChunk {
+    let exact = |number: &dyn Fn(&Row) -> I256| PlainValues::Exact(rows.iter().map(number).collect());
+    let value = |row: &Row| I256::from(row.value.unwrap_or(0));
+    let reals = PlainValues::Approx(rows.iter().map(|row| row.real).collect());
+    let columns = [
+        exact(&value),
+        exact(&|row| I256::from(i64::from(row.value.is_some()))),
+        exact(&|row| value(row) * value(row)),
+        exact(&|row| I256::from(row.x)),
+        exact(&|row| I256::from(row.y)),
+        reals.clone(),
+        reals,
+    ];
+    EncodedChunk {
+        index,
+        rows: rows.len() as u32,
+        seed: [0; 32],
+        encoded: columns.iter().map(|column| Bytes::from(column.encode())).collect(),
+        sealed: Vec::new(),
+    }
 }
 
 fn encrypt_chunk(keys: TableKeys<'_>, index: u32, rows: &[Row]) -> EncodedChunk {

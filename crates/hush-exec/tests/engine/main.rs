@@ -12,6 +12,8 @@ mod hostile;
 mod kept;
 mod keys;
 mod mutations;
+mod partial;
+mod partial_refusals;
 mod reference;
 mod refusals;
 mod rows;

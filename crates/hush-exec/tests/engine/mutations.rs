@@ -3,7 +3,11 @@
 //! typed error or is a value that keeps its rules; none ends in a panic. Checksums find damage but are no defence, so the
 //! copies get good ones, and the checks behind them are reached.
 
-use hush_exec::answer::{Answer, EncryptedHalf};
+use std::ops::Range;
+use std::sync::Arc;
+
+use hush_exec::Stop;
+use hush_exec::answer::{Answer, EncryptedHalf, PartialAnswer};
 use hush_plan::EncodingId;
 use hush_plan::plan::{Mask, Predicate, RowsTask, SlotExpr, Task};
 use hush_rlwe::{
@@ -98,6 +102,33 @@ fn answers() {
             };
             assert!(objects <= bytes.len());
             answer.clear().is_ok()
+        });
+    }
+}
+
+/// Damaged partial answers, combined with sound ones: refused, or an answer that can be read.
+#[test]
+fn partial_answers() {
+    let fixture = Fixture::random(&mut Random::announced("mutations"), &[30, 20]);
+    let engine = fixture.engine(1);
+    let stop = Arc::new(Stop::never());
+    for (name, task) in [("partial aggregate", aggregate()), ("partial rows", rows())] {
+        let plan = fixture.plan(None, task);
+        let run = |parts: Range<u32>| engine.run_parts(&plan, &parts.into(), &stop).unwrap();
+        let (sound, good) = (run(0..1), run(1..2));
+        damaged(name, 600, &good, |bytes| {
+            let bytes = resealed(bytes, 32);
+            let mut combiner = engine.combiner(&plan, &stop).unwrap();
+            combiner.push(&sound).unwrap();
+            if let Err(error) = combiner.push(&bytes) {
+                assert!(error.code().starts_with("HUSH-E0") && error.code() != "HUSH-E099", "{error}");
+                return false;
+            }
+            let partial = combiner.partial().unwrap();
+            let partial = PartialAnswer::decode(&partial, u64::MAX).unwrap();
+            assert!(partial.parts.contains(0));
+            partial.answer.clear().unwrap();
+            true
         });
     }
 }

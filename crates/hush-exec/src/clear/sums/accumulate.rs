@@ -15,7 +15,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, Signature, Volatility,
 };
 
-use super::TOTAL;
+use super::{EXACT, TOTAL};
 
 /// The function. Plans cannot name it: no session knows it.
 pub(super) fn function() -> Arc<AggregateUDF> {
@@ -33,7 +33,7 @@ struct ExactSum {
 
 impl AggregateUDFImpl for ExactSum {
     fn name(&self) -> &'static str {
-        "exact_sum"
+        EXACT
     }
 
     fn signature(&self) -> &Signature {
