@@ -13,6 +13,7 @@ pub(crate) mod groups;
 mod keys;
 pub(crate) mod masks;
 pub(crate) mod merge;
+mod opaque;
 mod outputs;
 mod product;
 pub(crate) mod scalar;

@@ -19,6 +19,7 @@ use hush_plan::plan::AggregateTask;
 
 use super::keys::KeyIndex;
 use super::merge::Merge;
+use super::opaque::opaque;
 use super::outputs::{Outputs, aggregate_name, key_name, plain_columns, schema_of};
 use super::scalar::Scope;
 use super::session::{Partitions, Session};
@@ -190,7 +191,7 @@ impl GroupQuery {
         let used = self.columns(&source.schema())?;
         let mut plan = LogicalPlanBuilder::scan("t", source, Some(used))?;
         if let Some(predicate) = &self.predicate {
-            plan = plan.filter(predicate.clone())?;
+            plan = plan.filter(opaque(predicate.clone()))?;
         }
         let keys = self.keys.iter().enumerate().map(|(index, key)| key.clone().alias(key_name(index)));
         let aggregates = self.aggregates.iter().enumerate();

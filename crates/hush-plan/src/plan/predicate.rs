@@ -197,6 +197,9 @@ impl Predicate {
     }
 }
 
+/// Stands in every atom that may end in a comparison by `IS [NOT] DISTINCT FROM`, in the spelling of the planner.
+const DISTINCT: &str = "DISTINCT FROM";
+
 /// As SQL.
 impl fmt::Display for Predicate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -212,6 +215,8 @@ impl fmt::Display for Predicate {
             }
             match member {
                 Self::Or(_) => write!(f, "({member})")?,
+                // Parsers take all that follows for the right side of `IS DISTINCT FROM`, the next member too.
+                Self::Is(Atom::Clear(sql)) if sql.contains(DISTINCT) => write!(f, "({sql})")?,
                 member => member.fmt(f)?,
             }
         }

@@ -94,6 +94,19 @@ fn one_condition_has_one_spelling_whatever_its_brackets() {
     assert_eq!(shown.to_string(), expected);
 }
 
+/// Read as SQL, `IS DISTINCT FROM` would take the next member for a part of its right side.
+#[test]
+fn members_end_where_they_end() {
+    let (same, other) = ("a IS NOT DISTINCT FROM b", "b IS DISTINCT FROM c");
+    let [same, other, last] = [same, other, "d"].map(Predicate::clear);
+    assert_eq!(same.to_string(), "a IS NOT DISTINCT FROM b");
+    let shown = same.clone().and(other.clone()).and(last.clone()).or(other.negated());
+    let expected =
+        "(a IS NOT DISTINCT FROM b) AND (b IS DISTINCT FROM c) AND d OR NOT (b IS DISTINCT FROM c)";
+    assert_eq!(shown.to_string(), expected);
+    assert_eq!(same.or(last).to_string(), "(a IS NOT DISTINCT FROM b) OR d");
+}
+
 #[test]
 fn other_spellings_are_refused() {
     let [a, b, c] = [0, 1, 2].map(atom);
