@@ -72,9 +72,12 @@ fn parse_query(text: &str) -> Result<Query, PlanError> {
     })?;
     match (statements.pop(), statements.len()) {
         (Some(Statement::Query(mut query)), 0) => {
-            let _ = VisitMut::visit(&mut query, &mut BindDistinct);
+            let mut bind = BindDistinct::default();
+            let _ = VisitMut::visit(&mut query, &mut bind);
             let _ = VisitMut::visit(&mut query, &mut PartMinus);
-            Ok(*query)
+            // What stands around a comparison that was too long is still in its wrong place. Its text is right, now that there are
+            // parentheses, and with each round there are more.
+            if bind.has_bound { parse_query(&query.to_string()) } else { Ok(*query) }
         }
         (None, _) => Err(PlanError::NotOneSelect { found: 0, verb: "" }),
         (Some(statement), others) => {
@@ -95,8 +98,12 @@ fn verb(statement: &Statement) -> &'static str {
 }
 
 /// Makes `IS [NOT] DISTINCT FROM` bind tighter than AND and OR, as the standard says; the parser takes all that follows
-/// for its right side.
-struct BindDistinct;
+/// for its right side. Printed, the expression is right then; as a tree, what stood before it may not be: an OR below an AND or a NOT.
+#[derive(Default)]
+struct BindDistinct {
+    /// Whether an expression was changed.
+    has_bound: bool,
+}
 
 impl VisitorMut for BindDistinct {
     type Break = ();
@@ -107,6 +114,7 @@ impl VisitorMut for BindDistinct {
         if let Expr::IsDistinctFrom(_, right) | Expr::IsNotDistinctFrom(_, right) = expr
             && let Expr::BinaryOp { left, op: And | Or, .. } = &mut **right
         {
+            self.has_bound = true;
             let first = std::mem::replace(&mut **left, nothing());
             let mut outer = std::mem::replace(&mut **right, first);
             // The new right side may be an AND within an OR.

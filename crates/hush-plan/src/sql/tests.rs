@@ -197,6 +197,51 @@ fn distinct_from_binds_tighter_than_and_and_or() {
         "\"year\" = 4 AND (\"year\" IS NOT DISTINCT FROM 1) OR (\"year\" IS DISTINCT FROM 2) AND \"year\" = 3"
     );
     assert_eq!(filter("year IS DISTINCT FROM (1 + 1)"), "\"year\" IS DISTINCT FROM (1 + 1)");
+    assert_eq!(
+        filter("ward = 'it''s' AND year IS DISTINCT FROM - - 1 OR ward = '''' AND year = 2"),
+        "\"ward\" = 'it''s' AND (\"year\" IS DISTINCT FROM -(-1)) OR \"ward\" = '''' AND \"year\" = 2"
+    );
+}
+
+/// Texts can look alike where trees differ.
+#[test]
+fn conditions_around_distinct_from_stand_where_parentheses_would_put_them() {
+    let filter = |text: &str| {
+        parse(&patients(), &format!("SELECT ward FROM patients WHERE {text}")).unwrap().filter.unwrap()
+    };
+    let (one, two) = ("year IS DISTINCT FROM 1", "year IS NOT DISTINCT FROM 2");
+    for form in [
+        "year = 4 AND {1} OR year = 3",
+        "NOT {1} AND year = 3",
+        "NOT {1} OR year = 3 AND NOT {2} AND year = 5",
+        "{1} AND {2} OR year = 3",
+        "year = 4 OR {1} AND {2} AND year = 6 OR {1} OR year = 7",
+        "(year = 4 AND {1} OR {2} AND year = 5) AND year = 8",
+        "CASE WHEN year = 4 AND {1} OR year = 3 THEN NOT {2} OR year = 9 ELSE {1} END AND year = 3",
+    ] {
+        let plain = form.replace("{1}", one).replace("{2}", two);
+        let closed = form.replace("{1}", &format!("({one})")).replace("{2}", &format!("({two})"));
+        let (plain, closed) = (filter(&plain), filter(&closed));
+        assert_eq!(shape(&plain), shape(&closed), "{form}");
+    }
+}
+
+/// The tree of a condition without parentheses.
+fn shape(expr: &Expr) -> String {
+    match bare(expr) {
+        Expr::BinaryOp { left, op, right } => format!("[{} {op} {}]", shape(left), shape(right)),
+        Expr::Case { conditions, else_result, .. } => {
+            let branches =
+                conditions.iter().map(|when| format!("{} {};", shape(&when.condition), shape(&when.result)));
+            format!(
+                "[{}{}]",
+                branches.collect::<String>(),
+                else_result.as_ref().map_or(String::new(), |last| shape(last))
+            )
+        }
+        Expr::UnaryOp { op, expr } => format!("[{op} {}]", shape(expr)),
+        other => other.to_string(),
+    }
 }
 
 #[test]
