@@ -12,7 +12,7 @@ use datafusion::catalog::MemoryCatalogProviderList;
 use datafusion::datasource::MemTable;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext, col};
-use hush_exec::coerce::{self, SettleTypes, faithful_rules};
+use hush_exec::coerce::{self, MixedWidths, SettleTypes, faithful_rules};
 
 use self::picked::Picked;
 use crate::error::ClientError;
@@ -68,6 +68,7 @@ fn common() -> SessionState {
         .with_optimizer_rules(faithful_rules());
     // Of two functions with one name the later is taken.
     builder.aggregate_functions().get_or_insert_default().extend(moments::functions());
+    builder.expr_planners().get_or_insert_default().insert(0, Arc::new(MixedWidths));
     builder.scalar_functions().get_or_insert_default().extend(coerce::functions());
     builder.build()
 }
@@ -75,8 +76,8 @@ fn common() -> SessionState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{ArrayRef, AsArray, Decimal128Array, Float64Array, Int64Array};
-    use arrow::datatypes::Float64Type;
+    use arrow::array::{ArrayRef, AsArray, Decimal128Array, Decimal256Array, Float64Array, Int64Array};
+    use arrow::datatypes::{Float64Type, i256};
     use arrow::util::display::array_value_to_string;
 
     /// Small differences of large numbers, moving frames, a number that dwarfs the others while it is in the frame.
@@ -136,16 +137,21 @@ mod tests {
         }
     }
 
-    /// One row: `a0` = 12345678901234567890123.25, `a1` = 0.1 (a double), `a2` NULL, `a3` = 7.
+    /// One row: `a0` = 12345678901234567890123.25, `a1` = 0.1 (a double), `a2` NULL, `a3` = 7, `a4` = 10^40 + 1 (256 bits).
     fn answer(sql: &str) -> Vec<String> {
         let money = Decimal128Array::from(vec![1_234_567_890_123_456_789_012_325]);
-        let columns: [(&str, ArrayRef); 4] = [
+        let long =
+            i256::from_i128(10_i128.pow(38)).wrapping_mul(i256::from_i128(100)).wrapping_add(i256::ONE);
+        let long = Decimal256Array::from(vec![Some(long)]);
+        let columns: [(&str, ArrayRef); 5] = [
             ("a0", Arc::new(money.with_precision_and_scale(38, 2).unwrap())),
             ("a1", Arc::new(Float64Array::from(vec![0.1]))),
             ("a2", Arc::new(Int64Array::from(vec![None]))),
             ("a3", Arc::new(Int64Array::from(vec![7]))),
+            ("a4", Arc::new(long.with_precision_and_scale(76, 0).unwrap())),
         ];
-        let batches = finish(RecordBatch::try_from_iter(columns).unwrap(), sql).unwrap();
+        let batches = finish(RecordBatch::try_from_iter(columns).unwrap(), sql)
+            .unwrap_or_else(|error| panic!("{sql}: {error}"));
         let column = |batch: &RecordBatch| array_value_to_string(batch.column(0), 0).unwrap();
         batches.iter().filter(|batch| batch.num_rows() > 0).map(column).collect()
     }
@@ -165,6 +171,12 @@ mod tests {
             ("CASE WHEN a3 > 1 THEN a1 ELSE a0 END", "0.1"),
             ("CASE WHEN a3 > 1 THEN 1 ELSE 2.5 END + 1", "2.0"),
             ("0 * a2", ""),
+            ("a4 * a0", "123456789012345678901232500000000000000012345678901234567890123.25"),
+            ("a3 * a4 - a4", "60000000000000000000000000000000000000006"),
+            ("0.5 + a4", "10000000000000000000000000000000000000001.5"),
+            ("a4 % 10", "1"),
+            ("a4 * a1 > 0", "true"),
+            ("a4 > a0", "true"),
             ("a2 NOT IN (1) OR a2 NOT IN (2)", ""),
             ("a3 % NULLIF(0, 0)", ""),
             ("ROUND(a1, 3)", "0.1"),

@@ -34,6 +34,7 @@ use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
 use hush_plan::error::Measure;
 use hush_plan::sql::{TextFault, similar_regex};
 
+pub use exact::MixedWidths;
 pub use instants::functions;
 
 /// Settles the types of an expression over the columns of `schema`.

@@ -6,9 +6,10 @@
 //! it stays a decimal of up to 76 digits ([`Settler::widened`]).
 
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::ScalarValue;
+use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::Cast;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast, lit};
 
 use super::{Settler, nodes};
@@ -33,7 +34,12 @@ impl Settler<'_> {
             Operator::Divide | Operator::Modulo if kinds.1.is_integer() || kinds.1.is_decimal() => {
                 self.count_copied(nodes(&right))?;
                 let divisor = datafusion::logical_expr::when(right.clone().not_eq(lit(0)), *right).end()?;
-                Ok(Expr::BinaryExpr(BinaryExpr { left, op, right: Box::new(divisor) }))
+                let [left, right] = same_width([*left, divisor], &kinds);
+                Ok(Expr::BinaryExpr(BinaryExpr { left, op, right }))
+            }
+            _ if is_ring(op) => {
+                let [left, right] = same_width([*left, *right], &kinds);
+                Ok(Expr::BinaryExpr(BinaryExpr { left, op, right }))
             }
             _ => Ok(Expr::BinaryExpr(BinaryExpr { left, op, right })),
         }
@@ -64,6 +70,35 @@ impl Settler<'_> {
             }
             Err(other) => other,
         }
+    }
+}
+
+/// Gives both operands in a query's text one width ([`same_width`]). The query engine wants types as soon as it has read the
+/// text, before any analyzer rule runs.
+#[derive(Debug)]
+pub struct MixedWidths;
+
+impl ExprPlanner for MixedWidths {
+    fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+        let RawBinaryExpr { op, left, right } = expr;
+        let kind = |expr: &Expr| expr.get_type(schema).unwrap_or(DataType::Null);
+        let kinds = (kind(&left), kind(&right));
+        let [left, right] = same_width([left, right], &kinds).map(|side| *side);
+        Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }))
+    }
+}
+
+/// Exact operands, both in decimals of 256 bits if one is: the query engine has no operation on decimals of two widths.
+fn same_width(operands: [Expr; 2], kinds: &(DataType, DataType)) -> [Box<Expr>; 2] {
+    let [left, right] = operands;
+    let is_wide = |kind: &DataType| matches!(kind, DataType::Decimal256(..));
+    let wide = |expr: Expr, kind: &DataType| {
+        let is_exact = exact_digits(kind).is_some();
+        Box::new(if is_exact { as_wide_decimal(expr, kind) } else { expr })
+    };
+    match is_wide(&kinds.0) || is_wide(&kinds.1) {
+        true => [wide(left, &kinds.0), wide(right, &kinds.1)],
+        false => [Box::new(left), Box::new(right)],
     }
 }
 
