@@ -22,9 +22,10 @@ use rayon::prelude::*;
 pub(crate) use self::combine::combine;
 use self::sums::{GroupSums, WholeParts};
 use crate::answer::{self, SumBlock};
-use crate::clear::counts;
 use crate::clear::groups::{GroupQuery, Groups};
 use crate::clear::masks::MaskSet;
+use crate::clear::scalar::Scope;
+use crate::clear::{counts, totals};
 use crate::conform;
 use crate::error::ExecError;
 use crate::job::{Extent, Job};
@@ -52,10 +53,7 @@ pub(crate) fn run<S: Scheme>(job: &Job, task: &AggregateTask) -> Result<Vec<u8>,
         Extent::Partial => query.over_parts(&job.clear)?.query,
     };
     let max_groups = max_groups(job, task);
-    let groups = match counts::groups(job, &masks, &query, max_groups)? {
-        Some(groups) => groups,
-        None => group(job, &query, max_groups)?,
-    };
+    let groups = groups(job, &scope, &masks, &query, max_groups)?;
     let clear = clear_half(job, &query, job.extent, &groups.batch)?;
     check_answer_size(job, &blocks, groups.count(), clear.len())?;
     let sums = job.workers.install(|| sum::<S>(job, &masks, &groups, &blocks))?;
@@ -76,10 +74,25 @@ fn max_groups(job: &Job, task: &AggregateTask) -> u64 {
     task.max_groups.min(job.limits.max_groups)
 }
 
+/// The groups: by one pass of our own where that does, else by the query engine.
+fn groups(
+    job: &Job,
+    scope: &Scope<'_>,
+    masks: &MaskSet,
+    query: &GroupQuery,
+    max_groups: u64,
+) -> Result<Groups, ExecError> {
+    if let Some(groups) = totals::group(job, scope, query, max_groups)? {
+        return Ok(groups);
+    }
+    match counts::groups(job, masks, query, max_groups)? {
+        Some(groups) => Ok(groups),
+        None => group(job, query, max_groups),
+    }
+}
+
 fn group(job: &Job, query: &GroupQuery, max_groups: u64) -> Result<Groups, ExecError> {
-    // Counting all rows needs no file: the manifest knows how many there are.
-    let rows = query.counts_alone().then(|| job.row_count());
-    job.workers.wait(job.stop.guard(query.run(&job.session, &job.clear, rows, max_groups)))
+    job.workers.wait(job.stop.guard(query.run(&job.session, &job.clear, max_groups)))
 }
 
 /// The clear half: of an answer the plan's outputs for each group, of a partial answer the groups.

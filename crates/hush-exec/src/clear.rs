@@ -21,6 +21,7 @@ pub(crate) mod select;
 pub(crate) mod session;
 pub(crate) mod shape;
 mod sums;
+pub(crate) mod totals;
 pub(crate) mod zones;
 
 use std::sync::Arc;
@@ -94,17 +95,9 @@ impl ClearTable {
         &self.df_schema
     }
 
-    /// The whole table, for queries that are planned and not run.
+    /// The table, for the query engine.
     fn whole(&self) -> Arc<dyn TableSource> {
         self.source.clone()
-    }
-
-    /// The table, or so many rows without columns.
-    fn source(&self, rows: Option<u64>) -> datafusion::error::Result<Arc<dyn TableSource>> {
-        match rows {
-            None => Ok(self.source.clone()),
-            Some(rows) => Ok(provider_as_source(Arc::new(rows_alone(rows)?))),
-        }
     }
 }
 

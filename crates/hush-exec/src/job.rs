@@ -67,11 +67,6 @@ impl Job {
         of_job.filter(|(_, part)| self.parts.contains(*part)).map(|(part, _)| part).collect()
     }
 
-    /// Rows of the parts.
-    pub(crate) fn row_count(&self) -> u64 {
-        self.placed_parts().iter().map(|part| part.entry.rows).sum()
-    }
-
     /// The names and functions that expressions may use.
     pub(crate) fn scope(&self) -> Scope<'_> {
         Scope { state: self.session.state(), schema: self.clear.df_schema(), stop: &self.stop }

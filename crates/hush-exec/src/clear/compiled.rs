@@ -62,6 +62,11 @@ impl UsedColumns {
         Ok(Self { positions, schema, df_schema })
     }
 
+    /// Whether the expressions are constants, so that no file need be opened.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.positions.is_empty()
+    }
+
     /// Compiles an expression over these columns.
     ///
     /// # Errors

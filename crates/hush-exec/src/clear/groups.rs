@@ -75,9 +75,14 @@ impl GroupQuery {
         Ok(Self { predicate: predicate.cloned(), keys, aggregates, outputs, partitions, threads })
     }
 
-    /// Whether the query asks only for the number of rows.
-    pub(crate) fn counts_alone(&self) -> bool {
-        self.predicate.is_none() && self.keys.is_empty() && self.aggregates.len() == 1
+    /// The condition on rows.
+    pub(super) fn predicate(&self) -> Option<&Expr> {
+        self.predicate.as_ref()
+    }
+
+    /// The aggregates `a0…` of a query whose rows are all one group; `None` with keys.
+    pub(super) fn aggregates_of_all(&self) -> Option<&[Expr]> {
+        self.keys.is_empty().then_some(self.aggregates.as_slice())
     }
 
     /// Whether the query asks only for the number of rows of each group.
@@ -110,8 +115,7 @@ impl GroupQuery {
         Ok(PartialQuery { query, merges: vec![Merge::Add], is_enough: false })
     }
 
-    /// Runs the query and sorts the groups. With `rows` it runs on so many rows without columns instead of the
-    /// table.
+    /// Runs the query and sorts the groups.
     ///
     /// # Errors
     /// [`ExecError::GroupLimit`] above `max_groups` groups; [`ExecError::MissingRows`], [`ExecError::MemoryLimit`], [`ExecError::Evaluation`],
@@ -120,22 +124,19 @@ impl GroupQuery {
         &self,
         session: &Session,
         table: &ClearTable,
-        rows: Option<u64>,
         max_groups: u64,
     ) -> Result<Groups, ExecError> {
         let failed = |error: DataFusionError| evaluation_error(&error);
         let limit = usize::try_from(max_groups).unwrap_or(usize::MAX).min(u32::MAX as usize - 1);
-        let logical = table.source(rows).and_then(|source| self.logical(source, limit)).map_err(failed)?;
-        let state = session.for_query(self.partitions, rows.map_or(table.rows, |_| 1));
+        let logical = self.logical(table.whole(), limit).map_err(failed)?;
+        let state = session.for_query(self.partitions, table.rows);
         let plan = state.create_physical_plan(&logical).await.map_err(failed)?;
         let batches = collect(plan.clone(), session.task(&state)).await.map_err(failed)?;
         let found = batches.iter().map(RecordBatch::num_rows).sum::<usize>();
         if found > limit {
             return Err(ExecError::GroupLimit { limit: max_groups });
         }
-        if rows.is_none() {
-            table.expect_all_rows(&plan)?;
-        }
+        table.expect_all_rows(&plan)?;
         let schema = schema_of(&logical, &plan);
         let internal = |_| ExecError::Internal { place: "group batches" };
         let batch = concat_batches(&schema, &batches).map_err(internal)?;

@@ -19,10 +19,12 @@ use datafusion::error::Result;
 use datafusion::logical_expr::expr::{AggregateFunction, Case, Cast};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast};
 
+pub(super) use accumulate::total;
+
 /// The name of exact sums.
 pub(super) const EXACT: &str = "exact_sum";
 /// The type of every exact sum.
-const TOTAL: DataType = DataType::Decimal128(38, 0);
+pub(super) const TOTAL: DataType = DataType::Decimal128(38, 0);
 /// Most digits of a decimal of 128 bits.
 const MAX_DIGITS: u8 = 38;
 

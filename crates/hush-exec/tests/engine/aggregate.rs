@@ -93,6 +93,63 @@ fn groups_that_are_only_counted_are_those_of_the_query_engine() {
     }
 }
 
+/// Counts and exact sums without keys, filtered and not, beside a `MIN` that only the query engine answers.
+#[test]
+fn totals_are_those_of_the_query_engine() {
+    let mut random = Random::announced("totals");
+    let fixture = two_parts(&mut random);
+    let exact = |factors: &[&str], filter: &str| {
+        let factors = factors.iter().map(|factor| format!("CAST({factor} AS DECIMAL(38,0))"));
+        format!("SUM({}){filter}", factors.collect::<Vec<_>>().join(" * "))
+    };
+    let conditions =
+        ["\"year\" >= 2022", "\"weight\" IS NULL", "\"year\" > 3000", "\"weight\" > \"year\" - 2000"];
+    let mut drawn = |choices: &[&str]| choices[random.below(choices.len() as u64) as usize].to_owned();
+    for round in 0..24 {
+        let filter = |condition: String| format!(" FILTER (WHERE {condition})");
+        let filters = [String::new(), filter(drawn(&conditions)), filter(drawn(&conditions))];
+        let calls: Vec<String> = vec![
+            "COUNT(*)".to_owned(),
+            format!("COUNT(\"weight\"){}", filters[1]),
+            exact(&["\"weight\""], &filters[0]),
+            exact(&["\"weight\"", "\"year\""], &filters[1]),
+            // Fails on rows that no condition lets pass: weights are below 1001.
+            exact(&["(9223372036854775807 - 1001 + \"weight\")"], &filters[2]),
+            format!("{} + 1", exact(&["\"year\""], &filters[2])),
+            format!("COUNT(*){}", filters[2]),
+        ];
+        let predicate = (round % 3 > 0).then(|| drawn(&conditions));
+        let clear = |more: &[&str]| {
+            let clear = calls.iter().cloned().chain(more.iter().map(|call| (*call).to_owned())).collect();
+            let task = AggregateTask { clear, ..task(&[], Vec::new(), &[]) };
+            let plan = fixture.plan(predicate.as_deref(), Task::Aggregate(task));
+            let bytes = fixture.engine(2).run(&plan).unwrap();
+            Answer::decode(&bytes, u64::MAX).unwrap().clear().unwrap()
+        };
+        let (found, asked) = (clear(&[]), clear(&["MIN(\"year\")"]));
+        let columns: Vec<usize> = (0..found.num_columns()).collect();
+        assert_eq!(found, asked.project(&columns).unwrap(), "{calls:?} {predicate:?}");
+    }
+}
+
+/// An argument that overflows fails where a condition lets its row pass, and nowhere else.
+#[test]
+fn arguments_of_totals_see_matching_rows_alone() {
+    let fixture = Fixture::random(&mut Random::announced("overflow"), &[3000]);
+    let sum = "SUM(CAST(9223372036854775807 - 2020 + \"year\" AS DECIMAL(38,0)))";
+    let run = |predicate: Option<&str>, filter: &str| {
+        let task = AggregateTask {
+            clear: vec!["COUNT(*)".to_owned(), format!("{sum}{filter}")],
+            ..task(&[], Vec::new(), &[])
+        };
+        fixture.engine(1).run(&fixture.plan(predicate, Task::Aggregate(task)))
+    };
+    for (predicate, filter) in [(Some("\"year\" = 2020"), ""), (None, " FILTER (WHERE \"year\" < 2021)")] {
+        run(predicate, filter).unwrap();
+    }
+    assert!(matches!(run(None, ""), Err(ExecError::Evaluation { .. })));
+}
+
 /// Every aggregate that the planner can ask of clear columns is on the server's list, and known to the query engine.
 #[test]
 fn every_aggregate_that_the_planner_asks_for_is_answered() {

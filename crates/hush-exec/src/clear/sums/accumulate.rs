@@ -61,6 +61,14 @@ impl AggregateUDFImpl for ExactSum {
     }
 }
 
+/// The sum of a batch's products; `None` for no rows without NULL.
+///
+/// # Errors
+/// [`ArrowError::ArithmeticOverflow`].
+pub(in crate::clear) fn total(arguments: &[ArrayRef]) -> Result<Option<i128>> {
+    Terms::new(arguments, None)?.total()
+}
+
 /// The values of an argument.
 #[derive(Clone, Copy)]
 enum Factor<'a> {
