@@ -281,15 +281,19 @@ def by_cases(draw, table, parts):
     return Term(both[0], both[1], first.digits, bound, max(first.degree, second.degree))
 
 
+# Some leave it to precedence which conditions belong together.
+JOINED = ["({} AND {})", "({} OR {})", "(NOT {} AND {})", "NOT ({} OR NOT {})", "({} AND {} OR {})", "({} OR NOT {} AND {})"]
+
+
 def condition(draw, table, depth=2):
     """A condition on clear columns in both dialects, or None if there is no clear column."""
     columns = [number for number, column in enumerate(table.columns) if column.clear]
     if not columns:
         return None
     if depth and draw.random() < 0.35:
-        first, second = condition(draw, table, depth - 1), condition(draw, table, depth - 1)
-        pattern = draw.choice(["({} AND {})", "({} OR {})", "(NOT {} AND {})", "NOT ({} OR NOT {})"])
-        return tuple(pattern.format(*sides) for sides in zip(first, second))
+        pattern = draw.choice(JOINED)
+        sides = [condition(draw, table, depth - 1) for _ in range(pattern.count("{}"))]
+        return tuple(pattern.format(*texts) for texts in zip(*sides))
     number = draw.choice(columns)
     return tuple(simple_condition(draw, table.columns[number], table.cells[number], table))
 
