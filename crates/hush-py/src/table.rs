@@ -67,10 +67,10 @@ pub(crate) struct Table(OwnedTable);
 
 #[pymethods]
 impl Table {
-    /// A table in a directory, evaluated in this process.
+    /// A table in a directory or an object store, evaluated in this process.
     #[staticmethod]
-    fn open_directory(py: Python<'_>, path: PathBuf, key: &Key, threads: usize) -> PyResult<Self> {
-        work::run(py, |_| Ok(Self(OwnedTable::open_directory(&path, &key.key, &key.pins(), threads)?)))
+    fn open_files(py: Python<'_>, path: PathBuf, key: &Key, threads: usize) -> PyResult<Self> {
+        work::run(py, |_| Ok(Self(TableLocation::of_files(&path)?.open(&key.key, &key.pins(), threads)?)))
     }
 
     /// The table at `SERVER/tables/NAME`.
