@@ -43,7 +43,8 @@ test: build $(VENV)/ok
 	cargo test --release --locked $(HEAVY)
 	HUSH_BIN=$(CARGO_TARGET_DIR)/release $(VENV)/bin/python -m pytest -q tests
 
-test-slow: test edge
+test-slow: test edge $(VENV)-spark35/ok
+	$(VENV)-spark35/bin/pip install -q --disable-pip-version-check --no-deps --force-reinstall $(CARGO_TARGET_DIR)/wheels/*.whl
 	HUSH_CPU=scalar cargo test --locked $(LIGHT)
 	HUSH_CPU=avx2 cargo test --locked $(LIGHT)
 	HUSH_CPU=scalar cargo test --release --locked $(HEAVY)
@@ -55,7 +56,7 @@ test-slow: test edge
 	HUSH_MUTATIONS=50 cargo test --release --locked $(HEAVY) --test engine mutations
 	HUSH_MUTATIONS=50 cargo test --release --locked $(HEAVY) --test mutations
 	HUSH_MUTATIONS=50 cargo test --release --locked $(HEAVY) --lib mutations
-	HUSH_BIN=$(CARGO_TARGET_DIR)/release HUSH_EDGE_BIN=$(CARGO_TARGET_DIR)/edge $(VENV)/bin/python -m pytest -q tests -m slow
+	HUSH_BIN=$(CARGO_TARGET_DIR)/release HUSH_EDGE_BIN=$(CARGO_TARGET_DIR)/edge HUSH_SPARK_35=$(VENV)-spark35/bin/python $(VENV)/bin/python -m pytest -q tests -m slow
 	$(if $(MUTANTS),$(MAKE) mutants CRATE=$(MUTANTS))
 
 # Changes the code of one crate in small ways, one at a time, and lists the changes that no test of the crate notices: hours for
@@ -91,6 +92,12 @@ bench: build
 $(VENV)/ok: tools/requirements.txt
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install -q --disable-pip-version-check -r tools/requirements.txt
+	touch $@
+
+# The oldest Spark that is served, in an environment of its own.
+$(VENV)-spark35/ok: tools/requirements-spark35.txt
+	python3 -m venv $(VENV)-spark35
+	$(VENV)-spark35/bin/pip install -q --disable-pip-version-check -r tools/requirements-spark35.txt
 	touch $@
 
 clean:

@@ -52,6 +52,8 @@ QUERIES = {
     "distinct": "SELECT site, COUNT(DISTINCT day), SUM(load) FROM readings GROUP BY site ORDER BY site",
     "clear floats": "SELECT site, AVG(share), STDDEV(share), SUM(load) FROM readings GROUP BY site ORDER BY site",
 }
+#: More groups than one plan adds up.
+MANY_GROUPS = "SELECT share, SUM(load) FROM readings GROUP BY share ORDER BY share"
 PARTS = 23
 #: A number that a question compares protected sums with; nothing else has its digits.
 CANARY = 730191337
@@ -67,7 +69,7 @@ class Lake:
         self.key = ht.open_key(self.arguments[1], passphrase_file=self.arguments[3])
         draw = random.Random(3)
         (directory / "t.schema.toml").write_text(SCHEMA, encoding="utf-8")
-        self.write("own.csv", draw, 100)
+        self.write("own.csv", draw, 1500)
         hush("encrypt", "own.csv", "-o", "T", "--schema", "t.schema.toml", *self.arguments)
         hush("edge", "key", "T", "-o", "device.key", *self.arguments)
         for number in range(1, PARTS):
@@ -146,10 +148,12 @@ def test_a_cluster_gives_the_answer_of_one_machine(lake, draw, name):
 
 
 def test_a_question_is_asked_in_one_call(lake, draw):
-    """`query` plans, evaluates and finishes; the session's setting is as it was."""
+    """`query` plans, evaluates and finishes, a second time for many groups; the session's setting is as it was."""
     cluster = Cluster(draw)
     cluster.conf[RECORDS] = "77"
-    for query in QUERIES.values():
+    with pytest.raises(worker.WorkerError, match="HUSH-E040"):
+        lake.alone(lake.prepare(MANY_GROUPS).plan)
+    for query in [*QUERIES.values(), MANY_GROUPS]:
         found = ht.spark.query(cluster, pathlib.Path(lake.place), query, keys=lake.key)
         assert rows(found) == rows(ht.open(lake.place, keys=lake.key).sql(query))
     assert cluster.conf == {RECORDS: "77"}

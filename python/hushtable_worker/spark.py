@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -48,6 +49,8 @@ def evaluate(spark: Any, place: str, plan: bytes, *, tasks: int | None = None) -
     Raises:
         WorkerError: the worst that a worker said, with the place and a code. What Spark reports besides is its ``__cause__``.
     """
+    # Executors work in directories of their own.
+    place = place if "://" in place else os.path.abspath(place)
     sizes = part_sizes(place, plan)
     count = tasks or max(WAVES * _default_partitions(spark), math.ceil(sum(size for _, size in sizes) / TASK_BYTES))
     runs = cut(sizes, max(count, 1))
@@ -58,7 +61,7 @@ def evaluate(spark: Any, place: str, plan: bytes, *, tasks: int | None = None) -
         frame = frame.repartition(left).mapInArrow(functools.partial(combined_answers, place, plan), _ANSWER)
     with _one_record_a_batch(spark), _errors_of_workers(place):
         rows = frame.collect()
-    return finish(place, plan, (bytes(row.answer) for row in rows))
+    return finish(place, plan, (bytes(row.answer) for row in rows), threads=os.cpu_count() or 1)
 
 
 def partial_answers(
