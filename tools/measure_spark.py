@@ -4,8 +4,9 @@
 
     HUSH_BIN=DIRECTORY measure_spark.py [ROWS] [CORES] [GROUPS]    by default 1000000, 2 and 8
 
-Prints the terms of the cost model in docs/performance.md, one a line, in the order in which they are measured: the engine on one core,
-partial answers and their combination, Spark's own time for a task and for a session. Needs Java and `hushtable[spark]`.
+Prints the terms of the cost model in docs/performance.md, one a line, in the order in which they are measured: the engine on one core and
+the combination of partial answers in processor seconds, which other programs on the machine disturb less; then Spark's own time for a task
+and for a session. Needs Java and `hushtable[spark]`.
 """
 
 import os
@@ -58,7 +59,7 @@ def encrypted(directory: pathlib.Path, rows: int, groups: int, key: ht.Key) -> t
     """A table of random integers, and how long it took."""
     draw = numpy.random.default_rng(1)
     columns = {name: pa.array(draw.integers(0, 10**9, rows)) for name in "abcd"}
-    columns |= {"g": pa.array(draw.integers(0, groups, rows)), "year": pa.array(numpy.sort(draw.integers(2010, 2025, rows)))}
+    columns |= {"g": pa.array(draw.integers(0, groups, rows)), "year": pa.array(draw.integers(2010, 2025, rows))}
     pa.parquet.write_table(pa.table(columns), directory / "t.parquet")
     schema = ht.propose(directory / "t.parquet", clear=["g", "year"], sensitive=list("abcd"))
     for name in "abcd":
@@ -75,17 +76,16 @@ def engine(place: str, plan: bytes, rows: int) -> None:
     needed = sum(size for _, size in sizes)
     say("parts", len(sizes), "")
     say("bytes that the question needs", needed / 1e6, "MB")
-    first = timed(lambda: worker.run_parts(place, plan, 0, len(sizes)))
-    again = median(lambda: worker.run_parts(place, plan, 0, len(sizes)))
-    say("engine, one core, first time", first, "s")
-    say("engine, one core, again", again, f"s = {again / rows * 1e9:.1f} ns a row = {needed / again / 1e6:.0f} MB/s")
-    # One answer for each part is the most that can be asked for; they are combined 16 at a time.
+    run = lambda: worker.run_parts(place, plan, 0, len(sizes))
+    first, again = timed(run, time.process_time), median(run, time.process_time)
+    say("engine, first time", first, "s of one core")
+    say("engine, again", again, f"s of one core = {again / rows * 1e9:.1f} ns a row = {needed / again / 1e6:.0f} MB/s")
     partials = [worker.run_parts(place, plan, part, part + 1) for part in range(len(sizes))]
     say("a partial answer", len(partials[0]) / 1e3, "kB")
-    begun = time.monotonic()
-    for _ in range(TURNS):
-        worker.combine(place, plan, partials)
-    say(f"combine {len(partials)} partial answers", (time.monotonic() - begun) / TURNS * 1e3, f"ms = {(time.monotonic() - begun) / TURNS / len(partials) * 1e3:.2f} ms each")
+    none = median(lambda: worker.combine(place, plan, partials[:1]), time.process_time)
+    all_of_them = median(lambda: worker.combine(place, plan, partials), time.process_time)
+    say("combination of one", none * 1e3, "ms of one core")
+    say(f"of {len(partials)}", all_of_them * 1e3, "ms of one core")
 
 
 def spark(place: str, plan: bytes, key: ht.Key, cores: int, at_home: float) -> None:
@@ -99,15 +99,13 @@ def spark(place: str, plan: bytes, key: ht.Key, cores: int, at_home: float) -> N
     session.sparkContext.setLogLevel("ERROR")
     started = time.monotonic() - begun
     say(f"Spark {session.version} local[{cores}]: session", started, "s")
-    first_empty = timed(lambda: empty(session, 1))
-    say("first Python task of the session", first_empty, "s")
-    few, many = median(lambda: empty(session, 10)), median(lambda: empty(session, 210))
-    say("one more task", (many - few) / 200 * 1e3 * cores, "ms on one core")
     ask = lambda: ht.spark.query(session, place, QUERY, keys=key)
     first = timed(ask)
-    say("ht.spark.query, first time", first, "s")
+    say("ht.spark.query, first of the session", first, "s")
     say("ht.spark.query, again", median(ask), "s")
-    say("from nothing: session, first query", started + first_empty + first, f"s; hush query and a session with its first task: {at_home + started + first_empty:.2f} s")
+    say("session and first question", started + first, f"s; 1.5 times hush query, and a session: {1.5 * at_home + started:.2f} s")
+    few, many = median(lambda: empty(session, 10)), median(lambda: empty(session, 210))
+    say("one more task", (many - few) / 200 * 1e3 * cores, "ms on one core")
     session.stop()
 
 
@@ -126,16 +124,16 @@ def program() -> str:
     return os.path.join(os.environ["HUSH_BIN"], "hush")
 
 
-def timed(step: object) -> float:
+def timed(step: object, clock: object = time.monotonic) -> float:
     """Seconds of one turn."""
-    begun = time.monotonic()
+    begun = clock()
     step()
-    return time.monotonic() - begun
+    return clock() - begun
 
 
-def median(step: object) -> float:
+def median(step: object, clock: object = time.monotonic) -> float:
     """Seconds, the median of some turns."""
-    return statistics.median(timed(step) for _ in range(TURNS))
+    return statistics.median(timed(step, clock) for _ in range(TURNS))
 
 
 def say(what: str, number: float, unit: str) -> None:

@@ -91,10 +91,13 @@ def _record(answer: bytes) -> pa.RecordBatch:
 
 
 def _default_partitions(spark: Any) -> int:
-    """The partitions of a frame for which nobody asks for a number: as many as the cluster has cores, unless set otherwise. Asked by a
-    job, because a session of Spark Connect does not tell."""
-    last = spark.range(1 << 16).selectExpr("spark_partition_id() AS number").groupBy().max("number")
-    return int(last.collect()[0][0]) + 1
+    """The partitions of a frame for which nobody asks for a number: as many as the cluster has cores, unless set otherwise."""
+    try:
+        return int(spark.sparkContext.defaultParallelism)
+    except Exception:
+        # A session of Spark Connect, or of a platform that closes it off, has no context to ask: a job counts.
+        last = spark.range(1 << 16).selectExpr("spark_partition_id() AS number").groupBy().max("number")
+        return int(last.collect()[0][0]) + 1
 
 
 @contextmanager
