@@ -5,13 +5,19 @@ export CARGO_TARGET_DIR ?= $(HOME)/.cache/hushtable/target
 VENV := $(CARGO_TARGET_DIR)/../venv
 QUERY := SELECT ward, COUNT(*), AVG(age), STDDEV(charges) FROM patients WHERE year = 2023 GROUP BY ward ORDER BY ward
 
-.PHONY: build edge run test test-slow mutants lint docs pictures bench clean
+.PHONY: build edge worker run test test-slow mutants lint docs pictures bench clean
 
 # In one build, so that the native module of Python shares the query engine with the programs.
 build:
-	cargo build --release --locked -p hush-bench -p hush-cli -p hush-edge -p hush-lab -p hush-server -p hush-py
+	cargo build --release --locked -p hush-bench -p hush-cli -p hush-edge -p hush-lab -p hush-server -p hush-py -p hush-py-worker
 	rm -rf $(CARGO_TARGET_DIR)/wheels
-	python3 tools/wheel.py $(CARGO_TARGET_DIR)/release/lib_hushtable.so $(CARGO_TARGET_DIR)/wheels
+	python3 tools/wheel.py pyproject.toml $(CARGO_TARGET_DIR)/release/lib_hushtable.so $(CARGO_TARGET_DIR)/wheels
+	python3 tools/wheel.py crates/hush-py-worker/pyproject.toml $(CARGO_TARGET_DIR)/release/lib_hushtable_worker.so $(CARGO_TARGET_DIR)/wheels
+
+# The module for machines that evaluate and have no key, alone: a wheel of its own, without the owner's crates.
+worker:
+	cargo build --release --locked -p hush-py-worker
+	python3 tools/wheel.py crates/hush-py-worker/pyproject.toml $(CARGO_TARGET_DIR)/release/lib_hushtable_worker.so $(CARGO_TARGET_DIR)/wheels
 
 # The program for devices alone, small: without Parquet files (hush-edge-csv) and with them.
 edge:
@@ -29,15 +35,16 @@ run:
 # profile, whose query engine is built anyway; then the programs, end to end.
 LIGHT := -p hush-testkit -p hush-system -p hush-terminal -p hush-arith -p hush-params -p hush-kernels -p hush-ring -p hush-rlwe -p hush-schemes -p hush-circuits \
 	-p hush-encode -p hush-expr -p hush-keys -p hush-lab -p hush-plan -p hush-protocol -p hush-table
-HEAVY := -p hush-exec -p hush-server -p hush-remote -p hush-edge -p hush-client -p hush -p hush-bench -p hush-cli
+HEAVY := -p hush-exec -p hush-server -p hush-remote -p hush-edge -p hush-worker -p hush-client -p hush -p hush-bench -p hush-cli
 
 test: build $(VENV)/ok
-	$(VENV)/bin/pip install -q --disable-pip-version-check --no-deps --force-reinstall $(CARGO_TARGET_DIR)/wheels/hushtable-*.whl
+	$(VENV)/bin/pip install -q --disable-pip-version-check --no-deps --force-reinstall $(CARGO_TARGET_DIR)/wheels/*.whl
 	cargo test --locked $(LIGHT)
 	cargo test --release --locked $(HEAVY)
 	HUSH_BIN=$(CARGO_TARGET_DIR)/release $(VENV)/bin/python -m pytest -q tests
 
-test-slow: test edge
+test-slow: test edge $(VENV)-spark35/ok
+	$(VENV)-spark35/bin/pip install -q --disable-pip-version-check --no-deps --force-reinstall $(CARGO_TARGET_DIR)/wheels/*.whl
 	HUSH_CPU=scalar cargo test --locked $(LIGHT)
 	HUSH_CPU=avx2 cargo test --locked $(LIGHT)
 	HUSH_CPU=scalar cargo test --release --locked $(HEAVY)
@@ -49,7 +56,7 @@ test-slow: test edge
 	HUSH_MUTATIONS=50 cargo test --release --locked $(HEAVY) --test engine mutations
 	HUSH_MUTATIONS=50 cargo test --release --locked $(HEAVY) --test mutations
 	HUSH_MUTATIONS=50 cargo test --release --locked $(HEAVY) --lib mutations
-	HUSH_BIN=$(CARGO_TARGET_DIR)/release HUSH_EDGE_BIN=$(CARGO_TARGET_DIR)/edge $(VENV)/bin/python -m pytest -q tests -m slow
+	HUSH_BIN=$(CARGO_TARGET_DIR)/release HUSH_EDGE_BIN=$(CARGO_TARGET_DIR)/edge HUSH_SPARK_35=$(VENV)-spark35/bin/python $(VENV)/bin/python -m pytest -q tests -m slow
 	$(if $(MUTANTS),$(MAKE) mutants CRATE=$(MUTANTS))
 
 # Changes the code of one crate in small ways, one at a time, and lists the changes that no test of the crate notices: hours for
@@ -85,6 +92,12 @@ bench: build
 $(VENV)/ok: tools/requirements.txt
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install -q --disable-pip-version-check -r tools/requirements.txt
+	touch $@
+
+# The oldest Spark that is served, in an environment of its own.
+$(VENV)-spark35/ok: tools/requirements-spark35.txt
+	python3 -m venv $(VENV)-spark35
+	$(VENV)-spark35/bin/pip install -q --disable-pip-version-check -r tools/requirements-spark35.txt
 	touch $@
 
 clean:

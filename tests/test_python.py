@@ -355,9 +355,10 @@ def test_the_guide_runs(tmp_path, monkeypatch):
 
 
 def test_types_are_strict_and_stubs_are_true():
-    """mypy --strict on the package, and stubtest: the native module's stub has the names of the module."""
-    checks = [["mypy", "--config-file", "pyproject.toml", "python/hushtable"]]
-    checks.append(["mypy.stubtest", "--mypy-config-file", "pyproject.toml", "hushtable._hushtable"])
+    """mypy --strict on both packages, and stubtest: the native modules' stubs have the names of the modules."""
+    checks = [["mypy", "--config-file", "pyproject.toml", "python/hushtable", "python/hushtable_worker"]]
+    modules = ["hushtable._hushtable", "hushtable_worker._hushtable_worker"]
+    checks.append(["mypy.stubtest", "--mypy-config-file", "pyproject.toml", *modules])
     for check in checks:
         environment = {**os.environ, "MYPYPATH": str(ROOT / "python")}
         done = subprocess.run([sys.executable, "-m", *check], cwd=ROOT, capture_output=True, text=True, env=environment)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the architecture against `cargo metadata`.
 
-Four rules: an edge between our crates must be listed below; `hush-server` and `hush-exec` never reach
+Four rules: an edge between our crates must be listed below; `hush-server`, `hush-exec` and the modules for workers never reach
 `hush-keys`, even indirectly, and `hush-plan` reaches no crate that computes; nothing reaches `hush-lab`, whose
 schemes are insecure; `unsafe` code is possible in `hush-kernels` alone. Only normal and build dependencies count: tests may use anything.
 """
@@ -35,21 +35,26 @@ ALLOWED = {
     "hush-plan": {"hush-params"},
     "hush-table": {"hush-params", "hush-plan", "hush-system"},
     "hush-exec": SCHEMES | TABLES,
+    "hush-worker": {"hush-exec", "hush-table"},
+    "hush-py-worker": {"hush-worker"},
     "hush-server": {"hush-exec", "hush-plan", "hush-protocol", "hush-system", "hush-table"},
     "hush-remote": {"hush-plan", "hush-protocol", "hush-ring", "hush-table"},
     "hush-encode": TABLES | {"hush-schemes"},
     "hush-edge": SCHEMES | TABLES | {"hush-encode", "hush-remote", "hush-system", "hush-terminal"},
     "hush-client": SCHEMES | TABLES | {"hush-circuits", "hush-edge", "hush-encode", "hush-exec", "hush-expr", "hush-keys", "hush-protocol", "hush-remote", "hush-system"},
-    "hush": {"hush-client", "hush-edge", "hush-plan", "hush-system", "hush-table"},
+    "hush": {"hush-client", "hush-edge", "hush-plan", "hush-system", "hush-table", "hush-worker"},
     "hush-bench": SCHEMES | {"hush", "hush-keys", "hush-system", "hush-terminal"},
     "hush-cli": {"hush", "hush-edge", "hush-system", "hush-terminal"},
     "hush-testkit": set(),
-    "hush-py": {"hush"},
+    "hush-py": {"hush", "hush-py-worker"},
 }
 
 NEVER = [
     ("hush-server", "hush-keys"),
     ("hush-exec", "hush-keys"),
+    ("hush-worker", "hush-keys"),
+    ("hush-py-worker", "hush-keys"),
+    ("hush-py-worker", "hush-client"),
     ("hush-circuits", "hush-keys"),
     ("hush-edge", "hush-exec"),
     ("hush-edge", "hush-keys"),

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Packs the native module that cargo has built, and python/hushtable, into one abi3 wheel.
+"""Packs a native module that cargo has built, and its package of python/, into one abi3 wheel.
 
-    wheel.py LIBRARY DIRECTORY    writes DIRECTORY/hushtable-VERSION-cp311-abi3-PLATFORM.whl and prints its path
+    wheel.py PYPROJECT LIBRARY DIRECTORY    writes DIRECTORY/NAME-VERSION-cp311-abi3-PLATFORM.whl and prints its path
 
 maturin would compile the module by itself: with other features of shared crates, hence the query engine once more.
 """
@@ -20,32 +20,35 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-def main(library: str, directory: str) -> None:
+def main(pyproject: str, library: str, directory: str) -> None:
     """Writes the wheel and prints its path."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    described = tomllib.loads(pathlib.Path(pyproject).read_text(encoding="utf-8"))
+    project, module = described["project"], described["tool"]["maturin"]["module-name"]
     version = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]["version"]
     platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
     tag = f"cp311-abi3-{platform}"
-    info = f"{project['name']}-{version}.dist-info"
-    package = ROOT / "python" / "hushtable"
-    files = {f"hushtable/{path.name}": path.read_bytes() for path in sorted(package.iterdir()) if path.is_file()}
-    files["hushtable/_hushtable.abi3.so"] = pathlib.Path(library).read_bytes()
+    name = project["name"].replace("-", "_")
+    info, package = f"{name}-{version}.dist-info", module.split(".")[0]
+    sources = sorted((ROOT / "python" / package).iterdir())
+    files = {f"{package}/{path.name}": path.read_bytes() for path in sources if path.is_file()}
+    files[f"{module.replace('.', '/')}.abi3.so"] = pathlib.Path(library).read_bytes()
     files[f"{info}/licenses/LICENSE"] = (ROOT / "LICENSE").read_bytes()
     files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: hushtable\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()
-    files[f"{info}/METADATA"] = metadata(project, version).encode()
-    record = [f"{name},sha256={digest(content)},{len(content)}\n" for name, content in files.items()]
+    readme = (pathlib.Path(pyproject).parent / project["readme"]).read_text(encoding="utf-8")
+    files[f"{info}/METADATA"] = metadata(project, version, readme).encode()
+    record = [f"{path},sha256={digest(content)},{len(content)}\n" for path, content in files.items()]
     files[f"{info}/RECORD"] = "".join([*record, f"{info}/RECORD,,\n"]).encode()
-    path = pathlib.Path(directory) / f"{project['name']}-{version}-{tag}.whl"
+    path = pathlib.Path(directory) / f"{name}-{version}-{tag}.whl"
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as wheel:
-        for name, content in files.items():
-            entry = zipfile.ZipInfo(name, EPOCH)
-            entry.external_attr = (0o755 if name.endswith(".so") else 0o644) << 16
+        for file, content in files.items():
+            entry = zipfile.ZipInfo(file, EPOCH)
+            entry.external_attr = (0o755 if file.endswith(".so") else 0o644) << 16
             wheel.writestr(entry, content, zipfile.ZIP_DEFLATED, 1)
     print(path)
 
 
-def metadata(project: dict, version: str) -> str:
+def metadata(project: dict, version: str, readme: str) -> str:
     """The METADATA file."""
     lines = [
         "Metadata-Version: 2.4",
@@ -57,10 +60,9 @@ def metadata(project: dict, version: str) -> str:
         f"Requires-Python: {project['requires-python']}",
         *(f"Requires-Dist: {requirement}" for requirement in project["dependencies"]),
     ]
-    for extra, requirements in project["optional-dependencies"].items():
+    for extra, requirements in project.get("optional-dependencies", {}).items():
         lines.append(f"Provides-Extra: {extra}")
         lines += [f'Requires-Dist: {requirement}; extra == "{extra}"' for requirement in requirements]
-    readme = (ROOT / project["readme"]).read_text(encoding="utf-8")
     return "\n".join([*lines, "Description-Content-Type: text/markdown", "", readme])
 
 

@@ -10,6 +10,9 @@
 :class:`HushError` with a stable ``code``. Long work releases the interpreter's lock, and Ctrl-C ends it.
 """
 
+import importlib
+from types import ModuleType
+
 from ._errors import (
     DamagedError,
     DataError,
@@ -27,6 +30,7 @@ from ._errors import (
 from ._expr import Expr, avg, col, count, expr, kurtosis, lit, max, min, skewness, stddev, sum, variance
 from ._keys import Key, keygen, open_key
 from ._machine import doctor
+from ._prepared import Prepared
 from ._query import Query
 from ._rehearsal import run
 from ._result import Account, Leakage, Result
@@ -38,11 +42,18 @@ __version__: str = doctor()["version"]
 
 __all__ = [
     "Account", "Column", "DamagedError", "DataError", "Expr", "HushError", "HushWarning", "InternalError", "Key", "Leakage",
-    "Listed", "NoColumnError", "OwnerKeyError", "Plan", "PrecisionError", "Pushed", "Query", "RefusedError", "RemoteError",
+    "Listed", "NoColumnError", "OwnerKeyError", "Plan", "PrecisionError", "Prepared", "Pushed", "Query", "RefusedError", "RemoteError",
     "ResourceError", "Result", "Schema", "Table", "UsageError", "avg", "col", "count", "delete", "doctor", "encrypt", "expr", "keygen",
     "kurtosis", "lit", "ls", "max", "min", "open", "open_key", "propose", "pull", "push", "read_schema", "run", "skewness", "stddev",
     "sum", "variance",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> ModuleType:
+    """``hushtable.spark``, which needs more than this package, is imported when it is named."""
+    if name == "spark":
+        return importlib.import_module(".spark", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, final
 
 __all__ = [
-    "Answer", "Key", "Schema", "Source", "Table", "decrypt", "delete", "doctor", "encrypt", "is_server", "ls", "pull", "push",
+    "Answer", "Key", "Prepared", "Schema", "Source", "Table", "decrypt", "delete", "doctor", "encrypt", "is_server", "ls", "pull", "push",
     "rehearse", "table_of_query",
 ]  # fmt: skip
 
@@ -78,7 +78,15 @@ class Table:
     @staticmethod
     def open_remote(url: str, key: Key, token_file: _Path | None) -> Table: ...
     def ask(self, sql: str, release: int | None) -> Answer: ...
+    def prepare(self, sql: str) -> Prepared: ...
     def explain(self, sql: str) -> dict[str, Any]: ...
+
+@final
+class Prepared:
+    @property
+    def plan(self) -> bytes: ...
+    def gathered(self) -> Prepared | None: ...
+    def finish(self, answer: bytes, release: int | None) -> Answer: ...
 
 def decrypt(
     place: _Path, token_file: _Path | None, key: Key, columns: list[str] | None, release: int | None

@@ -17,6 +17,7 @@ from ._errors import HushWarning, usage
 from ._expr import Expr, quote_name
 from ._keys import Key, require_key
 from ._machine import byte_count, thread_count
+from ._prepared import Prepared
 from ._query import Query
 from ._result import Leakage, Result
 from ._schema import Schema, of_file
@@ -95,6 +96,14 @@ class Table:
     def _ask(self, query: str, release: int | None = None) -> Result:
         """Asks for a method, at whose caller's line it warns."""
         return Result._of(self._native.ask(query, release), stacklevel=4)
+
+    def prepare(self, query: str) -> Prepared:
+        """Plans a query for evaluation elsewhere: by workers that have some of the parts each, and no key.
+
+        Raises:
+            RefusedError: the query cannot be answered.
+        """
+        return Prepared(self._native.prepare(query))
 
     def explain(self, query: str) -> Plan:
         """Plans a query without running it."""

@@ -8,17 +8,18 @@ mod clear;
 mod gathered;
 mod groups;
 mod owned;
+mod prepared;
 mod rows;
+
+pub use prepared::PreparedQuery;
 
 use arrow::record_batch::RecordBatch;
 use hush_exec::answer::{Answer, AnswerError, EncryptedHalf};
 use hush_plan::plan::{SlotExpr, Task};
 use hush_plan::{EncodingId, Limits, OwnerPlan, QueryPlan, ServerPlan, plan_query};
-use hush_table::Digest;
 
 use crate::account::{AnswerCounts, Moved, Phases};
 use crate::error::ClientError;
-use crate::finish::finish;
 use crate::precision::errors;
 use crate::release::{Counted, Release, Releases, approximate};
 use crate::table::OwnedTable;
@@ -41,6 +42,13 @@ pub struct Outcome {
     pub released: Option<Counted>,
     /// Counts that decide the answer's size.
     pub(crate) counts: AnswerCounts,
+}
+
+impl Outcome {
+    /// The outcome of a release.
+    fn counted(self, counted: Counted) -> Self {
+        Self { exposed: Vec::new(), released: Some(counted), ..self }
+    }
 }
 
 impl OwnedTable {
@@ -81,8 +89,7 @@ impl OwnedTable {
         Releases::require_own_rows(self.manifest.manifest())?;
         let release = self.releases.release(digits);
         let outcome = self.run_for(plan, phases, Some(&release), progress)?;
-        let released = Some(release.count()?);
-        Ok(Outcome { exposed: Vec::new(), released, ..outcome })
+        Ok(outcome.counted(release.count()?))
     }
 
     /// Runs a plan that was made for this version of the table. If there are more groups than the plan adds up, it asks for the
@@ -101,29 +108,21 @@ impl OwnedTable {
 
     fn run_for(
         &self,
-        mut plan: QueryPlan,
-        mut phases: Phases,
+        plan: QueryPlan,
+        phases: Phases,
         release: Option<&Release<'_>>,
         progress: &dyn Progress,
     ) -> Result<Outcome, ClientError> {
-        let gathered = plan.gathered.take();
-        let request = serialised(&plan.server)?;
-        let bytes = match (phases.time("server", || self.evaluate(&request, progress)), gathered) {
-            (Err(error), Some(gathered)) if error.is_too_many_groups() => {
-                return self.run_for(*gathered, phases, release, progress);
-            }
-            (answered, _) => answered?,
-        };
-        let moved = Moved { up: request.len() as u64, down: bytes.len() as u64 };
-        let (batches, counts) = phases.time("decrypt", || {
-            let answer = Answer::decode(&bytes, plan.server.max_answer_bytes).map_err(answer_error)?;
-            answer.expect(self.manifest.digest(), Digest::of(&request)).map_err(answer_error)?;
-            let merged = self.merge(&plan, &answer, release)?;
-            let counts = counts(&answer, &merged)?;
-            Ok::<_, ClientError>((finish(merged, &plan.owner.final_sql)?, counts))
-        })?;
-        let exposed = self.approximate_columns(&plan);
-        Ok(Outcome { batches, plan, phases, moved, exposed, released: None, counts })
+        let mut query = PreparedQuery::new(plan, phases)?;
+        let mut answered = query.time("server", |request| self.evaluate(request, progress));
+        if let Err(error) = &answered
+            && error.is_too_many_groups()
+            && let Some(gathered) = query.gathered()?
+        {
+            query = gathered;
+            answered = query.time("server", |request| self.evaluate(request, progress));
+        }
+        self.finish_for(query, &answered?, release)
     }
 
     /// Columns that give the owner approximate numbers.

@@ -61,7 +61,7 @@ mod table;
 mod threads;
 
 pub use account::{Account, Moved, Phases, SecurityLine, Verified};
-pub use ask::Outcome;
+pub use ask::{Outcome, PreparedQuery};
 pub use columns::kernels;
 pub use decrypt::TableDecryption;
 pub use devices::{

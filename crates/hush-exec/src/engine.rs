@@ -16,6 +16,7 @@ use crate::kept::SumCache;
 use crate::keys::{KeySet, LoadedKeys};
 use crate::parts::PartSet;
 use crate::scheme::{Lattice, NoOp, Scheme};
+use crate::sizes::{self, PartSize};
 use crate::stop::Stop;
 use crate::table::Snapshot;
 use crate::workers::Workers;
@@ -139,6 +140,15 @@ impl Engine {
             let combine = (engine.tasks.combine)(&job)?;
             Ok(Combiner::new(job, combine))
         })
+    }
+
+    /// What a plan reads of each part, in the order of the manifest: for cutting the parts into runs of like size. Blocks.
+    ///
+    /// # Errors
+    /// As [`Engine::run_until`], without reading any part.
+    pub fn part_sizes(&self, plan: &[u8]) -> Result<Vec<PartSize>, ExecError> {
+        let (engine, plan) = (self.clone(), plan.to_vec());
+        self.workers.run(move || sizes::of_parts(&engine.job(&plan, None, Arc::new(Stop::never()))?))
     }
 
     /// The answer, or the partial answer of some parts.

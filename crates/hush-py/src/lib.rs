@@ -33,7 +33,7 @@ mod _hushtable {
     #[pymodule_export]
     use crate::server::{delete, is_server, ls, pull, push};
     #[pymodule_export]
-    use crate::table::{Table, decrypt, rehearse, table_of_query};
+    use crate::table::{Prepared, Table, decrypt, rehearse, table_of_query};
 
     #[pymodule_init]
     fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -2,11 +2,15 @@
 //! Questions: rehearsals, tables in a directory or on a server, and the owner's data back.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use hush::{Error, OwnedTable, Policy, RehearsalOptions, TableDecryption, TableLocation};
+use hush::{
+    Error, Outcome, OwnedTable, Policy, PreparedQuery, RehearsalOptions, TableDecryption, TableLocation,
+};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::account;
 use crate::data::{Answer, Source};
@@ -54,6 +58,11 @@ pub(crate) fn rehearse(
     answer(py, done.batches, account)
 }
 
+fn of_outcome(py: Python<'_>, outcome: Outcome) -> PyResult<Answer> {
+    let account = account::of_query(py, &outcome)?;
+    answer(py, outcome.batches, account)
+}
+
 /// Results have at least one batch, possibly empty.
 fn answer(py: Python<'_>, batches: Vec<RecordBatch>, account: Py<PyDict>) -> PyResult<Answer> {
     let schema = batches.first().map(RecordBatch::schema);
@@ -63,14 +72,14 @@ fn answer(py: Python<'_>, batches: Vec<RecordBatch>, account: Py<PyDict>) -> PyR
 
 /// A table with its owner's key at hand.
 #[pyclass(frozen, module = "hushtable._hushtable")]
-pub(crate) struct Table(OwnedTable);
+pub(crate) struct Table(Arc<OwnedTable>);
 
 #[pymethods]
 impl Table {
     /// A table in a directory or an object store, evaluated in this process.
     #[staticmethod]
     fn open_files(py: Python<'_>, path: PathBuf, key: &Key, threads: usize) -> PyResult<Self> {
-        work::run(py, |_| Ok(Self(TableLocation::of_files(&path)?.open(&key.key, &key.pins(), threads)?)))
+        work::run(py, |_| Ok(Self(Arc::new(TableLocation::of_files(&path)?.open(&key.key, &key.pins(), threads)?))))
     }
 
     /// The table at `SERVER/tables/NAME`.
@@ -78,7 +87,7 @@ impl Table {
     fn open_remote(py: Python<'_>, url: &str, key: &Key, token_file: Option<PathBuf>) -> PyResult<Self> {
         work::run(py, |_| {
             let (server, name) = hush::connect_to_table(url, token_file.as_deref())?;
-            Ok(Self(OwnedTable::open_remote(server, &name, &key.key, &key.pins())?))
+            Ok(Self(Arc::new(OwnedTable::open_remote(server, &name, &key.key, &key.pins())?)))
         })
     }
 
@@ -90,8 +99,13 @@ impl Table {
                 None => self.0.ask(sql, progress)?,
             })
         })?;
-        let account = account::of_query(py, &outcome)?;
-        answer(py, outcome.batches, account)
+        of_outcome(py, outcome)
+    }
+
+    /// Plans a question for evaluation elsewhere.
+    fn prepare(&self, py: Python<'_>, sql: &str) -> PyResult<Prepared> {
+        let query = work::run(py, |_| Ok(self.0.prepare(sql)?))?;
+        Ok(Prepared { table: Arc::clone(&self.0), query })
     }
 
     /// Plans a question without running it.
@@ -125,6 +139,39 @@ impl Table {
         dict.set_item("parts", manifest.parts.len())?;
         dict.set_item("key", &manifest.key_id)?;
         Ok(dict)
+    }
+}
+
+/// A planned question, to be evaluated by others.
+#[pyclass(frozen, module = "hushtable._hushtable")]
+pub(crate) struct Prepared {
+    table: Arc<OwnedTable>,
+    query: PreparedQuery,
+}
+
+#[pymethods]
+impl Prepared {
+    /// The plan, as those who evaluate it see it.
+    #[getter]
+    fn plan<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.query.request())
+    }
+
+    /// The same question for more groups than this one adds up, if it can be answered so.
+    fn gathered(&self, py: Python<'_>) -> PyResult<Option<Self>> {
+        let gathered = work::run(py, |_| Ok(self.query.gathered()?))?;
+        Ok(gathered.map(|query| Self { table: Arc::clone(&self.table), query }))
+    }
+
+    /// Opens the answer; with `release`, for a result that may leave the owner.
+    fn finish(&self, py: Python<'_>, answer: PyBackedBytes, release: Option<i32>) -> PyResult<Answer> {
+        let outcome = work::run(py, |_| {
+            Ok(match release {
+                Some(digits) => self.table.finish_released(&self.query, &answer, digits)?,
+                None => self.table.finish(&self.query, &answer)?,
+            })
+        })?;
+        of_outcome(py, outcome)
     }
 }
 

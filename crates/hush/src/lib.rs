@@ -39,10 +39,10 @@ pub use hush_client::remote::{ApiToken, PushReport, RemoteServer, TableSummary};
 pub use hush_client::{
     Accepted, Account, Analysis, Counted, DeviceFit, EncryptOptions, Encrypted, ErrorKind, EvalAccount,
     EvalOptions, Evaluation, Explanation, MAX_REJECTIONS, Measured, Moved, NewPassphrase, Numbers, Outcome,
-    OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy, Present, PrivateHalf, ProfileInUse, Progress,
-    Proposal, Pushed, Rehearsal, RehearsalOptions, RejectedDelivery, Revoked, SchemeKind, SecurityLine,
-    Silent, TableDecryption, TablePlace, UnusedProfile, VectorSource, Verified, WorkFactor, harden_process,
-    peak_resident_bytes, profile_path, schema_path,
+    OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy, PreparedQuery, Present, PrivateHalf,
+    ProfileInUse, Progress, Proposal, Pushed, Rehearsal, RehearsalOptions, RejectedDelivery, Revoked,
+    SchemeKind, SecurityLine, Silent, TableDecryption, TablePlace, UnusedProfile, VectorSource, Verified,
+    WorkFactor, harden_process, peak_resident_bytes, profile_path, schema_path,
 };
 pub use hush_edge::{
     Capacity, Destination, DeviceKey, Event as GatewayEvent, GatewayOptions, Input, LineForm,
@@ -57,6 +57,7 @@ pub use hush_plan::schema::{Column, Purpose};
 pub use hush_plan::{Graph, Protection, QueryPlan, Schema};
 pub use hush_table::source::{BatchColumn, BatchReader, BatchSource, OpenOptions, Source, SourceError};
 pub use hush_table::{Manifest, SignedManifest, TableStore, TableUri};
+pub use hush_worker as worker;
 pub use location::{CopyTarget, Listing, TableLocation, connect, connect_to_table};
 pub use machine::{Machine, machine};
 

@@ -17,4 +17,5 @@ mod partial_refusals;
 mod reference;
 mod refusals;
 mod rows;
+mod sizes;
 mod watched;

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A query in two halves that need not meet: the owner plans, others evaluate wherever they are, the owner opens the answer.
+
+use hush_exec::answer::Answer;
+use hush_plan::QueryPlan;
+use hush_table::Digest;
+
+use super::{Outcome, answer_error, counts, serialised};
+use crate::account::{Moved, Phases};
+use crate::error::ClientError;
+use crate::finish::finish;
+use crate::release::{Release, Releases};
+use crate::table::OwnedTable;
+
+/// A planned query. Its request is what those who evaluate it see: no key, and no value of a protected column.
+#[derive(Clone, Debug)]
+pub struct PreparedQuery {
+    plan: QueryPlan,
+    /// The plan that is asked if this one meets too many groups.
+    gathered: Option<Box<QueryPlan>>,
+    request: Vec<u8>,
+    phases: Phases,
+}
+
+impl PreparedQuery {
+    pub(super) fn new(mut plan: QueryPlan, phases: Phases) -> Result<Self, ClientError> {
+        let gathered = plan.gathered.take();
+        Ok(Self { request: serialised(&plan.server)?, plan, gathered, phases })
+    }
+
+    /// The plan's bytes, for an engine or for workers.
+    pub fn request(&self) -> &[u8] {
+        &self.request
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &QueryPlan {
+        &self.plan
+    }
+
+    /// The query of more groups than this one adds up (HUSH-E040): the rows that match come back, and are grouped by the owner. `None`
+    /// if it cannot be answered so.
+    ///
+    /// # Errors
+    /// [`ClientError::Internal`].
+    pub fn gathered(&self) -> Result<Option<Self>, ClientError> {
+        let gathered = self.gathered.as_deref().cloned();
+        gathered.map(|plan| Self::new(plan, self.phases.clone())).transpose()
+    }
+
+    /// Does a step of the query, and books its time.
+    pub(super) fn time<T>(&mut self, phase: &'static str, step: impl FnOnce(&[u8]) -> T) -> T {
+        self.phases.time(phase, || step(&self.request))
+    }
+}
+
+impl OwnedTable {
+    /// Plans `sql` against this version of the table, for evaluation elsewhere.
+    ///
+    /// # Errors
+    /// As [`OwnedTable::plan`].
+    pub fn prepare(&self, sql: &str) -> Result<PreparedQuery, ClientError> {
+        let mut phases = Phases::default();
+        let plan = phases.time("plan", || self.plan(sql))?;
+        PreparedQuery::new(plan, phases)
+    }
+
+    /// Opens the answer to a query that this table has prepared: decrypts, merges, finishes.
+    ///
+    /// # Errors
+    /// An answer that does not belong to the query, or that no honest evaluation gives.
+    pub fn finish(&self, query: &PreparedQuery, answer: &[u8]) -> Result<Outcome, ClientError> {
+        self.finish_for(query.clone(), answer, None)
+    }
+
+    /// [`OwnedTable::finish`] for a result that will leave the owner; see [`OwnedTable::ask_released`].
+    ///
+    /// # Errors
+    /// As [`OwnedTable::finish`] and [`OwnedTable::ask_released`].
+    pub fn finish_released(
+        &self,
+        query: &PreparedQuery,
+        answer: &[u8],
+        digits: i32,
+    ) -> Result<Outcome, ClientError> {
+        Releases::require_own_rows(self.manifest.manifest())?;
+        let release = self.releases.release(digits);
+        let outcome = self.finish_for(query.clone(), answer, Some(&release))?;
+        Ok(outcome.counted(release.count()?))
+    }
+
+    pub(super) fn finish_for(
+        &self,
+        mut query: PreparedQuery,
+        bytes: &[u8],
+        release: Option<&Release<'_>>,
+    ) -> Result<Outcome, ClientError> {
+        let PreparedQuery { plan, request, phases, .. } = &mut query;
+        let moved = Moved { up: request.len() as u64, down: bytes.len() as u64 };
+        let (batches, counts) = phases.time("decrypt", || {
+            let answer = Answer::decode(bytes, plan.server.max_answer_bytes).map_err(answer_error)?;
+            answer.expect(self.manifest.digest(), Digest::of(request)).map_err(answer_error)?;
+            let merged = self.merge(plan, &answer, release)?;
+            let counts = counts(&answer, &merged)?;
+            Ok::<_, ClientError>((finish(merged, &plan.owner.final_sql)?, counts))
+        })?;
+        let exposed = self.approximate_columns(plan);
+        let PreparedQuery { plan, phases, .. } = query;
+        Ok(Outcome { batches, plan, phases, moved, exposed, released: None, counts })
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a plan reads of each part, from the manifest alone: by that a caller cuts a table into runs of like size.
+
+use hush_params::preset;
+use hush_plan::plan::{SlotExpr, Task};
+use hush_plan::{Encoding, EncodingId};
+use hush_rlwe::OVERHEAD_BYTES;
+
+use crate::conform;
+use crate::error::{ExecError, PlanFault};
+use crate::job::Job;
+use crate::table::PartRef;
+
+/// What a plan reads of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartSize {
+    /// Rows of the part.
+    pub rows: u64,
+    /// Bytes of the encoded columns that the plan names, and of the whole file of clear columns.
+    pub bytes: u64,
+}
+
+/// The sizes of a job's parts, in row order.
+///
+/// # Errors
+/// [`ExecError::Plan`] if the plan does not fit the table.
+pub(crate) fn of_parts(job: &Job) -> Result<Vec<PartSize>, ExecError> {
+    let encodings = &job.snapshot.manifest().encodings;
+    let columns = columns(&job.plan.plan.task, encodings)?;
+    let of_part = |part: &PartRef<'_>| {
+        let chunk =
+            |chunk: u32| columns.iter().map(|column| chunk_bytes(column, part.rows_of(chunk))).sum::<u64>();
+        let first = part.place.first_chunk;
+        let encoded: u64 = (first..first + part.entry.chunks).map(chunk).sum();
+        PartSize { rows: part.entry.rows, bytes: encoded + part.entry.clear.map_or(0, |file| file.bytes) }
+    };
+    Ok(job.placed_parts().iter().map(of_part).collect())
+}
+
+/// The encodings that a task reads, each once.
+fn columns<'a>(task: &Task, encodings: &'a [Encoding]) -> Result<Vec<&'a Encoding>, PlanFault> {
+    let mut ids: Vec<EncodingId> = match task {
+        Task::Aggregate(task) => {
+            conform::aggregate(task, encodings)?;
+            task.sums.iter().map(|sum| sum.column).collect()
+        }
+        Task::Rows(task) => {
+            conform::rows(task, encodings)?;
+            task.fetch.iter().copied().chain(task.programs.iter().flat_map(SlotExpr::columns)).collect()
+        }
+    };
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(encodings.iter().filter(|encoding| ids.binary_search(&encoding.id).is_ok()).collect())
+}
+
+/// Bytes of an encoding in a chunk of so many rows; 0 for unknown parameters, which no plan passes.
+fn chunk_bytes(encoding: &Encoding, rows: u32) -> u64 {
+    preset(&encoding.params).map_or(0, |set| {
+        let elements = encoding.packing.element_count(set, rows) as usize;
+        (encoding.packing.element_bytes(set, None) * elements + OVERHEAD_BYTES) as u64
+    })
+}
