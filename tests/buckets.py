@@ -105,8 +105,7 @@ class Proxy:
     """Passes requests on, and does to some of them what ``plan`` says.
 
     ``plan`` gets a call and returns ``None`` or one of: ``slow`` (503 SlowDown), ``cut`` (half of the body), ``lost`` (done, but no
-    answer), ``expired`` (403 ExpiredToken), ``kill`` (the client ends, the request is not done), ``kill-after`` (done, then the client
-    ends), a number of seconds to wait.
+    answer), ``expired`` (403 ExpiredToken), ``denied`` (403 AccessDenied), ``kill`` (the client ends, the request is not done).
     """
 
     upstream: int
@@ -186,8 +185,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
             refusals = {"slow": (503, "SlowDown"), "expired": (403, "ExpiredToken"), "denied": (403, "AccessDenied")}
             call.status = self.answer(*refusals[action])
             return
-        if isinstance(action, float):
-            time.sleep(action)
         upstream = http.client.HTTPConnection("127.0.0.1", proxy.upstream, timeout=60)
         headers = {name: value for name, value in self.headers.items() if name.lower() != "connection"}
         upstream.request(self.command, self.path, body=body, headers=headers)
@@ -195,9 +192,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         data = found.read()
         upstream.close()
         call.status, call.read = found.status, len(data)
-        if action == "kill-after":
-            proxy.victim()
-        if action in ("kill-after", "lost"):
+        if action == "lost":
             self.close_connection = True
             return
         self.send_response_only(found.status)

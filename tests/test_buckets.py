@@ -219,32 +219,31 @@ def manifests(s3, bucket, prefix):
 
 
 def kill_at_every_call(through, proxy, command, check, most):
-    """Kills a command at its 1st, 2nd, ... call to the store, before and after the call is done, until one run comes to its end."""
+    """Kills a command at its 1st, 2nd, ... call to the store, which is not done then, until one run comes to its end."""
     for number in range(1, most):
-        for action in ("kill", "kill-after"):
-            proxy.reset(lambda call, number=number, action=action: action if call.number == number else None)
-            process = through.start(*command)
-            proxy.victim = process.kill
-            _, errors = process.communicate()
-            assert_quiet(errors.decode())
-            if process.returncode == 0:
-                assert len(proxy.calls) < number
-                return number
-            proxy.reset()
-            check(number, action)
+        proxy.reset(lambda call, number=number: "kill" if call.number == number else None)
+        process = through.start(*command)
+        proxy.victim = process.kill
+        _, errors = process.communicate()
+        assert_quiet(errors.decode())
+        if process.returncode == 0:
+            assert len(proxy.calls) < number
+            return
+        proxy.reset()
+        check(number)
     raise AssertionError("it never came to its end")
 
 
 def test_an_encryption_may_be_killed_at_any_call(through, there, encrypt, small_key, bucket, proxy, s3, tmp_path):
     place = f"s3://{bucket}/t"
 
-    def nothing_or_all(number, action):
+    def nothing_or_all(number):
         present, _ = manifests(s3, bucket, "t")
         if present is None:
-            assert there("query", place, SQL, *small_key, status=2).stderr.startswith("HUSH-T020"), (number, action)
+            assert there("query", place, SQL, *small_key, status=2).stderr.startswith("HUSH-T020"), number
         else:
             # Another user's eyes: the next run makes another table here.
-            stranger = there.with_environment(HUSH_STATE_DIR=str(tmp_path / f"state-{number}-{action}"))
+            stranger = there.with_environment(HUSH_STATE_DIR=str(tmp_path / f"state-{number}"))
             assert rows(stranger, place, small_key).count("\n") > 2
             (s3.directory / bucket / "t" / "manifest.hush").unlink()
 
@@ -257,8 +256,8 @@ def test_a_replacement_may_be_killed_at_any_call(through, there, encrypt, small_
     there(*encrypt, "-o", place)
     expected, versions = rows(there, place, small_key), []
 
-    def old_or_new(number, action):
-        assert rows(there, place, small_key) == expected, (number, action)
+    def old_or_new(number):
+        assert rows(there, place, small_key) == expected, number
         versions.append(int(there("info", place).stdout.split("version")[1].split()[0]))
 
     kill_at_every_call(through, proxy, (*encrypt, "-o", place, "--replace"), old_or_new, 60)
@@ -269,9 +268,9 @@ def test_a_copy_may_be_killed_at_any_call(through, there, encrypt, small_key, bu
     there(*encrypt, "-o", "T")
     expected, place = rows(there, "T", small_key), f"s3://{bucket}/t"
 
-    def nothing_or_all(number, action):
+    def nothing_or_all(number):
         if manifests(s3, bucket, "t")[0] is not None:
-            assert rows(there, place, small_key) == expected, (number, action)
+            assert rows(there, place, small_key) == expected, number
 
     kill_at_every_call(through, proxy, ("push", "T", place), nothing_or_all, 60)
     assert rows(there, place, small_key) == expected
