@@ -190,6 +190,7 @@ mod tests {
                 memory_limit: None,
                 scheme: &Lattice,
                 replaces,
+                pins: None,
             }
             .run(&Silent)
             .map(|signed| signed.manifest().version)

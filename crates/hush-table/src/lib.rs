@@ -60,7 +60,7 @@ pub use part::{
 };
 pub use store::files::foreign_entry;
 pub use store::{
-    Catalog, Delivered, KeysToStore, RecordLog, StoredPart, TableIdentity, TableLayout, TableStore,
-    TableWriter, check_seeds,
+    Catalog, Delivered, JOURNAL_NAME, KeysToStore, RecordLog, StoredPart, TableIdentity, TableLayout,
+    TableStore, TableWriter, check_seeds,
 };
 pub use uri::{TableUri, TableUriError};

@@ -7,6 +7,7 @@
 //! <prefix>/parts/<digest>.enc.parquet
 //! <prefix>/parts/<digest>.{clear,enc}.tree   hash trees of large parts: ranges are checked without reading the rest
 //! <prefix>/keys/<digest>.key                 evaluation keys
+//! <prefix>/encryption.journal                how far an encryption that was interrupted has come, sealed
 //! <prefix>/deliveries/<stream>-<number>.delivery    from devices, until the owner takes them in
 //! <directory>/.lock, *.partial               directories only: the writer's lock, files not yet in place
 //! ```
@@ -18,6 +19,7 @@ mod catalog;
 mod commit;
 mod deliveries;
 pub mod files;
+mod journal;
 mod log;
 mod objects;
 mod open;
@@ -50,6 +52,8 @@ use crate::part::PartKind;
 
 /// Name of the folder of waiting deliveries below a table's prefix.
 pub const DELIVERIES_NAME: &str = "deliveries";
+/// Name of the journal of an interrupted encryption below a table's prefix.
+pub const JOURNAL_NAME: &str = "encryption.journal";
 /// Name of the manifest below a table's prefix.
 pub const MANIFEST_NAME: &str = "manifest.hush";
 

@@ -37,7 +37,7 @@ impl TableStore {
         self.sweep_where(None, |_| true)
     }
 
-    fn sweep_where(
+    pub(super) fn sweep_where(
         &self,
         served: Option<&Manifest>,
         removable: impl Fn(&Listed) -> bool,
@@ -58,6 +58,7 @@ impl TableStore {
         let lock = self.lock()?;
         objects::delete(&self.objects, &self.manifest_path())?;
         self.remove_deliveries()?;
+        self.remove_journal()?;
         self.remove_parts(|_, _| true)?;
         drop(lock);
         self.directory.as_deref().map_or(Ok(()), files::remove_empty)
