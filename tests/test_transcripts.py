@@ -152,6 +152,14 @@ def test_errors(say, tmp_path):
     ):
         say("run", PATIENTS, query, "--clear", "ward,year")
     say("run", tmp_path / "missing.csv", "SELECT 1")
+    folder = tmp_path / "visits"
+    for name, text in (("a", "n,t\n1,x\n"), ("b", "n,u\n2,y\n")):
+        (folder / f"ward={name}").mkdir(parents=True)
+        (folder / f"ward={name}" / "part.csv").write_text(text, encoding="utf-8")
+    say("run", folder, "SELECT COUNT(*) FROM visits")
+    (folder / "ward=b" / "part.csv").write_text("n,t\n2,y,z\n", encoding="utf-8")
+    say("run", folder, "SELECT COUNT(*) FROM visits")
+    say("init", tmp_path / "home")
     say("query", tmp_path / "no-table", "SELECT SUM(age) FROM patients")
     say("query", "http://127.0.0.1:9", "SELECT SUM(age) FROM patients")
     say("run", PATIENTS, "SELECT SUM(agee) FROM patients", "--json-errors")

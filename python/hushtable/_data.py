@@ -15,7 +15,7 @@ from . import _hushtable
 from ._errors import DataError, usage
 
 Path = str | os.PathLike[str]
-#: A path of a CSV or Parquet file, or an object with an Arrow stream: pandas, polars (LazyFrames too), pyarrow, DuckDB.
+#: A path of a CSV or Parquet file or of a folder of them, or an object with an Arrow stream: pandas, polars (LazyFrames too), pyarrow, DuckDB.
 Data = Any
 #: Names of columns; one text is one name.
 Columns = str | Iterable[str]

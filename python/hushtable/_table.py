@@ -187,10 +187,10 @@ def encrypt(
     memory_limit: int | str | None = None,
     threads: int | None = None,
 ) -> Table:
-    """Encrypts data into a table.
+    """Encrypts data into a table. After an interruption the same call goes on behind what is stored in ``out``.
 
     Args:
-        data: a path of a CSV or Parquet file, or an object with an Arrow stream.
+        data: a path of a CSV or Parquet file or of a folder of them, or an object with an Arrow stream.
         schema: an approved schema or its file. With one, a stream or a LazyFrame is read once and never held.
         clear: without a schema, columns that a server may read.
         sensitive: without a schema, columns that are protected whatever they look like. What neither names is protected as
@@ -212,7 +212,7 @@ def encrypt(
         UsageError: neither a schema nor ``clear`` nor ``sensitive`` is given, or both are; a column is both clear and
             sensitive.
         RefusedError: the proposal leaves a column undecided, which ``clear`` and ``sensitive`` do not name; ``out`` holds a table
-            and ``replace`` is not given, or it holds other files.
+            and ``replace`` is not given, or it holds other files, or an interrupted encryption of other data.
         DataError: the data does not fit the schema.
         ResourceError: the memory limit is too low for even one chunk, or it was passed.
     """

@@ -2,8 +2,10 @@
 //! From a file to an encrypted table: read, encrypt and write chunks in a pipeline of bounded memory.
 //!
 //! Of a protected column only ciphertext is written, and there are no temporary files. The manifest comes last, so an
-//! interrupted run leaves no table. Run again, the same command completes the table with fresh seeds.
+//! interrupted run leaves no table. Run again, the same command goes on behind the last part that is stored ([`journal`]), with fresh
+//! seeds.
 
+mod journal;
 mod line;
 mod memory;
 #[cfg(test)]
@@ -17,10 +19,12 @@ use hush_keys::{OwnerSeed, SealKey};
 use hush_plan::{PrivateEncoding, Protection, Schema};
 use hush_table::source::Source;
 use hush_table::{
-    CHUNK_ROWS, EncryptionId, SignedManifest, TableId, TableIdentity, TableLayout, TableStore, TableWriter,
+    CHUNK_ROWS, EncryptionId, PartEntry, SignedManifest, TableId, TableIdentity, TableLayout, TableStore,
+    TableWriter,
 };
 
-use self::line::{Encrypted, Line};
+use self::journal::{Journal, Recorder};
+use self::line::{Encrypted, Line, Made};
 use self::memory::{Flow, Need};
 pub(crate) use self::memory::{PROGRAM_BYTES, TEXT_BYTES};
 #[cfg(test)]
@@ -28,6 +32,7 @@ pub(crate) use self::parted::encrypt_parts;
 use crate::chunk::ChunkPlan;
 use crate::columns::ColumnKeys;
 use crate::error::ClientError;
+use crate::pins::Pins;
 use crate::private::PrivateHalf;
 use crate::scheme::Scheme;
 use hush_remote::Progress;
@@ -51,6 +56,8 @@ pub(crate) struct Encryption<'a> {
     pub(crate) scheme: &'a dyn Scheme,
     /// The version that may be replaced; `None` if there was no table.
     pub(crate) replaces: Option<u64>,
+    /// The versions that were seen; without them, no journal is kept.
+    pub(crate) pins: Option<&'a Pins>,
 }
 
 impl Encryption<'_> {
@@ -61,12 +68,17 @@ impl Encryption<'_> {
     ///
     /// # Errors
     /// Faults of the data, the disk or the schema; the place then keeps its contents. Memory or disk that cannot suffice is refused
-    /// before anything is read. [`ClientError::Changed`] if the place has another version by now than the one that may be replaced.
+    /// before anything is read, and so is another encryption that was interrupted here. [`ClientError::Changed`] if the place has another version by now than the one that may be replaced.
     pub(crate) fn run(&self, progress: &dyn Progress) -> Result<SignedManifest, ClientError> {
         let schema = &self.half.schema;
-        let identity = self.identity()?;
+        let fresh = self.identity()?;
+        let journal = self.pins.map(|pins| Journal::of(self, pins, &fresh)).transpose()?.flatten();
+        let (half, identity, stored) = match &journal {
+            Some(journal) => (&journal.half.clone(), journal.identity(fresh), journal.parts()),
+            None => (self.half, fresh, Vec::new()),
+        };
         let of_table = self.owner.of_table(*identity.table_id.as_bytes(), *identity.encryption.as_bytes());
-        let keys = ColumnKeys::derive(of_table, &self.half.encodings)?;
+        let keys = ColumnKeys::derive(of_table, &half.encodings)?;
         let sealed = sealed_columns(schema);
         let seals: Vec<SealKey> =
             (0..sealed.len() as u32).map(|number| of_table.column_seal(number)).collect();
@@ -80,19 +92,32 @@ impl Encryption<'_> {
         let clear = clear_schema(schema);
         let layout = TableLayout {
             clear: clear.clone(),
-            encodings: self.half.encodings.iter().map(|encoding| encoding.public.clone()).collect(),
+            encodings: half.encodings.iter().map(|encoding| encoding.public.clone()).collect(),
             sealed_columns: plan.sealed.len() as u32,
         };
         let flow = self.flow(&plan)?;
-        self.check_disk(&plan)?;
+        self.check_disk(&plan, &stored)?;
+        let recorder =
+            |identity| Recorder::new(identity, of_table, half, self.source, journal, self.store.place());
+        let mut recorder = self.pins.map(|_| recorder(&identity));
         // Looks once more, under the lock that every writer takes.
-        let begun = TableWriter::begin(self.store, identity, layout).map_err(|error| self.changed(error));
+        let begun =
+            TableWriter::resume(self.store, identity, layout, stored).map_err(|error| self.changed(error));
         let mut writer = begun?.with_part_bytes(flow.part_bytes).with_parts_in_flight(flow.parts_in_flight);
         progress.begin("encrypt", self.source.rows(), "rows");
-        let written = self.write_chunks(&plan, flow, &clear, &mut writer, progress);
+        let written = self.write_chunks(&plan, flow, &clear, &mut writer, recorder.as_mut(), progress);
         progress.end();
-        written?;
-        let sealed_schema = self.half.seal(of_table)?;
+        if let Err(error) = written {
+            // Neither a disk that fails nor other data take back what is stored.
+            if matches!(
+                error,
+                ClientError::Unfinished { .. } | ClientError::Table(hush_table::TableError::Io { .. })
+            ) {
+                writer.suspend();
+            }
+            return Err(error);
+        }
+        let sealed_schema = half.seal(of_table)?;
         Ok(writer.finish(sealed_schema, |bytes| self.owner.sign(bytes))?)
     }
 
@@ -102,12 +127,14 @@ impl Encryption<'_> {
         flow: Flow,
         clear: &SchemaRef,
         writer: &mut TableWriter,
+        mut recorder: Option<&mut Recorder>,
         progress: &dyn Progress,
     ) -> Result<(), ClientError> {
         let before = peak_resident_bytes();
         let reader = self.source.typed(&self.half.schema)?.with_text_limit(flow.text_bytes);
         let (mut raw_chunks, typer) = reader.chunks_ahead(flow.window, flow.raw_bytes);
-        let line = Line::new(plan, &self.half.schema, clear, typer);
+        let stored = recorder.as_mut().map(|recorder| recorder.begin(writer));
+        let line = Line::new(plan, &self.half.schema, clear, typer, stored);
         self.pool.in_place_scope(|scope| {
             let (mut under_way, mut next_chunk) = (VecDeque::with_capacity(flow.window), 0_u32);
             loop {
@@ -119,11 +146,18 @@ impl Encryption<'_> {
                     next_chunk += 1;
                 }
                 // The oldest first: errors come in the order of rows too.
-                let Some(oldest) = under_way.pop_front() else { return Ok(()) };
-                let Encrypted { clear, chunk } = oldest.wait()?;
-                let rows = chunk.rows;
-                writer.push(&clear, chunk)?;
-                progress.advance(rows.into());
+                let Some(oldest) = under_way.pop_front() else {
+                    return recorder.map_or(Ok(()), |recorder| recorder.end());
+                };
+                let Made { rows, digest, encrypted } = oldest.wait()?;
+                if let (Some(recorder), Some(digest)) = (&mut recorder, digest) {
+                    recorder.chunk(digest)?;
+                }
+                if let Some(Encrypted { clear, chunk }) = encrypted {
+                    writer.push(&clear, chunk)?;
+                    recorder.as_mut().map_or(Ok(()), |recorder| recorder.note(writer))?;
+                }
+                progress.advance(rows as u64);
             }
         })
     }
@@ -150,12 +184,14 @@ impl Encryption<'_> {
     }
 
     /// Refuses a table whose encrypted columns alone will not fit the disk. An estimated number of rows is cut by a fifth.
-    fn check_disk(&self, plan: &ChunkPlan<'_>) -> Result<(), ClientError> {
+    fn check_disk(&self, plan: &ChunkPlan<'_>, stored: &[PartEntry]) -> Result<(), ClientError> {
         let (Some(rows), Some(free)) = (self.source.estimated_rows(), self.store.free_bytes()) else {
             return Ok(());
         };
         let surely = if self.source.rows().is_some() { rows } else { rows - rows / 5 };
-        let needed = (surely / u64::from(CHUNK_ROWS)).saturating_mul(Need::stored_bytes(plan));
+        let chunks = (surely / u64::from(CHUNK_ROWS))
+            .saturating_sub(stored.iter().map(|part| u64::from(part.chunks)).sum());
+        let needed = chunks.saturating_mul(Need::stored_bytes(plan));
         if needed > free {
             return Err(ClientError::DiskSpace { place: self.store.place(), needed, free });
         }

@@ -3,6 +3,7 @@
 //! protected column, a key byte or noise. [`remedies`] has the ways out.
 
 mod remedies;
+mod unfinished;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ use hush_plan::EncodingId;
 use hush_plan::error::{Remedy, Subject};
 use hush_remote::RemoteError;
 pub use hush_table::error::ErrorKind;
+pub use unfinished::Unfinished;
 
 /// Errors of the owner's side.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +75,14 @@ pub enum ClientError {
     Changed {
         /// The place.
         place: String,
+    },
+    /// An encryption was interrupted here that this one does not continue.
+    #[error("{place} holds an interrupted encryption {what}")]
+    Unfinished {
+        /// The place.
+        place: String,
+        /// Why not.
+        what: Unfinished,
     },
     /// An encoding in the manifest cannot be used.
     #[error("encoded column {}: {what}", id.0)]
@@ -378,6 +388,7 @@ impl ClientError {
             Self::WouldReplace { .. } => "HUSH-C070",
             Self::Occupied { .. } => "HUSH-C071",
             Self::Changed { .. } => "HUSH-C072",
+            Self::Unfinished { .. } => "HUSH-C073",
             Self::Encoding { .. } | Self::Params(_) => "HUSH-C050",
             Self::Arrow
             | Self::Encrypt(_)
@@ -435,6 +446,7 @@ impl ClientError {
             | Self::SchemaEdit { .. }
             | Self::SchemaFile { .. }
             | Self::SchemaText { .. }
+            | Self::Unfinished { .. }
             | Self::WouldReplace { .. } => ErrorKind::Refused,
             Self::Edge(source) => source.kind(),
             Self::Eval(source) => source.kind(),

@@ -15,14 +15,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::compute::{cast, concat_batches};
-use arrow::datatypes::{DataType, Field, Float64Type, Schema as ArrowSchema};
+use arrow::datatypes::{DataType, Field, Float64Type, Schema as ArrowSchema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use hush_plan::schema::Column;
 use hush_plan::{ColumnType, Protection, Schema};
 use hush_table::CHUNK_ROWS;
-use hush_table::source::{ColumnData, Format, ReadAs, Source};
+use hush_table::source::{ColumnData, DataFile, Format, ReadAs, Source};
 
 use crate::error::ClientError;
 
@@ -35,7 +35,8 @@ use crate::error::ClientError;
 /// [`ClientError::Unequal`] with the first column that differs; those of reading.
 pub(crate) fn check_reading(source: &Source, schema: &Schema) -> Result<(), ClientError> {
     let is_text = matches!(source.format(), Format::Csv { .. });
-    if is_text && source.columns().len() == 1 {
+    let of_files = (0..source.columns().len()).filter(|place| !source.is_of_path(*place)).count();
+    if is_text && of_files == 1 {
         return Ok(());
     }
     let form = |column: &Column| match column.protect {
@@ -51,7 +52,7 @@ pub(crate) fn check_reading(source: &Source, schema: &Schema) -> Result<(), Clie
             let place = source.columns().iter().position(|known| known.name == column.name);
             let raw = place.and_then(|place| other.columns().get(place));
             let raw = raw.ok_or(ClientError::Internal { what: "a second reading without a column" })?;
-            let tokens = if is_text {
+            let tokens = if is_text && !place.is_some_and(|place| source.is_of_path(place)) {
                 column.null_tokens(schema)
             } else {
                 column.written.null_tokens.as_deref().unwrap_or_default()
@@ -100,13 +101,43 @@ fn second_reader(source: &Source) -> Result<Batches, ClientError> {
     let Format::Csv { delimiter } = source.format() else {
         return Ok(Box::new(source.arrow_batches()?.map(|batch| Ok(batch?))));
     };
-    let fields = source.columns().iter().map(|column| Field::new(&column.name, DataType::Utf8, true));
-    let schema = ArrowSchema::new(fields.collect::<Vec<_>>());
-    // No text stands for NULL, so nothing is missing to this reader.
-    let builder =
-        arrow::csv::ReaderBuilder::new(Arc::new(schema)).with_header(true).with_delimiter(delimiter);
-    let reader = builder.with_batch_size(CHUNK_ROWS as usize).build(source.bytes()?)?;
+    let Some(files) = source.files() else { return texts(source, delimiter) };
+    let schema = text_schema(source);
+    Ok(Box::new(files.flat_map(move |opened| {
+        let schema = schema.clone();
+        let read = opened.map_err(ClientError::from).and_then(|(file, source)| {
+            let batches = texts(&source, delimiter)?;
+            Ok(batches.map(move |batch| in_table(&batch?, &file, &schema)))
+        });
+        match read {
+            Ok(batches) => Box::new(batches) as Batches,
+            Err(error) => Box::new(std::iter::once(Err(error))),
+        }
+    })))
+}
+
+/// The texts of a CSV file. No text stands for NULL, so nothing is missing to this reader.
+fn texts(source: &Source, delimiter: u8) -> Result<Batches, ClientError> {
+    let builder = arrow::csv::ReaderBuilder::new(text_schema(source)).with_header(true);
+    let builder = builder.with_delimiter(delimiter).with_batch_size(CHUNK_ROWS as usize);
+    let reader = builder.build(source.bytes()?)?;
     Ok(Box::new(reader.map(|batch| batch.map_err(ClientError::from))))
+}
+
+fn text_schema(source: &Source) -> SchemaRef {
+    let fields = source.columns().iter().map(|column| Field::new(&column.name, DataType::Utf8, true));
+    Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()))
+}
+
+/// Rows of a file of a folder as rows of the table, with the values of its path.
+fn in_table(batch: &RecordBatch, file: &DataFile, schema: &SchemaRef) -> Result<RecordBatch, ClientError> {
+    let places = (0..batch.num_columns()).map(|column| file.position(column));
+    let of_file = places.filter_map(|place| batch.columns().get(place).cloned());
+    let constant = |value: &Option<String>| -> ArrayRef {
+        Arc::new(StringArray::from(vec![value.as_deref(); batch.num_rows()]))
+    };
+    let columns = of_file.chain(file.values.iter().map(constant)).collect();
+    Ok(RecordBatch::try_new(schema.clone(), columns)?)
 }
 
 /// Whether both readings of a column have the same cells missing, and the same values where they can be compared.

@@ -67,7 +67,7 @@ pub use decrypt::TableDecryption;
 pub use devices::{
     Accepted, MAX_REJECTIONS, RejectedDelivery, Revoked, accept_deliveries, device_key, revoke_device,
 };
-pub use error::{ClientError, ErrorKind};
+pub use error::{ClientError, ErrorKind, Unfinished};
 pub use eval::{
     EvalAccount, EvalError, EvalOptions, Evaluation, Numbers, SchemeKind, VectorSource, evaluate_expression,
 };

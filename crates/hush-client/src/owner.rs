@@ -148,9 +148,11 @@ impl Encrypted {
     }
 }
 
-/// Encrypts data into a table, in a directory or an object store.
+/// Encrypts data into a table, in a directory or an object store. If a run before was interrupted, with the same data, schema and key,
+/// this one goes on behind the parts that are stored: it reads their rows again and does not encrypt them.
 ///
 /// # Errors
+/// An interrupted run of other data or under another schema ([`ClientError::Unfinished`]).
 /// An unapproved schema; a table that is there already ([`ClientError::WouldReplace`]), unless it may be replaced; a directory
 /// with anything else ([`ClientError::Occupied`]); a version that came meanwhile ([`ClientError::Changed`]); bad data; a full
 /// disk; too low a limit on memory. The directory then keeps its contents.
@@ -186,6 +188,7 @@ pub fn encrypt(
         memory_limit: options.memory_limit,
         scheme: &Lattice,
         replaces: replaced.map(|present| present.version),
+        pins: Some(&options.pins),
     };
     let manifest = encryption.run(progress)?;
     let body = manifest.manifest();

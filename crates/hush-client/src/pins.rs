@@ -84,6 +84,15 @@ impl Pins {
         }
     }
 
+    /// The version of a table that was seen last; `None` if none was.
+    ///
+    /// # Errors
+    /// [`ClientError::Pin`] for a damaged pin; [`ClientError::File`] if it cannot be read.
+    pub(crate) fn version_of(&self, table: TableId) -> Result<Option<u64>, ClientError> {
+        let Some(directory) = &self.directory else { return Ok(None) };
+        Ok(read::<Pin>(&directory.join(format!("{table}.json")))?.map(|pin| pin.version))
+    }
+
     /// Refuses a table at a place that belonged to another table when it was seen last.
     ///
     /// # Errors

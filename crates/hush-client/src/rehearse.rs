@@ -109,6 +109,7 @@ fn run(
         memory_limit: None,
         scheme,
         replaces: None,
+        pins: None,
     };
     let phase = if options.dry_run { "copy" } else { "encrypt" };
     let manifest = phases.time(phase, || encryption.run(progress))?;
@@ -277,6 +278,7 @@ fn verify(
         memory_limit: None,
         scheme: &Lattice,
         replaces: None,
+        pins: None,
     };
     encryption.run(progress)?;
     let table = OwnedTable::open_store(&store, &owner, &Lattice, options.threads, Limits::default())?;

@@ -263,6 +263,7 @@ mod tests {
                 memory_limit: None,
                 scheme: &Lattice,
                 replaces,
+                pins: None,
             }
             .run(&Silent)
             .map(|signed| signed.manifest().version)

@@ -178,6 +178,11 @@ impl TableKeys<'_> {
         SecretKey::sample(ring, id, &mut SecretRng::derive(kind.context(), &material))
     }
 
+    /// The key of the journal of an encryption that may be interrupted.
+    pub fn journal_seal(&self) -> SealKey {
+        self.seal_key(CONTEXT_SEALED_JOURNAL, &[])
+    }
+
     /// The key of the ledger that counts released numbers.
     pub fn ledger_seal(&self) -> SealKey {
         self.seal_key(CONTEXT_SEALED_LEDGER, &[])
@@ -286,6 +291,7 @@ const TAG_BYTES: usize = 16;
 
 const CONTEXT_SIGN: &str = "hushtable v1 manifest signature Ed25519";
 const CONTEXT_SEALED_COLUMN: &str = "hushtable v2 sealed column XChaCha20-Poly1305";
+const CONTEXT_SEALED_JOURNAL: &str = "hushtable v2 sealed journal of an encryption XChaCha20-Poly1305";
 const CONTEXT_SEALED_LEDGER: &str = "hushtable v2 sealed ledger of releases XChaCha20-Poly1305";
 const CONTEXT_RELEASE: &str = "hushtable v2 key of the noise on released numbers";
 const CONTEXT_SEALED_SCHEMA: &str = "hushtable v2 sealed schema XChaCha20-Poly1305";

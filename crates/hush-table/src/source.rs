@@ -26,6 +26,8 @@
 //! and truth values are ignored and those of text kept. In files with semicolons a decimal comma is understood.
 //! A column without a name is called `column_<position>`.
 //!
+//! A folder of files is read as one table (`dataset`).
+//!
 //! *Non-goals.* Guessing types (`profile`), writing, compressed CSV.
 
 use std::fs::File;
@@ -34,7 +36,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, SchemaRef};
 use bytes::Bytes;
 use hush_plan::schema::{Column, Protection, Schema, units::DecimalPoint};
 
@@ -45,6 +47,7 @@ mod batches;
 pub(crate) mod cells;
 mod column;
 mod cut;
+mod dataset;
 mod error;
 mod grid;
 mod guarded;
@@ -65,12 +68,14 @@ mod typed;
 pub use ahead::{ChunkTyper, RawChunk, RawChunks};
 pub use batch::{ColumnData, RowBatch, TypedColumn, Values};
 pub use batches::{BatchColumn, BatchReader, BatchSource};
-pub use error::{BatchFault, NotATable, Place, SourceError};
+pub use dataset::{DataFile, FILE_LIMIT};
+pub use error::{BatchFault, NotATable, PathFault, Place, SourceError};
 pub(crate) use raw::RawRows;
 pub use typed::TypedReader;
 
 use arrow_rows::ArrowRows;
 use batches::MemoryBatches;
+use dataset::Dataset;
 
 /// First bytes of every Parquet file.
 pub const PARQUET_MAGIC: &[u8] = b"PAR1";
@@ -142,7 +147,7 @@ impl ReadAs {
     }
 }
 
-/// A file, or batches that somebody holds, that can be read as a table, as often as needed; or a stream, once.
+/// A file, a folder of files, or batches that somebody holds, that can be read as a table, as often as needed; or a stream, once.
 ///
 /// Cheap to clone. Holds the names of the columns, no values but the first megabyte of a stream.
 #[derive(Clone, Debug)]
@@ -166,6 +171,8 @@ pub struct SourceColumn {
     pub unsupported: Option<String>,
     /// What the file says of its numbers or instants, where it says something (Parquet and Arrow).
     pub declared: Option<Declared>,
+    /// The type that the file gives it, where it gives one (Parquet).
+    kind: Option<DataType>,
 }
 
 /// A type of numbers or instants that a file declares.
@@ -189,6 +196,7 @@ pub enum Declared {
 #[derive(Clone)]
 enum Origin {
     Batches(Arc<dyn BatchSource>),
+    Dataset(Arc<Dataset>),
     File(PathBuf),
     Memory(Bytes),
     /// Read once: its first bytes, and what follows until somebody takes it.
@@ -208,6 +216,7 @@ impl std::fmt::Debug for Origin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Batches(_) => f.write_str("Batches"),
+            Self::Dataset(dataset) => f.debug_tuple("Dataset").field(&dataset.folder()).finish(),
             Self::File(path) => f.debug_tuple("File").field(path).finish(),
             Self::Memory(bytes) => write!(f, "Memory({} bytes)", bytes.len()),
             Self::Stream { .. } => f.write_str("Stream"),
@@ -216,11 +225,15 @@ impl std::fmt::Debug for Origin {
 }
 
 impl Source {
-    /// Opens a file: tells Parquet from CSV by its first bytes, finds the delimiter, reads the names.
+    /// Opens a file: tells Parquet from CSV by its first bytes, finds the delimiter, reads the names. A folder is opened as
+    /// [`Source::open_folder`] does.
     ///
     /// # Errors
     /// [`SourceError`] if it cannot be opened, is neither format, is empty or has a bad header.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Self, SourceError> {
+        if path.is_dir() {
+            return Self::open_folder(path, options);
+        }
         Self::with_origin(Origin::File(path.to_owned()), options)
     }
 
@@ -270,6 +283,7 @@ impl Source {
             name: named(&column.name, i),
             unsupported: column.unsupported(),
             declared: column.kind.as_ref().ok().and_then(cells::declared),
+            kind: None,
         };
         let columns: Arc<[SourceColumn]> = found.iter().enumerate().map(column).collect();
         check_names(&columns)?;
@@ -290,6 +304,12 @@ impl Source {
     }
 
     fn with_origin(origin: Origin, options: &OpenOptions) -> Result<Self, SourceError> {
+        let source = Self::inspect(origin, options)?;
+        if source.rows == Some(0) { Err(SourceError::NoRows) } else { Ok(source) }
+    }
+
+    /// As [`Source::open`], of a file that may have no rows.
+    fn inspect(origin: Origin, options: &OpenOptions) -> Result<Self, SourceError> {
         let mut start = Vec::with_capacity(records::SNIFF_BYTES);
         origin
             .beginning()?
@@ -452,7 +472,7 @@ impl Origin {
     /// A reader of the first bytes: at least as many as names and delimiter are found in.
     fn beginning(&self) -> Result<Input, SourceError> {
         match self {
-            Self::Batches(_) | Self::File(_) | Self::Memory(_) => self.reader(),
+            Self::Batches(_) | Self::Dataset(_) | Self::File(_) | Self::Memory(_) => self.reader(),
             Self::Stream { start, .. } => Ok(Box::new(std::io::Cursor::new(start.clone()))),
         }
     }
@@ -464,14 +484,14 @@ impl Origin {
                 path.metadata().ok().filter(std::fs::Metadata::is_file).map(|meta| meta.len())
             }
             Self::Memory(bytes) => Some(bytes.len() as u64),
-            Self::Batches(_) | Self::Stream { .. } => None,
+            Self::Batches(_) | Self::Dataset(_) | Self::Stream { .. } => None,
         }
     }
 
     fn reader(&self) -> Result<Input, SourceError> {
         Ok(match self {
-            // Batches have no bytes that stand for them.
-            Self::Batches(_) => return Err(SourceError::ReadOnce),
+            // Batches and folders have no bytes that stand for them.
+            Self::Batches(_) | Self::Dataset(_) => return Err(SourceError::ReadOnce),
             Self::File(path) => {
                 let failed = |source| SourceError::Open { path: path.clone(), source };
                 let file = File::open(path).map_err(failed)?;

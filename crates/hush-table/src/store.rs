@@ -8,6 +8,7 @@
 //! <prefix>/parts/<digest>.{clear,enc}.tree   hash trees of large parts: ranges are checked without reading the rest
 //! <prefix>/keys/<digest>.key                 evaluation keys
 //! <prefix>/versions/<digest>.hush            manifests that were replaced not long ago; not in directories
+//! <prefix>/encryption.journal                how far an encryption that was interrupted has come, sealed
 //! <prefix>/deliveries/<stream>-<number>.delivery    from devices, until the owner takes them in
 //! <directory>/.lock, *.partial               directories only: the writer's lock, files not yet in place
 //! ```
@@ -22,6 +23,7 @@ mod commit;
 mod copy;
 mod deliveries;
 pub mod files;
+mod journal;
 mod log;
 mod objects;
 mod open;
@@ -63,6 +65,8 @@ pub const DELIVERIES_NAME: &str = "deliveries";
 const FOLDERS: [&str; 4] = [PARTS_NAME, KEYS_NAME, DELIVERIES_NAME, VERSIONS_NAME];
 /// Name of the folder of replaced versions below a table's prefix in an object store.
 pub const VERSIONS_NAME: &str = "versions";
+/// Name of the journal of an interrupted encryption below a table's prefix.
+pub const JOURNAL_NAME: &str = "encryption.journal";
 /// Name of the manifest below a table's prefix.
 pub const MANIFEST_NAME: &str = "manifest.hush";
 

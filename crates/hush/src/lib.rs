@@ -105,7 +105,7 @@ pub fn eval(options: &EvalOptions) -> Result<Evaluation, Error> {
     Ok(hush_client::evaluate_expression(options)?)
 }
 
-/// Opens a CSV or Parquet file; see [`Source::open`].
+/// Opens a CSV or Parquet file, or a folder of them; see [`Source::open`].
 ///
 /// # Errors
 /// [`Error`], with a stable code.

@@ -9,8 +9,8 @@ use arrow::datatypes::SchemaRef;
 use hush_encode::clear_rows;
 use hush_keys::Encryptor;
 use hush_plan::Schema;
-use hush_table::EncodedChunk;
 use hush_table::source::{ChunkTyper, RawChunk, SourceError};
+use hush_table::{Digest, EncodedChunk};
 use rayon::Scope;
 
 use crate::chunk::ChunkPlan;
@@ -22,6 +22,8 @@ pub(super) struct Line<'a> {
     schema: &'a Schema,
     clear: &'a SchemaRef,
     typer: ChunkTyper,
+    /// Whether a journal is kept, and how many chunks are stored.
+    journal: Option<u32>,
     /// Workers that no thread uses at the moment; at most one for each thread.
     idle: Mutex<Vec<Worker>>,
 }
@@ -32,6 +34,15 @@ struct Worker {
     encryptor: Encryptor,
 }
 
+/// What has become of a chunk.
+pub(super) struct Made {
+    pub(super) rows: usize,
+    /// A digest of its rows, where a journal is kept.
+    pub(super) digest: Option<Digest>,
+    /// `None` if it is stored.
+    pub(super) encrypted: Option<Encrypted>,
+}
+
 /// A chunk as the writer takes it.
 pub(super) struct Encrypted {
     pub(super) clear: RecordBatch,
@@ -39,7 +50,7 @@ pub(super) struct Encrypted {
 }
 
 /// A chunk that a thread works on.
-pub(super) struct UnderWay(Receiver<Result<Encrypted, ClientError>>);
+pub(super) struct UnderWay(Receiver<Result<Made, ClientError>>);
 
 impl<'a> Line<'a> {
     pub(super) fn new(
@@ -47,8 +58,9 @@ impl<'a> Line<'a> {
         schema: &'a Schema,
         clear: &'a SchemaRef,
         typer: ChunkTyper,
+        journal: Option<u32>,
     ) -> Self {
-        Self { plan, schema, clear, typer, idle: Mutex::default() }
+        Self { plan, schema, clear, typer, journal, idle: Mutex::default() }
     }
 
     /// Lets a thread of `scope` make chunk `index`, or pass on the error of reading it.
@@ -65,15 +77,22 @@ impl<'a> Line<'a> {
         UnderWay(receiver)
     }
 
-    fn make(&self, index: u32, raw: RawChunk) -> Result<Encrypted, ClientError> {
+    fn make(&self, index: u32, raw: RawChunk) -> Result<Made, ClientError> {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = idle().pop();
         let mut worker =
             waiting.unwrap_or_else(|| Worker { typer: self.typer.another(), encryptor: Encryptor::new() });
         let batch = worker.typer.read(raw)?;
-        let chunk = self.plan.encrypt(&mut worker.encryptor, index, &batch)?;
+        let digest = self.journal.map(|_| batch.digest());
+        let is_stored = self.journal.is_some_and(|stored| index < stored);
+        let encrypted = if is_stored {
+            None
+        } else {
+            let chunk = self.plan.encrypt(&mut worker.encryptor, index, &batch)?;
+            Some(Encrypted { clear: clear_rows(self.schema, self.clear, &batch)?, chunk })
+        };
         idle().push(worker);
-        Ok(Encrypted { clear: clear_rows(self.schema, self.clear, &batch)?, chunk })
+        Ok(Made { rows: batch.rows, digest, encrypted })
     }
 }
 
@@ -82,7 +101,7 @@ impl UnderWay {
     ///
     /// # Errors
     /// Faults of its rows, or of reading them.
-    pub(super) fn wait(self) -> Result<Encrypted, ClientError> {
+    pub(super) fn wait(self) -> Result<Made, ClientError> {
         // A thread that panicked sends nothing; its panic goes on when the scope ends.
         self.0.recv().unwrap_or(Err(ClientError::Internal { what: "a thread gave no chunk" }))
     }

@@ -80,6 +80,10 @@ impl ClientError {
                 | RemoteError::OtherTable { url, table }
                 | RemoteError::Newer { url, table, .. },
             ) => ways([Remedy::Delete { url: url.clone(), table: table.clone() }, Remedy::Rename]),
+            Self::Unfinished { place, .. } => ways([
+                "the data, schema and key as they were".into(),
+                format!("delete {place}/{} to begin anew", hush_table::JOURNAL_NAME).into(),
+            ]),
             Self::WouldReplace { .. } => {
                 Advice { unwritten: true, ..ways([Remedy::ReplaceTable, "another directory or name".into()]) }
             }

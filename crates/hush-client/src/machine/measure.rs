@@ -168,6 +168,7 @@ impl Example {
             memory_limit: None,
             scheme: &Lattice,
             replaces: None,
+            pins: None,
         }
         .run(&Silent)?;
         Ok(Self { directory, owner, pool })

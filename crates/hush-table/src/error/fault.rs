@@ -8,6 +8,8 @@ use hush_plan::EncodingId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Measured {
+    /// Bytes of the journal of an encryption.
+    Journal,
     /// Bytes of the manifest's body.
     ManifestBody,
     /// Bytes of one part file.
@@ -382,6 +384,7 @@ pub enum PartFault {
 impl std::fmt::Display for Measured {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
+            Self::Journal => "the length in bytes of the journal",
             Self::ManifestBody => "the manifest's length in bytes",
             Self::PartFile => "the part's length in bytes",
             Self::PartUncompressed => "the part's decompressed length in bytes",

@@ -7,7 +7,8 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use super::arrow_rows::Slice;
 use super::cut::Cut;
-use super::lines::Lines;
+use super::dataset::Piece;
+use super::lines::{self, Lines};
 use super::parquet_file::ParquetColumns;
 use super::typed::{Rows, TypedReader, Typer};
 use super::{CHUNK_ROWS, RowBatch, SourceError};
@@ -23,6 +24,8 @@ enum RawRows {
     Batch(RowBatch),
     /// Whole records of CSV.
     Lines(Lines),
+    /// Those of several files.
+    Pieces(Vec<Piece>),
     /// A chunk of Parquet that has not been read.
     Parquet { file: ParquetRows, number: u64 },
     /// Rows of Arrow batches.
@@ -147,9 +150,10 @@ impl ChunkTyper {
             RawRows::Lines(lines) => {
                 let expected = lines.records;
                 let batch = self.typer.lines(first_row, lines)?;
-                // Cutting and reading follow the same rules. If they did not, values would stand in other rows.
-                if batch.rows == expected { Ok(batch) } else { Err(miscounted(batch.rows, expected)) }
+                lines::check_count(batch.rows, expected)?;
+                Ok(batch)
             }
+            RawRows::Pieces(pieces) => self.typer.pieces(first_row, pieces),
             RawRows::Parquet { file, number } => {
                 let batch = file.columns.read(number)?;
                 self.slices(first_row, vec![Slice::whole(batch, &file.positions)])
@@ -193,6 +197,7 @@ impl Cutter {
             // Without memory for chunks that wait, values wait.
             _ if self.chunk_bytes == 0 => Cut::Unfit,
             Rows::Arrow(rows) => rows.cut(CHUNK_ROWS, self.chunk_bytes).map(RawRows::Slices),
+            Rows::Files(files) => files.cut(CHUNK_ROWS, self.chunk_bytes).map(RawRows::Pieces),
             Rows::Csv(records) => records.cut(CHUNK_ROWS, self.chunk_bytes).map(RawRows::Lines),
         };
         match cut {
@@ -215,13 +220,9 @@ impl RawRows {
         match self {
             Self::Batch(batch) => batch.rows,
             Self::Lines(lines) => lines.records,
+            Self::Pieces(pieces) => pieces.iter().map(|piece| piece.lines.records).sum(),
             Self::Parquet { file, number } => file.columns.rows(*number),
             Self::Slices(slices) => slices.iter().map(|slice| slice.to - slice.from).sum(),
         }
     }
-}
-
-fn miscounted(found: usize, expected: usize) -> SourceError {
-    let text = format!("a chunk has {found} records where {expected} were cut from the file");
-    SourceError::Read { source: std::io::Error::other(text) }
 }

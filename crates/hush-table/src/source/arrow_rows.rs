@@ -8,6 +8,7 @@ use arrow::array::{Array, ArrayRef, RecordBatch};
 
 use super::batches::{self, Checked};
 use super::cut::Cut;
+use super::dataset::{FileRow, ParquetFiles};
 use super::guarded::guarded;
 use super::parquet_file::ParquetColumns;
 use super::{BatchFault, Origin, Source, SourceError};
@@ -16,6 +17,8 @@ use super::{BatchFault, Origin, Source, SourceError};
 pub(crate) struct ArrowRows {
     reader: Reader,
     batch: Option<RecordBatch>,
+    /// Where it comes from, in a folder of files.
+    place: Option<FileRow>,
     used: usize,
     /// Slices that were found unfit to be cut, and why there are no more of them.
     returned: VecDeque<Result<Slice, SourceError>>,
@@ -28,13 +31,18 @@ pub(crate) struct ArrowRows {
 /// Where batches come from.
 enum Reader {
     Batches(Box<Checked>),
+    /// Files of a folder.
+    Files(Box<ParquetFiles>),
     /// A file, and the number of its next chunk.
     Parquet(Arc<ParquetColumns>, u64),
 }
 
 impl Reader {
-    fn next(&mut self) -> Result<Option<RecordBatch>, SourceError> {
-        match self {
+    fn next(&mut self) -> Result<Option<(RecordBatch, Option<FileRow>)>, SourceError> {
+        let batch = match self {
+            Self::Files(files) => {
+                return Ok(files.next()?.map(|(batch, place)| (batch, Some(place))));
+            }
             Self::Batches(reader) => {
                 // The text of a holder of batches is dropped: it may quote values.
                 let broken = || SourceError::Batches { what: BatchFault::Broken };
@@ -45,7 +53,8 @@ impl Reader {
                 *number += 1;
                 chunk.map(|number| columns.read(number)).transpose()
             }
-        }
+        };
+        Ok(batch?.map(|batch| (batch, None)))
     }
 }
 
@@ -57,13 +66,15 @@ pub(crate) struct Slice {
     pub(crate) from: usize,
     /// Row after the last.
     pub(crate) to: usize,
+    /// Where its first row stands, in a folder of files.
+    pub(super) place: Option<FileRow>,
 }
 
 impl Slice {
     /// All rows of a batch, which has the columns at positions `columns` of the data.
     pub(super) fn whole(batch: RecordBatch, columns: &[usize]) -> Self {
         let to = batch.num_rows();
-        Self { batch, columns: columns.to_vec(), from: 0, to }
+        Self { batch, columns: columns.to_vec(), from: 0, to, place: None }
     }
 
     /// Its rows.
@@ -91,6 +102,7 @@ impl ArrowRows {
     pub(super) fn open(source: &Source, columns: &[usize]) -> Result<Self, SourceError> {
         let reader = match &source.origin {
             Origin::Batches(batches) => Reader::Batches(Box::new(Checked::open(batches.as_ref(), columns)?)),
+            Origin::Dataset(dataset) => Reader::Files(Box::new(ParquetFiles::open(dataset.clone(), columns))),
             Origin::File(_) | Origin::Memory(_) => {
                 Reader::Parquet(Arc::new(ParquetColumns::open(source, columns)?), 0)
             }
@@ -99,7 +111,7 @@ impl ArrowRows {
         let rows = source.rows().and_then(|rows| usize::try_from(rows).ok());
         let bare_rows = rows.filter(|_| columns.is_empty());
         let (columns, returned) = (columns.to_vec(), VecDeque::new());
-        Ok(Self { reader, batch: None, used: 0, returned, columns, bare_rows })
+        Ok(Self { reader, batch: None, place: None, used: 0, returned, columns, bare_rows })
     }
 
     /// The columns of a file of which nothing has been read, and their positions in it, for chunks in any order; `None` if there are
@@ -144,7 +156,7 @@ impl ArrowRows {
             let to = most.min(*left);
             *left -= to;
             let batch = RecordBatch::new_empty(batches::bare());
-            return Ok((to > 0).then(|| Slice { batch, columns: Vec::new(), from: 0, to }));
+            return Ok((to > 0).then(|| Slice { batch, columns: Vec::new(), from: 0, to, place: None }));
         }
         loop {
             if let Some(batch) = &self.batch
@@ -152,12 +164,15 @@ impl ArrowRows {
             {
                 let (from, to) = (self.used, batch.num_rows().min(self.used + most));
                 self.used = to;
-                return Ok(Some(Slice { batch: batch.clone(), columns: self.columns.clone(), from, to }));
+                let place = self.place.as_ref();
+                let place = place.map(|place| FileRow { row: place.row + from as u64, ..place.clone() });
+                let (batch, columns) = (batch.clone(), self.columns.clone());
+                return Ok(Some(Slice { batch, columns, from, to, place }));
             }
             // The batch that is used up goes before the next one comes.
             self.batch = None;
-            let Some(batch) = self.reader.next()? else { return Ok(None) };
-            self.batch = Some(batch);
+            let Some((batch, place)) = self.reader.next()? else { return Ok(None) };
+            (self.batch, self.place) = (Some(batch), place);
             self.used = 0;
         }
     }

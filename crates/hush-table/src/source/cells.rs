@@ -98,7 +98,7 @@ pub(crate) fn unsupported(kind: &DataType) -> Option<String> {
 }
 
 /// The type that a type is read as: dictionaries, runs and views unpacked, decimals of 128 bits, times of day as text.
-fn plain(kind: &DataType) -> Option<DataType> {
+pub(super) fn plain(kind: &DataType) -> Option<DataType> {
     use DataType as T;
     Some(match kind {
         T::Boolean | T::Date32 | T::Date64 | T::Float32 | T::Float64 | T::Null | T::Utf8 => kind.clone(),
@@ -127,7 +127,7 @@ fn decimal(precision: u8, scale: i8) -> Option<DataType> {
 }
 
 /// An array in the type that its own is read as; `None` if a value does not fit, which must not make it a missing one.
-fn unpacked(array: &ArrayRef, kind: &DataType) -> Option<ArrayRef> {
+pub(super) fn unpacked(array: &ArrayRef, kind: &DataType) -> Option<ArrayRef> {
     let strict = CastOptions { safe: false, ..CastOptions::default() };
     let cast = |to: &DataType| guarded(|| cast_with_options(array, to, &strict))?.ok();
     // Arrow unpacks one layer at a time.

@@ -175,6 +175,7 @@ impl ColumnBuilder {
     }
 
     /// Rows collected.
+    #[cfg(test)]
     pub(super) fn rows(&self) -> usize {
         self.rows
     }

@@ -10,6 +10,8 @@ use thiserror::Error;
 /// Where in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
+    /// The names of its folders.
+    Path,
     /// Line of a text file, from 1; that of the record's first line.
     Line(u64),
     /// Row of a Parquet file, from 1.
@@ -19,6 +21,7 @@ pub enum Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Path => write!(f, "in its path"),
             Self::Line(line) => write!(f, "line {line}"),
             Self::Row(row) => write!(f, "row {row}"),
         }
@@ -38,6 +41,9 @@ pub enum NotATable {
     /// A directory.
     #[error("a directory")]
     Directory,
+    /// A device, a pipe or a socket.
+    #[error("no file but a device, a pipe or a socket")]
+    Special,
     /// A spreadsheet's or database's own format.
     #[error("a database file")]
     Database,
@@ -62,6 +68,44 @@ pub enum BatchFault {
     /// Columns that cannot be read are asked for.
     #[error("it has columns of unknown types")]
     Columns,
+}
+
+/// What is wrong with the path of a file in a folder.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PathFault {
+    /// A column of the path is one of the file too.
+    #[error("column {column} stands both in the path and in the file")]
+    AlsoInFile {
+        /// The column.
+        column: String,
+    },
+    /// A folder called `=value`.
+    #[error("a folder has a value but no key")]
+    NoKey,
+    /// A key or value that is not UTF-8.
+    #[error("a key or value is not UTF-8")]
+    NotText,
+    /// Other keys than the first file has.
+    #[error("its folders give {}, those of {first} {}", keys(found), keys(expected))]
+    OtherKeys {
+        /// Keys of the path.
+        found: Vec<String>,
+        /// The first file.
+        first: String,
+        /// Keys of its path.
+        expected: Vec<String>,
+    },
+    /// One key twice in a path.
+    #[error("its path has the key {column} twice")]
+    Twice {
+        /// The key.
+        column: String,
+    },
+}
+
+fn keys(keys: &[String]) -> String {
+    if keys.is_empty() { "no column".to_owned() } else { listed(keys) }
 }
 
 /// What is wrong with a file, with a stable [`code`](SourceError::code) and a [way out](SourceError::remedy).
@@ -101,6 +145,20 @@ pub enum SourceError {
     /// Nothing in the file.
     #[error("the file is empty")]
     Empty,
+    /// A file of a folder has changed since the folder was opened.
+    #[error("{file} has changed while it was read")]
+    FileChanged {
+        /// Its path in the folder.
+        file: String,
+    },
+    /// Something is wrong with one file of a folder.
+    #[error("{file}: {error}")]
+    InFile {
+        /// Its path in the folder.
+        file: String,
+        /// What.
+        error: Box<SourceError>,
+    },
     /// The header is not UTF-8.
     #[error("line 1: the column names are not UTF-8")]
     HeaderNotText,
@@ -117,6 +175,12 @@ pub enum SourceError {
     /// The first line holds values instead of names.
     #[error("line 1 looks like data, not like column names")]
     NoHeader,
+    /// A folder without files.
+    #[error("no files below {}; names that begin with . or _ do not count", folder.display())]
+    NoFiles {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// A header and nothing else.
     #[error("the table has column names but no rows")]
     NoRows,
@@ -151,6 +215,50 @@ pub enum SourceError {
         path: PathBuf,
         /// Why.
         source: std::io::Error,
+    },
+    /// A file has other columns than the first one of its folder.
+    #[error("{file} has other columns than {first}{}", differences(absent, more))]
+    OtherColumns {
+        /// The file.
+        file: String,
+        /// The first one.
+        first: String,
+        /// Columns of the first that it lacks.
+        absent: Vec<String>,
+        /// Columns that the first lacks.
+        more: Vec<String>,
+    },
+    /// A file is of another kind than the first one of its folder.
+    #[error("{file} is {}, but {first} is not", kind(*found))]
+    OtherKind {
+        /// The file.
+        file: String,
+        /// Its kind.
+        found: super::Format,
+        /// The first one.
+        first: String,
+    },
+    /// No type holds a column of two files.
+    #[error("column {column} is {found} in {file}, but {expected} in {first}")]
+    OtherType {
+        /// The column.
+        column: String,
+        /// A file.
+        file: String,
+        /// Its type.
+        found: String,
+        /// A file before it.
+        first: String,
+        /// Its type.
+        expected: String,
+    },
+    /// The path of a file in a folder.
+    #[error("{file}: {what}")]
+    Path {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        what: PathFault,
     },
     /// A value outside the declared range.
     #[error("{place}, column {column}: outside the declared range (value hidden){}", more_text(*more))]
@@ -198,6 +306,12 @@ pub enum SourceError {
     /// More columns than a table may have.
     #[error("more than {limit} columns")]
     TooManyColumns {
+        /// The limit.
+        limit: usize,
+    },
+    /// More files than a folder may have.
+    #[error("the folder has more than {limit} files")]
+    TooManyFiles {
         /// The limit.
         limit: usize,
     },
@@ -268,6 +382,14 @@ impl SourceError {
             Self::ChunkTooLarge { .. } => "HUSH-D025",
             Self::ReadOnce => "HUSH-D026",
             Self::Batches { .. } => "HUSH-D027",
+            Self::InFile { error, .. } => error.code(),
+            Self::NoFiles { .. } => "HUSH-D040",
+            Self::OtherKind { .. } => "HUSH-D041",
+            Self::OtherColumns { .. } => "HUSH-D042",
+            Self::OtherType { .. } => "HUSH-D043",
+            Self::Path { .. } => "HUSH-D044",
+            Self::FileChanged { .. } => "HUSH-D045",
+            Self::TooManyFiles { .. } => "HUSH-D046",
             Self::Unlisted { .. } => "HUSH-S020",
             Self::Absent { .. } => "HUSH-S021",
         }
@@ -281,6 +403,16 @@ impl SourceError {
             Self::ChunkTooLarge { .. } => return Remedy::LongTexts,
             Self::DuplicateColumn { .. } => "rename one of them",
             Self::Empty => "check the path; a table needs column names and rows",
+            Self::FileChanged { .. } => "let nothing write to the folder, and run the command again",
+            Self::InFile { error, .. } => return error.remedy(),
+            Self::NoFiles { .. } => "check the path; it must hold CSV or Parquet files",
+            Self::OtherColumns { .. } => {
+                "give all files the same columns, or name a folder of those that have them"
+            }
+            Self::OtherKind { .. } => "move it elsewhere, or let its name begin with an underscore",
+            Self::OtherType { .. } => "write one of them again with the other's type",
+            Self::Path { .. } => "name all folders by the same keys, which no file has as columns",
+            Self::TooManyFiles { .. } => "join small files first, or name a folder of fewer",
             Self::HeaderNotText | Self::NotUtf8 { .. } => "save the file as UTF-8",
             Self::Missing { .. } => "set nullable = true for the column in the schema. Nothing was written",
             Self::NoHeader => "add a first line with the names of the columns",
@@ -316,6 +448,21 @@ impl SourceError {
             }
         };
         text.into()
+    }
+}
+
+fn differences(absent: &[String], more: &[String]) -> String {
+    let list = |what: &str, columns: &[String]| {
+        if columns.is_empty() { String::new() } else { format!("; it {what} {}", listed(columns)) }
+    };
+    list("lacks", absent) + &list("adds", more)
+}
+
+fn kind(format: super::Format) -> &'static str {
+    match format {
+        super::Format::Arrow => "a stream of Arrow batches",
+        super::Format::Csv { .. } => "CSV",
+        super::Format::Parquet => "Parquet",
     }
 }
 

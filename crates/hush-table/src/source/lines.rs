@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whole records of CSV as the file has them.
 
+use super::SourceError;
+
 /// Records that were cut out of a file.
 pub(super) struct Lines {
     pub(super) bytes: Vec<u8>,
@@ -12,4 +14,13 @@ pub(super) struct Lines {
     pub(super) has_quotes: bool,
     /// Whether no record could pass a limit.
     pub(super) is_short: bool,
+}
+
+/// Cutting and reading follow the same rules. If they did not, values would stand in other rows.
+pub(super) fn check_count(found: usize, expected: usize) -> Result<(), SourceError> {
+    if found == expected {
+        return Ok(());
+    }
+    let text = format!("a chunk has {found} records where {expected} were cut from the file");
+    Err(SourceError::Read { source: std::io::Error::other(text) })
 }

@@ -1,13 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Names of data, and their names in SQL.
 
+use std::path::Path;
+
 use super::{Origin, Source};
 
+/// The name of a folder, also of one that is written as `.` or ends in `..`.
+fn folder_name(folder: &Path) -> Option<String> {
+    let whole = || folder.canonicalize().ok();
+    let name = folder
+        .file_name()
+        .map(std::ffi::OsStr::to_owned)
+        .or_else(|| whole()?.file_name().map(std::ffi::OsStr::to_owned));
+    name.map(|name| name.to_string_lossy().into_owned())
+}
+
 impl Source {
-    /// The name that SQL gives the table: the file's name without its extensions, with `_` for whatever is
+    /// The name that SQL gives the table: the name of the file or folder without its extensions, with `_` for whatever is
     /// not an ASCII letter, digit or `_`, cut to 64 characters. Every server takes such a name.
     pub fn table_name(&self) -> String {
         let stem = self.name.clone().or_else(|| match &self.origin {
+            Origin::Dataset(dataset) => folder_name(dataset.folder()),
             Origin::File(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
             Origin::Batches(_) | Origin::Memory(_) | Origin::Stream { .. } => None,
         });
@@ -19,6 +32,7 @@ impl Source {
     /// What the data are called, where SQL needs another name ([`Source::table_name`]): of a file, its name without the ending.
     pub fn renamed(&self) -> Option<String> {
         let given = self.name.clone().or_else(|| match &self.origin {
+            Origin::Dataset(dataset) => folder_name(dataset.folder()),
             Origin::File(path) => path.file_stem().map(|name| name.to_string_lossy().into_owned()),
             Origin::Batches(_) | Origin::Memory(_) | Origin::Stream { .. } => None,
         })?;

@@ -27,6 +27,11 @@ impl ParquetColumns {
     }
 
     /// Never called.
+    pub(super) fn is_bare(&self) -> bool {
+        match *self {}
+    }
+
+    /// Never called.
     pub(super) fn rows(&self, _: u64) -> usize {
         match *self {}
     }

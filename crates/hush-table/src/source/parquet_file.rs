@@ -41,13 +41,11 @@ pub(super) fn describe(source: &Source) -> Result<Described, SourceError> {
     if fields.len() > COLUMN_LIMIT {
         return Err(SourceError::TooManyColumns { limit: COLUMN_LIMIT });
     }
-    if rows == 0 {
-        return Err(SourceError::NoRows);
-    }
     let column = |(i, field): (usize, &arrow::datatypes::FieldRef)| SourceColumn {
         name: named(field.name(), i),
         unsupported: cells::unsupported(field.data_type()),
         declared: cells::declared(field.data_type()),
+        kind: Some(field.data_type().clone()),
     };
     let columns = fields.iter().enumerate().map(column).collect();
     let of_column = |chunk: &ColumnChunkMetaData| {
@@ -80,7 +78,7 @@ struct ColumnRows {
 }
 
 impl ParquetColumns {
-    /// Opens the columns at positions `columns`, ascending.
+    /// Opens the columns at positions `columns`, and gives them in this order.
     pub(super) fn open(source: &Source, columns: &[usize]) -> Result<Self, SourceError> {
         let bytes = bytes(source)?;
         let metadata = metadata(&bytes)?;
@@ -103,6 +101,11 @@ impl ParquetColumns {
     #[cfg(test)]
     pub(super) fn with_rows(self, rows: u64) -> Self {
         Self { rows, ..self }
+    }
+
+    /// Whether it has no columns, which cannot be read.
+    pub(super) fn is_bare(&self) -> bool {
+        self.columns.is_empty()
     }
 
     /// Rows of chunk `number`; 0 behind the last.
@@ -162,7 +165,7 @@ fn bytes(source: &Source) -> Result<PartSource, SourceError> {
             file.map_err(|source| SourceError::Open { path: path.clone(), source })
         }
         Origin::Memory(bytes) => Ok(PartSource::from_memory(bytes.clone())),
-        Origin::Batches(_) | Origin::Stream { .. } => Err(SourceError::ReadOnce),
+        Origin::Batches(_) | Origin::Dataset(_) | Origin::Stream { .. } => Err(SourceError::ReadOnce),
     }
 }
 

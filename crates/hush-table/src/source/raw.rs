@@ -3,8 +3,10 @@
 
 use super::arrow_rows::ArrowRows;
 use super::column::NullTokens;
+use super::dataset::{CsvFiles, DataFile};
+use super::record::Record;
 use super::records::Records;
-use super::{BatchFault, CHUNK_ROWS, Format, Source, SourceError, cells};
+use super::{BatchFault, CHUNK_ROWS, Format, Origin, Source, SourceError, cells};
 
 /// Rows of a file as text, one after the other, with the missing cells marked.
 pub(crate) struct RawRows {
@@ -16,6 +18,7 @@ pub(crate) struct RawRows {
 enum Kind {
     Arrow(Box<Blocks>),
     Csv(Box<Records>),
+    Files(Box<CsvFiles>),
 }
 
 /// Parquet or Arrow, rendered block by block.
@@ -47,9 +50,12 @@ impl TextColumn {
 impl RawRows {
     pub(super) fn new(source: &Source) -> Result<Self, SourceError> {
         let columns = source.columns().len();
-        let kind = match source.format() {
-            Format::Csv { .. } => Kind::Csv(Box::new(source.records()?)),
-            Format::Arrow | Format::Parquet => {
+        let kind = match (source.format(), &source.origin) {
+            (Format::Csv { .. }, Origin::Dataset(dataset)) => {
+                Kind::Files(Box::new(CsvFiles::new(dataset.clone())))
+            }
+            (Format::Csv { .. }, _) => Kind::Csv(Box::new(source.records()?)),
+            (Format::Arrow | Format::Parquet, _) => {
                 let readable =
                     source.columns().iter().enumerate().filter(|(_, column)| column.unsupported.is_none());
                 let kept: Vec<usize> = readable.map(|(i, _)| i).collect();
@@ -74,17 +80,25 @@ impl RawRows {
         match &mut self.kind {
             Kind::Csv(records) => {
                 let Some(record) = records.next()? else { return Ok(false) };
-                if record.len() != self.columns {
-                    let (line, found) = (record.line(), record.len());
-                    return Err(SourceError::Ragged { line, found, expected: self.columns });
-                }
-                for i in 0..self.columns {
-                    let field = record.field(i);
-                    let missing = self.nulls.contains(field) || self.nulls.contains(field.trim_ascii());
-                    sink(i, (!missing).then_some(field));
-                }
+                give(record, self.columns, &self.nulls, |i| i, &mut sink)?;
                 Ok(true)
             }
+            Kind::Files(files) => loop {
+                let Some(open) = files.open()? else { return Ok(false) };
+                let DataFile { values, .. } = &open.file;
+                let width = self.columns - values.len();
+                let position = |i| open.file.position(i);
+                let given = open.records.next().and_then(|record| match record {
+                    Some(record) => give(record, width, &self.nulls, position, &mut sink).map(|()| true),
+                    None => Ok(false),
+                });
+                if given.map_err(|error| open.file.error(error))? {
+                    let values = values.iter().map(|value| value.as_ref().map(String::as_bytes));
+                    values.enumerate().for_each(|(i, value)| sink(width + i, value));
+                    return Ok(true);
+                }
+                files.close()?;
+            },
             Kind::Arrow(blocks) => {
                 if blocks.next_row == blocks.row_count && !blocks.refill()? {
                     return Ok(false);
@@ -98,6 +112,27 @@ impl RawRows {
             }
         }
     }
+}
+
+/// Calls `sink` with the fields of a record, column by column; `position` tells where a column stands in it.
+#[inline]
+fn give(
+    record: Record<'_>,
+    columns: usize,
+    nulls: &NullTokens,
+    position: impl Fn(usize) -> usize,
+    sink: &mut impl FnMut(usize, Option<&[u8]>),
+) -> Result<(), SourceError> {
+    if record.len() != columns {
+        let (line, found) = (record.line(), record.len());
+        return Err(SourceError::Ragged { line, found, expected: columns });
+    }
+    for i in 0..columns {
+        let field = record.field(position(i));
+        let missing = nulls.contains(field) || nulls.contains(field.trim_ascii());
+        sink(i, (!missing).then_some(field));
+    }
+    Ok(())
 }
 
 impl Blocks {

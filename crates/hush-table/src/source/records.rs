@@ -336,7 +336,7 @@ pub(super) fn header(records: &mut Records) -> Result<Vec<SourceColumn>, SourceE
     let column = |(i, field): (usize, &&[u8])| {
         let name = std::str::from_utf8(field).map_err(|_| SourceError::HeaderNotText)?;
         let name = if name.is_empty() { format!("column_{}", i + 1) } else { name.to_owned() };
-        Ok(SourceColumn { name, unsupported: None, declared: None })
+        Ok(SourceColumn { name, unsupported: None, declared: None, kind: None })
     };
     fields.iter().enumerate().map(column).collect()
 }

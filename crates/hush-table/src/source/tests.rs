@@ -11,6 +11,7 @@ mod arrays;
 mod arrow_types;
 mod batches;
 mod csv;
+mod dataset;
 mod limits;
 mod parquet;
 mod parquet_columns;

@@ -9,10 +9,11 @@ use hush_plan::schema::{Column, Schema};
 
 use super::arrow_rows::{ArrowRows, Slice};
 use super::column::{ColumnBuilder, NullTokens};
+use super::dataset::{CsvFiles, DataFile, Piece};
 use super::grid::Grid;
-use super::lines::Lines;
+use super::lines::{self, Lines};
 use super::records::Records;
-use super::{BatchFault, CHUNK_ROWS, Format, Place, ReadAs, RowBatch, Source, SourceError, cells};
+use super::{BatchFault, CHUNK_ROWS, Format, Origin, Place, ReadAs, RowBatch, Source, SourceError, cells};
 
 /// Reads a file chunk by chunk. Ends after the first error.
 pub struct TypedReader {
@@ -26,6 +27,7 @@ pub struct TypedReader {
 pub(super) enum Rows {
     Arrow(Box<ArrowRows>),
     Csv(Box<Records>),
+    Files(Box<CsvFiles>),
 }
 
 /// Makes the values of one chunk after the other.
@@ -51,12 +53,18 @@ impl TypedReader {
     ) -> Result<Self, SourceError> {
         let positions = match_columns(source, schema)?;
         let point = source.format().decimal_point();
+        let of_path: Vec<&str> = (0..source.columns().len())
+            .filter(|position| source.is_of_path(*position))
+            .filter_map(|position| Some(source.columns().get(position)?.name.as_str()))
+            .collect();
         let builder = |column: &Column| match read_as(column) {
             ReadAs::Skip => Ok(None),
             wanted => {
                 let nulls = match source.format() {
-                    Format::Csv { .. } => column.null_tokens(schema),
-                    Format::Arrow | Format::Parquet => {
+                    Format::Csv { .. } if !of_path.contains(&column.name.as_str()) => {
+                        column.null_tokens(schema)
+                    }
+                    Format::Arrow | Format::Csv { .. } | Format::Parquet => {
                         column.written.null_tokens.as_deref().unwrap_or_default()
                     }
                 };
@@ -75,13 +83,17 @@ impl TypedReader {
                 });
             }
         }
-        let (rows, dialect) = match source.format() {
-            Format::Csv { .. } => {
+        let (rows, dialect) = match (source.format(), &source.origin) {
+            (Format::Csv { delimiter }, Origin::Dataset(dataset)) => {
+                let dialect = (delimiter, dataset.has_blank_rows());
+                (Rows::Files(Box::new(CsvFiles::new(dataset.clone()))), dialect)
+            }
+            (Format::Csv { .. }, _) => {
                 let records = source.records()?;
                 let dialect = records.dialect();
                 (Rows::Csv(Box::new(records)), dialect)
             }
-            Format::Arrow | Format::Parquet => {
+            (Format::Arrow | Format::Parquet, _) => {
                 let kept: Vec<usize> =
                     (0..targets.len()).filter(|i| targets.get(*i).is_some_and(Option::is_some)).collect();
                 (Rows::Arrow(Box::new(ArrowRows::open(source, &kept)?)), (b',', false))
@@ -96,8 +108,10 @@ impl TypedReader {
     #[must_use]
     pub fn with_text_limit(mut self, bytes: usize) -> Self {
         self.typer.text_limit = bytes;
-        if let Rows::Csv(records) = &mut self.rows {
-            records.limit(bytes);
+        match &mut self.rows {
+            Rows::Arrow(_) => {}
+            Rows::Csv(records) => records.limit(bytes),
+            Rows::Files(files) => files.limit(bytes),
         }
         self
     }
@@ -106,7 +120,8 @@ impl TypedReader {
     pub(super) fn advance(&mut self) -> Result<Option<RowBatch>, SourceError> {
         let (rows, first_row) = (&mut self.rows, self.next_row);
         let batch = self.typer.chunk(first_row, |typer| match rows {
-            Rows::Csv(records) => typer.fill_records(records),
+            Rows::Csv(records) => typer.fill_records(records, CHUNK_ROWS, None),
+            Rows::Files(files) => typer.fill_files(files),
             Rows::Arrow(batches) => typer.fill_slices(first_row, |most| batches.next_slice(most)),
         })?;
         if batch.rows == 0 {
@@ -130,20 +145,17 @@ impl Typer {
     /// # Errors
     /// As [`Typer::chunk`].
     pub(super) fn lines(&mut self, first_row: u64, lines: Lines) -> Result<RowBatch, SourceError> {
-        let (delimiter, blank_rows) = self.dialect;
-        let mut marks = std::mem::take(&mut self.marks);
-        // Within the limit, texts need not be counted.
-        if lines.bytes.len() <= self.text_limit
-            && let Some(grid) = Grid::of(&lines, delimiter, self.targets.len(), blank_rows, &mut marks)
-        {
-            let batch = self.chunk(first_row, |typer| Ok(typer.fill_columns(&grid)));
-            self.marks = marks;
-            return batch;
-        }
-        self.marks = marks;
-        let mut records = Records::of_lines(lines, delimiter, blank_rows);
-        records.limit(self.text_limit);
-        self.chunk(first_row, |typer| typer.fill_records(&mut records))
+        self.chunk(first_row, |typer| typer.fill_lines(lines, None))
+    }
+
+    /// The chunk of records that were cut out of several files.
+    ///
+    /// # Errors
+    /// As [`Typer::chunk`].
+    pub(super) fn pieces(&mut self, first_row: u64, pieces: Vec<Piece>) -> Result<RowBatch, SourceError> {
+        self.chunk(first_row, |typer| {
+            pieces.into_iter().try_fold(0, |rows, piece| Ok(rows + typer.fill_piece(piece)?))
+        })
     }
 
     /// The chunk that `fill` puts into the builders, which begins with row `first_row`.
@@ -156,9 +168,11 @@ impl Typer {
         fill: impl FnOnce(&mut Self) -> Result<usize, SourceError>,
     ) -> Result<RowBatch, SourceError> {
         let filled = fill(self);
+        if let Err(error @ SourceError::InFile { .. }) = filled {
+            return Err(error);
+        }
         // A bad value stands before a bad record that ended the chunk.
-        let faults = self.builders.iter().flatten().filter_map(ColumnBuilder::fault);
-        if let Some((_, error)) = faults.min_by_key(|(place, _)| *place) {
+        if let Some(error) = self.fault() {
             return Err(error);
         }
         let rows = filled?;
@@ -170,30 +184,120 @@ impl Typer {
         Ok(RowBatch { first_row, rows, columns })
     }
 
-    /// Reads the fields of a grid into the builders, column by column.
-    fn fill_columns(&mut self, grid: &Grid<'_>) -> usize {
-        for (column, target) in self.targets.iter().enumerate() {
-            if let Some(builder) = target.and_then(|at| self.builders.get_mut(at)).and_then(Option::as_mut) {
-                builder.push_column(grid, column);
-            }
-        }
-        grid.rows()
+    /// The first fault of the builders, by its place.
+    fn fault(&self) -> Option<SourceError> {
+        let faults = self.builders.iter().flatten().filter_map(ColumnBuilder::fault);
+        faults.min_by_key(|(place, _)| *place).map(|(_, error)| error)
     }
 
-    /// Reads up to a chunk of records into the builders.
-    pub(super) fn fill_records(&mut self, records: &mut Records) -> Result<usize, SourceError> {
+    /// Reads records into the builders: all of them, no more than a chunk.
+    fn fill_lines(&mut self, lines: Lines, file: Option<&DataFile>) -> Result<usize, SourceError> {
+        let (delimiter, blank_rows) = self.dialect;
+        let width = self.width(file);
+        let mut marks = std::mem::take(&mut self.marks);
+        // Within the limit, texts need not be counted.
+        let is_within = lines.bytes.len() <= self.text_limit.saturating_sub(self.text_bytes());
+        let rows = if is_within && let Some(grid) = Grid::of(&lines, delimiter, width, blank_rows, &mut marks)
+        {
+            self.fill_columns(&grid, file);
+            Some(grid.rows())
+        } else {
+            None
+        };
+        self.marks = marks;
+        rows.map_or_else(
+            || {
+                let mut records = Records::of_lines(lines, delimiter, blank_rows);
+                records.limit(self.text_limit);
+                self.fill_records(&mut records, CHUNK_ROWS, file)
+            },
+            Ok,
+        )
+    }
+
+    /// Reads records of one file of a folder into the builders.
+    fn fill_piece(&mut self, piece: Piece) -> Result<usize, SourceError> {
+        let expected = piece.lines.records;
+        let filled = self.fill_lines(piece.lines, Some(&piece.file));
+        let rows = self.settle(filled, &piece.file)?;
+        lines::check_count(rows, expected).map_err(|error| piece.file.error(error))?;
+        Ok(rows)
+    }
+
+    /// Reads up to a chunk of records of the files of a folder into the builders.
+    fn fill_files(&mut self, files: &mut CsvFiles) -> Result<usize, SourceError> {
         let mut rows = 0;
+        while let Some(piece) = files.returned() {
+            rows += self.fill_piece(piece)?;
+        }
         while rows < CHUNK_ROWS {
-            let Some(record) = records.next()? else { break };
-            if record.len() != self.targets.len() {
-                let (line, found) = (record.line(), record.len());
-                return Err(SourceError::Ragged { line, found, expected: self.targets.len() });
+            let Some(open) = files.open()? else { break };
+            let filled = self.fill_records(&mut open.records, CHUNK_ROWS - rows, Some(&open.file));
+            let added = self.settle(filled, &open.file)?;
+            rows += added;
+            if added == 0 {
+                files.close()?;
             }
-            for (i, target) in self.targets.iter().enumerate() {
+        }
+        Ok(rows)
+    }
+
+    /// Adds the values of a file's path to the rows that were filled from it, and names the file in its errors.
+    fn settle(&mut self, filled: Result<usize, SourceError>, file: &DataFile) -> Result<usize, SourceError> {
+        if let Some(error) = self.fault() {
+            return Err(file.error(error));
+        }
+        let rows = filled.map_err(|error| file.error(error))?;
+        let width = self.width(Some(file));
+        for (value, target) in file.values.iter().zip(self.targets.iter().skip(width)) {
+            let Some(builder) = target.and_then(|at| self.builders.get_mut(at)).and_then(Option::as_mut)
+            else {
+                continue;
+            };
+            let cell = value.as_deref().map(cells::Cell::Text);
+            (0..rows).for_each(|_| builder.push_cell(cell, || Place::Path));
+        }
+        if let Some(limit_bytes) = self.passed_text_limit() {
+            return Err(file.error(SourceError::ChunkTooLarge { place: Place::Path, rows, limit_bytes }));
+        }
+        self.fault().map_or(Ok(rows), |error| Err(file.error(error)))
+    }
+
+    /// Number of the columns that a file has.
+    fn width(&self, file: Option<&DataFile>) -> usize {
+        self.targets.len() - file.map_or(0, |file| file.values.len())
+    }
+
+    /// Reads the fields of a grid into the builders, column by column.
+    fn fill_columns(&mut self, grid: &Grid<'_>, file: Option<&DataFile>) {
+        let width = self.width(file);
+        for (column, target) in self.targets.iter().take(width).enumerate() {
+            if let Some(builder) = target.and_then(|at| self.builders.get_mut(at)).and_then(Option::as_mut) {
+                builder.push_column(grid, file.map_or(column, |file| file.position(column)));
+            }
+        }
+    }
+
+    /// Reads up to `most` records into the builders.
+    fn fill_records(
+        &mut self,
+        records: &mut Records,
+        most: usize,
+        file: Option<&DataFile>,
+    ) -> Result<usize, SourceError> {
+        let (mut rows, width) = (0, self.width(file));
+        while rows < most {
+            let Some(record) = records.next()? else { break };
+            if record.len() != width {
+                let (line, found) = (record.line(), record.len());
+                return Err(SourceError::Ragged { line, found, expected: width });
+            }
+            for (i, target) in self.targets.iter().take(width).enumerate() {
                 if let Some(builder) =
                     target.and_then(|at| self.builders.get_mut(at)).and_then(Option::as_mut)
                 {
-                    builder.push_field(record.field(i), || Place::Line(record.line()));
+                    let field = record.field(file.map_or(i, |file| file.position(i)));
+                    builder.push_field(field, || Place::Line(record.line()));
                 }
             }
             rows += 1;
@@ -226,7 +330,7 @@ impl Typer {
                 if builder.push_array(&array) {
                     continue;
                 }
-                let mut row = first_row + builder.rows() as u64;
+                let mut row = slice.place.as_ref().map_or(first_row + rows as u64, |place| place.row);
                 let is_read = cells::visit(&array, 0, array.len(), &mut |cell| {
                     row += 1;
                     builder.push_cell(cell, || Place::Row(row));
@@ -235,10 +339,20 @@ impl Typer {
                     return Err(broken());
                 }
             }
-            rows += slice.to - slice.from;
-            if let Some(limit_bytes) = self.passed_text_limit() {
-                let place = Place::Row(first_row + rows as u64);
-                return Err(SourceError::ChunkTooLarge { place, rows, limit_bytes });
+            let added = slice.to - slice.from;
+            let before = slice.place.as_ref().map_or(first_row + rows as u64, |place| place.row);
+            rows += added;
+            let too_large = self.passed_text_limit().map(|limit_bytes| {
+                let place = Place::Row(before + added as u64);
+                SourceError::ChunkTooLarge { place, rows, limit_bytes }
+            });
+            match slice.place {
+                None => too_large.map_or(Ok(()), Err)?,
+                // Rows of the next file have the same numbers again.
+                Some(place) => {
+                    let error = self.fault().or(too_large);
+                    error.map_or(Ok(()), |error| Err(place.file.error(error)))?;
+                }
             }
         }
         Ok(rows)
@@ -246,8 +360,12 @@ impl Typer {
 
     /// The limit on the texts of a chunk, if they take more.
     fn passed_text_limit(&self) -> Option<usize> {
-        let texts = || self.builders.iter().flatten().map(ColumnBuilder::text_bytes).sum::<usize>();
-        (self.text_limit < usize::MAX && texts() > self.text_limit).then_some(self.text_limit)
+        (self.text_limit < usize::MAX && self.text_bytes() > self.text_limit).then_some(self.text_limit)
+    }
+
+    /// Bytes of the texts collected.
+    fn text_bytes(&self) -> usize {
+        self.builders.iter().flatten().map(ColumnBuilder::text_bytes).sum()
     }
 }
 

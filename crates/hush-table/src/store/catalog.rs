@@ -181,6 +181,7 @@ impl Catalog {
             return Ok(false);
         }
         objects::delete(&self.objects, &table.manifest_path())?;
+        table.remove_journal()?;
         for folder in FOLDERS.map(|name| table.folder(name)) {
             let listed = objects::list(&self.objects, &folder)?.into_iter();
             let paths = listed.map(|object| folder.clone().join(object.name)).collect();

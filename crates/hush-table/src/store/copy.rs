@@ -97,7 +97,7 @@ impl TableStore {
     /// # Errors
     /// [`TableError::Store`].
     pub fn foreign_object(&self) -> Result<Option<String>, TableError> {
-        let ours = super::FOLDERS.into_iter().chain([super::MANIFEST_NAME]);
+        let ours = super::FOLDERS.into_iter().chain([super::JOURNAL_NAME, super::MANIFEST_NAME]);
         let ours: HashSet<&str> = ours.collect();
         let objects =
             super::objects::list(&self.objects, &self.prefix)?.into_iter().map(|listed| listed.name);

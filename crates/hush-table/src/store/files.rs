@@ -214,7 +214,8 @@ pub fn foreign_entry(directory: &Path) -> std::io::Result<Option<String>> {
         LOCK_NAME | super::MANIFEST_NAME | super::PARTS_NAME | super::KEYS_NAME | super::DELIVERIES_NAME => {
             true
         }
-        name => name.starts_with(super::MANIFEST_NAME) && is_partial(name),
+        super::JOURNAL_NAME => true,
+        name => is_unfinished(name),
     };
     let is_part = |name: &str| PartName::of_file(name).is_some() || is_partial(name);
     let mut found = first_entry(directory, is_ours)?;
@@ -241,14 +242,20 @@ fn first_entry(directory: &Path, known: impl Fn(&str) -> bool) -> std::io::Resul
     Ok(None)
 }
 
-/// Removes unfinished manifests.
+/// Whether a file is a manifest or a journal that is not yet in place.
+fn is_unfinished(name: &str) -> bool {
+    [super::MANIFEST_NAME, super::JOURNAL_NAME].iter().any(|whole| name.starts_with(whole))
+        && is_partial(name)
+}
+
+/// Removes unfinished manifests and journals.
 pub(super) fn remove_partial(directory: &Path) -> Result<usize, TableError> {
     let mut removed = 0;
     let entries = fs::read_dir(directory).map_err(at(Operation::List, directory))?;
     for entry in entries {
         let path = entry.map_err(at(Operation::List, directory))?.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if name.starts_with(super::MANIFEST_NAME) && is_partial(name) {
+        if is_unfinished(name) {
             fs::remove_file(&path).map_err(at(Operation::Delete, &path))?;
             removed += 1;
         }

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use super::objects::{self, Listed, Lookup};
 use super::{KEYS_NAME, PARTS_NAME, TableStore, files};
 use crate::error::{Operation, TableError};
-use crate::manifest::{Manifest, PartFile};
-use crate::part::{DigestTree, GroupChecks, PartKind, PartName, PartSource, WrittenPart};
+use crate::manifest::{Manifest, PartEntry, PartFile};
+use crate::part::{CHUNK_ROWS, DigestTree, GroupChecks, PartKind, PartName, PartSource, WrittenPart};
 
 /// What lies under a part's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,6 +178,23 @@ impl TableStore {
         let mut seen = HashSet::new();
         missing.retain(|part| seen.insert(*part));
         Ok(missing)
+    }
+
+    /// Cuts the parts of a manifest at the first that is not here, or that is shorter than its chunks.
+    pub(super) fn keep_present(&self, head: &mut Manifest) -> Result<(), TableError> {
+        let missing: HashSet<(PartKind, PartFile)> = match head.parts.is_empty() {
+            true => HashSet::new(),
+            false => self.missing_parts(head)?.into_iter().collect(),
+        };
+        let is_here = |part: &PartEntry| {
+            let files = [(PartKind::Clear, part.clear), (PartKind::Encrypted, part.encrypted)];
+            let are_here =
+                files.iter().all(|(kind, file)| file.is_none_or(|file| !missing.contains(&(*kind, file))));
+            are_here && part.rows == u64::from(part.chunks) * u64::from(CHUNK_ROWS)
+        };
+        let count = head.parts.iter().take_while(|part| is_here(part)).count();
+        head.parts.truncate(count);
+        Ok(())
     }
 
     /// Bytes of all parts and keys that are here, named by a manifest or not; hash trees do not count.

@@ -47,7 +47,7 @@ impl TableStore {
         self.sweep_where(None, |_| true)
     }
 
-    fn sweep_where(
+    pub(super) fn sweep_where(
         &self,
         served: Option<&Manifest>,
         removable: impl Fn(&Listed) -> bool,
@@ -82,6 +82,7 @@ impl TableStore {
         objects::delete(&self.objects, &self.manifest_path())?;
         self.remove_deliveries()?;
         self.sweep_versions(|_| true)?;
+        self.remove_journal()?;
         self.remove_parts(|_, _| true)?;
         drop(lock);
         self.directory.as_deref().map_or(Ok(()), files::remove_empty)

@@ -108,6 +108,20 @@ impl TableWriter {
         identity: TableIdentity,
         layout: TableLayout,
     ) -> Result<Self, TableError> {
+        Self::resume(store, identity, layout, Vec::new())
+    }
+
+    /// As [`TableWriter::begin`], behind the parts that an interrupted writer of the same identity and layout has stored, up to the
+    /// first of them that is not here. [`TableWriter::stored`] has those that are; the next chunk is the one behind them.
+    ///
+    /// # Errors
+    /// As [`TableWriter::begin`].
+    pub fn resume(
+        store: &TableStore,
+        identity: TableIdentity,
+        layout: TableLayout,
+        stored: Vec<PartEntry>,
+    ) -> Result<Self, TableError> {
         let verifying_key = identity.verifying_key;
         let mut head = head(identity, &layout)?;
         head.check()?;
@@ -117,16 +131,23 @@ impl TableWriter {
             // Who was shut out stays out.
             head.devices.revoked.clone_from(&present.manifest().devices.revoked);
         }
-        if lock.is_some() {
-            store.sweep_locked()?;
+        head.parts = stored;
+        store.keep_present(&mut head)?;
+        head.rows = head.parts.iter().map(|part| part.rows).sum();
+        if head.parts.is_empty() {
+            store.remove_journal()?;
         }
+        if lock.is_some() {
+            store.sweep_where(Some(&head), |_| true)?;
+        }
+        let next_chunk = head.parts.iter().map(|part| part.chunks).sum();
         Ok(Self {
             store: store.clone(),
             head,
             verifying_key,
             clear: layout.clear,
             part_bytes: PART_TARGET_BYTES,
-            next_chunk: 0,
+            next_chunk,
             ended: false,
             open: None,
             most_in_flight: 1,
@@ -175,6 +196,9 @@ impl TableWriter {
             self.open = Some(part);
         }
         pushed?;
+        while self.in_flight.front().is_some_and(JoinHandle::is_finished) {
+            self.join_oldest()?;
+        }
         // The last part waits for nobody: it is stored by `finish`.
         if full && !self.ended { self.cut() } else { Ok(()) }
     }
@@ -200,6 +224,27 @@ impl TableWriter {
         Manifest { rows: 0, parts: Vec::new(), ..head.clone() }.check()?;
         self.head = head;
         self.store.put_part(&written)
+    }
+
+    /// The parts that are stored, in order.
+    pub fn stored(&self) -> &[PartEntry] {
+        &self.head.parts
+    }
+
+    /// Keeps `journal` beside the stored parts, for whoever goes on after an interruption. It goes when the table is there, and when this
+    /// writer is dropped.
+    ///
+    /// # Errors
+    /// [`TableError::Io`].
+    pub fn note(&self, journal: &[u8]) -> Result<(), TableError> {
+        self.store.write_journal(journal)
+    }
+
+    /// Ends without a table. The journal and the parts that it names stay.
+    pub fn suspend(mut self) {
+        self.finished = true;
+        // Nobody writes here once the lock is gone.
+        self.in_flight.drain(..).for_each(|thread| drop(thread.join()));
     }
 
     /// Rows taken so far.
@@ -230,6 +275,8 @@ impl TableWriter {
         let signed = SignedManifest::sign(manifest, &self.verifying_key, sign)?;
         self.store.commit_locked(&signed)?;
         self.finished = true;
+        // The version that it would go on to is there: a journal that stays is of no use.
+        let _ = self.store.remove_journal();
         Ok(signed)
     }
 
@@ -304,6 +351,7 @@ impl Drop for TableWriter {
         if self.finished {
             return;
         }
+        let _ = self.store.remove_journal();
         // What cannot be removed now, the next writer's sweep removes.
         let stored = self.in_flight.drain(..).filter_map(|thread| thread.join().ok()?.ok());
         self.head.parts.extend(stored);

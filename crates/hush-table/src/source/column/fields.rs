@@ -9,9 +9,9 @@ use crate::short_number::{FixedPoint, ShortNumber};
 use crate::source::grid::Grid;
 
 impl ColumnBuilder {
-    /// Adds the fields of a column of all rows. The builder is empty.
+    /// Adds the fields of a column of all rows.
     pub(in super::super) fn push_column(&mut self, grid: &Grid<'_>, column: usize) {
-        let mut fields = grid.fields(column);
+        let (mut fields, before) = (grid.fields(column), self.rows);
         loop {
             let odd = match self.run() {
                 Run::Fields => fields.next(),
@@ -19,7 +19,7 @@ impl ColumnBuilder {
                 Run::Texts => self.push_texts(grid, &mut fields),
             };
             let Some(field) = odd else { return };
-            let row = self.rows;
+            let row = self.rows - before;
             self.push_field(&grid.field(field), || Place::Line(grid.line(row)));
         }
     }
