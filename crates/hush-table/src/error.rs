@@ -288,7 +288,7 @@ impl TableError {
     pub fn remedy(&self) -> Option<Remedy> {
         let text = match self {
             Self::NotAManifest | Self::NoTable { .. } => {
-                "name the directory that a table was encrypted into; an interrupted run leaves no manifest: run it again"
+                "name the directory or prefix that a table was encrypted into; an interrupted run leaves no manifest: run it again"
             }
             Self::UnknownFormat { .. } => {
                 "tables of other formats are not read: encrypt the source again into a new directory, or use the version of Hushtable that wrote the table"

@@ -58,6 +58,7 @@ fn ours(root: &str, path: Option<&Path>, error: StoreError) -> StoreError {
     let fault = fault_of(&error);
     let says_why = |said: &Said| said.code().is_some_and(|code| !OBJECT_CODES.contains(&code));
     let is_absent = matches!(&fault, StoreFault::Refused { said, .. } if !says_why(said));
+    let path = path.filter(|path| !path.as_ref().is_empty());
     let place = path.map_or_else(|| root.to_owned(), |path| format!("{root}/{path}"));
     let source = Box::new(StoreTrouble { place, fault });
     match error {
