@@ -268,7 +268,7 @@ def test_an_answer_of_another_question_is_not_opened(lake):
 
 def test_places_without_a_table_are_named(tmp_path):
     """A directory that is none, a server, a kind of place that there is not."""
-    for place, code in [(str(tmp_path), "HUSH-T020"), ("https://host:7373/tables/t", "HUSH-U001"), ("ftp://host/t", "HUSH-U001")]:
+    for place, code in [(str(tmp_path), "HUSH-T020"), ("https://host:7373/tables/t", "HUSH-T052"), ("ftp://host/t", "HUSH-U001")]:
         with pytest.raises(worker.WorkerError) as refused:
             worker.part_sizes(place, b"{}")
         assert (refused.value.code, refused.value.place) == (code, place) and place in str(refused.value)

@@ -233,7 +233,7 @@ def encrypt(
     count, limit = thread_count(threads), byte_count(memory_limit)
     for note in _hushtable.encrypt(data_in, approved._native, key, place, replace, workload, limit, count):
         warnings.warn(note, HushWarning, stacklevel=2)
-    return Table(_hushtable.Table.open_directory(place, key, count), key, place, None, keep)
+    return Table(_hushtable.Table.open_files(place, key, count), key, place, None, keep)
 
 
 class _TemporaryDirectory:
@@ -264,7 +264,7 @@ def open(place: Path, *, keys: Key, token_file: Path | None = None, threads: int
     if is_url(place):
         native = _hushtable.Table.open_remote(str(place), key, token_file)
     else:
-        native = _hushtable.Table.open_directory(place, key, thread_count(threads))
+        native = _hushtable.Table.open_files(place, key, thread_count(threads))
     return Table(native, key, place, token_file, None)
 
 

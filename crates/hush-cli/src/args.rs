@@ -46,9 +46,9 @@ pub(crate) enum Command {
     Init(Init),
     /// Make an owner key, wrapped by a passphrase
     Keygen(Keygen),
-    /// Encrypt a file into a table directory, by an approved schema
+    /// Encrypt a file into a table, by an approved schema
     Encrypt(Encrypt),
-    /// Upload a table directory to a server
+    /// Copy a table to a server or an object store
     Push(Push),
     /// Download the newest version of a table, checked against the key and what was seen of it
     Pull(Pull),
@@ -56,7 +56,7 @@ pub(crate) enum Command {
     Ls(Ls),
     /// Show what is public about a table; with the owner's key, the names of its columns too
     Info(Info),
-    /// Ask a table, in a directory or on a server
+    /// Ask a table, in a directory, on a server or in an object store
     Query(Query),
     /// Show what runs where, what it costs and what the server learns, without running it
     Explain(Explain),
@@ -278,7 +278,7 @@ pub(crate) struct Keygen {
 pub(crate) struct Encrypt {
     /// CSV or Parquet file; - is CSV on standard input
     pub(crate) file: PathBuf,
-    /// Table directory to write
+    /// Table directory to write, or s3://BUCKET/PREFIX
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: PathBuf,
     /// Approved schema (default: beside the data, patients.schema.toml for patients.csv)
@@ -290,7 +290,7 @@ pub(crate) struct Encrypt {
     /// Most memory that the program may take, for instance 64MB (the key included: see keygen --opens-in)
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub(crate) memory_limit: Option<u64>,
-    /// Replace the table that is in the directory: all its rows, those accepted from devices too
+    /// Replace the table that is there: all its rows, those accepted from devices too
     #[arg(long)]
     pub(crate) replace: bool,
     #[command(flatten)]
@@ -299,14 +299,14 @@ pub(crate) struct Encrypt {
 
 #[derive(Debug, Args)]
 pub(crate) struct Push {
-    /// Table directory
+    /// Table directory, or s3://BUCKET/PREFIX
     pub(crate) table: PathBuf,
-    /// Server, for instance https://host:7373
+    /// Server, for instance https://host:7373, or s3://BUCKET/PREFIX
     pub(crate) server: String,
-    /// Then download all of it and compare, instead of taking the server's word for what it has
+    /// Then download all of it and compare, instead of taking the other side's word for what it has
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Replace the rows of the server's version, where this one does not only add to them
+    /// Replace the rows of the version that is there, where this one does not only add to them
     #[arg(long)]
     pub(crate) replace: bool,
     #[command(flatten)]
@@ -315,9 +315,9 @@ pub(crate) struct Push {
 
 #[derive(Debug, Args)]
 pub(crate) struct Pull {
-    /// SERVER/tables/NAME
+    /// SERVER/tables/NAME, or s3://BUCKET/PREFIX
     pub(crate) table: String,
-    /// Table directory to write
+    /// Table directory to write, or s3://BUCKET/PREFIX
     #[arg(short, long, value_name = "DIRECTORY")]
     pub(crate) output: PathBuf,
     #[command(flatten)]
@@ -328,7 +328,7 @@ pub(crate) struct Pull {
 
 #[derive(Debug, Args)]
 pub(crate) struct Ls {
-    /// Server
+    /// Server, or s3://BUCKET/PREFIX
     pub(crate) server: String,
     #[command(flatten)]
     pub(crate) token: TokenArgs,
@@ -339,7 +339,7 @@ pub(crate) struct Ls {
 
 #[derive(Debug, Args)]
 pub(crate) struct Info {
-    /// Table directory, or SERVER/tables/NAME
+    /// Table directory, SERVER/tables/NAME, or s3://BUCKET/PREFIX
     pub(crate) table: String,
     #[command(flatten)]
     pub(crate) key: KeyArgs,
@@ -352,7 +352,7 @@ pub(crate) struct Info {
 
 #[derive(Debug, Args)]
 pub(crate) struct Query {
-    /// Table directory, or server URL (the table is the one that the query names)
+    /// Table directory, s3://BUCKET/PREFIX, or server URL (the table is the one that the query names)
     pub(crate) table: String,
     /// The query
     pub(crate) sql: String,
@@ -374,7 +374,7 @@ pub(crate) struct Query {
     #[arg(long, requires = "analyze")]
     pub(crate) json: bool,
     /// Speed of the link to the server in megabit per second, by which plans are chosen; 0: no link at all
-    /// [default: 100 for a server, 0 for a directory]
+    /// [default: 100 for a server, 0 for other places]
     #[arg(long, value_name = "MBIT/S", value_parser = link_speed)]
     pub(crate) link: Option<f64>,
     #[command(flatten)]
@@ -385,7 +385,7 @@ pub(crate) struct Query {
 
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
-    /// Table directory, or server URL (the table is the one that the query names)
+    /// Table directory, s3://BUCKET/PREFIX, or server URL (the table is the one that the query names)
     pub(crate) table: String,
     /// The query
     pub(crate) sql: String,
@@ -402,7 +402,7 @@ pub(crate) struct Explain {
     #[arg(long, value_name = "FILE")]
     pub(crate) graph: Option<PathBuf>,
     /// Speed of the link to the server in megabit per second, by which plans are chosen; 0: no link at all
-    /// [default: 100 for a server, 0 for a directory]
+    /// [default: 100 for a server, 0 for other places]
     #[arg(long, value_name = "MBIT/S", value_parser = link_speed)]
     pub(crate) link: Option<f64>,
     #[command(flatten)]
@@ -413,7 +413,7 @@ pub(crate) struct Explain {
 
 #[derive(Debug, Args)]
 pub(crate) struct Decrypt {
-    /// Table directory, or SERVER/tables/NAME
+    /// Table directory, SERVER/tables/NAME, or s3://BUCKET/PREFIX
     pub(crate) table: String,
     /// Only these columns
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
@@ -431,7 +431,7 @@ pub(crate) struct Decrypt {
 
 #[derive(Debug, Args)]
 pub(crate) struct Delete {
-    /// Server
+    /// Server, or s3://BUCKET/PREFIX
     pub(crate) server: String,
     /// Table name
     pub(crate) table: String,

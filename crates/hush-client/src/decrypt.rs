@@ -75,7 +75,7 @@ impl TableDecryption {
     ) -> Result<Self, ClientError> {
         let Opened { manifest, half, keys, releases } = place.open(key.seed(), pins)?;
         let (store, fetched) = match place {
-            TablePlace::Directory(directory) => (TableStore::local_existing(directory)?, None),
+            TablePlace::Directory(_) | TablePlace::Bucket(_) => (place.files()?, None),
             TablePlace::Server(server, _) => {
                 let directory = tempfile::tempdir()?;
                 server.pull(&manifest, directory.path(), progress)?;

@@ -14,7 +14,7 @@ use hush_keys::{SecretKey, public_sum_key};
 use hush_plan::error::Remedy;
 use hush_ring::Ring;
 use hush_table::manifest::PartPlace;
-use hush_table::{DeviceId, Manifest, PartEntry, SignedManifest, TableStore};
+use hush_table::{DeviceId, Manifest, PartEntry, SignedManifest};
 use serde::Serialize;
 
 pub use accept::{Accepted, MAX_REJECTIONS, RejectedDelivery, accept_deliveries};
@@ -107,9 +107,9 @@ pub fn revoke_device(
         let next = SignedManifest::sign(next, &owner.verifying_key().to_bytes(), |bytes| owner.sign(bytes))?;
         place.commit(&next)?;
         pins.check_and_remember(&next)?;
-        if let (TablePlace::Directory(directory), true) = (place, remove_rows) {
+        if let (Ok(store), true) = (place.files(), remove_rows) {
             // A later version sweeps files that cannot be removed now; a server sweeps by itself.
-            let _ = TableStore::local_existing(directory)?.sweep();
+            let _ = store.tidy();
         }
         (revoked.version, revoked.table_rows) = (next.manifest().version, next.manifest().rows);
     } else {
@@ -156,8 +156,8 @@ fn keeps_owner_parts(before: &Manifest, after: &Manifest) -> bool {
 impl TablePlace<'_> {
     fn commit(&self, next: &SignedManifest) -> Result<(), ClientError> {
         match self {
-            Self::Directory(directory) => {
-                let store = TableStore::local_existing(*directory)?;
+            Self::Directory(_) | Self::Bucket(_) => {
+                let store = self.files()?;
                 store.commit(next)?;
                 // Deliveries that cannot be removed now are known as settled, and a later run removes them.
                 let _ = store.forget_deliveries(next.manifest());

@@ -116,7 +116,7 @@ pub enum ClientError {
     Eval(#[from] crate::eval::EvalError),
     /// The embedded engine refused or failed.
     #[error(transparent)]
-    Exec(#[from] hush_exec::ExecError),
+    Exec(hush_exec::ExecError),
     /// The query engine refused the final step, which works on decrypted values. The engine's text may quote them, and is dropped.
     #[error("the last step of the query failed: {what}")]
     Finish {
@@ -502,6 +502,18 @@ fn megabytes_up(bytes: u64) -> String {
 
 /// Codes with which a server says that a plan was made for another version.
 const STALE_VERSION_CODES: [&str; 2] = [hush_protocol::code::OTHER_VERSION, "HUSH-E031"];
+
+impl From<hush_exec::ExecError> for ClientError {
+    fn from(error: hush_exec::ExecError) -> Self {
+        match error {
+            // The engine is in this process, and so is whoever can mend the store.
+            hush_exec::ExecError::Store { operation, place, fault } => {
+                Self::Table(hush_table::TableError::Store { operation, place, fault })
+            }
+            error => Self::Exec(error),
+        }
+    }
+}
 
 impl From<ArrowError> for ClientError {
     fn from(_: ArrowError) -> Self {

@@ -86,7 +86,7 @@ pub use private::PrivateHalf;
 pub use pull::pull;
 pub use rehearse::{Rehearsal, RehearsalOptions, rehearse, schema_path};
 pub use release::{Counted, DEFAULT_ANSWERS, ReleaseError};
-pub use replace::{Present, Pushed, push_table};
+pub use replace::{Present, Pushed, copy_table, push_table};
 pub use schema_file::{
     edit_schema, parse_schema, read_approved_schema, read_schema, reading_notes, schema_text, write_schema,
 };

@@ -8,7 +8,7 @@ use hush_keys::{OwnerSeed, harden_process};
 use hush_plan::error::{Front, Remedy};
 use hush_plan::{Needs, Schema, needs_of};
 use hush_table::source::Source;
-use hush_table::{SignedManifest, TableStore};
+use hush_table::{SignedManifest, TableStore, TableUri};
 
 use crate::columns::keys_of;
 use crate::encrypt::{Encryption, PROGRAM_BYTES, plan_encodings};
@@ -17,7 +17,7 @@ use crate::pins::Pins;
 use crate::place::TablePlace;
 use crate::private::PrivateHalf;
 use crate::release::Releases;
-use crate::replace::{Present, present_in, require};
+use crate::replace::{Present, present_at, require};
 use crate::schema_file::require_approval;
 use crate::scheme::Lattice;
 use crate::threads::thread_pool;
@@ -148,7 +148,7 @@ impl Encrypted {
     }
 }
 
-/// Encrypts data into a table directory.
+/// Encrypts data into a table, in a directory or an object store.
 ///
 /// # Errors
 /// An unapproved schema; a table that is there already ([`ClientError::WouldReplace`]), unless it may be replaced; a directory
@@ -161,8 +161,10 @@ pub fn encrypt(
 ) -> Result<Encrypted, ClientError> {
     let (source, schema) = (&options.source, options.schema.clone());
     require_approval(&schema)?;
-    let place = || options.output.display().to_string();
-    let replaced = require(present_in(&options.output)?, options.replace, place, source.estimated_rows())?;
+    let bucket = bucket_of(&options.output)?;
+    let place = bucket.as_ref().map_or(TablePlace::Directory(&options.output), TablePlace::Bucket);
+    let present = present_at(place)?;
+    let replaced = require(present, options.replace, || place.name(), source.estimated_rows())?;
     let mut needs = Needs::of_purposes(&schema)?;
     if let Some(path) = &options.workload {
         let text = std::fs::read_to_string(path)
@@ -173,7 +175,7 @@ pub fn encrypt(
     let rows = schema.max_rows.max(source.rows().unwrap_or(0));
     let encodings = plan_encodings(&schema, &needs, rows)?;
     let half = PrivateHalf { schema, encodings };
-    let store = TableStore::local(&options.output)?;
+    let store = place.made()?;
     let pool = thread_pool(options.threads)?;
     let encryption = Encryption {
         source,
@@ -189,6 +191,14 @@ pub fn encrypt(
     let body = manifest.manifest();
     Releases::of(keys_of(key.seed(), body), body, &half.schema, &options.pins).begin()?;
     options.pins.check_and_remember(&manifest)?;
-    TablePlace::Directory(&options.output).remember(&manifest, &options.pins)?;
+    place.remember(&manifest, &options.pins)?;
     Ok(Encrypted { manifest, replaced })
+}
+
+/// The prefix that a path names, if it is one of an object store.
+fn bucket_of(output: &Path) -> Result<Option<TableStore>, ClientError> {
+    match TableUri::of_path(output) {
+        Ok(uri @ TableUri::Object { .. }) => Ok(Some(TableStore::at(&uri)?)),
+        Ok(TableUri::Directory(_) | TableUri::Server { .. }) | Err(_) => Ok(None),
+    }
 }

@@ -2,7 +2,7 @@
 //! The place of a table, and how its owner opens it there.
 //!
 //! Everything that uses the owner's key on a stored table goes through [`TablePlace::open`]: query, explain, decrypt, keys of
-//! devices, deliveries. So one function checks everything that a server, or a writer to a directory, could exchange: the owner's
+//! devices, deliveries. So one function checks everything that a server, or a writer to a directory or a bucket, could exchange: the owner's
 //! signature, the table's name, the table that was last seen at the place, and its version.
 
 use std::path::Path;
@@ -28,6 +28,8 @@ pub enum TablePlace<'a> {
     Directory(&'a Path),
     /// A server, and the table's name there.
     Server(&'a RemoteServer, &'a str),
+    /// A prefix in an object store ([`TableStore::at`]).
+    Bucket(&'a TableStore),
 }
 
 /// A table that its owner has opened.
@@ -92,8 +94,8 @@ impl TablePlace<'_> {
         pins.check_place(&self.remembered_as()?, manifest)
     }
 
-    /// The key of a place's pin: the address on a server, or the directory with links resolved. A copy of a directory is
-    /// another place.
+    /// The key of a place's pin: the address on a server or in an object store, or the directory with links resolved. A copy of a
+    /// directory is another place.
     fn remembered_as(&self) -> Result<String, ClientError> {
         match self {
             Self::Directory(directory) => {
@@ -101,14 +103,47 @@ impl TablePlace<'_> {
                 Ok(directory.canonicalize().map_err(failed)?.display().to_string())
             }
             Self::Server(server, name) => Ok(server.place(name)),
+            Self::Bucket(store) => Ok(store.place()),
         }
     }
 
     fn manifest(&self) -> Result<SignedManifest, ClientError> {
         Ok(match self {
-            Self::Directory(directory) => TableStore::local_existing(*directory)?.load()?,
             Self::Server(server, name) => server.manifest(name)?,
+            Self::Directory(_) | Self::Bucket(_) => self.files()?.load()?,
         })
+    }
+
+    /// The files of the table that is there.
+    ///
+    /// # Errors
+    /// A server keeps them to itself; a directory without table.
+    pub(crate) fn files(&self) -> Result<TableStore, TableError> {
+        match self {
+            Self::Directory(directory) => TableStore::local_existing(*directory),
+            Self::Bucket(store) => Ok((*store).clone()),
+            Self::Server(server, name) => Err(TableError::Server { place: server.place(name) }),
+        }
+    }
+
+    /// The files of a table that is or will be there; a directory is made if it does not exist.
+    ///
+    /// # Errors
+    /// A server keeps them to itself; [`TableError::Io`].
+    pub(crate) fn made(&self) -> Result<TableStore, TableError> {
+        match self {
+            Self::Directory(directory) => TableStore::local(*directory),
+            _ => self.files(),
+        }
+    }
+
+    /// The place in words.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Directory(directory) => directory.display().to_string(),
+            Self::Server(server, name) => server.place(name),
+            Self::Bucket(store) => store.place(),
+        }
     }
 }
 

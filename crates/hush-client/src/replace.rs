@@ -11,7 +11,7 @@ use std::path::Path;
 
 use hush_protocol::code::NO_TABLE;
 use hush_remote::{Progress, PushReport, RemoteServer};
-use hush_table::{Manifest, TableStore, foreign_entry};
+use hush_table::{Manifest, SignedManifest, TableError, TableStore, foreign_entry, named_files};
 
 pub use self::present::Present;
 use crate::devices::Waiting;
@@ -19,11 +19,29 @@ use crate::error::ClientError;
 use crate::pins::Pins;
 use crate::place::TablePlace;
 
-/// The table in a directory to which another is to be written, if there is one.
+/// The table at a place to which another is to be written, if there is one.
 ///
 /// # Errors
-/// [`ClientError::Occupied`] for a directory that holds anything else; those of [`TableStore::load`].
-pub(crate) fn present_in(directory: &Path) -> Result<Option<Present>, ClientError> {
+/// [`ClientError::Occupied`] for a directory or prefix that holds anything else; those of [`TableStore::load`]; a server.
+pub(crate) fn present_at(place: TablePlace<'_>) -> Result<Option<Present>, ClientError> {
+    if let TablePlace::Directory(directory) = place {
+        return present_in(directory);
+    }
+    let store = place.files()?;
+    match store.load() {
+        Ok(signed) => {
+            let waiting = store.deliveries(&signed)?.len() as u64;
+            Ok(Some(Present::of(signed.manifest(), waiting)))
+        }
+        Err(TableError::NoTable { .. }) => match store.foreign_object()? {
+            None => Ok(None),
+            Some(entry) => Err(ClientError::Occupied { place: place.name(), entry }),
+        },
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn present_in(directory: &Path) -> Result<Option<Present>, ClientError> {
     let file_error = |source| ClientError::File { path: directory.to_owned(), source };
     match std::fs::metadata(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -39,7 +57,7 @@ pub(crate) fn present_in(directory: &Path) -> Result<Option<Present>, ClientErro
             let waiting = store.deliveries(&signed)?.len() as u64;
             Ok(Some(Present::of(signed.manifest(), waiting)))
         }
-        Err(hush_table::TableError::NoTable { .. }) => match foreign_entry(directory).map_err(file_error)? {
+        Err(TableError::NoTable { .. }) => match foreign_entry(directory).map_err(file_error)? {
             None => Ok(None),
             Some(entry) => {
                 let place = directory.display().to_string();
@@ -77,29 +95,84 @@ pub struct Pushed {
     pub replaced: Option<Present>,
 }
 
-/// Uploads the table in `directory` and remembers that its name on the server belongs to it.
+/// Uploads a table of a directory or an object store, and remembers that its name on the server belongs to it.
 ///
 /// A version that keeps all parts of the server's version only adds rows, and needs no consent. Any other version replaces rows,
 /// and needs `replace`.
 ///
 /// # Errors
-/// [`ClientError::WouldReplace`]; [`ClientError::Remote`]; no table in the directory, or a damaged one.
+/// [`ClientError::WouldReplace`]; [`ClientError::Remote`]; no table there, or a damaged one.
 pub fn push_table(
     server: &RemoteServer,
-    directory: &Path,
+    table: TablePlace<'_>,
     replace: bool,
     pins: &Pins,
     progress: &dyn Progress,
 ) -> Result<Pushed, ClientError> {
-    // An attacker who exchanges the directory could have another table published in this one's place.
-    let signed = TablePlace::Directory(directory).look(pins)?;
+    // An attacker who exchanges the files could have another table published in this one's place.
+    let signed = table.look(pins)?;
     let manifest = signed.manifest();
     let present = present_on(server, manifest)?;
     let place = server.place(&manifest.table);
     let replaced = require(present, replace, || place.clone(), Some(manifest.rows))?;
-    let report = server.push(directory, progress)?;
+    let report = server.push_files(&table.files()?, progress)?;
     pins.remember_place(&place, &signed)?;
     Ok(Pushed { report, rows: manifest.rows, replaced })
+}
+
+/// Copies a table of a directory or an object store to another such place, and remembers that it is there. Files that are there already
+/// are left, so that a second call continues an interrupted one.
+///
+/// A version that keeps all parts of the one that is there only adds rows, and needs no consent. Any other needs `replace`.
+///
+/// # Errors
+/// [`ClientError::WouldReplace`], [`ClientError::Occupied`]; another table there, or a version that this one does not follow; no table
+/// to copy, or a damaged one. What was there is still there then.
+pub fn copy_table(
+    table: TablePlace<'_>,
+    to: TablePlace<'_>,
+    replace: bool,
+    pins: &Pins,
+    progress: &dyn Progress,
+) -> Result<Pushed, ClientError> {
+    let signed = table.look(pins)?;
+    let replaced = copy_to(&signed, &table.files()?, to, Some(replace), progress)?;
+    to.remember(&signed, pins)?;
+    let (report, rows) = (replaced.0, signed.manifest().rows);
+    Ok(Pushed { report, rows, replaced: replaced.1 })
+}
+
+/// Copies a version to a place; asks for consent to replace rows where `replace` says whether it is given.
+pub(crate) fn copy_to(
+    signed: &SignedManifest,
+    from: &TableStore,
+    to: TablePlace<'_>,
+    replace: Option<bool>,
+    progress: &dyn Progress,
+) -> Result<(PushReport, Option<Present>), ClientError> {
+    let manifest = signed.manifest();
+    let present = present_at(to)?;
+    let store = to.made()?;
+    let replaced = match (present, replace) {
+        (Some(present), Some(replace)) => {
+            let there = store.load()?;
+            let adds = there.digest() == signed.digest() || continues(there.manifest(), manifest);
+            require((!adds).then_some(present), replace, || to.name(), Some(manifest.rows))?
+        }
+        _ => None,
+    };
+    progress.begin("copy", Some(named_files(manifest).map(|(_, file)| file.bytes).sum()), "bytes");
+    let copied = from.copy_version(signed, &store, &|bytes| progress.advance(bytes));
+    progress.end();
+    let copied = copied?;
+    let report = PushReport {
+        parts_sent: copied.files,
+        parts_present: copied.present,
+        bytes_sent: copied.bytes,
+        version: manifest.version,
+        ..PushReport::default()
+    };
+    Ok((report, replaced))
 }
 
 /// The version on a server that `next` would replace; `None` without one, or if `next` adds rows to it.

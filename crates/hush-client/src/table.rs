@@ -72,8 +72,30 @@ impl OwnedTable {
         pins: &Pins,
         threads: usize,
     ) -> Result<Self, ClientError> {
-        let opened = TablePlace::Directory(directory).open(key.seed(), pins)?;
-        Self::embedded(opened, TableStore::local_existing(directory)?, &Lattice, threads, Limits::default())
+        Self::open_files(TablePlace::Directory(directory), key, pins, threads)
+    }
+
+    /// A table in an object store ([`TableStore::at`]), evaluated by an engine in this process, which reads of it what each query needs.
+    ///
+    /// # Errors
+    /// As [`OwnedTable::open_directory`]; [`hush_table::TableError::Store`].
+    pub fn open_bucket(
+        store: &TableStore,
+        key: &OwnerKey,
+        pins: &Pins,
+        threads: usize,
+    ) -> Result<Self, ClientError> {
+        Self::open_files(TablePlace::Bucket(store), key, pins, threads)
+    }
+
+    fn open_files(
+        place: TablePlace<'_>,
+        key: &OwnerKey,
+        pins: &Pins,
+        threads: usize,
+    ) -> Result<Self, ClientError> {
+        let opened = place.open(key.seed(), pins)?;
+        Self::embedded(opened, place.files()?, &Lattice, threads, Limits::default())
     }
 
     /// A table in a store that lives as long as this process, evaluated by an engine in it. `scheme` is the one that made it.

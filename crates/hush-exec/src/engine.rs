@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hush_plan::plan::Task;
-use hush_table::TableStore;
+use hush_table::{Digest, SignedManifest, TableStore};
 use object_store::ObjectStore;
 use object_store::path::Path;
 
@@ -166,8 +166,8 @@ impl Engine {
     /// A plan's work over some parts, or over all of them for an answer.
     fn job(&self, plan: &[u8], parts: Option<PartSet>, stop: Arc<Stop>) -> Result<Job, ExecError> {
         let plan = conform::parse(plan)?;
-        let snapshot = self.snapshot()?;
-        if snapshot.digest() != plan.manifest || snapshot.manifest().table != plan.plan.table {
+        let snapshot = self.snapshot_of(&plan.manifest)?;
+        if snapshot.manifest().table != plan.plan.table {
             return Err(ExecError::StaleManifest);
         }
         let extent = if parts.is_some() { Extent::Partial } else { Extent::Whole };
@@ -197,7 +197,7 @@ impl Engine {
     /// [`ExecError::BadKey`] for a file with other keys than the manifest says; [`ExecError::Corrupt`] and [`ExecError::Io`]
     /// for a file that is missing, altered or of another size.
     pub fn evaluation_keys(&self, set: &KeySet) -> Result<Arc<LoadedKeys>, ExecError> {
-        self.snapshot()?.keys(set, self.limits.memory_bytes)
+        self.keep(self.table.load()?)?.keys(set, self.limits.memory_bytes)
     }
 
     /// [`Engine::run`] on a thread made for blocking.
@@ -213,9 +213,22 @@ impl Engine {
         done.unwrap_or(Err(ExecError::Internal { place: "job" }))
     }
 
-    /// The present version of the table. The manifest is read each time; the snapshot is kept until its digest changes.
-    fn snapshot(&self) -> Result<Arc<Snapshot>, ExecError> {
-        let signed = self.table.load()?;
+    /// The version of the table that a plan is for: the present one, or one that its store keeps for plans like this.
+    ///
+    /// A version in an object store stays for a day after it was replaced, and is not asked for again. In a directory the manifest is
+    /// read each time.
+    fn snapshot_of(&self, digest: &Digest) -> Result<Arc<Snapshot>, ExecError> {
+        if !self.table.is_directory() {
+            let kept = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(snapshot) = kept.as_ref().filter(|snapshot| snapshot.digest() == *digest) {
+                return Ok(snapshot.clone());
+            }
+        }
+        self.keep(self.table.load_version(digest)?.ok_or(ExecError::StaleManifest)?)
+    }
+
+    /// The snapshot of a version, kept until that of another takes its place.
+    fn keep(&self, signed: SignedManifest) -> Result<Arc<Snapshot>, ExecError> {
         let mut kept = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(snapshot) = kept.as_ref().filter(|snapshot| snapshot.digest() == signed.digest()) {
             return Ok(snapshot.clone());

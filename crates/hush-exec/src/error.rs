@@ -11,6 +11,7 @@ use hush_plan::error::Measure;
 use hush_plan::plan::{PlanReadFault, PredicateFault};
 use hush_plan::sql::TextFault;
 use hush_rlwe::CodecError;
+use hush_table::error::{Operation, StoreFault};
 use hush_table::{Digest, TableError};
 
 pub use self::partial::PartialFault;
@@ -141,6 +142,16 @@ pub enum ExecError {
     /// Reading failed.
     #[error("the table cannot be read from the storage")]
     Io,
+    /// Reading from an object store failed.
+    #[error("cannot {operation} {place}: {fault}")]
+    Store {
+        /// What was tried.
+        operation: Operation,
+        /// The address of what was to be read.
+        place: String,
+        /// Why.
+        fault: StoreFault,
+    },
     /// Partial answers that do not go together.
     #[error(transparent)]
     Partial(#[from] PartialFault),
@@ -326,7 +337,7 @@ impl ExecError {
             Self::Evaluation { .. } => "HUSH-E050",
             Self::Weight { .. } => "HUSH-E051",
             Self::Corrupt { .. } => "HUSH-E060",
-            Self::Io => "HUSH-E061",
+            Self::Io | Self::Store { .. } => "HUSH-E061",
             Self::MissingRows { .. } => "HUSH-E062",
             Self::BadKey { .. } => "HUSH-E063",
             Self::NoKeys => "HUSH-E064",
@@ -351,7 +362,7 @@ impl ExecError {
             Self::Corrupt { .. } | Self::MissingRows { .. } | Self::BadKey { .. } | Self::BadChain => {
                 ErrorKind::Corrupt
             }
-            Self::Io => ErrorKind::Io,
+            Self::Io | Self::Store { .. } => ErrorKind::Io,
             Self::Partial(_) => ErrorKind::Partial,
             Self::Internal { .. } => ErrorKind::Internal,
         }
@@ -465,6 +476,9 @@ impl From<&TableError> for ExecError {
         match error {
             TableError::NoTable { .. } => Self::NoTable,
             TableError::Io { .. } => Self::Io,
+            TableError::Store { operation, place, fault } => {
+                Self::Store { operation: *operation, place: place.clone(), fault: fault.clone() }
+            }
             other => Self::Corrupt { code: other.code() },
         }
     }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Servers: pushing, listing, pulling and deleting tables.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use hush::{Pins, TableStore, TableUri};
+use hush::{CopyTarget, Listing, Pins, TableLocation, TableUri};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::error::OrRaise;
 use crate::owner::{Key, replacement};
 use crate::work;
 
@@ -21,10 +22,15 @@ pub(crate) fn push<'py>(
     replace: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (pushed, url) = work::run(py, |progress| {
-        let server = hush::connect(server, token_file.as_deref())?.0;
-        let name = TableStore::local_existing(&directory)?.load()?.manifest().table.clone();
-        let pushed = hush::push(&server, &directory, replace, &Pins::of_user(), progress)?;
-        Ok((pushed, format!("{}/tables/{name}", server.url())))
+        let (table, to) =
+            (TableLocation::of_files(&directory)?, CopyTarget::of(server, token_file.as_deref())?);
+        let name = table.files()?.load()?.manifest().table.clone();
+        let pushed = hush::push(table.place(), &to, replace, &Pins::of_user(), progress)?;
+        let url = match &to {
+            CopyTarget::Server(server) => format!("{}/tables/{name}", server.url()),
+            CopyTarget::Files(place) => place.place().name(),
+        };
+        Ok((pushed, url))
     })?;
     let dict = PyDict::new(py);
     dict.set_item("url", url)?;
@@ -43,7 +49,11 @@ pub(crate) fn ls<'py>(
     server: &str,
     token_file: Option<PathBuf>,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    let tables = work::run(py, |_| Ok(hush::connect(server, token_file.as_deref())?.0.tables()?))?;
+    let Listing { tables, unreadable } = work::run(py, |_| Listing::of(server, token_file.as_deref()))?;
+    // A list that is silent about a damaged table would pass for a complete one.
+    if let Some((_, error)) = unreadable.into_iter().next() {
+        return Err(error).or_raise(py);
+    }
     let of_table = |table: hush::TableSummary| {
         let dict = PyDict::new(py);
         dict.set_item("table", table.name)?;
@@ -66,8 +76,9 @@ pub(crate) fn pull(
     key: &Key,
 ) -> PyResult<()> {
     work::run(py, |progress| {
-        let (server, name) = hush::connect_to_table(url, token_file.as_deref())?;
-        hush::pull(&server, &name, &directory, &key.key, &key.pins(), progress).map(drop)
+        let table = TableLocation::of(Path::new(url), token_file.as_deref())?;
+        let to = TableLocation::of_files(&directory)?;
+        hush::pull(table.place(), to.place(), &key.key, &key.pins(), progress).map(drop)
     })
 }
 

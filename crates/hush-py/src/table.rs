@@ -76,11 +76,12 @@ pub(crate) struct Table(Arc<OwnedTable>);
 
 #[pymethods]
 impl Table {
-    /// A table in a directory, evaluated in this process.
+    /// A table in a directory or an object store, evaluated in this process.
     #[staticmethod]
-    fn open_directory(py: Python<'_>, path: PathBuf, key: &Key, threads: usize) -> PyResult<Self> {
+    fn open_files(py: Python<'_>, path: PathBuf, key: &Key, threads: usize) -> PyResult<Self> {
         work::run(py, |_| {
-            Ok(Self(Arc::new(OwnedTable::open_directory(&path, &key.key, &key.pins(), threads)?)))
+            let table = TableLocation::of_files(&path)?.open(&key.key, &key.pins(), threads)?;
+            Ok(Self(Arc::new(table)))
         })
     }
 

@@ -28,16 +28,8 @@ pub(super) fn deliver(
     let delivery = signed.delivery();
     for (kind, file) in [(PartKind::Encrypted, delivery.encrypted), (PartKind::Clear, delivery.clear)] {
         let Some(file) = file else { continue };
-        let upload = Upload {
-            transport,
-            store: &store,
-            directory,
-            base: &base,
-            kind,
-            file,
-            expected: true,
-            progress: &Silent,
-        };
+        let upload =
+            Upload { transport, store: &store, base: &base, kind, file, expected: true, progress: &Silent };
         upload.run()?;
     }
     let path = path::deliveries(&base);

@@ -178,14 +178,6 @@ pub enum RemoteError {
     /// The local table, or a manifest from the server.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// A local file.
-    #[error("{}: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
     /// No randomness.
     #[error(transparent)]
     Randomness(#[from] hush_ring::RandomnessError),
@@ -234,7 +226,6 @@ impl RemoteError {
             Self::Newer { .. } => "HUSH-R021",
             Self::OtherTable { .. } => "HUSH-R025",
             Self::Table(source) => source.code(),
-            Self::File { .. } => "HUSH-R030",
             Self::Randomness(_) => "HUSH-R031",
             Self::Plan => "HUSH-R099",
         }
@@ -252,7 +243,7 @@ impl RemoteError {
             | Self::Protocol { .. }
             | Self::Tls { .. } => ErrorKind::Remote,
             Self::Unauthorised { .. } | Self::TokenFile { .. } => ErrorKind::Key,
-            Self::TooLarge { .. } | Self::File { .. } | Self::Randomness(_) => ErrorKind::Resource,
+            Self::TooLarge { .. } | Self::Randomness(_) => ErrorKind::Resource,
             Self::Altered { .. } => ErrorKind::Damaged,
             Self::Table(source) => source.kind(),
             Self::OtherOwner { .. } | Self::OtherTable { .. } | Self::Newer { .. } => ErrorKind::Refused,

@@ -40,7 +40,7 @@ use std::path::Path;
 
 use hush_protocol::path;
 use hush_table::part::PartKind;
-use hush_table::{DeliveryId, DeliveryPage, PartFile, SignedDelivery, SignedManifest};
+use hush_table::{DeliveryId, DeliveryPage, PartFile, SignedDelivery, SignedManifest, TableStore};
 
 pub use error::{RemoteError, TokenFault};
 pub use hush_protocol::job::JobState;
@@ -153,7 +153,15 @@ impl RemoteServer {
     /// [`RemoteError::Newer`] if the server's table is not an earlier version of this one;
     /// [`RemoteError::Refused`].
     pub fn push(&self, directory: &Path, progress: &dyn Progress) -> Result<PushReport, RemoteError> {
-        push::push(&self.transport, directory, progress)
+        self.push_files(&TableStore::local_existing(directory)?, progress)
+    }
+
+    /// As [`RemoteServer::push`], for a table in any store.
+    ///
+    /// # Errors
+    /// As [`RemoteServer::push`].
+    pub fn push_files(&self, table: &TableStore, progress: &dyn Progress) -> Result<PushReport, RemoteError> {
+        push::push(&self.transport, table, progress)
     }
 
     /// Downloads all that the server has of this version of a table, compares it with the manifest and keeps nothing: for owners
@@ -181,7 +189,20 @@ impl RemoteServer {
         directory: &Path,
         progress: &dyn Progress,
     ) -> Result<(), RemoteError> {
-        pull::pull(self, manifest, directory, progress)
+        self.pull_files(manifest, &TableStore::local(directory)?, progress)
+    }
+
+    /// As [`RemoteServer::pull`], into any store.
+    ///
+    /// # Errors
+    /// As [`RemoteServer::pull`].
+    pub fn pull_files(
+        &self,
+        manifest: &SignedManifest,
+        to: &TableStore,
+        progress: &dyn Progress,
+    ) -> Result<(), RemoteError> {
+        pull::pull(self, manifest, to, progress)
     }
 
     /// Delivers rows that a device encrypted: first their parts, which lie below `directory` as a table's do, then the delivery

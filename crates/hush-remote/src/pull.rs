@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Downloading a table: the parts that are missing or damaged here, then the manifest into place.
 
-use std::path::Path;
-
 use hush_table::{SignedManifest, TableStore};
 
 use super::job::download;
@@ -14,11 +12,10 @@ use crate::progress::Progress;
 pub(super) fn pull(
     server: &RemoteServer,
     manifest: &SignedManifest,
-    directory: &Path,
+    store: &TableStore,
     progress: &dyn Progress,
 ) -> Result<(), RemoteError> {
     let base = table_path(&manifest.manifest().table)?;
-    let store = TableStore::local(directory)?;
     for (kind, file) in part_files(manifest).into_iter().flatten() {
         // Opening checks the digest, so a part of an earlier download is kept only if it is whole.
         if store.open_part(kind, &file).is_ok() {

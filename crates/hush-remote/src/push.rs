@@ -8,7 +8,6 @@
 //! Two parts are under way at a time: one is read and sent while the server waits for its disk to have the other.
 
 use std::collections::HashSet;
-use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use hush_protocol::code;
@@ -44,11 +43,11 @@ pub struct PushReport {
 
 pub(super) fn push(
     transport: &Transport,
-    directory: &Path,
+    table: &TableStore,
     progress: &dyn Progress,
 ) -> Result<PushReport, RemoteError> {
     // The whole table is read anyway, so lost hash trees of its parts are made again.
-    let store = TableStore::local_existing(directory)?.mending_trees();
+    let store = table.clone().mending_trees();
     let manifest = store.load()?;
     let body = manifest.manifest();
     let base = table_path(&body.table)?;
@@ -60,7 +59,7 @@ pub(super) fn push(
     for files in [first, last] {
         let upload = |(kind, file)| {
             let (store, base) = (&store, base.as_str());
-            Upload { transport, store, directory, base, kind, file, expected: known, progress }.run()
+            Upload { transport, store, base, kind, file, expected: known, progress }.run()
         };
         for uploaded in each_of(files, &upload)? {
             if uploaded.sent == 0 {

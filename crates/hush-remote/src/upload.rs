@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Uploads one part from its offset on the server, for pushes and deliveries alike.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read};
 
 use hush_protocol::header::{PART_DAMAGED, UPLOAD_COMPLETE, UPLOAD_OFFSET, YES};
 use hush_protocol::{code, path};
@@ -36,7 +34,6 @@ pub(super) fn expect(length: u64) -> Option<(&'static str, String)> {
 pub(super) struct Upload<'a> {
     pub(super) transport: &'a Transport,
     pub(super) store: &'a TableStore,
-    pub(super) directory: &'a Path,
     pub(super) base: &'a str,
     pub(super) kind: PartKind,
     pub(super) file: PartFile,
@@ -146,17 +143,15 @@ impl Upload<'_> {
         shown: &mut u64,
     ) -> Result<Step, RemoteError> {
         // Checks the digest the first time, so that a damaged local file is named here and not by the server.
-        drop(self.store.open_part(self.kind, &self.file)?);
-        let local = self.local_path();
-        let opened = File::open(&local).and_then(|mut file| file.seek(SeekFrom::Start(offset)).map(|_| file));
-        let file = opened.map_err(|source| RemoteError::File { path: local, source })?;
+        let local = self.store.part_at_hand(self.kind, &self.file)?;
         let left = self.file.bytes - offset;
         let range = format!("bytes {offset}-{}/{}", self.file.bytes - 1, self.file.bytes);
         let headers = [("content-range", range)].into_iter().chain(expect(left)).collect();
         let call = Call { headers, ..Call::new(Method::Put, path) };
         let before = uploaded.sent;
         let sent = &mut uploaded.sent;
-        let mut source = Watched { inner: file.take(left), at: offset, sent, shown, progress: self.progress };
+        let mut source =
+            Watched { inner: local.reader(offset), at: offset, sent, shown, progress: self.progress };
         let response = self.transport.begin(&call, left, &mut source)?;
         let was_there = response.status().as_u16() == 200;
         match self.transport.reply(&call, response) {
@@ -176,10 +171,6 @@ impl Upload<'_> {
             }
             Err(error) => Err(error),
         }
-    }
-
-    fn local_path(&self) -> PathBuf {
-        self.directory.join(self.kind.folder()).join(self.kind.file_name(&self.file.digest))
     }
 }
 

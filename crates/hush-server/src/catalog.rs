@@ -91,7 +91,7 @@ impl Catalog {
             let Some(name) = TableName::of_stored(&entry.name) else { continue };
             match entry.manifest {
                 Ok(manifest) => drop(committed.insert(name, Arc::new(manifest))),
-                Err(error @ TableError::Io { .. }) => return Err(error),
+                Err(error @ (TableError::Io { .. } | TableError::Store { .. })) => return Err(error),
                 Err(error) => tracing::error!(code = error.code(), "a stored manifest is damaged"),
             }
         }

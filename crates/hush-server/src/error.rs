@@ -190,7 +190,9 @@ impl From<TableError> for ApiError {
     fn from(error: TableError) -> Self {
         tracing::info!(code = error.code(), "refused for a table's sake");
         match error {
-            TableError::Io { source, .. } => return Self::from_io(&source),
+            error @ (TableError::Io { .. } | TableError::Store { .. }) => {
+                return Self::from_io(&error.into_io());
+            }
             TableError::BadDelivery { fault: DeliveryFault::Conflict } => Code::DeliveryConflict,
             TableError::BadDelivery { fault: DeliveryFault::Revoked } => Code::DeviceRevoked,
             TableError::BadDelivery { .. } => Code::BadDelivery,

@@ -4,9 +4,12 @@
 
 mod fault;
 mod kind;
+mod store;
 
 pub use fault::{Counted, DeliveryFault, KeyFault, ManifestFault, Measured, Operation, PartFault};
 pub use kind::ErrorKind;
+pub(crate) use store::StoreTrouble;
+pub use store::{Said, StoreFault};
 
 use hush_plan::error::Remedy;
 
@@ -211,6 +214,22 @@ pub enum TableError {
         /// The cause.
         source: std::io::Error,
     },
+    /// An object store did not do what it was asked.
+    #[error("cannot {operation} {place}: {fault}")]
+    Store {
+        /// What was tried.
+        operation: Operation,
+        /// Its address.
+        place: String,
+        /// Why.
+        fault: StoreFault,
+    },
+    /// A server, where a directory or an object store is needed.
+    #[error("{place} is a server, which keeps its files to itself")]
+    Server {
+        /// Its address.
+        place: String,
+    },
 }
 
 impl TableError {
@@ -240,7 +259,17 @@ impl TableError {
             Self::ClearType { .. } => "HUSH-T041",
             Self::BadName { .. } => "HUSH-T042",
             Self::Io { .. } => "HUSH-T050",
+            Self::Store { .. } => "HUSH-T051",
+            Self::Server { .. } => "HUSH-T052",
             Self::BadDelivery { .. } => "HUSH-T060",
+        }
+    }
+
+    /// A failure of the file system, or of the object store that is the cause of it.
+    pub(crate) fn failed(operation: Operation, place: String, source: std::io::Error) -> Self {
+        match StoreTrouble::below(&source) {
+            Some(trouble) => trouble.during(operation),
+            None => Self::Io { operation, place, source },
         }
     }
 
@@ -248,6 +277,9 @@ impl TableError {
     pub fn into_io(self) -> std::io::Error {
         match self {
             Self::Io { source, .. } => source,
+            Self::Store { fault, place, .. } => {
+                std::io::Error::new(fault.io_kind(), StoreTrouble { place, fault })
+            }
             other => std::io::Error::other(other),
         }
     }
@@ -297,6 +329,8 @@ impl TableError {
                 "free some space and run the same command again; nothing half-written is visible"
             }
             Self::Io { .. } => "check the place and its permissions and run the same command again",
+            Self::Store { fault, .. } => fault.remedy(),
+            Self::Server { .. } => "name a directory or an object store, or download the table first",
             Self::BadDelivery { .. } => return Some(Remedy::NewDeviceKey),
             Self::BadChunk { .. } => return None,
         };

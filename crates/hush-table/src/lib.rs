@@ -51,7 +51,7 @@ pub mod uri;
 
 pub use delivery::{Delivery, DeliveryId, DeliveryPage, SignedDelivery};
 pub use digest::{DeviceId, Digest, EncryptionId, SecretId, StreamId, TableId, from_hex, to_hex};
-pub use error::{DeliveryFault, KeyFault, ManifestFault, PartFault, TableError};
+pub use error::{DeliveryFault, KeyFault, ManifestFault, PartFault, StoreFault, TableError};
 pub use manifest::{
     ChainDefinition, ClearColumn, KeyEntry, KeyKind, Manifest, PartEntry, PartFile, Pin, SignedManifest,
 };
@@ -60,7 +60,7 @@ pub use part::{
 };
 pub use store::files::foreign_entry;
 pub use store::{
-    Catalog, Delivered, KeysToStore, RecordLog, StoredPart, TableIdentity, TableLayout, TableStore,
-    TableWriter, check_seeds,
+    Catalog, CatalogEntry, Copied, Delivered, KeysToStore, RecordLog, StoredPart, TableIdentity, TableLayout,
+    TableStore, TableWriter, check_seeds, named_files,
 };
 pub use uri::{TableUri, TableUriError};

@@ -7,6 +7,7 @@
 //! <prefix>/parts/<digest>.enc.parquet
 //! <prefix>/parts/<digest>.{clear,enc}.tree   hash trees of large parts: ranges are checked without reading the rest
 //! <prefix>/keys/<digest>.key                 evaluation keys
+//! <prefix>/versions/<digest>.hush            manifests that were replaced not long ago; not in directories
 //! <prefix>/deliveries/<stream>-<number>.delivery    from devices, until the owner takes them in
 //! <directory>/.lock, *.partial               directories only: the writer's lock, files not yet in place
 //! ```
@@ -15,17 +16,23 @@
 //! asynchronous themselves are driven by one background runtime of the process.
 
 mod catalog;
+#[cfg(feature = "stores")]
+mod cloud;
 mod commit;
+mod copy;
 mod deliveries;
 pub mod files;
 mod log;
 mod objects;
 mod open;
 mod parts;
+#[cfg(feature = "stores")]
+mod place;
 mod sweep;
 #[cfg(test)]
 mod tests;
 mod verify;
+mod versions;
 mod writer;
 
 use std::path::PathBuf;
@@ -38,9 +45,11 @@ use object_store::path::Path;
 
 pub use crate::part::{KEYS_NAME, PARTS_NAME};
 pub use catalog::{Catalog, CatalogEntry};
+pub use copy::Copied;
 pub use deliveries::{Delivered, check_seeds};
 pub use log::RecordLog;
 pub use parts::{StoredPart, named_files};
+pub use versions::KEPT;
 pub use writer::{KeysToStore, TableIdentity, TableLayout, TableWriter};
 
 use self::open::KnownParts;
@@ -50,6 +59,10 @@ use crate::part::PartKind;
 
 /// Name of the folder of waiting deliveries below a table's prefix.
 pub const DELIVERIES_NAME: &str = "deliveries";
+/// Names of all folders below a table's prefix.
+const FOLDERS: [&str; 4] = [PARTS_NAME, KEYS_NAME, DELIVERIES_NAME, VERSIONS_NAME];
+/// Name of the folder of replaced versions below a table's prefix in an object store.
+pub const VERSIONS_NAME: &str = "versions";
 /// Name of the manifest below a table's prefix.
 pub const MANIFEST_NAME: &str = "manifest.hush";
 
@@ -60,6 +73,8 @@ pub struct TableStore {
     prefix: Path,
     /// The prefix as a directory, where this store writes durably by itself.
     directory: Option<PathBuf>,
+    /// `SCHEME://BUCKET` of a store in the cloud.
+    root: Option<Arc<str>>,
     /// What has been checked of which parts.
     known: Arc<Mutex<KnownParts>>,
     /// Whether hash trees that are lost are written again.
@@ -70,7 +85,7 @@ impl TableStore {
     /// A prefix in any object store. Replacing a manifest needs conditional writes, which directories opened this
     /// way lack: use [`TableStore::local`] to write to one. Reading works with every store.
     pub fn new(objects: Arc<dyn ObjectStore>, prefix: Path) -> Self {
-        Self { objects, prefix, directory: None, known: Arc::default(), mends_trees: false }
+        Self { objects, prefix, directory: None, root: None, known: Arc::default(), mends_trees: false }
     }
 
     /// A table in memory, for one process.
@@ -148,10 +163,13 @@ impl TableStore {
         self.directory.is_some()
     }
 
-    /// The table's place in words.
+    /// The table's place in words: its directory, its address in an object store, or its prefix in a store without address.
     pub fn place(&self) -> String {
-        self.directory
-            .as_ref()
-            .map_or_else(|| self.prefix.to_string(), |directory| directory.display().to_string())
+        match (&self.directory, &self.root) {
+            (Some(directory), _) => directory.display().to_string(),
+            (None, Some(root)) if self.prefix.as_ref().is_empty() => root.to_string(),
+            (None, Some(root)) => format!("{root}/{}", self.prefix),
+            (None, None) => self.prefix.to_string(),
+        }
     }
 }

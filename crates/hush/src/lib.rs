@@ -58,7 +58,7 @@ pub use hush_plan::{Graph, Protection, QueryPlan, Schema};
 pub use hush_table::source::{BatchColumn, BatchReader, BatchSource, OpenOptions, Source, SourceError};
 pub use hush_table::{Manifest, SignedManifest, TableStore, TableUri};
 pub use hush_worker as worker;
-pub use location::{TableLocation, connect, connect_to_table};
+pub use location::{CopyTarget, Listing, TableLocation, connect, connect_to_table};
 pub use machine::{Machine, machine};
 
 /// Rehearses one query on one file; see [`hush_client::rehearse`].
@@ -199,7 +199,7 @@ pub fn schema_text(schema: &Schema) -> String {
     hush_client::schema_text(schema)
 }
 
-/// Encrypts data into a table directory; see [`hush_client::encrypt`].
+/// Encrypts data into a table, in a directory or an object store; see [`hush_client::encrypt`].
 ///
 /// # Errors
 /// [`Error`], with a stable code.
@@ -208,39 +208,60 @@ pub fn encrypt(
     key: &OwnerKey,
     progress: &dyn Progress,
 ) -> Result<Encrypted, Error> {
-    let output = location::directory(&options.output)?;
-    Ok(hush_client::encrypt(&EncryptOptions { output, ..options.clone() }, key, progress)?)
+    let options = match TableLocation::of_files(&options.output)? {
+        // `file:///PATH` is a path.
+        TableLocation::Directory(output) => EncryptOptions { output, ..options.clone() },
+        _ => options.clone(),
+    };
+    Ok(hush_client::encrypt(&options, key, progress)?)
 }
 
-/// Downloads a table, checked; see [`hush_client::pull`].
+/// Takes a table over from a server or an object store, checked; see [`hush_client::pull`].
 ///
 /// # Errors
 /// [`Error`], with a stable code.
 pub fn pull(
-    server: &RemoteServer,
-    name: &str,
-    directory: &Path,
+    table: TablePlace<'_>,
+    to: TablePlace<'_>,
     key: &OwnerKey,
     pins: &Pins,
     progress: &dyn Progress,
 ) -> Result<SignedManifest, Error> {
-    let directory = location::directory(directory)?;
-    Ok(hush_client::pull(server, name, &directory, key, pins, progress)?)
+    Ok(hush_client::pull(table, to, key, pins, progress)?)
 }
 
-/// Uploads a table; a version that does not continue the one on the server needs `replace`. See [`hush_client::push_table`].
+/// Copies a table to a server or an object store; a version that does not continue the one there needs `replace`. See
+/// [`hush_client::push_table`] and [`hush_client::copy_table`].
 ///
 /// # Errors
 /// [`Error`], with a stable code.
 pub fn push(
-    server: &RemoteServer,
-    directory: &Path,
+    table: TablePlace<'_>,
+    to: &CopyTarget,
     replace: bool,
     pins: &Pins,
     progress: &dyn Progress,
 ) -> Result<Pushed, Error> {
-    let directory = location::directory(directory)?;
-    Ok(hush_client::push_table(server, &directory, replace, pins, progress)?)
+    Ok(match to {
+        CopyTarget::Server(server) => hush_client::push_table(server, table, replace, pins, progress)?,
+        CopyTarget::Files(to) => hush_client::copy_table(table, to.place(), replace, pins, progress)?,
+    })
+}
+
+/// Deletes the table `name` of a server, or below a prefix of an object store.
+///
+/// # Errors
+/// [`Error`]: there is no such table; the server or the object store fails.
+pub fn delete(place: &str, name: &str, token_file: Option<&Path>) -> Result<(), Error> {
+    let uri: TableUri = place.parse()?;
+    if !matches!(uri, TableUri::Object { .. }) {
+        return Ok(connect(place, token_file)?.0.delete(name)?);
+    }
+    let bucket = hush_table::Catalog::at(&uri)?;
+    if bucket.delete(name)? {
+        return Ok(());
+    }
+    Err(hush_table::TableError::NoTable { place: bucket.table(name)?.place() }.into())
 }
 
 /// Makes the key of a device; see [`hush_client::device_key`].

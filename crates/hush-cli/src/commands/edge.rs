@@ -24,22 +24,23 @@ fn key(args: &DeviceKeyArgs) -> Result<(), Error> {
     let location = locate(&args.table, &args.token)?;
     let device = hush::device_key(location.place(), &owner, &pins())?;
     device.write(&args.output)?;
-    let token = match &location {
-        TableLocation::Directory(_) => "",
-        TableLocation::Server(..) => " --token-file DEVICE_TOKEN",
+    let (to, token) = match &location {
+        TableLocation::Directory(_) => (visible(&args.table), ""),
+        TableLocation::Server(..) => (visible(&args.table), " --token-file DEVICE_TOKEN"),
+        // Devices hold no credentials of a store, and cannot write there.
+        TableLocation::Bucket(_) => ("SERVER/tables/NAME".into(), " --token-file DEVICE_TOKEN"),
     };
     say(&format!(
         "Device {} may deliver rows to {}: key at {}.\n\
          It encrypts and signs; it decrypts nothing. Whoever has it can add rows in the device's name, and reads the schema in it.\n\
          Is it lost or stolen: hush edge revoke {} {}\n\
-         Next  hush-edge rows.csv --key {} --spool SPOOL --to {}{token}",
+         Next  hush-edge rows.csv --key {} --spool SPOOL --to {to}{token}",
         device.id(),
         visible(&device.schema.table),
         args.output.display(),
         visible(&args.table),
         device.id(),
         args.output.display(),
-        visible(&args.table),
     ));
     Ok(())
 }

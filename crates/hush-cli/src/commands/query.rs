@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `hush query`.
 
+use std::path::Path;
 use std::time::Instant;
 
-use hush::{Error, OwnedTable, OwnerKey, Phases, TableUri};
+use hush::{Error, OwnedTable, OwnerKey, Phases, TableLocation, TableUri};
 
 use super::{open_key, pins, profile};
 use crate::account::{exposure, moved, precision, released, times};
@@ -65,10 +66,10 @@ impl Place<'_> {
     /// Opens the table.
     pub(super) fn open(&self, key: &OwnerKey) -> Result<OwnedTable, Error> {
         let table = match self.place.parse()? {
-            TableUri::Directory(directory) => {
-                OwnedTable::open_directory(&directory, key, &pins(), self.threads)?
+            TableUri::Directory(_) | TableUri::Object { .. } => {
+                TableLocation::of_files(Path::new(self.place))?.open(key, &pins(), self.threads)?
             }
-            _ => {
+            TableUri::Server { .. } => {
                 let (server, name) = hush::connect(self.place, self.token.token_file.as_deref())?;
                 let name = name.map_or_else(|| hush::table_of_query(self.sql), Ok)?;
                 OwnedTable::open_remote(server, &name, key, &pins())?

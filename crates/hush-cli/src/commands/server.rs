@@ -4,10 +4,7 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use hush::{
-    Error, Manifest, OwnedTable, Present, PrivateHalf, Protection, Pushed, RemoteServer, TableLocation,
-    TableStore,
-};
+use hush::{CopyTarget, Error, Listing, Manifest, Present, PrivateHalf, Protection, Pushed, TableLocation};
 use serde_json::json;
 
 use super::{open_key, pins};
@@ -16,21 +13,19 @@ use crate::args::{Delete, Info, KeyArgs, Ls, Pull, Push, TokenArgs};
 use crate::progress::Bar;
 use crate::terminal::{self, print, say, visible};
 
-/// The server of `SERVER` or `SERVER/tables/NAME`, and the name.
-fn connect(url: &str, token: &TokenArgs) -> Result<(RemoteServer, Option<String>), Error> {
-    hush::connect(url, token.token_file.as_deref())
-}
-
-/// The table at `DIRECTORY` or `SERVER/tables/NAME`.
+/// The table at `DIRECTORY`, `SERVER/tables/NAME` or `SCHEME://BUCKET/PREFIX`.
 pub(super) fn locate(table: &str, token: &TokenArgs) -> Result<TableLocation, Error> {
     TableLocation::of(Path::new(table), token.token_file.as_deref())
 }
 
-/// Uploads a table directory.
+/// Copies a table to a server or an object store.
 pub(super) fn push(args: &Push) -> Result<(), Error> {
-    let (server, _) = connect(&args.server, &args.token)?;
+    let (table, to) = (
+        TableLocation::of_files(&args.table)?,
+        CopyTarget::of(&args.server, args.token.token_file.as_deref())?,
+    );
     let Pushed { report, rows, replaced } =
-        hush::push(&server, &args.table, args.replace, &pins(), &Bar::default())?;
+        hush::push(table.place(), &to, args.replace, &pins(), &Bar::default())?;
     let mended = match report.parts_replaced {
         0 => String::new(),
         replaced => format!(", {replaced} of them for damaged ones"),
@@ -38,7 +33,7 @@ pub(super) fn push(args: &Push) -> Result<(), Error> {
     let text = format!(
         "Version {} is on {}: {} parts sent ({}){mended}, {} were there already",
         report.version,
-        server.url(),
+        to.name(),
         report.parts_sent,
         bytes(report.bytes_sent),
         report.parts_present
@@ -48,21 +43,30 @@ pub(super) fn push(args: &Push) -> Result<(), Error> {
         say(&replacement(&replaced, rows));
     }
     if args.verify {
-        let manifest = TableStore::local_existing(&args.table)?.load()?;
-        let compared = server.check(&manifest, &Bar::default())?;
-        say(&format!("Verified: the server sent all of it back ({})", bytes(compared)));
+        let manifest = table.files()?.load()?;
+        match &to {
+            CopyTarget::Server(server) => {
+                let compared = server.check(&manifest, &Bar::default())?;
+                say(&format!("Verified: the server sent all of it back ({})", bytes(compared)));
+            }
+            CopyTarget::Files(place) => {
+                let there = place.files()?;
+                there.verify(there.load()?.manifest())?;
+                say("Verified: all of it was read back");
+            }
+        }
     }
     Ok(())
 }
 
-/// Downloads a table.
+/// Takes a table over from a server or an object store.
 pub(super) fn pull(args: &Pull) -> Result<(), Error> {
     let key = open_key(&args.key)?;
-    let (server, name) = hush::connect_to_table(&args.table, args.token.token_file.as_deref())?;
-    let signed = hush::pull(&server, &name, &args.output, &key, &pins(), &Bar::default())?;
+    let (table, to) = (locate(&args.table, &args.token)?, TableLocation::of_files(&args.output)?);
+    let signed = hush::pull(table.place(), to.place(), &key, &pins(), &Bar::default())?;
     let manifest = signed.manifest();
     let (table, rows) = (visible(&manifest.table), grouped(manifest.rows));
-    say(&format!("Table {table} version {}: {rows} rows in {}", manifest.version, args.output.display()));
+    say(&format!("Table {table} version {}: {rows} rows in {}", manifest.version, to.place().name()));
     Ok(())
 }
 
@@ -74,9 +78,12 @@ pub(super) fn replacement(replaced: &Present, rows: u64) -> String {
 
 /// Lists tables.
 pub(super) fn ls(args: &Ls) -> Result<(), Error> {
-    let (server, _) = connect(&args.server, &args.token)?;
+    let Listing { tables, unreadable } = Listing::of(&args.server, args.token.token_file.as_deref())?;
+    for (place, error) in unreadable {
+        say(&format!("! {}: {error}", visible(&place)));
+    }
     let mut out = String::new();
-    for table in server.tables()? {
+    for table in tables {
         out.push_str(&if args.json {
             let line = json!({
                 "table": table.name, "version": table.version, "rows": table.rows, "bytes": table.bytes,
@@ -156,10 +163,7 @@ fn has_key(key: &KeyArgs) -> bool {
 /// The half of a table that only its owner reads.
 fn private_half(args: &Info) -> Result<PrivateHalf, Error> {
     let key = open_key(&args.key)?;
-    let table = match locate(&args.table, &args.token)? {
-        TableLocation::Directory(directory) => OwnedTable::open_directory(&directory, &key, &pins(), 1)?,
-        TableLocation::Server(server, name) => OwnedTable::open_remote(*server, &name, &key, &pins())?,
-    };
+    let table = locate(&args.table, &args.token)?.open(&key, &pins(), 1)?;
     Ok(table.private_half().clone())
 }
 
@@ -189,8 +193,7 @@ pub(super) fn delete(args: &Delete) -> Result<(), Error> {
         let what = format!("this deletes {} on {}\n  Way out: --yes", args.table, args.server);
         return Err(Error::usage(what));
     }
-    let (server, _) = connect(&args.server, &args.token)?;
-    server.delete(&args.table)?;
+    hush::delete(&args.server, &args.table, args.token.token_file.as_deref())?;
     say(&format!("Deleted {}", args.table));
     Ok(())
 }

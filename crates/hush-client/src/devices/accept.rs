@@ -8,7 +8,7 @@ use hush_plan::error::Remedy;
 use hush_table::manifest::{MAX_PARTS, MAX_REJECTED, Rejection};
 use hush_table::part::{PartKind, PartSource};
 use hush_table::{
-    DeliveryId, DeviceId, Digest, Manifest, PartFile, SignedDelivery, SignedManifest, StreamId, TableStore,
+    DeliveryId, DeviceId, Digest, Manifest, PartFile, SignedDelivery, SignedManifest, StreamId,
 };
 use serde::Serialize;
 
@@ -99,8 +99,8 @@ pub fn accept_deliveries(
     let examiner = Examiner::new(manifest, &half, &keys)?;
     let table = &manifest.table;
     let examine = |delivery: &SignedDelivery| match place {
-        TablePlace::Directory(directory) => {
-            let store = TableStore::local_existing(directory).map_err(Fault::from)?;
+        TablePlace::Directory(_) | TablePlace::Bucket(_) => {
+            let store = place.files().map_err(Fault::from)?;
             examiner.examine(delivery, &|kind, file| Ok(store.open_part(kind, &file)?))
         }
         TablePlace::Server(server, _) => examiner.examine(delivery, &|kind: PartKind, file: PartFile| {

@@ -15,7 +15,7 @@
 use std::collections::VecDeque;
 
 use hush_remote::RemoteError;
-use hush_table::{DeliveryId, DeliveryPage, DeviceId, SignedDelivery, SignedManifest, TableStore};
+use hush_table::{DeliveryId, DeliveryPage, DeviceId, SignedDelivery, SignedManifest};
 
 use crate::error::ClientError;
 use crate::place::TablePlace;
@@ -48,14 +48,14 @@ impl<'a> Waiting<'a> {
     /// The deliveries that wait beside a table.
     pub(crate) fn beside(place: TablePlace<'a>, signed: &'a SignedManifest) -> Self {
         let fetch = move |after| match place {
-            TablePlace::Directory(directory) => {
-                Ok(TableStore::local_existing(directory)?.deliveries_after(signed, after, PAGE)?)
+            TablePlace::Directory(_) | TablePlace::Bucket(_) => {
+                Ok(place.files()?.deliveries_after(signed, after, PAGE)?)
             }
             TablePlace::Server(server, table) => Ok(server.deliveries(table, after)?),
         };
         let name = match place {
-            TablePlace::Directory(directory) => directory.display().to_string(),
             TablePlace::Server(server, _) => server.url().to_owned(),
+            TablePlace::Directory(_) | TablePlace::Bucket(_) => place.name(),
         };
         Self::new(Box::new(fetch), signed, name)
     }

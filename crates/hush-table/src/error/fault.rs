@@ -30,6 +30,8 @@ pub enum Operation {
     List,
     /// Lock.
     Lock,
+    /// Open a store.
+    Open,
     /// Read.
     Read,
     /// Rename into place.
@@ -395,6 +397,7 @@ impl std::fmt::Display for Operation {
             Self::Delete => "delete",
             Self::List => "list",
             Self::Lock => "lock",
+            Self::Open => "open",
             Self::Read => "read",
             Self::Rename => "move into place",
             Self::Sync => "make durable",

@@ -48,8 +48,11 @@ impl TableError {
     /// Who can mend it.
     pub fn kind(&self) -> ErrorKind {
         match self {
+            Self::Store { fault, .. } => fault.kind(),
             Self::Io { .. } | Self::TooLarge { .. } => ErrorKind::Resource,
-            Self::NoTable { .. } | Self::OtherTable { .. } | Self::BadName { .. } => ErrorKind::Usage,
+            Self::NoTable { .. } | Self::OtherTable { .. } | Self::BadName { .. } | Self::Server { .. } => {
+                ErrorKind::Usage
+            }
             Self::StaleVersion { .. } | Self::Busy { .. } => ErrorKind::Refused,
             _ => ErrorKind::Damaged,
         }

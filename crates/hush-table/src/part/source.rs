@@ -22,10 +22,12 @@ use parquet::file::reader::{ChunkReader, Length};
 
 use super::tree::{DigestTree, GROUP_BYTES, TreeHasher};
 use crate::digest::Digest;
-use crate::error::{Operation, TableError};
+use crate::error::{Operation, StoreTrouble, TableError};
 
 /// Bytes that are asked for at once where a whole object is read piece by piece: whole groups.
 pub(crate) const PIECE_BYTES: u64 = 8 << 20;
+/// Bytes that are asked for at once where a part is read in order.
+const SEQUENTIAL_BYTES: usize = GROUP_BYTES as usize;
 
 /// Bytes of a part file. Cheap to clone; clones may be read at the same time.
 #[derive(Clone, Debug)]
@@ -210,7 +212,12 @@ impl PartSource {
             return Some(TableError::RangeAltered { part, start: *start });
         }
         let unread = trouble.unread.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        Some(TableError::Io { operation: Operation::Read, place: part.to_string(), source: unread.into() })
+        Some(match StoreTrouble::below(&*unread.0) {
+            Some(trouble) => trouble.during(Operation::Read),
+            None => {
+                TableError::Io { operation: Operation::Read, place: part.to_string(), source: unread.into() }
+            }
+        })
     }
 
     /// Notes that the file system or the store did not read.
@@ -277,6 +284,11 @@ impl PartSource {
     /// As [`PartSource::read`].
     pub fn read_all(&self) -> io::Result<Bytes> {
         self.read(0..self.length)
+    }
+
+    /// Reads from `position` on, in order.
+    pub fn reader(self, position: u64) -> impl Read {
+        BufReader::with_capacity(SEQUENTIAL_BYTES, Cursor::new(self, position))
     }
 
     /// Reads everything once, if it is checked as it is read.

@@ -12,7 +12,7 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 
 use super::open::KnownParts;
-use super::{DELIVERIES_NAME, KEYS_NAME, PARTS_NAME, TableStore, files, objects};
+use super::{FOLDERS, TableStore, files, objects};
 use crate::error::{Operation, TableError};
 use crate::manifest::SignedManifest;
 
@@ -29,6 +29,8 @@ pub struct Catalog {
     root: Path,
     /// The directory behind `objects`, where tables are written durably.
     directory: Option<PathBuf>,
+    /// `SCHEME://BUCKET` of a store in the cloud.
+    pub(super) store_root: Option<Arc<str>>,
     known: Arc<Mutex<KnownParts>>,
     mends_trees: bool,
 }
@@ -47,7 +49,7 @@ pub struct CatalogEntry {
 impl Catalog {
     /// A prefix in any object store; see [`TableStore::new`] for what it asks of the store.
     pub fn new(objects: Arc<dyn ObjectStore>, root: Path) -> Self {
-        Self { objects, root, directory: None, known: Arc::default(), mends_trees: false }
+        Self { objects, root, directory: None, store_root: None, known: Arc::default(), mends_trees: false }
     }
 
     /// A directory, made if it does not exist.
@@ -80,6 +82,7 @@ impl Catalog {
             objects: self.objects.clone(),
             prefix: self.prefix(name),
             directory: self.directory.as_ref().map(|directory| directory.join(name)),
+            root: self.store_root.clone(),
             known: self.known.clone(),
             mends_trees: self.mends_trees,
         })
@@ -167,7 +170,7 @@ impl Catalog {
             return Ok(false);
         }
         objects::delete(&self.objects, &table.manifest_path())?;
-        for folder in [DELIVERIES_NAME, PARTS_NAME, KEYS_NAME].map(|name| table.folder(name)) {
+        for folder in FOLDERS.map(|name| table.folder(name)) {
             let listed = objects::list(&self.objects, &folder)?.into_iter();
             let paths = listed.map(|object| folder.clone().join(object.name)).collect();
             objects::delete_all(&self.objects, paths)?;

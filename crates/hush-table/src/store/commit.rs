@@ -96,7 +96,15 @@ impl TableStore {
         if let Some((kind, file)) = self.missing_parts(manifest.manifest())?.first() {
             return Err(TableError::PartMissing { name: kind.file_name(&file.digest) });
         }
-        self.write_manifest(present.map(|(_, stamp)| stamp), manifest)
+        if let Some((Some(replaced), _)) = &present {
+            self.keep_version(replaced)?;
+        }
+        self.write_manifest(present.map(|(_, stamp)| stamp), manifest)?;
+        if self.root.is_some() {
+            // Nobody else tidies a bucket. What cannot be removed now, a later commit removes.
+            let _ = self.tidy();
+        }
+        Ok(())
     }
 
     fn write_manifest(&self, present: Option<Stamp>, manifest: &SignedManifest) -> Result<(), TableError> {
@@ -117,8 +125,9 @@ impl TableStore {
         let replace = present.map_or(Replace::Nothing, Replace::This);
         let bytes = Bytes::copy_from_slice(manifest.as_bytes());
         match objects::replace(&self.objects, &self.manifest_path(), bytes, replace) {
-            // The request may have been repeated because its answer was lost: then ours is there.
-            Err(TableError::Busy { .. }) if self.load().is_ok_and(|there| there == *manifest) => Ok(()),
+            // The answer may have been lost, and the request perhaps repeated: then ours is there.
+            Err(_) if self.load().is_ok_and(|there| there == *manifest) => Ok(()),
+            Err(TableError::Busy { .. }) => Err(TableError::Busy { place: self.place() }),
             done => done,
         }
     }
@@ -161,7 +170,7 @@ impl TableStore {
             }
             Lookup::Object(source, stamp) => (source, stamp),
         };
-        let cause = |source| TableError::Io { operation: Operation::Read, place: path.to_string(), source };
+        let cause = |source| TableError::failed(Operation::Read, path.to_string(), source);
         let bytes = source.read_all().map_err(cause)?;
         Ok(Some((SignedManifest::decode(&bytes), stamp)))
     }

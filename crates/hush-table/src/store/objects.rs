@@ -20,7 +20,7 @@ use object_store::{
 use tokio::runtime::Runtime;
 
 use crate::digest::Digest;
-use crate::error::{Operation, TableError};
+use crate::error::{Operation, StoreTrouble, TableError};
 use crate::part::{DigestTree, GROUP_BYTES, PIECE_BYTES, PartSource, ReadRanges, TreeHasher, groups_around};
 
 /// What an object looked like when it was read or written. A store that changes an object changes this.
@@ -362,10 +362,13 @@ pub(super) fn list_prefixes(store: &Arc<dyn ObjectStore>, prefix: &Path) -> Resu
 
 /// The error of a failed operation, with the operating system's own error where there is one beneath.
 pub(super) fn io(operation: Operation, place: &str, cause: StoreError) -> TableError {
-    TableError::Io { operation, place: place.to_owned(), source: as_io(cause) }
+    TableError::failed(operation, place.to_owned(), as_io(cause))
 }
 
 fn as_io(cause: StoreError) -> std::io::Error {
+    if let Some(trouble) = StoreTrouble::below(&cause) {
+        return std::io::Error::new(trouble.fault.io_kind(), trouble.clone());
+    }
     let mut kind = match &cause {
         StoreError::NotFound { .. } => std::io::ErrorKind::NotFound,
         StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => {

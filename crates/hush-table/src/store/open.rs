@@ -108,6 +108,21 @@ impl TableStore {
         Ok(source)
     }
 
+    /// All of a part file, checked, for whoever copies it: a file of a directory, or else its bytes in memory.
+    ///
+    /// # Errors
+    /// As [`TableStore::open_part`].
+    ///
+    /// # Cost
+    /// One pass over what has not been checked yet; for other stores than directories the file's size in memory.
+    pub fn part_at_hand(&self, kind: PartKind, file: &PartFile) -> Result<PartSource, TableError> {
+        if self.is_directory() {
+            return self.open_part(kind, file);
+        }
+        let source = self.open_checked(kind, file, Recheck::Unseen)?;
+        source.at_hand().map_err(|cause| failed(&source, kind, file, cause))
+    }
+
     /// Reads a file of evaluation keys, all of it checked against its digest. What is in it is compared with the entry when it is loaded.
     ///
     /// # Errors
@@ -244,13 +259,18 @@ enum Tree {
 }
 
 /// Why a part could not be read.
-fn failed(source: &PartSource, kind: PartKind, file: &PartFile, cause: std::io::Error) -> TableError {
+pub(super) fn failed(
+    source: &PartSource,
+    kind: PartKind,
+    file: &PartFile,
+    cause: std::io::Error,
+) -> TableError {
     let part = file.digest;
     match PartSource::altered_in(&cause) {
         Some(start) => TableError::RangeAltered { part, start },
         None => source.trouble(part).unwrap_or_else(|| {
             let place = kind.file_name(&part);
-            TableError::Io { operation: Operation::Read, place, source: cause }
+            TableError::failed(Operation::Read, place, cause)
         }),
     }
 }

@@ -159,7 +159,7 @@ impl TableStore {
                 Ok(StoredPart::Sound { bytes })
             }
             Err(source) if !self.is_directory() => {
-                Err(TableError::Io { operation: Operation::Read, place: name.file_name(), source })
+                Err(TableError::failed(Operation::Read, name.file_name(), source))
             }
             _ => Ok(StoredPart::Damaged { bytes }),
         }

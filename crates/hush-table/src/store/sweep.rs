@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What no version of a table needs is removed: leftovers of interrupted writers, parts that were given up, whole tables.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::time::Duration;
 
 use super::objects::{self, Listed};
 use super::parts::part_names;
-use super::{KEYS_NAME, PARTS_NAME, TableStore, files};
+use super::{KEPT, KEYS_NAME, PARTS_NAME, TableStore, files};
 use crate::error::TableError;
 use crate::manifest::Manifest;
 use crate::part::PartName;
@@ -21,6 +22,15 @@ impl TableStore {
     pub fn sweep(&self) -> Result<usize, TableError> {
         let _lock = self.lock()?;
         self.sweep_locked()
+    }
+
+    /// Removes what interrupted runs and replaced versions have left. In a directory that is everything that no version needs; in an object
+    /// store, which has no lock, what nobody has needed for [`KEPT`].
+    ///
+    /// # Errors
+    /// As [`TableStore::sweep`].
+    pub fn tidy(&self) -> Result<usize, TableError> {
+        if self.is_directory() { self.sweep() } else { self.sweep_older(KEPT, None) }
     }
 
     /// As [`TableStore::sweep`] where parts of versions to come are uploaded meanwhile: removes only what was not written to for longer
@@ -46,7 +56,20 @@ impl TableStore {
         let manifests = present.iter().map(|(present, _)| present.manifest()).chain(served);
         let mut named: HashSet<PartName> = manifests.flat_map(part_names).collect();
         named.extend(self.awaited_parts()?);
-        self.remove_parts(|part, listed| !part.is_some_and(|part| named.contains(&part)) && removable(listed))
+        // Before the parts: no version may name what is not there.
+        let versions = self.sweep_versions(&removable)?;
+        // Read if there is a part that only they can need: as a rule there is none.
+        let of_versions = OnceCell::new();
+        let is_needed = |part: PartName| {
+            named.contains(&part)
+                || match of_versions.get_or_init(|| self.parts_of_versions(&versions)) {
+                    Ok(of_versions) => of_versions.contains(&part),
+                    Err(_) => true,
+                }
+        };
+        let removed = self.remove_parts(|part, listed| removable(listed) && !part.is_some_and(&is_needed))?;
+        of_versions.into_inner().transpose()?;
+        Ok(removed)
     }
 
     /// Deletes the table: first the manifest, so that no half of a table is ever visible, then its parts. Files
@@ -58,13 +81,18 @@ impl TableStore {
         let lock = self.lock()?;
         objects::delete(&self.objects, &self.manifest_path())?;
         self.remove_deliveries()?;
+        self.sweep_versions(|_| true)?;
         self.remove_parts(|_, _| true)?;
         drop(lock);
         self.directory.as_deref().map_or(Ok(()), files::remove_empty)
     }
 
-    /// Removes the parts of a version that was given up, but for those that the present manifest names too.
+    /// Removes the parts of a version that was given up, but for those that the present manifest names too. In an object store they stay
+    /// until they are swept: without a lock, another writer may rely on a part of the same content.
     pub(super) fn forget_parts(&self, given_up: &Manifest) -> Result<(), TableError> {
+        if !self.is_directory() {
+            return Ok(());
+        }
         let present = self.load_present()?;
         let keep: HashSet<PartName> =
             present.iter().flat_map(|(present, _)| part_names(present.manifest())).collect();

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Versions that were replaced not long ago, for readers that began with them.
+//!
+//! In an object store a commit writes the manifest that it replaces to `versions/<digest>.hush`, before it replaces it. So whoever planned
+//! with a version finds it and its parts for [`KEPT`] longer, whatever is committed meanwhile: the file is as old as the version is
+//! replaced. Directories have no such folder: a writer there gives the space of a replaced version back at once.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::objects::{self, Listed, Lookup};
+use super::parts::part_names;
+use super::{TableStore, VERSIONS_NAME};
+use crate::digest::Digest;
+use crate::error::{Operation, TableError};
+use crate::manifest::{MAX_CONTAINER_BYTES, SignedManifest};
+use crate::part::PartName;
+
+/// Time for which an object store keeps a version that was replaced, and parts that no version names: of writers at work, or of
+/// interrupted ones. Longer than any job runs, and than any encryption should take.
+pub const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl TableStore {
+    /// The version of the table with this digest: the present one, or one that was replaced not long ago. `None` if it is neither.
+    ///
+    /// # Errors
+    /// As [`TableStore::load`]; a version file that is damaged.
+    pub fn load_version(&self, digest: &Digest) -> Result<Option<SignedManifest>, TableError> {
+        let present = self.load()?;
+        if present.digest() == *digest {
+            return Ok(Some(present));
+        }
+        if self.is_directory() {
+            return Ok(None);
+        }
+        self.load_replaced(&version_name(digest)).map(|found| found.filter(|found| found.digest() == *digest))
+    }
+
+    /// Writes down a version that is about to be replaced. Writing it again makes it young again.
+    pub(super) fn keep_version(&self, replaced: &SignedManifest) -> Result<(), TableError> {
+        if self.is_directory() {
+            return Ok(());
+        }
+        let path = self.folder(VERSIONS_NAME).join(version_name(&replaced.digest()));
+        objects::put(&self.objects, &path, Bytes::copy_from_slice(replaced.as_bytes())).map(drop)
+    }
+
+    /// Removes replaced versions that `doomed` takes; gives the names of the files of all others.
+    pub(super) fn sweep_versions(&self, doomed: impl Fn(&Listed) -> bool) -> Result<Vec<String>, TableError> {
+        if self.is_directory() {
+            return Ok(Vec::new());
+        }
+        let (doomed, kept): (Vec<_>, Vec<_>) = self.list(VERSIONS_NAME)?.into_iter().partition(doomed);
+        let folder = self.folder(VERSIONS_NAME);
+        objects::delete_all(
+            &self.objects,
+            doomed.into_iter().map(|listed| folder.clone().join(listed.name)).collect(),
+        )?;
+        Ok(kept.into_iter().map(|listed| listed.name).collect())
+    }
+
+    /// The parts that replaced versions name.
+    pub(super) fn parts_of_versions(&self, files: &[String]) -> Result<HashSet<PartName>, TableError> {
+        let mut named = HashSet::new();
+        for file in files {
+            if let Some(version) = self.load_replaced(file)? {
+                named.extend(part_names(version.manifest()));
+            }
+        }
+        Ok(named)
+    }
+
+    fn load_replaced(&self, name: &str) -> Result<Option<SignedManifest>, TableError> {
+        let path = self.folder(VERSIONS_NAME).join(name);
+        let Lookup::Object(source, _) = self.fetch(&path, MAX_CONTAINER_BYTES)? else { return Ok(None) };
+        let bytes = source.read_all();
+        let bytes = bytes.map_err(|cause| TableError::failed(Operation::Read, path.to_string(), cause))?;
+        SignedManifest::decode(&bytes).map(Some)
+    }
+}
+
+fn version_name(digest: &Digest) -> String {
+    format!("{digest}.hush")
+}
