@@ -121,7 +121,7 @@ impl OwnedTable {
         threads: usize,
         limits: Limits,
     ) -> Result<Self, ClientError> {
-        let engine = scheme.engine(store, threads, limits)?;
+        let engine = scheme.engine(store, threads, limits)?.with_version(opened.manifest.clone())?;
         Ok(Self::new(opened, Evaluator::Embedded(Box::new(engine)), scheme, Costs::of_user(threads)))
     }
 

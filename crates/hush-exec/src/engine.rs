@@ -97,6 +97,15 @@ impl Engine {
         Self { sums, ..self }
     }
 
+    /// The engine, with a version of the table that its caller has read already, so that it is not read again.
+    ///
+    /// # Errors
+    /// As [`Engine::run`] for a table that cannot be opened.
+    pub fn with_version(self, version: SignedManifest) -> Result<Self, ExecError> {
+        self.keep(version)?;
+        Ok(self)
+    }
+
     /// Runs a plan: the bytes of an answer ([`crate::answer::Answer`]).
     ///
     /// Blocks the calling thread; use [`Engine::run_async`] inside a runtime. The answer is a pure function of the

@@ -9,6 +9,7 @@
 mod clear;
 mod contain;
 mod encrypted;
+mod memory;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use hush_plan::EncodingId;
 
 pub use clear::{ClearPart, ClearPartWriter, ColumnBounds};
 pub use encrypted::{ChunkRows, EncryptedPart};
+pub(crate) use memory::{RangeMemory, Run};
 pub use source::PartSource;
 pub(crate) use source::{GroupChecks, PIECE_BYTES, ReadRanges, Recheck, groups_around};
 pub use tree::{DigestTree, GROUP_BYTES, TreeHasher};

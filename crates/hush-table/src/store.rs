@@ -55,7 +55,7 @@ pub use writer::{KeysToStore, TableIdentity, TableLayout, TableWriter};
 use self::open::KnownParts;
 use crate::digest::Digest;
 use crate::error::{Operation, TableError};
-use crate::part::PartKind;
+use crate::part::{PartKind, RangeMemory};
 
 /// Name of the folder of waiting deliveries below a table's prefix.
 pub const DELIVERIES_NAME: &str = "deliveries";
@@ -75,6 +75,8 @@ pub struct TableStore {
     directory: Option<PathBuf>,
     /// `SCHEME://BUCKET` of a store in the cloud.
     root: Option<Arc<str>>,
+    /// Bytes of parts of a store in the cloud that are not asked for again.
+    memory: Option<Arc<RangeMemory>>,
     /// What has been checked of which parts.
     known: Arc<Mutex<KnownParts>>,
     /// Whether hash trees that are lost are written again.
@@ -85,7 +87,15 @@ impl TableStore {
     /// A prefix in any object store. Replacing a manifest needs conditional writes, which directories opened this
     /// way lack: use [`TableStore::local`] to write to one. Reading works with every store.
     pub fn new(objects: Arc<dyn ObjectStore>, prefix: Path) -> Self {
-        Self { objects, prefix, directory: None, root: None, known: Arc::default(), mends_trees: false }
+        Self {
+            objects,
+            prefix,
+            directory: None,
+            root: None,
+            memory: None,
+            known: Arc::default(),
+            mends_trees: false,
+        }
     }
 
     /// A table in memory, for one process.

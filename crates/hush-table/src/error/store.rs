@@ -81,6 +81,11 @@ impl Said {
             && code.bytes().all(|byte| byte.is_ascii_alphanumeric());
         Self(is_code.then(|| code.to_owned()))
     }
+
+    /// The code.
+    pub fn code(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
 }
 
 impl fmt::Display for Said {

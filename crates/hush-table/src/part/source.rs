@@ -20,6 +20,7 @@ use bytes::{Buf, Bytes};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::memory::{RangeMemory, Run};
 use super::tree::{DigestTree, GROUP_BYTES, TreeHasher};
 use crate::digest::Digest;
 use crate::error::{Operation, StoreTrouble, TableError};
@@ -50,13 +51,6 @@ enum Place {
 /// When a file's content was changed last, and how long it is.
 type Written = (u64, i64, i64);
 
-/// Bytes of an object that are in memory.
-#[derive(Clone, Debug)]
-struct Run {
-    start: u64,
-    bytes: Bytes,
-}
-
 /// An object of which ranges can be asked for.
 pub(crate) trait ReadRanges: std::fmt::Debug + Send + Sync {
     /// The bytes of some ranges, all together.
@@ -71,6 +65,8 @@ pub(crate) trait ReadRanges: std::fmt::Debug + Send + Sync {
 struct Check {
     groups: Arc<GroupChecks>,
     recheck: Recheck,
+    /// Takes what was read of an object and found right.
+    memory: Option<Arc<RangeMemory>>,
     trouble: Arc<Trouble>,
 }
 
@@ -163,10 +159,9 @@ impl PartSource {
         Ok(Self { place: Place::File { file: Arc::new(file), written }, length: written.0, check: None })
     }
 
-    /// An object of known length, of which the bytes from `start` on are in memory. Nothing is checked.
-    pub(crate) fn from_object(reader: Arc<dyn ReadRanges>, length: u64, start: u64, tail: Bytes) -> Self {
-        let runs = Arc::new([Run { start, bytes: tail }]);
-        Self { place: Place::Object { reader, runs }, length, check: None }
+    /// An object of known length, of which some runs are in memory. Nothing is checked.
+    pub(crate) fn from_object(reader: Arc<dyn ReadRanges>, length: u64, runs: impl Into<Arc<[Run]>>) -> Self {
+        Self { place: Place::Object { reader, runs: runs.into() }, length, check: None }
     }
 
     /// The same bytes, checked as they are read.
@@ -174,13 +169,37 @@ impl PartSource {
     /// # Errors
     /// What is in memory already was altered.
     pub(crate) fn checked(self, groups: Arc<GroupChecks>, recheck: Recheck) -> io::Result<Self> {
-        let check = Check { groups, recheck, trouble: Arc::default() };
-        if let Place::Object { runs, .. } = &self.place {
+        let source = self.trusted(groups, recheck, None);
+        if let (Place::Object { runs, .. }, Some(check)) = (&source.place, &source.check) {
             for run in runs.iter() {
                 check.check(run.start, &run.bytes)?;
             }
         }
-        Ok(Self { check: Some(check), ..self })
+        Ok(source)
+    }
+
+    /// As [`PartSource::checked`], where what is in memory already was checked before. What is read of an object is kept in `memory`.
+    pub(crate) fn trusted(
+        self,
+        groups: Arc<GroupChecks>,
+        recheck: Recheck,
+        memory: Option<Arc<RangeMemory>>,
+    ) -> Self {
+        Self { check: Some(Check { groups, recheck, memory, trouble: Arc::default() }), ..self }
+    }
+
+    /// Lets what is in memory of a checked object, and what will be read of it, be kept.
+    pub(crate) fn kept_in(mut self, memory: &Arc<RangeMemory>) -> Self {
+        if let Some(check) = &mut self.check {
+            let digest = check.groups.tree.digest();
+            match &self.place {
+                Place::Object { runs, .. } => runs.iter().for_each(|run| memory.keep(digest, run.clone())),
+                Place::Memory(bytes) => memory.keep(digest, Run::new(0, bytes.clone())),
+                Place::File { .. } => return self,
+            }
+            check.memory = Some(memory.clone());
+        }
+        self
     }
 
     /// Length in bytes.
@@ -300,6 +319,10 @@ impl PartSource {
     /// One pass over the groups that must still be hashed.
     pub(crate) fn check_all(&self) -> io::Result<()> {
         let Some(check) = &self.check else { return Ok(()) };
+        if self.is_remote() {
+            // A request for each group would be dear.
+            return self.for_each_piece(|_| Ok(()));
+        }
         for group in 0..check.groups.tree.group_count() {
             if check.asks_for(group) {
                 self.read(check.groups.tree.range(group))?;
@@ -378,8 +401,12 @@ impl PartSource {
             if bytes.len() as u64 != range.end.saturating_sub(range.start) {
                 return Err(outside());
             }
-            self.check.as_ref().map_or(Ok(()), |check| check.check(range.start, &bytes))?;
-            all.push(Run { start: range.start, bytes });
+            let run = Run::new(range.start, bytes);
+            if let Some(check) = &self.check {
+                check.check(run.start, &run.bytes)?;
+                check.memory.iter().for_each(|memory| memory.keep(check.groups.tree.digest(), run.clone()));
+            }
+            all.push(run);
         }
         let place = Place::Object { reader: reader.clone(), runs: all.into() };
         Ok(Self { place, ..self.clone() })
@@ -407,12 +434,6 @@ impl Check {
             let _ = self.trouble.altered.set(altered.start);
             io::Error::new(io::ErrorKind::InvalidData, altered)
         })
-    }
-}
-
-impl Run {
-    fn holds(&self, range: &Range<u64>) -> bool {
-        self.start <= range.start && range.end <= self.start.saturating_add(self.bytes.len() as u64)
     }
 }
 

@@ -15,6 +15,7 @@ use super::open::KnownParts;
 use super::{FOLDERS, TableStore, files, objects};
 use crate::error::{Operation, TableError};
 use crate::manifest::SignedManifest;
+use crate::part::RangeMemory;
 
 /// Prefix of directories of tables that are being deleted; no table name starts with a dot.
 const DELETED_PREFIX: &str = ".deleted-";
@@ -31,6 +32,7 @@ pub struct Catalog {
     directory: Option<PathBuf>,
     /// `SCHEME://BUCKET` of a store in the cloud.
     pub(super) store_root: Option<Arc<str>>,
+    pub(super) memory: Option<Arc<RangeMemory>>,
     known: Arc<Mutex<KnownParts>>,
     mends_trees: bool,
 }
@@ -49,7 +51,15 @@ pub struct CatalogEntry {
 impl Catalog {
     /// A prefix in any object store; see [`TableStore::new`] for what it asks of the store.
     pub fn new(objects: Arc<dyn ObjectStore>, root: Path) -> Self {
-        Self { objects, root, directory: None, store_root: None, known: Arc::default(), mends_trees: false }
+        Self {
+            objects,
+            root,
+            directory: None,
+            store_root: None,
+            memory: None,
+            known: Arc::default(),
+            mends_trees: false,
+        }
     }
 
     /// A directory, made if it does not exist.
@@ -83,6 +93,7 @@ impl Catalog {
             prefix: self.prefix(name),
             directory: self.directory.as_ref().map(|directory| directory.join(name)),
             root: self.store_root.clone(),
+            memory: self.memory.clone(),
             known: self.known.clone(),
             mends_trees: self.mends_trees,
         })

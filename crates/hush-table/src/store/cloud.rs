@@ -20,7 +20,7 @@ use object_store::{
 use crate::error::{Said, StoreFault, StoreTrouble};
 
 /// Codes by which stores refuse credentials, beside the statuses 401 and 403.
-const CREDENTIAL_CODES: [&str; 10] = [
+const CREDENTIAL_CODES: [&str; 11] = [
     "InvalidAccessKeyId",
     "SignatureDoesNotMatch",
     "ExpiredToken",
@@ -31,9 +31,12 @@ const CREDENTIAL_CODES: [&str; 10] = [
     "RequestExpired",
     "AuthenticationFailed",
     "InvalidAuthenticationInfo",
+    "XAdminUserNotFound",
 ];
 /// Codes by which stores say that there is no such bucket.
 const BUCKET_CODES: [&str; 3] = ["NoSuchBucket", "ContainerNotFound", "InvalidBucketName"];
+/// Codes by which stores say that there is no such object. Some say nothing.
+const OBJECT_CODES: [&str; 2] = ["NoSuchKey", "BlobNotFound"];
 /// Addresses that a client asks for credentials when the environment has none: those of a cloud's own machines.
 const METADATA_HOSTS: [&str; 3] = ["://169.254.169.254", "://169.254.170.2", "://metadata.google.internal"];
 
@@ -53,12 +56,13 @@ impl CloudStore {
 /// The same error in words of ours.
 fn ours(root: &str, path: Option<&Path>, error: StoreError) -> StoreError {
     let fault = fault_of(&error);
-    let is_bucket = fault == StoreFault::NoBucket;
+    let says_why = |said: &Said| said.code().is_some_and(|code| !OBJECT_CODES.contains(&code));
+    let is_absent = matches!(&fault, StoreFault::Refused { said, .. } if !says_why(said));
     let place = path.map_or_else(|| root.to_owned(), |path| format!("{root}/{path}"));
     let source = Box::new(StoreTrouble { place, fault });
     match error {
-        // An absent bucket is no absent object: nobody may conclude that there is room for a table.
-        StoreError::NotFound { path, .. } if !is_bucket => StoreError::NotFound { path, source },
+        // An absent bucket or an unknown user is no absent object: nobody may conclude that there is room for a table.
+        StoreError::NotFound { path, .. } if is_absent => StoreError::NotFound { path, source },
         StoreError::AlreadyExists { path, .. } => StoreError::AlreadyExists { path, source },
         StoreError::Precondition { path, .. } => StoreError::Precondition { path, source },
         StoreError::NotModified { path, .. } => StoreError::NotModified { path, source },

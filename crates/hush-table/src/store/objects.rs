@@ -21,7 +21,9 @@ use tokio::runtime::Runtime;
 
 use crate::digest::Digest;
 use crate::error::{Operation, StoreTrouble, TableError};
-use crate::part::{DigestTree, GROUP_BYTES, PIECE_BYTES, PartSource, ReadRanges, TreeHasher, groups_around};
+use crate::part::{
+    DigestTree, GROUP_BYTES, PIECE_BYTES, PartSource, ReadRanges, Run, TreeHasher, groups_around,
+};
 
 /// What an object looked like when it was read or written. A store that changes an object changes this.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -179,7 +181,7 @@ pub(super) fn open(store: &Arc<dyn ObjectStore>, path: &Path, expected: u64) -> 
         })?,
         Body::Memory(bytes) => {
             let object = Object { store: store.clone(), path: path.clone() };
-            PartSource::from_object(Arc::new(object), stamp.bytes, start, bytes)
+            PartSource::from_object(Arc::new(object), stamp.bytes, [Run::new(start, bytes)])
         }
     };
     Ok(Lookup::Object(source, stamp))
@@ -205,6 +207,11 @@ enum Body {
     TooLarge,
 }
 
+/// An object of which the length and some bytes are known. Nothing is asked.
+pub(super) fn known(store: &Arc<dyn ObjectStore>, path: &Path, bytes: u64, runs: Vec<Run>) -> PartSource {
+    PartSource::from_object(Arc::new(Object { store: store.clone(), path: path.clone() }), bytes, runs)
+}
+
 /// Opens an object as it is, whatever its size. Nothing of it is read.
 pub(super) fn open_whole(
     store: &Arc<dyn ObjectStore>,
@@ -212,7 +219,7 @@ pub(super) fn open_whole(
 ) -> Result<Option<PartSource>, TableError> {
     let Some(stamp) = look(store, path)? else { return Ok(None) };
     let object = Object { store: store.clone(), path: path.clone() };
-    Ok(Some(PartSource::from_object(Arc::new(object), stamp.bytes, stamp.bytes, Bytes::new())))
+    Ok(Some(PartSource::from_object(Arc::new(object), stamp.bytes, [])))
 }
 
 /// What an object looks like now; `None` if there is none.

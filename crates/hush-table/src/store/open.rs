@@ -62,6 +62,11 @@ impl KnownParts {
         }
     }
 
+    /// What is known of a part, whatever it looks like now.
+    fn any(&self, path: &Path) -> Option<Arc<GroupChecks>> {
+        self.parts.get(path.as_ref()).map(|(_, checks)| checks.clone())
+    }
+
     fn find(&self, path: &Path, stamp: &Stamp) -> Option<Arc<GroupChecks>> {
         let (known, checks) = self.parts.get(path.as_ref())?;
         (known == stamp).then(|| checks.clone())
@@ -153,6 +158,9 @@ impl TableStore {
     ) -> Result<PartSource, TableError> {
         let name = kind.file_name(&file.digest);
         let path = self.part_path(kind, &file.digest);
+        if let Some(source) = self.remembered(&path, file, recheck) {
+            return Ok(source);
+        }
         let size = |found| TableError::PartSize { name: name.clone(), found, expected: file.bytes };
         let (source, stamp) = match self.open_object(&path, file.bytes)? {
             Lookup::Nothing => return Err(TableError::PartMissing { name }),
@@ -178,7 +186,19 @@ impl TableStore {
             }
         };
         let checked = source.clone().checked(checks, recheck);
-        checked.map_err(|cause| failed(&source, kind, file, cause))
+        let checked = checked.map_err(|cause| failed(&source, kind, file, cause))?;
+        Ok(match &self.memory {
+            Some(memory) => checked.kept_in(memory),
+            None => checked,
+        })
+    }
+
+    /// A part of a bucket of which tree and some bytes are in memory: nothing is asked until other bytes are read, and these are checked.
+    fn remembered(&self, path: &Path, file: &PartFile, recheck: Recheck) -> Option<PartSource> {
+        let memory = self.memory.as_ref()?;
+        let (runs, checks) = (memory.of(&file.digest), self.known().any(path)?);
+        let source = objects::known(&self.objects, path, file.bytes, runs);
+        Some(source.trusted(checks, recheck, Some(memory.clone())))
     }
 
     /// The hash tree beside a part, if it is there and belongs to the part.
@@ -195,9 +215,13 @@ impl TableStore {
     /// looked at.
     ///
     /// # Cost
-    /// One look at the file's metadata.
+    /// One look at the file's metadata; none in a bucket, of which every byte is hashed as it comes, and so belongs to the digest whatever
+    /// the object looks like.
     pub fn looks_unchanged(&self, kind: PartKind, file: &PartFile) -> bool {
         let path = self.part_path(kind, &file.digest);
+        if self.memory.is_some() {
+            return self.known().any(&path).is_some();
+        }
         let stamp = self.look(&path).ok().flatten();
         stamp.is_some_and(|stamp| self.known().find(&path, &stamp).is_some())
     }

@@ -46,7 +46,7 @@ impl TableStore {
             TableUri::Server { .. } => Err(TableError::Server { place: place.to_string() }),
             TableUri::Object { store, bucket, prefix } => {
                 let Bucket { objects, prefix, root } = open(*store, bucket, prefix)?;
-                Ok(Self { root: Some(root), ..Self::new(objects, prefix) })
+                Ok(Self { root: Some(root), memory: Some(Arc::default()), ..Self::new(objects, prefix) })
             }
         }
     }
@@ -64,7 +64,7 @@ impl Catalog {
             TableUri::Object { store, bucket, prefix } => {
                 let Bucket { objects, prefix, root } = open(*store, bucket, prefix)?;
                 let mut catalog = Self::new(objects, prefix);
-                catalog.store_root = Some(root);
+                (catalog.store_root, catalog.memory) = (Some(root), Some(Arc::default()));
                 Ok(catalog)
             }
         }

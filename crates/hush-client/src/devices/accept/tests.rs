@@ -12,7 +12,7 @@ use super::*;
 
 fn table() -> Manifest {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hush-table/tests/golden/table_v2");
-    TableStore::local_existing(golden).unwrap().load().unwrap().manifest().clone()
+    hush_table::TableStore::local_existing(golden).unwrap().load().unwrap().manifest().clone()
 }
 
 fn encodings() -> Digest {

@@ -50,7 +50,11 @@ fn table(port: u16) -> TableStore {
     let store = Arc::new(builder.with_secret_access_key(SECRET).build().unwrap());
     let root: Arc<str> = "s3://lake".into();
     let objects = Arc::new(CloudStore::new(store, root.clone()));
-    TableStore { root: Some(root), ..TableStore::new(objects, Path::from("a/t")) }
+    TableStore {
+        root: Some(root),
+        memory: Some(Arc::default()),
+        ..TableStore::new(objects, Path::from("a/t"))
+    }
 }
 
 /// How loading a manifest fails; checks that nothing of the request is told.
@@ -94,6 +98,20 @@ fn refusals_are_told_by_their_cause() {
             "403 Forbidden",
             "SignatureDoesNotMatch",
             Some(StoreFault::Credentials { said: said("SignatureDoesNotMatch") }),
+            ErrorKind::Key,
+            1,
+        ),
+        (
+            "404 Not Found",
+            "NoSuchThing",
+            Some(StoreFault::Refused { status: 404, said: said("NoSuchThing") }),
+            ErrorKind::Remote,
+            1,
+        ),
+        (
+            "404 Not Found",
+            "XAdminUserNotFound",
+            Some(StoreFault::Credentials { said: said("XAdminUserNotFound") }),
             ErrorKind::Key,
             1,
         ),
