@@ -13,6 +13,7 @@ import hushtable_worker.spark
 import pytest
 
 import hushtable as ht
+from buckets import credentials, s3  # noqa: F401
 from conftest import Hush, binary, make_key
 from spark_cluster import RECORDS, Cluster
 
@@ -268,7 +269,7 @@ def test_an_answer_of_another_question_is_not_opened(lake):
 
 def test_places_without_a_table_are_named(tmp_path):
     """A directory that is none, a server, a kind of place that there is not."""
-    for place, code in [(str(tmp_path), "HUSH-T020"), ("https://host:7373/tables/t", "HUSH-U001"), ("ftp://host/t", "HUSH-U001")]:
+    for place, code in [(str(tmp_path), "HUSH-T020"), ("https://host:7373/tables/t", "HUSH-T052"), ("ftp://host/t", "HUSH-U001")]:
         with pytest.raises(worker.WorkerError) as refused:
             worker.part_sizes(place, b"{}")
         assert (refused.value.code, refused.value.place) == (code, place) and place in str(refused.value)
@@ -303,6 +304,22 @@ def test_sizes_of_parts_follow_the_plan(lake):
     assert [rows for rows, _ in wide] == [rows for rows, _ in narrow]
     assert sum(rows for rows, _ in wide) == ht.open(lake.place, keys=lake.key).info["rows"]
     assert all(0 < few < many for (_, many), (_, few) in zip(wide, narrow))
+
+
+def test_a_table_in_a_bucket(lake, s3, draw, monkeypatch):
+    """Executors with the store's settings in their environment read the table from a bucket; faults are told with the place."""
+    s3.make_bucket("workers")
+    for name, value in credentials(s3.port).items():
+        monkeypatch.setenv(name, value)
+    place = "s3://workers/readings"
+    environment = lake.hush.with_environment(**credentials(s3.port))
+    environment("encrypt", "own.csv", "-o", place, "--schema", "t.schema.toml", *lake.arguments)
+    cluster = Cluster(draw)
+    found = ht.spark.query(cluster, place, QUERIES["grouped"], keys=lake.key)
+    assert rows(found) == rows(ht.open(place, keys=lake.key).sql(QUERIES["grouped"])) and len(found) == 3
+    with pytest.raises(ht.HushError, match="HUSH-E030 s3://workers/elsewhere: there is no such table"):
+        ht.spark.evaluate(cluster, "s3://workers/elsewhere", ht.spark.plan(place, QUERIES["grouped"], keys=lake.key).plan)
+    cluster.close()
 
 
 def test_workers_have_no_code_that_decrypts():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables asked by a Spark cluster, which gets no key. Needs ``pip install hushtable[spark]``.
 
-    result = ht.spark.query(spark, "/lake/patients", "SELECT ward, AVG(age) FROM patients GROUP BY ward", keys=key)
+    result = ht.spark.query(spark, "s3://lake/patients", "SELECT ward, AVG(age) FROM patients GROUP BY ward", keys=key)
 
 The key stays in this process. Where Spark's driver is not the owner's, the three steps run apart: ``plan`` (owner), ``evaluate``
 (whoever has the cluster; ``hushtable_worker.spark.evaluate`` where this package is not installed) and ``finish`` (owner).

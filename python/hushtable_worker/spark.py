@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plan evaluated by the executors of a Spark cluster, without a key.
 
-    answer = hushtable_worker.spark.evaluate(spark, "/lake/patients", plan)
+    answer = hushtable_worker.spark.evaluate(spark, "s3://lake/patients", plan)
 
 Tasks carry the place, the plan and numbers of parts; executors read the table themselves, so every executor must see the place, and have
 the package ``hushtable_worker``. DataFrames alone are used, and so Spark Connect serves too. Spark 3.5 and 4.

@@ -79,7 +79,10 @@ impl Table {
     /// A table in a directory or an object store, evaluated in this process.
     #[staticmethod]
     fn open_files(py: Python<'_>, path: PathBuf, key: &Key, threads: usize) -> PyResult<Self> {
-        work::run(py, |_| Ok(Self(Arc::new(TableLocation::of_files(&path)?.open(&key.key, &key.pins(), threads)?))))
+        work::run(py, |_| {
+            let table = TableLocation::of_files(&path)?.open(&key.key, &key.pins(), threads)?;
+            Ok(Self(Arc::new(table)))
+        })
     }
 
     /// The table at `SERVER/tables/NAME`.

@@ -22,12 +22,7 @@ pub enum WorkerFault {
     /// The engine refused or failed.
     #[error(transparent)]
     Exec(#[from] ExecError),
-    /// A server evaluates by itself.
-    #[error(
-        "a server evaluates plans itself; ask it with `hush query`, or name the directory that it serves"
-    )]
-    Server,
-    /// There is no table.
+    /// There is no table, or it cannot be reached.
     #[error(transparent)]
     Table(#[from] TableError),
     /// The text names no place.
@@ -45,7 +40,7 @@ impl WorkerError {
         match &self.fault {
             WorkerFault::Exec(source) => source.code(),
             WorkerFault::Table(source) => source.code(),
-            WorkerFault::Server | WorkerFault::Uri(_) => "HUSH-U001",
+            WorkerFault::Uri(_) => "HUSH-U001",
         }
     }
 
@@ -59,7 +54,7 @@ impl WorkerError {
                 _ => ErrorKind::Refused,
             },
             WorkerFault::Table(source) => source.kind(),
-            WorkerFault::Server | WorkerFault::Uri(_) => ErrorKind::Usage,
+            WorkerFault::Uri(_) => ErrorKind::Usage,
         }
     }
 }

@@ -37,7 +37,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker for the table at `place`: a directory or a prefix in an object store, as people write it.
+    /// A worker for the table at `place`: a directory, or a prefix in an object store, as people write it.
     ///
     /// # Errors
     /// [`WorkerError`] if no table can be there.

@@ -5,14 +5,15 @@ use hush_table::{TableStore, TableUri};
 
 use crate::error::WorkerFault;
 
-/// The store of the table at a place, as people write it.
+/// The store of the table at a place, as people write it: a directory that holds one, or a prefix in an object store, of which nothing is
+/// asked yet.
 ///
 /// # Errors
-/// [`WorkerFault`] for a place that is none, for a server, and for a directory without table. Of an object store nothing is asked yet.
+/// [`WorkerFault`] for a text that names no place, for a server, for a directory without a table, and if the environment does not say how
+/// to reach the object store.
 pub(crate) fn store(place: &str) -> Result<TableStore, WorkerFault> {
-    match place.parse()? {
-        TableUri::Directory(directory) => Ok(TableStore::local_existing(directory)?),
-        TableUri::Server { .. } => Err(WorkerFault::Server),
-        object @ TableUri::Object { .. } => Ok(TableStore::at(&object)?),
-    }
+    Ok(match place.parse()? {
+        TableUri::Directory(directory) => TableStore::local_existing(directory)?,
+        elsewhere => TableStore::at(&elsewhere)?,
+    })
 }

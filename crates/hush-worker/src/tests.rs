@@ -8,8 +8,8 @@ fn places_without_a_table_are_refused_by_name() {
     let directory = directory.to_str().unwrap();
     for (place, code, kind) in [
         (directory, "HUSH-T020", ErrorKind::Usage),
+        ("https://host:7373/tables/patients", "HUSH-T052", ErrorKind::Usage),
         ("s3://lake/a//b", "HUSH-T051", ErrorKind::Usage),
-        ("https://host:7373/tables/patients", "HUSH-U001", ErrorKind::Usage),
         ("ftp://host/patients", "HUSH-U001", ErrorKind::Usage),
     ] {
         let error = Worker::open(place, 1, Limits::default()).unwrap_err();
