@@ -244,13 +244,13 @@ pub enum SourceError {
         /// The column.
         column: String,
         /// A file.
-        file: String,
+        file: Box<str>,
         /// Its type.
-        found: String,
+        found: Box<str>,
         /// A file before it.
-        first: String,
+        first: Box<str>,
         /// Its type.
-        expected: String,
+        expected: Box<str>,
     },
     /// The path of a file in a folder.
     #[error("{file}: {what}")]

@@ -130,7 +130,7 @@ impl Progress for Snapshots {
         let mut taken = self.taken.lock().unwrap();
         taken.0 += 1;
         let journal = fs::read(self.place.join(JOURNAL_NAME)).unwrap_or_default();
-        if journal != taken.1 || taken.0 % 60 == 0 {
+        if journal != taken.1 || taken.0.is_multiple_of(60) {
             let copy = self.to.join(format!("killed-{}", taken.0));
             copy_directory(&self.place, &copy);
             taken.1 = journal;

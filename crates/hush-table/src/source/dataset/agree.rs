@@ -46,12 +46,13 @@ impl SharedColumns {
                 (Some(kind), Some(other)) => wider(kind, other),
                 _ => None,
             };
-            let text = |kind: &Option<DataType>| kind.as_ref().map_or_else(String::new, ToString::to_string);
+            let text =
+                |kind: &Option<DataType>| kind.as_ref().map(ToString::to_string).unwrap_or_default().into();
             let wider = wider.ok_or_else(|| SourceError::OtherType {
                 column: column.name.clone(),
-                file: file.to_string(),
+                file: file.as_ref().into(),
                 found: text(&other.kind),
-                first: from.to_string(),
+                first: from.as_ref().into(),
                 expected: text(&column.kind),
             })?;
             if Some(&wider) == other.kind.as_ref() {
