@@ -35,13 +35,14 @@ class Pushed:
 
 
 def push(directory: Path, server: str, *, token_file: Path | None = None, replace: bool = False) -> Pushed:
-    """Uploads the table in a directory: ciphertext, clear columns and the signed manifest. Broken off and called again, it
-    continues. A version that keeps all rows of the server's goes without more.
+    """Copies a table to a server or an object store: ciphertext, clear columns and the signed manifest. Broken off and called again,
+    it continues. A version that keeps all rows of the one that is there goes without more.
 
     Args:
-        server: for instance ``https://host:7373``.
+        directory: the table's directory, or its address in an object store.
+        server: for instance ``https://host:7373``, or ``s3://lake/patients``.
         token_file: the file with the server's API token.
-        replace: whether the rows on the server are replaced by these.
+        replace: whether the rows that are there are replaced by these.
 
     Warns:
         HushWarning: rows were replaced: how many there were, and how many there are.
@@ -59,7 +60,7 @@ def uploaded(directory: Path, server: str, token_file: Path | None, replace: boo
 
 
 def ls(server: str, *, token_file: Path | None = None) -> list[Listed]:
-    """The tables of a server."""
+    """The tables of a server, or one level below a prefix of an object store."""
     return [Listed(**table) for table in _hushtable.ls(server, token_file)]
 
 

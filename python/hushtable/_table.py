@@ -254,7 +254,7 @@ def _approved(data: _hushtable.Source, clear: list[str], sensitive: list[str]) -
 
 
 def open(place: Path, *, keys: Key, token_file: Path | None = None, threads: int | None = None) -> Table:  # noqa: A001
-    """Opens a table: a directory, or ``SERVER/tables/NAME``.
+    """Opens a table: a directory, ``SERVER/tables/NAME``, or a prefix in an object store, such as ``s3://lake/patients``.
 
     Args:
         keys: the owner's key.
@@ -271,10 +271,11 @@ def open(place: Path, *, keys: Key, token_file: Path | None = None, threads: int
 def pull(
     url: str, out: Path, *, keys: Key, token_file: Path | None = None, threads: int | None = None
 ) -> Table:
-    """Downloads the newest version of the table at ``SERVER/tables/NAME`` into the directory ``out``, and opens it there.
+    """Downloads the newest version of the table at ``SERVER/tables/NAME`` or in an object store into ``out``, a directory or a prefix
+    in an object store, and opens it there.
 
-    The server's manifest must be signed by ``keys``, be no older than what was seen of the table, and be of the table that was
-    seen under the name; every part is held to the digest that the manifest names. Broken off and called again, it continues.
+    The manifest must be signed by ``keys``, be no older than what was seen of the table, and be of the table that was
+    seen there; every part is held to the digest that the manifest names. Broken off and called again, it continues.
     """
     _hushtable.pull(url, token_file, out, require_key(keys))
     return open(out, keys=keys, threads=threads)

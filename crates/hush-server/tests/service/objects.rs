@@ -363,7 +363,11 @@ fn a_commit_that_fails_at_any_write_is_whole_or_nothing() {
         }
         match done {
             Ok(committed) => {
-                assert_eq!((committed, allowed), (Committed::Replaced, 3), "seeds, replaced version, manifest");
+                assert_eq!(
+                    (committed, allowed),
+                    (Committed::Replaced, 3),
+                    "seeds, replaced version, manifest"
+                );
                 break;
             }
             Err(error) => assert_eq!(error.code, Code::StorageFull, "{allowed} writes"),

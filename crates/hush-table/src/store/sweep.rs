@@ -88,10 +88,10 @@ impl TableStore {
         self.directory.as_deref().map_or(Ok(()), files::remove_empty)
     }
 
-    /// Removes the parts of a version that was given up, but for those that the present manifest names too. In an object store they stay
+    /// Removes the parts of a version that was given up, but for those that the present manifest names too. In a bucket they stay
     /// until they are swept: without a lock, another writer may rely on a part of the same content.
     pub(super) fn forget_parts(&self, given_up: &Manifest) -> Result<(), TableError> {
-        if !self.is_directory() {
+        if self.root.is_some() {
             return Ok(());
         }
         let present = self.load_present()?;

@@ -4,6 +4,7 @@
 mod attacks;
 mod interrupted;
 mod ranges;
+mod versions;
 
 use bytes::Bytes;
 use object_store::memory::InMemory;

@@ -15,7 +15,8 @@ fn owner() -> SigningKey {
 
 fn table() -> SignedManifest {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hush-table/tests/golden/table_v2");
-    let mut manifest = hush_table::TableStore::local_existing(golden).unwrap().load().unwrap().manifest().clone();
+    let mut manifest =
+        hush_table::TableStore::local_existing(golden).unwrap().load().unwrap().manifest().clone();
     let key = owner().verifying_key().to_bytes();
     manifest.key_id = hush_table::manifest::key_id(&key);
     SignedManifest::sign(manifest, &key, |bytes| owner().sign(bytes).to_bytes()).unwrap()
