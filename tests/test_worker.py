@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workers without a key: any cut of the parts, on any machines, gives the bytes of one machine, or an error that names the place."""
 
+import importlib.metadata
 import os
 import pathlib
 import pickle
 import random
 import subprocess
 import sys
+import tomllib
 
 import hushtable_worker as worker
 import hushtable_worker.spark
@@ -14,7 +16,7 @@ import pytest
 
 import hushtable as ht
 from buckets import credentials, s3  # noqa: F401
-from conftest import Hush, binary, make_key
+from conftest import ROOT, Hush, binary, make_key
 from spark_cluster import RECORDS, Cluster
 
 SCHEMA = """format = 1
@@ -104,6 +106,12 @@ class Lake:
 def lake(tmp_path_factory):
     """A table of 23 parts."""
     return Lake(tmp_path_factory.mktemp("lake"))
+
+
+@pytest.fixture(autouse=True)
+def forgetful(tmp_path, monkeypatch):
+    """Tables that were seen are remembered for one test: the bucket of the next run has the same name."""
+    monkeypatch.setenv("HUSH_STATE_DIR", str(tmp_path / "state"))
 
 
 @pytest.fixture
@@ -330,6 +338,13 @@ def test_workers_have_no_code_that_decrypts():
     }
     assert crates["hushtable_worker._hushtable_worker"] == {b"hush_exec", b"hush_table"}
     assert crates["hushtable._hushtable"] >= {b"hush_keys", b"hush_client"}
+
+
+def test_both_packages_have_one_version():
+    """`pip install hushtable[spark]` takes the worker of the same version."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert f"hushtable-worker=={ht.__version__}" in project["optional-dependencies"]["spark"]
+    assert importlib.metadata.version("hushtable-worker") == importlib.metadata.version("hushtable") == ht.__version__
 
 
 def test_the_package_says_what_is_missing():
