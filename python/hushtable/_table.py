@@ -196,8 +196,8 @@ def encrypt(
         sensitive: without a schema, columns that are protected whatever they look like. What neither names is protected as
             ``propose`` says; ``clear=[]`` takes all of the proposal.
         keys: the owner's key; by default a temporary one, which ends with this process, and the table with it.
-        out: the table's directory; by default a temporary one, which ends with the table. It holds no plaintext of a
-            protected column.
+        out: the table's directory, or its address in an object store; by default a temporary directory, which ends with the table. It
+            holds no plaintext of a protected column.
         replace: whether a table in ``out`` is replaced by this one. All of its rows go.
         workload: a file of queries, separated by semicolons, whose layouts the table must have.
         name: the table's name in SQL where the data is not a file.
