@@ -26,37 +26,48 @@ impl RowBatch {
         hasher.update(&(self.rows as u64).to_le_bytes());
         let mut buffer = Vec::new();
         for column in &self.columns {
-            buffer.clear();
             match column {
-                None => buffer.push(0),
-                Some(ColumnData::Units(column)) => column.write(&mut buffer),
-                Some(ColumnData::Array(array)) => write_array(array, &mut buffer),
+                None => {
+                    hasher.update(&[0]);
+                }
+                Some(ColumnData::Array(array)) => hash_array(array, &mut hasher, &mut buffer),
+                Some(ColumnData::Units(column)) => column.hash(&mut hasher, &mut buffer),
             }
-            hasher.update(&(buffer.len() as u64).to_le_bytes()).update(&buffer);
         }
         Digest::from_bytes(*hasher.finalize().as_bytes())
     }
 }
 
-/// An array's type, missing values and values.
-fn write_array(array: &ArrayRef, out: &mut Vec<u8>) {
-    out.push(1);
-    out.extend(array.data_type().to_string().bytes().chain([0]));
-    out.extend((0..array.len()).map(|row| u8::from(array.is_valid(row))));
+/// An array's type, missing values and values, each of a known length.
+fn hash_array(array: &ArrayRef, hasher: &mut blake3::Hasher, buffer: &mut Vec<u8>) {
+    let kind = array.data_type().to_string();
+    hasher.update(&[1, kind.len() as u8]).update(kind.as_bytes());
+    hash_valid((0..array.len()).map(|row| array.is_valid(row)), array.null_count() == 0, hasher);
     if let Some(texts) = array.as_string_opt::<i32>() {
+        buffer.clear();
         for text in texts.iter().flatten() {
-            out.extend((text.len() as u64).to_le_bytes());
-            out.extend(text.bytes());
+            buffer.extend_from_slice(&(text.len() as u64).to_le_bytes());
+            buffer.extend_from_slice(text.as_bytes());
         }
-        return;
+        hasher.update(buffer);
+    } else if let Some(bits) = array.as_boolean_opt() {
+        buffer.clear();
+        buffer.extend(bits.iter().map(|bit| u8::from(bit == Some(true))));
+        hasher.update(buffer);
+    } else {
+        // Numbers: what stands for a missing one is 0.
+        for bytes in array.to_data().buffers() {
+            hasher.update(bytes);
+        }
     }
-    if let Some(bits) = array.as_boolean_opt() {
-        out.extend(bits.iter().map(|bit| u8::from(bit == Some(true))));
-        return;
+}
+
+/// Which rows have a value; one byte if all do.
+fn hash_valid(valid: impl Iterator<Item = bool>, all: bool, hasher: &mut blake3::Hasher) {
+    hasher.update(&[u8::from(all)]);
+    if !all {
+        hasher.update(&valid.map(u8::from).collect::<Vec<_>>());
     }
-    // Numbers: what stands for a missing one is 0.
-    let data = array.to_data();
-    data.buffers().iter().for_each(|buffer| out.extend(buffer.iter()));
 }
 
 /// A column of a batch.
@@ -99,18 +110,30 @@ impl std::fmt::Debug for RowBatch {
 
 impl TypedColumn {
     /// Its kind, missing values and values.
-    fn write(&self, out: &mut Vec<u8>) {
-        out.push(2);
-        match &self.valid {
-            None => out.resize(out.len() + self.values.len(), 1),
-            Some(valid) => out.extend(valid.iter().map(|is_there| u8::from(*is_there))),
-        }
+    fn hash(&self, hasher: &mut blake3::Hasher, buffer: &mut Vec<u8>) {
+        hasher.update(&[2]);
+        let valid = self.valid.iter().flatten().copied();
+        hash_valid(valid.clone(), valid.clone().all(|is_there| is_there), hasher);
         match &self.values {
-            Values::F64(values) => out.extend(values.iter().flat_map(|value| value.to_bits().to_le_bytes())),
-            Values::I128(values) => out.extend(values.iter().flat_map(|value| value.to_le_bytes())),
-            Values::I64(values) => out.extend(values.iter().flat_map(|value| value.to_le_bytes())),
+            Values::F64(values) => hash_words(values, |value| value.to_le_bytes(), hasher, buffer),
+            Values::I128(values) => hash_words(values, |value| value.to_le_bytes(), hasher, buffer),
+            Values::I64(values) => hash_words(values, |value| value.to_le_bytes(), hasher, buffer),
         }
     }
+}
+
+/// Numbers by their bytes. The loop over slices of one length is a copy.
+fn hash_words<T: Copy, const N: usize>(
+    values: &[T],
+    bytes: impl Fn(T) -> [u8; N],
+    hasher: &mut blake3::Hasher,
+    buffer: &mut Vec<u8>,
+) {
+    buffer.resize(values.len() * N, 0);
+    for (place, value) in buffer.chunks_exact_mut(N).zip(values) {
+        place.copy_from_slice(&bytes(*value));
+    }
+    hasher.update(&[N as u8]).update(buffer);
 }
 
 impl Values {
