@@ -60,7 +60,7 @@ pub use part::{
 };
 pub use store::files::foreign_entry;
 pub use store::{
-    Catalog, CatalogEntry, Copied, Delivered, JOURNAL_NAME, KeysToStore, RecordLog, StoredPart, TableIdentity,
-    TableLayout, TableStore, TableWriter, check_seeds, named_files,
+    Catalog, CatalogEntry, Copied, Delivered, JOURNAL_NAME, KeysToStore, RecordLog, StoredPart,
+    TableIdentity, TableLayout, TableStore, TableWriter, check_seeds, named_files,
 };
 pub use uri::{TableUri, TableUriError};
