@@ -7,6 +7,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+/// What stands before `://` in an address.
+const ADDRESSES: [&str; 6] = ["az", "file", "gs", "http", "https", "s3"];
 /// Between a server's address and the name of a table on it.
 const TABLES: &str = "/tables/";
 
@@ -61,6 +63,14 @@ pub enum TableUriError {
         /// The text.
         found: String,
     },
+    /// An address that a path has made shorter.
+    #[error(
+        "{found} has lost a slash: write SCHEME://, and in Python a text and no Path, which folds slashes"
+    )]
+    Slash {
+        /// The text.
+        found: String,
+    },
     /// An object store without a bucket.
     #[error("{found} names no bucket: write SCHEME://BUCKET/PREFIX")]
     Bucket {
@@ -95,7 +105,14 @@ impl FromStr for TableUri {
 
     fn from_str(text: &str) -> Result<Self, TableUriError> {
         let directory = || Self::Directory(PathBuf::from(text));
-        let Some((scheme, rest)) = text.split_once("://") else { return Ok(directory()) };
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return match text.split_once(":/") {
+                Some((scheme, _)) if ADDRESSES.contains(&scheme) => {
+                    Err(TableUriError::Slash { found: text.to_owned() })
+                }
+                _ => Ok(directory()),
+            };
+        };
         let store = match scheme {
             "http" | "https" => return Ok(server(text)),
             // Of this machine: nothing, or a path, stands before the first slash.
@@ -192,6 +209,9 @@ mod tests {
         }
         for text in ["s3://", "s3:///t"] {
             assert!(matches!(text.parse::<TableUri>(), Err(TableUriError::Bucket { .. })), "{text}");
+        }
+        for text in ["s3:/lake/patients", "https:/host/tables/t", "file:/lake"] {
+            assert!(matches!(text.parse::<TableUri>(), Err(TableUriError::Slash { .. })), "{text}");
         }
     }
 }
