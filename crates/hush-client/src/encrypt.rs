@@ -19,8 +19,8 @@ use hush_keys::{OwnerSeed, SealKey};
 use hush_plan::{PrivateEncoding, Protection, Schema};
 use hush_table::source::Source;
 use hush_table::{
-    CHUNK_ROWS, EncryptionId, PartEntry, SignedManifest, TableId, TableIdentity, TableLayout, TableStore,
-    TableWriter,
+    CHUNK_ROWS, EncryptionId, PartEntry, SignedManifest, TableError, TableId, TableIdentity, TableLayout,
+    TableStore, TableWriter,
 };
 
 use self::journal::{Journal, Recorder};
@@ -108,10 +108,11 @@ impl Encryption<'_> {
         let written = self.write_chunks(&plan, flow, &clear, &mut writer, recorder.as_mut(), progress);
         progress.end();
         if let Err(error) = written {
-            // Neither a disk that fails nor other data take back what is stored.
+            // Neither a disk or a store that fails nor other data take back what is stored.
             if matches!(
                 error,
-                ClientError::Unfinished { .. } | ClientError::Table(hush_table::TableError::Io { .. })
+                ClientError::Unfinished { .. }
+                    | ClientError::Table(TableError::Io { .. } | TableError::Store { .. })
             ) {
                 writer.suspend();
             }
