@@ -40,10 +40,10 @@ class Hush:
         """This runner with more environment variables."""
         return Hush(self.directory, **{**self.environment, **more})
 
-    def start(self, *arguments, **options):
-        """Starts the command and does not wait."""
+    def start(self, *arguments, through=(), **options):
+        """Starts the command, perhaps through another one, and does not wait."""
         settings = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-        command = [binary("hush"), *map(str, arguments)]
+        command = [*through, binary("hush"), *map(str, arguments)]
         return subprocess.Popen(command, env=self.environment, cwd=self.directory, **settings)
 
     def bytes(self, *arguments):
