@@ -73,7 +73,7 @@ impl Settler<'_> {
     }
 }
 
-/// Gives both operands in a query's text one width ([`same_width`]). The query engine wants types as soon as it has read the
+/// Gives both exact operands in a query's text one width. The query engine wants types as soon as it has read the
 /// text, before any analyzer rule runs.
 #[derive(Debug)]
 pub struct MixedWidths;
