@@ -119,16 +119,18 @@ fn totals_are_those_of_the_query_engine() {
             format!("COUNT(*){}", filters[2]),
         ];
         let predicate = (round % 3 > 0).then(|| drawn(&conditions));
-        let clear = |more: &[&str]| {
-            let clear = calls.iter().cloned().chain(more.iter().map(|call| (*call).to_owned())).collect();
-            let task = AggregateTask { clear, ..task(&[], Vec::new(), &[]) };
-            let plan = fixture.plan(predicate.as_deref(), Task::Aggregate(task));
-            let bytes = fixture.engine(2).run(&plan).unwrap();
-            Answer::decode(&bytes, u64::MAX).unwrap().clear().unwrap()
-        };
-        let (found, asked) = (clear(&[]), clear(&["MIN(\"year\")"]));
-        let columns: Vec<usize> = (0..found.num_columns()).collect();
-        assert_eq!(found, asked.project(&columns).unwrap(), "{calls:?} {predicate:?}");
+        // One at a time: a call that only the query engine answers would take all others with it.
+        for call in &calls {
+            let clear = |more: &[&str]| {
+                let clear = ["COUNT(*)", call].iter().chain(more).map(|call| (*call).to_owned()).collect();
+                let task = AggregateTask { clear, ..task(&[], Vec::new(), &[]) };
+                let plan = fixture.plan(predicate.as_deref(), Task::Aggregate(task));
+                let bytes = fixture.engine(2).run(&plan).unwrap();
+                Answer::decode(&bytes, u64::MAX).unwrap().clear().unwrap()
+            };
+            let (found, asked) = (clear(&[]), clear(&["MIN(\"year\")"]));
+            assert_eq!(found, asked.project(&[0, 1]).unwrap(), "{call} {predicate:?}");
+        }
     }
 }
 
