@@ -97,9 +97,12 @@ impl Encryption<'_> {
         };
         let flow = self.flow(&plan)?;
         self.check_disk(&plan, &stored)?;
+        // Rows of one chunk make one part, of which no journal would be written.
+        let is_followed =
+            journal.is_some() || self.source.rows().is_none_or(|rows| rows > u64::from(CHUNK_ROWS));
         let recorder =
             |identity| Recorder::new(identity, of_table, half, self.source, journal, self.store.place());
-        let mut recorder = self.pins.map(|_| recorder(&identity));
+        let mut recorder = self.pins.filter(|_| is_followed).map(|_| recorder(&identity));
         // Looks once more, under the lock that every writer takes.
         let begun =
             TableWriter::resume(self.store, identity, layout, stored).map_err(|error| self.changed(error));
@@ -150,9 +153,9 @@ impl Encryption<'_> {
                 let Some(oldest) = under_way.pop_front() else {
                     return recorder.map_or(Ok(()), |recorder| recorder.end());
                 };
-                let Made { rows, digest, encrypted } = oldest.wait()?;
-                if let (Some(recorder), Some(digest)) = (&mut recorder, digest) {
-                    recorder.chunk(digest)?;
+                let Made { rows, fingerprint, encrypted } = oldest.wait()?;
+                if let (Some(recorder), Some(fingerprint)) = (&mut recorder, fingerprint) {
+                    recorder.chunk(fingerprint)?;
                 }
                 if let Some(Encrypted { clear, chunk }) = encrypted {
                     writer.push(&clear, chunk)?;

@@ -49,6 +49,7 @@ mod column;
 mod cut;
 mod dataset;
 mod error;
+mod fingerprint;
 mod grid;
 mod guarded;
 mod lines;

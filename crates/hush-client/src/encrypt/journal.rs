@@ -145,8 +145,8 @@ pub(super) struct Recorder {
     read: usize,
     /// Chunks of these parts, and rows of those behind them.
     first_row: u64,
-    /// Digests of the chunks behind them.
-    chunks: VecDeque<Digest>,
+    /// Fingerprints of the chunks behind them.
+    chunks: VecDeque<u128>,
     /// Bytes of parts that the journal does not have yet, and its own.
     unwritten_bytes: u64,
     journal_bytes: u64,
@@ -180,11 +180,11 @@ impl Recorder {
         writer.stored().iter().map(|part| part.chunks).sum()
     }
 
-    /// Takes the digest of the next chunk's rows.
+    /// Takes the fingerprint of the next chunk's rows.
     ///
     /// # Errors
     /// [`ClientError::Unfinished`] if a stored part had other rows.
-    pub(super) fn chunk(&mut self, rows: Digest) -> Result<(), ClientError> {
+    pub(super) fn chunk(&mut self, rows: u128) -> Result<(), ClientError> {
         self.chunks.push_back(rows);
         let Some(done) = self.state.parts.get(self.read) else { return Ok(()) };
         if self.chunks.len() < done.part.chunks as usize {
@@ -237,9 +237,9 @@ impl Recorder {
     }
 }
 
-/// The digest of a part's rows, from those of its chunks.
-fn joined(chunks: impl Iterator<Item = Digest>) -> Digest {
-    Digest::of(&chunks.flat_map(|chunk| *chunk.as_bytes()).collect::<Vec<u8>>())
+/// The digest of a part's rows, from the fingerprints of its chunks.
+fn joined(chunks: impl Iterator<Item = u128>) -> Digest {
+    Digest::of(&chunks.flat_map(u128::to_le_bytes).collect::<Vec<u8>>())
 }
 
 #[cfg(test)]

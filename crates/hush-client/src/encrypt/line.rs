@@ -9,8 +9,8 @@ use arrow::datatypes::SchemaRef;
 use hush_encode::clear_rows;
 use hush_keys::Encryptor;
 use hush_plan::Schema;
+use hush_table::EncodedChunk;
 use hush_table::source::{ChunkTyper, RawChunk, SourceError};
-use hush_table::{Digest, EncodedChunk};
 use rayon::Scope;
 
 use crate::chunk::ChunkPlan;
@@ -37,8 +37,8 @@ struct Worker {
 /// What has become of a chunk.
 pub(super) struct Made {
     pub(super) rows: usize,
-    /// A digest of its rows, where a journal is kept.
-    pub(super) digest: Option<Digest>,
+    /// The fingerprint of its rows, where a journal is kept.
+    pub(super) fingerprint: Option<u128>,
     /// `None` if it is stored.
     pub(super) encrypted: Option<Encrypted>,
 }
@@ -83,7 +83,7 @@ impl<'a> Line<'a> {
         let mut worker =
             waiting.unwrap_or_else(|| Worker { typer: self.typer.another(), encryptor: Encryptor::new() });
         let batch = worker.typer.read(raw)?;
-        let digest = self.journal.map(|_| batch.digest());
+        let fingerprint = self.journal.map(|_| batch.fingerprint());
         let is_stored = self.journal.is_some_and(|stored| index < stored);
         let encrypted = if is_stored {
             None
@@ -92,7 +92,7 @@ impl<'a> Line<'a> {
             Some(Encrypted { clear: clear_rows(self.schema, self.clear, &batch)?, chunk })
         };
         idle().push(worker);
-        Ok(Made { rows: batch.rows, digest, encrypted })
+        Ok(Made { rows: batch.rows, fingerprint, encrypted })
     }
 }
 

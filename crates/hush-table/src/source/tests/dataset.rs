@@ -37,8 +37,8 @@ fn patients() -> Schema {
 }
 
 /// What batches hold.
-fn content(batches: Vec<RowBatch>) -> Vec<(u64, usize, crate::Digest)> {
-    batches.iter().map(|batch| (batch.first_row, batch.rows, batch.digest())).collect()
+fn content(batches: Vec<RowBatch>) -> Vec<(u64, usize, u128)> {
+    batches.iter().map(|batch| (batch.first_row, batch.rows, batch.fingerprint())).collect()
 }
 
 /// All chunks by way of a window, typed in any order.
