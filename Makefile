@@ -9,7 +9,7 @@ QUERY := SELECT ward, COUNT(*), AVG(age), STDDEV(charges) FROM patients WHERE ye
 
 # In one build, so that the native module of Python shares the query engine with the programs.
 build:
-	cargo build --release --locked -p hush-bench -p hush-cli -p hush-edge -p hush-lab -p hush-server -p hush-py -p hush-py-worker
+	cargo build --release --locked -p hush-bench -p hush-cli -p hush-edge -p hush-lab -p hush-lambda -p hush-server -p hush-py -p hush-py-worker
 	rm -rf $(CARGO_TARGET_DIR)/wheels
 	python3 tools/wheel.py pyproject.toml $(CARGO_TARGET_DIR)/release/lib_hushtable.so $(CARGO_TARGET_DIR)/wheels
 	python3 tools/wheel.py crates/hush-py-worker/pyproject.toml $(CARGO_TARGET_DIR)/release/lib_hushtable_worker.so $(CARGO_TARGET_DIR)/wheels
@@ -35,7 +35,7 @@ run:
 # profile, whose query engine is built anyway; then the programs, end to end.
 LIGHT := -p hush-testkit -p hush-system -p hush-terminal -p hush-arith -p hush-params -p hush-kernels -p hush-ring -p hush-rlwe -p hush-schemes -p hush-circuits \
 	-p hush-encode -p hush-expr -p hush-keys -p hush-lab -p hush-plan -p hush-protocol -p hush-table
-HEAVY := -p hush-exec -p hush-server -p hush-remote -p hush-edge -p hush-worker -p hush-client -p hush -p hush-bench -p hush-cli
+HEAVY := -p hush-exec -p hush-server -p hush-lambda -p hush-remote -p hush-edge -p hush-worker -p hush-client -p hush -p hush-bench -p hush-cli
 
 test: build $(VENV)/ok
 	$(VENV)/bin/pip install -q --disable-pip-version-check --no-deps --force-reinstall $(CARGO_TARGET_DIR)/wheels/*.whl

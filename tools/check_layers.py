@@ -38,6 +38,7 @@ ALLOWED = {
     "hush-worker": {"hush-exec", "hush-table"},
     "hush-py-worker": {"hush-worker"},
     "hush-server": {"hush-exec", "hush-plan", "hush-protocol", "hush-system", "hush-table"},
+    "hush-lambda": {"hush-exec", "hush-protocol", "hush-server", "hush-table"},
     "hush-remote": {"hush-plan", "hush-protocol", "hush-ring", "hush-table"},
     "hush-encode": TABLES | {"hush-schemes"},
     "hush-edge": SCHEMES | TABLES | {"hush-encode", "hush-remote", "hush-system", "hush-terminal"},
@@ -51,6 +52,8 @@ ALLOWED = {
 
 NEVER = [
     ("hush-server", "hush-keys"),
+    ("hush-lambda", "hush-keys"),
+    ("hush-lambda", "hush-client"),
     ("hush-exec", "hush-keys"),
     ("hush-worker", "hush-keys"),
     ("hush-py-worker", "hush-keys"),

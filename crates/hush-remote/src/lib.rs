@@ -13,8 +13,8 @@
 //!   request: an answer is acknowledged (its job deleted) before anybody looks into it.
 //! - No response is read beyond a limit that is known before it arrives; texts of a server are cleaned before
 //!   they are shown.
-//! - The token goes to the server's own address only: redirects are not followed, and plain HTTP is refused
-//!   unless the server is on this machine.
+//! - The token goes to the server's own address only, and plain HTTP is refused unless the server is on this machine. Where a server gives
+//!   the address of a file in an object store (307), that is read once, without the token; no other redirect is followed.
 //!
 //! *Non-goals.* Judging a manifest or an answer: signatures, pins and digests are checked by those who use them.
 

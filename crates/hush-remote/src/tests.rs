@@ -93,6 +93,50 @@ fn refusals_keep_their_code_and_lose_what_a_terminal_would_obey() {
     assert!(error.to_string().contains("no table \"t\""), "{error}");
 }
 
+/// A server whose files lie in an object store gives an address there. The token stays with the server.
+#[test]
+fn a_file_is_read_at_the_address_that_the_server_gives() {
+    let (store, asked) = scripted(vec![response("206 Partial Content", "cdef")]);
+    let redirect = |to: &str| {
+        format!(
+            "HTTP/1.1 307 Temporary Redirect\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+        )
+    };
+    let address = format!("{}/lake/jobs/1/result?X-Amz-Signature=00ff", store.url());
+    let (server, heads) =
+        scripted(vec!["HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nab".to_owned(), redirect(&address)]);
+    let mut received = Vec::new();
+    let mut sink = |piece: &[u8]| received.extend_from_slice(piece);
+    job::stream(&server.transport, "/v1/jobs/1/result", 6, &Silent, &mut sink).unwrap();
+    assert_eq!(received, b"abcdef");
+    let (at_server, at_store) =
+        (heads.iter().nth(1).unwrap().to_lowercase(), asked.recv().unwrap().to_lowercase());
+    assert!(at_server.contains(TOKEN) && at_server.contains("range: bytes=2-5"));
+    assert!(at_store.starts_with("get /lake/jobs/1/result?x-amz-signature=00ff http/1.1"), "{at_store}");
+    assert!(at_store.contains("range: bytes=2-5") && !at_store.contains("authorization"), "{at_store}");
+
+    // What leads out of encryption, nowhere, to a refusal or further on is an error, and no text has the address.
+    let (away, _) = scripted(vec![redirect("http://127.0.0.1:1/"), response("403 Forbidden", "<Error>")]);
+    for bad in [
+        "http://lake.example/x",
+        "ftp://h/x",
+        "/v1/version",
+        "//h",
+        "https://a@h/x",
+        "",
+        away.url(),
+        away.url(),
+    ] {
+        let (server, _heads) = scripted(vec![redirect(bad)]);
+        let error = server.manifest("t").unwrap_err();
+        assert!(matches!(error, RemoteError::Protocol { .. }), "{bad}: {error}");
+        assert!(bad.is_empty() || !error.to_string().contains(bad), "{error}");
+    }
+    // An upload is not led elsewhere.
+    let (server, _heads) = scripted(vec![redirect(&address)]);
+    assert!(matches!(server.submit(b"{}"), Err(RemoteError::Protocol { .. })));
+}
+
 #[test]
 fn a_wrong_token_is_its_own_error_and_not_tried_again() {
     let (server, heads) = scripted(vec![refusal("401 Unauthorized", "HUSH-V001", "token")]);

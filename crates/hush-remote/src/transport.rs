@@ -10,7 +10,7 @@ use hush_protocol::code::{NO_TABLE, TRANSIENT};
 use hush_protocol::path::table_of;
 use hush_protocol::refusal::ErrorBody;
 use serde::de::DeserializeOwned;
-use ureq::http::{HeaderMap, Request, Response, Uri, header};
+use ureq::http::{HeaderMap, Request, Response, StatusCode, Uri, header};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body, SendBody};
 
@@ -25,6 +25,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 const HEADER_MAX_BYTES: usize = 16 << 10;
 const MESSAGE_MAX_CHARS: usize = 300;
 const CODE_MAX_BYTES: usize = 16;
+/// The error for an address that cannot be one, or that leads out of encryption.
+const BAD_ADDRESS: &str = "a redirect leads nowhere, or out of https";
 /// The error for a reply that does not parse.
 pub(super) const NOT_JSON: &str = "a response is not the JSON expected";
 
@@ -62,6 +64,9 @@ pub(super) struct Transport {
     agent: Agent,
     url: String,
     token: Option<ApiToken>,
+    /// Where unencrypted HTTP may lead from here: anywhere, nowhere, or from this machine to this machine.
+    plain_http: PlainHttp,
+    here: bool,
     /// Pause before the second try.
     pub(super) first_pause: Duration,
 }
@@ -100,7 +105,14 @@ impl Transport {
         if here {
             config = config.proxy(None);
         }
-        Ok(Self { agent: config.build().new_agent(), url, token, first_pause: FIRST_PAUSE })
+        Ok(Self {
+            agent: config.build().new_agent(),
+            url,
+            token,
+            plain_http: options.plain_http,
+            here,
+            first_pause: FIRST_PAUSE,
+        })
     }
 
     pub(super) fn url(&self) -> &str {
@@ -140,7 +152,8 @@ impl Transport {
         serde_json::from_slice(&reply.body).map_err(|_| self.protocol(NOT_JSON))
     }
 
-    /// One try, with a body of `length` bytes from `body`. The response may be any.
+    /// One try, with a body of `length` bytes from `body`. The response may be any. A server that has its files in an object store may
+    /// give the address of one: that is read there.
     pub(super) fn begin(
         &self,
         call: &Call,
@@ -167,7 +180,41 @@ impl Transport {
         } else {
             self.agent.run(request.body(()).map_err(|_| self.protocol("a request cannot be formed"))?)
         };
-        sent.map_err(|error| self.failed(error))
+        let response = sent.map_err(|error| self.failed(error))?;
+        match response.headers().get(header::LOCATION) {
+            Some(location)
+                if response.status() == StatusCode::TEMPORARY_REDIRECT && call.method == Method::Get =>
+            {
+                let address = location.to_str().map_err(|_| self.protocol(BAD_ADDRESS))?;
+                self.elsewhere(call, address)
+            }
+            _ => Ok(response),
+        }
+    }
+
+    /// Reads at an address that the server gives. It goes without the token, and leads no further.
+    fn elsewhere(&self, call: &Call, address: &str) -> Result<Response<Body>, RemoteError> {
+        let uri: Uri = address.parse().map_err(|_| self.protocol(BAD_ADDRESS))?;
+        let (scheme, authority) =
+            uri.scheme_str().zip(uri.authority()).ok_or_else(|| self.protocol(BAD_ADDRESS))?;
+        // A server on this machine may name a store on it; no server may lead out of encryption.
+        let plain = self.plain_http == PlainHttp::Anywhere || self.here && is_this_machine(authority.host());
+        if authority.as_str().contains('@') || !(scheme == "https" || scheme == "http" && plain) {
+            return Err(self.protocol(BAD_ADDRESS));
+        }
+        // Without the rest of the address, which opens the file to whoever has it.
+        let place = format!("{scheme}://{authority}");
+        let mut request = Request::builder().uri(address).method(ureq::http::Method::GET);
+        for (name, value) in &call.headers {
+            request = request.header(*name, value);
+        }
+        let request = request.body(()).map_err(|_| self.protocol(BAD_ADDRESS))?;
+        let response = self.agent.run(request).map_err(|error| self.failed_at(place, error))?;
+        match response.status().as_u16() {
+            // A store that has too much to do is asked again, at an address that the server gives anew.
+            200..300 | 429 | 500.. => Ok(response),
+            _ => Err(self.protocol("the store does not give what the server has given the address of")),
+        }
     }
 
     /// Reads a success whole, or turns a refusal into its error.
@@ -190,8 +237,12 @@ impl Transport {
 
     /// The error of a failed exchange, without anything of the request.
     pub(super) fn failed(&self, error: ureq::Error) -> RemoteError {
+        self.failed_at(self.url.clone(), error)
+    }
+
+    /// The same at another place.
+    fn failed_at(&self, url: String, error: ureq::Error) -> RemoteError {
         use ureq::Error as E;
-        let url = self.url.clone();
         match error {
             E::Timeout(_) => RemoteError::Timeout { url },
             E::Io(cause) if cause.kind() == std::io::ErrorKind::TimedOut => RemoteError::Timeout { url },
@@ -289,15 +340,18 @@ fn check_url(url: &str) -> Result<(String, bool), RemoteError> {
     if !matches!(scheme, "http" | "https") || !plain {
         return Err(wrong());
     }
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let here =
-        host.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    let here = is_this_machine(host);
     // This text is the key of a pin: another spelling must not be another place.
     let default = if scheme == "https" { 443 } else { 80 };
     let port =
         uri.port_u16().filter(|port| *port != default).map_or(String::new(), |port| format!(":{port}"));
     let path = uri.path().trim_end_matches('/');
     Ok((format!("{scheme}://{}{port}{path}", host.to_ascii_lowercase()), here))
+}
+
+fn is_this_machine(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 fn tls(options: &RemoteOptions) -> Result<TlsConfig, RemoteError> {

@@ -5,6 +5,9 @@
 //! be read, copied and checked with the same tools. What this module adds is the server's policy: who may replace a table, which
 //! chunk seeds were used before, how much a table takes, how many deliveries wait, when leftovers go. A table without a
 //! manifest is invisible.
+//!
+//! *A directory* belongs to one server, which knows its tables from memory. *A store* has other writers: an owner who pushes to the bucket
+//! itself, other servers. There each question looks whether the manifest is still the one that was seen, and reads it only if it is not.
 
 mod deliveries;
 mod parts;
@@ -15,7 +18,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use hush_table::{Projection, RecordLog, SignedManifest, TableError, TableStore};
+use hush_table::{
+    Bucket, Projection, RecordLog, SeenVersion, SignedManifest, TableError, TableStore, TableUri,
+};
 use object_store::ObjectStore;
 use object_store::path::Path as Prefix;
 
@@ -48,6 +53,32 @@ impl Storage {
         Ok(Self { tables: tables.mending_trees(), seeds })
     }
 
+    /// A server's place as people write it: a directory, or a prefix in an object store, of which nothing is asked yet.
+    ///
+    /// # Errors
+    /// [`TableError::Store`] if the environment does not say how to reach the store; [`TableError::Server`] for a server;
+    /// [`TableError::Io`].
+    pub fn at(place: &TableUri) -> Result<Self, TableError> {
+        match place {
+            TableUri::Directory(directory) => Self::local(directory),
+            TableUri::Server { .. } => Err(TableError::Server { place: place.to_string() }),
+            TableUri::Object { store, bucket, prefix } => {
+                Ok(Self::bucket(&Bucket::open(*store, bucket, prefix)?))
+            }
+        }
+    }
+
+    /// The same in a bucket.
+    pub fn bucket(bucket: &Bucket) -> Self {
+        let tables = bucket.catalog(TABLES).mending_trees();
+        Self { tables, seeds: bucket.log(SEEDS, RECORD_BYTES) }
+    }
+
+    /// The tables alone, where hash trees that are lost stay so: for readers without the right to write there.
+    pub fn tables_of(bucket: &Bucket) -> hush_table::Catalog {
+        bucket.catalog(TABLES)
+    }
+
     /// The same below a prefix of an object store, which must support conditional writes.
     pub fn objects(store: Arc<dyn ObjectStore>, prefix: &Prefix) -> Self {
         let tables = hush_table::Catalog::new(store.clone(), prefix.clone().join(TABLES));
@@ -56,10 +87,24 @@ impl Storage {
     }
 }
 
+/// A committed version as it was seen last.
+#[derive(Clone)]
+struct Known {
+    manifest: Arc<SignedManifest>,
+    /// What it looked like in the store; not known of a version that was committed here and not looked at since.
+    seen: Option<SeenVersion>,
+}
+
+impl Known {
+    fn committed(manifest: Arc<SignedManifest>) -> Self {
+        Self { manifest, seen: None }
+    }
+}
+
 /// Committed tables, in memory and in their store.
 pub struct Catalog {
     tables: hush_table::Catalog,
-    committed: RwLock<BTreeMap<TableName, Arc<SignedManifest>>>,
+    committed: RwLock<BTreeMap<TableName, Known>>,
     /// Held while a table changes; commits are rare and short.
     change: Mutex<SeedLog>,
     /// Bytes of the complete parts of each table, committed or not.
@@ -78,8 +123,8 @@ pub enum Committed {
 }
 
 impl Catalog {
-    /// Reads what is committed. Manifests that do not decode are left alone and not listed; deletions that a crash interrupted are
-    /// finished.
+    /// Reads what is committed in a directory. Manifests that do not decode are left alone and not listed; deletions that a crash
+    /// interrupted are finished. Of a store nothing is read before it is asked for.
     ///
     /// # Errors
     /// [`TableError::Io`].
@@ -87,10 +132,11 @@ impl Catalog {
         let Storage { tables, seeds } = storage;
         tables.finish_deletions()?;
         let mut committed = BTreeMap::new();
-        for entry in tables.list()? {
+        let listed = if tables.is_directory() { tables.list()? } else { Vec::new() };
+        for entry in listed {
             let Some(name) = TableName::of_stored(&entry.name) else { continue };
             match entry.manifest {
-                Ok(manifest) => drop(committed.insert(name, Arc::new(manifest))),
+                Ok(manifest) => drop(committed.insert(name, Known::committed(Arc::new(manifest)))),
                 Err(error @ (TableError::Io { .. } | TableError::Store { .. })) => return Err(error),
                 Err(error) => tracing::error!(code = error.code(), "a stored manifest is damaged"),
             }
@@ -100,18 +146,82 @@ impl Catalog {
     }
 
     /// Committed tables by name.
-    pub fn list(&self) -> Vec<(TableName, Arc<SignedManifest>)> {
-        let committed = self.committed.read().unwrap_or_else(PoisonError::into_inner);
-        committed.iter().map(|(name, manifest)| (name.clone(), Arc::clone(manifest))).collect()
-    }
-
-    /// One committed table.
     ///
     /// # Errors
-    /// [`Code::NoTable`].
+    /// [`Code::Internal`] if the store cannot be asked.
+    ///
+    /// # Cost
+    /// In a store a list of the tables, and a small request for each.
+    pub fn list(&self) -> Result<Vec<(TableName, Arc<SignedManifest>)>, ApiError> {
+        if self.tables.is_directory() {
+            let committed = self.committed.read().unwrap_or_else(PoisonError::into_inner);
+            return Ok(committed
+                .iter()
+                .map(|(name, known)| (name.clone(), known.manifest.clone()))
+                .collect());
+        }
+        let mut names: Vec<_> =
+            self.tables.names()?.iter().filter_map(|name| TableName::of_stored(name)).collect();
+        names.sort();
+        let found = names.into_iter().map(|name| match self.find(&name) {
+            Err(error) if error.code == Code::NoTable => Ok(None),
+            found => Ok(Some((name, found?))),
+        });
+        found.filter_map(Result::transpose).collect()
+    }
+
+    /// One committed table, as it is now.
+    ///
+    /// # Errors
+    /// [`Code::NoTable`]; [`Code::Internal`] if the store cannot be asked.
+    ///
+    /// # Cost
+    /// In a store a request, which brings the manifest only if it has changed.
     pub fn find(&self, table: &TableName) -> Result<Arc<SignedManifest>, ApiError> {
-        let committed = self.committed.read().unwrap_or_else(PoisonError::into_inner);
-        committed.get(table).cloned().ok_or_else(|| Code::NoTable.into())
+        let known = self.known(table);
+        if self.tables.is_directory() {
+            return Ok(known.ok_or(Code::NoTable)?.manifest);
+        }
+        let seen = known.as_ref().and_then(|known| known.seen.as_ref());
+        match self.place(table)?.load_changed(seen) {
+            Ok(seen) => {
+                let manifest = Arc::clone(seen.manifest());
+                self.set(table, Some(Known { manifest: Arc::clone(&manifest), seen: Some(seen) }));
+                Ok(manifest)
+            }
+            Err(TableError::NoTable { .. }) => {
+                self.set(table, None);
+                Err(Code::NoTable.into())
+            }
+            Err(error @ (TableError::Io { .. } | TableError::Store { .. })) => Err(error.into()),
+            Err(error) => {
+                tracing::error!(code = error.code(), "a stored manifest is damaged");
+                // Its owner mends it; until then the version that was seen whole is the table.
+                Ok(known.ok_or(Code::NoTable)?.manifest)
+            }
+        }
+    }
+
+    /// A table's version by the digest of its manifest: the one that was seen last, if it is that, else the present one.
+    ///
+    /// # Errors
+    /// [`Code::OtherVersion`] if neither is; as [`Catalog::find`].
+    pub fn find_version(&self, table: &TableName, digest: &str) -> Result<Arc<SignedManifest>, ApiError> {
+        let is_it = |manifest: &SignedManifest| manifest.digest().to_string() == digest;
+        // A store keeps a version for a day after it was replaced, with all its parts: nothing has to be asked.
+        if let Some(known) = self.known(table).filter(|known| is_it(&known.manifest)) {
+            return Ok(known.manifest);
+        }
+        let present = self.find(table)?;
+        if is_it(&present) { Ok(present) } else { Err(Code::OtherVersion.into()) }
+    }
+
+    /// Asks the store whether it can be reached with what the environment says.
+    ///
+    /// # Errors
+    /// [`TableError::Store`], [`TableError::Io`].
+    pub fn reach(&self) -> Result<(), TableError> {
+        self.tables.names().map(drop)
     }
 
     /// All tables, begun ones included, as they lie in the store.
@@ -149,7 +259,11 @@ impl Catalog {
         }
         let seeds = self.changing();
         let place = self.place(table)?;
-        let current = self.find(table).ok().or_else(|| self.adopt(table, &place));
+        let current = match self.find(table) {
+            Err(error) if error.code == Code::NoTable => self.adopt(table, &place),
+            // Whose table it is must be known.
+            found => Some(found?),
+        };
         if let Some(current) = &current {
             if current.as_bytes() == container {
                 if place.mend_manifest(current)? {
@@ -163,7 +277,7 @@ impl Catalog {
         seeds.record(&manifest.manifest().key_id, &fresh)?;
         place.commit_over_damage(&manifest)?;
         let manifest = Arc::new(manifest);
-        self.set(table, Some(Arc::clone(&manifest)));
+        self.set(table, Some(Known::committed(manifest.clone())));
         if let Err(error) = place.forget_deliveries(manifest.manifest()) {
             // They are told apart from those that wait, and go with the next version.
             tracing::error!(code = error.code(), "deliveries that were taken in remain");
@@ -216,7 +330,7 @@ impl Catalog {
     /// A version that somebody else has put in the table's place: its owner is this table's.
     fn adopt(&self, table: &TableName, place: &TableStore) -> Option<Arc<SignedManifest>> {
         let found = Arc::new(place.load().ok()?);
-        self.set(table, Some(Arc::clone(&found)));
+        self.set(table, Some(Known::committed(found.clone())));
         Some(found)
     }
 
@@ -224,10 +338,14 @@ impl Catalog {
         self.change.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn set(&self, table: &TableName, manifest: Option<Arc<SignedManifest>>) {
+    fn known(&self, table: &TableName) -> Option<Known> {
+        self.committed.read().unwrap_or_else(PoisonError::into_inner).get(table).cloned()
+    }
+
+    fn set(&self, table: &TableName, known: Option<Known>) {
         let mut committed = self.committed.write().unwrap_or_else(PoisonError::into_inner);
-        match manifest {
-            Some(manifest) => committed.insert(table.clone(), manifest),
+        match known {
+            Some(known) => committed.insert(table.clone(), known),
             None => committed.remove(table),
         };
     }

@@ -3,11 +3,12 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Parser;
 use hush_protocol::table::MOST_LISTED;
+use hush_table::TableUri;
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
@@ -20,20 +21,23 @@ const MAX_THREADS: usize = 4096;
 #[derive(Clone, Debug, Parser)]
 #[command(name = "hush-server", version, about)]
 pub struct Config {
-    /// Directory of tables, uploads, jobs and the token; made with mode 0700 if absent.
+    /// Place of the tables: a directory, made with mode 0700 if absent, or s3://BUCKET/PREFIX, gs://, az://.
+    #[arg(long, value_name = "PLACE")]
+    pub data: TableUri,
+    /// Directory of uploads, jobs and tokens, made with mode 0700 if absent [default: the directory of the tables].
     #[arg(long, value_name = "DIR")]
-    pub data: PathBuf,
+    pub work: Option<PathBuf>,
     /// Address and port to listen on; port 0 takes a free one.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7373")]
     pub listen: SocketAddr,
     /// Threads for running plans, over all jobs together [default: all cores].
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
-    /// File with the API token, mode 0600; made if absent [default: DIR/token].
+    /// File with the API token, mode 0600; made if absent [default: WORK/token].
     #[arg(long, value_name = "PATH", conflicts_with = "no_auth_insecure")]
     pub token_file: Option<PathBuf>,
     /// File with the token of devices, which lets deliveries in and nothing out; mode 0600, made if absent [default:
-    /// DIR/device-token].
+    /// WORK/device-token].
     #[arg(long, value_name = "FILE", conflicts_with = "no_auth_insecure")]
     pub device_token_file: Option<PathBuf>,
     /// Serve without a token. Only on a loopback address.
@@ -45,14 +49,23 @@ pub struct Config {
 }
 
 impl Config {
-    /// Path of the file with the devices' token.
-    pub fn device_token_path(&self) -> PathBuf {
-        self.device_token_file.clone().unwrap_or_else(|| self.data.join("device-token"))
+    /// The directory of what is under way, and of the tokens; `None` if tables lie in a bucket and no directory is named.
+    pub fn work(&self) -> Option<&Path> {
+        match &self.data {
+            _ if self.work.is_some() => self.work.as_deref(),
+            TableUri::Directory(directory) => Some(directory),
+            _ => None,
+        }
     }
 
-    /// The token file's path.
-    pub fn token_path(&self) -> PathBuf {
-        self.token_file.clone().unwrap_or_else(|| self.data.join("token"))
+    /// Path of the file with the devices' token, with `work` from [`Config::work`].
+    pub fn device_token_path(&self, work: &Path) -> PathBuf {
+        self.device_token_file.clone().unwrap_or_else(|| work.join("device-token"))
+    }
+
+    /// The token file's path, with `work` from [`Config::work`].
+    pub fn token_path(&self, work: &Path) -> PathBuf {
+        self.token_file.clone().unwrap_or_else(|| work.join("token"))
     }
 
     /// Threads for files and for jobs that run, made as they are needed. Every request that has a place finds one, and so does every
@@ -141,6 +154,12 @@ pub struct Limits {
     pub idle_s: u64,
 }
 
+impl Default for Limits {
+    fn default() -> Self {
+        Self::parse_from(["limits"])
+    }
+}
+
 impl Limits {
     /// Longest time of a job.
     pub fn job(&self) -> Duration {
@@ -167,11 +186,22 @@ mod tests {
     fn defaults_are_loopback_and_threads_are_shared() {
         let config = Config::parse_from(["hush-server", "--data", "d"]);
         assert!(config.listen.ip().is_loopback());
-        assert_eq!(config.token_path(), PathBuf::from("d/token"));
+        assert_eq!(config.token_path(config.work().unwrap()), PathBuf::from("d/token"));
         assert!(config.threads_per_job() >= 1);
         assert_eq!(config.blocking_threads(), 64 + 64 + 1 + 4);
         let args = ["hush-server", "--data", "d", "--threads", "7", "--parallel-jobs", "2"];
         assert_eq!(Config::parse_from(args).threads_per_job(), 3);
+    }
+
+    #[test]
+    fn tables_in_a_bucket_need_a_directory_for_the_rest() {
+        let config = Config::parse_from(["hush-server", "--data", "s3://lake/hush"]);
+        assert_eq!(config.work(), None);
+        let config = Config::parse_from(["hush-server", "--data", "s3://lake/hush", "--work", "w"]);
+        assert_eq!(config.work(), Some(Path::new("w")));
+        let config = Config::parse_from(["hush-server", "--data", "d", "--work", "w"]);
+        assert_eq!(config.work(), Some(Path::new("w")));
+        assert!(Config::try_parse_from(["hush-server", "--data", "ftp://h/d"]).is_err());
     }
 
     #[test]

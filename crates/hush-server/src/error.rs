@@ -124,6 +124,9 @@ codes! {
     DeviceRevoked = "HUSH-V037", FORBIDDEN, "the table's owner has revoked this device; its deliveries are not taken";
     /// The devices' token.
     NotForDevices = "HUSH-V036", FORBIDDEN, "the devices' token lets parts and deliveries in, and nothing else";
+    /// A front that evaluates and takes nothing in.
+    NotHere = "HUSH-V038", FORBIDDEN,
+        "this service takes no tables in: push into its bucket yourself (hush push TABLE s3://BUCKET/PREFIX/tables/NAME)";
     /// Ours.
     Internal = "HUSH-V099", INTERNAL_SERVER_ERROR, "internal error; the server's log has the request id";
 }

@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sending a part or an answer, whole or one range of it, in constant memory.
+//! Sending a part, a manifest or an answer, whole or one range of it, in constant memory; or the address where it is.
 
 // Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::header::{ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RANGE};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use axum::response::Response;
+use axum::http::header::{
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, LOCATION, RANGE,
+};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
 use futures_util::stream;
+use hush_table::TableError;
+use hush_table::error::Operation;
 use hush_table::part::PartSource;
+use object_store::path::Path;
+use object_store::signer::Signer;
 use tokio::task::spawn_blocking;
 
 use crate::admission::Place;
@@ -22,7 +30,41 @@ const PIECE_BYTES: u64 = 256 << 10;
 /// The same where reading them is a request.
 const REMOTE_PIECE_BYTES: u64 = 2 << 20;
 
-/// Answers with some bytes as they are.
+/// Bytes on their way to a client.
+pub enum Stored {
+    /// Bytes that can be read here.
+    Bytes {
+        /// They.
+        source: PartSource,
+        /// The object that holds them and nothing else, where there is one.
+        object: Option<Path>,
+    },
+    /// An object that is to be read where it is.
+    Object(Path),
+}
+
+/// Gives long bodies by an address in the store, which opens one object for a while to whoever has it: for services whose own answers are
+/// short.
+pub struct Elsewhere {
+    /// Makes the addresses.
+    pub signer: Arc<dyn Signer>,
+    /// Bodies of more bytes are given so.
+    pub over_bytes: u64,
+    /// How long an address is good.
+    pub good_for: Duration,
+}
+
+impl Elsewhere {
+    async fn address(&self, object: &Path) -> Result<Response, ApiError> {
+        let signed = self.signer.signed_url(Method::GET, object, self.good_for).await;
+        let url = signed.map_err(|cause| TableError::of_store(Operation::Read, object.as_ref(), cause))?;
+        let location = HeaderValue::from_str(url.as_str()).map_err(|_| Code::Internal)?;
+        let headers = [(LOCATION, location), (CACHE_CONTROL, HeaderValue::from_static("no-store"))];
+        Ok((StatusCode::TEMPORARY_REDIRECT, headers).into_response())
+    }
+}
+
+/// Answers with some bytes as they are, or with their address `elsewhere` if they are too many.
 ///
 /// One range `bytes=a-b`, `bytes=a-` or `bytes=-n` is honoured; a header with several ranges or another unit is
 /// ignored, as RFC 9110 allows. `place` stays taken until the last byte is handed over; `handed_over` is told of the
@@ -30,13 +72,23 @@ const REMOTE_PIECE_BYTES: u64 = 2 << 20;
 ///
 /// # Errors
 /// [`Code::BadRange`].
-pub fn send(
-    source: PartSource,
+pub async fn send(
+    elsewhere: Option<&Elsewhere>,
+    stored: Stored,
     headers: &HeaderMap,
     place: Place,
     handed_over: impl Fn(Range<u64>) + Send + 'static,
 ) -> Result<Response, ApiError> {
+    let (source, object) = match stored {
+        Stored::Bytes { source, object } => (source, object),
+        Stored::Object(object) => return elsewhere.ok_or(Code::Internal)?.address(&object).await,
+    };
     let total = source.length();
+    if let (Some(elsewhere), Some(object)) = (elsewhere, &object)
+        && total > elsewhere.over_bytes
+    {
+        return elsewhere.address(object).await;
+    }
     let range = match headers.get(RANGE).and_then(|value| value.to_str().ok()) {
         Some(text) => parse_range(text, total),
         None => Requested::Whole,

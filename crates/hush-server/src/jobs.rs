@@ -13,6 +13,7 @@
 #[cfg(test)]
 pub(crate) mod mutations;
 mod record;
+mod service;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -39,6 +40,7 @@ use crate::runner::RunPlan;
 
 pub use record::JobFailure;
 use record::{JobFiles, Record};
+pub use service::{JobService, LocalJobs};
 use table::JobTable;
 
 /// How often a job may be begun: it is tried again once after a crash.
@@ -58,6 +60,8 @@ pub struct Jobs {
 pub struct Submission {
     /// The table that the plan names.
     pub table: TableName,
+    /// Parts of the version that the plan names.
+    pub parts: u32,
     /// The plan's bytes, checked to be a plan.
     pub plan: Vec<u8>,
     /// The `Idempotency-Key`.

@@ -55,8 +55,8 @@ async fn serve(config: &Config) -> Result<(), Box<dyn Error>> {
     let server = Server::bind(config).await?;
     if config.no_auth_insecure {
         tracing::warn!("serving without a token (--no-auth-insecure)");
-    } else {
-        writeln!(io::stderr(), "API token in {}", config.token_path().display())?;
+    } else if let Some(work) = config.work() {
+        writeln!(io::stderr(), "API token in {}", config.token_path(work).display())?;
     }
     let mut stdout = io::stdout();
     writeln!(stdout, "listening on http://{}", server.address()?)?;

@@ -21,7 +21,8 @@ use crate::admission::{Admission, guard};
 use crate::catalog::Catalog;
 use crate::config::Limits;
 use crate::error::{ApiError, Code};
-use crate::jobs::Jobs;
+use crate::files::Elsewhere;
+use crate::jobs::JobService;
 use crate::openapi::Description;
 use crate::places::Places;
 use crate::runner::RunPlan;
@@ -35,14 +36,32 @@ pub struct App {
     pub admission: Arc<Admission>,
     /// Committed tables.
     pub catalog: Catalog,
+    /// What takes tables in; without it the service answers for tables that their owners put into its store themselves.
+    pub intake: Option<Intake>,
+    /// The jobs.
+    pub jobs: Arc<dyn JobService>,
+    /// Where long bodies are given instead of here.
+    pub elsewhere: Option<Elsewhere>,
+}
+
+/// What a service needs to take tables in: a disk, and an engine that remembers them.
+pub struct Intake {
     /// Room for tables.
     pub places: Places,
     /// Growing parts.
     pub uploads: Uploads,
-    /// The queue.
-    pub jobs: Arc<Jobs>,
     /// Runs plans.
     pub runner: Arc<dyn RunPlan>,
+}
+
+impl App {
+    /// What takes tables in.
+    ///
+    /// # Errors
+    /// [`Code::NotHere`] if nothing does.
+    pub fn intake(&self) -> Result<&Intake, ApiError> {
+        self.intake.as_ref().ok_or_else(|| Code::NotHere.into())
+    }
 }
 
 /// All routes with the door in front, ready to serve.

@@ -61,6 +61,23 @@ impl TokenHash {
         Self(*blake3::hash(token).as_bytes())
     }
 
+    /// A fresh token, and its hash.
+    ///
+    /// # Errors
+    /// [`TokenError::Randomness`].
+    pub fn fresh() -> Result<(String, Self), TokenError> {
+        let mut secret = [0_u8; TOKEN_BYTES];
+        getrandom::fill(&mut secret).map_err(|_| TokenError::Randomness)?;
+        let token = hush_table::to_hex(&secret);
+        let hash = Self::of(token.as_bytes());
+        Ok((token, hash))
+    }
+
+    /// The hash that 64 hex digits spell, as [`TokenHash`] is shown.
+    pub fn parse(hex: &str) -> Option<Self> {
+        hush_table::from_hex(hex)?.try_into().ok().map(Self)
+    }
+
     /// Whether `presented` is the token. Constant-time in both.
     pub fn accepts(&self, presented: &[u8]) -> bool {
         Self::of(presented).0.ct_eq(&self.0).into()
@@ -74,12 +91,10 @@ impl TokenHash {
         let io = |source| TokenError::Io { path: path.to_owned(), source };
         match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
             Ok(mut file) => {
-                let mut secret = [0_u8; TOKEN_BYTES];
-                getrandom::fill(&mut secret).map_err(|_| TokenError::Randomness)?;
-                let token: String = hush_table::to_hex(&secret);
+                let (token, hash) = Self::fresh()?;
                 file.write_all(token.as_bytes()).and_then(|()| file.write_all(b"\n")).map_err(io)?;
                 file.sync_all().map_err(io)?;
-                Ok(Self::of(token.as_bytes()))
+                Ok(hash)
             }
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Self::load(path),
             Err(error) => Err(io(error)),
@@ -105,6 +120,13 @@ impl TokenHash {
     }
 }
 
+/// The hash in hex: of a token that nobody can guess it tells nothing.
+impl std::fmt::Display for TokenHash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&hush_table::to_hex(&self.0))
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod mutations;
 
@@ -126,6 +148,16 @@ mod tests {
             assert!(hash.accepts(text.trim().as_bytes()));
             assert!(!hash.accepts(b""));
             assert!(!hash.accepts(text.as_bytes()));
+        }
+    }
+
+    #[test]
+    fn a_hash_is_read_as_it_is_shown() {
+        let (token, hash) = TokenHash::fresh().unwrap();
+        assert_eq!(hash.to_string(), blake3::hash(token.as_bytes()).to_hex().as_str());
+        assert!(TokenHash::parse(&hash.to_string()).unwrap().accepts(token.as_bytes()));
+        for bad in ["", "00", &token[1..], &format!("{token}0"), &token.replace(|_| true, "g")] {
+            assert!(TokenHash::parse(bad).is_none(), "{bad}");
         }
     }
 

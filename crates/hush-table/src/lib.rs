@@ -58,9 +58,11 @@ pub use manifest::{
 pub use part::{
     CHUNK_ROWS, ChunkRow, ChunkRows, ClearPart, EncodedChunk, EncryptedPart, PartKind, PartName, Projection,
 };
+#[cfg(feature = "stores")]
+pub use store::Bucket;
 pub use store::files::foreign_entry;
 pub use store::{
-    Catalog, CatalogEntry, Copied, Delivered, JOURNAL_NAME, KeysToStore, RecordLog, StoredPart,
+    Catalog, CatalogEntry, Copied, Delivered, JOURNAL_NAME, KeysToStore, RecordLog, SeenVersion, StoredPart,
     TableIdentity, TableLayout, TableStore, TableWriter, check_seeds, named_files,
 };
-pub use uri::{TableUri, TableUriError};
+pub use uri::{StoreScheme, TableUri, TableUriError};

@@ -30,6 +30,7 @@ mod open;
 mod parts;
 #[cfg(feature = "stores")]
 mod place;
+mod seen;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -51,6 +52,9 @@ pub use copy::Copied;
 pub use deliveries::{Delivered, check_seeds};
 pub use log::RecordLog;
 pub use parts::{StoredPart, named_files};
+#[cfg(feature = "stores")]
+pub use place::Bucket;
+pub use seen::SeenVersion;
 pub use versions::KEPT;
 pub use writer::{KeysToStore, TableIdentity, TableLayout, TableWriter};
 
@@ -154,7 +158,8 @@ impl TableStore {
         self.folder(kind.folder()).join(kind.file_name(digest))
     }
 
-    fn manifest_path(&self) -> Path {
+    /// Path of the manifest in [`TableStore::objects`].
+    pub fn manifest_path(&self) -> Path {
         self.prefix.clone().join(MANIFEST_NAME)
     }
 

@@ -48,7 +48,7 @@ fn queue(root: &std::path::Path, arguments: &[&str]) -> (Arc<Jobs>, mpsc::Sender
 
 fn submission(plan: &[u8], key: Option<&str>) -> Submission {
     let key = key.map(|key| key.as_bytes().to_vec());
-    Submission { table: TableName::parse("t").unwrap(), plan: plan.to_vec(), key }
+    Submission { table: TableName::parse("t").unwrap(), parts: 1, plan: plan.to_vec(), key }
 }
 
 #[tokio::test]

@@ -68,6 +68,7 @@ pub async fn deliver(
     headers: HeaderMap,
     body: Body,
 ) -> Result<StatusCode, ApiError> {
+    app.intake()?;
     let length = declared_length(&headers, MAX_DELIVERY_BYTES)?;
     let container = Pieces::new(body, length, app.limits.idle()).collect().await?;
     let work = move || app.catalog.deliver(&table, &container);

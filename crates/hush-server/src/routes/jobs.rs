@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Jobs: submit a plan, poll, fetch the answer.
 
-use std::fs::File;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +15,6 @@ use hush_plan::ServerPlan;
 use hush_protocol::job::{JobAccepted, JobProgress, JobStatus, SUBMIT_WAIT_MAX_MS, WAIT_MAX_MS};
 use hush_protocol::refusal::ErrorBody;
 use hush_protocol::{header, path};
-use hush_table::part::PartSource;
 use serde::Deserialize;
 use tokio::task::spawn_blocking;
 use utoipa::IntoParams;
@@ -70,10 +67,8 @@ pub async fn submit(
     let length = declared_length(&headers, app.limits.max_plan_bytes)?;
     let reserved = app.admission.reserve(length)?;
     let plan = Pieces::new(body, length, app.limits.idle()).collect().await?;
-    let table = check_plan(&app, &plan)?;
-    let jobs = Arc::clone(&app.jobs);
-    let work = move || jobs.submit(Submission { table, plan, key });
-    let id = spawn_blocking(work).await.map_err(|_| Code::Internal)??;
+    let (table, parts) = check_plan(&app, &plan).await?;
+    let id = app.jobs.submit(Submission { table, parts, plan, key }).await?;
     drop(reserved);
     let patience = Duration::from_millis(wait_ms.unwrap_or(0).min(SUBMIT_WAIT_MAX_MS));
     let ended = if patience.is_zero() { None } else { ended_within(&app, &id, patience).await? };
@@ -84,8 +79,9 @@ pub async fn submit(
 
 /// How a job ended, if it ends soon. Behind another job nothing is waited for.
 async fn ended_within(app: &App, id: &JobId, patience: Duration) -> Result<Option<JobStatus>, ApiError> {
-    let patience = if app.jobs.view(id)?.ahead == 0 { patience } else { Duration::ZERO };
-    let view = app.jobs.wait(id, patience).await?;
+    let now = app.jobs.wait(id, Duration::ZERO).await?;
+    let worth_it = now.ahead == 0 && !now.state.is_final();
+    let view = if worth_it { app.jobs.wait(id, patience).await? } else { now };
     Ok(view.state.is_final().then(|| told(app, view)))
 }
 
@@ -115,6 +111,7 @@ pub async fn show(
            ("Range" = Option<String>, Header, description = "one range of bytes")),
     responses((status = 200, description = "the answer", content_type = "application/octet-stream"),
               (status = 206, description = "the range", content_type = "application/octet-stream"),
+              (status = 307, description = "it is at this address, which wants no token"),
               (status = "default", description = "refused", body = ErrorBody)))]
 pub async fn result(
     State(app): State<Arc<App>>,
@@ -122,14 +119,10 @@ pub async fn result(
     place: Place,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let path = app.jobs.result_path(&id)?;
-    let opened = spawn_blocking(move || PartSource::from_file(File::open(path)?));
-    let source = match opened.await.map_err(|_| Code::Internal)? {
-        // Deleted or expired meanwhile.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Code::NoJob.into()),
-        opened => opened?,
-    };
-    files::send(source, &headers, place, move |bytes| app.jobs.handed_over(&id, bytes))
+    let stored = app.jobs.answer(&id).await?;
+    let jobs = Arc::clone(&app.jobs);
+    let handed_over = move |bytes| jobs.handed_over(&id, bytes);
+    files::send(app.elsewhere.as_ref(), stored, &headers, place, handed_over).await
 }
 
 /// Forgets a job and its result. A job that runs is ended at its next chunk.
@@ -138,18 +131,18 @@ pub async fn result(
     responses((status = 204, description = "gone"),
               (status = "default", description = "refused", body = ErrorBody)))]
 pub async fn delete(State(app): State<Arc<App>>, JobPath(id): JobPath) -> Result<StatusCode, ApiError> {
-    spawn_blocking(move || app.jobs.delete(&id)).await.map_err(|_| Code::Internal)??;
+    app.jobs.delete(&id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Checks what the service needs to know of a plan; the engine checks the rest.
-fn check_plan(app: &App, plan: &[u8]) -> Result<TableName, ApiError> {
+/// Checks what the service needs to know of a plan; the engine checks the rest. Gives the table, and the parts of its version.
+async fn check_plan(app: &Arc<App>, plan: &[u8]) -> Result<(TableName, u32), ApiError> {
     let plan = ServerPlan::from_json(plan).map_err(|_| Code::BadPlan)?;
     let table = TableName::parse(&plan.table)?;
-    if app.catalog.find(&table)?.digest().to_string() != plan.manifest {
-        return Err(Code::OtherVersion.into());
-    }
-    Ok(table)
+    let (app, name) = (Arc::clone(app), table.clone());
+    let found = spawn_blocking(move || app.catalog.find_version(&name, &plan.manifest));
+    let parts = found.await.map_err(|_| Code::Internal)??.manifest().parts.len();
+    Ok((table, u32::try_from(parts).map_err(|_| Code::Internal)?))
 }
 
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<Vec<u8>>, ApiError> {

@@ -21,7 +21,7 @@ use super::path::PartPath;
 use crate::admission::Place;
 use crate::body::Pieces;
 use crate::error::{ApiError, Code};
-use crate::files;
+use crate::files::{self, Stored};
 use crate::names::TableName;
 use crate::uploads::{ByteRange, Claim, Outcome, UPLOAD_OFFSET};
 
@@ -70,7 +70,10 @@ pub async fn head(
         let headers = [(CONTENT_LENGTH, length.as_str()), (UPLOAD_OFFSET, &length), (UPLOAD_COMPLETE, YES)];
         return Ok((headers, Body::empty()).into_response());
     }
-    let offset = app.uploads.offset(&table, &part).await;
+    let offset = match &app.intake {
+        Some(intake) => intake.uploads.offset(&table, &part).await,
+        None => 0,
+    };
     let absent =
         ApiError::from(Code::NoPart).with_header(UPLOAD_OFFSET, offset).with_header(UPLOAD_COMPLETE, NO);
     Err(if stored == StoredPart::Absent { absent } else { absent.with_header(PART_DAMAGED, YES) })
@@ -89,6 +92,7 @@ async fn stored(app: &Arc<App>, table: &TableName, part: &PartName) -> Result<St
            ("Range" = Option<String>, Header, description = "one range of bytes")),
     responses((status = 200, description = "the file", content_type = "application/octet-stream"),
               (status = 206, description = "the range", content_type = "application/octet-stream"),
+              (status = 307, description = "it is at this address, which wants no token"),
               (status = "default", description = "refused", body = ErrorBody)))]
 pub async fn fetch(
     State(app): State<Arc<App>>,
@@ -97,8 +101,10 @@ pub async fn fetch(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let table = app.catalog.place(&table)?;
+    let object = Some(table.part_path(part.kind, &part.digest));
     let found = spawn_blocking(move || table.part_as_it_is(&part)).await.map_err(|_| Code::Internal)??;
-    files::send(found.ok_or(Code::NoPart)?, &headers, place, drop)
+    let stored = Stored::Bytes { source: found.ok_or(Code::NoPart)?, object };
+    files::send(app.elsewhere.as_ref(), stored, &headers, place, drop).await
 }
 
 /// Uploads a part, whole or continuing where an earlier upload ended.
@@ -121,6 +127,7 @@ pub async fn upload(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiError> {
+    let intake = app.intake()?;
     let range = ByteRange::of_request(&headers, app.limits.max_part_bytes)?;
     let replaced = match stored(&app, &table, &part).await? {
         StoredPart::Absent => None,
@@ -138,7 +145,7 @@ pub async fn upload(
         app.catalog.published(&table, range.total, replaced.unwrap_or(0));
         if replaced.is_some() {
             tracing::warn!("a damaged part was replaced");
-            app.runner.forget(&table);
+            intake.runner.forget(&table);
         }
     }
     tracing::info!(bytes = range.length(), complete, "part bytes received");
@@ -157,12 +164,13 @@ async fn make_room(
 ) -> Result<Claim, ApiError> {
     let (app, table, part) = (Arc::clone(app), table.clone(), *part);
     let work = move || {
+        let intake = app.intake()?;
         let stored = app.catalog.stored_bytes(&table)?.saturating_sub(replaced.unwrap_or(0));
         if stored.saturating_add(range.total) > app.limits.max_table_bytes {
             return Err(Code::StorageFull.into());
         }
-        let claim = app.uploads.claim(&table, &part, range.end)?;
-        app.places.take(&table)?;
+        let claim = intake.uploads.claim(&table, &part, range.end)?;
+        intake.places.take(&table)?;
         Ok(claim)
     };
     spawn_blocking(work).await.map_err(|_| Code::Internal)?

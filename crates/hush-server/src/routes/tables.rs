@@ -6,28 +6,31 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::IntoResponse;
+use axum::response::Response;
 use hush_protocol::refusal::ErrorBody;
 use hush_protocol::table::{ClearColumnFacts, EncodingFacts, TableFacts, TableSummary};
 use hush_table::SignedManifest;
+use hush_table::part::PartSource;
 use hush_table::store::named_files;
 use tokio::task::spawn_blocking;
 
 use super::App;
 use super::path::TablePath;
+use crate::admission::Place;
 use crate::body::{Pieces, declared_length};
 use crate::catalog::Committed;
 use crate::error::{ApiError, Code};
+use crate::files::{self, Stored};
 use crate::names::TableName;
 
 /// Lists the committed tables.
 #[utoipa::path(get, path = "/v1/tables", tag = "tables",
     responses((status = 200, body = Vec<TableSummary>),
               (status = "default", description = "refused", body = ErrorBody)))]
-pub async fn list(State(app): State<Arc<App>>) -> Json<Vec<TableSummary>> {
-    Json(app.catalog.list().iter().map(|(name, manifest)| summary(name, manifest)).collect())
+pub async fn list(State(app): State<Arc<App>>) -> Result<Json<Vec<TableSummary>>, ApiError> {
+    let listed = spawn_blocking(move || app.catalog.list()).await.map_err(|_| Code::Internal)??;
+    Ok(Json(listed.iter().map(|(name, manifest)| summary(name, manifest)).collect()))
 }
 
 /// Describes a table.
@@ -38,7 +41,7 @@ pub async fn show(
     State(app): State<Arc<App>>,
     TablePath(table): TablePath,
 ) -> Result<Json<TableFacts>, ApiError> {
-    let manifest = app.catalog.find(&table)?;
+    let manifest = find(&app, &table).await?;
     Ok(Json(facts(&table, &manifest)))
 }
 
@@ -52,9 +55,10 @@ pub async fn delete(
     TablePath(table): TablePath,
 ) -> Result<StatusCode, ApiError> {
     let work = move || {
-        app.uploads.discard_table(&table)?;
+        let intake = app.intake()?;
+        intake.uploads.discard_table(&table)?;
         app.catalog.delete(&table)?;
-        app.runner.forget(&table);
+        intake.runner.forget(&table);
         Ok::<_, ApiError>(())
     };
     spawn_blocking(work).await.map_err(|_| Code::Internal)??;
@@ -65,13 +69,25 @@ pub async fn delete(
 #[utoipa::path(get, path = "/v1/tables/{table}/manifest", tag = "tables",
     params(("table" = String, Path, description = "table name")),
     responses((status = 200, description = "binary container", content_type = "application/octet-stream"),
+              (status = 206, description = "a range of it", content_type = "application/octet-stream"),
+              (status = 307, description = "it is at this address, which wants no token"),
               (status = "default", description = "refused", body = ErrorBody)))]
 pub async fn manifest(
     State(app): State<Arc<App>>,
     TablePath(table): TablePath,
-) -> Result<impl IntoResponse, ApiError> {
-    let manifest = app.catalog.find(&table)?;
-    Ok(([(CONTENT_TYPE, "application/octet-stream")], manifest.as_bytes().to_vec()))
+    place: Place,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let manifest = find(&app, &table).await?;
+    let source = PartSource::from_memory(manifest.as_bytes().to_vec());
+    let stored = Stored::Bytes { source, object: Some(app.catalog.place(&table)?.manifest_path()) };
+    files::send(app.elsewhere.as_ref(), stored, &headers, place, drop).await
+}
+
+/// A table's present version, which a store is asked for.
+async fn find(app: &Arc<App>, table: &TableName) -> Result<Arc<SignedManifest>, ApiError> {
+    let (app, table) = (Arc::clone(app), table.clone());
+    spawn_blocking(move || app.catalog.find(&table)).await.map_err(|_| Code::Internal)?
 }
 
 /// Commits a manifest: the table then has this version, at once and as a whole.
@@ -89,14 +105,16 @@ pub async fn commit(
     headers: HeaderMap,
     body: Body,
 ) -> Result<StatusCode, ApiError> {
+    app.intake()?;
     let length = declared_length(&headers, app.limits.max_manifest_bytes)?;
     let reserved = app.admission.reserve(length)?;
     let container = Pieces::new(body, length, app.limits.idle()).collect().await?;
     let work = move || {
-        app.places.check(&table)?;
+        let intake = app.intake()?;
+        intake.places.check(&table)?;
         let committed = app.catalog.commit(&table, &container)?;
         if committed != Committed::Unchanged {
-            app.runner.forget(&table);
+            intake.runner.forget(&table);
         }
         drop(reserved);
         tracing::info!(manifest_bytes = container.len(), ?committed, "manifest committed");

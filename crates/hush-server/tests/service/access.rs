@@ -186,3 +186,27 @@ fn names_cannot_leave_their_place() {
     let upper = Recipe { name: "VISITS", ..PLAIN };
     assert_eq!(service.get(&upper.make().base()).json()["name"], "visits");
 }
+
+/// A bucket holds tables; tokens, uploads and jobs need a directory. A store that nobody reaches is told at the start, without secrets.
+#[test]
+fn a_bucket_needs_a_directory_beside_it_and_is_tried_at_the_start() {
+    let work = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_hush-server"));
+        command.args(["--listen", "127.0.0.1:0", "--data"]).args(arguments).env("AWS_ALLOW_HTTP", "true");
+        command.env("AWS_ENDPOINT_URL", "http://127.0.0.1:1").env("AWS_REGION", "here");
+        let ended =
+            command.env("AWS_ACCESS_KEY_ID", "id").env("AWS_SECRET_ACCESS_KEY", "hidden").output().unwrap();
+        (ended.status.code(), String::from_utf8(ended.stderr).unwrap())
+    };
+    let (status, said) = run(&["s3://lake/hush"]);
+    assert!(status == Some(1) && said.contains("s3://lake/hush") && said.contains("--work DIR"), "{said}");
+    let directory = work.path().to_str().unwrap();
+    let (status, said) = run(&["s3://lake/a//b", "--work", directory]);
+    assert!(status == Some(1) && said.contains("s3://lake"), "{said}");
+    let (status, said) = run(&["http://host/tables/t", "--work", directory]);
+    assert!(status == Some(1) && said.contains("is a server"), "{said}");
+    assert_eq!(run(&["ftp://lake/hush", "--work", directory]).0, Some(2));
+    let (status, said) = run(&["s3://lake/hush", "--work", directory]);
+    assert!(status == Some(1) && said.contains("cannot be reached") && !said.contains("hidden"), "{said}");
+}

@@ -124,6 +124,12 @@ impl LocalTable {
         ]
     }
 
+    /// Commits the table to a store as its owner does, past any server.
+    pub(crate) fn copy_to(&self, store: &TableStore) {
+        let local = TableStore::local(self.directory.path()).unwrap();
+        local.copy_version(&self.manifest, store, &|_| ()).unwrap();
+    }
+
     /// Uploads all parts but commits nothing.
     pub(crate) fn push_parts(&self, service: &Service) {
         for (route, content) in self.parts() {

@@ -15,8 +15,8 @@ use hush_server::Storage;
 use hush_server::catalog::{Catalog, Committed};
 use hush_server::error::Code;
 use hush_server::names::TableName;
-use hush_table::PartKind;
 use hush_table::part::TREE_FROM_BYTES;
+use hush_table::{PartKind, TableStore};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
@@ -276,6 +276,40 @@ fn orphans_go_and_what_is_named_or_awaited_stays() {
     // Deliveries go with their table.
     assert_eq!(service.call("DELETE", &table.base(), &[], b"").status, 204);
     assert!(store.names().iter().all(|name| name.starts_with("one/server/seeds/")));
+}
+
+/// The owner writes to the bucket, past the server: what it has committed there is the table, at the next question.
+#[test]
+fn versions_that_others_commit_are_the_table_at_once() {
+    let store = Store::new();
+    let service = store.start(&[]);
+    let bucket = TableStore::new(store.clone(), Path::from("one/server/tables/visits"));
+    assert_eq!(service.get("/v1/tables/visits").code(), "HUSH-V014");
+    assert_eq!(service.get("/v1/tables").json().as_array().unwrap().len(), 0);
+    let first = PLAIN.make();
+    first.copy_to(&bucket);
+    assert_eq!(service.get("/v1/tables").json()[0]["version"], 1);
+    assert_eq!(service.get(&first.manifest_path()).body, first.manifest.as_bytes());
+    let before = outcome(&service, &first);
+    assert_eq!(before.0, "done");
+
+    let second = Recipe { version: 2, seed: 2, ..PLAIN }.make();
+    second.copy_to(&bucket);
+    // A plan for the version that was seen last is answered from it: the bucket keeps it for a day.
+    assert_eq!(outcome(&service, &first), before);
+    assert_eq!(service.get("/v1/tables/visits").json()["version"], 2);
+    assert_eq!(service.call("POST", "/v1/jobs", &[], &plan(&first, None)).code(), "HUSH-V029");
+    assert_eq!(outcome(&service, &second).0, "done");
+    // A plan for a version that was never asked for.
+    let third = Recipe { version: 3, seed: 3, ..PLAIN }.make();
+    third.copy_to(&bucket);
+    assert_eq!(outcome(&service, &third).0, "done");
+    assert_eq!(service.get("/v1/tables").json()[0]["version"], 3);
+
+    bucket.delete().unwrap();
+    assert_eq!(service.get(&third.manifest_path()).code(), "HUSH-V014");
+    assert_eq!(service.get("/v1/tables").json().as_array().unwrap().len(), 0);
+    assert_eq!(service.call("POST", "/v1/jobs", &[], &plan(&third, None)).code(), "HUSH-V014");
 }
 
 /// Several pieces, a hash tree, and the tree again after it was lost.

@@ -80,6 +80,11 @@ impl Catalog {
         Self { mends_trees: true, ..self }
     }
 
+    /// Whether the tables are in a directory, which nobody else writes to while a server has it.
+    pub fn is_directory(&self) -> bool {
+        self.directory.is_some()
+    }
+
     /// The place of a table by name, whether or not there is one.
     ///
     /// # Errors

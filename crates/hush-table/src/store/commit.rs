@@ -10,7 +10,7 @@ use crate::error::{Measured, Operation, TableError};
 use crate::manifest::{MAX_CONTAINER_BYTES, SignedManifest};
 
 /// What lies in a manifest's place: a manifest or why there is none, and the identity under which it can be replaced.
-type InPlace = (Result<SignedManifest, TableError>, Stamp);
+pub(super) type InPlace = (Result<SignedManifest, TableError>, Stamp);
 
 impl TableStore {
     /// Reads the manifest and checks its signature and rules. The caller checks whose signature it is
@@ -19,9 +19,11 @@ impl TableStore {
     /// # Errors
     /// [`TableError::NoTable`], [`TableError::Io`], and those of [`SignedManifest::decode`].
     pub fn load(&self) -> Result<SignedManifest, TableError> {
-        self.load_present()?
-            .map(|(manifest, _)| manifest)
-            .ok_or_else(|| TableError::NoTable { place: self.place() })
+        self.load_present()?.map(|(manifest, _)| manifest).ok_or_else(|| self.no_table())
+    }
+
+    pub(super) fn no_table(&self) -> TableError {
+        TableError::NoTable { place: self.place() }
     }
 
     /// Makes a manifest the table's present version, once all its parts are there. A higher version than the
@@ -160,8 +162,13 @@ impl TableStore {
     }
 
     fn find_manifest(&self) -> Result<Option<InPlace>, TableError> {
+        self.decode_found(self.fetch(&self.manifest_path(), MAX_CONTAINER_BYTES)?)
+    }
+
+    /// What was found in the manifest's place.
+    pub(super) fn decode_found(&self, found: Lookup) -> Result<Option<InPlace>, TableError> {
         let path = self.manifest_path();
-        let (source, stamp) = match self.fetch(&path, MAX_CONTAINER_BYTES)? {
+        let (source, stamp) = match found {
             Lookup::Nothing => return Ok(None),
             Lookup::TooLarge(stamp) => {
                 let (what, found) = (Measured::ManifestBody, stamp.bytes());

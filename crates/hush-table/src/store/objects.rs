@@ -117,9 +117,29 @@ pub(super) fn open_file(file: &std::path::Path) -> Result<Lookup, TableError> {
 
 /// Opens an object. One above `limit` bytes is refused before its body is read.
 pub(super) fn fetch(store: &Arc<dyn ObjectStore>, path: &Path, limit: u64) -> Result<Lookup, TableError> {
+    // Without a condition none is unchanged.
+    Ok(fetch_with(store, path, limit, GetOptions::default())?.unwrap_or(Lookup::Nothing))
+}
+
+/// As [`fetch`], but of an object that still looks as it did nothing is read: `None` then.
+pub(super) fn fetch_changed(
+    store: &Arc<dyn ObjectStore>,
+    path: &Path,
+    limit: u64,
+    seen: &Stamp,
+) -> Result<Option<Lookup>, TableError> {
+    fetch_with(store, path, limit, GetOptions { if_none_match: seen.e_tag.clone(), ..GetOptions::default() })
+}
+
+fn fetch_with(
+    store: &Arc<dyn ObjectStore>,
+    path: &Path,
+    limit: u64,
+    options: GetOptions,
+) -> Result<Option<Lookup>, TableError> {
     let (store, place) = (store.clone(), path.clone());
     let found = block(async move {
-        let found = match store.get(&place).await {
+        let found = match store.get_opts(&place, options).await {
             Ok(found) => found,
             Err(StoreError::NotFound { .. }) => return Ok(None),
             Err(cause) => return Err(cause),
@@ -132,9 +152,12 @@ pub(super) fn fetch(store: &Arc<dyn ObjectStore>, path: &Path, limit: u64) -> Re
         };
         Ok(Some((body, stamp)))
     });
+    if matches!(found, Err(StoreError::NotModified { .. })) {
+        return Ok(None);
+    }
     let (source, stamp) = match found.map_err(|cause| io(Operation::Read, path.as_ref(), cause))? {
-        None => return Ok(Lookup::Nothing),
-        Some((Body::TooLarge, stamp)) => return Ok(Lookup::TooLarge(stamp)),
+        None => return Ok(Some(Lookup::Nothing)),
+        Some((Body::TooLarge, stamp)) => return Ok(Some(Lookup::TooLarge(stamp))),
         Some((Body::Memory(bytes), stamp)) => (PartSource::from_memory(bytes), stamp),
         Some((Body::File(file), stamp)) => {
             let cause =
@@ -142,7 +165,7 @@ pub(super) fn fetch(store: &Arc<dyn ObjectStore>, path: &Path, limit: u64) -> Re
             (PartSource::from_file(file).map_err(cause)?, stamp)
         }
     };
-    Ok(Lookup::Object(source, stamp))
+    Ok(Some(Lookup::Object(source, stamp)))
 }
 
 /// Opens a part of `expected` bytes, so that ranges of it can be read.
@@ -370,6 +393,13 @@ pub(super) fn list_prefixes(store: &Arc<dyn ObjectStore>, prefix: &Path) -> Resu
 /// The error of a failed operation, with the operating system's own error where there is one beneath.
 pub(super) fn io(operation: Operation, place: &str, cause: StoreError) -> TableError {
     TableError::failed(operation, place.to_owned(), as_io(cause))
+}
+
+impl TableError {
+    /// The error of a failed operation on an object, in words that name no key and no signed request.
+    pub fn of_store(operation: Operation, place: &str, cause: StoreError) -> Self {
+        io(operation, place, cause)
+    }
 }
 
 fn as_io(cause: StoreError) -> std::io::Error {

@@ -14,10 +14,11 @@ use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path;
+use object_store::signer::Signer;
 use object_store::{Error as StoreError, ObjectStore, RetryConfig};
 
 use super::cloud::CloudStore;
-use super::{Catalog, TableStore};
+use super::{Catalog, RecordLog, TableStore};
 use crate::error::{Operation, StoreFault, TableError};
 use crate::uri::{StoreScheme, TableUri};
 
@@ -26,11 +27,56 @@ const MAX_RETRIES: usize = 5;
 /// Time after which no request is repeated.
 const RETRY_TIME: Duration = Duration::from_secs(60);
 
-/// A bucket with a prefix in it.
-struct Bucket {
+/// A prefix in a bucket, for those who keep more there than one table. One client for all of it; cheap to clone.
+#[derive(Clone)]
+pub struct Bucket {
     objects: Arc<dyn ObjectStore>,
+    signer: Arc<dyn Signer>,
     prefix: Path,
     root: Arc<str>,
+}
+
+impl Bucket {
+    /// Opens a bucket, without asking it anything.
+    ///
+    /// # Errors
+    /// [`TableError::Store`] if the environment does not say how to reach the store, or the prefix cannot be one.
+    pub fn open(store: StoreScheme, bucket: &str, prefix: &str) -> Result<Self, TableError> {
+        open(store, bucket, prefix)
+    }
+
+    /// The tables in a folder below the prefix.
+    pub fn catalog(&self, folder: &str) -> Catalog {
+        let mut catalog = Catalog::new(self.objects.clone(), self.prefix.clone().join(folder));
+        (catalog.store_root, catalog.memory) = (Some(self.root.clone()), Some(Arc::default()));
+        catalog
+    }
+
+    /// A log in a folder below the prefix, of records of `record_bytes` bytes.
+    pub fn log(&self, folder: &str, record_bytes: usize) -> RecordLog {
+        RecordLog::new(self.objects.clone(), self.prefix.clone().join(folder), record_bytes)
+    }
+
+    /// The bucket's objects. Their errors name places and causes, and nothing of keys or signed requests.
+    pub fn objects(&self) -> &Arc<dyn ObjectStore> {
+        &self.objects
+    }
+
+    /// The prefix in [`Bucket::objects`].
+    pub fn prefix(&self) -> &Path {
+        &self.prefix
+    }
+
+    /// Makes addresses that open one object for a while to whoever has them.
+    pub fn signer(&self) -> &Arc<dyn Signer> {
+        &self.signer
+    }
+}
+
+impl std::fmt::Debug for Bucket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Bucket({}/{})", self.root, self.prefix)
+    }
 }
 
 impl TableStore {
@@ -45,7 +91,7 @@ impl TableStore {
             TableUri::Directory(directory) => Self::local(directory),
             TableUri::Server { .. } => Err(TableError::Server { place: place.to_string() }),
             TableUri::Object { store, bucket, prefix } => {
-                let Bucket { objects, prefix, root } = open(*store, bucket, prefix)?;
+                let Bucket { objects, prefix, root, .. } = open(*store, bucket, prefix)?;
                 Ok(Self { root: Some(root), memory: Some(Arc::default()), ..Self::new(objects, prefix) })
             }
         }
@@ -62,7 +108,7 @@ impl Catalog {
             TableUri::Directory(directory) => Self::local(directory),
             TableUri::Server { .. } => Err(TableError::Server { place: place.to_string() }),
             TableUri::Object { store, bucket, prefix } => {
-                let Bucket { objects, prefix, root } = open(*store, bucket, prefix)?;
+                let Bucket { objects, prefix, root, .. } = open(*store, bucket, prefix)?;
                 let mut catalog = Self::new(objects, prefix);
                 (catalog.store_root, catalog.memory) = (Some(root), Some(Arc::default()));
                 Ok(catalog)
@@ -71,7 +117,6 @@ impl Catalog {
     }
 }
 
-/// Opens a bucket, without asking it anything.
 fn open(scheme: StoreScheme, bucket: &str, prefix: &str) -> Result<Bucket, TableError> {
     let root: Arc<str> = format!("{}://{bucket}", scheme.name()).into();
     let failed = |fault| TableError::Store { operation: Operation::Open, place: root.to_string(), fault };
@@ -92,12 +137,13 @@ fn open(scheme: StoreScheme, bucket: &str, prefix: &str) -> Result<Bucket, Table
             builder.build().map(shared)
         }
     };
-    let inner = built.map_err(|error| failed(StoreFault::Settings { what: setting_of(&error) }))?;
-    Ok(Bucket { objects: Arc::new(CloudStore::new(inner, root.clone())), prefix, root })
+    let (inner, signer) = built.map_err(|error| failed(StoreFault::Settings { what: setting_of(&error) }))?;
+    Ok(Bucket { objects: Arc::new(CloudStore::new(inner, root.clone())), signer, prefix, root })
 }
 
-fn shared(store: impl ObjectStore) -> Arc<dyn ObjectStore> {
-    Arc::new(store)
+fn shared(store: impl ObjectStore + Signer) -> (Arc<dyn ObjectStore>, Arc<dyn Signer>) {
+    let store = Arc::new(store);
+    (store.clone(), store)
 }
 
 /// Refuses an endpoint without encryption that nobody has allowed; the client would say so only at the first request, and vaguely.

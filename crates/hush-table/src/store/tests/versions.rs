@@ -54,6 +54,30 @@ fn a_replaced_version_is_found_until_it_is_swept() {
     }
 }
 
+/// Whoever has seen a version is given it again until its manifest is another one, and then that.
+#[test]
+fn a_version_that_was_seen_is_read_again_only_if_it_changed() {
+    let mut random = Random::fresh();
+    let (_guard, stores) = stores();
+    for store in &stores {
+        assert_eq!(store.load_changed(None).unwrap_err().code(), "HUSH-T020");
+        let first = write(store, 1, &chunks(&mut random, 100, 100)).unwrap();
+        let seen = store.load_changed(None).unwrap();
+        assert_eq!(**seen.manifest(), first);
+        let again = store.load_changed(Some(&seen)).unwrap();
+        assert!(std::sync::Arc::ptr_eq(again.manifest(), seen.manifest()), "nothing was read");
+        let second = write(store, 2, &chunks(&mut random, 100, 100)).unwrap();
+        let changed = store.load_changed(Some(&seen)).unwrap();
+        assert_eq!(**changed.manifest(), second);
+        let damaged =
+            [&second.as_bytes()[..100], &[second.as_bytes()[100] ^ 1], &second.as_bytes()[101..]].concat();
+        objects::put(store.objects(), &store.manifest_path(), damaged.into()).unwrap();
+        assert_eq!(store.load_changed(Some(&changed)).unwrap_err().code(), "HUSH-T005");
+        store.delete().unwrap();
+        assert_eq!(store.load_changed(Some(&changed)).unwrap_err().code(), "HUSH-T020");
+    }
+}
+
 #[test]
 fn versions_are_copied_between_all_kinds_of_stores() {
     let mut random = Random::fresh();
