@@ -25,6 +25,8 @@ use crate::tree::Present;
 
 /// Name of the folder of jobs in a server's place.
 pub const JOBS: &str = "jobs";
+/// Bodies of more bytes are sent only if the object was not there just before.
+const SMALL_BYTES: usize = 64 << 10;
 /// Most objects deleted at once, where the store takes one at a time.
 const PARALLEL: usize = 16;
 
@@ -224,10 +226,16 @@ impl JobObjects {
 
     /// Writes an object, unless there is one; gives whether it was written.
     async fn create(&self, path: &Path, bytes: Bytes) -> Result<bool, TableError> {
+        // A store may break off a long body that it does not want, which reads as any broken connection, and is tried again.
+        if bytes.len() > SMALL_BYTES && self.store.head(path).await.is_ok() {
+            return Ok(false);
+        }
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
         match self.store.put_opts(path, bytes.into(), options).await {
             Ok(_) => Ok(true),
             Err(StoreError::AlreadyExists { .. } | StoreError::Precondition { .. }) => Ok(false),
+            // Another writer was faster than the body, or the answer to our own write was lost.
+            Err(_) if self.store.head(path).await.is_ok() => Ok(false),
             Err(cause) => Err(TableError::of_store(Operation::Write, path.as_ref(), cause)),
         }
     }
