@@ -5,7 +5,7 @@ export CARGO_TARGET_DIR ?= $(HOME)/.cache/hushtable/target
 VENV := $(CARGO_TARGET_DIR)/../venv
 QUERY := SELECT ward, COUNT(*), AVG(age), STDDEV(charges) FROM patients WHERE year = 2023 GROUP BY ward ORDER BY ward
 
-.PHONY: build edge worker run test test-slow mutants lint docs pictures bench clean
+.PHONY: build edge worker lambda run test test-slow mutants lint docs pictures bench clean
 
 # In one build, so that the native module of Python shares the query engine with the programs.
 build:
@@ -18,6 +18,12 @@ build:
 worker:
 	cargo build --release --locked -p hush-py-worker
 	python3 tools/wheel.py crates/hush-py-worker/pyproject.toml $(CARGO_TARGET_DIR)/release/lib_hushtable_worker.so $(CARGO_TARGET_DIR)/wheels
+
+# The program for AWS Lambda in the archive that the platform takes, beside the template that deploys it (docs/guides/lambda.md).
+lambda:
+	cargo build --release --locked -p hush-lambda -p hush-cli
+	python3 tools/package_lambda.py $(CARGO_TARGET_DIR)/release/hush-lambda $(CARGO_TARGET_DIR)/lambda/hush-lambda.zip
+	cp deploy/lambda/template.yaml $(CARGO_TARGET_DIR)/lambda/
 
 # The program for devices alone, small: without Parquet files (hush-edge-csv) and with them.
 edge:

@@ -108,6 +108,9 @@ pub(crate) struct SplitTable {
     /// Leave out TenSEAL even where it is installed
     #[arg(long)]
     pub(crate) skip_peers: bool,
+    /// Ask the split table through functions on a bucket too, emulated by tests/cloud.py: in the root of a clone, after make build
+    #[arg(long)]
+    pub(crate) serverless: bool,
     /// Run this variant alone, in this process, and print it as JSON
     #[arg(long, hide = true)]
     pub(crate) variant: Option<String>,
@@ -325,6 +328,7 @@ impl SplitTable {
             skip_peers: self.skip_peers,
             python: self.python.clone(),
             threads,
+            serverless: self.serverless,
         }
     }
 }

@@ -8,8 +8,10 @@
 //! | packed split | 4 columns | Hushtable, the sensitive ones encrypted, the others clear |
 //! | split in process | 4 columns | the same without a server: the table's directory is asked by the process that encrypted it |
 //! | split on disk | 4 columns | the same, every file flushed to the disk by owner and server |
+//! | split on functions | 4 columns | both halves in a bucket, asked through a front and workers that the platform starts, if asked for |
 //! | TenSEAL thesis, packed, added, tuned | 4 columns | where TenSEAL is installed |
 
+mod cloud;
 mod measured;
 mod naive;
 mod packed;
@@ -19,6 +21,8 @@ pub mod report;
 use std::process::Command;
 use std::time::Duration;
 
+use cloud::Cloud;
+pub use cloud::{CloudUse, prices};
 pub(crate) use measured::median;
 pub use measured::{Check, Measured};
 pub use naive::Scheme;
@@ -52,13 +56,16 @@ pub struct Options {
     pub python: String,
     /// Threads.
     pub threads: usize,
+    /// Run the split table on emulated functions too.
+    pub serverless: bool,
 }
 
 /// One variant of ours; each runs in a process of its own.
-pub const VARIANTS: [&str; 7] = [
+pub const VARIANTS: [&str; 8] = [
     "packed-split",
     "packed-split-process",
     "packed-split-disk",
+    "packed-split-functions",
     "packed-whole",
     "naive-ckks",
     "naive-bgv",
@@ -81,12 +88,13 @@ pub fn run(options: &Options, program: &std::path::Path) -> Result<Vec<Measured>
         if is_for_small && options.rows > packed::LARGEST_ROWS_IN_MEMORY {
             continue;
         }
-        let output = Command::new(program).args(variant_arguments(options, variant)).output()?;
-        let parsed = serde_json::from_slice(&output.stdout).ok().filter(|_| output.status.success());
-        measured.push(parsed.ok_or_else(|| BenchError::Child {
-            what: variant.to_owned(),
-            message: String::from_utf8_lossy(&output.stderr).into_owned(),
-        })?);
+        if variant == FUNCTIONS {
+            if options.serverless {
+                measured.push(run_on_functions(options, program)?);
+            }
+            continue;
+        }
+        measured.push(child(Command::new(program).args(variant_arguments(options, variant)), variant)?);
     }
     if !options.skip_peers && options.rows <= LARGEST_NAIVE_ROWS && peers::has_tenseal(&options.python) {
         let table = Synthetic::new(options.rows, options.seed);
@@ -103,6 +111,29 @@ pub fn run(options: &Options, program: &std::path::Path) -> Result<Vec<Measured>
         }
     }
     Ok(measured)
+}
+
+/// The variant that runs on functions.
+const FUNCTIONS: &str = "packed-split-functions";
+
+/// Runs the variant on functions, with what one repetition used of them.
+fn run_on_functions(options: &Options, program: &std::path::Path) -> Result<Measured, BenchError> {
+    let mut cloud = Cloud::start(&options.python, program.parent().unwrap_or(program))?;
+    let mut command = Command::new(program);
+    command.args(variant_arguments(options, FUNCTIONS)).envs(cloud.environment());
+    let measured = child(&mut command, FUNCTIONS)?;
+    let used = cloud.used()?.of_one(f64::from(measured.repetitions.max(1)));
+    Ok(Measured { cloud: Some(used), ..measured })
+}
+
+/// What a process of this program measured.
+fn child(command: &mut Command, variant: &str) -> Result<Measured, BenchError> {
+    let output = command.output()?;
+    let parsed = serde_json::from_slice(&output.stdout).ok().filter(|_| output.status.success());
+    parsed.ok_or_else(|| BenchError::Child {
+        what: variant.to_owned(),
+        message: String::from_utf8_lossy(&output.stderr).into_owned(),
+    })
 }
 
 /// Arguments that make this program run one variant and print it as JSON.
@@ -137,6 +168,7 @@ pub fn run_variant(options: &Options, variant: &str) -> Result<Measured, BenchEr
         "packed-split" => packed::run(&table, Encrypted::Sensitive, Storage::Memory, options),
         "packed-split-process" => packed::run(&table, Encrypted::Sensitive, Storage::Process, options),
         "packed-split-disk" => packed::run(&table, Encrypted::Sensitive, Storage::Disk, options),
+        FUNCTIONS => packed::run(&table, Encrypted::Sensitive, Storage::Functions, options),
         "packed-whole" => packed::run(&table, Encrypted::Whole, Storage::Memory, options),
         "naive-ckks" => naive::run(&table, Scheme::Ckks, NAIVE_BUDGET),
         "naive-bgv" => naive::run(&table, Scheme::Bgv, NAIVE_BUDGET),

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::cloud::CloudUse;
 use crate::usage::ProcessUsage;
 
 /// The run, usage and answer of one variant.
@@ -30,6 +31,9 @@ pub struct Measured {
     pub sampled_fraction: f64,
     /// The comparison with the plaintext sums.
     pub check: Check,
+    /// What functions and bucket were used for, in one repetition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cloud: Option<CloudUse>,
 }
 
 /// Outcome of the comparison with the plaintext sums.

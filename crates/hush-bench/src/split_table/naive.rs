@@ -117,6 +117,7 @@ pub(super) fn run(table: &Synthetic, scheme: Scheme, budget: Duration) -> Result
         bytes_down: 2 * bytes / table.rows().max(1),
         sampled_fraction: fraction,
         check: outcome(scheme, worst, fraction),
+        cloud: None,
     })
 }
 

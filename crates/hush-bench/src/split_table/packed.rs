@@ -15,6 +15,7 @@ use hush::{
 use tempfile::TempDir;
 
 use super::Options;
+use super::cloud::Functions;
 use super::measured::{Check, Measured, median};
 use crate::BenchError;
 use crate::synthetic::{COLUMNS, SENSITIVE, Synthetic};
@@ -38,18 +39,23 @@ pub(super) enum Storage {
     Memory,
     /// As [`Storage::Memory`], and there is no server: the table is asked where it was written.
     Process,
+    /// In a bucket, before functions.
+    Functions,
 }
 
 impl Storage {
     /// What serves a table of so many rows on this machine: large ones go to the disk.
     fn for_rows(self, rows: u64) -> Self {
+        if self == Self::Functions {
+            return self;
+        }
         let fits = rows <= LARGEST_ROWS_IN_MEMORY && Path::new(MEMORY_FILE_SYSTEM).is_dir();
         if fits { self } else { Self::Disk }
     }
 
     fn directory(self) -> std::io::Result<TempDir> {
         match self {
-            Self::Memory | Self::Process => tempfile::tempdir_in(MEMORY_FILE_SYSTEM),
+            Self::Memory | Self::Process | Self::Functions => tempfile::tempdir_in(MEMORY_FILE_SYSTEM),
             Self::Disk => tempfile::tempdir(),
         }
     }
@@ -59,6 +65,7 @@ impl Storage {
             Self::Memory => "over loopback HTTP, files in memory",
             Self::Process => "in one process, files in memory",
             Self::Disk => "over loopback HTTP, files flushed to disk",
+            Self::Functions => "by emulated functions on a table in a bucket",
         }
     }
 }
@@ -83,29 +90,25 @@ pub(super) fn run(
         (Encrypted::Sensitive, Storage::Memory) => ("packed split", SENSITIVE),
         (Encrypted::Sensitive, Storage::Process) => ("split in process", SENSITIVE),
         (Encrypted::Sensitive, Storage::Disk) => ("split on disk", SENSITIVE),
+        (Encrypted::Sensitive, Storage::Functions) => ("split on functions", SENSITIVE),
         (Encrypted::Whole, _) => ("packed whole", COLUMNS.len()),
     };
     let storage = storage.for_rows(table.rows());
     let directory = storage.directory()?;
     let input = write_input(&directory, table, encrypted)?;
-    let server = match storage {
-        Storage::Process => None,
-        Storage::Disk | Storage::Memory => Some(Server::start(directory.path(), options.threads)?),
+    let host = match storage {
+        Storage::Process => Host::None,
+        Storage::Disk | Storage::Memory => Host::Server(Server::start(directory.path(), options.threads)?),
+        Storage::Functions => Host::Functions(Functions::given()?),
     };
     let before = ProcessUsage::now();
     let mut runs = Vec::new();
     for repetition in 0..options.repeat.max(1) {
-        runs.push(once(
-            &input,
-            server.as_ref(),
-            &directory.path().join(format!("table{repetition}")),
-            options,
-            table,
-        )?);
+        runs.push(once(&input, &host, &directory.path().join(format!("table{repetition}")), options, table)?);
     }
     let repetitions = runs.len() as u32;
     // The server's usage counts once it has been waited for.
-    drop(server);
+    drop(host);
     let mut usage = ProcessUsage::now().since(before);
     usage.scale(1.0 / f64::from(repetitions));
     let names: Vec<&'static str> =
@@ -140,7 +143,16 @@ pub(super) fn run(
         bytes_down: last.map_or(0, |run| run.bytes_down),
         sampled_fraction: 1.0,
         check: if runs.iter().all(|run| run.is_exact) { Check::Exact } else { Check::Wrong },
+        cloud: None,
     })
+}
+
+/// Who answers.
+enum Host {
+    /// This process.
+    None,
+    Server(Server),
+    Functions(Functions),
 }
 
 /// One repetition.
@@ -155,7 +167,7 @@ struct Run {
 
 fn once(
     input: &Input,
-    server: Option<&Server>,
+    host: &Host,
     output: &Path,
     options: &Options,
     table: &Synthetic,
@@ -174,8 +186,13 @@ fn once(
     };
     let signed = phases.time("encrypt", || hush::encrypt(&encryption, &key, &Silent))?.manifest;
     let mut bytes_sent = 0;
-    let owned = match server {
-        Some(server) => {
+    let owned = match host {
+        Host::Functions(functions) => {
+            let (owned, sent) = functions.open(output, TABLE, &key, &mut phases)?;
+            bytes_sent = sent;
+            Ok(owned)
+        }
+        Host::Server(server) => {
             let remote = server.connect()?;
             // Every repetition has a key of its own, so the server must forget the last one's table.
             drop(remote.delete(TABLE));
@@ -185,7 +202,7 @@ fn once(
             phases.add("transfer", seconds);
             owned
         }
-        None => phases
+        Host::None => phases
             .time("open", || OwnedTable::open_directory(output, &key, &Pins::forgetful(), options.threads)),
     };
     let owned = owned.map_err(hush::Error::from)?;

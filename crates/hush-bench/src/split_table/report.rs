@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use super::cloud::{CloudUse, prices};
 use super::measured::{Check, Measured};
 use crate::aligned::{align, figure_text};
 
@@ -28,9 +29,51 @@ pub fn text(rows: u64, seed: u64, variants: &[Measured]) -> String {
         }
     }
     out.push_str(&ratios(variants));
+    variants
+        .iter()
+        .filter_map(|variant| variant.cloud.as_ref())
+        .for_each(|used| out.push_str(&functions(used)));
     out.push_str(
         "\n~ extrapolated from the cells processed; every figure counts threads and child processes.\n\
          Times of the published rows are the thesis's own, of its parent process alone.\n",
+    );
+    out
+}
+
+/// What a question on functions used, beside what the thesis met on them.
+fn functions(used: &CloudUse) -> String {
+    let mut out = String::from("\nsplit on functions, one repetition with its push and its question:\n");
+    let _ = writeln!(
+        out,
+        "  {:.1} requests to the front, {:.1} calls of workers, {:.2} cold starts, {:.1} failed",
+        used.front_calls, used.worker_calls, used.cold_starts, used.failed
+    );
+    let _ = writeln!(
+        out,
+        "  {:.4} GB-s of the front, {:.4} GB-s of workers; longest call {:.0} ms, peak {:.0} MB, largest event or answer {:.0} kB",
+        used.front_gb_s,
+        used.worker_gb_s,
+        used.longest_s * 1e3,
+        used.peak_mb,
+        used.largest_bytes / 1e3
+    );
+    let _ = writeln!(
+        out,
+        "  bucket: {:.1} reads ({:.2} MB), {:.1} writes and lists ({:.2} MB)",
+        used.store_reads,
+        used.store_read_bytes / 1e6,
+        used.store_writes,
+        used.store_written_bytes / 1e6
+    );
+    let _ = writeln!(
+        out,
+        "  {:.1} US cents for a thousand of them at list prices ({} a GB-s, {} a call, {} a request to the API, {} a read, {} a write)",
+        used.dollars() * 1e5,
+        prices::GB_SECOND,
+        prices::CALL,
+        prices::API_REQUEST,
+        prices::STORE_READ,
+        prices::STORE_WRITE
     );
     out
 }
@@ -117,6 +160,7 @@ mod tests {
             bytes_down: 1000,
             sampled_fraction,
             check: Check::Exact,
+            cloud: None,
         }
     }
 
