@@ -84,13 +84,12 @@ impl StoreJobs {
                 now.partials = found;
                 return true;
             }
-            let again = match &lost {
-                Some(nodes) => {
-                    nodes.iter().fold(true, |all, node| now.repeat(cut.as_ref(), Some(node)) && all)
-                }
-                None => now.repeat(None, None),
+            // Each is counted, whichever was invoked too often.
+            let tired = match &lost {
+                Some(nodes) => nodes.iter().filter(|node| !now.repeat(cut.as_ref(), Some(node))).count(),
+                None => usize::from(!now.repeat(None, None)),
             };
-            if !again {
+            if tired > 0 {
                 now.finish(Err(lost_for_good()));
             }
             true
