@@ -50,7 +50,10 @@ pub use catalog::{Catalog, CatalogEntry};
 pub use copy::Copied;
 pub use deliveries::{Delivered, check_seeds};
 pub use log::RecordLog;
+pub(crate) use objects::{Pending, as_io, block, start};
 pub use parts::{StoredPart, named_files};
+#[cfg(feature = "stores")]
+pub(crate) use place::{Bucket, open as open_bucket};
 pub use versions::KEPT;
 pub use writer::{KeysToStore, TableIdentity, TableLayout, TableWriter};
 

@@ -105,12 +105,12 @@ pub fn eval(options: &EvalOptions) -> Result<Evaluation, Error> {
     Ok(hush_client::evaluate_expression(options)?)
 }
 
-/// Opens a CSV or Parquet file, or a folder of them; see [`Source::open`].
+/// Opens a CSV or Parquet file, or a folder of them, also in an object store; see [`hush_client::open_data`].
 ///
 /// # Errors
 /// [`Error`], with a stable code.
 pub fn open(file: &Path) -> Result<Source, Error> {
-    Ok(Source::open(file, &OpenOptions::default())?)
+    Ok(hush_client::open_data(file)?)
 }
 
 /// CSV from standard input, or from whatever else can be read only once; see [`Source::from_stream`].

@@ -27,10 +27,11 @@ const MAX_RETRIES: usize = 5;
 const RETRY_TIME: Duration = Duration::from_secs(60);
 
 /// A bucket with a prefix in it.
-struct Bucket {
-    objects: Arc<dyn ObjectStore>,
-    prefix: Path,
-    root: Arc<str>,
+pub(crate) struct Bucket {
+    pub(crate) objects: Arc<dyn ObjectStore>,
+    pub(crate) prefix: Path,
+    /// `SCHEME://BUCKET`.
+    pub(crate) root: Arc<str>,
 }
 
 impl TableStore {
@@ -72,7 +73,7 @@ impl Catalog {
 }
 
 /// Opens a bucket, without asking it anything.
-fn open(scheme: StoreScheme, bucket: &str, prefix: &str) -> Result<Bucket, TableError> {
+pub(crate) fn open(scheme: StoreScheme, bucket: &str, prefix: &str) -> Result<Bucket, TableError> {
     let root: Arc<str> = format!("{}://{bucket}", scheme.name()).into();
     let failed = |fault| TableError::Store { operation: Operation::Open, place: root.to_string(), fault };
     let prefix = Path::parse(prefix).map_err(|_| failed(StoreFault::Prefix))?;
