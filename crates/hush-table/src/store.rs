@@ -36,6 +36,7 @@ mod tests;
 mod verify;
 mod versions;
 mod writer;
+mod zones;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
