@@ -202,6 +202,12 @@ def test_python_takes_the_same_places(there, small_key, encrypt, bucket, s3, mon
     pulled = ht.pull(f"s3://{bucket}/copied", tmp_path / "pulled", keys=key)
     assert pulled.sql("SELECT SUM(age) AS a FROM patients").to_pyarrow().to_pylist() == [{"a": total}]
     assert [(table.table, table.version) for table in ht.ls(f"s3://{bucket}")] == [("copied", 1), ("made", 1), ("t", 1)]
+    ht.delete(f"s3://{bucket}/copied")
+    assert [table.table for table in ht.ls(f"s3://{bucket}")] == ["made", "t"]
+    for place in (f"s3://{bucket}/copied", f"s3://{bucket}"):
+        with pytest.raises(ht.HushError):
+            ht.delete(place)
+    assert [table.table for table in ht.ls(f"s3://{bucket}")] == ["made", "t"]
     with pytest.raises(ht.UsageError, match="no such bucket"):
         ht.open("s3://there-is-no-such-bucket/t", keys=key)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")

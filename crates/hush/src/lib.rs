@@ -264,6 +264,20 @@ pub fn delete(place: &str, name: &str, token_file: Option<&Path>) -> Result<(), 
     Err(hush_table::TableError::NoTable { place: bucket.table(name)?.place() }.into())
 }
 
+/// Deletes the table at `SERVER/tables/NAME` or `SCHEME://BUCKET/PREFIX`.
+///
+/// # Errors
+/// As [`delete`]; a directory, or a server's address without a table.
+pub fn delete_table(table: &str, token_file: Option<&Path>) -> Result<(), Error> {
+    let TableUri::Object { store, bucket, prefix } = table.parse()? else {
+        let (server, name) = connect_to_table(table, token_file)?;
+        return Ok(server.delete(&name)?);
+    };
+    let (below, name) = prefix.rsplit_once('/').unwrap_or(("", &prefix));
+    let place = TableUri::Object { store, bucket, prefix: below.to_owned() };
+    delete(&place.to_string(), name, token_file)
+}
+
 /// Makes the key of a device; see [`hush_client::device_key`].
 ///
 /// # Errors
