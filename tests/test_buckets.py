@@ -202,6 +202,12 @@ def test_python_takes_the_same_places(there, small_key, encrypt, bucket, s3, mon
     pulled = ht.pull(f"s3://{bucket}/copied", tmp_path / "pulled", keys=key)
     assert pulled.sql("SELECT SUM(age) AS a FROM patients").to_pyarrow().to_pylist() == [{"a": total}]
     assert [(table.table, table.version) for table in ht.ls(f"s3://{bucket}")] == [("copied", 1), ("made", 1), ("t", 1)]
+    ht.delete(f"s3://{bucket}/copied")
+    assert [table.table for table in ht.ls(f"s3://{bucket}")] == ["made", "t"]
+    for place in (f"s3://{bucket}/copied", f"s3://{bucket}"):
+        with pytest.raises(ht.HushError):
+            ht.delete(place)
+    assert [table.table for table in ht.ls(f"s3://{bucket}")] == ["made", "t"]
     with pytest.raises(ht.UsageError, match="no such bucket"):
         ht.open("s3://there-is-no-such-bucket/t", keys=key)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
@@ -406,3 +412,54 @@ def test_a_reader_keeps_its_version(hush, there, encrypt, small_key, bucket, s3,
     there("encrypt", few, *encrypt[2:], "-o", place, "--replace")
     assert len(list(folder.glob("parts/*.enc.parquet"))) == 2 and len(manifests(s3, bucket, "t")[1]) == 1
     assert rows(there, place, small_key, "SELECT COUNT(*) AS n FROM patients") == "n\n49\n"
+
+
+@pytest.fixture
+def days(through, there, small_key, bucket, tmp_path):
+    """A table whose parts hold runs of days: its place."""
+    path, more = tmp_path / "days.csv", [f"x{number}" for number in range(1, 10)]
+    lines = (f"{row // 8192},{row % 7},{row * 3}" + f",{row}" * len(more) + "\n" for row in range(24 * 8192))
+    path.write_text("day,k,x," + ",".join(more) + "\n" + "".join(lines), encoding="utf-8")
+    through("init", path, "--sensitive", "x," + ",".join(more), "--clear", "day,k")
+    approve(tmp_path / "days.schema.toml")
+    there("encrypt", path, "-o", f"s3://{bucket}/days", "--memory-limit", "64MB", *small_key)
+    return f"s3://{bucket}/days"
+
+
+def test_zones_leave_parts_closed(through, there, hush, small_key, days, proxy, bucket, s3, tmp_path):
+    """A condition that one part can meet opens that part and the zone file; the answers are those of the rows."""
+    folder = s3.directory / bucket / "days" / "parts"
+    parts = len(list(folder.glob("*.enc.parquet")))
+    (zones,) = folder.glob("*.zones.parquet")
+    assert parts >= 8
+
+    def asked(sql):
+        proxy.reset()
+        answer = rows(through, days, small_key, sql).splitlines()[1:]
+        names = proxy.of_parts()
+        opened = [name for name in names if name.startswith(zones.name.split(".")[0])]
+        return answer, len(opened), len(names) - len(opened), len(proxy.calls)
+
+    of_day = [3 * row for row in range(5 * 8192, 6 * 8192)]
+    for sql, expected in (
+        ("SELECT SUM(x) AS s, COUNT(*) AS n FROM days WHERE day = 5", [f"{sum(of_day)},8192"]),
+        ("SELECT k, SUM(x) AS s FROM days WHERE day = 5 AND k < 1 GROUP BY k", [f"0,{sum(x for x in of_day if x // 3 % 7 == 0)}"]),
+        ("SELECT k, COUNT(*) AS n FROM days WHERE day = 5 GROUP BY k ORDER BY n DESC, k LIMIT 1", None),
+        ("SELECT x FROM days WHERE day = 5 LIMIT 2", [str(of_day[0]), str(of_day[1])]),
+    ):
+        answer, zone_files, others, calls = asked(sql)
+        assert expected is None or answer == expected
+        # One part: two files.
+        assert zone_files == 1 and others <= 2 and calls <= 8, (sql, others, calls)
+        print(f"{sql}: {calls} requests of {parts} parts")
+    answer, zone_files, others, calls = asked("SELECT SUM(x) AS s, COUNT(*) AS n FROM days WHERE day = 500")
+    assert (answer, zone_files, others) == ([",0"], 1, 0)
+    assert asked("SELECT SUM(x) AS s FROM days WHERE k = 1")[1:3] == (1, 2 * parts)
+    # What bounds tell nothing about asks for no zones.
+    assert asked("SELECT SUM(x) AS s FROM days WHERE day % 2 = 1")[1] == 0
+    # A zone file goes where its table goes, and a swapped one is found.
+    there("push", days, f"s3://{bucket}/copied")
+    assert (s3.directory / bucket / "copied" / "parts" / zones.name).exists()
+    zones.write_bytes(zones.read_bytes()[::-1])
+    refused = through("query", days, "SELECT SUM(x) AS s FROM days WHERE day = 5", *small_key, status=9).stderr
+    assert refused.startswith(("HUSH-E060", "HUSH-T03")), refused

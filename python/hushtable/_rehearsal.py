@@ -30,7 +30,7 @@ def run(
     this machine and nothing is written to disk.
 
     Args:
-        data: a path of a CSV or Parquet file, or of a folder of them, whose name is the table's in SQL; or a DataFrame or other object with an
+        data: a path of a CSV or Parquet file, or of a folder of them, also ``s3://``, ``gs://`` or ``az://``, whose name is the table's in SQL; or a DataFrame or other object with an
             Arrow stream, which has the name that the query gives it.
         query: one SELECT over one table.
         clear: columns that a server may read.

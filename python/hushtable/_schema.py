@@ -290,7 +290,7 @@ def propose(data: Data, *, clear: Columns = (), sensitive: Columns = (), name: s
     """Proposes a schema: reads all data once. A person approves it, in its file or by ``schema.approve(by)``.
 
     Args:
-        data: a path of a CSV or Parquet file or of a folder of them, or an object with an Arrow stream.
+        data: a path of a CSV or Parquet file or of a folder of them, also ``s3://``, ``gs://`` or ``az://``, or an object with an Arrow stream.
         clear: columns that a server may read.
         sensitive: columns that are protected whatever they look like.
         name: the table's name in SQL where the data is not a file.

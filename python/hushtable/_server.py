@@ -65,13 +65,14 @@ def ls(server: str, *, token_file: Path | None = None) -> list[Listed]:
 
 
 def delete(url: str, *, token_file: Path | None = None) -> None:
-    """Deletes the table at ``SERVER/tables/NAME`` for good: all its versions, and deliveries of devices that wait.
+    """Deletes the table at ``SERVER/tables/NAME`` or ``SCHEME://BUCKET/PREFIX`` for good: all its versions, and deliveries of devices that
+    wait. In a bucket, whatever else lies below the prefix goes too.
 
     Args:
         token_file: the file with the server's API token.
 
     Raises:
-        RemoteError: there is no such table, or the server refuses.
+        HushError: there is no such table, or the server or the object store refuses.
     """
     _hushtable.delete(url, token_file)
 

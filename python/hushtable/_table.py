@@ -190,7 +190,7 @@ def encrypt(
     """Encrypts data into a table. After an interruption the same call goes on behind what is stored in ``out``.
 
     Args:
-        data: a path of a CSV or Parquet file or of a folder of them, or an object with an Arrow stream.
+        data: a path of a CSV or Parquet file or of a folder of them, also ``s3://``, ``gs://`` or ``az://``, or an object with an Arrow stream.
         schema: an approved schema or its file. With one, a stream or a LazyFrame is read once and never held.
         clear: without a schema, columns that a server may read.
         sensitive: without a schema, columns that are protected whatever they look like. What neither names is protected as

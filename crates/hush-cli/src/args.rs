@@ -85,7 +85,7 @@ pub(crate) struct Policy {
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// CSV or Parquet file, or a folder of them
+    /// CSV or Parquet file, or a folder of them, also in an object store (s3://, gs://, az://)
     pub(crate) file: PathBuf,
     /// The query
     pub(crate) sql: String,
@@ -237,7 +237,7 @@ fn for_benchmarks(mut arguments: Vec<OsString>) -> Vec<OsString> {
 
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// CSV or Parquet file, or a folder of them
+    /// CSV or Parquet file, or a folder of them, also in an object store (s3://, gs://, az://)
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) policy: Policy,
@@ -276,7 +276,7 @@ pub(crate) struct Keygen {
 
 #[derive(Debug, Args)]
 pub(crate) struct Encrypt {
-    /// CSV or Parquet file, or a folder of them; - is CSV on standard input
+    /// CSV or Parquet file, or a folder of them, also in an object store (s3://, gs://, az://); - is CSV on standard input
     pub(crate) file: PathBuf,
     /// Table directory to write, or s3://BUCKET/PREFIX
     #[arg(long, short, value_name = "DIR")]

@@ -13,6 +13,7 @@ use hush_plan::EncodingId;
 use hush_plan::error::{Remedy, Subject};
 use hush_remote::RemoteError;
 pub use hush_table::error::ErrorKind;
+use hush_table::error::StoreFault;
 pub use unfinished::Unfinished;
 
 /// Errors of the owner's side.
@@ -452,7 +453,9 @@ impl ClientError {
             Self::Eval(source) => source.kind(),
             Self::KeyFile(hush_keys::keyfile::KeyFileError::Memory { .. }) => ErrorKind::Resource,
             Self::KeyFile(_) | Self::OtherKey { .. } => ErrorKind::Key,
-            Self::Source(_) | Self::OutOfBounds { .. } => ErrorKind::Data,
+            Self::Source(hush_table::source::SourceError::Server { .. }) => ErrorKind::Usage,
+            Self::Source(source) => source.store_fault().map_or(ErrorKind::Data, StoreFault::kind),
+            Self::OutOfBounds { .. } => ErrorKind::Data,
             Self::Finish { .. } | Self::Magnitude => ErrorKind::Refused,
             Self::Remote(source) => source.kind(),
             Self::Exec(source) => match source.kind() {

@@ -25,6 +25,7 @@ mod columns;
 mod compare;
 #[cfg(test)]
 mod corpus;
+mod data;
 mod decrypt;
 mod devices;
 mod encrypt;
@@ -63,6 +64,7 @@ mod threads;
 pub use account::{Account, Moved, Phases, SecurityLine, Verified};
 pub use ask::{Outcome, PreparedQuery};
 pub use columns::kernels;
+pub use data::{open_data, schema_path};
 pub use decrypt::TableDecryption;
 pub use devices::{
     Accepted, MAX_REJECTIONS, RejectedDelivery, Revoked, accept_deliveries, device_key, revoke_device,
@@ -84,7 +86,7 @@ pub use place::TablePlace;
 pub use policy::{Policy, Proposal, propose_schema};
 pub use private::PrivateHalf;
 pub use pull::pull;
-pub use rehearse::{Rehearsal, RehearsalOptions, rehearse, schema_path};
+pub use rehearse::{Rehearsal, RehearsalOptions, rehearse};
 pub use release::{Counted, DEFAULT_ANSWERS, ReleaseError};
 pub use replace::{Present, Pushed, copy_table, push_table};
 pub use schema_file::{

@@ -3,7 +3,6 @@
 //! engine that takes and gives the bytes that a server would.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 
 use arrow::record_batch::RecordBatch;
 use hush_exec::Limits;
@@ -285,9 +284,4 @@ fn verify(
     let expected = table.ask(&options.sql, progress)?;
     let least = smallest_magnitude(outcome.plan.cost.precision);
     compare(&outcome.batches, &expected.batches, (has_floats || has_products).then_some(least))
-}
-
-/// Name of a schema file beside its data: `patients.csv` has `patients.schema.toml`.
-pub fn schema_path(file: &Path) -> PathBuf {
-    file.with_extension("schema.toml")
 }

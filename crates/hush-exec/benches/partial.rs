@@ -210,6 +210,7 @@ fn encrypt(directory: &std::path::Path, rows: usize) -> (TableStore, SignedManif
         devices: DeviceRules::default(),
         chains: Vec::new(),
         keys: Vec::new(),
+        zones: None,
         sealed_schema: Vec::new(),
     };
     let key = seed.verifying_key().to_bytes();

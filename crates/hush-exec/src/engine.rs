@@ -151,13 +151,18 @@ impl Engine {
         })
     }
 
-    /// What a plan reads of each part, in the order of the manifest: for cutting the parts into runs of like size. Blocks.
+    /// What a plan reads of each part, in the order of the manifest: for cutting the parts into runs of like size. Nothing of a part in which
+    /// the table's zones show that no row can match. Blocks.
     ///
     /// # Errors
     /// As [`Engine::run_until`], without reading any part.
     pub fn part_sizes(&self, plan: &[u8]) -> Result<Vec<PartSize>, ExecError> {
         let (engine, plan) = (self.clone(), plan.to_vec());
-        self.workers.run(move || sizes::of_parts(&engine.job(&plan, None, Arc::new(Stop::never()))?))
+        self.workers.run(move || {
+            let mut job = engine.job(&plan, None, Arc::new(Stop::never()))?;
+            job.prune()?;
+            sizes::of_parts(&job)
+        })
     }
 
     /// The answer, or the partial answer of some parts.
@@ -165,7 +170,8 @@ impl Engine {
         stop.check()?;
         let (engine, plan, stop) = (self.clone(), plan.to_vec(), Arc::clone(stop));
         self.workers.run(move || {
-            let job = engine.job(&plan, parts, stop)?;
+            let mut job = engine.job(&plan, parts, stop)?;
+            job.prune()?;
             let answer = (engine.tasks.run)(&job)?;
             job.stop.check()?;
             Ok(answer)
@@ -188,6 +194,7 @@ impl Engine {
         Ok(Job {
             clear: snapshot.clear(&parts)?,
             snapshot,
+            needed: parts.clone(),
             parts,
             session: self.session.clone(),
             workers: self.workers.clone(),

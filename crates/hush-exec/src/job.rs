@@ -7,6 +7,7 @@ use datafusion::logical_expr::Expr;
 
 use crate::answer::{AnswerHead, PartialAnswer};
 use crate::clear::ClearTable;
+use crate::clear::compiled::UsedColumns;
 use crate::clear::scalar::Scope;
 use crate::clear::session::Session;
 use crate::conform::ParsedPlan;
@@ -48,8 +49,11 @@ pub(crate) enum Extent {
 /// One plan on some parts of one table version, with everything that the steps need.
 pub(crate) struct Job {
     pub(crate) snapshot: Arc<Snapshot>,
+    /// The parts that its answer is about.
     pub(crate) parts: PartSet,
-    /// The clear columns of those parts.
+    /// Those of them that have to be read.
+    pub(crate) needed: PartSet,
+    /// The clear columns of the needed parts.
     pub(crate) clear: Arc<ClearTable>,
     pub(crate) session: Session,
     pub(crate) workers: Arc<Workers>,
@@ -61,10 +65,31 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// The parts in row order.
+    /// The needed parts in row order.
     pub(crate) fn placed_parts(&self) -> Vec<PartRef<'_>> {
         let of_job = self.snapshot.parts().into_iter().zip(0..);
-        of_job.filter(|(_, part)| self.parts.contains(*part)).map(|(part, _)| part).collect()
+        of_job.filter(|(_, part)| self.needed.contains(*part)).map(|(part, _)| part).collect()
+    }
+
+    /// Leaves out the parts in which no row can match the predicate, as the table's zones tell. The answer is the same.
+    ///
+    /// # Errors
+    /// Those of [`Job::predicate`] and [`Snapshot::zones`].
+    pub(crate) fn prune(&mut self) -> Result<(), ExecError> {
+        if self.plan.plan.predicate.is_none() || self.snapshot.manifest().zones.is_none() {
+            return Ok(());
+        }
+        let scope = self.scope();
+        let Some(predicate) = self.predicate(&scope)? else { return Ok(()) };
+        let columns = UsedColumns::of(&scope, [&predicate])?;
+        let compiled = columns.compile(scope.state, ExpressionRole::Predicate, &predicate)?;
+        // Without a condition that bounds can decide, the zones are not read.
+        let Some(filter) = columns.zones(&compiled) else { return Ok(()) };
+        let Some(zones) = self.snapshot.zones()? else { return Ok(()) };
+        let left = filter.ruled_out(zones).complement(self.snapshot.all_parts().end());
+        self.needed = self.parts.intersection(&left);
+        self.clear = self.snapshot.clear(&self.needed)?;
+        Ok(())
     }
 
     /// The names and functions that expressions may use.

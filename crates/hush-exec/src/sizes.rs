@@ -16,7 +16,8 @@ use crate::table::PartRef;
 pub struct PartSize {
     /// Rows of the part.
     pub rows: u64,
-    /// Bytes of the encoded columns that the plan names, and of the whole file of clear columns.
+    /// Bytes of the encoded columns that the plan names, and of the whole file of clear columns; 0 if the table's zones show that no row
+    /// of the part can match.
     pub bytes: u64,
 }
 
@@ -27,14 +28,17 @@ pub struct PartSize {
 pub(crate) fn of_parts(job: &Job) -> Result<Vec<PartSize>, ExecError> {
     let encodings = &job.snapshot.manifest().encodings;
     let columns = columns(&job.plan.plan.task, encodings)?;
-    let of_part = |part: &PartRef<'_>| {
+    let of_part = |(part, number): (PartRef<'_>, u32)| {
+        if !job.needed.contains(number) {
+            return PartSize { rows: part.entry.rows, bytes: 0 };
+        }
         let chunk =
             |chunk: u32| columns.iter().map(|column| chunk_bytes(column, part.rows_of(chunk))).sum::<u64>();
         let first = part.place.first_chunk;
         let encoded: u64 = (first..first + part.entry.chunks).map(chunk).sum();
         PartSize { rows: part.entry.rows, bytes: encoded + part.entry.clear.map_or(0, |file| file.bytes) }
     };
-    Ok(job.placed_parts().iter().map(of_part).collect())
+    Ok(job.snapshot.parts().into_iter().zip(0..).map(of_part).collect())
 }
 
 /// The encodings that a task reads, each once.

@@ -3,14 +3,14 @@
 //! bodies.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hush_params::ParamSet;
 use hush_plan::EncodingId;
 use hush_ring::{Cpu, Ring};
 use hush_rlwe::{Body, BodyId, BodyKind, UncheckedBody};
 use hush_table::manifest::PartPlace;
-use hush_table::part::PartKind;
+use hush_table::part::{PartKind, Zones};
 use hush_table::{
     CHUNK_ROWS, ClearPart, Digest, EncryptedPart, Manifest, PartEntry, Projection, SignedManifest, TableStore,
 };
@@ -28,6 +28,7 @@ pub(crate) struct Snapshot {
     /// Bodies whose residues have been checked: for each part and encoding a bit per chunk of the part.
     conformed: Mutex<HashMap<(Digest, EncodingId), u64>>,
     keys: KeyCache,
+    zones: OnceLock<Option<Zones>>,
 }
 
 /// A part with its place.
@@ -52,7 +53,14 @@ impl Snapshot {
         let signed = Arc::new(signed);
         let all = PartSet::from(0..part_count(&signed));
         let clear = Arc::new(ClearTable::new(&store, &signed, &all)?);
-        Ok(Self { store, clear, signed, conformed: Mutex::default(), keys: KeyCache::default() })
+        Ok(Self {
+            store,
+            clear,
+            signed,
+            conformed: Mutex::default(),
+            keys: KeyCache::default(),
+            zones: OnceLock::new(),
+        })
     }
 
     /// Digest of the manifest.
@@ -92,6 +100,18 @@ impl Snapshot {
     /// As [`KeyCache::get`].
     pub(crate) fn keys(&self, set: &KeySet, memory_bytes: u64) -> Result<Arc<LoadedKeys>, ExecError> {
         self.keys.get(&self.store, self.manifest(), set, memory_bytes)
+    }
+
+    /// The bounds of clear columns by part, if the table has a zone file, read once.
+    ///
+    /// # Errors
+    /// [`ExecError::Corrupt`], [`ExecError::Io`].
+    pub(crate) fn zones(&self) -> Result<Option<&Zones>, ExecError> {
+        if let Some(zones) = self.zones.get() {
+            return Ok(zones.as_ref());
+        }
+        let zones = self.store.zones(self.manifest())?;
+        Ok(self.zones.get_or_init(|| zones).as_ref())
     }
 
     /// Opens the clear file of a part; `None` if the table has no clear columns.

@@ -140,6 +140,7 @@ fn table() -> (TableStore, SignedManifest) {
         devices: DeviceRules::default(),
         chains: Vec::new(),
         keys: Vec::new(),
+        zones: None,
         sealed_schema: Vec::new(),
     };
     let key = seed.verifying_key().to_bytes();

@@ -18,6 +18,8 @@ pub const CLEAR: &str = "clear";
 pub const ENCRYPTED: &str = "enc";
 /// Ending of the name of a file of evaluation keys, which is sent as parts are.
 pub const KEY: &str = "key";
+/// Ending of the name of a zone file, which is sent as parts are.
+pub const ZONES: &str = "zones";
 
 /// A table.
 pub fn table(name: &str) -> String {

@@ -82,13 +82,10 @@ pub(crate) fn pull(
     })
 }
 
-/// Deletes the table at `SERVER/tables/NAME`.
+/// Deletes the table at `SERVER/tables/NAME` or `SCHEME://BUCKET/PREFIX`.
 #[pyfunction]
 pub(crate) fn delete(py: Python<'_>, url: &str, token_file: Option<PathBuf>) -> PyResult<()> {
-    work::run(py, |_| {
-        let (server, name) = hush::connect_to_table(url, token_file.as_deref())?;
-        Ok(server.delete(&name)?)
-    })
+    work::run(py, |_| hush::delete_table(url, token_file.as_deref()))
 }
 
 /// Whether a place is on a server and not in a directory.

@@ -144,10 +144,12 @@ pub(super) fn part_files(manifest: &SignedManifest) -> [Vec<(PartKind, PartFile)
     let encrypted = parts.iter().filter_map(|part| Some((PartKind::Encrypted, part.encrypted?)));
     let clear = parts.iter().filter_map(|part| Some((PartKind::Clear, part.clear?)));
     let keys = manifest.manifest().keys.iter().map(|entry| (PartKind::Key, entry.file));
+    let zones = manifest.manifest().zones.map(|file| (PartKind::Zones, file));
     let mut seen = HashSet::new();
     let mut once = |part: &(PartKind, PartFile)| seen.insert(*part);
     let first = encrypted.chain(keys).filter(&mut once).collect();
-    [first, clear.filter(&mut once).collect()]
+    // Bounds are values of clear columns.
+    [first, clear.chain(zones).filter(&mut once).collect()]
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ pub(super) fn part_path(base: &str, kind: PartKind, file: &PartFile) -> String {
         PartKind::Clear => path::CLEAR,
         PartKind::Encrypted => path::ENCRYPTED,
         PartKind::Key => path::KEY,
+        PartKind::Zones => path::ZONES,
     };
     path::part(base, &path::part_name(&file.digest.to_string(), ending))
 }

@@ -3,7 +3,7 @@
 
 use hush_plan::schema::is_table_name;
 use hush_protocol::job::ID_HEX_DIGITS;
-use hush_protocol::path::{CLEAR, ENCRYPTED, KEY};
+use hush_protocol::path::{CLEAR, ENCRYPTED, KEY, ZONES};
 use hush_table::{PartKind, PartName};
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +36,7 @@ impl TableName {
     }
 }
 
-/// Parses the name of a part as routes spell it: `{digest}.clear`, `{digest}.enc` or `{digest}.key`.
+/// Parses the name of a part as routes spell it: `{digest}.clear`, `{digest}.enc`, `{digest}.key` or `{digest}.zones`.
 ///
 /// # Errors
 /// [`Code::BadName`].
@@ -45,6 +45,7 @@ pub fn parse_part(text: &str) -> Result<PartName, ApiError> {
         Some((digest, CLEAR)) => (digest, PartKind::Clear),
         Some((digest, ENCRYPTED)) => (digest, PartKind::Encrypted),
         Some((digest, KEY)) => (digest, PartKind::Key),
+        Some((digest, ZONES)) => (digest, PartKind::Zones),
         _ => return Err(Code::BadName.into()),
     };
     Ok(PartName::new(kind, digest.parse().map_err(|_| Code::BadName)?))
@@ -137,9 +138,9 @@ mod tests {
     #[test]
     fn part_names_are_read_and_all_else_is_refused() {
         let digest = "0123456789abcdef".repeat(4);
-        let files = ["clear.parquet", "enc.parquet", "key"];
+        let files = ["clear.parquet", "enc.parquet", "key", "zones.parquet"];
         for (kind, (ending, file)) in
-            PartKind::ALL.into_iter().zip(["clear", "enc", "key"].into_iter().zip(files))
+            PartKind::ALL.into_iter().zip(["clear", "enc", "key", "zones"].into_iter().zip(files))
         {
             let part = parse_part(&format!("{digest}.{ending}")).unwrap();
             assert_eq!(part, PartName::new(kind, digest.parse().unwrap()));

@@ -108,6 +108,7 @@ pub(crate) fn manifest() -> Manifest {
         devices: DeviceRules::default(),
         chains: Vec::new(),
         keys: Vec::new(),
+        zones: None,
         sealed_schema: vec![0xde, 0xad],
     }
 }

@@ -45,6 +45,8 @@ pub const MAX_SCHEMA_BYTES: usize = 8 << 20;
 pub(crate) const KEY_ID_DIGITS: usize = 32;
 /// Largest part file in bytes. Writers stay near 32 MiB; one chunk of a very wide table may take more.
 pub const MAX_PART_BYTES: u64 = 1 << 30;
+/// Largest zone file in bytes.
+pub const MAX_ZONES_BYTES: u64 = 64 << 20;
 
 /// The body of a manifest.
 ///
@@ -88,6 +90,9 @@ pub struct Manifest {
     /// Files of evaluation keys.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<KeyEntry>,
+    /// File of the bounds of clear columns: of all parts, or of the first ones. Tables of few parts have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zones: Option<PartFile>,
     /// The owner's private half (schema and private encodings), encrypted by the owner; opaque here.
     #[serde(serialize_with = "hex_out", deserialize_with = "hex_in")]
     pub sealed_schema: Vec<u8>,

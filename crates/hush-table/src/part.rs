@@ -15,6 +15,7 @@ mod source;
 mod tests;
 mod tree;
 mod write;
+mod zones;
 
 use bytes::Bytes;
 use hush_plan::EncodingId;
@@ -26,6 +27,8 @@ pub use source::PartSource;
 pub(crate) use source::{GroupChecks, PIECE_BYTES, ReadRanges, Recheck, groups_around};
 pub use tree::{DigestTree, GROUP_BYTES, TreeHasher};
 pub use write::EncryptedPartWriter;
+pub(crate) use zones::ZonesWriter;
+pub use zones::{MIN_ZONED_PARTS, Zones};
 
 pub use hush_params::size::CHUNK_ROWS;
 
@@ -52,8 +55,8 @@ pub const PART_FORMAT: &str = "1";
 /// Footer key of the version.
 pub const FORMAT_KEY: &str = "hushtable.part";
 
-/// The kinds of file that a manifest names: the two halves of a part, and evaluation keys, which are stored, sent and checked as parts
-/// are.
+/// The kinds of file that a manifest names: the two halves of a part, and evaluation keys and zones, which are stored, sent and checked as
+/// parts are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PartKind {
     /// Clear columns.
@@ -62,16 +65,18 @@ pub enum PartKind {
     Encrypted,
     /// Evaluation keys.
     Key,
+    /// Bounds of the clear columns of all parts.
+    Zones,
 }
 
 impl PartKind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Clear, Self::Encrypted, Self::Key];
+    pub const ALL: [Self; 4] = [Self::Clear, Self::Encrypted, Self::Key, Self::Zones];
 
     /// The folder of files of this kind, below a table's prefix.
     pub fn folder(self) -> &'static str {
         match self {
-            Self::Clear | Self::Encrypted => PARTS_NAME,
+            Self::Clear | Self::Encrypted | Self::Zones => PARTS_NAME,
             Self::Key => KEYS_NAME,
         }
     }
@@ -82,6 +87,7 @@ impl PartKind {
             Self::Clear => format!("{digest}.clear.parquet"),
             Self::Encrypted => format!("{digest}.enc.parquet"),
             Self::Key => format!("{digest}.key"),
+            Self::Zones => format!("{digest}.zones.parquet"),
         }
     }
 
@@ -91,6 +97,7 @@ impl PartKind {
             Self::Clear => format!("{digest}.clear.tree"),
             Self::Encrypted => format!("{digest}.enc.tree"),
             Self::Key => format!("{digest}.key.tree"),
+            Self::Zones => format!("{digest}.zones.tree"),
         }
     }
 }

@@ -26,14 +26,13 @@
 //! and truth values are ignored and those of text kept. In files with semicolons a decimal comma is understood.
 //! A column without a name is called `column_<position>`.
 //!
-//! A folder of files is read as one table (`dataset`).
+//! A folder of files is read as one table (`dataset`). Files in object stores are read in ranges (`object`).
 //!
 //! *Non-goals.* Guessing types (`profile`), writing, compressed CSV.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
@@ -49,22 +48,30 @@ mod column;
 mod cut;
 mod dataset;
 mod error;
+mod fault;
 mod fingerprint;
 mod grid;
 mod guarded;
 mod lines;
 mod marks;
 mod name;
+#[cfg_attr(not(feature = "parquet-rows"), allow(dead_code))]
+mod object;
+mod origin;
 #[cfg(not(feature = "parquet-rows"))]
 #[path = "source/no_parquet.rs"]
 mod parquet_file;
 #[cfg(feature = "parquet-rows")]
 mod parquet_file;
+#[cfg(feature = "stores")]
+mod place;
 mod raw;
 mod record;
 mod records;
 mod scan;
 mod typed;
+#[cfg(feature = "parquet-rows")]
+mod window;
 
 pub use ahead::{ChunkTyper, RawChunk, RawChunks};
 pub use batch::{ColumnData, RowBatch, TypedColumn, Values};
@@ -77,6 +84,29 @@ pub use typed::TypedReader;
 use arrow_rows::ArrowRows;
 use batches::MemoryBatches;
 use dataset::Dataset;
+use object::ObjectFile;
+
+/// A place that data are read from.
+#[derive(Clone)]
+enum Origin {
+    Batches(Arc<dyn BatchSource>),
+    Dataset(Arc<Dataset>),
+    File(PathBuf),
+    Memory(Bytes),
+    /// A file in an object store.
+    Object(Arc<ObjectFile>),
+    /// Read once: its first bytes, and what follows until somebody takes it.
+    Stream {
+        start: Bytes,
+        rest: Arc<Mutex<Option<Input>>>,
+    },
+}
+
+/// What is read from one end to the other.
+type Input = Box<dyn Read + Send>;
+
+/// Bytes of a stream that are read to find the delimiter and the names of the columns.
+const STREAM_START_BYTES: u64 = 1 << 20;
 
 /// First bytes of every Parquet file.
 pub const PARQUET_MAGIC: &[u8] = b"PAR1";
@@ -148,7 +178,8 @@ impl ReadAs {
     }
 }
 
-/// A file, a folder of files, or batches that somebody holds, that can be read as a table, as often as needed; or a stream, once.
+/// A file, a folder of files (on a disk or in an object store), or batches that somebody holds, that can be read as a table, as often as
+/// needed; or a stream, once.
 ///
 /// Cheap to clone. Holds the names of the columns, no values but the first megabyte of a stream.
 #[derive(Clone, Debug)]
@@ -192,37 +223,6 @@ pub enum Declared {
     Single,
     /// Instants with a time zone.
     Zoned,
-}
-
-#[derive(Clone)]
-enum Origin {
-    Batches(Arc<dyn BatchSource>),
-    Dataset(Arc<Dataset>),
-    File(PathBuf),
-    Memory(Bytes),
-    /// Read once: its first bytes, and what follows until somebody takes it.
-    Stream {
-        start: Bytes,
-        rest: Arc<Mutex<Option<Input>>>,
-    },
-}
-
-/// What is read from one end to the other.
-type Input = Box<dyn Read + Send>;
-
-/// Bytes of a stream that are read to find the delimiter and the names of the columns.
-const STREAM_START_BYTES: u64 = 1 << 20;
-
-impl std::fmt::Debug for Origin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Batches(_) => f.write_str("Batches"),
-            Self::Dataset(dataset) => f.debug_tuple("Dataset").field(&dataset.folder()).finish(),
-            Self::File(path) => f.debug_tuple("File").field(path).finish(),
-            Self::Memory(bytes) => write!(f, "Memory({} bytes)", bytes.len()),
-            Self::Stream { .. } => f.write_str("Stream"),
-        }
-    }
 }
 
 impl Source {
@@ -312,11 +312,8 @@ impl Source {
     /// As [`Source::open`], of a file that may have no rows.
     fn inspect(origin: Origin, options: &OpenOptions) -> Result<Self, SourceError> {
         let mut start = Vec::with_capacity(records::SNIFF_BYTES);
-        origin
-            .beginning()?
-            .take(records::SNIFF_BYTES as u64)
-            .read_to_end(&mut start)
-            .map_err(|source| SourceError::Read { source })?;
+        let beginning = origin.beginning()?.take(records::SNIFF_BYTES as u64).read_to_end(&mut start);
+        beginning.map_err(SourceError::reading)?;
         let mut source = Self {
             origin,
             format: Format::Parquet,
@@ -339,7 +336,7 @@ impl Source {
             let mut first = records::Records::new(source.origin.beginning()?, delimiter);
             source.columns = records::header(&mut first)?.into();
             source.estimated_rows = estimated_rows(&start, source.origin.bytes());
-            source.decode_bytes = records::READER_BYTES;
+            source.decode_bytes = records::READER_BYTES + source.origin.ahead_bytes();
         }
         check_names(&source.columns)?;
         Ok(source)
@@ -466,48 +463,6 @@ impl Source {
             records.keep_blank_lines();
         }
         Ok(records)
-    }
-}
-
-impl Origin {
-    /// A reader of the first bytes: at least as many as names and delimiter are found in.
-    fn beginning(&self) -> Result<Input, SourceError> {
-        match self {
-            Self::Batches(_) | Self::Dataset(_) | Self::File(_) | Self::Memory(_) => self.reader(),
-            Self::Stream { start, .. } => Ok(Box::new(std::io::Cursor::new(start.clone()))),
-        }
-    }
-
-    /// Bytes, where that is known before they are read.
-    fn bytes(&self) -> Option<u64> {
-        match self {
-            Self::File(path) => {
-                path.metadata().ok().filter(std::fs::Metadata::is_file).map(|meta| meta.len())
-            }
-            Self::Memory(bytes) => Some(bytes.len() as u64),
-            Self::Batches(_) | Self::Dataset(_) | Self::Stream { .. } => None,
-        }
-    }
-
-    fn reader(&self) -> Result<Input, SourceError> {
-        Ok(match self {
-            // Batches and folders have no bytes that stand for them.
-            Self::Batches(_) | Self::Dataset(_) => return Err(SourceError::ReadOnce),
-            Self::File(path) => {
-                let failed = |source| SourceError::Open { path: path.clone(), source };
-                let file = File::open(path).map_err(failed)?;
-                if file.metadata().map_err(failed)?.is_dir() {
-                    return Err(SourceError::NotATable { found: NotATable::Directory });
-                }
-                Box::new(file)
-            }
-            Self::Memory(bytes) => Box::new(std::io::Cursor::new(bytes.clone())),
-            Self::Stream { start, rest } => {
-                let rest = rest.lock().unwrap_or_else(PoisonError::into_inner).take();
-                let rest = rest.ok_or(SourceError::ReadOnce)?;
-                Box::new(std::io::Cursor::new(start.clone()).chain(rest))
-            }
-        })
     }
 }
 

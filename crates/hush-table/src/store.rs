@@ -37,6 +37,7 @@ mod tests;
 mod verify;
 mod versions;
 mod writer;
+mod zones;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -51,9 +52,12 @@ pub use catalog::{Catalog, CatalogEntry};
 pub use copy::Copied;
 pub use deliveries::{Delivered, check_seeds};
 pub use log::RecordLog;
+pub(crate) use objects::{Pending, as_io, block, start};
 pub use parts::{StoredPart, named_files};
 #[cfg(feature = "stores")]
 pub use place::Bucket;
+#[cfg(feature = "stores")]
+pub(crate) use place::open as open_bucket;
 pub use seen::SeenVersion;
 pub use versions::KEPT;
 pub use writer::{KeysToStore, TableIdentity, TableLayout, TableWriter};

@@ -105,12 +105,12 @@ pub fn eval(options: &EvalOptions) -> Result<Evaluation, Error> {
     Ok(hush_client::evaluate_expression(options)?)
 }
 
-/// Opens a CSV or Parquet file, or a folder of them; see [`Source::open`].
+/// Opens a CSV or Parquet file, or a folder of them, also in an object store; see [`hush_client::open_data`].
 ///
 /// # Errors
 /// [`Error`], with a stable code.
 pub fn open(file: &Path) -> Result<Source, Error> {
-    Ok(Source::open(file, &OpenOptions::default())?)
+    Ok(hush_client::open_data(file)?)
 }
 
 /// CSV from standard input, or from whatever else can be read only once; see [`Source::from_stream`].
@@ -262,6 +262,20 @@ pub fn delete(place: &str, name: &str, token_file: Option<&Path>) -> Result<(), 
         return Ok(());
     }
     Err(hush_table::TableError::NoTable { place: bucket.table(name)?.place() }.into())
+}
+
+/// Deletes the table at `SERVER/tables/NAME` or `SCHEME://BUCKET/PREFIX`.
+///
+/// # Errors
+/// As [`delete`]; a directory, or a server's address without a table.
+pub fn delete_table(table: &str, token_file: Option<&Path>) -> Result<(), Error> {
+    let TableUri::Object { store, bucket, prefix } = table.parse()? else {
+        let (server, name) = connect_to_table(table, token_file)?;
+        return Ok(server.delete(&name)?);
+    };
+    let (below, name) = prefix.rsplit_once('/').unwrap_or(("", &prefix));
+    let place = TableUri::Object { store, bucket, prefix: below.to_owned() };
+    delete(&place.to_string(), name, token_file)
 }
 
 /// Makes the key of a device; see [`hush_client::device_key`].

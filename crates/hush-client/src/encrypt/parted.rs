@@ -72,6 +72,7 @@ pub(crate) fn encrypt_parts(
         devices: DeviceRules::default(),
         chains: Vec::new(),
         keys: Vec::new(),
+        zones: None,
         sealed_schema: half.seal(of_table)?,
     };
     let signed = SignedManifest::sign(manifest, &identity.verifying_key, |bytes| owner.sign(bytes))?;

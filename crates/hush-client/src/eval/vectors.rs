@@ -5,10 +5,11 @@ use std::path::Path;
 
 use hush_circuits::program::Vector;
 use hush_expr::{Expression, Interval, Ratio};
-use hush_table::source::{Declared, OpenOptions, Source};
+use hush_table::source::{Declared, Source};
 use num_bigint::BigInt;
 
 use super::{EvalError, EvalOptions};
+use crate::data::open_data;
 use crate::error::ClientError;
 
 /// The source of a vector.
@@ -98,7 +99,7 @@ pub(super) fn read_columns(
             return Err(EvalError::Unused { name: name.clone() }.into());
         }
     }
-    let data = options.data.as_deref().map(|path| Source::open(path, &OpenOptions::default())).transpose()?;
+    let data = options.data.as_deref().map(open_data).transpose()?;
     let mut columns: Vec<Column> = Vec::with_capacity(names.len());
     for name in names {
         let given = vectors.iter().find(|(known, _)| known == name).map(|(_, source)| source);
@@ -132,7 +133,7 @@ fn of_text(name: &str, text: &str) -> Result<Column, ClientError> {
     }
     // A number has no colon.
     if let Some((path, column)) = text.rsplit_once(':') {
-        let source = Source::open(Path::new(path), &OpenOptions::default())?;
+        let source = open_data(Path::new(path))?;
         return of_source(name, &source, column);
     }
     if text.trim().is_empty() {

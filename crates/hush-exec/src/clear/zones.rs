@@ -20,7 +20,9 @@ use datafusion::physical_expr::expressions::{
 };
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
 use hush_table::ClearPart;
-use hush_table::part::ColumnBounds;
+use hush_table::part::{ColumnBounds, Zones};
+
+use crate::parts::PartSet;
 
 /// A condition on the bounds of a part's columns.
 #[derive(Debug)]
@@ -42,6 +44,18 @@ impl ZoneFilter {
         let predicate = builder.build(weakened(expr, schema)?)?;
         let names = schema.fields().iter().map(|field| field.name().clone());
         Some(Self { predicate, columns: names.zip(positions.iter().copied()).collect() })
+    }
+
+    /// The parts of a table of which certainly no row can match, as far as its zones tell.
+    pub(crate) fn ruled_out(&self, zones: &Zones) -> PartSet {
+        let columns = self.columns.iter();
+        let columns = columns.filter_map(|(name, position)| Some((name.clone(), zones.bounds(*position)?)));
+        let bounds = PartBounds { runs: zones.parts(), columns: columns.collect() };
+        if bounds.columns.is_empty() {
+            return PartSet::default();
+        }
+        let may_match = self.predicate.prune(&bounds).unwrap_or_default();
+        (0..).zip(may_match).filter(|(_, may)| !may).map(|(part, _)| part..part + 1).collect()
     }
 
     /// Whether certainly no row of the part can match. `false` also if the bounds cannot be read: the part is then read, which

@@ -190,7 +190,7 @@ impl Fixture {
         }
         let columns =
             schema.fields().iter().map(|field| ClearColumn::new(field.name(), field.data_type()).unwrap());
-        let manifest = Manifest {
+        let mut manifest = Manifest {
             format: BODY_FORMAT,
             table: "t".to_owned(),
             table_id: TableId::from_bytes(TABLE),
@@ -206,8 +206,10 @@ impl Fixture {
             devices: hush_table::manifest::DeviceRules::default(),
             chains: Vec::new(),
             keys: Vec::new(),
+            zones: None,
             sealed_schema: Vec::new(),
         };
+        store.put_zones(&mut manifest).unwrap();
         let key = seed.verifying_key().to_bytes();
         let signed = SignedManifest::sign(manifest, &key, |message| seed.sign(message)).unwrap();
         store.commit(&signed).unwrap();

@@ -263,6 +263,12 @@ pub enum ManifestFault {
         /// In the head.
         expected: u64,
     },
+    /// A zone file of no bytes or too many, or of a table without clear columns or parts.
+    #[error("a zone file of {bytes} bytes, of a table that has none or a smaller one")]
+    Zones {
+        /// Bytes.
+        bytes: u64,
+    },
 }
 
 /// Things that a manifest may have only so many of.
@@ -378,6 +384,12 @@ pub enum PartFault {
     ShortChunk {
         /// Its index.
         index: u32,
+    },
+    /// The zone file has other bounds than the part.
+    #[error("the bounds of part {index} are not those of the part")]
+    Zone {
+        /// Position of the part.
+        index: usize,
     },
 }
 

@@ -14,7 +14,7 @@ use hush_plan::schema::is_table_name;
 
 use super::{
     BODY_FORMAT, KEY_ID_DIGITS, MAX_COLUMNS, MAX_ENCODINGS, MAX_PART_BYTES, MAX_PARTS, MAX_SCHEMA_BYTES,
-    Manifest, PartEntry,
+    MAX_ZONES_BYTES, Manifest, PartEntry, PartFile,
 };
 use crate::error::{Counted, ManifestFault};
 use crate::part::{CHUNK_ROWS, MAX_PART_CHUNKS};
@@ -26,6 +26,7 @@ pub(super) fn check(manifest: &Manifest) -> Result<(), ManifestFault> {
     let definitions = manifest.definitions()?;
     manifest.encodings.iter().try_for_each(|encoding| self::encoding(encoding, &definitions))?;
     parts(manifest)?;
+    zones(manifest)?;
     super::devices::check(manifest)?;
     super::keys::check(manifest, &definitions)
 }
@@ -118,6 +119,14 @@ fn parts(manifest: &Manifest) -> Result<(), ManifestFault> {
     // MAX_PARTS parts of MAX_PART_CHUNKS chunks stay below 2^24: chunk indices cannot wrap.
     debug_assert!(chunks as usize <= MAX_PARTS.saturating_mul(MAX_PART_CHUNKS as usize));
     Ok(())
+}
+
+/// Zones are about clear columns of parts.
+fn zones(manifest: &Manifest) -> Result<(), ManifestFault> {
+    let Some(PartFile { bytes, .. }) = manifest.zones else { return Ok(()) };
+    let has_bounds = !manifest.clear_columns.is_empty() && !manifest.parts.is_empty();
+    let fits = (1..=MAX_ZONES_BYTES).contains(&bytes);
+    if has_bounds && fits { Ok(()) } else { Err(ManifestFault::Zones { bytes }) }
 }
 
 /// What can be said of a part without the others.

@@ -59,6 +59,30 @@ fn bytes_are_those_of_the_specification() {
 }
 
 #[test]
+fn zones_are_a_member_before_the_schema() {
+    let digest = Digest::of(b"zones");
+    let body = golden_body();
+    let with = body.replace(
+        r#""sealed_schema""#,
+        &format!(r#""zones":{{"digest":"{digest}","bytes":300}},"sealed_schema""#),
+    );
+    let zones = Some(PartFile { digest, bytes: 300 });
+    let read = SignedManifest::decode(&container(with.as_bytes())).unwrap();
+    assert_eq!(read.manifest(), &Manifest { zones, ..manifest() });
+    assert_eq!(sign(read.manifest().clone()).as_bytes(), container(with.as_bytes()));
+    // A manifest from before is what it was.
+    assert_eq!(SignedManifest::decode(&container(body.as_bytes())).unwrap().manifest().zones, None);
+    let null = body.replace(r#""sealed_schema""#, r#""zones":null,"sealed_schema""#);
+    assert!(SignedManifest::decode(&container(null.as_bytes())).is_err());
+    for bytes in [0, MAX_ZONES_BYTES + 1] {
+        let zones = Some(PartFile { digest, bytes });
+        assert_eq!(fault(&Manifest { zones, ..manifest() }), ManifestFault::Zones { bytes });
+    }
+    let empty = Manifest { zones, parts: Vec::new(), rows: 0, ..manifest() };
+    assert_eq!(fault(&empty), ManifestFault::Zones { bytes: 300 });
+}
+
+#[test]
 fn every_truncation_and_extension_is_refused() {
     let bytes = sign(manifest()).as_bytes().to_vec();
     for length in 0..bytes.len() {

@@ -138,6 +138,17 @@ impl ClearPart {
         }
     }
 
+    /// A part with these columns that was just written.
+    ///
+    /// # Errors
+    /// [`TableError::Parquet`] never occurs for what [`ClearPartWriter`] has written; kept typed, not asserted.
+    pub(crate) fn of_written(written: &WrittenPart, schema: &SchemaRef) -> Result<Self, TableError> {
+        let (source, digest) = (PartSource::from_memory(written.bytes.clone()), written.file.digest);
+        let footer = ArrowReaderMetadata::load(&source, ArrowReaderOptions::default());
+        let footer = footer.map_err(|source| TableError::Parquet { part: digest, source })?;
+        Ok(Self { source, footer, digest, schema: schema.clone() })
+    }
+
     /// Schema of the clear columns, as in the manifest.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema

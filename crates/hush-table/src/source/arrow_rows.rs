@@ -103,7 +103,7 @@ impl ArrowRows {
         let reader = match &source.origin {
             Origin::Batches(batches) => Reader::Batches(Box::new(Checked::open(batches.as_ref(), columns)?)),
             Origin::Dataset(dataset) => Reader::Files(Box::new(ParquetFiles::open(dataset.clone(), columns))),
-            Origin::File(_) | Origin::Memory(_) => {
+            Origin::File(_) | Origin::Memory(_) | Origin::Object(_) => {
                 Reader::Parquet(Arc::new(ParquetColumns::open(source, columns)?), 0)
             }
             Origin::Stream { .. } => return Err(SourceError::ReadOnce),

@@ -7,6 +7,9 @@ use std::path::PathBuf;
 use hush_plan::error::Remedy;
 use thiserror::Error;
 
+use super::fault::ObjectFault;
+use crate::error::{StoreFault, StoreTrouble};
+
 /// Where in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
@@ -145,10 +148,10 @@ pub enum SourceError {
     /// Nothing in the file.
     #[error("the file is empty")]
     Empty,
-    /// A file of a folder has changed since the folder was opened.
+    /// A file of a folder, or an object, has changed since it was found.
     #[error("{file} has changed while it was read")]
     FileChanged {
-        /// Its path in the folder.
+        /// Its path in the folder; the address of an object.
         file: String,
     },
     /// Something is wrong with one file of a folder.
@@ -303,6 +306,20 @@ pub enum SourceError {
         /// The limit.
         limit_bytes: usize,
     },
+    /// A server, where data are needed.
+    #[error("{place} is a server, not a file")]
+    Server {
+        /// Its address.
+        place: String,
+    },
+    /// An object store did not do what it was asked.
+    #[error("cannot read {place}: {fault}")]
+    Store {
+        /// The address of the object or prefix.
+        place: String,
+        /// Why.
+        fault: StoreFault,
+    },
     /// More columns than a table may have.
     #[error("more than {limit} columns")]
     TooManyColumns {
@@ -356,6 +373,30 @@ pub enum SourceError {
 }
 
 impl SourceError {
+    /// What it means that bytes could not be read.
+    pub(super) fn reading(source: std::io::Error) -> Self {
+        let fault = source.get_ref().and_then(|error| error.downcast_ref::<ObjectFault>()).cloned();
+        fault.map_or(Self::Read { source }, Self::from)
+    }
+
+    /// The error of a file of a folder, which it names.
+    pub(super) fn in_file(self, file: &str) -> Self {
+        match self {
+            // They name it by its address.
+            Self::FileChanged { .. } | Self::Store { .. } => self,
+            error => Self::InFile { file: file.to_owned(), error: Box::new(error) },
+        }
+    }
+
+    /// The fault of the object store, if that is what failed.
+    pub fn store_fault(&self) -> Option<&StoreFault> {
+        match self {
+            Self::InFile { error, .. } => error.store_fault(),
+            Self::Store { fault, .. } => Some(fault),
+            _ => None,
+        }
+    }
+
     /// The stable code.
     pub fn code(&self) -> &'static str {
         match self {
@@ -390,6 +431,8 @@ impl SourceError {
             Self::Path { .. } => "HUSH-D044",
             Self::FileChanged { .. } => "HUSH-D045",
             Self::TooManyFiles { .. } => "HUSH-D046",
+            Self::Server { .. } => "HUSH-T052",
+            Self::Store { .. } => "HUSH-T051",
             Self::Unlisted { .. } => "HUSH-S020",
             Self::Absent { .. } => "HUSH-S021",
         }
@@ -403,7 +446,7 @@ impl SourceError {
             Self::ChunkTooLarge { .. } => return Remedy::LongTexts,
             Self::DuplicateColumn { .. } => "rename one of them",
             Self::Empty => "check the path; a table needs column names and rows",
-            Self::FileChanged { .. } => "let nothing write to the folder, and run the command again",
+            Self::FileChanged { .. } => "let nothing write to it meanwhile, and run the command again",
             Self::InFile { error, .. } => return error.remedy(),
             Self::NoFiles { .. } => "check the path; it must hold CSV or Parquet files",
             Self::OtherColumns { .. } => {
@@ -434,6 +477,8 @@ impl SourceError {
             Self::RecordTooLong { .. } | Self::UnclosedQuote { .. } => {
                 "close the quote (\"\" inside one). Nothing was written"
             }
+            Self::Server { .. } => "name a file, a folder, or a place in an object store",
+            Self::Store { fault, .. } => fault.remedy(),
             Self::TooManyColumns { .. } => "split the table, or check the delimiter",
             Self::TooManyRows { .. } => "raise max_rows in the schema. Nothing was written",
             Self::Unlisted { .. } => {
@@ -448,6 +493,16 @@ impl SourceError {
             }
         };
         text.into()
+    }
+}
+
+impl From<ObjectFault> for SourceError {
+    fn from(fault: ObjectFault) -> Self {
+        match fault {
+            ObjectFault::Changed { place } => Self::FileChanged { file: place },
+            ObjectFault::Store(StoreTrouble { place, fault }) => Self::Store { place, fault },
+            ObjectFault::Other { .. } => Self::Read { source: fault.into() },
+        }
     }
 }
 

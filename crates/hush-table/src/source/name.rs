@@ -20,8 +20,9 @@ impl Source {
     /// not an ASCII letter, digit or `_`, cut to 64 characters. Every server takes such a name.
     pub fn table_name(&self) -> String {
         let stem = self.name.clone().or_else(|| match &self.origin {
-            Origin::Dataset(dataset) => folder_name(dataset.folder()),
+            Origin::Dataset(dataset) => folder_name(&dataset.folder()),
             Origin::File(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
+            Origin::Object(object) => Some(object.name().to_owned()),
             Origin::Batches(_) | Origin::Memory(_) | Origin::Stream { .. } => None,
         });
         let stem = stem.unwrap_or_else(|| "table".to_owned());
@@ -32,8 +33,12 @@ impl Source {
     /// What the data are called, where SQL needs another name ([`Source::table_name`]): of a file, its name without the ending.
     pub fn renamed(&self) -> Option<String> {
         let given = self.name.clone().or_else(|| match &self.origin {
-            Origin::Dataset(dataset) => folder_name(dataset.folder()),
+            Origin::Dataset(dataset) => folder_name(&dataset.folder()),
             Origin::File(path) => path.file_stem().map(|name| name.to_string_lossy().into_owned()),
+            Origin::Object(object) => {
+                let stem = Path::new(object.name()).file_stem();
+                stem.map(|name| name.to_string_lossy().into_owned())
+            }
             Origin::Batches(_) | Origin::Memory(_) | Origin::Stream { .. } => None,
         })?;
         (given != self.table_name()).then_some(given)

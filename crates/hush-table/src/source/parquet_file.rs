@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{ArrayRef, RecordBatch};
@@ -14,7 +15,9 @@ use parquet::arrow::arrow_reader::{
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 
+use super::object::{ObjectFile, PIECE_BYTES};
 use super::record::COLUMN_LIMIT;
+use super::window::{ColumnBytes, WINDOW_BYTES, Window};
 use super::{CHUNK_ROWS, Origin, Source, SourceColumn, SourceError, cells, guarded, named};
 use crate::part::PartSource;
 
@@ -35,7 +38,7 @@ const OTHER_ROWS: &str = "a column has other rows than the file says";
 
 /// Columns and number of rows of a Parquet file.
 pub(super) fn describe(source: &Source) -> Result<Described, SourceError> {
-    let metadata = metadata(&bytes(source)?)?;
+    let metadata = metadata(source, &bytes(source)?)?;
     let rows = u64::try_from(metadata.metadata().file_metadata().num_rows()).unwrap_or(0);
     let fields = metadata.schema().fields();
     if fields.len() > COLUMN_LIMIT {
@@ -48,13 +51,16 @@ pub(super) fn describe(source: &Source) -> Result<Described, SourceError> {
         kind: Some(field.data_type().clone()),
     };
     let columns = fields.iter().enumerate().map(column).collect();
+    // A window of an object, and the one before it, of which a page is unpacked.
+    let windows = if object_of(source).is_some() { 2 * WINDOW_BYTES } else { 0 };
     let of_column = |chunk: &ColumnChunkMetaData| {
-        let bytes = chunk.uncompressed_size().saturating_add(chunk.compressed_size());
-        u64::try_from(bytes).unwrap_or(0).min(COLUMN_DECODE_BYTES)
+        let packed = u64::try_from(chunk.compressed_size()).unwrap_or(0);
+        let bytes = u64::try_from(chunk.uncompressed_size()).unwrap_or(0).saturating_add(packed);
+        bytes.min(COLUMN_DECODE_BYTES) + packed.min(windows)
     };
-    let of_group = |group: &RowGroupMetaData| group.columns().iter().map(of_column).sum();
+    let of_group = |group: &RowGroupMetaData| group.columns().iter().map(of_column).sum::<u64>();
     let decode_bytes = metadata.metadata().row_groups().iter().map(of_group).max().unwrap_or(0);
-    Ok(Described { columns, rows, decode_bytes })
+    Ok(Described { columns, rows, decode_bytes: decode_bytes + if windows > 0 { PIECE_BYTES } else { 0 } })
 }
 
 /// Some columns of a file, chunk by chunk. Any thread may ask for any chunk, once.
@@ -65,6 +71,7 @@ pub(super) struct ParquetColumns {
     rows: u64,
     schema: SchemaRef,
     columns: Vec<Mutex<ColumnRows>>,
+    object: Option<Arc<ObjectFile>>,
 }
 
 /// The rows of a column.
@@ -81,20 +88,31 @@ impl ParquetColumns {
     /// Opens the columns at positions `columns`, and gives them in this order.
     pub(super) fn open(source: &Source, columns: &[usize]) -> Result<Self, SourceError> {
         let bytes = bytes(source)?;
-        let metadata = metadata(&bytes)?;
+        let metadata = metadata(source, &bytes)?;
+        let object = object_of(source).cloned();
+        let refusal = |error| refusal(object.as_ref(), error);
         let rows = u64::try_from(metadata.metadata().file_metadata().num_rows()).unwrap_or(0);
         let schema = metadata.schema().project(columns).map_err(|error| refusal(error.into()))?;
         let nullable = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
         let schema = Arc::new(ArrowSchema::new(nullable.collect::<Vec<_>>()));
-        let column = |position: &usize| {
-            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes.clone(), metadata.clone());
+        let places = columns.iter().map(|position| step(|| Ok(chunks_of(&metadata, *position))));
+        let places = places.collect::<Result<Vec<_>, _>>().map_err(refusal)?;
+        let whole = object.as_ref().map(|object| end_of(object, &places)).transpose()?.flatten();
+        let column = |(position, chunks): (&usize, Vec<Range<u64>>)| {
+            let bytes = match (&object, &whole) {
+                (Some(object), None) => {
+                    ColumnBytes::There(Arc::new(Mutex::new(Window::new(object.clone(), chunks))))
+                }
+                (_, whole) => ColumnBytes::Here(whole.as_ref().unwrap_or(&bytes).clone()),
+            };
+            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes, metadata.clone());
             let mask = ProjectionMask::roots(builder.parquet_schema(), [*position]);
             let reader = step(|| builder.with_projection(mask).with_batch_size(CHUNK_ROWS).build());
             let reader = Some(reader.map_err(refusal)?);
             Ok(Mutex::new(ColumnRows { reader, next: 0, decoded: BTreeMap::new() }))
         };
-        let columns = columns.iter().map(column).collect::<Result<_, SourceError>>()?;
-        Ok(Self { rows, schema, columns })
+        let columns = columns.iter().zip(places).map(column).collect::<Result<_, SourceError>>()?;
+        Ok(Self { rows, schema, columns, object })
     }
 
     /// The same columns of a file that says that it has so many rows.
@@ -122,6 +140,7 @@ impl ParquetColumns {
         let array = |column: &Mutex<ColumnRows>| {
             column.lock().unwrap_or_else(PoisonError::into_inner).read(number, |chunk| self.rows(chunk))
         };
+        let refusal = |error| refusal(self.object.as_ref(), error);
         let arrays = self.columns.iter().map(array).collect::<Result<Vec<_>, _>>().map_err(refusal)?;
         let batch = RecordBatch::try_new(self.schema.clone(), arrays);
         batch.map_err(|error| refusal(error.into()))
@@ -165,12 +184,45 @@ fn bytes(source: &Source) -> Result<PartSource, SourceError> {
             file.map_err(|source| SourceError::Open { path: path.clone(), source })
         }
         Origin::Memory(bytes) => Ok(PartSource::from_memory(bytes.clone())),
+        Origin::Object(object) => object.ranges().map_err(SourceError::reading),
         Origin::Batches(_) | Origin::Dataset(_) | Origin::Stream { .. } => Err(SourceError::ReadOnce),
     }
 }
 
-fn metadata(bytes: &PartSource) -> Result<ArrowReaderMetadata, SourceError> {
-    step(|| ArrowReaderMetadata::load(bytes, ArrowReaderOptions::default())).map_err(refusal)
+fn object_of(source: &Source) -> Option<&Arc<ObjectFile>> {
+    match &source.origin {
+        Origin::Object(object) => Some(object),
+        _ => None,
+    }
+}
+
+fn metadata(source: &Source, bytes: &PartSource) -> Result<ArrowReaderMetadata, SourceError> {
+    let metadata = step(|| ArrowReaderMetadata::load(bytes, ArrowReaderOptions::default()));
+    metadata.map_err(|error| refusal(object_of(source), error))
+}
+
+/// Where the chunks of a column lie, nested ones with all their leaves. Panics if the file says that one has a negative length.
+fn chunks_of(metadata: &ArrowReaderMetadata, position: usize) -> Vec<Range<u64>> {
+    let mask = ProjectionMask::roots(metadata.parquet_schema(), [position]);
+    let groups = metadata.metadata().row_groups().iter();
+    let of_group = |group: &RowGroupMetaData| {
+        let leaves = group.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf));
+        let ranges = leaves.map(|(_, chunk)| chunk.byte_range());
+        ranges.map(|(start, length)| start..start.saturating_add(length)).collect::<Vec<_>>()
+    };
+    groups.flat_map(of_group).collect()
+}
+
+/// An object from the first of some chunks to its end, in memory, if that is a piece: small files take one request, however many columns
+/// they have.
+fn end_of(object: &Arc<ObjectFile>, columns: &[Vec<Range<u64>>]) -> Result<Option<PartSource>, SourceError> {
+    let first = columns.iter().flatten().map(|chunk| chunk.start).min().unwrap_or(object.bytes());
+    if object.bytes().saturating_sub(first) > PIECE_BYTES {
+        return Ok(None);
+    }
+    let ranges = object.ranges().map_err(SourceError::reading)?;
+    let whole = ranges.with_ranges(std::slice::from_ref(&(first..object.bytes())));
+    whole.map(Some).map_err(SourceError::reading)
 }
 
 /// Runs a step of the decoder, whose panics are errors.
@@ -182,6 +234,7 @@ fn damaged() -> ParquetError {
     ParquetError::General(DAMAGED.to_owned())
 }
 
-fn refusal(source: ParquetError) -> SourceError {
-    SourceError::Parquet { source }
+/// What an error of the decoder means: what the store failed to do, if it failed.
+fn refusal(object: Option<&Arc<ObjectFile>>, source: ParquetError) -> SourceError {
+    object.and_then(|object| object.trouble()).unwrap_or(SourceError::Parquet { source })
 }

@@ -236,7 +236,7 @@ impl Records {
             return Ok(());
         }
         let read = self.failed.take().map_or_else(|| read_some(&mut self.input, &mut self.buffer), Err);
-        let count = read.map_err(|source| SourceError::Read { source })?;
+        let count = read.map_err(SourceError::reading)?;
         self.unread = 0..count;
         if count == 0 {
             self.stage = Stage::LineEnd;

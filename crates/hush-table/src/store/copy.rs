@@ -48,7 +48,7 @@ impl TableStore {
         let mut seen = HashSet::new();
         let mut files: Vec<_> = named_files(manifest).filter(|part| seen.insert(*part)).collect();
         // A copy that breaks off has clear columns only if all encrypted ones are there.
-        files.sort_by_key(|(kind, _)| *kind == PartKind::Clear);
+        files.sort_by_key(|(kind, _)| matches!(kind, PartKind::Clear | PartKind::Zones));
         let (left, copied) = (Mutex::new(files.into_iter()), Mutex::new(Copied::default()));
         let work = || -> Result<(), TableError> {
             loop {

@@ -402,7 +402,8 @@ impl TableError {
     }
 }
 
-fn as_io(cause: StoreError) -> std::io::Error {
+/// An error of a store as one of the operating system.
+pub(crate) fn as_io(cause: StoreError) -> std::io::Error {
     if let Some(trouble) = StoreTrouble::below(&cause) {
         return std::io::Error::new(trouble.fault.io_kind(), trouble.clone());
     }
@@ -426,10 +427,20 @@ fn as_io(cause: StoreError) -> std::io::Error {
     std::io::Error::new(kind, cause)
 }
 
-/// Runs a future on the background runtime and waits for it.
-fn block<T: Send + 'static>(
+/// What a future that runs will give.
+pub(crate) struct Pending<T>(mpsc::Receiver<Result<T, StoreError>>);
+
+impl<T> Pending<T> {
+    /// Waits for it.
+    pub(crate) fn wait(self) -> Result<T, StoreError> {
+        self.0.recv().unwrap_or_else(|cause| Err(runtime_failed(&cause)))
+    }
+}
+
+/// Starts a future on the background runtime.
+pub(crate) fn start<T: Send + 'static>(
     future: impl Future<Output = Result<T, StoreError>> + Send + 'static,
-) -> Result<T, StoreError> {
+) -> Pending<T> {
     static RUNTIME: OnceLock<std::io::Result<Runtime>> = OnceLock::new();
     let runtime = RUNTIME.get_or_init(|| {
         tokio::runtime::Builder::new_multi_thread()
@@ -438,15 +449,25 @@ fn block<T: Send + 'static>(
             .enable_all()
             .build()
     });
-    let failed = |cause: &dyn std::fmt::Display| StoreError::Generic {
+    let (done, wait) = mpsc::sync_channel(1);
+    match runtime {
+        // The receiver is gone if nobody wants the result any more.
+        Ok(runtime) => drop(runtime.spawn(async move { done.send(future.await) })),
+        Err(cause) => drop(done.send(Err(runtime_failed(cause)))),
+    }
+    Pending(wait)
+}
+
+/// Runs a future on the background runtime and waits for it.
+pub(crate) fn block<T: Send + 'static>(
+    future: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+) -> Result<T, StoreError> {
+    start(future).wait()
+}
+
+fn runtime_failed(cause: &dyn std::fmt::Display) -> StoreError {
+    StoreError::Generic {
         store: "hush-store",
         source: format!("the background runtime failed: {cause}").into(),
-    };
-    let runtime = runtime.as_ref().map_err(|cause| failed(cause))?;
-    let (done, wait) = mpsc::sync_channel(1);
-    runtime.spawn(async move {
-        // The receiver waits below; it is gone only if its thread was killed.
-        let _ = done.send(future.await);
-    });
-    wait.recv().map_err(|cause| failed(&cause))?
+    }
 }

@@ -244,13 +244,15 @@ impl TableStore {
     }
 }
 
-/// All files of which a table consists beside its manifest: halves of parts in row order, then keys. A file may be named twice.
+/// All files of which a table consists beside its manifest: halves of parts in row order, then keys and zones. A file may be
+/// named twice.
 pub fn named_files(manifest: &Manifest) -> impl Iterator<Item = (PartKind, PartFile)> + '_ {
     let halves = manifest.parts.iter().flat_map(|part| {
         let clear = part.clear.map(|file| (PartKind::Clear, file));
         clear.into_iter().chain(part.encrypted.map(|file| (PartKind::Encrypted, file)))
     });
-    halves.chain(manifest.keys.iter().map(|entry| (PartKind::Key, entry.file)))
+    let keys = manifest.keys.iter().map(|entry| (PartKind::Key, entry.file));
+    halves.chain(keys).chain(manifest.zones.map(|file| (PartKind::Zones, file)))
 }
 
 /// Names of the files that a manifest names.

@@ -30,10 +30,11 @@ const RETRY_TIME: Duration = Duration::from_secs(60);
 /// A prefix in a bucket, for those who keep more there than one table. One client for all of it; cheap to clone.
 #[derive(Clone)]
 pub struct Bucket {
-    objects: Arc<dyn ObjectStore>,
+    pub(crate) objects: Arc<dyn ObjectStore>,
     signer: Arc<dyn Signer>,
-    prefix: Path,
-    root: Arc<str>,
+    pub(crate) prefix: Path,
+    /// `SCHEME://BUCKET`.
+    pub(crate) root: Arc<str>,
 }
 
 impl Bucket {
@@ -117,7 +118,8 @@ impl Catalog {
     }
 }
 
-fn open(scheme: StoreScheme, bucket: &str, prefix: &str) -> Result<Bucket, TableError> {
+/// Opens a bucket, without asking it anything.
+pub(crate) fn open(scheme: StoreScheme, bucket: &str, prefix: &str) -> Result<Bucket, TableError> {
     let root: Arc<str> = format!("{}://{bucket}", scheme.name()).into();
     let failed = |fault| TableError::Store { operation: Operation::Open, place: root.to_string(), fault };
     let prefix = Path::parse(prefix).map_err(|_| failed(StoreFault::Prefix))?;

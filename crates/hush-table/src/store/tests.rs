@@ -5,6 +5,7 @@ mod attacks;
 mod interrupted;
 mod ranges;
 mod versions;
+mod zones;
 
 use bytes::Bytes;
 use object_store::memory::InMemory;

@@ -10,7 +10,7 @@ use crate::manifest::Manifest;
 use crate::part::{PartKind, Projection};
 
 impl TableStore {
-    /// Opens every part and key that a manifest names and checks digests, sizes, columns, chunk numbers, rows, and that no
+    /// Opens every part, key and zone file that a manifest names and checks digests, sizes, columns, chunk numbers, rows, bounds, and that no
     /// two chunks of the table share a seed (which would tell the difference of their plaintexts).
     ///
     /// # Errors
@@ -23,12 +23,19 @@ impl TableStore {
         for entry in &manifest.keys {
             self.open_part(PartKind::Key, &entry.file)?;
         }
+        let zones = self.zones(manifest)?;
         let mut seeds = HashMap::new();
         let heads = Projection { seed: true, ..Projection::default() };
-        for (place, entry) in manifest.placed_parts() {
+        for (index, (place, entry)) in manifest.placed_parts().enumerate() {
             if let Some(file) = &entry.clear {
                 self.open_part(PartKind::Clear, file)?;
-                self.open_clear(manifest, entry)?;
+                let clear = self.open_clear(manifest, entry)?;
+                let zones = zones.as_ref().filter(|zones| index < zones.parts());
+                if let (Some(zones), Some(found)) = (zones, manifest.zones)
+                    && !zones.agrees(index, &clear)?
+                {
+                    return Err(TableError::BadPart { part: found.digest, fault: PartFault::Zone { index } });
+                }
             }
             let Some(file) = entry.encrypted else { continue };
             self.open_part(PartKind::Encrypted, &file)?;

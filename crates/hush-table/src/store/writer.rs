@@ -18,8 +18,8 @@ use crate::manifest::{
     SignedManifest, key_id,
 };
 use crate::part::{
-    CHUNK_ROWS, ClearPartWriter, EncodedChunk, EncryptedPartWriter, MAX_PART_CHUNKS, PART_TARGET_BYTES,
-    PartKind, WrittenPart,
+    CHUNK_ROWS, ClearPart, ClearPartWriter, EncodedChunk, EncryptedPartWriter, MAX_PART_CHUNKS,
+    PART_TARGET_BYTES, PartKind, WrittenPart, ZonesWriter,
 };
 
 /// Which table is written.
@@ -82,10 +82,15 @@ pub struct TableWriter {
     /// Most parts that are written at a time.
     most_in_flight: usize,
     /// Those that are, in order.
-    in_flight: VecDeque<JoinHandle<Result<PartEntry, TableError>>>,
+    in_flight: VecDeque<JoinHandle<Result<PartAndBounds, TableError>>>,
+    /// Bounds of the parts that this writer has stored.
+    zones: ZonesWriter,
     finished: bool,
     _lock: Option<Lock>,
 }
+
+/// A part that is stored, and the bounds of its clear columns.
+type PartAndBounds = (PartEntry, Option<RecordBatch>);
 
 /// The part being collected.
 #[derive(Debug)]
@@ -145,6 +150,7 @@ impl TableWriter {
             store: store.clone(),
             head,
             verifying_key,
+            zones: ZonesWriter::new(&layout.clear),
             clear: layout.clear,
             part_bytes: PART_TARGET_BYTES,
             next_chunk,
@@ -268,8 +274,12 @@ impl TableWriter {
             self.join_oldest()?;
         }
         if let Some(part) = self.open.take() {
-            self.head.parts.push(part.store(&self.store)?);
+            let stored = part.store(&self.store, &self.clear)?;
+            self.take(stored)?;
         }
+        // The bounds of parts that an interrupted writer has stored are read from these.
+        let bounds = std::mem::replace(&mut self.zones, ZonesWriter::new(&self.clear));
+        self.store.put_zones_with(&mut self.head, bounds)?;
         let mut manifest = self.head.clone();
         manifest.sealed_schema = sealed_schema;
         let signed = SignedManifest::sign(manifest, &self.verifying_key, sign)?;
@@ -323,9 +333,10 @@ impl TableWriter {
         while self.in_flight.len() >= self.most_in_flight {
             self.join_oldest()?;
         }
-        let store = self.store.clone();
-        let thread =
-            std::thread::Builder::new().name("hush-part".to_owned()).spawn(move || part.store(&store));
+        let (store, clear) = (self.store.clone(), self.clear.clone());
+        let thread = std::thread::Builder::new()
+            .name("hush-part".to_owned())
+            .spawn(move || part.store(&store, &clear));
         let thread = thread.map_err(|cause| self.failed(cause))?;
         self.in_flight.push_back(thread);
         Ok(())
@@ -336,9 +347,13 @@ impl TableWriter {
         let Some(thread) = self.in_flight.pop_front() else { return Ok(()) };
         // The panic's own message is on standard error already.
         let panicked = |_| self.failed(std::io::Error::other("the thread that writes parts panicked"));
-        let entry = thread.join().unwrap_or_else(|panic| Err(panicked(panic)))?;
+        let stored = thread.join().unwrap_or_else(|panic| Err(panicked(panic)))?;
+        self.take(stored)
+    }
+
+    fn take(&mut self, (entry, bounds): PartAndBounds) -> Result<(), TableError> {
         self.head.parts.push(entry);
-        Ok(())
+        bounds.map_or(Ok(()), |bounds| self.zones.push(bounds))
     }
 
     fn failed(&self, source: std::io::Error) -> TableError {
@@ -353,7 +368,7 @@ impl Drop for TableWriter {
         }
         let _ = self.store.remove_journal();
         // What cannot be removed now, the next writer's sweep removes.
-        let stored = self.in_flight.drain(..).filter_map(|thread| thread.join().ok()?.ok());
+        let stored = self.in_flight.drain(..).filter_map(|thread| Some(thread.join().ok()?.ok()?.0));
         self.head.parts.extend(stored);
         let _ = self.store.forget_parts(&self.head);
     }
@@ -381,11 +396,16 @@ impl OpenPart {
     }
 
     /// Writes both files and stores them.
-    fn store(self, store: &TableStore) -> Result<PartEntry, TableError> {
+    fn store(self, store: &TableStore, columns: &SchemaRef) -> Result<PartAndBounds, TableError> {
         let keep = |part: WrittenPart| store.put_part(&part).map(|()| part.file);
-        let clear = self.clear.map(|writer| writer.finish().and_then(keep)).transpose()?;
+        let clear = self.clear.map(ClearPartWriter::finish).transpose()?;
+        let bounds = clear
+            .as_ref()
+            .map(|written| ZonesWriter::new(columns).row(&ClearPart::of_written(written, columns)?));
+        let bounds = bounds.transpose()?;
+        let clear = clear.map(keep).transpose()?;
         let encrypted = self.encrypted.map(|writer| writer.finish().and_then(keep)).transpose()?;
-        Ok(PartEntry { rows: self.rows, chunks: self.chunks, clear, encrypted, delivery: None })
+        Ok((PartEntry { rows: self.rows, chunks: self.chunks, clear, encrypted, delivery: None }, bounds))
     }
 }
 
@@ -408,6 +428,7 @@ fn head(identity: TableIdentity, layout: &TableLayout) -> Result<Manifest, Table
         devices: DeviceRules::default(),
         chains: Vec::new(),
         keys: Vec::new(),
+        zones: None,
         sealed_schema: Vec::new(),
     })
 }

@@ -66,6 +66,7 @@ fn whole() -> Manifest {
         devices: DeviceRules::default(),
         chains: Vec::new(),
         keys: Vec::new(),
+        zones: None,
         sealed_schema: vec![0xde, 0xad],
     }
 }
@@ -123,6 +124,8 @@ fn manifests() -> Vec<CorpusFile> {
     clear_only.parts.iter_mut().for_each(|part| part.encrypted = None);
     let mut encrypted_only = Manifest { clear_columns: Vec::new(), sealed_schema: Vec::new(), ..all.clone() };
     encrypted_only.parts.iter_mut().for_each(|part| part.clear = None);
+    let zoned = PartFile { digest: Digest::of(b"zones"), bytes: 64 << 20 };
+    let zoned = Manifest { zones: Some(zoned), ..all.clone() };
     let empty = Manifest { rows: 0, parts: Vec::new(), ..all.clone() };
     let good = [
         ("whole", all),
@@ -130,6 +133,7 @@ fn manifests() -> Vec<CorpusFile> {
         ("encrypted-only", encrypted_only),
         ("empty", empty),
         ("keyed", keyed()),
+        ("zoned", zoned),
     ];
     let files = good
         .iter()
@@ -161,6 +165,14 @@ fn bodies() -> Vec<CorpusFile> {
             "part-without-a-half",
             "HUSH-T008",
             edited(&format!("{{\"digest\":\"{}\",\"bytes\":20}}", digest("e1")), "null"),
+        ),
+        (
+            "zones-of-no-bytes",
+            "HUSH-T008",
+            edited(
+                "\"sealed_schema\"",
+                &format!("\"zones\":{{\"digest\":\"{}\",\"bytes\":0}},\"sealed_schema\"", digest("zones")),
+            ),
         ),
         ("odd-digits", "HUSH-T007", edited("\"dead\"", "\"dea\"")),
         ("blanks", "HUSH-T008", edited(",", ", ")),

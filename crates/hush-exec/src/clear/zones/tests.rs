@@ -112,6 +112,7 @@ fn part(batch: &RecordBatch) -> ClearPart {
         devices: DeviceRules::default(),
         chains: Vec::new(),
         keys: Vec::new(),
+        zones: None,
         sealed_schema: Vec::new(),
     };
     ClearPart::open(PartSource::from_memory(written.bytes), &manifest, &entry).unwrap()

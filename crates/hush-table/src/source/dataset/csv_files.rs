@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::{DataFile, Dataset};
+use super::{DataFile, Dataset, NextFile};
 use crate::source::SourceError;
 use crate::source::cut::Cut;
 use crate::source::lines::Lines;
@@ -15,6 +15,7 @@ pub(in crate::source) struct CsvFiles {
     dataset: Arc<Dataset>,
     /// The file after the one that is read.
     next: usize,
+    coming: NextFile,
     open: Option<OpenFile>,
     /// Most bytes of a record.
     limit: usize,
@@ -37,7 +38,15 @@ pub(in crate::source) struct Piece {
 
 impl CsvFiles {
     pub(in crate::source) fn new(dataset: Arc<Dataset>) -> Self {
-        Self { dataset, next: 0, open: None, limit: usize::MAX, returned: VecDeque::new(), failed: None }
+        Self {
+            dataset,
+            next: 0,
+            coming: NextFile::default(),
+            open: None,
+            limit: usize::MAX,
+            returned: VecDeque::new(),
+            failed: None,
+        }
     }
 
     /// Lowers the limit on a record, as [`Records::limit`] does.
@@ -59,7 +68,7 @@ impl CsvFiles {
             return Err(error);
         }
         if self.open.is_none() && self.next < self.dataset.files.len() {
-            let (file, source) = self.dataset.open_file(self.next)?;
+            let (file, source) = self.dataset.open_file(self.next, &mut self.coming)?;
             self.next += 1;
             let mut records = source.records().map_err(|error| file.error(error))?;
             records.limit(self.limit);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
 use arrow::datatypes::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 
-use super::{DataFile, Dataset, FileRow};
+use super::{DataFile, Dataset, FileRow, NextFile};
 use crate::source::parquet_file::ParquetColumns;
 use crate::source::{BatchFault, CHUNK_ROWS, SourceError, cells};
 
@@ -19,6 +19,7 @@ pub(in crate::source) struct ParquetFiles {
     schema: SchemaRef,
     /// The file after the one that is read.
     next: usize,
+    coming: NextFile,
     open: Option<OpenFile>,
 }
 
@@ -44,7 +45,7 @@ impl ParquetFiles {
         };
         let fields = columns.iter().map(|position| Field::new("", kind(position), true));
         let schema = Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()));
-        Self { dataset, of_files, of_paths, schema, next: 0, open: None }
+        Self { dataset, of_files, of_paths, schema, next: 0, coming: NextFile::default(), open: None }
     }
 
     /// The next rows, and which of which file is the first of them.
@@ -72,7 +73,7 @@ impl ParquetFiles {
         if self.next >= self.dataset.files.len() {
             return Ok(false);
         }
-        let (file, source) = self.dataset.open_file(self.next)?;
+        let (file, source) = self.dataset.open_file(self.next, &mut self.coming)?;
         self.next += 1;
         let positions: Vec<usize> = self.of_files.iter().map(|column| file.position(*column)).collect();
         let columns = ParquetColumns::open(&source, &positions).map_err(|error| file.error(error))?;

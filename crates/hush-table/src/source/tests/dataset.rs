@@ -9,14 +9,14 @@ use arrow::array::{Array, ArrayRef, Int32Array, Int64Array, StringArray, StructA
 use super::parquet::write;
 use super::*;
 
-fn random() -> (u64, Random) {
+pub(super) fn random() -> (u64, Random) {
     let seed = std::env::var("HUSH_SEED").ok().and_then(|seed| seed.parse().ok());
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().subsec_nanos();
     let seed = seed.unwrap_or(u64::from(now) | 1);
     (seed, Random(seed))
 }
 
-fn put(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) {
+pub(super) fn put(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) {
     let path = folder.join(name);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, bytes).unwrap();
@@ -27,7 +27,7 @@ fn open_folder(folder: &Path) -> Result<Source, SourceError> {
 }
 
 /// Columns `n` (a number), `t` (a text), and the keys `year` and `ward`.
-fn patients() -> Schema {
+pub(super) fn patients() -> Schema {
     schema(vec![
         column("n", MONEY, Protection::Encrypt),
         column("t", ColumnType::Text, Protection::Clear),
@@ -37,12 +37,17 @@ fn patients() -> Schema {
 }
 
 /// What batches hold.
-fn content(batches: Vec<RowBatch>) -> Vec<(u64, usize, u128)> {
+pub(super) fn content(batches: Vec<RowBatch>) -> Vec<(u64, usize, u128)> {
     batches.iter().map(|batch| (batch.first_row, batch.rows, batch.fingerprint())).collect()
 }
 
 /// All chunks by way of a window, typed in any order.
-fn ahead(source: &Source, schema: &Schema, depth: usize, bytes: usize) -> Result<Vec<RowBatch>, SourceError> {
+pub(super) fn ahead(
+    source: &Source,
+    schema: &Schema,
+    depth: usize,
+    bytes: usize,
+) -> Result<Vec<RowBatch>, SourceError> {
     let (raw, typer) = source.typed(schema)?.chunks_ahead(depth, bytes);
     let chunks: Vec<_> = raw.collect::<Result<_, _>>()?;
     let mut batches = Vec::new();
@@ -54,14 +59,14 @@ fn ahead(source: &Source, schema: &Schema, depth: usize, bytes: usize) -> Result
 }
 
 /// All cells as text, in the order of the schema: that of a folder is the order of its first file.
-fn raw(source: &Source) -> Vec<Vec<Option<String>>> {
+pub(super) fn raw(source: &Source) -> Vec<Vec<Option<String>>> {
     let names = ["n", "t", "year", "ward"];
     let place = |name| source.columns().iter().position(|column| column.name == name);
     source.text_of(&names.into_iter().filter_map(place).collect::<Vec<_>>()).unwrap()
 }
 
 /// A row of a random table. The text may need quotes.
-type Row = (i64, Option<String>, u64, Option<&'static str>);
+pub(super) type Row = (i64, Option<String>, u64, Option<&'static str>);
 
 fn rows(random: &mut Random, count: u64) -> Vec<Row> {
     (0..count)
@@ -89,7 +94,7 @@ fn folder_of(row: &Row) -> String {
 }
 
 /// Files of a random dataset in the order in which they are read: name and rows.
-fn files(random: &mut Random) -> Vec<(String, Vec<Row>)> {
+pub(super) fn files(random: &mut Random) -> Vec<(String, Vec<Row>)> {
     let mut files = std::collections::BTreeMap::<Vec<u8>, (String, Vec<Row>)>::new();
     let file_count = 1 + random.below(12);
     for _ in 0..file_count {
@@ -156,7 +161,7 @@ fn a_folder_of_csv_is_the_file_of_all_its_rows() {
     }
 }
 
-fn parquet(rows: &[Row], is_swapped: bool, is_narrow: bool, keys: bool) -> Vec<u8> {
+pub(super) fn parquet(rows: &[Row], is_swapped: bool, is_narrow: bool, keys: bool) -> Vec<u8> {
     let n: ArrayRef = if is_narrow {
         Arc::new(Int32Array::from(rows.iter().map(|row| row.0 as i32).collect::<Vec<_>>()))
     } else {

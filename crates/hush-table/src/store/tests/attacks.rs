@@ -24,7 +24,7 @@ fn path(directory: &std::path::Path, entry: &PartEntry, kind: PartKind) -> std::
     let file = match kind {
         PartKind::Clear => entry.clear,
         PartKind::Encrypted => entry.encrypted,
-        PartKind::Key => None,
+        PartKind::Key | PartKind::Zones => None,
     };
     directory.join(PARTS_NAME).join(kind.file_name(&file.unwrap().digest))
 }
