@@ -66,12 +66,16 @@ class Server:
 
     def __init__(self, data, log, *options):
         self.data, self.log, self.options, self.process, self.url = data, log, options, None, ""
-        self.port = 0
+        self.port, self.environment = 0, None
+
+    def command(self):
+        """The program and its arguments."""
+        return [binary("hush-server"), "--data", self.data, "--listen", f"127.0.0.1:{self.port}", *self.options]
 
     def start(self):
         """Starts it, the second time on the same port, and waits until it listens."""
-        command = [binary("hush-server"), "--data", self.data, "--listen", f"127.0.0.1:{self.port}", *self.options]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log.open("a"), text=True)
+        settings = {"stdout": subprocess.PIPE, "stderr": self.log.open("a"), "text": True, "env": self.environment}
+        self.process = subprocess.Popen(self.command(), **settings)
         self.url = ""
         while not self.url:
             line = self.process.stdout.readline()

@@ -15,7 +15,7 @@ import pytest
 
 import hushtable as ht
 from buckets import ACCESS_KEY, SECRET_KEY, bucket, credentials, free_port, proxy, s3  # noqa: F401
-from conftest import PATIENTS, approve
+from conftest import PATIENTS, Server, approve, binary
 
 SQL = "SELECT ward, COUNT(*) AS n, SUM(charges) AS c, AVG(age) AS a FROM patients GROUP BY ward ORDER BY ward"
 
@@ -463,3 +463,40 @@ def test_zones_leave_parts_closed(through, there, hush, small_key, days, proxy, 
     zones.write_bytes(zones.read_bytes()[::-1])
     refused = through("query", days, "SELECT SUM(x) AS s FROM days WHERE day = 5", *small_key, status=9).stderr
     assert refused.startswith(("HUSH-E060", "HUSH-T03")), refused
+
+
+class BucketServer(Server):
+    """A server whose tables lie in a bucket."""
+
+    def __init__(self, data, directory, environment, *options):
+        super().__init__(directory, directory.with_suffix(".log"), "--work", directory, *options)
+        self.place, self.environment = data, {**os.environ, **environment}
+
+    def command(self):
+        """Data in the bucket, all else in the directory."""
+        return [binary("hush-server"), "--data", self.place, "--listen", f"127.0.0.1:{self.port}", *self.options]
+
+
+def test_a_server_answers_for_a_bucket(there, encrypt, small_key, bucket, s3, tmp_path):
+    """Pushed through it or put beside it, a table is the one that lies in the bucket; a killed server has lost nothing."""
+    there(*encrypt, "-o", "T")
+    expected = rows(there, "T", small_key)
+    server = BucketServer(f"s3://{bucket}/srv", tmp_path / "work", credentials(s3.port)).start()
+    try:
+        there("push", "T", server.url, *server.token)
+        url = f"{server.url.rstrip('/')}/tables/patients"
+        asked = (*small_key, *server.token)
+        assert rows(there, url, asked) == expected
+        assert rows(there, f"s3://{bucket}/srv/tables/patients", small_key) == expected
+        # The next version by the owner's own hand.
+        there(*encrypt, "-o", f"s3://{bucket}/srv/tables/patients", "--replace")
+        assert rows(there, url, asked) == expected
+        assert "version    2" in there("info", url, *asked).stdout
+        server.kill()
+        server.start()
+        assert rows(there, url, asked) == expected
+        there("delete", server.url, "patients", "--yes", *server.token)
+        assert there("query", f"s3://{bucket}/srv/tables/patients", SQL, *small_key, status=2).stderr.startswith("HUSH-T020")
+    finally:
+        server.kill()
+    assert_quiet(server.log.read_text())
