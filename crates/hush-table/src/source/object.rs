@@ -109,7 +109,9 @@ impl Objects {
 impl Version {
     pub(super) fn of(meta: &ObjectMeta) -> Self {
         match &meta.e_tag {
-            Some(tag) => Self::Tag(tag.as_str().into()),
+            // Azure's lists give without quotes what its other answers, and the conditions of requests, have in them.
+            Some(tag) if tag.ends_with('"') => Self::Tag(tag.as_str().into()),
+            Some(tag) => Self::Tag(format!("\"{tag}\"").into()),
             None => Self::Written(meta.last_modified.timestamp_nanos_opt().unwrap_or_default().into()),
         }
     }

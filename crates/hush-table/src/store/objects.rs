@@ -339,11 +339,7 @@ pub(super) fn replace(
 
 /// Deletes an object; one that is not there is no error.
 pub(super) fn delete(store: &Arc<dyn ObjectStore>, path: &Path) -> Result<(), TableError> {
-    let (store, place) = (store.clone(), path.clone());
-    match block(async move { store.delete(&place).await }) {
-        Ok(()) | Err(StoreError::NotFound { .. }) => Ok(()),
-        Err(cause) => Err(io(Operation::Delete, path.as_ref(), cause)),
-    }
+    delete_all(store, vec![path.clone()])
 }
 
 /// Deletes objects, many in one request where the store can; those that are not there are no error.
@@ -351,16 +347,28 @@ pub(super) fn delete_all(store: &Arc<dyn ObjectStore>, paths: Vec<Path>) -> Resu
     let Some(first) = paths.first().map(Path::to_string) else { return Ok(()) };
     let store = store.clone();
     let done = block(async move {
-        let mut deleted = store.delete_stream(stream::iter(paths).map(Ok).boxed());
+        let mut deleted = store.delete_stream(stream::iter(paths.clone()).map(Ok).boxed());
         while let Some(deleted) = deleted.next().await {
             match deleted {
                 Ok(_) | Err(StoreError::NotFound { .. }) => {}
+                // Some stores answer in no known way if one of the objects is not there.
+                Err(_) if are_gone(&store, &paths).await => return Ok(()),
                 Err(cause) => return Err(cause),
             }
         }
         Ok(())
     });
     done.map_err(|cause| io(Operation::Delete, &first, cause))
+}
+
+/// Whether none of these objects is there.
+async fn are_gone(store: &Arc<dyn ObjectStore>, paths: &[Path]) -> bool {
+    for path in paths {
+        if !matches!(store.head(path).await, Err(StoreError::NotFound { .. })) {
+            return false;
+        }
+    }
+    true
 }
 
 /// The objects directly below a prefix.
