@@ -110,8 +110,8 @@ impl Version {
     pub(super) fn of(meta: &ObjectMeta) -> Self {
         match &meta.e_tag {
             // Azure's lists give without quotes what its other answers, and the conditions of requests, have in them.
-            Some(tag) if tag.ends_with('"') => Self::Tag(tag.as_str().into()),
-            Some(tag) => Self::Tag(format!("\"{tag}\"").into()),
+            Some(tag) if tag.starts_with("0x") => Self::Tag(format!("\"{tag}\"").into()),
+            Some(tag) => Self::Tag(tag.as_str().into()),
             None => Self::Written(meta.last_modified.timestamp_nanos_opt().unwrap_or_default().into()),
         }
     }
