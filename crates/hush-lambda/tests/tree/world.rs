@@ -84,6 +84,12 @@ impl World {
         Engine::for_table(self.table(), 2, Limits::default()).unwrap().run(plan).unwrap()
     }
 
+    /// The number of parts that a plan reads.
+    pub(crate) fn parts_read(&self, plan: &[u8]) -> usize {
+        let engine = Engine::for_table(self.table(), 2, Limits::default()).unwrap();
+        engine.part_sizes(plan).unwrap().iter().filter(|size| size.bytes > 0).count()
+    }
+
     fn table(&self) -> TableStore {
         TableStore::new(self.store.clone(), Path::from("lake/hush/tables/t"))
     }
