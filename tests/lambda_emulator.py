@@ -235,7 +235,7 @@ class Lambda:
 
         threading.Thread(target=deliver, daemon=True).start()
 
-    def settle(self, seconds=60):
+    def settle(self, seconds=300):
         """Waits until no event is under way."""
         until = time.monotonic() + seconds
         while self.open_events:
