@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     let done = match std::env::args().nth(1).as_deref() {
         None => run(),
         Some("token") => token(),
-        Some(_) => Err("the one argument that there is is token: it makes a token and its hash".into()),
+        Some(_) => Err("hush-lambda token makes a token and its hash; without an argument the program runs as an AWS Lambda function".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
