@@ -43,6 +43,7 @@ RULES = [
     type_named("Found", "what was looked for: UsableEncoding, Lookup, TableLocation"),
     type_named("Held", "what holds and what is held: StoredPart, MemoryBatches"),
     type_named("Part", "PartEntry or PartFile for a file of a table; another noun for anything else"),
+    Rule(r"\bPartKind\b", "FileKind: keys and zones have files too"),
     type_named("Way", "another noun; a way is a priced plan", home="crates/hush-plan/src/report.rs"),
     Rule(r"\bfn words\([^)]*\) -> (?:String|&'static str)", "fn describe; words are 64 bits"),
     Rule(r"\b\w*rescale\w*\b", "mod_switch: only CKKS has a scale", files="crates/hush-schemes/src/bgv/**/*.rs"),

@@ -14,7 +14,7 @@ use hush::{EncryptOptions, OwnedTable, OwnerKey, Pins, Protection, Purpose, Sile
 use hush_system::processors;
 use serde::{Deserialize, Serialize};
 
-pub use self::files::FileKind;
+pub use self::files::FileFormat;
 use self::files::{COLUMNS, NAME, true_sums};
 pub use self::reading::{Duckdb, Reading};
 use crate::BenchError;
@@ -119,7 +119,7 @@ impl Measured {
 /// Hushtable refuses, in a child too; files cannot be written.
 pub fn run(options: &Options, program: &Path) -> Result<Report, BenchError> {
     let directory = tempfile::tempdir()?;
-    let csv = FileKind::Csv.write(directory.path(), options.seed, options.rows)?;
+    let csv = FileFormat::Csv.write(directory.path(), options.seed, options.rows)?;
     let limits = run_limits(options, &csv, directory.path(), program)?;
     let reading = reading::run(options, &csv, directory.path(), program)?;
     Ok(Report { limits, reading })

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use hush_remote::RemoteServer;
-use hush_table::part::PartKind;
+use hush_table::part::FileKind;
 use hush_table::{SignedDelivery, TableError, TableStore};
 
 use crate::EdgeError;
@@ -120,7 +120,7 @@ impl Forwarder<'_> {
 
     fn copy_parts(&self, table: &TableStore, signed: &SignedDelivery) -> Result<(), EdgeError> {
         let delivery = signed.delivery();
-        for (kind, file) in [(PartKind::Encrypted, delivery.encrypted), (PartKind::Clear, delivery.clear)] {
+        for (kind, file) in [(FileKind::Encrypted, delivery.encrypted), (FileKind::Clear, delivery.clear)] {
             let Some(file) = file else { continue };
             let source = self.spool.store().open_part(kind, &file)?;
             let path = self.spool.directory().to_owned();

@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError};
 
 use hush_ring::os_random;
 use hush_table::delivery::{DELIVERY_FORMAT, DeliveryId};
-use hush_table::part::{PartKind, PartName};
+use hush_table::part::{FileKind, PartName};
 use hush_table::store::{PARTS_NAME, files};
 use hush_table::{Delivery, Digest, PartFile, SignedDelivery, StreamId, TableError, TableStore};
 use serde::{Deserialize, Serialize};
@@ -273,7 +273,7 @@ impl Spool {
         drop(state);
         self.remove(&self.directory.join(waiting.file_name()))?;
         let delivery = signed.delivery();
-        let parts = [(PartKind::Encrypted, delivery.encrypted), (PartKind::Clear, delivery.clear)];
+        let parts = [(FileKind::Encrypted, delivery.encrypted), (FileKind::Clear, delivery.clear)];
         let others = self.named_parts(&self.waiting()?)?;
         for (kind, file) in parts {
             let Some(file) = file else { continue };
@@ -331,9 +331,9 @@ impl Spool {
         for waiting in waiting {
             let signed = self.read(*waiting)?;
             let delivery = signed.delivery();
-            let name = |kind: PartKind, file: Option<PartFile>| file.map(|file| kind.file_name(&file.digest));
-            names.extend(name(PartKind::Encrypted, delivery.encrypted));
-            names.extend(name(PartKind::Clear, delivery.clear));
+            let name = |kind: FileKind, file: Option<PartFile>| file.map(|file| kind.file_name(&file.digest));
+            names.extend(name(FileKind::Encrypted, delivery.encrypted));
+            names.extend(name(FileKind::Clear, delivery.clear));
         }
         Ok(names)
     }

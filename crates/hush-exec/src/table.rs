@@ -10,7 +10,7 @@ use hush_plan::EncodingId;
 use hush_ring::{Cpu, Ring};
 use hush_rlwe::{Body, BodyId, BodyKind, UncheckedBody};
 use hush_table::manifest::PartPlace;
-use hush_table::part::{PartKind, Zones};
+use hush_table::part::{FileKind, Zones};
 use hush_table::{
     CHUNK_ROWS, ClearPart, Digest, EncryptedPart, Manifest, PartEntry, Projection, SignedManifest, TableStore,
 };
@@ -135,7 +135,7 @@ impl Snapshot {
 
     /// Whether the encrypted file of a part looks as it did when its digest was checked.
     pub(crate) fn encrypted_looks_unchanged(&self, part: PartRef<'_>) -> bool {
-        part.entry.encrypted.is_some_and(|file| self.store.looks_unchanged(PartKind::Encrypted, &file))
+        part.entry.encrypted.is_some_and(|file| self.store.looks_unchanged(FileKind::Encrypted, &file))
     }
 
     /// The body that some bytes hold. The first time, a snapshot checks every residue, later only the header: the digest

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use hush_protocol::path;
 use hush_protocol::table::Deliveries;
-use hush_table::part::PartKind;
+use hush_table::part::FileKind;
 use hush_table::{DeliveryId, DeliveryPage, PartFile, SignedDelivery, SignedManifest, TableStore, from_hex};
 
 use super::job::download;
@@ -26,7 +26,7 @@ pub(super) fn deliver(
     let base = table_path(table)?;
     let store = TableStore::local(directory)?;
     let delivery = signed.delivery();
-    for (kind, file) in [(PartKind::Encrypted, delivery.encrypted), (PartKind::Clear, delivery.clear)] {
+    for (kind, file) in [(FileKind::Encrypted, delivery.encrypted), (FileKind::Clear, delivery.clear)] {
         let Some(file) = file else { continue };
         let upload =
             Upload { transport, store: &store, base: &base, kind, file, expected: true, progress: &Silent };
@@ -70,7 +70,7 @@ pub(super) fn waiting(
 pub(super) fn part(
     transport: &Transport,
     table: &str,
-    kind: PartKind,
+    kind: FileKind,
     file: PartFile,
 ) -> Result<Vec<u8>, RemoteError> {
     let path = part_path(&table_path(table)?, kind, &file);

@@ -39,7 +39,7 @@ mod upload;
 use std::path::Path;
 
 use hush_protocol::path;
-use hush_table::part::PartKind;
+use hush_table::part::FileKind;
 use hush_table::{DeliveryId, DeliveryPage, PartFile, SignedDelivery, SignedManifest, TableStore};
 
 pub use error::{RemoteError, TokenFault};
@@ -227,7 +227,7 @@ impl RemoteServer {
     ///
     /// # Errors
     /// [`RemoteError::Refused`] if it is not there, [`RemoteError::Altered`] if it is not the file named.
-    pub fn part(&self, table: &str, kind: PartKind, file: PartFile) -> Result<Vec<u8>, RemoteError> {
+    pub fn part(&self, table: &str, kind: FileKind, file: PartFile) -> Result<Vec<u8>, RemoteError> {
         deliver::part(&self.transport, table, kind, file)
     }
 

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use hush_protocol::code;
 use hush_protocol::table::Present;
-use hush_table::part::PartKind;
+use hush_table::part::FileKind;
 use hush_table::{PartFile, SignedManifest, TableStore, to_hex};
 
 use super::deliver::commit;
@@ -78,10 +78,10 @@ pub(super) fn push(
 
 /// Uploads files, [`UNDER_WAY`] at a time where one of them is large. After an error no further upload begins.
 fn each_of(
-    files: Vec<(PartKind, PartFile)>,
-    upload: &(impl Fn((PartKind, PartFile)) -> Result<Uploaded, RemoteError> + Sync),
+    files: Vec<(FileKind, PartFile)>,
+    upload: &(impl Fn((FileKind, PartFile)) -> Result<Uploaded, RemoteError> + Sync),
 ) -> Result<Vec<Uploaded>, RemoteError> {
-    let is_small = |(_, file): &(PartKind, PartFile)| file.bytes <= ALONE_BYTES;
+    let is_small = |(_, file): &(FileKind, PartFile)| file.bytes <= ALONE_BYTES;
     if files.len() < 2 || files.iter().all(is_small) {
         return files.into_iter().map(upload).collect();
     }
@@ -139,14 +139,14 @@ fn check_place(transport: &Transport, base: &str, manifest: &SignedManifest) -> 
 
 /// Each file of parts and keys once, those of clear columns apart: a push that breaks off has sent clear columns only if all
 /// encrypted ones are there.
-pub(super) fn part_files(manifest: &SignedManifest) -> [Vec<(PartKind, PartFile)>; 2] {
+pub(super) fn part_files(manifest: &SignedManifest) -> [Vec<(FileKind, PartFile)>; 2] {
     let parts = &manifest.manifest().parts;
-    let encrypted = parts.iter().filter_map(|part| Some((PartKind::Encrypted, part.encrypted?)));
-    let clear = parts.iter().filter_map(|part| Some((PartKind::Clear, part.clear?)));
-    let keys = manifest.manifest().keys.iter().map(|entry| (PartKind::Key, entry.file));
-    let zones = manifest.manifest().zones.map(|file| (PartKind::Zones, file));
+    let encrypted = parts.iter().filter_map(|part| Some((FileKind::Encrypted, part.encrypted?)));
+    let clear = parts.iter().filter_map(|part| Some((FileKind::Clear, part.clear?)));
+    let keys = manifest.manifest().keys.iter().map(|entry| (FileKind::Key, entry.file));
+    let zones = manifest.manifest().zones.map(|file| (FileKind::Zones, file));
     let mut seen = HashSet::new();
-    let mut once = |part: &(PartKind, PartFile)| seen.insert(*part);
+    let mut once = |part: &(FileKind, PartFile)| seen.insert(*part);
     let first = encrypted.chain(keys).filter(&mut once).collect();
     // Bounds are values of clear columns.
     [first, clear.chain(zones).filter(&mut once).collect()]
@@ -162,17 +162,17 @@ mod tests {
 
     use super::*;
 
-    fn files(bytes: impl IntoIterator<Item = u64>) -> Vec<(PartKind, PartFile)> {
+    fn files(bytes: impl IntoIterator<Item = u64>) -> Vec<(FileKind, PartFile)> {
         let file =
             |(index, bytes): (usize, u64)| PartFile { bytes, digest: Digest::of(&index.to_le_bytes()) };
-        bytes.into_iter().enumerate().map(|part| (PartKind::Encrypted, file(part))).collect()
+        bytes.into_iter().enumerate().map(|part| (FileKind::Encrypted, file(part))).collect()
     }
 
     #[test]
     fn large_files_are_uploaded_once_each_two_at_a_time() {
         let files = files([ALONE_BYTES + 1; 10]);
         let (done, together) = (Mutex::new(Vec::new()), Barrier::new(UNDER_WAY));
-        let uploads = each_of(files.clone(), &|file: (PartKind, PartFile)| {
+        let uploads = each_of(files.clone(), &|file: (FileKind, PartFile)| {
             // Waits for another upload, so this ends only if two are under way at a time.
             together.wait();
             done.lock().unwrap().push(file);
@@ -180,7 +180,7 @@ mod tests {
         });
         assert_eq!(uploads.unwrap().iter().map(|upload| upload.sent).sum::<u64>(), 10 * (ALONE_BYTES + 1));
         let done = done.into_inner().unwrap();
-        let names = |files: &[(PartKind, PartFile)]| -> BTreeSet<String> {
+        let names = |files: &[(FileKind, PartFile)]| -> BTreeSet<String> {
             files.iter().map(|(kind, file)| kind.file_name(&file.digest)).collect()
         };
         assert_eq!((done.len(), names(&done)), (10, names(&files)));

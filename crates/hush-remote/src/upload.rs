@@ -5,7 +5,7 @@ use std::io::{self, Read};
 
 use hush_protocol::header::{PART_DAMAGED, UPLOAD_COMPLETE, UPLOAD_OFFSET, YES};
 use hush_protocol::{code, path};
-use hush_table::part::PartKind;
+use hush_table::part::FileKind;
 use hush_table::{PartFile, TableStore};
 
 use super::RemoteError;
@@ -13,12 +13,12 @@ use super::transport::{Call, Method, Transport};
 use crate::progress::Progress;
 
 /// A part's path below a table's.
-pub(super) fn part_path(base: &str, kind: PartKind, file: &PartFile) -> String {
+pub(super) fn part_path(base: &str, kind: FileKind, file: &PartFile) -> String {
     let ending = match kind {
-        PartKind::Clear => path::CLEAR,
-        PartKind::Encrypted => path::ENCRYPTED,
-        PartKind::Key => path::KEY,
-        PartKind::Zones => path::ZONES,
+        FileKind::Clear => path::CLEAR,
+        FileKind::Encrypted => path::ENCRYPTED,
+        FileKind::Key => path::KEY,
+        FileKind::Zones => path::ZONES,
     };
     path::part(base, &path::part_name(&file.digest.to_string(), ending))
 }
@@ -36,7 +36,7 @@ pub(super) struct Upload<'a> {
     pub(super) transport: &'a Transport,
     pub(super) store: &'a TableStore,
     pub(super) base: &'a str,
-    pub(super) kind: PartKind,
+    pub(super) kind: FileKind,
     pub(super) file: PartFile,
     /// Whether the server may have the part, or some of it.
     pub(super) expected: bool,

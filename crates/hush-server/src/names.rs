@@ -4,7 +4,7 @@
 use hush_plan::schema::is_table_name;
 use hush_protocol::job::ID_HEX_DIGITS;
 use hush_protocol::path::{CLEAR, ENCRYPTED, KEY, ZONES};
-use hush_table::{PartKind, PartName};
+use hush_table::{FileKind, PartName};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ApiError, Code};
@@ -42,10 +42,10 @@ impl TableName {
 /// [`Code::BadName`].
 pub fn parse_part(text: &str) -> Result<PartName, ApiError> {
     let (digest, kind) = match text.split_once('.') {
-        Some((digest, CLEAR)) => (digest, PartKind::Clear),
-        Some((digest, ENCRYPTED)) => (digest, PartKind::Encrypted),
-        Some((digest, KEY)) => (digest, PartKind::Key),
-        Some((digest, ZONES)) => (digest, PartKind::Zones),
+        Some((digest, CLEAR)) => (digest, FileKind::Clear),
+        Some((digest, ENCRYPTED)) => (digest, FileKind::Encrypted),
+        Some((digest, KEY)) => (digest, FileKind::Key),
+        Some((digest, ZONES)) => (digest, FileKind::Zones),
         _ => return Err(Code::BadName.into()),
     };
     Ok(PartName::new(kind, digest.parse().map_err(|_| Code::BadName)?))
@@ -140,7 +140,7 @@ mod tests {
         let digest = "0123456789abcdef".repeat(4);
         let files = ["clear.parquet", "enc.parquet", "key", "zones.parquet"];
         for (kind, (ending, file)) in
-            PartKind::ALL.into_iter().zip(["clear", "enc", "key", "zones"].into_iter().zip(files))
+            FileKind::ALL.into_iter().zip(["clear", "enc", "key", "zones"].into_iter().zip(files))
         {
             let part = parse_part(&format!("{digest}.{ending}")).unwrap();
             assert_eq!(part, PartName::new(kind, digest.parse().unwrap()));

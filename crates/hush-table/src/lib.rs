@@ -56,7 +56,7 @@ pub use manifest::{
     ChainDefinition, ClearColumn, KeyEntry, KeyKind, Manifest, PartEntry, PartFile, Pin, SignedManifest,
 };
 pub use part::{
-    CHUNK_ROWS, ChunkRow, ChunkRows, ClearPart, EncodedChunk, EncryptedPart, PartKind, PartName, Projection,
+    CHUNK_ROWS, ChunkRow, ChunkRows, ClearPart, EncodedChunk, EncryptedPart, FileKind, PartName, Projection,
 };
 #[cfg(feature = "stores")]
 pub use store::Bucket;

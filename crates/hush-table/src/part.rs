@@ -58,7 +58,7 @@ pub const FORMAT_KEY: &str = "hushtable.part";
 /// The kinds of file that a manifest names: the two halves of a part, and evaluation keys and zones, which are stored, sent and checked as
 /// parts are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PartKind {
+pub enum FileKind {
     /// Clear columns.
     Clear,
     /// Encodings and sealed columns.
@@ -69,7 +69,7 @@ pub enum PartKind {
     Zones,
 }
 
-impl PartKind {
+impl FileKind {
     /// Every kind.
     pub const ALL: [Self; 4] = [Self::Clear, Self::Encrypted, Self::Key, Self::Zones];
 
@@ -106,14 +106,14 @@ impl PartKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PartName {
     /// Its kind.
-    pub kind: PartKind,
+    pub kind: FileKind,
     /// BLAKE3 of its content.
     pub digest: Digest,
 }
 
 impl PartName {
     /// The name of a part.
-    pub fn new(kind: PartKind, digest: Digest) -> Self {
+    pub fn new(kind: FileKind, digest: Digest) -> Self {
         Self { kind, digest }
     }
 
@@ -130,7 +130,7 @@ impl PartName {
     /// The part or key to which a file belongs: itself, or its hash tree. `None` for other files.
     pub fn of_file(name: &str) -> Option<Self> {
         let digest = name.split('.').next()?.parse().ok()?;
-        let parts = PartKind::ALL.map(|kind| Self { kind, digest });
+        let parts = FileKind::ALL.map(|kind| Self { kind, digest });
         parts.into_iter().find(|part| part.file_name() == name || part.tree_name() == name)
     }
 }
@@ -191,7 +191,7 @@ impl Projection {
 #[derive(Clone, Debug)]
 pub struct WrittenPart {
     /// Which kind.
-    pub kind: PartKind,
+    pub kind: FileKind,
     /// The file's content.
     pub bytes: Bytes,
     /// Digest and length, for the manifest.
@@ -205,7 +205,7 @@ pub struct WrittenPart {
 }
 
 impl WrittenPart {
-    pub(crate) fn new(kind: PartKind, bytes: impl Into<Bytes>, rows: u64, chunks: u32) -> Self {
+    pub(crate) fn new(kind: FileKind, bytes: impl Into<Bytes>, rows: u64, chunks: u32) -> Self {
         let bytes = bytes.into();
         let tree = DigestTree::of(&bytes);
         let file = PartFile { digest: tree.digest(), bytes: bytes.len() as u64 };

@@ -65,7 +65,7 @@ pub use writer::{KeysToStore, TableIdentity, TableLayout, TableWriter};
 use self::open::KnownParts;
 use crate::digest::Digest;
 use crate::error::{Operation, TableError};
-use crate::part::{PartKind, RangeMemory};
+use crate::part::{FileKind, RangeMemory};
 
 /// Name of the folder of waiting deliveries below a table's prefix.
 pub const DELIVERIES_NAME: &str = "deliveries";
@@ -158,7 +158,7 @@ impl TableStore {
     }
 
     /// Path of a part file in [`TableStore::objects`].
-    pub fn part_path(&self, kind: PartKind, digest: &Digest) -> Path {
+    pub fn part_path(&self, kind: FileKind, digest: &Digest) -> Path {
         self.folder(kind.folder()).join(kind.file_name(digest))
     }
 
@@ -171,7 +171,7 @@ impl TableStore {
         self.prefix.clone().join(name)
     }
 
-    fn tree_path(&self, kind: PartKind, digest: &Digest) -> Path {
+    fn tree_path(&self, kind: FileKind, digest: &Digest) -> Path {
         self.folder(kind.folder()).join(kind.tree_name(digest))
     }
 

@@ -24,17 +24,17 @@ const BOUNDS: [u64; 4] = [1_000_000_000_000, 1_000_000_000_000, 1_000_000_000, 1
 /// Rows that are written together.
 const BATCH_ROWS: u64 = 1 << 16;
 
-/// A kind of file.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum FileKind {
+pub enum FileFormat {
     /// A line for each row.
     Csv,
     /// Apache Parquet, compressed with Snappy as most writers do.
     Parquet,
 }
 
-impl FileKind {
+impl FileFormat {
     /// How its files end.
     pub(super) fn ending(self) -> &'static str {
         match self {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
-use super::files::{COLUMNS, FileKind, true_sums};
+use super::files::{COLUMNS, FileFormat, true_sums};
 use super::{Case, Encrypted, Options, in_child};
 use crate::BenchError;
 use crate::aligned::{align, figure_text};
@@ -20,7 +20,7 @@ const DUCKDB: &str = include_str!("../peers/duckdb_read.py");
 #[derive(Clone, Debug, Serialize)]
 pub struct Reading {
     /// The file.
-    pub from: FileKind,
+    pub from: FileFormat,
     /// Threads and cores.
     pub threads: usize,
     /// Each encryption.
@@ -58,8 +58,9 @@ pub(super) fn run(
     directory: &Path,
     program: &Path,
 ) -> Result<Vec<Reading>, BenchError> {
-    let parquet = FileKind::Parquet.write(directory, options.seed, options.rows)?;
-    let files: [(FileKind, PathBuf); 2] = [(FileKind::Csv, csv.to_owned()), (FileKind::Parquet, parquet)];
+    let parquet = FileFormat::Parquet.write(directory, options.seed, options.rows)?;
+    let files: [(FileFormat, PathBuf); 2] =
+        [(FileFormat::Csv, csv.to_owned()), (FileFormat::Parquet, parquet)];
     let mut counts = vec![1, options.threads];
     counts.dedup();
     let cases = files.iter().flat_map(|file| counts.iter().map(move |threads| (file, *threads)));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use hush_edge::digest_of_encodings;
 use hush_plan::error::Remedy;
 use hush_table::manifest::{MAX_PARTS, MAX_REJECTED, Rejection};
-use hush_table::part::{PartKind, PartSource};
+use hush_table::part::{FileKind, PartSource};
 use hush_table::{
     DeliveryId, DeviceId, Digest, Manifest, PartFile, SignedDelivery, SignedManifest, StreamId,
 };
@@ -103,7 +103,7 @@ pub fn accept_deliveries(
             let store = place.files().map_err(Fault::from)?;
             examiner.examine(delivery, &|kind, file| Ok(store.open_part(kind, &file)?))
         }
-        TablePlace::Server(server, _) => examiner.examine(delivery, &|kind: PartKind, file: PartFile| {
+        TablePlace::Server(server, _) => examiner.examine(delivery, &|kind: FileKind, file: PartFile| {
             Ok(PartSource::from_memory(server.part(table, kind, file)?))
         }),
     };

@@ -29,7 +29,7 @@ use hush_table::manifest::PartPlace;
 use hush_table::part::PartSource;
 use hush_table::source::{ColumnData, RowBatch, TypedColumn, Values as Units};
 use hush_table::{
-    ChunkRow, ClearPart, EncryptedPart, Manifest, PartEntry, PartFile, PartKind, Projection, SignedDelivery,
+    ChunkRow, ClearPart, EncryptedPart, FileKind, Manifest, PartEntry, PartFile, Projection, SignedDelivery,
     TableError, check_seeds,
 };
 use rayon::prelude::*;
@@ -126,7 +126,7 @@ impl<'a> Examiner<'a> {
     pub(crate) fn examine(
         &self,
         signed: &SignedDelivery,
-        open: &dyn Fn(PartKind, PartFile) -> Result<PartSource, ClientError>,
+        open: &dyn Fn(FileKind, PartFile) -> Result<PartSource, ClientError>,
     ) -> Result<(), Fault> {
         let entry = signed.delivery().part_entry();
         if !self.manifest.suits(&entry) {
@@ -135,13 +135,13 @@ impl<'a> Examiner<'a> {
         self.check_sizes(&entry)?;
         let file = |kind, file: PartFile| open(kind, file).map_err(Fault::File);
         if let Some(part) = entry.clear {
-            let part = ClearPart::open(file(PartKind::Clear, part)?, self.manifest, &entry)?;
+            let part = ClearPart::open(file(FileKind::Clear, part)?, self.manifest, &entry)?;
             // A few rows at a time: a small file can hold one long text for every row.
             part.for_each(CLEAR_ROWS, &mut |rows| self.check_clear(rows))??;
         }
         let Some(part) = entry.encrypted else { return Ok(()) };
         let start = PartPlace { first_chunk: 0, first_row: 0 };
-        let part = EncryptedPart::open(file(PartKind::Encrypted, part)?, self.manifest, start, &entry)?;
+        let part = EncryptedPart::open(file(FileKind::Encrypted, part)?, self.manifest, start, &entry)?;
         check_seeds(&part, signed.delivery().id)?;
         let projection =
             Projection { seed: true, encodings: self.manifest.encoding_ids(), ..Projection::default() };

@@ -18,7 +18,7 @@ use hush_remote::Silent;
 use hush_schemes::Values;
 use hush_schemes::bgv::public::PublicEncryptor;
 use hush_table::delivery::DELIVERY_FORMAT;
-use hush_table::part::{ClearPartWriter, EncryptedPartWriter, PartKind, WrittenPart};
+use hush_table::part::{ClearPartWriter, EncryptedPartWriter, FileKind, WrittenPart};
 use hush_table::source::{OpenOptions, Source};
 use hush_table::{Delivery, DeliveryId, EncodedChunk, Projection, SignedDelivery, StreamId, TableStore};
 
@@ -314,6 +314,6 @@ fn a_store_refuses_seeds_that_do_not_follow_from_the_delivery() {
         let store = TableStore::local_existing(case.table()).unwrap();
         let delivered = store.deliver(&signed);
         assert_eq!(delivered.is_ok(), is_taken, "{delivered:?}");
-        assert!(store.open_part(PartKind::Clear, &signed.delivery().clear.unwrap()).is_ok());
+        assert!(store.open_part(FileKind::Clear, &signed.delivery().clear.unwrap()).is_ok());
     }
 }

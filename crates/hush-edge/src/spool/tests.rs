@@ -55,7 +55,7 @@ fn numbers_and_positions_survive_whatever_is_left_of_them() {
         }
         drop(spool);
         let parts = directory.path().join(PARTS_NAME);
-        let left = PartKind::Clear.file_name(&Digest::of(b"left"));
+        let left = FileKind::Clear.file_name(&Digest::of(b"left"));
         fs::write(parts.join(&left), "left").unwrap();
         fs::write(parts.join(format!("{left}.7-0.partial")), "half").unwrap();
         fs::write(directory.path().join("state.json.7-0.partial"), "half").unwrap();

@@ -30,7 +30,7 @@ use datafusion::parquet::errors::{ParquetError, Result as ParquetResult};
 use datafusion::parquet::file::metadata::ParquetMetaData;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use hush_table::{ClearPart, PartKind, SignedManifest, TableError, TableStore};
+use hush_table::{ClearPart, FileKind, SignedManifest, TableError, TableStore};
 use object_store::ObjectMeta;
 
 use super::session;
@@ -74,7 +74,7 @@ impl ClearFiles {
         let files = parts.filter_map(|(index, entry)| {
             let file = entry.clear?;
             let meta = ObjectMeta {
-                location: store.part_path(PartKind::Clear, &file.digest),
+                location: store.part_path(FileKind::Clear, &file.digest),
                 last_modified: Default::default(),
                 size: file.bytes,
                 e_tag: None,
@@ -165,7 +165,7 @@ impl Reader {
 impl Readers {
     fn open(&self, index: usize) -> std::result::Result<ClearPart, TableError> {
         let manifest = self.manifest.manifest();
-        let missing = || TableError::PartMissing { name: format!("{:?}", PartKind::Clear) };
+        let missing = || TableError::PartMissing { name: format!("{:?}", FileKind::Clear) };
         self.store.open_clear(manifest, manifest.parts.get(index).ok_or_else(missing)?)
     }
 }

@@ -8,7 +8,7 @@ use ethnum::I256;
 use hush_exec::answer::Answer;
 use hush_exec::{Engine, ExecError, Limits, PartSet, Stop};
 use hush_plan::plan::{AggregateTask, Mask, Predicate, Task, engine_aggregates};
-use hush_table::part::PartKind;
+use hush_table::part::FileKind;
 use object_store::ObjectStoreExt;
 
 use crate::fixture::{Fixture, REAL_SUM, Random, Row, SQUARE, VALID, VALUE};
@@ -428,7 +428,7 @@ fn parts_that_zones_rule_out_may_be_missing() {
             let runtime = tokio::runtime::Runtime::new().unwrap();
             let parts = &fixture.signed.manifest().parts;
             for part in parts.iter().zip(&sizes).filter(|(_, size)| size.bytes == 0).map(|(part, _)| part) {
-                let files = [(PartKind::Clear, part.clear), (PartKind::Encrypted, part.encrypted)];
+                let files = [(FileKind::Clear, part.clear), (FileKind::Encrypted, part.encrypted)];
                 for (kind, file) in files {
                     let path = fixture.store.part_path(kind, &file.unwrap().digest);
                     runtime.block_on(fixture.store.objects().delete(&path)).unwrap();

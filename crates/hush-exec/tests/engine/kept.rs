@@ -10,7 +10,7 @@ use ethnum::I256;
 use hush_exec::{Engine, SumCache};
 use hush_plan::EncodingId;
 use hush_plan::plan::{AggregateTask, Mask, Predicate, Task};
-use hush_table::{PartKind, SignedManifest};
+use hush_table::{FileKind, SignedManifest};
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutPayload};
 
@@ -78,7 +78,7 @@ fn plan_for(fixture: &Fixture, signed: &SignedManifest, task: &AggregateTask) ->
 
 fn encrypted_path(fixture: &Fixture, part: usize) -> Path {
     let file = fixture.signed.manifest().parts[part].encrypted.unwrap();
-    fixture.store.part_path(PartKind::Encrypted, &file.digest)
+    fixture.store.part_path(FileKind::Encrypted, &file.digest)
 }
 
 fn put(fixture: &Fixture, path: &Path, bytes: Vec<u8>) {

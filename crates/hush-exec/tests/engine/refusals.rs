@@ -7,7 +7,7 @@ use hush_exec::{Engine, ErrorKind, ExecError, Limits};
 use hush_params::size::MAX_ROUNDED_BITS;
 use hush_plan::EncodingId;
 use hush_plan::plan::{Mask, RowsTask, SlotExpr, Task};
-use hush_table::PartKind;
+use hush_table::FileKind;
 use object_store::ObjectStoreExt;
 use object_store::PutPayload;
 use object_store::path::Path;
@@ -181,7 +181,7 @@ fn absent_and_damaged_tables() {
     assert!(matches!(nowhere.run(&plan).unwrap_err(), ExecError::NoTable));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let part = &fixture.signed.manifest().parts[0];
-    for (kind, file) in [(PartKind::Clear, part.clear), (PartKind::Encrypted, part.encrypted)] {
+    for (kind, file) in [(FileKind::Clear, part.clear), (FileKind::Encrypted, part.encrypted)] {
         let path = fixture.store.part_path(kind, &file.unwrap().digest);
         let objects = fixture.store.objects();
         let good = runtime.block_on(async { objects.get(&path).await.unwrap().bytes().await.unwrap() });
@@ -221,7 +221,7 @@ fn a_table_below_a_prefix_is_whole_or_refused() {
     let objects = fixture.store.objects().clone();
     let part = &fixture.signed.manifest().parts[0];
     let mut paths = vec![Path::from(hush_table::store::MANIFEST_NAME)];
-    for (kind, file) in [(PartKind::Clear, part.clear), (PartKind::Encrypted, part.encrypted)] {
+    for (kind, file) in [(FileKind::Clear, part.clear), (FileKind::Encrypted, part.encrypted)] {
         paths.push(fixture.store.part_path(kind, &file.unwrap().digest));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use hush_exec::{Engine, ErrorKind, Limits, Stop};
 use hush_plan::plan::{RowsTask, SlotExpr, Task};
-use hush_table::PartKind;
+use hush_table::FileKind;
 use object_store::path::Path;
 use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt,
@@ -107,7 +107,7 @@ pub(crate) fn watched(fixture: &Fixture, threads: usize, before_read: Hook) -> E
 
 fn clear_path(fixture: &Fixture) -> Path {
     let clear = fixture.signed.manifest().parts[0].clear.unwrap();
-    fixture.store.part_path(PartKind::Clear, &clear.digest)
+    fixture.store.part_path(FileKind::Clear, &clear.digest)
 }
 
 /// The file is exchanged, before any of the reads, for a sound one with as many rows. Then the answer is right, because

@@ -16,7 +16,7 @@ use hush_server::catalog::{Catalog, Committed};
 use hush_server::error::Code;
 use hush_server::names::TableName;
 use hush_table::part::TREE_FROM_BYTES;
-use hush_table::{PartKind, TableStore};
+use hush_table::{FileKind, TableStore};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
@@ -378,9 +378,9 @@ fn a_commit_that_fails_at_any_write_is_whole_or_nothing() {
         let catalog = Catalog::open(store.storage()).unwrap();
         let upload = |table: &LocalTable| {
             for (route, content) in table.parts() {
-                let kind = if route.ends_with(".enc") { PartKind::Encrypted } else { PartKind::Clear };
+                let kind = if route.ends_with(".enc") { FileKind::Encrypted } else { FileKind::Clear };
                 let entry = &table.manifest.manifest().parts[0];
-                let file = if kind == PartKind::Clear { entry.clear } else { entry.encrypted };
+                let file = if kind == FileKind::Clear { entry.clear } else { entry.encrypted };
                 catalog.place(&name).unwrap().put_received(kind, file.unwrap(), content.into()).unwrap();
             }
         };

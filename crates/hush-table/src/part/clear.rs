@@ -22,7 +22,7 @@ use parquet::file::properties::WriterProperties;
 
 pub use self::bounds::ColumnBounds;
 use super::contain::contain;
-use super::{CHUNK_ROWS, MAX_UNCOMPRESSED_BYTES, PartKind, PartSource, WrittenPart};
+use super::{CHUNK_ROWS, FileKind, MAX_UNCOMPRESSED_BYTES, PartSource, WrittenPart};
 use crate::digest::Digest;
 use crate::error::{Measured, PartFault, TableError};
 use crate::manifest::{Manifest, PartEntry};
@@ -73,7 +73,7 @@ impl ClearPartWriter {
     pub fn finish(self) -> Result<WrittenPart, TableError> {
         let bytes = self.writer.into_inner().map_err(unwritten)?;
         let chunks = self.rows.div_ceil(u64::from(CHUNK_ROWS)) as u32;
-        Ok(WrittenPart::new(PartKind::Clear, bytes, self.rows, chunks))
+        Ok(WrittenPart::new(FileKind::Clear, bytes, self.rows, chunks))
     }
 }
 

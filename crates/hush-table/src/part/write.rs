@@ -15,7 +15,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{PrimitiveTypeBuilder, Type, TypePtr};
 
 use super::{
-    CHUNK_ROWS, EncodedChunk, FORMAT_KEY, MAX_PART_CHUNKS, PART_FORMAT, PartKind, WrittenPart,
+    CHUNK_ROWS, EncodedChunk, FORMAT_KEY, FileKind, MAX_PART_CHUNKS, PART_FORMAT, WrittenPart,
     encoding_column, sealed_column,
 };
 use crate::digest::Digest;
@@ -86,7 +86,7 @@ impl EncryptedPartWriter {
         let rows = self.chunks.iter().map(|chunk| u64::from(chunk.rows)).sum();
         let chunks = self.chunk_count();
         let bytes = self.to_parquet().map_err(|source| TableError::Parquet { part, source })?;
-        Ok(WrittenPart::new(PartKind::Encrypted, bytes, rows, chunks))
+        Ok(WrittenPart::new(FileKind::Encrypted, bytes, rows, chunks))
     }
 
     fn check(&self, chunk: &EncodedChunk) -> Result<(), PartFault> {

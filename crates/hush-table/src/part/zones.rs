@@ -24,7 +24,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
 use super::contain::contain;
-use super::{ClearPart, ColumnBounds, MAX_UNCOMPRESSED_BYTES, PartKind, PartSource, WrittenPart};
+use super::{ClearPart, ColumnBounds, FileKind, MAX_UNCOMPRESSED_BYTES, PartSource, WrittenPart};
 use crate::digest::Digest;
 use crate::error::{Measured, PartFault, TableError};
 use crate::manifest::{MAX_ZONES_BYTES, Manifest};
@@ -213,7 +213,7 @@ impl ZonesWriter {
         };
         let bytes = write().map_err(|cause| unwritten(cause.into()))?;
         let fits = bytes.len() as u64 <= MAX_ZONES_BYTES;
-        Ok(fits.then(|| WrittenPart::new(PartKind::Zones, bytes, 0, 0)))
+        Ok(fits.then(|| WrittenPart::new(FileKind::Zones, bytes, 0, 0)))
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use super::{TableStore, named_files};
 use crate::error::TableError;
 use crate::manifest::{PartFile, SignedManifest};
-use crate::part::{PartKind, PartName};
+use crate::part::{FileKind, PartName};
 
 /// Files that are under way at a time, each in memory unless its place is a directory.
 const UNDER_WAY: usize = 4;
@@ -48,7 +48,7 @@ impl TableStore {
         let mut seen = HashSet::new();
         let mut files: Vec<_> = named_files(manifest).filter(|part| seen.insert(*part)).collect();
         // A copy that breaks off has clear columns only if all encrypted ones are there.
-        files.sort_by_key(|(kind, _)| matches!(kind, PartKind::Clear | PartKind::Zones));
+        files.sort_by_key(|(kind, _)| matches!(kind, FileKind::Clear | FileKind::Zones));
         let (left, copied) = (Mutex::new(files.into_iter()), Mutex::new(Copied::default()));
         let work = || -> Result<(), TableError> {
             loop {
@@ -81,7 +81,7 @@ impl TableStore {
     }
 
     /// Copies a file, unless it is there; gives whether it was written.
-    fn copy_file(&self, kind: PartKind, file: PartFile, to: &Self) -> Result<bool, TableError> {
+    fn copy_file(&self, kind: FileKind, file: PartFile, to: &Self) -> Result<bool, TableError> {
         if to.part_bytes(&PartName::new(kind, file.digest))? == Some(file.bytes) {
             return Ok(false);
         }

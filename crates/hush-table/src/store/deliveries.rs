@@ -11,7 +11,7 @@ use crate::delivery::{DeliveryId, DeliveryPage, MAX_DELIVERY_BYTES, SignedDelive
 use crate::digest::DeviceId;
 use crate::error::{DeliveryFault, Operation, TableError};
 use crate::manifest::{Manifest, PartPlace, SignedManifest};
-use crate::part::{ClearPart, EncryptedPart, PartKind, PartName, Projection};
+use crate::part::{ClearPart, EncryptedPart, FileKind, PartName, Projection};
 
 /// What became of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,8 +168,8 @@ impl TableStore {
         for id in self.waiting()? {
             let Some(signed) = self.read_delivery(id)? else { continue };
             let delivery = signed.delivery();
-            let clear = delivery.clear.map(|file| PartName::new(PartKind::Clear, file.digest));
-            let encrypted = delivery.encrypted.map(|file| PartName::new(PartKind::Encrypted, file.digest));
+            let clear = delivery.clear.map(|file| PartName::new(FileKind::Clear, file.digest));
+            let encrypted = delivery.encrypted.map(|file| PartName::new(FileKind::Encrypted, file.digest));
             awaited.extend(clear.into_iter().chain(encrypted));
         }
         Ok(awaited)
@@ -184,10 +184,10 @@ impl TableStore {
         }
         let place = PartPlace { first_chunk: 0, first_row: 0 };
         if let Some(file) = entry.clear {
-            ClearPart::open(self.open_part(PartKind::Clear, &file)?, manifest, &entry)?;
+            ClearPart::open(self.open_part(FileKind::Clear, &file)?, manifest, &entry)?;
         }
         if let Some(file) = entry.encrypted {
-            let part = self.open_part(PartKind::Encrypted, &file)?;
+            let part = self.open_part(FileKind::Encrypted, &file)?;
             check_seeds(&EncryptedPart::open(part, manifest, place, &entry)?, delivery.id)?;
         }
         Ok(())

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use super::objects::Listed;
 use crate::error::{Operation, TableError};
-use crate::part::{DigestTree, PartKind, PartName};
+use crate::part::{DigestTree, FileKind, PartName};
 
 /// Ending of files that are not yet in place.
 const PARTIAL: &str = ".partial";
@@ -121,7 +121,7 @@ pub fn is_older(changed: SystemTime, age: Duration) -> bool {
 ///
 /// # Errors
 /// [`TableError::Io`].
-pub fn write_tree(directory: &Path, kind: PartKind, tree: &DigestTree) -> Result<(), TableError> {
+pub fn write_tree(directory: &Path, kind: FileKind, tree: &DigestTree) -> Result<(), TableError> {
     if !tree.is_stored() {
         return Ok(());
     }

@@ -19,7 +19,7 @@ use super::objects::{self, Listed, Lookup, Stamp};
 use super::{MANIFEST_NAME, TableStore, files};
 use crate::error::{Operation, TableError};
 use crate::manifest::{KeyEntry, Manifest, PartEntry, PartFile, PartPlace};
-use crate::part::{ClearPart, DigestTree, EncryptedPart, GroupChecks, PartKind, PartSource, Recheck};
+use crate::part::{ClearPart, DigestTree, EncryptedPart, FileKind, GroupChecks, PartSource, Recheck};
 
 /// Most groups of which trees are kept in memory: of 256 GiB of parts, in 130 MB.
 const MAX_KNOWN_GROUPS: usize = 4 << 20;
@@ -88,7 +88,7 @@ impl TableStore {
         place: PartPlace,
         entry: &PartEntry,
     ) -> Result<EncryptedPart, TableError> {
-        let source = self.open_file(PartKind::Encrypted, entry.encrypted, Recheck::Unseen)?;
+        let source = self.open_file(FileKind::Encrypted, entry.encrypted, Recheck::Unseen)?;
         EncryptedPart::open(source, manifest, place, entry)
     }
 
@@ -97,7 +97,7 @@ impl TableStore {
     /// # Errors
     /// As [`TableStore::open_encrypted`].
     pub fn open_clear(&self, manifest: &Manifest, entry: &PartEntry) -> Result<ClearPart, TableError> {
-        ClearPart::open(self.open_file(PartKind::Clear, entry.clear, Recheck::Always)?, manifest, entry)
+        ClearPart::open(self.open_file(FileKind::Clear, entry.clear, Recheck::Always)?, manifest, entry)
     }
 
     /// Opens any part file, all of it checked, without looking inside; what a server sends and receives.
@@ -107,7 +107,7 @@ impl TableStore {
     ///
     /// # Cost
     /// One pass over what has not been checked yet.
-    pub fn open_part(&self, kind: PartKind, file: &PartFile) -> Result<PartSource, TableError> {
+    pub fn open_part(&self, kind: FileKind, file: &PartFile) -> Result<PartSource, TableError> {
         let source = self.open_checked(kind, file, Recheck::Unseen)?;
         source.check_all().map_err(|cause| failed(&source, kind, file, cause))?;
         Ok(source)
@@ -120,7 +120,7 @@ impl TableStore {
     ///
     /// # Cost
     /// One pass over what has not been checked yet; for other stores than directories the file's size in memory.
-    pub fn part_at_hand(&self, kind: PartKind, file: &PartFile) -> Result<PartSource, TableError> {
+    pub fn part_at_hand(&self, kind: FileKind, file: &PartFile) -> Result<PartSource, TableError> {
         if self.is_directory() {
             return self.open_part(kind, file);
         }
@@ -136,13 +136,13 @@ impl TableStore {
     /// # Cost
     /// The size of the file, which is compared with the entry before anything is allocated.
     pub fn read_key(&self, entry: &KeyEntry) -> Result<Bytes, TableError> {
-        let source = self.open_part(PartKind::Key, &entry.file)?;
-        source.read_all().map_err(|cause| failed(&source, PartKind::Key, &entry.file, cause))
+        let source = self.open_part(FileKind::Key, &entry.file)?;
+        source.read_all().map_err(|cause| failed(&source, FileKind::Key, &entry.file, cause))
     }
 
     fn open_file(
         &self,
-        kind: PartKind,
+        kind: FileKind,
         file: Option<PartFile>,
         recheck: Recheck,
     ) -> Result<PartSource, TableError> {
@@ -152,7 +152,7 @@ impl TableStore {
 
     fn open_checked(
         &self,
-        kind: PartKind,
+        kind: FileKind,
         file: &PartFile,
         recheck: Recheck,
     ) -> Result<PartSource, TableError> {
@@ -202,7 +202,7 @@ impl TableStore {
     }
 
     /// The hash tree beside a part, if it is there and belongs to the part.
-    fn stored_tree(&self, kind: PartKind, file: &PartFile) -> Tree {
+    fn stored_tree(&self, kind: FileKind, file: &PartFile) -> Tree {
         let Some(most) = DigestTree::stored_bytes(file) else { return Tree::Unknown };
         let found = self.fetch(&self.tree_path(kind, &file.digest), most);
         let Ok(Lookup::Object(source, _)) = found else { return Tree::Unknown };
@@ -217,7 +217,7 @@ impl TableStore {
     /// # Cost
     /// One look at the file's metadata; none in a bucket, of which every byte is hashed as it comes, and so belongs to the digest whatever
     /// the object looks like.
-    pub fn looks_unchanged(&self, kind: PartKind, file: &PartFile) -> bool {
+    pub fn looks_unchanged(&self, kind: FileKind, file: &PartFile) -> bool {
         let path = self.part_path(kind, &file.digest);
         if self.memory.is_some() {
             return self.known().any(&path).is_some();
@@ -285,7 +285,7 @@ enum Tree {
 /// Why a part could not be read.
 pub(super) fn failed(
     source: &PartSource,
-    kind: PartKind,
+    kind: FileKind,
     file: &PartFile,
     cause: std::io::Error,
 ) -> TableError {

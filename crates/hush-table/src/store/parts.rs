@@ -11,7 +11,7 @@ use super::objects::{self, Listed, Lookup};
 use super::{KEYS_NAME, PARTS_NAME, TableStore, files};
 use crate::error::{Operation, TableError};
 use crate::manifest::{Manifest, PartEntry, PartFile};
-use crate::part::{CHUNK_ROWS, DigestTree, GroupChecks, PartKind, PartName, PartSource, WrittenPart};
+use crate::part::{CHUNK_ROWS, DigestTree, FileKind, GroupChecks, PartName, PartSource, WrittenPart};
 
 /// What lies under a part's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl TableStore {
     ///
     /// # Errors
     /// [`TableError::PartSize`], [`TableError::PartAltered`] and those of [`TableStore::put_part`].
-    pub fn put_received(&self, kind: PartKind, file: PartFile, bytes: Bytes) -> Result<(), TableError> {
+    pub fn put_received(&self, kind: FileKind, file: PartFile, bytes: Bytes) -> Result<(), TableError> {
         let name = kind.file_name(&file.digest);
         let length = bytes.len() as u64;
         if length != file.bytes {
@@ -76,7 +76,7 @@ impl TableStore {
     /// # Errors
     /// As [`TableStore::put_part`].
     pub fn put_key(&self, keys: impl Into<Bytes>) -> Result<PartFile, TableError> {
-        let written = WrittenPart::new(PartKind::Key, keys, 0, 0);
+        let written = WrittenPart::new(FileKind::Key, keys, 0, 0);
         self.put_part(&written)?;
         Ok(written.file)
     }
@@ -90,7 +90,7 @@ impl TableStore {
     ///
     /// # Cost
     /// None for a directory. Otherwise the part passes once, in pieces of 8 MiB.
-    pub fn take_part(&self, kind: PartKind, tree: &DigestTree, file: &Path) -> Result<(), TableError> {
+    pub fn take_part(&self, kind: FileKind, tree: &DigestTree, file: &Path) -> Result<(), TableError> {
         let name = PartName::new(kind, tree.digest());
         let path = self.part_path(kind, &name.digest);
         let stamp = match &self.directory {
@@ -169,7 +169,7 @@ impl TableStore {
     ///
     /// # Errors
     /// [`TableError::Io`].
-    pub fn missing_parts(&self, manifest: &Manifest) -> Result<Vec<(PartKind, PartFile)>, TableError> {
+    pub fn missing_parts(&self, manifest: &Manifest) -> Result<Vec<(FileKind, PartFile)>, TableError> {
         let listed = self.listed(!manifest.keys.is_empty())?.into_iter();
         let present: HashMap<String, u64> = listed.map(|object| (object.name, object.bytes)).collect();
         let mut missing: Vec<_> = named_files(manifest)
@@ -182,12 +182,12 @@ impl TableStore {
 
     /// Cuts the parts of a manifest at the first that is not here, or that is shorter than its chunks.
     pub(super) fn keep_present(&self, head: &mut Manifest) -> Result<(), TableError> {
-        let missing: HashSet<(PartKind, PartFile)> = match head.parts.is_empty() {
+        let missing: HashSet<(FileKind, PartFile)> = match head.parts.is_empty() {
             true => HashSet::new(),
             false => self.missing_parts(head)?.into_iter().collect(),
         };
         let is_here = |part: &PartEntry| {
-            let files = [(PartKind::Clear, part.clear), (PartKind::Encrypted, part.encrypted)];
+            let files = [(FileKind::Clear, part.clear), (FileKind::Encrypted, part.encrypted)];
             let are_here =
                 files.iter().all(|(kind, file)| file.is_none_or(|file| !missing.contains(&(*kind, file))));
             are_here && part.rows == u64::from(part.chunks) * u64::from(CHUNK_ROWS)
@@ -220,7 +220,7 @@ impl TableStore {
     }
 
     /// Writes a lost hash tree beside its part again, if this place mends them and it can.
-    pub(super) fn mend_tree(&self, kind: PartKind, tree: &DigestTree) {
+    pub(super) fn mend_tree(&self, kind: FileKind, tree: &DigestTree) {
         if self.mends_trees && tree.is_stored() && !self.has_tree(kind, tree) {
             // Nothing relies on it.
             let _ = match &self.directory {
@@ -230,13 +230,13 @@ impl TableStore {
         }
     }
 
-    fn has_tree(&self, kind: PartKind, tree: &DigestTree) -> bool {
+    fn has_tree(&self, kind: FileKind, tree: &DigestTree) -> bool {
         let encoded = tree.encode();
         let found = self.fetch(&self.tree_path(kind, &tree.digest()), encoded.len() as u64);
         matches!(found, Ok(Lookup::Object(stored, _)) if stored.read_all().is_ok_and(|stored| stored == encoded))
     }
 
-    fn put_tree(&self, kind: PartKind, tree: &DigestTree) -> Result<(), TableError> {
+    fn put_tree(&self, kind: FileKind, tree: &DigestTree) -> Result<(), TableError> {
         if tree.is_stored() {
             objects::put(&self.objects, &self.tree_path(kind, &tree.digest()), tree.encode().into())?;
         }
@@ -246,13 +246,13 @@ impl TableStore {
 
 /// All files of which a table consists beside its manifest: halves of parts in row order, then keys and zones. A file may be
 /// named twice.
-pub fn named_files(manifest: &Manifest) -> impl Iterator<Item = (PartKind, PartFile)> + '_ {
+pub fn named_files(manifest: &Manifest) -> impl Iterator<Item = (FileKind, PartFile)> + '_ {
     let halves = manifest.parts.iter().flat_map(|part| {
-        let clear = part.clear.map(|file| (PartKind::Clear, file));
-        clear.into_iter().chain(part.encrypted.map(|file| (PartKind::Encrypted, file)))
+        let clear = part.clear.map(|file| (FileKind::Clear, file));
+        clear.into_iter().chain(part.encrypted.map(|file| (FileKind::Encrypted, file)))
     });
-    let keys = manifest.keys.iter().map(|entry| (PartKind::Key, entry.file));
-    halves.chain(keys).chain(manifest.zones.map(|file| (PartKind::Zones, file)))
+    let keys = manifest.keys.iter().map(|entry| (FileKind::Key, entry.file));
+    halves.chain(keys).chain(manifest.zones.map(|file| (FileKind::Zones, file)))
 }
 
 /// Names of the files that a manifest names.

@@ -14,7 +14,7 @@ use super::objects::Replace;
 use super::*;
 use crate::fixture::{Random, chunk, clear_rows, credentials, identity, layout};
 use crate::manifest::{PartFile, Pin, SignedManifest};
-use crate::part::{CHUNK_ROWS, EncodedChunk, PartKind, PartName, Projection};
+use crate::part::{CHUNK_ROWS, EncodedChunk, FileKind, PartName, Projection};
 
 /// Chunks of a table of `rows` rows.
 pub(super) fn chunks(random: &mut Random, rows: u64, blob_bytes: usize) -> Vec<EncodedChunk> {
@@ -240,7 +240,7 @@ fn catalogs_list_and_separate_tables() {
             assert_eq!(catalog.table(name).unwrap().load().unwrap().manifest().table, name);
         }
         let half = catalog.table("half").unwrap();
-        half.put_received(PartKind::Clear, PartFile { digest: Digest::of(b"x"), bytes: 1 }, "x".into())
+        half.put_received(FileKind::Clear, PartFile { digest: Digest::of(b"x"), bytes: 1 }, "x".into())
             .unwrap();
         let mut names: Vec<_> = catalog
             .list()

@@ -7,7 +7,7 @@ use super::TableStore;
 use crate::digest::Digest;
 use crate::error::{PartFault, TableError};
 use crate::manifest::Manifest;
-use crate::part::{PartKind, Projection};
+use crate::part::{FileKind, Projection};
 
 impl TableStore {
     /// Opens every part, key and zone file that a manifest names and checks digests, sizes, columns, chunk numbers, rows, bounds, and that no
@@ -21,14 +21,14 @@ impl TableStore {
     /// One pass over all bytes for digests not yet checked; 40 bytes of memory per chunk for the seeds.
     pub fn verify(&self, manifest: &Manifest) -> Result<(), TableError> {
         for entry in &manifest.keys {
-            self.open_part(PartKind::Key, &entry.file)?;
+            self.open_part(FileKind::Key, &entry.file)?;
         }
         let zones = self.zones(manifest)?;
         let mut seeds = HashMap::new();
         let heads = Projection { seed: true, ..Projection::default() };
         for (index, (place, entry)) in manifest.placed_parts().enumerate() {
             if let Some(file) = &entry.clear {
-                self.open_part(PartKind::Clear, file)?;
+                self.open_part(FileKind::Clear, file)?;
                 let clear = self.open_clear(manifest, entry)?;
                 let zones = zones.as_ref().filter(|zones| index < zones.parts());
                 if let (Some(zones), Some(found)) = (zones, manifest.zones)
@@ -38,7 +38,7 @@ impl TableStore {
                 }
             }
             let Some(file) = entry.encrypted else { continue };
-            self.open_part(PartKind::Encrypted, &file)?;
+            self.open_part(FileKind::Encrypted, &file)?;
             for chunk in self.open_encrypted(manifest, place, entry)?.read(&heads)? {
                 let Some(seed) = chunk.seed else { continue };
                 if let Some(first) = seeds.insert(seed, chunk.index) {

@@ -18,8 +18,8 @@ use crate::manifest::{
     SignedManifest, key_id,
 };
 use crate::part::{
-    CHUNK_ROWS, ClearPart, ClearPartWriter, EncodedChunk, EncryptedPartWriter, MAX_PART_CHUNKS,
-    PART_TARGET_BYTES, PartKind, WrittenPart, ZonesWriter,
+    CHUNK_ROWS, ClearPart, ClearPartWriter, EncodedChunk, EncryptedPartWriter, FileKind, MAX_PART_CHUNKS,
+    PART_TARGET_BYTES, WrittenPart, ZonesWriter,
 };
 
 /// Which table is written.
@@ -217,7 +217,7 @@ impl TableWriter {
     /// there already; then nothing is stored. [`TableError::Io`].
     pub fn put_keys(&mut self, keys: KeysToStore, object: impl Into<Bytes>) -> Result<(), TableError> {
         let KeysToStore { kind, params, unit, secret } = keys;
-        let written = WrittenPart::new(PartKind::Key, object, 0, 0);
+        let written = WrittenPart::new(FileKind::Key, object, 0, 0);
         let mut head = self.head.clone();
         if let (Params::Chain(chain), None) = (&params, params.code()) {
             let definition = ChainDefinition::of(chain);

@@ -4,7 +4,7 @@
 use super::TableStore;
 use crate::error::TableError;
 use crate::manifest::Manifest;
-use crate::part::{MIN_ZONED_PARTS, PartKind, Zones, ZonesWriter};
+use crate::part::{FileKind, MIN_ZONED_PARTS, Zones, ZonesWriter};
 
 impl TableStore {
     /// Reads the zone file of a version, all of it checked against its digest; `None` if it has none.
@@ -17,7 +17,7 @@ impl TableStore {
     /// The size of the file, in one or two requests.
     pub fn zones(&self, manifest: &Manifest) -> Result<Option<Zones>, TableError> {
         let Some(file) = manifest.zones else { return Ok(None) };
-        let source = self.part_at_hand(PartKind::Zones, &file)?;
+        let source = self.part_at_hand(FileKind::Zones, &file)?;
         Zones::open(&source, manifest, file.digest).map(Some)
     }
 

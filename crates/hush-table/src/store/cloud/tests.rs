@@ -165,7 +165,7 @@ fn broken_connections_and_other_servers_are_told_apart() {
 fn writes_fail_with_the_same_words() {
     let (port, _) = answering(refusal("403 Forbidden", "AccessDenied"));
     let (table, written) =
-        (table(port), crate::part::WrittenPart::new(crate::part::PartKind::Key, vec![1; 9], 0, 0));
+        (table(port), crate::part::WrittenPart::new(crate::part::FileKind::Key, vec![1; 9], 0, 0));
     let error = table.put_part(&written).unwrap_err();
     assert_eq!(error.code(), "HUSH-T051");
     let place = format!("s3://lake/a/t/keys/{}.key", written.file.digest);

@@ -20,11 +20,11 @@ fn open_all(directory: &std::path::Path, signed: &SignedManifest) -> Result<(), 
     TableStore::local_existing(directory)?.verify(signed.manifest())
 }
 
-fn path(directory: &std::path::Path, entry: &PartEntry, kind: PartKind) -> std::path::PathBuf {
+fn path(directory: &std::path::Path, entry: &PartEntry, kind: FileKind) -> std::path::PathBuf {
     let file = match kind {
-        PartKind::Clear => entry.clear,
-        PartKind::Encrypted => entry.encrypted,
-        PartKind::Key | PartKind::Zones => None,
+        FileKind::Clear => entry.clear,
+        FileKind::Encrypted => entry.encrypted,
+        FileKind::Key | FileKind::Zones => None,
     };
     directory.join(PARTS_NAME).join(kind.file_name(&file.unwrap().digest))
 }
@@ -33,7 +33,7 @@ fn path(directory: &std::path::Path, entry: &PartEntry, kind: PartKind) -> std::
 fn swapped_parts_are_refused() {
     let (_guard, directory, signed) = table();
     open_all(&directory, &signed).unwrap();
-    for kind in [PartKind::Clear, PartKind::Encrypted] {
+    for kind in [FileKind::Clear, FileKind::Encrypted] {
         let [one, two] = [0, 1].map(|part: usize| path(&directory, &signed.manifest().parts[part], kind));
         let (first, second) = (std::fs::read(&one).unwrap(), std::fs::read(&two).unwrap());
         std::fs::write(&one, &second).unwrap();
@@ -50,7 +50,7 @@ fn swapped_parts_are_refused() {
 #[test]
 fn missing_cut_and_longer_parts_are_refused() {
     let (_guard, directory, signed) = table();
-    for kind in [PartKind::Clear, PartKind::Encrypted] {
+    for kind in [FileKind::Clear, FileKind::Encrypted] {
         let file = path(&directory, &signed.manifest().parts[1], kind);
         let good = std::fs::read(&file).unwrap();
         std::fs::remove_file(&file).unwrap();
@@ -70,7 +70,7 @@ fn missing_cut_and_longer_parts_are_refused() {
 fn any_flipped_bit_of_a_part_is_refused() {
     let (_guard, directory, signed) = table();
     let mut random = Random::fresh();
-    let file = path(&directory, &signed.manifest().parts[1], PartKind::Encrypted);
+    let file = path(&directory, &signed.manifest().parts[1], FileKind::Encrypted);
     let good = std::fs::read(&file).unwrap();
     let places = (0..200).map(|_| random.below(good.len() * 8)).chain([0, good.len() * 8 - 1]);
     for bit in places.collect::<Vec<_>>() {
@@ -88,7 +88,7 @@ fn a_part_changed_after_it_was_verified_is_verified_again() {
     let store = TableStore::local_existing(&directory).unwrap();
     store.verify(signed.manifest()).unwrap();
     store.verify(signed.manifest()).unwrap();
-    let file = path(&directory, &signed.manifest().parts[0], PartKind::Encrypted);
+    let file = path(&directory, &signed.manifest().parts[0], FileKind::Encrypted);
     let mut bytes = std::fs::read(&file).unwrap();
     bytes[5000] ^= 1;
     // Replaced as a careful adversary of the file system would: another file under the name.
@@ -152,7 +152,7 @@ fn names_are_digests_and_nothing_else() {
     for name in ["../manifest.hush", "x.enc.parquet", &format!("{}.txt", Digest::of(b""))] {
         assert!(PartName::of_file(name).is_none(), "{name}");
     }
-    assert!(PartName::of_file(&PartKind::Clear.file_name(&Digest::of(b""))).is_some());
+    assert!(PartName::of_file(&FileKind::Clear.file_name(&Digest::of(b""))).is_some());
 }
 
 /// Only a file that was checked and has not been touched since looks unchanged; one with the same bytes written anew may
@@ -161,7 +161,7 @@ fn names_are_digests_and_nothing_else() {
 fn a_file_touched_after_its_check_does_not_look_unchanged() {
     let (_guard, directory, signed) = table();
     let store = TableStore::local_existing(&directory).unwrap();
-    let kind = PartKind::Encrypted;
+    let kind = FileKind::Encrypted;
     let [first, second] = [0, 1].map(|part: usize| signed.manifest().parts[part].encrypted.unwrap());
     assert!(!store.looks_unchanged(kind, &first), "never checked");
     store.open_part(kind, &first).unwrap();

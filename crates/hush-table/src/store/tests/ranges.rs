@@ -69,9 +69,9 @@ fn assert_right(rows: &[ChunkRow], wanted: &Projection, written: &[EncodedChunk]
     }
 }
 
-fn part_file(directory: &FilePath, signed: &SignedManifest, kind: PartKind) -> PathBuf {
+fn part_file(directory: &FilePath, signed: &SignedManifest, kind: FileKind) -> PathBuf {
     let entry = &signed.manifest().parts[0];
-    let file = if kind == PartKind::Clear { entry.clear } else { entry.encrypted }.unwrap();
+    let file = if kind == FileKind::Clear { entry.clear } else { entry.encrypted }.unwrap();
     directory.join(PARTS_NAME).join(kind.file_name(&file.digest))
 }
 
@@ -187,7 +187,7 @@ fn whatever_is_read_of_an_altered_part_is_right_or_refused() {
     let guard = tempfile::tempdir().unwrap();
     let directory = guard.path().join("t");
     let (signed, written) = write_wide(&TableStore::local(&directory).unwrap(), &mut random);
-    let file = part_file(&directory, &signed, PartKind::Encrypted);
+    let file = part_file(&directory, &signed, FileKind::Encrypted);
     let length = std::fs::metadata(&file).unwrap().len();
     let (mut right, mut refused) = (0, 0);
     for _ in 0..60 {
@@ -215,7 +215,7 @@ fn whatever_is_read_of_an_altered_part_is_right_or_refused() {
             }
             // Whoever reads everything finds it.
             let entry = signed.manifest().parts[0].encrypted.unwrap();
-            assert_eq!(store.open_part(PartKind::Encrypted, &entry).unwrap_err().code(), "HUSH-T031");
+            assert_eq!(store.open_part(FileKind::Encrypted, &entry).unwrap_err().code(), "HUSH-T031");
             assert_eq!(store.verify(signed.manifest()).unwrap_err().code(), "HUSH-T031");
         }
         flip(&file, at);
@@ -231,13 +231,13 @@ fn a_damaged_or_foreign_tree_is_as_good_as_none() {
     let (signed, written) = write_wide(&TableStore::local(&directory).unwrap(), &mut random);
     let part = signed.manifest().parts[0].encrypted.unwrap();
     assert!(part.bytes >= TREE_FROM_BYTES);
-    let tree = directory.join(PARTS_NAME).join(PartKind::Encrypted.tree_name(&part.digest));
+    let tree = directory.join(PARTS_NAME).join(FileKind::Encrypted.tree_name(&part.digest));
     let good = std::fs::read(&tree).unwrap();
     assert_eq!(good.len() as u64, part.bytes.div_ceil(GROUP_BYTES) * 32);
     let mut altered = good.clone();
     altered[random.below(good.len())] ^= 1;
     let swapped: Vec<u8> = [&good[32..64], &good[..32], &good[64..]].concat();
-    let file = part_file(&directory, &signed, PartKind::Encrypted);
+    let file = part_file(&directory, &signed, FileKind::Encrypted);
     for bad in [altered, swapped, good[..good.len() - 32].to_vec(), [&good[..], &[0; 32]].concat(), vec![]] {
         std::fs::write(&tree, &bad).unwrap();
         let store = TableStore::local_existing(&directory).unwrap();
@@ -262,7 +262,7 @@ fn a_clear_part_that_changes_under_its_reader_is_refused() {
     let store = TableStore::local(&directory).unwrap();
     let signed = write(&store, 1, &chunks(&mut random, 3 * 8192, 10)).unwrap();
     let entry = &signed.manifest().parts[0];
-    let file = part_file(&directory, &signed, PartKind::Clear);
+    let file = part_file(&directory, &signed, FileKind::Clear);
     let part = store.open_clear(signed.manifest(), entry).unwrap();
     let years = part.read(&[1]).unwrap();
     let column = part.footer().row_group(0).column(1).byte_range();
@@ -302,11 +302,11 @@ fn an_encrypted_part_that_changes_under_its_reader_is_refused() {
     let store = TableStore::local(&directory).unwrap();
     let (signed, written) = write_wide(&store, &mut random);
     let (place, entry) = signed.manifest().placed_parts().next().unwrap();
-    store.open_part(PartKind::Encrypted, &entry.encrypted.unwrap()).unwrap();
+    store.open_part(FileKind::Encrypted, &entry.encrypted.unwrap()).unwrap();
     let wanted = some(&mut random);
     let part = store.open_encrypted(signed.manifest(), place, entry).unwrap();
     assert_right(&part.read(&wanted).unwrap(), &wanted, &written);
-    let file = part_file(&directory, &signed, PartKind::Encrypted);
+    let file = part_file(&directory, &signed, FileKind::Encrypted);
     let at = random.below(1000) as u64;
     flip(&file, at);
     assert!(matches!(part.read(&wanted), Err(TableError::PartChanged { .. })));
@@ -323,7 +323,7 @@ fn empty_and_impossible_ranges_of_parts() {
     for store in &stores {
         let (signed, _) = write_wide(store, &mut random);
         let file = signed.manifest().parts[0].encrypted.unwrap();
-        let source = store.open_part(PartKind::Encrypted, &file).unwrap();
+        let source = store.open_part(FileKind::Encrypted, &file).unwrap();
         for at in [0, 1, GROUP_BYTES, 3 * GROUP_BYTES, file.bytes] {
             assert!(source.read(at..at).unwrap().is_empty());
             assert_eq!(source.read_ranges(&[at..at, at..at]).unwrap().len(), 2);
@@ -354,8 +354,8 @@ fn a_store_that_is_not_reached_is_no_damage() {
         let errors = [
             encrypted.read(&wanted).unwrap_err(),
             encrypted.chunks(&wanted).map(drop).unwrap_err(),
-            store.open_part(PartKind::Encrypted, &file).unwrap_err(),
-            store.inspect(&PartName::new(PartKind::Encrypted, file.digest)).unwrap_err(),
+            store.open_part(FileKind::Encrypted, &file).unwrap_err(),
+            store.inspect(&PartName::new(FileKind::Encrypted, file.digest)).unwrap_err(),
             store.load().unwrap_err(),
         ];
         for error in errors {
@@ -377,16 +377,16 @@ fn files_behind_an_object_store_are_looked_at_as_in_a_directory() {
     let directory = guard.path().join("t");
     let (signed, _) = write_wide(&TableStore::local(&directory).unwrap(), &mut random);
     let entry = signed.manifest().parts[0].encrypted.unwrap();
-    let file = part_file(&directory, &signed, PartKind::Encrypted);
+    let file = part_file(&directory, &signed, FileKind::Encrypted);
     let files = object_store::local::LocalFileSystem::new_with_prefix(&directory).unwrap();
     let store = TableStore::new(Arc::new(files), Path::default());
-    store.open_part(PartKind::Encrypted, &entry).unwrap();
-    assert!(store.looks_unchanged(PartKind::Encrypted, &entry));
+    store.open_part(FileKind::Encrypted, &entry).unwrap();
+    assert!(store.looks_unchanged(FileKind::Encrypted, &entry));
     let written = std::fs::metadata(&file).unwrap().modified().unwrap();
     flip(&file, random.below(entry.bytes as usize) as u64);
     std::fs::File::options().append(true).open(&file).unwrap().set_modified(written).unwrap();
-    assert!(!store.looks_unchanged(PartKind::Encrypted, &entry));
-    assert_eq!(store.open_part(PartKind::Encrypted, &entry).unwrap_err().code(), "HUSH-T031");
+    assert!(!store.looks_unchanged(FileKind::Encrypted, &entry));
+    assert_eq!(store.open_part(FileKind::Encrypted, &entry).unwrap_err().code(), "HUSH-T031");
 }
 
 #[test]
@@ -396,7 +396,7 @@ fn a_lost_tree_is_made_again_where_its_owner_wants_it() {
     for store in &stores {
         let (signed, written) = write_wide(store, &mut random);
         let file = signed.manifest().parts[0].encrypted.unwrap();
-        let path = store.tree_path(PartKind::Encrypted, &file.digest);
+        let path = store.tree_path(FileKind::Encrypted, &file.digest);
         let tree = || match objects::fetch(store.objects(), &path, u64::MAX).unwrap() {
             objects::Lookup::Object(source, _) => Some(source.read_all().unwrap()),
             _ => None,
@@ -418,7 +418,7 @@ fn a_lost_tree_is_made_again_where_its_owner_wants_it() {
             assert_right(&read(&fresh().mending_trees(), &signed, &wanted).unwrap(), &wanted, &written);
             assert_eq!(tree().as_ref(), Some(&good));
             damage();
-            let found = fresh().mending_trees().inspect(&PartName::new(PartKind::Encrypted, file.digest));
+            let found = fresh().mending_trees().inspect(&PartName::new(FileKind::Encrypted, file.digest));
             assert_eq!(
                 (found.unwrap(), tree().as_ref()),
                 (StoredPart::Sound { bytes: file.bytes }, Some(&good))

@@ -96,7 +96,7 @@ fn a_zone_file_that_lies_or_is_lost_is_found() {
     let signed = write_parts(&store, 1, &mut random, 9);
     let mut manifest = signed.manifest().clone();
     let file = manifest.zones.unwrap();
-    let path = store.part_path(PartKind::Zones, &file.digest);
+    let path = store.part_path(FileKind::Zones, &file.digest);
     // Of another table, and of this one with two parts exchanged.
     let other = write_parts(&TableStore::memory(), 1, &mut random, 10);
     manifest.zones = other.manifest().zones;
@@ -114,7 +114,7 @@ fn a_zone_file_that_lies_or_is_lost_is_found() {
     let mut longer = signed.manifest().clone();
     longer.parts.push(longer.parts[0].clone());
     assert_eq!(store.zones(&longer).unwrap().unwrap().parts(), 9);
-    let bytes = store.open_part(PartKind::Zones, &file).unwrap().read_all().unwrap();
+    let bytes = store.open_part(FileKind::Zones, &file).unwrap().read_all().unwrap();
     for at in [0, bytes.len() / 2, bytes.len() - 1] {
         let mut damaged = bytes.to_vec();
         damaged[at] ^= 1;
