@@ -314,6 +314,9 @@ impl<'a> StoredElements<'a> {
         if found != expected {
             return Err(DecryptError::ElementCount { found, expected });
         }
+        if body.coefficients() < row_count {
+            return Err(DecryptError::Coefficients { found: body.coefficients(), expected: row_count });
+        }
         let masks = SumMasks::of(seed, std::slice::from_ref(body))?;
         Ok(Self { secret, masks, body, count: expected })
     }

@@ -143,7 +143,8 @@ impl Encryptor {
             return Err(EncryptError::ChunkRows { found: row_count, max: MAX_CHUNK_ROWS });
         }
         let (seed, rng) = (UniformSeed::generate()?, SecretRng::from_os()?);
-        Ok(ChunkEncryption { scratch: &mut self.scratch, seed, rng, chunk, row_count, used: Vec::new() })
+        let used = Vec::new();
+        Ok(ChunkEncryption { scratch: &mut self.scratch, seed, rng, chunk, row_count, cut: false, used })
     }
 }
 
@@ -160,6 +161,8 @@ pub struct ChunkEncryption<'a> {
     rng: SecretRng,
     chunk: u32,
     row_count: usize,
+    /// Whether coefficients behind the last row are left out.
+    cut: bool,
     used: Vec<Used>,
 }
 
@@ -184,6 +187,13 @@ impl ChunkEncryption<'_> {
     /// The chunk's public seed; it must be stored beside the bodies.
     pub fn seed(&self) -> UniformSeed {
         self.seed
+    }
+
+    /// Leaves the coefficients behind the last row out of the bodies of sums. They are pseudo-random, and nothing else: what is published is a part of what
+    /// would be otherwise.
+    #[must_use]
+    pub fn cut(self) -> Self {
+        Self { cut: true, ..self }
     }
 
     /// The errors that were drawn last, for tests to look for when they should be gone.
@@ -307,6 +317,9 @@ impl ChunkEncryption<'_> {
         let element_count = self.row_count.div_ceil(ring.degree()) as u32;
         let writer = |column: u32| {
             let id = BodyId { column, chunk: self.chunk, element_count, lanes: 1 };
+            if self.cut && !self.row_count.is_multiple_of(ring.degree()) {
+                return BodyWriter::cut(ring, id, self.row_count);
+            }
             BodyWriter::new(ring, BodyKind::Sum, id)
         };
         let mut writers = columns.iter().map(|(id, ..)| writer(*id)).collect::<Result<Vec<_>, _>>()?;

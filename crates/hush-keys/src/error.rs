@@ -78,6 +78,14 @@ pub enum DecryptError {
         /// Columns present.
         body_count: usize,
     },
+    /// A cut body of fewer rows.
+    #[error("a body of {found} coefficients for {expected} rows")]
+    Coefficients {
+        /// Coefficients found.
+        found: usize,
+        /// Rows of the chunk.
+        expected: usize,
+    },
     /// The masks of a body cannot be expanded or read.
     #[error(transparent)]
     Codec(#[from] CodecError),

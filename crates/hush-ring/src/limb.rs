@@ -155,9 +155,20 @@ impl RingLimb {
     pub fn pack(&self, words: &[u64], packed: &mut [u8]) {
         bits::pack_bits(self.cpu(), self.width, words, packed);
     }
-    /// Unpacks residues. They are below `2^width`; whether they are below the prime, [`RingLimb::all_below`] says.
+    /// Unpacks residues. They are below `2^width`; whether they are below the prime, [`RingLimb::all_below`] says. Bytes that are not there are
+    /// zeros: of a cut body the last limbs are short.
     pub fn unpack(&self, packed: &[u8], words: &mut [u64]) {
-        bits::unpack_bits(self.cpu(), self.width, packed, words);
+        let whole = self.packed_bytes(words.len());
+        if packed.len() >= whole {
+            return bits::unpack_bits(self.cpu(), self.width, packed, words);
+        }
+        let mut padded = vec![0; whole];
+        padded[..packed.len()].copy_from_slice(packed);
+        bits::unpack_bits(self.cpu(), self.width, &padded, words);
+    }
+    /// Bits of a packed residue.
+    pub fn width_bits(&self) -> usize {
+        self.width.bits() as usize
     }
     /// The sum of `N` packed residues, canonical: `N` of at most 47 bits fit a word for every ring.
     pub fn unpack_sum(&self, packed: &[u8]) -> u64 {

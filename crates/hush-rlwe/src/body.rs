@@ -5,7 +5,7 @@
 //! # Payload
 //! Ring element after ring element, lane after lane within it, limb after limb within that: `N` residues
 //! packed at the parameter set's residue width, each limb padded to a whole byte. Where masks are stored, an element's mask
-//! follows its body.
+//! follows its body. Of the last ring element of a cut body only the coefficients of rows are stored: a sum needs no other.
 //!
 //! Evaluation reads the packed bytes as they lie; nothing is unpacked into objects.
 
@@ -32,6 +32,8 @@ pub struct BodyId {
 /// The domain and use of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyKind {
+    /// As [`BodyKind::Sum`], without the coefficients behind the last row. Decodes where sum bodies are asked for.
+    CutSum,
     /// As [`BodyKind::Sum`], with the masks, in the evaluation domain. Decodes where sum bodies are asked for.
     MaskedSum,
     /// `slots` and `approx_slots`: evaluation domain, one mask per ciphertext.
@@ -43,6 +45,7 @@ pub enum BodyKind {
 impl BodyKind {
     fn object(self) -> ObjectKind {
         match self {
+            Self::CutSum => ObjectKind::CutSumBody,
             Self::MaskedSum => ObjectKind::MaskedSumBody,
             Self::Slot => ObjectKind::SlotBody,
             Self::Sum => ObjectKind::SumBody,
@@ -53,6 +56,7 @@ impl BodyKind {
     fn of_object(self, object: ObjectKind) -> Self {
         match (self, object) {
             (Self::Sum, ObjectKind::MaskedSumBody) => Self::MaskedSum,
+            (Self::Sum, ObjectKind::CutSumBody) => Self::CutSum,
             _ => self,
         }
     }
@@ -61,7 +65,7 @@ impl BodyKind {
     fn components(self) -> u8 {
         match self {
             Self::MaskedSum => 2,
-            Self::Slot | Self::Sum => 1,
+            Self::CutSum | Self::Slot | Self::Sum => 1,
         }
     }
 }
@@ -98,6 +102,12 @@ impl<'a> UncheckedBody<'a> {
                 for (index, limb) in ring.limbs().iter().enumerate() {
                     limb.unpack(body.packed(element, lane, index), &mut words);
                     check_residues(limb, &words, element, index)?;
+                    // The last byte may have room for bits of a coefficient more.
+                    let stored =
+                        body.coefficients - (element as usize * ring.degree()).min(body.coefficients);
+                    if words.iter().skip(stored).any(|word| *word != 0) {
+                        return Err(CodecError::Residue { element, limb: index as u32 });
+                    }
                 }
             }
             for (index, limb) in ring.limbs().iter().enumerate().take(body.mask_limbs()) {
@@ -118,7 +128,19 @@ impl<'a> UncheckedBody<'a> {
             return Err(CodecError::Params { found, expected });
         }
         let kind = kind.of_object(self.header.kind);
-        self.header.expect(&body_header(set, kind, id))?;
+        let mut expected = body_header(set, kind, id);
+        let mut coefficients = id.element_count as usize * ring.degree();
+        if kind == BodyKind::CutSum {
+            let found = self.header.shape.element_count as usize;
+            let (elements, wanted) = (found.div_ceil(ring.degree()) as u32, id.element_count);
+            if elements != wanted {
+                return Err(CodecError::ElementCount { found: elements, expected: wanted });
+            }
+            coefficients = found;
+            expected = cut_header(set, id, found as u32);
+        }
+        self.header.expect(&expected)?;
+        let last = coefficients - coefficients.saturating_sub(1) / ring.degree() * ring.degree();
         Ok(Body {
             payload: self.payload,
             id,
@@ -126,6 +148,8 @@ impl<'a> UncheckedBody<'a> {
             components: usize::from(kind.components()),
             limb_count: ring.limb_count(),
             limb_bytes: ring.limb_bytes(),
+            coefficients,
+            last_limb_bytes: ring.limbs().first().map_or(0, |limb| limb.packed_bytes(last)),
         })
     }
 }
@@ -141,6 +165,10 @@ pub struct Body<'a> {
     components: usize,
     limb_count: usize,
     limb_bytes: usize,
+    /// Coefficients of all ring elements that are stored.
+    coefficients: usize,
+    /// Bytes of a limb of the last ring element.
+    last_limb_bytes: usize,
 }
 
 impl<'a> Body<'a> {
@@ -162,6 +190,11 @@ impl<'a> Body<'a> {
         UncheckedBody { header, payload }.identify(ring, kind, id)
     }
 
+    /// The coefficients that are stored: as many as the ring elements have, or as the chunk has rows.
+    pub fn coefficients(&self) -> usize {
+        self.coefficients
+    }
+
     /// Which body this is.
     pub fn id(&self) -> BodyId {
         self.id
@@ -172,7 +205,7 @@ impl<'a> Body<'a> {
         self.param_code
     }
 
-    /// The packed residues of one limb; empty if there is no such element, lane or limb.
+    /// The packed residues of one limb, of the last element perhaps fewer than it has; empty if there is no such element, lane or limb.
     pub fn packed(&self, element: u32, lane: u8, limb: usize) -> &'a [u8] {
         self.polynomial(element, lane, 0, limb)
     }
@@ -197,8 +230,11 @@ impl<'a> Body<'a> {
             return &[];
         }
         let ciphertext = element as usize * usize::from(self.id.lanes) + usize::from(lane);
-        let start = ((ciphertext * self.components + component) * self.limb_count + limb) * self.limb_bytes;
-        self.payload.get(start..start + self.limb_bytes).unwrap_or(&[])
+        let polynomial = (ciphertext * self.components + component) * self.limb_count * self.limb_bytes;
+        let is_last = element + 1 == self.id.element_count;
+        let limb_bytes = if is_last { self.last_limb_bytes } else { self.limb_bytes };
+        let start = polynomial + limb * limb_bytes;
+        self.payload.get(start..start + limb_bytes).unwrap_or(&[])
     }
 }
 
@@ -282,6 +318,8 @@ impl std::fmt::Debug for Body<'_> {
 pub struct BodyWriter {
     bytes: Vec<u8>,
     object_bytes: usize,
+    /// Limbs before those of a ring element of which only the first coefficients are stored, and how many of these.
+    cut: Option<(usize, usize)>,
 }
 
 impl BodyWriter {
@@ -291,15 +329,46 @@ impl BodyWriter {
     /// [`CodecError::UnknownParams`] for a toy ring, which has no code; [`CodecError::Length`] for an object
     /// above 4 GiB.
     pub fn new(ring: &Ring, kind: BodyKind, id: BodyId) -> Result<Self, CodecError> {
-        let set = crate::set_of(ring)?;
-        let header = body_header(set, kind, id);
-        let bytes = header.begin()?;
-        Ok(Self { bytes, object_bytes: header.object_bytes() as usize })
+        Self::begin(&body_header(crate::set_of(ring)?, kind, id), None)
+    }
+
+    /// A writer of a [`BodyKind::CutSum`]: of a chunk of `rows` rows, as many coefficients are stored. All `N` residues of each limb are pushed
+    /// nevertheless.
+    ///
+    /// # Errors
+    /// As [`BodyWriter::new`]; [`CodecError::ElementCount`] if these rows take another number of ring elements.
+    pub fn cut(ring: &Ring, id: BodyId, rows: usize) -> Result<Self, CodecError> {
+        let (found, expected) = (rows.div_ceil(ring.degree()) as u32, id.element_count);
+        if found != expected || rows == 0 {
+            return Err(CodecError::ElementCount { found, expected });
+        }
+        let whole = rows / ring.degree();
+        let header = cut_header(crate::set_of(ring)?, id, rows as u32);
+        Self::begin(&header, Some((whole * ring.limb_count(), rows % ring.degree())))
+    }
+
+    fn begin(header: &Header, cut: Option<(usize, usize)>) -> Result<Self, CodecError> {
+        Ok(Self { bytes: header.begin()?, object_bytes: header.object_bytes() as usize, cut })
     }
 
     /// Appends the `N` canonical residues of the next limb.
     pub fn push_limb(&mut self, limb: &RingLimb, words: &[u64]) {
+        let start = self.bytes.len();
         crate::append_packed(&mut self.bytes, limb, words);
+        match &mut self.cut {
+            Some((0, stored)) => {
+                let bits = *stored * limb.width_bits();
+                self.bytes.truncate(start + bits.div_ceil(8));
+                // The last byte has bits of the coefficient behind.
+                if let (Some(last), over) = (self.bytes.last_mut(), bits % 8)
+                    && over > 0
+                {
+                    *last &= (1 << over) - 1;
+                }
+            }
+            Some((whole, _)) => *whole -= 1,
+            None => {}
+        }
     }
 
     /// Appends the checksum and gives out the object.
@@ -337,4 +406,9 @@ pub(crate) fn body_header(set: &'static hush_params::ParamSet, kind: BodyKind, i
     let components = kind.components();
     let shape = Shape { column, chunk, element_count, lanes, components, rounded_bits: 0 };
     Header::over_ring(kind.object(), set, shape)
+}
+
+/// The header of a cut sum body of so many coefficients.
+fn cut_header(set: &'static hush_params::ParamSet, id: BodyId, coefficients: u32) -> Header {
+    body_header(set, BodyKind::CutSum, BodyId { element_count: coefficients, ..id })
 }

@@ -13,7 +13,7 @@
 //! | 10 | 2 | parameter code of the ring; 0 over a chain |
 //! | 12 | 4 | encoded column id (answers, and objects over chains: 0) |
 //! | 16 | 4 | chunk index (sum answers: group index; objects over chains: 0) |
-//! | 20 | 4 | ring elements (sum answers: bodies; over chains: ciphertexts or keys) |
+//! | 20 | 4 | ring elements (cut sum bodies: coefficients; sum answers: bodies; over chains: ciphertexts or keys) |
 //! | 24 | 1 | lanes |
 //! | 25 | 1 | components stored per ring element or ciphertext |
 //! | 26 | 1 | bits of a rounded coefficient; 0 where residues are stored |
@@ -76,7 +76,7 @@ pub(crate) struct Shape {
     pub column: u32,
     /// Chunk index; group index in sum answers; 0 over chains.
     pub chunk: u32,
-    /// Ring elements; bodies in sum answers; ciphertexts or keys over chains.
+    /// Ring elements; coefficients in cut sum bodies; bodies in sum answers; ciphertexts or keys over chains.
     pub element_count: u32,
     /// Plaintext moduli; 1 outside the slots layout.
     pub lanes: u8,
@@ -282,6 +282,11 @@ fn ring_payload_bytes(kind: ObjectKind, set: &ParamSet, shape: Shape) -> u64 {
     let elements = u64::from(shape.element_count);
     if kind == ObjectKind::SumAnswer {
         return poly + elements * 8 * set.limb_count() as u64;
+    }
+    if kind == ObjectKind::CutSumBody {
+        let degree = set.degree() as u64;
+        let rest = size::packed_bytes((elements % degree) as usize, set.residue_bits()) * set.limb_count();
+        return poly * (elements / degree) + rest as u64;
     }
     poly.saturating_mul(elements * u64::from(shape.lanes) * u64::from(shape.components))
 }

@@ -10,6 +10,8 @@ use hush_ring::Chain;
 pub enum ObjectKind {
     /// Full ciphertexts of 1 to 3 components over a ring, `Eval`: a server's answer to a slot expression.
     Ciphertexts,
+    /// As a sum body, without the coefficients behind the last row.
+    CutSumBody,
     /// Key-switching keys over a chain, for relinearisation and Galois elements: seeds and bodies.
     EvaluationKeys,
     /// Ciphertexts of 2 or 3 components at one level of a chain.
@@ -31,7 +33,7 @@ pub enum ObjectKind {
 
 impl ObjectKind {
     /// In the order of their tags, which begin at 1.
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::SumBody,
         Self::SlotBody,
         Self::SumAnswer,
@@ -41,6 +43,7 @@ impl ObjectKind {
         Self::LeveledCiphertexts,
         Self::EvaluationKeys,
         Self::PublicKey,
+        Self::CutSumBody,
     ];
 
     /// As a header has it.
@@ -59,9 +62,12 @@ impl ObjectKind {
             Self::EvaluationKeys | Self::LeveledCiphertexts | Self::PublicKey | Self::SeededCiphertexts => {
                 true
             }
-            Self::Ciphertexts | Self::MaskedSumBody | Self::SlotBody | Self::SumAnswer | Self::SumBody => {
-                false
-            }
+            Self::Ciphertexts
+            | Self::CutSumBody
+            | Self::MaskedSumBody
+            | Self::SlotBody
+            | Self::SumAnswer
+            | Self::SumBody => false,
         }
     }
 }

@@ -36,6 +36,17 @@ fn body(ring: &Ring, kind: BodyKind, id: BodyId) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
+/// A body of which the coefficients of some rows are stored.
+fn cut_body(ring: &Ring, id: BodyId, rows: usize) -> Vec<u8> {
+    let mut writer = BodyWriter::cut(ring, id, rows).unwrap();
+    for _ in 0..id.element_count {
+        for (limb, words) in ring.limbs().iter().zip(pattern(ring).chunks(ring.degree())) {
+            writer.push_limb(limb, words);
+        }
+    }
+    writer.finish().unwrap()
+}
+
 fn conform<'a>(bytes: &'a [u8], ring: &Ring) -> Result<Body<'a>, CodecError> {
     UncheckedBody::decode(bytes)?.conform(ring, BodyKind::Sum, ID)
 }
@@ -382,4 +393,72 @@ fn answers_add_residue_by_residue() {
     let elsewhere = SumAnswer::new(words(&small), vec![1, 2]).unwrap();
     assert!(matches!(sum.add_assign(&elsewhere), Err(CodecError::Params { .. })));
     assert_eq!(sum, before);
+}
+
+/// Of a cut body the coefficients of rows are those of a whole one, and all others zero.
+#[test]
+fn cut_bodies_have_the_coefficients_of_their_rows() {
+    for (ring, whole) in [(small(), 0), (small(), 1), (ring("n12_q2x46_sec128_v1"), 1)] {
+        let degree = ring.degree();
+        let id = BodyId { element_count: whole + 1, ..ID };
+        for rest in [1, 2, 3, 7, 8, 100, degree - 1, degree] {
+            let rows = whole as usize * degree + rest;
+            let bytes = cut_body(&ring, id, rows);
+            let limbs = ring.limb_count();
+            let expected =
+                whole as usize * limbs * ring.limb_bytes() + limbs * ring.limbs()[0].packed_bytes(rest);
+            assert_eq!(bytes.len(), HEADER_BYTES + expected + CHECKSUM_BYTES);
+            assert_eq!((bytes[8], u32::from_le_bytes(bytes[20..24].try_into().unwrap())), (10, rows as u32));
+            let full = body(&ring, BodyKind::Sum, id);
+            let full = UncheckedBody::decode(&full).unwrap().conform(&ring, BodyKind::Sum, id).unwrap();
+            let checked = UncheckedBody::decode(&bytes).unwrap().conform(&ring, BodyKind::Sum, id).unwrap();
+            let quick = Body::from_verified(&bytes, &ring, BodyKind::Sum, id).unwrap();
+            assert_eq!(
+                (full.coefficients(), checked.coefficients()),
+                (id.element_count as usize * degree, rows)
+            );
+            assert!(!checked.has_masks() && !has_masks(&bytes));
+            for (body, element) in
+                [checked, quick].iter().flat_map(|body| (0..=whole).map(move |at| (body, at)))
+            {
+                for (index, limb) in ring.limbs().iter().enumerate() {
+                    let (mut words, mut wanted) = (vec![9; degree], vec![0; degree]);
+                    limb.unpack(body.packed(element, 0, index), &mut words);
+                    limb.unpack(full.packed(element, 0, index), &mut wanted);
+                    wanted.iter_mut().skip(rows - element as usize * degree).for_each(|word| *word = 0);
+                    assert!(words == wanted, "{rest} {element} {index}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn cut_bodies_of_other_rows_are_refused() {
+    let (ring, degree) = (small(), small().degree());
+    let bytes = cut_body(&ring, ID, degree + 5);
+    let with =
+        |id| UncheckedBody::decode(&bytes).unwrap().conform(&ring, BodyKind::Sum, id).map(drop).unwrap_err();
+    for elements in [1, 3] {
+        let error = with(BodyId { element_count: elements, ..ID });
+        assert_eq!(error, CodecError::ElementCount { found: 2, expected: elements });
+    }
+    assert_eq!(with(BodyId { column: 8, ..ID }), CodecError::Column { found: 7, expected: 8 });
+    let slots = UncheckedBody::decode(&bytes).unwrap().conform(&ring, BodyKind::Slot, ID).map(drop);
+    let (found, expected) = (ObjectKind::CutSumBody, ObjectKind::SlotBody);
+    assert_eq!(slots.unwrap_err(), CodecError::Kind { found, expected });
+    for rows in [0, degree, 2 * degree + 1] {
+        assert!(BodyWriter::cut(&ring, ID, rows).is_err(), "{rows}");
+    }
+    // Bits behind the last coefficient, which would be one of the next. 5·46 bits leave two of the last byte.
+    let mut forged = bytes.clone();
+    let last = forged.len() - CHECKSUM_BYTES - 1;
+    forged[last] |= 0x80;
+    assert_eq!(conform(&reseal(forged), &ring).map(drop), Err(CodecError::Residue { element: 1, limb: 0 }));
+    // One row more or fewer than the bytes hold.
+    for rows in [degree as u32 + 4, degree as u32 + 6] {
+        let mut forged = bytes.clone();
+        forged[20..24].copy_from_slice(&rows.to_le_bytes());
+        assert!(matches!(UncheckedBody::decode(&reseal(forged)), Err(CodecError::Length { .. })), "{rows}");
+    }
 }

@@ -157,3 +157,31 @@ fn fresh_noise_has_the_variance_that_the_planner_assumes() {
     assert!((squares / n - hush_params::noise::ERROR_VARIANCE).abs() < 0.3, "variance {}", squares / n);
     assert!((sum / n).abs() < 7.0 * (10.5 / n).sqrt(), "mean {}", sum / n);
 }
+
+/// A chunk of few rows stores few coefficients, and decrypts to the same values.
+#[test]
+fn cut_chunks_decrypt() {
+    let ring = ring("n12_q2x46_sec128_v1");
+    let owner = OwnerSeed::generate().unwrap();
+    let secret = owner.of_table([0; 16], [0; 16]).secret(SecretKind::Sum, &ring, [1; 16]);
+    for rows in [1, 100, 4095, 4096, 4097, 8192] {
+        let values: Vec<i64> = (0..rows as i64).map(|row| row * 7919 % 1000 - 300).collect();
+        let mut encryptor = Encryptor::new();
+        let mut chunk = encryptor.begin_chunk(0, rows).unwrap().cut();
+        let seed = chunk.seed();
+        let bytes = chunk.encrypt_sum(&ring, &[column(&secret, 0, &values)]).unwrap().remove(0);
+        let element_count = rows.div_ceil(4096) as u32;
+        let id = BodyId { column: 0, chunk: 0, element_count, lanes: 1 };
+        let body =
+            hush_rlwe::UncheckedBody::decode(&bytes).unwrap().conform(&ring, BodyKind::Sum, id).unwrap();
+        // 92 bits a value, and 48 bytes of header and checksum.
+        assert!(bytes.len() <= 48 + (92 * rows).div_ceil(8) + 2, "{rows} {}", bytes.len());
+        let limit = crate::PhaseLimit::from_log2(60.0);
+        let found = crate::decrypt_sum_chunk(&secret, seed, &body, rows, 27, limit).unwrap();
+        assert!(found.iter().zip(&values).all(|(found, value)| *found == I256::from(*value)), "{rows}");
+        if rows % 4096 > 0 && rows % 4096 < 4095 {
+            let more = crate::decrypt_sum_chunk(&secret, seed, &body, rows + 1, 27, limit).unwrap_err();
+            assert_eq!(more, crate::DecryptError::Coefficients { found: rows, expected: rows + 1 });
+        }
+    }
+}

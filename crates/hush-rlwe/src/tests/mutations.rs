@@ -146,6 +146,23 @@ fn stored_objects() -> Vec<Sample> {
         };
         corpus.push(Sample { name, bytes: body(&small(), kind, id), read: Box::new(read) as Reader });
     }
+    let read = |bytes: &[u8]| {
+        let ring = small();
+        let body = UncheckedBody::decode(bytes)?.conform(&ring, BodyKind::Sum, ID)?;
+        if body.coefficients() == 2 * ring.degree() {
+            // As good as a body that is not cut.
+            return Ok(bytes.to_vec());
+        }
+        let mut words = vec![0; ring.degree()];
+        let mut writer = BodyWriter::cut(&ring, ID, body.coefficients())?;
+        for element in 0..2 {
+            ring.limbs()[0].unpack(body.packed(element, 0, 0), &mut words);
+            writer.push_limb(&ring.limbs()[0], &words);
+        }
+        writer.finish()
+    };
+    let bytes = cut_body(&small(), ID, small().degree() + 5);
+    corpus.push(Sample { name: "body-sum-cut", bytes, read: Box::new(read) });
     let answer = SumAnswer::new(words(&small()), vec![1, 2, 3]).unwrap();
     let read = |bytes: &[u8]| UncheckedSumAnswer::decode(bytes)?.conform(&small(), 9, 3)?.encode(9);
     corpus.push(Sample { name: "sum-answer", bytes: answer.encode(9).unwrap(), read: Box::new(read) });

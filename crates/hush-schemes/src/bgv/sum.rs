@@ -121,6 +121,7 @@ impl SumAccumulator {
         if row_count.div_ceil(degree) != element_count as usize {
             return Err(SumError::RowCount { found: row_count, expected: element_count as usize * degree });
         }
+        check_coefficients(bodies, row_count)?;
         let masks = SumMasks::of(seed, bodies)?;
         let whole = (row_count / degree) as u32;
         (0..whole).for_each(|element| self.absorb_whole(masks, element, bodies));
@@ -156,6 +157,7 @@ impl SumAccumulator {
             }
         }
         self.check_groups(groups)?;
+        check_coefficients(bodies, groups.len())?;
         let masks = SumMasks::of(seed, bodies)?;
         let degree = self.ring.degree();
         for (element, groups) in (0..element_count).zip(groups.chunks(degree)) {
@@ -322,6 +324,12 @@ impl std::fmt::Debug for SumAccumulator {
         let (groups, bodies) = (self.groups.len(), self.body_count);
         write!(f, "SumAccumulator({:?}, {groups} groups, {bodies} bodies)", self.ring)
     }
+}
+
+/// Refuses bodies that lack coefficients of rows: a cut one has those of its own rows alone.
+fn check_coefficients(bodies: &[Body<'_>], row_count: usize) -> Result<(), SumError> {
+    let stored = bodies.iter().map(Body::coefficients).min().unwrap_or(row_count);
+    if row_count <= stored { Ok(()) } else { Err(SumError::RowCount { found: row_count, expected: stored }) }
 }
 
 /// `sums += others`, residue by residue, limb index running fastest.

@@ -319,3 +319,50 @@ fn partial_sums_that_do_not_fit_are_refused_and_change_nothing() {
     assert_eq!(grouped.absorb_partial(&mask, &[&[0]]), Err(SumError::Shape));
     assert_eq!(grouped.into_partial().unwrap_err(), SumError::Shape);
 }
+
+/// Bodies of which only the coefficients of rows are stored give the bytes that whole ones give: filtered or not, with groups and weights.
+#[test]
+fn cut_bodies_give_the_same_answers() {
+    let (ring, mut draw) = (ring(), Draw::of(23));
+    for rest in [1, 5, 100, 2047] {
+        let rows = ring.degree() + rest;
+        let whole = chunk(&ring, 3, &mut draw);
+        let cut_one = |(column, polys): (u32, &Vec<Poly<Coeff>>)| {
+            let mut writer = BodyWriter::cut(&ring, id(column), rows).unwrap();
+            polys.iter().flat_map(Poly::limbs).for_each(|(limb, words)| writer.push_limb(limb, words));
+            writer.finish().unwrap()
+        };
+        let bytes = (0..3).zip(&whole.polys).map(cut_one).collect();
+        let cut = Chunk { seed: whole.seed, polys: whole.polys.clone(), bytes };
+        assert!(cut.bytes[0].len() < whole.bytes[0].len());
+        let groups: Vec<u32> = (0..rows).map(|_| [0, 1, NOT_SELECTED][draw.below(3)]).collect();
+        let weights: Vec<i128> = (0..rows).map(|_| i128::from(draw.word() as i16)).collect();
+        let answers = |chunk: &Chunk, group_count: usize, weights: Option<&[i128]>| {
+            let bodies = chunk.bodies(&ring);
+            let mut sums = SumAccumulator::new(&ring, group_count, 3);
+            if group_count == 1 && weights.is_none() {
+                sums.absorb_unfiltered(chunk.seed, rows, &bodies).unwrap();
+            } else {
+                let in_range =
+                    |group: &u32| if (*group as usize) < group_count { *group } else { NOT_SELECTED };
+                let groups: Vec<u32> = groups.iter().map(in_range).collect();
+                sums.absorb_masked(chunk.seed, &groups, weights, &bodies).unwrap();
+            }
+            sums.finish().unwrap().iter().map(|answer| answer.encode(0).unwrap()).collect::<Vec<_>>()
+        };
+        for (group_count, weights) in [(1, None), (1, Some(&weights[..])), (2, None), (2, Some(&weights[..]))]
+        {
+            assert!(
+                answers(&cut, group_count, weights) == answers(&whole, group_count, weights),
+                "{rest} {group_count}"
+            );
+        }
+        // Rows that it does not have are refused, not taken for zeros.
+        let mut sums = SumAccumulator::new(&ring, 1, 3);
+        let (found, expected) = (rows + 1, rows);
+        let more = sums.absorb_unfiltered(cut.seed, found, &cut.bodies(&ring)).unwrap_err();
+        assert_eq!(more.to_string(), SumError::RowCount { found, expected }.to_string());
+        let more = sums.absorb_masked(cut.seed, &vec![0; found], None, &cut.bodies(&ring)).unwrap_err();
+        assert_eq!(more.to_string(), SumError::RowCount { found, expected }.to_string());
+    }
+}
