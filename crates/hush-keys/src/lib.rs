@@ -46,6 +46,7 @@
 //!
 //! *Non-goals.* No threshold keys, no protection against an attacker who controls the owner's machine.
 
+mod batch;
 mod chain;
 mod decrypt;
 mod encrypt;
@@ -58,6 +59,7 @@ mod release;
 mod secret;
 mod seed;
 
+pub use batch::BatchKey;
 pub use chain::{ChainSecret, Phase, encrypt_public};
 pub use decrypt::{
     PhaseLimit, decrypt_approx_slots, decrypt_approx_sum, decrypt_approx_sum_chunk, decrypt_slots,

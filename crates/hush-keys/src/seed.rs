@@ -11,6 +11,7 @@ use ed25519_dalek::{Signer, SigningKey};
 use hush_ring::{RandomnessError, Ring, SecretRng, os_random, wiping_stack};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
+use crate::batch::BatchKey;
 use crate::release::ReleaseKey;
 use crate::secret::SecretKey;
 
@@ -129,6 +130,12 @@ impl OwnerSeed {
         identity[..16].copy_from_slice(&table_id);
         identity[16..].copy_from_slice(&encryption);
         TableKeys { owner: self, identity }
+    }
+
+    /// The key of a table's batches, for all encryptions of the table.
+    pub fn batch_key(&self, table_id: [u8; 16]) -> BatchKey {
+        let of_all = self.of_table(table_id, [0; 16]);
+        wiping_stack(|| BatchKey::from_bytes(blake3::derive_key(CONTEXT_BATCHES, &of_all.material(&[]))))
     }
 }
 
@@ -289,6 +296,7 @@ impl SealKey {
 const NONCE_BYTES: usize = 24;
 const TAG_BYTES: usize = 16;
 
+const CONTEXT_BATCHES: &str = "hushtable v2 key of the batches of a table";
 const CONTEXT_SIGN: &str = "hushtable v1 manifest signature Ed25519";
 const CONTEXT_SEALED_COLUMN: &str = "hushtable v2 sealed column XChaCha20-Poly1305";
 const CONTEXT_SEALED_JOURNAL: &str = "hushtable v2 sealed journal of an encryption XChaCha20-Poly1305";

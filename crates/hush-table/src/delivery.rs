@@ -87,6 +87,7 @@ impl Delivery {
             clear: self.clear,
             encrypted: self.encrypted,
             delivery: Some(self.id),
+            append: None,
         }
     }
 }

@@ -31,6 +31,14 @@ pub struct SecretId([u8; 16]);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamId([u8; 16]);
 
+/// Identifies one append of rows; random, drawn for it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AppendId([u8; 16]);
+
+/// Stands for the owner's name of a batch of rows: a keyed digest, which tells nobody else the name.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BatchTag([u8; 16]);
+
 /// The text is not exactly the expected number of lowercase hexadecimal digits.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
 #[error("expected {expected} lowercase hexadecimal digits, found {found} bytes of text")]
@@ -139,6 +147,25 @@ impl StreamId {
     }
 }
 
+impl AppendId {
+    /// Wraps 16 random bytes.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 16 bytes.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl BatchTag {
+    /// Wraps 16 bytes of a keyed digest.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+}
+
 /// Gives a byte-array newtype its text form: lowercase hex in `Display`, `FromStr` and serde.
 macro_rules! hex_text {
     ($name:ident, $bytes:literal) => {
@@ -182,6 +209,8 @@ macro_rules! hex_text {
     };
 }
 
+hex_text!(AppendId, 16);
+hex_text!(BatchTag, 16);
 hex_text!(Digest, 32);
 hex_text!(DeviceId, 16);
 hex_text!(EncryptionId, 16);

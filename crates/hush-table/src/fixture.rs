@@ -96,6 +96,7 @@ pub(crate) fn manifest() -> Manifest {
                 clear: file("c0", 1000),
                 encrypted: file("e0", 2000),
                 delivery: None,
+                append: None,
             },
             PartEntry {
                 rows: 5,
@@ -103,12 +104,14 @@ pub(crate) fn manifest() -> Manifest {
                 clear: file("c1", 10),
                 encrypted: file("e1", 20),
                 delivery: None,
+                append: None,
             },
         ],
         devices: DeviceRules::default(),
         chains: Vec::new(),
         keys: Vec::new(),
         zones: None,
+        batches: Vec::new(),
         sealed_schema: vec![0xde, 0xad],
     }
 }

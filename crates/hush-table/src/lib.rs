@@ -50,10 +50,13 @@ pub mod store;
 pub mod uri;
 
 pub use delivery::{Delivery, DeliveryId, DeliveryPage, SignedDelivery};
-pub use digest::{DeviceId, Digest, EncryptionId, SecretId, StreamId, TableId, from_hex, to_hex};
+pub use digest::{
+    AppendId, BatchTag, DeviceId, Digest, EncryptionId, SecretId, StreamId, TableId, from_hex, to_hex,
+};
 pub use error::{DeliveryFault, KeyFault, ManifestFault, PartFault, StoreFault, TableError};
 pub use manifest::{
-    ChainDefinition, ClearColumn, KeyEntry, KeyKind, Manifest, PartEntry, PartFile, Pin, SignedManifest,
+    Appended, Batch, ChainDefinition, ClearColumn, KeyEntry, KeyKind, Manifest, PartEntry, PartFile, Pin,
+    SignedManifest,
 };
 pub use part::{
     CHUNK_ROWS, ChunkRow, ChunkRows, ClearPart, EncodedChunk, EncryptedPart, FileKind, PartName, Projection,
@@ -62,7 +65,7 @@ pub use part::{
 pub use store::Bucket;
 pub use store::files::foreign_entry;
 pub use store::{
-    Catalog, CatalogEntry, Copied, Delivered, JOURNAL_NAME, KeysToStore, RecordLog, SeenVersion, StoredPart,
-    TableIdentity, TableLayout, TableStore, TableWriter, check_seeds, named_files,
+    Appender, Catalog, CatalogEntry, Copied, Delivered, JOURNAL_NAME, KeysToStore, RecordLog, SeenVersion,
+    StoredPart, TableIdentity, TableLayout, TableStore, TableWriter, WriteAccess, check_seeds, named_files,
 };
 pub use uri::{StoreScheme, TableUri, TableUriError};

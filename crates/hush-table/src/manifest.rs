@@ -5,6 +5,7 @@
 //! and reads nothing else; [`UncheckedManifest::conform`] parses the body and checks its rules; only then is
 //! there a [`SignedManifest`]. [`Pin::check`] refuses versions that an earlier look at the table has excluded.
 
+mod appends;
 mod conform;
 mod container;
 mod devices;
@@ -16,6 +17,7 @@ use arrow::datatypes::DataType;
 use hush_plan::{Encoding, EncodingId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+pub use appends::{Appended, Batch, MAX_BATCHES};
 pub(crate) use container::{MAX_CONTAINER_BYTES, verify};
 pub use container::{SignedManifest, UncheckedManifest};
 pub use devices::{DeviceRules, MAX_REJECTED, MAX_REVOKED, Rejection};
@@ -93,6 +95,9 @@ pub struct Manifest {
     /// File of the bounds of clear columns: of all parts, or of the first ones. Tables of few parts have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zones: Option<PartFile>,
+    /// Batches of rows that were appended under a name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub batches: Vec<Batch>,
     /// The owner's private half (schema and private encodings), encrypted by the owner; opaque here.
     #[serde(serialize_with = "hex_out", deserialize_with = "hex_in")]
     pub sealed_schema: Vec<u8>,
@@ -109,7 +114,7 @@ pub struct ClearColumn {
 }
 
 /// One part: a run of chunks. All its chunks are full but perhaps the last.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartEntry {
     /// Rows of the part.
@@ -123,6 +128,9 @@ pub struct PartEntry {
     /// The delivery that it was, with its device: its chunks are then numbered from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<DeliveryId>,
+    /// Its place in an append of the owner's, which numbers its chunks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub append: Option<Appended>,
 }
 
 /// A file of a part, or of keys.
@@ -191,15 +199,13 @@ impl Manifest {
         })
     }
 
-    /// The number that a chunk has in its own file: its place in the part, where a device made that.
+    /// The number that a chunk has in its own file.
     pub fn written_index(&self, chunk: u32) -> u32 {
-        let holding = self.placed_parts().find(|(place, entry)| {
-            chunk.checked_sub(place.first_chunk).is_some_and(|offset| offset < entry.chunks)
-        });
-        match holding {
-            Some((place, entry)) if entry.delivery.is_some() => chunk.saturating_sub(place.first_chunk),
-            _ => chunk,
-        }
+        let offset_in = |(place, entry): (PartPlace, &PartEntry)| {
+            let offset = chunk.checked_sub(place.first_chunk).filter(|offset| *offset < entry.chunks)?;
+            Some(entry.first_written(place).saturating_add(offset))
+        };
+        self.placed_parts().find_map(offset_in).unwrap_or(chunk)
     }
 
     /// Chunks of the table (saturating).
@@ -229,6 +235,18 @@ impl Manifest {
         let fields: Result<Vec<_>, ManifestFault> =
             self.clear_columns.iter().enumerate().map(field).collect();
         Ok(std::sync::Arc::new(arrow::datatypes::Schema::new(fields?)))
+    }
+}
+
+impl PartEntry {
+    /// The number that its first chunk has in its file, if it stands at `place`: 0 in a delivery, a number of its own in an append, and
+    /// otherwise its number in the table.
+    pub fn first_written(&self, place: PartPlace) -> u32 {
+        match (self.delivery, self.append) {
+            (Some(_), _) => 0,
+            (None, Some(append)) => append.first,
+            (None, None) => place.first_chunk,
+        }
     }
 }
 

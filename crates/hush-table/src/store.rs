@@ -16,11 +16,13 @@
 //! All functions block; an asynchronous caller runs them on a thread made for blocking. Stores that are
 //! asynchronous themselves are driven by one background runtime of the process.
 
+mod append;
 mod catalog;
 #[cfg(feature = "stores")]
 mod cloud;
 mod commit;
 mod copy;
+mod cutter;
 mod deliveries;
 pub mod files;
 mod journal;
@@ -48,6 +50,7 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 
 pub use crate::part::{KEYS_NAME, PARTS_NAME};
+pub use append::{Appender, WriteAccess};
 pub use catalog::{Catalog, CatalogEntry};
 pub use copy::Copied;
 pub use deliveries::{Delivered, check_seeds};

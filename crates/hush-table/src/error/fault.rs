@@ -120,6 +120,18 @@ pub enum KeyFault {
 #[derive(Debug, thiserror::Error, PartialEq)]
 #[non_exhaustive]
 pub enum ManifestFault {
+    /// A part of an append has the chunks of another one, or is a delivery too.
+    #[error("part {index} is of an append, and has chunks of another part of it, or is a delivery too")]
+    Appended {
+        /// Position of the part.
+        index: usize,
+    },
+    /// A batch that cannot be.
+    #[error("batch {index} has no rows, a version that was not yet, or the name of another one")]
+    Batch {
+        /// Position of the batch.
+        index: usize,
+    },
     /// A definition of a chain that cannot be used.
     #[error("definition {index} of a modulus chain: {cause}")]
     Chain {
@@ -275,6 +287,8 @@ pub enum ManifestFault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Counted {
+    /// Batches of appended rows.
+    Batches,
     /// Modulus chains.
     Chains,
     /// Clear columns.
@@ -424,6 +438,7 @@ impl std::fmt::Display for Operation {
 impl std::fmt::Display for Counted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
+            Self::Batches => "batches",
             Self::Chains => "modulus chains",
             Self::ClearColumns => "clear columns",
             Self::DefinitionBytes => "bytes of a chain's definition",

@@ -28,6 +28,7 @@ pub(super) fn check(manifest: &Manifest) -> Result<(), ManifestFault> {
     parts(manifest)?;
     zones(manifest)?;
     super::devices::check(manifest)?;
+    super::appends::check(manifest)?;
     super::keys::check(manifest, &definitions)
 }
 

@@ -333,6 +333,7 @@ fn a_table_of_the_most_parts_fits_its_container() {
         clear: file(number, "c"),
         encrypted: file(number, "e"),
         delivery: None,
+        append: None,
     };
     let most = Manifest {
         parts: (0..MAX_PARTS).map(entry).collect(),

@@ -415,8 +415,7 @@ fn column_form_is_right(column: &ColumnChunkMetaData, position: usize, chunks: u
 fn check_heads(heads: &[ChunkHead], place: PartPlace, entry: &PartEntry) -> Result<(), PartFault> {
     let last = heads.len().saturating_sub(1);
     for (offset, head) in heads.iter().enumerate() {
-        let first = if entry.delivery.is_some() { 0 } else { place.first_chunk };
-        let expected = first.saturating_add(offset as u32);
+        let expected = entry.first_written(place).saturating_add(offset as u32);
         if head.written != expected {
             return Err(PartFault::ChunkIndex { found: head.written, expected });
         }

@@ -32,6 +32,7 @@ fn entry(part: &WrittenPart) -> PartEntry {
         clear: None,
         encrypted: Some(part.file),
         delivery: None,
+        append: None,
     }
 }
 

@@ -71,6 +71,16 @@ impl TableStore {
         self.put_part(&part)
     }
 
+    /// Removes a part that no version names, and its hash tree. The caller knows that nobody else relies on it.
+    ///
+    /// # Errors
+    /// [`TableError::Io`].
+    pub fn remove_part(&self, name: &PartName) -> Result<(), TableError> {
+        let files = [self.part_path(name.kind, &name.digest), self.tree_path(name.kind, &name.digest)];
+        files.iter().for_each(|path| self.known().remove(path));
+        objects::delete_all(&self.objects, files.to_vec())
+    }
+
     /// Stores evaluation keys under their digest, and says where they are for the manifest. Storing them again changes nothing.
     ///
     /// # Errors

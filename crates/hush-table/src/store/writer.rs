@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Writing a whole table from a stream of chunks in bounded memory.
 
-use std::collections::VecDeque;
-use std::thread::JoinHandle;
-
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use hush_params::Params;
 use hush_plan::Encoding;
 
+use super::cutter::PartCutter;
 use super::{TableStore, files::Lock};
 use crate::digest::{EncryptionId, SecretId, TableId};
-use crate::error::{Operation, PartFault, TableError};
+use crate::error::TableError;
 use crate::manifest::{
     BODY_FORMAT, ChainDefinition, ClearColumn, DeviceRules, KeyEntry, KeyKind, Manifest, PartEntry,
     SignedManifest, key_id,
 };
-use crate::part::{
-    CHUNK_ROWS, ClearPart, ClearPartWriter, EncodedChunk, EncryptedPartWriter, FileKind, MAX_PART_CHUNKS,
-    PART_TARGET_BYTES, WrittenPart, ZonesWriter,
-};
+use crate::part::{CHUNK_ROWS, EncodedChunk, FileKind, WrittenPart};
 
 /// Which table is written.
 #[derive(Clone, Debug)]
@@ -72,33 +67,9 @@ pub struct TableWriter {
     store: TableStore,
     head: Manifest,
     verifying_key: [u8; 32],
-    clear: SchemaRef,
-    /// Size at which a part is cut.
-    part_bytes: u64,
-    next_chunk: u32,
-    /// A short chunk has come: it must have been the last.
-    ended: bool,
-    open: Option<OpenPart>,
-    /// Most parts that are written at a time.
-    most_in_flight: usize,
-    /// Those that are, in order.
-    in_flight: VecDeque<JoinHandle<Result<PartAndBounds, TableError>>>,
-    /// Bounds of the parts that this writer has stored.
-    zones: ZonesWriter,
+    cutter: PartCutter,
     finished: bool,
     _lock: Option<Lock>,
-}
-
-/// A part that is stored, and the bounds of its clear columns.
-type PartAndBounds = (PartEntry, Option<RecordBatch>);
-
-/// The part being collected.
-#[derive(Debug)]
-struct OpenPart {
-    clear: Option<ClearPartWriter>,
-    encrypted: Option<EncryptedPartWriter>,
-    rows: u64,
-    chunks: u32,
 }
 
 impl TableWriter {
@@ -138,42 +109,28 @@ impl TableWriter {
         }
         head.parts = stored;
         store.keep_present(&mut head)?;
-        head.rows = head.parts.iter().map(|part| part.rows).sum();
         if head.parts.is_empty() {
             store.remove_journal()?;
         }
         if lock.is_some() {
             store.sweep_where(Some(&head), |_| true)?;
         }
-        let next_chunk = head.parts.iter().map(|part| part.chunks).sum();
-        Ok(Self {
-            store: store.clone(),
-            head,
-            verifying_key,
-            zones: ZonesWriter::new(&layout.clear),
-            clear: layout.clear,
-            part_bytes: PART_TARGET_BYTES,
-            next_chunk,
-            ended: false,
-            open: None,
-            most_in_flight: 1,
-            in_flight: VecDeque::new(),
-            finished: false,
-            _lock: lock,
-        })
+        let stored = std::mem::take(&mut head.parts);
+        let cutter = PartCutter::new(store, &head, layout.clear, stored);
+        Ok(Self { store: store.clone(), head, verifying_key, cutter, finished: false, _lock: lock })
     }
 
     /// Cuts parts at the first chunk that reaches `bytes` instead of [`PART_TARGET_BYTES`]: more files, less memory.
     #[must_use]
     pub fn with_part_bytes(mut self, bytes: u64) -> Self {
-        self.part_bytes = bytes.min(PART_TARGET_BYTES);
+        self.cutter.set_part_bytes(bytes);
         self
     }
 
     /// Writes up to `parts` parts at a time, each on a thread of its own and twice in memory.
     #[must_use]
     pub fn with_parts_in_flight(mut self, parts: usize) -> Self {
-        self.most_in_flight = parts.max(1);
+        self.cutter.set_parts_in_flight(parts);
         self
     }
 
@@ -185,28 +142,7 @@ impl TableWriter {
     /// and pushed again unless the clear rows were at fault); otherwise what went wrong with storing an earlier
     /// part. After such an error drop the writer.
     pub fn push(&mut self, clear: &RecordBatch, chunk: EncodedChunk) -> Result<(), TableError> {
-        self.check(clear, &chunk).map_err(|fault| TableError::BadChunk { chunk: chunk.index, fault })?;
-        let mut part = match self.open.take() {
-            Some(part) => part,
-            None => self.new_part()?,
-        };
-        let rows = chunk.rows;
-        let pushed = part.push(clear, chunk);
-        if pushed.is_ok() {
-            self.next_chunk = self.next_chunk.saturating_add(1);
-            self.head.rows = self.head.rows.saturating_add(u64::from(rows));
-            self.ended = rows < CHUNK_ROWS;
-        }
-        let full = part.is_full(self.part_bytes);
-        if part.chunks > 0 {
-            self.open = Some(part);
-        }
-        pushed?;
-        while self.in_flight.front().is_some_and(JoinHandle::is_finished) {
-            self.join_oldest()?;
-        }
-        // The last part waits for nobody: it is stored by `finish`.
-        if full && !self.ended { self.cut() } else { Ok(()) }
+        self.cutter.push(clear, chunk)
     }
 
     /// Stores evaluation keys beside the parts; the manifest will name them. `keys` is their object (`docs/formats/chain.md`, kind 8),
@@ -234,7 +170,7 @@ impl TableWriter {
 
     /// The parts that are stored, in order.
     pub fn stored(&self) -> &[PartEntry] {
-        &self.head.parts
+        self.cutter.stored()
     }
 
     /// Keeps `journal` beside the stored parts, for whoever goes on after an interruption. It goes when the table is there, and when this
@@ -250,12 +186,12 @@ impl TableWriter {
     pub fn suspend(mut self) {
         self.finished = true;
         // Nobody writes here once the lock is gone.
-        self.in_flight.drain(..).for_each(|thread| drop(thread.join()));
+        self.cutter.settle();
     }
 
     /// Rows taken so far.
     pub fn rows(&self) -> u64 {
-        self.head.rows
+        self.cutter.rows()
     }
 
     /// Stores the last part, has the manifest signed, and commits it: from then on the table exists.
@@ -270,15 +206,11 @@ impl TableWriter {
         sealed_schema: Vec<u8>,
         sign: impl FnOnce(&[u8]) -> [u8; 64],
     ) -> Result<SignedManifest, TableError> {
-        while !self.in_flight.is_empty() {
-            self.join_oldest()?;
-        }
-        if let Some(part) = self.open.take() {
-            let stored = part.store(&self.store, &self.clear)?;
-            self.take(stored)?;
-        }
+        self.cutter.finish()?;
+        self.head.parts = self.cutter.stored().to_vec();
+        self.head.rows = self.cutter.rows();
         // The bounds of parts that an interrupted writer has stored are read from these.
-        let bounds = std::mem::replace(&mut self.zones, ZonesWriter::new(&self.clear));
+        let bounds = self.cutter.take_bounds();
         self.store.put_zones_with(&mut self.head, bounds)?;
         let mut manifest = self.head.clone();
         manifest.sealed_schema = sealed_schema;
@@ -289,76 +221,6 @@ impl TableWriter {
         let _ = self.store.remove_journal();
         Ok(signed)
     }
-
-    fn check(&self, clear: &RecordBatch, chunk: &EncodedChunk) -> Result<(), PartFault> {
-        if chunk.index != self.next_chunk {
-            return Err(PartFault::ChunkIndex { found: chunk.index, expected: self.next_chunk });
-        }
-        if self.ended {
-            return Err(PartFault::ShortChunk { index: chunk.index.saturating_sub(1) });
-        }
-        if !(1..=CHUNK_ROWS).contains(&chunk.rows) {
-            return Err(PartFault::Rows { found: chunk.rows.into(), expected: CHUNK_ROWS.into() });
-        }
-        if self.clear.fields().is_empty() {
-            return Ok(());
-        }
-        if clear.num_rows() as u64 != u64::from(chunk.rows) {
-            return Err(PartFault::Rows { found: clear.num_rows() as u64, expected: chunk.rows.into() });
-        }
-        let same = |found: &arrow::datatypes::FieldRef, expected: &arrow::datatypes::FieldRef| {
-            found.name() == expected.name() && found.data_type() == expected.data_type()
-        };
-        let (found, expected) = (clear.schema_ref().fields(), self.clear.fields());
-        let other =
-            expected.iter().enumerate().find(|(i, column)| !found.get(*i).is_some_and(|f| same(f, column)));
-        match other {
-            Some((_, column)) => Err(PartFault::ColumnForm { column: column.name().clone() }),
-            None => Ok(()),
-        }
-    }
-
-    fn new_part(&self) -> Result<OpenPart, TableError> {
-        let clear =
-            (!self.clear.fields().is_empty()).then(|| ClearPartWriter::new(&self.clear)).transpose()?;
-        let encrypted = self.head.has_encrypted_files().then(|| {
-            EncryptedPartWriter::new(&self.head.encoding_ids(), self.head.sealed_columns, self.next_chunk)
-        });
-        Ok(OpenPart { clear, encrypted, rows: 0, chunks: 0 })
-    }
-
-    /// Hands the open part to a thread, once there is room for one more.
-    fn cut(&mut self) -> Result<(), TableError> {
-        let Some(part) = self.open.take() else { return Ok(()) };
-        while self.in_flight.len() >= self.most_in_flight {
-            self.join_oldest()?;
-        }
-        let (store, clear) = (self.store.clone(), self.clear.clone());
-        let thread = std::thread::Builder::new()
-            .name("hush-part".to_owned())
-            .spawn(move || part.store(&store, &clear));
-        let thread = thread.map_err(|cause| self.failed(cause))?;
-        self.in_flight.push_back(thread);
-        Ok(())
-    }
-
-    /// Waits for the oldest part that is being written. Parts stand in the manifest in the order of their rows.
-    fn join_oldest(&mut self) -> Result<(), TableError> {
-        let Some(thread) = self.in_flight.pop_front() else { return Ok(()) };
-        // The panic's own message is on standard error already.
-        let panicked = |_| self.failed(std::io::Error::other("the thread that writes parts panicked"));
-        let stored = thread.join().unwrap_or_else(|panic| Err(panicked(panic)))?;
-        self.take(stored)
-    }
-
-    fn take(&mut self, (entry, bounds): PartAndBounds) -> Result<(), TableError> {
-        self.head.parts.push(entry);
-        bounds.map_or(Ok(()), |bounds| self.zones.push(bounds))
-    }
-
-    fn failed(&self, source: std::io::Error) -> TableError {
-        TableError::Io { operation: Operation::Write, place: self.store.place(), source }
-    }
 }
 
 impl Drop for TableWriter {
@@ -368,44 +230,9 @@ impl Drop for TableWriter {
         }
         let _ = self.store.remove_journal();
         // What cannot be removed now, the next writer's sweep removes.
-        let stored = self.in_flight.drain(..).filter_map(|thread| Some(thread.join().ok()?.ok()?.0));
-        self.head.parts.extend(stored);
+        self.cutter.settle();
+        self.head.parts = self.cutter.stored().to_vec();
         let _ = self.store.forget_parts(&self.head);
-    }
-}
-
-impl OpenPart {
-    fn push(&mut self, clear: &RecordBatch, chunk: EncodedChunk) -> Result<(), TableError> {
-        let rows = chunk.rows;
-        // Encrypted first: it checks the chunk and takes all or nothing.
-        if let Some(encrypted) = &mut self.encrypted {
-            encrypted.push(chunk)?;
-        }
-        if let Some(writer) = &mut self.clear {
-            writer.push(clear)?;
-        }
-        self.rows += u64::from(rows);
-        self.chunks += 1;
-        Ok(())
-    }
-
-    fn is_full(&self, part_bytes: u64) -> bool {
-        let clear = self.clear.as_ref().map_or(0, ClearPartWriter::bytes);
-        let encrypted = self.encrypted.as_ref().map_or(0, EncryptedPartWriter::bytes);
-        self.chunks >= MAX_PART_CHUNKS || clear.max(encrypted) >= part_bytes
-    }
-
-    /// Writes both files and stores them.
-    fn store(self, store: &TableStore, columns: &SchemaRef) -> Result<PartAndBounds, TableError> {
-        let keep = |part: WrittenPart| store.put_part(&part).map(|()| part.file);
-        let clear = self.clear.map(ClearPartWriter::finish).transpose()?;
-        let bounds = clear
-            .as_ref()
-            .map(|written| ZonesWriter::new(columns).row(&ClearPart::of_written(written, columns)?));
-        let bounds = bounds.transpose()?;
-        let clear = clear.map(keep).transpose()?;
-        let encrypted = self.encrypted.map(|writer| writer.finish().and_then(keep)).transpose()?;
-        Ok((PartEntry { rows: self.rows, chunks: self.chunks, clear, encrypted, delivery: None }, bounds))
     }
 }
 
@@ -429,6 +256,7 @@ fn head(identity: TableIdentity, layout: &TableLayout) -> Result<Manifest, Table
         chains: Vec::new(),
         keys: Vec::new(),
         zones: None,
+        batches: Vec::new(),
         sealed_schema: Vec::new(),
     })
 }

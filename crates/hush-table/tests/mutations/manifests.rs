@@ -54,6 +54,7 @@ fn whole() -> Manifest {
                 clear: file("c0", 1000),
                 encrypted: file("e0", 1 << 30),
                 delivery: None,
+                append: None,
             },
             PartEntry {
                 rows: 5,
@@ -61,12 +62,14 @@ fn whole() -> Manifest {
                 clear: file("c0", 10),
                 encrypted: file("e1", 20),
                 delivery: None,
+                append: None,
             },
         ],
         devices: DeviceRules::default(),
         chains: Vec::new(),
         keys: Vec::new(),
         zones: None,
+        batches: Vec::new(),
         sealed_schema: vec![0xde, 0xad],
     }
 }

@@ -18,7 +18,14 @@ fn taken(manifest: &mut Manifest, delivery: DeliveryId) {
     let clear = of.clear.map(|_| file);
     let encrypted = of.encrypted.map(|_| file);
     manifest.rows += 1;
-    manifest.parts.push(PartEntry { rows: 1, chunks: 1, clear, encrypted, delivery: Some(delivery) });
+    manifest.parts.push(PartEntry {
+        rows: 1,
+        chunks: 1,
+        clear,
+        encrypted,
+        delivery: Some(delivery),
+        append: None,
+    });
 }
 
 #[test]

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Cuts a stream of chunks into parts and stores them, in bounded memory.
+
+use std::collections::VecDeque;
+use std::thread::JoinHandle;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{FieldRef, SchemaRef};
+use hush_plan::EncodingId;
+
+use super::TableStore;
+use crate::digest::AppendId;
+use crate::error::{Operation, PartFault, TableError};
+use crate::manifest::{Appended, Manifest, PartEntry};
+use crate::part::{
+    CHUNK_ROWS, ClearPart, ClearPartWriter, EncodedChunk, EncryptedPartWriter, MAX_PART_CHUNKS,
+    PART_TARGET_BYTES, WrittenPart, ZonesWriter,
+};
+
+/// Takes the chunks of an encryption or of an append in order. A part is written by a thread of its own while the next one is collected: at
+/// most two parts are in memory, one of them twice (some 100 MB in full parts); more with [`PartCutter::set_parts_in_flight`].
+/// Whoever has it calls [`PartCutter::settle`] before it goes.
+#[derive(Debug)]
+pub(super) struct PartCutter {
+    store: TableStore,
+    clear: SchemaRef,
+    /// Columns of the encrypted files; `None` if the table has none.
+    encrypted: Option<(Vec<EncodingId>, u32)>,
+    /// The append whose parts these are.
+    append: Option<AppendId>,
+    /// Size at which a part is cut.
+    part_bytes: u64,
+    next_chunk: u32,
+    rows: u64,
+    /// A short chunk has come: it must have been the last.
+    ended: bool,
+    open: Option<OpenPart>,
+    /// Most parts that are written at a time.
+    most_in_flight: usize,
+    /// Those that are, in order.
+    in_flight: VecDeque<JoinHandle<Result<PartAndBounds, TableError>>>,
+    stored: Vec<PartEntry>,
+    /// Bounds of the parts that this cutter has stored.
+    zones: ZonesWriter,
+}
+
+/// A part that is stored, and the bounds of its clear columns.
+type PartAndBounds = (PartEntry, Option<RecordBatch>);
+
+/// The part being collected.
+#[derive(Debug)]
+struct OpenPart {
+    clear: Option<ClearPartWriter>,
+    encrypted: Option<EncryptedPartWriter>,
+    append: Option<Appended>,
+    rows: u64,
+    chunks: u32,
+}
+
+impl PartCutter {
+    /// Cuts parts for the columns of `table`, behind `stored`, whose rows and chunks it counts on.
+    pub(super) fn new(
+        store: &TableStore,
+        table: &Manifest,
+        clear: SchemaRef,
+        stored: Vec<PartEntry>,
+    ) -> Self {
+        Self {
+            store: store.clone(),
+            zones: ZonesWriter::new(&clear),
+            clear,
+            encrypted: table.has_encrypted_files().then(|| (table.encoding_ids(), table.sealed_columns)),
+            append: None,
+            part_bytes: PART_TARGET_BYTES,
+            next_chunk: stored.iter().map(|part| part.chunks).sum(),
+            rows: stored.iter().map(|part| part.rows).sum(),
+            ended: false,
+            open: None,
+            most_in_flight: 1,
+            in_flight: VecDeque::new(),
+            stored,
+        }
+    }
+
+    /// Cuts the parts of an append, whose chunks are numbered from 0.
+    pub(super) fn for_append(store: &TableStore, table: &Manifest, id: AppendId) -> Result<Self, TableError> {
+        Ok(Self { append: Some(id), ..Self::new(store, table, table.clear_schema()?, Vec::new()) })
+    }
+
+    pub(super) fn set_part_bytes(&mut self, bytes: u64) {
+        self.part_bytes = bytes.min(PART_TARGET_BYTES);
+    }
+
+    pub(super) fn set_parts_in_flight(&mut self, parts: usize) {
+        self.most_in_flight = parts.max(1);
+    }
+
+    /// Rows taken so far, those of parts that were stored before among them.
+    pub(super) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The parts that are stored, in order.
+    pub(super) fn stored(&self) -> &[PartEntry] {
+        &self.stored
+    }
+
+    /// Takes the next chunk.
+    ///
+    /// # Errors
+    /// As [`super::TableWriter::push`].
+    pub(super) fn push(&mut self, clear: &RecordBatch, chunk: EncodedChunk) -> Result<(), TableError> {
+        self.check(clear, &chunk).map_err(|fault| TableError::BadChunk { chunk: chunk.index, fault })?;
+        let mut part = match self.open.take() {
+            Some(part) => part,
+            None => self.new_part()?,
+        };
+        let rows = chunk.rows;
+        let pushed = part.push(clear, chunk);
+        if pushed.is_ok() {
+            self.next_chunk = self.next_chunk.saturating_add(1);
+            self.rows = self.rows.saturating_add(u64::from(rows));
+            self.ended = rows < CHUNK_ROWS;
+        }
+        let full = part.is_full(self.part_bytes);
+        if part.chunks > 0 {
+            self.open = Some(part);
+        }
+        pushed?;
+        while self.in_flight.front().is_some_and(JoinHandle::is_finished) {
+            self.join_oldest()?;
+        }
+        // The last part waits for nobody: it is stored by `finish`.
+        if full && !self.ended { self.cut() } else { Ok(()) }
+    }
+
+    /// Stores the last part. All parts are in [`PartCutter::stored`] then.
+    ///
+    /// # Errors
+    /// Those of storing parts.
+    pub(super) fn finish(&mut self) -> Result<(), TableError> {
+        while !self.in_flight.is_empty() {
+            self.join_oldest()?;
+        }
+        if let Some(part) = self.open.take() {
+            let stored = part.store(&self.store, &self.clear)?;
+            self.take(stored)?;
+        }
+        Ok(())
+    }
+
+    /// The bounds of the parts that it has stored.
+    pub(super) fn take_bounds(&mut self) -> ZonesWriter {
+        std::mem::replace(&mut self.zones, ZonesWriter::new(&self.clear))
+    }
+
+    /// Waits for the parts that are being written, whatever becomes of them. Those that are stored are in [`PartCutter::stored`] then.
+    pub(super) fn settle(&mut self) {
+        let written = self.in_flight.drain(..).filter_map(|thread| Some(thread.join().ok()?.ok()?.0));
+        self.stored.extend(written);
+    }
+
+    fn check(&self, clear: &RecordBatch, chunk: &EncodedChunk) -> Result<(), PartFault> {
+        if chunk.index != self.next_chunk {
+            return Err(PartFault::ChunkIndex { found: chunk.index, expected: self.next_chunk });
+        }
+        if self.ended {
+            return Err(PartFault::ShortChunk { index: chunk.index.saturating_sub(1) });
+        }
+        if !(1..=CHUNK_ROWS).contains(&chunk.rows) {
+            return Err(PartFault::Rows { found: chunk.rows.into(), expected: CHUNK_ROWS.into() });
+        }
+        if self.clear.fields().is_empty() {
+            return Ok(());
+        }
+        if clear.num_rows() as u64 != u64::from(chunk.rows) {
+            return Err(PartFault::Rows { found: clear.num_rows() as u64, expected: chunk.rows.into() });
+        }
+        let same = |found: &FieldRef, expected: &FieldRef| {
+            found.name() == expected.name() && found.data_type() == expected.data_type()
+        };
+        let (found, expected) = (clear.schema_ref().fields(), self.clear.fields());
+        let other =
+            expected.iter().enumerate().find(|(i, column)| !found.get(*i).is_some_and(|f| same(f, column)));
+        match other {
+            Some((_, column)) => Err(PartFault::ColumnForm { column: column.name().clone() }),
+            None => Ok(()),
+        }
+    }
+
+    fn new_part(&self) -> Result<OpenPart, TableError> {
+        let first = self.next_chunk;
+        let clear =
+            (!self.clear.fields().is_empty()).then(|| ClearPartWriter::new(&self.clear)).transpose()?;
+        let encrypted = self.encrypted.as_ref();
+        let encrypted = encrypted.map(|(ids, sealed)| EncryptedPartWriter::new(ids, *sealed, first));
+        let append = self.append.map(|id| Appended { id, first });
+        Ok(OpenPart { clear, encrypted, append, rows: 0, chunks: 0 })
+    }
+
+    /// Hands the open part to a thread, once there is room for one more.
+    fn cut(&mut self) -> Result<(), TableError> {
+        let Some(part) = self.open.take() else { return Ok(()) };
+        while self.in_flight.len() >= self.most_in_flight {
+            self.join_oldest()?;
+        }
+        let (store, clear) = (self.store.clone(), self.clear.clone());
+        let thread = std::thread::Builder::new()
+            .name("hush-part".to_owned())
+            .spawn(move || part.store(&store, &clear));
+        let thread = thread.map_err(|cause| self.failed(cause))?;
+        self.in_flight.push_back(thread);
+        Ok(())
+    }
+
+    /// Waits for the oldest part that is being written. Parts stand in the manifest in the order of their rows.
+    fn join_oldest(&mut self) -> Result<(), TableError> {
+        let Some(thread) = self.in_flight.pop_front() else { return Ok(()) };
+        // The panic's own message is on standard error already.
+        let panicked = |_| self.failed(std::io::Error::other("the thread that writes parts panicked"));
+        let stored = thread.join().unwrap_or_else(|panic| Err(panicked(panic)))?;
+        self.take(stored)
+    }
+
+    fn take(&mut self, (entry, bounds): PartAndBounds) -> Result<(), TableError> {
+        self.stored.push(entry);
+        bounds.map_or(Ok(()), |bounds| self.zones.push(bounds))
+    }
+
+    fn failed(&self, source: std::io::Error) -> TableError {
+        TableError::Io { operation: Operation::Write, place: self.store.place(), source }
+    }
+}
+
+impl OpenPart {
+    fn push(&mut self, clear: &RecordBatch, chunk: EncodedChunk) -> Result<(), TableError> {
+        let rows = chunk.rows;
+        // Encrypted first: it checks the chunk and takes all or nothing.
+        if let Some(encrypted) = &mut self.encrypted {
+            encrypted.push(chunk)?;
+        }
+        if let Some(writer) = &mut self.clear {
+            writer.push(clear)?;
+        }
+        self.rows += u64::from(rows);
+        self.chunks += 1;
+        Ok(())
+    }
+
+    fn is_full(&self, part_bytes: u64) -> bool {
+        let clear = self.clear.as_ref().map_or(0, ClearPartWriter::bytes);
+        let encrypted = self.encrypted.as_ref().map_or(0, EncryptedPartWriter::bytes);
+        self.chunks >= MAX_PART_CHUNKS || clear.max(encrypted) >= part_bytes
+    }
+
+    /// Writes both files and stores them.
+    fn store(self, store: &TableStore, columns: &SchemaRef) -> Result<PartAndBounds, TableError> {
+        let keep = |part: WrittenPart| store.put_part(&part).map(|()| part.file);
+        let clear = self.clear.map(ClearPartWriter::finish).transpose()?;
+        let bounds = clear
+            .as_ref()
+            .map(|written| ZonesWriter::new(columns).row(&ClearPart::of_written(written, columns)?));
+        let bounds = bounds.transpose()?;
+        let clear = clear.map(keep).transpose()?;
+        let encrypted = self.encrypted.map(|writer| writer.finish().and_then(keep)).transpose()?;
+        Ok((
+            PartEntry {
+                rows: self.rows,
+                chunks: self.chunks,
+                clear,
+                encrypted,
+                delivery: None,
+                append: self.append,
+            },
+            bounds,
+        ))
+    }
+}
